@@ -1,0 +1,3 @@
+pub mod bits;
+pub mod netlist;
+pub use bits::Bits;

@@ -1,0 +1,272 @@
+//! The netlist: a description as plain data.
+//!
+//! This is what the language makes and what every back end reads. A [`Module`] is a list of nodes (a node's operands
+//! have smaller or larger numbers; feedback goes only through registers, memories and deferred wires), registers,
+//! memories, instances of other modules, and properties. Nothing in it refers to the builder.
+//!
+//! **Clock and reset** are implicit: one clock, one synchronous active-high reset, which every module has.
+//!
+//! **Start.** A register without a reset value and a memory without contents start from a seeded random value; a
+//! register with a reset value starts from a random value too, until the first clock edge with reset.
+
+use crate::bits::Bits;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A node's place in [`Module::nodes`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where in the Rust source something was declared.
+pub type Loc = &'static Location<'static>;
+
+/// What a node computes from its operands ([`Node::args`]). Widths are in bits; results never exceed the node's width.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Op {
+    /// A constant.
+    Const(Bits),
+    /// Input port `.0` of the module.
+    Input(u32),
+    /// Output port `port` of instance `inst`. For a replicated instance: all copies side by side, copy 0 lowest.
+    InstOut { inst: u32, port: u32 },
+    /// The present value of register `.0`.
+    Reg(u32),
+    /// The data of read port `port` of memory `mem`.
+    MemRead { mem: u32, port: u32 },
+    /// The operand under another name, or a deferred wire that has been driven.
+    Buf,
+    /// Bitwise; operands and result have one width.
+    Not,
+    And,
+    Or,
+    Xor,
+    /// Modulo 2^width; operands and result have one width.
+    Add,
+    Sub,
+    Mul,
+    /// Full products: the result's width is the sum of the operands' widths.
+    MulFull,
+    MulFullSigned,
+    /// args: value, amount (any width). An amount of the width or more gives 0, or copies of the sign.
+    Shl,
+    Shr,
+    Sar,
+    /// Comparisons of equal widths; the result is 1 bit.
+    Eq,
+    Ne,
+    Lt,
+    LtSigned,
+    /// args: selector (1 bit), value if 1, value if 0.
+    Mux,
+    /// args: selector, default, then one value a label. Labels are distinct values that fit the selector.
+    Case(Vec<Bits>),
+    /// args: vector, index. The vector is elements of the node's width, element 0 lowest; an index beyond gives 0.
+    Select,
+    /// Bits `.0 .. .0 + width` of the operand.
+    Slice(u32),
+    /// The operands side by side, the first lowest.
+    Cat,
+    /// Wider by zeros, or by copies of the sign.
+    ZExt,
+    SExt,
+    /// Reductions to 1 bit: any bit set, all bits set, odd number of bits set.
+    Any,
+    All,
+    Parity,
+    /// How many bits are set; the node's width holds the operand's width.
+    CountOnes,
+    /// Stands for a value that could not be built; only in modules that [`crate::TypedModule::check`] refuses.
+    Poison,
+}
+
+/// One value of a module.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub op: Op,
+    pub width: u32,
+    pub args: Vec<NodeId>,
+    /// Set for values that the description names. Unique in the module among nodes, ports, state and instances.
+    pub name: Option<String>,
+    pub loc: Loc,
+}
+
+/// A port. For an input, `node` is its [`Op::Input`]; for an output, the value that drives it.
+#[derive(Clone, Debug)]
+pub struct Port {
+    pub name: String,
+    pub width: u32,
+    pub node: NodeId,
+    pub loc: Loc,
+}
+
+/// A register. At a clock edge: the reset value if reset is on and there is one; else `next` if `enable` (or no enable).
+#[derive(Clone, Debug)]
+pub struct Register {
+    pub name: String,
+    pub width: u32,
+    pub reset: Option<Bits>,
+    pub enable: Option<NodeId>,
+    pub next: NodeId,
+    /// The [`Op::Reg`] node.
+    pub out: NodeId,
+    pub loc: Loc,
+}
+
+/// A memory of `1 << address_width` words of `width` bits.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    pub name: String,
+    pub width: u32,
+    pub address_width: u32,
+    /// First contents, from address 0; words beyond the list are zero. None: seeded random.
+    pub init: Option<Vec<Bits>>,
+    pub reads: Vec<ReadPort>,
+    /// Where two ports write one bit at one edge, the later port in this list wins. No port writes while reset is on.
+    pub writes: Vec<WritePort>,
+    /// What kind of storage the author has in mind; a back end may pass it on as an attribute.
+    pub style: MemoryStyle,
+    pub loc: Loc,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemoryStyle {
+    /// The tool decides.
+    Auto,
+    /// Block RAM.
+    Block,
+    /// Distributed (LUT) RAM.
+    Distributed,
+}
+
+#[derive(Clone, Debug)]
+pub struct ReadPort {
+    pub address: NodeId,
+    /// The [`Op::MemRead`] node.
+    pub out: NodeId,
+    pub timing: ReadTiming,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadTiming {
+    /// The data follows the address in the same cycle; a write shows from the next cycle on.
+    Async,
+    /// The data is registered: the word that `address` selects at the clock edge where `enable` (or no enable) is on;
+    /// otherwise the old data stays. Reset does not touch it.
+    Sync { enable: Option<NodeId>, collision: Collision },
+}
+
+/// What a synchronous read gives when the word is written at the same clock edge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Collision {
+    /// The word before the write.
+    ReadOld,
+    /// The word after the write.
+    ReadNew,
+    /// The description promises that it does not happen; the language adds the assertion, and the value is ReadOld's.
+    Never,
+}
+
+/// A write port: at a clock edge, granule g of the word is written where bit g of `enable` is on.
+#[derive(Clone, Debug)]
+pub struct WritePort {
+    /// As wide as the word has granules: 1 for whole words, 4 for the bytes of a 32-bit word.
+    pub enable: NodeId,
+    pub address: NodeId,
+    pub data: NodeId,
+}
+
+/// Instances of a module: one, or `replicas` identical ones side by side.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    pub name: String,
+    pub module: Arc<Module>,
+    /// None: a plain instance. Some(n), n ≥ 1: a replicated instance; its outputs are n times as wide.
+    pub replicas: Option<u32>,
+    /// One for each input port of the module, in order.
+    pub inputs: Vec<Connection>,
+    pub loc: Loc,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Connection {
+    /// The value itself; every replica sees the same one.
+    All(NodeId),
+    /// Replicas times the port's width; replica k sees its k-th part. Only in replicated instances.
+    Each(NodeId),
+}
+
+impl Connection {
+    pub fn node(self) -> NodeId {
+        match self {
+            Connection::All(n) | Connection::Each(n) => n,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PropertyKind {
+    /// Must be 1 at every clock edge where reset is off.
+    Assert,
+    /// May be taken as 1 at every clock edge where reset is off (checked in simulation like an assertion).
+    Assume,
+    /// Should be 1 at some clock edge where reset is off.
+    Cover,
+}
+
+/// A statement about a 1-bit value, read at the clock edge together with the registers' inputs.
+#[derive(Clone, Debug)]
+pub struct Property {
+    pub kind: PropertyKind,
+    pub name: String,
+    pub node: NodeId,
+    pub loc: Loc,
+}
+
+/// A value that simulations show from outside under its name, without being a port.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    pub name: String,
+    pub node: NodeId,
+}
+
+/// One module definition. State that no output depends on (it serves only properties and probes) is verification-only
+/// ("ghost"); back ends find it by reachability.
+#[derive(Clone, Debug)]
+pub struct Module {
+    pub name: String,
+    /// What the module is, one line: becomes the comment above the Verilog module.
+    pub doc: String,
+    pub inputs: Vec<Port>,
+    pub outputs: Vec<Port>,
+    pub nodes: Vec<Node>,
+    pub registers: Vec<Register>,
+    pub memories: Vec<Memory>,
+    pub instances: Vec<Instance>,
+    pub properties: Vec<Property>,
+    pub probes: Vec<Probe>,
+}
+
+impl Module {
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// Every module below this one, each once, instances before those who use them; this one last.
+    pub fn modules(self: &Arc<Module>) -> Vec<Arc<Module>> {
+        fn visit(m: &Arc<Module>, seen: &mut std::collections::HashSet<*const Module>, out: &mut Vec<Arc<Module>>) {
+            if seen.insert(Arc::as_ptr(m)) {
+                m.instances.iter().for_each(|i| visit(&i.module, seen, out));
+                out.push(m.clone());
+            }
+        }
+        let mut out = Vec::new();
+        visit(self, &mut std::collections::HashSet::new(), &mut out);
+        out
+    }
+}
