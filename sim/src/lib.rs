@@ -1,0 +1,5 @@
+//! Simulation: a plain interpreter and a compiled engine behind one interface, with waveforms and random tests.
+
+pub mod directory;
+pub mod engine;
+pub mod init;

@@ -1,0 +1,127 @@
+//! The one interface of everything that simulates a design: the interpreter, the compiled engine, Verilator.
+//!
+//! Things are addressed by their number in the [`Directory`]. A number that is out of range panics. Values that are
+//! written are masked to their width.
+//!
+//! **A cycle.** Inputs are poked; [`Engine::settle`] computes all combinational values from the inputs and the state;
+//! outputs, probes and signals can be read; [`Engine::step`] is the clock edge. Registers, read registers and memories
+//! can be read at any time. After a poke, a step, a run or a write of state, outputs, probes and signals are
+//! unspecified until the next `settle`. `step` and `run` settle by themselves first.
+//!
+//! **An edge**, from the settled values: properties are looked at if reset is off; then registers, read registers and
+//! memories take their new values all at once; the cycle count goes up by one.
+//!
+//! Inputs are 0 and reset is off at the start. State starts as [`crate::init`] says.
+
+use crate::directory::Directory;
+use heddle_hdl::Bits;
+use std::sync::Arc;
+
+/// The first failure of an assertion (or assumption).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// In [`Directory::properties`].
+    pub property: usize,
+    /// The number of edges before the one where it failed.
+    pub cycle: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunEnd {
+    /// Clock edges in this run.
+    pub cycles: u64,
+    pub why: Why,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// The stop output was not 0 at the last edge.
+    Stop,
+    /// An assertion that had not failed before failed at the last edge ([`Engine::failures`]).
+    Failure,
+    /// `max_cycles` edges were made.
+    Limit,
+}
+
+/// See the module's documentation.
+pub trait Engine {
+    fn directory(&self) -> &Arc<Directory>;
+
+    /// Back to the start: all state from `seed` or the initial contents, inputs 0, reset off, cycle 0, no failures and
+    /// no cover hits.
+    fn start(&mut self, seed: u64);
+
+    fn poke(&mut self, input: usize, value: &Bits);
+
+    /// The fast path for inputs of up to 64 bits; the upper limbs of a wider input become 0.
+    fn poke_u64(&mut self, input: usize, value: u64);
+
+    fn set_reset(&mut self, on: bool);
+
+    fn settle(&mut self);
+
+    fn peek(&self, output: usize) -> Bits;
+
+    /// The low 64 bits of an output.
+    fn peek_u64(&self, output: usize) -> u64;
+
+    fn probe(&self, probe: usize) -> Bits;
+
+    /// Asks for [`Engine::signal`] to work from the next `settle` on, which may make the engine slower. False: this
+    /// engine cannot show signals.
+    fn show_signals(&mut self) -> bool;
+
+    /// A named signal; None if the engine does not keep it.
+    fn signal(&self, signal: usize) -> Option<Bits>;
+
+    fn register(&self, register: usize) -> Bits;
+
+    fn read_register(&self, read_register: usize) -> Bits;
+
+    /// A word of a memory; addresses beyond the memory panic.
+    fn memory_read(&self, memory: usize, address: u64) -> Bits;
+
+    /// Host access: takes effect at once, and may come before the first cycle.
+    fn memory_write(&mut self, memory: usize, address: u64, value: &Bits);
+
+    /// Writes consecutive words from `address` on, the low 64 bits of each (the rest become 0).
+    fn memory_load(&mut self, memory: usize, address: u64, words: &[u64]) {
+        for (k, &word) in words.iter().enumerate() {
+            self.memory_write(memory, address + k as u64, &Bits::from(word));
+        }
+    }
+
+    /// One clock edge.
+    fn step(&mut self);
+
+    /// Makes clock edges with the inputs as they are until one of [`Why`]. The edge that ends the run is made and
+    /// counted; if an assertion fails at an edge where the stop output is on, the reason is the failure.
+    fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> RunEnd {
+        let mut cycles = 0;
+        while cycles < max_cycles {
+            let failed = self.failures().len();
+            self.settle();
+            let stopped = stop.is_some_and(|output| !self.peek(output).is_zero());
+            self.step();
+            cycles += 1;
+            if self.failures().len() > failed {
+                return RunEnd { cycles, why: Why::Failure };
+            }
+            if stopped {
+                return RunEnd { cycles, why: Why::Stop };
+            }
+        }
+        RunEnd { cycles, why: Why::Limit }
+    }
+
+    /// Edges since the start.
+    fn cycle(&self) -> u64;
+
+    /// Assertions and assumptions that failed since the start, each once, by the order of their first failure; those of
+    /// one edge by their number.
+    fn failures(&self) -> &[Failure];
+
+    /// The number of edges at which a cover was 1; 0 for other properties.
+    fn cover_hits(&self, property: usize) -> u64;
+}
