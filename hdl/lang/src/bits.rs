@@ -23,7 +23,11 @@ impl Bits {
 
     /// `width` ones.
     pub fn ones(width: u32) -> Bits {
-        if width <= 64 { Bits(Repr::Small(low_mask(width))) } else { Bits::from_big((BigUint::from(1u8) << width) - 1u8) }
+        if width <= 64 {
+            Bits(Repr::Small(low_mask(width)))
+        } else {
+            Bits::from_big((BigUint::from(1u8) << width) - 1u8)
+        }
     }
 
     /// From 64-bit limbs, least significant first.
@@ -38,7 +42,13 @@ impl Bits {
     /// The 64-bit limb number `index`, 0 above the value's size.
     pub fn limb(&self, index: usize) -> u64 {
         match &self.0 {
-            Repr::Small(v) => if index == 0 { *v } else { 0 },
+            Repr::Small(v) => {
+                if index == 0 {
+                    *v
+                } else {
+                    0
+                }
+            }
             Repr::Big(v) => v.iter_u64_digits().nth(index).unwrap_or(0),
         }
     }

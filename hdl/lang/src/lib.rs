@@ -1,3 +1,60 @@
+//! Heddle's description language.
+//!
+//! A design is an ordinary Rust function of a run-time configuration that returns a module:
+//!
+//! ```
+//! use heddle_hdl::*;
+//!
+//! #[derive(Bundle, Clone, Copy)]
+//! struct In<T> {
+//!     enable: T,
+//! }
+//! #[derive(Bundle, Clone, Copy)]
+//! struct Out<T> {
+//!     count: T,
+//! }
+//!
+//! fn counter(width: Width) -> TypedModule<In<Width>, Out<Signal>> {
+//!     module("counter", In { enable: 1 }, |m, In { enable }| {
+//!         let count = m.reg("count", width).reset(0u32);
+//!         count.next_if(enable, count.q + 1);
+//!         Out { count: count.q }
+//!     })
+//! }
+//!
+//! assert!(counter(8).check().is_ok());
+//! ```
+//!
+//! Start at [`module`] (definitions and instances), [`Signal`] (operators), [`Bundle`] (structs of signals),
+//! [`Builder`] (registers, memories, properties). [`netlist`] is what comes out: plain data for the back ends.
+
+extern crate self as heddle_hdl;
+
 pub mod bits;
+mod builder;
+pub mod bundle;
+mod check;
+mod diagnostic;
+pub mod eval;
+mod memory;
+mod module;
+mod names;
 pub mod netlist;
+pub mod order;
+mod register;
+mod signal;
+
 pub use bits::Bits;
+pub use builder::Builder;
+pub use bundle::{
+    Bundle, Signals, Width, case, cat, count_width, elements, gather, index_width, pick, select, select_one_hot,
+    unpack, width_of,
+};
+pub use check::Design;
+pub use diagnostic::{Diagnostic, Errors};
+pub use heddle_hdl_derive::Bundle;
+pub use memory::Mem;
+pub use module::{LaneInput, TypedModule, all, each, module};
+pub use netlist::{Collision, MemoryStyle};
+pub use register::{Deferred, Reg};
+pub use signal::{Operand, Signal};

@@ -34,11 +34,17 @@ pub enum Op {
     /// Input port `.0` of the module.
     Input(u32),
     /// Output port `port` of instance `inst`. For a replicated instance: all copies side by side, copy 0 lowest.
-    InstOut { inst: u32, port: u32 },
+    InstOut {
+        inst: u32,
+        port: u32,
+    },
     /// The present value of register `.0`.
     Reg(u32),
     /// The data of read port `port` of memory `mem`.
-    MemRead { mem: u32, port: u32 },
+    MemRead {
+        mem: u32,
+        port: u32,
+    },
     /// The operand under another name, or a deferred wire that has been driven.
     Buf,
     /// Bitwise; operands and result have one width.
@@ -86,7 +92,7 @@ pub enum Op {
 }
 
 /// One value of a module.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Node {
     pub op: Op,
     pub width: u32,
@@ -97,7 +103,7 @@ pub struct Node {
 }
 
 /// A port. For an input, `node` is its [`Op::Input`]; for an output, the value that drives it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Port {
     pub name: String,
     pub width: u32,
@@ -106,7 +112,7 @@ pub struct Port {
 }
 
 /// A register. At a clock edge: the reset value if reset is on and there is one; else `next` if `enable` (or no enable).
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Register {
     pub name: String,
     pub width: u32,
@@ -119,7 +125,7 @@ pub struct Register {
 }
 
 /// A memory of `1 << address_width` words of `width` bits.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Memory {
     pub name: String,
     pub width: u32,
@@ -144,7 +150,7 @@ pub enum MemoryStyle {
     Distributed,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ReadPort {
     pub address: NodeId,
     /// The [`Op::MemRead`] node.
@@ -173,7 +179,7 @@ pub enum Collision {
 }
 
 /// A write port: at a clock edge, granule g of the word is written where bit g of `enable` is on.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct WritePort {
     /// As wide as the word has granules: 1 for whole words, 4 for the bytes of a 32-bit word.
     pub enable: NodeId,
@@ -182,7 +188,7 @@ pub struct WritePort {
 }
 
 /// Instances of a module: one, or `replicas` identical ones side by side.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Instance {
     pub name: String,
     pub module: Arc<Module>,
@@ -193,7 +199,7 @@ pub struct Instance {
     pub loc: Loc,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Connection {
     /// The value itself; every replica sees the same one.
     All(NodeId),
@@ -220,7 +226,7 @@ pub enum PropertyKind {
 }
 
 /// A statement about a 1-bit value, read at the clock edge together with the registers' inputs.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Property {
     pub kind: PropertyKind,
     pub name: String,
@@ -229,7 +235,7 @@ pub struct Property {
 }
 
 /// A value that simulations show from outside under its name, without being a port.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Probe {
     pub name: String,
     pub node: NodeId,
@@ -237,7 +243,7 @@ pub struct Probe {
 
 /// One module definition. State that no output depends on (it serves only properties and probes) is verification-only
 /// ("ghost"); back ends find it by reachability.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Module {
     pub name: String,
     /// What the module is, one line: becomes the comment above the Verilog module.

@@ -1,0 +1,36 @@
+//! What is wrong with a description, and where.
+
+use crate::netlist::Loc;
+use std::fmt;
+
+/// One mistake, located in the Rust source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    pub loc: Option<Loc>,
+    pub message: String,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.loc {
+            Some(loc) => write!(f, "{}: {}", place(loc), self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+/// `file.rs:line:column`, the file without its folders.
+pub fn place(loc: Loc) -> String {
+    format!("{}:{}", line(loc), loc.column())
+}
+
+/// `file.rs:line`.
+pub fn line(loc: Loc) -> String {
+    let file = loc.file().rsplit(['/', '\\']).next().unwrap_or("");
+    format!("{file}:{}", loc.line())
+}
+
+/// All that is wrong with a design; at least one.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}", .0.iter().map(|d| d.to_string()).collect::<Vec<_>>().join("\n"))]
+pub struct Errors(pub Vec<Diagnostic>);
