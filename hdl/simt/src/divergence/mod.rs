@@ -1,0 +1,198 @@
+//! Divergence units: what decides which threads of a warp run when they disagree.
+//!
+//! The pipeline knows one interface, below; each mechanism is one module behind it. A *slot* is a schedulable front-end
+//! context: with path tables, a warp.
+//!
+//! | when | pipeline → unit | unit → pipeline |
+//! |---|---|---|
+//! | start | `start`: a slot, its pc and mask | `start_ready` |
+//! | stage 3 (decode) | the slot | its stop pc |
+//! | stage 4 (issue) | the slot | its mask |
+//! | stage 9 (converge) | `outcome` of its control instruction | `steer`: the slot's next pc, in this cycle or later |
+//!
+//! After an outcome a slot is steered exactly once, unless its last thread ended; until then it takes no outcome. At most
+//! one outcome of a slot is in flight.
+
+use crate::shape::Shape;
+use heddle_hdl::{Bundle, Signal, TypedModule, Width};
+
+pub mod ccs;
+pub mod path_table;
+
+/// The mechanisms, by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Divergence {
+    /// Sorted path tables, as in Simty.
+    #[default]
+    PathTable,
+}
+
+impl Divergence {
+    /// Every mechanism with its name on the command line. A new mechanism is one line here and one in [`unit`].
+    pub const ALL: &[(&str, Divergence)] = &[("path-table", Divergence::PathTable)];
+}
+
+/// The divergence unit of a shape.
+pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+    match s.divergence {
+        Divergence::PathTable => path_table::path_table(s),
+    }
+}
+
+/// A path: the threads of a warp that have this pc. (`path-lists-simty.txt` §2)
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Path<T> {
+    /// 1 bit. The other fields mean something only where it is 1; then the mask is not empty.
+    pub valid: T,
+    /// Call depth, `depth_bits`.
+    pub depth: T,
+    /// Instruction number (byte address / 4), `pc_bits`.
+    pub pc: T,
+    /// One bit a lane, lane 0 lowest.
+    pub mask: T,
+}
+
+impl Path<Width> {
+    pub fn shape(s: &Shape) -> Path<Width> {
+        Path { valid: 1, depth: s.depth_bits, pc: s.pc_bits(), mask: s.lanes }
+    }
+}
+
+/// Puts threads on an idle slot.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Start<T> {
+    /// 1 bit; taken in a cycle in which `start_ready` is 1. The slot must be idle.
+    pub valid: T,
+    pub slot: T,
+    pub pc: T,
+    pub mask: T,
+}
+
+/// What a control instruction (or one that reached a stop pc) did, at the end of resolve.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Outcome<T> {
+    /// 1 bit.
+    pub valid: T,
+    pub slot: T,
+    /// One of [`kind`].
+    pub kind: T,
+    /// The threads that took the branch, jumped, were served, or arrived; where they go.
+    pub taken: Side<T>,
+    /// The threads that did not: they go on at this pc (pc + 1 for a branch, the same pc for a replay). Threads in
+    /// neither mask have ended.
+    pub rest: Side<T>,
+    /// 1 bit: the taken threads' call depth grows by one / shrinks by one. Never both.
+    pub call: T,
+    pub ret: T,
+}
+
+/// Threads and where they go next.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Side<T> {
+    /// May be empty.
+    pub mask: T,
+    pub pc: T,
+}
+
+/// The kinds of outcomes, 3 bits.
+pub mod kind {
+    use heddle_hdl::Width;
+
+    pub const BITS: Width = 3;
+    /// A conditional branch: taken goes to the target, rest to pc + 1.
+    pub const BRANCH: u32 = 0;
+    /// A jump: the served threads go to the target, the others stay at this pc.
+    pub const JUMP: u32 = 1;
+    /// A memory access: the served threads go to pc + 1, the others stay at this pc.
+    pub const MEMORY: u32 = 2;
+    /// The instruction before a stop pc: all go to pc + 1.
+    pub const ARRIVED: u32 = 3;
+    /// `ecall`: all threads of the path end.
+    pub const EXIT: u32 = 4;
+}
+
+impl Start<Width> {
+    pub fn shape(s: &Shape) -> Start<Width> {
+        Start { valid: 1, slot: s.warp_bits(), pc: s.pc_bits(), mask: s.lanes }
+    }
+}
+
+impl Side<Width> {
+    pub fn shape(s: &Shape) -> Side<Width> {
+        Side { mask: s.lanes, pc: s.pc_bits() }
+    }
+}
+
+impl Outcome<Width> {
+    pub fn shape(s: &Shape) -> Outcome<Width> {
+        let side = Side::shape(s);
+        Outcome { valid: 1, slot: s.warp_bits(), kind: kind::BITS, taken: side, rest: side, call: 1, ret: 1 }
+    }
+}
+
+/// The pipeline's side of the interface.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct UnitIn<T> {
+    pub start: Start<T>,
+    /// The slot in decode.
+    pub decode_slot: T,
+    /// The slot in issue.
+    pub issue_slot: T,
+    pub outcome: Outcome<T>,
+}
+
+impl UnitIn<Width> {
+    pub fn shape(s: &Shape) -> UnitIn<Width> {
+        let slot = s.warp_bits();
+        UnitIn { start: Start::shape(s), decode_slot: slot, issue_slot: slot, outcome: Outcome::shape(s) }
+    }
+}
+
+/// The unit's side of the interface. All outputs belong to the same cycle as the inputs they answer.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct UnitOut<T> {
+    /// 1 bit: a start is taken in this cycle.
+    pub start_ready: T,
+    /// One bit a slot: it has live threads.
+    pub live: T,
+    /// The stop pc of `decode_slot`.
+    pub stop: Stop<T>,
+    /// The mask of `issue_slot`'s active path.
+    pub mask: T,
+    /// Where a slot goes on after an outcome or a start.
+    pub steer: Steer<T>,
+    /// 1 bit: issue must hold back control instructions, so that a waiting update gets its turn.
+    pub hold: T,
+    pub events: Events<T>,
+}
+
+/// Where the front end must hand over: an instruction at pc - 1 reports *arrived*.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Stop<T> {
+    pub valid: T,
+    pub pc: T,
+}
+
+/// The next pc of a slot.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Steer<T> {
+    pub valid: T,
+    pub slot: T,
+    pub pc: T,
+    /// 1 bit: the threads are those a memory access left unserved, and no others: the instruction at `pc` is issued again
+    /// without waiting for its own registers.
+    pub replay: T,
+}
+
+/// What happened in this cycle, for counters; 1 bit each unless stated.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Events<T> {
+    /// Paths that became one with another, 2 bits.
+    pub merges: T,
+    /// A path went to the cold context table / came back / was exchanged by the sorter.
+    pub insert: T,
+    pub extract: T,
+    pub swap: T,
+    /// Paths that the warp of this cycle's outcome holds after it, `lane_bits + 1`; 0 where there was no outcome.
+    pub paths: T,
+}

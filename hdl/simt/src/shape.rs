@@ -1,0 +1,163 @@
+//! The configuration of a core: one struct, checked once.
+
+use crate::divergence::Divergence;
+use heddle_hdl::{Width, index_width};
+
+/// What can be chosen about a core. [`Shape::check`] says whether a choice can be built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Threads of a warp: 1, 2, 4 … 64.
+    pub lanes: u32,
+    /// Warps of the core: 1, 2, 4 … 64.
+    pub warps: u32,
+    /// Bytes of memory from address 0: a power of two, 4 KiB … 64 MiB, at least the program memory.
+    pub memory: u32,
+    /// Bytes of instruction memory, a copy of the bottom of memory: a power of two, 1 KiB … 16 MiB.
+    pub program: u32,
+    /// Bytes of stack of each thread, at the top of memory: a power of two, 64 … 1 MiB.
+    pub stack: u32,
+    /// The mechanism that decides what runs when the threads of a warp disagree.
+    pub divergence: Divergence,
+    /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
+    pub depth_bits: u32,
+    /// Entries of a slot's instruction buffer: 4, 8 or 16.
+    pub buffer: u32,
+    /// Loads that may be under way at once: a power of two, 2 … 64.
+    pub loads: u32,
+    /// The address of a register bank: one for all lanes, or one a lane (for mechanisms that mix warps).
+    pub bank_address: BankAddress,
+    /// RV32M: multiplier and divider. Without it their instructions are illegal.
+    pub multiply: bool,
+    /// Counters of what the core did, for simulation: `metrics` in the hierarchy. Not part of the hardware otherwise.
+    pub metrics: bool,
+}
+
+/// How the register banks are addressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BankAddress {
+    Shared,
+    PerLane,
+}
+
+/// A shape that cannot be built: the field, its value, and what is allowed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{field} = {value}: {allowed}")]
+pub struct ShapeError {
+    pub field: &'static str,
+    pub value: u32,
+    pub allowed: String,
+}
+
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape {
+            lanes: 8,
+            warps: 8,
+            memory: Shape::default_memory(8, 8, 1024),
+            program: 64 << 10,
+            stack: 1024,
+            divergence: Divergence::PathTable,
+            depth_bits: 8,
+            buffer: 4,
+            loads: 8,
+            bank_address: BankAddress::Shared,
+            multiply: true,
+            metrics: true,
+        }
+    }
+}
+
+impl Shape {
+    /// The default core with other lanes and warps, and memory to match.
+    pub fn new(lanes: u32, warps: u32) -> Shape {
+        let memory = Shape::default_memory(lanes, warps, 1024);
+        Shape { lanes, warps, memory, ..Shape::default() }
+    }
+
+    /// Memory that holds 256 KiB and every thread's stack, rounded up to a power of two.
+    pub fn default_memory(lanes: u32, warps: u32, stack: u32) -> u32 {
+        let bytes = (256u64 << 10) + u64::from(lanes) * u64::from(warps) * u64::from(stack);
+        bytes.next_power_of_two().min(1 << 31) as u32
+    }
+
+    /// Refuses what cannot be built, naming the field.
+    pub fn check(&self) -> Result<(), ShapeError> {
+        let power = |field, value: u32, least: u32, most: u32| {
+            if value.is_power_of_two() && (least..=most).contains(&value) {
+                Ok(())
+            } else {
+                Err(ShapeError { field, value, allowed: format!("must be a power of two from {least} to {most}") })
+            }
+        };
+        power("lanes", self.lanes, 1, 64)?;
+        power("warps", self.warps, 1, 64)?;
+        power("memory", self.memory, 4 << 10, 64 << 20)?;
+        power("program", self.program, 1 << 10, 16 << 20)?;
+        power("stack", self.stack, 64, 1 << 20)?;
+        power("buffer", self.buffer, 4, 16)?;
+        power("loads", self.loads, 2, 64)?;
+        if !(1..=16).contains(&self.depth_bits) {
+            let allowed = "must be from 1 to 16".to_string();
+            return Err(ShapeError { field: "depth_bits", value: self.depth_bits, allowed });
+        }
+        if self.program > self.memory {
+            let allowed = format!("must not exceed the memory of {} bytes", self.memory);
+            return Err(ShapeError { field: "program", value: self.program, allowed });
+        }
+        let stacks = u64::from(self.stack) * u64::from(self.threads());
+        if stacks >= u64::from(self.memory) {
+            let allowed =
+                format!("{} threads' stacks of {} bytes need more than {stacks} bytes", self.threads(), self.stack);
+            return Err(ShapeError { field: "memory", value: self.memory, allowed });
+        }
+        Ok(())
+    }
+
+    pub fn threads(&self) -> u32 {
+        self.lanes * self.warps
+    }
+
+    /// Bits of a warp number.
+    pub fn warp_bits(&self) -> Width {
+        index_width(self.warps)
+    }
+
+    /// Bits of a lane number.
+    pub fn lane_bits(&self) -> Width {
+        index_width(self.lanes)
+    }
+
+    /// Bits of a pc. Inside the core a pc counts instructions, not bytes: it is the byte address divided by 4.
+    pub fn pc_bits(&self) -> Width {
+        self.program.ilog2() - 2
+    }
+
+    /// Bits of a register number together with its warp: the address of a register bank.
+    pub fn bank_bits(&self) -> Width {
+        self.warps.ilog2() + 5
+    }
+
+    /// Bits of a byte address in memory.
+    pub fn address_bits(&self) -> Width {
+        self.memory.ilog2()
+    }
+
+    /// Bits of the number of a memory line: `lanes` words side by side.
+    pub fn line_bits(&self) -> Width {
+        self.address_bits() - 2 - self.lanes.ilog2()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_can_be_built_and_errors_name_the_field() {
+        assert_eq!(Shape::default().check(), Ok(()));
+        let odd = Shape { lanes: 3, ..Shape::default() };
+        assert_eq!(odd.check().unwrap_err().to_string(), "lanes = 3: must be a power of two from 1 to 64");
+        let small = Shape { memory: 64 << 10, ..Shape::default() };
+        assert_eq!(small.check().unwrap_err().field, "memory");
+    }
+}
