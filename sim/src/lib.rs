@@ -3,3 +3,4 @@
 pub mod directory;
 pub mod engine;
 pub mod init;
+pub mod interpreter;
