@@ -1,0 +1,23 @@
+//! Programs for the core, and everything that needs no hardware to run or check them.
+//!
+//! * [`program`]: an ELF file as the core sees it.
+//! * [`kernels`]: the built-in C kernels, each with a driver that fills inputs and checks results on any [`kernels::Device`].
+//! * [`iss`]: a RISC-V instruction-set simulator that shares nothing with the core.
+//! * [`disassemble`](mod@disassemble): the text of an instruction.
+//! * [`image`]: pictures that kernels make, for terminals and as PNG.
+//! * [`csr_text`]: the C header and the docs table made from the CSR map.
+//!
+//! `docs/programs.md` is the page for those who write programs. Disassembly is our own because no maintained crate was found that
+//! gives RV32IM text with pseudo-instructions and our CSR names.
+
+#![warn(missing_docs)]
+
+pub mod csr_text;
+pub mod disassemble;
+pub mod image;
+pub mod iss;
+pub mod kernels;
+pub mod program;
+
+pub use disassemble::disassemble;
+pub use program::Program;

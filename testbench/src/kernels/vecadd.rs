@@ -1,0 +1,20 @@
+//! Driver of `vecadd`: random words, wrapping sums.
+
+use fastrand::Rng;
+
+use super::{Device, KernelError, Output, check, words};
+
+const LENGTH: usize = 16384;
+
+pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+    let mut rng = Rng::with_seed(seed);
+    let a = words(LENGTH, || rng.u32(..));
+    let b = words(LENGTH, || rng.u32(..));
+    device.write_words("a", &a)?;
+    device.write_words("b", &b)?;
+    device.write_word("length", LENGTH as u32)?;
+    device.launch()?;
+    let want: Vec<u32> = a.iter().zip(&b).map(|(a, b)| a.wrapping_add(*b)).collect();
+    check("sum", &want, &device.read_words("sum", LENGTH)?)?;
+    Ok(Output::checked(LENGTH))
+}

@@ -1,0 +1,585 @@
+//! A program as the core sees it: the segments, symbols and entry point of a statically linked RV32IM ELF file.
+//!
+//! [`Program::parse`] refuses what no shape of the core could run; [`Program::check`] what does not fit one memory shape. Debug
+//! information, section names and physical addresses are ignored.
+
+use heddle_simt::{Shape, ShapeError};
+use object::{
+    LittleEndian,
+    elf::{
+        EM_RISCV, ET_EXEC, FileHeader32, PF_W, PF_X, PT_LOAD, SHT_SYMTAB, STB_LOCAL, STT_FUNC, STT_NOTYPE, STT_OBJECT,
+    },
+    read::elf::{FileHeader, ProgramHeader, Sym},
+};
+use thiserror::Error;
+
+/// Flags of a RISC-V ELF header: compressed instructions, and the floating-point argument registers.
+const FLAG_COMPRESSED: u32 = 1;
+const FLAGS_FLOAT: u32 = 6;
+
+/// Bytes of the largest memory of any shape.
+const MOST_MEMORY: u64 = 64 << 20;
+
+/// A loadable program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    entry: u32,
+    segments: Vec<Segment>,
+    symbols: Vec<Symbol>,
+}
+
+/// A range of memory that the file fills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// First address.
+    pub address: u32,
+    /// Bytes of memory; what `data` does not cover is zero.
+    pub size: u32,
+    /// Contents, at most `size` bytes.
+    pub data: Vec<u8>,
+    /// Whether the program may store here.
+    pub writable: bool,
+    /// Whether instructions lie here.
+    pub executable: bool,
+}
+
+impl Segment {
+    /// First address after the segment.
+    pub fn end(&self) -> u64 {
+        self.address as u64 + self.size as u64
+    }
+
+    fn contains(&self, address: u32) -> bool {
+        self.address <= address && (address as u64) < self.end()
+    }
+}
+
+/// A named address: a function, a variable or a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Name in the symbol table.
+    pub name: String,
+    /// First address.
+    pub address: u32,
+    /// Bytes; 0 if the file does not say.
+    pub size: u32,
+    /// Whether other files could refer to it (in C: not `static`).
+    pub global: bool,
+}
+
+impl Symbol {
+    fn contains(&self, address: u32) -> bool {
+        self.address <= address && address - self.address < self.size
+    }
+}
+
+/// Why a program is refused. One line each.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs)] // the message says what each field is
+pub enum ProgramError {
+    #[error("not an ELF file")]
+    NotElf,
+    #[error("the file is truncated or damaged: {what}")]
+    Damaged { what: String },
+    #[error("a 64-bit ELF file: the core is RV32IM, build with -march=rv32im_zicsr -mabi=ilp32")]
+    Class64,
+    #[error("a big-endian ELF file: the core is little-endian")]
+    BigEndian,
+    #[error("not a RISC-V ELF file: machine {machine}, not {}", EM_RISCV.0)]
+    Machine { machine: u16 },
+    #[error("not a linked executable: ELF type {kind}, not {} (relocatable and position-independent files cannot run)", ET_EXEC.0)]
+    NotExecutable { kind: u16 },
+    #[error("uses compressed instructions: build with -march=rv32im_zicsr, without c")]
+    Compressed,
+    #[error("uses floating-point registers for arguments: build with -mabi=ilp32")]
+    FloatAbi,
+    #[error("nothing to load: the file has no segments")]
+    NoSegments,
+    #[error("no entry point: link with a start symbol, as in crt0.S")]
+    NoEntry,
+    #[error("the entry point {entry:#010x} is not in an executable segment")]
+    EntryOutside { entry: u32 },
+    #[error("the entry point {entry:#010x} is not a multiple of 4")]
+    EntryMisaligned { entry: u32 },
+    #[error("the segment at {start:#010x}..{end:#010x} is writable and executable: stores cannot change instructions")]
+    WritableProgram { start: u32, end: u64 },
+    #[error("the segments at {first:#010x} and {second:#010x} overlap")]
+    Overlap { first: u32, second: u32 },
+    #[error(
+        "writable data at {data:#010x} lies below the end of the program at {program_end:#010x}: data must follow all read-only segments"
+    )]
+    DataInProgram { data: u32, program_end: u64 },
+    #[error("the segment at {start:#010x}..{end:#010x} is outside memory of {memory} bytes: {}", wanted(*.end))]
+    SegmentOutside { start: u32, end: u64, memory: u32 },
+    #[error("the program ends at {end:#010x} but program memory is {program} bytes: use at least {}", (*.end).next_power_of_two())]
+    TooLarge { end: u64, program: u32 },
+    #[error(
+        "data ends at {data_end:#010x}, in the stacks that begin at {stacks_start:#010x}: use more memory or smaller stacks"
+    )]
+    StacksOverlap { data_end: u64, stacks_start: u32 },
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+}
+
+/// What memory would hold an end address.
+fn wanted(end: u64) -> String {
+    let bytes = end.next_power_of_two();
+    if bytes <= MOST_MEMORY { format!("use at least {bytes}") } else { "no memory would hold it, link it lower".into() }
+}
+
+impl Program {
+    /// Reads an ELF file. Any bytes are safe to pass.
+    pub fn parse(bytes: &[u8]) -> Result<Program, ProgramError> {
+        if !bytes.starts_with(b"\x7fELF") {
+            return Err(ProgramError::NotElf);
+        }
+        match bytes.get(4) {
+            Some(2) => return Err(ProgramError::Class64),
+            Some(1) => {}
+            _ => return Err(damaged("no ELF class")),
+        }
+        if bytes.get(5) == Some(&2) {
+            return Err(ProgramError::BigEndian);
+        }
+
+        let endian = LittleEndian;
+        let header = FileHeader32::<LittleEndian>::parse(bytes).map_err(damaged)?;
+        let machine = header.e_machine(endian);
+        if machine != EM_RISCV {
+            return Err(ProgramError::Machine { machine: machine.0 });
+        }
+        let kind = header.e_type(endian);
+        if kind != ET_EXEC {
+            return Err(ProgramError::NotExecutable { kind: kind.0 });
+        }
+        let flags = header.e_flags(endian).0;
+        if flags & FLAG_COMPRESSED != 0 {
+            return Err(ProgramError::Compressed);
+        }
+        if flags & FLAGS_FLOAT != 0 {
+            return Err(ProgramError::FloatAbi);
+        }
+
+        let segments = read_segments(header, bytes)?;
+        let entry = header.e_entry(endian);
+        check_layout(&segments, entry)?;
+        let symbols = read_symbols(header, bytes)?;
+        Ok(Program { entry, segments, symbols })
+    }
+
+    /// Whether the program fits a core's memory: segments in memory, program in program memory, data below the stacks.
+    pub fn check(&self, shape: &Shape) -> Result<(), ProgramError> {
+        shape.check()?;
+        let stacks_start = shape.memory - shape.threads() * shape.stack;
+        for segment in &self.segments {
+            if segment.end() > shape.memory as u64 {
+                return Err(ProgramError::SegmentOutside {
+                    start: segment.address,
+                    end: segment.end(),
+                    memory: shape.memory,
+                });
+            }
+        }
+        if self.program_end() > shape.program {
+            return Err(ProgramError::TooLarge { end: self.program_end() as u64, program: shape.program });
+        }
+        let data_end = self.segments.iter().map(Segment::end).max().unwrap_or(0);
+        if data_end > stacks_start as u64 {
+            return Err(ProgramError::StacksOverlap { data_end, stacks_start });
+        }
+        Ok(())
+    }
+
+    /// Address of the first instruction of every thread.
+    pub fn entry(&self) -> u32 {
+        self.entry
+    }
+
+    /// The segments, in order of address.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The functions, variables and labels, in order of address.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// End of the program in bytes, a multiple of 4: a store below it stops the core.
+    pub fn program_end(&self) -> u32 {
+        program_end(&self.segments) as u32
+    }
+
+    /// The contents of all `shape.memory` bytes of memory before the first launch.
+    pub fn memory_image(&self, shape: &Shape) -> Result<Vec<u8>, ProgramError> {
+        self.check(shape)?;
+        let mut image = vec![0; shape.memory as usize];
+        for segment in &self.segments {
+            let start = segment.address as usize;
+            image[start..start + segment.data.len()].copy_from_slice(&segment.data);
+        }
+        Ok(image)
+    }
+
+    /// The contents of program memory, `shape.program / 4` words. Words after the program are 0, an illegal instruction.
+    pub fn instruction_image(&self, shape: &Shape) -> Result<Vec<u32>, ProgramError> {
+        self.check(shape)?;
+        let words = (0..self.program_end()).step_by(4);
+        let mut image: Vec<u32> = words.map(|a| self.word(a).unwrap_or(0)).collect();
+        image.resize(shape.program as usize / 4, 0);
+        Ok(image)
+    }
+
+    /// The word of the program at an address that is a multiple of 4; `None` from [`Program::program_end`] on.
+    pub fn word(&self, address: u32) -> Option<u32> {
+        if !address.is_multiple_of(4) || address >= self.program_end() {
+            return None;
+        }
+        let bytes = std::array::from_fn(|i| self.byte(address + i as u32));
+        Some(u32::from_le_bytes(bytes))
+    }
+
+    fn byte(&self, address: u32) -> u8 {
+        let segment = self.segments.iter().find(|s| s.contains(address));
+        let data = segment.and_then(|s| s.data.get((address - s.address) as usize));
+        data.copied().unwrap_or(0)
+    }
+
+    /// The symbol of a name; a global one if several have it.
+    pub fn symbol(&self, name: &str) -> Option<&Symbol> {
+        let named = self.symbols.iter().filter(|s| s.name == name);
+        named.max_by_key(|s| s.global)
+    }
+
+    /// Where an address is, for people: `name+0x10`, or `name` at its start. The symbol that contains the address, else the
+    /// last before it in the same segment; `None` without either.
+    pub fn nearest_symbol(&self, address: u32) -> Option<String> {
+        let segment = self.segments.iter().find(|s| s.contains(address))?;
+        let before = self.symbols.iter().filter(|s| s.address <= address && segment.contains(s.address));
+        let symbol = before.max_by_key(|s| (s.contains(address), s.address, s.global))?;
+        Some(match address - symbol.address {
+            0 => symbol.name.clone(),
+            offset => format!("{}+{offset:#x}", symbol.name),
+        })
+    }
+}
+
+fn damaged(what: impl ToString) -> ProgramError {
+    ProgramError::Damaged { what: what.to_string() }
+}
+
+fn read_segments(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Vec<Segment>, ProgramError> {
+    let endian = LittleEndian;
+    let mut segments = Vec::new();
+    for entry in header.program_headers(endian, bytes).map_err(damaged)? {
+        let (address, size) = (entry.p_vaddr(endian), entry.p_memsz(endian));
+        if entry.p_type(endian) != PT_LOAD || size == 0 {
+            continue;
+        }
+        let data = entry
+            .data(endian, bytes)
+            .map_err(|()| damaged(format!("the contents of the segment at {address:#010x} are missing")))?;
+        if data.len() > size as usize {
+            return Err(damaged(format!("the segment at {address:#010x} has more contents than memory")));
+        }
+        let flags = entry.p_flags(endian);
+        segments.push(Segment {
+            address,
+            size,
+            data: data.to_vec(),
+            writable: flags.contains(PF_W),
+            executable: flags.contains(PF_X),
+        });
+    }
+    segments.sort_by_key(|s| s.address);
+    Ok(segments)
+}
+
+fn check_layout(segments: &[Segment], entry: u32) -> Result<(), ProgramError> {
+    if segments.is_empty() {
+        return Err(ProgramError::NoSegments);
+    }
+    if !segments.iter().any(|s| s.executable && s.contains(entry)) {
+        return Err(match entry {
+            0 => ProgramError::NoEntry,
+            _ => ProgramError::EntryOutside { entry },
+        });
+    }
+    if !entry.is_multiple_of(4) {
+        return Err(ProgramError::EntryMisaligned { entry });
+    }
+    for pair in segments.windows(2) {
+        if pair[0].end() > pair[1].address as u64 {
+            return Err(ProgramError::Overlap { first: pair[0].address, second: pair[1].address });
+        }
+    }
+    let program_end = program_end(segments);
+    for segment in segments.iter().filter(|s| s.writable) {
+        if segment.executable {
+            return Err(ProgramError::WritableProgram { start: segment.address, end: segment.end() });
+        }
+        if (segment.address as u64) < program_end {
+            return Err(ProgramError::DataInProgram { data: segment.address, program_end });
+        }
+    }
+    if program_end > u32::MAX as u64 {
+        let last = segments.iter().rfind(|s| !s.writable);
+        return Err(ProgramError::SegmentOutside {
+            start: last.map_or(0, |s| s.address),
+            end: program_end,
+            memory: MOST_MEMORY as u32,
+        });
+    }
+    Ok(())
+}
+
+fn program_end(segments: &[Segment]) -> u64 {
+    let fixed = segments.iter().filter(|s| !s.writable);
+    fixed.map(Segment::end).max().unwrap_or(0).next_multiple_of(4)
+}
+
+fn read_symbols(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Vec<Symbol>, ProgramError> {
+    let endian = LittleEndian;
+    let sections = header.sections(endian, bytes).map_err(damaged)?;
+    let table = sections.symbols(endian, bytes, SHT_SYMTAB).map_err(damaged)?;
+    let mut symbols = Vec::new();
+    for symbol in table.iter() {
+        let kind = symbol.st_type();
+        let named = kind == STT_FUNC || kind == STT_OBJECT || kind == STT_NOTYPE;
+        let name = table.symbol_name(endian, symbol).map_err(damaged)?;
+        let name = String::from_utf8_lossy(name).into_owned();
+        // A `$` marks what assembler and linker made for themselves.
+        if !named || symbol.is_undefined(endian) || name.is_empty() || name.contains('$') {
+            continue;
+        }
+        symbols.push(Symbol {
+            name,
+            address: symbol.st_value(endian),
+            size: symbol.st_size(endian),
+            global: symbol.st_bind() != STB_LOCAL,
+        });
+    }
+    symbols.sort_by_key(|s| s.address);
+    Ok(symbols)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const VECADD: &[u8] = include_bytes!("../programs/elf/vecadd.elf");
+
+    // Offsets in the ELF header, and of the fields of a program header.
+    const CLASS: usize = 4;
+    const DATA: usize = 5;
+    const TYPE: usize = 16;
+    const MACHINE: usize = 18;
+    const ENTRY: usize = 24;
+    const PHOFF: usize = 28;
+    const FLAGS: usize = 36;
+    const PHNUM: usize = 44;
+    const P_OFFSET: usize = 4;
+    const P_VADDR: usize = 8;
+    const P_FILESZ: usize = 16;
+    const P_MEMSZ: usize = 20;
+    const P_FLAGS: usize = 24;
+
+    fn word(bytes: &[u8], at: usize) -> u32 {
+        u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+    }
+
+    fn patched(at: usize, value: u32) -> Vec<u8> {
+        let mut bytes = VECADD.to_vec();
+        bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        bytes
+    }
+
+    fn patched_byte(at: usize, value: u8) -> Vec<u8> {
+        let mut bytes = VECADD.to_vec();
+        bytes[at] = value;
+        bytes
+    }
+
+    /// Offset of a field of the n-th loaded segment's header: 0 is the program, 1 is data.
+    fn header_field(n: usize, field: usize) -> usize {
+        let start = word(VECADD, PHOFF) as usize;
+        let headers = (0..VECADD[PHNUM] as usize).map(|i| start + 32 * i);
+        let mut loaded = headers.filter(|&h| word(VECADD, h) == 1);
+        loaded.nth(n).unwrap() + field
+    }
+
+    fn error(bytes: &[u8]) -> ProgramError {
+        Program::parse(bytes).unwrap_err()
+    }
+
+    #[test]
+    fn a_good_program_has_two_segments_and_its_symbols() {
+        let program = Program::parse(VECADD).unwrap();
+        let [text, data] = program.segments() else {
+            panic!("{:?}", program.segments());
+        };
+        assert!(text.executable && !text.writable && data.writable && !data.executable);
+        assert_eq!(program.entry(), program.symbol("_start").unwrap().address);
+        let a = program.symbol("a").unwrap();
+        assert_eq!((a.size, a.address % 256), (65536, 0));
+        assert!(a.address >= program.program_end());
+        program.check(&Shape::new(64, 64)).unwrap();
+    }
+
+    #[test]
+    fn nearest_symbols() {
+        let program = Program::parse(VECADD).unwrap();
+        let main = program.symbol("main").unwrap();
+        let name = |a| program.nearest_symbol(a).unwrap();
+        assert_eq!(name(main.address), "main");
+        assert_eq!(name(main.address + 0x10), "main+0x10");
+        assert_eq!(name(program.symbol("b").unwrap().address + 4), "b+0x4");
+        assert_eq!(program.nearest_symbol(0x7fff_0000), None);
+        assert_eq!(program.symbol("no such name"), None);
+    }
+
+    #[test]
+    fn images_hold_the_segments_and_zeros() {
+        let shape = Shape::new(1, 1);
+        let program = Program::parse(VECADD).unwrap();
+        let memory = program.memory_image(&shape).unwrap();
+        let instructions = program.instruction_image(&shape).unwrap();
+        assert_eq!(memory.len(), shape.memory as usize);
+        assert_eq!(instructions.len(), shape.program as usize / 4);
+        let end = program.program_end() as usize;
+        for (i, &instruction) in instructions[..end / 4].iter().enumerate() {
+            assert_eq!(instruction, word(&memory, 4 * i));
+        }
+        assert!(instructions[end / 4..].iter().all(|&w| w == 0));
+        let length = program.symbol("length").unwrap().address as usize;
+        assert_eq!(word(&memory, length), 16384);
+    }
+
+    #[test]
+    fn foreign_files_are_named() {
+        assert_eq!(error(b"#!/bin/sh"), ProgramError::NotElf);
+        assert_eq!(error(b""), ProgramError::NotElf);
+        assert_eq!(error(&patched_byte(CLASS, 2)), ProgramError::Class64);
+        assert_eq!(error(&patched_byte(DATA, 2)), ProgramError::BigEndian);
+        assert_eq!(error(&patched_byte(MACHINE, 62)), ProgramError::Machine { machine: 62 });
+        for kind in [1, 3] {
+            assert_eq!(error(&patched_byte(TYPE, kind)), ProgramError::NotExecutable { kind: kind as u16 });
+        }
+        assert_eq!(error(&patched_byte(FLAGS, 1)), ProgramError::Compressed);
+        assert_eq!(error(&patched_byte(FLAGS, 4)), ProgramError::FloatAbi);
+    }
+
+    #[test]
+    fn damaged_files_are_named() {
+        for length in [4, 5, 20, 60, 100, VECADD.len() / 2, VECADD.len() - 1] {
+            let e = error(&VECADD[..length]);
+            assert!(matches!(e, ProgramError::Damaged { .. }), "{length}: {e}");
+        }
+        for field in [P_OFFSET, P_FILESZ] {
+            let e = error(&patched(header_field(0, field), 0xffff_fff0));
+            assert!(matches!(e, ProgramError::Damaged { .. }), "{e}");
+        }
+        let e = error(&patched(header_field(0, P_MEMSZ), 4));
+        assert!(e.to_string().contains("more contents than memory"), "{e}");
+    }
+
+    #[test]
+    fn entry_points_are_checked() {
+        assert_eq!(error(&patched(PHNUM, 0)), ProgramError::NoSegments);
+        assert_eq!(error(&patched(ENTRY, 0x4000_0000)), ProgramError::EntryOutside { entry: 0x4000_0000 });
+        assert_eq!(error(&patched(ENTRY, 2)), ProgramError::EntryMisaligned { entry: 2 });
+        let mut moved = patched(header_field(0, P_VADDR), 0x10);
+        assert_eq!(error(&moved), ProgramError::NoEntry);
+        moved[ENTRY] = 0x10;
+        assert_eq!(Program::parse(&moved).unwrap().entry(), 0x10);
+    }
+
+    #[test]
+    fn layouts_are_checked() {
+        let data = Program::parse(VECADD).unwrap().segments()[1].address;
+        assert_eq!(error(&patched(header_field(1, P_VADDR), 8)), ProgramError::Overlap { first: 0, second: 8 });
+        assert!(matches!(error(&patched(header_field(0, P_FLAGS), 7)), ProgramError::WritableProgram { start: 0, .. }));
+        let mut above = patched(header_field(0, P_VADDR), 0x10_0000);
+        above[ENTRY..ENTRY + 4].copy_from_slice(&0x10_0000u32.to_le_bytes());
+        assert!(matches!(
+            error(&above),
+            ProgramError::DataInProgram { data: d, .. } if d == data
+        ));
+        // A read-only segment that reaches the end of the address space.
+        let mut high = patched(header_field(0, P_VADDR), 0xffff_ff00);
+        let memsz = header_field(0, P_MEMSZ);
+        high[memsz..memsz + 4].copy_from_slice(&0x1000u32.to_le_bytes());
+        high[ENTRY..ENTRY + 4].copy_from_slice(&0xffff_ff00u32.to_le_bytes());
+        let flags = header_field(1, P_FLAGS);
+        high[flags] = 4;
+        assert!(matches!(error(&high), ProgramError::SegmentOutside { start: 0xffff_ff00, .. }));
+    }
+
+    #[test]
+    fn fit_is_checked_against_the_shape() {
+        let program = Program::parse(VECADD).unwrap();
+        let shape = Shape::new(8, 8);
+        let message = |shape: Shape| program.check(&shape).unwrap_err().to_string();
+
+        let small = message(Shape { memory: 128 << 10, ..shape.clone() });
+        assert!(small.contains("outside memory of 131072 bytes: use at least 262144"), "{small}");
+        let crowded = message(Shape { memory: 256 << 10, ..shape.clone() });
+        assert!(crowded.contains("in the stacks"), "{crowded}");
+        assert!(message(Shape { lanes: 3, ..shape.clone() }).starts_with("lanes = 3"));
+
+        let large = Program::parse(&patched(header_field(0, P_MEMSZ), 0x200)).unwrap_err();
+        assert!(matches!(large, ProgramError::Overlap { .. }), "{large}");
+        let mut bytes = patched(header_field(0, P_MEMSZ), 0x1_0004);
+        let vaddr = header_field(1, P_VADDR);
+        bytes[vaddr..vaddr + 4].copy_from_slice(&0x2_0000u32.to_le_bytes());
+        let large = Program::parse(&bytes).unwrap().check(&shape).unwrap_err();
+        assert_eq!(
+            large.to_string(),
+            "the program ends at 0x00010004 but program memory is 65536 bytes: use at least 131072"
+        );
+
+        let far = Program::parse(&patched(vaddr, 0xf000_0000)).unwrap();
+        let far = far.check(&shape).unwrap_err().to_string();
+        assert!(far.contains("no memory would hold it"), "{far}");
+    }
+
+    #[test]
+    fn a_file_without_sections_loads_without_symbols() {
+        let mut bytes = patched(32, 0);
+        bytes[48..52].fill(0);
+        let program = Program::parse(&bytes).unwrap();
+        assert!(program.symbols().is_empty());
+        assert_eq!(program.nearest_symbol(0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            changes in prop::collection::vec((0..VECADD.len(), any::<u8>()), 1..12),
+            header_changes in prop::collection::vec((0..160usize, any::<u8>()), 0..6),
+            length in 0..=VECADD.len(),
+            cut in any::<bool>(),
+        ) {
+            let mut bytes = VECADD.to_vec();
+            for (at, value) in changes.into_iter().chain(header_changes) {
+                // The first half of the identification stays, or nearly every case would end there.
+                if at >= 8 {
+                    bytes[at] = value;
+                }
+            }
+            if cut {
+                bytes.truncate(length);
+            }
+            if let Ok(program) = Program::parse(&bytes) {
+                let shape = Shape::new(8, 8);
+                let fits = program.check(&shape).is_ok();
+                prop_assert_eq!(program.memory_image(&shape).is_ok(), fits);
+                prop_assert_eq!(program.instruction_image(&shape).is_ok(), fits);
+                program.nearest_symbol(0x40);
+                program.word(0xffff_fffc);
+            }
+        }
+    }
+}
