@@ -4,3 +4,10 @@ pub mod directory;
 pub mod engine;
 pub mod init;
 pub mod interpreter;
+pub mod sim;
+pub mod simulation;
+pub mod wave;
+
+pub use engine::Engine;
+pub use sim::Sim;
+pub use simulation::{EngineKind, Options, Simulation};

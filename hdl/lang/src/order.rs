@@ -72,6 +72,8 @@ impl fmt::Display for Loop {
     }
 }
 
+impl std::error::Error for Loop {}
+
 /// The order of all nodes of the design, or one of its loops. Takes time and memory in proportion to the flattened
 /// design.
 pub fn order(top: &Arc<Module>) -> Result<Order, Loop> {

@@ -1,0 +1,168 @@
+//! A simulation for programs: an engine of choice, failed assertions as errors, and a waveform if one is wanted.
+
+use crate::directory::Directory;
+use crate::engine::{Engine, Failure, RunEnd, Why};
+use crate::interpreter::Interpreter;
+use crate::wave::{Wave, WaveError};
+use heddle_hdl::netlist::{Module, PropertyKind};
+use heddle_hdl::order::Loop;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Which engine runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EngineKind {
+    /// Slow and obviously right.
+    Interpreter,
+}
+
+/// What a simulation is started with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub engine: EngineKind,
+    /// Of the random start values; the same seed gives the same run.
+    pub seed: u64,
+    /// Write a waveform: `.vcd` or `.fst`.
+    pub wave: Option<PathBuf>,
+}
+
+impl Default for Options {
+    /// The interpreter, seed 1, no waveform.
+    fn default() -> Options {
+        Options { engine: EngineKind::Interpreter, seed: 1, wave: None }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SimulationError {
+    #[error("{0}")]
+    Loop(#[from] Loop),
+    #[error(transparent)]
+    Wave(#[from] WaveError),
+    #[error(transparent)]
+    Failed(#[from] Failed),
+}
+
+/// An assertion or assumption that was 0 at a clock edge.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{what} `{path}` failed in cycle {cycle} (seed {seed})")]
+pub struct Failed {
+    pub what: &'static str,
+    /// Of the property, from the top.
+    pub path: String,
+    pub cycle: u64,
+    pub seed: u64,
+}
+
+pub struct Simulation {
+    engine: Box<dyn Engine>,
+    seed: u64,
+    reset: bool,
+    wave: Option<Wave>,
+    /// How many of the engine's failures have been returned as errors.
+    reported: usize,
+}
+
+impl Simulation {
+    /// A design (a checked netlist) at its start.
+    pub fn new(top: &Arc<Module>, options: &Options) -> Result<Simulation, SimulationError> {
+        let directory = Arc::new(Directory::new(top));
+        let mut engine: Box<dyn Engine> = match options.engine {
+            EngineKind::Interpreter => Box::new(Interpreter::new(&directory, options.seed)?),
+        };
+        let wave = match &options.wave {
+            Some(path) => {
+                engine.show_signals();
+                Some(Wave::create(path, &directory)?)
+            }
+            None => None,
+        };
+        Ok(Simulation { engine, seed: options.seed, reset: false, wave, reported: 0 })
+    }
+
+    pub fn directory(&self) -> &Arc<Directory> {
+        self.engine.directory()
+    }
+
+    /// The engine, for everything that this type does not wrap: pokes, peeks, memories, probes.
+    ///
+    /// Clock edges made on it directly are not in the waveform, and failures are reported with the next step here.
+    pub fn engine(&mut self) -> &mut dyn Engine {
+        self.engine.as_mut()
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub fn set_reset(&mut self, on: bool) {
+        self.reset = on;
+        self.engine.set_reset(on);
+    }
+
+    /// One clock edge with reset on; then reset is off.
+    pub fn reset(&mut self) -> Result<(), SimulationError> {
+        self.set_reset(true);
+        let stepped = self.step();
+        self.set_reset(false);
+        stepped
+    }
+
+    /// One clock edge. An assertion that fails at it for the first time is an error; the edge is made all the same.
+    pub fn step(&mut self) -> Result<(), SimulationError> {
+        if let Some(wave) = &mut self.wave {
+            self.engine.settle();
+            wave.sample(self.engine.as_ref(), self.reset)?;
+        }
+        self.engine.step();
+        Ok(self.new_failure()?)
+    }
+
+    /// Clock edges with the inputs as they are: until the output numbered `stop` is not 0 at an edge (which is still
+    /// made), or `max_cycles`.
+    pub fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> Result<RunEnd, SimulationError> {
+        if self.wave.is_none() {
+            let end = self.engine.run(max_cycles, stop);
+            self.new_failure()?;
+            return Ok(end);
+        }
+        for cycles in 1..=max_cycles {
+            self.engine.settle();
+            let stopped = stop.is_some_and(|output| !self.engine.peek(output).is_zero());
+            self.step()?;
+            if stopped {
+                return Ok(RunEnd { cycles, why: Why::Stop });
+            }
+        }
+        Ok(RunEnd { cycles: max_cycles, why: Why::Limit })
+    }
+
+    /// Completes the waveform, if there is one. Dropping the simulation does it too, but without telling of errors.
+    pub fn finish(mut self) -> Result<(), SimulationError> {
+        match self.wave.take() {
+            Some(wave) => Ok(wave.finish()?),
+            None => Ok(()),
+        }
+    }
+
+    /// The first failure that has not been returned yet; later ones of the same edge count as returned.
+    fn new_failure(&mut self) -> Result<(), Failed> {
+        let failures = self.engine.failures();
+        let new = failures.get(self.reported).copied();
+        self.reported = failures.len();
+        match new {
+            Some(failure) => Err(self.describe(failure)),
+            None => Ok(()),
+        }
+    }
+
+    fn describe(&self, failure: Failure) -> Failed {
+        let directory = self.engine.directory();
+        let what = match directory.property_kind(failure.property) {
+            PropertyKind::Assume => "assumption",
+            _ => "assertion",
+        };
+        let path = directory.properties[failure.property].path.clone();
+        Failed { what, path, cycle: failure.cycle, seed: self.seed }
+    }
+}
