@@ -12,8 +12,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$here/elf}
 cc=${CC:-riscv64-unknown-elf-gcc}
 
+# Version 2.2 of the ISA has the CSR instructions in I; as an extension of their own they would make gcc choose the 64-bit libgcc.
 # Loops stay loops: without a C library there is no memcpy or memset for the compiler to call.
-flags="-march=rv32im_zicsr -mabi=ilp32 -O2 -std=c11 -ffreestanding -fno-tree-loop-distribute-patterns -Wall -Wextra -Werror"
+flags="-march=rv32im -mabi=ilp32 -misa-spec=2.2 -O2 -std=c11 -ffreestanding -fno-tree-loop-distribute-patterns -Wall -Wextra -Werror"
 link="-nostdlib -nostartfiles -static -Wl,--build-id=none -Wl,-z,max-page-size=256 -Wl,--fatal-warnings"
 
 mkdir -p "$out"

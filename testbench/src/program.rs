@@ -81,7 +81,7 @@ pub enum ProgramError {
     NotElf,
     #[error("the file is truncated or damaged: {what}")]
     Damaged { what: String },
-    #[error("a 64-bit ELF file: the core is RV32IM, build with -march=rv32im_zicsr -mabi=ilp32")]
+    #[error("a 64-bit ELF file: the core is RV32IM, build with -march=rv32im -mabi=ilp32")]
     Class64,
     #[error("a big-endian ELF file: the core is little-endian")]
     BigEndian,
@@ -89,7 +89,7 @@ pub enum ProgramError {
     Machine { machine: u16 },
     #[error("not a linked executable: ELF type {kind}, not {} (relocatable and position-independent files cannot run)", ET_EXEC.0)]
     NotExecutable { kind: u16 },
-    #[error("uses compressed instructions: build with -march=rv32im_zicsr, without c")]
+    #[error("uses compressed instructions: build with -march=rv32im, without c")]
     Compressed,
     #[error("uses floating-point registers for arguments: build with -mabi=ilp32")]
     FloatAbi,

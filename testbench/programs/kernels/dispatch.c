@@ -11,7 +11,8 @@ HEDDLE_BUFFER(uint32_t, result, CAPACITY);
 
 static uint32_t add(uint32_t a, uint32_t b) { return a + b; }
 static uint32_t multiply_high(uint32_t a, uint32_t b) { return (uint64_t)a * b >> 32; }
-static uint32_t divide(uint32_t a, uint32_t b) { return a / b; }
+/* 64 bits wide: a call into libgcc. */
+static uint32_t divide(uint32_t a, uint32_t b) { return ((uint64_t)a << 16) / b; }
 static uint32_t remainder(uint32_t a, uint32_t b) { return (uint32_t)((int32_t)a % (int32_t)b); }
 static uint32_t rotate(uint32_t a, uint32_t b) { return a << (b & 31) | a >> (-b & 31); }
 static uint32_t least(uint32_t a, uint32_t b) { return (int32_t)a < (int32_t)b ? a : b; }

@@ -31,7 +31,7 @@ fn apply(operation: u32, a: u32, b: u32) -> u32 {
     match operation {
         0 => a.wrapping_add(b),
         1 => ((a as u64 * b as u64) >> 32) as u32,
-        2 => a / b,
+        2 => (((a as u64) << 16) / b as u64) as u32,
         3 => (a as i32).wrapping_rem(b as i32) as u32,
         4 => a.rotate_left(b & 31),
         5 => (a as i32).min(b as i32) as u32,
