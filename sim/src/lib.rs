@@ -2,6 +2,7 @@
 
 pub mod directory;
 pub mod engine;
+pub mod fuzz;
 pub mod init;
 pub mod interpreter;
 pub mod sim;

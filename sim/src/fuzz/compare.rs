@@ -1,0 +1,159 @@
+//! Two engines on one design, side by side.
+
+use super::design::random_bits;
+use crate::directory::{Directory, Entry};
+use crate::engine::Engine;
+use fastrand::Rng;
+use heddle_hdl::Bits;
+use heddle_hdl::netlist::{NodeId, ReadTiming};
+use std::fmt;
+
+/// Random inputs, resets and host accesses: the same for every engine that is driven with the same seed.
+pub struct Stimulus {
+    rng: Rng,
+}
+
+impl Stimulus {
+    pub fn new(seed: u64) -> Stimulus {
+        Stimulus { rng: Rng::with_seed(seed ^ 0x5717_0000) }
+    }
+
+    /// Sets the inputs for the next cycle on all engines.
+    pub fn drive(&mut self, engines: &mut [&mut dyn Engine]) {
+        let directory = engines[0].directory().clone();
+        for (k, input) in directory.inputs.iter().enumerate() {
+            if self.rng.u32(0..4) > 0 {
+                let value = random_bits(&mut self.rng, input.width);
+                engines.iter_mut().for_each(|e| e.poke(k, &value));
+            }
+        }
+        let reset = self.rng.u32(0..8) == 0;
+        engines.iter_mut().for_each(|e| e.set_reset(reset));
+        if !directory.memories.is_empty() && self.rng.u32(0..8) == 0 {
+            let memory = self.rng.usize(0..directory.memories.len());
+            let address = self.rng.u64(0..1 << directory.memory(memory).address_width);
+            let value = random_bits(&mut self.rng, directory.memories[memory].width);
+            engines.iter_mut().for_each(|e| e.memory_write(memory, address, &value));
+        }
+    }
+}
+
+/// The first difference between two engines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// Edges before it.
+    pub cycle: u64,
+    pub path: String,
+    pub left: String,
+    pub right: String,
+    /// The nodes (with their scopes) that the value comes from.
+    pub nodes: Vec<(usize, NodeId)>,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` in cycle {}: {} on the left, {} on the right", self.path, self.cycle, self.left, self.right)
+    }
+}
+
+/// Starts both engines from `seed` and drives them for `cycles`, some of them as runs. Compared each cycle: outputs,
+/// probes, signals that both keep, registers, read registers, all memory words, failures and covers. The design's
+/// memories must be small.
+pub fn compare(left: &mut dyn Engine, right: &mut dyn Engine, seed: u64, cycles: u64) -> Result<(), Box<Mismatch>> {
+    left.start(seed);
+    right.start(seed);
+    left.show_signals();
+    right.show_signals();
+    let mut stimulus = Stimulus::new(seed);
+    let mut rng = Rng::with_seed(seed);
+    state(left, right)?;
+    while left.cycle() < cycles {
+        stimulus.drive(&mut [left, right]);
+        left.settle();
+        right.settle();
+        settled(left, right)?;
+        if rng.u32(0..6) == 0 {
+            let stop = Some(rng.usize(0..left.directory().outputs.len())).filter(|_| rng.bool());
+            let length = rng.u64(1..6);
+            let (l, r) = (left.run(length, stop), right.run(length, stop));
+            same(left, "end of the run", format!("{l:?}"), format!("{r:?}"), Vec::new())?;
+        } else {
+            left.step();
+            right.step();
+        }
+        state(left, right)?;
+    }
+    Ok(())
+}
+
+type Outcome = Result<(), Box<Mismatch>>;
+
+/// Combinational values.
+fn settled(left: &dyn Engine, right: &dyn Engine) -> Outcome {
+    let d = left.directory().clone();
+    let module = |e: &Entry| &d.scopes[e.scope].module;
+    for (k, e) in d.signals.iter().enumerate() {
+        if let (Some(l), Some(r)) = (left.signal(k), right.signal(k)) {
+            value(left, e, l, r, vec![(e.scope, NodeId(e.index as u32))])?;
+        }
+    }
+    for (k, e) in d.probes.iter().enumerate() {
+        value(left, e, left.probe(k), right.probe(k), vec![(e.scope, module(e).probes[e.index].node)])?;
+    }
+    for (k, e) in d.outputs.iter().enumerate() {
+        value(left, e, left.peek(k), right.peek(k), vec![(0, d.top.outputs[k].node)])?;
+        let (l, r) = (left.peek_u64(k), right.peek_u64(k));
+        value(left, e, l.into(), r.into(), vec![(0, d.top.outputs[k].node)])?;
+    }
+    Ok(())
+}
+
+/// State and what properties have counted.
+fn state(left: &dyn Engine, right: &dyn Engine) -> Outcome {
+    let d: &Directory = left.directory();
+    same(left, "cycle count", left.cycle().to_string(), right.cycle().to_string(), Vec::new())?;
+    for (k, e) in d.registers.iter().enumerate() {
+        let r = d.register(k);
+        let nodes = [r.next].into_iter().chain(r.enable).map(|n| (e.scope, n)).collect();
+        value(left, e, left.register(k), right.register(k), nodes)?;
+    }
+    for (k, e) in d.read_registers.iter().enumerate() {
+        let read = &d.scopes[e.scope].module.memories[e.index].reads[e.port];
+        let enable = match read.timing {
+            ReadTiming::Sync { enable, .. } => enable,
+            ReadTiming::Async => None,
+        };
+        let nodes = [read.address].into_iter().chain(enable).map(|n| (e.scope, n)).collect();
+        value(left, e, left.read_register(k), right.read_register(k), nodes)?;
+    }
+    for (k, e) in d.memories.iter().enumerate() {
+        for address in 0..1 << d.memory(k).address_width {
+            let (l, r) = (left.memory_read(k, address), right.memory_read(k, address));
+            if l != r {
+                let writes = &d.memory(k).writes;
+                let nodes = writes.iter().flat_map(|w| [w.enable, w.address, w.data]).map(|n| (e.scope, n)).collect();
+                same(left, &format!("{}[{address}]", e.path), l.to_string(), r.to_string(), nodes)?;
+            }
+        }
+    }
+    for (k, e) in d.properties.iter().enumerate() {
+        let nodes = vec![(e.scope, d.scopes[e.scope].module.properties[e.index].node)];
+        let failure = |engine: &dyn Engine| format!("{:?}", engine.failures().iter().find(|f| f.property == k));
+        same(left, &e.path, failure(left), failure(right), nodes.clone())?;
+        let hits = |engine: &dyn Engine| format!("hit {} times", engine.cover_hits(k));
+        same(left, &e.path, hits(left), hits(right), nodes)?;
+    }
+    let order = |engine: &dyn Engine| format!("{:?}", engine.failures());
+    same(left, "failures", order(left), order(right), Vec::new())
+}
+
+fn value(engine: &dyn Engine, entry: &Entry, left: Bits, right: Bits, nodes: Vec<(usize, NodeId)>) -> Outcome {
+    if left == right { Ok(()) } else { same(engine, &entry.path, left.to_string(), right.to_string(), nodes) }
+}
+
+fn same(engine: &dyn Engine, path: &str, left: String, right: String, nodes: Vec<(usize, NodeId)>) -> Outcome {
+    if left == right {
+        return Ok(());
+    }
+    Err(Box::new(Mismatch { cycle: engine.cycle(), path: path.into(), left, right, nodes }))
+}
