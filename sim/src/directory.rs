@@ -205,3 +205,37 @@ impl Directory {
             .map(|t| t.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::{Limits, design};
+
+    #[test]
+    fn ranges_lead_from_a_scope_to_its_entries() {
+        for seed in 0..40 {
+            let d = Directory::new(&design(seed, &Limits::default()));
+            for (number, scope) in d.scopes.iter().enumerate() {
+                assert_eq!(scope.registers.len(), scope.module.registers.len());
+                for (k, register) in scope.registers.clone().enumerate() {
+                    let entry = &d.registers[register];
+                    assert_eq!((entry.scope, entry.index), (number, k));
+                    assert_eq!(d.registers.find(&entry.path), Some(register));
+                    assert_eq!(d.register(register).name, scope.module.registers[k].name);
+                }
+                for (inst, copies) in scope.children.iter().enumerate() {
+                    let instance = &scope.module.instances[inst];
+                    assert_eq!(copies.len(), instance.replicas.unwrap_or(1) as usize);
+                    for (copy, &child) in copies.iter().enumerate() {
+                        let name = match instance.replicas {
+                            Some(_) => format!("{}[{copy}]", instance.name),
+                            None => instance.name.clone(),
+                        };
+                        assert_eq!(d.scopes[child].name, name);
+                        assert_eq!(d.scopes[child].parent, Some(number));
+                    }
+                }
+            }
+        }
+    }
+}

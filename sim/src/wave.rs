@@ -254,7 +254,7 @@ impl Header {
                 writer.enddefinitions()?;
                 Ok(Writer::Vcd(writer, ids))
             }
-            Header::Fst(writer, ids) => Ok(Writer::Fst(writer.finish().map_err(io::Error::other)?, ids)),
+            Header::Fst(writer, ids) => Ok(Writer::Fst(Box::new(writer.finish().map_err(io::Error::other)?), ids)),
         }
     }
 }
@@ -262,7 +262,7 @@ impl Header {
 /// The part of a file that has the values.
 enum Writer {
     Vcd(vcd::Writer<BufWriter<File>>, Vec<IdCode>),
-    Fst(FstBodyWriter<BufWriter<File>>, Vec<FstSignalId>),
+    Fst(Box<FstBodyWriter<BufWriter<File>>>, Vec<FstSignalId>),
 }
 
 /// FST values are written out when this many bytes have gathered.

@@ -102,11 +102,11 @@ fn a_wrong_operation_is_found_and_shrunk() {
     let limits = Limits { depth: 0, ..Limits::default() };
     let (seed, top) = (0..).map(|seed| (seed, design(seed, &limits))).find(|(_, top)| mismatch(top).is_some()).unwrap();
     let small = shrink(&top, |top| mismatch(top).is_some());
-    let found = mismatch(&small).unwrap();
     let count = |top: &Module| top.nodes.iter().filter(|n| !n.args.is_empty()).count();
     assert!(count(&small) < count(&top).min(4), "seed {seed}: {} of {}", count(&small), count(&top));
-    let text = cone(&Directory::new(&small), &found.nodes, 50);
-    assert!(text.contains("Add"), "{found}\n{text}");
+
+    let report = hunt(seed, &limits, |top| mismatch(top).map_or(Ok(()), Err)).unwrap_err();
+    assert!(report.starts_with(&format!("seed {seed}: ")) && report.contains("Add"), "{report}");
 }
 
 #[test]
