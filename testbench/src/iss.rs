@@ -3,6 +3,8 @@
 //! It is the reference that the core is compared with, so it shares nothing with it but the CSR map. It knows no cycles:
 //! counters read the number of instructions executed so far, and a comparison puts the core's value in their place with
 //! [`Hart::set_register`]. A launch runs thread after thread; programs whose threads race within a launch are not for it.
+//!
+//! `tests/qemu.rs` compares it with QEMU.
 
 use heddle_simt::{
     Shape,
