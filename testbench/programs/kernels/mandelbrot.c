@@ -9,7 +9,7 @@ HEDDLE_ARG(int32_t, top, 0);
 HEDDLE_ARG(int32_t, pixel, 0);
 HEDDLE_ARG(uint32_t, limit, 0);
 /* Iterations until a point escaped; `limit` for one that did not. */
-HEDDLE_BUFFER(uint32_t, iterations, WIDTH *HEIGHT);
+HEDDLE_BUFFER(uint32_t, iterations, WIDTH * HEIGHT);
 
 static uint32_t escape(int32_t x0, int32_t y0, uint32_t most) {
   const int32_t four = 4 << FRACTION_BITS;

@@ -3,9 +3,9 @@
 
 enum { ROWS = 32, INNER = 32, COLUMNS = 64 };
 
-HEDDLE_BUFFER(int32_t, a, ROWS *INNER);
-HEDDLE_BUFFER(int32_t, b, INNER *COLUMNS);
-HEDDLE_BUFFER(int32_t, c, ROWS *COLUMNS);
+HEDDLE_BUFFER(int32_t, a, ROWS * INNER);
+HEDDLE_BUFFER(int32_t, b, INNER * COLUMNS);
+HEDDLE_BUFFER(int32_t, c, ROWS * COLUMNS);
 
 int main(void) {
   uint32_t threads = heddle_threads();

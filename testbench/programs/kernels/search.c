@@ -4,7 +4,7 @@
 enum { LINES = 512, WIDTH = 64, LONGEST = 16 };
 
 HEDDLE_BUFFER(char, word, LONGEST);
-HEDDLE_BUFFER(char, text, LINES *WIDTH);
+HEDDLE_BUFFER(char, text, LINES * WIDTH);
 /* Column of the first occurrence, -1 if there is none; both strings end with a zero byte. */
 HEDDLE_BUFFER(int16_t, column, LINES);
 HEDDLE_BUFFER(uint8_t, found, LINES);

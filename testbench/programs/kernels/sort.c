@@ -4,7 +4,7 @@
 enum { LISTS = 256, LENGTH = 32 };
 
 /* Element k of list i is data[k * LISTS + i]: neighbouring threads, neighbouring words, until they disagree on k. */
-HEDDLE_BUFFER(int32_t, data, LISTS *LENGTH);
+HEDDLE_BUFFER(int32_t, data, LISTS * LENGTH);
 
 int main(void) {
   uint32_t threads = heddle_threads();
