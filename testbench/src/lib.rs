@@ -7,8 +7,8 @@
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
 //!
-//! `docs/programs.md` is the page for those who write programs. Disassembly is our own because no maintained crate was found that
-//! gives RV32IM text with pseudo-instructions and our CSR names.
+//! `docs/programs.md` is the page for those who write programs. Disassembly is our own table: the crates that do it (`disc-v` comes
+//! nearest, at 0.1) cannot be told our CSR names, and give text for many instructions that stop this core.
 
 #![warn(missing_docs)]
 
