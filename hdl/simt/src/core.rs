@@ -1,0 +1,304 @@
+//! The core: ten stages, the divergence unit and the scoreboard, wired together.
+//!
+//! ```text
+//!            ┌────────────────────── steer: slot, pc ◄─────────────────────────────┐
+//!            ▼                                                                     │
+//!  1 steer ─► 2 fetch ─► 3 decode ─► 4 issue ─► 5,6 collect ─► 7 execute ─► 8 resolve ─► 9 converge (divergence unit)
+//!                │           ▲         ▲ │            ▲             │          │         9 memory ─► request
+//!                ▼           │         │ └► scoreboard │             ▼          ▼
+//!          instruction    stop pc     mask            │          multiplier, divider
+//!            memory                                   └──────────── 10 write back ◄── response
+//! ```
+
+use crate::divergence::{self, Outcome, Start, UnitIn};
+use crate::lane::multiplier::{MultiplierIn, multiplier};
+use crate::metrics::{MetricsIn, metrics};
+use crate::pipeline::collect::{CollectIn, Operands, Write, collect};
+use crate::pipeline::decode::{DecodeIn, decode};
+use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
+use crate::pipeline::execute::execute;
+use crate::pipeline::fetch::{FetchIn, fetch};
+use crate::pipeline::issue::{IssueIn, Slotted, issue};
+use crate::pipeline::load_queue::{LoadQueueIn, load_queue};
+use crate::pipeline::memory::{Request, Response, memory};
+use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
+use crate::pipeline::steer::{SteerIn, steer};
+use crate::pipeline::writeback::{WritebackIn, writeback};
+use crate::scoreboard::{Pending, ScoreboardIn, scoreboard};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct CoreIn<T> {
+    /// Puts threads on an idle warp.
+    pub start: Start<T>,
+    /// A launch begins: cycle and instruction counts go to 0.
+    pub restart: T,
+    /// The instruction at `fetch_pc` of the cycle before.
+    pub fetched: T,
+    /// Data of loads, until `response_ready`.
+    pub response: Response<T>,
+    /// First byte address that may be stored to, a multiple of 256.
+    pub program_end: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct CoreOut<T> {
+    /// A start is taken in this cycle.
+    pub start_ready: T,
+    /// Instruction number for instruction memory, which answers in the next cycle.
+    pub fetch_pc: T,
+    /// Always taken.
+    pub request: Request<T>,
+    /// The response is written back in this cycle.
+    pub response_ready: T,
+    /// Threads that end in this cycle.
+    pub exit: Exit<T>,
+    /// Why the core stopped; stays until reset.
+    pub fault: Fault<T>,
+    /// One bit a warp: it has live threads.
+    pub live: T,
+    /// No thread is live and nothing is under way.
+    pub idle: T,
+}
+
+pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
+    let inputs =
+        CoreIn { start: Start::shape(s), restart: 1, fetched: 32, response: Response::shape(s), program_end: 32 };
+    module("core", inputs, |m, i| {
+        m.doc("The SIMT core.");
+        // What later stages tell earlier ones.
+        let outcome = m.deferred("outcome", Outcome::shape(s));
+        let write = m.deferred("write", Write::shape(s));
+        let release = m.deferred("release", Pending::shape(s));
+        let late = m.deferred("late", Pending::shape(s));
+        let decode_slot = m.deferred("decode_slot", s.warp_bits());
+        let issue_slot = m.deferred("issue_slot", s.warp_bits());
+        let buffered = m.deferred("buffered", count_width(s.buffer) * s.warps);
+        let stop_valid = m.deferred("stop_valid", 1);
+        let stop_slot = m.deferred("stop_slot", s.warp_bits());
+        let decoding = m.deferred("decoding", crate::pipeline::steer::Fetch::shape(s));
+        let fetching = m.deferred("fetching", crate::pipeline::steer::Fetch::shape(s));
+        let clear = m.deferred("clear", s.warps);
+        let bubble = m.deferred("bubble", 1);
+        let load_room = m.deferred("load_room", 1);
+        let load_tag = m.deferred("load_tag", index_width(s.loads));
+        let divider_free = m.deferred("divider_free", 1);
+        let counters = m.deferred("counters", Counters { cycles: 64, instructions: 64 });
+
+        // Stage 9, converge: the divergence unit. It also serves stages 3 and 4.
+        let unit = m.instance(
+            "divergence",
+            &divergence::unit(s),
+            UnitIn {
+                start: i.start,
+                decode_slot: decode_slot.value,
+                issue_slot: issue_slot.value,
+                outcome: outcome.value,
+            },
+        );
+
+        // Stage 1.
+        let steered = m.instance(
+            "steer",
+            &steer(s),
+            SteerIn {
+                steer: unit.steer,
+                stop_valid: stop_valid.value,
+                stop_slot: stop_slot.value,
+                fetching: fetching.value,
+                decoding: decoding.value,
+                buffered: buffered.value,
+            },
+        );
+
+        // Stage 2.
+        let chosen = steered.chosen;
+        let fetched = m.instance(
+            "fetch",
+            &fetch(s),
+            FetchIn { chosen, stop_valid: stop_valid.value, stop_slot: stop_slot.value },
+        );
+        fetching.drive(fetched.fetching);
+        decoding.drive(fetched.decoding);
+
+        // Stage 3.
+        decode_slot.drive(fetched.decoding.slot);
+        let decoded =
+            m.instance("decode", &decode(s), DecodeIn { word: i.fetched, pc: fetched.decoding.pc, stop: unit.stop });
+        let d = decoded.decoded;
+        stop_valid.drive(fetched.decoding.valid & d.control);
+        stop_slot.drive(fetched.decoding.slot);
+
+        // Stage 4, with the scoreboard beside it.
+        let stopped = m.reg("stopped", 1).reset(0u32);
+        let issue_in = IssueIn {
+            decoded: Slotted { valid: fetched.decoding.valid, slot: fetched.decoding.slot, decoded: d },
+            steer: unit.steer,
+            clear: clear.value,
+            load_room: load_room.value,
+            divider_free: divider_free.value,
+            hold_control: unit.hold,
+            bubble: bubble.value | stopped.q,
+        };
+        let issued = m.instance("issue", &issue(s), issue_in);
+        buffered.drive(issued.buffered);
+        let chosen = issued.issued;
+        issue_slot.drive(chosen.slot);
+        wire!(issue_mask = unit.mask);
+        let marked = m.instance(
+            "scoreboard",
+            &scoreboard(s),
+            ScoreboardIn {
+                heads: issued.heads,
+                issue: Pending {
+                    valid: chosen.valid & chosen.decoded.writes,
+                    slot: chosen.slot,
+                    rd: chosen.decoded.rd,
+                },
+                issue_mask,
+                release: release.value,
+                late: late.value,
+            },
+        );
+        clear.drive(marked.clear);
+
+        // Stages 5 and 6.
+        let operands = m.instance(
+            "collect",
+            &collect(s),
+            CollectIn {
+                issued: chosen,
+                mask: issue_mask,
+                tag: load_tag.value,
+                write: write.value,
+                cycles: counters.value.cycles,
+                instructions: counters.value.instructions,
+            },
+        );
+
+        // Stage 7, with multiplier and divider beside it.
+        let executed = m.instance("execute", &execute(s), operands);
+        let products = multiply(s, m, operands);
+        let quotient_taken = m.deferred("quotient_taken", 1);
+        let divided = division(s, m, chosen.valid & chosen.decoded.divide, operands, quotient_taken.value);
+        divider_free.drive(divided.free);
+
+        // Stage 8.
+        let resolved = m.instance("resolve", &resolve(s), ResolveIn { executed, program_end: i.program_end });
+        outcome.drive(resolved.outcome);
+        release.drive(resolved.release);
+
+        // Stage 9, memory.
+        let request = m.instance("memory", &memory(s), resolved.access);
+        let response_taken = m.deferred("response_taken", 1);
+        let loads = m.instance(
+            "load_queue",
+            &load_queue(s),
+            LoadQueueIn {
+                take: chosen.valid & chosen.decoded.load,
+                take_slot: chosen.slot,
+                take_rd: chosen.decoded.rd,
+                access: resolved.access,
+                tag: i.response.tag,
+                give: response_taken.value,
+            },
+        );
+        load_room.drive(loads.room);
+        load_tag.drive(loads.next);
+
+        // Stage 10.
+        let written = m.instance(
+            "writeback",
+            &writeback(s),
+            WritebackIn {
+                computed: resolved.result,
+                products,
+                response: i.response,
+                load: loads.load,
+                load_last: loads.last,
+                quotient: divided.result,
+            },
+        );
+        write.drive(written.write);
+        late.drive(written.late);
+        response_taken.drive(written.response_taken);
+        quotient_taken.drive(written.quotient_taken);
+        bubble.drive(written.bubble);
+
+        // The first fault stops issue and stays.
+        let fault = resolved.fault;
+        stopped.next(stopped.q | fault.valid);
+        wire!(first_fault = fault.valid & !stopped.q);
+        let held = m.pipe_if("held_fault", first_fault, fault);
+
+        // Counts since the launch.
+        let cycles = m.reg("cycles", 64).reset(0u32);
+        cycles.next(i.restart.mux(m.lit(0u32, 64), cycles.q + 1));
+        let instructions = m.reg("instructions", 64).reset(0u32);
+        wire!(committed = resolved.committed.count_ones());
+        let more = instructions.q + committed.zext(64);
+        instructions.next(i.restart.mux(m.lit(0u32, 64), more));
+        counters.drive(Counters { cycles: cycles.q, instructions: instructions.q });
+
+        wire!(
+            flying = steered.running.any() | fetched.fetching.valid | fetched.decoding.valid | issued.idle.filled.any()
+        );
+        wire!(idle = !unit.live.any() & loads.empty & divided.free & !flying);
+
+        m.probe("issue_valid", chosen.valid);
+        m.probe("issue_slot", chosen.slot);
+        m.probe("issue_pc", chosen.decoded.pc);
+        m.probe("issue_mask", issue_mask);
+        m.probe("issue_replay", issued.replay);
+        m.probe("live", unit.live);
+        m.probe("running", steered.running);
+        if s.metrics {
+            let input = MetricsIn {
+                restart: i.restart,
+                live: unit.live.any(),
+                issued: chosen.valid,
+                idle: issued.idle,
+                loads_under_way: !loads.empty,
+                committed,
+                events: unit.events,
+                exit: resolved.exit,
+            };
+            m.instance("metrics", &metrics(s), input);
+        }
+        CoreOut {
+            start_ready: unit.start_ready,
+            fetch_pc: fetched.fetching.pc,
+            request,
+            response_ready: written.response_taken,
+            exit: resolved.exit,
+            fault: Fault { valid: stopped.q, ..held },
+            live: unit.live,
+            idle,
+        }
+    })
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Counters<T> {
+    cycles: T,
+    instructions: T,
+}
+
+/// The lanes' multipliers, stages 7 to 9; zeros in a core without RV32M.
+fn multiply(s: &Shape, m: Builder, operands: Operands<Signal>) -> Signal {
+    if !s.multiply {
+        return m.lit(0u32, 32 * s.lanes);
+    }
+    let operation = all(operands.issued.decoded.funct3);
+    let inputs = MultiplierIn { operation, a: each(operands.a), b: each(operands.b) };
+    m.replicate("multiplier", s.lanes, &multiplier(), inputs).result
+}
+
+/// The divider; one that is always free and never has a result in a core without RV32M.
+fn division(s: &Shape, m: Builder, reserve: Signal, operands: Operands<Signal>, taken: Signal) -> DivideOut<Signal> {
+    if !s.multiply {
+        return DivideOut { free: m.lit(1u32, 1), result: m.zero(Quotient::shape(s)) };
+    }
+    m.instance("divide", &divide(s), DivideIn { reserve, operands, taken })
+}

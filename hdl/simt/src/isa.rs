@@ -1,0 +1,131 @@
+//! RV32IM as the pipeline sees it: the decoded instruction and the codes that select operations.
+
+use crate::shape::Shape;
+use heddle_hdl::{Bundle, Width};
+
+/// An instruction after decode, ready to issue. One-bit fields unless stated.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Decoded<T> {
+    /// Instruction number, `pc_bits`.
+    pub pc: T,
+    /// Register numbers, 5 bits; 0 where not used.
+    pub rs1: T,
+    pub rs2: T,
+    pub rd: T,
+    /// The register is read / written (never x0).
+    pub use1: T,
+    pub use2: T,
+    pub writes: T,
+    /// Immediate, 32 bits; for a CSR instruction the CSR's number.
+    pub imm: T,
+    /// [`alu`] operation, 4 bits.
+    pub alu: T,
+    /// Operand a is the pc instead of rs1; operand b is the immediate instead of rs2.
+    pub a_pc: T,
+    pub b_imm: T,
+    /// Bits 14..12 of the instruction: branch condition, size and sign of a load or store, multiply and divide operation.
+    pub funct3: T,
+    pub branch: T,
+    pub jal: T,
+    pub jalr: T,
+    pub load: T,
+    pub store: T,
+    pub multiply: T,
+    pub divide: T,
+    pub csr: T,
+    pub ecall: T,
+    pub ebreak: T,
+    pub illegal: T,
+    /// The jump makes the call depth grow / shrink.
+    pub call: T,
+    pub ret: T,
+    /// The next instruction is at the stop pc.
+    pub last: T,
+    /// Produces an outcome at resolve, for which the front end waits.
+    pub control: T,
+}
+
+impl Decoded<Width> {
+    pub fn shape(s: &Shape) -> Decoded<Width> {
+        Decoded {
+            pc: s.pc_bits(),
+            rs1: 5,
+            rs2: 5,
+            rd: 5,
+            use1: 1,
+            use2: 1,
+            writes: 1,
+            imm: 32,
+            alu: alu::BITS,
+            a_pc: 1,
+            b_imm: 1,
+            funct3: 3,
+            branch: 1,
+            jal: 1,
+            jalr: 1,
+            load: 1,
+            store: 1,
+            multiply: 1,
+            divide: 1,
+            csr: 1,
+            ecall: 1,
+            ebreak: 1,
+            illegal: 1,
+            call: 1,
+            ret: 1,
+            last: 1,
+            control: 1,
+        }
+    }
+}
+
+/// ALU operations: bit 30 of the instruction above funct3.
+pub mod alu {
+    use heddle_hdl::Width;
+
+    pub const BITS: Width = 4;
+    pub const ADD: u32 = 0;
+    pub const SLL: u32 = 1;
+    pub const SLT: u32 = 2;
+    pub const SLTU: u32 = 3;
+    pub const XOR: u32 = 4;
+    pub const SRL: u32 = 5;
+    pub const OR: u32 = 6;
+    pub const AND: u32 = 7;
+    pub const SUB: u32 = 8;
+    pub const SRA: u32 = 13;
+}
+
+/// Why the core stopped, 4 bits; the numbers are those of the RISC-V `mcause` register where it has one.
+pub mod cause {
+    use heddle_hdl::Width;
+
+    pub const BITS: Width = 4;
+    pub const FETCH_MISALIGNED: u32 = 0;
+    pub const FETCH_OUT_OF_RANGE: u32 = 1;
+    pub const ILLEGAL_INSTRUCTION: u32 = 2;
+    pub const BREAKPOINT: u32 = 3;
+    pub const LOAD_MISALIGNED: u32 = 4;
+    pub const LOAD_OUT_OF_RANGE: u32 = 5;
+    pub const STORE_MISALIGNED: u32 = 6;
+    pub const STORE_OUT_OF_RANGE: u32 = 7;
+    pub const UNKNOWN_ECALL: u32 = 8;
+    pub const STORE_TO_PROGRAM: u32 = 9;
+
+    /// What a cause means, for messages.
+    pub fn describe(code: u32) -> &'static str {
+        match code {
+            FETCH_MISALIGNED => "jump to a misaligned address",
+            FETCH_OUT_OF_RANGE => "jump outside instruction memory",
+            ILLEGAL_INSTRUCTION => "illegal instruction",
+            BREAKPOINT => "breakpoint (ebreak)",
+            LOAD_MISALIGNED => "misaligned load",
+            LOAD_OUT_OF_RANGE => "load outside memory",
+            STORE_MISALIGNED => "misaligned store",
+            STORE_OUT_OF_RANGE => "store outside memory",
+            UNKNOWN_ECALL => "unknown system call (ecall with a7 other than 93)",
+            STORE_TO_PROGRAM => "store into the program",
+            _ => "unknown cause",
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The arithmetic of one lane.
+
+pub mod alu;
+pub mod divider;
+pub mod multiplier;

@@ -1,0 +1,99 @@
+//! Counters of what the core did since the launch, for simulation.
+//!
+//! All are probes of the module `metrics`. A cycle counts from the first in which a thread is live to the last. Every
+//! such cycle is either an issue or idle for exactly one cause; the first that holds, in this order:
+//!
+//! | probe | what |
+//! |---|---|
+//! | `cycles` | cycles with live threads |
+//! | `issued` | warp instructions issued |
+//! | `committed` | thread instructions that took effect: a replayed lane counts when it is served |
+//! | `idle_memory` | a slot has an instruction, but it waits for a unit, or for a register while a load is under way |
+//! | `idle_scoreboard` | a slot has an instruction that waits for a register |
+//! | `idle_no_instruction` | no slot has an instruction: front ends wait for outcomes |
+//! | `merges` | convergences: paths that became one with another |
+//! | `inserts`, `extracts`, `swaps` | paths that went to the cold context table, came back, were exchanged by the sorter |
+//! | `most_paths` | the greatest number of paths that a warp held after an outcome |
+//!
+//! Cycles before the first and after the last live thread ("nothing live") are the caller's cycles less `cycles`.
+
+use crate::divergence::Events;
+use crate::pipeline::issue::Idle;
+use crate::pipeline::resolve::Exit;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct MetricsIn<T> {
+    /// All counters go to 0.
+    pub restart: T,
+    /// Some thread is live.
+    pub live: T,
+    pub issued: T,
+    pub idle: Idle<T>,
+    pub loads_under_way: T,
+    /// Thread instructions that took effect in this cycle.
+    pub committed: T,
+    pub events: Events<T>,
+    pub exit: Exit<T>,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct CodeIn<T> {
+    exits: T,
+    slot: T,
+    code: T,
+}
+
+/// The exit codes of the threads of one lane, by warp.
+fn exit_code(s: &Shape) -> TypedModule<CodeIn<Width>, Vec<Signal>> {
+    module("exit_code", CodeIn { exits: 1, slot: s.warp_bits(), code: 32 }, |m, CodeIn { exits, slot, code }| {
+        m.doc("Exit codes of one lane's threads; read by simulations.");
+        m.memory("codes", 32, s.warp_bits()).write(exits, slot, code);
+        vec![]
+    })
+}
+
+pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
+    let path_bits = count_width(s.lanes);
+    let inputs = MetricsIn {
+        restart: 1,
+        live: 1,
+        issued: 1,
+        idle: Idle { filled: s.warps, scoreboard: s.warps, unit: s.warps },
+        loads_under_way: 1,
+        committed: count_width(s.lanes),
+        events: Events { merges: 2, insert: 1, extract: 1, swap: 1, paths: path_bits },
+        exit: Exit { valid: 1, slot: s.warp_bits(), mask: s.lanes, codes: 32 * s.lanes },
+    };
+    module("metrics", inputs, |m, i| {
+        m.doc("Counters of what the core did; for simulation.");
+        let zero = m.lit(0u32, 48);
+        let count = |name: &str, amount: Signal| {
+            let counter = m.reg(name, 48).reset(0u32);
+            counter.next(i.restart.mux(zero, counter.q + amount.zext(48)));
+            m.probe(name, counter.q);
+        };
+        let idle = i.live & !i.issued;
+        wire!(memory = i.idle.unit.any() | (i.idle.scoreboard.any() & i.loads_under_way));
+        wire!(scoreboard = !memory & i.idle.scoreboard.any());
+        count("cycles", i.live);
+        count("issued", i.issued);
+        count("committed", i.committed);
+        count("idle_memory", idle & memory);
+        count("idle_scoreboard", idle & scoreboard);
+        count("idle_no_instruction", idle & !memory & !scoreboard);
+        count("merges", i.events.merges);
+        count("inserts", i.events.insert);
+        count("extracts", i.events.extract);
+        count("swaps", i.events.swap);
+        let most = m.reg("most_paths", path_bits).reset(0u32);
+        let paths = i.events.paths;
+        most.next_if(i.restart | paths.gt(most.q), i.restart.mux(paths.literal(0u32), paths));
+        m.probe("most_paths", most.q);
+        let exits = each(i.exit.mask.only_if(i.exit.valid));
+        let inputs = CodeIn { exits, slot: all(i.exit.slot), code: each(i.exit.codes) };
+        m.replicate("exit", s.lanes, &exit_code(s), inputs);
+        vec![]
+    })
+}

@@ -1,0 +1,241 @@
+//! Stages 5 and 6, operand collection: register banks, one a lane, and the choice of operands.
+//!
+//! Stage 5 presents the addresses; stage 6 has the words and selects. A word that is written at the clock edge at which it
+//! is read is read new, so an instruction may issue 5 cycles after the one that computes its operand.
+
+use super::issue::Slotted;
+use crate::csr::{self, Source};
+use crate::isa::Decoded;
+use crate::shape::{BankAddress, Shape};
+use heddle_hdl::*;
+
+/// An instruction past issue: its slot, its threads, what it is.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Issued<T> {
+    pub valid: T,
+    pub slot: T,
+    pub mask: T,
+    pub decoded: Decoded<T>,
+    /// Entry of the load queue, of a load.
+    pub tag: T,
+}
+
+impl Issued<Width> {
+    pub fn shape(s: &Shape) -> Issued<Width> {
+        let decoded = Decoded::shape(s);
+        Issued { valid: 1, slot: s.warp_bits(), mask: s.lanes, decoded, tag: index_width(s.loads) }
+    }
+}
+
+/// A write into the register banks.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Write<T> {
+    /// One bit a lane.
+    pub lanes: T,
+    pub slot: T,
+    pub rd: T,
+    /// 32 bits a lane.
+    pub data: T,
+}
+
+impl Write<Width> {
+    pub fn shape(s: &Shape) -> Write<Width> {
+        Write { lanes: s.lanes, slot: s.warp_bits(), rd: 5, data: 32 * s.lanes }
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct CollectIn<T> {
+    pub issued: Slotted<T>,
+    pub mask: T,
+    pub tag: T,
+    pub write: Write<T>,
+    /// Cycles and thread instructions since the launch, 64 bits each.
+    pub cycles: T,
+    pub instructions: T,
+}
+
+/// An instruction with its operands, for stage 7.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Operands<T> {
+    pub issued: Issued<T>,
+    /// 32 bits a lane each: the operands of the ALU, and rs2 for stores.
+    pub a: T,
+    pub b: T,
+    pub data: T,
+}
+
+impl Operands<Width> {
+    pub fn shape(s: &Shape) -> Operands<Width> {
+        Operands { issued: Issued::shape(s), a: 32 * s.lanes, b: 32 * s.lanes, data: 32 * s.lanes }
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct LaneIn<T> {
+    /// Stage 5.
+    read1: T,
+    read2: T,
+    write: T,
+    write_address: T,
+    write_data: T,
+    /// Stage 6.
+    pc: T,
+    imm: T,
+    use1: T,
+    use2: T,
+    a_pc: T,
+    b_imm: T,
+    /// The lane's number is added to the immediate (which has zeros there).
+    b_lane: T,
+    number: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct LaneOut<T> {
+    a: T,
+    b: T,
+    data: T,
+}
+
+/// One lane: its register bank and its operand multiplexers.
+fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
+    let address = s.bank_bits();
+    let inputs = LaneIn {
+        read1: address,
+        read2: address,
+        write: 1,
+        write_address: address,
+        write_data: 32,
+        pc: 32,
+        imm: 32,
+        use1: 1,
+        use2: 1,
+        a_pc: 1,
+        b_imm: 1,
+        b_lane: 1,
+        number: s.lane_bits(),
+    };
+    module("collect_lane", inputs, |m, i| {
+        m.doc("One lane of stages 5 and 6: the register bank and the operands.");
+        let registers = m.memory("registers", 32, address).style(MemoryStyle::Block);
+        registers.write(i.write, i.write_address, i.write_data);
+        wire!(rs1 = registers.read_sync(i.read1, Collision::ReadNew).only_if(i.use1));
+        wire!(rs2 = registers.read_sync(i.read2, Collision::ReadNew).only_if(i.use2));
+        wire!(immediate = i.imm | i.number.zext(32).only_if(i.b_lane));
+        LaneOut { a: i.a_pc.mux(i.pc, rs1), b: i.b_imm.mux(immediate, rs2), data: rs2 }
+    })
+}
+
+pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, Operands<Signal>> {
+    let inputs = CollectIn {
+        issued: Slotted::shape(s),
+        mask: s.lanes,
+        tag: index_width(s.loads),
+        write: Write::shape(s),
+        cycles: 64,
+        instructions: 64,
+    };
+    module("collect", inputs, |m, i| {
+        m.doc("Stages 5 and 6: register banks and operands.");
+        let slotted = i.issued;
+        let at_5 = Issued {
+            valid: m.pipe_reset("s5_valid", slotted.valid),
+            slot: m.pipe("s5_slot", slotted.slot),
+            mask: m.pipe("s5_mask", i.mask),
+            decoded: m.pipe("s5", slotted.decoded),
+            tag: m.pipe("s5_tag", i.tag),
+        };
+        let (csr_value, csr_lane) = csr_value(s, m, &at_5, i.cycles, i.instructions);
+        let d = at_5.decoded;
+        let decoded = Decoded { imm: d.csr.mux(csr_value, d.imm), ..d };
+        let at_6 = Issued {
+            valid: m.pipe_reset("s6_valid", at_5.valid),
+            slot: m.pipe("s6_slot", at_5.slot),
+            mask: m.pipe("s6_mask", at_5.mask),
+            decoded: m.pipe("s6", decoded),
+            tag: m.pipe("s6_tag", at_5.tag),
+        };
+        let b_lane = m.pipe("s6_b_lane", d.csr & csr_lane);
+
+        // A bank is addressed by warp and register.
+        let bank = |slot: Signal, register: Signal| if s.warps == 1 { register } else { cat(&[register, slot]) };
+        let address = |a: Signal| match s.bank_address {
+            BankAddress::Shared => all(a),
+            BankAddress::PerLane => each(a.repeat(s.lanes)),
+        };
+        let numbers: Vec<Signal> = (0..s.lanes).map(|k| m.lit(k, s.lane_bits())).collect();
+        let c = at_6.decoded;
+        let pc = cat(&[m.lit(0u32, 2), c.pc]).zext(32);
+        let lanes = m.replicate(
+            "lane",
+            s.lanes,
+            &lane(s),
+            LaneIn {
+                read1: address(bank(at_5.slot, d.rs1)),
+                read2: address(bank(at_5.slot, d.rs2)),
+                write: each(i.write.lanes),
+                write_address: address(bank(i.write.slot, i.write.rd)),
+                write_data: each(i.write.data),
+                pc: all(pc),
+                imm: all(c.imm),
+                use1: all(c.use1),
+                use2: all(c.use2),
+                a_pc: all(c.a_pc),
+                b_imm: all(c.b_imm),
+                b_lane: all(b_lane),
+                number: each(cat(&numbers)),
+            },
+        );
+        Operands {
+            issued: Issued {
+                valid: m.pipe_reset("s7_valid", at_6.valid),
+                slot: m.pipe("s7_slot", at_6.slot),
+                mask: m.pipe("s7_mask", at_6.mask),
+                decoded: m.pipe("s7", at_6.decoded),
+                tag: m.pipe("s7_tag", at_6.tag),
+            },
+            a: m.pipe("s7_a", lanes.a),
+            b: m.pipe("s7_b", lanes.b),
+            data: m.pipe("s7_data", lanes.data),
+        }
+    })
+}
+
+/// The value of the CSR that the instruction names, without the lane's number, and whether that is to be added.
+fn csr_value(s: &Shape, m: Builder, i: &Issued<Signal>, cycles: Signal, instructions: Signal) -> (Signal, Signal) {
+    let number = i.decoded.imm.slice(0, 12);
+    let constant = |v: u32| m.lit(v, 32);
+    let first_thread = {
+        let slot = i.slot.zext(32);
+        let shift = s.lanes.ilog2();
+        if s.warps == 1 {
+            constant(0)
+        } else if shift == 0 {
+            slot
+        } else {
+            cat(&[m.lit(0u32, shift), slot.slice(0, 32 - shift)])
+        }
+    };
+    let value = |source: Source| match source {
+        Source::Thread | Source::ThreadInBlock => (first_thread, true),
+        Source::Lane => (constant(0), true),
+        Source::Warp => (i.slot.zext(32), false),
+        Source::Block => (constant(0), false),
+        Source::Lanes => (constant(s.lanes), false),
+        Source::Warps => (constant(s.warps), false),
+        Source::Threads => (constant(s.threads()), false),
+        Source::MemoryBytes => (constant(s.memory), false),
+        Source::Log2StackBytes => (constant(s.stack.ilog2()), false),
+        Source::CycleLow => (cycles.slice(0, 32), false),
+        Source::CycleHigh => (cycles.slice(32, 32), false),
+        Source::InstructionsLow => (instructions.slice(0, 32), false),
+        Source::InstructionsHigh => (instructions.slice(32, 32), false),
+    };
+    let arms: Vec<(u32, (Signal, bool))> = csr::MAP.iter().map(|c| (u32::from(c.address), value(c.source))).collect();
+    let values: Vec<(u32, Signal)> = arms.iter().map(|(a, (v, _))| (*a, *v)).collect();
+    let lanes: Vec<(u32, Signal)> = arms.iter().map(|(a, (_, lane))| (*a, m.lit(*lane, 1))).collect();
+    wire!(csr_value = case(number, &values, constant(0)));
+    wire!(csr_lane = case(number, &lanes, m.lit(0u32, 1)));
+    (csr_value, csr_lane)
+}

@@ -1,0 +1,129 @@
+//! Stage 3, decode: an instruction word becomes a [`Decoded`] bundle on its way into the slot's buffer.
+//!
+//! Combinational. It also says whether the front end must stop behind the instruction: at everything that produces an
+//! outcome at resolve, and at the instruction before the stop pc.
+
+use crate::csr;
+use crate::divergence::Stop;
+use crate::isa::{Decoded, alu};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct DecodeIn<T> {
+    /// The instruction word, 32 bits, and its pc.
+    pub word: T,
+    pub pc: T,
+    /// The stop pc of the slot.
+    pub stop: Stop<T>,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct DecodeOut<T> {
+    pub decoded: Decoded<T>,
+}
+
+pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
+    let inputs = DecodeIn { word: 32, pc: s.pc_bits(), stop: Stop { valid: 1, pc: s.pc_bits() } };
+    module("decode", inputs, |m, DecodeIn { word, pc, stop }| {
+        m.doc("Stage 3: decodes one RV32IM instruction.");
+        wire!(opcode = word.slice(0, 7));
+        wire!(funct3 = word.slice(12, 3));
+        wire!(funct7 = word.slice(25, 7));
+        let (rd, rs1, rs2) = (word.slice(7, 5), word.slice(15, 5), word.slice(20, 5));
+
+        wire!(lui = opcode.eq(0x37));
+        wire!(auipc = opcode.eq(0x17));
+        wire!(jal = opcode.eq(0x6f));
+        wire!(jalr = opcode.eq(0x67) & funct3.eq(0));
+        wire!(branch = opcode.eq(0x63) & funct3.ne(2) & funct3.ne(3));
+        wire!(load = opcode.eq(0x03) & funct3.ne(3) & funct3.lt(6));
+        wire!(store = opcode.eq(0x23) & funct3.lt(3));
+        wire!(shift = funct3.eq(1) | funct3.eq(5));
+        wire!(plain = funct7.eq(0));
+        wire!(alternative = funct7.eq(0x20));
+        wire!(shift_ok = plain | (alternative & funct3.eq(5)));
+        wire!(op_imm = opcode.eq(0x13) & (!shift | shift_ok));
+        let is_op = opcode.eq(0x33);
+        wire!(op = is_op & (plain | (alternative & (funct3.eq(0) | funct3.eq(5)))));
+        let with_m = m.lit(s.multiply, 1);
+        wire!(muldiv = is_op & funct7.eq(1) & with_m);
+        wire!(fence = opcode.eq(0x0f) & funct3.lt(2));
+        wire!(system = opcode.eq(0x73));
+        wire!(ecall = word.eq(0x73));
+        wire!(ebreak = word.eq(0x0010_0073));
+        wire!(csr_known = any_of(csr::MAP.iter().map(|c| word.slice(20, 12).eq(u32::from(c.address)))));
+        // Reading only: csrrs, csrrc, csrrsi, csrrci with nothing to set or clear.
+        wire!(csr = system & funct3.bit(1) & rs1.eq(0) & csr_known);
+        wire!(
+            known =
+                lui | auipc | jal | jalr | branch | load | store | op_imm | op | muldiv | fence | ecall | ebreak | csr
+        );
+
+        let sign = word.bit(31);
+        wire!(imm_i = word.slice(20, 12).sext(32));
+        wire!(imm_s = cat(&[rd, funct7]).sext(32));
+        let zero = m.lit(0u32, 1);
+        wire!(imm_b = cat(&[zero, word.slice(8, 4), word.slice(25, 6), word.bit(7), sign]).sext(32));
+        wire!(imm_u = cat(&[m.lit(0u32, 12), word.slice(12, 20)]));
+        wire!(imm_j = cat(&[zero, word.slice(21, 10), word.bit(20), word.slice(12, 8), sign]).sext(32));
+        let upper = lui | auipc;
+        wire!(
+            imm = pick(
+                [(upper, imm_u), (jal, imm_j), (branch, imm_b), (store, imm_s), (fence, imm_i.literal(0u32))],
+                imm_i
+            )
+        );
+
+        wire!(use1 = (jalr | branch | load | store | op_imm | op | muldiv) & rs1.ne(0) | ecall);
+        wire!(use2 = (branch | store | op | muldiv) & rs2.ne(0) | ecall);
+        wire!(writes = (upper | jal | jalr | load | op_imm | op | muldiv | csr) & rd.ne(0));
+        // The exit code is in a0, the number of the system call in a7.
+        wire!(source1 = ecall.mux(rs1.literal(17u32), rs1.only_if(use1)));
+        wire!(source2 = ecall.mux(rs2.literal(10u32), rs2.only_if(use2)));
+        wire!(code = cat(&[funct3, word.bit(30) & (op | shift)]));
+        wire!(operation = (op | op_imm).mux(code, code.literal(alu::ADD)));
+
+        wire!(link_rd = rd.eq(1) | rd.eq(5));
+        wire!(link_rs1 = rs1.eq(1) | rs1.eq(5));
+        wire!(call = link_rd & (jal | (jalr & (!link_rs1 | rd.eq(rs1)))));
+        wire!(ret = jalr & link_rs1 & !link_rd);
+        wire!(illegal = !known);
+        wire!(last = stop.valid & stop.pc.eq(pc + 1));
+        wire!(control = branch | jal | jalr | load | store | ecall | ebreak | illegal | last);
+        let decoded = Decoded {
+            pc,
+            rs1: source1,
+            rs2: source2,
+            rd: rd.only_if(writes),
+            use1,
+            use2,
+            writes,
+            imm,
+            alu: operation,
+            a_pc: auipc,
+            b_imm: !(branch | op | muldiv | ecall),
+            funct3,
+            branch,
+            jal,
+            jalr,
+            load,
+            store,
+            multiply: muldiv & !funct3.bit(2),
+            divide: muldiv & funct3.bit(2),
+            csr,
+            ecall,
+            ebreak,
+            illegal,
+            call,
+            ret,
+            last,
+            control,
+        };
+        DecodeOut { decoded }
+    })
+}
+
+fn any_of(conditions: impl IntoIterator<Item = Signal>) -> Signal {
+    conditions.into_iter().reduce(|a, b| a | b).expect("at least one condition")
+}

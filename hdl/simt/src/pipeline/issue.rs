@@ -1,0 +1,189 @@
+//! Stage 4, issue: the instruction buffers, and the choice of a slot whose first instruction can go.
+//!
+//! An instruction goes when its registers are not pending ([`crate::scoreboard`]) and its unit has room: a load needs a
+//! free entry of the load queue, a divide the divider. A memory instruction that is replayed for threads that were left
+//! unserved does not wait for registers: it waited when it issued first.
+//!
+//! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port.
+
+use crate::arbiter::{places_above, round_robin};
+use crate::divergence::Steer;
+use crate::isa::Decoded;
+use crate::scoreboard::Needs;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// An instruction with its slot.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Slotted<T> {
+    pub valid: T,
+    pub slot: T,
+    pub decoded: Decoded<T>,
+}
+
+impl Slotted<Width> {
+    pub fn shape(s: &Shape) -> Slotted<Width> {
+        Slotted { valid: 1, slot: s.warp_bits(), decoded: Decoded::shape(s) }
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct IssueIn<T> {
+    /// From decode.
+    pub decoded: Slotted<T>,
+    pub steer: Steer<T>,
+    /// From the scoreboard, one bit a slot.
+    pub clear: T,
+    /// The load queue has an entry; the divider is free.
+    pub load_room: T,
+    pub divider_free: T,
+    /// The divergence unit holds control instructions back.
+    pub hold_control: T,
+    pub bubble: T,
+}
+
+#[derive(Bundle, Clone, PartialEq, Debug)]
+pub struct IssueOut<T> {
+    pub issued: Slotted<T>,
+    /// The instruction is a replay.
+    pub replay: T,
+    /// For each slot, what the head of its buffer needs; nothing where the buffer is empty.
+    pub heads: Vec<Needs<T>>,
+    /// Instructions in each buffer, `count_width(buffer)` bits a slot.
+    pub buffered: T,
+    pub idle: Idle<T>,
+}
+
+/// Why slots with an instruction could not issue it, one bit a slot.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Idle<T> {
+    pub filled: T,
+    /// A register is pending.
+    pub scoreboard: T,
+    /// No entry in the load queue, no divider, or issue is held.
+    pub unit: T,
+}
+
+/// What a slot's head needs to know early, beside the shared buffer memory.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Head<T> {
+    needs: Needs<T>,
+    load: T,
+    divide: T,
+    control: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct RowIn<T> {
+    push: T,
+    pop: T,
+    entry: Head<T>,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct RowOut<T> {
+    head: Head<T>,
+    count: T,
+    /// Places of the first and of the next free entry.
+    first: T,
+    free: T,
+}
+
+/// The bookkeeping of one slot's buffer.
+fn row(s: &Shape) -> TypedModule<RowIn<Width>, RowOut<Signal>> {
+    let entry = Head { needs: Needs::shape(), load: 1, divide: 1, control: 1 };
+    let place = index_width(s.buffer);
+    module("issue_row", RowIn { push: 1, pop: 1, entry }, |m, i| {
+        m.doc("One slot's instruction buffer: places, count, and what its head needs.");
+        let first = m.reg("first", place).reset(0u32);
+        let free = m.reg("free", place).reset(0u32);
+        let count = m.reg("count", count_width(s.buffer)).reset(0u32);
+        first.next_if(i.pop, first.q + 1);
+        free.next_if(i.push, free.q + 1);
+        count.next_if(i.push ^ i.pop, i.push.mux(count.q + 1, count.q - 1));
+        let entries = m.memory("needs", entry, place).style(MemoryStyle::Distributed);
+        entries.write(i.push, free.q, i.entry);
+        m.assert("no_overflow", !(i.push & !i.pop & count.q.eq(s.buffer)));
+        m.assert("no_underflow", !(i.pop & count.q.eq(0)));
+        m.cover("full", count.q.eq(s.buffer));
+        RowOut { head: entries.read(first.q), count: count.q, first: first.q, free: free.q }
+    })
+}
+
+pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
+    let steer = Steer { valid: 1, slot: s.warp_bits(), pc: s.pc_bits(), replay: 1 };
+    let inputs = IssueIn {
+        decoded: Slotted::shape(s),
+        steer,
+        clear: s.warps,
+        load_room: 1,
+        divider_free: 1,
+        hold_control: 1,
+        bubble: 1,
+    };
+    module("issue", inputs, |m, i| {
+        m.doc("Stage 4: instruction buffers and the choice of an instruction to issue.");
+        let place = index_width(s.buffer);
+        let d = i.decoded.decoded;
+        let needs = Needs { rs1: d.rs1, rs2: d.rs2, rd: d.rd, use1: d.use1, use2: d.use2, writes: d.writes };
+        let entry = Head { needs, load: d.load, divide: d.divide, control: d.control };
+        wire!(push = i.decoded.slot.decode(s.warps) & i.decoded.valid.repeat(s.warps));
+        let pop = m.deferred("pop", s.warps);
+        let entry = entry.map("", &mut |_, e| all(e));
+        let rows = m.replicate("row", s.warps, &row(s), RowIn { push: each(push), pop: each(pop.value), entry });
+
+        let count_bits = count_width(s.buffer);
+        wire!(filled = cat(&elements(rows.count, count_bits).into_iter().map(|c| c.any()).collect::<Vec<_>>()));
+        // The next instruction of the slot is a replay.
+        let replay = m.reg("replay", s.warps).reset(0u32);
+        wire!(steered = i.steer.slot.decode(s.warps) & (i.steer.valid & i.steer.replay).repeat(s.warps));
+        wire!(registers_ok = i.clear | replay.q);
+        let head = rows.head;
+        let no = |condition: Signal| (!condition).repeat(s.warps);
+        wire!(
+            unit_busy = (head.load & no(i.load_room))
+                | (head.divide & no(i.divider_free))
+                | (head.control & i.hold_control.repeat(s.warps))
+                | i.bubble.repeat(s.warps)
+        );
+        wire!(ready = filled & registers_ok & !unit_busy);
+        let after = m.reg("after", s.warps).reset(0u32);
+        wire!(choice = round_robin(ready, after.q));
+        wire!(any = ready.any());
+        after.next_if(any, places_above(choice));
+        pop.drive(choice);
+        replay.next((replay.q & !choice) | steered);
+        wire!(slot = choice.one_hot_index());
+
+        // The instructions of all slots share one memory: slot above place.
+        let buffer = m.memory("buffer", Decoded::shape(s), s.warps.ilog2() + place).style(MemoryStyle::Distributed);
+        let at = |slot: Signal, places: Signal| {
+            let place_of_slot = places.select(slot, place);
+            if s.warps == 1 { place_of_slot } else { cat(&[place_of_slot, slot]) }
+        };
+        buffer.write(i.decoded.valid, at(i.decoded.slot, rows.free), d);
+        let decoded = buffer.read(at(slot, rows.first));
+
+        let none = |all: Signal| filled & all;
+        let idle = Idle { filled, scoreboard: none(!registers_ok), unit: none(registers_ok & unit_busy) };
+        let heads = (0..s.warps)
+            .map(|w| {
+                let pick = |packed: Signal, width: Width| packed.slice(w * width, width);
+                let on = filled.bit(w);
+                let n = head.needs;
+                Needs {
+                    rs1: pick(n.rs1, 5),
+                    rs2: pick(n.rs2, 5),
+                    rd: pick(n.rd, 5),
+                    use1: pick(n.use1, 1) & on,
+                    use2: pick(n.use2, 1) & on,
+                    writes: pick(n.writes, 1) & on,
+                }
+            })
+            .collect();
+        m.cover("bubble", i.bubble & filled.any());
+        m.cover("replay", (replay.q & choice).any());
+        let issued = Slotted { valid: any, slot, decoded };
+        IssueOut { issued, replay: (replay.q & choice).any(), heads, buffered: rows.count, idle }
+    })
+}

@@ -1,0 +1,97 @@
+//! The load queue: what the core remembers of loads under way.
+//!
+//! An entry is taken at issue (stage 4), filled when the access goes out (stage 9), and given back with the response
+//! (stage 10 at the earliest). Its number is the tag on the memory port, so responses may come in any order.
+
+use super::resolve::Access;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct LoadQueueIn<T> {
+    /// A load issues and takes the entry `next`.
+    pub take: T,
+    pub take_slot: T,
+    pub take_rd: T,
+    pub access: Access<T>,
+    /// The entry whose data is written back (`give` is 1) in this cycle.
+    pub tag: T,
+    pub give: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct LoadQueueOut<T> {
+    /// There is a free entry, and its number.
+    pub room: T,
+    pub next: T,
+    /// The load with the tag `tag`.
+    pub load: Load<T>,
+    /// No other load of the same slot and register is under way.
+    pub last: T,
+    /// No load is under way.
+    pub empty: T,
+}
+
+/// A load under way: whose it is and how its data goes to the lanes.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Load<T> {
+    pub slot: T,
+    pub rd: T,
+    pub route: Route<T>,
+}
+
+/// How a line goes to the lanes: see [`Access`].
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Route<T> {
+    pub size: T,
+    pub served: T,
+    pub own: T,
+    pub bank: T,
+    pub offset: T,
+}
+
+impl Load<Width> {
+    pub fn shape(s: &Shape) -> Load<Width> {
+        let route = Route { size: 3, served: s.lanes, own: s.lanes, bank: s.lane_bits(), offset: 2 * s.lanes };
+        Load { slot: s.warp_bits(), rd: 5, route }
+    }
+}
+
+pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Signal>> {
+    let tag_bits = index_width(s.loads);
+    let inputs =
+        LoadQueueIn { take: 1, take_slot: s.warp_bits(), take_rd: 5, access: Access::shape(s), tag: tag_bits, give: 1 };
+    module("load_queue", inputs, |m, i| {
+        m.doc("Loads under way.");
+        let busy = m.reg("busy", s.loads).reset(0u32);
+        wire!(free = (!busy.q).lowest_one());
+        wire!(next = free.one_hot_index());
+        wire!(taken = free & i.take.repeat(s.loads));
+        wire!(given = i.tag.decode(s.loads) & i.give.repeat(s.loads));
+        busy.next((busy.q | taken) & !given);
+
+        let owners: Vec<(Signal, Signal)> = (0..s.loads)
+            .map(|k| {
+                let slot = m.pipe_if(&format!("slot_{k}"), taken.bit(k), i.take_slot);
+                (slot, m.pipe_if(&format!("rd_{k}"), taken.bit(k), i.take_rd))
+            })
+            .collect();
+        let (slots, registers): (Vec<Signal>, Vec<Signal>) = owners.into_iter().unzip();
+        wire!(slot = select(&slots, i.tag));
+        wire!(rd = select(&registers, i.tag));
+        let others = busy.q & !i.tag.decode(s.loads);
+        let same: Vec<Signal> = (0..s.loads as usize).map(|k| slots[k].eq(slot) & registers[k].eq(rd)).collect();
+        wire!(last = !(others & cat(&same)).any());
+
+        let a = i.access;
+        let routes = m.memory("routes", Load::shape(s).route, tag_bits).style(MemoryStyle::Distributed);
+        let route = Route { size: a.size, served: a.served, own: a.own, bank: a.bank, offset: a.offset };
+        routes.write(a.valid & !a.store, a.tag, route);
+
+        m.assert("takes_only_free", !i.take | free.any());
+        m.assert("gives_only_busy", !(given & !busy.q).any());
+        m.cover("full", busy.q.all());
+        let load = Load { slot, rd, route: routes.read(i.tag) };
+        LoadQueueOut { room: free.any(), next, load, last, empty: !busy.q.any() }
+    })
+}

@@ -1,0 +1,112 @@
+//! Stage 9, memory: the access goes out to the memory port.
+//!
+//! A request is one line of `lanes` words: bank k holds word k. Loads read the whole line; a store enables bytes bank by
+//! bank. Each bank gets its own lane's data, but the leader's bank gets that of the highest-numbered lane that stores to
+//! the leader's word.
+
+use super::resolve::Access;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// The memory port: a request.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Request<T> {
+    pub valid: T,
+    pub store: T,
+    /// Comes back with the data of a load.
+    pub tag: T,
+    pub line: T,
+    /// Four bits a bank: bytes to store.
+    pub enables: T,
+    /// 32 bits a bank.
+    pub data: T,
+}
+
+/// The memory port: the line of a load, any number of cycles after the request, in any order.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Response<T> {
+    pub valid: T,
+    pub tag: T,
+    /// 32 bits a bank.
+    pub data: T,
+}
+
+impl Request<Width> {
+    pub fn shape(s: &Shape) -> Request<Width> {
+        let tag = index_width(s.loads);
+        Request { valid: 1, store: 1, tag, line: s.line_bits(), enables: 4 * s.lanes, data: 32 * s.lanes }
+    }
+}
+
+impl Response<Width> {
+    pub fn shape(s: &Shape) -> Response<Width> {
+        Response { valid: 1, tag: index_width(s.loads), data: 32 * s.lanes }
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct AlignIn<T> {
+    size: T,
+    offset: T,
+    data: T,
+}
+
+/// Data at its place in a word, and the bytes it covers.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Aligned<T> {
+    data: T,
+    enables: T,
+}
+
+fn align() -> TypedModule<AlignIn<Width>, Aligned<Signal>> {
+    module("store_align", AlignIn { size: 2, offset: 2, data: 32 }, |m, AlignIn { size, offset, data }| {
+        m.doc("Puts a lane's store data at its bytes of the word.");
+        let byte = data.slice(0, 8).repeat(4);
+        let half = data.slice(0, 16).repeat(2);
+        let halves = offset.bit(1).mux(m.lit(0b1100u32, 4), m.lit(0b0011u32, 4));
+        let arms =
+            [(0u32, Aligned { data: byte, enables: offset.decode(4) }), (1, Aligned { data: half, enables: halves })];
+        case(size, &arms, Aligned { data, enables: m.lit(0b1111u32, 4) })
+    })
+}
+
+pub fn memory(s: &Shape) -> TypedModule<Access<Width>, Request<Signal>> {
+    module("memory", Access::shape(s), |m, access| {
+        m.doc("Stage 9: the memory port's requests.");
+        let inputs =
+            AlignIn { size: all(access.size.slice(0, 2)), offset: each(access.offset), data: each(access.data) };
+        let lanes = m.replicate("align", s.lanes, &align(), inputs);
+        let words = elements(lanes.data, 32);
+        let bytes = elements(lanes.enables, 4);
+        let storing = access.valid & access.store;
+
+        // The highest-numbered served lane at the leader's word; all of them store the same bytes.
+        wire!(at_leader = access.served & !access.own);
+        wire!(winner = highest_one(at_leader));
+        wire!(leader_data = select_one_hot(&words, winner));
+        wire!(leader_bytes = select_one_hot(&bytes, winner));
+        wire!(own = access.served & access.own);
+        wire!(leader_bank = access.bank.decode(s.lanes));
+        let bank = |k: u32| {
+            let is_leader = leader_bank.bit(k);
+            let enable = is_leader.mux(leader_bytes, bytes[k as usize].only_if(own.bit(k)));
+            (enable.only_if(storing), is_leader.mux(leader_data, words[k as usize]))
+        };
+        let (enables, data): (Vec<Signal>, Vec<Signal>) = (0..s.lanes).map(bank).unzip();
+        Request {
+            valid: access.valid,
+            store: access.store,
+            tag: access.tag,
+            line: access.line,
+            enables: cat(&enables),
+            data: cat(&data),
+        }
+    })
+}
+
+/// The highest bit that is on, alone.
+fn highest_one(bits: Signal) -> Signal {
+    let reversed: Vec<Signal> = elements(bits, 1).into_iter().rev().collect();
+    let lowest = cat(&reversed).lowest_one();
+    cat(&elements(lowest, 1).into_iter().rev().collect::<Vec<_>>())
+}

@@ -1,0 +1,100 @@
+//! Stage 1, steer: chooses the slot to fetch for, and its pc.
+//!
+//! A slot runs along straight-line code from the pc that the divergence unit gave it until decode meets an instruction
+//! that stops the front end. Slots with no undecoded fetch come first; a slot with one is chosen only when no other
+//! wants the cycle, since what lies behind the undecoded instruction may be squashed.
+
+use crate::arbiter::{places_above, round_robin};
+use crate::divergence::Steer;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// An instruction on its way from stage 1 to stage 3.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Fetch<T> {
+    pub valid: T,
+    pub slot: T,
+    pub pc: T,
+}
+
+impl Fetch<Width> {
+    pub fn shape(s: &Shape) -> Fetch<Width> {
+        Fetch { valid: 1, slot: s.warp_bits(), pc: s.pc_bits() }
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct SteerIn<T> {
+    /// The divergence unit (re)starts a slot.
+    pub steer: Steer<T>,
+    /// Decode stops this slot's front end (`valid`, `slot`).
+    pub stop_valid: T,
+    pub stop_slot: T,
+    /// What stage 2 and stage 3 hold.
+    pub fetching: Fetch<T>,
+    pub decoding: Fetch<T>,
+    /// Instructions in each slot's buffer: `count_width(buffer)` bits a slot.
+    pub buffered: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct SteerOut<T> {
+    /// For stage 2.
+    pub chosen: Fetch<T>,
+    /// One bit a slot: its front end runs.
+    pub running: T,
+}
+
+pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
+    let count_bits = count_width(s.buffer);
+    let fetch = Fetch::shape(s);
+    let inputs = SteerIn {
+        steer: Steer { valid: 1, slot: s.warp_bits(), pc: s.pc_bits(), replay: 1 },
+        stop_valid: 1,
+        stop_slot: s.warp_bits(),
+        fetching: fetch,
+        decoding: fetch,
+        buffered: count_bits * s.warps,
+    };
+    module("steer", inputs, |m, i| {
+        m.doc("Stage 1: chooses the slot to fetch for.");
+        let on = |valid: Signal, slot: Signal| slot.decode(s.warps) & valid.repeat(s.warps);
+        wire!(in_fetch = on(i.fetching.valid, i.fetching.slot));
+        wire!(in_decode = on(i.decoding.valid, i.decoding.slot));
+        wire!(stopped = on(i.stop_valid, i.stop_slot));
+        wire!(steered = on(i.steer.valid, i.steer.slot));
+
+        let running = m.reg("running", s.warps).reset(0u32);
+        running.next((running.q & !stopped) | steered);
+        // The next pc is where the unit steered the slot to (fresh), or where the last fetch left it.
+        let fresh = m.reg("fresh", s.warps);
+
+        let room: Vec<Signal> = (0..s.warps)
+            .map(|slot| {
+                let count = i.buffered.slice(slot * count_bits, count_bits);
+                let flying = in_fetch.bit(slot).zext(count_bits) + in_decode.bit(slot).zext(count_bits);
+                (count + flying).lt(s.buffer)
+            })
+            .collect();
+        wire!(wanting = running.q & cat(&room));
+        wire!(preferred = wanting & !(in_fetch | in_decode));
+        let after = m.reg("after", s.warps).reset(0u32);
+        wire!(choice = round_robin(preferred.any().mux(preferred, wanting), after.q));
+        wire!(any = choice.any());
+        after.next_if(any, places_above(choice));
+        wire!(slot = choice.one_hot_index());
+
+        let steered_pc = m.memory("steered_pc", s.pc_bits(), s.warp_bits()).style(MemoryStyle::Distributed);
+        steered_pc.write(i.steer.valid, i.steer.slot, i.steer.pc);
+        let following_pc = m.memory("following_pc", s.pc_bits(), s.warp_bits()).style(MemoryStyle::Distributed);
+        wire!(pc = (fresh.q & choice).any().mux(steered_pc.read(slot), following_pc.read(slot)));
+        following_pc.write(any, slot, pc + 1);
+        fresh.next((fresh.q & !choice) | steered);
+
+        m.assert("steered_slot_was_stopped", !(steered & running.q).any());
+        m.cover("fetch_past_undecoded", any & !preferred.any());
+        // A fetch chosen in the cycle in which decode stops its slot is squashed.
+        wire!(valid = (choice & !stopped).any());
+        SteerOut { chosen: Fetch { valid, slot, pc }, running: running.q }
+    })
+}

@@ -1,0 +1,169 @@
+//! Stage 10, write back: one write a cycle into the register banks.
+//!
+//! What the pipeline computed has a fixed time and goes first; a load's line (gathered and aligned here) or the divider's
+//! result takes the cycle if the pipeline writes nothing. A late result that waits long makes issue insert bubbles.
+
+use super::collect::Write;
+use super::divide::Quotient;
+use super::load_queue::Load;
+use super::memory::Response;
+use super::resolve::Computed;
+use crate::scoreboard::Pending;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// Cycles that a late result waits for a free cycle before issue makes room.
+pub const PATIENCE: u32 = 4;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct WritebackIn<T> {
+    /// From stage 8, registered here once more.
+    pub computed: Computed<T>,
+    /// Results of the multiplier in this stage, 32 bits a lane.
+    pub products: T,
+    pub response: Response<T>,
+    /// The load that the response belongs to, and whether it is the last of its register.
+    pub load: Load<T>,
+    pub load_last: T,
+    pub quotient: Quotient<T>,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct WritebackOut<T> {
+    pub write: Write<T>,
+    /// The response / the divider's result is written in this cycle.
+    pub response_taken: T,
+    pub quotient_taken: T,
+    /// A late write is done.
+    pub late: Pending<T>,
+    /// Issue must leave a cycle free.
+    pub bubble: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct LaneIn<T> {
+    computed: T,
+    product: T,
+    quotient: T,
+    word: T,
+    leader_word: T,
+    own: T,
+    offset: T,
+    size: T,
+    /// Which of the sources.
+    from_product: T,
+    from_load: T,
+    from_quotient: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct LaneOut<T> {
+    data: T,
+}
+
+fn lane() -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
+    let inputs = LaneIn {
+        computed: 32,
+        product: 32,
+        quotient: 32,
+        word: 32,
+        leader_word: 32,
+        own: 1,
+        offset: 2,
+        size: 3,
+        from_product: 1,
+        from_load: 1,
+        from_quotient: 1,
+    };
+    module("writeback_lane", inputs, |m, i| {
+        m.doc("One lane of stage 10: the value to write.");
+        wire!(word = i.own.mux(i.word, i.leader_word));
+        wire!(half = i.offset.bit(1).mux(word.slice(16, 16), word.slice(0, 16)));
+        wire!(byte_ = i.offset.bit(0).mux(half.slice(8, 8), half.slice(0, 8)));
+        wire!(signed = !i.size.bit(2));
+        let fill = |value: Signal| cat(&[value, (value.msb() & signed).repeat(32 - value.width())]);
+        wire!(loaded = case(i.size.slice(0, 2), &[(0u32, fill(byte_)), (1, fill(half))], word));
+        let data =
+            pick([(i.from_load, loaded), (i.from_quotient, i.quotient), (i.from_product, i.product)], i.computed);
+        LaneOut { data }
+    })
+}
+
+pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Signal>> {
+    let inputs = WritebackIn {
+        computed: Computed::shape(s),
+        products: 32 * s.lanes,
+        response: Response::shape(s),
+        load: Load::shape(s),
+        load_last: 1,
+        quotient: Quotient::shape(s),
+    };
+    module("writeback", inputs, |m, i| {
+        m.doc("Stage 10: the write into the register banks.");
+        let c = i.computed;
+        let valid = m.pipe_reset("s10_valid", c.valid);
+        let c = Computed {
+            valid,
+            slot: m.pipe("s10_slot", c.slot),
+            rd: m.pipe("s10_rd", c.rd),
+            mask: m.pipe("s10_mask", c.mask),
+            multiply: m.pipe("s10_multiply", c.multiply),
+            data: m.pipe("s10_data", c.data),
+        };
+
+        wire!(from_load = i.response.valid & !valid);
+        wire!(from_quotient = i.quotient.valid & !valid & !i.response.valid);
+        let (load, quotient) = (i.load, i.quotient);
+        wire!(leader_word = i.response.data.select(load.route.bank, 32));
+        let lanes = m.replicate(
+            "lane",
+            s.lanes,
+            &lane(),
+            LaneIn {
+                computed: each(c.data),
+                product: each(i.products),
+                quotient: each(quotient.data),
+                word: each(i.response.data),
+                leader_word: all(leader_word),
+                own: each(load.route.own),
+                offset: each(load.route.offset),
+                size: all(load.route.size),
+                from_product: all(c.multiply),
+                from_load: all(from_load),
+                from_quotient: all(from_quotient),
+            },
+        );
+        let target = pick(
+            [
+                (valid, Target { lanes: c.mask, slot: c.slot, rd: c.rd }),
+                (from_load, Target { lanes: load.route.served.only_if(load.rd.any()), slot: load.slot, rd: load.rd }),
+                (from_quotient, Target { lanes: quotient.mask, slot: quotient.slot, rd: quotient.rd }),
+            ],
+            Target { lanes: c.mask.literal(0u32), slot: c.slot, rd: c.rd },
+        );
+
+        let waited = m.reg("waited", count_width(PATIENCE)).reset(0u32);
+        wire!(waiting = (i.response.valid | i.quotient.valid) & valid);
+        wire!(impatient = waited.q.eq(PATIENCE));
+        waited.next(waiting.mux(impatient.mux(waited.q, waited.q + 1), waited.q.literal(0u32)));
+        m.cover("late_result_waits", waiting);
+        m.cover("bubble", impatient);
+
+        let late = Pending {
+            valid: (from_load & i.load_last & load.rd.any()) | from_quotient & quotient.rd.any(),
+            slot: target.slot,
+            rd: target.rd,
+        };
+        let Target { lanes: enables, slot, rd } = target;
+        let write = Write { lanes: enables, slot, rd, data: lanes.data };
+        WritebackOut { write, response_taken: from_load, quotient_taken: from_quotient, late, bubble: impatient }
+    })
+}
+
+/// Where a write goes.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Target<T> {
+    lanes: T,
+    slot: T,
+    rd: T,
+}

@@ -1,0 +1,139 @@
+//! A core with on-chip memories and a launcher: what simulations run and FPGA tops instantiate.
+
+use crate::core::{CoreIn, core};
+use crate::divergence::Start;
+use crate::pipeline::memory::{Request, Response};
+use crate::pipeline::resolve::{Exit, Fault};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct SystemIn<T> {
+    /// Starts all threads at `entry`. Taken when nothing is running.
+    pub launch: T,
+    /// Instruction number (byte address / 4) of the first instruction.
+    pub entry: T,
+    /// First byte address that may be stored to, a multiple of 256.
+    pub program_end: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct SystemOut<T> {
+    /// The launch has ended: every thread did.
+    pub done: T,
+    /// The core stopped; stays until reset.
+    pub fault: Fault<T>,
+    /// Done or stopped by a fault.
+    pub stopped: T,
+    /// Threads that end in this cycle.
+    pub exit: Exit<T>,
+    /// One bit a warp: it has live threads.
+    pub live: T,
+}
+
+/// The launcher: puts all threads of one warp after the other on the core.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct LauncherIn<T> {
+    launch: T,
+    entry: T,
+    start_ready: T,
+    idle: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct LauncherOut<T> {
+    start: Start<T>,
+    /// A launch begins.
+    restart: T,
+    done: T,
+}
+
+fn launcher(s: &Shape) -> TypedModule<LauncherIn<Width>, LauncherOut<Signal>> {
+    let inputs = LauncherIn { launch: 1, entry: s.pc_bits(), start_ready: 1, idle: 1 };
+    module("launcher", inputs, |m, i| {
+        m.doc("Starts all threads of every warp.");
+        let starting = m.reg("starting", 1).reset(0u32);
+        let running = m.reg("running", 1).reset(0u32);
+        let warp = m.reg("warp", s.warp_bits()).reset(0u32);
+        wire!(restart = i.launch & !starting.q & !running.q);
+        wire!(started = starting.q & i.start_ready);
+        wire!(last = started & warp.q.eq(s.warps - 1));
+        let zero = warp.q.literal(0u32);
+        warp.next_if(restart | started, restart.mux(zero, warp.q + 1));
+        starting.next((starting.q & !last) | restart);
+        wire!(finished = running.q & i.idle);
+        running.next((running.q & !finished) | last);
+        let done = m.reg("done", 1).reset(0u32);
+        done.next((done.q & !restart) | finished);
+        let entry = m.pipe_if("entry_held", restart, i.entry);
+        let start = Start { valid: starting.q, slot: warp.q, pc: entry, mask: m.lit(Bits::ones(s.lanes), s.lanes) };
+        LauncherOut { start, restart, done: done.q }
+    })
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct BankIn<T> {
+    line: T,
+    enables: T,
+    data: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct BankOut<T> {
+    data: T,
+}
+
+/// One bank of on-chip memory: one word of every line.
+fn bank(s: &Shape) -> TypedModule<BankIn<Width>, BankOut<Signal>> {
+    module("memory_bank", BankIn { line: s.line_bits(), enables: 4, data: 32 }, |m, BankIn { line, enables, data }| {
+        m.doc("One bank of on-chip memory.");
+        let words = m.memory("words", 32, s.line_bits()).style(MemoryStyle::Block);
+        words.write_granules(enables, line, data);
+        BankOut { data: words.read_sync(line, Collision::ReadOld) }
+    })
+}
+
+/// On-chip memory: answers a load in the next cycle.
+///
+/// A load writes nothing in its own stage 10, so the response is always taken at once.
+fn ram(s: &Shape) -> TypedModule<Request<Width>, Response<Signal>> {
+    module("ram", Request::shape(s), |m, request| {
+        m.doc("On-chip memory, one bank a lane.");
+        let inputs = BankIn { line: all(request.line), enables: each(request.enables), data: each(request.data) };
+        let banks = m.replicate("bank", s.lanes, &bank(s), inputs);
+        let valid = m.pipe_reset("response", request.valid & !request.store);
+        Response { valid, tag: m.pipe("response_tag", request.tag), data: banks.data }
+    })
+}
+
+pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
+    module("heddle", SystemIn { launch: 1, entry: s.pc_bits(), program_end: 32 }, |m, i| {
+        m.doc(&format!("Heddle: {} lanes, {} warps, {} bytes of memory.", s.lanes, s.warps, s.memory));
+        let start = m.deferred("core_start", Start::shape(s));
+        let restart = m.deferred("core_restart", 1);
+        let fetched = m.deferred("core_fetched", 32);
+        let response = m.deferred("core_response", Response::shape(s));
+        let core = m.instance(
+            "core",
+            &core(s),
+            CoreIn {
+                start: start.value,
+                restart: restart.value,
+                fetched: fetched.value,
+                response: response.value,
+                program_end: i.program_end,
+            },
+        );
+        let program = m.memory("program", 32, s.pc_bits()).style(MemoryStyle::Block);
+        fetched.drive(program.read_sync(core.fetch_pc, Collision::ReadOld));
+        response.drive(m.instance("ram", &ram(s), core.request));
+        m.assert("response_taken_at_once", !response.value.valid | core.response_ready);
+
+        let inputs = LauncherIn { launch: i.launch, entry: i.entry, start_ready: core.start_ready, idle: core.idle };
+        let launcher = m.instance("launcher", &launcher(s), inputs);
+        start.drive(launcher.start);
+        restart.drive(launcher.restart);
+        wire!(stopped = launcher.done | core.fault.valid);
+        SystemOut { done: launcher.done, fault: core.fault, stopped, exit: core.exit, live: core.live }
+    })
+}
