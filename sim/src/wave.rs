@@ -33,7 +33,8 @@ pub struct Wave {
     writer: Option<Writer>,
     /// Variables 0 and 1 are `clk` and `rst`.
     variables: Vec<Variable>,
-    samples: u64,
+    /// Where the last sampled cycle ends.
+    end: u64,
 }
 
 struct Variable {
@@ -84,7 +85,7 @@ impl Wave {
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
         let mut wave =
-            Wave { path: path.to_path_buf(), partial: partial.into(), writer: None, variables: Vec::new(), samples: 0 };
+            Wave { path: path.to_path_buf(), partial: partial.into(), writer: None, variables: Vec::new(), end: 0 };
         let header = if extension == "vcd" { Header::vcd(&wave.partial) } else { Header::fst(&wave.partial) };
         let written = header.and_then(|mut header| {
             wave.declare(&mut header, directory)?;
@@ -97,9 +98,11 @@ impl Wave {
         Ok(wave)
     }
 
-    /// Adds a cycle: the engine's settled values, before the edge.
+    /// Adds the engine's present cycle: its settled values, before the edge. A waveform may begin at any cycle; cycles
+    /// only go up.
     pub fn sample(&mut self, engine: &dyn Engine, reset: bool) -> Result<(), WaveError> {
-        self.write(|writer, variables, start| {
+        let start = engine.cycle() * PERIOD;
+        self.write(|writer, variables| {
             writer.time(start)?;
             writer.change(CLOCK, &Bits::from(true), 1)?;
             for (k, variable) in variables.iter_mut().enumerate() {
@@ -112,7 +115,7 @@ impl Wave {
             writer.time(start + PERIOD / 2)?;
             writer.change(CLOCK, &Bits::ZERO, 1)
         })?;
-        self.samples += 1;
+        self.end = start + PERIOD;
         Ok(())
     }
 
@@ -125,7 +128,8 @@ impl Wave {
         if self.writer.is_none() {
             return Ok(());
         }
-        self.write(|writer, _, end| {
+        let end = self.end;
+        self.write(|writer, _| {
             writer.time(end)?;
             writer.change(CLOCK, &Bits::from(true), 1)
         })?;
@@ -133,12 +137,12 @@ impl Wave {
         finished.and_then(|()| std::fs::rename(&self.partial, &self.path)).map_err(|why| self.abandon(why))
     }
 
-    /// Lets `f` write at the time where the next cycle starts. After an error the file is gone.
-    fn write(&mut self, f: impl FnOnce(&mut Writer, &mut [Variable], u64) -> io::Result<()>) -> Result<(), WaveError> {
+    /// Lets `f` write. After an error the file is gone.
+    fn write(&mut self, f: impl FnOnce(&mut Writer, &mut [Variable]) -> io::Result<()>) -> Result<(), WaveError> {
         let Some(writer) = &mut self.writer else {
             return Err(WaveError::Write { path: self.path.clone(), why: "an earlier error has ended it".into() });
         };
-        f(writer, &mut self.variables, self.samples * PERIOD).map_err(|why| self.abandon(why))
+        f(writer, &mut self.variables).map_err(|why| self.abandon(why))
     }
 
     fn abandon(&mut self, why: io::Error) -> WaveError {
