@@ -4,12 +4,12 @@
 //! one. A signal of another module (a finished one, or the parent's inside a child) is a located error.
 
 use crate::bits::Bits;
-use crate::bundle::{Bundle, Signals, Width};
+use crate::bundle::{Bundle, Signals, Width, join};
 use crate::diagnostic::{Diagnostic, line};
 use crate::netlist::{Loc, Module, Node, NodeId, Op, Probe, Property, PropertyKind};
 use crate::signal::Signal;
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,11 +18,17 @@ pub(crate) struct Draft {
     pub(crate) id: u32,
     pub(crate) module: Module,
     pub(crate) errors: Vec<Diagnostic>,
-    /// Names in use, and the number that the next wire of this name gets.
-    names: HashMap<String, u32>,
+    names: HashMap<String, NameUse>,
     /// Registers and deferred wires that nothing drives yet.
     pub(crate) undriven: HashMap<NodeId, (&'static str, Loc)>,
-    pub(crate) poisoned: HashSet<NodeId>,
+}
+
+/// Who has a name.
+struct NameUse {
+    /// The wire that has it, which gives way to a port, state or instance; None for those.
+    wire: Option<NodeId>,
+    /// The number that the next wire of this name gets.
+    next: u32,
 }
 
 thread_local! {
@@ -33,28 +39,30 @@ static NEXT_ID: AtomicU32 = AtomicU32::new(0);
 
 /// Runs a description with a new draft on top of the stack, and takes the draft off again even if it panics.
 pub(crate) fn in_new_draft<R>(name: &str, body: impl FnOnce(Builder) -> R) -> (R, Draft) {
-    struct Guard;
+    /// Cuts the stack back to this height.
+    struct Guard(usize);
     impl Drop for Guard {
         fn drop(&mut self) {
-            if std::thread::panicking() {
-                DRAFTS.with_borrow_mut(|d| d.pop());
-            }
+            DRAFTS.with_borrow_mut(|d| d.truncate(self.0));
         }
     }
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    let _guard = Guard(DRAFTS.with_borrow(Vec::len));
     DRAFTS.with_borrow_mut(|d| d.push(Draft::new(id, name)));
-    let guard = Guard;
     let result = body(Builder { id });
-    drop(guard);
     (result, DRAFTS.with_borrow_mut(|d| d.pop()).expect("the draft that was pushed above"))
 }
 
-/// The module being described.
+/// The module being described. Panics if there is none: a signal was kept beyond its description.
+#[track_caller]
 pub(crate) fn with_draft<R>(f: impl FnOnce(&mut Draft) -> R) -> R {
-    DRAFTS.with_borrow_mut(|d| f(d.last_mut().expect("signals exist only while a module is being described")))
+    let outside = DRAFTS.with_borrow(|d| d.is_empty());
+    assert!(!outside, "signals exist only while a module is being described");
+    DRAFTS.with_borrow_mut(|d| f(d.last_mut().expect("not empty")))
 }
 
 /// The module being described, with an error if `signal` is not of it.
+#[track_caller]
 pub(crate) fn with_draft_of<R>(signal: Signal, loc: Loc, f: impl FnOnce(&mut Draft) -> R) -> R {
     with_draft(|d| {
         d.owns(signal, loc);
@@ -76,12 +84,31 @@ impl Draft {
             properties: vec![],
             probes: vec![],
         };
-        let (names, undriven, poisoned) = (HashMap::new(), HashMap::new(), HashSet::new());
-        Draft { id, module, errors: vec![], names, undriven, poisoned }
+        Draft { id, module, errors: vec![], names: HashMap::new(), undriven: HashMap::new() }
     }
 
+    /// Records a mistake; the same one only once, however many leaves or loop rounds make it.
     pub(crate) fn error(&mut self, loc: Loc, message: String) {
-        self.errors.push(Diagnostic { loc: Some(loc), message });
+        let new = Diagnostic { loc: Some(loc), message };
+        if !self.errors.contains(&new) {
+            self.errors.push(new);
+        }
+    }
+
+    /// Records a mistake in the use of these signals, unless one of them comes from an earlier mistake: a poisoned
+    /// signal or one of another module.
+    pub(crate) fn error_about(&mut self, signals: &[Signal], loc: Loc, message: String) {
+        let mut sound = true;
+        for &s in signals {
+            sound &= self.owns(s, loc) && !self.is_poison(s);
+        }
+        if sound {
+            self.error(loc, message);
+        }
+    }
+
+    pub(crate) fn is_poison(&self, s: Signal) -> bool {
+        s.module == self.id && self.module.node(s.node).op == Op::Poison
     }
 
     /// Records an error if the signal belongs to another module.
@@ -98,10 +125,11 @@ impl Draft {
     }
 
     pub(crate) fn node(&mut self, op: Op, width: Width, args: &[Signal], loc: Loc) -> Signal {
-        if args.iter().any(|a| a.module != self.id) {
-            args.iter().for_each(|&a| {
-                self.owns(a, loc);
-            });
+        let mut sound = true;
+        for &a in args {
+            sound &= self.owns(a, loc) && !self.is_poison(a);
+        }
+        if !sound {
             return self.poison(width, loc);
         }
         if width == 0 {
@@ -118,26 +146,30 @@ impl Draft {
     }
 
     pub(crate) fn poison(&mut self, width: Width, loc: Loc) -> Signal {
-        let s = self.push(Op::Poison, width.max(1), vec![], loc);
-        self.poisoned.insert(s.node);
-        s
+        self.push(Op::Poison, width.max(1), vec![], loc)
     }
 
     pub(crate) fn literal(&mut self, value: Bits, width: Width, loc: Loc) -> Signal {
         if value.bit_length() > width {
-            self.error(loc, format!("literal {value} needs {} bits, but has {width}", value.bit_length()));
+            self.error(loc, format!("literal {value} needs {} bits and is to have {width}", value.bit_length()));
             return self.poison(width, loc);
         }
         self.node(Op::Const(value), width, &[], loc)
     }
 
-    /// The signal's name for messages.
-    pub(crate) fn short_name(&self, s: Signal) -> String {
-        let node = (s.module == self.id).then(|| self.module.node(s.node));
-        match node {
-            Some(Node { name: Some(name), .. }) => name.clone(),
-            Some(Node { op: Op::Const(v), .. }) => format!("literal {v}"),
-            _ => "unnamed value".to_string(),
+    /// The signal's name for messages, or that of the signal that it is a slice of.
+    pub(crate) fn known_name(&self, s: Signal) -> Option<String> {
+        if s.module != self.id {
+            return None;
+        }
+        let node = self.module.node(s.node);
+        match (&node.name, &node.op) {
+            (Some(name), _) => Some(name.clone()),
+            (None, Op::Slice(low)) => {
+                let whole = self.module.node(node.args[0]).name.as_ref()?;
+                Some(format!("{whole}.slice({low}, {})", s.width))
+            }
+            _ => None,
         }
     }
 
@@ -145,40 +177,56 @@ impl Draft {
     pub(crate) fn describe(&self, s: Signal) -> String {
         let bits = if s.width == 1 { "bit" } else { "bits" };
         let at = if s.module == self.id { format!(" ({})", line(self.module.node(s.node).loc)) } else { String::new() };
-        format!("{} is {} {bits}{at}", self.short_name(s), s.width)
+        let name = self.known_name(s).unwrap_or_else(|| "unnamed value".into());
+        format!("{name} is {} {bits}{at}", s.width)
     }
 
     /// Claims a name for a port, state or instance; a clash is an error.
     pub(crate) fn claim(&mut self, name: &str, loc: Loc) {
         self.legal(name, loc);
-        if self.names.insert(name.to_string(), 1).is_some() {
-            let module = self.module.name.clone();
-            self.error(loc, format!("the name `{name}` stands twice in module `{module}`"));
+        match self.names.get(name).map(|n| n.wire) {
+            None => {}
+            Some(Some(wire)) => {
+                let number = self.numbered(name);
+                self.module.nodes[wire.index()].name = Some(number.clone());
+                self.names.insert(number, NameUse { wire: Some(wire), next: 1 });
+            }
+            Some(None) => {
+                let module = self.module.name.clone();
+                self.error(loc, format!("the name `{name}` stands twice in module `{module}`"));
+            }
         }
+        self.names.entry(name.to_string()).or_insert(NameUse { wire: None, next: 1 }).wire = None;
     }
 
+    /// `name` if it is free, else with the first number that makes it so.
+    fn numbered(&mut self, name: &str) -> String {
+        let mut unique = name.to_string();
+        while self.names.contains_key(&unique) {
+            let taken = self.names.get_mut(name).expect("only a taken name is numbered");
+            unique = join(name, &taken.next.to_string());
+            taken.next += 1;
+        }
+        unique
+    }
+
+    /// Records an error unless tools accept the name.
     fn legal(&mut self, name: &str, loc: Loc) {
         if let Err(why) = crate::names::check(name) {
             self.error(loc, why);
         }
     }
 
-    /// Names a wire. A wire that has a name already gets an alias; a second wire of one name gets a number.
+    /// Names a wire. A wire that has another name already gets an alias; a second wire of one name gets a number.
     pub(crate) fn name_wire(&mut self, s: Signal, name: &str, loc: Loc) -> Signal {
-        if s.module != self.id {
+        if s.module != self.id || self.module.node(s.node).name.as_deref() == Some(name) {
             return s;
         }
         self.legal(name, loc);
-        let mut unique = name.to_string();
-        while let Some(next) = self.names.get_mut(&unique) {
-            unique = format!("{name}_{next}");
-            *next += 1;
-        }
-        self.names.insert(unique.clone(), 1);
-        let named = match self.module.node(s.node) {
-            Node { name: None, op, .. } if *op != Op::Poison => s,
-            _ => self.push(Op::Buf, s.width, vec![s.node], loc),
-        };
+        let unnamed = self.module.node(s.node).name.is_none();
+        let named = if unnamed { s } else { self.node(Op::Buf, s.width, &[s], loc) };
+        let unique = self.numbered(name);
+        self.names.insert(unique.clone(), NameUse { wire: Some(named.node), next: 1 });
         self.module.nodes[named.node.index()].name = Some(unique);
         named
     }
@@ -197,19 +245,26 @@ pub struct Builder {
 
 impl Builder {
     /// The draft of this builder's module; an error in whatever is on top if a parent's builder is used in a child.
+    #[track_caller]
     pub(crate) fn draft<R>(self, loc: Loc, f: impl FnOnce(&mut Draft) -> R) -> R {
         with_draft(|d| {
-            if d.id != self.id {
+            if !self.is_of(d) {
                 d.error(loc, "the builder of another module is used here".into());
             }
             f(d)
         })
     }
 
+    /// Whether this is the builder of the draft.
+    pub(crate) fn is_of(self, draft: &Draft) -> bool {
+        self.id == draft.id
+    }
+
     /// A literal; an error if the value needs more bits than `width`.
     #[track_caller]
     pub fn lit(self, value: impl Into<Bits>, width: Width) -> Signal {
-        crate::bundle::literal(value.into(), width)
+        let (value, loc) = (value.into(), Location::caller());
+        self.draft(loc, |d| d.literal(value, width, loc))
     }
 
     /// A literal for every leaf of a shape.
@@ -218,22 +273,27 @@ impl Builder {
     where
         V::With<Width>: Bundle<Width, With<Signal> = V::With<Signal>>,
     {
-        let mut values = Vec::new();
+        let loc = Location::caller();
+        let (mut values, mut widths) = (Vec::new(), 0);
         value.visit("", &mut |_, v| values.push(v.clone()));
+        shape.visit("", &mut |_, _| widths += 1);
+        self.draft(loc, |d| d.same_count("value", widths, values.len(), loc));
         let mut values = values.into_iter();
-        shape.map("", &mut |_, w| self.lit(values.next().unwrap_or_default(), w))
+        shape.map("", &mut |_, w| self.draft(loc, |d| d.literal(values.next().unwrap_or_default(), w, loc)))
     }
 
     /// All zeros of a shape.
     #[track_caller]
     pub fn zero<I: Bundle<Width>>(self, shape: I) -> I::With<Signal> {
-        shape.map("", &mut |_, w| self.lit(0u32, w))
+        let loc = Location::caller();
+        shape.map("", &mut |_, w| self.draft(loc, |d| d.literal(Bits::ZERO, w, loc)))
     }
 
-    /// Says what the module is, in one line.
+    /// Says what the module is, in one line (line breaks become spaces).
     #[track_caller]
     pub fn doc(self, text: &str) {
-        self.draft(Location::caller(), |d| d.module.doc = text.to_string());
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.draft(Location::caller(), |d| d.module.doc = line);
     }
 
     /// Must be 1 at every clock edge without reset.
@@ -254,10 +314,8 @@ impl Builder {
 
     fn property(self, kind: PropertyKind, name: &str, s: Signal, loc: Loc) {
         self.draft(loc, |d| {
-            if s.width != 1 {
-                let what = d.describe(s);
-                d.error(loc, format!("property `{name}` must be 1 bit: {what}"));
-            }
+            d.legal(name, loc);
+            d.is_bit(&format!("property `{name}`"), s, loc);
             if d.module.properties.iter().any(|p| p.name == name) {
                 d.error(loc, format!("two properties are called `{name}`"));
             }
@@ -273,6 +331,7 @@ impl Builder {
         let loc = Location::caller();
         value.visit(name, &mut |n, s| {
             self.draft(loc, |d| {
+                d.legal(n, loc);
                 if d.module.probes.iter().any(|p| p.name == n) {
                     d.error(loc, format!("two probes are called `{n}`"));
                 }

@@ -40,21 +40,46 @@ impl<I: Clone, O: Clone> TypedModule<I, O> {
 }
 
 /// Makes equal definitions of one name one definition; reports different ones.
+///
+/// Children are shared before their parents, and `Arc<T: Eq>` compares addresses first, so that comparing two parents
+/// does not descend into children that are equal.
 fn share(top: &Arc<Module>, errors: &mut Vec<Diagnostic>) -> Arc<Module> {
     let mut by_name: HashMap<String, Arc<Module>> = HashMap::new();
     let mut shared: HashMap<*const Module, Arc<Module>> = HashMap::new();
     let mut reported: HashSet<String> = HashSet::new();
     for module in top.modules() {
-        let mut copy = (*module).clone();
-        for instance in &mut copy.instances {
-            instance.module = shared[&Arc::as_ptr(&instance.module)].clone();
+        let with_shared_children = share_children(&module, &shared);
+        let known = by_name.entry(module.name.clone()).or_insert_with(|| with_shared_children.clone()).clone();
+        if known != with_shared_children && reported.insert(module.name.clone()) {
+            errors.push(two_contents(&known, &with_shared_children));
         }
-        let known = by_name.entry(copy.name.clone()).or_insert_with(|| Arc::new(copy.clone()));
-        if **known != copy && reported.insert(copy.name.clone()) {
-            let message = format!("two different modules are called `{}`; put what differs into the name", copy.name);
-            errors.push(Diagnostic { loc: None, message });
-        }
-        shared.insert(Arc::as_ptr(&module), known.clone());
+        shared.insert(Arc::as_ptr(&module), known);
     }
     shared[&Arc::as_ptr(top)].clone()
+}
+
+fn share_children(module: &Arc<Module>, shared: &HashMap<*const Module, Arc<Module>>) -> Arc<Module> {
+    let child = |m: &Arc<Module>| shared[&Arc::as_ptr(m)].clone();
+    if module.instances.iter().all(|i| Arc::ptr_eq(&child(&i.module), &i.module)) {
+        return module.clone();
+    }
+    let mut copy = (**module).clone();
+    copy.instances.iter_mut().for_each(|i| i.module = child(&i.module));
+    Arc::new(copy)
+}
+
+/// The error for two modules of one name, with a port or register that differs, if it is as simple as that.
+fn two_contents(a: &Module, b: &Module) -> Diagnostic {
+    let widths = |m: &Module| -> Vec<(String, u32)> {
+        let ports = m.inputs.iter().chain(&m.outputs).map(|p| (p.name.clone(), p.width));
+        ports.chain(m.registers.iter().map(|r| (r.name.clone(), r.width))).collect()
+    };
+    let different = widths(a).into_iter().zip(widths(b)).find(|(x, y)| x != y);
+    let why = match different {
+        Some(((x, n), (y, m))) if x == y => format!("`{x}` has {n} and {m} bits"),
+        Some(((x, _), (y, _))) => format!("one has `{x}` where the other has `{y}`"),
+        None => "with the same ports and other contents".to_string(),
+    };
+    let message = format!("two different modules are called `{}`: {why}; put what differs into the name", a.name);
+    Diagnostic { loc: b.inputs.iter().chain(&b.outputs).map(|p| p.loc).next(), message }
 }

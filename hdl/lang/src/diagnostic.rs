@@ -31,6 +31,13 @@ pub fn line(loc: Loc) -> String {
 }
 
 /// All that is wrong with a design; at least one.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(|d| d.to_string()).collect::<Vec<_>>().join("\n"))]
 pub struct Errors(pub Vec<Diagnostic>);
+
+/// As [`fmt::Display`], one mistake a line, so that `check().unwrap()` in a test is readable.
+impl fmt::Debug for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the description has mistakes\n{self}")
+    }
+}

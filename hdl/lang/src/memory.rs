@@ -1,7 +1,7 @@
 //! Memories of words of any bundle.
 
 use crate::bits::Bits;
-use crate::builder::{Builder, Draft};
+use crate::builder::{Builder, Draft, with_draft};
 use crate::bundle::{Bundle, Signals, Width, unpack, width_of};
 use crate::netlist::{Collision, Loc, Memory, MemoryStyle, NodeId, Op, ReadPort, ReadTiming, WritePort};
 use crate::signal::Signal;
@@ -9,7 +9,7 @@ use std::panic::Location;
 
 /// A memory of `2^address_width` words of the shape `I`. An address has exactly `address_width` bits, so none is out of
 /// range.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Mem<I> {
     builder: Builder,
     index: u32,
@@ -24,6 +24,9 @@ impl Builder {
         let width = width_of(&shape);
         let index = self.draft(loc, |d| {
             d.claim(name, loc);
+            if width == 0 {
+                d.error(loc, format!("memory `{name}`: a word has at least 1 bit"));
+            }
             if address_width == 0 || address_width > 32 {
                 d.error(loc, format!("memory `{name}`: an address has 1 to 32 bits, not {address_width}"));
             }
@@ -51,15 +54,20 @@ where
     #[track_caller]
     pub fn init(self, words: Vec<Bits>) -> Self {
         let loc = Location::caller();
-        self.change(loc, |d, m| {
-            let (name, size, width) = (m.name.clone(), 1u64 << m.address_width, m.width);
-            if words.len() as u64 > size {
-                d.error(loc, format!("memory `{name}` has {size} words, {} are given", words.len()));
+        self.memory(loc, |d, m| {
+            let memory = &mut d.module.memories[m];
+            let (name, width) = (memory.name.clone(), memory.width);
+            let size = 1u64.checked_shl(memory.address_width).unwrap_or(u64::MAX);
+            let too_wide = words.iter().position(|w| w.bit_length() > width);
+            let count = words.len();
+            let word = too_wide.map(|k| words[k].clone()).unwrap_or_default();
+            memory.init = Some(words);
+            if count as u64 > size {
+                d.error(loc, format!("memory `{name}` has {size} words, {count} are given"));
             }
-            if let Some(w) = words.iter().find(|w| w.bit_length() > width) {
-                d.error(loc, format!("memory `{name}`: word {w} needs more than {width} bits"));
+            if let Some(k) = too_wide {
+                d.error(loc, format!("memory `{name}`: word {k}, {word}, needs more than {width} bits"));
             }
-            m.init = Some(words);
         });
         self
     }
@@ -67,7 +75,7 @@ where
     /// Asks the synthesis tool for block RAM or distributed RAM.
     #[track_caller]
     pub fn style(self, style: MemoryStyle) -> Self {
-        self.change(Location::caller(), |_, m| m.style = style);
+        self.memory(Location::caller(), |d, m| d.module.memories[m].style = style);
         self
     }
 
@@ -86,97 +94,105 @@ where
     /// Like [`Mem::read_sync`], but the data stays where `enable` is 0.
     #[track_caller]
     pub fn read_sync_if(&self, enable: Signal, address: Signal, collision: Collision) -> I::With<Signal> {
+        let loc = Location::caller();
+        self.memory(loc, |d, _| d.owns(enable, loc) && d.is_bit("the enable of a read", enable, loc));
         let timing = ReadTiming::Sync { enable: Some(enable.node), collision };
-        self.read_port(address, timing, Location::caller())
+        self.read_port(address, timing, loc)
     }
 
+    #[track_caller]
     fn read_port(&self, address: Signal, timing: ReadTiming, loc: Loc) -> I::With<Signal> {
-        let mem = self.index;
-        let packed = self.builder.draft(loc, |d| {
-            d.check_address(mem, address, loc);
-            let port = d.module.memories[mem as usize].reads.len() as u32;
-            let width = d.module.memories[mem as usize].width;
+        let packed = self.memory(loc, |d, m| {
+            if !d.check_address(m, address, loc) {
+                return None;
+            }
+            let (mem, memory) = (m as u32, &d.module.memories[m]);
+            let (port, width) = (memory.reads.len() as u32, memory.width);
             let out = d.node(Op::MemRead { mem, port }, width, &[], loc);
-            d.module.memories[mem as usize].reads.push(ReadPort { address: address.node, out: out.node, timing });
-            out
+            d.module.memories[m].reads.push(ReadPort { address: address.node, out: out.node, timing });
+            Some(out)
         });
-        unpack(self.shape.clone(), packed)
+        let width = width_of(&self.shape);
+        unpack(self.shape.clone(), packed.flatten().unwrap_or_else(|| with_draft(|d| d.poison(width, loc))))
     }
 
     /// Writes the whole word where `enable` (1 bit) is 1.
     #[track_caller]
     pub fn write(&self, enable: Signal, address: Signal, data: I::With<Signal>) {
         let loc = Location::caller();
-        if enable.width() != 1 {
-            self.builder.draft(loc, |d| {
-                let name = d.describe(enable);
-                d.error(loc, format!("the enable of a whole word is 1 bit: {name}"));
-            });
-            return;
+        if self.memory(loc, |d, _| d.owns(enable, loc) && d.is_bit("the enable of a whole word", enable, loc))
+            == Some(true)
+        {
+            self.write_port(enable, address, data, loc);
         }
-        self.write_port(enable, address, data.pack(), loc);
     }
 
     /// Writes those of the word's equal parts whose bit in `enables` is 1: 4 bits for the bytes of a 32-bit word.
     #[track_caller]
     pub fn write_granules(&self, enables: Signal, address: Signal, data: I::With<Signal>) {
-        self.write_port(enables, address, data.pack(), Location::caller());
+        self.write_port(enables, address, data, Location::caller());
     }
 
-    fn write_port(&self, enable: Signal, address: Signal, data: Signal, loc: Loc) {
-        let mem = self.index;
-        self.builder.draft(loc, |d| {
-            d.check_address(mem, address, loc);
-            let (name, width) = (d.module.memories[mem as usize].name.clone(), d.module.memories[mem as usize].width);
-            if data.width != width {
-                let text = d.describe(data);
-                d.error(loc, format!("memory `{name}` has words of {width} bits: {text}"));
+    #[track_caller]
+    fn write_port(&self, enable: Signal, address: Signal, data: I::With<Signal>, loc: Loc) {
+        let mut fields = Vec::new();
+        self.shape.visit("word", &mut |n, w| fields.push((n.to_string(), *w)));
+        let (leaves, packed) = (data.leaves(), data.pack());
+        self.memory(loc, |d, m| {
+            let (name, width) = (d.module.memories[m].name.clone(), d.module.memories[m].width);
+            let mut sound = d.check_address(m, address, loc);
+            sound &= d.same_count("write", fields.len(), leaves.len(), loc);
+            for ((field, width), &leaf) in fields.iter().zip(&leaves) {
+                if leaf.width != *width {
+                    let text = d.describe(leaf);
+                    d.error_about(&[leaf], loc, format!("memory `{name}`: {field} is {width} bits, but {text}"));
+                    sound = false;
+                }
             }
             if !width.is_multiple_of(enable.width) {
                 let text = d.describe(enable);
-                d.error(loc, format!("memory `{name}`: {width} bits are not equal parts, one an enable: {text}"));
+                let parts = format!("{width} bits do not divide into equal parts, one an enable");
+                d.error_about(&[enable], loc, format!("memory `{name}`: {parts}: {text}"));
             }
-            if d.owns(enable, loc) & d.owns(data, loc) {
-                let port = WritePort { enable: enable.node, address: address.node, data: data.node };
-                d.module.memories[mem as usize].writes.push(port);
+            if sound & d.owns(enable, loc) & d.owns(packed, loc) {
+                let port = WritePort { enable: enable.node, address: address.node, data: packed.node };
+                d.module.memories[m].writes.push(port);
             }
         });
     }
 
-    fn change(&self, loc: Loc, f: impl FnOnce(&mut Draft, &mut Memory)) {
-        let mem = self.index as usize;
-        self.builder.draft(loc, |d| {
-            let mut memory = d.module.memories[mem].clone();
-            f(d, &mut memory);
-            d.module.memories[mem] = memory;
-        });
+    /// Runs `f` on the memory's draft and place; None, with an error, where its builder is not the one in use.
+    fn memory<R>(&self, loc: Loc, f: impl FnOnce(&mut Draft, usize) -> R) -> Option<R> {
+        let index = self.index as usize;
+        self.builder.draft(loc, |d| self.builder.is_of(d).then(|| f(d, index)))
     }
 }
 
 impl Draft {
-    fn check_address(&mut self, mem: u32, address: Signal, loc: Loc) {
-        self.owns(address, loc);
-        let memory = &self.module.memories[mem as usize];
-        let (name, width) = (memory.name.clone(), memory.address_width);
+    /// Records an error unless the address is of this module and as wide as the memory's addresses.
+    fn check_address(&mut self, mem: usize, address: Signal, loc: Loc) -> bool {
+        let (name, width) = (self.module.memories[mem].name.clone(), self.module.memories[mem].address_width);
         if address.width != width {
             let text = self.describe(address);
-            self.error(loc, format!("memory `{name}` has addresses of {width} bits: {text}"));
+            self.error_about(&[address], loc, format!("memory `{name}` has addresses of {width} bits, but {text}"));
         }
+        self.owns(address, loc) && address.width == width
     }
 
     /// For every read port that promises no collision, the assertion that there is none.
     pub(crate) fn assert_no_collisions(&mut self) {
-        for memory in self.module.memories.clone() {
-            let never = memory.reads.iter().enumerate().filter_map(|(k, read)| match read.timing {
-                ReadTiming::Sync { enable, collision: Collision::Never } => Some((k, read.address, enable)),
-                _ => None,
-            });
-            for (k, address, enable) in never {
+        let mut pairs = Vec::new();
+        for memory in &self.module.memories {
+            for (k, read) in memory.reads.iter().enumerate() {
+                let ReadTiming::Sync { enable, collision: Collision::Never } = read.timing else { continue };
                 for (j, write) in memory.writes.iter().enumerate() {
                     let name = format!("{}_read{k}_write{j}_apart", memory.name);
-                    self.assert_apart(&name, address, enable, write, memory.loc);
+                    pairs.push((name, read.address, enable, write.clone(), memory.loc));
                 }
             }
+        }
+        for (name, address, enable, write, loc) in pairs {
+            self.assert_apart(&name, address, enable, &write, loc);
         }
     }
 

@@ -70,18 +70,21 @@ where
 /// What goes to an input of a replicated instance.
 #[derive(Clone, Copy)]
 pub enum LaneInput {
+    /// One value for every replica.
     All(Signal),
+    /// Packed values, the k-th for replica k.
     Each(Signal),
 }
 
-/// The same value for every replica.
-pub fn all(s: Signal) -> LaneInput {
-    LaneInput::All(s)
+/// The same value (a signal or a bundle) for every replica.
+pub fn all<B: Bundle<Signal>>(value: B) -> B::With<LaneInput> {
+    value.map("", &mut |_, s| LaneInput::All(s))
 }
 
-/// The k-th part of `packed` for replica k: as wide as all replicas' ports together.
-pub fn each(packed: Signal) -> LaneInput {
-    LaneInput::Each(packed)
+/// The k-th part of `packed` (a signal or a bundle of packed signals) for replica k: as wide as all replicas' ports
+/// together.
+pub fn each<B: Bundle<Signal>>(packed: B) -> B::With<LaneInput> {
+    packed.map("", &mut |_, s| LaneInput::Each(s))
 }
 
 impl Builder {
@@ -126,17 +129,15 @@ impl Builder {
         connections: Vec<LaneInput>,
     ) -> O {
         let loc = Location::caller();
-        let count = replicas.unwrap_or(1);
+        let count = replicas.unwrap_or(1).max(1);
         let inst = self.draft(loc, |d| {
             d.claim(name, loc);
-            for e in &definition.errors {
-                if !d.errors.contains(e) {
-                    d.errors.push(e.clone());
-                }
-            }
-            if count == 0 {
+            d.inherit(&definition.errors);
+            if replicas == Some(0) {
                 d.error(loc, format!("`{name}` is replicated 0 times"));
             }
+            let ports = definition.netlist.inputs.len();
+            d.same_count(&format!("inputs of `{name}`"), ports, connections.len(), loc);
             let mut inputs = Vec::new();
             for (port, connection) in definition.netlist.inputs.iter().zip(connections) {
                 let (s, width, connection) = match connection {
@@ -146,7 +147,12 @@ impl Builder {
                 if d.owns(s, loc) && s.width != width {
                     let (what, at) = (d.describe(s), line(port.loc));
                     let port = &port.name;
-                    d.error(loc, format!("input `{port}` of `{name}` is {width} bits ({at}): {what}"));
+                    let bits = if width == 1 { "bit" } else { "bits" };
+                    d.error_about(
+                        &[s],
+                        loc,
+                        format!("input `{port}` of `{name}` is {width} {bits} ({at}), but {what}"),
+                    );
                 }
                 inputs.push(connection);
             }
@@ -158,7 +164,9 @@ impl Builder {
         let mut port = 0;
         definition.outputs.clone().map("", &mut |n, s| {
             self.draft(loc, |d| {
-                let out = d.node(Op::InstOut { inst, port }, s.width * count, &[], loc);
+                let unsound = definition.netlist.nodes.get(s.node.index()).is_none_or(|n| n.op == Op::Poison);
+                let op = if unsound { Op::Poison } else { Op::InstOut { inst, port } };
+                let out = d.node(op, s.width * count, &[], loc);
                 port += 1;
                 d.name_wire(out, &crate::bundle::join(name, n), loc)
             })
@@ -167,6 +175,15 @@ impl Builder {
 }
 
 impl crate::builder::Draft {
+    /// Takes over the mistakes of a module that has an instance here.
+    fn inherit(&mut self, errors: &[Diagnostic]) {
+        for e in errors {
+            if !self.errors.contains(e) {
+                self.errors.push(e.clone());
+            }
+        }
+    }
+
     /// An output may have the name of the wire or register that drives it, if that is the very same signal.
     fn claim_output(&mut self, name: &str, s: Signal, loc: crate::netlist::Loc) {
         let same = s.module == self.id && self.module.node(s.node).name.as_deref() == Some(name);

@@ -92,7 +92,7 @@ pub enum Op {
 }
 
 /// One value of a module.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Node {
     pub op: Op,
     pub width: u32,
@@ -103,7 +103,7 @@ pub struct Node {
 }
 
 /// A port. For an input, `node` is its [`Op::Input`]; for an output, the value that drives it.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Port {
     pub name: String,
     pub width: u32,
@@ -112,7 +112,7 @@ pub struct Port {
 }
 
 /// A register. At a clock edge: the reset value if reset is on and there is one; else `next` if `enable` (or no enable).
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Register {
     pub name: String,
     pub width: u32,
@@ -125,7 +125,7 @@ pub struct Register {
 }
 
 /// A memory of `1 << address_width` words of `width` bits.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Memory {
     pub name: String,
     pub width: u32,
@@ -150,7 +150,7 @@ pub enum MemoryStyle {
     Distributed,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadPort {
     pub address: NodeId,
     /// The [`Op::MemRead`] node.
@@ -179,7 +179,7 @@ pub enum Collision {
 }
 
 /// A write port: at a clock edge, granule g of the word is written where bit g of `enable` is on.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WritePort {
     /// As wide as the word has granules: 1 for whole words, 4 for the bytes of a 32-bit word.
     pub enable: NodeId,
@@ -188,7 +188,7 @@ pub struct WritePort {
 }
 
 /// Instances of a module: one, or `replicas` identical ones side by side.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instance {
     pub name: String,
     pub module: Arc<Module>,
@@ -199,7 +199,7 @@ pub struct Instance {
     pub loc: Loc,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Connection {
     /// The value itself; every replica sees the same one.
     All(NodeId),
@@ -226,7 +226,7 @@ pub enum PropertyKind {
 }
 
 /// A statement about a 1-bit value, read at the clock edge together with the registers' inputs.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Property {
     pub kind: PropertyKind,
     pub name: String,
@@ -235,7 +235,7 @@ pub struct Property {
 }
 
 /// A value that simulations show from outside under its name, without being a port.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
     pub name: String,
     pub node: NodeId,
@@ -243,7 +243,7 @@ pub struct Probe {
 
 /// One module definition. State that no output depends on (it serves only properties and probes) is verification-only
 /// ("ghost"); back ends find it by reachability.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Module {
     pub name: String,
     /// What the module is, one line: becomes the comment above the Verilog module.

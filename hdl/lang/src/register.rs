@@ -3,13 +3,14 @@
 use crate::bits::Bits;
 use crate::builder::{Builder, Draft};
 use crate::bundle::{Bundle, Signals, Width};
-use crate::netlist::{Loc, NodeId, Op, Register};
+use crate::netlist::{Loc, Op, Register};
 use crate::signal::Signal;
 use std::panic::Location;
 
 /// A register of any bundle. `q` is the present value; [`Reg::next`] or [`Reg::next_if`] must be called once.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Reg<B> {
+    /// The present value.
     pub q: B,
     builder: Builder,
 }
@@ -22,25 +23,7 @@ impl Builder {
         I::With<Signal>: Signals,
     {
         let loc = Location::caller();
-        let q = shape.map(name, &mut |n, width| {
-            self.draft(loc, |d| {
-                d.claim(n, loc);
-                let index = d.module.registers.len() as u32;
-                let out = d.node(Op::Reg(index), width, &[], loc);
-                d.set_name(out, n);
-                d.undriven.insert(out.node, ("register", loc));
-                d.module.registers.push(Register {
-                    name: n.to_string(),
-                    width,
-                    reset: None,
-                    enable: None,
-                    next: out.node,
-                    out: out.node,
-                    loc,
-                });
-                out
-            })
-        });
+        let q = shape.map(name, &mut |n, width| self.draft(loc, |d| d.register(n, width, loc)));
         Reg { q, builder: self }
     }
 
@@ -66,10 +49,14 @@ impl Builder {
     fn pipe_reg<B: Signals>(self, name: &str, value: B, reset: Option<Bits>, enable: Option<Signal>) -> B {
         let loc = Location::caller();
         value.map(name, &mut |n, next| {
-            let reg = self.reg(n, next.width());
-            let reg = if let Some(v) = &reset { reg.reset(v.clone()) } else { reg };
-            reg.drive(next, enable, loc);
-            reg.q
+            self.draft(loc, |d| {
+                let q = d.register(n, next.width(), loc);
+                if let Some(r) = d.register_of(q) {
+                    r.reset = reset.clone();
+                }
+                d.drive_register(q, next, enable, loc);
+                q
+            })
         })
     }
 
@@ -83,7 +70,7 @@ impl Builder {
         let value = shape.map(name, &mut |n, width| {
             self.draft(loc, |d| {
                 let s = d.node(Op::Buf, width, &[], loc);
-                d.undriven.insert(s.node, ("wire", loc));
+                d.undriven.insert(s.node, ("deferred wire", loc));
                 d.name_wire(s, n, loc)
             })
         });
@@ -93,8 +80,10 @@ impl Builder {
 
 impl<B: Signals> Reg<B> {
     /// Every leaf is 0 after reset.
+    #[track_caller]
     pub fn reset_zero(self) -> Reg<B> {
-        self.q.visit("", &mut |_, s| self.set_reset(*s, Bits::ZERO, Location::caller()));
+        let loc = Location::caller();
+        self.q.visit("", &mut |_, s| self.set_reset(*s, Bits::ZERO, loc));
         self
     }
 
@@ -111,17 +100,21 @@ impl<B: Signals> Reg<B> {
     }
 
     fn drive(&self, value: B, enable: Option<Signal>, loc: Loc) {
-        let values = value.leaves();
-        for (q, v) in self.q.leaves().into_iter().zip(values) {
-            self.builder.draft(loc, |d| d.drive_register(q, v, enable, loc));
-        }
+        let (leaves, values) = (self.q.leaves(), value.leaves());
+        self.builder.draft(loc, |d| {
+            d.same_count("next", leaves.len(), values.len(), loc);
+            leaves.into_iter().zip(values).for_each(|(q, v)| d.drive_register(q, v, enable, loc));
+        });
     }
 
     fn set_reset(&self, q: Signal, value: Bits, loc: Loc) {
         self.builder.draft(loc, |d| {
+            if !d.owns(q, loc) {
+                return;
+            }
             if value.bit_length() > q.width {
                 let name = d.describe(q);
-                d.error(loc, format!("reset value {value} does not fit: {name}"));
+                d.error_about(&[q], loc, format!("reset value {value} does not fit: {name}"));
                 return;
             }
             if let Some(r) = d.register_of(q) {
@@ -141,6 +134,19 @@ impl Reg<Signal> {
 }
 
 impl Draft {
+    /// A register that nothing drives yet.
+    fn register(&mut self, name: &str, width: Width, loc: Loc) -> Signal {
+        self.claim(name, loc);
+        let index = self.module.registers.len() as u32;
+        let out = self.node(Op::Reg(index), width, &[], loc);
+        self.set_name(out, name);
+        self.undriven.insert(out.node, ("register", loc));
+        let (name, next, out_node) = (name.to_string(), out.node, out.node);
+        let register = Register { name, width, reset: None, enable: None, next, out: out_node, loc };
+        self.module.registers.push(register);
+        out
+    }
+
     fn register_of(&mut self, q: Signal) -> Option<&mut Register> {
         match self.module.nodes.get(q.node.index())?.op {
             Op::Reg(i) => self.module.registers.get_mut(i as usize),
@@ -153,14 +159,9 @@ impl Draft {
         if !self.take_undriven(q, loc) || !ok {
             return;
         }
-        if value.width != q.width {
-            let (a, b) = (self.describe(q), self.describe(value));
-            self.error(loc, format!("next value of the wrong width: {a}, {b}"));
-            return;
-        }
-        if let Some(e) = enable.filter(|e| e.width != 1) {
-            let name = self.describe(e);
-            self.error(loc, format!("an enable is 1 bit: {name}"));
+        let fits = self.same_width("next", q, value, loc);
+        let enabled = enable.is_none_or(|e| self.is_bit("an enable", e, loc));
+        if !fits || !enabled {
             return;
         }
         if let Some(r) = self.register_of(q) {
@@ -170,6 +171,9 @@ impl Draft {
 
     /// Marks a register or deferred wire as driven; an error the second time.
     fn take_undriven(&mut self, s: Signal, loc: Loc) -> bool {
+        if !self.owns(s, loc) {
+            return false;
+        }
         let first = self.undriven.remove(&s.node).is_some();
         if !first {
             let name = self.describe(s);
@@ -180,8 +184,9 @@ impl Draft {
 }
 
 /// A wire that is used before it is driven.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Deferred<B> {
+    /// What the wire carries.
     pub value: B,
     builder: Builder,
 }
@@ -191,19 +196,14 @@ impl<B: Signals> Deferred<B> {
     #[track_caller]
     pub fn drive(&self, value: B) {
         let loc = Location::caller();
-        for (wire, v) in self.value.leaves().into_iter().zip(value.leaves()) {
-            self.builder.draft(loc, |d| {
-                if !d.owns(v, loc) || !d.take_undriven(wire, loc) {
-                    return;
+        let (wires, values) = (self.value.leaves(), value.leaves());
+        self.builder.draft(loc, |d| {
+            d.same_count("drive", wires.len(), values.len(), loc);
+            for (wire, v) in wires.into_iter().zip(values) {
+                if d.take_undriven(wire, loc) & d.owns(v, loc) && d.same_width("drive", wire, v, loc) {
+                    d.module.nodes[wire.node.index()].args = vec![v.node];
                 }
-                if wire.width != v.width {
-                    let (a, b) = (d.describe(wire), d.describe(v));
-                    d.error(loc, format!("driven by another width: {a}, {b}"));
-                    return;
-                }
-                let args: Vec<NodeId> = vec![v.node];
-                d.module.nodes[wire.node.index()].args = args;
-            });
-        }
+            }
+        });
     }
 }

@@ -51,7 +51,7 @@ macro_rules! literal_operand {
         }
     })* };
 }
-literal_operand!(u8, u16, u32, u64, usize, bool);
+literal_operand!(u8, u16, u32, u64, u128, usize, bool);
 
 impl Operand for i32 {
     #[track_caller]
@@ -61,9 +61,9 @@ impl Operand for i32 {
             Err(_) => {
                 let loc = Location::caller();
                 with_draft_of(first, loc, |d| {
-                    d.error(loc, format!("literal {self} is negative; signals are unsigned"))
-                });
-                first.literal(Bits::ZERO)
+                    d.error(loc, format!("literal {self} is negative; signals are unsigned"));
+                    d.poison(first.width, loc)
+                })
             }
         }
     }
@@ -76,7 +76,9 @@ impl Operand for Bits {
     }
 }
 
+#[expect(clippy::should_implement_trait, reason = "`a << b` in Rust would promise Rust's rules for amounts")]
 impl Signal {
+    /// In bits.
     pub fn width(self) -> Width {
         self.width
     }
@@ -84,22 +86,36 @@ impl Signal {
     /// A literal of this signal's width.
     #[track_caller]
     pub fn literal(self, value: impl Into<Bits>) -> Signal {
-        let loc = Location::caller();
-        with_draft_of(self, loc, |d| d.literal(value.into(), self.width, loc))
+        let (value, loc) = (value.into(), Location::caller());
+        with_draft_of(self, loc, |d| d.literal(value, self.width, loc))
     }
 
-    #[track_caller]
-    pub(crate) fn with_name(self, name: &str) -> Signal {
-        let loc = Location::caller();
+    pub(crate) fn named_at(self, name: &str, loc: Loc) -> Signal {
         with_draft_of(self, loc, |d| d.name_wire(self, name, loc))
     }
 
+    /// This where `condition` is 1, else zeros.
+    #[track_caller]
+    pub(crate) fn gated(self, condition: Signal) -> Signal {
+        let loc = Location::caller();
+        with_draft_of(condition, loc, |d| {
+            if !d.is_bit("the condition of only_if", condition, loc) {
+                return d.poison(self.width, loc);
+            }
+            let wide = self.width > 1;
+            let mask = if wide { d.node(Op::SExt, self.width, &[condition], loc) } else { condition };
+            d.node(Op::And, self.width, &[self, mask], loc)
+        })
+    }
+
+    #[track_caller]
     fn unary(self, op: Op, width: Width, loc: Loc) -> Signal {
         with_draft_of(self, loc, |d| d.node(op, width, &[self], loc))
     }
 
     /// A binary operator whose operands must have one width.
-    fn binary(self, op: Op, symbol: &str, other: Signal, width: Option<Width>, loc: Loc) -> Signal {
+    #[track_caller]
+    pub(crate) fn binary(self, op: Op, symbol: &str, other: Signal, width: Option<Width>, loc: Loc) -> Signal {
         with_draft_of(self, loc, |d| {
             if d.same_width(symbol, self, other, loc) {
                 d.node(op, width.unwrap_or(self.width), &[self, other], loc)
@@ -109,33 +125,37 @@ impl Signal {
         })
     }
 
-    /// 1 where equal, as a 1-bit signal.
+    /// 1 where equal, as a 1-bit signal. (Not `==`, which Rust wants to be a `bool`.)
     #[track_caller]
     pub fn eq(self, other: impl Operand) -> Signal {
         self.binary(Op::Eq, "eq", other.beside(self), Some(1), Location::caller())
     }
+    /// 1 where not equal.
     #[track_caller]
     pub fn ne(self, other: impl Operand) -> Signal {
         self.binary(Op::Ne, "ne", other.beside(self), Some(1), Location::caller())
     }
-    /// Unsigned order.
+    /// 1 where less, as unsigned numbers.
     #[track_caller]
     pub fn lt(self, other: impl Operand) -> Signal {
         self.binary(Op::Lt, "lt", other.beside(self), Some(1), Location::caller())
     }
+    /// 1 where greater, as unsigned numbers.
     #[track_caller]
     pub fn gt(self, other: impl Operand) -> Signal {
-        other.beside(self).lt(self)
+        other.beside(self).binary(Op::Lt, "gt", self, Some(1), Location::caller())
     }
+    /// 1 where less or equal, as unsigned numbers.
     #[track_caller]
     pub fn le(self, other: impl Operand) -> Signal {
-        !self.gt(other)
+        !other.beside(self).binary(Op::Lt, "le", self, Some(1), Location::caller())
     }
+    /// 1 where greater or equal, as unsigned numbers.
     #[track_caller]
     pub fn ge(self, other: impl Operand) -> Signal {
-        !self.lt(other)
+        !self.binary(Op::Lt, "ge", other.beside(self), Some(1), Location::caller())
     }
-    /// Order of two's complement numbers.
+    /// 1 where less, as two's complement numbers.
     #[track_caller]
     pub fn lt_signed(self, other: impl Operand) -> Signal {
         self.binary(Op::LtSigned, "lt_signed", other.beside(self), Some(1), Location::caller())
@@ -154,23 +174,24 @@ impl Signal {
         with_draft_of(self, loc, |d| d.node(Op::MulFullSigned, self.width + other.width, &[self, other], loc))
     }
 
-    /// Logical shift left by a signal of any width; everything is shifted out from an amount of the width on.
+    /// Logical shift left by a signal of any width or a literal; an amount of the width or more gives 0.
     #[track_caller]
-    pub fn shl(self, amount: Signal) -> Signal {
-        let loc = Location::caller();
-        with_draft_of(self, loc, |d| d.node(Op::Shl, self.width, &[self, amount], loc))
+    pub fn shl(self, amount: impl Operand) -> Signal {
+        self.shift(Op::Shl, amount.beside(self), Location::caller())
     }
-    /// Logical shift right.
+    /// Logical shift right; an amount of the width or more gives 0.
     #[track_caller]
-    pub fn shr(self, amount: Signal) -> Signal {
-        let loc = Location::caller();
-        with_draft_of(self, loc, |d| d.node(Op::Shr, self.width, &[self, amount], loc))
+    pub fn shr(self, amount: impl Operand) -> Signal {
+        self.shift(Op::Shr, amount.beside(self), Location::caller())
     }
-    /// Arithmetic shift right.
+    /// Arithmetic shift right; an amount of the width or more gives copies of the sign.
     #[track_caller]
-    pub fn sar(self, amount: Signal) -> Signal {
-        let loc = Location::caller();
-        with_draft_of(self, loc, |d| d.node(Op::Sar, self.width, &[self, amount], loc))
+    pub fn sar(self, amount: impl Operand) -> Signal {
+        self.shift(Op::Sar, amount.beside(self), Location::caller())
+    }
+    #[track_caller]
+    fn shift(self, op: Op, amount: Signal, loc: Loc) -> Signal {
+        with_draft_of(self, loc, |d| d.node(op, self.width, &[self, amount], loc))
     }
 
     /// `a` where this (1 bit) is 1, else `b`; on bundles leaf by leaf.
@@ -188,6 +209,7 @@ impl Signal {
         })
     }
 
+    #[track_caller]
     pub(crate) fn case(selector: Signal, labels: &[Bits], values: &[Signal], default: Signal) -> Signal {
         let loc = Location::caller();
         with_draft_of(selector, loc, |d| d.case(selector, labels, values, default, loc))
@@ -198,10 +220,8 @@ impl Signal {
     pub fn select(self, index: Signal, width: Width) -> Signal {
         let loc = Location::caller();
         with_draft_of(self, loc, |d| {
-            if width == 0 || !self.width.is_multiple_of(width) {
-                let name = d.describe(self);
-                d.error(loc, format!("select: {name} is no whole number of elements of {width} bits"));
-                return d.poison(width.max(1), loc);
+            if !d.is_vector("select", self, width, loc) {
+                return d.poison(width, loc);
             }
             d.node(Op::Select, width, &[self, index], loc)
         })
@@ -210,15 +230,18 @@ impl Signal {
     /// Bits `low .. low + width`.
     #[track_caller]
     pub fn slice(self, low: Width, width: Width) -> Signal {
-        let loc = Location::caller();
+        self.slice_at(low, width, Location::caller())
+    }
+    #[track_caller]
+    pub(crate) fn slice_at(self, low: Width, width: Width, loc: Loc) -> Signal {
         if low == 0 && width == self.width {
             return self;
         }
         with_draft_of(self, loc, |d| {
             if width == 0 || low.saturating_add(width) > self.width {
-                let name = d.describe(self);
-                d.error(loc, format!("slice({low}, {width}) reaches beyond {name}"));
-                return d.poison(width.max(1), loc);
+                let (name, why) = (d.describe(self), if width == 0 { "is empty" } else { "goes beyond the end" });
+                d.error_about(&[self], loc, format!("slice({low}, {width}) {why}: {name}"));
+                return d.poison(width, loc);
             }
             d.node(Op::Slice(low), width, &[self], loc)
         })
@@ -249,6 +272,7 @@ impl Signal {
     pub fn sext(self, width: Width) -> Signal {
         self.extend(Op::SExt, "sext", width, Location::caller())
     }
+    #[track_caller]
     fn extend(self, op: Op, what: &str, width: Width, loc: Loc) -> Signal {
         if width == self.width {
             return self;
@@ -256,8 +280,8 @@ impl Signal {
         with_draft_of(self, loc, |d| {
             if width < self.width {
                 let name = d.describe(self);
-                d.error(loc, format!("{what}({width}): {name}; use slice to make it narrower"));
-                return d.poison(width.max(1), loc);
+                d.error_about(&[self], loc, format!("{what}({width}): {name}; use slice to make it narrower"));
+                return d.poison(width, loc);
             }
             d.node(op, width, &[self], loc)
         })
@@ -281,7 +305,7 @@ impl Signal {
     /// `count` copies side by side.
     #[track_caller]
     pub fn repeat(self, count: u32) -> Signal {
-        cat(&vec![self; count as usize])
+        if self.width == 1 && count > 0 { self.sext(count) } else { cat(&vec![self; count as usize]) }
     }
 
     /// Is any bit on? (1 bit)
@@ -315,19 +339,24 @@ impl Signal {
     #[track_caller]
     pub fn one_hot_index(self) -> Signal {
         let width = crate::bundle::index_width(self.width);
-        let bits: Vec<Signal> = (0..width)
-            .map(|b| {
-                let places: Vec<Signal> = (0..self.width).filter(|i| i >> b & 1 == 1).map(|i| self.bit(i)).collect();
-                if places.is_empty() { self.bit(0).literal(0u32) } else { cat(&places).any() }
-            })
-            .collect();
+        let mut bits = Vec::new();
+        for b in 0..width {
+            let mut places = Vec::new();
+            for i in (0..self.width).filter(|i| i >> b & 1 == 1) {
+                places.push(self.bit(i));
+            }
+            bits.push(if places.is_empty() { self.bit(0).literal(0u32) } else { cat(&places).any() });
+        }
         cat(&bits)
     }
 
     /// One bit on for every value of this index below `count`: bit i is on when this is i.
     #[track_caller]
     pub fn decode(self, count: u32) -> Signal {
-        let bits: Vec<Signal> = (0..count).map(|i| self.eq(self.literal(i))).collect();
+        let mut bits = Vec::new();
+        for i in 0..count {
+            bits.push(self.eq(i));
+        }
         cat(&bits)
     }
 }
@@ -359,40 +388,64 @@ impl ops::Not for Signal {
 
 impl Draft {
     /// Records an error unless the widths are equal.
-    fn same_width(&mut self, symbol: &str, a: Signal, b: Signal, loc: Loc) -> bool {
+    pub(crate) fn same_width(&mut self, symbol: &str, a: Signal, b: Signal, loc: Loc) -> bool {
         if a.width == b.width {
             return true;
         }
         let (left, right) = (self.describe(a), self.describe(b));
         let (narrow, wide) = if a.width < b.width { (a, b) } else { (b, a) };
-        let hint = format!("{}.zext({}) or .sext({})", self.short_name(narrow), wide.width, wide.width);
-        self.error(loc, format!("`{symbol}`: {left}, {right}; try {hint}"));
+        let hint = match self.known_name(narrow) {
+            Some(name) => format!("{name}.zext({0}) or .sext({0})", wide.width),
+            None => format!(".zext({0}) or .sext({0}) on the narrower", wide.width),
+        };
+        self.error_about(&[a, b], loc, format!("`{symbol}`: {left}, {right}; try {hint}"));
         false
     }
 
-    fn is_bit(&mut self, what: &str, s: Signal, loc: Loc) -> bool {
+    /// Records an error unless both bundles have as many leaves; they differ only in the lengths of their lists.
+    pub(crate) fn same_count(&mut self, what: &str, a: usize, b: usize, loc: Loc) -> bool {
+        if a != b {
+            self.error(loc, format!("{what}: bundles of {a} and of {b} signals; their lists differ in length"));
+        }
+        a == b
+    }
+
+    /// Records an error unless the signal is 1 bit.
+    pub(crate) fn is_bit(&mut self, what: &str, s: Signal, loc: Loc) -> bool {
         if s.width != 1 {
             let name = self.describe(s);
-            self.error(loc, format!("{what} must be 1 bit: {name}"));
+            self.error_about(&[s], loc, format!("{what} must be 1 bit: {name}"));
         }
         s.width == 1
     }
 
+    /// Records an error unless the signal is a whole number of elements of `width` bits.
+    pub(crate) fn is_vector(&mut self, what: &str, s: Signal, width: Width, loc: Loc) -> bool {
+        let whole = width > 0 && s.width.is_multiple_of(width);
+        if !whole {
+            let name = self.describe(s);
+            self.error_about(&[s], loc, format!("{what}: elements of {width} bits do not divide the vector: {name}"));
+        }
+        whole
+    }
+
     fn case(&mut self, selector: Signal, labels: &[Bits], values: &[Signal], default: Signal, loc: Loc) -> Signal {
-        let before = self.errors.len();
+        let mut sound = true;
         for (i, label) in labels.iter().enumerate() {
             if label.bit_length() > selector.width {
                 let name = self.describe(selector);
-                self.error(loc, format!("case: label {label} does not fit the selector: {name}"));
+                self.error_about(&[selector], loc, format!("case: label {label} does not fit the selector: {name}"));
+                sound = false;
             }
             if labels[..i].contains(label) {
                 self.error(loc, format!("case: label {label} stands twice"));
+                sound = false;
             }
         }
         for &value in values {
-            self.same_width("case", default, value, loc);
+            sound &= self.same_width("case", default, value, loc);
         }
-        if self.errors.len() > before {
+        if !sound {
             return self.poison(default.width, loc);
         }
         let args: Vec<Signal> = [selector, default].into_iter().chain(values.iter().copied()).collect();

@@ -28,7 +28,7 @@ fn example(width: Width) -> TypedModule<In<Width>, Out<Signal>> {
         wire!(chosen = i.sel.mux(i.a, i.b[1]));
         let held = m.reg("held", path).reset_zero();
         held.next_if(i.sel, chosen);
-        let table = m.memory("table", path, 3);
+        let table = m.memory("paths", path, 3);
         table.write(i.sel, i.list[0].slice(0, 3), held.q);
         let read = table.read(i.list[1].slice(1, 3));
         Out { x: read, sum: i.list[0] + i.list[1] + 1 }

@@ -5,6 +5,7 @@
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
+use syn::ext::IdentExt;
 use syn::{
     Data, DeriveInput, Error, Fields, GenericArgument, GenericParam, Ident, PathArguments, Type, parse_macro_input,
 };
@@ -29,7 +30,7 @@ fn expand(input: DeriveInput) -> Result<Tokens, Error> {
     let mut visits = Vec::new();
     for field in &fields.named {
         let id = field.ident.as_ref().expect("named fields have names");
-        let text = id.to_string();
+        let text = id.unraw().to_string();
         let at = quote!(&::heddle_hdl::bundle::join(at, #text));
         let map = map_value(quote!(self.#id), at.clone(), &field.ty, param)?;
         maps.push(quote!(#id: #map));
