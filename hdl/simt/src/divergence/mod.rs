@@ -17,6 +17,7 @@ use crate::shape::Shape;
 use heddle_hdl::{Bundle, Signal, TypedModule, Width};
 
 pub mod ccs;
+pub mod cct;
 pub mod path_table;
 
 /// The mechanisms, by name.

@@ -1,6 +1,203 @@
-use super::{UnitIn, UnitOut};
+//! The path-table divergence unit: the paths of a warp in order, as in Simty.
+//!
+//! `path-lists-simty.txt` §3.2; `docs/path-tables.md` has the picture. Each warp has its two first paths in hot context
+//! tables, x in HCT0 and y in HCT1; all others are in the cold context table ([`super::cct`]). Whatever changes a warp's
+//! paths passes the compact-and-sort unit ([`super::ccs`]), one thing a cycle:
+//!
+//! | turn | a | b | c | what follows |
+//! |---|---|---|---|---|
+//! | outcome | taken | rest | HCT1 | x, y to HCT0, HCT1; z to the CCT; steers to x |
+//! | return | HCT0 | head of the CCT | (invalid) | the same; never a z |
+//! | start | the new path | – | – | the same; never y or z |
+//! | sort | HCT0, kept first | an entry of the CCT | HCT1 | y and z are exchanged if b belongs before c |
+//!
+//! An outcome always has its turn; then a return, a start, the sorter. After an outcome that leaves only x while the CCT
+//! holds paths of the warp, the slot is steered by the last return that follows. HCT1 is invalid only if the CCT has no
+//! path of the warp, or while a return is under way.
+//!
+//! What it does not do: nothing is fair between paths. A path may wait forever for one before it, so locks between
+//! threads of a warp may not make progress.
+
+use super::ccs::{CcsIn, ccs};
+use super::cct::{CctIn, CctOut, Context, cct, entries};
+use super::{Events, Outcome, Path, Steer, Stop, UnitIn, UnitOut, kind};
 use crate::shape::Shape;
-use heddle_hdl::{Signal, TypedModule, Width};
-pub fn path_table(_s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-    unimplemented!()
+use heddle_hdl::*;
+
+/// The path-table unit of a shape.
+pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+    module("path_table", UnitIn::shape(s), |m, i| {
+        m.doc("Divergence unit: sorted path tables.");
+        let UnitIn { start, outcome, .. } = i;
+        let live = m.reg("live", s.warps).reset(0u32);
+        let hct0 = m.memory("hct0", Context::shape(s), s.warp_bits()).style(MemoryStyle::Distributed);
+        let stops =
+            m.memory("stops", Stop { valid: 1, pc: s.pc_bits() }, s.warp_bits()).style(MemoryStyle::Distributed);
+        let (cold, cold_in) = cold_table(m, s);
+
+        // Whose turn it is.
+        wire!(returns = cold.returned & !outcome.valid);
+        wire!(start_ready = !outcome.valid & !cold.returned);
+        wire!(starts = start.valid & start_ready);
+        wire!(updates = outcome.valid | returns | starts);
+        wire!(slot = pick([(outcome.valid, outcome.slot), (starts, start.slot)], cold.idle_slot));
+        wire!(slot_live = live.q.select(slot, 1));
+
+        // What passes the CCS.
+        wire!(active = hct0.read(slot).path(slot_live));
+        let begun = Path { valid: start.mask.any(), depth: active.depth.literal(0u32), pc: start.pc, mask: start.mask };
+        let taken = Path {
+            valid: outcome.taken.mask.any(),
+            depth: depth_after(m, &outcome, active.depth),
+            pc: outcome.taken.pc,
+            mask: outcome.taken.mask,
+        };
+        let rest =
+            Path { valid: outcome.rest.mask.any(), depth: active.depth, pc: outcome.rest.pc, mask: outcome.rest.mask };
+        wire!(a = outcome.valid.mux(taken, starts.mux(begun, active)));
+        wire!(b = outcome.valid.mux(rest, cold.entry.path(returns | cold.sorts)));
+        let hct1 =
+            (s.lanes > 1).then(|| m.memory("hct1", Path::shape(s), s.warp_bits()).style(MemoryStyle::Distributed));
+        let second = hct1.as_ref().map_or_else(|| m.zero(Path::shape(s)), |t| t.read(slot));
+        wire!(c = Path { valid: second.valid & slot_live, ..second });
+        let sorted = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first: slot_live & !updates });
+        let (x, y, z) = (sorted.x, sorted.y, sorted.z);
+
+        // Where it goes.
+        let at = slot.decode(s.warps);
+        live.next_if(updates, (live.q & !at) | at.only_if(x.valid));
+        hct0.write(updates, slot, Context::of(x));
+        wire!(y_changes = updates | cold.swap);
+        if let Some(hct1) = &hct1 {
+            hct1.write(y_changes, slot, y);
+        }
+        stops.write(y_changes, slot, Stop { valid: sorted.y_ahead, pc: y.pc });
+        if let Some(cold_in) = &cold_in {
+            cold_in.drive(CctIn {
+                outcome: outcome.valid,
+                start: starts,
+                slot,
+                has_y: c.valid,
+                alone: x.valid & !y.valid,
+                z,
+                before_y: sorted.b_before_c,
+            });
+        }
+
+        let wide = s.lane_bits() + 1;
+        let paths = cold.count.zext(wide) + cat(&[x.valid, y.valid, z.valid]).count_ones().zext(wide);
+        let events = Events {
+            merges: sorted.merges.only_if(updates),
+            insert: cold.insert,
+            extract: cold.extract,
+            swap: cold.swap,
+            paths: paths.only_if(outcome.valid),
+        };
+        let steer = Steer {
+            valid: updates & x.valid & !cold.waits,
+            slot,
+            pc: x.pc,
+            replay: outcome.valid & outcome.kind.eq(kind::MEMORY) & sorted.x_is_b,
+        };
+
+        m.assume("outcome_of_a_live_slot", !outcome.valid | slot_live);
+        m.assume("start_on_an_idle_slot", !starts | !slot_live);
+        m.assume("not_both_call_and_return", !(outcome.valid & outcome.call & outcome.ret));
+        let deepest = active.depth.all() & outcome.call & taken.valid;
+        m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
+        m.assert("third_path_goes_to_the_cold_table", !(updates & z.valid) | cold.insert);
+        m.cover("returned_path_merges", returns & sorted.merges.any());
+        m.cover("returned_path_is_first", returns & sorted.x_is_b);
+        m.cover("replays", steer.replay);
+        m.cover("warp_ends", outcome.valid & !x.valid);
+        m.cover("returns_at_depth_zero", outcome.valid & outcome.ret & taken.valid & !active.depth.any());
+        if cold_in.is_some() {
+            m.cover("warp_goes_on_with_a_cold_path", outcome.valid & !a.valid & !b.valid & cold.waits);
+        }
+        let turn = Turn { outcome, starts, begun: start.mask, returns, slot, slot_live, active, second: c, x, z };
+        every_thread_in_one_path(m, s, &turn, &cold);
+
+        m.probe("updates", updates);
+        m.probe("slot", slot);
+        m.probe("x", x);
+        m.probe("y", y);
+        m.probe("z", z);
+        UnitOut {
+            start_ready,
+            live: live.q,
+            stop: stops.read(i.decode_slot),
+            mask: hct0.read(i.issue_slot).mask,
+            steer,
+            hold: cold.hold,
+            events,
+        }
+    })
 }
+
+/// The cold table and its inputs, to be driven; with fewer than 4 lanes there is none, and its outputs are zeros.
+fn cold_table(m: Builder, s: &Shape) -> (CctOut<Signal>, Option<Deferred<CctIn<Signal>>>) {
+    if entries(s) == 0 {
+        return (m.zero(CctOut::shape(s)), None);
+    }
+    let inputs = m.deferred("to_cct", CctIn::shape(s));
+    (m.instance("cct", &cct(s), inputs.value), Some(inputs))
+}
+
+/// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
+fn depth_after(m: Builder, outcome: &Outcome<Signal>, depth: Signal) -> Signal {
+    let less = outcome.ret & depth.any();
+    let width = depth.width();
+    let low = m.lit(1u32, width).only_if(outcome.call);
+    depth + less.mux(depth.literal(Bits::ones(width)), low)
+}
+
+/// What happens in a cycle, for the invariant.
+struct Turn {
+    outcome: Outcome<Signal>,
+    starts: Signal,
+    begun: Signal,
+    returns: Signal,
+    slot: Signal,
+    slot_live: Signal,
+    active: Path<Signal>,
+    second: Path<Signal>,
+    x: Path<Signal>,
+    z: Path<Signal>,
+}
+
+/// The invariant: every live thread of a warp is in exactly one path.
+///
+/// Two ghost tables, a word a warp, follow the threads: `ghost_live` has those that were started and have not ended,
+/// `ghost_cold` those whose path is in the cold table. Whenever a slot has its turn (and the sorter visits all of them),
+/// the threads of HCT0, of HCT1 and the cold ones must be disjoint and together the live ones. That the cold table itself
+/// neither loses nor doubles a thread follows from three facts checked at its port: what enters is disjoint from what is
+/// in it, what leaves was in it, and nothing is in it when its count is 0.
+fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signal>) {
+    let ghost_live = m.memory("ghost_live", s.lanes, s.warp_bits());
+    let ghost_cold = m.memory("ghost_cold", s.lanes, s.warp_bits());
+    let (all, away) = (ghost_live.read(t.slot), ghost_cold.read(t.slot).only_if(t.slot_live));
+    let (first, second) = (t.active.mask, t.second.mask.only_if(t.second.valid));
+    let stay = t.outcome.taken.mask | t.outcome.rest.mask;
+
+    let remain = all & !(first & !stay).only_if(t.outcome.valid);
+    ghost_live.write(t.outcome.valid | t.starts, t.slot, t.starts.mux(t.begun, remain));
+
+    let leave = cold.entry.mask.only_if(cold.extract | cold.swap);
+    let enter = t.z.mask.only_if(cold.insert | cold.swap);
+    ghost_cold.write(cold.insert | cold.extract | cold.swap | t.starts, t.slot, (away & !leave) | enter);
+
+    let apart = !((first & second) | (first & away) | (second & away)).any();
+    m.assert("every_live_thread_is_in_one_path", !t.slot_live | (apart & (first | second | away).eq(all)));
+    m.assert("x_is_not_empty", !t.slot_live | first.any());
+    let read = t.returns | cold.sorts;
+    m.assert("cold_paths_are_not_empty", !read | cold.entry.mask.any());
+    m.assert("what_leaves_was_cold", !(leave & !away).any());
+    m.assert("what_enters_was_not_cold", !(enter & away & !leave).any());
+    m.assert("an_empty_cold_table_has_no_thread", cold.count.any() | !away.any());
+    m.assert("a_warp_ends_with_its_last_thread", !t.outcome.valid | t.x.valid.eq(remain.any()));
+    m.assume("outcome_masks_are_disjoint", !(t.outcome.valid & (t.outcome.taken.mask & t.outcome.rest.mask).any()));
+    m.assume("outcome_masks_are_of_x", !(t.outcome.valid & (stay & !first).any()));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+use super::*;
+use heddle_sim::Sim;
+
+type Plain = Path<Bits>;
+
+/// A path with plain values; valid if its mask is not empty.
+fn path(depth: u64, pc: u64, mask: u64) -> Plain {
+    Path { valid: Bits::from(mask != 0), depth: depth.into(), pc: pc.into(), mask: mask.into() }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct P {
+    depth: u64,
+    pc: u64,
+    mask: u64,
+}
+
+/// The reference: a list, sorted, equal neighbours merged.
+fn reference(paths: [P; 3], a_first: bool) -> Vec<P> {
+    let (fixed, free) = paths.split_at(a_first as usize);
+    let mut list: Vec<P> = free.iter().copied().filter(|p| p.mask != 0).collect();
+    list.sort_by_key(|p| (std::cmp::Reverse(p.depth), p.pc));
+    list.dedup_by(|q, p| {
+        let same = (p.depth, p.pc) == (q.depth, q.pc);
+        p.mask |= if same { q.mask } else { 0 };
+        same
+    });
+    [fixed, &list].concat()
+}
+
+fn check(t: &mut Sim<CcsIn<Width>, CcsOut<Signal>>, paths: [P; 3], a_first: bool) {
+    let [a, b, c] = paths.map(|p| path(p.depth, p.pc, p.mask));
+    t.poke(CcsIn { a, b, c, a_first: a_first.into() });
+    let out = t.peek();
+    let expected = reference(paths, a_first);
+    let got: Vec<P> = [&out.x, &out.y, &out.z]
+        .into_iter()
+        .filter(|p| p.valid == 1)
+        .map(|p| P { depth: p.depth.low_u64(), pc: p.pc.low_u64(), mask: p.mask.low_u64() })
+        .collect();
+    assert_eq!(got, expected, "{paths:x?} {a_first}");
+    let given = paths.iter().filter(|p| p.mask != 0).count();
+    assert_eq!(out.merges, (given - expected.len()) as u64, "{paths:x?} {a_first}");
+    let x_is_b = expected.first() == Some(&paths[1]) && paths[1].mask != 0;
+    assert_eq!(out.x_is_b == 1, x_is_b, "{paths:x?} {a_first}");
+    let before = |p: P, q: P| p.depth > q.depth || p.depth == q.depth && p.pc < q.pc;
+    let [_, b, c] = paths;
+    assert_eq!(out.b_before_c == 1, b.mask != 0 && c.mask != 0 && before(b, c), "{paths:x?} {a_first}");
+    let ahead = expected.len() > 1 && expected[0].depth == expected[1].depth && expected[0].pc < expected[1].pc;
+    assert_eq!(out.y_ahead == 1, ahead, "{paths:x?} {a_first}");
+}
+
+/// 4 lanes, 2-bit pcs, 1-bit depth: every key of the three paths, valid or not, and every way to give each lane to one of
+/// them or to none. A path is valid exactly if its mask is not empty.
+#[test]
+fn every_case_at_four_lanes() {
+    let s = Shape { program: 16, depth_bits: 1, ..Shape::new(4, 1) };
+    let mut t = Sim::new(&ccs(&s).check().unwrap());
+    for owners in 0..256u64 {
+        let mask = |who: u64| (0..4).filter(|lane| owners >> (2 * lane) & 3 == who).fold(0, |m, lane| m | 1 << lane);
+        let masks = [mask(0), mask(1), mask(2)];
+        for keys in 0..512u64 {
+            let paths = [0, 1, 2].map(|k| P {
+                depth: keys >> (3 * k) & 1,
+                pc: keys >> (3 * k + 1) & 3,
+                mask: masks[k as usize],
+            });
+            check(&mut t, paths, false);
+            if masks[0] != 0 {
+                check(&mut t, paths, true);
+            }
+        }
+    }
+}
+
+/// 64 lanes, random paths over few keys and over all of them; the block's own assertions and covers too.
+#[test]
+fn random_cases_at_64_lanes() {
+    let s = Shape::new(64, 8);
+    let mut t = Sim::new(&ccs(&s).check().unwrap());
+    let seed = 1;
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    for k in 0..20_000 {
+        let (depths, pcs) = if k % 2 == 0 { (2, 3) } else { (1 << s.depth_bits, 1 << s.pc_bits()) };
+        let (r, q, keep) = (random.u64(..), random.u64(..), random.u8(..8));
+        let masks = [r & q, r & !q, !r & q].map(|m| if random.u8(..8) <= keep { m } else { 0 });
+        let paths = masks.map(|mask| P { depth: random.u64(..depths), pc: random.u64(..pcs), mask });
+        check(&mut t, paths, masks[0] != 0 && random.u8(..4) == 0);
+        t.step();
+    }
+    let covers = ["order_abc", "order_acb", "order_bac", "order_bca", "order_cab", "order_cba"];
+    for cover in covers.into_iter().chain(["a_meets_b", "a_meets_c", "b_meets_c", "all_meet"]) {
+        assert!(t.cover_hits(cover) > 0, "{cover} never happened");
+    }
+}
+
+/// The assertions are themselves checked: a unit that forgets c's threads where c merges into a is caught.
+#[test]
+fn a_unit_that_loses_threads_is_caught() {
+    let mut design = ccs(&Shape::new(4, 1)).check().unwrap();
+    let mut netlist = (*design.netlist).clone();
+    let named = |name: &str| netlist.nodes.iter().position(|n| n.name.as_deref() == Some(name)).unwrap();
+    let (x_mask, c_mask) = (named("x_mask"), named("c_mask"));
+    let masked_c = netlist.nodes[x_mask].args[1];
+    let zero = netlist::NodeId(netlist.nodes.len() as u32);
+    assert_eq!(netlist.node(masked_c).args[0].index(), c_mask, "x's mask ends with `| c.mask & …`");
+    let loc = netlist.node(masked_c).loc;
+    netlist.nodes.push(netlist::Node { op: netlist::Op::Const(Bits::ZERO), width: 4, args: vec![], name: None, loc });
+    netlist.nodes[x_mask].args[1] = zero;
+    design.netlist = std::sync::Arc::new(netlist);
+
+    let mut t = Sim::new(&design);
+    let meet = CcsIn { a: path(0, 5, 0b0011), b: path(0, 7, 0b0100), c: path(0, 5, 0b1000), a_first: Bits::ZERO };
+    t.poke(meet);
+    let error = t.try_step().unwrap_err().to_string();
+    assert!(error.starts_with("assertion `no_thread_lost` failed in cycle 0"), "{error}");
+}

@@ -1,0 +1,223 @@
+//! The cold context table of the path tables: the paths of every warp beyond its first two.
+//!
+//! `path-lists-simty.txt` §3.2. Each warp has a stack of `lanes - 2` entries in one memory with a synchronous read. What
+//! happens to it depends on who passes the compact-and-sort unit (CCS) in this cycle; the first of these that wants to:
+//!
+//! | turn | what it does here |
+//! |---|---|
+//! | outcome | pushes z; if only x is left and the stack is not empty, the warp is now *returning* |
+//! | return | the stack's head, read before, is with x again: pops it |
+//! | start | empties the stack |
+//! | fetch | reads the head of a returning warp, for its return |
+//! | sort | reads an entry; the one read a cycle before is compared with y, and exchanged if it belongs before it |
+//!
+//! An outcome reads the head of its own stack along with it, so that the return can follow in the next cycle. A head that
+//! was read waits for its return, whatever comes between. The sorter holds nothing: its comparison and its exchange are
+//! one cycle, the one after the read, and if anything else has its turn in that cycle, the read is done again. So an
+//! exchange never uses an entry or a y that has changed since.
+//!
+//! The sorter goes through a stack from the bottom to the head, warp after warp. Afterwards y is the least path outside x;
+//! a stack that was in order (least at the head) still is.
+//!
+//! What it does not do: entries that are equal to y or to each other stay apart until one comes back. It exists for 4
+//! lanes and more.
+
+use super::Path;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// A path in a table, where its place says whether it is valid.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Context<T> {
+    pub depth: T,
+    pub pc: T,
+    pub mask: T,
+}
+
+impl<T> Context<T> {
+    pub fn of(path: Path<T>) -> Context<T> {
+        Context { depth: path.depth, pc: path.pc, mask: path.mask }
+    }
+
+    pub fn path(self, valid: T) -> Path<T> {
+        Path { valid, depth: self.depth, pc: self.pc, mask: self.mask }
+    }
+}
+
+impl Context<Width> {
+    pub fn shape(s: &Shape) -> Context<Width> {
+        Context::of(Path::shape(s))
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct CctIn<T> {
+    /// 1 bit: an outcome has its turn.
+    pub outcome: T,
+    /// 1 bit: a start has its turn; only if there is neither an outcome nor a return.
+    pub start: T,
+    /// The slot of the outcome or start; else [`CctOut::idle_slot`].
+    pub slot: T,
+    /// 1 bit: `slot` is live and has a y.
+    pub has_y: T,
+    /// From the CCS, 1 bit: x is valid and y is not.
+    pub alone: T,
+    /// From the CCS.
+    pub z: Path<T>,
+    /// From the CCS, 1 bit: `entry` belongs before y.
+    pub before_y: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct CctOut<T> {
+    /// 1 bit: a head waits for its return, which has the turn if there is no outcome.
+    pub returned: T,
+    /// Whose turn it is if there is neither an outcome nor a start.
+    pub idle_slot: T,
+    /// The entry that was read: of a return, or of the sorter.
+    pub entry: Context<T>,
+    /// 1 bit: the sorter compares `entry` with the y of `slot`.
+    pub sorts: T,
+    /// 1 bit: after this cycle's outcome or return, another return comes first; the slot is not steered yet.
+    pub waits: T,
+    /// 1 bit: `z` is pushed / `entry` is popped / `entry` and y are exchanged in this cycle.
+    pub insert: T,
+    pub extract: T,
+    pub swap: T,
+    /// Entries of `slot` before this cycle.
+    pub count: T,
+    /// 1 bit: a return has waited for many outcomes.
+    pub hold: T,
+}
+
+/// Entries a warp.
+pub fn entries(s: &Shape) -> u32 {
+    s.lanes.saturating_sub(2)
+}
+
+impl CctIn<Width> {
+    pub fn shape(s: &Shape) -> CctIn<Width> {
+        let (slot, z) = (s.warp_bits(), Path::shape(s));
+        CctIn { outcome: 1, start: 1, slot, has_y: 1, alone: 1, z, before_y: 1 }
+    }
+}
+
+impl CctOut<Width> {
+    pub fn shape(s: &Shape) -> CctOut<Width> {
+        CctOut {
+            returned: 1,
+            idle_slot: s.warp_bits(),
+            entry: Context::shape(s),
+            sorts: 1,
+            waits: 1,
+            insert: 1,
+            extract: 1,
+            swap: 1,
+            count: count_width(entries(s)),
+            hold: 1,
+        }
+    }
+}
+
+/// A read that is under way or done.
+#[derive(Bundle, Clone, Copy)]
+struct Read<T> {
+    valid: T,
+    at: T,
+}
+
+/// The cold context table of a shape of at least 4 lanes.
+pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
+    let slot_bits = s.warp_bits();
+    let (index_bits, count_bits) = (index_width(entries(s)), count_width(entries(s)));
+    module("cct", CctIn::shape(s), |m, i| {
+        m.doc("Cold context table: a stack of paths for each warp, sorted in the background.");
+        let fetched = m.reg("fetched", Read { valid: 1, at: slot_bits }).reset_zero();
+        let returning = m.reg("returning", s.warps).reset(0u32);
+        let scan = m.reg("scan", slot_bits).reset(0u32);
+        let index = m.reg("index", count_bits).reset(0u32);
+        let compared = m.reg("compared", Read { valid: 1, at: count_bits }).reset_zero();
+        let counts = m.memory("counts", count_bits, slot_bits).style(MemoryStyle::Distributed);
+        let cold = m.memory("cold", Context::shape(s), index_bits + s.warps.ilog2());
+
+        // Whose turn it is.
+        wire!(back = fetched.q.valid & !i.outcome);
+        wire!(idle = !i.outcome & !back & !i.start);
+        wire!(any_returning = returning.q.any());
+        wire!(fetch = idle & any_returning);
+        wire!(sort = idle & !any_returning);
+        let first = returning.q.lowest_one().one_hot_index();
+        let idle_slot = pick([(fetched.q.valid, fetched.q.at), (any_returning, first)], scan.q);
+
+        // The stack of the slot.
+        wire!(count = counts.read(i.slot));
+        wire!(left = back.mux(count - 1, count));
+        wire!(waits = (i.outcome | back) & i.alone & left.any());
+        wire!(insert = i.outcome & i.z.valid);
+        wire!(grown = insert.mux(count + 1, left));
+        counts.write(insert | back | i.start, i.slot, grown.only_if(!i.start));
+        let at = i.slot.decode(s.warps);
+        returning.next_if(i.outcome | back, (returning.q & !at) | at.only_if(waits));
+
+        // The sorter: reads the next entry and compares the one before.
+        wire!(more = sort & i.has_y & index.q.lt(count));
+        wire!(sorts = sort & i.has_y & compared.q.valid);
+        wire!(swap = sorts & i.before_y);
+        wire!(disturbed = compared.q.valid & !sort);
+        let from_bottom = index.q.literal(0u32);
+        index.next(pick([(more, index.q + 1), (sort, from_bottom), (disturbed, compared.q.at)], index.q));
+        compared.next(Read { valid: more, at: index.q });
+        let next_warp = if s.warps > 1 { scan.q + 1 } else { scan.q };
+        scan.next_if(sort & !more, next_warp);
+
+        // One write port, one read port.
+        let address = |entry: Signal| {
+            let entry = entry.slice(0, index_bits);
+            if s.warps > 1 { cat(&[entry, i.slot]) } else { entry }
+        };
+        cold.write(insert | swap, address(swap.mux(compared.q.at, count)), Context::of(i.z));
+        wire!(free = !(fetched.q.valid & i.outcome));
+        let head = left - 1;
+        let entry = cold.read_sync_if(free, address(sort.mux(index.q, head)), Collision::Never);
+        fetched.next_if(free, Read { valid: waits | fetch, at: i.slot });
+
+        // Outcomes that come while a warp waits for its return.
+        let outcomes = m.reg("outcomes", 3).reset(0u32);
+        let one_more = i.outcome & !outcomes.q.all();
+        outcomes.next((outcomes.q + one_more.zext(3)).only_if(any_returning));
+
+        wire!(is_returning = returning.q.select(i.slot, 1));
+        m.assume("one_turn", !(i.start & (i.outcome | fetched.q.valid)));
+        m.assume("no_outcome_of_a_returning_warp", !(i.outcome & is_returning));
+        m.assume("no_start_of_a_returning_warp", !(i.start & is_returning));
+        m.assert("insert_has_room", !insert | count.lt(entries(s)));
+        m.assert("returns_of_returning_warps", !back | (is_returning & count.any() & !i.z.valid));
+        m.assert("fetched_is_returning", !fetched.q.valid | returning.q.select(fetched.q.at, 1));
+        m.assert("swap_within_the_stack", !swap | compared.q.at.lt(count));
+        m.cover("inserts", insert);
+        m.cover("returns", back);
+        m.cover("returns_twice_running", back & waits);
+        m.cover("returned_path_waits", fetched.q.valid & i.outcome);
+        m.cover("fetches", fetch);
+        m.cover("sorter_reads", more);
+        m.cover("sorter_leaves_in_order", sorts & !i.before_y);
+        m.cover("sorter_swaps", swap);
+        m.cover("sorter_next_warp", sort & !more);
+        m.cover("swap_abandoned_by_outcome", compared.q.valid & i.outcome);
+        m.cover("swap_abandoned_by_start", compared.q.valid & i.start);
+        m.cover("several_return", (returning.q & !returning.q.lowest_one()).any());
+        m.cover("holds", outcomes.q.all());
+        CctOut {
+            returned: fetched.q.valid,
+            idle_slot,
+            entry,
+            sorts,
+            waits,
+            insert,
+            extract: back,
+            swap,
+            count,
+            hold: outcomes.q.all(),
+        }
+    })
+}
