@@ -1,9 +1,10 @@
-//! Programs for the core, and everything that needs no hardware to run or check them.
+//! Programs for the core, and what runs and checks them.
 //!
 //! * [`program`]: an ELF file as the core sees it.
 //! * [`kernels`]: the built-in C kernels, each with a driver that fills inputs and checks results on any [`kernels::Device`].
 //! * [`iss`]: a RISC-V instruction-set simulator that shares nothing with the core.
 //! * [`disassemble`](mod@disassemble): the text of an instruction.
+//! * [`machine`]: the simulated core as a device.
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
 //!
@@ -17,6 +18,7 @@ pub mod disassemble;
 pub mod image;
 pub mod iss;
 pub mod kernels;
+pub mod machine;
 pub mod program;
 
 pub use disassemble::disassemble;

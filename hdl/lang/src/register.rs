@@ -39,6 +39,16 @@ impl Builder {
         self.pipe_reg(name, value, Some(Bits::ZERO), None)
     }
 
+    /// A pipeline register: every leaf follows one cycle later; those called `valid` are 0 in reset, the others have no
+    /// reset.
+    #[track_caller]
+    pub fn stage<B: Signals>(self, name: &str, value: B) -> B {
+        value.map(name, &mut |n, leaf| {
+            let is_valid = n == "valid" || n.ends_with("_valid");
+            self.pipe_reg(n, leaf, is_valid.then_some(Bits::ZERO), None)
+        })
+    }
+
     /// A register without reset that takes `value` where `enable` is 1.
     #[track_caller]
     pub fn pipe_if<B: Signals>(self, name: &str, enable: Signal, value: B) -> B {
@@ -55,7 +65,7 @@ impl Builder {
                     r.reset = reset.clone();
                 }
                 d.drive_register(q, next, enable, loc);
-                q
+                if d.is_poison(next) { d.poison(next.width, loc) } else { q }
             })
         })
     }

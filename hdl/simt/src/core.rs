@@ -16,11 +16,11 @@ use crate::metrics::{MetricsIn, metrics};
 use crate::pipeline::collect::{CollectIn, Operands, Write, collect};
 use crate::pipeline::decode::{DecodeIn, decode};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
-use crate::pipeline::execute::execute;
+use crate::pipeline::execute::{ExecuteIn, execute};
 use crate::pipeline::fetch::{FetchIn, fetch};
 use crate::pipeline::issue::{IssueIn, Slotted, issue};
 use crate::pipeline::load_queue::{LoadQueueIn, load_queue};
-use crate::pipeline::memory::{Request, Response, memory};
+use crate::pipeline::memory::{MemoryIn, Request, Response, memory};
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
 use crate::pipeline::steer::{SteerIn, steer};
 use crate::pipeline::writeback::{WritebackIn, writeback};
@@ -70,7 +70,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // What later stages tell earlier ones.
         let outcome = m.deferred("outcome", Outcome::shape(s));
         let write = m.deferred("write", Write::shape(s));
-        let release = m.deferred("release", Pending::shape(s));
+        let early = m.deferred("early", Pending::shape(s));
         let late = m.deferred("late", Pending::shape(s));
         let decode_slot = m.deferred("decode_slot", s.warp_bits());
         let issue_slot = m.deferred("issue_slot", s.warp_bits());
@@ -157,14 +157,14 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                     rd: chosen.decoded.rd,
                 },
                 issue_mask,
-                release: release.value,
+                early: early.value,
                 late: late.value,
             },
         );
         clear.drive(marked.clear);
 
         // Stages 5 and 6.
-        let operands = m.instance(
+        let collected = m.instance(
             "collect",
             &collect(s),
             CollectIn {
@@ -178,7 +178,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         );
 
         // Stage 7, with multiplier and divider beside it.
-        let executed = m.instance("execute", &execute(s), operands);
+        let operands = collected.operands;
+        let executed = m.instance("execute", &execute(s), ExecuteIn { operands }).executed;
         let products = multiply(s, m, operands);
         let quotient_taken = m.deferred("quotient_taken", 1);
         let divided = division(s, m, chosen.valid & chosen.decoded.divide, operands, quotient_taken.value);
@@ -187,10 +188,10 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // Stage 8.
         let resolved = m.instance("resolve", &resolve(s), ResolveIn { executed, program_end: i.program_end });
         outcome.drive(resolved.outcome);
-        release.drive(resolved.release);
+        early.drive(resolved.early);
 
         // Stage 9, memory.
-        let request = m.instance("memory", &memory(s), resolved.access);
+        let request = m.instance("memory", &memory(s), MemoryIn { access: resolved.access }).request;
         let response_taken = m.deferred("response_taken", 1);
         let loads = m.instance(
             "load_queue",

@@ -55,7 +55,7 @@ fn exit_code(s: &Shape) -> TypedModule<CodeIn<Width>, Vec<Signal>> {
 }
 
 pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
-    let path_bits = count_width(s.lanes);
+    let path_bits = s.lane_bits() + 1;
     let inputs = MetricsIn {
         restart: 1,
         live: 1,
@@ -70,7 +70,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         m.doc("Counters of what the core did; for simulation.");
         let zero = m.lit(0u32, 48);
         let count = |name: &str, amount: Signal| {
-            let counter = m.reg(name, 48).reset(0u32);
+            let counter = m.reg(&format!("count_{name}"), 48).reset(0u32);
             counter.next(i.restart.mux(zero, counter.q + amount.zext(48)));
             m.probe(name, counter.q);
         };

@@ -47,7 +47,7 @@ pub struct ScoreboardIn<T> {
     /// Threads of `issue`: unused here, for scoreboards that keep paths apart.
     pub issue_mask: T,
     /// A write whose time is fixed: the value is there for whoever issues from the next cycle on.
-    pub release: Pending<T>,
+    pub early: Pending<T>,
     /// The last late write (load, divide) of the register is done.
     pub late: Pending<T>,
 }
@@ -63,19 +63,19 @@ struct RowIn<T> {
     needs: Needs<T>,
     /// One bit a register.
     set: T,
-    release: T,
+    early: T,
     late: T,
 }
 
 /// One slot's pending bits.
 fn row() -> TypedModule<RowIn<Width>, ScoreboardOut<Signal>> {
-    module("scoreboard_row", RowIn { needs: Needs::shape(), set: 32, release: 32, late: 32 }, |m, i| {
+    module("scoreboard_row", RowIn { needs: Needs::shape(), set: 32, early: 32, late: 32 }, |m, i| {
         m.doc("The pending bits of one slot's registers.");
         let pending = m.reg("pending", 32).reset(0u32);
-        pending.next((pending.q & !(i.release | i.late)) | i.set);
+        pending.next((pending.q & !(i.early | i.late)) | i.set);
         let waits = |register: Signal, used: Signal| pending.q.select(register, 1) & used;
-        m.assert("set_once_unless_replayed", (i.release & i.late).any().eq(0));
-        m.assert("released_was_pending", !((i.release | i.late) & !pending.q).any());
+        m.assert("set_once_unless_replayed", (i.early & i.late).any().eq(0));
+        m.assert("released_was_pending", !((i.early | i.late) & !pending.q).any());
         let n = i.needs;
         let clear = !(waits(n.rs1, n.use1) | waits(n.rs2, n.use2) | waits(n.rd, n.writes));
         ScoreboardOut { clear }
@@ -88,7 +88,7 @@ pub fn scoreboard(s: &Shape) -> TypedModule<ScoreboardIn<Width>, ScoreboardOut<S
         heads: vec![Needs::shape(); s.warps as usize],
         issue: pending,
         issue_mask: s.lanes,
-        release: pending,
+        early: pending,
         late: pending,
     };
     module("scoreboard", inputs, |m, i| {
@@ -109,8 +109,8 @@ pub fn scoreboard(s: &Shape) -> TypedModule<ScoreboardIn<Width>, ScoreboardOut<S
             use2: column(|n| n.use2),
             writes: column(|n| n.writes),
         };
-        let (set, release, late) = (on("issued", i.issue), on("released", i.release), on("arrived", i.late));
-        let rows = m.replicate("row", s.warps, &row(), RowIn { needs, set, release, late });
+        let (set, early, late) = (on("issued", i.issue), on("released", i.early), on("arrived", i.late));
+        let rows = m.replicate("row", s.warps, &row(), RowIn { needs, set, early, late });
         ScoreboardOut { clear: rows.clear }
     })
 }

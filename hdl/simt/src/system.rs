@@ -75,7 +75,7 @@ fn launcher(s: &Shape) -> TypedModule<LauncherIn<Width>, LauncherOut<Signal>> {
 struct BankIn<T> {
     line: T,
     enables: T,
-    data: T,
+    store: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -85,24 +85,38 @@ struct BankOut<T> {
 
 /// One bank of on-chip memory: one word of every line.
 fn bank(s: &Shape) -> TypedModule<BankIn<Width>, BankOut<Signal>> {
-    module("memory_bank", BankIn { line: s.line_bits(), enables: 4, data: 32 }, |m, BankIn { line, enables, data }| {
-        m.doc("One bank of on-chip memory.");
-        let words = m.memory("words", 32, s.line_bits()).style(MemoryStyle::Block);
-        words.write_granules(enables, line, data);
-        BankOut { data: words.read_sync(line, Collision::ReadOld) }
-    })
+    module(
+        "memory_bank",
+        BankIn { line: s.line_bits(), enables: 4, store: 32 },
+        |m, BankIn { line, enables, store }| {
+            m.doc("One bank of on-chip memory.");
+            let words = m.memory("words", 32, s.line_bits()).style(MemoryStyle::Block);
+            words.write_granules(enables, line, store);
+            BankOut { data: words.read_sync(line, Collision::ReadOld) }
+        },
+    )
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct RamIn<T> {
+    request: Request<T>,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct RamOut<T> {
+    response: Response<T>,
 }
 
 /// On-chip memory: answers a load in the next cycle.
 ///
 /// A load writes nothing in its own stage 10, so the response is always taken at once.
-fn ram(s: &Shape) -> TypedModule<Request<Width>, Response<Signal>> {
-    module("ram", Request::shape(s), |m, request| {
+fn ram(s: &Shape) -> TypedModule<RamIn<Width>, RamOut<Signal>> {
+    module("ram", RamIn { request: Request::shape(s) }, |m, RamIn { request }| {
         m.doc("On-chip memory, one bank a lane.");
-        let inputs = BankIn { line: all(request.line), enables: each(request.enables), data: each(request.data) };
+        let inputs = BankIn { line: all(request.line), enables: each(request.enables), store: each(request.data) };
         let banks = m.replicate("bank", s.lanes, &bank(s), inputs);
-        let valid = m.pipe_reset("response", request.valid & !request.store);
-        Response { valid, tag: m.pipe("response_tag", request.tag), data: banks.data }
+        let valid = m.pipe_reset("valid", request.valid & !request.store);
+        RamOut { response: Response { valid, tag: m.pipe("tag", request.tag), data: banks.data } }
     })
 }
 
@@ -124,9 +138,9 @@ pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
                 program_end: i.program_end,
             },
         );
-        let program = m.memory("program", 32, s.pc_bits()).style(MemoryStyle::Block);
+        let program = m.memory("instructions", 32, s.pc_bits()).style(MemoryStyle::Block);
         fetched.drive(program.read_sync(core.fetch_pc, Collision::ReadOld));
-        response.drive(m.instance("ram", &ram(s), core.request));
+        response.drive(m.instance("ram", &ram(s), RamIn { request: core.request }).response);
         m.assert("response_taken_at_once", !response.value.valid | core.response_ready);
 
         let inputs = LauncherIn { launch: i.launch, entry: i.entry, start_ready: core.start_ready, idle: core.idle };

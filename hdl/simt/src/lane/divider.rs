@@ -26,9 +26,9 @@ pub struct DividerOut<T> {
 pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
     module("divider_lane", DividerIn { start: 1, step: 1, operation: 3, a: 32, b: 32 }, |m, i| {
         m.doc("The divider of one lane: restoring division, one bit a step.");
-        wire!(signed = !i.operation.bit(0));
-        wire!(a_negative = signed & i.a.msb());
-        wire!(b_negative = signed & i.b.msb());
+        wire!(is_signed = !i.operation.bit(0));
+        wire!(a_negative = is_signed & i.a.msb());
+        wire!(b_negative = is_signed & i.b.msb());
         let magnitude = |v: Signal, negative: Signal| negative.mux(v.literal(0u32) - v, v);
         let remains = m.pipe_if("remains", i.start, i.operation.bit(1));
         let negate_quotient = m.pipe_if("negate_quotient", i.start, (a_negative ^ b_negative) & i.b.any());

@@ -65,6 +65,11 @@ pub struct Operands<T> {
     pub data: T,
 }
 
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct CollectOut<T> {
+    pub operands: Operands<T>,
+}
+
 impl Operands<Width> {
     pub fn shape(s: &Shape) -> Operands<Width> {
         Operands { issued: Issued::shape(s), a: 32 * s.lanes, b: 32 * s.lanes, data: 32 * s.lanes }
@@ -127,7 +132,7 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
     })
 }
 
-pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, Operands<Signal>> {
+pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
     let inputs = CollectIn {
         issued: Slotted::shape(s),
         mask: s.lanes,
@@ -139,23 +144,13 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, Operands<Signal>> {
     module("collect", inputs, |m, i| {
         m.doc("Stages 5 and 6: register banks and operands.");
         let slotted = i.issued;
-        let at_5 = Issued {
-            valid: m.pipe_reset("s5_valid", slotted.valid),
-            slot: m.pipe("s5_slot", slotted.slot),
-            mask: m.pipe("s5_mask", i.mask),
-            decoded: m.pipe("s5", slotted.decoded),
-            tag: m.pipe("s5_tag", i.tag),
-        };
+        let issued =
+            Issued { valid: slotted.valid, slot: slotted.slot, mask: i.mask, decoded: slotted.decoded, tag: i.tag };
+        let at_5 = m.stage("s5", issued);
         let (csr_value, csr_lane) = csr_value(s, m, &at_5, i.cycles, i.instructions);
         let d = at_5.decoded;
         let decoded = Decoded { imm: d.csr.mux(csr_value, d.imm), ..d };
-        let at_6 = Issued {
-            valid: m.pipe_reset("s6_valid", at_5.valid),
-            slot: m.pipe("s6_slot", at_5.slot),
-            mask: m.pipe("s6_mask", at_5.mask),
-            decoded: m.pipe("s6", decoded),
-            tag: m.pipe("s6_tag", at_5.tag),
-        };
+        let at_6 = m.stage("s6", Issued { decoded, ..at_5 });
         let b_lane = m.pipe("s6_b_lane", d.csr & csr_lane);
 
         // A bank is addressed by warp and register.
@@ -187,18 +182,8 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, Operands<Signal>> {
                 number: each(cat(&numbers)),
             },
         );
-        Operands {
-            issued: Issued {
-                valid: m.pipe_reset("s7_valid", at_6.valid),
-                slot: m.pipe("s7_slot", at_6.slot),
-                mask: m.pipe("s7_mask", at_6.mask),
-                decoded: m.pipe("s7", at_6.decoded),
-                tag: m.pipe("s7_tag", at_6.tag),
-            },
-            a: m.pipe("s7_a", lanes.a),
-            b: m.pipe("s7_b", lanes.b),
-            data: m.pipe("s7_data", lanes.data),
-        }
+        let operands = Operands { issued: at_6, a: lanes.a, b: lanes.b, data: lanes.data };
+        CollectOut { operands: m.stage("s7", operands) }
     })
 }
 

@@ -29,12 +29,23 @@ impl Executed<Width> {
     }
 }
 
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct ExecuteIn<T> {
+    pub operands: Operands<T>,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct ExecuteOut<T> {
+    pub executed: Executed<T>,
+}
+
 /// The system call that ends a thread, in a7.
 pub const EXIT: u32 = 93;
 
-pub fn execute(s: &Shape) -> TypedModule<Operands<Width>, Executed<Signal>> {
-    module("execute", Operands::shape(s), |m, Operands { issued, a, b, data }| {
+pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
+    module("execute", ExecuteIn { operands: Operands::shape(s) }, |m, ExecuteIn { operands }| {
         m.doc("Stage 7: ALUs and targets.");
+        let Operands { issued, a, b, data } = operands;
         let d = issued.decoded;
         // Addresses and jalr targets are sums: decode leaves the operation at ADD.
         let lanes = m.replicate(
@@ -45,19 +56,7 @@ pub fn execute(s: &Shape) -> TypedModule<Operands<Width>, Executed<Signal>> {
         );
         wire!(target = cat(&[m.lit(0u32, 2), d.pc]).zext(32) + d.imm);
         wire!(exits = cat(&elements(a, 32).into_iter().map(|a7| a7.eq(EXIT)).collect::<Vec<_>>()));
-        Executed {
-            issued: Issued {
-                valid: m.pipe_reset("s8_valid", issued.valid),
-                slot: m.pipe("s8_slot", issued.slot),
-                mask: m.pipe("s8_mask", issued.mask),
-                decoded: m.pipe("s8", d),
-                tag: m.pipe("s8_tag", issued.tag),
-            },
-            result: m.pipe("s8_result", lanes.result),
-            taken: m.pipe("s8_taken", lanes.taken),
-            target: m.pipe("s8_target", target),
-            data: m.pipe("s8_data", data),
-            exits: m.pipe("s8_exits", exits),
-        }
+        let executed = Executed { issued, result: lanes.result, taken: lanes.taken, target, data, exits };
+        ExecuteOut { executed: m.stage("s8", executed) }
     })
 }

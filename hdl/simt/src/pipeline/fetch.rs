@@ -24,15 +24,9 @@ pub fn fetch(s: &Shape) -> TypedModule<FetchIn<Width>, FetchOut<Signal>> {
     let inputs = FetchIn { chosen: Fetch::shape(s), stop_valid: 1, stop_slot: s.warp_bits() };
     module("fetch", inputs, |m, i| {
         m.doc("Stage 2: the pc goes to instruction memory.");
-        let valid = m.pipe_reset("fetching_valid", i.chosen.valid);
-        let slot = m.pipe("fetching_slot", i.chosen.slot);
-        let pc = m.pipe("fetching_pc", i.chosen.pc);
-        wire!(squashed = i.stop_valid & i.stop_slot.eq(slot));
-        let decoding = Fetch {
-            valid: m.pipe_reset("decoding_valid", valid & !squashed),
-            slot: m.pipe("decoding_slot", slot),
-            pc: m.pipe("decoding_pc", pc),
-        };
-        FetchOut { fetching: Fetch { valid, slot, pc }, decoding }
+        let fetching = m.stage("fetching", i.chosen);
+        wire!(squashed = i.stop_valid & i.stop_slot.eq(fetching.slot));
+        let decoding = m.stage("decoding", Fetch { valid: fetching.valid & !squashed, ..fetching });
+        FetchOut { fetching, decoding }
     })
 }

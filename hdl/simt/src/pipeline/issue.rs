@@ -135,7 +135,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let count_bits = count_width(s.buffer);
         wire!(filled = cat(&elements(rows.count, count_bits).into_iter().map(|c| c.any()).collect::<Vec<_>>()));
         // The next instruction of the slot is a replay.
-        let replay = m.reg("replay", s.warps).reset(0u32);
+        let replay = m.reg("replays", s.warps).reset(0u32);
         wire!(steered = i.steer.slot.decode(s.warps) & (i.steer.valid & i.steer.replay).repeat(s.warps));
         wire!(registers_ok = i.clear | replay.q);
         let head = rows.head;

@@ -45,10 +45,20 @@ impl Response<Width> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct MemoryIn<T> {
+    pub access: Access<T>,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct MemoryOut<T> {
+    pub request: Request<T>,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct AlignIn<T> {
     size: T,
     offset: T,
-    data: T,
+    value: T,
 }
 
 /// Data at its place in a word, and the bytes it covers.
@@ -59,22 +69,22 @@ struct Aligned<T> {
 }
 
 fn align() -> TypedModule<AlignIn<Width>, Aligned<Signal>> {
-    module("store_align", AlignIn { size: 2, offset: 2, data: 32 }, |m, AlignIn { size, offset, data }| {
+    module("store_align", AlignIn { size: 2, offset: 2, value: 32 }, |m, AlignIn { size, offset, value }| {
         m.doc("Puts a lane's store data at its bytes of the word.");
-        let byte = data.slice(0, 8).repeat(4);
-        let half = data.slice(0, 16).repeat(2);
+        let byte = value.slice(0, 8).repeat(4);
+        let half = value.slice(0, 16).repeat(2);
         let halves = offset.bit(1).mux(m.lit(0b1100u32, 4), m.lit(0b0011u32, 4));
         let arms =
             [(0u32, Aligned { data: byte, enables: offset.decode(4) }), (1, Aligned { data: half, enables: halves })];
-        case(size, &arms, Aligned { data, enables: m.lit(0b1111u32, 4) })
+        case(size, &arms, Aligned { data: value, enables: m.lit(0b1111u32, 4) })
     })
 }
 
-pub fn memory(s: &Shape) -> TypedModule<Access<Width>, Request<Signal>> {
-    module("memory", Access::shape(s), |m, access| {
+pub fn memory(s: &Shape) -> TypedModule<MemoryIn<Width>, MemoryOut<Signal>> {
+    module("memory", MemoryIn { access: Access::shape(s) }, |m, MemoryIn { access }| {
         m.doc("Stage 9: the memory port's requests.");
         let inputs =
-            AlignIn { size: all(access.size.slice(0, 2)), offset: each(access.offset), data: each(access.data) };
+            AlignIn { size: all(access.size.slice(0, 2)), offset: each(access.offset), value: each(access.data) };
         let lanes = m.replicate("align", s.lanes, &align(), inputs);
         let words = elements(lanes.data, 32);
         let bytes = elements(lanes.enables, 4);
@@ -93,14 +103,15 @@ pub fn memory(s: &Shape) -> TypedModule<Access<Width>, Request<Signal>> {
             (enable.only_if(storing), is_leader.mux(leader_data, words[k as usize]))
         };
         let (enables, data): (Vec<Signal>, Vec<Signal>) = (0..s.lanes).map(bank).unzip();
-        Request {
+        let request = Request {
             valid: access.valid,
             store: access.store,
             tag: access.tag,
             line: access.line,
             enables: cat(&enables),
             data: cat(&data),
-        }
+        };
+        MemoryOut { request }
     })
 }
 

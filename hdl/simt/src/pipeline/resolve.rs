@@ -35,7 +35,7 @@ pub struct Resolved<T> {
     /// Threads whose instruction took effect; empty where there was none.
     pub committed: T,
     /// Not registered: a result whose write is two stages away, for the scoreboard.
-    pub release: Pending<T>,
+    pub early: Pending<T>,
 }
 
 /// A memory access of the served lanes.
@@ -226,25 +226,19 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         let pc_of = |address: Signal| address.slice(2, s.pc_bits());
         wire!(outcome_kind = outcome_kind(m, &d));
         let outcome = Outcome {
-            valid: m.pipe_reset("s9_outcome_valid", good & d.control),
-            slot: m.pipe("s9_slot", issued.slot),
-            kind: m.pipe("s9_kind", outcome_kind),
-            taken: m.pipe(
-                "s9_taken",
-                Side {
-                    mask: d.branch.mux(taken_branch, served.only_if(!d.ecall)),
-                    pc: (d.jal | d.jalr | d.branch).mux(pc_of(jump_target), next),
-                },
-            ),
-            rest: m.pipe(
-                "s9_rest",
-                Side {
-                    mask: d.branch.mux(mask & !taken, (mask & !served).only_if(!d.ecall)),
-                    pc: d.branch.mux(next, d.pc),
-                },
-            ),
-            call: m.pipe("s9_call", d.call),
-            ret: m.pipe("s9_ret", d.ret),
+            valid: good & d.control,
+            slot: issued.slot,
+            kind: outcome_kind,
+            taken: Side {
+                mask: d.branch.mux(taken_branch, served.only_if(!d.ecall)),
+                pc: (d.jal | d.jalr | d.branch).mux(pc_of(jump_target), next),
+            },
+            rest: Side {
+                mask: d.branch.mux(mask & !taken, (mask & !served).only_if(!d.ecall)),
+                pc: d.branch.mux(next, d.pc),
+            },
+            call: d.call,
+            ret: d.ret,
         };
         let bank = match s.lanes.ilog2() {
             0 => m.lit(0u32, 1),
@@ -264,32 +258,26 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             offset: cat(&offsets),
             data,
         };
-        let access = Access { valid: m.pipe_reset("s9_access_valid", access.valid), ..m.pipe("s9_access", access) };
 
         // Return address of a jump; the same for all lanes.
         let link = cat(&[m.lit(0u32, 2), next]).zext(32).repeat(s.lanes);
         wire!(pipeline_write = d.writes & !d.load & !d.divide);
         let computed = Computed {
-            valid: m.pipe_reset("s9_write", good & pipeline_write),
-            slot: m.pipe("s9_write_slot", issued.slot),
-            rd: m.pipe("s9_rd", d.rd),
-            mask: m.pipe("s9_mask", served),
-            multiply: m.pipe("s9_multiply", d.multiply),
-            data: m.pipe("s9_data", (d.jal | d.jalr).mux(link, result)),
+            valid: good & pipeline_write,
+            slot: issued.slot,
+            rd: d.rd,
+            mask: served,
+            multiply: d.multiply,
+            data: (d.jal | d.jalr).mux(link, result),
         };
-        let exit = Exit {
-            valid: m.pipe_reset("s9_exit", good & d.ecall),
-            slot: m.pipe("s9_exit_slot", issued.slot),
-            mask: m.pipe("s9_exit_mask", mask),
-            codes: m.pipe("s9_codes", data),
-        };
+        let exit = Exit { valid: good & d.ecall, slot: issued.slot, mask, codes: data };
         let fault = Fault {
-            valid: m.pipe_reset("s9_fault", fault),
-            cause: m.pipe("s9_fault_cause", blame.cause),
-            slot: m.pipe("s9_fault_slot", issued.slot),
-            pc: m.pipe("s9_fault_pc", d.pc),
-            mask: m.pipe("s9_fault_mask", blame.mask),
-            address: m.pipe("s9_fault_address", (d.branch | d.jal).mux(target, leader_address)),
+            valid: fault,
+            cause: blame.cause,
+            slot: issued.slot,
+            pc: d.pc,
+            mask: blame.mask,
+            address: (d.branch | d.jal).mux(target, leader_address),
         };
         m.assert("mask_not_empty", !issued.valid | mask.any());
         m.assert("leader_served", !issued.valid | (served & leader).any());
@@ -298,13 +286,13 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         m.cover("jalr_diverged", good & d.jalr & (mask & !served).any());
         m.cover("branch_diverged", good & d.branch & taken_branch.any() & (mask & !taken).any());
         Resolved {
-            outcome,
-            access,
-            result: computed,
-            exit,
-            fault,
+            outcome: m.stage("s9_outcome", outcome),
+            access: m.stage("s9_access", access),
+            result: m.stage("s9_result", computed),
+            exit: m.stage("s9_exit", exit),
+            fault: m.stage("s9_fault", fault),
             committed: m.pipe_reset("s9_committed", served.only_if(good)),
-            release: Pending { valid: issued.valid & pipeline_write, slot: issued.slot, rd: d.rd },
+            early: Pending { valid: issued.valid & pipeline_write, slot: issued.slot, rd: d.rd },
         }
     })
 }

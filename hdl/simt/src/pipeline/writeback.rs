@@ -79,10 +79,10 @@ fn lane() -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
         m.doc("One lane of stage 10: the value to write.");
         wire!(word = i.own.mux(i.word, i.leader_word));
         wire!(half = i.offset.bit(1).mux(word.slice(16, 16), word.slice(0, 16)));
-        wire!(byte_ = i.offset.bit(0).mux(half.slice(8, 8), half.slice(0, 8)));
-        wire!(signed = !i.size.bit(2));
-        let fill = |value: Signal| cat(&[value, (value.msb() & signed).repeat(32 - value.width())]);
-        wire!(loaded = case(i.size.slice(0, 2), &[(0u32, fill(byte_)), (1, fill(half))], word));
+        wire!(low_byte = i.offset.bit(0).mux(half.slice(8, 8), half.slice(0, 8)));
+        wire!(is_signed = !i.size.bit(2));
+        let fill = |value: Signal| cat(&[value, (value.msb() & is_signed).repeat(32 - value.width())]);
+        wire!(loaded = case(i.size.slice(0, 2), &[(0u32, fill(low_byte)), (1, fill(half))], word));
         let data =
             pick([(i.from_load, loaded), (i.from_quotient, i.quotient), (i.from_product, i.product)], i.computed);
         LaneOut { data }
@@ -100,16 +100,8 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
     };
     module("writeback", inputs, |m, i| {
         m.doc("Stage 10: the write into the register banks.");
-        let c = i.computed;
-        let valid = m.pipe_reset("s10_valid", c.valid);
-        let c = Computed {
-            valid,
-            slot: m.pipe("s10_slot", c.slot),
-            rd: m.pipe("s10_rd", c.rd),
-            mask: m.pipe("s10_mask", c.mask),
-            multiply: m.pipe("s10_multiply", c.multiply),
-            data: m.pipe("s10_data", c.data),
-        };
+        let c = m.stage("s10", i.computed);
+        let valid = c.valid;
 
         wire!(from_load = i.response.valid & !valid);
         wire!(from_quotient = i.quotient.valid & !valid & !i.response.valid);

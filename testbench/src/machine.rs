@@ -1,0 +1,497 @@
+//! The simulated core as a device: loads programs, launches them, says what happened.
+
+use crate::disassemble;
+use crate::kernels::{Device, DeviceError};
+use crate::program::{Program, ProgramError};
+use heddle_hdl::Errors;
+use heddle_hdl::netlist::Module;
+use heddle_sim::directory::Directory;
+use heddle_sim::engine::Why;
+use heddle_sim::simulation::{EngineKind, Options, Simulation, SimulationError};
+use heddle_simt::isa::cause;
+use heddle_simt::system::system;
+use heddle_simt::{Shape, ShapeError};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// How a machine is simulated.
+#[derive(Clone, Debug)]
+pub struct MachineOptions {
+    /// The engine.
+    pub engine: EngineKind,
+    /// Of the random start values.
+    pub seed: u64,
+    /// A waveform, `.vcd` or `.fst`.
+    pub wave: Option<PathBuf>,
+    /// Cycles after which a launch is given up.
+    pub max_cycles: u64,
+}
+
+impl Default for MachineOptions {
+    fn default() -> MachineOptions {
+        let Options { engine, seed, wave } = Options::default();
+        MachineOptions { engine, seed, wave, max_cycles: 100_000_000 }
+    }
+}
+
+/// Why a machine cannot be built, or a launch failed. One line each.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the message says what each field is
+pub enum MachineError {
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    #[error("{0}")]
+    Design(#[from] Errors),
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    #[error("{0}")]
+    Fault(Fault),
+    #[error("{}", exit_codes(.0))]
+    ExitCodes(Vec<ThreadExit>),
+    #[error("the program did not end in {cycles} cycles; {at}")]
+    Endless { cycles: u64, at: String },
+    #[error("{start:#010x}..{end:#010x} is outside memory of {memory} bytes")]
+    OutsideMemory { start: u32, end: u64, memory: u32 },
+}
+
+/// Why the core stopped.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{what} at {pc:#010x}{} in warp {warp}, lanes {mask:#x}{}", at(.symbol), address_text(.address))]
+#[allow(missing_docs)] // the message says what each field is
+pub struct Fault {
+    pub what: &'static str,
+    pub pc: u32,
+    pub symbol: Option<String>,
+    pub warp: u32,
+    /// One bit a lane.
+    pub mask: u64,
+    /// Of a jump or memory access.
+    pub address: Option<u32>,
+}
+
+fn at(symbol: &Option<String>) -> String {
+    symbol.as_ref().map_or_else(String::new, |s| format!(" ({s})"))
+}
+
+fn address_text(address: &Option<u32>) -> String {
+    address.map_or_else(String::new, |a| format!(": address {a:#010x}"))
+}
+
+/// A thread's exit code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct ThreadExit {
+    /// Number of the thread.
+    pub thread: u32,
+    /// What it passed to exit.
+    pub code: u32,
+}
+
+fn exit_codes(failed: &[ThreadExit]) -> String {
+    let shown: Vec<String> =
+        failed.iter().take(8).map(|t| format!("thread {} with {}", t.thread, t.code as i32)).collect();
+    let more =
+        if failed.len() > shown.len() { format!(" and {} more", failed.len() - shown.len()) } else { String::new() };
+    format!("exit code not 0: {}{more}", shown.join(", "))
+}
+
+/// What the core did, over all launches.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Summary {
+    /// Launches.
+    pub launches: u32,
+    /// Cycles from the first fetch to the last exit of each launch.
+    pub cycles: u64,
+    /// Thread instructions that took effect.
+    pub thread_instructions: u64,
+    /// Instructions issued.
+    pub warp_instructions: u64,
+    /// Thread instructions a cycle.
+    pub thread_ipc: f64,
+    /// Warp instructions a cycle.
+    pub warp_ipc: f64,
+    /// Active lanes an issued instruction, of all lanes.
+    pub simt_efficiency: f64,
+    /// Cycles without an issue, by cause.
+    pub idle: IdleCycles,
+    /// The greatest number of paths that a warp held.
+    pub most_paths: u64,
+    /// Paths that became one with another.
+    pub convergences: u64,
+    /// Paths that went to the cold context table.
+    pub cct_insertions: u64,
+    /// Paths that came back from it.
+    pub cct_extractions: u64,
+    /// Exchanges by its sorter.
+    pub cct_swaps: u64,
+}
+
+/// Cycles in which nothing issued.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct IdleCycles {
+    /// Front ends wait for outcomes.
+    pub no_instruction: u64,
+    /// Instructions wait for registers.
+    pub scoreboard: u64,
+    /// Instructions wait for loads or for a unit.
+    pub memory: u64,
+    /// Cycles of the simulation in which no thread was live: between launch and first fetch, and after the last exit.
+    pub nothing_live: u64,
+}
+
+/// An instruction issued, for traces.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceLine {
+    /// Cycle of the simulation.
+    pub cycle: u64,
+    /// Warp.
+    pub warp: u32,
+    /// Byte address.
+    pub pc: u32,
+    /// One bit a lane, lane 0 lowest.
+    pub mask: u64,
+    /// The instruction.
+    pub text: String,
+}
+
+/// What a launch tells while it runs.
+pub trait Watch {
+    /// Every instruction that issues, if [`Watch::wants_trace`].
+    fn issued(&mut self, _line: TraceLine) {}
+    /// Whether to look at every cycle: slow.
+    fn wants_trace(&self) -> bool {
+        false
+    }
+    /// Now and then: cycles of this launch so far, and live warps.
+    fn progress(&mut self, _cycles: u64, _live_warps: u32) {}
+}
+
+struct Silent;
+impl Watch for Silent {}
+
+/// A core with a program loaded.
+pub struct Machine {
+    shape: Shape,
+    simulation: Simulation,
+    places: Places,
+    program: Program,
+    max_cycles: u64,
+    seed: u64,
+    summary: Summary,
+    watch: Box<dyn Watch>,
+}
+
+/// Where things are in the directory.
+struct Places {
+    launch: usize,
+    entry: usize,
+    program_end: usize,
+    stopped: usize,
+    live: usize,
+    fault: [usize; 6],
+    program: usize,
+    /// Memory banks, one a lane.
+    banks: Vec<usize>,
+    /// Exit codes, one memory a lane.
+    codes: Vec<usize>,
+}
+
+/// Cycles between two reports of progress.
+const CHUNK: u64 = 1 << 16;
+
+/// The netlist of a core with memories and launcher.
+pub fn design(shape: &Shape) -> Result<Arc<Module>, MachineError> {
+    shape.check()?;
+    Ok(system(shape).check()?.netlist)
+}
+
+impl Machine {
+    /// A core of the shape with the program in memory.
+    pub fn new(shape: &Shape, program: Program, options: &MachineOptions) -> Result<Machine, MachineError> {
+        program.check(shape)?;
+        Machine::with_design(shape, &design(shape)?, program, options)
+    }
+
+    /// A machine on a netlist that [`design`] made of the same shape.
+    pub fn with_design(
+        shape: &Shape,
+        design: &Arc<Module>,
+        program: Program,
+        options: &MachineOptions,
+    ) -> Result<Machine, MachineError> {
+        let sim_options = Options { engine: options.engine, seed: options.seed, wave: options.wave.clone() };
+        let simulation = Simulation::new(design, &sim_options)?;
+        let places = Places::new(simulation.directory(), shape);
+        let mut machine = Machine {
+            shape: shape.clone(),
+            simulation,
+            places,
+            program: program.clone(),
+            max_cycles: options.max_cycles,
+            seed: options.seed,
+            summary: Summary::default(),
+            watch: Box::new(Silent),
+        };
+        machine.load(program)?;
+        Ok(machine)
+    }
+
+    /// Starts over with another program: all state from the seed, memory from the program.
+    pub fn load(&mut self, program: Program) -> Result<(), MachineError> {
+        let memory = program.memory_image(&self.shape)?;
+        let instructions = program.instruction_image(&self.shape)?;
+        self.summary = Summary::default();
+        let engine = self.simulation.engine();
+        engine.start(self.seed);
+        let words: Vec<u64> = instructions.into_iter().map(u64::from).collect();
+        engine.memory_load(self.places.program, 0, &words);
+        let lanes = self.places.banks.len();
+        let words: Vec<u64> =
+            memory.chunks_exact(4).map(|w| u64::from(u32::from_le_bytes([w[0], w[1], w[2], w[3]]))).collect();
+        for (lane, &bank) in self.places.banks.iter().enumerate() {
+            let column: Vec<u64> = words.iter().skip(lane).step_by(lanes).copied().collect();
+            engine.memory_load(bank, 0, &column);
+        }
+        engine.poke_u64(self.places.entry, u64::from(program.entry() / 4));
+        engine.poke_u64(self.places.program_end, u64::from(program.program_end()));
+        self.program = program;
+        self.simulation.reset()?;
+        Ok(())
+    }
+
+    /// Has what happens told to `watch` from now on.
+    pub fn watch(&mut self, watch: Box<dyn Watch>) {
+        self.watch = watch;
+    }
+
+    /// The core's configuration.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The simulation below.
+    pub fn simulation(&mut self) -> &mut Simulation {
+        &mut self.simulation
+    }
+
+    /// What the core did so far.
+    pub fn summary(&self) -> Summary {
+        self.summary
+    }
+
+    /// Completes the waveform.
+    pub fn finish(self) -> Result<(), MachineError> {
+        Ok(self.simulation.finish()?)
+    }
+
+    /// Runs a launch to its end.
+    pub fn run(&mut self) -> Result<(), MachineError> {
+        let before = self.simulation.engine().cycle();
+        self.simulation.engine().poke_u64(self.places.launch, 1);
+        self.simulation.step()?;
+        self.simulation.engine().poke_u64(self.places.launch, 0);
+        let result = self.run_to_stop();
+        let cycles = self.simulation.engine().cycle() - before;
+        self.count(cycles);
+        result?;
+        self.check_exit_codes()
+    }
+
+    fn run_to_stop(&mut self) -> Result<(), MachineError> {
+        let mut cycles = 0;
+        let trace = self.watch.wants_trace();
+        loop {
+            let chunk = if trace { 1 } else { CHUNK.min(self.max_cycles - cycles) };
+            if trace {
+                self.trace();
+            }
+            let end = self.simulation.run(chunk, Some(self.places.stopped))?;
+            cycles += end.cycles;
+            self.simulation.engine().settle();
+            if end.why == Why::Stop {
+                return self.fault().map_or(Ok(()), |fault| Err(MachineError::Fault(fault)));
+            }
+            if cycles >= self.max_cycles {
+                return Err(MachineError::Endless { cycles, at: self.whereabouts() });
+            }
+            if cycles.is_multiple_of(CHUNK) {
+                let live = self.simulation.engine().peek_u64(self.places.live).count_ones();
+                self.watch.progress(cycles, live);
+            }
+        }
+    }
+
+    fn trace(&mut self) {
+        self.simulation.engine().settle();
+        if self.probe("issue_valid") == 0 {
+            return;
+        }
+        let pc = self.probe("issue_pc") as u32 * 4;
+        let line = TraceLine {
+            cycle: self.simulation.engine().cycle(),
+            warp: self.probe("issue_slot") as u32,
+            pc,
+            mask: self.probe("issue_mask"),
+            text: self.program.word(pc).map_or_else(|| "?".into(), |word| disassemble(word, pc)),
+        };
+        self.watch.issued(line);
+    }
+
+    /// A probe of the core, low 64 bits.
+    fn probe(&mut self, name: &str) -> u64 {
+        let path = format!("core.{name}");
+        let engine = self.simulation.engine();
+        let probe = engine.directory().probes.find(&path);
+        engine.probe(probe.expect("the core has this probe")).low_u64()
+    }
+
+    fn fault(&mut self) -> Option<Fault> {
+        let [valid, code, slot, pc, mask, address] = self.places.fault.map(|o| self.simulation.engine().peek_u64(o));
+        if valid == 0 {
+            return None;
+        }
+        let code = code as u32;
+        let has_address = !matches!(code, cause::ILLEGAL_INSTRUCTION | cause::BREAKPOINT | cause::UNKNOWN_ECALL);
+        let pc = pc as u32 * 4;
+        Some(Fault {
+            what: cause::describe(code),
+            pc,
+            symbol: self.program.nearest_symbol(pc),
+            warp: slot as u32,
+            mask,
+            address: has_address.then_some(address as u32),
+        })
+    }
+
+    /// Where the front end of every live warp is.
+    fn whereabouts(&mut self) -> String {
+        let live = self.simulation.engine().peek_u64(self.places.live);
+        let engine = self.simulation.engine();
+        let directory = engine.directory().clone();
+        let memory =
+            |name: &str| directory.memories.find(&format!("core.steer.{name}")).expect("steer has this memory");
+        let fresh = directory.registers.find("core.steer.fresh").expect("steer has this register");
+        let fresh = engine.register(fresh).low_u64();
+        let mut text = String::new();
+        for warp in (0..u64::from(self.shape.warps)).filter(|w| live >> w & 1 == 1) {
+            let table = if fresh >> warp & 1 == 1 { "steered_pc" } else { "following_pc" };
+            let pc = self.simulation.engine().memory_read(memory(table), warp).low_u64() as u32 * 4;
+            let symbol = at(&self.program.nearest_symbol(pc));
+            let comma = if text.is_empty() { "" } else { ", " };
+            let _ = write!(text, "{comma}warp {warp} fetches at {pc:#010x}{symbol}");
+        }
+        text
+    }
+
+    /// Adds a launch's counters to the summary.
+    fn count(&mut self, simulated: u64) {
+        let counter = |machine: &mut Machine, name: &str| machine.probe(&format!("metrics.{name}"));
+        self.simulation.engine().settle();
+        let cycles = counter(self, "cycles");
+        let mut s = self.summary;
+        s.launches += 1;
+        s.cycles += cycles;
+        s.thread_instructions += counter(self, "committed");
+        s.warp_instructions += counter(self, "issued");
+        s.idle.no_instruction += counter(self, "idle_no_instruction");
+        s.idle.scoreboard += counter(self, "idle_scoreboard");
+        s.idle.memory += counter(self, "idle_memory");
+        s.idle.nothing_live += simulated - cycles;
+        s.most_paths = s.most_paths.max(counter(self, "most_paths"));
+        s.convergences += counter(self, "merges");
+        s.cct_insertions += counter(self, "inserts");
+        s.cct_extractions += counter(self, "extracts");
+        s.cct_swaps += counter(self, "swaps");
+        let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
+        s.thread_ipc = ratio(s.thread_instructions, s.cycles);
+        s.warp_ipc = ratio(s.warp_instructions, s.cycles);
+        s.simt_efficiency = ratio(s.thread_instructions, s.warp_instructions * u64::from(self.shape.lanes));
+        self.summary = s;
+    }
+
+    fn check_exit_codes(&mut self) -> Result<(), MachineError> {
+        let mut failed = Vec::new();
+        for warp in 0..self.shape.warps {
+            for (lane, &codes) in self.places.codes.iter().enumerate() {
+                let code = self.simulation.engine().memory_read(codes, u64::from(warp)).low_u64() as u32;
+                if code != 0 {
+                    failed.push(ThreadExit { thread: warp * self.shape.lanes + lane as u32, code });
+                }
+            }
+        }
+        if failed.is_empty() { Ok(()) } else { Err(MachineError::ExitCodes(failed)) }
+    }
+
+    fn range(&self, address: u32, length: usize) -> Result<std::ops::Range<u32>, MachineError> {
+        let end = u64::from(address) + length as u64;
+        if end > u64::from(self.shape.memory) {
+            return Err(MachineError::OutsideMemory { start: address, end, memory: self.shape.memory });
+        }
+        Ok(address..end as u32)
+    }
+
+    /// The bank and line of the word that holds a byte address.
+    fn place(&self, address: u32) -> (usize, u64) {
+        let word = address / 4;
+        (self.places.banks[(word % self.shape.lanes) as usize], u64::from(word / self.shape.lanes))
+    }
+}
+
+impl Places {
+    fn new(directory: &Directory, shape: &Shape) -> Places {
+        let input = |name: &str| directory.inputs.find(name).expect("the system has this input");
+        let output = |name: &str| directory.outputs.find(name).expect("the system has this output");
+        let memory = |path: &str| directory.memories.find(path).expect("the system has this memory");
+        let fault = ["valid", "cause", "slot", "pc", "mask", "address"];
+        Places {
+            launch: input("launch"),
+            entry: input("entry"),
+            program_end: input("program_end"),
+            stopped: output("stopped"),
+            live: output("live"),
+            fault: fault.map(|field| output(&format!("fault_{field}"))),
+            program: memory("instructions"),
+            banks: (0..shape.lanes).map(|lane| memory(&format!("ram.bank[{lane}].words"))).collect(),
+            codes: (0..shape.lanes).map(|lane| memory(&format!("core.metrics.exit[{lane}].codes"))).collect(),
+        }
+    }
+}
+
+impl Device for Machine {
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn threads(&self) -> u32 {
+        self.shape.threads()
+    }
+
+    fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
+        for (at, byte) in self.range(address, bytes.len())?.zip(bytes) {
+            let (bank, line) = self.place(at);
+            let engine = self.simulation.engine();
+            let shift = at % 4 * 8;
+            let word = engine.memory_read(bank, line).low_u64() & !(0xff << shift) | u64::from(*byte) << shift;
+            engine.memory_load(bank, line, &[word]);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {
+        let range = self.range(address, length)?;
+        Ok(range
+            .map(|at| {
+                let (bank, line) = self.place(at);
+                (self.simulation.engine().memory_read(bank, line).low_u64() >> (at % 4 * 8)) as u8
+            })
+            .collect())
+    }
+
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        Ok(self.run()?)
+    }
+}
