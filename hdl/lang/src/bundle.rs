@@ -257,6 +257,13 @@ pub fn select_one_hot<B: Signals>(items: &[B], one_hot: Signal) -> B {
         });
         return first.clone();
     }
+    for item in items {
+        let Some(leaves) = matching_leaves("select_one_hot", first, item) else { return first.clone() };
+        let mut pairs = first.leaves().into_iter().zip(leaves);
+        if !with_draft(|d| pairs.all(|(a, b)| d.same_width("select_one_hot", a, b, loc))) {
+            return first.clone();
+        }
+    }
     let mut result = first.clone().only_if(one_hot.bit(0));
     for (i, item) in items.iter().enumerate().skip(1) {
         let gated = item.clone().only_if(one_hot.bit(i as u32));

@@ -83,3 +83,27 @@ fn two_contents(a: &Module, b: &Module) -> Diagnostic {
     let message = format!("two different modules are called `{}`: {why}; put what differs into the name", a.name);
     Diagnostic { loc: b.inputs.iter().chain(&b.outputs).map(|p| p.loc).next(), message }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::module;
+
+    /// 2^24 instances in 24 levels, every definition made twice: only comparing addresses first makes this feasible.
+    #[test]
+    fn sharing_does_not_compare_whole_trees() {
+        let mut twins = [(); 2].map(|_| module("level", [8], |_, [x]| [!x]));
+        for n in 0..24 {
+            twins = [(); 2].map(|_| {
+                module(&format!("level{n}"), [8], |m, x| {
+                    let y = m.instance("one", &twins[0], x);
+                    m.instance("two", &twins[1], y)
+                })
+            });
+        }
+        let mut errors = Vec::new();
+        let top = share(&twins[0].netlist, &mut errors);
+        assert!(errors.is_empty());
+        assert_eq!(top.modules().len(), 25);
+    }
+}

@@ -1,7 +1,7 @@
 //! Modules: definitions, instances, replicated instances.
 
 use crate::builder::{Builder, in_new_draft};
-use crate::bundle::{Bundle, Signals, Width};
+use crate::bundle::{Bundle, Signals, Width, join};
 use crate::diagnostic::{Diagnostic, line};
 use crate::netlist::{Connection, Instance, Module, Op, Port};
 use crate::signal::Signal;
@@ -22,7 +22,8 @@ pub struct TypedModule<I, O> {
 
 /// Describes a module: `inputs` gives the shape of the input ports, `body` computes the output bundle.
 ///
-/// The names of the ports are the field names, nested fields joined by `_`.
+/// The names of the ports are the field names, nested fields joined by `_`. Values without a field name, as in a port
+/// bundle that is a single signal or an array, are called `in`, `in_0`, `out`, `out_0` and so on.
 #[track_caller]
 pub fn module<I, O>(name: &str, inputs: I, body: impl FnOnce(Builder, I::With<Signal>) -> O) -> TypedModule<I, O>
 where
@@ -34,6 +35,7 @@ where
     let shape = inputs.clone();
     let (outputs, mut draft) = in_new_draft(name, |m| {
         let inputs = shape.map("", &mut |n, width| {
+            let n = &port_name("in", n);
             m.draft(loc, |d| {
                 d.claim(n, loc);
                 let index = d.module.inputs.len() as u32;
@@ -45,6 +47,7 @@ where
         });
         let outputs = body(m, inputs);
         outputs.visit("", &mut |n, s| {
+            let n = &port_name("out", n);
             m.draft(loc, |d| {
                 d.claim_output(n, *s, loc);
                 if d.owns(*s, loc) {
@@ -65,6 +68,12 @@ where
         draft.error(loc, why);
     }
     TypedModule { netlist: Arc::new(draft.module), errors: draft.errors, inputs, outputs }
+}
+
+/// The name of a port: the field's, after `prefix` if that alone is no name.
+fn port_name(prefix: &str, field: &str) -> String {
+    let named = field.starts_with(|c: char| !c.is_ascii_digit());
+    if named { field.to_string() } else { join(prefix, field) }
 }
 
 /// What goes to an input of a replicated instance.
@@ -168,7 +177,7 @@ impl Builder {
                 let op = if unsound { Op::Poison } else { Op::InstOut { inst, port } };
                 let out = d.node(op, s.width * count, &[], loc);
                 port += 1;
-                d.name_wire(out, &crate::bundle::join(name, n), loc)
+                d.name_wire(out, &join(name, n), loc)
             })
         })
     }
