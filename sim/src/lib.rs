@@ -12,3 +12,8 @@ pub mod wave;
 pub use engine::Engine;
 pub use sim::Sim;
 pub use simulation::{EngineKind, Options, Simulation};
+
+/// The code in the language guide, compiled and run as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/language.md")]
+struct LanguageGuide;

@@ -53,7 +53,7 @@ fn through_instances() {
 
 #[test]
 fn registers_break_loops() {
-    let top = module("top", [8, 1], |m, [a, on]| {
+    let top = module("top", [8, 1], |m, [a, _]| {
         let back = m.deferred("back", 8);
         let held = m.pipe("held", back.value + a);
         back.drive(held);
