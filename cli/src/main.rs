@@ -1,1 +1,96 @@
-fn main() {}
+//! The `heddle` command: one file a subcommand, and what they share.
+//!
+//! Results go to standard output, messages and progress to standard error. Every failure is one line and a non-zero exit:
+//! 1 for what was asked, 2 for how it was asked.
+
+mod engine;
+mod kernels;
+mod output;
+mod report;
+mod run;
+mod shape;
+mod target;
+mod trace;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use std::io;
+use std::process::ExitCode;
+
+/// A configurable RISC-V SIMT core, simulated, as Verilog, and proven equal.
+#[derive(Parser)]
+#[command(name = "heddle", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  heddle run mandelbrot                             a program on the default core, 8 lanes and 8 warps
+  heddle run mandelbrot --lanes 32 --warps 4 --json
+  heddle kernels                                    the built-in programs";
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Run),
+    Kernels(kernels::Kernels),
+}
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");
+        let place = panic.location().map_or_else(String::new, |place| format!(" ({place})"));
+        eprintln!("error: a defect of heddle itself: {message}{place}");
+    }));
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let result = match cli.command {
+        Command::Run(command) => command.run(),
+        Command::Kernels(command) => command.run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", one_line(&format!("{error:#}")));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints help as it is, and errors without the lines on usage that clap adds.
+fn usage(error: &clap::Error) -> ExitCode {
+    let help = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if !error.use_stderr() || error.kind() == help {
+        let _ = error.print();
+        return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+    }
+    let text = error.to_string();
+    let message: Vec<&str> =
+        text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
+    eprintln!("{}; try --help", one_line(&message.join("\n")));
+    ExitCode::from(2)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whoever reads standard output has seen enough.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>().map(io::Error::kind));
+    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,158 @@
+//! What a run did, as text and as JSON.
+
+use crate::engine::Engine;
+use crate::shape::divergence_name;
+use heddle_simt::Shape;
+use heddle_testbench::machine::Summary;
+use serde::Serialize;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// A run, with the summary's fields beside its own in JSON.
+#[derive(Serialize)]
+pub struct Report {
+    /// It ended, every exit code is 0, and the results are the host's.
+    pub ok: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The kernel's name or the file's.
+    pub kernel: String,
+    pub lanes: u32,
+    pub warps: u32,
+    pub divergence: &'static str,
+    pub engine: Engine,
+    pub seed: u64,
+    /// Results that were compared with the host's and are right.
+    pub checked: usize,
+    /// Wall time of the launches.
+    pub seconds: f64,
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Variables asked for with `--show`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<Variable>,
+}
+
+/// A variable of the program after the run.
+#[derive(Serialize)]
+pub struct Variable {
+    pub name: String,
+    pub words: Vec<u32>,
+}
+
+impl Report {
+    pub fn new(kernel: String, shape: &Shape, engine: Engine, seed: u64, time: Duration, summary: Summary) -> Report {
+        Report {
+            ok: true,
+            error: None,
+            kernel,
+            lanes: shape.lanes,
+            warps: shape.warps,
+            divergence: divergence_name(shape.divergence),
+            engine,
+            seed,
+            checked: 0,
+            seconds: time.as_secs_f64(),
+            summary,
+            variables: Vec::new(),
+        }
+    }
+
+    /// A few lines for people, of a run that is [`Report::ok`].
+    pub fn text(&self) -> String {
+        let s = &self.summary;
+        let mut text = String::new();
+        let verdict = match self.checked {
+            0 => "ended, all exit codes 0".to_string(),
+            n => format!("right: {n} results are what the host computes"),
+        };
+        let mut line = |name: &str, value: String| {
+            let _ = writeln!(text, "{name:<21}{value}");
+        };
+        line(&self.kernel, verdict);
+        line("core", format!("{} lanes × {} warps, {}", self.lanes, self.warps, self.divergence));
+        let speed = if self.seconds > 0.0 { s.cycles as f64 / self.seconds } else { 0.0 };
+        let launches = if s.launches == 1 { String::new() } else { format!(" in {} launches", s.launches) };
+        line(
+            "cycles",
+            format!("{}{launches} ({:.2} s, {} cycles/s, {})", s.cycles, self.seconds, si(speed), self.engine.name()),
+        );
+        line(
+            "thread instructions",
+            format!("{}, thread IPC {:.3} of {}", s.thread_instructions, s.thread_ipc, self.lanes),
+        );
+        line("warp instructions", format!("{}, warp IPC {:.3}", s.warp_instructions, s.warp_ipc));
+        line("SIMT efficiency", format!("{:.1} %", 100.0 * s.simt_efficiency));
+        let of_cycles = |n: u64| if s.cycles == 0 { 0.0 } else { 100.0 * n as f64 / s.cycles as f64 };
+        line(
+            "issue slots",
+            format!(
+                "{:.1} % issued; idle: no instruction {:.1} %, scoreboard {:.1} %, memory {:.1} %; nothing live {} cycles",
+                of_cycles(s.warp_instructions),
+                of_cycles(s.idle.no_instruction),
+                of_cycles(s.idle.scoreboard),
+                of_cycles(s.idle.memory),
+                s.idle.nothing_live
+            ),
+        );
+        line("paths", format!("at most {} in a warp, {} convergences", s.most_paths, s.convergences));
+        line(
+            "cold context table",
+            format!("{} insertions, {} extractions, {} sort swaps", s.cct_insertions, s.cct_extractions, s.cct_swaps),
+        );
+        for variable in &self.variables {
+            let words: Vec<String> = variable.words.iter().map(|word| format!("{word:#x}")).collect();
+            line(&variable.name, words.join(" "));
+        }
+        text
+    }
+}
+
+/// A number with k or M, three digits or so.
+pub fn si(number: f64) -> String {
+    match number {
+        n if n >= 1e6 => format!("{:.2}M", n / 1e6),
+        n if n >= 1e3 => format!("{:.1}k", n / 1e3),
+        n => format!("{n:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        let summary = Summary { launches: 1, cycles: 200, warp_instructions: 150, ..Summary::default() };
+        Report::new("gcd".into(), &Shape::default(), Engine::Interpreter, 1, Duration::from_millis(10), summary)
+    }
+
+    #[test]
+    fn text_says_where_issue_slots_went() {
+        let text = report().text();
+        assert!(text.contains("75.0 % issued"), "{text}");
+        assert!(text.contains("20.0k cycles/s"), "{text}");
+        assert!(text.contains("8 lanes × 8 warps, path-table"), "{text}");
+    }
+
+    #[test]
+    fn json_has_the_documented_fields() {
+        let json = serde_json::to_value(report()).unwrap();
+        let fields = [
+            "ok",
+            "cycles",
+            "thread_instructions",
+            "warp_instructions",
+            "thread_ipc",
+            "warp_ipc",
+            "simt_efficiency",
+            "idle",
+            "most_paths",
+            "convergences",
+        ];
+        for field in fields {
+            assert!(json.get(field).is_some(), "{field}");
+        }
+        assert!(json["idle"].get("scoreboard").is_some());
+    }
+}

@@ -1,0 +1,198 @@
+//! `heddle run`: a program on the simulated core.
+
+use crate::engine::Engine;
+use crate::output::{ResultFile, print, print_json};
+use crate::report::{Report, Variable};
+use crate::shape::ShapeArgs;
+use crate::target::{TARGET, Target};
+use crate::trace::{Progress, Trace};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use heddle_testbench::image::Image;
+use heddle_testbench::kernels::{Device, Kernel};
+use heddle_testbench::machine::{Machine, MachineOptions};
+use std::io::{IsTerminal, stdout};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Run a program on the simulated core and say what the core did.
+///
+/// A built-in kernel gets its inputs, and its results are compared with what the host computes. An ELF file (RV32IM, linked
+/// as docs/programs.md says) is launched once; it succeeds if every thread's exit code is 0.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  heddle run mandelbrot --image mandelbrot.png
+  heddle run nqueens --lanes 4 --warps 1 --trace | less
+  heddle run collatz --json | jq .simt_efficiency
+  heddle run prog.elf --set length=100 --show sum --wave prog.fst")]
+pub struct Run {
+    /// A built-in kernel (`heddle kernels` lists them) or an RV32IM ELF file
+    #[arg(value_name = TARGET)]
+    target: String,
+    #[command(flatten)]
+    shape: ShapeArgs,
+    /// What simulates
+    #[arg(long, value_enum, default_value_t = Engine::default(), value_name = "ENGINE")]
+    engine: Engine,
+    /// Give up after so many cycles of a launch
+    #[arg(long, default_value_t = 100_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_cycles: u64,
+    /// Write the picture that the kernel makes
+    #[arg(long, value_name = "FILE.png")]
+    image: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+    /// Write a waveform for GTKWave or Surfer, .vcd or .fst
+    #[arg(long, value_name = "FILE")]
+    wave: Option<PathBuf>,
+    /// Print every instruction that issues: cycle, warp, pc, mask (lane 0 leftmost), disassembly
+    #[arg(long, conflicts_with = "json")]
+    trace: bool,
+    /// Write a word of an ELF file's variable before the launch
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Setting::parse)]
+    set: Vec<Setting>,
+    /// Print the words of a variable after the run
+    #[arg(long, value_name = "NAME")]
+    show: Vec<String>,
+}
+
+/// A variable and the word that it is to hold.
+#[derive(Clone, Debug, PartialEq)]
+struct Setting {
+    name: String,
+    value: u32,
+}
+
+impl Setting {
+    fn parse(text: &str) -> Result<Setting, String> {
+        let (name, value) = text.split_once('=').ok_or("wanted is NAME=VALUE")?;
+        let number = match value.strip_prefix("0x") {
+            Some(digits) => i64::from_str_radix(digits, 16),
+            None => value.parse(),
+        };
+        let word = number.ok().filter(|n| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(n));
+        let word = word.ok_or_else(|| format!("`{value}` is not a 32-bit number"))?;
+        Ok(Setting { name: name.into(), value: word as u32 })
+    }
+}
+
+impl Run {
+    pub fn run(self) -> Result<()> {
+        let target = Target::find(&self.target)?;
+        let shape = self.shape.shape()?;
+        let mut image = self.image_file(target.kernel)?;
+        if let (Some(kernel), false) = (target.kernel, self.set.is_empty()) {
+            bail!("--set is for ELF files: the inputs of {} are its driver's", kernel.name);
+        }
+        let options = MachineOptions {
+            engine: self.engine.kind(),
+            seed: self.shape.seed,
+            wave: self.wave.clone(),
+            max_cycles: self.max_cycles,
+        };
+        let mut machine = Machine::new(&shape, target.program, &options).with_context(|| target.name.clone())?;
+        if self.trace {
+            machine.watch(Box::new(Trace::new(shape.lanes)));
+        } else {
+            machine.watch(Box::new(Progress::new(shape.warps)));
+        }
+
+        let started = Instant::now();
+        let result = self.drive(&mut machine, target.kernel);
+        let mut report =
+            Report::new(target.name, &shape, self.engine, self.shape.seed, started.elapsed(), machine.summary());
+        let finished = match &result {
+            Ok(_) => self.show(&mut machine).map(|variables| report.variables = variables),
+            Err(_) => Ok(()),
+        };
+        machine.finish()?;
+        finished?;
+
+        let outcome = match result {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                report.ok = false;
+                report.error = Some(format!("{error:#}"));
+                if self.json {
+                    print_json(&report)?;
+                }
+                return Err(error.context(report.kernel));
+            }
+        };
+        report.checked = outcome.checked;
+        if let (Some(file), Some(picture)) = (image.take(), &outcome.picture) {
+            write_image(file, picture)?;
+        }
+        if let (Some(picture), false) = (&outcome.picture, self.json) {
+            print(&picture.text(stdout().is_terminal()))?;
+        }
+        if self.json { print_json(&report) } else { print(&report.text()) }
+    }
+
+    /// The file for the picture, so that a bad path is refused before the run.
+    fn image_file(&self, kernel: Option<&Kernel>) -> Result<Option<ResultFile>> {
+        match &self.image {
+            Some(_) if kernel.is_none_or(|kernel| kernel.name != PICTURE) => {
+                bail!("--image is for {PICTURE}: {} makes no picture", self.target)
+            }
+            Some(path) => Ok(Some(ResultFile::create(path)?)),
+            None => Ok(None),
+        }
+    }
+
+    fn drive(&self, device: &mut dyn Device, kernel: Option<&Kernel>) -> Result<Outcome> {
+        if let Some(kernel) = kernel {
+            let output = (kernel.drive)(device, self.shape.seed)?;
+            return Ok(Outcome { checked: output.checked, picture: output.image });
+        }
+        for Setting { name, value } in &self.set {
+            device.write_word(name, *value).context("--set")?;
+        }
+        device.launch().map_err(|error| anyhow::anyhow!(error))?;
+        Ok(Outcome { checked: 0, picture: None })
+    }
+
+    fn show(&self, device: &mut dyn Device) -> Result<Vec<Variable>> {
+        let variable = |name: &String| {
+            let symbol =
+                device.program().symbol(name).with_context(|| format!("--show: the program has no symbol `{name}`"))?;
+            let words = device.read_words(name, symbol.size as usize / 4)?;
+            Ok(Variable { name: name.clone(), words })
+        };
+        self.show.iter().map(variable).collect()
+    }
+}
+
+/// The kernel that makes a picture.
+const PICTURE: &str = "mandelbrot";
+
+/// What a run leaves.
+struct Outcome {
+    checked: usize,
+    picture: Option<Image>,
+}
+
+/// Pixels of the file a side, of one pixel of the picture.
+const SCALE: u32 = 8;
+
+fn write_image(mut file: ResultFile, picture: &Image) -> Result<()> {
+    picture.write_png(file.writer(), SCALE).context("cannot write the picture")?;
+    file.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_words_by_name() {
+        let word = |text: &str| Setting::parse(text).map(|s| s.value);
+        assert_eq!(Setting::parse("n=5"), Ok(Setting { name: "n".into(), value: 5 }));
+        assert_eq!(word("n=0xffffffff"), Ok(u32::MAX));
+        assert_eq!(word("n=-1"), Ok(u32::MAX));
+        for wrong in ["n", "n=", "n=x", "n=4294967296", "n=-2147483649", "n=0x"] {
+            assert!(word(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What a subcommand works on: a built-in kernel or an ELF file.
+
+use anyhow::{Context, Result, bail};
+use heddle_testbench::Program;
+use heddle_testbench::kernels::{self, Kernel};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// How the argument is shown in usage lines.
+pub const TARGET: &str = "KERNEL|FILE.elf";
+
+/// A program, and its driver if it is a kernel.
+pub struct Target {
+    /// The kernel's name, or the path as given.
+    pub name: String,
+    pub program: Program,
+    pub kernel: Option<&'static Kernel>,
+}
+
+/// No file of a core's program is larger, debug information included.
+const MOST_BYTES: u64 = 256 << 20;
+
+impl Target {
+    /// A kernel's name is a kernel; what ends in `.elf`, has a `/` or exists is a file.
+    pub fn find(argument: &str) -> Result<Target> {
+        let path = Path::new(argument);
+        if argument.contains('/') || path.extension().is_some_and(|e| e == "elf") {
+            return Target::file(path);
+        }
+        match kernels::find(argument) {
+            Ok(kernel) => Ok(Target {
+                name: kernel.name.into(),
+                program: Program::parse(kernel.elf).with_context(|| kernel.name)?,
+                kernel: Some(kernel),
+            }),
+            Err(_) if path.exists() => Target::file(path),
+            Err(unknown) if unknown.nearest.is_some() => Err(unknown.into()),
+            Err(unknown) => bail!("{unknown}; `heddle kernels` lists them"),
+        }
+    }
+
+    fn file(path: &Path) -> Result<Target> {
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let program = Program::parse(&bytes).with_context(|| path.display().to_string())?;
+        Ok(Target { name: path.display().to_string(), program, kernel: None })
+    }
+}
