@@ -177,7 +177,12 @@ impl Draft {
     pub(crate) fn describe(&self, s: Signal) -> String {
         let bits = if s.width == 1 { "bit" } else { "bits" };
         let at = if s.module == self.id { format!(" ({})", line(self.module.node(s.node).loc)) } else { String::new() };
-        let name = self.known_name(s).unwrap_or_else(|| "unnamed value".into());
+        let node = (s.module == self.id).then(|| self.module.node(s.node));
+        let name = match (self.known_name(s), node) {
+            (Some(name), _) => name,
+            (None, Some(Node { op: Op::Const(value), .. })) => format!("literal {value}"),
+            _ => "unnamed value".into(),
+        };
         format!("{name} is {} {bits}{at}", s.width)
     }
 
@@ -197,6 +202,13 @@ impl Draft {
             }
         }
         self.names.entry(name.to_string()).or_insert(NameUse { wire: None, next: 1 }).wire = None;
+    }
+
+    /// Makes a wire keep its name: it is also the name of a port.
+    pub(crate) fn keep_name(&mut self, name: &str) {
+        if let Some(user) = self.names.get_mut(name) {
+            user.wire = None;
+        }
     }
 
     /// `name` if it is free, else with the first number that makes it so.

@@ -205,6 +205,9 @@ pub fn pick<B: Signals>(arms: impl IntoIterator<Item = (Signal, B)>, default: B)
 /// The value whose label equals `selector`, else `default`.
 #[track_caller]
 pub fn case<B: Signals, L: Into<Bits> + Clone>(selector: Signal, arms: &[(L, B)], default: B) -> B {
+    if arms.is_empty() {
+        return default;
+    }
     let labels: Vec<Bits> = arms.iter().map(|(l, _)| l.clone().into()).collect();
     let mut values = Vec::new();
     for (_, value) in arms {

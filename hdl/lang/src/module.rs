@@ -200,6 +200,8 @@ impl crate::builder::Draft {
         let twice = self.module.outputs.iter().any(|p| p.name == name);
         if twice || is_input || !same {
             self.claim(name, loc);
+        } else {
+            self.keep_name(name);
         }
     }
 }

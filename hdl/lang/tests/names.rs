@@ -125,6 +125,17 @@ fn clashes() {
     struct Out<T> {
         a: T,
     }
+    #[derive(Bundle, Clone)]
+    struct Twice<T> {
+        x_0: T,
+        x: [T; 1],
+    }
+    let twice = module("top", PORTS, |_, i| {
+        wire!(x_0 = !i.a);
+        Twice { x_0, x: [x_0] }
+    });
+    let twice = twice.check().err().unwrap().to_string();
+    assert!(twice.ends_with("the name `x_0` stands twice in module `top`"), "{twice}");
     let port = module("top", PORTS, |_, i| Out { a: i.a }).check().err().unwrap().to_string();
     assert!(port.ends_with("the name `a` stands twice in module `top`"), "{port}");
 }

@@ -41,6 +41,12 @@ fn unnamed_values_and_slices_are_described() {
 }
 
 #[test]
+fn literals_are_described() {
+    let text = "`+`: a is 8 bits, literal 0x3 is 2 bits; try .zext(8) or .sext(8) on the narrower";
+    refused(text, |m, i| (i.a + m.lit(3u32, 2), line!()));
+}
+
+#[test]
 fn the_text_of_an_error() {
     #[derive(Bundle, Clone, Copy)]
     struct In<T> {
