@@ -419,6 +419,62 @@ fn figure_1e() {
     assert_eq!(list(&bench), "E 1111");
 }
 
+/// The cold table cycle by cycle: insertions, two exchanges by the sorter, a merge, a return. `docs/path-tables.md` shows
+/// this trace.
+#[test]
+fn cold_table_cycle_by_cycle() {
+    let mut bench = Bench::of_shape(4, 1, 1);
+    let side = |pc: u64, threads: &str| P { depth: 0, pc, mask: mask(threads) };
+    let split = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
+    let jump = |taken: P| Told { kind: kind::JUMP, taken, ..Told::default() };
+    let name = |p: &P| format!("{}:{}", p.pc, lanes(p.mask));
+    let mut trace = String::new();
+    let mut cycle = |bench: &mut Bench, told: Option<Told>, start: Option<(usize, P)>| {
+        bench.cycle(told, start).unwrap();
+        let t = &bench.tables[0];
+        let [x, y] = [t.x, t.y].map(|p| p.as_ref().map_or("-".into(), name));
+        let cold: Vec<String> = t.cold.iter().map(name).collect();
+        let steered = if bench.slots[0] == Slot::Runs { "runs" } else { "waits" };
+        trace += format!("{x:7} {y:7} {steered:5} {}", cold.join(" ")).trim_end();
+        trace += "\n";
+    };
+    cycle(&mut bench, None, Some((0, side(0, "1111"))));
+    cycle(&mut bench, Some(split(side(40, "0001"), side(1, "1110"))), None);
+    cycle(&mut bench, Some(split(side(30, "0010"), side(2, "1100"))), None);
+    cycle(&mut bench, Some(split(side(20, "0100"), side(3, "1000"))), None);
+    cycle(&mut bench, Some(jump(side(60, "1000"))), None);
+    (0..3).for_each(|_| cycle(&mut bench, None, None));
+    cycle(&mut bench, Some(jump(side(30, "0100"))), None);
+    cycle(&mut bench, None, None);
+    let expected = "\
+0:1111  -       runs
+1:1110  40:0001 runs
+2:1100  30:0010 runs  40:0001
+3:1000  20:0100 runs  40:0001 30:0010
+20:0100 60:1000 runs  40:0001 30:0010
+20:0100 60:1000 runs  40:0001 30:0010
+20:0100 40:0001 runs  60:1000 30:0010
+20:0100 30:0010 runs  60:1000 40:0001
+30:0110 -       waits 60:1000 40:0001
+30:0110 40:0001 runs  60:1000
+";
+    assert_eq!(trace, expected, "\n{trace}");
+}
+
+/// A call at the greatest depth is an assertion failure; a return at depth 0 stays there.
+#[test]
+fn call_depth_has_bounds() {
+    let s = Shape { depth_bits: 1, ..Shape::new(4, 1) };
+    let mut bench = Bench::new(&path_table(&s).check().unwrap(), &s, 1);
+    let to = |depth: u64, pc: u64| P { depth, pc, mask: 0b1111 };
+    let jump = |taken: P| Told { kind: kind::JUMP, taken, ..Told::default() };
+    bench.cycle(None, Some((0, to(0, 0)))).unwrap();
+    bench.cycle(Some(Told { ret: true, ..jump(to(0, 5)) }), None).unwrap();
+    bench.cycle(Some(Told { call: true, ..jump(to(1, 10)) }), None).unwrap();
+    let error = bench.cycle(Some(Told { call: true, ..jump(to(0, 20)) }), None).unwrap_err();
+    assert!(error.to_string().starts_with("assertion `call_depth_does_not_overflow` failed"), "{error}");
+}
+
 /// Random outcomes of several warps, the sorter racing insertions and extractions.
 #[test]
 fn tables_are_the_threads() {
