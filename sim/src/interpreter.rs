@@ -157,6 +157,9 @@ impl Interpreter {
     fn write_port(&mut self, memory: usize, description: &Memory, port: &WritePort) {
         let scope = self.directory.memories[memory].scope;
         let granules = self.module(scope).node(port.enable).width;
+        if !self.is_on(scope, port.enable) {
+            return;
+        }
         let size = description.width / granules;
         let address = self.value(scope, port.address).low_u64();
         let (old, new) = (self.word(memory, address), self.value(scope, port.data));
