@@ -15,6 +15,24 @@ pub struct SystemIn<T> {
     pub entry: T,
     /// First byte address that may be stored to, a multiple of 256.
     pub program_end: T,
+    /// Writes memory before a launch.
+    pub load: Load<T>,
+}
+
+/// A word to write into memory, and into instruction memory where it lies in the program's part. Only while no thread is
+/// live.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Load<T> {
+    pub valid: T,
+    /// Byte address, a multiple of 4, inside memory.
+    pub address: T,
+    pub word: T,
+}
+
+impl Load<Width> {
+    pub fn shape(s: &Shape) -> Load<Width> {
+        Load { valid: 1, address: s.address_bits(), word: 32 }
+    }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -100,6 +118,7 @@ fn bank(s: &Shape) -> TypedModule<BankIn<Width>, BankOut<Signal>> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct RamIn<T> {
     request: Request<T>,
+    load: Load<T>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -111,9 +130,16 @@ struct RamOut<T> {
 ///
 /// A load writes nothing in its own stage 10, so the response is always taken at once.
 fn ram(s: &Shape) -> TypedModule<RamIn<Width>, RamOut<Signal>> {
-    module("ram", RamIn { request: Request::shape(s) }, |m, RamIn { request }| {
+    module("ram", RamIn { request: Request::shape(s), load: Load::shape(s) }, |m, RamIn { request, load }| {
         m.doc("On-chip memory, one bank a lane.");
-        let inputs = BankIn { line: all(request.line), enables: each(request.enables), store: each(request.data) };
+        let line_low = 2 + s.lanes.ilog2();
+        let load_bank = if s.lanes == 1 { load.valid } else { load.address.slice(2, s.lane_bits()).decode(s.lanes) };
+        let load_enables = cat(&elements(load_bank, 1).into_iter().map(|b| b.repeat(4)).collect::<Vec<_>>());
+        wire!(line = load.valid.mux(load.address.from_bit(line_low), request.line));
+        wire!(enables = load.valid.mux(load_enables, request.enables));
+        wire!(store = load.valid.mux(load.word.repeat(s.lanes), request.data));
+        m.assert("load_only_while_idle", !(load.valid & request.valid));
+        let inputs = BankIn { line: all(line), enables: each(enables), store: each(store) };
         let banks = m.replicate("bank", s.lanes, &bank(s), inputs);
         let valid = m.pipe_reset("valid", request.valid & !request.store);
         RamOut { response: Response { valid, tag: m.pipe("tag", request.tag), data: banks.data } }
@@ -121,7 +147,8 @@ fn ram(s: &Shape) -> TypedModule<RamIn<Width>, RamOut<Signal>> {
 }
 
 pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
-    module("heddle", SystemIn { launch: 1, entry: s.pc_bits(), program_end: 32 }, |m, i| {
+    let inputs = SystemIn { launch: 1, entry: s.pc_bits(), program_end: 32, load: Load::shape(s) };
+    module("heddle", inputs, |m, i| {
         m.doc(&format!("Heddle: {} lanes, {} warps, {} bytes of memory.", s.lanes, s.warps, s.memory));
         let start = m.deferred("core_start", Start::shape(s));
         let restart = m.deferred("core_restart", 1);
@@ -138,9 +165,11 @@ pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
                 program_end: i.program_end,
             },
         );
-        let program = m.memory("instructions", 32, s.pc_bits()).style(MemoryStyle::Block);
-        fetched.drive(program.read_sync(core.fetch_pc, Collision::ReadOld));
-        response.drive(m.instance("ram", &ram(s), RamIn { request: core.request }).response);
+        let instructions = m.memory("instructions", 32, s.pc_bits()).style(MemoryStyle::Block);
+        fetched.drive(instructions.read_sync(core.fetch_pc, Collision::ReadOld));
+        wire!(load_program = i.load.valid & !i.load.address.zext(33).from_bit(s.pc_bits() + 2).any());
+        instructions.write(load_program, i.load.address.slice(2, s.pc_bits()), i.load.word);
+        response.drive(m.instance("ram", &ram(s), RamIn { request: core.request, load: i.load }).response);
         m.assert("response_taken_at_once", !response.value.valid | core.response_ready);
 
         let inputs = LauncherIn { launch: i.launch, entry: i.entry, start_ready: core.start_ready, idle: core.idle };
