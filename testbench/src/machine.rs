@@ -12,7 +12,7 @@ use heddle_simt::isa::cause;
 use heddle_simt::system::system;
 use heddle_simt::{Shape, ShapeError};
 use serde::Serialize;
-use std::fmt::Write;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use thiserror::Error;
@@ -203,6 +203,9 @@ struct Places {
 /// Cycles between two reports of progress.
 const CHUNK: u64 = 1 << 16;
 
+/// Cycles in which a warp that is not stuck issues something.
+const PATIENCE: u64 = 1000;
+
 /// The netlist of a core with memories and launcher.
 pub fn design(shape: &Shape) -> Result<Arc<Module>, MachineError> {
     shape.check()?;
@@ -367,24 +370,27 @@ impl Machine {
         })
     }
 
-    /// Where the front end of every live warp is.
+    /// Where every live warp is: at the next instruction that it issues, in the cycles that follow.
     fn whereabouts(&mut self) -> String {
         let live = self.simulation.engine().peek_u64(self.places.live);
-        let engine = self.simulation.engine();
-        let directory = engine.directory().clone();
-        let memory =
-            |name: &str| directory.memories.find(&format!("core.steer.{name}")).expect("steer has this memory");
-        let fresh = directory.registers.find("core.steer.fresh").expect("steer has this register");
-        let fresh = engine.register(fresh).low_u64();
-        let mut text = String::new();
-        for warp in (0..u64::from(self.shape.warps)).filter(|w| live >> w & 1 == 1) {
-            let table = if fresh >> warp & 1 == 1 { "steered_pc" } else { "following_pc" };
-            let pc = self.simulation.engine().memory_read(memory(table), warp).low_u64() as u32 * 4;
-            let symbol = at(&self.program.nearest_symbol(pc));
-            let comma = if text.is_empty() { "" } else { ", " };
-            let _ = write!(text, "{comma}warp {warp} fetches at {pc:#010x}{symbol}");
+        let mut next = BTreeMap::new();
+        for _ in 0..PATIENCE {
+            self.simulation.engine().settle();
+            if self.probe("issue_valid") == 1 {
+                let warp = self.probe("issue_slot");
+                let pc = self.probe("issue_pc") as u32 * 4;
+                next.entry(warp).or_insert(pc);
+            }
+            if next.len() == live.count_ones() as usize || self.simulation.step().is_err() {
+                break;
+            }
         }
-        text
+        let place = |warp: u64| match next.get(&warp) {
+            Some(&pc) => format!("warp {warp} is at {pc:#010x}{}", at(&self.program.nearest_symbol(pc))),
+            None => format!("warp {warp} issues nothing"),
+        };
+        let warps = (0..u64::from(self.shape.warps)).filter(|warp| live >> warp & 1 == 1);
+        warps.map(place).collect::<Vec<_>>().join(", ")
     }
 
     /// Adds a launch's counters to the summary.

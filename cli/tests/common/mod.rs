@@ -1,0 +1,141 @@
+//! Runs the built command in an empty folder of its own.
+#![allow(dead_code)] // each test file uses a part
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn file(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path().join(name), bytes).unwrap();
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path()).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heddle"));
+        command.current_dir(self.path()).args(arguments.split_whitespace());
+        command
+    }
+
+    pub fn run(&self, arguments: &str) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Standard output of a run that succeeds and says nothing on standard error.
+    #[track_caller]
+    pub fn good(&self, arguments: &str) -> String {
+        let output = self.run(arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{arguments}: {error}");
+        assert_eq!(error, "", "{arguments}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The message of a run that fails: one line, nothing on standard output, nothing new in the folder.
+    #[track_caller]
+    pub fn bad(&self, arguments: &str) -> String {
+        self.bad_command(&mut self.command(arguments))
+    }
+
+    #[track_caller]
+    pub fn bad_command(&self, command: &mut Command) -> String {
+        let before = self.names();
+        let output = command.output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{command:?}: {}: {error}", output.status);
+        assert_eq!(error.lines().count(), 1, "{command:?}: {error}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "", "{command:?}");
+        assert_eq!(self.names(), before, "{command:?} left files");
+        error.strip_prefix("error: ").expect("messages begin with `error: `").trim_end().to_string()
+    }
+}
+
+/// Offsets of fields in the file that [`elf`] makes.
+pub mod field {
+    pub const CLASS: usize = 4;
+    pub const TYPE: usize = 16;
+    pub const MACHINE: usize = 18;
+    pub const ENTRY: usize = 24;
+    pub const SEGMENT_FLAGS: usize = 52 + 24;
+    pub const SEGMENT_ADDRESS: usize = 52 + 8;
+    pub const SEGMENT_SIZE: usize = 52 + 20;
+}
+
+/// An ELF file with one read-only, executable segment at address 4, where it starts.
+pub fn elf(code: &[u32]) -> Vec<u8> {
+    let bytes = 4 * code.len() as u32;
+    let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    let mut half = |value: u16| file.extend(value.to_le_bytes());
+    half(2); // a linked executable
+    half(243); // RISC-V
+    let mut word = |value: u32| file.extend(value.to_le_bytes());
+    word(1); // version
+    word(4); // entry
+    word(52); // program headers follow this header
+    word(0); // no sections
+    word(0); // flags
+    let mut half = |value: u16| file.extend(value.to_le_bytes());
+    for size in [52, 32, 1, 40, 0, 0] {
+        half(size);
+    }
+    let mut word = |value: u32| file.extend(value.to_le_bytes());
+    for value in [1, 84, 4, 4, bytes, bytes, 5, 4] {
+        word(value); // load, offset, addresses, sizes, read and execute, alignment
+    }
+    code.iter().for_each(|instruction| word(*instruction));
+    file
+}
+
+/// `file` with a half word replaced.
+pub fn patched(mut file: Vec<u8>, at: usize, value: u16) -> Vec<u8> {
+    file[at..at + 2].copy_from_slice(&value.to_le_bytes());
+    file
+}
+
+/// `file` with a word replaced.
+pub fn patched_word(mut file: Vec<u8>, at: usize, value: u32) -> Vec<u8> {
+    file[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    file
+}
+
+pub const LOOP: u32 = 0x0000_006f;
+pub const ECALL: u32 = 0x0000_0073;
+pub const EBREAK: u32 = 0x0010_0073;
+
+/// `addi rd, x0, value`.
+pub const fn li(rd: u32, value: u32) -> u32 {
+    value << 20 | rd << 7 | 0x13
+}
+
+/// `csrr rd, mhartid`.
+pub const fn thread_number(rd: u32) -> u32 {
+    0xf14 << 20 | 2 << 12 | rd << 7 | 0x73
+}
+
+/// Registers of the exit convention.
+pub const A0: u32 = 10;
+pub const A7: u32 = 17;
+
+/// A program whose threads end with code 0.
+pub fn ends() -> Vec<u8> {
+    elf(&[li(A0, 0), li(A7, 93), ECALL])
+}

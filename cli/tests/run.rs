@@ -1,0 +1,111 @@
+//! `heddle run` and `heddle kernels` as a user sees them.
+
+mod common;
+use common::*;
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+const SMALL: &str = "--lanes 4 --warps 2";
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn kernels_are_listed() {
+    let place = Place::new();
+    let names = place.good("kernels --names");
+    assert!(names.lines().any(|name| name == "mandelbrot"));
+    assert!(names.lines().all(|name| !name.contains(' ')));
+    assert_eq!(place.good("kernels").lines().count(), names.lines().count());
+    assert_eq!(json(&place.good("kernels --json")).as_array().unwrap().len(), names.lines().count());
+}
+
+#[test]
+fn a_kernel_is_checked_and_counted() {
+    let report = json(&Place::new().good(&format!("run gcd {SMALL} --json")));
+    assert_eq!(report["ok"], true);
+    assert!(report["checked"].as_u64().unwrap() > 0);
+    let number = |field: &str| report[field].as_f64().unwrap();
+    let idle: f64 =
+        ["no_instruction", "scoreboard", "memory"].iter().map(|f| report["idle"][f].as_f64().unwrap()).sum();
+    assert_eq!(number("warp_instructions") + idle, number("cycles"), "every cycle is an issue or idle for one cause");
+    assert!((number("thread_ipc") * number("cycles") - number("thread_instructions")).abs() < 1.0);
+    assert!(number("simt_efficiency") > 0.0 && number("simt_efficiency") <= 1.0);
+    assert!(number("convergences") > 0.0);
+}
+
+#[test]
+fn one_seed_gives_one_result() {
+    let place = Place::new();
+    let run = |seed: u32| {
+        let mut report = json(&place.good(&format!("run gcd {SMALL} --json --seed {seed}")));
+        report["seconds"].take();
+        report
+    };
+    assert_eq!(run(5), run(5));
+    assert_ne!(run(5)["cycles"], run(6)["cycles"]);
+}
+
+#[test]
+fn failures_are_json_too() {
+    let output = Place::new().run(&format!("run gcd {SMALL} --json --max-cycles 50"));
+    assert_eq!(output.status.code(), Some(1));
+    let report = json(std::str::from_utf8(&output.stdout).unwrap());
+    assert_eq!(report["ok"], false);
+    assert!(report["error"].as_str().unwrap().contains("did not end in 50 cycles"));
+}
+
+#[test]
+fn an_elf_file_takes_arguments_and_shows_results() {
+    let place = Place::new();
+    let vecadd = heddle_testbench::kernels::find("vecadd").unwrap();
+    place.file("v.elf", vecadd.elf);
+    let report =
+        json(&place.good("run v.elf --lanes 2 --warps 1 --json --set length=4 --set a=7 --show sum --show length"));
+    assert_eq!(report["variables"][0]["words"][0], 7);
+    assert_eq!(report["variables"][1]["words"], json("[4]"));
+}
+
+#[test]
+fn a_trace_has_a_line_an_instruction() {
+    let place = Place::new();
+    place.file("p.elf", &ends());
+    let text = place.good("run p.elf --lanes 2 --warps 1 --trace");
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["cycle", "warp", "pc", "mask", "instruction"]);
+    let instructions: Vec<String> = lines[1..4].iter().map(|line| line[1..].join(" ")).collect();
+    assert_eq!(instructions, ["0 0x00000004 11 li a0,0", "0 0x00000008 11 li a7,93", "0 0x0000000c 11 ecall"]);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let place = Place::new();
+    let mut command = place.command(&format!("run gcd {SMALL} --trace"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn waveforms_and_pictures_are_files() {
+    let place = Place::new();
+    place.file("p.elf", &ends());
+    place.good("run p.elf --lanes 1 --warps 1 --wave w.vcd");
+    place.good("run p.elf --lanes 1 --warps 1 --wave w.fst");
+    assert_eq!(place.names(), ["p.elf", "w.fst", "w.vcd"]);
+    let vcd = std::fs::read_to_string(place.path().join("w.vcd")).unwrap();
+    assert!(vcd.contains("$enddefinitions"));
+}
+
+#[test]
+fn help_shows_examples() {
+    let place = Place::new();
+    for help in ["--help", "run --help", "kernels --help"] {
+        assert!(place.good(help).contains("Examples:"), "{help}");
+    }
+}
