@@ -16,6 +16,11 @@ pub enum EngineKind {
     Interpreter,
 }
 
+impl EngineKind {
+    /// Every engine: tests hold each against the interpreter.
+    pub const ALL: &[EngineKind] = &[EngineKind::Interpreter];
+}
+
 /// What a simulation is started with.
 #[derive(Clone, Debug)]
 pub struct Options {
