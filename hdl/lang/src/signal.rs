@@ -353,11 +353,9 @@ impl Signal {
     /// One bit on for every value of this index below `count`: bit i is on when this is i.
     #[track_caller]
     pub fn decode(self, count: u32) -> Signal {
-        let mut bits = Vec::new();
-        for i in 0..count {
-            bits.push(self.eq(i));
-        }
-        cat(&bits)
+        let loc = Location::caller();
+        let one = with_draft_of(self, loc, |d| d.literal(Bits::from(1u32), count, loc));
+        one.shl(self)
     }
 }
 

@@ -319,13 +319,8 @@ fn outcome_kind(m: Builder, d: &Decoded<Signal>) -> Signal {
 
 /// Bit k is on when all bits below k are.
 fn all_below(bits: Signal) -> Signal {
-    let mut so_far = bits.literal(1u32).slice(0, 1);
-    let mut out = Vec::new();
-    for bit in elements(bits, 1) {
-        out.push(so_far);
-        so_far = so_far & bit;
-    }
-    cat(&out)
+    // Adding 1 flips the ones at the bottom and the zero above them, and nothing else.
+    bits ^ (bits + 1)
 }
 
 /// One bit a lane: its `jalr` target is the leader's.
