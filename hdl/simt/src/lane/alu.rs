@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn every_operation_at_the_edges() {
         let mut t = Sim::new(&alu().check().unwrap());
-        let values = [0, 1, 2, 31, 32, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff, 0x1234_5678];
+        let values = [0u32, 1, 2, 31, 32, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff, 0x1234_5678];
         for (a, b) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
             let (sa, sb) = (a as i32, b as i32);
             let results = [

@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn all_four_products_three_cycles_later() {
         let mut t = Sim::new(&multiplier().check().unwrap());
-        let values = [0, 1, 3, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x1234_5678];
+        let values = [0u32, 1, 3, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x1234_5678];
         for (a, b) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
-            let (ua, ub, sa, sb) = (a as u64, b as u64, a as u32 as i32 as i64, b as u32 as i32 as i64);
+            let (ua, ub, sa, sb) = (u64::from(a), u64::from(b), i64::from(a as i32), i64::from(b as i32));
             let wants = [
                 (0, ua.wrapping_mul(ub) as u32),
                 (1, ((sa * sb) >> 32) as u32),
