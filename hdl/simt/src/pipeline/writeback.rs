@@ -135,7 +135,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         );
 
         let waited = m.reg("waited", count_width(PATIENCE)).reset(0u32);
-        wire!(waiting = (i.response.valid | i.quotient.valid) & valid);
+        wire!(waiting = (i.response.valid & valid) | (i.quotient.valid & !from_quotient));
         wire!(impatient = waited.q.eq(PATIENCE));
         waited.next(waiting.mux(impatient.mux(waited.q, waited.q + 1), waited.q.literal(0u32)));
         m.cover("late_result_waits", waiting);
