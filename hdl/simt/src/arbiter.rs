@@ -11,14 +11,84 @@ pub fn round_robin(requests: Signal, after: Signal) -> Signal {
     above.any().mux(above.lowest_one(), requests.lowest_one())
 }
 
-/// A bit on for every place above the only one that is on in `one_hot`.
+/// A bit on for every place above the only one that is on in `one_hot`; none if there is none.
 #[track_caller]
 pub fn places_above(one_hot: Signal) -> Signal {
-    let mut seen = one_hot.literal(0u32).slice(0, 1);
-    let mut bits = Vec::new();
-    for bit in elements(one_hot, 1) {
-        bits.push(seen);
-        seen = seen | bit;
+    !(one_hot | (one_hot - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_sim::Sim;
+
+    #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+    struct In<T> {
+        requests: T,
     }
-    cat(&bits)
+
+    #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+    struct Out<T> {
+        choice: T,
+    }
+
+    fn arbiter(places: u32) -> TypedModule<In<Width>, Out<Signal>> {
+        module("arbiter", In { requests: places }, |m, In { requests }| {
+            let after = m.reg("after", places).reset(0u32);
+            let choice = round_robin(requests, after.q);
+            after.next_if(choice.any(), places_above(choice));
+            Out { choice }
+        })
+    }
+
+    /// The next place after the last choice that requests, around the circle.
+    fn model(places: u32, requests: u64, last: &mut u32) -> u64 {
+        let order = (1..=places).map(|k| (*last + k) % places);
+        match order.into_iter().find(|&place| requests >> place & 1 == 1) {
+            Some(place) => {
+                *last = place;
+                1 << place
+            }
+            None => 0,
+        }
+    }
+
+    #[test]
+    fn every_request_after_every_choice() {
+        for places in [1, 2, 3, 4, 5] {
+            let mut t = Sim::new(&arbiter(places).check().unwrap());
+            for (first, requests) in (0..places).flat_map(|f| (0..1u64 << places).map(move |r| (f, r))) {
+                t.reset();
+                t.poke(In { requests: (1u64 << first).into() });
+                t.step();
+                t.poke(In { requests: requests.into() });
+                let mut last = first;
+                assert_eq!(t.peek().choice, model(places, requests, &mut last), "{places}: {requests:b} after {first}");
+            }
+        }
+    }
+
+    /// Whoever requests all the time is chosen within as many cycles as there are places.
+    #[test]
+    fn nobody_starves() {
+        let (places, seed) = (64, 7);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut t = Sim::new(&arbiter(places).check().unwrap());
+        t.reset();
+        let (mut waits, mut last) = (vec![0; places as usize], places - 1);
+        let steady = random.u64(..);
+        for _ in 0..2000 {
+            let requests = steady | random.u64(..);
+            t.poke(In { requests: requests.into() });
+            let choice = t.peek().choice;
+            assert_eq!(choice, model(places, requests, &mut last));
+            for (place, wait) in waits.iter_mut().enumerate() {
+                let served = choice.bit(place as u32) || steady >> place & 1 == 0;
+                *wait = if served { 0 } else { *wait + 1 };
+                assert!(*wait < places, "place {place} starves");
+            }
+            t.step();
+        }
+    }
 }

@@ -224,3 +224,6 @@ fn csr_value(s: &Shape, m: Builder, i: &Issued<Signal>, cycles: Signal, instruct
     wire!(csr_lane = case(number, &lanes, m.lit(0u32, 1)));
     (csr_value, csr_lane)
 }
+
+#[cfg(test)]
+mod tests;

@@ -127,3 +127,6 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
 fn any_of(conditions: impl IntoIterator<Item = Signal>) -> Signal {
     conditions.into_iter().reduce(|a, b| a | b).expect("at least one condition")
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,3 +30,39 @@ pub fn fetch(s: &Shape) -> TypedModule<FetchIn<Width>, FetchOut<Signal>> {
         FetchOut { fetching, decoding }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_hdl::Bits;
+    use heddle_sim::Sim;
+
+    #[test]
+    fn two_stages_and_the_squash_between_them() {
+        for (warps, seed) in [(1, 1), (2, 2), (8, 3)] {
+            println!("{warps} warps, seed {seed}");
+            let s = Shape::new(2, warps);
+            let mut r = fastrand::Rng::with_seed(seed);
+            let mut t = Sim::new(&fetch(&s).check().unwrap());
+            t.reset();
+            // (slot, pc) in stages 2 and 3.
+            let (mut second, mut third): (Option<(u32, u32)>, Option<(u32, u32)>) = (None, None);
+            for _ in 0..1000 {
+                let chosen = (r.u8(..4) > 0).then(|| (r.u32(..warps), r.u32(..1 << s.pc_bits())));
+                let stop = r.bool().then(|| r.u32(..warps));
+                let (slot, pc) = chosen.unwrap_or_default();
+                t.poke(FetchIn {
+                    chosen: Fetch { valid: chosen.is_some().into(), slot: slot.into(), pc: pc.into() },
+                    stop_valid: stop.is_some().into(),
+                    stop_slot: stop.unwrap_or(0).into(),
+                });
+                let out = t.peek();
+                let seen = |f: Fetch<Bits>| (f.valid == 1).then(|| (f.slot.low_u64() as u32, f.pc.low_u64() as u32));
+                assert_eq!((seen(out.fetching), seen(out.decoding)), (second, third));
+                t.step();
+                third = second.filter(|&(slot, _)| stop != Some(slot));
+                second = chosen;
+            }
+        }
+    }
+}

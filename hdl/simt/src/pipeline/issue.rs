@@ -187,3 +187,6 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         IssueOut { issued, replay: (replay.q & choice).any(), heads, buffered: rows.count, idle }
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -328,3 +328,6 @@ fn same_target(result: Signal, leader: Signal, lanes: u32) -> Signal {
     let same = (0..lanes).map(|k| result.slice(32 * k + 1, 31).eq(leader.from_bit(1)));
     cat(&same.collect::<Vec<_>>())
 }
+
+#[cfg(test)]
+mod tests;

@@ -98,3 +98,6 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
         SteerOut { chosen: Fetch { valid, slot, pc }, running: running.q }
     })
 }
+
+#[cfg(test)]
+mod tests;

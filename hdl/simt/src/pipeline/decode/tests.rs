@@ -1,0 +1,237 @@
+use super::*;
+use heddle_sim::Sim;
+
+type Block = Sim<DecodeIn<Width>, DecodeOut<Signal>>;
+
+/// What matters of an instruction, from the tables of the RISC-V manual.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Meaning {
+    class: &'static str,
+    /// Registers read and written; 0 where none.
+    rs1: u32,
+    rs2: u32,
+    rd: u32,
+    imm: u32,
+    alu: u32,
+}
+
+/// Match, mask, class, format, ALU operation: one row an instruction.
+const TABLE: &[(u32, u32, &str, char, u32)] = &[
+    (0x37, 0x7f, "lui", 'U', alu::ADD),
+    (0x17, 0x7f, "auipc", 'U', alu::ADD),
+    (0x6f, 0x7f, "jal", 'J', alu::ADD),
+    (0x67, 0x707f, "jalr", 'I', alu::ADD),
+    (0x0063, 0x707f, "branch", 'B', 0),
+    (0x1063, 0x707f, "branch", 'B', 0),
+    (0x4063, 0x707f, "branch", 'B', 0),
+    (0x5063, 0x707f, "branch", 'B', 0),
+    (0x6063, 0x707f, "branch", 'B', 0),
+    (0x7063, 0x707f, "branch", 'B', 0),
+    (0x0003, 0x707f, "load", 'I', alu::ADD),
+    (0x1003, 0x707f, "load", 'I', alu::ADD),
+    (0x2003, 0x707f, "load", 'I', alu::ADD),
+    (0x4003, 0x707f, "load", 'I', alu::ADD),
+    (0x5003, 0x707f, "load", 'I', alu::ADD),
+    (0x0023, 0x707f, "store", 'S', alu::ADD),
+    (0x1023, 0x707f, "store", 'S', alu::ADD),
+    (0x2023, 0x707f, "store", 'S', alu::ADD),
+    (0x0013, 0x707f, "alu", 'I', alu::ADD),
+    (0x2013, 0x707f, "alu", 'I', alu::SLT),
+    (0x3013, 0x707f, "alu", 'I', alu::SLTU),
+    (0x4013, 0x707f, "alu", 'I', alu::XOR),
+    (0x6013, 0x707f, "alu", 'I', alu::OR),
+    (0x7013, 0x707f, "alu", 'I', alu::AND),
+    (0x1013, 0xfe00707f, "alu", 'I', alu::SLL),
+    (0x5013, 0xfe00707f, "alu", 'I', alu::SRL),
+    (0x40005013, 0xfe00707f, "alu", 'I', alu::SRA),
+    (0x00000033, 0xfe00707f, "alu", 'R', alu::ADD),
+    (0x40000033, 0xfe00707f, "alu", 'R', alu::SUB),
+    (0x00001033, 0xfe00707f, "alu", 'R', alu::SLL),
+    (0x00002033, 0xfe00707f, "alu", 'R', alu::SLT),
+    (0x00003033, 0xfe00707f, "alu", 'R', alu::SLTU),
+    (0x00004033, 0xfe00707f, "alu", 'R', alu::XOR),
+    (0x00005033, 0xfe00707f, "alu", 'R', alu::SRL),
+    (0x40005033, 0xfe00707f, "alu", 'R', alu::SRA),
+    (0x00006033, 0xfe00707f, "alu", 'R', alu::OR),
+    (0x00007033, 0xfe00707f, "alu", 'R', alu::AND),
+    (0x02000033, 0xfe00407f, "multiply", 'R', 0),
+    (0x02004033, 0xfe00407f, "divide", 'R', 0),
+    (0x0000000f, 0x707f, "fence", '-', 0),
+    (0x0000100f, 0x707f, "fence", '-', 0),
+    (0x00000073, 0xffffffff, "ecall", '-', 0),
+    (0x00100073, 0xffffffff, "ebreak", '-', 0),
+];
+
+/// The manual's immediate, bit by bit: bit k of the immediate is bit `place(k)` of the word, or 0.
+fn immediate(format: char, word: u32) -> u32 {
+    let place = |k: u32| match (format, k) {
+        ('I', 11..) | ('S', 11..) | ('B', 12..) | ('J', 20..) => Some(31),
+        ('I', _) => Some(k + 20),
+        ('S', 0..5) => Some(k + 7),
+        ('S', _) => Some(k + 20),
+        ('B', 0) | ('J', 0) => None,
+        ('B', 11) => Some(7),
+        ('B', 1..5) => Some(k + 7),
+        ('B', _) => Some(k + 20),
+        ('J', 12..20) => Some(k),
+        ('J', 11) => Some(20),
+        ('J', _) => Some(k + 20),
+        ('U', 12..) => Some(k),
+        _ => None,
+    };
+    (0..32).filter(|&k| place(k).is_some_and(|p| word >> p & 1 == 1)).map(|k| 1 << k).sum()
+}
+
+fn meaning(word: u32, with_m: bool) -> Meaning {
+    let (rd, rs1, rs2, funct3) = (word >> 7 & 31, word >> 15 & 31, word >> 20 & 31, word >> 12 & 7);
+    let illegal = Meaning { class: "illegal", ..Meaning::default() };
+    if word & 0x7f == 0x73 && funct3 != 0 {
+        let known = csr::find((word >> 20) as u16).is_some();
+        let reads = matches!(funct3, 2 | 3 | 6 | 7) && rs1 == 0;
+        return if known && reads { Meaning { class: "csr", rd, ..Meaning::default() } } else { illegal };
+    }
+    let Some(&(_, _, class, format, operation)) = TABLE.iter().find(|row| word & row.1 == row.0) else {
+        return illegal;
+    };
+    if matches!(class, "multiply" | "divide") && !with_m {
+        return illegal;
+    }
+    let mut m = Meaning { class, imm: immediate(format, word), alu: operation, ..Meaning::default() };
+    if matches!(format, 'R' | 'I' | 'S' | 'B') {
+        m.rs1 = rs1;
+    }
+    if matches!(format, 'R' | 'S' | 'B') {
+        m.rs2 = rs2;
+    }
+    if matches!(format, 'R' | 'I' | 'U' | 'J') {
+        m.rd = rd;
+    }
+    if class == "ecall" {
+        (m.rs1, m.rs2) = (17, 10);
+    }
+    m
+}
+
+fn seen(d: &Decoded<Bits>) -> Meaning {
+    let flags = [
+        (&d.branch, "branch"),
+        (&d.jal, "jal"),
+        (&d.jalr, "jalr"),
+        (&d.load, "load"),
+        (&d.store, "store"),
+        (&d.multiply, "multiply"),
+        (&d.divide, "divide"),
+        (&d.csr, "csr"),
+        (&d.ecall, "ecall"),
+        (&d.ebreak, "ebreak"),
+        (&d.illegal, "illegal"),
+    ];
+    let on: Vec<&str> = flags.into_iter().filter(|(flag, _)| **flag == 1).map(|(_, name)| name).collect();
+    assert!(on.len() <= 1, "{on:?}");
+    let field = |b: &Bits| b.low_u64() as u32;
+    Meaning {
+        class: on.first().copied().unwrap_or("alu"),
+        rs1: field(&d.rs1),
+        rs2: field(&d.rs2),
+        rd: field(&d.rd),
+        imm: field(&d.imm),
+        alu: field(&d.alu),
+    }
+}
+
+fn decode_one(t: &mut Block, word: u32, pc: u32, stop: Option<u32>) -> Decoded<Bits> {
+    let stop = Stop { valid: stop.is_some().into(), pc: stop.unwrap_or(7).into() };
+    t.poke(DecodeIn { word: word.into(), pc: pc.into(), stop });
+    t.peek().decoded
+}
+
+fn compare(t: &mut Block, word: u32, with_m: bool) {
+    let d = decode_one(t, word, 5, None);
+    let mut want = meaning(word, with_m);
+    let got = seen(&d);
+    let class = want.class;
+    assert_eq!(d.a_pc == 1, class == "auipc", "{word:#010x}");
+    if matches!(class, "lui" | "auipc" | "fence") {
+        want.class = "alu";
+    }
+    // Where an instruction has no immediate, or uses no ALU result, the field is free.
+    let has_imm = matches!(class, "lui" | "auipc" | "jal" | "jalr" | "branch" | "load" | "store")
+        || class == "alu" && word & 0x7f == 0x13;
+    let has_alu = matches!(class, "lui" | "auipc" | "jalr" | "load" | "store" | "alu" | "csr");
+    want = Meaning { imm: if has_imm { want.imm } else { got.imm }, ..want };
+    want = Meaning { alu: if has_alu { want.alu } else { got.alu }, ..want };
+    assert_eq!(got, want, "{word:#010x}");
+    assert_eq!(d.use1 == 1, got.rs1 != 0, "{word:#010x}");
+    assert_eq!(d.use2 == 1, got.rs2 != 0, "{word:#010x}");
+    assert_eq!(d.writes == 1, got.rd != 0, "{word:#010x}");
+    if class == "csr" {
+        assert_eq!(d.imm.low_u64() & 0xfff, u64::from(word >> 20));
+    }
+    if class != "illegal" {
+        let b_register = matches!(class, "branch" | "multiply" | "divide" | "ecall") || word & 0x7f == 0x33;
+        assert_eq!(d.b_imm == 0, b_register, "{word:#010x}");
+    }
+    let controls = ["branch", "jal", "jalr", "load", "store", "ecall", "ebreak", "illegal"];
+    assert_eq!(d.control == 1, controls.contains(&class), "{word:#010x}");
+    let (rd, rs1) = (word >> 7 & 31, word >> 15 & 31);
+    let link = |register: u32| register == 1 || register == 5;
+    let (call, ret) = match class {
+        "jal" => (link(rd), false),
+        "jalr" => match (link(rd), link(rs1)) {
+            (true, true) => (rd == rs1, false),
+            (call, ret) => (call, ret),
+        },
+        _ => (false, false),
+    };
+    assert_eq!((d.call == 1, d.ret == 1), (call, ret), "{word:#010x}");
+    assert_eq!((d.funct3.low_u64(), d.pc.low_u64(), d.last.low_u64()), (u64::from(word >> 12 & 7), 5, 0));
+}
+
+/// Every row of the table with random operands; every word near one of them; random words.
+#[test]
+fn every_instruction_and_random_words() {
+    for (with_m, seed) in [(true, 1), (false, 2)] {
+        println!("seed {seed}");
+        let mut r = fastrand::Rng::with_seed(seed);
+        let s = Shape { multiply: with_m, ..Shape::default() };
+        let mut t = Sim::new(&decode(&s).check().unwrap());
+        for &(bits, mask, ..) in TABLE {
+            (0..100).for_each(|_| compare(&mut t, bits | r.u32(..) & !mask, with_m));
+            (0..32).for_each(|k| compare(&mut t, bits ^ 1 << k, with_m));
+        }
+        for funct3 in 0..8 {
+            for address in 0..0x1000 {
+                let rs1 = if r.u8(..4) == 0 { r.u32(..32) } else { 0 };
+                compare(&mut t, address << 20 | rs1 << 15 | funct3 << 12 | r.u32(..32) << 7 | 0x73, with_m);
+            }
+        }
+        for _ in 0..10_000 {
+            compare(&mut t, r.u32(..), with_m);
+            compare(&mut t, r.u32(..) | 3, with_m);
+        }
+    }
+}
+
+/// Jumps between all pairs of link and other registers: what counts as call and return.
+#[test]
+fn calls_and_returns() {
+    let mut t = Sim::new(&decode(&Shape::default()).check().unwrap());
+    for (rd, rs1) in (0..32).flat_map(|rd| (0..32).map(move |rs1| (rd, rs1))) {
+        compare(&mut t, rs1 << 15 | rd << 7 | 0x67, true);
+        compare(&mut t, rs1 << 15 | rd << 7 | 0x6f, true);
+    }
+}
+
+#[test]
+fn the_instruction_before_the_stop_pc_is_last_and_stops_the_front_end() {
+    let mut t = Sim::new(&decode(&Shape::default()).check().unwrap());
+    let end = 1 << Shape::default().pc_bits();
+    for pc in [0, 1, 99, end - 1] {
+        for (stop, last) in
+            [(None, false), (Some((pc + 1) % end), true), (Some(pc), false), (Some((pc + 2) % end), false)]
+        {
+            let d = decode_one(&mut t, 0x13, pc, stop);
+            assert_eq!((d.last == 1, d.control == 1), (last, last), "{pc} {stop:?}");
+        }
+    }
+}

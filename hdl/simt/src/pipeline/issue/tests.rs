@@ -1,0 +1,187 @@
+use super::*;
+use heddle_sim::Sim;
+use std::collections::VecDeque;
+
+/// An instruction as far as issue looks at it; `number` tells it apart.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Instruction {
+    number: u32,
+    load: bool,
+    divide: bool,
+    control: bool,
+    needs: [u32; 6],
+}
+
+impl Instruction {
+    fn random(r: &mut fastrand::Rng, number: u32) -> Instruction {
+        let kind = r.u8(..6);
+        let needs = [r.u32(..32), r.u32(..32), r.u32(..32), r.u32(..2), r.u32(..2), r.u32(..2)];
+        Instruction { number, load: kind == 0, divide: kind == 1, control: kind == 0 || kind == 2, needs }
+    }
+
+    fn decoded(&self, s: &Shape) -> Decoded<Bits> {
+        let [rs1, rs2, rd, use1, use2, writes] = self.needs.map(Bits::from);
+        Decoded {
+            imm: self.number.into(),
+            load: self.load.into(),
+            divide: self.divide.into(),
+            control: self.control.into(),
+            rs1,
+            rs2,
+            rd,
+            use1,
+            use2,
+            writes,
+            ..Decoded::shape(s).map("", &mut |_, _| Bits::ZERO)
+        }
+    }
+}
+
+struct Bench {
+    t: Sim<IssueIn<Width>, IssueOut<Signal>>,
+    s: Shape,
+    buffers: Vec<VecDeque<Instruction>>,
+    replays: Vec<bool>,
+    /// The slot that issued last.
+    last: u32,
+}
+
+/// What other stages say in a cycle.
+#[derive(Clone, Default)]
+struct Around {
+    push: Option<(u32, Instruction)>,
+    /// A slot that is steered for a replay.
+    replay: Option<u32>,
+    clear: u64,
+    load_room: bool,
+    divider_free: bool,
+    hold: bool,
+    bubble: bool,
+}
+
+impl Bench {
+    fn new(warps: u32, buffer: u32) -> Bench {
+        let s = Shape { buffer, ..Shape::new(2, warps) };
+        let mut t = Sim::new(&issue(&s).check().unwrap());
+        t.reset();
+        let count = warps as usize;
+        Bench { t, s, buffers: vec![VecDeque::new(); count], replays: vec![false; count], last: warps - 1 }
+    }
+
+    /// One cycle, compared with the model. What issued.
+    fn cycle(&mut self, a: &Around) -> Option<(u32, Instruction)> {
+        let idle = Instruction { number: 0, load: false, divide: false, control: false, needs: [0; 6] };
+        let (slot, pushed) = a.push.unwrap_or((0, idle));
+        self.t.poke(IssueIn {
+            decoded: Slotted { valid: a.push.is_some().into(), slot: slot.into(), decoded: pushed.decoded(&self.s) },
+            steer: Steer {
+                valid: a.replay.is_some().into(),
+                slot: a.replay.unwrap_or(0).into(),
+                pc: 0u32.into(),
+                replay: true.into(),
+            },
+            clear: a.clear.into(),
+            load_room: a.load_room.into(),
+            divider_free: a.divider_free.into(),
+            hold_control: a.hold.into(),
+            bubble: a.bubble.into(),
+        });
+        let out = self.t.peek();
+        self.check_views(&out);
+
+        let warps = self.s.warps;
+        let registers_ok = |w: u32| a.clear >> w & 1 == 1 || self.replays[w as usize];
+        let unit_ok = |i: &Instruction| {
+            (!i.load || a.load_room) && (!i.divide || a.divider_free) && !(i.control && a.hold) && !a.bubble
+        };
+        let head = |w: u32| self.buffers[w as usize].front();
+        let choice = (1..=warps)
+            .map(|k| (self.last + k) % warps)
+            .find(|&w| head(w).is_some_and(|i| registers_ok(w) && unit_ok(i)));
+        let lists = |f: &dyn Fn(u32) -> bool| (0..warps).filter(|&w| f(w)).fold(0, |bits, w| bits | 1u64 << w);
+        assert_eq!(out.idle.filled, lists(&|w| head(w).is_some()));
+        assert_eq!(out.idle.scoreboard, lists(&|w| head(w).is_some() && !registers_ok(w)));
+        assert_eq!(out.idle.unit, lists(&|w| head(w).is_some_and(|i| registers_ok(w) && !unit_ok(i))));
+        assert_eq!(out.issued.valid == 1, choice.is_some());
+
+        let issued = choice.map(|w| {
+            let instruction = self.buffers[w as usize].pop_front().expect("a head");
+            assert_eq!(out.issued.slot, u64::from(w));
+            assert_eq!(out.issued.decoded, instruction.decoded(&self.s), "slot {w}: in order, whole");
+            assert_eq!(out.replay == 1, self.replays[w as usize]);
+            self.replays[w as usize] = false;
+            self.last = w;
+            (w, instruction)
+        });
+        if let Some((w, instruction)) = a.push {
+            self.buffers[w as usize].push_back(instruction);
+        }
+        if let Some(w) = a.replay {
+            self.replays[w as usize] = true;
+        }
+        self.t.step();
+        issued
+    }
+
+    /// Counts, and what the scoreboard is asked.
+    fn check_views(&self, out: &IssueOut<Bits>) {
+        let width = count_width(self.s.buffer);
+        for (w, buffer) in self.buffers.iter().enumerate() {
+            assert_eq!(out.buffered.extract(w as u32 * width, width), buffer.len() as u64);
+            let n = &out.heads[w];
+            let got = [&n.rs1, &n.rs2, &n.rd, &n.use1, &n.use2, &n.writes].map(|b| b.low_u64() as u32);
+            match buffer.front() {
+                Some(head) => assert_eq!(got, head.needs, "slot {w}"),
+                None => assert_eq!(got[3..], [0, 0, 0], "slot {w} is empty and needs nothing"),
+            }
+        }
+    }
+}
+
+#[test]
+fn random_traffic_keeps_order_and_loses_nothing() {
+    for (warps, buffer, seed) in [(1, 4, 1), (2, 4, 2), (8, 8, 3), (64, 4, 4)] {
+        println!("{warps} warps, buffers of {buffer}, seed {seed}");
+        let mut r = fastrand::Rng::with_seed(seed);
+        let mut bench = Bench::new(warps, buffer);
+        let (mut pushed, mut issued) = (0, 0);
+        for number in 0..2500 {
+            let w = r.u32(..warps);
+            let room = bench.buffers[w as usize].len() < buffer as usize;
+            let push = (room && r.u8(..4) > 0).then(|| (w, Instruction::random(&mut r, number)));
+            let around = Around {
+                push,
+                replay: (r.u8(..8) == 0).then(|| r.u32(..warps)),
+                clear: r.u64(..) & bench.mask(),
+                load_room: r.bool(),
+                divider_free: r.bool(),
+                hold: r.u8(..4) == 0,
+                bubble: r.u8(..8) == 0,
+            };
+            pushed += u32::from(push.is_some());
+            issued += u32::from(bench.cycle(&around).is_some());
+        }
+        let left: usize = bench.buffers.iter().map(VecDeque::len).sum();
+        assert_eq!(pushed, issued + left as u32);
+    }
+}
+
+impl Bench {
+    fn mask(&self) -> u64 {
+        u64::MAX >> (64 - self.s.warps)
+    }
+}
+
+/// A replay goes although its registers are pending, once; the instruction after it waits again.
+#[test]
+fn a_replay_does_not_wait_for_registers() {
+    let mut bench = Bench::new(2, 4);
+    let load = |number| Instruction { number, load: true, divide: false, control: true, needs: [1, 0, 1, 1, 0, 1] };
+    let open = Around { load_room: true, divider_free: true, ..Around::default() };
+    bench.cycle(&Around { push: Some((1, load(1))), ..open.clone() });
+    assert_eq!(bench.cycle(&Around { push: Some((1, load(2))), ..open.clone() }), None, "pending");
+    assert_eq!(bench.cycle(&Around { replay: Some(1), ..open.clone() }), None, "the privilege starts a cycle later");
+    assert_eq!(bench.cycle(&Around { load_room: false, ..open.clone() }), None, "but the queue needs room");
+    assert_eq!(bench.cycle(&open), Some((1, load(1))));
+    assert_eq!(bench.cycle(&open), None, "the next one waits");
+}

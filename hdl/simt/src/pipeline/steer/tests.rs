@@ -1,0 +1,187 @@
+use super::*;
+use crate::pipeline::fetch::{FetchIn, FetchOut, fetch};
+use heddle_sim::Sim;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct FrontIn<T> {
+    steer: Steer<T>,
+    stop_valid: T,
+    stop_slot: T,
+    buffered: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct FrontOut<T> {
+    chosen: Fetch<T>,
+    running: T,
+    fetching: Fetch<T>,
+    decoding: Fetch<T>,
+}
+
+/// Stages 1 and 2 as the core wires them.
+fn front(s: &Shape) -> TypedModule<FrontIn<Width>, FrontOut<Signal>> {
+    let steer_shape = Steer { valid: 1, slot: s.warp_bits(), pc: s.pc_bits(), replay: 1 };
+    let buffered = count_width(s.buffer) * s.warps;
+    let inputs = FrontIn { steer: steer_shape, stop_valid: 1, stop_slot: s.warp_bits(), buffered };
+    module("front", inputs, |m, i| {
+        let fetching = m.deferred("fetching", Fetch::shape(s));
+        let decoding = m.deferred("decoding", Fetch::shape(s));
+        let FrontIn { steer: steered, stop_valid, stop_slot, buffered } = i;
+        let inputs = SteerIn {
+            steer: steered,
+            stop_valid,
+            stop_slot,
+            fetching: fetching.value,
+            decoding: decoding.value,
+            buffered,
+        };
+        let SteerOut { chosen, running } = m.instance("steer", &steer(s), inputs);
+        let FetchOut { fetching: second, decoding: third } =
+            m.instance("fetch", &fetch(s), FetchIn { chosen, stop_valid, stop_slot });
+        fetching.drive(second);
+        decoding.drive(third);
+        FrontOut { chosen, running, fetching: second, decoding: third }
+    })
+}
+
+/// A slot as the rest of the core would see it.
+#[derive(Clone, Default)]
+struct Slot {
+    /// The pc that decode must see next; None where the front end is stopped.
+    next: Option<u32>,
+    buffered: u32,
+}
+
+struct Bench {
+    t: Sim<FrontIn<Width>, FrontOut<Signal>>,
+    s: Shape,
+    slots: Vec<Slot>,
+}
+
+impl Bench {
+    fn new(warps: u32, buffer: u32) -> Bench {
+        let s = Shape { buffer, ..Shape::new(2, warps) };
+        let mut t = Sim::new(&front(&s).check().unwrap());
+        t.reset();
+        Bench { t, slots: vec![Slot::default(); warps as usize], s }
+    }
+
+    /// One cycle: steers a slot, stops the slot in decode if `stops`, takes one instruction out of the buffers in `pops`.
+    /// Checks what decode sees, and the credits. Returns what stage 1 chose, with what stages 2 and 3 held.
+    fn cycle(&mut self, steer: Option<(u32, u32)>, stops: bool, pops: &[u32]) -> FrontOut<Bits> {
+        let count_bits = count_width(self.s.buffer);
+        let counts = self
+            .slots
+            .iter()
+            .enumerate()
+            .fold(0u128, |packed, (w, slot)| packed | u128::from(slot.buffered) << (w as u32 * count_bits));
+        let decoding = self.t.peek().decoding;
+        let stop_valid = stops && decoding.valid == 1;
+        let (slot, pc) = steer.unwrap_or_default();
+        self.t.poke(FrontIn {
+            steer: Steer { valid: steer.is_some().into(), slot: slot.into(), pc: pc.into(), replay: false.into() },
+            stop_valid: stop_valid.into(),
+            stop_slot: decoding.slot.clone(),
+            buffered: counts.into(),
+        });
+        let out = self.t.peek();
+        self.check_choice(&out, stop_valid);
+        if decoding.valid == 1 {
+            let slot = &mut self.slots[decoding.slot.low_u64() as usize];
+            let expected = slot.next.expect("decode sees nothing of a stopped slot");
+            assert_eq!(decoding.pc, u64::from(expected));
+            let following = (expected + 1) & ((1 << self.s.pc_bits()) - 1);
+            slot.next = (!stop_valid).then_some(following);
+            slot.buffered += 1;
+            assert!(slot.buffered <= self.s.buffer, "the buffer overflows");
+        }
+        pops.iter().for_each(|&w| self.slots[w as usize].buffered -= 1);
+        if let Some((slot, pc)) = steer {
+            self.slots[slot as usize].next = Some(pc);
+        }
+        self.t.step();
+        out
+    }
+
+    /// A slot with an undecoded fetch is chosen only if no slot without one wants the cycle.
+    fn check_choice(&mut self, out: &FrontOut<Bits>, stopping: bool) {
+        let is_in = |stage: &Fetch<Bits>, w: u32| stage.valid == 1 && stage.slot == u64::from(w);
+        let undecoded = |w: u32| is_in(&out.fetching, w) || is_in(&out.decoding, w);
+        let wants = |w: u32| {
+            let flying = u32::from(is_in(&out.fetching, w)) + u32::from(is_in(&out.decoding, w));
+            out.running.bit(w) && self.slots[w as usize].buffered + flying < self.s.buffer
+        };
+        let wanting: Vec<u32> = (0..self.s.warps).filter(|&w| wants(w)).collect();
+        let chosen = (out.chosen.valid == 1).then(|| out.chosen.slot.low_u64() as u32);
+        match chosen {
+            Some(w) => {
+                assert!(wanting.contains(&w), "slot {w} does not want the cycle");
+                assert!(!undecoded(w) || wanting.iter().all(|&w| undecoded(w)), "slot {w} is not preferred");
+                assert!(!(stopping && is_in(&out.decoding, w)), "slot {w} stops in this cycle");
+            }
+            // The only excuse: the choice fell on the slot that decode stops.
+            None => assert!(wanting.is_empty() || stopping, "a cycle is wasted on {wanting:?}"),
+        }
+    }
+}
+
+#[test]
+fn random_slots_never_overflow_and_never_lose_a_pc() {
+    for (warps, buffer, seed) in [(1, 4, 1), (2, 4, 2), (8, 4, 3), (8, 16, 4), (64, 4, 5)] {
+        println!("{warps} warps, buffers of {buffer}, seed {seed}");
+        let mut r = fastrand::Rng::with_seed(seed);
+        let mut bench = Bench::new(warps, buffer);
+        let mut decoded = 0;
+        for _ in 0..3000 {
+            let stopped: Vec<u32> = (0..warps).filter(|&w| bench.slots[w as usize].next.is_none()).collect();
+            let steer = r.choice(&stopped).copied().filter(|_| r.bool()).map(|w| (w, r.u32(..1 << bench.s.pc_bits())));
+            let pops: Vec<u32> =
+                (0..warps).filter(|&w| bench.slots[w as usize].buffered > 0 && r.u8(..4) == 0).collect();
+            let stops = r.u8(..6) == 0;
+            decoded += u32::from(bench.cycle(steer, stops, &pops).decoding.valid == 1);
+        }
+        assert!(decoded > 300, "{decoded} decoded");
+    }
+}
+
+#[test]
+fn one_slot_fetches_every_cycle_while_its_buffer_drains() {
+    let mut bench = Bench::new(1, 4);
+    bench.cycle(Some((0, 100)), false, &[]);
+    for cycle in 0..50 {
+        let drains = bench.slots[0].buffered > 0;
+        let out = bench.cycle(None, false, if drains { &[0] } else { &[] });
+        assert_eq!((out.chosen.valid, out.chosen.pc), (1u32.into(), (100 + cycle as u32).into()));
+    }
+}
+
+/// The slots take turns: each is chosen once in as many cycles as there are slots.
+#[test]
+fn running_slots_take_turns() {
+    let mut bench = Bench::new(8, 16);
+    (0..8).for_each(|w| drop(bench.cycle(Some((w, 0)), false, &[])));
+    for _ in 0..5 {
+        let mut turns: Vec<u64> = (0..8)
+            .map(|_| {
+                let pops: Vec<u32> = (0..8).filter(|&w| bench.slots[w as usize].buffered > 0).collect();
+                bench.cycle(None, false, &pops).chosen.slot.low_u64()
+            })
+            .collect();
+        turns.sort_unstable();
+        assert_eq!(turns, (0..8).collect::<Vec<_>>());
+    }
+}
+
+/// A full buffer stops its slot's fetches and no other's.
+#[test]
+fn a_full_buffer_waits() {
+    let mut bench = Bench::new(2, 4);
+    bench.cycle(Some((0, 0)), false, &[]);
+    bench.cycle(Some((1, 0)), false, &[]);
+    for _ in 0..20 {
+        let pops: &[u32] = if bench.slots[1].buffered > 0 { &[1] } else { &[] };
+        bench.cycle(None, false, pops);
+    }
+    assert_eq!(bench.slots[0].buffered, 4);
+    assert_eq!(bench.cycle(None, false, &[1][..usize::from(bench.slots[1].buffered > 0)]).chosen.slot, 1);
+}

@@ -1,0 +1,193 @@
+//! A core with a program: runs it, and keeps what it issued and what its outcomes made of the paths.
+
+use crate::asm::Asm;
+use heddle_hdl::*;
+use heddle_sim::Sim;
+use heddle_sim::simulation::Options;
+use heddle_simt::Shape;
+use heddle_simt::system::{Load, SystemIn, SystemOut, system};
+
+/// An instruction that issued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Issue {
+    pub cycle: u64,
+    pub warp: u64,
+    /// Instruction number.
+    pub pc: u64,
+    pub mask: u64,
+    pub replay: bool,
+}
+
+/// Paths of a warp as (call depth, pc, mask).
+pub type Paths = Vec<(u64, u64, u64)>;
+
+/// Why the core stopped: cause, warp, instruction number, lanes, address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fault {
+    pub cause: u32,
+    pub warp: u64,
+    pub pc: u64,
+    pub lanes: u64,
+    pub address: u32,
+}
+
+pub struct Core {
+    pub t: Sim<SystemIn<Width>, SystemOut<Signal>>,
+    pub s: Shape,
+    pub issues: Vec<Issue>,
+    /// After each update of a warp: cycle, warp, paths in HCT0, HCT1 and the CCT.
+    pub updates: Vec<(u64, u64, Paths)>,
+    /// Cycle, warp, lanes, of threads that ended.
+    pub exits: Vec<(u64, u64, u64)>,
+}
+
+/// Small memories, so that a core starts fast.
+pub fn shape(lanes: u32, warps: u32) -> Shape {
+    let memory = (16 << 10u32).max((lanes * warps * 64 * 2).next_power_of_two());
+    Shape { memory, program: 4 << 10, stack: 64, ..Shape::new(lanes, warps) }
+}
+
+impl Core {
+    pub fn new(s: &Shape, program: &Asm) -> Core {
+        Core::with_seed(s, program, 1)
+    }
+
+    pub fn with_seed(s: &Shape, program: &Asm, seed: u64) -> Core {
+        s.check().unwrap();
+        let design = system(s).check().unwrap();
+        let mut t = Sim::with(&design, &Options { seed, ..Options::default() });
+        let words = program.words();
+        for (at, &word) in words.iter().enumerate() {
+            t.memory_write("instructions", at as u64, word);
+        }
+        let program_end = (words.len() as u32 * 4).next_multiple_of(256);
+        t.poke(SystemIn {
+            launch: false.into(),
+            entry: 0u32.into(),
+            program_end: program_end.into(),
+            load: idle_load(),
+        });
+        t.reset();
+        Core { t, s: s.clone(), issues: vec![], updates: vec![], exits: vec![] }
+    }
+
+    /// Launches at an instruction number and runs to the end. The fault, if there is one.
+    pub fn run_from(&mut self, entry: u64) -> Option<Fault> {
+        self.t.poke_port("entry", entry);
+        self.t.poke_port("launch", true);
+        self.t.step();
+        self.t.poke_port("launch", false);
+        let limit = self.t.cycle() + 100_000;
+        while self.t.cycle() < limit {
+            let out = self.cycle();
+            if out.stopped == 1 {
+                let f = out.fault;
+                let word = |b: &Bits| b.low_u64();
+                return (f.valid == 1).then(|| Fault {
+                    cause: word(&f.cause) as u32,
+                    warp: word(&f.slot),
+                    pc: word(&f.pc),
+                    lanes: word(&f.mask),
+                    address: word(&f.address) as u32,
+                });
+            }
+        }
+        panic!("the program does not end");
+    }
+
+    /// Launches at the first instruction; the program must end without a fault.
+    pub fn run(&mut self) {
+        assert_eq!(self.run_from(0), None);
+    }
+
+    fn cycle(&mut self) -> SystemOut<Bits> {
+        let out = self.t.peek();
+        let cycle = self.t.cycle();
+        let probe = |t: &mut Sim<_, _>, name: &str| t.probe(name).low_u64();
+        if probe(&mut self.t, "core.issue_valid") == 1 {
+            self.issues.push(Issue {
+                cycle,
+                warp: probe(&mut self.t, "core.issue_slot"),
+                pc: probe(&mut self.t, "core.issue_pc"),
+                mask: probe(&mut self.t, "core.issue_mask"),
+                replay: probe(&mut self.t, "core.issue_replay") == 1,
+            });
+        }
+        if out.exit.valid == 1 {
+            self.exits.push((cycle, out.exit.slot.low_u64(), out.exit.mask.low_u64()));
+        }
+        let updates = probe(&mut self.t, "core.divergence.updates") == 1;
+        let warp = probe(&mut self.t, "core.divergence.slot");
+        self.t.step();
+        if updates {
+            let paths = self.paths(warp);
+            self.updates.push((cycle, warp, paths));
+        }
+        out
+    }
+
+    /// The paths of a warp, read out of the tables: HCT0, HCT1, then the CCT.
+    fn paths(&mut self, warp: u64) -> Paths {
+        let (depth, pc, lanes) = (self.s.depth_bits, self.s.pc_bits(), self.s.lanes);
+        let path = |w: Bits, low: u32| {
+            let field = |at: u32, width: u32| w.extract(low + at, width).low_u64();
+            (field(0, depth), field(depth, pc), field(depth + pc, lanes))
+        };
+        let mut paths = vec![];
+        if self.t.register("core.divergence.live").bit(warp as u32) {
+            paths.push(path(self.t.memory_read("core.divergence.hct0", warp), 0));
+            if lanes > 1 {
+                let word = self.t.memory_read("core.divergence.hct1", warp);
+                paths.extend(word.bit(0).then(|| path(word, 1)));
+            }
+            if lanes > 2 {
+                let count = self.t.memory_read("core.divergence.cct.counts", warp).low_u64();
+                let base = warp << index_width(lanes - 2);
+                let entry = |k| path(self.t.memory_read("core.divergence.cct.cold", base + k), 0);
+                paths.extend((0..count).map(entry).collect::<Vec<_>>());
+            }
+        }
+        paths
+    }
+
+    /// A register of a thread.
+    pub fn register(&mut self, warp: u32, lane: u32, register: u32) -> u32 {
+        let path = format!("core.collect.lane[{lane}].registers");
+        self.t.memory_read(&path, u64::from(warp << 5 | register)).low_u64() as u32
+    }
+
+    /// A word of memory by its byte address.
+    pub fn word(&mut self, address: u32) -> u32 {
+        let (word, lanes) = (address / 4, self.s.lanes);
+        self.t.memory_read(&format!("ram.bank[{}].words", word % lanes), u64::from(word / lanes)).low_u64() as u32
+    }
+
+    pub fn set_word(&mut self, address: u32, value: u32) {
+        let (word, lanes) = (address / 4, self.s.lanes);
+        self.t.memory_write(&format!("ram.bank[{}].words", word % lanes), u64::from(word / lanes), value);
+    }
+
+    pub fn exit_code(&mut self, warp: u32, lane: u32) -> u32 {
+        self.t.memory_read(&format!("core.metrics.exit[{lane}].codes"), u64::from(warp)).low_u64() as u32
+    }
+
+    /// A counter of the core.
+    pub fn metric(&mut self, name: &str) -> u64 {
+        self.t.probe(&format!("core.metrics.{name}")).low_u64()
+    }
+
+    /// Issues of an instruction, in order.
+    pub fn issues_of(&self, pc: u64) -> Vec<Issue> {
+        self.issues.iter().copied().filter(|i| i.pc == pc).collect()
+    }
+
+    /// Cycles from the first issue of one instruction to the first of another.
+    pub fn distance(&self, from: u64, to: u64) -> u64 {
+        self.issues_of(to)[0].cycle - self.issues_of(from)[0].cycle
+    }
+}
+
+/// Nothing is written into memory.
+fn idle_load() -> Load<Bits> {
+    Load { valid: false.into(), address: 0u32.into(), word: 0u32.into() }
+}

@@ -1,0 +1,123 @@
+//! Every cause that stops the core: cause, warp, pc, lanes, address.
+
+use crate::asm::*;
+use crate::bench::{Core, Fault, shape};
+use heddle_simt::Shape;
+use heddle_simt::isa::cause;
+
+/// Runs a program to its fault, which must be at a label.
+fn fault(s: &Shape, program: Asm, at: &str) -> Fault {
+    let mut core = Core::new(s, &program);
+    let fault = core.run_from(0).expect("a fault");
+    assert_eq!(fault.pc, program.at(at), "{fault:?}");
+    fault
+}
+
+/// x5 = the lane, x7 = the end of memory, x8 = 0x400.
+fn begin() -> Asm {
+    Asm::default().put([csrr(5, LANE), lui(7, 4), addi(8, ZERO, 0x400)])
+}
+
+#[test]
+fn faults_of_all_lanes() {
+    let s = shape(4, 1);
+    let outside = |instruction: u32| begin().label("x").put([instruction]).exit();
+    let cases = [
+        (begin().label("x").put([0]).exit(), cause::ILLEGAL_INSTRUCTION, None),
+        (begin().label("x").put([EBREAK]).exit(), cause::BREAKPOINT, None),
+        (begin().put([addi(A7, ZERO, 1)]).label("x").put([ECALL]), cause::UNKNOWN_ECALL, None),
+        (begin().label("x").put([jalr(RA, 8, 2)]).exit(), cause::FETCH_MISALIGNED, Some(0x402)),
+        (begin().label("x").put([jalr(RA, 7, 0)]).exit(), cause::FETCH_OUT_OF_RANGE, Some(0x4000)),
+        (outside(lw(9, 8, 2)), cause::LOAD_MISALIGNED, Some(0x402)),
+        (outside(load(1, 9, 8, 1)), cause::LOAD_MISALIGNED, Some(0x401)),
+        (outside(lw(9, 7, 0)), cause::LOAD_OUT_OF_RANGE, Some(0x4000)),
+        (outside(lw(9, ZERO, -4)), cause::LOAD_OUT_OF_RANGE, Some(0xffff_fffc)),
+        (outside(sw(9, 8, 1)), cause::STORE_MISALIGNED, Some(0x401)),
+        (outside(store(1, 9, 8, 3)), cause::STORE_MISALIGNED, Some(0x403)),
+        (outside(sw(9, 7, 0)), cause::STORE_OUT_OF_RANGE, Some(0x4000)),
+        (outside(sw(9, ZERO, 0)), cause::STORE_TO_PROGRAM, Some(0)),
+        (outside(store(0, 9, ZERO, 0xff)), cause::STORE_TO_PROGRAM, Some(0xff)),
+    ];
+    for (program, cause, address) in cases {
+        let got = fault(&s, program, "x");
+        assert_eq!((got.cause, got.warp, got.lanes), (cause, 0, 0b1111), "{got:?}");
+        assert!(address.is_none_or(|a| a == got.address), "{got:x?}");
+    }
+}
+
+#[test]
+fn the_edges_of_what_is_allowed() {
+    let allowed = [
+        store(0, 9, ZERO, 0x100),
+        sw(9, 7, -4),
+        lw(9, 7, -4),
+        load(0, 9, 7, -1),
+        load(1, 9, 8, 2),
+        lw(9, ZERO, 0),
+        0x0ff0_000f, // fence
+    ];
+    for instruction in allowed {
+        let mut core = Core::new(&shape(4, 1), &begin().put([instruction]).exit());
+        assert_eq!(core.run_from(0), None, "{instruction:#x}");
+    }
+}
+
+#[test]
+fn faults_of_some_lanes() {
+    let s = shape(4, 1);
+    // Lane 2 asks for another system call.
+    let program = begin().put([addi(6, 5, -2), sltiu(6, 6, 1), addi(A7, 6, 93)]).label("x").put([ECALL]);
+    assert_eq!(fault(&s, program, "x").lanes, 0b0100);
+    // Lanes 2 and 3 of a branch to an address outside.
+    let program = begin().put([sltiu(6, 5, 2)]).label("x").put([0x8000_0063 | 6 << 15]).exit();
+    let got = fault(&s, program, "x");
+    assert_eq!((got.cause, got.lanes), (cause::FETCH_OUT_OF_RANGE, 0b1100), "{got:x?}");
+    // A branch to a misaligned address that no lane takes is no fault.
+    let program = begin().put([0x0000_0163 | 1 << 12]).exit();
+    assert_eq!(Core::new(&s, &program).run_from(0), None);
+    // The bytes of lanes 1 and 3 are misaligned halves of the same line.
+    let program =
+        begin().put([andi(6, 5, 1), slli(5, 5, 2), add(5, 5, 6)]).label("x").put([load(1, 9, 5, 0x400)]).exit();
+    assert_eq!(fault(&s, program, "x").lanes, 0b1010);
+    // Only lane 3 jumps outside; the others have left already.
+    let program = begin()
+        .put([slli(6, 5, 12), addi(9, 5, -3)])
+        .branch(BNE, 9, ZERO, "end")
+        .label("x")
+        .put([jalr(RA, 6, 0)])
+        .label("end")
+        .exit();
+    let got = fault(&s, program, "x");
+    assert_eq!((got.cause, got.lanes, got.address), (cause::FETCH_OUT_OF_RANGE, 0b1000, 0x3000));
+}
+
+#[test]
+fn the_first_fault_stays_and_nothing_issues_after_it() {
+    let program = Asm::default()
+        .put([csrr(5, 0xfc2)])
+        .branch(BEQ, 5, ZERO, "spin")
+        .label("x")
+        .put([0])
+        .label("spin")
+        .jal(ZERO, "spin");
+    let mut core = Core::new(&shape(2, 2), &program);
+    let fault = core.run_from(0).unwrap();
+    assert_eq!((fault.cause, fault.warp), (cause::ILLEGAL_INSTRUCTION, 1));
+    core.t.steps(5);
+    for _ in 0..50 {
+        assert_eq!(core.t.peek().fault.slot, 1);
+        assert_eq!(core.t.probe("core.issue_valid"), 0);
+        core.t.step();
+    }
+}
+
+#[test]
+fn without_a_multiplier_its_instructions_are_illegal() {
+    let s = Shape { multiply: false, ..shape(2, 1) };
+    for instruction in [mul(5, 6, 7), divu(5, 6, 7)] {
+        let got = fault(&s, begin().label("x").put([instruction]).exit(), "x");
+        assert_eq!(got.cause, cause::ILLEGAL_INSTRUCTION);
+    }
+    let program = begin().put([add(5, 6, 7)]).exit();
+    assert_eq!(Core::new(&s, &program).run_from(0), None);
+}
