@@ -17,3 +17,8 @@ pub use simulation::{EngineKind, Options, Simulation};
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/language.md")]
 struct LanguageGuide;
+
+/// The example in the README, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
