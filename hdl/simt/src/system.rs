@@ -180,3 +180,6 @@ pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
         SystemOut { done: launcher.done, fault: core.fault, stopped, exit: core.exit, live: core.live }
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,3 +78,70 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
         DivideOut { free: !reserved.q, result }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::testing::packed;
+    use heddle_sim::Sim;
+
+    /// Reserved at issue, started three cycles later, ready 33 cycles after that, free when taken. Other instructions pass
+    /// stage 7 meanwhile.
+    #[test]
+    fn the_life_of_a_division() {
+        for (lanes, seed) in [(1, 1), (2, 2), (8, 3)] {
+            println!("{lanes} lanes, seed {seed}");
+            let s = Shape::new(lanes, 4);
+            let mut r = fastrand::Rng::with_seed(seed);
+            let mut t = Sim::new(&divide(&s).check().unwrap());
+            t.reset();
+            let zero = Operands::shape(&s).map("", &mut |_, _| Bits::ZERO);
+            for _ in 0..4 {
+                let quotients: Vec<u32> = (0..lanes).map(|_| r.u32(..)).collect();
+                let b = 1 + r.u32(..1000);
+                let a: Vec<u32> = quotients.iter().map(|&q| q / b * b + r.u32(..b)).collect();
+                let (slot, rd, mask) = (r.u32(..4), r.u32(1..32), r.u32(..1 << lanes));
+                let passes = r.u32(..5);
+                let ready_at = 36;
+                for cycle in 0..60 {
+                    // Something is in stage 7 all the time; the division three cycles after its issue.
+                    let divides = cycle == 3;
+                    let decoded = crate::isa::Decoded {
+                        divide: divides.into(),
+                        funct3: if divides { 5u32 } else { r.u32(..8) }.into(),
+                        rd: if divides { rd } else { 1 }.into(),
+                        ..zero.issued.decoded.clone()
+                    };
+                    let issued = crate::pipeline::collect::Issued {
+                        valid: true.into(),
+                        slot: if divides { slot } else { 0 }.into(),
+                        mask: if divides { mask } else { 1 }.into(),
+                        decoded,
+                        tag: 0u32.into(),
+                    };
+                    let operands = if divides {
+                        Operands { issued, a: packed(&a), b: packed(&vec![b; lanes as usize]), ..zero.clone() }
+                    } else {
+                        Operands { issued, a: packed(&quotients), ..zero.clone() }
+                    };
+                    let taken = cycle == ready_at + passes;
+                    t.poke(DivideIn { reserve: (cycle == 0).into(), operands, taken: taken.into() });
+                    let out = t.peek();
+                    let over = cycle > ready_at + passes;
+                    assert_eq!(out.free == 1, cycle == 0 || over, "cycle {cycle}");
+                    assert_eq!(out.result.valid == 1, cycle >= ready_at && !over, "cycle {cycle}");
+                    if out.result.valid == 1 {
+                        let result = out.result;
+                        assert_eq!((result.slot.low_u64(), result.rd.low_u64()), (slot.into(), rd.into()));
+                        assert_eq!(result.mask, u64::from(mask));
+                        for k in 0..lanes {
+                            let got = result.data.extract(32 * k, 32);
+                            assert_eq!(got, u64::from(a[k as usize] / b), "lane {k}");
+                        }
+                    }
+                    t.step();
+                }
+            }
+        }
+    }
+}

@@ -60,3 +60,55 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
         ExecuteOut { executed: m.stage("s8", executed) }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::alu;
+    use crate::pipeline::testing::packed;
+    use heddle_sim::Sim;
+
+    /// The lanes work alone; targets and exit requests are there a cycle later. ([`crate::lane::alu`] tests operations.)
+    #[test]
+    fn lanes_targets_and_exits() {
+        for (lanes, seed) in [(1, 1), (2, 2), (8, 3), (64, 4)] {
+            println!("{lanes} lanes, seed {seed}");
+            let s = Shape::new(lanes, 2);
+            let mut r = fastrand::Rng::with_seed(seed);
+            let mut t = Sim::new(&execute(&s).check().unwrap());
+            t.reset();
+            let zero = Operands::shape(&s).map("", &mut |_, _| Bits::ZERO);
+            for _ in 0..200 {
+                let mut words = |special: u32| -> Vec<u32> {
+                    (0..lanes).map(|_| if r.u8(..3) == 0 { special } else { r.u32(..) }).collect()
+                };
+                let (a, b) = (words(EXIT), words(0));
+                let operation = [alu::ADD, alu::SUB, alu::XOR][r.usize(..3)];
+                let (pc, imm) = (r.u32(..1 << s.pc_bits()), r.u32(..));
+                let decoded = crate::isa::Decoded {
+                    pc: pc.into(),
+                    imm: imm.into(),
+                    alu: operation.into(),
+                    ..zero.issued.decoded.clone()
+                };
+                let issued = Issued { valid: true.into(), decoded, ..zero.issued.clone() };
+                t.poke(ExecuteIn { operands: Operands { issued, a: packed(&a), b: packed(&b), data: packed(&b) } });
+                t.step();
+                let out = t.peek().executed;
+                assert_eq!(out.target, u64::from((pc * 4).wrapping_add(imm)));
+                for k in 0..lanes {
+                    let (x, y) = (a[k as usize], b[k as usize]);
+                    let result = match operation {
+                        alu::ADD => x.wrapping_add(y),
+                        alu::SUB => x.wrapping_sub(y),
+                        _ => x ^ y,
+                    };
+                    assert_eq!(out.result.extract(32 * k, 32), u64::from(result), "lane {k}");
+                    assert_eq!(out.data.extract(32 * k, 32), u64::from(y));
+                    assert_eq!(out.taken.bit(k), x == y, "condition 0 is equal");
+                    assert_eq!(out.exits.bit(k), x == 93);
+                }
+            }
+        }
+    }
+}

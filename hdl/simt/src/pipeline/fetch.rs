@@ -46,7 +46,8 @@ mod tests {
             let mut t = Sim::new(&fetch(&s).check().unwrap());
             t.reset();
             // (slot, pc) in stages 2 and 3.
-            let (mut second, mut third): (Option<(u32, u32)>, Option<(u32, u32)>) = (None, None);
+            let mut second: Option<(u32, u32)> = None;
+            let mut third: Option<(u32, u32)> = None;
             for _ in 0..1000 {
                 let chosen = (r.u8(..4) > 0).then(|| (r.u32(..warps), r.u32(..1 << s.pc_bits())));
                 let stop = r.bool().then(|| r.u32(..warps));

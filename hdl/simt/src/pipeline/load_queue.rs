@@ -95,3 +95,81 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         LoadQueueOut { room: free.any(), next, load, last, empty: !busy.q.any() }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_sim::Sim;
+
+    #[derive(Clone, Copy, Debug)]
+    struct UnderWay {
+        tag: u32,
+        slot: u32,
+        rd: u32,
+        /// What is filled in at stage 9, five cycles after the entry was taken.
+        served: u64,
+        filled: bool,
+        taken_at: u32,
+    }
+
+    /// Loads issue when there is room; responses come in a random order.
+    #[test]
+    fn responses_in_any_order() {
+        for (loads, lanes, warps, seed) in [(2, 1, 1, 1), (4, 4, 2, 2), (8, 8, 8, 3), (64, 2, 2, 4)] {
+            println!("{loads} loads, {lanes} × {warps}, seed {seed}");
+            let s = Shape { loads, ..Shape::new(lanes, warps) };
+            let mut r = fastrand::Rng::with_seed(seed);
+            let mut t = Sim::new(&load_queue(&s).check().unwrap());
+            t.reset();
+            let mut under_way: Vec<UnderWay> = vec![];
+            let quiet = Access::shape(&s).map("", &mut |_, _| Bits::ZERO);
+            for cycle in 0..1500 {
+                let room = under_way.len() < loads as usize;
+                let take = room && r.u8(..3) > 0;
+                let (slot, rd) = (r.u32(..warps), r.u32(..3));
+                let due = under_way.iter().position(|l| !l.filled && l.taken_at + 5 == cycle);
+                let ready: Vec<usize> = (0..under_way.len()).filter(|&k| under_way[k].filled).collect();
+                let given = r.choice(&ready).copied().filter(|_| r.bool());
+                let access = due.map_or(quiet.clone(), |k| Access {
+                    valid: true.into(),
+                    tag: under_way[k].tag.into(),
+                    served: under_way[k].served.into(),
+                    ..quiet.clone()
+                });
+                let tag = given.map_or(r.u32(..loads), |k| under_way[k].tag);
+                t.poke(LoadQueueIn {
+                    take: take.into(),
+                    take_slot: slot.into(),
+                    take_rd: rd.into(),
+                    access,
+                    tag: tag.into(),
+                    give: given.is_some().into(),
+                });
+                let out = t.peek();
+                assert_eq!(out.room == 1, room);
+                assert_eq!(out.empty == 1, under_way.is_empty());
+                let next = out.next.low_u64() as u32;
+                assert!(!room || under_way.iter().all(|l| l.tag != next), "entry {next} is not free");
+                if let Some(k) = given {
+                    let l = under_way[k];
+                    assert_eq!((out.load.slot.low_u64(), out.load.rd.low_u64()), (l.slot.into(), l.rd.into()));
+                    assert_eq!(out.load.route.served, l.served);
+                    let others = under_way.iter().filter(|o| (o.slot, o.rd) == (l.slot, l.rd)).count();
+                    assert_eq!(out.last == 1, others == 1, "{l:?} of {under_way:?}");
+                }
+                t.step();
+                if let Some(k) = due {
+                    under_way[k].filled = true;
+                }
+                if let Some(k) = given {
+                    under_way.remove(k);
+                }
+                if take {
+                    let served = r.u64(..) & u64::MAX >> (64 - lanes);
+                    under_way.push(UnderWay { tag: next, slot, rd, served, filled: false, taken_at: cycle });
+                }
+            }
+            assert!(t.cover_hits("full") > 0);
+        }
+    }
+}

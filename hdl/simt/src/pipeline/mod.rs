@@ -23,3 +23,14 @@ pub mod memory;
 pub mod resolve;
 pub mod steer;
 pub mod writeback;
+
+#[cfg(test)]
+mod testing {
+    use heddle_hdl::Bits;
+
+    /// Words side by side, the first lowest: a value of 32 bits a lane.
+    pub fn packed(words: &[u32]) -> Bits {
+        let pair = |p: &[u32]| u64::from(p[0]) | u64::from(p.get(1).copied().unwrap_or(0)) << 32;
+        Bits::from_limbs(&words.chunks(2).map(pair).collect::<Vec<u64>>())
+    }
+}

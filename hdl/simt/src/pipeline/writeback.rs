@@ -159,3 +159,6 @@ struct Target<T> {
     slot: T,
     rd: T,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::pipeline::testing::packed;
 use heddle_sim::Sim;
 use std::collections::{HashMap, VecDeque};
 
@@ -21,13 +22,6 @@ struct Bench {
 
 /// A write: slot, register, lanes, a value a lane.
 type Written = (u32, u32, u64, Vec<u32>);
-
-fn packed(values: &[u32]) -> Bits {
-    let bytes: Vec<u32> = values.to_vec();
-    let limbs: Vec<u64> =
-        bytes.chunks(2).map(|c| u64::from(c[0]) | u64::from(c.get(1).copied().unwrap_or(0)) << 32).collect();
-    Bits::from_limbs(&limbs)
-}
 
 impl Bench {
     fn new(s: &Shape) -> Bench {
@@ -155,7 +149,7 @@ fn every_csr_in_every_lane() {
                     Source::CycleLow => cycles as u32,
                     Source::CycleHigh => (cycles >> 32) as u32,
                     Source::InstructionsLow => (2 * cycles) as u32,
-                    Source::InstructionsHigh => (2 * cycles >> 32) as u32,
+                    Source::InstructionsHigh => ((2 * cycles) >> 32) as u32,
                 };
                 let lane_of = |v: &Bits| v.extract(32 * lane, 32).low_u64();
                 assert_eq!(lane_of(&out.a), 0);

@@ -92,7 +92,8 @@ impl Bench {
         let warps = self.s.warps;
         let registers_ok = |w: u32| a.clear >> w & 1 == 1 || self.replays[w as usize];
         let unit_ok = |i: &Instruction| {
-            (!i.load || a.load_room) && (!i.divide || a.divider_free) && !(i.control && a.hold) && !a.bubble
+            let waits = [i.load && !a.load_room, i.divide && !a.divider_free, i.control && a.hold, a.bubble];
+            !waits.contains(&true)
         };
         let head = |w: u32| self.buffers[w as usize].front();
         let choice = (1..=warps)

@@ -1,0 +1,116 @@
+use super::*;
+use crate::pipeline::load_queue::Route;
+use crate::pipeline::testing::packed;
+use heddle_sim::Sim;
+
+/// What a lane gets from a line: its own word or the leader's, aligned and extended.
+fn loaded(line: &[u32], lane: usize, bank: usize, own: bool, offset: u32, size: u32) -> u32 {
+    let word = line[if own { lane } else { bank }];
+    let bytes = word.to_le_bytes();
+    let (at, half) = (offset as usize, (offset & 2) as usize);
+    match size {
+        0 => bytes[at] as i8 as u32,
+        4 => u32::from(bytes[at]),
+        1 => i16::from_le_bytes([bytes[half], bytes[half + 1]]) as u32,
+        5 => u32::from(u16::from_le_bytes([bytes[half], bytes[half + 1]])),
+        _ => word,
+    }
+}
+
+/// Three sources ask for the write port; the model says who gets it and what is written.
+#[test]
+fn priority_alignment_and_bubbles() {
+    for (lanes, warps, seed) in [(1, 1, 1), (2, 2, 2), (8, 8, 3), (64, 1, 4)] {
+        println!("{lanes} × {warps}, seed {seed}");
+        let s = Shape::new(lanes, warps);
+        let mut r = fastrand::Rng::with_seed(seed);
+        let mut t = Sim::new(&writeback(&s).check().unwrap());
+        t.reset();
+        let all = u64::MAX >> (64 - lanes);
+        // What is computed is written in the cycle after its input.
+        let mut stage_10: Option<(u32, u32, u64, bool, Vec<u32>)> = None;
+        let mut waited = 0;
+        let mut bubbles = 0;
+        for step in 0..1200 {
+            let words = |r: &mut fastrand::Rng| -> Vec<u32> { (0..lanes).map(|_| r.u32(..)).collect() };
+            // Busy times and quiet times.
+            let busy = step / 100 % 2 == 0;
+            let next = (r.u8(..20) < if busy { 19 } else { 5 })
+                .then(|| (r.u32(..warps), r.u32(1..32), r.u64(..) & all, r.bool(), words(&mut r)));
+            let (response, quotient) = (r.bool(), r.bool());
+            let (line, quotients, products) = (words(&mut r), words(&mut r), words(&mut r));
+            let size = [0, 1, 2, 4, 5][r.usize(..5)];
+            let (load_slot, load_rd, served, own) = (r.u32(..warps), r.u32(..3), r.u64(..) & all, r.u64(..) & all);
+            let bank = r.u32(..lanes);
+            let aligned = |r: &mut fastrand::Rng| r.u32(..4) >> (size & 3) << (size & 3);
+            let offsets: Vec<u32> = (0..lanes).map(|_| aligned(&mut r)).collect();
+            let (quotient_slot, quotient_rd, quotient_mask) = (r.u32(..warps), r.u32(..3), r.u64(..) & all);
+            let last = r.bool();
+
+            let zero = Computed::shape(&s).map("", &mut |_, _| Bits::ZERO);
+            let offset = offsets.iter().enumerate().fold(0u128, |bits, (k, &o)| bits | u128::from(o) << (2 * k));
+            let route = Route {
+                size: size.into(),
+                served: served.into(),
+                own: own.into(),
+                bank: bank.into(),
+                offset: offset.into(),
+            };
+            t.poke(WritebackIn {
+                computed: next.as_ref().map_or(zero, |(slot, rd, mask, multiply, data)| Computed {
+                    valid: true.into(),
+                    slot: (*slot).into(),
+                    rd: (*rd).into(),
+                    mask: (*mask).into(),
+                    multiply: (*multiply).into(),
+                    data: packed(data),
+                }),
+                products: packed(&products),
+                response: Response { valid: response.into(), tag: 0u32.into(), data: packed(&line) },
+                load: Load { slot: load_slot.into(), rd: load_rd.into(), route },
+                load_last: last.into(),
+                quotient: Quotient {
+                    valid: quotient.into(),
+                    slot: quotient_slot.into(),
+                    rd: quotient_rd.into(),
+                    mask: quotient_mask.into(),
+                    data: packed(&quotients),
+                },
+            });
+            let out = t.peek();
+            let load_goes = response && stage_10.is_none();
+            let quotient_goes = quotient && stage_10.is_none() && !response;
+            assert_eq!((out.response_taken == 1, out.quotient_taken == 1), (load_goes, quotient_goes));
+            let nothing = (0, 0, 0, vec![0; lanes as usize]);
+            let (slot, rd, mask, data) = match &stage_10 {
+                Some((slot, rd, mask, multiply, data)) => {
+                    (*slot, *rd, *mask, if *multiply { products } else { data.clone() })
+                }
+                None if load_goes => {
+                    let value = |k: usize| loaded(&line, k, bank as usize, own >> k & 1 == 1, offsets[k], size);
+                    let mask = if load_rd == 0 { 0 } else { served };
+                    (load_slot, load_rd, mask, (0..lanes as usize).map(value).collect())
+                }
+                None if quotient_goes => (quotient_slot, quotient_rd, quotient_mask, quotients),
+                None => nothing,
+            };
+            assert_eq!(out.write.lanes, mask);
+            for k in (0..lanes).filter(|k| mask >> k & 1 == 1) {
+                assert_eq!((out.write.slot.low_u64(), out.write.rd.low_u64()), (slot.into(), rd.into()));
+                assert_eq!(out.write.data.extract(32 * k, 32), u64::from(data[k as usize]), "lane {k}, size {size}");
+            }
+            let releases = (load_goes && last && load_rd != 0) || (quotient_goes && quotient_rd != 0);
+            assert_eq!(out.late.valid == 1, releases);
+            if releases {
+                assert_eq!((out.late.slot.low_u64(), out.late.rd.low_u64()), (slot.into(), rd.into()));
+            }
+            assert_eq!(out.bubble == 1, waited == PATIENCE, "waited {waited}");
+            bubbles += u32::from(waited == PATIENCE);
+            let waits = (response && !load_goes) || (quotient && !quotient_goes);
+            waited = if waits { PATIENCE.min(waited + 1) } else { 0 };
+            t.step();
+            stage_10 = next;
+        }
+        assert!(bubbles > 10, "{bubbles} bubbles");
+    }
+}
