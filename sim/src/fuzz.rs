@@ -12,7 +12,7 @@ mod shrink;
 
 pub use compare::{Mismatch, Stimulus, compare};
 pub use cone::cone;
-pub use design::{Limits, design};
+pub use design::{Limits, design, random_bits};
 pub use shrink::shrink;
 
 use crate::directory::Directory;

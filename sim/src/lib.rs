@@ -1,7 +1,9 @@
 //! Simulation: a plain interpreter and a compiled engine behind one interface, with waveforms and random tests.
 
+pub mod compiled;
 pub mod directory;
 pub mod engine;
+pub mod flat;
 pub mod fuzz;
 pub mod init;
 pub mod interpreter;

@@ -1,5 +1,6 @@
 //! A simulation for programs: an engine of choice, failed assertions as errors, and a waveform if one is wanted.
 
+use crate::compiled::{Compiled, OptLevel};
 use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Why};
 use crate::interpreter::Interpreter;
@@ -14,11 +15,14 @@ use std::sync::Arc;
 pub enum EngineKind {
     /// Slow and obviously right.
     Interpreter,
+    /// Machine code; takes a moment to compile.
+    Compiled(OptLevel),
 }
 
 impl EngineKind {
     /// Every engine: tests hold each against the interpreter.
-    pub const ALL: &[EngineKind] = &[EngineKind::Interpreter];
+    pub const ALL: &[EngineKind] =
+        &[EngineKind::Interpreter, EngineKind::Compiled(OptLevel::None), EngineKind::Compiled(OptLevel::Gating)];
 }
 
 /// What a simulation is started with.
@@ -32,9 +36,9 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The interpreter, seed 1, no waveform.
+    /// The compiled engine, seed 1, no waveform.
     fn default() -> Options {
-        Options { engine: EngineKind::Interpreter, seed: 1, wave: None }
+        Options { engine: EngineKind::Compiled(OptLevel::default()), seed: 1, wave: None }
     }
 }
 
@@ -74,6 +78,7 @@ impl Simulation {
         let directory = Arc::new(Directory::new(top));
         let mut engine: Box<dyn Engine> = match options.engine {
             EngineKind::Interpreter => Box::new(Interpreter::new(&directory, options.seed)?),
+            EngineKind::Compiled(level) => Box::new(Compiled::new(&directory, options.seed, level)?),
         };
         let wave = match &options.wave {
             Some(path) => {

@@ -1,0 +1,342 @@
+//! The compiled engine: the flattened netlist as machine code.
+//!
+//! Each purpose is a function that is compiled when it is first needed: clock edges with reset off, which loop until
+//! the run is over; edges with reset on; outputs and probes; signals. All work on one state buffer ([`Layout`]).
+//!
+//! A failed assertion ends the loop before the edge. Then all assertions are looked at one by one, and the edge is made
+//! without looking.
+
+mod jit;
+mod layout;
+mod lower;
+mod order;
+mod regions;
+
+use crate::directory::Directory;
+use crate::engine::{Engine, Failure, RunEnd, Why};
+use crate::flat::cells::Cells;
+use crate::flat::{Purpose, flatten};
+use crate::init;
+use heddle_hdl::Bits;
+use heddle_hdl::netlist::PropertyKind;
+use heddle_hdl::order::{Loop, order as find_loop};
+use jit::Function;
+use layout::{Layout, read, read_u64, write, write_u64};
+use lower::{lower, reason};
+use regions::Gating;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How much the compiler does for speed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum OptLevel {
+    /// Everything is computed in every cycle.
+    None,
+    /// What only one arm of a choice, or an enabled register, needs is computed only then.
+    #[default]
+    Gating,
+}
+
+impl OptLevel {
+    fn gating(self) -> Gating {
+        // A branch that goes the unexpected way costs as much as about this many operations a few times.
+        const LEAST_COST: u32 = 8;
+        match self {
+            OptLevel::None => Gating::Off,
+            OptLevel::Gating => Gating::From(LEAST_COST),
+        }
+    }
+}
+
+/// What compiling took, over all functions so far.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CompileReport {
+    /// Nodes of the flat netlists.
+    pub nodes: usize,
+    pub code_bytes: usize,
+    pub flatten: Duration,
+    pub compile: Duration,
+}
+
+pub struct Compiled {
+    directory: Arc<Directory>,
+    cells: Cells,
+    layout: Layout,
+    level: OptLevel,
+    functions: HashMap<Purpose, Function>,
+    report: CompileReport,
+    state: Vec<u64>,
+    reset: bool,
+    settled: bool,
+    signals: bool,
+    cycle: u64,
+    failures: Vec<Failure>,
+}
+
+impl Compiled {
+    /// At its start with `seed`. The directory's top must have no width errors and nothing undriven, as
+    /// `TypedModule::check` establishes.
+    pub fn new(directory: &Arc<Directory>, seed: u64, level: OptLevel) -> Result<Compiled, Loop> {
+        let cells = Cells::new(directory);
+        let layout = Layout::new(directory, &cells);
+        let mut compiled = Compiled {
+            directory: directory.clone(),
+            state: Vec::new(),
+            cells,
+            layout,
+            level,
+            functions: HashMap::new(),
+            report: CompileReport::default(),
+            reset: false,
+            settled: false,
+            signals: false,
+            cycle: 0,
+            failures: Vec::new(),
+        };
+        if compiled.compile(Purpose::Edge { reset: false }).is_none() {
+            return Err(find_loop(&directory.top).err().expect("a loop in the flat netlist is one in the design"));
+        }
+        compiled.start(seed);
+        Ok(compiled)
+    }
+
+    pub fn report(&self) -> CompileReport {
+        self.report
+    }
+
+    /// None if there is a combinational loop.
+    fn compile(&mut self, purpose: Purpose) -> Option<()> {
+        if self.functions.contains_key(&purpose) {
+            return Some(());
+        }
+        let start = Instant::now();
+        let flat = flatten(&self.directory, &self.cells, purpose)?;
+        let flattened = Instant::now();
+        let (cells, layout) = (&self.cells, &self.layout);
+        let function = Function::new(layout.size, |b| lower(&flat, cells, layout, self.level.gating(), b));
+        self.report.nodes += flat.nodes.len();
+        self.report.code_bytes += function.code_bytes;
+        self.report.flatten += flattened - start;
+        self.report.compile += flattened.elapsed();
+        self.functions.insert(purpose, function);
+        Some(())
+    }
+
+    /// Makes up to `most` edges (1 for what is not an edge), at least one unless an assertion fails.
+    fn call(&mut self, purpose: Purpose, most: u64) -> (u64, u64) {
+        self.compile(purpose).expect("a design that runs has no combinational loop");
+        let made = self.functions[&purpose].call(&mut self.state, most);
+        (made, self.cell(self.cells.reason))
+    }
+
+    fn cell(&self, cell: u32) -> u64 {
+        read_u64(&self.state, self.layout.cells[cell as usize], self.cells.widths[cell as usize])
+    }
+
+    fn set_cell(&mut self, cell: u32, value: u64) {
+        write_u64(&mut self.state, self.layout.cells[cell as usize], self.cells.widths[cell as usize], value);
+    }
+
+    fn bits(&self, cell: u32) -> Bits {
+        read(&self.state, self.layout.cells[cell as usize], self.cells.widths[cell as usize])
+    }
+
+    fn set_bits(&mut self, cell: u32, value: &Bits) {
+        write(&mut self.state, self.layout.cells[cell as usize], self.cells.widths[cell as usize], value);
+    }
+
+    /// Looks at all assertions and assumptions; whether any failed that had not before.
+    fn note_failures(&mut self) -> bool {
+        self.call(Purpose::Properties, 1);
+        let before = self.failures.len();
+        for property in 0..self.directory.properties.len() {
+            let failed = self.directory.property_kind(property) != PropertyKind::Cover
+                && self.cell(self.cells.properties.start + property as u32) == 0
+                && self.failures.iter().all(|f| f.property != property);
+            if failed {
+                self.failures.push(Failure { property, cycle: self.cycle });
+            }
+        }
+        self.failures.len() > before
+    }
+
+    fn start_memory(&mut self, memory: usize, seed: u64) {
+        let place = self.layout.memories[memory];
+        match &self.directory.memory(memory).init {
+            Some(words) => {
+                for (k, word) in words.iter().take(place.words as usize).enumerate() {
+                    write(&mut self.state, place.offset + k * place.stride, place.width, word);
+                }
+            }
+            None => {
+                let path = init::path_hash(&self.directory.memories[memory].path);
+                for k in 0..place.words {
+                    let offset = place.offset + k as usize * place.stride;
+                    if place.width <= 64 {
+                        write_u64(&mut self.state, offset, place.width, init::limb(seed, path, k, 0));
+                    } else {
+                        write(&mut self.state, offset, place.width, &init::word(seed, path, k, place.width));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The byte offset of a memory word; panics if the address is beyond the memory.
+    fn word(&self, memory: usize, address: u64) -> usize {
+        let place = self.layout.memories[memory];
+        assert!(address < place.words, "address {address:#x} is out of range");
+        place.offset + address as usize * place.stride
+    }
+}
+
+impl Engine for Compiled {
+    fn directory(&self) -> &Arc<Directory> {
+        &self.directory
+    }
+
+    fn start(&mut self, seed: u64) {
+        let d = self.directory.clone();
+        self.state = vec![0; self.layout.size.div_ceil(8)];
+        for (table, cells) in [(&d.registers, &self.cells.registers), (&d.read_registers, &self.cells.read_registers)] {
+            for (entry, cell) in table.iter().zip(cells.clone()) {
+                let value = init::word(seed, init::path_hash(&entry.path), 0, entry.width);
+                write(&mut self.state, self.layout.cells[cell as usize], entry.width, &value);
+            }
+        }
+        (0..d.memories.len()).for_each(|memory| self.start_memory(memory, seed));
+        self.cycle = 0;
+        self.failures.clear();
+        self.reset = false;
+        self.settled = false;
+    }
+
+    fn poke(&mut self, input: usize, value: &Bits) {
+        self.set_bits(self.cells.inputs.start + input as u32, value);
+        self.settled = false;
+    }
+
+    fn poke_u64(&mut self, input: usize, value: u64) {
+        if self.directory.inputs[input].width > 64 {
+            return self.poke(input, &Bits::from(value));
+        }
+        self.set_cell(self.cells.inputs.start + input as u32, value);
+        self.settled = false;
+    }
+
+    fn set_reset(&mut self, on: bool) {
+        self.reset = on;
+    }
+
+    fn settle(&mut self) {
+        if !self.settled {
+            self.call(if self.signals { Purpose::SettleAll } else { Purpose::Settle }, 1);
+            self.settled = true;
+        }
+    }
+
+    fn peek(&self, output: usize) -> Bits {
+        self.bits(self.cells.outputs.clone().start + output as u32)
+    }
+
+    fn peek_u64(&self, output: usize) -> u64 {
+        self.cell(self.cells.outputs.start + output as u32)
+    }
+
+    fn probe(&self, probe: usize) -> Bits {
+        self.bits(self.cells.probes.start + probe as u32)
+    }
+
+    fn show_signals(&mut self) -> bool {
+        self.settled &= self.signals;
+        self.signals = true;
+        true
+    }
+
+    fn signal(&self, signal: usize) -> Option<Bits> {
+        self.signals.then(|| self.bits(self.cells.signals.start + signal as u32))
+    }
+
+    fn register(&self, register: usize) -> Bits {
+        self.bits(self.cells.registers.start + register as u32)
+    }
+
+    fn read_register(&self, read_register: usize) -> Bits {
+        self.bits(self.cells.read_registers.start + read_register as u32)
+    }
+
+    fn memory_read(&self, memory: usize, address: u64) -> Bits {
+        read(&self.state, self.word(memory, address), self.layout.memories[memory].width)
+    }
+
+    fn memory_write(&mut self, memory: usize, address: u64, value: &Bits) {
+        let offset = self.word(memory, address);
+        write(&mut self.state, offset, self.layout.memories[memory].width, value);
+        self.settled = false;
+    }
+
+    fn memory_load(&mut self, memory: usize, address: u64, words: &[u64]) {
+        let width = self.layout.memories[memory].width;
+        for (k, &word) in words.iter().enumerate() {
+            let offset = self.word(memory, address + k as u64);
+            if width <= 64 {
+                write_u64(&mut self.state, offset, width, word);
+            } else {
+                write(&mut self.state, offset, width, &Bits::from(word));
+            }
+        }
+        self.settled = false;
+    }
+
+    fn step(&mut self) {
+        self.run(1, None);
+    }
+
+    fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> RunEnd {
+        let edge = Purpose::Edge { reset: self.reset };
+        self.set_cell(self.cells.stop, stop.map_or(0, |output| output as u64 + 1));
+        self.set_cell(self.cells.check, 1);
+        let mut cycles = 0;
+        while cycles < max_cycles {
+            let (made, mut why) = self.call(edge, max_cycles - cycles);
+            cycles += made;
+            self.cycle += made;
+            self.settled = false;
+            let mut failed = false;
+            if why == reason::HELD {
+                failed = self.note_failures();
+                self.set_cell(self.cells.check, 0);
+                why = self.call(edge, 1).1;
+                self.set_cell(self.cells.check, 1);
+                cycles += 1;
+                self.cycle += 1;
+            }
+            if failed {
+                return RunEnd { cycles, why: Why::Failure };
+            }
+            if why == reason::STOP {
+                return RunEnd { cycles, why: Why::Stop };
+            }
+        }
+        RunEnd { cycles, why: Why::Limit }
+    }
+
+    fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    fn cover_hits(&self, property: usize) -> u64 {
+        match self.directory.property_kind(property) {
+            PropertyKind::Cover => self.cell(self.cells.properties.start + property as u32),
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The boundary to machine code: Cranelift's module, and the call.
+
+use cranelift_codegen::ir::{AbiParam, types};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{Context, isa};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{Linkage, Module};
+
+/// Compiled code for one purpose: state buffer, most edges to make; returns the edges made.
+type Entry = extern "C" fn(*mut u64, u64) -> u64;
+
+/// A compiled function with the memory that its code is in.
+pub struct Function {
+    /// None only while it is dropped.
+    module: Option<JITModule>,
+    entry: Entry,
+    /// Limbs that the state buffer must have.
+    state: usize,
+    /// Size of the code.
+    pub code_bytes: usize,
+}
+
+impl Function {
+    /// Compiles the function whose body `emit` makes. The body has the parameters (pointer to the state, most edges),
+    /// returns one 64-bit value, and may touch `state_bytes` bytes from the pointer on and nothing else.
+    pub fn new(state_bytes: usize, emit: impl FnOnce(&mut FunctionBuilder)) -> Function {
+        let mut module = JITModule::new(JITBuilder::with_isa(host(), cranelift_module::default_libcall_names()));
+        let mut context: Context = module.make_context();
+        let config = module.target_config();
+        let signature = &mut context.func.signature;
+        signature.params.extend([AbiParam::new(config.pointer_type()), AbiParam::new(types::I64)]);
+        signature.returns.push(AbiParam::new(types::I64));
+        let mut builder_context = FunctionBuilderContext::new();
+        let mut builder = FunctionBuilder::new(&mut context.func, &mut builder_context);
+        emit(&mut builder);
+        builder.seal_all_blocks();
+        builder.finalize(config);
+        let id = module
+            .declare_function("cycle", Linkage::Export, &context.func.signature)
+            .expect("the name is declared once");
+        module.define_function(id, &mut context).unwrap_or_else(|e| panic!("code generation failed: {e:?}"));
+        let code_bytes = context.compiled_code().map_or(0, |code| code.code_buffer().len());
+        module.clear_context(&mut context);
+        module.finalize_definitions().unwrap_or_else(|e| panic!("code memory: {e}"));
+        let code = module.get_finalized_function(id);
+        // SAFETY: `code` is the finished function, whose signature above is that of `Entry` in the platform's C calling
+        // convention, which is the default of the module. It lives as long as `module`, which is beside it.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(code) };
+        Function { module: Some(module), entry, state: state_bytes.div_ceil(8), code_bytes }
+    }
+
+    /// Makes up to `most` edges on the state; returns how many.
+    pub fn call(&self, state: &mut [u64], most: u64) -> u64 {
+        assert!(state.len() >= self.state, "the state buffer is too small");
+        // The code touches only what `Function::new` was told, which is within the slice; it has no other effects.
+        (self.entry)(state.as_mut_ptr(), most)
+    }
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        if let Some(module) = self.module.take() {
+            // SAFETY: the code is called only by `call`, which borrows `self`, so nobody runs it or can run it again.
+            unsafe { module.free_memory() };
+        }
+    }
+}
+
+/// The machine that this program runs on.
+fn host() -> isa::OwnedTargetIsa {
+    let mut flags = settings::builder();
+    for (name, value) in
+        [("opt_level", "speed"), ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })]
+    {
+        flags.set(name, value).expect("a setting of Cranelift");
+    }
+    let builder = cranelift_native::builder().unwrap_or_else(|e| panic!("no code generator for this machine: {e}"));
+    builder.finish(settings::Flags::new(flags)).expect("the host's features are valid")
+}

@@ -1,0 +1,172 @@
+//! Every operation against its definition, `heddle_hdl::eval`, at widths around the limbs' edges, and a big memory.
+//! Whole designs are compared in `tests/differential.rs`.
+
+use super::*;
+use crate::fuzz::random_bits;
+use fastrand::Rng;
+use heddle_hdl::eval::eval;
+use heddle_hdl::netlist::{Memory, MemoryStyle, Module, Node, NodeId, Op, Port, ReadPort, ReadTiming};
+use std::panic::Location;
+
+fn empty() -> Module {
+    Module {
+        name: "op".into(),
+        doc: String::new(),
+        inputs: vec![],
+        outputs: vec![],
+        nodes: vec![],
+        registers: vec![],
+        memories: vec![],
+        instances: vec![],
+        properties: vec![],
+        probes: vec![],
+    }
+}
+
+fn node(module: &mut Module, op: Op, width: u32, args: Vec<NodeId>) -> NodeId {
+    module.nodes.push(Node { op, width, args, name: None, loc: Location::caller() });
+    NodeId(module.nodes.len() as u32 - 1)
+}
+
+fn input(module: &mut Module, width: u32) -> NodeId {
+    let port = module.inputs.len() as u32;
+    let node = node(module, Op::Input(port), width, vec![]);
+    module.inputs.push(Port { name: format!("i{port}"), width, node, loc: Location::caller() });
+    node
+}
+
+fn output(module: &mut Module, node: NodeId) {
+    let (name, width) = (format!("o{}", module.outputs.len()), module.node(node).width);
+    module.outputs.push(Port { name, width, node, loc: Location::caller() });
+}
+
+/// An operation, its width and its operands' widths.
+type Case = (Op, u32, Vec<u32>);
+
+/// All operations with values of width `w`.
+fn operations(w: u32, rng: &mut Rng) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for op in [Op::And, Op::Or, Op::Xor, Op::Add, Op::Sub, Op::Mul] {
+        cases.push((op, w, vec![w, w]));
+    }
+    for op in [Op::Eq, Op::Ne, Op::Lt, Op::LtSigned] {
+        cases.push((op, 1, vec![w, w]));
+    }
+    for op in [Op::Shl, Op::Shr, Op::Sar] {
+        for amount in [1, 5, 6, 7, 8, 33, 70] {
+            cases.push((op.clone(), w, vec![w, amount]));
+        }
+    }
+    for op in [Op::MulFull, Op::MulFullSigned] {
+        for other in [1, 32, 33, w] {
+            cases.push((op.clone(), w + other, vec![w, other]));
+        }
+    }
+    for op in [Op::Any, Op::All, Op::Parity] {
+        cases.push((op, 1, vec![w]));
+    }
+    let low = rng.u32(0..w);
+    cases.push((Op::Not, w, vec![w]));
+    cases.push((Op::Buf, w, vec![w]));
+    cases.push((Op::CountOnes, 32 - w.leading_zeros(), vec![w]));
+    cases.push((Op::Slice(low), rng.u32(1..=w - low), vec![w]));
+    cases.push((Op::ZExt, w + rng.u32(1..70), vec![w]));
+    cases.push((Op::SExt, w + rng.u32(1..70), vec![w]));
+    cases.push((Op::Cat, 2 * w + 3, vec![w, 3, w]));
+    cases.push((Op::Mux, w, vec![1, w, w]));
+    cases.push((Op::Case([2u8, 0, 3].map(Bits::from).to_vec()), w, vec![2, w, w, w, w]));
+    cases.push((Op::Case([1u8, 0].map(Bits::from).to_vec()), 3, vec![w, 3, 3, 3]));
+    for (elements, index) in [(1, 1), (3, 2), (4, 2), (9, 8), (5, 70)] {
+        cases.push((Op::Select, w, vec![elements * w, index]));
+    }
+    cases
+}
+
+/// One design with all operations of a width, each with inputs of its own.
+fn check(w: u32, level: OptLevel) {
+    let mut rng = Rng::with_seed(w as u64);
+    let cases = operations(w, &mut rng);
+    let mut module = empty();
+    let mut inputs = Vec::new();
+    for (op, width, widths) in &cases {
+        let args: Vec<NodeId> = widths.iter().map(|&w| input(&mut module, w)).collect();
+        inputs.push(args.iter().map(|a| module.inputs.iter().position(|p| p.node == *a).unwrap()).collect::<Vec<_>>());
+        let result = node(&mut module, op.clone(), *width, args);
+        output(&mut module, result);
+    }
+    let directory = Arc::new(Directory::new(&Arc::new(module)));
+    let mut engine = Compiled::new(&directory, 1, level).unwrap();
+    for _ in 0..12 {
+        let values: Vec<Bits> = directory
+            .inputs
+            .iter()
+            .map(|i| {
+                if rng.bool() {
+                    random_bits(&mut rng, i.width)
+                } else {
+                    Bits::from(rng.u32(0..w + 2)).truncate(i.width)
+                }
+            })
+            .collect();
+        values.iter().enumerate().for_each(|(k, value)| engine.poke(k, value));
+        engine.settle();
+        for (k, (op, width, widths)) in cases.iter().enumerate() {
+            let args: Vec<&Bits> = inputs[k].iter().map(|&i| &values[i]).collect();
+            let want = eval(op, *width, &args, widths);
+            assert_eq!(engine.peek(k), want, "{op:?} to {width} bits of {args:?} ({widths:?} bits), {level:?}");
+        }
+    }
+}
+
+#[test]
+fn operations_mean_what_eval_says() {
+    for w in [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 66, 96, 127, 128, 129, 191, 192, 193, 200] {
+        check(w, OptLevel::None);
+        check(w, OptLevel::Gating);
+    }
+}
+
+#[test]
+fn very_wide_values() {
+    check(1000, OptLevel::Gating);
+}
+
+#[test]
+fn memory_words_of_all_sizes_start_as_init_says_and_take_writes() {
+    let mut module = empty();
+    let widths = [1, 8, 9, 16, 31, 32, 33, 64, 65, 200];
+    for (k, &width) in widths.iter().enumerate() {
+        let mem = k as u32;
+        let address = input(&mut module, 4);
+        let out = node(&mut module, Op::MemRead { mem, port: 0 }, width, vec![]);
+        output(&mut module, out);
+        module.memories.push(Memory {
+            name: format!("m{k}"),
+            width,
+            address_width: 4,
+            init: None,
+            reads: vec![ReadPort { address, out, timing: ReadTiming::Async }],
+            writes: vec![],
+            style: MemoryStyle::Auto,
+            loc: Location::caller(),
+        });
+    }
+    let directory = Arc::new(Directory::new(&Arc::new(module)));
+    let mut engine = Compiled::new(&directory, 7, OptLevel::Gating).unwrap();
+    let mut rng = Rng::with_seed(1);
+    for address in 0..16 {
+        for (k, &width) in widths.iter().enumerate() {
+            let want = init::word(7, init::path_hash(&format!("m{k}")), address, width);
+            assert_eq!(engine.memory_read(k, address), want);
+            let new = random_bits(&mut rng, width);
+            engine.memory_write(k, address, &new);
+            assert_eq!(engine.memory_read(k, address), new);
+            if address > 0 {
+                let before = engine.memory_read(k, address - 1);
+                engine.poke_u64(k, address - 1);
+                engine.settle();
+                assert_eq!(engine.peek(k), before, "{width} bits");
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A design as one flat netlist, made to be compiled.
+//!
+//! [`flatten`](flatten()) follows a design's hierarchy on demand and gives a [`Flat`]: nodes of at most 64 bits (a wider
+//! value is a [`Word`] of several), each computation once, constants folded, and what nobody needs never made. What is
+//! done with the values is a list of [`Action`]s: at a clock edge ([`Flat::edge`]), or to show values
+//! ([`Flat::settle`]).
+//!
+//! State and everything the host sees is in numbered [`cells`].
+
+mod builder;
+pub mod cells;
+mod flatten;
+mod wide;
+
+pub use flatten::{Purpose, flatten};
+
+/// A node's place in [`Flat::nodes`]; operands have smaller numbers than their users.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Id(pub u32);
+
+impl Id {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a node computes. Unless said otherwise, operands and result have one width, and no value has bits above its
+/// width.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Op {
+    Const(u64),
+    /// Bits from `low` on of cell `cell`, as of before the edge. Either all of a cell of up to 64 bits, or an aligned
+    /// part of a wider one (see [`aligned`]).
+    Cell {
+        cell: u32,
+        low: u32,
+    },
+    /// args: address. Bits from `low` on of a word of memory `memory`, as of before the edge; aligned as for cells.
+    Read {
+        memory: u32,
+        low: u32,
+    },
+    Not,
+    And,
+    Or,
+    Xor,
+    Add,
+    Sub,
+    Mul,
+    /// The upper half of the product of two 64-bit values.
+    MulHigh,
+    MulHighSigned,
+    /// args: value, amount (any width). An amount of the width or more gives 0, or copies of the sign.
+    Shl,
+    Shr,
+    Sar,
+    /// Comparisons; the result is 1 bit.
+    Eq,
+    Ne,
+    Lt,
+    LtSigned,
+    /// args: selector (1 bit), value if 1, value if 0.
+    Mux,
+    /// args: selector, default, then one value a label. Labels are distinct, ascending, and do not cover every value of
+    /// the selector; there are at least two.
+    Case(Vec<u64>),
+    /// Bits from the given one on of a wider value.
+    Slice(u32),
+    /// The operands side by side, the first lowest.
+    Cat,
+    /// Wider by zeros, or by copies of the sign.
+    ZExt,
+    SExt,
+    /// 1 bit: whether an odd number of bits is set.
+    Parity,
+    /// How many bits are set.
+    CountOnes,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Node {
+    pub op: Op,
+    /// 1 to 64.
+    pub width: u32,
+    pub args: Vec<Id>,
+}
+
+/// A value of any width: limbs of 64 bits, the lowest first; the last has the remaining bits.
+pub type Word = Vec<Id>;
+
+/// How many limbs a word of this width has.
+pub fn limbs(width: u32) -> u32 {
+    width.div_ceil(64)
+}
+
+/// The width of limb `limb` of a word of width `width`.
+pub fn limb_width(width: u32, limb: u32) -> u32 {
+    (width - limb * 64).min(64)
+}
+
+/// Whether this part of something of 64 bits or more can be loaded and stored by itself: a limb, or an aligned part of
+/// 8, 16 or 32 bits.
+pub fn aligned(low: u32, width: u32) -> bool {
+    low.is_multiple_of(64) || matches!(width, 8 | 16 | 32) && low.is_multiple_of(width)
+}
+
+/// One change of state.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Bits from `low` on of a cell become the value; aligned.
+    Store { cell: u32, low: u32, value: Id },
+    /// A memory word takes `data` (parts with their lowest bit), where `mask` is on if there is one.
+    Write { memory: u32, address: Id, parts: Vec<Part> },
+    /// A cell takes a memory word as it is after all writes of this edge.
+    ReadNew { memory: u32, address: Id, cell: u32 },
+    /// A 64-bit cell counts up by the value, which is 1 bit.
+    Count { cell: u32, value: Id },
+}
+
+/// Aligned bits of a memory word that are written.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub low: u32,
+    pub data: Id,
+    pub mask: Option<Id>,
+}
+
+/// Effects that happen together if `guard` (or none) is on.
+#[derive(Clone, Debug)]
+pub struct Action {
+    pub guard: Option<Id>,
+    pub effects: Vec<Effect>,
+}
+
+/// What a function does with a flat netlist. All values are those from before the actions.
+#[derive(Clone, Debug, Default)]
+pub struct Flat {
+    pub nodes: Vec<Node>,
+    /// If this is 0, nothing is done. None: always 1.
+    pub proceed: Option<Id>,
+    /// Whether the run is to end with these actions.
+    pub stop: Option<Id>,
+    /// Lists of actions. Those of one list happen in its order; the lists may be put in any order.
+    pub actions: Vec<Vec<Action>>,
+    /// Actions after all others.
+    pub late: Vec<Action>,
+}
+
+impl Flat {
+    pub fn node(&self, id: Id) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    pub fn constant(&self, id: Id) -> Option<u64> {
+        match self.node(id).op {
+            Op::Const(value) => Some(value),
+            _ => None,
+        }
+    }
+}
