@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use heddle_sim::EngineKind;
+use heddle_sim::compiled::OptLevel;
 use serde::Serialize;
 
 /// What simulates the core in Rust.
@@ -9,20 +10,24 @@ use serde::Serialize;
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
     /// Slow and obviously right
-    #[default]
     Interpreter,
+    /// Machine code
+    #[default]
+    Compiled,
 }
 
 impl Engine {
     pub fn kind(self) -> EngineKind {
         match self {
             Engine::Interpreter => EngineKind::Interpreter,
+            Engine::Compiled => EngineKind::Compiled(OptLevel::default()),
         }
     }
 
     pub fn name(self) -> &'static str {
         match self {
             Engine::Interpreter => "interpreter",
+            Engine::Compiled => "compiled",
         }
     }
 }

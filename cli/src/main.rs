@@ -3,13 +3,17 @@
 //! Results go to standard output, messages and progress to standard error. Every failure is one line and a non-zero exit:
 //! 1 for what was asked, 2 for how it was asked.
 
+mod bench;
 mod engine;
+mod folder;
+mod image;
 mod kernels;
 mod output;
 mod report;
 mod run;
 mod shape;
 mod target;
+mod timed;
 mod trace;
 
 use clap::error::ErrorKind;
@@ -34,6 +38,7 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     Run(run::Run),
     Kernels(kernels::Kernels),
+    Bench(bench::Bench),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +54,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(command) => command.run(),
         Command::Kernels(command) => command.run(),
+        Command::Bench(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@ use crate::output::{ResultFile, print, print_json};
 use crate::report::{Report, Variable};
 use crate::shape::ShapeArgs;
 use crate::target::{TARGET, Target};
+use crate::timed::Timed;
 use crate::trace::{Progress, Trace};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -13,7 +14,6 @@ use heddle_testbench::kernels::{Device, Kernel};
 use heddle_testbench::machine::{Machine, MachineOptions};
 use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// Run a program on the simulated core and say what the core did.
 ///
@@ -98,10 +98,10 @@ impl Run {
             machine.watch(Box::new(Progress::new(shape.warps)));
         }
 
-        let started = Instant::now();
-        let result = self.drive(&mut machine, target.kernel);
-        let mut report =
-            Report::new(target.name, &shape, self.engine, self.shape.seed, started.elapsed(), machine.summary());
+        let mut timed = Timed::new(&mut machine);
+        let result = self.drive(&mut timed, target.kernel);
+        let time = timed.time;
+        let mut report = Report::new(target.name, &shape, self.engine, self.shape.seed, time, machine.summary());
         let finished = match &result {
             Ok(_) => self.show(&mut machine).map(|variables| report.variables = variables),
             Err(_) => Ok(()),

@@ -271,6 +271,11 @@ impl Machine {
         self.watch = watch;
     }
 
+    /// Changes [`MachineOptions::max_cycles`].
+    pub fn set_max_cycles(&mut self, max_cycles: u64) {
+        self.max_cycles = max_cycles;
+    }
+
     /// The core's configuration.
     pub fn shape(&self) -> &Shape {
         &self.shape

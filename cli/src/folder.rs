@@ -1,0 +1,103 @@
+//! A folder of results that is written whole or not at all.
+
+use crate::output::parent;
+use anyhow::{Context, Result, bail};
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A file of the folder.
+pub struct Entry {
+    pub name: String,
+    pub text: String,
+}
+
+/// Writes `entries` into `folder`, which may be there already. They are written beside their places first and moved when
+/// all are complete; the last entry comes last, so it may list the others. Files of the folder in `stale` that are not
+/// written anew are removed.
+pub fn write_folder(folder: &Path, entries: &[Entry], stale: &[String]) -> Result<()> {
+    let cannot = || format!("cannot write folder {}", folder.display());
+    if folder.exists() && !folder.is_dir() {
+        return Err(anyhow::anyhow!("it is there and not a folder")).with_context(cannot);
+    }
+    write(folder, entries, stale).with_context(cannot)
+}
+
+fn write(folder: &Path, entries: &[Entry], stale: &[String]) -> Result<()> {
+    let there = folder.is_dir();
+    let beside = if there { folder } else { parent(folder) };
+    fs::create_dir_all(beside)?;
+    let staged = stage(beside, entries)?;
+    if !there {
+        // A trailing slash names no place to rename to.
+        let Some(name) = folder.file_name() else { bail!("it has no name") };
+        fs::rename(staged.path(), beside.join(name))?;
+        let _ = staged.keep();
+        return Ok(());
+    }
+    for Entry { name, .. } in entries {
+        fs::rename(staged.path().join(name), folder.join(name))?;
+    }
+    for name in stale.iter().filter(|name| !entries.iter().any(|entry| entry.name == **name)) {
+        let _ = fs::remove_file(folder.join(name));
+    }
+    Ok(())
+}
+
+/// A temporary folder with the files, removed when it is dropped.
+fn stage(beside: &Path, entries: &[Entry]) -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    let staged = builder.prefix(".heddle-").permissions(Permissions::from_mode(0o777)).tempdir_in(beside)?;
+    for Entry { name, text } in entries {
+        fs::write(staged.path().join(name), text)?;
+    }
+    Ok(staged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(names: &[&str]) -> Vec<Entry> {
+        names.iter().map(|name| Entry { name: name.to_string(), text: format!("{name}\n") }).collect()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_new_folder_and_its_parents_appear() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("a/b/");
+        write_folder(&folder, &entries(&["x.v", "list"]), &[]).unwrap();
+        assert_eq!(names(&folder), ["list", "x.v"]);
+        assert_eq!(names(&place.path().join("a")), ["b"]);
+    }
+
+    #[test]
+    fn an_old_folder_keeps_what_is_not_ours() {
+        let place = tempfile::tempdir().unwrap();
+        write_folder(place.path(), &entries(&["x.v", "y.v", "list"]), &[]).unwrap();
+        fs::write(place.path().join("mine"), "").unwrap();
+        let stale = ["x.v".to_string(), "y.v".to_string()];
+        write_folder(place.path(), &entries(&["x.v", "list"]), &stale).unwrap();
+        assert_eq!(names(place.path()), ["list", "mine", "x.v"]);
+    }
+
+    #[test]
+    fn failure_leaves_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("out");
+        write_folder(&folder, &entries(&["x.v", "no/such/folder.v"]), &[]).unwrap_err();
+        assert!(names(place.path()).is_empty());
+        fs::write(&folder, "").unwrap();
+        let error = write_folder(&folder, &entries(&["x.v"]), &[]).unwrap_err();
+        assert!(format!("{error:#}").ends_with("it is there and not a folder"));
+    }
+}

@@ -1,0 +1,1 @@
+//! `heddle gen`: the core as Verilog.

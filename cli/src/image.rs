@@ -1,0 +1,92 @@
+//! What memory holds when a program is launched, as text that Verilog's `$readmemh` reads.
+
+use anyhow::Result;
+use heddle_simt::Shape;
+use heddle_testbench::Program;
+use heddle_testbench::kernels::{Device, DeviceError};
+
+use crate::target::Target;
+
+/// Memory as a driver leaves it for the first launch.
+struct Recorder {
+    program: Program,
+    threads: u32,
+    memory: Vec<u8>,
+    launched: bool,
+}
+
+impl Recorder {
+    fn range(&self, address: u32, length: usize) -> Result<std::ops::Range<usize>, DeviceError> {
+        let end = address as usize + length;
+        if end > self.memory.len() {
+            return Err(format!("{address:#010x}..{end:#010x} is outside memory").into());
+        }
+        Ok(address as usize..end)
+    }
+}
+
+impl Device for Recorder {
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
+        let range = self.range(address, bytes.len())?;
+        self.memory[range].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {
+        Ok(self.memory[self.range(address, length)?].to_vec())
+    }
+
+    /// Ends the recording: the driver gives up.
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        self.launched = true;
+        Err("recorded".into())
+    }
+}
+
+/// All words of memory before the first launch, inputs of the kernel's driver included.
+pub fn memory(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<u32>> {
+    let memory = target.program.memory_image(shape)?;
+    let mut recorder = Recorder { program: target.program.clone(), threads: shape.threads(), memory, launched: false };
+    if let Some(kernel) = target.kernel {
+        match (kernel.drive)(&mut recorder, seed) {
+            Err(_) if recorder.launched => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+    }
+    Ok(recorder.memory.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
+}
+
+/// A word a line, the first at address 0.
+pub fn hex(words: impl Iterator<Item = u32>) -> String {
+    words.map(|word| format!("{word:08x}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_of_the_driver_are_in_memory() {
+        let target = Target::find("vecadd").unwrap();
+        let words = memory(&target, &Shape::default(), 1).unwrap();
+        assert_eq!(words.len() * 4, Shape::default().memory as usize);
+        assert_eq!(words[0], target.program.word(0).unwrap());
+        let a = target.program.symbol("a").unwrap().address as usize / 4;
+        assert!(words[a..a + 64].iter().any(|&word| word != 0));
+        assert_ne!(words, memory(&target, &Shape::default(), 2).unwrap());
+    }
+
+    #[test]
+    fn words_are_lines() {
+        assert_eq!(hex([1, 0xdead_beef].into_iter()), "00000001\ndeadbeef\n");
+    }
+}
