@@ -10,7 +10,7 @@ pub const A7: u32 = 17;
 pub const MHARTID: u32 = 0xf14;
 pub const LANE: u32 = 0xfc3;
 
-fn r(funct7: u32, rs2: u32, rs1: u32, funct3: u32, rd: u32, opcode: u32) -> u32 {
+pub fn r(funct7: u32, rs2: u32, rs1: u32, funct3: u32, rd: u32, opcode: u32) -> u32 {
     funct7 << 25 | rs2 << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | opcode
 }
 
@@ -76,9 +76,9 @@ pub const BLT: u32 = 4;
 #[derive(Default)]
 pub struct Asm {
     words: Vec<u32>,
-    labels: HashMap<&'static str, usize>,
+    labels: HashMap<String, usize>,
     /// Instructions whose offset is not known yet.
-    holes: Vec<(usize, &'static str)>,
+    holes: Vec<(usize, String)>,
 }
 
 impl Asm {
@@ -88,26 +88,26 @@ impl Asm {
         self
     }
 
-    pub fn label(mut self, name: &'static str) -> Asm {
-        self.labels.insert(name, self.words.len());
+    pub fn label(mut self, name: &str) -> Asm {
+        self.labels.insert(name.to_string(), self.words.len());
         self
     }
 
-    pub fn branch(mut self, condition: u32, rs1: u32, rs2: u32, to: &'static str) -> Asm {
-        self.holes.push((self.words.len(), to));
+    pub fn branch(mut self, condition: u32, rs1: u32, rs2: u32, to: &str) -> Asm {
+        self.holes.push((self.words.len(), to.to_string()));
         self.words.push(r(0, rs2, rs1, condition, 0, 0x63));
         self
     }
 
-    pub fn jal(mut self, rd: u32, to: &'static str) -> Asm {
-        self.holes.push((self.words.len(), to));
+    pub fn jal(mut self, rd: u32, to: &str) -> Asm {
+        self.holes.push((self.words.len(), to.to_string()));
         self.words.push(rd << 7 | 0x6f);
         self
     }
 
     /// `rd` = the address of a label, which must be below 2048.
-    pub fn la(mut self, rd: u32, of: &'static str) -> Asm {
-        self.holes.push((self.words.len(), of));
+    pub fn la(mut self, rd: u32, of: &str) -> Asm {
+        self.holes.push((self.words.len(), of.to_string()));
         self.words.push(addi(rd, ZERO, 0));
         self
     }
@@ -125,7 +125,8 @@ impl Asm {
     /// The instruction words.
     pub fn words(&self) -> Vec<u32> {
         let mut words = self.words.clone();
-        for &(at, label) in &self.holes {
+        for (at, label) in &self.holes {
+            let at = *at;
             let target = self.labels[label] as u32 * 4;
             let offset = target.wrapping_sub(at as u32 * 4);
             let bit = |n: u32, to: u32| (offset >> n & 1) << to;

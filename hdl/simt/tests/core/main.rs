@@ -6,6 +6,8 @@ mod asm;
 mod bench;
 mod faults;
 mod memory;
+mod model;
 mod paths;
+mod random;
 mod threads;
 mod timing;
