@@ -3,8 +3,7 @@
 //! Each purpose is a function that is compiled when it is first needed: clock edges with reset off, which loop until
 //! the run is over; edges with reset on; outputs and probes; signals. All work on one state buffer ([`Layout`]).
 //!
-//! A failed assertion ends the loop before the edge. Then all assertions are looked at one by one, and the edge is made
-//! without looking.
+//! A failed assertion is noted in its cell and ends the loop with that edge.
 
 mod jit;
 mod layout;
@@ -22,7 +21,7 @@ use heddle_hdl::netlist::PropertyKind;
 use heddle_hdl::order::{Loop, order as find_loop};
 use jit::Function;
 use layout::{Layout, read, read_u64, write, write_u64};
-use lower::{lower, reason};
+use lower::lower;
 use regions::Gating;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,7 +39,8 @@ pub enum OptLevel {
 
 impl OptLevel {
     fn gating(self) -> Gating {
-        // A branch that goes the unexpected way costs as much as about this many operations a few times.
+        // The best of 3 to 40 on the core with 8 lanes and 8 warps: below, branches that go the unexpected way cost more
+        // than they save.
         const LEAST_COST: u32 = 8;
         match self {
             OptLevel::None => Gating::Off,
@@ -112,6 +112,7 @@ impl Compiled {
         }
         let start = Instant::now();
         let flat = flatten(&self.directory, &self.cells, purpose)?;
+
         let flattened = Instant::now();
         let (cells, layout) = (&self.cells, &self.layout);
         let function = Function::new(layout.size, |b| lower(&flat, cells, layout, self.level.gating(), b));
@@ -123,11 +124,10 @@ impl Compiled {
         Some(())
     }
 
-    /// Makes up to `most` edges (1 for what is not an edge), at least one unless an assertion fails.
-    fn call(&mut self, purpose: Purpose, most: u64) -> (u64, u64) {
+    /// Makes up to `most` edges (1 for what is not an edge) and at least one; returns how many.
+    fn call(&mut self, purpose: Purpose, most: u64) -> u64 {
         self.compile(purpose).expect("a design that runs has no combinational loop");
-        let made = self.functions[&purpose].call(&mut self.state, most);
-        (made, self.cell(self.cells.reason))
+        self.functions[&purpose].call(&mut self.state, most)
     }
 
     fn cell(&self, cell: u32) -> u64 {
@@ -146,18 +146,19 @@ impl Compiled {
         write(&mut self.state, self.layout.cells[cell as usize], self.cells.widths[cell as usize], value);
     }
 
-    /// Looks at all assertions and assumptions; whether any failed that had not before.
+    /// Takes the failures of the last edge from the cells; whether any had not failed before.
     fn note_failures(&mut self) -> bool {
-        self.call(Purpose::Properties, 1);
         let before = self.failures.len();
         for property in 0..self.directory.properties.len() {
-            let failed = self.directory.property_kind(property) != PropertyKind::Cover
-                && self.cell(self.cells.properties.start + property as u32) == 0
-                && self.failures.iter().all(|f| f.property != property);
-            if failed {
-                self.failures.push(Failure { property, cycle: self.cycle });
+            let cell = self.cells.properties.start + property as u32;
+            if self.directory.property_kind(property) != PropertyKind::Cover && self.cell(cell) == 0 {
+                self.set_cell(cell, 1);
+                if self.failures.iter().all(|f| f.property != property) {
+                    self.failures.push(Failure { property, cycle: self.cycle - 1 });
+                }
             }
         }
+        self.set_cell(self.cells.failed, 0);
         self.failures.len() > before
     }
 
@@ -206,6 +207,10 @@ impl Engine for Compiled {
             }
         }
         (0..d.memories.len()).for_each(|memory| self.start_memory(memory, seed));
+        for property in 0..d.properties.len() {
+            let holds = d.property_kind(property) != PropertyKind::Cover;
+            self.set_cell(self.cells.properties.start + property as u32, holds as u64);
+        }
         self.cycle = 0;
         self.failures.clear();
         self.reset = false;
@@ -296,26 +301,16 @@ impl Engine for Compiled {
     fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> RunEnd {
         let edge = Purpose::Edge { reset: self.reset };
         self.set_cell(self.cells.stop, stop.map_or(0, |output| output as u64 + 1));
-        self.set_cell(self.cells.check, 1);
         let mut cycles = 0;
         while cycles < max_cycles {
-            let (made, mut why) = self.call(edge, max_cycles - cycles);
+            let made = self.call(edge, max_cycles - cycles);
             cycles += made;
             self.cycle += made;
             self.settled = false;
-            let mut failed = false;
-            if why == reason::HELD {
-                failed = self.note_failures();
-                self.set_cell(self.cells.check, 0);
-                why = self.call(edge, 1).1;
-                self.set_cell(self.cells.check, 1);
-                cycles += 1;
-                self.cycle += 1;
-            }
-            if failed {
+            if self.cell(self.cells.failed) != 0 && self.note_failures() {
                 return RunEnd { cycles, why: Why::Failure };
             }
-            if why == reason::STOP {
+            if self.cell(self.cells.stopped) != 0 {
                 return RunEnd { cycles, why: Why::Stop };
             }
         }

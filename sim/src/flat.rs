@@ -42,6 +42,8 @@ pub enum Op {
     },
     Not,
     And,
+    /// The first and not the second.
+    AndNot,
     Or,
     Xor,
     Add,
@@ -115,6 +117,8 @@ pub enum Effect {
     ReadNew { memory: u32, address: Id, cell: u32 },
     /// A 64-bit cell counts up by the value, which is 1 bit.
     Count { cell: u32, value: Id },
+    /// If the value is 0, so becomes the cell, and the run ends ([`cells::Cells::failed`]).
+    Check { cell: u32, value: Id },
 }
 
 /// Aligned bits of a memory word that are written.
@@ -132,14 +136,31 @@ pub struct Action {
     pub effects: Vec<Effect>,
 }
 
+impl Effect {
+    /// The nodes that it uses. For a write: the address, then for each part its data and its mask, if it has one.
+    pub fn operands(&self) -> Vec<Id> {
+        match self {
+            Effect::Store { value, .. } | Effect::Count { value, .. } | Effect::Check { value, .. } => vec![*value],
+            Effect::ReadNew { address, .. } => vec![*address],
+            Effect::Write { address, parts, .. } => {
+                let parts = parts.iter().flat_map(|p| [p.data].into_iter().chain(p.mask));
+                [*address].into_iter().chain(parts).collect()
+            }
+        }
+    }
+}
+
+impl Action {
+    /// The nodes that its effects use.
+    pub fn operands(&self) -> Vec<Id> {
+        self.effects.iter().flat_map(Effect::operands).collect()
+    }
+}
+
 /// What a function does with a flat netlist. All values are those from before the actions.
 #[derive(Clone, Debug, Default)]
 pub struct Flat {
     pub nodes: Vec<Node>,
-    /// If this is 0, nothing is done. None: always 1.
-    pub proceed: Option<Id>,
-    /// Whether the run is to end with these actions.
-    pub stop: Option<Id>,
     /// Lists of actions. Those of one list happen in its order; the lists may be put in any order.
     pub actions: Vec<Vec<Action>>,
     /// Actions after all others.

@@ -69,10 +69,13 @@ impl Drop for Function {
 
 /// The machine that this program runs on.
 fn host() -> isa::OwnedTargetIsa {
+    // Loads are placed where they are to be (see `lower`); the alias analysis would merge and so keep them.
     let mut flags = settings::builder();
-    for (name, value) in
-        [("opt_level", "speed"), ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })]
-    {
+    for (name, value) in [
+        ("opt_level", "speed"),
+        ("enable_alias_analysis", "false"),
+        ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+    ] {
         flags.set(name, value).expect("a setting of Cranelift");
     }
     let builder = cranelift_native::builder().unwrap_or_else(|e| panic!("no code generator for this machine: {e}"));

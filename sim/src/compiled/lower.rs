@@ -1,27 +1,22 @@
 //! From the flat netlist to Cranelift's instructions.
 //!
-//! A value of up to 32 bits is an `i32`, a wider one an `i64`; bits above its width are 0. Loads give the state from
-//! before the edge: before an action changes something, everything that still needs its old value is loaded.
+//! A single bit is an `i8`, a value of up to 32 bits an `i32`, a wider one an `i64`; bits above its width are 0.
+//!
+//! Loads give the state from before the edge: before an action changes a memory, everything that is still to be read
+//! from it is read. A cell is loaded anew wherever it is used, because that costs no more than keeping it on the stack;
+//! only when an action changes it while its old value is still needed is that value kept.
 
 use super::layout::{Layout, access_bytes};
 use super::order::{Object, changed, loaded, order};
-use super::regions::{Gating, Region, Regions, operands};
+use super::regions::{Gating, Region, Regions};
 use crate::flat::cells::Cells;
-use crate::flat::{Action, Effect, Flat, Id, Op, Part};
+use crate::flat::{Action, Effect, Flat, Id, Op};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::{I32, I64};
+use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Type, Value};
 use cranelift_frontend::{FunctionBuilder, Switch};
 use heddle_hdl::bits::low_mask;
 use std::collections::HashMap;
-
-/// Why a compiled run ended, in [`Cells::reason`].
-pub mod reason {
-    pub const LIMIT: u64 = 0;
-    pub const STOP: u64 = 1;
-    /// [`crate::flat::Flat::proceed`] was 0; the edge was not made.
-    pub const HELD: u64 = 2;
-}
 
 /// Makes the body of a function with the parameters (state, most edges) that returns the edges made.
 pub fn lower(flat: &Flat, cells: &Cells, layout: &Layout, gating: Gating, b: &mut FunctionBuilder) {
@@ -33,6 +28,8 @@ pub fn lower(flat: &Flat, cells: &Cells, layout: &Layout, gating: Gating, b: &mu
             loads.entry(object).or_default().push(id);
         }
     }
+    let order = order(flat, |id| regions.owner(id).is_some());
+    let users = cell_users(flat, &order, &regions);
     let entry = b.create_block();
     b.append_block_params_for_function_params(entry);
     b.switch_to_block(entry);
@@ -44,13 +41,41 @@ pub fn lower(flat: &Flat, cells: &Cells, layout: &Layout, gating: Gating, b: &mu
         layout,
         regions,
         loads,
+        users,
         b,
         state,
         values: vec![None; nodes],
         seen: vec![0; nodes],
         round: 0,
+        done: 0,
     };
-    lowering.function(most);
+    lowering.function(&order, most);
+}
+
+/// Who uses a cell's value.
+enum User {
+    Node(Id),
+    /// The how-manieth action, from 1.
+    Action(usize),
+}
+
+/// The needed users of each node that is a cell.
+fn cell_users(flat: &Flat, order: &[usize], regions: &Regions) -> HashMap<Id, Vec<User>> {
+    let is_cell = |id: Id| matches!(flat.node(id).op, Op::Cell { .. });
+    let mut users: HashMap<Id, Vec<User>> = HashMap::new();
+    for (k, node) in flat.nodes.iter().enumerate() {
+        let user = Id(k as u32);
+        if regions.owner(user).is_some() {
+            node.args.iter().filter(|a| is_cell(**a)).for_each(|&a| users.entry(a).or_default().push(User::Node(user)));
+        }
+    }
+    let actions = order.iter().flat_map(|&list| &flat.actions[list]).chain(&flat.late);
+    for (k, action) in actions.enumerate() {
+        for id in action.operands().into_iter().chain(action.guard).filter(|&id| is_cell(id)) {
+            users.entry(id).or_default().push(User::Action(k + 1));
+        }
+    }
+    users
 }
 
 struct Lower<'a, 'b> {
@@ -60,41 +85,35 @@ struct Lower<'a, 'b> {
     regions: Regions,
     /// The needed nodes that load from an object.
     loads: HashMap<Object, Vec<Id>>,
+    users: HashMap<Id, Vec<User>>,
     b: &'a mut FunctionBuilder<'b>,
     state: Value,
     values: Vec<Option<Value>>,
     /// The last round of [`Lower::ensure`] that came across a node.
     seen: Vec<u32>,
     round: u32,
+    /// How many actions have been begun.
+    done: usize,
 }
 
 fn value_type(width: u32) -> Type {
-    if width <= 32 { I32 } else { I64 }
+    match width {
+        1 => I8,
+        0..=32 => I32,
+        _ => I64,
+    }
 }
 
 impl Lower<'_, '_> {
-    fn function(mut self, most: Value) {
+    fn function(mut self, order: &[usize], most: Value) {
         let zero = self.b.ins().iconst(I64, 0);
         let head = self.block_with(I64);
         self.b.ins().jump(head, &[BlockArg::Value(zero)]);
         self.b.switch_to_block(head);
         let count = self.b.block_params(head)[0];
 
-        if let Some(proceed) = self.flat.proceed {
-            self.ensure(&[proceed]);
-            let (go_on, held) = (self.b.create_block(), self.b.create_block());
-            let proceed = self.value(proceed);
-            self.b.ins().brif(proceed, go_on, &[], held, &[]);
-            self.b.set_cold_block(held);
-            self.b.switch_to_block(held);
-            self.leave(reason::HELD, count);
-            self.b.switch_to_block(go_on);
-        }
-        if let Some(stop) = self.flat.stop {
-            self.ensure(&[stop]);
-        }
         let flat = self.flat;
-        for list in order(flat, |id| self.regions.owner(id).is_some()) {
+        for &list in order {
             for (k, action) in flat.actions[list].iter().enumerate() {
                 self.action(action, self.regions.action(list, k));
             }
@@ -104,26 +123,15 @@ impl Lower<'_, '_> {
         }
 
         let made = self.b.ins().iadd_imm_u(count, 1);
-        if let Some(stop) = self.flat.stop {
-            let (go_on, stopped) = (self.b.create_block(), self.b.create_block());
-            let stop = self.value(stop);
-            self.b.ins().brif(stop, stopped, &[], go_on, &[]);
-            self.b.set_cold_block(stopped);
-            self.b.switch_to_block(stopped);
-            self.leave(reason::STOP, made);
-            self.b.switch_to_block(go_on);
-        }
-        let end = self.b.create_block();
+        let (go_on, end) = (self.b.create_block(), self.b.create_block());
+        let [stopped, failed] = [self.cells.stopped, self.cells.failed]
+            .map(|cell| self.load(self.state, self.layout.cells[cell as usize], 1, I8));
+        let over = self.b.ins().bor(stopped, failed);
+        self.b.ins().brif(over, end, &[], go_on, &[]);
+        self.b.switch_to_block(go_on);
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, made, most);
         self.b.ins().brif(more, head, &[BlockArg::Value(made)], end, &[]);
         self.b.switch_to_block(end);
-        self.leave(reason::LIMIT, made);
-    }
-
-    fn leave(&mut self, reason: u64, made: Value) {
-        let reason = self.constant(reason, I32);
-        let offset = self.layout.cells[self.cells.reason as usize];
-        self.store(self.state, offset, 4, reason);
         self.b.ins().return_(&[made]);
     }
 
@@ -134,7 +142,7 @@ impl Lower<'_, '_> {
     }
 
     fn constant(&mut self, value: u64, ty: Type) -> Value {
-        let value = if ty == I32 { value as u32 as i64 } else { value as i64 };
+        let value = if ty == I64 { value as i64 } else { value as u32 as i64 };
         self.b.ins().iconst(ty, value)
     }
 
@@ -142,11 +150,12 @@ impl Lower<'_, '_> {
         self.flat.node(id).width
     }
 
-    /// The value of a node that has been computed, or of a constant.
+    /// The value of a node that has been computed, of a cell, or of a constant.
     fn value(&mut self, id: Id) -> Value {
-        match self.flat.constant(id) {
-            Some(value) => self.constant(value, value_type(self.width(id))),
-            None => self.values[id.index()].expect("operands are computed before their users"),
+        match (self.values[id.index()], &self.flat.node(id).op) {
+            (Some(value), _) => value,
+            (None, Op::Const(_) | Op::Cell { .. }) => self.operation(id),
+            (None, op) => unreachable!("{op:?} is computed before its users"),
         }
     }
 
@@ -161,7 +170,7 @@ impl Lower<'_, '_> {
             }
             self.seen[id.index()] = self.round;
             let node = self.flat.node(id);
-            if matches!(node.op, Op::Const(_)) {
+            if matches!(node.op, Op::Const(_) | Op::Cell { .. }) {
                 continue;
             }
             found.push(id);
@@ -191,7 +200,7 @@ impl Lower<'_, '_> {
     fn region(&mut self, region: Region) {
         for k in 0..self.regions.nodes(region).len() {
             let id = self.regions.nodes(region)[k];
-            if self.values[id.index()].is_none() {
+            if self.values[id.index()].is_none() && !matches!(self.flat.node(id).op, Op::Cell { .. }) {
                 self.compute(id);
             }
         }
@@ -254,8 +263,7 @@ impl Lower<'_, '_> {
     fn convert(&mut self, value: Value, ty: Type) -> Value {
         match (self.b.func.dfg.value_type(value), ty) {
             (from, to) if from == to => value,
-            (I32, I64) => self.b.ins().uextend(I64, value),
-            (I64, I32) => self.b.ins().ireduce(I32, value),
+            (from, to) if from.bits() > to.bits() => self.b.ins().ireduce(to, value),
             (_, to) => self.b.ins().uextend(to, value),
         }
     }
@@ -280,8 +288,7 @@ impl Lower<'_, '_> {
     }
 
     fn compare(&mut self, condition: IntCC, a: Value, b: Value) -> Value {
-        let result = self.b.ins().icmp(condition, a, b);
-        self.b.ins().uextend(I32, result)
+        self.b.ins().icmp(condition, a, b)
     }
 
     /// Anything that is not a branch.
@@ -297,7 +304,8 @@ impl Lower<'_, '_> {
             }
             Op::Read { memory, low } => {
                 let place = self.layout.memories[*memory as usize];
-                let (base, offset) = self.word(*memory, node.args[0]);
+                let address = self.value(node.args[0]);
+                let (base, offset) = self.word(*memory, node.args[0], address);
                 let bytes = access_bytes(place.width, place.stride, width);
                 return self.load(base, offset + *low as usize / 8, bytes, ty);
             }
@@ -311,6 +319,7 @@ impl Lower<'_, '_> {
                 self.b.ins().bxor(args[0], ones)
             }
             Op::And => self.b.ins().band(args[0], args[1]),
+            Op::AndNot => self.b.ins().band_not(args[0], args[1]),
             Op::Or => self.b.ins().bor(args[0], args[1]),
             Op::Xor => self.b.ins().bxor(args[0], args[1]),
             Op::Add => {
@@ -346,8 +355,8 @@ impl Lower<'_, '_> {
             }
             Op::Slice(low) => {
                 let down = if *low > 0 { self.b.ins().ushr_imm_u(args[0], *low as i64) } else { args[0] };
-                let part = self.convert(down, ty);
-                if low + width == arg_width { part } else { self.mask(part, width) }
+                let down = if low + width == arg_width || width == ty.bits() { down } else { self.mask(down, width) };
+                self.convert(down, ty)
             }
             Op::Cat => {
                 let mut at = 0;
@@ -361,6 +370,10 @@ impl Lower<'_, '_> {
                 all.expect("a concatenation has parts")
             }
             Op::ZExt => self.convert(args[0], ty),
+            Op::SExt if arg_width == 1 => {
+                let copies = self.b.ins().bmask(ty, args[0]);
+                self.mask(copies, width)
+            }
             Op::SExt => {
                 let signed = self.signed(args[0], arg_width);
                 let wide =
@@ -369,8 +382,8 @@ impl Lower<'_, '_> {
             }
             Op::Parity => {
                 let ones = self.b.ins().popcnt(args[0]);
-                let ones = self.convert(ones, ty);
-                self.mask(ones, 1)
+                let odd = self.mask(ones, 1);
+                self.convert(odd, ty)
             }
             Op::CountOnes => {
                 let ones = self.b.ins().popcnt(args[0]);
@@ -408,13 +421,12 @@ impl Lower<'_, '_> {
     }
 
     /// A base address and offset of a memory word.
-    fn word(&mut self, memory: u32, address: Id) -> (Value, usize) {
+    fn word(&mut self, memory: u32, address: Id, value: Value) -> (Value, usize) {
         let place = self.layout.memories[memory as usize];
         if let Some(address) = self.flat.constant(address) {
             return (self.state, place.offset + address as usize * place.stride);
         }
-        let address = self.value(address);
-        let index = self.convert(address, I64);
+        let index = self.convert(value, I64);
         let distance = match place.stride {
             1 => index,
             stride if stride.is_power_of_two() => self.b.ins().ishl_imm_u(index, stride.trailing_zeros() as i64),
@@ -435,6 +447,7 @@ impl Lower<'_, '_> {
         let flags = MemFlagsData::trusted();
         let (base, offset) = self.reach(base, offset);
         match bytes {
+            _ if ty == I8 => self.b.ins().load(I8, flags, base, offset),
             1 => self.b.ins().uload8(ty, flags, base, offset),
             2 => self.b.ins().uload16(ty, flags, base, offset),
             4 if ty == I64 => self.b.ins().uload32(flags, base, offset),
@@ -446,6 +459,7 @@ impl Lower<'_, '_> {
         let flags = MemFlagsData::trusted();
         let (base, offset) = self.reach(base, offset);
         match bytes {
+            _ if self.b.func.dfg.value_type(value) == I8 => self.b.ins().store(flags, value, base, offset),
             1 => self.b.ins().istore8(flags, value, base, offset),
             2 => self.b.ins().istore16(flags, value, base, offset),
             _ => self.b.ins().store(flags, value, base, offset),
@@ -456,22 +470,12 @@ impl Lower<'_, '_> {
     fn action(&mut self, action: &Action, region: Region) {
         let mut needed: Vec<Id> = action.guard.into_iter().collect();
         if region == Region::ROOT {
-            needed.extend(operands(action));
+            needed.extend(action.operands());
         } else {
             needed.extend(self.regions.externals(region));
         }
         self.ensure(&needed);
-        let old: Vec<Id> = action
-            .effects
-            .iter()
-            .flat_map(|effect| self.loads.get(&changed(effect)).into_iter().flatten())
-            .copied()
-            .filter(|&id| {
-                let owner = self.regions.owner(id).expect("loads are listed if they are needed");
-                region == Region::ROOT || !self.regions.is_inside(owner, region)
-            })
-            .collect();
-        self.ensure(&old);
+        self.keep_old(action, region);
 
         let Some(guard) = action.guard else { return self.effects(&action.effects) };
         let guard = self.value(guard);
@@ -486,37 +490,85 @@ impl Lower<'_, '_> {
         self.b.switch_to_block(join);
     }
 
-    fn effects(&mut self, effects: &[Effect]) {
-        effects.iter().for_each(|effect| self.effect(effect));
+    /// Reads what an action in `region` is about to change, where something outside it still needs the old value.
+    fn keep_old(&mut self, action: &Action, region: Region) {
+        self.done += 1;
+        for effect in &action.effects {
+            for k in 0..self.loads.get(&changed(effect)).map_or(0, Vec::len) {
+                let id = self.loads[&changed(effect)][k];
+                if self.values[id.index()].is_some() {
+                    continue;
+                }
+                let inside = |region: Region, id: Id, regions: &Regions| {
+                    region != Region::ROOT && regions.is_inside(regions.owner(id).expect("it is needed"), region)
+                };
+                if !matches!(self.flat.node(id).op, Op::Cell { .. }) {
+                    if !inside(region, id, &self.regions) {
+                        self.ensure(&[id]);
+                    }
+                    continue;
+                }
+                let needed = self.users.get(&id).is_some_and(|users| {
+                    users.iter().any(|user| match *user {
+                        User::Node(user) => self.values[user.index()].is_none() && !inside(region, user, &self.regions),
+                        User::Action(place) => place > self.done,
+                    })
+                });
+                if needed {
+                    let value = self.operation(id);
+                    self.values[id.index()] = Some(value);
+                }
+            }
+        }
     }
 
-    fn effect(&mut self, effect: &Effect) {
+    /// All operands are evaluated before anything changes.
+    fn effects(&mut self, effects: &[Effect]) {
+        let ready: Vec<Vec<Value>> =
+            effects.iter().map(|effect| effect.operands().into_iter().map(|id| self.value(id)).collect()).collect();
+        effects.iter().zip(ready).for_each(|(effect, operands)| self.effect(effect, &operands));
+    }
+
+    /// `values` are those of the operands.
+    fn effect(&mut self, effect: &Effect, values: &[Value]) {
         match effect {
             Effect::Store { cell, low, value } => {
                 let all = self.cells.widths[*cell as usize];
                 let bytes = access_bytes(all, if all <= 32 { 4 } else { 8 }, self.width(*value));
-                let value = self.value(*value);
-                self.store(self.state, self.layout.cells[*cell as usize] + *low as usize / 8, bytes, value);
+                self.store(self.state, self.layout.cells[*cell as usize] + *low as usize / 8, bytes, values[0]);
             }
-            Effect::Count { cell, value } => {
-                let value = self.value(*value);
-                let value = self.convert(value, I64);
+            Effect::Count { cell, .. } => {
+                let value = self.convert(values[0], I64);
                 let offset = self.layout.cells[*cell as usize];
                 let old = self.load(self.state, offset, 8, I64);
                 let new = self.b.ins().iadd(old, value);
                 self.store(self.state, offset, 8, new);
             }
+            Effect::Check { cell, .. } => {
+                let (failed, join) = (self.b.create_block(), self.b.create_block());
+                self.b.ins().brif(values[0], join, &[], failed, &[]);
+                self.b.set_cold_block(failed);
+                self.b.switch_to_block(failed);
+                let (off, on) = (self.constant(0, I64), self.constant(1, I8));
+                self.store(self.state, self.layout.cells[*cell as usize], 8, off);
+                self.store(self.state, self.layout.cells[self.cells.failed as usize], 1, on);
+                self.b.ins().jump(join, &[]);
+                self.b.switch_to_block(join);
+            }
             Effect::Write { memory, address, parts } => {
                 let place = self.layout.memories[*memory as usize];
-                let (base, offset) = self.word(*memory, *address);
+                let (base, offset) = self.word(*memory, *address, values[0]);
+                let mut values = values[1..].iter().copied();
                 for part in parts {
                     let bytes = access_bytes(place.width, place.stride, self.width(part.data));
-                    self.write(base, offset + part.low as usize / 8, bytes, part);
+                    let data = values.next().expect("every part has data");
+                    let mask = part.mask.and_then(|_| values.next());
+                    self.write(base, offset + part.low as usize / 8, bytes, data, mask);
                 }
             }
             Effect::ReadNew { memory, address, cell } => {
                 let place = self.layout.memories[*memory as usize];
-                let (base, offset) = self.word(*memory, *address);
+                let (base, offset) = self.word(*memory, *address, values[0]);
                 let to = self.layout.cells[*cell as usize];
                 for limb in 0..crate::flat::limbs(place.width) {
                     let width = crate::flat::limb_width(place.width, limb);
@@ -530,14 +582,11 @@ impl Lower<'_, '_> {
     }
 
     /// Writes a part of a memory word.
-    fn write(&mut self, base: Value, offset: usize, bytes: usize, part: &Part) {
-        let ty = value_type(self.width(part.data));
-        let data = self.value(part.data);
-        let new = match part.mask {
+    fn write(&mut self, base: Value, offset: usize, bytes: usize, data: Value, mask: Option<Value>) {
+        let new = match mask {
             None => data,
             Some(mask) => {
-                let mask = self.value(mask);
-                let old = self.load(base, offset, bytes, ty);
+                let old = self.load(base, offset, bytes, self.b.func.dfg.value_type(data));
                 let kept = self.b.ins().band_not(old, mask);
                 let taken = self.b.ins().band(data, mask);
                 self.b.ins().bor(kept, taken)

@@ -25,7 +25,10 @@ pub fn loaded(op: &Op) -> Option<Object> {
 /// The object that an effect changes.
 pub fn changed(effect: &Effect) -> Object {
     match *effect {
-        Effect::Store { cell, .. } | Effect::ReadNew { cell, .. } | Effect::Count { cell, .. } => Object::Cell(cell),
+        Effect::Store { cell, .. }
+        | Effect::ReadNew { cell, .. }
+        | Effect::Count { cell, .. }
+        | Effect::Check { cell, .. } => Object::Cell(cell),
         Effect::Write { memory, .. } => Object::Memory(memory),
     }
 }
@@ -47,7 +50,7 @@ pub fn order(flat: &Flat, needed: impl Fn(Id) -> bool) -> Vec<usize> {
     let mut lists_of: HashMap<Id, Vec<usize>> = HashMap::new();
     for (list, actions) in flat.actions.iter().enumerate() {
         for action in actions {
-            for id in super::regions::operands(action).into_iter().chain(action.guard) {
+            for id in action.operands().into_iter().chain(action.guard) {
                 lists_of.entry(id).or_default().push(list);
             }
         }

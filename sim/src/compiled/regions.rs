@@ -4,7 +4,7 @@
 //! belongs to the innermost region that all its users are in, and is computed there. An arm whose choice would save too
 //! little is no region of its own: its nodes belong to where the choice is.
 
-use crate::flat::{Action, Effect, Flat, Id, Op};
+use crate::flat::{Flat, Id, Op};
 
 /// A region's number. Parents have smaller numbers than the regions in them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,22 +82,6 @@ impl Regions {
     }
 }
 
-/// The nodes that an action's effects use.
-pub fn operands(action: &Action) -> Vec<Id> {
-    let mut ids = Vec::new();
-    for effect in &action.effects {
-        match effect {
-            Effect::Store { value, .. } | Effect::Count { value, .. } => ids.push(*value),
-            Effect::ReadNew { address, .. } => ids.push(*address),
-            Effect::Write { address, parts, .. } => {
-                ids.push(*address);
-                ids.extend(parts.iter().flat_map(|p| [p.data].into_iter().chain(p.mask)));
-            }
-        }
-    }
-    ids
-}
-
 /// Whether operand `k` of a node is used only if it is chosen, and as which arm.
 fn arm_of(op: &Op, k: usize) -> Option<usize> {
     (matches!(op, Op::Mux | Op::Case(_)) && k > 0).then(|| k - 1)
@@ -155,22 +139,19 @@ impl Search<'_> {
         self.owner = vec![None; flat.nodes.len()];
         self.first = vec![None; flat.nodes.len()];
         let mut actions = Vec::new();
-        for id in flat.proceed.into_iter().chain(flat.stop) {
-            self.used(id, Region::ROOT);
-        }
         for list in &flat.actions {
             let mut regions = Vec::new();
             for action in list {
                 let gated = action.guard.is_some() && self.gating != Gating::Off;
                 let region = if gated { self.region(Region::ROOT) } else { Region::ROOT };
                 action.guard.iter().for_each(|&guard| self.used(guard, Region::ROOT));
-                operands(action).into_iter().for_each(|id| self.used(id, region));
+                action.operands().into_iter().for_each(|id| self.used(id, region));
                 regions.push(region);
             }
             actions.push(regions);
         }
         for action in &flat.late {
-            operands(action).into_iter().chain(action.guard).for_each(|id| self.used(id, Region::ROOT));
+            action.operands().into_iter().chain(action.guard).for_each(|id| self.used(id, Region::ROOT));
         }
         for k in (0..flat.nodes.len()).rev() {
             let Some(owner) = self.owner[k] else { continue };
@@ -256,7 +237,7 @@ impl Regions {
         }
         for (list, regions) in flat.actions.iter().zip(self.actions.clone()) {
             for (action, region) in list.iter().zip(regions) {
-                operands(action).into_iter().for_each(|id| self.uses(flat, region, id));
+                action.operands().into_iter().for_each(|id| self.uses(flat, region, id));
             }
         }
         for externals in &mut self.externals {

@@ -78,23 +78,69 @@ impl Builder {
         self.node(inverse, self.width(a), &args)
     }
 
+    /// What a value is the inverse of, if it is made as one.
+    fn inverse(&self, a: Id) -> Option<Id> {
+        (*self.op(a) == Op::Not).then(|| self.args(a)[0])
+    }
+
+    /// The bit that a value consists of copies of.
+    fn copied_bit(&self, a: Id) -> Option<Id> {
+        (*self.op(a) == Op::SExt && self.width(self.args(a)[0]) == 1).then(|| self.args(a)[0])
+    }
+
     pub fn and(&mut self, a: Id, b: Id) -> Id {
         let (a, b) = self.sorted(a, b);
+        let width = self.width(a);
         match self.value(b) {
-            _ if a == b => a,
-            Some(0) => b,
-            Some(v) if v == low_mask(self.width(a)) => a,
-            _ => self.node(Op::And, self.width(a), &[a, b]),
+            _ if a == b => return a,
+            Some(0) => return b,
+            Some(v) if v == low_mask(width) => return a,
+            _ => {}
         }
+        for (bit, value) in [(self.copied_bit(a), b), (self.copied_bit(b), a)] {
+            if let Some(bit) = bit {
+                let zero = self.constant(0, width);
+                return self.mux(bit, value, zero);
+            }
+        }
+        match (self.inverse(a), self.inverse(b)) {
+            (Some(a), Some(b)) => {
+                let either = self.or(a, b);
+                self.not(either)
+            }
+            (Some(not), None) => self.and_not(b, not),
+            (None, Some(not)) => self.and_not(a, not),
+            (None, None) => self.node(Op::And, width, &[a, b]),
+        }
+    }
+
+    /// `a` and not `b`.
+    fn and_not(&mut self, a: Id, b: Id) -> Id {
+        if a == b { self.constant(0, self.width(a)) } else { self.node(Op::AndNot, self.width(a), &[a, b]) }
     }
 
     pub fn or(&mut self, a: Id, b: Id) -> Id {
         let (a, b) = self.sorted(a, b);
         match self.value(b) {
-            _ if a == b => a,
-            Some(0) => a,
-            Some(v) if v == low_mask(self.width(a)) => b,
-            _ => self.node(Op::Or, self.width(a), &[a, b]),
+            _ if a == b => return a,
+            Some(0) => return a,
+            Some(v) if v == low_mask(self.width(a)) => return b,
+            _ => {}
+        }
+        match (self.inverse(a), self.inverse(b)) {
+            (None, None) => self.node(Op::Or, self.width(a), &[a, b]),
+            (Some(a), Some(b)) => {
+                let both = self.and(a, b);
+                self.not(both)
+            }
+            (Some(not), None) => {
+                let neither = self.and_not(not, b);
+                self.not(neither)
+            }
+            (None, Some(not)) => {
+                let neither = self.and_not(not, a);
+                self.not(neither)
+            }
         }
     }
 
@@ -481,6 +527,7 @@ fn evaluate(op: &Op, width: u32, args: &[u64], widths: impl Fn() -> Vec<u32>) ->
         Op::Const(_) | Op::Cell { .. } | Op::Read { .. } => return None,
         Op::Not => !args[0],
         Op::And => args[0] & args[1],
+        Op::AndNot => args[0] & !args[1],
         Op::Or => args[0] | args[1],
         Op::Xor => args[0] ^ args[1],
         Op::Add => args[0].wrapping_add(args[1]),

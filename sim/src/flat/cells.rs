@@ -13,14 +13,13 @@ pub struct Cells {
     pub outputs: Range<u32>,
     pub probes: Range<u32>,
     pub signals: Range<u32>,
-    /// For each property: its value for assertions and assumptions, the number of hits for covers.
+    /// For each property: 0 if it failed, for assertions and assumptions; the number of hits for covers.
     pub properties: Range<u32>,
     /// Which output ends a run when it is not 0: its number plus one, or 0 for none.
     pub stop: u32,
-    /// Whether a failed assertion keeps an edge from being made.
-    pub check: u32,
-    /// Why a run ended; see `compiled`.
-    pub reason: u32,
+    /// Not 0 if the run is to end with this edge: because of that output, or because a property failed.
+    pub stopped: u32,
+    pub failed: u32,
 }
 
 impl Cells {
@@ -32,11 +31,11 @@ impl Cells {
             start..widths.len() as u32
         };
         let of = |table: &Table| table.iter().map(|e| e.width).collect::<Vec<_>>().into_iter();
-        let check = add(&mut [1, 32, 32].into_iter()).start;
+        let stop = add(&mut [32, 1, 1].into_iter()).start;
         Cells {
-            check,
-            stop: check + 1,
-            reason: check + 2,
+            stop,
+            stopped: stop + 1,
+            failed: stop + 2,
             inputs: add(&mut of(&d.inputs)),
             registers: add(&mut of(&d.registers)),
             read_registers: add(&mut of(&d.read_registers)),

@@ -18,15 +18,12 @@ use std::collections::HashMap;
 /// What a flat netlist is made for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Purpose {
-    /// A clock edge, with reset on or off. An edge without reset is not made if an assertion fails and the cell
-    /// [`Cells::check`] is on.
+    /// A clock edge, with reset on or off.
     Edge { reset: bool },
     /// Outputs and probes into their cells.
     Settle,
     /// Outputs, probes and signals into their cells.
     SettleAll,
-    /// The values of assertions and assumptions into their cells.
-    Properties,
 }
 
 /// The flat netlist; None if the design has a combinational loop.
@@ -81,7 +78,6 @@ impl<'a> Flatten<'a> {
             Purpose::Edge { reset } => self.edge(&mut flat, reset),
             Purpose::Settle => self.shown(&mut flat, false),
             Purpose::SettleAll => self.shown(&mut flat, true),
-            Purpose::Properties => self.properties(&mut flat),
         }
         flat.nodes = self.b.nodes;
         (!self.looped).then_some(flat)
@@ -410,11 +406,10 @@ impl<'a> Flatten<'a> {
 
     /// What happens at a clock edge.
     fn edge(&mut self, flat: &mut Flat, reset: bool) {
-        if !reset {
-            self.check(flat);
-        }
-        flat.stop = self.stop();
-        // Guarded updates of one guard go together.
+        let stop = self.stop();
+        let effects = vec![Effect::Store { cell: self.cells.stopped, low: 0, value: stop }];
+        flat.actions.push(vec![Action { guard: None, effects }]);
+        // Guarded changes of one guard go together.
         let mut guarded: HashMap<Id, usize> = HashMap::new();
         let mut add = |flat: &mut Flat, guard: Option<Id>, effects: Vec<Effect>| {
             if let Some(&list) = guard.and_then(|g| guarded.get(&g)) {
@@ -424,6 +419,13 @@ impl<'a> Flatten<'a> {
                 flat.actions.push(vec![Action { guard, effects }]);
             }
         };
+        if !reset {
+            for k in 0..self.directory.properties.len() {
+                if let Some((guard, effect)) = self.property(k) {
+                    add(flat, guard, vec![effect]);
+                }
+            }
+        }
         for k in 0..self.directory.registers.len() {
             if let Some((guard, effects)) = self.register(k, reset) {
                 add(flat, guard, effects);
@@ -472,46 +474,39 @@ impl<'a> Flatten<'a> {
         }
     }
 
-    /// Assertions, assumptions and covers.
-    fn check(&mut self, flat: &mut Flat) {
-        let mut all = self.b.constant(1, 1);
-        for k in 0..self.directory.properties.len() {
-            let value = self.property(k);
-            match self.directory.property_kind(k) {
-                PropertyKind::Cover if self.b.value(value) == Some(0) => {}
-                PropertyKind::Cover => {
-                    let cell = self.cells.properties.start + k as u32;
-                    flat.actions.push(vec![Action { guard: None, effects: vec![Effect::Count { cell, value }] }]);
-                }
-                PropertyKind::Assert | PropertyKind::Assume => all = self.b.and(all, value),
-            }
-        }
-        if self.b.value(all) == Some(1) {
-            return;
-        }
-        let check = self.b.node(Op::Cell { cell: self.cells.check, low: 0 }, 1, &[]);
-        let not_check = self.b.not(check);
-        flat.proceed = Some(self.b.or(all, not_check));
-    }
-
-    fn property(&mut self, property: usize) -> Id {
+    /// The guard and the effect of a property; None if it cannot fail, or be hit.
+    fn property(&mut self, property: usize) -> Option<(Option<Id>, Effect)> {
         let entry = &self.directory.properties[property];
-        self.bit(entry.scope, self.directory.scopes[entry.scope].module.properties[entry.index].node)
-    }
-
-    fn properties(&mut self, flat: &mut Flat) {
-        for k in 0..self.directory.properties.len() {
-            if self.directory.property_kind(k) != PropertyKind::Cover {
-                let value = self.property(k);
-                let value = self.b.zext(value, 64);
-                let effects = vec![Effect::Store { cell: self.cells.properties.start + k as u32, low: 0, value }];
-                flat.actions.push(vec![Action { guard: None, effects }]);
+        let value = self.bit(entry.scope, self.directory.scopes[entry.scope].module.properties[entry.index].node);
+        let cell = self.cells.properties.start + property as u32;
+        if self.directory.property_kind(property) == PropertyKind::Cover {
+            return (self.b.value(value) != Some(0)).then_some((None, Effect::Count { cell, value }));
+        }
+        if self.b.value(value) == Some(1) {
+            return None;
+        }
+        // "If a, then b" is not (a and not b): b is of interest only if a.
+        let args = |b: &Builder, id: Id| b.args(id).to_vec();
+        if *self.b.op(value) == Op::Not {
+            let inner = args(&self.b, value)[0];
+            match *self.b.op(inner) {
+                Op::AndNot => {
+                    let (guard, value) = (args(&self.b, inner)[0], args(&self.b, inner)[1]);
+                    return Some((Some(guard), Effect::Check { cell, value }));
+                }
+                Op::And => {
+                    let (guard, off) = (args(&self.b, inner)[0], args(&self.b, inner)[1]);
+                    let value = self.b.not(off);
+                    return Some((Some(guard), Effect::Check { cell, value }));
+                }
+                _ => {}
             }
         }
+        Some((None, Effect::Check { cell, value }))
     }
 
     /// Whether the output that the cell [`Cells::stop`] names is on.
-    fn stop(&mut self) -> Option<Id> {
+    fn stop(&mut self) -> Id {
         let on: Vec<Id> = (0..self.directory.outputs.len())
             .map(|k| {
                 let word = self.word(0, self.directory.top.outputs[k].node);
@@ -520,8 +515,7 @@ impl<'a> Flatten<'a> {
             .collect();
         let which = self.b.node(Op::Cell { cell: self.cells.stop, low: 0 }, 32, &[]);
         let off = self.b.constant(0, 1);
-        let stop = self.b.case(which, (1..=on.len() as u64).collect(), off, on);
-        (self.b.value(stop) != Some(0)).then_some(stop)
+        self.b.case(which, (1..=on.len() as u64).collect(), off, on)
     }
 
     /// The guard and the stores of a register; None if it keeps its value.

@@ -157,7 +157,7 @@ impl Builder {
         less
     }
 
-    /// The bits of all limbs put together by `f` (such as or), each widened to the first's width by zeros.
+    /// Whether any bit is set.
     pub fn word_any(&mut self, word: &[Id]) -> Id {
         let mut any = self.constant(0, 1);
         for &limb in word {
@@ -167,6 +167,7 @@ impl Builder {
         any
     }
 
+    /// Whether all bits are set.
     pub fn word_all(&mut self, word: &[Id]) -> Id {
         let mut all = self.constant(1, 1);
         for &limb in word {
@@ -177,6 +178,7 @@ impl Builder {
         all
     }
 
+    /// Whether an odd number of bits is set.
     pub fn word_parity(&mut self, word: &[Id]) -> Id {
         let mut odd = self.constant(0, 1);
         for &limb in word {
