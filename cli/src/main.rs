@@ -5,8 +5,6 @@
 
 mod bench;
 mod engine;
-mod folder;
-mod image;
 mod kernels;
 mod output;
 mod report;
