@@ -3,7 +3,7 @@
 use crate::asm::Asm;
 use heddle_hdl::*;
 use heddle_sim::Sim;
-use heddle_sim::simulation::Options;
+use heddle_sim::simulation::{EngineKind, Options};
 use heddle_simt::Shape;
 use heddle_simt::system::{Load, SystemIn, SystemOut, system};
 
@@ -55,7 +55,9 @@ impl Core {
     pub fn with_seed(s: &Shape, program: &Asm, seed: u64) -> Core {
         s.check().unwrap();
         let design = system(s).check().unwrap();
-        let mut t = Sim::with(&design, &Options { seed, ..Options::default() });
+        // Programs here are short: compiling would take longer than they run.
+        let options = Options { engine: EngineKind::Interpreter, seed, ..Options::default() };
+        let mut t = Sim::with(&design, &options);
         let words = program.words();
         for (at, &word) in words.iter().enumerate() {
             t.memory_write("instructions", at as u64, word);

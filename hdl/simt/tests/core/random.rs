@@ -6,7 +6,6 @@ use crate::bench::shape;
 use crate::model::Thread;
 use heddle_hdl::*;
 use heddle_sim::Sim;
-use heddle_sim::simulation::Options;
 use heddle_simt::core::{CoreIn, CoreOut, core};
 use heddle_simt::divergence::Start;
 use heddle_simt::pipeline::memory::Response;
@@ -142,8 +141,8 @@ impl Writer {
 }
 
 /// A core with instructions and memory outside.
-struct Bare {
-    t: Sim<CoreIn<Width>, CoreOut<Signal>>,
+struct Bare<'a> {
+    t: &'a mut Sim<CoreIn<Width>, CoreOut<Signal>>,
     s: Shape,
     program: Vec<u32>,
     memory: Vec<u8>,
@@ -161,7 +160,7 @@ fn bits(bytes: &[u8]) -> Bits {
     Bits::from_limbs(&bytes.chunks(8).map(limb).collect::<Vec<u64>>())
 }
 
-impl Bare {
+impl Bare<'_> {
     fn run(&mut self) {
         let program_end = (self.program.len() as u32 * 4).next_multiple_of(256);
         let zero = |shape: &Response<Width>| shape.map("", &mut |_, _| Bits::ZERO);
@@ -224,15 +223,16 @@ impl Bare {
 
 /// Runs `programs` random programs on a shape; every thread must end with the registers and memory it would have alone.
 fn check(s: &Shape, programs: u64) {
-    let design = core(s).check().unwrap();
+    let mut t = Sim::new(&core(s).check().unwrap());
     for seed in 0..programs {
         println!("{} × {}, seed {seed}", s.lanes, s.warps);
         let mut r = fastrand::Rng::with_seed(seed);
         let stride = if r.bool() { 4 } else { (4 * s.threads()).min(0x100) };
         let program = Writer { r: r.fork(), labels: 0, stride }.program(s.threads()).words();
         assert!(program.len() * 4 <= 0x800, "labels are below 2048");
+        t.simulation().engine().start(seed);
         let mut bare = Bare {
-            t: Sim::with(&design, &Options { seed, ..Options::default() }),
+            t: &mut t,
             s: s.clone(),
             program: program.clone(),
             memory: vec![0; s.memory as usize],
@@ -284,4 +284,9 @@ fn eight_lanes_and_a_short_load_queue() {
 #[test]
 fn sixteen_lanes_with_an_address_for_each_bank() {
     check(&Shape { bank_address: BankAddress::PerLane, buffer: 8, ..shape(16, 2) }, 4);
+}
+
+#[test]
+fn sixty_four_lanes() {
+    check(&shape(64, 1), 2);
 }
