@@ -1,0 +1,113 @@
+//! Netlist to Verilog.
+//!
+//! Verilog-2005, hierarchical, one Verilog module for each module of the netlist. Every literal is sized; operators that
+//! can grow have a wire of their own; bits that nothing reads go to an explicit sink, so `verilator --lint-only -Wall` is
+//! clean without waivers. Logic and state that only assertions and covers need stands behind `ifdef FORMAL` with them.
+//!
+//! [`verilog`] makes the text, [`Files::write`] the folder.
+
+mod emit;
+mod liveness;
+mod memory;
+mod unused;
+mod values;
+
+use heddle_hdl::netlist::Module;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use module_ports::cosim_probes;
+
+/// How Verilog is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// For Verilator beside the Rust simulation: probes are output ports of the top (`probe_` and the path with `_` for
+    /// dots, replicas packed), start values and host access to memories go through DPI functions, and logic that serves
+    /// only probes and properties is there. SystemVerilog.
+    pub cosim: bool,
+}
+
+/// Files by name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Files {
+    /// Verilog files, modules before those who use them.
+    pub sources: Vec<(String, String)>,
+    /// Contents of memories, for `$readmemh`.
+    pub images: Vec<(String, String)>,
+}
+
+/// A folder that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {source}", path.display())]
+pub struct WriteError {
+    pub path: PathBuf,
+    pub source: std::io::Error,
+}
+
+/// The Verilog of a checked design, one file a module.
+pub fn verilog(top: &Arc<Module>, options: &Options) -> Files {
+    let mut files = Files::default();
+    let extension = if options.cosim { "sv" } else { "v" };
+    if options.cosim {
+        files.sources.push(("heddle_dpi.sv".to_string(), DPI.to_string()));
+    }
+    for m in top.modules() {
+        files.sources.push((format!("{}.{extension}", m.name), emit::emit(&m, options)));
+        for memory in &m.memories {
+            if let Some(words) = memory.init.as_ref().filter(|w| w.len() > memory::INLINE_WORDS && !options.cosim) {
+                let digits = memory.width.div_ceil(4) as usize;
+                let mut text: String = words.iter().map(|w| format!("{w:0digits$x}\n")).collect();
+                let rest = (1usize << memory.address_width) - words.len();
+                if rest > 0 {
+                    let zero = "0".repeat(digits);
+                    text.extend(std::iter::repeat_n(format!("{zero}\n"), rest));
+                }
+                files.images.push((memory::image_file(&m.name, &memory.name), text));
+            }
+        }
+    }
+    files
+}
+
+impl Files {
+    /// All modules in one text.
+    pub fn single(&self) -> String {
+        self.sources.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Writes all files and the list `heddle.f` of the sources into a folder that exists. The list names the files as the
+    /// folder is named here, so a tool finds them from the current directory.
+    pub fn write(&self, folder: &Path, listed_as: &Path) -> Result<(), WriteError> {
+        let put = |name: &str, text: &str| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).map_err(|source| WriteError { path, source })
+        };
+        for (name, text) in self.sources.iter().chain(&self.images) {
+            put(name, text)?;
+        }
+        let list: String =
+            self.sources.iter().map(|(name, _)| format!("{}\n", listed_as.join(name).display())).collect();
+        put("heddle.f", &list)
+    }
+}
+
+mod module_ports {
+    use heddle_hdl::netlist::Module;
+
+    /// The probe ports of the top for co-simulation: name and width. A replicated instance's probes are packed, the
+    /// first copy lowest.
+    pub fn cosim_probes(top: &Module) -> Vec<(String, u32)> {
+        crate::emit::probes(top)
+    }
+}
+
+/// What the co-simulated Verilog asks the host: where it is in the hierarchy, start values 32 bits at a time, and, at a
+/// rising edge of `host`, which word of a memory the host wants to read or write.
+const DPI: &str = "package heddle_dpi;
+  import \"DPI-C\" function int heddle_open(input string path);
+  import \"DPI-C\" function int heddle_word(input int handle, input int index, input int limb);
+  import \"DPI-C\" function int heddle_request(input int handle);
+  import \"DPI-C\" function int heddle_writes(input int handle);
+  import \"DPI-C\" function void heddle_report(input int handle, input int limb, input int value);
+endpackage
+";

@@ -1,0 +1,377 @@
+//! One netlist module as one Verilog module.
+
+use crate::Options;
+use crate::liveness::Liveness;
+use crate::memory;
+use crate::unused::Used;
+use crate::values::{Names, literal, range, topological};
+use heddle_hdl::netlist::{Connection, Loc, Module, Node, NodeId, Op, PropertyKind, ReadTiming};
+use std::collections::HashSet;
+use std::fmt::Write;
+
+/// What is written of a module, in the order of the text.
+pub(crate) struct Text<'a> {
+    pub m: &'a Module,
+    pub options: &'a Options,
+    pub names: Names<'a>,
+    /// Nodes whose declarations are out.
+    declared: HashSet<NodeId>,
+    pub out: String,
+}
+
+/// The Verilog of one module.
+pub(crate) fn emit(m: &Module, options: &Options) -> String {
+    let hardware = if options.cosim { Liveness::of_everything(m) } else { Liveness::of_hardware(m) };
+    let everything = Liveness::of_everything(m);
+    let names = Names::new(m, &everything, options);
+    let mut text = Text { m, options, names, declared: HashSet::new(), out: String::new() };
+    text.header();
+    text.part(&hardware, None);
+    text.instances();
+    text.outputs();
+    text.sink(&hardware);
+    if !options.cosim {
+        text.formal(&hardware);
+    }
+    text.out.push_str("endmodule\n");
+    text.out
+}
+
+impl Text<'_> {
+    fn header(&mut self) {
+        let m = self.m;
+        if !m.doc.is_empty() {
+            let _ = writeln!(self.out, "// {}", m.doc);
+        }
+        let mut ports = vec!["input  wire clk".to_string(), "input  wire rst".to_string()];
+        ports.extend(m.inputs.iter().map(|p| format!("input  wire {}{}", range(p.width), p.name)));
+        ports.extend(m.outputs.iter().map(|p| {
+            let kind =
+                if self.is_reg(p.node) && self.names.identifier(p.node) == Some(&p.name) { "reg " } else { "wire" };
+            format!("output {kind} {}{}", range(p.width), p.name)
+        }));
+        if self.options.cosim {
+            ports.push("input  wire host".to_string());
+            for (name, width) in probes(m) {
+                ports.push(format!("output wire {}{name}", range(width)));
+            }
+        }
+        let import = if self.options.cosim { " import heddle_dpi::*;" } else { "" };
+        let _ = writeln!(self.out, "module {}{import} (\n  {}\n);", m.name, ports.join(",\n  "));
+    }
+
+    /// Whether the node's storage is a `reg`.
+    fn is_reg(&self, id: NodeId) -> bool {
+        match &self.m.node(id).op {
+            Op::Reg(_) | Op::Case(_) => true,
+            Op::MemRead { mem, port } => {
+                matches!(self.m.memories[*mem as usize].reads[*port as usize].timing, ReadTiming::Sync { .. })
+            }
+            _ => false,
+        }
+    }
+
+    fn is_output(&self, name: &str) -> bool {
+        self.m.outputs.iter().any(|p| p.name == name)
+    }
+
+    fn comment(loc: Loc) -> String {
+        let file = loc.file().rsplit(['/', '\\']).next().unwrap_or("");
+        format!("  // {file}:{}", loc.line())
+    }
+
+    /// State and logic that `live` has and `before` has not.
+    fn part(&mut self, live: &Liveness, before: Option<&Liveness>) {
+        let m = self.m;
+        let is_new = |now: &[bool], old: Option<&Vec<bool>>, k: usize| now[k] && !old.is_some_and(|o| o[k]);
+        let registers: Vec<usize> =
+            (0..m.registers.len()).filter(|&r| is_new(&live.registers, before.map(|b| &b.registers), r)).collect();
+        let memories: Vec<usize> =
+            (0..m.memories.len()).filter(|&k| is_new(&live.memories, before.map(|b| &b.memories), k)).collect();
+        for &r in &registers {
+            let register = &m.registers[r];
+            self.declared.insert(register.out);
+            if !self.is_output(&register.name) {
+                let _ = writeln!(self.out, "  reg  {}{};", range(register.width), register.name);
+            }
+        }
+        for &k in &memories {
+            memory::declare(self, k);
+        }
+        if before.is_none() {
+            self.instance_wires();
+        }
+        let nodes: Vec<NodeId> = (0..m.nodes.len() as u32)
+            .map(NodeId)
+            .filter(|n| is_new(&live.nodes, before.map(|b| &b.nodes), n.index()))
+            .collect();
+        for id in topological(m, nodes) {
+            self.wire(id);
+        }
+        for &k in &memories {
+            memory::behave(self, k);
+        }
+        self.clocked(&registers);
+    }
+
+    /// Marks a node as declared; false if it was.
+    pub fn declare(&mut self, id: NodeId) -> bool {
+        self.declared.insert(id)
+    }
+
+    /// The declaration of a combinational node that has an identifier.
+    fn wire(&mut self, id: NodeId) {
+        let m = self.m;
+        let node: &Node = m.node(id);
+        if matches!(node.op, Op::Input(_)) {
+            return;
+        }
+        let Some(name) = self.names.identifier(id).map(str::to_string) else { return };
+        if !self.declare(id) {
+            return;
+        }
+        let comment = if node.name.is_some() { String::new() } else { Self::comment(node.loc) };
+        if let Op::Case(labels) = &node.op {
+            if !self.is_output(&name) {
+                let _ = writeln!(self.out, "  reg  {}{name};{comment}", range(node.width));
+            }
+            let selector_width = m.node(node.args[0]).width;
+            let _ = writeln!(self.out, "  always @* begin\n    case ({})", self.names.value(node.args[0]));
+            for (label, value) in labels.iter().zip(&node.args[2..]) {
+                let _ = writeln!(
+                    self.out,
+                    "      {}: {name} = {};",
+                    literal(label, selector_width),
+                    self.names.value(*value)
+                );
+            }
+            let _ =
+                writeln!(self.out, "      default: {name} = {};\n    endcase\n  end", self.names.value(node.args[1]));
+            return;
+        }
+        let mut before = Vec::new();
+        let expression = match node.op {
+            Op::Select => self.names.select(id, &mut before),
+            _ => self.names.expression(id),
+        };
+        for line in before {
+            let _ = writeln!(self.out, "  {line}");
+        }
+        if self.is_output(&name) {
+            let _ = writeln!(self.out, "  assign {name} = {expression};{comment}");
+        } else {
+            let _ = writeln!(self.out, "  wire {}{name} = {expression};{comment}", range(node.width));
+        }
+    }
+
+    fn instance_wires(&mut self) {
+        let m = self.m;
+        for (index, node) in m.nodes.iter().enumerate() {
+            if let Op::InstOut { .. } = node.op {
+                let id = NodeId(index as u32);
+                self.declare(id);
+                let name = self.names.identifier(id).expect("outputs of instances have identifiers").to_string();
+                if !self.is_output(&name) {
+                    let _ = writeln!(self.out, "  wire {}{name};", range(node.width));
+                }
+            }
+        }
+        if self.options.cosim {
+            for (instance, name, width) in instance_probes(m) {
+                let width = width * instance_count(m, instance);
+                let wire = format!("{}_{name}", m.instances[instance].name);
+                let _ = writeln!(self.out, "  wire {}{wire};", range(width));
+            }
+        }
+    }
+
+    /// Registers: those without reset, then those with it.
+    fn clocked(&mut self, registers: &[usize]) {
+        let m = self.m;
+        let assign = |names: &Names, r: usize, indent: &str| {
+            let register = &m.registers[r];
+            let enable = register.enable.map_or_else(String::new, |e| format!("if ({}) ", names.value(e)));
+            format!("{indent}{enable}{} <= {};\n", register.name, names.value(register.next))
+        };
+        let (with, without): (Vec<usize>, Vec<usize>) =
+            registers.iter().copied().partition(|&r| m.registers[r].reset.is_some());
+        if !without.is_empty() {
+            let body: String = without.iter().map(|&r| assign(&self.names, r, "    ")).collect();
+            let _ = write!(self.out, "  always @(posedge clk) begin\n{body}  end\n");
+        }
+        if !with.is_empty() {
+            let reset: String = with
+                .iter()
+                .map(|&r| {
+                    let register = &m.registers[r];
+                    let value = register.reset.as_ref().expect("partitioned by reset");
+                    format!("      {} <= {};\n", register.name, literal(value, register.width))
+                })
+                .collect();
+            let body: String = with.iter().map(|&r| assign(&self.names, r, "      ")).collect();
+            let _ = write!(
+                self.out,
+                "  always @(posedge clk) begin\n    if (rst) begin\n{reset}    end else begin\n{body}    end\n  end\n"
+            );
+        }
+        if self.options.cosim {
+            for &r in registers {
+                let register = &m.registers[r];
+                let start = memory::start_value(&register.name, register.width, "0");
+                let _ = writeln!(self.out, "  initial {} = {start};", register.name);
+            }
+        }
+    }
+
+    fn instances(&mut self) {
+        let m = self.m;
+        for (index, instance) in m.instances.iter().enumerate() {
+            let part = |name: &str, width: u32| match (instance.replicas, width) {
+                (None, _) => name.to_string(),
+                (Some(_), 1) if instance_count(m, index) == 1 => name.to_string(),
+                (Some(_), 1) => format!("{name}[{}_i]", instance.name),
+                (Some(_), _) => format!("{name}[{}_i*{width} +: {width}]", instance.name),
+            };
+            let mut pins = vec![".clk(clk)".to_string(), ".rst(rst)".to_string()];
+            for (port, connection) in instance.module.inputs.iter().zip(&instance.inputs) {
+                let value = self.names.value(connection.node());
+                let value = match connection {
+                    Connection::All(_) => value,
+                    Connection::Each(_) => part(&value, port.width),
+                };
+                pins.push(format!(".{}({value})", port.name));
+            }
+            for node in &m.nodes {
+                if let Op::InstOut { inst, port } = node.op
+                    && inst as usize == index
+                {
+                    let port = &instance.module.outputs[port as usize];
+                    let name = node.name.as_deref().expect("outputs of instances have names");
+                    pins.push(format!(".{}({})", port.name, part(name, port.width)));
+                }
+            }
+            if self.options.cosim {
+                pins.push(".host(host)".to_string());
+                for (name, width) in probes(&instance.module) {
+                    pins.push(format!(".{name}({})", part(&format!("{}_{name}", instance.name), width)));
+                }
+            }
+            let (module, name) = (&instance.module.name, &instance.name);
+            let _ = match instance.replicas {
+                None => write!(self.out, "  {module} {name} (\n    {}\n  );\n", pins.join(",\n    ")),
+                Some(count) => write!(
+                    self.out,
+                    "  genvar {name}_i;\n  generate\n    for ({name}_i = 0; {name}_i < {count}; {name}_i = {name}_i + 1) \
+                     begin : {name}\n      {module} replica (\n        {}\n      );\n    end\n  endgenerate\n",
+                    pins.join(",\n        ")
+                ),
+            };
+        }
+    }
+
+    fn outputs(&mut self) {
+        for port in &self.m.outputs {
+            if self.names.identifier(port.node) != Some(&port.name) {
+                let _ = writeln!(self.out, "  assign {} = {};", port.name, self.names.value(port.node));
+            }
+        }
+        if self.options.cosim {
+            for probe in &self.m.probes {
+                let _ = writeln!(self.out, "  assign probe_{} = {};", probe.name, self.names.value(probe.node));
+            }
+            for (instance, name, _) in instance_probes(self.m) {
+                let instance = &self.m.instances[instance].name;
+                let _ =
+                    writeln!(self.out, "  assign probe_{instance}_{} = {instance}_{name};", &name["probe_".len()..]);
+            }
+        }
+    }
+
+    /// Unread bits, clock and reset.
+    fn sink(&mut self, live: &Liveness) {
+        if self.options.cosim {
+            return;
+        }
+        let m = self.m;
+        let used = Used::new(m, live, &[]);
+        let mut unread = Vec::new();
+        let (clock, reset) = clock_and_reset(m, live);
+        if !clock {
+            unread.push("clk".to_string());
+        }
+        if !reset {
+            unread.push("rst".to_string());
+        }
+        for (index, node) in m.nodes.iter().enumerate() {
+            let id = NodeId(index as u32);
+            let visible = live.nodes[index] || matches!(node.op, Op::Input(_) | Op::InstOut { .. });
+            let Some(name) = self.names.identifier(id).filter(|_| visible) else { continue };
+            for (low, width) in used.unread(id) {
+                unread.push(match (node.width, width) {
+                    (all, w) if all == w => name.to_string(),
+                    (_, 1) => format!("{name}[{low}]"),
+                    _ => format!("{name}[{}:{low}]", low + width - 1),
+                });
+            }
+        }
+        if !unread.is_empty() {
+            let name = self.names.fresh("unused");
+            let _ = writeln!(self.out, "  wire {name} = &{{1'b0, {}}};", unread.join(", "));
+        }
+    }
+
+    /// Properties, and the logic and state that only they need.
+    fn formal(&mut self, hardware: &Liveness) {
+        let m = self.m;
+        if m.properties.is_empty() {
+            return;
+        }
+        self.out.push_str("`ifdef FORMAL\n");
+        self.part(&Liveness::of_properties(m), Some(hardware));
+        self.out.push_str("  always @(posedge clk) begin\n    if (!rst) begin\n");
+        for property in &m.properties {
+            let what = match property.kind {
+                PropertyKind::Assert => "assert",
+                PropertyKind::Assume => "assume",
+                PropertyKind::Cover => "cover",
+            };
+            let label = self.names.fresh(&format!("{what}_{}", property.name));
+            let _ = writeln!(self.out, "      {label}: {what} ({});", self.names.value(property.node));
+        }
+        self.out.push_str("    end\n  end\n`endif\n");
+    }
+}
+
+/// Copies of an instance.
+pub(crate) fn instance_count(m: &Module, instance: usize) -> u32 {
+    m.instances[instance].replicas.unwrap_or(1)
+}
+
+/// The probe ports of a module for co-simulation, its own and those below: name and width.
+pub(crate) fn probes(m: &Module) -> Vec<(String, u32)> {
+    let own = m.probes.iter().map(|p| (format!("probe_{}", p.name), m.node(p.node).width));
+    let below = instance_probes(m).into_iter().map(|(instance, name, width)| {
+        let name = format!("probe_{}_{}", m.instances[instance].name, &name["probe_".len()..]);
+        (name, width * instance_count(m, instance))
+    });
+    own.chain(below).collect()
+}
+
+/// The probe ports of a module's instances: instance, name of the port, width of one copy.
+fn instance_probes(m: &Module) -> Vec<(usize, String, u32)> {
+    let each = m.instances.iter().enumerate();
+    each.flat_map(|(k, i)| probes(&i.module).into_iter().map(move |(name, width)| (k, name, width))).collect()
+}
+
+/// Whether the live part of the module reads the clock / the reset.
+fn clock_and_reset(m: &Module, live: &Liveness) -> (bool, bool) {
+    let register = |r: usize| live.registers[r];
+    let registers = (0..m.registers.len()).any(register);
+    let resets = m.registers.iter().enumerate().any(|(r, x)| register(r) && x.reset.is_some());
+    let sync = |x: &heddle_hdl::netlist::Memory| x.reads.iter().any(|r| r.timing != ReadTiming::Async);
+    let live_memories = || m.memories.iter().enumerate().filter(|(k, _)| live.memories[*k]).map(|(_, x)| x);
+    let memories = live_memories().any(|x| sync(x) || !x.writes.is_empty());
+    let writes = live_memories().any(|x| !x.writes.is_empty());
+    let below = !m.instances.is_empty();
+    (registers || memories || below, resets || writes || below)
+}
