@@ -10,7 +10,7 @@
 //!            memory                                   └──────────── 10 write back ◄── response
 //! ```
 
-use crate::divergence::{self, Outcome, Start, UnitIn};
+use crate::divergence::{self, Outcome, Start, UnitIn, Wake};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::metrics::{MetricsIn, metrics};
 use crate::pipeline::collect::{CollectIn, Operands, Write, collect};
@@ -92,6 +92,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             &divergence::unit(s),
             UnitIn {
                 start: i.start,
+                wake: m.zero(Wake::shape(s)),
                 decode_slot: decode_slot.value,
                 issue_slot: issue_slot.value,
                 outcome: outcome.value,

@@ -4,7 +4,7 @@
 //! three-input multiplexers, so that the delay is one comparator and one multiplexer and not a sorting network.
 //!
 //! Combinational. Paths of equal depth and pc become one; the others come out by greatest depth, then least pc, as
-//! x, y, z with no gap. Fields of an invalid path mean nothing, on both sides.
+//! x, y, z with no gap. Paths that wait come after all others, in the same order, and meet only each other. Fields of an invalid path mean nothing, on both sides.
 //!
 //! What it does not do: it keeps no state, and it does not know where the paths come from.
 
@@ -34,7 +34,7 @@ pub struct CcsOut<T> {
     pub x_is_b: T,
     /// 1 bit: `b` and `c` are valid, and `b` belongs before `c`.
     pub b_before_c: T,
-    /// 1 bit: y is valid, at x's depth and at a greater pc: x will meet it if it goes straight on.
+    /// 1 bit: y is valid, at x's depth and at a greater pc, and waits if x does: x will meet it if it goes straight on.
     pub y_ahead: T,
 }
 
@@ -47,6 +47,7 @@ impl CcsIn<Width> {
 
 /// What the comparators say of two paths, 1 bit each, whether they are valid or not.
 struct Compared {
+    /// The same depth, and both wait or neither does.
     same_depth: Signal,
     same: Signal,
     /// The second belongs before the first.
@@ -54,13 +55,13 @@ struct Compared {
 }
 
 fn compare(p: Path<Signal>, q: Path<Signal>) -> Compared {
-    let same_depth = p.depth.eq(q.depth);
+    let same_depth = p.depth.eq(q.depth) & p.waits.eq(q.waits);
     Compared { same_depth, same: same_depth & p.pc.eq(q.pc), reversed: key(q).lt(key(p)) }
 }
 
-/// The number that paths are sorted by, least first: greatest depth, then least pc.
+/// The number that paths are sorted by, least first: those that can run, greatest depth, least pc.
 fn key(p: Path<Signal>) -> Signal {
-    cat(&[p.pc, !p.depth])
+    cat(&[p.pc, !p.depth, p.waits])
 }
 
 /// Which of `a`, `b`, `c` a multiplexer lets through, 1 bit each.
@@ -75,6 +76,7 @@ fn choose(paths: [Path<Signal>; 3], valid: Signal, [ia, ib, _]: Choice, parts: C
         depth: pick([(ia, a.depth), (ib, b.depth)], c.depth),
         pc: pick([(ia, a.pc), (ib, b.pc)], c.pc),
         mask: masks,
+        waits: pick([(ia, a.waits), (ib, b.waits)], c.waits),
     }
 }
 
@@ -82,6 +84,7 @@ fn choose(paths: [Path<Signal>; 3], valid: Signal, [ia, ib, _]: Choice, parts: C
 pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
     module("ccs", CcsIn::shape(s), |m, i| {
         m.doc("Compact and sort: merges equal paths and puts the others in order.");
+        let i = CcsIn { a: i.a.as_built(s), b: i.b.as_built(s), c: i.c.as_built(s), a_first: i.a_first };
         let CcsIn { a, b, c, a_first } = i;
         let (to_b, to_c, b_to_c) = (compare(a, b), compare(a, c), compare(b, c));
         wire!(ab = a.valid & b.valid & to_b.same & !a_first);
@@ -128,6 +131,10 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
         m.cover("a_meets_c", ac & !ab);
         m.cover("b_meets_c", bc & !ab);
         m.cover("all_meet", ab & ac);
+        if s.waiting {
+            m.cover("one_waits", y.valid & y.waits & !x.waits);
+            m.cover("waiting_paths_meet", x.valid & x.waits & (ab | ac | bc));
+        }
         out
     })
 }
@@ -145,7 +152,7 @@ fn properties(m: Builder, i: &CcsIn<Signal>, o: &CcsOut<Signal>) {
     m.assert("x_before_y", !o.y.valid | i.a_first | key(o.x).lt(key(o.y)));
     m.assert("y_before_z", !o.z.valid | key(o.y).lt(key(o.z)));
     m.assert("a_stays_first", !i.a_first | o.x.same_as(i.a));
-    let ahead = o.y.valid & o.x.depth.eq(o.y.depth) & o.x.pc.lt(o.y.pc);
+    let ahead = o.y.valid & o.x.depth.eq(o.y.depth) & o.x.waits.eq(o.y.waits) & o.x.pc.lt(o.y.pc);
     m.assert("ahead_is_at_a_greater_pc", o.y_ahead.eq(ahead));
 }
 

@@ -8,6 +8,7 @@
 //! | outcome | pushes z; if only x is left and the stack is not empty, the warp is now *returning* |
 //! | return | the stack's head, read before, is with x again: pops it |
 //! | start | empties the stack |
+//! | wake | nothing |
 //! | fetch | reads the head of a returning warp, for its return |
 //! | sort | reads an entry; the one read a cycle before is compared with y, and exchanged if it belongs before it |
 //!
@@ -18,6 +19,11 @@
 //!
 //! The sorter goes through a stack from the bottom to the head, warp after warp. Afterwards y is the least path outside x;
 //! a stack that was in order (least at the head) still is.
+//!
+//! If x waits, the sorter exchanges x too, and a path in the stack that can run comes to x. Such a warp is *seeking* from
+//! the outcome or return after which x waits over a stack that is not empty, until the sorter has found a path that can
+//! run or has reached the head without one; then all wait. The pass that decides this starts after the warp began to seek,
+//! and nothing but the sorter changes the warp meanwhile. While some warp seeks, the sorter passes over those that do not.
 //!
 //! What it does not do: entries that are equal to y or to each other stay apart until one comes back. It exists for 4
 //! lanes and more.
@@ -32,15 +38,17 @@ pub struct Context<T> {
     pub depth: T,
     pub pc: T,
     pub mask: T,
+    /// 1 bit: in the tables, `waits` of the path xor the phase of its warp.
+    pub waits: T,
 }
 
 impl<T> Context<T> {
     pub fn of(path: Path<T>) -> Context<T> {
-        Context { depth: path.depth, pc: path.pc, mask: path.mask }
+        Context { depth: path.depth, pc: path.pc, mask: path.mask, waits: path.waits }
     }
 
     pub fn path(self, valid: T) -> Path<T> {
-        Path { valid, depth: self.depth, pc: self.pc, mask: self.mask }
+        Path { valid, depth: self.depth, pc: self.pc, mask: self.mask, waits: self.waits }
     }
 }
 
@@ -56,15 +64,19 @@ pub struct CctIn<T> {
     pub outcome: T,
     /// 1 bit: a start has its turn; only if there is neither an outcome nor a return.
     pub start: T,
-    /// The slot of the outcome or start; else [`CctOut::idle_slot`].
+    /// 1 bit: a wake has its turn; only if there is none of these.
+    pub wake: T,
+    /// The slot of the outcome, start or wake; else [`CctOut::idle_slot`].
     pub slot: T,
     /// 1 bit: `slot` is live and has a y.
     pub has_y: T,
     /// From the CCS, 1 bit: x is valid and y is not.
     pub alone: T,
-    /// From the CCS.
+    /// From the CCS, 1 bit: x is valid and waits.
+    pub x_waits: T,
+    /// From the CCS, with `waits` as the tables hold it.
     pub z: Path<T>,
-    /// From the CCS, 1 bit: `entry` belongs before y.
+    /// From the CCS, 1 bit: `entry` belongs before y, or before x where x takes part.
     pub before_y: T,
 }
 
@@ -72,22 +84,24 @@ pub struct CctIn<T> {
 pub struct CctOut<T> {
     /// 1 bit: a head waits for its return, which has the turn if there is no outcome.
     pub returned: T,
-    /// Whose turn it is if there is neither an outcome nor a start.
+    /// Whose turn it is if there is neither an outcome, a start nor a wake.
     pub idle_slot: T,
     /// The entry that was read: of a return, or of the sorter.
     pub entry: Context<T>,
     /// 1 bit: the sorter compares `entry` with the y of `slot`.
     pub sorts: T,
     /// 1 bit: after this cycle's outcome or return, another return comes first; the slot is not steered yet.
-    pub waits: T,
+    pub more_returns: T,
     /// 1 bit: `z` is pushed / `entry` is popped / `entry` and y are exchanged in this cycle.
     pub insert: T,
     pub extract: T,
     pub swap: T,
     /// Entries of `slot` before this cycle.
     pub count: T,
-    /// 1 bit: a return has waited for many outcomes.
-    pub hold: T,
+    /// 1 bit: the stack of `slot` is empty after this cycle, or the sorter's pass over it ends: if x waits, all do.
+    pub seen: T,
+    /// 1 bit: some warp is returning or seeking, which outcomes put off.
+    pub due: T,
 }
 
 /// Entries a warp.
@@ -98,7 +112,7 @@ pub fn entries(s: &Shape) -> u32 {
 impl CctIn<Width> {
     pub fn shape(s: &Shape) -> CctIn<Width> {
         let (slot, z) = (s.warp_bits(), Path::shape(s));
-        CctIn { outcome: 1, start: 1, slot, has_y: 1, alone: 1, z, before_y: 1 }
+        CctIn { outcome: 1, start: 1, wake: 1, slot, has_y: 1, alone: 1, x_waits: 1, z, before_y: 1 }
     }
 }
 
@@ -109,12 +123,13 @@ impl CctOut<Width> {
             idle_slot: s.warp_bits(),
             entry: Context::shape(s),
             sorts: 1,
-            waits: 1,
+            more_returns: 1,
             insert: 1,
             extract: 1,
             swap: 1,
             count: count_width(entries(s)),
-            hold: 1,
+            seen: 1,
+            due: 1,
         }
     }
 }
@@ -134,6 +149,8 @@ pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
         m.doc("Cold context table: a stack of paths for each warp, sorted in the background.");
         let fetched = m.reg("fetched", Read { valid: 1, at: slot_bits }).reset_zero();
         let returning = m.reg("returning", s.warps).reset(0u32);
+        let seeking = if s.waiting { Some(m.reg("seeking", s.warps).reset(0u32)) } else { None };
+        let seekers = seeking.as_ref().map_or(m.lit(0u32, s.warps), |r| r.q);
         let scan = m.reg("scan", slot_bits).reset(0u32);
         let index = m.reg("index", count_bits).reset(0u32);
         let compared = m.reg("compared", Read { valid: 1, at: count_bits }).reset_zero();
@@ -142,7 +159,7 @@ pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
 
         // Whose turn it is.
         wire!(back = fetched.q.valid & !i.outcome);
-        wire!(idle = !i.outcome & !back & !i.start);
+        wire!(idle = !i.outcome & !back & !i.start & !i.wake);
         wire!(any_returning = returning.q.any());
         wire!(fetch = idle & any_returning);
         wire!(sort = idle & !any_returning);
@@ -152,23 +169,31 @@ pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
         // The stack of the slot.
         wire!(count = counts.read(i.slot));
         wire!(left = back.mux(count - 1, count));
-        wire!(waits = (i.outcome | back) & i.alone & left.any());
+        wire!(more_returns = (i.outcome | back) & i.alone & left.any());
         wire!(insert = i.outcome & i.z.valid);
         wire!(grown = insert.mux(count + 1, left));
         counts.write(insert | back | i.start, i.slot, grown.only_if(!i.start));
         let at = i.slot.decode(s.warps);
-        returning.next_if(i.outcome | back, (returning.q & !at) | at.only_if(waits));
+        returning.next_if(i.outcome | back, (returning.q & !at) | at.only_if(more_returns));
 
         // The sorter: reads the next entry and compares the one before.
-        wire!(more = sort & i.has_y & index.q.lt(count));
+        wire!(any_seeking = seekers.any());
+        wire!(goes_here = !any_seeking | seekers.select(i.slot, 1));
+        wire!(more = sort & i.has_y & index.q.lt(count) & goes_here);
         wire!(sorts = sort & i.has_y & compared.q.valid);
         wire!(swap = sorts & i.before_y);
         wire!(disturbed = compared.q.valid & !sort);
         let from_bottom = index.q.literal(0u32);
-        index.next(pick([(more, index.q + 1), (sort, from_bottom), (disturbed, compared.q.at)], index.q));
+        wire!(seeks = (i.outcome | back) & i.x_waits & grown.any());
+        index.next(pick([(more, index.q + 1), (sort | seeks, from_bottom), (disturbed, compared.q.at)], index.q));
         compared.next(Read { valid: more, at: index.q });
         let next_warp = if s.warps > 1 { scan.q + 1 } else { scan.q };
         scan.next_if(sort & !more, next_warp);
+        if let Some(seeking) = &seeking {
+            wire!(found = sort & (!more | !i.x_waits));
+            seeking.next_if(i.outcome | back | found, (seekers & !at) | at.only_if(seeks));
+        }
+        wire!(seen = ((i.outcome | back | i.start) & !grown.only_if(!i.start).any()) | (sort & !more));
 
         // One write port, one read port.
         let address = |entry: Signal| {
@@ -179,15 +204,10 @@ pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
         wire!(free = !(fetched.q.valid & i.outcome));
         let head = left - 1;
         let entry = cold.read_sync_if(free, address(sort.mux(index.q, head)), Collision::Never);
-        fetched.next_if(free, Read { valid: waits | fetch, at: i.slot });
-
-        // Outcomes that come while a warp waits for its return.
-        let outcomes = m.reg("outcomes", 3).reset(0u32);
-        let one_more = i.outcome & !outcomes.q.all();
-        outcomes.next((outcomes.q + one_more.zext(3)).only_if(any_returning));
+        fetched.next_if(free, Read { valid: more_returns | fetch, at: i.slot });
 
         wire!(is_returning = returning.q.select(i.slot, 1));
-        m.assume("one_turn", !(i.start & (i.outcome | fetched.q.valid)));
+        m.assume("one_turn", !((i.start | i.wake) & (i.outcome | fetched.q.valid)) & !(i.start & i.wake));
         m.assume("no_outcome_of_a_returning_warp", !(i.outcome & is_returning));
         m.assume("no_start_of_a_returning_warp", !(i.start & is_returning));
         m.assert("insert_has_room", !insert | count.lt(entries(s)));
@@ -196,7 +216,7 @@ pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
         m.assert("swap_within_the_stack", !swap | compared.q.at.lt(count));
         m.cover("inserts", insert);
         m.cover("returns", back);
-        m.cover("returns_twice_running", back & waits);
+        m.cover("returns_twice_running", back & more_returns);
         m.cover("returned_path_waits", fetched.q.valid & i.outcome);
         m.cover("fetches", fetch);
         m.cover("sorter_reads", more);
@@ -206,18 +226,24 @@ pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
         m.cover("swap_abandoned_by_outcome", compared.q.valid & i.outcome);
         m.cover("swap_abandoned_by_start", compared.q.valid & i.start);
         m.cover("several_return", (returning.q & !returning.q.lowest_one()).any());
-        m.cover("holds", outcomes.q.all());
+        if s.waiting {
+            m.cover("sorter_finds_a_path_that_can_run", swap & seekers.select(i.slot, 1) & !i.x_waits);
+            m.cover("sorter_finds_that_all_wait", sort & !more & seekers.select(i.slot, 1) & i.x_waits);
+            m.cover("sorter_passes_over", sort & !goes_here);
+            m.cover("several_seek", (seekers & !seekers.lowest_one()).any());
+        }
         CctOut {
             returned: fetched.q.valid,
             idle_slot,
             entry,
             sorts,
-            waits,
+            more_returns,
             insert,
             extract: back,
             swap,
             count,
-            hold: outcomes.q.all(),
+            seen,
+            due: any_returning | any_seeking,
         }
     })
 }

@@ -9,9 +9,14 @@
 //! | stage 3 (decode) | the slot | its stop pc |
 //! | stage 4 (issue) | the slot | its mask |
 //! | stage 9 (converge) | `outcome` of its control instruction | `steer`: the slot's next pc, in this cycle or later |
+//! | wake | `wake`: a slot whose threads all wait | `waiting`, `wake_ready`, `steer` |
 //!
-//! After an outcome a slot is steered exactly once, unless its last thread ended; until then it takes no outcome. At most
-//! one outcome of a slot is in flight.
+//! After an outcome a slot is steered exactly once, unless no thread is left that could run: its last thread ended, or all
+//! of them wait. Until then it takes no outcome. At most one outcome of a slot is in flight.
+//!
+//! Threads wait (at a barrier) after an outcome of the kind [`kind::WAIT`]. When all live threads of a slot do, its bit in
+//! `waiting` rises within a bounded time and stays until `wake`, which lets all of them go on. Only with
+//! [`Shape::waiting`].
 
 use crate::shape::Shape;
 use heddle_hdl::{Bundle, Signal, TypedModule, Width};
@@ -51,11 +56,20 @@ pub struct Path<T> {
     pub pc: T,
     /// One bit a lane, lane 0 lowest.
     pub mask: T,
+    /// 1 bit: the threads wait. Such a path comes after all that can run, and becomes one only with its like.
+    pub waits: T,
 }
 
 impl Path<Width> {
     pub fn shape(s: &Shape) -> Path<Width> {
-        Path { valid: 1, depth: s.depth_bits, pc: s.pc_bits(), mask: s.lanes }
+        Path { valid: 1, depth: s.depth_bits, pc: s.pc_bits(), mask: s.lanes, waits: 1 }
+    }
+}
+
+impl Path<Signal> {
+    /// The path; without [`Shape::waiting`] it never waits, so that nothing is built for it.
+    fn as_built(self, s: &Shape) -> Path<Signal> {
+        if s.waiting { self } else { Path { waits: self.waits.literal(0u32), ..self } }
     }
 }
 
@@ -67,6 +81,14 @@ pub struct Start<T> {
     pub slot: T,
     pub pc: T,
     pub mask: T,
+}
+
+/// Lets the threads of a slot go on.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Wake<T> {
+    /// 1 bit; taken in a cycle in which `wake_ready` is 1. The slot's bit in `waiting` must be 1.
+    pub valid: T,
+    pub slot: T,
 }
 
 /// What a control instruction (or one that reached a stop pc) did, at the end of resolve.
@@ -110,11 +132,19 @@ pub mod kind {
     pub const ARRIVED: u32 = 3;
     /// `ecall`: all threads of the path end.
     pub const EXIT: u32 = 4;
+    /// The taken threads go to taken.pc and wait there; the others go on. Only with `Shape::waiting`.
+    pub const WAIT: u32 = 5;
 }
 
 impl Start<Width> {
     pub fn shape(s: &Shape) -> Start<Width> {
         Start { valid: 1, slot: s.warp_bits(), pc: s.pc_bits(), mask: s.lanes }
+    }
+}
+
+impl Wake<Width> {
+    pub fn shape(s: &Shape) -> Wake<Width> {
+        Wake { valid: 1, slot: s.warp_bits() }
     }
 }
 
@@ -135,6 +165,7 @@ impl Outcome<Width> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct UnitIn<T> {
     pub start: Start<T>,
+    pub wake: Wake<T>,
     /// The slot in decode.
     pub decode_slot: T,
     /// The slot in issue.
@@ -145,7 +176,13 @@ pub struct UnitIn<T> {
 impl UnitIn<Width> {
     pub fn shape(s: &Shape) -> UnitIn<Width> {
         let slot = s.warp_bits();
-        UnitIn { start: Start::shape(s), decode_slot: slot, issue_slot: slot, outcome: Outcome::shape(s) }
+        UnitIn {
+            start: Start::shape(s),
+            wake: Wake::shape(s),
+            decode_slot: slot,
+            issue_slot: slot,
+            outcome: Outcome::shape(s),
+        }
     }
 }
 
@@ -154,13 +191,17 @@ impl UnitIn<Width> {
 pub struct UnitOut<T> {
     /// 1 bit: a start is taken in this cycle.
     pub start_ready: T,
+    /// 1 bit: a wake is taken in this cycle.
+    pub wake_ready: T,
     /// One bit a slot: it has live threads.
     pub live: T,
+    /// One bit a slot: it is live, and all its live threads wait.
+    pub waiting: T,
     /// The stop pc of `decode_slot`.
     pub stop: Stop<T>,
     /// The mask of `issue_slot`'s active path.
     pub mask: T,
-    /// Where a slot goes on after an outcome or a start.
+    /// Where a slot goes on after an outcome, a start or a wake.
     pub steer: Steer<T>,
     /// 1 bit: issue must hold back control instructions, so that a waiting update gets its turn.
     pub hold: T,

@@ -9,11 +9,16 @@
 //! | outcome | taken | rest | HCT1 | x, y to HCT0, HCT1; z to the CCT; steers to x |
 //! | return | HCT0 | head of the CCT | (invalid) | the same; never a z |
 //! | start | the new path | – | – | the same; never y or z |
+//! | wake | HCT0 | – | HCT1 | steers to x; the slot's phase changes |
 //! | sort | HCT0, kept first | an entry of the CCT | HCT1 | y and z are exchanged if b belongs before c |
+//! | sort, a waits | HCT0 | the same | HCT1 | x, y, z written if b is not z; steers to x if it does not wait |
 //!
-//! An outcome always has its turn; then a return, a start, the sorter. After an outcome that leaves only x while the CCT
-//! holds paths of the warp, the slot is steered by the last return that follows. HCT1 is invalid only if the CCT has no
-//! path of the warp, or while a return is under way.
+//! An outcome always has its turn; then a return, a start, a wake, the sorter. After an outcome that leaves only x while
+//! the CCT holds paths of the warp, the slot is steered by the last return that follows. HCT1 is invalid only if the CCT
+//! has no path of the warp, or while a return is under way.
+//!
+//! A path waits if its bit in the tables differs from its slot's phase. A wake comes when all paths of a slot wait, so one
+//! change of the phase makes all of them run, and their order among each other stays.
 //!
 //! What it does not do: nothing is fair between paths. A path may wait forever for one before it, so locks between
 //! threads of a warp may not make progress.
@@ -28,7 +33,7 @@ use heddle_hdl::*;
 pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
     module("path_table", UnitIn::shape(s), |m, i| {
         m.doc("Divergence unit: sorted path tables.");
-        let UnitIn { start, outcome, .. } = i;
+        let UnitIn { start, wake, outcome, .. } = i;
         let live = m.reg("live", s.warps).reset(0u32);
         let hct0 = m.memory("hct0", Context::shape(s), s.warp_bits()).style(MemoryStyle::Distributed);
         let stops =
@@ -39,50 +44,81 @@ pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
         wire!(returns = cold.returned & !outcome.valid);
         wire!(start_ready = !outcome.valid & !cold.returned);
         wire!(starts = start.valid & start_ready);
+        let wake_possible = m.lit(s.waiting, 1);
+        wire!(wake_ready = start_ready & !start.valid & wake_possible);
+        wire!(wakes = wake.valid & wake_ready);
         wire!(updates = outcome.valid | returns | starts);
-        wire!(slot = pick([(outcome.valid, outcome.slot), (starts, start.slot)], cold.idle_slot));
+        let others = [(outcome.valid, outcome.slot), (starts, start.slot), (wakes, wake.slot)];
+        wire!(slot = pick(others, cold.idle_slot));
         wire!(slot_live = live.q.select(slot, 1));
+        wire!(phase = phase(m, s, slot, wakes));
+        // Between the tables and the CCS, either way.
+        let turned = |p: Path<Signal>| Path { waits: p.waits ^ phase, ..p }.as_built(s);
 
         // What passes the CCS.
-        wire!(active = hct0.read(slot).path(slot_live));
-        let begun = Path { valid: start.mask.any(), depth: active.depth.literal(0u32), pc: start.pc, mask: start.mask };
+        wire!(active = turned(hct0.read(slot).path(slot_live)));
+        let runs = m.lit(0u32, 1);
+        let depth = active.depth.literal(0u32);
+        let begun = Path { valid: start.mask.any(), depth, pc: start.pc, mask: start.mask, waits: runs };
         let taken = Path {
             valid: outcome.taken.mask.any(),
             depth: depth_after(m, &outcome, active.depth),
             pc: outcome.taken.pc,
             mask: outcome.taken.mask,
-        };
-        let rest =
-            Path { valid: outcome.rest.mask.any(), depth: active.depth, pc: outcome.rest.pc, mask: outcome.rest.mask };
+            waits: outcome.kind.eq(kind::WAIT),
+        }
+        .as_built(s);
+        let side = outcome.rest;
+        let rest = Path { valid: side.mask.any(), depth: active.depth, pc: side.pc, mask: side.mask, waits: runs };
         wire!(a = outcome.valid.mux(taken, starts.mux(begun, active)));
-        wire!(b = outcome.valid.mux(rest, cold.entry.path(returns | cold.sorts)));
+        wire!(b = outcome.valid.mux(rest, turned(cold.entry.path(returns | cold.sorts))));
         let hct1 =
             (s.lanes > 1).then(|| m.memory("hct1", Path::shape(s), s.warp_bits()).style(MemoryStyle::Distributed));
         let second = hct1.as_ref().map_or_else(|| m.zero(Path::shape(s)), |t| t.read(slot));
-        wire!(c = Path { valid: second.valid & slot_live, ..second });
-        let sorted = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first: slot_live & !updates });
+        wire!(c = turned(Path { valid: second.valid & slot_live, ..second }));
+        wire!(parked = active.waits & !updates);
+        let sorted = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first: slot_live & !updates & !parked });
         let (x, y, z) = (sorted.x, sorted.y, sorted.z);
+        wire!(x_waits = x.valid & x.waits);
 
         // Where it goes.
         let at = slot.decode(s.warps);
         live.next_if(updates, (live.q & !at) | at.only_if(x.valid));
-        hct0.write(updates, slot, Context::of(x));
+        wire!(x_changes = updates | (cold.swap & parked));
+        hct0.write(x_changes, slot, Context::of(turned(x)));
         wire!(y_changes = updates | cold.swap);
         if let Some(hct1) = &hct1 {
-            hct1.write(y_changes, slot, y);
+            hct1.write(y_changes, slot, turned(y));
         }
         stops.write(y_changes, slot, Stop { valid: sorted.y_ahead, pc: y.pc });
         if let Some(cold_in) = &cold_in {
             cold_in.drive(CctIn {
                 outcome: outcome.valid,
                 start: starts,
+                wake: wakes,
                 slot,
                 has_y: c.valid,
                 alone: x.valid & !y.valid,
-                z,
-                before_y: sorted.b_before_c,
+                x_waits,
+                z: turned(z),
+                before_y: if s.waiting { sorted.b_before_c & z.valid } else { sorted.b_before_c },
             });
         }
+        let waiting = if s.waiting {
+            let seen = if cold_in.is_some() { cold.seen } else { updates };
+            let waiting = m.reg("waiting", s.warps).reset(0u32);
+            wire!(all_wait = x_waits & seen);
+            waiting.next_if(updates | wakes | all_wait, (waiting.q & !at) | at.only_if(all_wait));
+            waiting.q
+        } else {
+            m.lit(0u32, s.warps)
+        };
+
+        // Outcomes that come while something else waits for its turn.
+        let outcomes = m.reg("outcomes", 3).reset(0u32);
+        wire!(put_off = (start.valid | (wake.valid & wake_possible)) & !start_ready);
+        let one_more = outcome.valid & !outcomes.q.all();
+        outcomes.next((outcomes.q + one_more.zext(3)).only_if(cold.due | put_off));
 
         let wide = s.lane_bits() + 1;
         let paths = cold.count.zext(wide) + cat(&[x.valid, y.valid, z.valid]).count_ones().zext(wide);
@@ -94,7 +130,7 @@ pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
             paths: paths.only_if(outcome.valid),
         };
         let steer = Steer {
-            valid: updates & x.valid & !cold.waits,
+            valid: (updates & x.valid & !x.waits & !cold.more_returns) | wakes | (cold.swap & parked & !x.waits),
             slot,
             pc: x.pc,
             replay: outcome.valid & outcome.kind.eq(kind::MEMORY) & sorted.x_is_b,
@@ -110,12 +146,24 @@ pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
         m.cover("returned_path_is_first", returns & sorted.x_is_b);
         m.cover("replays", steer.replay);
         m.cover("warp_ends", outcome.valid & !x.valid);
+        m.cover("holds", outcomes.q.all());
         m.cover("returns_at_depth_zero", outcome.valid & outcome.ret & taken.valid & !active.depth.any());
         if cold_in.is_some() {
-            m.cover("warp_goes_on_with_a_cold_path", outcome.valid & !a.valid & !b.valid & cold.waits);
+            m.cover("warp_goes_on_with_a_cold_path", outcome.valid & !a.valid & !b.valid & cold.more_returns);
         }
-        let turn = Turn { outcome, starts, begun: start.mask, returns, slot, slot_live, active, second: c, x, z };
-        every_thread_in_one_path(m, s, &turn, &cold);
+        let turn = Turn { outcome, starts, begun: start.mask, returns, slot, slot_live, active, second: c, b, x, z };
+        let all = every_thread_in_one_path(m, s, &turn, &cold);
+        if s.waiting {
+            m.assume("outcome_of_a_path_that_runs", !outcome.valid | !active.waits);
+            m.assume("wake_of_a_waiting_slot", !wakes | waiting.select(slot, 1));
+            m.cover("wakes_two_paths", wakes & y.valid);
+            m.cover("arrives_at_a_waiting_path", outcome.valid & x_waits & sorted.merges.any());
+            m.cover("runs_beside_a_waiting_path", outcome.valid & !x.waits & y.valid & y.waits);
+            m.cover("returned_path_runs", returns & active.waits & !x.waits);
+            paths_wait_with_their_threads(m, s, &turn, wakes, waiting.select(slot, 1), all);
+        } else {
+            m.assume("no_path_waits", !(outcome.valid & outcome.kind.eq(kind::WAIT)));
+        }
 
         m.probe("updates", updates);
         m.probe("slot", slot);
@@ -124,11 +172,13 @@ pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
         m.probe("z", z);
         UnitOut {
             start_ready,
+            wake_ready,
             live: live.q,
+            waiting,
             stop: stops.read(i.decode_slot),
             mask: hct0.read(i.issue_slot).mask,
             steer,
-            hold: cold.hold,
+            hold: outcomes.q.all(),
             events,
         }
     })
@@ -141,6 +191,17 @@ fn cold_table(m: Builder, s: &Shape) -> (CctOut<Signal>, Option<Deferred<CctIn<S
     }
     let inputs = m.deferred("to_cct", CctIn::shape(s));
     (m.instance("cct", &cct(s), inputs.value), Some(inputs))
+}
+
+/// The phase of a slot: its paths wait if their bit differs from it. A wake changes it. Its first value does not matter.
+fn phase(m: Builder, s: &Shape, slot: Signal, wakes: Signal) -> Signal {
+    if !s.waiting {
+        return m.lit(0u32, 1);
+    }
+    let phases = m.memory("phases", 1, s.warp_bits()).style(MemoryStyle::Distributed);
+    let phase = phases.read(slot);
+    phases.write(wakes, slot, !phase);
+    phase
 }
 
 /// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
@@ -161,6 +222,7 @@ struct Turn {
     slot_live: Signal,
     active: Path<Signal>,
     second: Path<Signal>,
+    b: Path<Signal>,
     x: Path<Signal>,
     z: Path<Signal>,
 }
@@ -171,8 +233,8 @@ struct Turn {
 /// `ghost_cold` those whose path is in the cold table. Whenever a slot has its turn (and the sorter visits all of them),
 /// the threads of HCT0, of HCT1 and the cold ones must be disjoint and together the live ones. That the cold table itself
 /// neither loses nor doubles a thread follows from three facts checked at its port: what enters is disjoint from what is
-/// in it, what leaves was in it, and nothing is in it when its count is 0.
-fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signal>) {
+/// in it, what leaves was in it, and nothing is in it when its count is 0. Returns the live threads of the slot.
+fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signal>) -> Signal {
     let ghost_live = m.memory("ghost_live", s.lanes, s.warp_bits());
     let ghost_cold = m.memory("ghost_cold", s.lanes, s.warp_bits());
     let (all, away) = (ghost_live.read(t.slot), ghost_cold.read(t.slot).only_if(t.slot_live));
@@ -197,6 +259,22 @@ fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signa
     m.assert("a_warp_ends_with_its_last_thread", !t.outcome.valid | t.x.valid.eq(remain.any()));
     m.assume("outcome_masks_are_disjoint", !(t.outcome.valid & (t.outcome.taken.mask & t.outcome.rest.mask).any()));
     m.assume("outcome_masks_are_of_x", !(t.outcome.valid & (stay & !first).any()));
+    all
+}
+
+/// A path waits exactly if its threads do, and a slot in `waiting` has no thread that could run. A ghost table follows the
+/// threads: they wait from an outcome of the kind WAIT to a wake.
+fn paths_wait_with_their_threads(m: Builder, s: &Shape, t: &Turn, wakes: Signal, waiting: Signal, all: Signal) {
+    let ghost_waits = m.memory("ghost_waits", s.lanes, s.warp_bits());
+    let wait = ghost_waits.read(t.slot);
+    let arrive = t.outcome.taken.mask.only_if(t.outcome.kind.eq(kind::WAIT));
+    ghost_waits.write(t.outcome.valid | t.starts | wakes, t.slot, (wait | arrive).only_if(!(t.starts | wakes)));
+
+    let agrees = |p: Path<Signal>| !p.valid | (p.mask & wait).eq(p.mask.only_if(p.waits));
+    m.assert("x_waits_with_its_threads", agrees(t.active));
+    m.assert("y_waits_with_its_threads", agrees(t.second));
+    m.assert("cold_paths_wait_with_their_threads", t.outcome.valid | agrees(t.b));
+    m.assert("all_threads_of_a_waiting_slot_wait", !waiting | (t.slot_live & wait.eq(all)));
 }
 
 #[cfg(test)]

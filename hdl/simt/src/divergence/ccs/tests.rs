@@ -4,8 +4,8 @@ use heddle_sim::Sim;
 type Plain = Path<Bits>;
 
 /// A path with plain values; valid if its mask is not empty.
-fn path(depth: u64, pc: u64, mask: u64) -> Plain {
-    Path { valid: Bits::from(mask != 0), depth: depth.into(), pc: pc.into(), mask: mask.into() }
+fn path(depth: u64, pc: u64, mask: u64, waits: bool) -> Plain {
+    Path { valid: Bits::from(mask != 0), depth: depth.into(), pc: pc.into(), mask: mask.into(), waits: waits.into() }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,15 +13,16 @@ struct P {
     depth: u64,
     pc: u64,
     mask: u64,
+    waits: bool,
 }
 
 /// The reference: a list, sorted, equal neighbours merged.
 fn reference(paths: [P; 3], a_first: bool) -> Vec<P> {
     let (fixed, free) = paths.split_at(a_first as usize);
     let mut list: Vec<P> = free.iter().copied().filter(|p| p.mask != 0).collect();
-    list.sort_by_key(|p| (std::cmp::Reverse(p.depth), p.pc));
+    list.sort_by_key(|p| (p.waits, std::cmp::Reverse(p.depth), p.pc));
     list.dedup_by(|q, p| {
-        let same = (p.depth, p.pc) == (q.depth, q.pc);
+        let same = (p.waits, p.depth, p.pc) == (q.waits, q.depth, q.pc);
         p.mask |= if same { q.mask } else { 0 };
         same
     });
@@ -29,24 +30,26 @@ fn reference(paths: [P; 3], a_first: bool) -> Vec<P> {
 }
 
 fn check(t: &mut Sim<CcsIn<Width>, CcsOut<Signal>>, paths: [P; 3], a_first: bool) {
-    let [a, b, c] = paths.map(|p| path(p.depth, p.pc, p.mask));
+    let [a, b, c] = paths.map(|p| path(p.depth, p.pc, p.mask, p.waits));
     t.poke(CcsIn { a, b, c, a_first: a_first.into() });
     let out = t.peek();
     let expected = reference(paths, a_first);
     let got: Vec<P> = [&out.x, &out.y, &out.z]
         .into_iter()
         .filter(|p| p.valid == 1)
-        .map(|p| P { depth: p.depth.low_u64(), pc: p.pc.low_u64(), mask: p.mask.low_u64() })
+        .map(|p| P { depth: p.depth.low_u64(), pc: p.pc.low_u64(), mask: p.mask.low_u64(), waits: p.waits == 1 })
         .collect();
     assert_eq!(got, expected, "{paths:x?} {a_first}");
     let given = paths.iter().filter(|p| p.mask != 0).count();
     assert_eq!(out.merges, (given - expected.len()) as u64, "{paths:x?} {a_first}");
     let x_is_b = expected.first() == Some(&paths[1]) && paths[1].mask != 0;
     assert_eq!(out.x_is_b == 1, x_is_b, "{paths:x?} {a_first}");
-    let before = |p: P, q: P| p.depth > q.depth || p.depth == q.depth && p.pc < q.pc;
+    let key = |p: P| (p.waits, std::cmp::Reverse(p.depth), p.pc);
+    let before = |p: P, q: P| key(p) < key(q);
     let [_, b, c] = paths;
     assert_eq!(out.b_before_c == 1, b.mask != 0 && c.mask != 0 && before(b, c), "{paths:x?} {a_first}");
-    let ahead = expected.len() > 1 && expected[0].depth == expected[1].depth && expected[0].pc < expected[1].pc;
+    let level = |p: P| (p.waits, p.depth);
+    let ahead = expected.len() > 1 && level(expected[0]) == level(expected[1]) && expected[0].pc < expected[1].pc;
     assert_eq!(out.y_ahead == 1, ahead, "{paths:x?} {a_first}");
 }
 
@@ -54,7 +57,17 @@ fn check(t: &mut Sim<CcsIn<Width>, CcsOut<Signal>>, paths: [P; 3], a_first: bool
 /// them or to none. A path is valid exactly if its mask is not empty.
 #[test]
 fn every_case_at_four_lanes() {
-    let s = Shape { program: 16, depth_bits: 1, ..Shape::new(4, 1) };
+    every_case(false);
+}
+
+/// The same where some paths wait, with 1-bit pcs: each of the three may.
+#[test]
+fn every_case_at_four_lanes_with_waiting() {
+    every_case(true);
+}
+
+fn every_case(waiting: bool) {
+    let s = Shape { program: 16, depth_bits: 1, waiting, ..Shape::new(4, 1) };
     let mut t = Sim::new(&ccs(&s).check().unwrap());
     for owners in 0..256u64 {
         let mask = |who: u64| (0..4).filter(|lane| owners >> (2 * lane) & 3 == who).fold(0, |m, lane| m | 1 << lane);
@@ -62,8 +75,9 @@ fn every_case_at_four_lanes() {
         for keys in 0..512u64 {
             let paths = [0, 1, 2].map(|k| P {
                 depth: keys >> (3 * k) & 1,
-                pc: keys >> (3 * k + 1) & 3,
+                pc: keys >> (3 * k + 1) & if waiting { 1 } else { 3 },
                 mask: masks[k as usize],
+                waits: waiting && keys >> (3 * k + 2) & 1 == 1,
             });
             check(&mut t, paths, false);
             if masks[0] != 0 {
@@ -76,7 +90,7 @@ fn every_case_at_four_lanes() {
 /// 64 lanes, random paths over few keys and over all of them; the block's own assertions and covers too.
 #[test]
 fn random_cases_at_64_lanes() {
-    let s = Shape::new(64, 8);
+    let s = Shape { waiting: true, ..Shape::new(64, 8) };
     let mut t = Sim::new(&ccs(&s).check().unwrap());
     let seed = 1;
     println!("seed {seed}");
@@ -85,12 +99,17 @@ fn random_cases_at_64_lanes() {
         let (depths, pcs) = if k % 2 == 0 { (2, 3) } else { (1 << s.depth_bits, 1 << s.pc_bits()) };
         let (r, q, keep) = (random.u64(..), random.u64(..), random.u8(..8));
         let masks = [r & q, r & !q, !r & q].map(|m| if random.u8(..8) <= keep { m } else { 0 });
-        let paths = masks.map(|mask| P { depth: random.u64(..depths), pc: random.u64(..pcs), mask });
+        let paths = masks.map(|mask| {
+            let (depth, pc, waits) = (random.u64(..depths), random.u64(..pcs), random.u8(..4) == 0);
+            P { depth, pc, mask, waits }
+        });
         check(&mut t, paths, masks[0] != 0 && random.u8(..4) == 0);
         t.step();
     }
     let covers = ["order_abc", "order_acb", "order_bac", "order_bca", "order_cab", "order_cba"];
-    for cover in covers.into_iter().chain(["a_meets_b", "a_meets_c", "b_meets_c", "all_meet"]) {
+    for cover in
+        covers.into_iter().chain(["a_meets_b", "a_meets_c", "b_meets_c", "all_meet", "one_waits", "waiting_paths_meet"])
+    {
         assert!(t.cover_hits(cover) > 0, "{cover} never happened");
     }
 }
@@ -111,7 +130,12 @@ fn a_unit_that_loses_threads_is_caught() {
     design.netlist = std::sync::Arc::new(netlist);
 
     let mut t = Sim::new(&design);
-    let meet = CcsIn { a: path(0, 5, 0b0011), b: path(0, 7, 0b0100), c: path(0, 5, 0b1000), a_first: Bits::ZERO };
+    let meet = CcsIn {
+        a: path(0, 5, 0b0011, false),
+        b: path(0, 7, 0b0100, false),
+        c: path(0, 5, 0b1000, false),
+        a_first: Bits::ZERO,
+    };
     t.poke(meet);
     let error = t.try_step().unwrap_err().to_string();
     assert!(error.starts_with("assertion `no_thread_lost` failed in cycle 0"), "{error}");

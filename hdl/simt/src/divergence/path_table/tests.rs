@@ -1,9 +1,9 @@
-//! The unit against a model that knows only threads: each has a pc and a call depth of its own, which outcomes change. In
-//! every cycle the paths in the tables must be those threads, each in exactly one path; and what the cycle did to the
-//! paths of its slot must be one of the few things that may happen (an outcome, a return, a start, an exchange, nothing).
+//! The unit against a model that knows only threads: each has a pc and a call depth of its own and runs or waits, which
+//! outcomes and wakes change. In every cycle the paths in the tables must be those threads, each in exactly one path; and what the cycle did to the
+//! paths of its slot must be one of the few things that may happen (an outcome, a return, a start, a wake, an exchange, nothing).
 
 use super::*;
-use crate::divergence::{Side, Start};
+use crate::divergence::{Side, Start, Wake};
 use heddle_hdl::netlist::{Memory, Module, NodeId, PropertyKind};
 use heddle_sim::Sim;
 use heddle_sim::simulation::{Failed, SimulationError};
@@ -20,11 +20,12 @@ struct P {
     depth: u64,
     pc: u64,
     mask: u64,
+    waits: bool,
 }
 
 impl P {
-    fn key(&self) -> (Reverse<u64>, u64) {
-        (Reverse(self.depth), self.pc)
+    fn key(&self) -> (bool, Reverse<u64>, u64) {
+        (self.waits, Reverse(self.depth), self.pc)
     }
 }
 
@@ -57,15 +58,29 @@ impl Tables {
         Tables { x, y, cold }
     }
 
-    /// Whether the sorter may make `after` of this: y exchanged for an entry that belongs before it.
+    /// Whether the sorter may make `after` of this: y exchanged for an entry that belongs before it. If x waits, x, y and
+    /// the entry, which are different then, are sorted.
     fn may_swap_to(&self, after: &Tables) -> bool {
         let places = 0..self.cold.len();
-        let Some(y) = self.y else { return false };
+        let (Some(x), Some(y)) = (self.x, self.y) else { return false };
         places.into_iter().filter(|&k| self.cold[k].key() < y.key()).any(|k| {
-            let mut swapped = self.clone();
-            swapped.y = Some(std::mem::replace(&mut swapped.cold[k], y));
-            swapped == *after
+            let mut three = vec![x, y, self.cold[k]];
+            three[if x.waits { 0 } else { 1 }..].sort_by_key(P::key);
+            let mut swapped = Tables { x: Some(three[0]), y: Some(three[1]), ..self.clone() };
+            swapped.cold[k] = three[2];
+            swapped == *after && !(x.waits && three[0].key() == three[1].key())
         })
+    }
+
+    /// There are paths, and all of them wait.
+    fn all_wait(&self) -> bool {
+        self.x.is_some() && self.all().iter().all(|p| p.waits)
+    }
+
+    /// The same with no path that waits.
+    fn woken(&self) -> Tables {
+        let wake = |p: P| P { waits: false, ..p };
+        Tables { x: self.x.map(wake), y: self.y.map(wake), cold: self.cold.iter().copied().map(wake).collect() }
     }
 }
 
@@ -75,13 +90,15 @@ enum Slot {
     Idle,
     /// Steered; its next outcome may come.
     Runs,
-    /// Gave an outcome in this cycle and has not been steered since.
+    /// Gave an outcome in this cycle and has not been steered since, or not been found to wait.
     Waits(u64),
+    /// All its threads wait, and the unit says so.
+    Parked,
 }
 
 /// The most that a slot may wait for its steering once `hold` is obeyed.
 fn most_wait(s: &Shape) -> u64 {
-    u64::from(24 + 3 * s.warps + 2 * s.lanes)
+    u64::from(24 + 3 * s.warps + 2 * s.lanes + if s.waiting { s.warps * (s.lanes + 4) } else { 0 })
 }
 
 struct Bench {
@@ -89,8 +106,10 @@ struct Bench {
     s: Shape,
     random: fastrand::Rng,
     slots: Vec<Slot>,
-    /// Depth and pc of every thread, by slot and lane.
-    threads: Vec<Vec<Option<(u64, u64)>>>,
+    /// Depth and pc of every thread and whether it waits, by slot and lane.
+    threads: Vec<Vec<Option<(u64, u64, bool)>>>,
+    /// The slot to be woken in the next cycle.
+    wake: Option<usize>,
     tables: Vec<Tables>,
     /// Outcomes that may still come after `hold` has risen.
     in_flight: u32,
@@ -121,6 +140,7 @@ impl Bench {
             random: fastrand::Rng::with_seed(seed),
             slots: vec![Slot::Idle; warps],
             threads: vec![vec![None; s.lanes as usize]; warps],
+            wake: None,
             tables: vec![Tables::default(); warps],
             in_flight: 0,
             compares: true,
@@ -132,6 +152,12 @@ impl Bench {
         Bench::new(&path_table(&s).check().unwrap(), &s, seed)
     }
 
+    /// With paths that may wait.
+    fn that_waits(lanes: u32, warps: u32, seed: u64) -> Bench {
+        let s = Shape { waiting: true, ..Shape::new(lanes, warps) };
+        Bench::new(&path_table(&s).check().unwrap(), &s, seed)
+    }
+
     /// Reads the paths of a slot out of the tables.
     fn read(&mut self, slot: usize) -> Tables {
         if !self.t.register("live").bit(slot as u32) {
@@ -139,10 +165,12 @@ impl Bench {
         }
         let (depth, pc) = (self.s.depth_bits, self.s.pc_bits());
         let lanes = self.s.lanes;
+        let phase = self.s.waiting && self.t.memory_read("phases", slot as u64).bit(0);
         let context = |word: &Bits, low: u32| P {
             depth: word.extract(low, depth).low_u64(),
             pc: word.extract(low + depth, pc).low_u64(),
             mask: word.extract(low + depth + pc, lanes).low_u64(),
+            waits: word.bit(low + depth + pc + lanes) != phase,
         };
         let x = Some(context(&self.t.memory_read("hct0", slot as u64), 0));
         let mut tables = Tables { x, ..Tables::default() };
@@ -167,7 +195,11 @@ impl Bench {
             assert_eq!(seen & path.mask, 0, "slot {slot}: {tables:x?}");
             seen |= path.mask;
             for lane in (0..threads.len()).filter(|lane| path.mask >> lane & 1 == 1) {
-                assert_eq!(threads[lane], Some((path.depth, path.pc)), "slot {slot} lane {lane}: {tables:x?}");
+                assert_eq!(
+                    threads[lane],
+                    Some((path.depth, path.pc, path.waits)),
+                    "slot {slot} lane {lane}: {tables:x?}"
+                );
             }
         }
         let live = (0..threads.len()).filter(|&lane| threads[lane].is_some()).fold(0, |m, lane| m | 1 << lane);
@@ -183,6 +215,7 @@ impl Bench {
         let kind = match r.u32(..100) {
             0..4 => kind::EXIT,
             4..20 => kind::ARRIVED,
+            20..35 if self.s.waiting => kind::WAIT,
             20..40 => kind::JUMP,
             40..60 => kind::MEMORY,
             _ => kind::BRANCH,
@@ -194,26 +227,27 @@ impl Bench {
             kind::ARRIVED => (x.mask, here + 1, here),
             kind::JUMP => (served, r.u64(..12), here),
             kind::MEMORY => (served, here + 1, here),
+            kind::WAIT => (served, [here + 1, 9][r.usize(..2)], here),
             _ => (x.mask & r.u64(..), r.u64(..12), here + 1),
         };
         let rest = if kind == kind::EXIT { 0 } else { x.mask & !taken };
         let call = kind == kind::JUMP && x.depth < 3 && r.u8(..3) == 0;
         let ret = kind == kind::JUMP && !call && r.bool();
         let depth = if ret { x.depth.saturating_sub(1) } else { x.depth + u64::from(call) };
-        let taken = P { depth, pc: target & last, mask: taken };
-        let rest = P { depth: x.depth, pc: stays & last, mask: rest };
+        let taken = P { depth, pc: target & last, mask: taken, waits: kind == kind::WAIT };
+        let rest = P { depth: x.depth, pc: stays & last, mask: rest, waits: false };
         Told { slot, kind, taken, rest, call, ret }
     }
 
     fn move_threads(&mut self, told: &Told, x: Option<P>) {
         let x = x.map_or(0, |p| p.mask);
         for (lane, thread) in self.threads[told.slot].iter_mut().enumerate().filter(|(lane, _)| x >> lane & 1 == 1) {
-            let at = |p: &P| (p.mask >> lane & 1 == 1).then_some((p.depth, p.pc));
+            let at = |p: &P| (p.mask >> lane & 1 == 1).then_some((p.depth, p.pc, p.waits));
             *thread = at(&told.taken).or(at(&told.rest));
         }
     }
 
-    /// One cycle with an outcome, a start, both or neither; compares everything that can be seen of it.
+    /// One cycle with an outcome, a start, `wake`, any of them or none; compares everything that can be seen of it.
     fn cycle(&mut self, told: Option<Told>, start: Option<(usize, P)>) -> Result<(), SimulationError> {
         let (asked, issued) = (self.random.usize(..self.slots.len()), self.random.usize(..self.slots.len()));
         self.poke(told, start, asked, issued);
@@ -221,14 +255,16 @@ impl Bench {
         let slot = self.t.probe("slot").low_u64() as usize;
         let updates = self.t.probe("updates") == 1;
         let cycle = self.t.cycle();
+        let woken = self.wake.take().filter(|_| out.wake_ready == 1);
         self.t.try_step()?;
 
         let after = self.read(slot);
         let before = std::mem::replace(&mut self.tables[slot], after);
         if self.compares {
             let start = start.filter(|_| out.start_ready == 1);
-            self.compare(slot, &before, &out, told, start);
-            self.compare_steering(slot, updates, &out, told);
+            self.compare(slot, &before, &out, told, start, woken);
+            let may_steer = updates || woken.is_some() || (out.events.swap == 1 && before.x.is_some_and(|x| x.waits));
+            self.compare_steering(slot, may_steer, &out, told);
             self.compare_answers(slot, asked, issued, &before, &out);
         }
         self.slots[slot] = match self.slots[slot] {
@@ -237,6 +273,12 @@ impl Bench {
             Slot::Runs if updates => Slot::Waits(cycle),
             as_before => as_before,
         };
+        let waiting = self.t.peek().waiting;
+        for (slot, state) in self.slots.iter_mut().enumerate() {
+            if matches!(state, Slot::Waits(_)) && waiting.bit(slot as u32) {
+                *state = Slot::Parked;
+            }
+        }
         for (slot, state) in self.slots.iter().enumerate() {
             if let Slot::Waits(since) = state {
                 assert!(cycle - since <= most_wait(&self.s), "slot {slot} waits since cycle {since}");
@@ -252,6 +294,7 @@ impl Bench {
         let (pc, mask) = (begun.pc.into(), begun.mask.into());
         self.t.poke(UnitIn {
             start: Start { valid: start.is_some().into(), slot: slot.into(), pc, mask },
+            wake: Wake { valid: self.wake.is_some().into(), slot: self.wake.unwrap_or(0).into() },
             decode_slot: asked.into(),
             issue_slot: issued.into(),
             outcome: Outcome {
@@ -274,6 +317,7 @@ impl Bench {
         out: &UnitOut<Bits>,
         told: Option<Told>,
         start: Option<(usize, P)>,
+        woken: Option<usize>,
     ) {
         let valid = |p: P| (p.mask != 0).then_some(p);
         let after = self.tables[slot].clone();
@@ -288,9 +332,13 @@ impl Bench {
         } else if let Some((at, begun)) = start {
             assert_eq!(slot, at);
             for lane in (0..self.s.lanes as usize).filter(|lane| begun.mask >> lane & 1 == 1) {
-                self.threads[at][lane] = Some((0, begun.pc));
+                self.threads[at][lane] = Some((0, begun.pc, false));
             }
             Tables { x: valid(begun), ..Tables::default() }
+        } else if let Some(at) = woken {
+            assert_eq!(slot, at);
+            self.threads[at].iter_mut().flatten().for_each(|thread| thread.2 = false);
+            before.woken()
         } else if out.events.swap == 1 {
             assert!(before.may_swap_to(&after), "slot {slot}: {before:x?} to {after:x?}");
             after.clone()
@@ -304,9 +352,9 @@ impl Bench {
     }
 
     /// A slot is steered to its new x, now or, if cold paths must come back first, later; and only if it waits for it.
-    fn compare_steering(&self, slot: usize, updates: bool, out: &UnitOut<Bits>, told: Option<Told>) {
+    fn compare_steering(&self, slot: usize, may_steer: bool, out: &UnitOut<Bits>, told: Option<Told>) {
         let tables = &self.tables[slot];
-        let due = tables.x.filter(|_| updates && (tables.y.is_some() || tables.cold.is_empty()));
+        let due = tables.x.filter(|x| may_steer && !x.waits && (tables.y.is_some() || tables.cold.is_empty()));
         assert_eq!(out.steer.valid == 1, due.is_some(), "slot {slot}: {tables:x?}");
         if let Some(x) = due {
             assert_eq!((out.steer.slot.low_u64(), out.steer.pc.low_u64()), (slot as u64, x.pc));
@@ -319,7 +367,7 @@ impl Bench {
     fn compare_answers(&self, slot: usize, asked: usize, issued: usize, before: &Tables, out: &UnitOut<Bits>) {
         let then = |k: usize| if k == slot { before } else { &self.tables[k] };
         if let Some(x) = then(asked).x {
-            let stop = then(asked).y.filter(|y| y.depth == x.depth && y.pc > x.pc);
+            let stop = then(asked).y.filter(|y| (y.waits, y.depth) == (x.waits, x.depth) && y.pc > x.pc);
             assert_eq!(out.stop.valid == 1, stop.is_some(), "slot {asked}: {:x?}", then(asked));
             assert!(stop.is_none_or(|y| out.stop.pc == y.pc));
         }
@@ -328,6 +376,8 @@ impl Bench {
         }
         for k in 0..self.slots.len() {
             assert_eq!(out.live.bit(k as u32), then(k).x.is_some(), "slot {k}");
+            assert!(then(k).all_wait() || !out.waiting.bit(k as u32), "slot {k}: {:x?}", then(k));
+            assert!(out.waiting.bit(k as u32) || self.slots[k] != Slot::Parked, "slot {k} is no longer waiting");
         }
     }
 
@@ -347,8 +397,10 @@ impl Bench {
             let lanes = u64::MAX >> (64 - self.s.lanes);
             let mask = if self.random.u8(..4) == 0 { self.random.u64(..) & lanes } else { lanes };
             let pc = self.random.u64(..12);
-            (idle[self.random.usize(..idle.len())], P { depth: 0, pc, mask })
+            (idle[self.random.usize(..idle.len())], P { depth: 0, pc, mask, waits: false })
         });
+        let parked = ready(Slot::Parked, &self.slots);
+        self.wake = (!parked.is_empty() && self.random.u8(..8) == 0).then(|| parked[self.random.usize(..parked.len())]);
         self.cycle(told, start)
     }
 
@@ -394,7 +446,7 @@ fn mask(text: &str) -> u64 {
 fn figure_1e() {
     const BLOCKS: [(char, u64); 5] = [('A', 0), ('B', 10), ('C', 20), ('D', 30), ('E', 40)];
     let pc = |block: char| BLOCKS.iter().find(|b| b.0 == block).unwrap().1;
-    let side = |block: char, threads: &str| P { depth: 0, pc: pc(block), mask: mask(threads) };
+    let side = |block: char, threads: &str| P { pc: pc(block), mask: mask(threads), ..P::default() };
     let branch = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
     let mut bench = Bench::of_shape(4, 1, 1);
     let list = |bench: &Bench| {
@@ -424,7 +476,7 @@ fn figure_1e() {
 #[test]
 fn cold_table_cycle_by_cycle() {
     let mut bench = Bench::of_shape(4, 1, 1);
-    let side = |pc: u64, threads: &str| P { depth: 0, pc, mask: mask(threads) };
+    let side = |pc: u64, threads: &str| P { pc, mask: mask(threads), ..P::default() };
     let split = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
     let jump = |taken: P| Told { kind: kind::JUMP, taken, ..Told::default() };
     let name = |p: &P| format!("{}:{}", p.pc, lanes(p.mask));
@@ -461,12 +513,92 @@ fn cold_table_cycle_by_cycle() {
     assert_eq!(trace, expected, "\n{trace}");
 }
 
+/// Threads reach a barrier at different times, one ends on the way, all are woken and meet. `docs/path-tables.md` shows
+/// this trace; `w` marks a path that waits.
+#[test]
+fn barrier_cycle_by_cycle() {
+    let mut bench = Bench::that_waits(4, 1, 1);
+    let side = |pc: u64, threads: &str| P { pc, mask: mask(threads), ..P::default() };
+    let split = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
+    let jump = |taken: P| Told { kind: kind::JUMP, taken, ..Told::default() };
+    let wait = |p: P| Told { kind: kind::WAIT, taken: P { waits: true, ..p }, ..Told::default() };
+    let name = |p: &P| format!("{}{}:{}", if p.waits { "w" } else { "" }, p.pc, lanes(p.mask));
+    let mut trace = String::new();
+    let mut cycle = |bench: &mut Bench, told: Option<Told>| {
+        bench.cycle(told, None).unwrap();
+        let t = &bench.tables[0];
+        let [x, y] = [t.x, t.y].map(|p| p.as_ref().map_or("-".into(), name));
+        let cold: Vec<String> = t.cold.iter().map(name).collect();
+        let state = match bench.slots[0] {
+            Slot::Runs => "runs",
+            Slot::Parked => "parked",
+            _ => "-",
+        };
+        trace += format!("{x:8} {y:8} {state:6} {}", cold.join(" ")).trim_end();
+        trace += "\n";
+    };
+    bench.cycle(None, Some((0, side(0, "1111")))).unwrap();
+    cycle(&mut bench, Some(split(side(40, "0001"), side(1, "1110"))));
+    cycle(&mut bench, Some(split(side(30, "0010"), side(2, "1100"))));
+    cycle(&mut bench, Some(split(side(20, "0100"), side(3, "1000"))));
+    cycle(&mut bench, Some(wait(side(50, "1000"))));
+    cycle(&mut bench, Some(Told { kind: kind::EXIT, ..Told::default() }));
+    cycle(&mut bench, None);
+    cycle(&mut bench, Some(wait(side(60, "0010"))));
+    (0..2).for_each(|_| cycle(&mut bench, None));
+    cycle(&mut bench, Some(wait(side(50, "0001"))));
+    cycle(&mut bench, None);
+    bench.wake = Some(0);
+    cycle(&mut bench, None);
+    cycle(&mut bench, Some(jump(side(60, "1001"))));
+    let expected = "\
+1:1110   40:0001  runs
+2:1100   30:0010  runs   40:0001
+3:1000   20:0100  runs   40:0001 30:0010
+20:0100  w50:1000 runs   40:0001 30:0010
+w50:1000 -        -      40:0001 30:0010
+30:0010  w50:1000 runs   40:0001
+w50:1000 w60:0010 -      40:0001
+w50:1000 w60:0010 -      40:0001
+40:0001  w50:1000 runs   w60:0010
+w50:1001 -        -      w60:0010
+w50:1001 w60:0010 parked
+50:1001  60:0010  runs
+60:1011  -        runs
+";
+    assert_eq!(trace, expected, "\n{trace}");
+}
+
+/// A wake and a start get their turn although other slots would give an outcome in every cycle.
+#[test]
+fn outcomes_do_not_starve_a_wake() {
+    for lanes in [1, 4] {
+        let mut bench = Bench::that_waits(lanes, 4, 1);
+        let all = P { mask: (1 << lanes) - 1, ..P::default() };
+        bench.cycle(None, Some((0, all))).unwrap();
+        bench.cycle(None, Some((1, all))).unwrap();
+        let wait = Told { slot: 1, kind: kind::WAIT, taken: P { waits: true, ..all }, ..Told::default() };
+        bench.cycle(Some(wait), None).unwrap();
+        assert_eq!(bench.slots[1], Slot::Parked);
+        let mut cycles = 0;
+        while bench.slots[1] == Slot::Parked || bench.slots[2] == Slot::Idle {
+            let spin = Told { kind: kind::JUMP, taken: all, ..Told::default() };
+            let held = bench.t.peek().hold == 1;
+            bench.wake = (bench.slots[1] == Slot::Parked).then_some(1);
+            let start = (bench.slots[2] == Slot::Idle).then_some((2, all));
+            bench.cycle((!held).then_some(spin), start).unwrap();
+            cycles += 1;
+            assert!(cycles < 32, "{:?}", bench.slots);
+        }
+    }
+}
+
 /// A call at the greatest depth is an assertion failure; a return at depth 0 stays there.
 #[test]
 fn call_depth_has_bounds() {
     let s = Shape { depth_bits: 1, ..Shape::new(4, 1) };
     let mut bench = Bench::new(&path_table(&s).check().unwrap(), &s, 1);
-    let to = |depth: u64, pc: u64| P { depth, pc, mask: 0b1111 };
+    let to = |depth: u64, pc: u64| P { depth, pc, mask: 0b1111, waits: false };
     let jump = |taken: P| Told { kind: kind::JUMP, taken, ..Told::default() };
     bench.cycle(None, Some((0, to(0, 0)))).unwrap();
     bench.cycle(Some(Told { ret: true, ..jump(to(0, 5)) }), None).unwrap();
@@ -485,6 +617,9 @@ fn tables_are_the_threads() {
             let mut bench = Bench::of_shape(lanes, warps, seed);
             bench.random_cycles(3000).unwrap();
             bench.count_covers(&mut covers);
+            let mut bench = Bench::that_waits(lanes, warps, seed);
+            bench.random_cycles(3000).unwrap();
+            bench.count_covers(&mut covers);
         }
     }
     let never: Vec<_> = covers.iter().filter(|(_, hits)| **hits == 0).map(|(path, _)| path).collect();
@@ -497,11 +632,11 @@ fn a_path_a_thread() {
     for lanes in [2, 4, 8, 64] {
         let mut bench = Bench::of_shape(lanes, 2, 1);
         let all = u64::MAX >> (64 - lanes);
-        bench.cycle(None, Some((1, P { depth: 0, pc: 100, mask: all }))).unwrap();
+        bench.cycle(None, Some((1, P { pc: 100, mask: all, ..P::default() }))).unwrap();
         for lane in 0..lanes - 1 {
             let x = bench.tables[1].x.unwrap();
-            let taken = P { depth: 0, pc: 1000 - u64::from(lane), mask: 1 << lane };
-            let rest = P { depth: 0, pc: x.pc + 1, mask: x.mask & !taken.mask };
+            let taken = P { pc: 1000 - u64::from(lane), mask: 1 << lane, ..P::default() };
+            let rest = P { pc: x.pc + 1, mask: x.mask & !taken.mask, ..P::default() };
             bench.cycle(Some(Told { slot: 1, taken, rest, ..Told::default() }), None).unwrap();
         }
         assert_eq!(bench.tables[1].all().len(), lanes as usize);
@@ -509,7 +644,7 @@ fn a_path_a_thread() {
         let y = bench.tables[1].y.unwrap();
         assert!(bench.tables[1].cold.iter().all(|p| y.key() < p.key()), "{:?}", bench.tables[1]);
         while let Some(x) = bench.tables[1].x {
-            let out = P { depth: 0, pc: 2000, mask: x.mask };
+            let out = P { pc: 2000, mask: x.mask, ..P::default() };
             let kind = if x.pc == 2000 { kind::EXIT } else { kind::JUMP };
             let taken = if x.pc == 2000 { P::default() } else { out };
             bench.cycle(Some(Told { slot: 1, kind, taken, ..Told::default() }), None).unwrap();
@@ -523,7 +658,7 @@ fn a_path_a_thread() {
 
 /// The assertion that ends random events on a design of 8 lanes and 2 warps with a change in the unit or in its cold table.
 fn caught_by(change: impl Fn(&mut Module, &mut Module)) -> String {
-    let s = Shape::new(8, 2);
+    let s = Shape { waiting: true, ..Shape::new(8, 2) };
     let mut design = path_table(&s).check().unwrap();
     let mut unit = (*design.netlist).clone();
     let place = unit.instances.iter().position(|i| i.name == "cct").unwrap();
@@ -567,4 +702,21 @@ fn an_exchange_that_is_not_abandoned_is_caught() {
         cct.registers.iter_mut().filter(|r| r.name.starts_with("compared")).for_each(|r| r.enable = Some(sort));
     });
     assert!(path.contains("cold") || path.contains("one_path"), "{path}");
+}
+
+/// A wake that does not change the phase: the paths would be steered and still wait.
+#[test]
+fn a_wake_that_wakes_nobody_is_caught() {
+    let path = caught_by(|unit, _| memory(unit, "phases").writes.clear());
+    assert!(path.contains("wait") || path == "outcome_of_a_path_that_runs", "{path}");
+}
+
+/// A unit that takes a slot for waiting without having looked through its cold table.
+#[test]
+fn a_slot_that_is_called_waiting_too_early_is_caught() {
+    let path = caught_by(|unit, _| {
+        let (all_wait, x_waits) = (named(unit, "all_wait"), named(unit, "x_waits"));
+        unit.nodes[all_wait.index()].args = vec![x_waits, x_waits];
+    });
+    assert_eq!(path, "all_threads_of_a_waiting_slot_wait");
 }
