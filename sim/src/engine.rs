@@ -14,6 +14,7 @@
 //! Inputs are 0 and reset is off at the start. State starts as [`crate::init`] says.
 
 use crate::directory::Directory;
+use crate::lockstep::Mismatch;
 use heddle_hdl::Bits;
 use std::sync::Arc;
 
@@ -42,6 +43,8 @@ pub enum Why {
     Failure,
     /// `max_cycles` edges were made.
     Limit,
+    /// Two engines in lock-step differ before the next edge ([`Engine::mismatch`]).
+    Mismatch,
 }
 
 /// See the module's documentation.
@@ -124,4 +127,9 @@ pub trait Engine {
 
     /// The number of edges at which a cover was 1; 0 for other properties.
     fn cover_hits(&self, property: usize) -> u64;
+
+    /// How two engines in lock-step came to differ; None for all others.
+    fn mismatch(&self) -> Option<&Mismatch> {
+        None
+    }
 }

@@ -7,8 +7,10 @@ pub mod flat;
 pub mod fuzz;
 pub mod init;
 pub mod interpreter;
+pub mod lockstep;
 pub mod sim;
 pub mod simulation;
+pub mod verilator;
 pub mod wave;
 
 pub use engine::Engine;

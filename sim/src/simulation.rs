@@ -4,6 +4,7 @@ use crate::compiled::{Compiled, OptLevel};
 use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Why};
 use crate::interpreter::Interpreter;
+use crate::lockstep::Mismatch;
 use crate::wave::{Wave, WaveError};
 use heddle_hdl::netlist::{Module, PropertyKind};
 use heddle_hdl::order::Loop;
@@ -50,6 +51,8 @@ pub enum SimulationError {
     Wave(#[from] WaveError),
     #[error(transparent)]
     Failed(#[from] Failed),
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
 }
 
 /// An assertion or assumption that was 0 at a clock edge.
@@ -90,6 +93,11 @@ impl Simulation {
         Ok(Simulation { engine, seed: options.seed, reset: false, wave, reported: 0 })
     }
 
+    /// A simulation on an engine made elsewhere, such as [`crate::lockstep::Lockstep`]; it is at its start with `seed`.
+    pub fn over(engine: Box<dyn Engine>, seed: u64) -> Simulation {
+        Simulation { engine, seed, reset: false, wave: None, reported: 0 }
+    }
+
     pub fn directory(&self) -> &Arc<Directory> {
         self.engine.directory()
     }
@@ -125,7 +133,7 @@ impl Simulation {
             wave.sample(self.engine.as_ref(), self.reset)?;
         }
         self.engine.step();
-        Ok(self.new_failure()?)
+        self.check()
     }
 
     /// Clock edges with the inputs as they are: until the output numbered `stop` is not 0 at an edge (which is still
@@ -133,7 +141,7 @@ impl Simulation {
     pub fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> Result<RunEnd, SimulationError> {
         if self.wave.is_none() {
             let end = self.engine.run(max_cycles, stop);
-            self.new_failure()?;
+            self.check()?;
             return Ok(end);
         }
         for cycles in 1..=max_cycles {
@@ -153,6 +161,14 @@ impl Simulation {
             Some(wave) => Ok(wave.finish()?),
             None => Ok(()),
         }
+    }
+
+    /// A difference in lock-step, or a new failure.
+    fn check(&mut self) -> Result<(), SimulationError> {
+        if let Some(mismatch) = self.engine.mismatch() {
+            return Err(mismatch.clone().into());
+        }
+        Ok(self.new_failure()?)
     }
 
     /// The first failure that has not been returned yet; later ones of the same edge count as returned.

@@ -227,7 +227,17 @@ impl Machine {
         options: &MachineOptions,
     ) -> Result<Machine, MachineError> {
         let sim_options = Options { engine: options.engine, seed: options.seed, wave: options.wave.clone() };
-        let simulation = Simulation::new(design, &sim_options)?;
+        Machine::over(shape, Simulation::new(design, &sim_options)?, program, options)
+    }
+
+    /// A machine on a simulation of [`design`]'s netlist of the same shape; of the options, `engine` and `wave` do not
+    /// count.
+    pub fn over(
+        shape: &Shape,
+        simulation: Simulation,
+        program: Program,
+        options: &MachineOptions,
+    ) -> Result<Machine, MachineError> {
         let places = Places::new(simulation.directory(), shape);
         let mut machine = Machine {
             shape: shape.clone(),

@@ -1,0 +1,257 @@
+//! Lock-step: two engines on one design, compared in every cycle.
+//!
+//! [`Lockstep`] is itself an [`Engine`]: whatever drives an engine can drive two at once. Each cycle, before the clock
+//! edge, every output and every probe is compared. At the first difference it stops ([`Why::Mismatch`]) and says what
+//! differs, and [`Lockstep::waveforms`] replays everything to leave a waveform of each side around that cycle.
+
+use crate::directory::Directory;
+use crate::engine::{Engine, Failure, RunEnd, Why};
+use crate::verilator::Verilator;
+use crate::wave::{Wave, WaveError};
+use heddle_hdl::Bits;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The first difference.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{path}` differs in cycle {cycle}: {left} in Rust, {right} in Verilog")]
+pub struct Mismatch {
+    /// Of the output or probe.
+    pub path: String,
+    pub cycle: u64,
+    /// In the first engine, the Rust simulation.
+    pub left: Bits,
+    /// In the second engine, the Verilog.
+    pub right: Bits,
+}
+
+/// What was done to both engines, for the replay.
+enum Action {
+    Poke(usize, Bits),
+    Reset(bool),
+    Memory(usize, u64, Bits),
+    Cycles(u64),
+}
+
+/// Cycles before and after the mismatch that the waveforms show.
+const AROUND: u64 = 64;
+
+pub struct Lockstep {
+    left: Box<dyn Engine>,
+    right: Box<dyn Engine>,
+    seed: u64,
+    actions: Vec<Action>,
+    mismatch: Option<Mismatch>,
+    compared: u64,
+}
+
+impl Lockstep {
+    /// Both engines must be on one directory and at their start with `seed`.
+    pub fn new(left: Box<dyn Engine>, right: Box<dyn Engine>, seed: u64) -> Lockstep {
+        Lockstep { left, right, seed, actions: Vec::new(), mismatch: None, compared: 0 }
+    }
+
+    /// Writes the two waveforms of the cycles around the mismatch beside `prefix`: `PREFIX.rust.vcd` and
+    /// `PREFIX.verilog.vcd`. `traced` is an engine like the second one that can write waveforms.
+    pub fn waveforms(&mut self, prefix: &Path, mut traced: Verilator) -> Result<[PathBuf; 2], WaveError> {
+        let named = |side: &str| {
+            let mut name = prefix.as_os_str().to_owned();
+            name.push(format!(".{side}.vcd"));
+            PathBuf::from(name)
+        };
+        let paths = [named("rust"), named("verilog")];
+        let cycle = self.mismatch.as_ref().map_or(0, |m| m.cycle);
+        let from = cycle.saturating_sub(AROUND);
+        let actions = std::mem::take(&mut self.actions);
+        replay(&mut traced, self.seed, &actions, from, cycle + AROUND, |engine: &mut Verilator, first| {
+            if first {
+                engine.trace(&paths[1]);
+            }
+            Ok(())
+        })?;
+        drop(traced);
+        let mut wave = None;
+        let left = self.left.as_mut();
+        left.show_signals();
+        replay(left, self.seed, &actions, from, cycle + AROUND, |engine, first| {
+            if first {
+                wave = Some(Wave::create(&paths[0], engine.directory())?);
+            }
+            engine.settle();
+            wave.as_mut().map_or(Ok(()), |w| w.sample(engine, false))
+        })?;
+        wave.map_or(Ok(()), Wave::finish)?;
+        self.actions = actions;
+        Ok(paths)
+    }
+
+    fn compare(&mut self) {
+        self.left.settle();
+        self.right.settle();
+        self.compared += 1;
+        let directory = self.left.directory().clone();
+        let outputs =
+            directory.outputs.iter().enumerate().map(|(k, o)| (&o.path, self.left.peek(k), self.right.peek(k)));
+        let probes =
+            directory.probes.iter().enumerate().map(|(k, p)| (&p.path, self.left.probe(k), self.right.probe(k)));
+        let differs = outputs.chain(probes).find(|(_, left, right)| left != right);
+        if let Some((path, left, right)) = differs {
+            self.mismatch = Some(Mismatch { path: path.clone(), cycle: self.left.cycle(), left, right });
+        }
+    }
+}
+
+/// Repeats the actions on one engine; `each` sees every cycle from `from` up to `to`, the first one with true.
+fn replay<E: Engine + ?Sized>(
+    engine: &mut E,
+    seed: u64,
+    actions: &[Action],
+    from: u64,
+    to: u64,
+    mut each: impl FnMut(&mut E, bool) -> Result<(), WaveError>,
+) -> Result<(), WaveError> {
+    engine.start(seed);
+    let mut first = true;
+    let mut show = |engine: &mut E| {
+        let now = std::mem::replace(&mut first, false);
+        each(engine, now)
+    };
+    for action in actions {
+        match action {
+            Action::Poke(input, value) => engine.poke(*input, value),
+            Action::Reset(on) => engine.set_reset(*on),
+            Action::Memory(memory, address, value) => engine.memory_write(*memory, *address, value),
+            Action::Cycles(cycles) => {
+                for _ in 0..*cycles {
+                    if engine.cycle() >= from {
+                        show(engine)?;
+                    }
+                    engine.step();
+                }
+            }
+        }
+    }
+    while engine.cycle() < to {
+        show(engine)?;
+        engine.step();
+    }
+    Ok(())
+}
+
+impl Engine for Lockstep {
+    fn directory(&self) -> &Arc<Directory> {
+        self.left.directory()
+    }
+
+    fn start(&mut self, seed: u64) {
+        self.left.start(seed);
+        self.right.start(seed);
+        self.seed = seed;
+        self.actions.clear();
+        self.mismatch = None;
+    }
+
+    fn poke(&mut self, input: usize, value: &Bits) {
+        self.left.poke(input, value);
+        self.right.poke(input, value);
+        self.actions.push(Action::Poke(input, value.clone()));
+    }
+
+    fn poke_u64(&mut self, input: usize, value: u64) {
+        self.poke(input, &Bits::from(value));
+    }
+
+    fn set_reset(&mut self, on: bool) {
+        self.left.set_reset(on);
+        self.right.set_reset(on);
+        self.actions.push(Action::Reset(on));
+    }
+
+    fn settle(&mut self) {
+        self.left.settle();
+        self.right.settle();
+    }
+
+    fn peek(&self, output: usize) -> Bits {
+        self.left.peek(output)
+    }
+
+    fn peek_u64(&self, output: usize) -> u64 {
+        self.left.peek_u64(output)
+    }
+
+    fn probe(&self, probe: usize) -> Bits {
+        self.left.probe(probe)
+    }
+
+    fn show_signals(&mut self) -> bool {
+        self.left.show_signals()
+    }
+
+    fn signal(&self, signal: usize) -> Option<Bits> {
+        self.left.signal(signal)
+    }
+
+    fn register(&self, register: usize) -> Bits {
+        self.left.register(register)
+    }
+
+    fn read_register(&self, read_register: usize) -> Bits {
+        self.left.read_register(read_register)
+    }
+
+    fn memory_read(&self, memory: usize, address: u64) -> Bits {
+        self.left.memory_read(memory, address)
+    }
+
+    fn memory_write(&mut self, memory: usize, address: u64, value: &Bits) {
+        self.left.memory_write(memory, address, value);
+        self.right.memory_write(memory, address, value);
+        self.actions.push(Action::Memory(memory, address, value.clone()));
+    }
+
+    fn step(&mut self) {
+        self.run(1, None);
+    }
+
+    fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> RunEnd {
+        let mut end = RunEnd { cycles: 0, why: Why::Limit };
+        while end.cycles < max_cycles && end.why == Why::Limit {
+            self.compare();
+            if self.mismatch.is_some() {
+                end.why = Why::Mismatch;
+                break;
+            }
+            let stopped = stop.is_some_and(|output| !self.left.peek(output).is_zero());
+            let failed = self.left.failures().len();
+            self.left.step();
+            self.right.step();
+            end.cycles += 1;
+            if self.left.failures().len() > failed {
+                end.why = Why::Failure;
+            } else if stopped {
+                end.why = Why::Stop;
+            }
+        }
+        if end.cycles > 0 {
+            self.actions.push(Action::Cycles(end.cycles));
+        }
+        end
+    }
+
+    fn cycle(&self) -> u64 {
+        self.left.cycle()
+    }
+
+    fn failures(&self) -> &[Failure] {
+        self.left.failures()
+    }
+
+    fn cover_hits(&self, property: usize) -> u64 {
+        self.left.cover_hits(property)
+    }
+
+    fn mismatch(&self) -> Option<&Mismatch> {
+        self.mismatch.as_ref()
+    }
+}

@@ -1,0 +1,142 @@
+//! Builds models: Verilog and shim through Verilator, make and g++ into a library in the cache.
+
+use super::shim;
+use heddle_gen::Files;
+use heddle_hdl::netlist::Module;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Why there is no model. One line, except for what a compiler printed.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error("{tool} is not installed; on Debian: apt-get install verilator g++ make")]
+    Missing { tool: &'static str },
+    #[error("{tool} failed:\n{output}")]
+    Failed { tool: &'static str, output: String },
+    #[error("cannot write the model to {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot load {}: {source}", path.display())]
+    Load { path: PathBuf, source: libloading::Error },
+}
+
+/// What the C++ compiler is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Optimise {
+    /// `-O2`: quick to build.
+    #[default]
+    O2,
+    /// `-O3 -march=native`: for benchmarks.
+    O3Native,
+}
+
+impl Optimise {
+    /// All, for benchmarks that take the best.
+    pub const ALL: [Optimise; 2] = [Optimise::O2, Optimise::O3Native];
+
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Optimise::O2 => &["-O2"],
+            Optimise::O3Native => &["-O3", "-march=native"],
+        }
+    }
+}
+
+/// How a model is built.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Recipe {
+    pub optimise: Optimise,
+    /// Can write waveforms; slower.
+    pub trace: bool,
+}
+
+impl Recipe {
+    /// The library of a design's model, from the cache or built now (some seconds to minutes).
+    pub fn build(self, top: &Module, files: &Files) -> Result<PathBuf, BuildError> {
+        let version = run("verilator", Command::new("verilator").arg("--version"))?;
+        let shim = shim::source(top, self.trace);
+        let mut hasher = DefaultHasher::new();
+        (&files.sources, &shim, self, version).hash(&mut hasher);
+        let key = format!("{}-{:016x}", top.name, hasher.finish());
+        let cache = cache();
+        let library = cache.join(format!("{key}.so"));
+        if library.exists() {
+            return Ok(library);
+        }
+        // Built aside and renamed, so that builds at the same time and broken-off ones leave only whole libraries.
+        let work = cache.join(format!("{key}.{}", std::process::id()));
+        write(&work, |path| std::fs::create_dir_all(path))?;
+        let built = self.compile(top, files, &shim, &work);
+        let kept = built.and_then(|()| write(&library, |to| std::fs::rename(work.join("model.so"), to)));
+        // The folder is of no use any more, and an error here would hide the one above.
+        let _ = std::fs::remove_dir_all(&work);
+        kept.map(|()| library)
+    }
+
+    fn compile(self, top: &Module, files: &Files, shim: &str, work: &Path) -> Result<(), BuildError> {
+        for (name, text) in files.sources.iter().map(|(n, t)| (n.as_str(), t.as_str())).chain([("shim.cpp", shim)]) {
+            write(&work.join(name), |path| std::fs::write(path, text))?;
+        }
+        let flags = self.optimise.flags();
+        let mut verilator = Command::new("verilator");
+        verilator.args(["--cc", "-sv", "-O3", "--noassert", "-Wno-fatal", "-Wno-lint", "-Wno-MULTIDRIVEN"]);
+        verilator.args(["--prefix", "Vmodel", "-Mdir", "obj", "--top-module", &top.name]);
+        verilator.args(["-CFLAGS", &format!("-fPIC {}", flags.join(" "))]);
+        if self.trace {
+            verilator.arg("--trace");
+        }
+        let sources = files.sources.iter().map(|(name, _)| name);
+        run("verilator", verilator.args(sources).current_dir(work))?;
+
+        let mut objects = vec!["Vmodel__ALL.a", "verilated.o", "verilated_dpi.o", "verilated_threads.o"];
+        if self.trace {
+            objects.push("verilated_vcd_c.o");
+        }
+        let fast = format!("OPT_FAST={}", flags.join(" "));
+        run(
+            "make",
+            Command::new("make")
+                .args(["-s", "-j2", "-C", "obj", "-f", "Vmodel.mk", &fast])
+                .args(&objects)
+                .current_dir(work),
+        )?;
+
+        let root = run("verilator", Command::new("verilator").args(["--getenv", "VERILATOR_ROOT"]))?;
+        let include = Path::new(root.trim()).join("include");
+        let mut link = Command::new("g++");
+        link.args(["-shared", "-fPIC", "-std=c++17", "-o", "model.so", "shim.cpp", "-Iobj"]).args(flags);
+        link.arg("-I").arg(&include).arg("-I").arg(include.join("vltstd"));
+        link.args(objects.iter().map(|o| format!("obj/{o}"))).arg("-lpthread");
+        run("g++", link.current_dir(work))?;
+        Ok(())
+    }
+}
+
+/// Where models are kept: `HEDDLE_CACHE`, else `heddle` in the user's cache folder, else in the folder for temporary files.
+fn cache() -> PathBuf {
+    if let Some(folder) = std::env::var_os("HEDDLE_CACHE") {
+        return folder.into();
+    }
+    let user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
+    user.or_else(home).unwrap_or_else(std::env::temp_dir).join("heddle")
+}
+
+fn write(path: &Path, action: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), BuildError> {
+    action(path).map_err(|source| BuildError::Write { path: path.to_path_buf(), source })
+}
+
+/// What the command prints.
+fn run(tool: &'static str, command: &mut Command) -> Result<String, BuildError> {
+    let output = command.output().map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => BuildError::Missing { tool },
+        _ => BuildError::Failed { tool, output: e.to_string() },
+    })?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(BuildError::Failed { tool, output: text(&output.stderr) + &text(&output.stdout) })
+    }
+}

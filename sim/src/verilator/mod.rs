@@ -1,0 +1,15 @@
+//! Verilator: the generated Verilog as an engine.
+//!
+//! The Verilog of a design (in its co-simulation form) and a generated C++ shim are compiled at run time with whatever
+//! Verilator is installed, loaded as a library, and driven through [`crate::Engine`]. Models are cached by a hash of all
+//! that they are made from.
+//!
+//! Outputs, probes and memories can be seen; registers and named signals only in the model's own waveform
+//! ([`Verilator::trace`]). Assertions are not looked at: the Rust side checks them on the same values.
+
+mod build;
+mod model;
+mod shim;
+
+pub use build::{BuildError, Optimise, Recipe};
+pub use model::Verilator;
