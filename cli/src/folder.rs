@@ -15,17 +15,16 @@ pub struct Entry {
 }
 
 /// Writes `entries` into `folder`, which may be there already. They are written beside their places first and moved when
-/// all are complete; the last entry comes last, so it may list the others. Files of the folder in `stale` that are not
-/// written anew are removed.
-pub fn write_folder(folder: &Path, entries: &[Entry], stale: &[String]) -> Result<()> {
+/// all are complete; the last entry comes last, so it may list the others. Other files of the folder stay.
+pub fn write_folder(folder: &Path, entries: &[Entry]) -> Result<()> {
     let cannot = || format!("cannot write folder {}", folder.display());
     if folder.exists() && !folder.is_dir() {
         return Err(anyhow::anyhow!("it is there and not a folder")).with_context(cannot);
     }
-    write(folder, entries, stale).with_context(cannot)
+    write(folder, entries).with_context(cannot)
 }
 
-fn write(folder: &Path, entries: &[Entry], stale: &[String]) -> Result<()> {
+fn write(folder: &Path, entries: &[Entry]) -> Result<()> {
     let there = folder.is_dir();
     let beside = if there { folder } else { parent(folder) };
     fs::create_dir_all(beside)?;
@@ -39,9 +38,6 @@ fn write(folder: &Path, entries: &[Entry], stale: &[String]) -> Result<()> {
     }
     for Entry { name, .. } in entries {
         fs::rename(staged.path().join(name), folder.join(name))?;
-    }
-    for name in stale.iter().filter(|name| !entries.iter().any(|entry| entry.name == **name)) {
-        let _ = fs::remove_file(folder.join(name));
     }
     Ok(())
 }
@@ -75,7 +71,7 @@ mod tests {
     fn a_new_folder_and_its_parents_appear() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("a/b/");
-        write_folder(&folder, &entries(&["x.v", "list"]), &[]).unwrap();
+        write_folder(&folder, &entries(&["x.v", "list"])).unwrap();
         assert_eq!(names(&folder), ["list", "x.v"]);
         assert_eq!(names(&place.path().join("a")), ["b"]);
     }
@@ -83,10 +79,9 @@ mod tests {
     #[test]
     fn an_old_folder_keeps_what_is_not_ours() {
         let place = tempfile::tempdir().unwrap();
-        write_folder(place.path(), &entries(&["x.v", "y.v", "list"]), &[]).unwrap();
+        write_folder(place.path(), &entries(&["x.v", "list"])).unwrap();
         fs::write(place.path().join("mine"), "").unwrap();
-        let stale = ["x.v".to_string(), "y.v".to_string()];
-        write_folder(place.path(), &entries(&["x.v", "list"]), &stale).unwrap();
+        write_folder(place.path(), &entries(&["x.v", "list"])).unwrap();
         assert_eq!(names(place.path()), ["list", "mine", "x.v"]);
     }
 
@@ -94,10 +89,10 @@ mod tests {
     fn failure_leaves_nothing() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("out");
-        write_folder(&folder, &entries(&["x.v", "no/such/folder.v"]), &[]).unwrap_err();
+        write_folder(&folder, &entries(&["x.v", "no/such/folder.v"])).unwrap_err();
         assert!(names(place.path()).is_empty());
         fs::write(&folder, "").unwrap();
-        let error = write_folder(&folder, &entries(&["x.v"]), &[]).unwrap_err();
+        let error = write_folder(&folder, &entries(&["x.v"])).unwrap_err();
         assert!(format!("{error:#}").ends_with("it is there and not a folder"));
     }
 }

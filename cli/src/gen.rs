@@ -1,1 +1,95 @@
 //! `heddle gen`: the core as Verilog.
+
+use crate::folder::{Entry, write_folder};
+use crate::image;
+use crate::output::print;
+use crate::shape::{ShapeArgs, divergence_name};
+use crate::target::{TARGET, Target};
+use anyhow::{Context, Result};
+use clap::Args;
+use heddle_simt::Shape;
+use heddle_testbench::machine::design;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Write the core as Verilog-2005.
+///
+/// One file a module and the list of them, heddle.f, whose paths are relative to the present folder. Other files in the folder
+/// stay. With a program, what
+/// memory holds at its launch (a kernel's inputs included) comes too, for $readmemh: instructions.hex for the top's memory
+/// `instructions`, and bank_K.hex for `ram.bank[K].words`.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  heddle gen --lanes 16 --warps 4 --out build/
+  verilator --lint-only -Wall -f build/heddle.f
+  heddle gen mandelbrot --out build/ --single-file")]
+pub struct Gen {
+    /// Write memory images of this program too
+    #[arg(value_name = TARGET)]
+    target: Option<String>,
+    /// The folder, made if it is not there
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// All modules in one file, heddle.v
+    #[arg(long)]
+    single_file: bool,
+    #[command(flatten)]
+    shape: ShapeArgs,
+}
+
+/// The list of files.
+const LIST: &str = "heddle.f";
+
+impl Gen {
+    pub fn run(self) -> Result<()> {
+        let shape = self.shape.shape()?;
+        let target = self.target.as_deref().map(Target::find).transpose()?;
+        let images = match &target {
+            Some(target) => images(target, &shape, self.shape.seed)?,
+            None => Vec::new(),
+        };
+        let files = heddle_gen::verilog(&design(&shape)?, &heddle_gen::Options::default());
+        let entry = |(name, text): (String, String)| Entry { name, text };
+        let sources = match self.single_file {
+            true => vec![Entry { name: "heddle.v".into(), text: files.single() }],
+            false => files.sources.into_iter().map(entry).collect(),
+        };
+        let list = self.list(&shape, target.as_ref(), &sources);
+        let count = if self.single_file { "1 file".to_string() } else { format!("{} files", sources.len()) };
+        let images = files.images.into_iter().map(entry).chain(images);
+        let entries: Vec<Entry> = sources.into_iter().chain(images).chain([list]).collect();
+        write_folder(&self.out, &entries)?;
+        print(&format!("{count} of Verilog, listed in {}\n", self.out.join(LIST).display()))
+    }
+
+    fn list(&self, shape: &Shape, target: Option<&Target>, sources: &[Entry]) -> Entry {
+        let mut text = format!(
+            "// Heddle: {} lanes, {} warps, {} bytes of memory, {}\n",
+            shape.lanes,
+            shape.warps,
+            shape.memory,
+            divergence_name(shape.divergence)
+        );
+        if let Some(target) = target {
+            let (entry, end) = (target.program.entry() / 4, target.program.program_end());
+            let _ = writeln!(text, "// {}: entry = {entry}, program_end = {end}", target.name);
+        }
+        for Entry { name, .. } in sources {
+            let _ = writeln!(text, "{}", self.out.join(name).display());
+        }
+        Entry { name: LIST.into(), text }
+    }
+}
+
+/// What memory holds at the launch, for `$readmemh`.
+fn images(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<Entry>> {
+    let words = image::memory(target, shape, seed).with_context(|| target.name.clone())?;
+    let instructions = target.program.instruction_image(shape)?;
+    let mut entries = vec![Entry { name: "instructions.hex".into(), text: image::hex(instructions.into_iter()) }];
+    let lanes = shape.lanes as usize;
+    for bank in 0..lanes {
+        let column = words.iter().skip(bank).step_by(lanes).copied();
+        entries.push(Entry { name: format!("bank_{bank}.hex"), text: image::hex(column) });
+    }
+    Ok(entries)
+}

@@ -5,6 +5,9 @@
 
 mod bench;
 mod engine;
+mod folder;
+mod r#gen;
+mod image;
 mod kernels;
 mod output;
 mod report;
@@ -30,11 +33,13 @@ struct Cli {
 const EXAMPLES: &str = "Examples:
   heddle run mandelbrot                             a program on the default core, 8 lanes and 8 warps
   heddle run mandelbrot --lanes 32 --warps 4 --json
+  heddle gen --lanes 16 --warps 4 --out build/      that core as Verilog
   heddle kernels                                    the built-in programs";
 
 #[derive(Subcommand)]
 enum Command {
     Run(run::Run),
+    Gen(r#gen::Gen),
     Kernels(kernels::Kernels),
     Bench(bench::Bench),
 }
@@ -51,6 +56,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Run(command) => command.run(),
+        Command::Gen(command) => command.run(),
         Command::Kernels(command) => command.run(),
         Command::Bench(command) => command.run(),
     };

@@ -1,0 +1,69 @@
+//! `heddle gen` as a user sees it, and Verilator's opinion of what it writes.
+
+mod common;
+use common::*;
+use std::fs;
+use std::io::Write;
+use std::process::Command;
+
+#[test]
+fn verilog_is_lint_clean() {
+    let place = Place::new();
+    place.good("gen --lanes 4 --warps 2 --out build/");
+    assert!(place.path().join("build/heddle.f").is_file());
+    let lint = Command::new("verilator")
+        .current_dir(place.path())
+        .args(["--lint-only", "-Wall", "-f", "build/heddle.f"])
+        .output();
+    let Ok(lint) = lint else {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: lint of the Verilog, which needs verilator");
+        return;
+    };
+    assert!(lint.status.success(), "{}", String::from_utf8_lossy(&lint.stderr));
+    assert!(lint.stderr.is_empty(), "{}", String::from_utf8_lossy(&lint.stderr));
+}
+
+#[test]
+fn every_listed_file_is_there() {
+    let place = Place::new();
+    place.good("gen --lanes 1 --warps 1 --out a/b");
+    let list = fs::read_to_string(place.path().join("a/b/heddle.f")).unwrap();
+    let files: Vec<&str> = list.lines().filter(|line| !line.starts_with("//")).collect();
+    assert!(files.len() > 5, "{list}");
+    for file in files {
+        assert!(place.path().join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn all_modules_in_one_file_beside_what_is_there() {
+    let place = Place::new();
+    fs::create_dir(place.path().join("o")).unwrap();
+    fs::write(place.path().join("o/mine.v"), "").unwrap();
+    place.good("gen --lanes 1 --warps 1 --out o --single-file");
+    let mut names: Vec<String> =
+        fs::read_dir(place.path().join("o")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["heddle.f", "heddle.v", "mine.v"]);
+}
+
+#[test]
+fn memory_images_hold_program_and_inputs() {
+    let place = Place::new();
+    place.good("gen vecadd --lanes 2 --warps 1 --out o");
+    let lines = |name: &str| fs::read_to_string(place.path().join("o").join(name)).unwrap().lines().count();
+    assert_eq!(lines("instructions.hex"), (64 << 10) / 4);
+    assert_eq!(lines("bank_0.hex") + lines("bank_1.hex"), (512 << 10) / 4);
+}
+
+#[test]
+fn bad_folders() {
+    let place = Place::new();
+    place.file("file", b"");
+    assert_eq!(place.bad("gen --out file"), "cannot write folder file: it is there and not a folder");
+    assert!(place.bad("gen --out file/x").starts_with("cannot write folder file/x: "));
+    assert!(place.bad("gen --out /proc/heddle").starts_with("cannot write folder /proc/heddle: "));
+    assert!(place.bad("gen").contains("--out <DIR>"));
+    assert!(place.bad("gen vecad --out o").contains("did you mean `vecadd`?"));
+    assert!(place.bad("gen --lanes 5 --out o").starts_with("lanes = 5"));
+}
