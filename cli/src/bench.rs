@@ -9,6 +9,9 @@ use crate::timed::Timed;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use heddle_hdl::netlist::Module;
+use heddle_sim::Simulation;
+use heddle_sim::directory::Directory;
+use heddle_sim::verilator::{BuildError, Optimise, Recipe, Verilator};
 use heddle_simt::Shape;
 use heddle_testbench::kernels::Kernel;
 use heddle_testbench::machine::{Machine, MachineOptions, design};
@@ -103,6 +106,24 @@ impl Sim {
         for engine in Engine::value_variants() {
             let name = engine.name().to_string();
             runners.push(Runner { name, machine: machine(*engine)?, limit: FIRST_LIMIT, best: 0.0 });
+        }
+        let directory = Arc::new(Directory::new(netlist));
+        for optimise in Optimise::ALL {
+            let model = match Verilator::new(&directory, self.shape.seed, Recipe { optimise, trace: false }) {
+                Err(error @ BuildError::Missing { .. }) => {
+                    eprintln!("note: without Verilator: {error}");
+                    break;
+                }
+                model => model?,
+            };
+            let simulation = Simulation::over(Box::new(model), self.shape.seed);
+            let options = MachineOptions { seed: self.shape.seed, ..MachineOptions::default() };
+            let machine = Machine::over(shape, simulation, target.program.clone(), &options)?;
+            let name = match optimise {
+                Optimise::O2 => "verilator -O2",
+                Optimise::O3Native => "verilator -O3 native",
+            };
+            runners.push(Runner { name: name.into(), machine, limit: FIRST_LIMIT, best: 0.0 });
         }
         for _ in 0..self.rounds {
             for runner in &mut runners {

@@ -48,7 +48,8 @@ impl Gen {
             Some(target) => images(target, &shape, self.shape.seed)?,
             None => Vec::new(),
         };
-        let files = heddle_gen::verilog(&design(&shape)?, &heddle_gen::Options::default());
+        let files =
+            heddle_gen::verilog(&design(&Shape { metrics: false, ..shape.clone() })?, &heddle_gen::Options::default());
         let entry = |(name, text): (String, String)| Entry { name, text };
         let sources = match self.single_file {
             true => vec![Entry { name: "heddle.v".into(), text: files.single() }],

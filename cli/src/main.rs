@@ -4,6 +4,7 @@
 //! 1 for what was asked, 2 for how it was asked.
 
 mod bench;
+mod cosim;
 mod engine;
 mod folder;
 mod r#gen;
@@ -34,12 +35,14 @@ const EXAMPLES: &str = "Examples:
   heddle run mandelbrot                             a program on the default core, 8 lanes and 8 warps
   heddle run mandelbrot --lanes 32 --warps 4 --json
   heddle gen --lanes 16 --warps 4 --out build/      that core as Verilog
+  heddle cosim mandelbrot                           simulation and Verilog in lock-step
   heddle kernels                                    the built-in programs";
 
 #[derive(Subcommand)]
 enum Command {
     Run(run::Run),
     Gen(r#gen::Gen),
+    Cosim(cosim::Cosim),
     Kernels(kernels::Kernels),
     Bench(bench::Bench),
 }
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(command) => command.run(),
         Command::Gen(command) => command.run(),
+        Command::Cosim(command) => command.run(),
         Command::Kernels(command) => command.run(),
         Command::Bench(command) => command.run(),
     };

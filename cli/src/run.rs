@@ -10,7 +10,7 @@ use crate::trace::{Progress, Trace};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_testbench::image::Image;
-use heddle_testbench::kernels::{Device, Kernel};
+use heddle_testbench::kernels::{Device, Kernel, Output};
 use heddle_testbench::machine::{Machine, MachineOptions};
 use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
@@ -91,7 +91,8 @@ impl Run {
             wave: self.wave.clone(),
             max_cycles: self.max_cycles,
         };
-        let mut machine = Machine::new(&shape, target.program, &options).with_context(|| target.name.clone())?;
+        let mut machine =
+            Machine::new(&shape, target.program.clone(), &options).with_context(|| target.name.clone())?;
         if self.trace {
             machine.watch(Box::new(Trace::new(shape.lanes)));
         } else {
@@ -99,9 +100,10 @@ impl Run {
         }
 
         let mut timed = Timed::new(&mut machine);
-        let result = self.drive(&mut timed, target.kernel);
+        let result = self.drive(&mut timed, &target);
         let time = timed.time;
-        let mut report = Report::new(target.name, &shape, self.engine, self.shape.seed, time, machine.summary());
+        let mut report =
+            Report::new(target.name.clone(), &shape, self.engine, self.shape.seed, time, machine.summary());
         let finished = match &result {
             Ok(_) => self.show(&mut machine).map(|variables| report.variables = variables),
             Err(_) => Ok(()),
@@ -121,10 +123,10 @@ impl Run {
             }
         };
         report.checked = outcome.checked;
-        if let (Some(file), Some(picture)) = (image.take(), &outcome.picture) {
+        if let (Some(file), Some(picture)) = (image.take(), &outcome.image) {
             write_image(file, picture)?;
         }
-        if let (Some(picture), false) = (&outcome.picture, self.json) {
+        if let (Some(picture), false) = (&outcome.image, self.json) {
             print(&picture.text(stdout().is_terminal()))?;
         }
         if self.json { print_json(&report) } else { print(&report.text()) }
@@ -141,16 +143,11 @@ impl Run {
         }
     }
 
-    fn drive(&self, device: &mut dyn Device, kernel: Option<&Kernel>) -> Result<Outcome> {
-        if let Some(kernel) = kernel {
-            let output = (kernel.drive)(device, self.shape.seed)?;
-            return Ok(Outcome { checked: output.checked, picture: output.image });
-        }
+    fn drive(&self, device: &mut dyn Device, target: &Target) -> Result<Output> {
         for Setting { name, value } in &self.set {
             device.write_word(name, *value).context("--set")?;
         }
-        device.launch().map_err(|error| anyhow::anyhow!(error))?;
-        Ok(Outcome { checked: 0, picture: None })
+        target.drive(device, self.shape.seed)
     }
 
     fn show(&self, device: &mut dyn Device) -> Result<Vec<Variable>> {
@@ -166,12 +163,6 @@ impl Run {
 
 /// The kernel that makes a picture.
 const PICTURE: &str = "mandelbrot";
-
-/// What a run leaves.
-struct Outcome {
-    checked: usize,
-    picture: Option<Image>,
-}
 
 /// Pixels of the file a side, of one pixel of the picture.
 const SCALE: u32 = 8;

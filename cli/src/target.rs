@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use heddle_testbench::Program;
-use heddle_testbench::kernels::{self, Kernel};
+use heddle_testbench::kernels::{self, Device, Kernel, Output};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -37,6 +37,17 @@ impl Target {
             Err(_) if path.exists() => Target::file(path),
             Err(unknown) if unknown.nearest.is_some() => Err(unknown.into()),
             Err(unknown) => bail!("{unknown}; `heddle kernels` lists them"),
+        }
+    }
+
+    /// Runs the program on a device that has it loaded: a kernel's driver with its inputs and checks, or a file's launch.
+    pub fn drive(&self, device: &mut dyn Device, seed: u64) -> Result<Output> {
+        match self.kernel {
+            Some(kernel) => Ok((kernel.drive)(device, seed)?),
+            None => match device.launch() {
+                Ok(()) => Ok(Output { checked: 0, image: None }),
+                Err(error) => Err(anyhow::anyhow!(error)),
+            },
         }
     }
 

@@ -105,7 +105,7 @@ fn waveforms_and_pictures_are_files() {
 #[test]
 fn help_shows_examples() {
     let place = Place::new();
-    for help in ["--help", "run --help", "gen --help", "kernels --help", "bench --help"] {
+    for help in ["--help", "run --help", "gen --help", "cosim --help", "kernels --help", "bench --help"] {
         assert!(place.good(help).contains("Examples:"), "{help}");
     }
 }

@@ -14,7 +14,7 @@
 //! Inputs are 0 and reset is off at the start. State starts as [`crate::init`] says.
 
 use crate::directory::Directory;
-use crate::lockstep::Mismatch;
+use crate::lockstep::{Lockstep, Mismatch};
 use heddle_hdl::Bits;
 use std::sync::Arc;
 
@@ -130,6 +130,11 @@ pub trait Engine {
 
     /// How two engines in lock-step came to differ; None for all others.
     fn mismatch(&self) -> Option<&Mismatch> {
+        None
+    }
+
+    /// This engine as two in lock-step; None for all others.
+    fn lockstep(&mut self) -> Option<&mut Lockstep> {
         None
     }
 }

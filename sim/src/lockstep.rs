@@ -51,6 +51,16 @@ impl Lockstep {
         Lockstep { left, right, seed, actions: Vec::new(), mismatch: None, compared: 0 }
     }
 
+    /// What `look` sees on the first engine and on the second.
+    pub fn both<T>(&self, look: impl Fn(&dyn Engine) -> T) -> [T; 2] {
+        [look(self.left.as_ref()), look(self.right.as_ref())]
+    }
+
+    /// Cycles compared since this was made.
+    pub fn compared(&self) -> u64 {
+        self.compared
+    }
+
     /// Writes the two waveforms of the cycles around the mismatch beside `prefix`: `PREFIX.rust.vcd` and
     /// `PREFIX.verilog.vcd`. `traced` is an engine like the second one that can write waveforms.
     pub fn waveforms(&mut self, prefix: &Path, mut traced: Verilator) -> Result<[PathBuf; 2], WaveError> {
@@ -253,5 +263,9 @@ impl Engine for Lockstep {
 
     fn mismatch(&self) -> Option<&Mismatch> {
         self.mismatch.as_ref()
+    }
+
+    fn lockstep(&mut self) -> Option<&mut Lockstep> {
+        Some(self)
     }
 }
