@@ -1,0 +1,116 @@
+//! The core in the Rust simulation and the core's Verilog in Verilator are one machine, cycle by cycle.
+//!
+//! Four shapes, one Verilator build each, several kernels on each; and one operator of the Verilog changed on purpose,
+//! which must be found.
+
+use heddle_gen::Files;
+use heddle_hdl::netlist::Module;
+use heddle_sim::compiled::{Compiled, OptLevel};
+use heddle_sim::directory::Directory;
+use heddle_sim::lockstep::Lockstep;
+use heddle_sim::verilator::{BuildError, Recipe, Verilator};
+use heddle_sim::{Engine, Simulation};
+use heddle_simt::Shape;
+use heddle_testbench::Program;
+use heddle_testbench::kernels::{self, Kernel, KernelError};
+use heddle_testbench::machine::{Machine, MachineOptions, design};
+use std::io::Write;
+use std::sync::Arc;
+
+/// A core in both, or nothing and a note where there is no Verilator.
+struct Twin {
+    shape: Shape,
+    directory: Arc<Directory>,
+    files: Files,
+    seed: u64,
+}
+
+impl Twin {
+    fn new(lanes: u32, warps: u32) -> Twin {
+        let shape = Shape::new(lanes, warps);
+        let netlist: Arc<Module> = design(&shape).unwrap();
+        let files = heddle_gen::verilog(&netlist, &heddle_gen::Options { cosim: true, ..Default::default() });
+        Twin { shape, directory: Arc::new(Directory::new(&netlist)), files, seed: u64::from(10 * lanes + warps) }
+    }
+
+    fn verilog(&self, recipe: Recipe) -> Option<Verilator> {
+        match Verilator::of_files(&self.directory, self.seed, recipe, &self.files) {
+            Err(missing @ BuildError::Missing { .. }) => {
+                let _ = writeln!(std::io::stderr(), "SKIPPED: lock-step with Verilator: {missing}");
+                None
+            }
+            model => Some(model.unwrap_or_else(|error| panic!("{error}"))),
+        }
+    }
+
+    /// A machine that is two in lock-step.
+    fn machine(&self, kernel: &Kernel) -> Option<Machine> {
+        let verilog = self.verilog(Recipe::default())?;
+        let rust = Compiled::new(&self.directory, self.seed, OptLevel::default()).unwrap();
+        let both = Lockstep::new(Box::new(rust), Box::new(verilog), self.seed);
+        let options = MachineOptions { seed: self.seed, ..MachineOptions::default() };
+        let simulation = Simulation::over(Box::new(both), self.seed);
+        Some(Machine::over(&self.shape, simulation, program(kernel), &options).unwrap())
+    }
+}
+
+fn program(kernel: &Kernel) -> Program {
+    Program::parse(kernel.elf).unwrap()
+}
+
+fn kernels(lanes: u32, warps: u32, names: &[&str]) {
+    let twin = Twin::new(lanes, warps);
+    let all: Vec<&Kernel> = names.iter().map(|name| kernels::find(name).unwrap()).collect();
+    let Some(mut machine) = twin.machine(all[0]) else { return };
+    for kernel in all {
+        machine.load(program(kernel)).unwrap();
+        let result: Result<_, KernelError> = (kernel.drive)(&mut machine, twin.seed);
+        let context = || format!("{} on {lanes} lanes × {warps} warps, seed {}", kernel.name, twin.seed);
+        assert!(result.unwrap_or_else(|error| panic!("{}: {error}", context())).checked > 0);
+    }
+    let compared = machine.simulation().engine().lockstep().unwrap().compared();
+    let _ = writeln!(std::io::stderr(), "{lanes} lanes × {warps} warps: {names:?}, {compared} cycles compared");
+}
+
+#[test]
+fn one_lane_two_warps() {
+    kernels(1, 2, &["gcd", "dispatch", "nqueens"]);
+}
+
+#[test]
+fn four_lanes_one_warp() {
+    kernels(4, 1, &["nqueens", "dispatch", "search"]);
+}
+
+#[test]
+fn eight_lanes_eight_warps() {
+    kernels(8, 8, &["mandelbrot", "nqueens", "dispatch", "sort", "search", "bitonic"]);
+}
+
+#[test]
+fn sixteen_lanes_four_warps() {
+    kernels(16, 4, &["collatz", "nqueens", "reduce", "matmul"]);
+}
+
+/// The check is checked: the Verilog's adder subtracts.
+#[test]
+fn a_changed_operator_is_found() {
+    let mut twin = Twin::new(2, 1);
+    let (_, alu) = twin.files.sources.iter_mut().find(|(name, _)| name.starts_with("alu.")).unwrap();
+    assert!(alu.contains(" + "), "{alu}");
+    *alu = alu.replacen(" + ", " - ", 1);
+    let kernel = kernels::find("vecadd").unwrap();
+    let Some(mut machine) = twin.machine(kernel) else { return };
+    let error = (kernel.drive)(&mut machine, 1).unwrap_err().to_string();
+    assert!(error.contains("differs in cycle"), "{error}");
+
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutation");
+    let traced = twin.verilog(Recipe { trace: true, ..Recipe::default() }).unwrap();
+    let both = machine.simulation().engine().lockstep().unwrap();
+    let mismatch = both.mismatch().unwrap().clone();
+    assert_ne!(mismatch.left, mismatch.right);
+    for wave in both.waveforms(&folder, traced).unwrap() {
+        let text = std::fs::read_to_string(&wave).unwrap();
+        assert!(text.contains(&format!("#{}", 10 * mismatch.cycle)), "{}", wave.display());
+    }
+}
