@@ -3,10 +3,10 @@
 use crate::Options;
 use crate::liveness::Liveness;
 use crate::memory;
-use crate::unused::Used;
+use crate::unused::{Used, unread_ranges};
 use crate::values::{Names, literal, range, topological};
 use heddle_hdl::netlist::{Connection, Loc, Module, Node, NodeId, Op, PropertyKind, ReadTiming};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
 /// What is written of a module, in the order of the text.
@@ -16,6 +16,8 @@ pub(crate) struct Text<'a> {
     pub names: Names<'a>,
     /// Nodes whose declarations are out.
     declared: HashSet<NodeId>,
+    /// For each instance, the wires of its output ports.
+    instance_outputs: Vec<Vec<String>>,
     pub out: String,
 }
 
@@ -24,7 +26,8 @@ pub(crate) fn emit(m: &Module, options: &Options) -> String {
     let hardware = if options.cosim { Liveness::of_everything(m) } else { Liveness::of_hardware(m) };
     let everything = Liveness::of_everything(m);
     let names = Names::new(m, &everything, options);
-    let mut text = Text { m, options, names, declared: HashSet::new(), out: String::new() };
+    let mut text =
+        Text { m, options, names, declared: HashSet::new(), instance_outputs: Vec::new(), out: String::new() };
     text.header();
     text.part(&hardware, None);
     text.instances();
@@ -123,7 +126,7 @@ impl Text<'_> {
     fn wire(&mut self, id: NodeId) {
         let m = self.m;
         let node: &Node = m.node(id);
-        if matches!(node.op, Op::Input(_)) {
+        if matches!(node.op, Op::Input(_) | Op::Reg(_) | Op::MemRead { .. } | Op::InstOut { .. }) {
             return;
         }
         let Some(name) = self.names.identifier(id).map(str::to_string) else { return };
@@ -164,17 +167,22 @@ impl Text<'_> {
         }
     }
 
+    /// The wires that instances drive: one for every output port, read or not.
     fn instance_wires(&mut self) {
         let m = self.m;
-        for (index, node) in m.nodes.iter().enumerate() {
-            if let Op::InstOut { .. } = node.op {
-                let id = NodeId(index as u32);
-                self.declare(id);
-                let name = self.names.identifier(id).expect("outputs of instances have identifiers").to_string();
+        for (k, instance) in m.instances.iter().enumerate() {
+            let mut wires = Vec::new();
+            for (port, output) in instance.module.outputs.iter().enumerate() {
+                let name = match m.nodes.iter().position(|n| is_output_of(n, k, port)) {
+                    Some(node) => self.names.identifier(NodeId(node as u32)).expect("has one").to_string(),
+                    None => self.names.fresh(&format!("{}_{}", instance.name, output.name)),
+                };
                 if !self.is_output(&name) {
-                    let _ = writeln!(self.out, "  wire {}{name};", range(node.width));
+                    let _ = writeln!(self.out, "  wire {}{name};", range(output.width * instance_count(m, k)));
                 }
+                wires.push(name);
             }
+            self.instance_outputs.push(wires);
         }
         if self.options.cosim {
             for (instance, name, width) in instance_probes(m) {
@@ -241,14 +249,8 @@ impl Text<'_> {
                 };
                 pins.push(format!(".{}({value})", port.name));
             }
-            for node in &m.nodes {
-                if let Op::InstOut { inst, port } = node.op
-                    && inst as usize == index
-                {
-                    let port = &instance.module.outputs[port as usize];
-                    let name = node.name.as_deref().expect("outputs of instances have names");
-                    pins.push(format!(".{}({})", port.name, part(name, port.width)));
-                }
+            for (port, wire) in instance.module.outputs.iter().zip(&self.instance_outputs[index]) {
+                pins.push(format!(".{}({})", port.name, part(wire, port.width)));
             }
             if self.options.cosim {
                 pins.push(".host(host)".to_string());
@@ -293,7 +295,7 @@ impl Text<'_> {
             return;
         }
         let m = self.m;
-        let used = Used::new(m, live, &[]);
+        let used = Used::new(m, live);
         let mut unread = Vec::new();
         let (clock, reset) = clock_and_reset(m, live);
         if !clock {
@@ -302,12 +304,32 @@ impl Text<'_> {
         if !reset {
             unread.push("rst".to_string());
         }
+        // Several nodes may stand for one identifier: a bit is unread if none of them is read.
+        let mut bits: BTreeMap<String, Vec<bool>> = BTreeMap::new();
+        let mut note = |name: &str, read: &[bool]| {
+            let all = bits.entry(name.to_string()).or_insert_with(|| vec![false; read.len()]);
+            all.iter_mut().zip(read).for_each(|(bit, read)| *bit |= read);
+        };
         for (index, node) in m.nodes.iter().enumerate() {
             let id = NodeId(index as u32);
-            let visible = live.nodes[index] || matches!(node.op, Op::Input(_) | Op::InstOut { .. });
-            let Some(name) = self.names.identifier(id).filter(|_| visible) else { continue };
-            for (low, width) in used.unread(id) {
-                unread.push(match (node.width, width) {
+            if live.nodes[index] || matches!(node.op, Op::Input(_) | Op::InstOut { .. }) {
+                self.names.identifier(id).into_iter().for_each(|name| note(name, used.bits(id)));
+            }
+        }
+        for port in &m.inputs {
+            note(&port.name, &vec![false; port.width as usize]);
+        }
+        for (instance, wires) in m.instances.iter().zip(&self.instance_outputs) {
+            for (port, wire) in instance.module.outputs.iter().zip(wires) {
+                note(wire, &vec![false; (port.width * instance.replicas.unwrap_or(1)) as usize]);
+            }
+        }
+        for port in &m.outputs {
+            note(&port.name, &vec![true; port.width as usize]);
+        }
+        for (name, read) in &bits {
+            for (low, width) in unread_ranges(read) {
+                unread.push(match (read.len() as u32, width) {
                     (all, w) if all == w => name.to_string(),
                     (_, 1) => format!("{name}[{low}]"),
                     _ => format!("{name}[{}:{low}]", low + width - 1),
@@ -340,6 +362,11 @@ impl Text<'_> {
         }
         self.out.push_str("    end\n  end\n`endif\n");
     }
+}
+
+/// Whether the node is output port `port` of instance `instance`.
+fn is_output_of(node: &Node, instance: usize, port: usize) -> bool {
+    matches!(node.op, Op::InstOut { inst, port: p } if (inst as usize, p as usize) == (instance, port))
 }
 
 /// Copies of an instance.

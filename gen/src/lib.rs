@@ -9,6 +9,7 @@
 mod emit;
 mod liveness;
 mod memory;
+mod simplify;
 mod unused;
 mod values;
 
@@ -19,12 +20,14 @@ use std::sync::Arc;
 pub use module_ports::cosim_probes;
 
 /// How Verilog is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
     /// For Verilator beside the Rust simulation: probes are output ports of the top (`probe_` and the path with `_` for
     /// dots, replicas packed), start values and host access to memories go through DPI functions, and logic that serves
     /// only probes and properties is there. SystemVerilog.
     pub cosim: bool,
+    /// The folder of memory images as a tool will see it, for `$readmemh`; empty: the folder that the tool runs in.
+    pub images: String,
 }
 
 /// Files by name.
@@ -52,7 +55,7 @@ pub fn verilog(top: &Arc<Module>, options: &Options) -> Files {
         files.sources.push(("heddle_dpi.sv".to_string(), DPI.to_string()));
     }
     for m in top.modules() {
-        files.sources.push((format!("{}.{extension}", m.name), emit::emit(&m, options)));
+        files.sources.push((format!("{}.{extension}", m.name), emit::emit(&simplify::simplify(&m), options)));
         for memory in &m.memories {
             if let Some(words) = memory.init.as_ref().filter(|w| w.len() > memory::INLINE_WORDS && !options.cosim) {
                 let digits = memory.width.div_ceil(4) as usize;

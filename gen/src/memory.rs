@@ -2,8 +2,9 @@
 
 use crate::emit::Text;
 use crate::values::{literal, range};
-use heddle_hdl::netlist::{Collision, MemoryStyle, ReadTiming, WritePort};
+use heddle_hdl::netlist::{Collision, MemoryStyle, ReadPort, ReadTiming, WritePort};
 use std::fmt::Write;
+use std::path::Path;
 
 /// Contents up to this many words are written in the module; longer ones in a file beside it.
 pub(crate) const INLINE_WORDS: usize = 32;
@@ -16,11 +17,15 @@ pub(crate) fn image_file(module: &str, memory: &str) -> String {
 /// Declares the array, and the data of its reads.
 pub(crate) fn declare(text: &mut Text, index: usize) {
     let memory = &text.m.memories[index];
-    let style = match memory.style {
-        MemoryStyle::Auto => "",
-        MemoryStyle::Block => "(* ram_style = \"block\" *)\n  ",
-        MemoryStyle::Distributed => "(* ram_style = \"distributed\" *)\n  ",
+    let mut style = match memory.style {
+        MemoryStyle::Auto => String::new(),
+        MemoryStyle::Block => "(* ram_style = \"block\" *)\n  ".to_string(),
+        MemoryStyle::Distributed => "(* ram_style = \"distributed\" *)\n  ".to_string(),
     };
+    let never = |r: &ReadPort| matches!(r.timing, ReadTiming::Sync { collision: Collision::Never, .. });
+    if !memory.reads.is_empty() && memory.reads.iter().all(never) {
+        style.push_str("(* no_rw_check *)\n  ");
+    }
     let last = (1u64 << memory.address_width) - 1;
     let _ = writeln!(text.out, "  {style}reg  {}{} [0:{last}];", range(memory.width), memory.name);
     for read in &memory.reads {
@@ -150,9 +155,21 @@ fn contents(text: &mut Text, index: usize) {
         }
         return;
     }
-    let Some(words) = &memory.init else { return };
+    let Some(words) = &memory.init else {
+        if memory.writes.is_empty() {
+            // Nothing ever writes it here; the contents are to come from whoever instantiates the memory.
+            let place = text.names.fresh(&format!("{name}_place"));
+            let last = (1u64 << memory.address_width) - 1;
+            let _ = write!(
+                text.out,
+                "  integer {place};\n  initial begin\n    for ({place} = 0; {place} <= {last}; {place} = {place} + 1) {name}[{place}] = {width}'d0;\n  end\n"
+            );
+        }
+        return;
+    };
     if words.len() > INLINE_WORDS {
-        let file = image_file(&text.m.name, name);
+        let file = Path::new(&text.options.images).join(image_file(&text.m.name, name));
+        let file = file.display();
         let _ = writeln!(text.out, "  initial $readmemh(\"{file}\", {name});");
         return;
     }

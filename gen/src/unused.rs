@@ -7,9 +7,9 @@ use heddle_hdl::netlist::{Module, NodeId, Op, ReadTiming};
 pub struct Used(Vec<Vec<bool>>);
 
 impl Used {
-    pub fn new(m: &Module, live: &Liveness, extra: &[NodeId]) -> Used {
+    pub fn new(m: &Module, live: &Liveness) -> Used {
         let mut used = Used(m.nodes.iter().map(|n| vec![false; n.width as usize]).collect());
-        for (index, node) in m.nodes.iter().enumerate().filter(|(i, _)| live.nodes[*i]) {
+        for (_, node) in m.nodes.iter().enumerate().filter(|(i, _)| live.nodes[*i]) {
             match node.op {
                 Op::Slice(low) => used.mark(node.args[0], low, node.width),
                 Op::Select => {
@@ -21,15 +21,12 @@ impl Used {
                 }
                 _ => node.args.iter().for_each(|a| used.all(m, *a)),
             }
-            debug_assert!(index < m.nodes.len());
         }
-        for (r, register) in m.registers.iter().enumerate().filter(|(r, _)| live.registers[*r]) {
-            debug_assert!(r < m.registers.len());
+        for (_, register) in m.registers.iter().enumerate().filter(|(r, _)| live.registers[*r]) {
             used.all(m, register.next);
             register.enable.into_iter().for_each(|e| used.all(m, e));
         }
-        for (k, memory) in m.memories.iter().enumerate().filter(|(k, _)| live.memories[*k]) {
-            debug_assert!(k < m.memories.len());
+        for (_, memory) in m.memories.iter().enumerate().filter(|(k, _)| live.memories[*k]) {
             for read in &memory.reads {
                 used.all(m, read.address);
                 if let ReadTiming::Sync { enable: Some(e), .. } = read.timing {
@@ -40,7 +37,6 @@ impl Used {
         }
         m.outputs.iter().for_each(|p| used.all(m, p.node));
         m.instances.iter().flat_map(|i| &i.inputs).for_each(|c| used.all(m, c.node()));
-        extra.iter().for_each(|n| used.all(m, *n));
         used
     }
 
@@ -52,15 +48,20 @@ impl Used {
         self.0[id.index()][low as usize..(low + width) as usize].fill(true);
     }
 
-    /// The unread bits of a node as ranges (low, width).
-    pub fn unread(&self, id: NodeId) -> Vec<(u32, u32)> {
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        for (bit, _) in self.0[id.index()].iter().enumerate().filter(|(_, used)| !**used) {
-            match ranges.last_mut() {
-                Some((low, width)) if *low + *width == bit as u32 => *width += 1,
-                _ => ranges.push((bit as u32, 1)),
-            }
-        }
-        ranges
+    /// For each bit of a node: is it read?
+    pub fn bits(&self, id: NodeId) -> &[bool] {
+        &self.0[id.index()]
     }
+}
+
+/// Ranges (low, width) of bits that are not read.
+pub fn unread_ranges(read: &[bool]) -> Vec<(u32, u32)> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for (bit, _) in read.iter().enumerate().filter(|(_, read)| !**read) {
+        match ranges.last_mut() {
+            Some((low, width)) if *low + *width == bit as u32 => *width += 1,
+            _ => ranges.push((bit as u32, 1)),
+        }
+    }
+    ranges
 }

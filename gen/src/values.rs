@@ -6,7 +6,7 @@
 use crate::Options;
 use crate::liveness::Liveness;
 use heddle_hdl::Bits;
-use heddle_hdl::netlist::{Connection, Module, NodeId, Op, ReadTiming};
+use heddle_hdl::netlist::{Collision, Connection, Memory, Module, Node, NodeId, Op, ReadPort, ReadTiming};
 use std::collections::{HashMap, HashSet};
 
 /// The names of a module's values.
@@ -70,8 +70,8 @@ impl<'a> Names<'a> {
         }
         let node = self.m.node(id);
         let text = self.expression(id);
-        let atomic = matches!(node.op, Op::Const(_) | Op::Slice(_) | Op::Cat | Op::ZExt | Op::SExt | Op::Buf)
-            || matches!(node.op, Op::Any | Op::All | Op::Parity | Op::Not) && !text.contains(' ');
+        // Unary operators are not atomic: `^~a` would be one operator, and not ours.
+        let atomic = matches!(node.op, Op::Const(_) | Op::Slice(_) | Op::Cat | Op::ZExt | Op::SExt | Op::Buf);
         if atomic { text } else { format!("({text})") }
     }
 
@@ -80,11 +80,23 @@ impl<'a> Names<'a> {
         let mut must = vec![false; m.nodes.len()];
         for node in &m.nodes {
             match node.op {
+                Op::Shl | Op::Shr | Op::Sar => must[node.args[1].index()] |= m.node(node.args[1]).width > 31,
                 Op::Slice(_) | Op::CountOnes => must[node.args[0].index()] = true,
                 Op::Select => node.args.iter().for_each(|a| must[a.index()] = true),
                 Op::SExt if m.node(node.args[0]).width > 1 => must[node.args[0].index()] = true,
                 Op::MulFullSigned => node.args.iter().for_each(|a| must[a.index()] = true),
                 _ => {}
+            }
+        }
+        for node in m.nodes.iter().filter(|n| matches!(n.op, Op::Lt)) {
+            // Lint takes a comparison with the least or greatest literal for a mistake.
+            for a in node.args.iter().filter(|a| is_extreme(m.node(**a))) {
+                must[a.index()] = true;
+            }
+        }
+        for memory in &m.memories {
+            for write in memory.writes.iter().filter(|w| m.node(w.enable).width > 1 || bypasses(memory)) {
+                [write.enable, write.address, write.data].into_iter().for_each(|n| must[n.index()] = true);
             }
         }
         for instance in &m.instances {
@@ -94,8 +106,39 @@ impl<'a> Names<'a> {
                 }
             }
         }
+        // State, ports and what instances and memories give: one identifier each, however many nodes stand for it.
+        let mut given: HashMap<(u8, u32, u32), String> = HashMap::new();
         for (index, node) in m.nodes.iter().enumerate() {
-            let leaf = matches!(node.op, Op::Input(_) | Op::Reg(_) | Op::InstOut { .. } | Op::MemRead { .. });
+            let (key, wish) = match &node.op {
+                Op::Input(port) => {
+                    self.identifiers[index] = Some(m.inputs[*port as usize].name.clone());
+                    continue;
+                }
+                Op::Reg(r) => {
+                    self.identifiers[index] = Some(m.registers[*r as usize].name.clone());
+                    continue;
+                }
+                Op::MemRead { mem, port } => {
+                    ((0, *mem, *port), format!("{}_read{port}", m.memories[*mem as usize].name))
+                }
+                Op::InstOut { inst, port } => {
+                    let instance = &m.instances[*inst as usize];
+                    let port_name = &instance.module.outputs[*port as usize].name;
+                    ((1, *inst, *port), format!("{}_{port_name}", instance.name))
+                }
+                _ => continue,
+            };
+            let name = match given.get(&key) {
+                Some(name) => name.clone(),
+                None => node.name.clone().unwrap_or_else(|| self.fresh(&wish)),
+            };
+            given.insert(key, name.clone());
+            self.identifiers[index] = Some(name);
+        }
+        for (index, node) in m.nodes.iter().enumerate() {
+            if self.identifiers[index].is_some() {
+                continue;
+            }
             let grows = matches!(
                 node.op,
                 Op::Add | Op::Sub | Op::Mul | Op::MulFull | Op::MulFullSigned | Op::Shl | Op::Shr | Op::Sar
@@ -103,16 +146,10 @@ impl<'a> Names<'a> {
             let own = matches!(node.op, Op::CountOnes | Op::Case(_) | Op::Select);
             let cheap = matches!(node.op, Op::Const(_) | Op::Slice(_));
             let shared = self.uses[index] > 1 && !cheap;
-            if node.name.is_none() && !(leaf || grows || own || shared || must[index]) {
+            if node.name.is_none() && !(grows || own || shared || must[index]) {
                 continue;
             }
-            let name = match (&node.name, &node.op) {
-                (Some(name), _) => name.clone(),
-                (None, Op::MemRead { mem, port }) => {
-                    self.fresh(&format!("{}_read{port}", m.memories[*mem as usize].name))
-                }
-                (None, _) => self.fresh(&format!("n{index}")),
-            };
+            let name = node.name.clone().unwrap_or_else(|| self.fresh(&format!("n{index}")));
             self.identifiers[index] = Some(name);
         }
         self.break_long_ones();
@@ -161,9 +198,9 @@ impl<'a> Names<'a> {
                 };
                 format!("{} * {}", signed(0, of(1)), signed(1, of(0)))
             }
-            Op::Shl => binary("<<"),
-            Op::Shr => binary(">>"),
-            Op::Sar => format!("$signed({}) >>> {}", v(0), v(1)),
+            Op::Shl => format!("{} << {}", v(0), self.amount(node.args[1])),
+            Op::Shr => format!("{} >> {}", v(0), self.amount(node.args[1])),
+            Op::Sar => format!("$signed({}) >>> {}", v(0), self.amount(node.args[1])),
             Op::Eq => binary("=="),
             Op::Ne => binary("!="),
             Op::Lt => binary("<"),
@@ -206,6 +243,15 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// A shift amount. Tools take no more than 31 bits of it; a larger amount shifts everything out just the same.
+    fn amount(&self, id: NodeId) -> String {
+        let amount = self.value(id);
+        match self.m.node(id).width {
+            ..=31 => amount,
+            width => format!("((|{amount}[{}:31]) ? 31'h7fffffff : {amount}[30:0])", width - 1),
+        }
+    }
+
     /// Element of a vector: declarations that come before, and the expression. The vector is padded with zeros to as
     /// many elements as the index can name; index bits beyond that make the element zero.
     pub fn select(&mut self, id: NodeId, declarations: &mut Vec<String>) -> String {
@@ -244,6 +290,17 @@ impl<'a> Names<'a> {
             element
         }
     }
+}
+
+/// A literal of all zeros or all ones.
+fn is_extreme(node: &Node) -> bool {
+    matches!(&node.op, Op::Const(value) if value.is_zero() || *value == Bits::ones(node.width))
+}
+
+/// Some read takes the word of a write at the same edge: the write's operands stand in several places.
+fn bypasses(memory: &Memory) -> bool {
+    let new = |r: &ReadPort| matches!(r.timing, ReadTiming::Sync { collision: Collision::ReadNew, .. });
+    memory.reads.iter().any(new)
 }
 
 /// How many places of the live part use each node.

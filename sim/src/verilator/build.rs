@@ -24,7 +24,9 @@ pub enum BuildError {
 /// What the C++ compiler is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Optimise {
-    /// `-O2`: quick to build.
+    /// `-O0`: builds fastest, for many small designs that run for few cycles.
+    O0,
+    /// `-O2`: the usual.
     #[default]
     O2,
     /// `-O3 -march=native`: for benchmarks.
@@ -32,11 +34,12 @@ pub enum Optimise {
 }
 
 impl Optimise {
-    /// All, for benchmarks that take the best.
-    pub const ALL: [Optimise; 2] = [Optimise::O2, Optimise::O3Native];
+    /// Those that benchmarks take the best of.
+    pub const FAST: [Optimise; 2] = [Optimise::O2, Optimise::O3Native];
 
     fn flags(self) -> &'static [&'static str] {
         match self {
+            Optimise::O0 => &["-O0"],
             Optimise::O2 => &["-O2"],
             Optimise::O3Native => &["-O3", "-march=native"],
         }

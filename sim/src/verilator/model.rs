@@ -81,15 +81,23 @@ impl Functions {
 /// What the model's DPI functions see.
 struct Host {
     seed: u64,
-    top: String,
-    /// Path and its hash, by handle; and back.
-    paths: Vec<(String, u64)>,
+    directory: Arc<Directory>,
+    /// What has a handle, by handle; and back, by path.
+    places: Vec<Place>,
     handles: HashMap<String, i32>,
     /// Memory words that were written before the first cycle, by path and address.
     written: HashMap<String, HashMap<u64, Bits>>,
     /// The memory access that the model performs at the rising edge of `host`.
     request: Option<Request>,
     answer: Vec<u32>,
+}
+
+/// State that has a start value.
+struct Place {
+    path: String,
+    hash: u64,
+    /// Its number in the directory, of a memory.
+    memory: Option<usize>,
 }
 
 struct Request {
@@ -118,13 +126,13 @@ extern "C" fn open(data: *const RefCell<Host>, path: *const c_char) -> i32 {
     let (mut host, path) = unsafe { ((*data).borrow_mut(), CStr::from_ptr(path)) };
     let path = path.to_string_lossy().replace(".replica.", ".");
     let path = path.strip_prefix("TOP.").unwrap_or(&path);
-    let path = path.strip_prefix(&format!("{}.", host.top)).unwrap_or(path).to_string();
+    let path = path.strip_prefix(&format!("{}.", host.directory.top.name)).unwrap_or(path).to_string();
     if let Some(&handle) = host.handles.get(&path) {
         return handle;
     }
-    let handle = host.paths.len() as i32;
-    let hash = init::path_hash(&path);
-    host.paths.push((path.clone(), hash));
+    let handle = host.places.len() as i32;
+    let (hash, memory) = (init::path_hash(&path), host.directory.memories.find(&path));
+    host.places.push(Place { path: path.clone(), hash, memory });
     host.handles.insert(path, handle);
     handle
 }
@@ -139,10 +147,13 @@ extern "C" fn word(data: *const RefCell<Host>, handle: i32, index: i32, limb: i3
         let value = host.request.as_ref().and_then(|r| r.write.as_ref());
         return part(value.map_or(0, |v| v.limb(limb64)));
     }
-    let (path, hash) = &host.paths[handle as usize];
-    match host.written.get(path).and_then(|words| words.get(&(index as u64))) {
-        Some(value) => part(value.limb(limb64)),
-        None => part(init::limb(host.seed, *hash, index as u64, limb64 as u64)),
+    let place = &host.places[handle as usize];
+    if let Some(value) = host.written.get(&place.path).and_then(|words| words.get(&(index as u64))) {
+        return part(value.limb(limb64));
+    }
+    match place.memory.and_then(|memory| host.directory.memory(memory).init.as_ref()) {
+        Some(words) => part(words.get(index as usize).map_or(0, |word| word.limb(limb64))),
+        None => part(init::limb(host.seed, place.hash, index as u64, limb64 as u64)),
     }
 }
 
@@ -151,7 +162,7 @@ extern "C" fn request(data: *const RefCell<Host>, handle: i32) -> i32 {
     // SAFETY: see above.
     let host = unsafe { (*data).borrow() };
     match &host.request {
-        Some(r) if r.path == host.paths[handle as usize].0 => r.address as i32,
+        Some(r) if r.path == host.places[handle as usize].path => r.address as i32,
         _ => -1,
     }
 }
@@ -174,7 +185,7 @@ extern "C" fn report(data: *const RefCell<Host>, _: i32, limb: i32, value: u32) 
 impl Verilator {
     /// The model of a design, from the cache or built now. The directory's top must be a checked design.
     pub fn new(directory: &Arc<Directory>, seed: u64, recipe: Recipe) -> Result<Verilator, BuildError> {
-        let files = heddle_gen::verilog(&directory.top, &Options { cosim: true });
+        let files = heddle_gen::verilog(&directory.top, &Options { cosim: true, ..Options::default() });
         Verilator::of_files(directory, seed, recipe, &files)
     }
 
@@ -190,8 +201,8 @@ impl Verilator {
         let (inputs, outputs) = pins(top);
         let host = Box::new(RefCell::new(Host {
             seed,
-            top: top.name.clone(),
-            paths: Vec::new(),
+            directory: directory.clone(),
+            places: Vec::new(),
             handles: HashMap::new(),
             written: HashMap::new(),
             request: None,

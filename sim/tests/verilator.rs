@@ -1,0 +1,181 @@
+//! The generated Verilog in Verilator against the Rust engines: many random designs in one build, cycle by cycle; a
+//! mutation that must be caught; start values, memories and waveforms.
+//!
+//! `HEDDLE_FUZZ=400 cargo test --release -p heddle-sim --test verilator` packs more designs into the build.
+
+use heddle_gen::{Files, Options, verilog};
+use heddle_hdl::netlist::{Connection, Instance, Module, Node, NodeId, Op, Port};
+use heddle_sim::compiled::{Compiled, OptLevel};
+use heddle_sim::directory::Directory;
+use heddle_sim::engine::Engine;
+use heddle_sim::fuzz::{Limits, Stimulus, count, design};
+use heddle_sim::lockstep::Lockstep;
+use heddle_sim::verilator::{BuildError, Optimise, Recipe, Verilator};
+use std::collections::HashMap;
+use std::io::Write;
+use std::panic::Location;
+use std::process::Command;
+use std::sync::Arc;
+
+/// Random designs run for few cycles: the build is what takes time.
+const QUICK: Recipe = Recipe { optimise: Optimise::O0, trace: false };
+
+/// False, said on the terminal, where there is no Verilator.
+fn verilator_is_there(test: &str) -> bool {
+    let there = Command::new("verilator").arg("--version").output().is_ok();
+    if !there {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: verilator is not installed");
+    }
+    there
+}
+
+/// Gives the module and all below it names of their own.
+fn rename(m: &Arc<Module>, prefix: &str, done: &mut HashMap<*const Module, Arc<Module>>) -> Arc<Module> {
+    if let Some(known) = done.get(&Arc::as_ptr(m)) {
+        return known.clone();
+    }
+    let mut copy = (**m).clone();
+    copy.name = format!("{prefix}{}", m.name);
+    for instance in &mut copy.instances {
+        instance.module = rename(&instance.module, prefix, done);
+    }
+    let copy = Arc::new(copy);
+    done.insert(Arc::as_ptr(m), copy.clone());
+    copy
+}
+
+/// Random designs side by side in one top module, their ports with a prefix each.
+fn side_by_side(seeds: impl Iterator<Item = u64>) -> Arc<Module> {
+    let loc = Location::caller();
+    let mut top = (*design(0, &Limits { depth: 0, nodes: 1, ..Limits::default() })).clone();
+    for list in [&mut top.inputs, &mut top.outputs] {
+        list.clear();
+    }
+    (top.nodes, top.registers, top.memories) = (vec![], vec![], vec![]);
+    (top.instances, top.properties, top.probes) = (vec![], vec![], vec![]);
+    top.name = "designs".into();
+    for (inst, seed) in seeds.enumerate() {
+        let module = rename(&design(seed, &Limits::default()), &format!("d{seed}_"), &mut HashMap::new());
+        let node = |top: &mut Module, op: Op, name: &str, width: u32| {
+            let node = Node { op, width, args: vec![], name: Some(format!("d{seed}_{name}")), loc };
+            top.nodes.push(node);
+            NodeId(top.nodes.len() as u32 - 1)
+        };
+        let port = |name: &str, width: u32, node: NodeId| Port { name: format!("d{seed}_{name}"), width, node, loc };
+        let mut inputs = Vec::new();
+        for p in &module.inputs {
+            let op = Op::Input(top.inputs.len() as u32);
+            let id = node(&mut top, op, &p.name, p.width);
+            top.inputs.push(port(&p.name, p.width, id));
+            inputs.push(Connection::All(id));
+        }
+        for (k, p) in module.outputs.iter().enumerate() {
+            let id = node(&mut top, Op::InstOut { inst: inst as u32, port: k as u32 }, &p.name, p.width);
+            top.outputs.push(port(&p.name, p.width, id));
+        }
+        top.instances.push(Instance { name: format!("d{seed}"), module, replicas: None, inputs, loc });
+    }
+    Arc::new(top)
+}
+
+fn lockstep(top: &Arc<Module>, files: &Files, seed: u64) -> Result<Lockstep, BuildError> {
+    let directory = Arc::new(Directory::new(top));
+    let left = Compiled::new(&directory, seed, OptLevel::default()).expect("random designs have no loops");
+    let right = Verilator::of_files(&directory, seed, QUICK, files)?;
+    Ok(Lockstep::new(Box::new(left), Box::new(right), seed))
+}
+
+#[test]
+fn random_designs_agree_and_lint() {
+    if !verilator_is_there("random designs in Verilator") {
+        return;
+    }
+    let top = side_by_side(1..=count(24));
+    let mut lockstep = lockstep(&top, &verilog(&top, &Options { cosim: true, ..Options::default() }), 1).unwrap();
+    for seed in 1..=4 {
+        lockstep.start(seed);
+        let mut stimulus = Stimulus::new(seed);
+        for _ in 0..60 {
+            stimulus.drive(&mut [&mut lockstep]);
+            lockstep.step();
+            if let Some(mismatch) = lockstep.mismatch() {
+                panic!("start and stimulus seed {seed}: {mismatch}");
+            }
+        }
+        compare_memories(&lockstep, &top, seed);
+    }
+    lint(&top);
+}
+
+/// The last words of each memory, through host access on both sides.
+fn compare_memories(lockstep: &Lockstep, top: &Arc<Module>, seed: u64) {
+    let directory = Directory::new(top);
+    for (k, memory) in directory.memories.iter().enumerate() {
+        let last = (1 << directory.memory(k).address_width) - 1;
+        for address in [0, last] {
+            let [left, right] = lockstep.both(|engine| engine.memory_read(k, address));
+            assert_eq!(left, right, "seed {seed}: `{}` at {address}", memory.path);
+        }
+    }
+}
+
+/// The Verilog for synthesis is clean under `-Wall`.
+fn lint(top: &Arc<Module>) {
+    let folder = tempfile::tempdir().unwrap();
+    verilog(top, &Options::default()).write(folder.path(), folder.path()).unwrap();
+    let mut command = Command::new("verilator");
+    command.args(["--lint-only", "-Wall", "--top-module", &top.name, "-f"]).arg(folder.path().join("heddle.f"));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_changed_operator_is_caught_with_two_waveforms() {
+    if !verilator_is_there("a mutation in Verilator") {
+        return;
+    }
+    let top = design(3, &Limits { depth: 1, nodes: 25, ..Limits::default() });
+    let folder = tempfile::tempdir().unwrap();
+    let directory = Arc::new(Directory::new(&top));
+    let mutant = mutate(&top);
+    let mut lockstep = lockstep(&top, &verilog(&mutant, &Options { cosim: true, ..Options::default() }), 9).unwrap();
+    let mut stimulus = Stimulus::new(9);
+    for _ in 0..200 {
+        stimulus.drive(&mut [&mut lockstep]);
+        lockstep.step();
+        if lockstep.mismatch().is_some() {
+            break;
+        }
+    }
+    let mismatch = lockstep.mismatch().expect("the mutation is caught").clone();
+    assert_ne!(mismatch.left, mismatch.right);
+    let recipe = Recipe { trace: true, ..QUICK };
+    let traced =
+        Verilator::of_files(&directory, 9, recipe, &verilog(&mutant, &Options { cosim: true, ..Options::default() }))
+            .unwrap();
+    for path in lockstep.waveforms(&folder.path().join("mutant"), traced).unwrap() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("$enddefinitions") && text.lines().count() > 20, "{}", path.display());
+    }
+}
+
+/// The design with the operator behind one of its outputs changed.
+fn mutate(top: &Arc<Module>) -> Arc<Module> {
+    let mut mutant = (**top).clone();
+    let node = mutant.nodes.iter_mut().find(|n| matches!(n.op, Op::Add | Op::Xor | Op::And | Op::Or | Op::Not));
+    let node = node.expect("a random design has an operator");
+    node.op = match node.op {
+        Op::Add => Op::Sub,
+        Op::Xor => Op::Or,
+        Op::And => Op::Or,
+        Op::Or => Op::And,
+        _ => Op::Buf,
+    };
+    Arc::new(mutant)
+}
+
+#[test]
+fn a_missing_tool_is_named_with_the_way_to_install_it() {
+    let missing = BuildError::Missing { tool: "verilator" }.to_string();
+    assert_eq!(missing, "verilator is not installed; on Debian: apt-get install verilator g++ make");
+}
