@@ -1,4 +1,9 @@
-//! Simulation: a plain interpreter and a compiled engine behind one interface, with waveforms and random tests.
+//! Simulation: interpreter, compiled engine and Verilator behind one interface, waveforms, lock-step and random tests.
+//!
+//! Start at [`Sim`] to test a block, at [`Simulation`] for any design by its paths, and at [`engine`] for the interface
+//! that all engines have. From a design on: [`directory`] gives everything in it a path and a number, [`init`] the start
+//! values; [`interpreter`] is the oracle, [`flat`] and [`compiled`] make machine code, [`verilator`] runs the generated
+//! Verilog, [`lockstep`] makes two engines one, [`fuzz`] makes random designs. `docs/simulator.md` is the page about it.
 
 pub mod compiled;
 pub mod directory;
@@ -21,6 +26,11 @@ pub use simulation::{EngineKind, Options, Simulation};
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/language.md")]
 struct LanguageGuide;
+
+/// The code in the page on the simulator, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/simulator.md")]
+struct SimulatorGuide;
 
 /// The example in the README, likewise.
 #[cfg(doctest)]
