@@ -48,8 +48,9 @@ impl Gen {
             Some(target) => images(target, &shape, self.shape.seed)?,
             None => Vec::new(),
         };
-        let files =
-            heddle_gen::verilog(&design(&Shape { metrics: false, ..shape.clone() })?, &heddle_gen::Options::default());
+        let hardware = Shape { metrics: false, ..shape.clone() };
+        let options = heddle_gen::Options { images: self.out.display().to_string(), ..Default::default() };
+        let files = heddle_gen::verilog(&design(&hardware)?, &options);
         let entry = |(name, text): (String, String)| Entry { name, text };
         let sources = match self.single_file {
             true => vec![Entry { name: "heddle.v".into(), text: files.single() }],

@@ -33,6 +33,7 @@ impl Place {
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_heddle"));
         command.current_dir(self.path()).args(arguments.split_whitespace());
+        command.env("HEDDLE_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/models"));
         command
     }
 

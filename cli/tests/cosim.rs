@@ -1,0 +1,89 @@
+//! `heddle cosim` and `heddle bench` as a user sees them.
+
+mod common;
+use common::*;
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+/// Where the command is, or a note that a test is skipped.
+fn verilator() -> Option<String> {
+    let found = Command::new("sh").args(["-c", "command -v verilator"]).output().unwrap();
+    let path = String::from_utf8(found.stdout).unwrap().trim().to_string();
+    if path.is_empty() {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: a test of `heddle cosim`, which needs verilator");
+        return None;
+    }
+    Some(path)
+}
+
+#[test]
+fn without_verilator_it_says_how_to_install_it() {
+    let place = Place::new();
+    let error = place.bad_command(place.command("cosim gcd --lanes 1 --warps 1").env("PATH", ""));
+    assert_eq!(error, "verilator is not installed; on Debian: apt-get install verilator g++ make");
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_is_built() {
+    let place = Place::new();
+    let bad = |arguments: &str| place.bad_command(place.command(arguments).env("PATH", ""));
+    assert!(bad("cosim gccd").contains("did you mean `gcd`?"));
+    assert!(bad("cosim gcd --warps 5").starts_with("warps = 5"));
+    assert!(bad("cosim gcd --lanes 64 --warps 64 --stack 16K").starts_with("memory = "));
+    place.file("p.elf", &ends());
+    assert_eq!(bad("bench sim p.elf"), "p.elf is a file: bench is for built-in kernels");
+}
+
+#[test]
+fn equal_machines_are_said_to_be_equal() {
+    if verilator().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let report: Value = serde_json::from_str(&place.good("cosim gcd --lanes 2 --warps 1 --json")).unwrap();
+    assert_eq!(report["ok"], true);
+    assert!(report["compared"].as_u64().unwrap() > 1000);
+    let text = place.good("cosim gcd --lanes 2 --warps 1");
+    assert!(text.starts_with("gcd on 2 lanes × 1 warps: no difference in "), "{text}");
+    assert!(place.names().is_empty());
+}
+
+/// A `verilator` that changes an operator of the Verilog first.
+#[test]
+fn a_difference_is_reported_with_waveforms() {
+    let Some(verilator) = verilator() else { return };
+    let place = Place::new();
+    let script = format!("#!/bin/sh\n[ ! -f alu.sv ] || sed -i '0,/ + /s// - /' alu.sv\nexec {verilator} \"$@\"\n");
+    place.file("verilator", script.as_bytes());
+    let wrapper = place.path().join("verilator");
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    place.file("p.elf", &ends());
+    let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
+    let mut command = place.command("cosim p.elf --lanes 1 --warps 1 --waves w");
+    let output = command.env("PATH", path).env("HEDDLE_CACHE", place.path().join("models")).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(error.contains("differs in cycle") && error.contains("in Rust") && error.contains("in Verilog"), "{error}");
+    assert!(error.trim_end().ends_with("w.rust.vcd, w.verilog.vcd"), "{error}");
+    assert_eq!(place.names(), ["models", "p.elf", "verilator", "w.rust.vcd", "w.verilog.vcd"]);
+}
+
+#[test]
+fn bench_has_a_row_an_engine() {
+    let place = Place::new();
+    let mut command = place.command("bench sim gcd --lanes 1 --warps 1 --rounds 1 --json");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let engines: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["engine"].as_str().unwrap()).collect();
+    assert_eq!(engines[..2], ["interpreter", "compiled"]);
+    for row in rows.as_array().unwrap() {
+        assert!(row["cycles_per_second"].as_f64().unwrap() > 0.0);
+        assert_eq!(row["ratio_to_verilator"].is_f64(), engines.len() > 2);
+        assert_eq!((&row["lanes"], &row["warps"], &row["kernel"]), (&1.into(), &1.into(), &"gcd".into()));
+    }
+}
