@@ -316,6 +316,12 @@ impl Text<'_> {
                 self.names.identifier(id).into_iter().for_each(|name| note(name, used.bits(id)));
             }
         }
+        for (_, memory) in m.memories.iter().enumerate().filter(|(k, _)| live.memories[*k]) {
+            for read in &memory.reads {
+                let name = self.names.identifier(read.out).expect("reads have identifiers");
+                note(name, &vec![false; memory.width as usize]);
+            }
+        }
         for port in &m.inputs {
             note(&port.name, &vec![false; port.width as usize]);
         }

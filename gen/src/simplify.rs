@@ -75,6 +75,12 @@ fn folded(module: &Module, k: usize) -> Option<(Op, Vec<NodeId>)> {
         Op::Shl | Op::Shr => values[1]
             .filter(|n| n.to_u64().is_none_or(|n| n >= node.width as u64))
             .map(|_| (Op::Const(Bits::ZERO), vec![])),
+        // Nothing is below 0 or above all ones.
+        Op::Lt => {
+            let ones = Bits::ones(width_of(node.args[0]));
+            let never = values[1].is_some_and(Bits::is_zero) || values[0].is_some_and(|v| *v == ones);
+            never.then(|| (Op::Const(Bits::ZERO), vec![]))
+        }
         _ => None,
     }
 }

@@ -6,7 +6,7 @@
 use crate::Options;
 use crate::liveness::Liveness;
 use heddle_hdl::Bits;
-use heddle_hdl::netlist::{Collision, Connection, Memory, Module, Node, NodeId, Op, ReadPort, ReadTiming};
+use heddle_hdl::netlist::{Collision, Connection, Memory, Module, NodeId, Op, ReadPort, ReadTiming};
 use std::collections::{HashMap, HashSet};
 
 /// The names of a module's values.
@@ -86,12 +86,6 @@ impl<'a> Names<'a> {
                 Op::SExt if m.node(node.args[0]).width > 1 => must[node.args[0].index()] = true,
                 Op::MulFullSigned => node.args.iter().for_each(|a| must[a.index()] = true),
                 _ => {}
-            }
-        }
-        for node in m.nodes.iter().filter(|n| matches!(n.op, Op::Lt)) {
-            // Lint takes a comparison with the least or greatest literal for a mistake.
-            for a in node.args.iter().filter(|a| is_extreme(m.node(**a))) {
-                must[a.index()] = true;
             }
         }
         for memory in &m.memories {
@@ -252,8 +246,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Element of a vector: declarations that come before, and the expression. The vector is padded with zeros to as
-    /// many elements as the index can name; index bits beyond that make the element zero.
+    /// Element of a vector: declarations that come before, and the expression. The vector is padded with zeros, or cut, to
+    /// as many elements as the index can name; index bits beyond that make the element zero.
     pub fn select(&mut self, id: NodeId, declarations: &mut Vec<String>) -> String {
         let node = self.m.node(id);
         let (vector, index, width) = (node.args[0], node.args[1], node.width);
@@ -265,6 +259,12 @@ impl<'a> Names<'a> {
         if padded > vector_width {
             let name = self.fresh(&format!("n{}_padded", id.0));
             declarations.push(format!("wire {}{name} = {{{}'d0, {base}}};", range(padded), padded - vector_width));
+            base = name;
+        }
+        if padded < vector_width {
+            let name = self.fresh(&format!("n{}_named", id.0));
+            let cut = if padded == 1 { "[0]".to_string() } else { format!("[{}:0]", padded - 1) };
+            declarations.push(format!("wire {}{name} = {base}{cut};", range(padded)));
             base = name;
         }
         let whole = self.value(index);
@@ -279,7 +279,7 @@ impl<'a> Names<'a> {
             format!("{base}[{{{low}, {}'d0}} +: {width}]", width.trailing_zeros())
         } else {
             let name = self.fresh(&format!("n{}_at", id.0));
-            let at_bits = 32 - (padded.max(vector_width) - 1).leading_zeros();
+            let at_bits = 32 - (padded - 1).leading_zeros();
             let wide = format!("{{{}'d0, {low}}}", at_bits - bits);
             declarations.push(format!("wire {}{name} = {wide} * {at_bits}'d{width};", range(at_bits)));
             format!("{base}[{name} +: {width}]")
@@ -290,11 +290,6 @@ impl<'a> Names<'a> {
             element
         }
     }
-}
-
-/// A literal of all zeros or all ones.
-fn is_extreme(node: &Node) -> bool {
-    matches!(&node.op, Op::Const(value) if value.is_zero() || *value == Bits::ones(node.width))
 }
 
 /// Some read takes the word of a write at the same edge: the write's operands stand in several places.
