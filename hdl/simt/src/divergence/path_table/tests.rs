@@ -64,7 +64,7 @@ impl Tables {
         let places = 0..self.cold.len();
         let (Some(x), Some(y)) = (self.x, self.y) else { return false };
         places.into_iter().filter(|&k| self.cold[k].key() < y.key()).any(|k| {
-            let mut three = vec![x, y, self.cold[k]];
+            let mut three = [x, y, self.cold[k]];
             three[if x.waits { 0 } else { 1 }..].sort_by_key(P::key);
             let mut swapped = Tables { x: Some(three[0]), y: Some(three[1]), ..self.clone() };
             swapped.cold[k] = three[2];
