@@ -15,8 +15,7 @@ use std::path::PathBuf;
 /// Write the core as Verilog-2005.
 ///
 /// One file a module and the list of them, heddle.f, whose paths are relative to the present folder. Other files in the folder
-/// stay. With a program, what
-/// memory holds at its launch (a kernel's inputs included) comes too, for $readmemh: instructions.hex for the top's memory
+/// stay. What memory holds at the launch of a program (a kernel's inputs included) comes too, for $readmemh: instructions.hex for the top's memory
 /// `instructions`, and bank_K.hex for `ram.bank[K].words`.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -24,9 +23,9 @@ use std::path::PathBuf;
   verilator --lint-only -Wall -f build/heddle.f
   heddle gen mandelbrot --out build/ --single-file")]
 pub struct Gen {
-    /// Write memory images of this program too
-    #[arg(value_name = TARGET)]
-    target: Option<String>,
+    /// The program of the memory images
+    #[arg(value_name = TARGET, default_value = "mandelbrot")]
+    target: String,
     /// The folder, made if it is not there
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -43,11 +42,8 @@ const LIST: &str = "heddle.f";
 impl Gen {
     pub fn run(self) -> Result<()> {
         let shape = self.shape.shape()?;
-        let target = self.target.as_deref().map(Target::find).transpose()?;
-        let images = match &target {
-            Some(target) => images(target, &shape, self.shape.seed)?,
-            None => Vec::new(),
-        };
+        let target = Target::find(&self.target)?;
+        let images = images(&target, &shape, self.shape.seed)?;
         let hardware = Shape { metrics: false, ..shape.clone() };
         let options = heddle_gen::Options { images: self.out.display().to_string(), ..Default::default() };
         let files = heddle_gen::verilog(&design(&hardware)?, &options);
@@ -56,7 +52,7 @@ impl Gen {
             true => vec![Entry { name: "heddle.v".into(), text: files.single() }],
             false => files.sources.into_iter().map(entry).collect(),
         };
-        let list = self.list(&shape, target.as_ref(), &sources);
+        let list = self.list(&shape, &target, &sources);
         let count = if self.single_file { "1 file".to_string() } else { format!("{} files", sources.len()) };
         let images = files.images.into_iter().map(entry).chain(images);
         let entries: Vec<Entry> = sources.into_iter().chain(images).chain([list]).collect();
@@ -64,7 +60,7 @@ impl Gen {
         print(&format!("{count} of Verilog, listed in {}\n", self.out.join(LIST).display()))
     }
 
-    fn list(&self, shape: &Shape, target: Option<&Target>, sources: &[Entry]) -> Entry {
+    fn list(&self, shape: &Shape, target: &Target, sources: &[Entry]) -> Entry {
         let mut text = format!(
             "// Heddle: {} lanes, {} warps, {} bytes of memory, {}\n",
             shape.lanes,
@@ -72,10 +68,8 @@ impl Gen {
             shape.memory,
             divergence_name(shape.divergence)
         );
-        if let Some(target) = target {
-            let (entry, end) = (target.program.entry() / 4, target.program.program_end());
-            let _ = writeln!(text, "// {}: entry = {entry}, program_end = {end}", target.name);
-        }
+        let (entry, end) = (target.program.entry() / 4, target.program.program_end());
+        let _ = writeln!(text, "// {}: entry = {entry}, program_end = {end}", target.name);
         for Entry { name, .. } in sources {
             let _ = writeln!(text, "{}", self.out.join(name).display());
         }
