@@ -4,7 +4,8 @@
 //! can grow have a wire of their own; bits that nothing reads go to an explicit sink, so `verilator --lint-only -Wall` is
 //! clean without waivers. Logic and state that only assertions and covers need stands behind `ifdef FORMAL` with them.
 //!
-//! [`verilog`] makes the text, [`Files::write`] the folder.
+//! Start at [`verilog`], which makes the text; `emit` writes a module, `values` its expressions, `memory` its memories.
+//! [`Files::write`] writes the folder. `docs/verilog.md` shows what comes out.
 
 mod emit;
 mod liveness;

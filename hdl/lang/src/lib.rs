@@ -26,7 +26,8 @@
 //! ```
 //!
 //! Start at [`module`] (definitions and instances), [`Signal`] (operators), [`Bundle`] (structs of signals),
-//! [`Builder`] (registers, memories, properties). [`netlist`] is what comes out: plain data for the back ends.
+//! [`Builder`] (registers, memories, properties). [`netlist`] is what comes out: plain data for the back ends; [`eval`] says
+//! what each of its operations means, [`order`] in which order they can be computed. `docs/language.md` is the guide.
 
 extern crate self as heddle_hdl;
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 pub struct NodeId(pub u32);
 
 impl NodeId {
+    /// The same as a list's index.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -140,6 +141,7 @@ pub struct Memory {
     pub loc: Loc,
 }
 
+/// What kind of storage a memory is meant to be; it changes no value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemoryStyle {
     /// The tool decides.
@@ -150,6 +152,7 @@ pub enum MemoryStyle {
     Distributed,
 }
 
+/// A read port of a memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadPort {
     pub address: NodeId,
@@ -158,6 +161,7 @@ pub struct ReadPort {
     pub timing: ReadTiming,
 }
 
+/// When a read port's data is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadTiming {
     /// The data follows the address in the same cycle; a write shows from the next cycle on.
@@ -199,6 +203,7 @@ pub struct Instance {
     pub loc: Loc,
 }
 
+/// What drives an input port of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Connection {
     /// The value itself; every replica sees the same one.
@@ -208,6 +213,7 @@ pub enum Connection {
 }
 
 impl Connection {
+    /// The value, whole or in parts.
     pub fn node(self) -> NodeId {
         match self {
             Connection::All(n) | Connection::Each(n) => n,
@@ -215,6 +221,7 @@ impl Connection {
     }
 }
 
+/// What a property says of its value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PropertyKind {
     /// Must be 1 at every clock edge where reset is off.
@@ -259,6 +266,7 @@ pub struct Module {
 }
 
 impl Module {
+    /// A node of this module; panics if `id` is another module's and too large.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }

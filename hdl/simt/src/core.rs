@@ -28,6 +28,7 @@ use crate::scoreboard::{Pending, ScoreboardIn, scoreboard};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
+/// What a core needs from around it.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CoreIn<T> {
     /// Puts threads on an idle warp.
@@ -42,6 +43,7 @@ pub struct CoreIn<T> {
     pub program_end: T,
 }
 
+/// What a core gives to memories, launcher and host.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CoreOut<T> {
     /// A start is taken in this cycle.
@@ -62,6 +64,7 @@ pub struct CoreOut<T> {
     pub idle: T,
 }
 
+/// The core of a shape that [`Shape::check`] accepts.
 pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
     let inputs =
         CoreIn { start: Start::shape(s), restart: 1, fetched: 32, response: Response::shape(s), program_end: 32 };

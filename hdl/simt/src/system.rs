@@ -7,13 +7,14 @@ use crate::pipeline::resolve::{Exit, Fault};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
+/// What the host does.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct SystemIn<T> {
     /// Starts all threads at `entry`. Taken when nothing is running.
     pub launch: T,
-    /// Instruction number (byte address / 4) of the first instruction.
+    /// Instruction number (byte address / 4) of the first instruction, `pc_bits`; taken with `launch`.
     pub entry: T,
-    /// First byte address that may be stored to, a multiple of 256.
+    /// First byte address that may be stored to, 32 bits, a multiple of 256; looked at all the time.
     pub program_end: T,
     /// Writes memory before a launch.
     pub load: Load<T>,
@@ -35,6 +36,7 @@ impl Load<Width> {
     }
 }
 
+/// What the host sees.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct SystemOut<T> {
     /// The launch has ended: every thread did.
@@ -146,6 +148,7 @@ fn ram(s: &Shape) -> TypedModule<RamIn<Width>, RamOut<Signal>> {
     })
 }
 
+/// The top, `heddle`, of a shape that [`Shape::check`] accepts.
 pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
     let inputs = SystemIn { launch: 1, entry: s.pc_bits(), program_end: 32, load: Load::shape(s) };
     module("heddle", inputs, |m, i| {

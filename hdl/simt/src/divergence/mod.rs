@@ -34,7 +34,7 @@ pub enum Divergence {
 }
 
 impl Divergence {
-    /// Every mechanism with its name on the command line. A new mechanism is one line here and one in [`unit`].
+    /// Every mechanism with its name on the command line. A new mechanism is one line here and one in [`unit()`].
     pub const ALL: &[(&str, Divergence)] = &[("path-table", Divergence::PathTable)];
 }
 

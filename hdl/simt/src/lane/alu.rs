@@ -5,7 +5,7 @@ use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct AluIn<T> {
-    /// [`alu`] operation.
+    /// One of [`mod@alu`].
     pub operation: T,
     /// Branch condition, as in the instruction.
     pub condition: T,
