@@ -1,7 +1,7 @@
 //! The compiled engine: the flattened netlist as machine code.
 //!
 //! Each purpose is a function that is compiled when it is first needed: clock edges with reset off, which loop until
-//! the run is over; edges with reset on; outputs and probes; signals. All work on one state buffer ([`Layout`]).
+//! the run is over; edges with reset on; outputs and probes; signals. All work on one state buffer (`layout.rs`).
 //!
 //! A failed assertion is noted in its cell and ends the loop with that edge.
 

@@ -2,8 +2,7 @@
 //!
 //! [`flatten`](flatten()) follows a design's hierarchy on demand and gives a [`Flat`]: nodes of at most 64 bits (a wider
 //! value is a [`Word`] of several), each computation once, constants folded, and what nobody needs never made. What is
-//! done with the values is a list of [`Action`]s: at a clock edge ([`Flat::edge`]), or to show values
-//! ([`Flat::settle`]).
+//! done with the values is a list of [`Action`]s: at a clock edge, or to show values ([`Purpose`]).
 //!
 //! State and everything the host sees is in numbered [`cells`].
 

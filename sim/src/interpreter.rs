@@ -1,7 +1,7 @@
 //! The interpreter: slow and obviously right, the oracle for the other engines.
 //!
 //! It keeps one value for each unit of [`order`](heddle_hdl::order) and computes all of them, one after the other, with
-//! [`eval`](heddle_hdl::eval::eval). It shares nothing with the compiled engine's flattening.
+//! [`eval`]. It shares nothing with the compiled engine's flattening.
 
 use crate::directory::Directory;
 use crate::engine::{Engine, Failure};
