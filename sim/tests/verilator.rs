@@ -47,13 +47,7 @@ fn rename(m: &Arc<Module>, prefix: &str, done: &mut HashMap<*const Module, Arc<M
 /// Random designs side by side in one top module, their ports with a prefix each.
 fn side_by_side(seeds: impl Iterator<Item = u64>) -> Arc<Module> {
     let loc = Location::caller();
-    let mut top = (*design(0, &Limits { depth: 0, nodes: 1, ..Limits::default() })).clone();
-    for list in [&mut top.inputs, &mut top.outputs] {
-        list.clear();
-    }
-    (top.nodes, top.registers, top.memories) = (vec![], vec![], vec![]);
-    (top.instances, top.properties, top.probes) = (vec![], vec![], vec![]);
-    top.name = "designs".into();
+    let mut top = Module::empty("designs");
     for (inst, seed) in seeds.enumerate() {
         let module = rename(&design(seed, &Limits::default()), &format!("d{seed}_"), &mut HashMap::new());
         let node = |top: &mut Module, op: Op, name: &str, width: u32| {

@@ -72,19 +72,7 @@ pub(crate) fn with_draft_of<R>(signal: Signal, loc: Loc, f: impl FnOnce(&mut Dra
 
 impl Draft {
     fn new(id: u32, name: &str) -> Draft {
-        let module = Module {
-            name: name.to_string(),
-            doc: String::new(),
-            inputs: vec![],
-            outputs: vec![],
-            nodes: vec![],
-            registers: vec![],
-            memories: vec![],
-            instances: vec![],
-            properties: vec![],
-            probes: vec![],
-        };
-        Draft { id, module, errors: vec![], names: HashMap::new(), undriven: HashMap::new() }
+        Draft { id, module: Module::empty(name), errors: vec![], names: HashMap::new(), undriven: HashMap::new() }
     }
 
     /// Records a mistake; the same one only once, however many leaves or loop rounds make it.

@@ -266,6 +266,22 @@ pub struct Module {
 }
 
 impl Module {
+    /// A module with nothing in it.
+    pub fn empty(name: impl Into<String>) -> Module {
+        Module {
+            name: name.into(),
+            doc: String::new(),
+            inputs: vec![],
+            outputs: vec![],
+            nodes: vec![],
+            registers: vec![],
+            memories: vec![],
+            instances: vec![],
+            properties: vec![],
+            probes: vec![],
+        }
+    }
+
     /// A node of this module; panics if `id` is another module's and too large.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]

@@ -336,18 +336,7 @@ mod tests {
 
     impl Draft {
         fn new(name: &str) -> Draft {
-            Draft(Module {
-                name: name.into(),
-                doc: String::new(),
-                inputs: vec![],
-                outputs: vec![],
-                nodes: vec![],
-                registers: vec![],
-                memories: vec![],
-                instances: vec![],
-                properties: vec![],
-                probes: vec![],
-            })
+            Draft(Module::empty(name))
         }
 
         #[track_caller]

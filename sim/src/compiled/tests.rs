@@ -8,21 +8,6 @@ use heddle_hdl::eval::eval;
 use heddle_hdl::netlist::{Memory, MemoryStyle, Module, Node, NodeId, Op, Port, ReadPort, ReadTiming};
 use std::panic::Location;
 
-fn empty() -> Module {
-    Module {
-        name: "op".into(),
-        doc: String::new(),
-        inputs: vec![],
-        outputs: vec![],
-        nodes: vec![],
-        registers: vec![],
-        memories: vec![],
-        instances: vec![],
-        properties: vec![],
-        probes: vec![],
-    }
-}
-
 fn node(module: &mut Module, op: Op, width: u32, args: Vec<NodeId>) -> NodeId {
     module.nodes.push(Node { op, width, args, name: None, loc: Location::caller() });
     NodeId(module.nodes.len() as u32 - 1)
@@ -86,7 +71,7 @@ fn operations(w: u32, rng: &mut Rng) -> Vec<Case> {
 fn check(w: u32, level: OptLevel) {
     let mut rng = Rng::with_seed(w as u64);
     let cases = operations(w, &mut rng);
-    let mut module = empty();
+    let mut module = Module::empty("op");
     let mut inputs = Vec::new();
     for (op, width, widths) in &cases {
         let args: Vec<NodeId> = widths.iter().map(|&w| input(&mut module, w)).collect();
@@ -133,7 +118,7 @@ fn very_wide_values() {
 
 #[test]
 fn memory_words_of_all_sizes_start_as_init_says_and_take_writes() {
-    let mut module = empty();
+    let mut module = Module::empty("op");
     let widths = [1, 8, 9, 16, 31, 32, 33, 64, 65, 200];
     for (k, &width) in widths.iter().enumerate() {
         let mem = k as u32;

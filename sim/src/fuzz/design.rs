@@ -68,18 +68,7 @@ struct Draft<'a> {
 
 impl Draft<'_> {
     fn new<'a>(rng: &'a mut Rng, limits: &'a Limits, name: String) -> Draft<'a> {
-        let module = Module {
-            name,
-            doc: "A random module.".into(),
-            inputs: vec![],
-            outputs: vec![],
-            nodes: vec![],
-            registers: vec![],
-            memories: vec![],
-            instances: vec![],
-            properties: vec![],
-            probes: vec![],
-        };
+        let module = Module { doc: "A random module.".into(), ..Module::empty(name) };
         Draft { rng, limits, module }
     }
 
