@@ -44,7 +44,7 @@ fn all_modules_in_one_file_beside_what_is_there() {
     let mut names: Vec<String> =
         fs::read_dir(place.path().join("o")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    assert_eq!(names, ["heddle.f", "heddle.v", "mine.v"]);
+    assert_eq!(names, ["bank_0.hex", "heddle.f", "heddle.v", "instructions.hex", "mine.v"]);
 }
 
 #[test]
