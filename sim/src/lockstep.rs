@@ -73,7 +73,7 @@ impl Lockstep {
         let cycle = self.mismatch.as_ref().map_or(0, |m| m.cycle);
         let from = cycle.saturating_sub(AROUND);
         let actions = std::mem::take(&mut self.actions);
-        replay(&mut traced, self.seed, &actions, from, cycle + AROUND, |engine: &mut Verilator, first| {
+        replay(&mut traced, self.seed, &actions, from, cycle + AROUND, |engine: &mut Verilator, first, _| {
             if first {
                 engine.trace(&paths[1]);
             }
@@ -83,12 +83,12 @@ impl Lockstep {
         let mut wave = None;
         let left = self.left.as_mut();
         left.show_signals();
-        replay(left, self.seed, &actions, from, cycle + AROUND, |engine, first| {
+        replay(left, self.seed, &actions, from, cycle + AROUND, |engine, first, reset| {
             if first {
                 wave = Some(Wave::create(&paths[0], engine.directory())?);
             }
             engine.settle();
-            wave.as_mut().map_or(Ok(()), |w| w.sample(engine, false))
+            wave.as_mut().map_or(Ok(()), |w| w.sample(engine, reset))
         })?;
         wave.map_or(Ok(()), Wave::finish)?;
         self.actions = actions;
@@ -111,30 +111,35 @@ impl Lockstep {
     }
 }
 
-/// Repeats the actions on one engine; `each` sees every cycle from `from` up to `to`, the first one with true.
+/// Repeats the actions on one engine; `each` sees every cycle from `from` up to `to`, with whether it is the
+/// first of them and whether reset is on.
 fn replay<E: Engine + ?Sized>(
     engine: &mut E,
     seed: u64,
     actions: &[Action],
     from: u64,
     to: u64,
-    mut each: impl FnMut(&mut E, bool) -> Result<(), WaveError>,
+    mut each: impl FnMut(&mut E, bool, bool) -> Result<(), WaveError>,
 ) -> Result<(), WaveError> {
     engine.start(seed);
     let mut first = true;
-    let mut show = |engine: &mut E| {
+    let mut reset = false;
+    let mut show = |engine: &mut E, reset: bool| {
         let now = std::mem::replace(&mut first, false);
-        each(engine, now)
+        each(engine, now, reset)
     };
     for action in actions {
         match action {
             Action::Poke(input, value) => engine.poke(*input, value),
-            Action::Reset(on) => engine.set_reset(*on),
+            Action::Reset(on) => {
+                engine.set_reset(*on);
+                reset = *on;
+            }
             Action::Memory(memory, address, value) => engine.memory_write(*memory, *address, value),
             Action::Cycles(cycles) => {
                 for _ in 0..*cycles {
                     if engine.cycle() >= from {
-                        show(engine)?;
+                        show(engine, reset)?;
                     }
                     engine.step();
                 }
@@ -142,7 +147,7 @@ fn replay<E: Engine + ?Sized>(
         }
     }
     while engine.cycle() < to {
-        show(engine)?;
+        show(engine, reset)?;
         engine.step();
     }
     Ok(())

@@ -205,7 +205,7 @@ impl Program {
         &self.symbols
     }
 
-    /// End of the program in bytes, a multiple of 4: a store below it stops the core.
+    /// End of the program in bytes, a multiple of [`GRAIN`]: a store below it stops the core.
     pub fn program_end(&self) -> u32 {
         program_end(&self.segments) as u32
     }
@@ -335,8 +335,11 @@ fn check_layout(segments: &[Segment], entry: u32) -> Result<(), ProgramError> {
 
 fn program_end(segments: &[Segment]) -> u64 {
     let fixed = segments.iter().filter(|s| !s.writable);
-    fixed.map(Segment::end).max().unwrap_or(0).next_multiple_of(4)
+    fixed.map(Segment::end).max().unwrap_or(0).next_multiple_of(GRAIN)
 }
+
+/// The core tells program from data in blocks of so many bytes.
+pub const GRAIN: u64 = 256;
 
 fn read_symbols(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Vec<Symbol>, ProgramError> {
     let endian = LittleEndian;
@@ -537,7 +540,7 @@ mod tests {
         let large = Program::parse(&bytes).unwrap().check(&shape).unwrap_err();
         assert_eq!(
             large.to_string(),
-            "the program ends at 0x00010004 but program memory is 65536 bytes: use at least 131072"
+            "the program ends at 0x00010100 but program memory is 65536 bytes: use at least 131072"
         );
 
         let far = Program::parse(&patched(vaddr, 0xf000_0000)).unwrap();
