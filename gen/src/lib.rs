@@ -5,7 +5,7 @@
 //! clean without waivers. Logic and state that only assertions and covers need stands behind `ifdef FORMAL` with them.
 //!
 //! Start at [`verilog`], which makes the text; `emit` writes a module, `values` its expressions, `memory` its memories.
-//! [`Files::write`] writes the folder. `docs/verilog.md` shows what comes out.
+//! Whoever wants a folder writes the [`Files`]. `docs/verilog.md` shows what comes out.
 
 mod emit;
 mod liveness;
@@ -15,10 +15,7 @@ mod unused;
 mod values;
 
 use heddle_hdl::netlist::Module;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-pub use module_ports::cosim_probes;
 
 /// How Verilog is written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -38,14 +35,6 @@ pub struct Files {
     pub sources: Vec<(String, String)>,
     /// Contents of memories, for `$readmemh`.
     pub images: Vec<(String, String)>,
-}
-
-/// A folder that cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {source}", path.display())]
-pub struct WriteError {
-    pub path: PathBuf,
-    pub source: std::io::Error,
 }
 
 /// The Verilog of a checked design, one file a module.
@@ -78,31 +67,12 @@ impl Files {
     pub fn single(&self) -> String {
         self.sources.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
     }
-
-    /// Writes all files and the list `heddle.f` of the sources into a folder that exists. The list names the files as the
-    /// folder is named here, so a tool finds them from the current directory.
-    pub fn write(&self, folder: &Path, listed_as: &Path) -> Result<(), WriteError> {
-        let put = |name: &str, text: &str| {
-            let path = folder.join(name);
-            std::fs::write(&path, text).map_err(|source| WriteError { path, source })
-        };
-        for (name, text) in self.sources.iter().chain(&self.images) {
-            put(name, text)?;
-        }
-        let list: String =
-            self.sources.iter().map(|(name, _)| format!("{}\n", listed_as.join(name).display())).collect();
-        put("heddle.f", &list)
-    }
 }
 
-mod module_ports {
-    use heddle_hdl::netlist::Module;
-
-    /// The probe ports of the top for co-simulation: name and width. A replicated instance's probes are packed, the
-    /// first copy lowest.
-    pub fn cosim_probes(top: &Module) -> Vec<(String, u32)> {
-        crate::emit::probes(top)
-    }
+/// The probe ports of the top for co-simulation: name and width. A replicated instance's probes are packed, the first copy
+/// lowest.
+pub fn cosim_probes(top: &Module) -> Vec<(String, u32)> {
+    emit::probes(top)
 }
 
 /// What the co-simulated Verilog asks the host: where it is in the hierarchy, start values 32 bits at a time, and, at a

@@ -61,7 +61,23 @@ fn folded(module: &Module, k: usize) -> Option<(Op, Vec<NodeId>)> {
         return Some((Op::Const(eval(&node.op, node.width, &values, &widths)), vec![]));
     }
     match &node.op {
-        Op::Mux => values[0].map(|on| (Op::Buf, vec![node.args[if on.is_zero() { 2 } else { 1 }]])),
+        Op::Mux => match values[0] {
+            Some(on) => Some((Op::Buf, vec![node.args[if on.is_zero() { 2 } else { 1 }]])),
+            None => {
+                let same = node.args[1] == node.args[2] || values[1].is_some() && values[1] == values[2];
+                same.then(|| (Op::Buf, vec![node.args[1]]))
+            }
+        },
+        Op::And | Op::Or => {
+            // The literal that decides the result, and the one that changes nothing.
+            let ones = Bits::ones(node.width);
+            let (decides, neutral) = if node.op == Op::And { (Bits::ZERO, ones) } else { (ones, Bits::ZERO) };
+            (0..2).find_map(|k| match values[k] {
+                Some(value) if *value == decides => Some((Op::Const(decides.clone()), vec![])),
+                Some(value) if *value == neutral => Some((Op::Buf, vec![node.args[1 - k]])),
+                _ => None,
+            })
+        }
         Op::Case(labels) => values[0].map(|selector| {
             let arm = labels.iter().position(|label| label == selector).map_or(1, |k| 2 + k);
             (Op::Buf, vec![node.args[arm]])

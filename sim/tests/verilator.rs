@@ -116,9 +116,12 @@ fn compare_memories(lockstep: &Lockstep, top: &Arc<Module>, seed: u64) {
 /// The Verilog for synthesis is clean under `-Wall`.
 fn lint(top: &Arc<Module>) {
     let folder = tempfile::tempdir().unwrap();
-    verilog(top, &Options::default()).write(folder.path(), folder.path()).unwrap();
     let mut command = Command::new("verilator");
-    command.args(["--lint-only", "-Wall", "--top-module", &top.name, "-f"]).arg(folder.path().join("heddle.f"));
+    command.args(["--lint-only", "-Wall", "--top-module", &top.name]).current_dir(&folder);
+    for (name, text) in verilog(top, &Options::default()).sources {
+        std::fs::write(folder.path().join(&name), text).unwrap();
+        command.arg(name);
+    }
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
