@@ -1,10 +1,10 @@
 //! One netlist module as one Verilog module.
 
-use crate::Options;
 use crate::liveness::Liveness;
 use crate::memory;
 use crate::unused::{Used, unread_ranges};
 use crate::values::{Names, literal, range, topological};
+use crate::{Options, ProbePart, ProbePort};
 use heddle_hdl::netlist::{Connection, Loc, Module, Node, NodeId, Op, PropertyKind, ReadTiming};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -55,7 +55,7 @@ impl Text<'_> {
         }));
         if self.options.cosim {
             ports.push("input  wire host".to_string());
-            for (name, width) in probes(m) {
+            for ProbePort { name, width, .. } in probes(m) {
                 ports.push(format!("output wire {}{name}", range(width)));
             }
         }
@@ -178,7 +178,7 @@ impl Text<'_> {
                     None => self.names.fresh(&format!("{}_{}", instance.name, output.name)),
                 };
                 if !self.is_output(&name) {
-                    let _ = writeln!(self.out, "  wire {}{name};", range(output.width * instance_count(m, k)));
+                    let _ = writeln!(self.out, "  wire {}{name};", range(output.width * m.instances[k].copies()));
                 }
                 wires.push(name);
             }
@@ -186,7 +186,7 @@ impl Text<'_> {
         }
         if self.options.cosim {
             for (instance, name, width) in instance_probes(m) {
-                let width = width * instance_count(m, instance);
+                let width = width * m.instances[instance].copies();
                 let wire = format!("{}_{name}", m.instances[instance].name);
                 let _ = writeln!(self.out, "  wire {}{wire};", range(width));
             }
@@ -236,7 +236,7 @@ impl Text<'_> {
         for (index, instance) in m.instances.iter().enumerate() {
             let part = |name: &str, width: u32| match (instance.replicas, width) {
                 (None, _) => name.to_string(),
-                (Some(_), 1) if instance_count(m, index) == 1 => name.to_string(),
+                (Some(_), 1) if m.instances[index].copies() == 1 => name.to_string(),
                 (Some(_), 1) => format!("{name}[{}_i]", instance.name),
                 (Some(_), _) => format!("{name}[{}_i*{width} +: {width}]", instance.name),
             };
@@ -254,7 +254,7 @@ impl Text<'_> {
             }
             if self.options.cosim {
                 pins.push(".host(host)".to_string());
-                for (name, width) in probes(&instance.module) {
+                for ProbePort { name, width, .. } in probes(&instance.module) {
                     pins.push(format!(".{name}({})", part(&format!("{}_{name}", instance.name), width)));
                 }
             }
@@ -327,7 +327,7 @@ impl Text<'_> {
         }
         for (instance, wires) in m.instances.iter().zip(&self.instance_outputs) {
             for (port, wire) in instance.module.outputs.iter().zip(wires) {
-                note(wire, &vec![false; (port.width * instance.replicas.unwrap_or(1)) as usize]);
+                note(wire, &vec![false; (port.width * instance.copies()) as usize]);
             }
         }
         for port in &m.outputs {
@@ -375,17 +375,29 @@ fn is_output_of(node: &Node, instance: usize, port: usize) -> bool {
     matches!(node.op, Op::InstOut { inst, port: p } if (inst as usize, p as usize) == (instance, port))
 }
 
-/// Copies of an instance.
-pub(crate) fn instance_count(m: &Module, instance: usize) -> u32 {
-    m.instances[instance].replicas.unwrap_or(1)
-}
-
-/// The probe ports of a module for co-simulation, its own and those below: name and width.
-pub(crate) fn probes(m: &Module) -> Vec<(String, u32)> {
-    let own = m.probes.iter().map(|p| (format!("probe_{}", p.name), m.node(p.node).width));
-    let below = instance_probes(m).into_iter().map(|(instance, name, width)| {
-        let name = format!("probe_{}_{}", m.instances[instance].name, &name["probe_".len()..]);
-        (name, width * instance_count(m, instance))
+/// The probe ports of a module for co-simulation, its own and those below.
+pub(crate) fn probes(m: &Module) -> Vec<ProbePort> {
+    let own = m.probes.iter().map(|p| {
+        let width = m.node(p.node).width;
+        let parts = vec![ProbePart { path: p.name.clone(), low: 0, width }];
+        ProbePort { name: format!("probe_{}", p.name), width, parts }
+    });
+    let below = m.instances.iter().flat_map(|instance| {
+        probes(&instance.module).into_iter().map(|port| {
+            let parts = (0..instance.copies()).flat_map(|copy| {
+                let scope = match instance.replicas {
+                    None => instance.name.clone(),
+                    Some(_) => format!("{}[{copy}]", instance.name),
+                };
+                port.parts.iter().map(move |part| ProbePart {
+                    path: format!("{scope}.{}", part.path),
+                    low: copy * port.width + part.low,
+                    width: part.width,
+                })
+            });
+            let name = format!("probe_{}_{}", instance.name, &port.name["probe_".len()..]);
+            ProbePort { name, width: port.width * instance.copies(), parts: parts.collect() }
+        })
     });
     own.chain(below).collect()
 }
@@ -393,7 +405,7 @@ pub(crate) fn probes(m: &Module) -> Vec<(String, u32)> {
 /// The probe ports of a module's instances: instance, name of the port, width of one copy.
 fn instance_probes(m: &Module) -> Vec<(usize, String, u32)> {
     let each = m.instances.iter().enumerate();
-    each.flat_map(|(k, i)| probes(&i.module).into_iter().map(move |(name, width)| (k, name, width))).collect()
+    each.flat_map(|(k, i)| probes(&i.module).into_iter().map(move |p| (k, p.name, p.width))).collect()
 }
 
 /// Whether the live part of the module reads the clock / the reset.

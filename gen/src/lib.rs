@@ -69,9 +69,26 @@ impl Files {
     }
 }
 
-/// The probe ports of the top for co-simulation: name and width. A replicated instance's probes are packed, the first copy
-/// lowest.
-pub fn cosim_probes(top: &Module) -> Vec<(String, u32)> {
+/// An output port that shows probes in co-simulation. A replicated instance's probes are packed, the first copy lowest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProbePort {
+    pub name: String,
+    pub width: u32,
+    pub parts: Vec<ProbePart>,
+}
+
+/// Where in its port a probe is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProbePart {
+    /// Of the probe, from the module of the port down, as `lane[3].seen`.
+    pub path: String,
+    /// Its lowest bit.
+    pub low: u32,
+    pub width: u32,
+}
+
+/// The probe ports of the top for co-simulation, in their order.
+pub fn cosim_probes(top: &Module) -> Vec<ProbePort> {
     emit::probes(top)
 }
 

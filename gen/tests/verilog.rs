@@ -144,5 +144,8 @@ fn probes_of_copies_are_packed_into_ports() {
         let inputs = In { a: each(i.a), b: all(i.b), sel: all(i.sel) };
         Out { y: m.replicate("lane", 4, &lane, inputs).y }
     });
-    assert_eq!(cosim_probes(&top.check().unwrap().netlist), [("probe_lane_seen".to_string(), 8)]);
+    let ports = cosim_probes(&top.check().unwrap().netlist);
+    assert_eq!(ports.iter().map(|p| (p.name.as_str(), p.width)).collect::<Vec<_>>(), [("probe_lane_seen", 8)]);
+    let last = &ports[0].parts[3];
+    assert_eq!((last.path.as_str(), last.low, last.width), ("lane[3].seen", 6, 2));
 }

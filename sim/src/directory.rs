@@ -225,7 +225,7 @@ mod tests {
                 }
                 for (inst, copies) in scope.children.iter().enumerate() {
                     let instance = &scope.module.instances[inst];
-                    assert_eq!(copies.len(), instance.replicas.unwrap_or(1) as usize);
+                    assert_eq!(copies.len(), instance.copies() as usize);
                     for (copy, &child) in copies.iter().enumerate() {
                         let name = match instance.replicas {
                             Some(_) => format!("{}[{copy}]", instance.name),

@@ -212,6 +212,13 @@ pub enum Connection {
     Each(NodeId),
 }
 
+impl Instance {
+    /// How many copies there are; 1 for a plain instance.
+    pub fn copies(&self) -> u32 {
+        self.replicas.unwrap_or(1)
+    }
+}
+
 impl Connection {
     /// The value, whole or in parts.
     pub fn node(self) -> NodeId {

@@ -312,7 +312,7 @@ fn add_scopes(
     let scope = scopes.len();
     scopes.push(Scope { module: module.clone(), name, parent, children: Vec::new() });
     for (k, instance) in module.instances.iter().enumerate() {
-        let copies = (0..instance.replicas.unwrap_or(1)).map(|copy| {
+        let copies = (0..instance.copies()).map(|copy| {
             let name = match instance.replicas {
                 None => instance.name.clone(),
                 Some(_) => format!("{}[{copy}]", instance.name),

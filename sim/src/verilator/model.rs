@@ -7,7 +7,6 @@ use crate::engine::{Engine, Failure, RunEnd, Why};
 use crate::init;
 use heddle_gen::Options;
 use heddle_hdl::Bits;
-use heddle_hdl::netlist::Module;
 use libloading::Library;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -210,9 +209,9 @@ impl Verilator {
         }));
         let callbacks = Box::new(Callbacks { data: &*host, open, word, request, writes, report });
         let mut by_path = HashMap::new();
-        for (k, pin) in probe_pins(top).into_iter().enumerate() {
-            for (path, low, width) in pin {
-                by_path.insert(path, (top.outputs.len() + k, low, width));
+        for (k, port) in heddle_gen::cosim_probes(top).into_iter().enumerate() {
+            for part in port.parts {
+                by_path.insert(part.path, (top.outputs.len() + k, part.low, part.width));
             }
         }
         Ok(Verilator {
@@ -310,30 +309,6 @@ impl Drop for Verilator {
     fn drop(&mut self) {
         self.drop_model();
     }
-}
-
-/// For each probe pin, in the order of [`heddle_gen::cosim_probes`]: the probes that it packs, with path, lowest bit, width.
-fn probe_pins(m: &Module) -> Vec<Vec<(String, u32, u32)>> {
-    let own = m.probes.iter().map(|p| vec![(p.name.clone(), 0, m.node(p.node).width)]);
-    let mut pins: Vec<Vec<(String, u32, u32)>> = own.collect();
-    for instance in &m.instances {
-        let widths = heddle_gen::cosim_probes(&instance.module);
-        for (inner, (_, pin_width)) in probe_pins(&instance.module).into_iter().zip(widths) {
-            let copies = instance.replicas.map_or(1, |n| n);
-            let mut pin = Vec::new();
-            for copy in 0..copies {
-                let name = match instance.replicas {
-                    None => instance.name.clone(),
-                    Some(_) => format!("{}[{copy}]", instance.name),
-                };
-                pin.extend(
-                    inner.iter().map(|(path, low, width)| (format!("{name}.{path}"), copy * pin_width + low, *width)),
-                );
-            }
-            pins.push(pin);
-        }
-    }
-    pins
 }
 
 impl Engine for Verilator {

@@ -14,7 +14,7 @@ pub fn pins(top: &Module) -> (Vec<Pin>, Vec<Pin>) {
     let pin = |name: &str, width| Pin { name: name.to_string(), width };
     let inputs = top.inputs.iter().map(|p| pin(&p.name, p.width)).collect();
     let outputs = top.outputs.iter().map(|p| pin(&p.name, p.width));
-    let probes = heddle_gen::cosim_probes(top).into_iter().map(|(name, width)| Pin { name, width });
+    let probes = heddle_gen::cosim_probes(top).into_iter().map(|p| Pin { name: p.name, width: p.width });
     (inputs, outputs.chain(probes).collect())
 }
 
