@@ -5,22 +5,26 @@
 //!
 //! A failed assertion is noted in its cell and ends the loop with that edge.
 
+mod access;
 mod jit;
 mod layout;
 mod lower;
 mod order;
 mod regions;
+mod vector;
 
 use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Why};
-use crate::flat::cells::Cells;
+use crate::flat::cells::{Cells, Place};
+use crate::flat::lanes::Lanes;
 use crate::flat::{Purpose, flatten};
 use crate::init;
+use aligned_vec::{AVec, ConstAlign, avec};
 use heddle_hdl::Bits;
 use heddle_hdl::netlist::PropertyKind;
 use heddle_hdl::order::{Loop, order as find_loop};
 use jit::Function;
-use layout::{Layout, read, read_u64, write, write_u64};
+use layout::{Form, LINE, Layout};
 use lower::lower;
 use regions::Gating;
 use std::collections::HashMap;
@@ -33,8 +37,10 @@ pub enum OptLevel {
     /// Everything is computed in every cycle.
     None,
     /// What only one arm of a choice, or an enabled register, needs is computed only then.
-    #[default]
     Gating,
+    /// Also, the copies of a replicated instance are computed together, several with one instruction.
+    #[default]
+    Lanes,
 }
 
 impl OptLevel {
@@ -44,7 +50,7 @@ impl OptLevel {
         const LEAST_COST: u32 = 8;
         match self {
             OptLevel::None => Gating::Off,
-            OptLevel::Gating => Gating::From(LEAST_COST),
+            OptLevel::Gating | OptLevel::Lanes => Gating::From(LEAST_COST),
         }
     }
 }
@@ -61,12 +67,13 @@ pub struct CompileReport {
 
 pub struct Compiled {
     directory: Arc<Directory>,
+    lanes: Lanes,
     cells: Cells,
     layout: Layout,
     level: OptLevel,
     functions: HashMap<Purpose, Function>,
     report: CompileReport,
-    state: Vec<u64>,
+    state: AVec<u64, ConstAlign<LINE>>,
     reset: bool,
     settled: bool,
     signals: bool,
@@ -78,11 +85,13 @@ impl Compiled {
     /// At its start with `seed`. The directory's top must have no width errors and nothing undriven, as
     /// `TypedModule::check` establishes.
     pub fn new(directory: &Arc<Directory>, seed: u64, level: OptLevel) -> Result<Compiled, Loop> {
-        let cells = Cells::new(directory);
+        let lanes = Lanes::new(directory, level == OptLevel::Lanes);
+        let cells = Cells::new(directory, &lanes);
         let layout = Layout::new(directory, &cells);
         let mut compiled = Compiled {
             directory: directory.clone(),
-            state: Vec::new(),
+            state: AVec::new(LINE),
+            lanes,
             cells,
             layout,
             level,
@@ -111,7 +120,7 @@ impl Compiled {
             return Some(());
         }
         let start = Instant::now();
-        let flat = flatten(&self.directory, &self.cells, purpose)?;
+        let flat = flatten(&self.directory, &self.lanes, &self.cells, purpose)?;
 
         let flattened = Instant::now();
         let (cells, layout) = (&self.cells, &self.layout);
@@ -130,29 +139,37 @@ impl Compiled {
         self.functions[&purpose].call(&mut self.state, most)
     }
 
+    /// A cell without lanes.
     fn cell(&self, cell: u32) -> u64 {
-        read_u64(&self.state, self.layout.cells[cell as usize], self.cells.widths[cell as usize])
+        self.layout.cells[cell as usize].read_u64(&self.state, 0, 0)
     }
 
     fn set_cell(&mut self, cell: u32, value: u64) {
-        write_u64(&mut self.state, self.layout.cells[cell as usize], self.cells.widths[cell as usize], value);
+        self.layout.cells[cell as usize].write_u64(&mut self.state, 0, 0, value);
     }
 
-    fn bits(&self, cell: u32) -> Bits {
-        read(&self.state, self.layout.cells[cell as usize], self.cells.widths[cell as usize])
+    fn bits(&self, place: Place) -> Bits {
+        self.layout.cell(place).read(&self.state, 0, place.lane)
     }
 
-    fn set_bits(&mut self, cell: u32, value: &Bits) {
-        write(&mut self.state, self.layout.cells[cell as usize], self.cells.widths[cell as usize], value);
+    fn set_bits(&mut self, place: Place, value: &Bits) {
+        self.layout.cell(place).write(&mut self.state, 0, place.lane, value);
+    }
+
+    fn property(&self, property: usize) -> u64 {
+        self.bits(self.cells.properties[property]).low_u64()
+    }
+
+    fn set_property(&mut self, property: usize, value: u64) {
+        self.set_bits(self.cells.properties[property], &Bits::from(value));
     }
 
     /// Takes the failures of the last edge from the cells; whether any had not failed before.
     fn note_failures(&mut self) -> bool {
         let before = self.failures.len();
         for property in 0..self.directory.properties.len() {
-            let cell = self.cells.properties.start + property as u32;
-            if self.directory.property_kind(property) != PropertyKind::Cover && self.cell(cell) == 0 {
-                self.set_cell(cell, 1);
+            if self.directory.property_kind(property) != PropertyKind::Cover && self.property(property) == 0 {
+                self.set_property(property, 1);
                 if self.failures.iter().all(|f| f.property != property) {
                     self.failures.push(Failure { property, cycle: self.cycle - 1 });
                 }
@@ -163,32 +180,34 @@ impl Compiled {
     }
 
     fn start_memory(&mut self, memory: usize, seed: u64) {
-        let place = self.layout.memories[memory];
+        let place = self.cells.memories[memory];
+        let form = self.layout.memories[place.number as usize];
         match &self.directory.memory(memory).init {
             Some(words) => {
-                for (k, word) in words.iter().take(place.words as usize).enumerate() {
-                    write(&mut self.state, place.offset + k * place.stride, place.width, word);
+                for (k, word) in (0..form.words).zip(words) {
+                    form.write(&mut self.state, k, place.lane, word);
                 }
             }
             None => {
                 let path = init::path_hash(&self.directory.memories[memory].path);
-                for k in 0..place.words {
-                    let offset = place.offset + k as usize * place.stride;
-                    if place.width <= 64 {
-                        write_u64(&mut self.state, offset, place.width, init::limb(seed, path, k, 0));
+                for k in 0..form.words {
+                    if form.shape.width <= 64 {
+                        let value = init::limb(seed, path, k, 0);
+                        form.write_u64(&mut self.state, k, place.lane.unwrap_or(0), value);
                     } else {
-                        write(&mut self.state, offset, place.width, &init::word(seed, path, k, place.width));
+                        form.write(&mut self.state, k, place.lane, &init::word(seed, path, k, form.shape.width));
                     }
                 }
             }
         }
     }
 
-    /// The byte offset of a memory word; panics if the address is beyond the memory.
-    fn word(&self, memory: usize, address: u64) -> usize {
-        let place = self.layout.memories[memory];
-        assert!(address < place.words, "address {address:#x} is out of range");
-        place.offset + address as usize * place.stride
+    /// How a memory's words lie, and its lane; panics if the address is beyond the memory.
+    fn word(&self, memory: usize, address: u64) -> (Form, Option<u32>) {
+        let place = self.cells.memories[memory];
+        let form = self.layout.memories[place.number as usize];
+        assert!(address < form.words, "address {address:#x} is out of range");
+        (form, place.lane)
     }
 }
 
@@ -199,17 +218,17 @@ impl Engine for Compiled {
 
     fn start(&mut self, seed: u64) {
         let d = self.directory.clone();
-        self.state = vec![0; self.layout.size.div_ceil(8)];
+        self.state = avec![[LINE]| 0; self.layout.size / 8];
         for (table, cells) in [(&d.registers, &self.cells.registers), (&d.read_registers, &self.cells.read_registers)] {
-            for (entry, cell) in table.iter().zip(cells.clone()) {
+            for (entry, &place) in table.iter().zip(cells) {
                 let value = init::word(seed, init::path_hash(&entry.path), 0, entry.width);
-                write(&mut self.state, self.layout.cells[cell as usize], entry.width, &value);
+                self.layout.cell(place).write(&mut self.state, 0, place.lane, &value);
             }
         }
         (0..d.memories.len()).for_each(|memory| self.start_memory(memory, seed));
         for property in 0..d.properties.len() {
             let holds = d.property_kind(property) != PropertyKind::Cover;
-            self.set_cell(self.cells.properties.start + property as u32, holds as u64);
+            self.set_property(property, holds as u64);
         }
         self.cycle = 0;
         self.failures.clear();
@@ -218,7 +237,7 @@ impl Engine for Compiled {
     }
 
     fn poke(&mut self, input: usize, value: &Bits) {
-        self.set_bits(self.cells.inputs.start + input as u32, value);
+        self.set_bits(Place { number: self.cells.inputs.start + input as u32, lane: None }, value);
         self.settled = false;
     }
 
@@ -242,7 +261,7 @@ impl Engine for Compiled {
     }
 
     fn peek(&self, output: usize) -> Bits {
-        self.bits(self.cells.outputs.clone().start + output as u32)
+        self.bits(Place { number: self.cells.outputs.start + output as u32, lane: None })
     }
 
     fn peek_u64(&self, output: usize) -> u64 {
@@ -250,7 +269,7 @@ impl Engine for Compiled {
     }
 
     fn probe(&self, probe: usize) -> Bits {
-        self.bits(self.cells.probes.start + probe as u32)
+        self.bits(self.cells.probes[probe])
     }
 
     fn show_signals(&mut self) -> bool {
@@ -260,35 +279,35 @@ impl Engine for Compiled {
     }
 
     fn signal(&self, signal: usize) -> Option<Bits> {
-        self.signals.then(|| self.bits(self.cells.signals.start + signal as u32))
+        self.signals.then(|| self.bits(self.cells.signals[signal]))
     }
 
     fn register(&self, register: usize) -> Bits {
-        self.bits(self.cells.registers.start + register as u32)
+        self.bits(self.cells.registers[register])
     }
 
     fn read_register(&self, read_register: usize) -> Bits {
-        self.bits(self.cells.read_registers.start + read_register as u32)
+        self.bits(self.cells.read_registers[read_register])
     }
 
     fn memory_read(&self, memory: usize, address: u64) -> Bits {
-        read(&self.state, self.word(memory, address), self.layout.memories[memory].width)
+        let (form, lane) = self.word(memory, address);
+        form.read(&self.state, address, lane)
     }
 
     fn memory_write(&mut self, memory: usize, address: u64, value: &Bits) {
-        let offset = self.word(memory, address);
-        write(&mut self.state, offset, self.layout.memories[memory].width, value);
+        let (form, lane) = self.word(memory, address);
+        form.write(&mut self.state, address, lane, value);
         self.settled = false;
     }
 
     fn memory_load(&mut self, memory: usize, address: u64, words: &[u64]) {
-        let width = self.layout.memories[memory].width;
-        for (k, &word) in words.iter().enumerate() {
-            let offset = self.word(memory, address + k as u64);
-            if width <= 64 {
-                write_u64(&mut self.state, offset, width, word);
+        for (address, &word) in (address..).zip(words) {
+            let (form, lane) = self.word(memory, address);
+            if form.shape.width <= 64 {
+                form.write_u64(&mut self.state, address, lane.unwrap_or(0), word);
             } else {
-                write(&mut self.state, offset, width, &Bits::from(word));
+                form.write(&mut self.state, address, lane, &Bits::from(word));
             }
         }
         self.settled = false;
@@ -327,7 +346,7 @@ impl Engine for Compiled {
 
     fn cover_hits(&self, property: usize) -> u64 {
         match self.directory.property_kind(property) {
-            PropertyKind::Cover => self.cell(self.cells.properties.start + property as u32),
+            PropertyKind::Cover => self.property(property),
             _ => 0,
         }
     }

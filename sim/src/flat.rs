@@ -5,10 +5,16 @@
 //! done with the values is a list of [`Action`]s: at a clock edge, or to show values ([`Purpose`]).
 //!
 //! State and everything the host sees is in numbered [`cells`].
+//!
+//! **Lanes.** The copies of a replicated instance can be made as one ([`lanes`]): a node then has as many lanes as there
+//! are copies, and stands for the values of one thing in all of them. What is the same in all copies stays a node of one
+//! lane; where such a node meets one with lanes, it counts for every lane.
 
 mod builder;
 pub mod cells;
 mod flatten;
+pub mod lanes;
+mod views;
 mod wide;
 
 pub use flatten::{Purpose, flatten};
@@ -23,22 +29,38 @@ impl Id {
     }
 }
 
-/// What a node computes. Unless said otherwise, operands and result have one width, and no value has bits above its
-/// width.
+/// What a node computes. Unless said otherwise, operands and result have one width, no value has bits above its width,
+/// and a node has lanes if one of its operands has: it computes the same in each.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
     Const(u64),
-    /// Bits from `low` on of cell `cell`, as of before the edge. Either all of a cell of up to 64 bits, or an aligned
-    /// part of a wider one (see [`aligned`]).
+    /// One constant a lane.
+    Consts(Vec<u64>),
+    /// Bits from `low` on of cell `cell`, as of before the edge: of all its lanes, or, in a node of one lane, of lane
+    /// `lane`. Either all of a cell of up to 64 bits, or an aligned part of a wider one (see [`aligned`]).
     Cell {
         cell: u32,
+        lane: u32,
         low: u32,
     },
-    /// args: address. Bits from `low` on of a word of memory `memory`, as of before the edge; aligned as for cells.
+    /// args: address. Bits from `low` on of a word of memory `memory`, as of before the edge; lanes and alignment as
+    /// for cells.
     Read {
         memory: u32,
+        lane: u32,
         low: u32,
     },
+    /// The value of one lane.
+    Lane(u32),
+    /// One operand a lane; the operands have one lane each.
+    Gather,
+    /// A value of one lane from one of 1 bit a lane, lane 0 lowest; and back.
+    Pack,
+    Unpack,
+    /// args: vector, index (one lane). The value of the lane with that number, 0 if there is none; one lane.
+    Pick,
+    /// args: selector, value if on, value if off. The selector has lanes, and [`container`] bits of copies of its bit.
+    Blend,
     Not,
     And,
     /// The first and not the second.
@@ -55,7 +77,7 @@ pub enum Op {
     Shl,
     Shr,
     Sar,
-    /// Comparisons; the result is 1 bit.
+    /// Comparisons; the result is 1 bit, or, in lanes, copies of it.
     Eq,
     Ne,
     Lt,
@@ -83,7 +105,14 @@ pub struct Node {
     pub op: Op,
     /// 1 to 64.
     pub width: u32,
+    /// 1 for a plain value, at most [`lanes::MOST`].
+    pub lanes: u32,
     pub args: Vec<Id>,
+}
+
+/// The bits that a value of this width takes up in each lane.
+pub fn container(width: u32) -> u32 {
+    if width <= 32 { 32 } else { 64 }
 }
 
 /// A value of any width: limbs of 64 bits, the lowest first; the last has the remaining bits.
@@ -105,19 +134,22 @@ pub fn aligned(low: u32, width: u32) -> bool {
     low.is_multiple_of(64) || matches!(width, 8 | 16 | 32) && low.is_multiple_of(width)
 }
 
-/// One change of state.
+/// One change of state. Where a cell or memory has lanes, `lane` says which one is changed; None for all (and where it has
+/// none).
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// Bits from `low` on of a cell become the value; aligned.
-    Store { cell: u32, low: u32, value: Id },
-    /// A memory word takes `data` (parts with their lowest bit), where `mask` is on if there is one.
-    Write { memory: u32, address: Id, parts: Vec<Part> },
-    /// A cell takes a memory word as it is after all writes of this edge.
-    ReadNew { memory: u32, address: Id, cell: u32 },
+    Store { cell: u32, lane: Option<u32>, low: u32, value: Id },
+    /// A memory word takes `data` (parts with their lowest bit), where `mask` is on if there is one, in the lanes where
+    /// `enable` is on if there is one.
+    Write { memory: u32, lane: Option<u32>, address: Id, enable: Option<Id>, parts: Vec<Part> },
+    /// A cell takes a memory word as it is after all writes of this edge, in the lanes where `enable` is on if there is
+    /// one. Memory and cell have the same lanes.
+    ReadNew { memory: u32, lane: Option<u32>, address: Id, enable: Option<Id>, cell: u32 },
     /// A 64-bit cell counts up by the value, which is 1 bit.
-    Count { cell: u32, value: Id },
+    Count { cell: u32, lane: Option<u32>, value: Id },
     /// If the value is 0, so becomes the cell, and the run ends ([`cells::Cells::failed`]).
-    Check { cell: u32, value: Id },
+    Check { cell: u32, lane: Option<u32>, value: Id },
 }
 
 /// Aligned bits of a memory word that are written.
@@ -128,7 +160,7 @@ pub struct Part {
     pub mask: Option<Id>,
 }
 
-/// Effects that happen together if `guard` (or none) is on.
+/// Effects that happen together if `guard` (or none) is on. The guard has one lane.
 #[derive(Clone, Debug)]
 pub struct Action {
     pub guard: Option<Id>,
@@ -136,14 +168,15 @@ pub struct Action {
 }
 
 impl Effect {
-    /// The nodes that it uses. For a write: the address, then for each part its data and its mask, if it has one.
+    /// The nodes that it uses. For memories: the address; the enable, if there is one; for each part its data and its
+    /// mask, if it has one.
     pub fn operands(&self) -> Vec<Id> {
         match self {
             Effect::Store { value, .. } | Effect::Count { value, .. } | Effect::Check { value, .. } => vec![*value],
-            Effect::ReadNew { address, .. } => vec![*address],
-            Effect::Write { address, parts, .. } => {
+            Effect::ReadNew { address, enable, .. } => [*address].into_iter().chain(*enable).collect(),
+            Effect::Write { address, enable, parts, .. } => {
                 let parts = parts.iter().flat_map(|p| [p.data].into_iter().chain(p.mask));
-                [*address].into_iter().chain(parts).collect()
+                [*address].into_iter().chain(*enable).chain(parts).collect()
             }
         }
     }

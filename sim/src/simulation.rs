@@ -22,8 +22,12 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// Every engine: tests hold each against the interpreter.
-    pub const ALL: &[EngineKind] =
-        &[EngineKind::Interpreter, EngineKind::Compiled(OptLevel::None), EngineKind::Compiled(OptLevel::Gating)];
+    pub const ALL: &[EngineKind] = &[
+        EngineKind::Interpreter,
+        EngineKind::Compiled(OptLevel::None),
+        EngineKind::Compiled(OptLevel::Gating),
+        EngineKind::Compiled(OptLevel::Lanes),
+    ];
 }
 
 /// What a simulation is started with.

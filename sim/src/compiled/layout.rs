@@ -2,57 +2,170 @@
 //!
 //! A cell of up to 32 bits has 4 bytes, a wider one 8 for each limb. A memory word of up to 64 bits has 1, 2, 4 or 8
 //! bytes, a wider one 8 for each limb. Bits above the width are 0.
+//!
+//! Where there are lanes, each has 4 bytes (up to 32 bits) or 8, and they lie side by side, limb after limb; their number
+//! is rounded up to whole [`STRIP`]s. Cells with lanes of 1 bit are packed instead: bit k is lane k.
 
 use crate::directory::Directory;
-use crate::flat::cells::Cells;
-use crate::flat::limbs;
+use crate::flat::cells::{Cells, Place, Shape};
+use crate::flat::{container, limb_width, limbs};
 use heddle_hdl::Bits;
 use heddle_hdl::bits::low_mask;
 
+/// So many lanes are computed together.
+pub const STRIP: u32 = 4;
+
+/// Alignment of the state, of memories, and of cells with lanes, in bytes.
+pub const LINE: usize = 64;
+
 /// Offsets and sizes in bytes.
 pub struct Layout {
-    pub cells: Vec<usize>,
-    pub memories: Vec<MemoryPlace>,
-    /// A multiple of 8.
+    pub cells: Vec<Form>,
+    pub memories: Vec<Form>,
+    /// A multiple of [`LINE`].
     pub size: usize,
 }
 
+/// How a cell, or a word of a memory, lies. Offsets and distances are in bytes.
 #[derive(Clone, Copy)]
-pub struct MemoryPlace {
+pub struct Form {
+    /// Of the first word.
     pub offset: usize,
-    /// From one word to the next.
-    pub stride: usize,
-    /// In bits.
-    pub width: u32,
+    pub shape: Shape,
+    /// How many words there are; 1 for a cell.
     pub words: u64,
+    /// From one word, limb, lane to the next; 0 between the lanes of packed bits.
+    pub stride: usize,
+    pub limb: usize,
+    pub lane: usize,
+}
+
+impl Form {
+    fn plain(shape: Shape, bytes: usize) -> Form {
+        Form { offset: 0, shape, words: 1, stride: bytes, limb: 8, lane: 0 }
+    }
+
+    fn side_by_side(shape: Shape) -> Form {
+        let lane = container(shape.width) as usize / 8;
+        let limb = lane * shape.lanes.next_multiple_of(STRIP) as usize;
+        Form { offset: 0, shape, words: 1, stride: limb * limbs(shape.width) as usize, limb, lane }
+    }
+
+    fn of_cell(shape: Shape) -> Form {
+        match shape {
+            Shape { width: 1, lanes: 0..=32 } => Form::plain(shape, 4),
+            Shape { width: 1, .. } => Form::plain(shape, 8),
+            Shape { lanes: 2.., .. } => Form::side_by_side(shape),
+            Shape { width: 0..=32, .. } => Form::plain(shape, 4),
+            Shape { width, .. } => Form::plain(shape, 8 * limbs(width) as usize),
+        }
+    }
+
+    fn of_memory(shape: Shape, words: u64) -> Form {
+        let form = match shape {
+            Shape { lanes: 2.., .. } => Form::side_by_side(shape),
+            Shape { width: 0..=64, .. } => Form::plain(shape, (shape.width.div_ceil(8) as usize).next_power_of_two()),
+            Shape { width, .. } => Form::plain(shape, 8 * limbs(width) as usize),
+        };
+        Form { words, ..form }
+    }
+
+    pub fn has_packed_bits(&self) -> bool {
+        self.shape.lanes > 1 && self.lane == 0
+    }
+
+    /// The offset of limb 0 of a word, in one lane.
+    pub fn at(&self, word: u64, lane: u32) -> usize {
+        self.offset + word as usize * self.stride + lane as usize * self.lane
+    }
+
+    /// A word of one lane; without `lane`, of all of them side by side (at most 64 bits each).
+    pub fn read(&self, state: &[u64], word: u64, lane: Option<u32>) -> Bits {
+        let width = self.shape.width;
+        match lane {
+            None if self.has_packed_bits() => Bits::from(read_u64(state, self.at(word, 0), self.shape.lanes)),
+            None if self.shape.lanes > 1 => {
+                let mut packed = vec![0; limbs(width * self.shape.lanes) as usize];
+                for k in 0..self.shape.lanes {
+                    let (value, at) = (self.read_u64(state, word, k), k * width);
+                    packed[at as usize / 64] |= value << (at % 64);
+                    if at % 64 + width > 64 {
+                        packed[at as usize / 64 + 1] |= value >> (64 - at % 64);
+                    }
+                }
+                Bits::from_limbs(&packed)
+            }
+            _ if width <= 64 => Bits::from(self.read_u64(state, word, lane.unwrap_or(0))),
+            _ => {
+                let at = self.at(word, lane.unwrap_or(0));
+                let values: Vec<u64> = (0..limbs(width) as usize).map(|k| state[(at + k * self.limb) / 8]).collect();
+                Bits::from_limbs(&values)
+            }
+        }
+    }
+
+    /// The low 64 bits of a word of one lane.
+    pub fn read_u64(&self, state: &[u64], word: u64, lane: u32) -> u64 {
+        if self.has_packed_bits() {
+            return read_u64(state, self.at(word, 0), self.shape.lanes) >> lane & 1;
+        }
+        read_u64(state, self.at(word, lane), self.shape.width.min(64))
+    }
+
+    /// Writes a word, cut to its width, of one lane; without `lane`, of all of them side by side.
+    pub fn write(&self, state: &mut [u64], word: u64, lane: Option<u32>, value: &Bits) {
+        let Shape { width, lanes } = self.shape;
+        match lane {
+            None if lanes > 1 => {
+                (0..lanes).for_each(|k| self.write(state, word, Some(k), &value.extract(k * width, width)));
+            }
+            _ if width <= 64 => self.write_u64(state, word, lane.unwrap_or(0), value.low_u64()),
+            _ => {
+                let at = self.at(word, lane.unwrap_or(0));
+                for k in 0..limbs(width) {
+                    state[(at + k as usize * self.limb) / 8] = value.limb(k as usize) & low_mask(limb_width(width, k));
+                }
+            }
+        }
+    }
+
+    /// Writes a word of one lane that has at most 64 bits, to which the value is cut.
+    pub fn write_u64(&self, state: &mut [u64], word: u64, lane: u32, value: u64) {
+        let (offset, low) = if self.has_packed_bits() { (self.at(word, 0), lane) } else { (self.at(word, lane), 0) };
+        let shift = offset % 8 * 8 + low as usize;
+        let mask = low_mask(self.shape.width) << shift;
+        let limb = &mut state[offset / 8];
+        *limb = *limb & !mask | value << shift & mask;
+    }
+}
+
+fn read_u64(state: &[u64], offset: usize, width: u32) -> u64 {
+    state[offset / 8] >> (offset % 8 * 8) & low_mask(width)
 }
 
 impl Layout {
     pub fn new(directory: &Directory, cells: &Cells) -> Layout {
-        const LINE: usize = 64;
         let mut size: usize = 0;
-        let mut place = |bytes: usize, align: usize| {
+        let mut place = |form: Form, align: usize| {
             let offset = size.next_multiple_of(align);
-            size = offset + bytes;
-            offset
+            size = offset + form.stride * form.words as usize;
+            Form { offset, ..form }
         };
-        let cells = cells.widths.iter().map(|&width| match width {
-            0..=32 => place(4, 4),
-            _ => place(8 * limbs(width) as usize, 8),
-        });
-        let cells = cells.collect();
-        let memories = (0..directory.memories.len()).map(|k| {
-            let memory = directory.memory(k);
-            let stride = match memory.width {
-                0..=64 => (memory.width.div_ceil(8) as usize).next_power_of_two(),
-                width => 8 * limbs(width) as usize,
-            };
-            let words = 1 << memory.address_width;
-            let offset = place(words as usize * stride, LINE);
-            MemoryPlace { offset, stride, width: memory.width, words }
-        });
-        let memories = memories.collect();
-        Layout { cells, memories, size: size.next_multiple_of(LINE) }
+        let forms = cells.shapes.iter().map(|&shape| Form::of_cell(shape));
+        let forms = forms.map(|form| place(form, if form.lane > 0 { LINE } else { form.stride.min(8) })).collect();
+        let mut memories = vec![None; cells.memory_shapes.len()];
+        for (k, at) in cells.memories.iter().enumerate() {
+            memories[at.number as usize].get_or_insert_with(|| {
+                let words = 1 << directory.memory(k).address_width;
+                place(Form::of_memory(cells.memory_shapes[at.number as usize], words), LINE)
+            });
+        }
+        let memories = memories.into_iter().map(|form| form.expect("every memory has its place")).collect();
+        Layout { cells: forms, memories, size: size.next_multiple_of(LINE) }
+    }
+
+    pub fn cell(&self, place: Place) -> &Form {
+        &self.cells[place.number as usize]
     }
 }
 
@@ -64,37 +177,4 @@ pub fn access_bytes(all: u32, bytes: usize, width: u32) -> usize {
         0..=32 => 4,
         _ => 8,
     }
-}
-
-/// The value of `width` bits at a byte offset of the buffer.
-pub fn read(state: &[u64], offset: usize, width: u32) -> Bits {
-    if width <= 64 {
-        return Bits::from(read_u64(state, offset, width));
-    }
-    let first = offset / 8;
-    Bits::from_limbs(&state[first..first + limbs(width) as usize])
-}
-
-/// The low 64 bits of it.
-pub fn read_u64(state: &[u64], offset: usize, width: u32) -> u64 {
-    state[offset / 8] >> (offset % 8 * 8) & low_mask(width)
-}
-
-/// Writes a value, cut to `width` bits.
-pub fn write(state: &mut [u64], offset: usize, width: u32, value: &Bits) {
-    if width <= 64 {
-        return write_u64(state, offset, width, value.low_u64());
-    }
-    for k in 0..limbs(width) {
-        let width = crate::flat::limb_width(width, k);
-        state[offset / 8 + k as usize] = value.limb(k as usize) & low_mask(width);
-    }
-}
-
-/// Writes a value of at most 64 bits, cut to `width` bits.
-pub fn write_u64(state: &mut [u64], offset: usize, width: u32, value: u64) {
-    let shift = offset % 8 * 8;
-    let mask = low_mask(width) << shift;
-    let limb = &mut state[offset / 8];
-    *limb = *limb & !mask | value << shift & mask;
 }

@@ -1,19 +1,21 @@
 //! From the flat netlist to Cranelift's instructions.
 //!
-//! A single bit is an `i8`, a value of up to 32 bits an `i32`, a wider one an `i64`; bits above its width are 0.
+//! A single bit is an `i8`, a value of up to 32 bits an `i32`, a wider one an `i64`; bits above its width are 0. Values with
+//! lanes are in `vector.rs`, memories in `access.rs`.
 //!
 //! Loads give the state from before the edge: before an action changes a memory, everything that is still to be read
 //! from it is read. A cell is loaded anew wherever it is used, because that costs no more than keeping it on the stack;
 //! only when an action changes it while its old value is still needed is that value kept.
 
-use super::layout::{Layout, access_bytes};
+use super::layout::Layout;
 use super::order::{Object, changed, loaded, order};
 use super::regions::{Gating, Region, Regions};
+use super::vector::Strip;
 use crate::flat::cells::Cells;
 use crate::flat::{Action, Effect, Flat, Id, Op};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
-use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Type, Value};
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Type, Value};
 use cranelift_frontend::{FunctionBuilder, Switch};
 use heddle_hdl::bits::low_mask;
 use std::collections::HashMap;
@@ -45,9 +47,11 @@ pub fn lower(flat: &Flat, cells: &Cells, layout: &Layout, gating: Gating, b: &mu
         b,
         state,
         values: vec![None; nodes],
+        strip: Strip::default(),
         seen: vec![0; nodes],
         round: 0,
         done: 0,
+        held: Vec::new(),
     };
     lowering.function(&order, most);
 }
@@ -78,25 +82,31 @@ fn cell_users(flat: &Flat, order: &[usize], regions: &Regions) -> HashMap<Id, Ve
     users
 }
 
-struct Lower<'a, 'b> {
-    flat: &'a Flat,
+pub struct Lower<'a, 'b> {
+    pub flat: &'a Flat,
     cells: &'a Cells,
-    layout: &'a Layout,
+    pub layout: &'a Layout,
     regions: Regions,
     /// The needed nodes that load from an object.
     loads: HashMap<Object, Vec<Id>>,
     users: HashMap<Id, Vec<User>>,
-    b: &'a mut FunctionBuilder<'b>,
-    state: Value,
-    values: Vec<Option<Value>>,
+    pub b: &'a mut FunctionBuilder<'b>,
+    pub state: Value,
+    /// One value for a node of one lane or of 1 bit a lane (packed); otherwise one or two for each strip of lanes.
+    pub values: Vec<Option<Vec<Value>>>,
+    /// What has been made for the strips in hand.
+    pub strip: Strip,
     /// The last round of [`Lower::ensure`] that came across a node.
     seen: Vec<u32>,
     round: u32,
     /// How many actions have been begun.
     done: usize,
+    /// Cells whose values are kept while the effects of an action happen.
+    held: Vec<Id>,
 }
 
-fn value_type(width: u32) -> Type {
+/// Of a value of one lane.
+pub fn value_type(width: u32) -> Type {
     match width {
         1 => I8,
         0..=32 => I32,
@@ -107,7 +117,7 @@ fn value_type(width: u32) -> Type {
 impl Lower<'_, '_> {
     fn function(mut self, order: &[usize], most: Value) {
         let zero = self.b.ins().iconst(I64, 0);
-        let head = self.block_with(I64);
+        let head = self.block_with(&[I64]);
         self.b.ins().jump(head, &[BlockArg::Value(zero)]);
         self.b.switch_to_block(head);
         let count = self.b.block_params(head)[0];
@@ -125,7 +135,7 @@ impl Lower<'_, '_> {
         let made = self.b.ins().iadd_imm_u(count, 1);
         let (go_on, end) = (self.b.create_block(), self.b.create_block());
         let [stopped, failed] = [self.cells.stopped, self.cells.failed]
-            .map(|cell| self.load(self.state, self.layout.cells[cell as usize], 1, I8));
+            .map(|cell| self.load(self.state, self.layout.cells[cell as usize].offset, 1, I8));
         let over = self.b.ins().bor(stopped, failed);
         self.b.ins().brif(over, end, &[], go_on, &[]);
         self.b.switch_to_block(go_on);
@@ -135,27 +145,40 @@ impl Lower<'_, '_> {
         self.b.ins().return_(&[made]);
     }
 
-    fn block_with(&mut self, parameter: Type) -> Block {
+    fn block_with(&mut self, parameters: &[Type]) -> Block {
         let block = self.b.create_block();
-        self.b.append_block_param(block, parameter);
+        parameters.iter().for_each(|&parameter| _ = self.b.append_block_param(block, parameter));
         block
     }
 
-    fn constant(&mut self, value: u64, ty: Type) -> Value {
+    pub fn constant(&mut self, value: u64, ty: Type) -> Value {
         let value = if ty == I64 { value as i64 } else { value as u32 as i64 };
         self.b.ins().iconst(ty, value)
     }
 
-    fn width(&self, id: Id) -> u32 {
+    pub fn width(&self, id: Id) -> u32 {
         self.flat.node(id).width
     }
 
-    /// The value of a node that has been computed, of a cell, or of a constant.
-    fn value(&mut self, id: Id) -> Value {
-        match (self.values[id.index()], &self.flat.node(id).op) {
-            (Some(value), _) => value,
-            (None, Op::Const(_) | Op::Cell { .. }) => self.operation(id),
+    pub fn lanes(&self, id: Id) -> u32 {
+        self.flat.node(id).lanes
+    }
+
+    /// The value of a node of one lane, or the packed one of a node of 1 bit a lane.
+    pub fn value(&mut self, id: Id) -> Value {
+        match (&self.values[id.index()], &self.flat.node(id).op) {
+            (Some(values), _) => values[0],
+            (None, Op::Const(_) | Op::Consts(_) | Op::Cell { .. }) => self.operation(id),
             (None, op) => unreachable!("{op:?} is computed before its users"),
+        }
+    }
+
+    /// All values of a node.
+    fn all_values(&mut self, id: Id) -> Vec<Value> {
+        match &self.values[id.index()] {
+            Some(values) => values.clone(),
+            None if self.is_vector(id) => self.whole_vector(id),
+            None => vec![self.value(id)],
         }
     }
 
@@ -170,7 +193,7 @@ impl Lower<'_, '_> {
             }
             self.seen[id.index()] = self.round;
             let node = self.flat.node(id);
-            if matches!(node.op, Op::Const(_) | Op::Cell { .. }) {
+            if matches!(node.op, Op::Const(_) | Op::Consts(_) | Op::Cell { .. }) {
                 continue;
             }
             found.push(id);
@@ -184,26 +207,46 @@ impl Lower<'_, '_> {
             }
         }
         found.sort();
-        found.into_iter().for_each(|id| self.compute(id));
+        self.compute_all(&found);
+    }
+
+    /// Computes nodes that are not yet, in this order; but what is computed strip by strip waits for others of its kind,
+    /// as long as nobody needs it.
+    fn compute_all(&mut self, ids: &[Id]) {
+        for &id in ids {
+            if self.values[id.index()].is_some() || matches!(self.flat.node(id).op, Op::Cell { .. }) {
+                continue;
+            }
+            let gated = self.regions.arm(id, 0).is_some();
+            if !gated && self.goes_by_strips(id) {
+                self.add_to_strips(id);
+                continue;
+            }
+            let waits = |arg: &Id| self.strip.holds(*arg);
+            if gated || matches!(self.flat.node(id).op, Op::Case(_)) || self.flat.node(id).args.iter().any(waits) {
+                self.finish_strips();
+            }
+            self.compute(id);
+        }
+        self.finish_strips();
     }
 
     fn compute(&mut self, id: Id) {
-        let value = match (&self.flat.node(id).op, self.regions.arm(id, 0)) {
+        let node = self.flat.node(id);
+        let values = match (&node.op, self.regions.arm(id, 0)) {
             (Op::Mux, Some(_)) => self.branch(id),
-            (Op::Case(labels), gated) if gated.is_some() || labels.len() > 4 => self.switch(id, labels),
-            _ => self.operation(id),
+            (Op::Case(labels), gated) if gated.is_some() || labels.len() > 4 || node.lanes > 1 => {
+                self.switch(id, labels)
+            }
+            _ => vec![self.operation(id)],
         };
-        self.values[id.index()] = Some(value);
+        self.values[id.index()] = Some(values);
     }
 
     /// Computes what belongs to a region that has been entered.
     fn region(&mut self, region: Region) {
-        for k in 0..self.regions.nodes(region).len() {
-            let id = self.regions.nodes(region)[k];
-            if self.values[id.index()].is_none() && !matches!(self.flat.node(id).op, Op::Cell { .. }) {
-                self.compute(id);
-            }
-        }
+        let ids = self.regions.nodes(region).to_vec();
+        self.compute_all(&ids);
     }
 
     /// Computes an arm of a choice in its own block and goes on to `join` with its value.
@@ -212,28 +255,28 @@ impl Lower<'_, '_> {
         if let Some(region) = self.regions.arm(id, arm) {
             self.region(region);
         }
-        let value = self.value(self.flat.node(id).args[arm + 1]);
-        self.b.ins().jump(join, &[BlockArg::Value(value)]);
+        let values = self.values_like(self.flat.node(id).args[arm + 1], id);
+        let values: Vec<BlockArg> = values.into_iter().map(BlockArg::Value).collect();
+        self.b.ins().jump(join, &values);
     }
 
     /// A mux as a branch.
-    fn branch(&mut self, id: Id) -> Value {
-        let node = self.flat.node(id);
-        let selector = self.value(node.args[0]);
-        let join = self.block_with(value_type(node.width));
+    fn branch(&mut self, id: Id) -> Vec<Value> {
+        let selector = self.value(self.flat.node(id).args[0]);
+        let join = self.block_with(&self.types(id));
         let (on, off) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(selector, on, &[], off, &[]);
         self.arm(id, 0, on, join);
         self.arm(id, 1, off, join);
         self.b.switch_to_block(join);
-        self.b.block_params(join)[0]
+        self.b.block_params(join).to_vec()
     }
 
     /// A case as a jump table.
-    fn switch(&mut self, id: Id, labels: &[u64]) -> Value {
+    fn switch(&mut self, id: Id, labels: &[u64]) -> Vec<Value> {
         let node = self.flat.node(id);
         let selector = self.value(node.args[0]);
-        let join = self.block_with(value_type(node.width));
+        let join = self.block_with(&self.types(id));
         let default = self.b.create_block();
         let mut switch = Switch::new();
         // Labels with one value share a block.
@@ -256,11 +299,11 @@ impl Lower<'_, '_> {
             self.arm(id, arm, block, join);
         }
         self.b.switch_to_block(join);
-        self.b.block_params(join)[0]
+        self.b.block_params(join).to_vec()
     }
 
     /// Zero-extended or cut.
-    fn convert(&mut self, value: Value, ty: Type) -> Value {
+    pub fn convert(&mut self, value: Value, ty: Type) -> Value {
         match (self.b.func.dfg.value_type(value), ty) {
             (from, to) if from == to => value,
             (from, to) if from.bits() > to.bits() => self.b.ins().ireduce(to, value),
@@ -268,7 +311,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn mask(&mut self, value: Value, width: u32) -> Value {
+    pub fn mask(&mut self, value: Value, width: u32) -> Value {
         let ty = self.b.func.dfg.value_type(value);
         if width == ty.bits() {
             return value;
@@ -278,7 +321,7 @@ impl Lower<'_, '_> {
     }
 
     /// The value with copies of the sign above its width.
-    fn signed(&mut self, value: Value, width: u32) -> Value {
+    pub fn signed(&mut self, value: Value, width: u32) -> Value {
         let shift = self.b.func.dfg.value_type(value).bits() - width;
         if shift == 0 {
             return value;
@@ -291,29 +334,29 @@ impl Lower<'_, '_> {
         self.b.ins().icmp(condition, a, b)
     }
 
-    /// Anything that is not a branch.
+    /// Anything that is neither a branch nor computed strip by strip.
     fn operation(&mut self, id: Id) -> Value {
         let node = self.flat.node(id);
-        let (width, ty) = (node.width, value_type(node.width));
         match &node.op {
-            Op::Const(value) => return self.constant(*value, ty),
-            Op::Cell { cell, low } => {
-                let all = self.cells.widths[*cell as usize];
-                let bytes = access_bytes(all, if all <= 32 { 4 } else { 8 }, width);
-                return self.load(self.state, self.layout.cells[*cell as usize] + *low as usize / 8, bytes, ty);
+            Op::Const(value) => self.constant(*value, value_type(node.width)),
+            Op::Cell { cell, lane, low } => self.load_cell(id, *cell, *lane, *low),
+            Op::Read { memory, lane, low } => self.load_word(id, *memory, *lane, *low),
+            Op::Lane(_) | Op::Pick | Op::Consts(_) => self.from_vector(id),
+            Op::Pack | Op::Unpack => self.value(node.args[0]),
+            _ if node.lanes > 1 => self.packed_logic(id),
+            op => {
+                let args: Vec<Value> = node.args.iter().map(|&a| self.value(a)).collect();
+                let widths: Vec<u32> = node.args.iter().map(|&a| self.width(a)).collect();
+                self.apply(op, node.width, &args, &widths)
             }
-            Op::Read { memory, low } => {
-                let place = self.layout.memories[*memory as usize];
-                let address = self.value(node.args[0]);
-                let (base, offset) = self.word(*memory, node.args[0], address);
-                let bytes = access_bytes(place.width, place.stride, width);
-                return self.load(base, offset + *low as usize / 8, bytes, ty);
-            }
-            _ => {}
         }
-        let args: Vec<Value> = node.args.iter().map(|&a| self.value(a)).collect();
-        let arg_width = self.width(node.args[0]);
-        match &node.op {
+    }
+
+    /// An operation on values of one lane and of these widths.
+    pub fn apply(&mut self, op: &Op, width: u32, args: &[Value], widths: &[u32]) -> Value {
+        let ty = value_type(width);
+        let arg_width = widths[0];
+        match op {
             Op::Not => {
                 let ones = self.constant(low_mask(width), ty);
                 self.b.ins().bxor(args[0], ones)
@@ -336,7 +379,7 @@ impl Lower<'_, '_> {
             }
             Op::MulHigh => self.b.ins().umulhi(args[0], args[1]),
             Op::MulHighSigned => self.b.ins().smulhi(args[0], args[1]),
-            Op::Shl | Op::Shr | Op::Sar => self.shift(&node.op, width, args[0], args[1], self.width(node.args[1])),
+            Op::Shl | Op::Shr | Op::Sar => self.shift(op, width, args[0], args[1], widths[1]),
             Op::Eq => self.compare(IntCC::Equal, args[0], args[1]),
             Op::Ne => self.compare(IntCC::NotEqual, args[0], args[1]),
             Op::Lt => self.compare(IntCC::UnsignedLessThan, args[0], args[1]),
@@ -361,10 +404,10 @@ impl Lower<'_, '_> {
             Op::Cat => {
                 let mut at = 0;
                 let mut all: Option<Value> = None;
-                for (&part, &arg) in node.args.iter().zip(&args) {
+                for (&part, &arg) in widths.iter().zip(args) {
                     let wide = self.convert(arg, ty);
                     let up = if at > 0 { self.b.ins().ishl_imm_u(wide, at as i64) } else { wide };
-                    at += self.width(part);
+                    at += part;
                     all = Some(all.map_or(up, |all| self.b.ins().bor(all, up)));
                 }
                 all.expect("a concatenation has parts")
@@ -389,7 +432,7 @@ impl Lower<'_, '_> {
                 let ones = self.b.ins().popcnt(args[0]);
                 self.convert(ones, ty)
             }
-            Op::Const(_) | Op::Cell { .. } | Op::Read { .. } => unreachable!("handled above"),
+            other => unreachable!("{other:?} is no operation on values of one lane"),
         }
     }
 
@@ -418,52 +461,6 @@ impl Lower<'_, '_> {
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, amount, limit);
         let zero = self.constant(0, ty);
         self.b.ins().select(inside, shifted, zero)
-    }
-
-    /// A base address and offset of a memory word.
-    fn word(&mut self, memory: u32, address: Id, value: Value) -> (Value, usize) {
-        let place = self.layout.memories[memory as usize];
-        if let Some(address) = self.flat.constant(address) {
-            return (self.state, place.offset + address as usize * place.stride);
-        }
-        let index = self.convert(value, I64);
-        let distance = match place.stride {
-            1 => index,
-            stride if stride.is_power_of_two() => self.b.ins().ishl_imm_u(index, stride.trailing_zeros() as i64),
-            stride => self.b.ins().imul_imm_u(index, stride as i64),
-        };
-        (self.b.ins().iadd(self.state, distance), place.offset)
-    }
-
-    /// Base and offset, the offset small enough for an instruction.
-    fn reach(&mut self, base: Value, offset: usize) -> (Value, i32) {
-        match i32::try_from(offset) {
-            Ok(offset) => (base, offset),
-            Err(_) => (self.b.ins().iadd_imm_u(base, offset as i64), 0),
-        }
-    }
-
-    fn load(&mut self, base: Value, offset: usize, bytes: usize, ty: Type) -> Value {
-        let flags = MemFlagsData::trusted();
-        let (base, offset) = self.reach(base, offset);
-        match bytes {
-            _ if ty == I8 => self.b.ins().load(I8, flags, base, offset),
-            1 => self.b.ins().uload8(ty, flags, base, offset),
-            2 => self.b.ins().uload16(ty, flags, base, offset),
-            4 if ty == I64 => self.b.ins().uload32(flags, base, offset),
-            _ => self.b.ins().load(ty, flags, base, offset),
-        }
-    }
-
-    fn store(&mut self, base: Value, offset: usize, bytes: usize, value: Value) {
-        let flags = MemFlagsData::trusted();
-        let (base, offset) = self.reach(base, offset);
-        match bytes {
-            _ if self.b.func.dfg.value_type(value) == I8 => self.b.ins().store(flags, value, base, offset),
-            1 => self.b.ins().istore8(flags, value, base, offset),
-            2 => self.b.ins().istore16(flags, value, base, offset),
-            _ => self.b.ins().store(flags, value, base, offset),
-        };
     }
 
     /// Changes state. `region` is where its operands belong if it is guarded.
@@ -515,8 +512,8 @@ impl Lower<'_, '_> {
                     })
                 });
                 if needed {
-                    let value = self.operation(id);
-                    self.values[id.index()] = Some(value);
+                    let values = self.all_values(id);
+                    self.values[id.index()] = Some(values);
                 }
             }
         }
@@ -524,74 +521,43 @@ impl Lower<'_, '_> {
 
     /// All operands are evaluated before anything changes.
     fn effects(&mut self, effects: &[Effect]) {
-        let ready: Vec<Vec<Value>> =
-            effects.iter().map(|effect| effect.operands().into_iter().map(|id| self.value(id)).collect()).collect();
-        effects.iter().zip(ready).for_each(|(effect, operands)| self.effect(effect, &operands));
-    }
-
-    /// `values` are those of the operands.
-    fn effect(&mut self, effect: &Effect, values: &[Value]) {
-        match effect {
-            Effect::Store { cell, low, value } => {
-                let all = self.cells.widths[*cell as usize];
-                let bytes = access_bytes(all, if all <= 32 { 4 } else { 8 }, self.width(*value));
-                self.store(self.state, self.layout.cells[*cell as usize] + *low as usize / 8, bytes, values[0]);
-            }
-            Effect::Count { cell, .. } => {
-                let value = self.convert(values[0], I64);
-                let offset = self.layout.cells[*cell as usize];
-                let old = self.load(self.state, offset, 8, I64);
-                let new = self.b.ins().iadd(old, value);
-                self.store(self.state, offset, 8, new);
-            }
-            Effect::Check { cell, .. } => {
-                let (failed, join) = (self.b.create_block(), self.b.create_block());
-                self.b.ins().brif(values[0], join, &[], failed, &[]);
-                self.b.set_cold_block(failed);
-                self.b.switch_to_block(failed);
-                let (off, on) = (self.constant(0, I64), self.constant(1, I8));
-                self.store(self.state, self.layout.cells[*cell as usize], 8, off);
-                self.store(self.state, self.layout.cells[self.cells.failed as usize], 1, on);
-                self.b.ins().jump(join, &[]);
-                self.b.switch_to_block(join);
-            }
-            Effect::Write { memory, address, parts } => {
-                let place = self.layout.memories[*memory as usize];
-                let (base, offset) = self.word(*memory, *address, values[0]);
-                let mut values = values[1..].iter().copied();
-                for part in parts {
-                    let bytes = access_bytes(place.width, place.stride, self.width(part.data));
-                    let data = values.next().expect("every part has data");
-                    let mask = part.mask.and_then(|_| values.next());
-                    self.write(base, offset + part.low as usize / 8, bytes, data, mask);
-                }
-            }
-            Effect::ReadNew { memory, address, cell } => {
-                let place = self.layout.memories[*memory as usize];
-                let (base, offset) = self.word(*memory, *address, values[0]);
-                let to = self.layout.cells[*cell as usize];
-                for limb in 0..crate::flat::limbs(place.width) {
-                    let width = crate::flat::limb_width(place.width, limb);
-                    let ty = value_type(width);
-                    let at = limb as usize * 8;
-                    let value = self.load(base, offset + at, access_bytes(place.width, place.stride, width), ty);
-                    self.store(self.state, to + at, ty.bytes() as usize, value);
+        for effect in effects {
+            for id in effect.operands() {
+                if self.values[id.index()].is_none() && self.flat.constant(id).is_none() {
+                    self.held.push(id);
+                    let values = self.all_values(id);
+                    self.values[id.index()] = Some(values);
                 }
             }
         }
+        effects.iter().for_each(|effect| self.effect(effect));
+        for id in std::mem::take(&mut self.held) {
+            self.values[id.index()] = None;
+        }
     }
 
-    /// Writes a part of a memory word.
-    fn write(&mut self, base: Value, offset: usize, bytes: usize, data: Value, mask: Option<Value>) {
-        let new = match mask {
-            None => data,
-            Some(mask) => {
-                let old = self.load(base, offset, bytes, self.b.func.dfg.value_type(data));
-                let kept = self.b.ins().band_not(old, mask);
-                let taken = self.b.ins().band(data, mask);
-                self.b.ins().bor(kept, taken)
+    fn effect(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Store { cell, lane, low, value } => self.store_cell(*cell, *lane, *low, *value),
+            Effect::Write { memory, lane, address, enable, parts } => {
+                self.write_word(*memory, *lane, *address, *enable, parts);
             }
-        };
-        self.store(base, offset, bytes, new);
+            Effect::ReadNew { memory, lane, address, enable, cell } => {
+                self.read_new(*memory, *lane, *address, *enable, *cell);
+            }
+            Effect::Count { cell, lane, value } => self.count(*cell, *lane, *value),
+            Effect::Check { cell, lane, value } => {
+                let ok = self.holds_everywhere(*value);
+                let (failed, join) = (self.b.create_block(), self.b.create_block());
+                self.b.ins().brif(ok, join, &[], failed, &[]);
+                self.b.set_cold_block(failed);
+                self.b.switch_to_block(failed);
+                self.clear_where_off(*cell, *lane, *value);
+                let on = self.constant(1, I8);
+                self.store(self.state, self.layout.cells[self.cells.failed as usize].offset, 1, on);
+                self.b.ins().jump(join, &[]);
+                self.b.switch_to_block(join);
+            }
+        }
     }
 }

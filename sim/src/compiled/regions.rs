@@ -4,7 +4,8 @@
 //! belongs to the innermost region that all its users are in, and is computed there. An arm whose choice would save too
 //! little is no region of its own: its nodes belong to where the choice is.
 
-use crate::flat::{Flat, Id, Op};
+use super::layout::STRIP;
+use crate::flat::{Flat, Id, Node, Op};
 
 /// A region's number. Parents have smaller numbers than the regions in them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,14 +88,15 @@ fn arm_of(op: &Op, k: usize) -> Option<usize> {
     (matches!(op, Op::Mux | Op::Case(_)) && k > 0).then(|| k - 1)
 }
 
-fn cost(op: &Op, args: usize) -> u32 {
-    match op {
-        Op::Const(_) => 0,
+fn cost(node: &Node) -> u32 {
+    let each = match &node.op {
+        Op::Const(_) | Op::Consts(_) | Op::Pack | Op::Unpack => 0,
         Op::Read { .. } | Op::Mul | Op::MulHigh | Op::MulHighSigned => 3,
         Op::Shl | Op::Shr | Op::Sar | Op::LtSigned | Op::SExt => 2,
-        Op::Cat | Op::Case(_) => args as u32,
+        Op::Cat | Op::Case(_) | Op::Gather => node.args.len() as u32,
         _ => 1,
-    }
+    };
+    each * node.lanes.div_ceil(STRIP)
 }
 
 struct Search<'a> {
@@ -179,7 +181,7 @@ impl Search<'_> {
         let mut costs = vec![0; self.parent.len()];
         for (node, owner) in flat.nodes.iter().zip(&self.owner) {
             if let Some(owner) = owner {
-                costs[owner.index()] += cost(&node.op, node.args.len());
+                costs[owner.index()] += cost(node);
             }
         }
         for region in (1..costs.len()).rev() {
@@ -226,7 +228,7 @@ impl Regions {
     fn fill(&mut self, flat: &Flat) {
         for (k, node) in flat.nodes.iter().enumerate() {
             let Some(owner) = self.owner[k] else { continue };
-            if matches!(node.op, Op::Const(_)) {
+            if matches!(node.op, Op::Const(_) | Op::Consts(_)) {
                 continue;
             }
             self.nodes[owner.index()].push(Id(k as u32));
@@ -248,7 +250,7 @@ impl Regions {
 
     /// Enters a node as external to all regions from the one where it is used out to the one that it belongs to.
     fn uses(&mut self, flat: &Flat, region: Region, id: Id) {
-        if flat.constant(id).is_some() {
+        if matches!(flat.node(id).op, Op::Const(_) | Op::Consts(_)) {
             return;
         }
         let owner = self.owner[id.index()].expect("what is used has an owner");

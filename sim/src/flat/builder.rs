@@ -1,16 +1,26 @@
 //! Makes nodes: each once, with constants folded and identities applied.
 
-use super::{Id, Node, Op, aligned};
+use super::cells::Cells;
+use super::{Id, Node, Op, aligned, container};
 use heddle_hdl::bits::low_mask;
 use std::collections::HashMap;
 
-#[derive(Default)]
+/// How long the computations are that are found to be the same in every lane where one value is made of many.
+const UNIFIED_DEPTH: u32 = 6;
+
 pub struct Builder {
     pub nodes: Vec<Node>,
     known: HashMap<Node, Id>,
+    /// The lanes of each cell.
+    cell_lanes: Vec<u32>,
 }
 
 impl Builder {
+    pub fn new(cells: &Cells) -> Builder {
+        let cell_lanes = cells.shapes.iter().map(|s| s.lanes).collect();
+        Builder { nodes: Vec::new(), known: HashMap::new(), cell_lanes }
+    }
+
     pub fn width(&self, id: Id) -> u32 {
         self.nodes[id.index()].width
     }
@@ -34,31 +44,207 @@ impl Builder {
         self.value(id) == Some(value)
     }
 
-    /// The node as it is, or the constant that it comes to.
-    pub fn node(&mut self, op: Op, width: u32, args: &[Id]) -> Id {
-        debug_assert!((1..=64).contains(&width), "{op:?} of {width} bits");
-        if let Some(values) = args.iter().map(|&a| self.value(a)).collect::<Option<Vec<u64>>>()
-            && let Some(value) = evaluate(&op, width, &values, || args.iter().map(|&a| self.width(a)).collect())
-        {
-            return self.constant(value, width);
-        }
-        let node = Node { op, width, args: args.to_vec() };
-        if let Some(&id) = self.known.get(&node) {
-            return id;
-        }
-        let id = Id(self.nodes.len() as u32);
-        self.nodes.push(node.clone());
-        self.known.insert(node, id);
-        id
+    pub fn lanes(&self, id: Id) -> u32 {
+        self.nodes[id.index()].lanes
     }
 
-    pub fn constant(&mut self, value: u64, width: u32) -> Id {
-        let value = value & low_mask(width);
-        let node = Node { op: Op::Const(value), width, args: Vec::new() };
+    /// The node as it is, or the constant that it comes to, with the lanes of its operands.
+    pub fn node(&mut self, op: Op, width: u32, args: &[Id]) -> Id {
+        let lanes = args.iter().map(|&a| self.lanes(a)).max().unwrap_or(1);
+        self.with_lanes(op, width, lanes, args)
+    }
+
+    /// The node as it is, or the constant that it comes to.
+    pub fn with_lanes(&mut self, op: Op, width: u32, lanes: u32, args: &[Id]) -> Id {
+        debug_assert!((1..=64).contains(&width), "{op:?} of {width} bits");
+        match self.fold(&op, width, lanes, args) {
+            Some(constant) => constant,
+            None => self.enter(Node { op, width, lanes, args: args.to_vec() }),
+        }
+    }
+
+    fn enter(&mut self, node: Node) -> Id {
         *self.known.entry(node).or_insert_with_key(|node| {
             self.nodes.push(node.clone());
             Id(self.nodes.len() as u32 - 1)
         })
+    }
+
+    /// What a node with constant operands comes to.
+    fn fold(&mut self, op: &Op, width: u32, lanes: u32, args: &[Id]) -> Option<Id> {
+        if matches!(op, Op::Gather | Op::Lane(_) | Op::Pack | Op::Unpack | Op::Pick | Op::Blend) {
+            return None;
+        }
+        let constants: Vec<Vec<u64>> = args.iter().map(|&a| self.constants(a, lanes)).collect::<Option<_>>()?;
+        let widths: Vec<u32> = args.iter().map(|&a| self.width(a)).collect();
+        let lane = |k: usize| {
+            let values: Vec<u64> = constants.iter().map(|c| c[k]).collect();
+            evaluate(op, width, &values, &widths)
+        };
+        let values: Vec<u64> = (0..lanes as usize).map(lane).collect::<Option<_>>()?;
+        Some(self.consts(values, width))
+    }
+
+    /// The value in each of so many lanes, if it is constant.
+    fn constants(&self, id: Id, lanes: u32) -> Option<Vec<u64>> {
+        match self.op(id) {
+            Op::Const(value) => Some(vec![*value; lanes as usize]),
+            Op::Consts(values) => Some(values.clone()),
+            _ => None,
+        }
+    }
+
+    pub fn constant(&mut self, value: u64, width: u32) -> Id {
+        self.enter(Node { op: Op::Const(value & low_mask(width)), width, lanes: 1, args: Vec::new() })
+    }
+
+    /// One constant a lane.
+    fn consts(&mut self, values: Vec<u64>, width: u32) -> Id {
+        match values[..] {
+            [first, ref rest @ ..] if rest.iter().all(|&v| v == first) => self.constant(first, width),
+            _ => {
+                let lanes = values.len() as u32;
+                self.enter(Node { op: Op::Consts(values), width, lanes, args: Vec::new() })
+            }
+        }
+    }
+
+    /// One value of one lane each, as one with lanes.
+    pub fn gather(&mut self, values: &[Id]) -> Id {
+        let first = values[0];
+        let (width, lanes) = (self.width(first), values.len() as u32);
+        if values.iter().all(|&v| v == first) {
+            return first;
+        }
+        if let Some(constants) = values.iter().map(|&v| self.value(v)).collect() {
+            return self.consts(constants, width);
+        }
+        if let Some(whole) = self.unified(values, UNIFIED_DEPTH) {
+            return whole;
+        }
+        if width == 1 {
+            let packed = self.cat(values);
+            return self.unpack(packed);
+        }
+        self.with_lanes(Op::Gather, width, lanes, values)
+    }
+
+    /// Values that are the lanes of one value, in order, or computed from such in the same way by at most `depth` steps.
+    fn unified(&mut self, values: &[Id], depth: u32) -> Option<Id> {
+        let (first, lanes) = (values[0], values.len() as u32);
+        let (op, width) = (self.op(first).clone(), self.width(first));
+        match op {
+            Op::Lane(0) => {
+                let whole = self.args(first)[0];
+                let in_order = |(k, &v): (u32, &Id)| {
+                    *self.op(v) == Op::Lane(k) && self.args(v)[0] == whole && self.width(v) == width
+                };
+                (self.lanes(whole) == lanes && (0..).zip(values).all(in_order)).then_some(whole)
+            }
+            Op::Cell { cell, lane: 0, low } => {
+                let in_order = |(k, &v): (u32, &Id)| *self.op(v) == Op::Cell { cell, lane: k, low };
+                let whole = (0..).zip(values).all(in_order) && self.cell_lanes[cell as usize] == lanes;
+                whole.then(|| self.with_lanes(op.clone(), width, lanes, &[]))
+            }
+            Op::Const(_) | Op::Cell { .. } | Op::Read { .. } | Op::Lane(_) | Op::Pick | Op::Pack | Op::Case(_) => None,
+            _ if depth == 0 => None,
+            _ => {
+                let count = self.args(first).len();
+                let alike = |&v: &Id| *self.op(v) == op && self.args(v).len() == count && self.width(v) == width;
+                if !values.iter().all(alike) {
+                    return None;
+                }
+                let columns: Vec<Vec<Id>> =
+                    (0..count).map(|k| values.iter().map(|&v| self.args(v)[k]).collect()).collect();
+                let same_widths = |column: &Vec<Id>| column.iter().all(|&v| self.width(v) == self.width(column[0]));
+                if !columns.iter().all(same_widths) {
+                    return None;
+                }
+                let args: Vec<Id> = columns
+                    .iter()
+                    .map(|column| {
+                        if column.iter().all(|&v| v == column[0]) {
+                            return Some(column[0]);
+                        }
+                        match column.iter().map(|&v| self.value(v)).collect() {
+                            Some(constants) => Some(self.consts(constants, self.width(column[0]))),
+                            None => self.unified(column, depth - 1),
+                        }
+                    })
+                    .collect::<Option<_>>()?;
+                self.rebuilt(&op, width, &args)
+            }
+        }
+    }
+
+    /// The operation on operands of which some have lanes.
+    fn rebuilt(&mut self, op: &Op, width: u32, args: &[Id]) -> Option<Id> {
+        Some(match (op, args) {
+            (Op::Not, &[a]) => self.not(a),
+            (Op::And, &[a, b]) => self.and(a, b),
+            (Op::AndNot, &[a, b]) => self.and_not(a, b),
+            (Op::Or, &[a, b]) => self.or(a, b),
+            (Op::Xor, &[a, b]) => self.xor(a, b),
+            (Op::Add, &[a, b]) => self.add(a, b),
+            (Op::Sub, &[a, b]) => self.sub(a, b),
+            (Op::Eq, &[a, b]) => self.eq(a, b),
+            (Op::Ne, &[a, b]) => self.ne(a, b),
+            (Op::Lt, &[a, b]) => self.lt(a, b),
+            (Op::LtSigned, &[a, b]) => self.lt_signed(a, b),
+            (Op::Mux, &[selector, on, off]) => self.mux(selector, on, off),
+            (Op::Slice(low), &[a]) => self.slice(a, *low, width),
+            (Op::ZExt, &[a]) => self.zext(a, width),
+            (Op::SExt, &[a]) => self.sext(a, width),
+            (Op::Cat, parts) => self.cat(parts),
+            _ => return None,
+        })
+    }
+
+    /// One bit a lane as one value of one lane; what is the same in all lanes is copied.
+    pub fn pack(&mut self, a: Id, lanes: u32) -> Id {
+        debug_assert_eq!(self.width(a), 1);
+        match self.op(a) {
+            _ if self.lanes(a) == 1 => self.sext(a, lanes),
+            Op::Unpack => self.args(a)[0],
+            Op::Consts(values) => {
+                let value = values.iter().rev().fold(0, |packed, bit| packed << 1 | bit);
+                self.constant(value, lanes)
+            }
+            _ => self.with_lanes(Op::Pack, lanes, 1, &[a]),
+        }
+    }
+
+    /// Each bit of a value of one lane as one lane.
+    pub fn unpack(&mut self, a: Id) -> Id {
+        let lanes = self.width(a);
+        debug_assert!(lanes > 1 && self.lanes(a) == 1);
+        match *self.op(a) {
+            Op::Pack => self.args(a)[0],
+            Op::SExt if self.width(self.args(a)[0]) == 1 => self.args(a)[0],
+            Op::Const(value) => self.consts((0..lanes).map(|k| value >> k & 1).collect(), 1),
+            _ => self.with_lanes(Op::Unpack, 1, lanes, &[a]),
+        }
+    }
+
+    /// The value of one lane.
+    pub fn lane(&mut self, a: Id, lane: u32) -> Id {
+        let width = self.width(a);
+        match self.op(a).clone() {
+            _ if self.lanes(a) == 1 => a,
+            Op::Consts(values) => self.constant(values[lane as usize], width),
+            Op::Gather => self.args(a)[lane as usize],
+            Op::Cell { cell, low, .. } => self.with_lanes(Op::Cell { cell, lane, low }, width, 1, &[]),
+            _ if width == 1 => {
+                let packed = self.pack(a, self.lanes(a));
+                self.slice(packed, lane, 1)
+            }
+            _ => self.with_lanes(Op::Lane(lane), width, 1, &[a]),
+        }
+    }
+
+    /// The value of the lane that the index (of one lane) names, 0 if there is none.
+    pub fn pick(&mut self, a: Id, index: Id) -> Id {
+        self.with_lanes(Op::Pick, self.width(a), 1, &[a, index])
     }
 
     /// Smaller number first, so that equal computations are found; constants last.
@@ -83,9 +269,10 @@ impl Builder {
         (*self.op(a) == Op::Not).then(|| self.args(a)[0])
     }
 
-    /// The bit that a value consists of copies of.
+    /// The bit that a value, the same in all lanes, consists of copies of.
     fn copied_bit(&self, a: Id) -> Option<Id> {
-        (*self.op(a) == Op::SExt && self.width(self.args(a)[0]) == 1).then(|| self.args(a)[0])
+        let copied = *self.op(a) == Op::SExt && self.width(self.args(a)[0]) == 1 && self.lanes(a) == 1;
+        copied.then(|| self.args(a)[0])
     }
 
     pub fn and(&mut self, a: Id, b: Id) -> Id {
@@ -116,7 +303,14 @@ impl Builder {
 
     /// `a` and not `b`.
     fn and_not(&mut self, a: Id, b: Id) -> Id {
-        if a == b { self.constant(0, self.width(a)) } else { self.node(Op::AndNot, self.width(a), &[a, b]) }
+        let width = self.width(a);
+        match (self.value(a), self.value(b)) {
+            _ if a == b => self.constant(0, width),
+            (Some(0), _) | (_, Some(0)) => a,
+            (_, Some(v)) if v == low_mask(width) => self.constant(0, width),
+            (Some(v), _) if v == low_mask(width) => self.not(b),
+            _ => self.node(Op::AndNot, width, &[a, b]),
+        }
     }
 
     pub fn or(&mut self, a: Id, b: Id) -> Id {
@@ -154,13 +348,23 @@ impl Builder {
         }
     }
 
+    /// Whether these are bits of which some have lanes: operations on them are made of logic, which is the same on packed
+    /// bits.
+    fn bits_in_lanes(&self, args: &[Id]) -> bool {
+        self.width(args[0]) == 1 && args.iter().any(|&a| self.lanes(a) > 1)
+    }
+
     pub fn add(&mut self, a: Id, b: Id) -> Id {
         let (a, b) = self.sorted(a, b);
+        if self.bits_in_lanes(&[a, b]) {
+            return self.xor(a, b);
+        }
         if self.is(b, 0) { a } else { self.node(Op::Add, self.width(a), &[a, b]) }
     }
 
     pub fn sub(&mut self, a: Id, b: Id) -> Id {
         match () {
+            _ if self.bits_in_lanes(&[a, b]) => self.xor(a, b),
             _ if self.is(b, 0) => a,
             _ if a == b => self.constant(0, self.width(a)),
             _ => self.node(Op::Sub, self.width(a), &[a, b]),
@@ -169,6 +373,9 @@ impl Builder {
 
     pub fn mul(&mut self, a: Id, b: Id) -> Id {
         let (a, b) = self.sorted(a, b);
+        if self.bits_in_lanes(&[a, b]) {
+            return self.and(a, b);
+        }
         match self.value(b) {
             Some(0) => b,
             Some(1) => a,
@@ -188,6 +395,10 @@ impl Builder {
 
     pub fn shl(&mut self, a: Id, amount: Id) -> Id {
         let width = self.width(a);
+        if self.bits_in_lanes(&[a, amount]) {
+            let moved = self.any(amount);
+            return self.and_not(a, moved);
+        }
         match self.value(amount) {
             Some(0) => a,
             Some(n) if n >= width as u64 => self.constant(0, width),
@@ -201,6 +412,10 @@ impl Builder {
 
     pub fn shr(&mut self, a: Id, amount: Id) -> Id {
         let width = self.width(a);
+        if self.bits_in_lanes(&[a, amount]) {
+            let moved = self.any(amount);
+            return self.and_not(a, moved);
+        }
         match self.value(amount) {
             Some(n) if n >= width as u64 => self.constant(0, width),
             Some(n) => {
@@ -213,6 +428,9 @@ impl Builder {
 
     pub fn sar(&mut self, a: Id, amount: Id) -> Id {
         let width = self.width(a);
+        if self.bits_in_lanes(&[a, amount]) {
+            return a;
+        }
         match self.value(amount) {
             Some(n) => {
                 let n = n.min(width as u64 - 1) as u32;
@@ -227,6 +445,10 @@ impl Builder {
         let (a, b) = self.sorted(a, b);
         if a == b {
             return self.constant(1, 1);
+        }
+        if self.bits_in_lanes(&[a, b]) {
+            let differ = self.xor(a, b);
+            return self.not(differ);
         }
         if let Some(value) = self.value(b) {
             if self.width(a) == 1 {
@@ -256,10 +478,16 @@ impl Builder {
     }
 
     pub fn lt(&mut self, a: Id, b: Id) -> Id {
+        if self.bits_in_lanes(&[a, b]) {
+            return self.and_not(b, a);
+        }
         if a == b || self.is(b, 0) { self.constant(0, 1) } else { self.node(Op::Lt, 1, &[a, b]) }
     }
 
     pub fn lt_signed(&mut self, a: Id, b: Id) -> Id {
+        if self.bits_in_lanes(&[a, b]) {
+            return self.and_not(a, b);
+        }
         if a == b { self.constant(0, 1) } else { self.node(Op::LtSigned, 1, &[a, b]) }
     }
 
@@ -286,6 +514,9 @@ impl Builder {
         if width == 1 && self.is(on, 0) && self.is(off, 1) {
             return self.not(selector);
         }
+        if self.lanes(selector) > 1 {
+            return self.blend(selector, on, off);
+        }
         if let Some((subject, labels)) = self.labels(selector)
             && self.continues(subject, off)
         {
@@ -295,9 +526,21 @@ impl Builder {
         self.node(Op::Mux, width, &[selector, on, off])
     }
 
-    /// The selector as "subject is one of these labels".
+    /// A choice lane by lane.
+    fn blend(&mut self, selector: Id, on: Id, off: Id) -> Id {
+        let width = self.width(on);
+        if width == 1 {
+            let (on, off) = (self.and(selector, on), self.and_not(off, selector));
+            return self.or(on, off);
+        }
+        let copies = self.sext(selector, container(width));
+        self.node(Op::Blend, width, &[copies, on, off])
+    }
+
+    /// The selector, of one lane, as "subject is one of these labels".
     fn labels(&self, selector: Id) -> Option<(Id, Vec<u64>)> {
         match *self.op(selector) {
+            _ if self.lanes(selector) > 1 => None,
             Op::Eq => Some((self.args(selector)[0], vec![self.value(self.args(selector)[1])?])),
             Op::Or => {
                 let (subject, mut labels) = self.labels(self.args(selector)[0])?;
@@ -339,6 +582,13 @@ impl Builder {
         pairs.sort_by_key(|p| p.0);
         pairs.dedup_by_key(|p| p.0);
         let subject_width = self.width(subject);
+        if self.lanes(subject) > 1 {
+            return pairs.iter().rev().fold(default, |value, &(label, arm)| {
+                let label = self.constant(label, subject_width);
+                let hit = self.eq(subject, label);
+                self.mux(hit, arm, value)
+            });
+        }
         if subject_width < 32 && pairs.len() == 1 << subject_width {
             default = pairs.pop().expect("at least two").1;
         }
@@ -417,8 +667,10 @@ impl Builder {
                     if signed { self.sext(part, width) } else { self.zext(part, width) }
                 }
             }
-            Op::Cell { cell, low: base } if all == 64 && matches!(width, 8 | 16 | 32) && aligned(base + low, width) => {
-                self.node(Op::Cell { cell, low: base + low }, width, &[])
+            Op::Cell { cell, lane, low: base }
+                if all == 64 && self.lanes(a) == 1 && matches!(width, 8 | 16 | 32) && aligned(base + low, width) =>
+            {
+                self.node(Op::Cell { cell, lane, low: base + low }, width, &[])
             }
             _ => self.node(Op::Slice(low), width, &[a]),
         }
@@ -446,6 +698,13 @@ impl Builder {
             }
         }
         let width = flat.iter().map(|&p| self.width(p)).sum();
+        let one_bit_each = flat.len() > 1 && flat.len() == width as usize;
+        if one_bit_each
+            && flat.iter().all(|&p| self.lanes(p) == 1)
+            && let Some(whole) = self.unified(&flat, UNIFIED_DEPTH)
+        {
+            return self.pack(whole, width);
+        }
         if flat.len() > 1 && self.is(flat[flat.len() - 1], 0) {
             flat.pop();
             let rest = self.cat(&flat);
@@ -470,20 +729,25 @@ impl Builder {
             return Some(self.slice(source, from, width));
         }
         match (self.op(low).clone(), self.op(high).clone()) {
-            (Op::Cell { cell, low: l }, Op::Cell { cell: other, low: h })
-                if cell == other && h == l + low_width && aligned(l, width) && l % 64 + width <= 64 =>
-            {
-                Some(self.node(Op::Cell { cell, low: l }, width, &[]))
-            }
-            (Op::Read { memory, low: l }, Op::Read { memory: other, low: h })
-                if memory == other
+            (Op::Cell { cell, lane, low: l }, Op::Cell { cell: c, lane: other, low: h })
+                if (cell, lane) == (c, other)
+                    && (self.lanes(low), self.lanes(high)) == (1, 1)
                     && h == l + low_width
-                    && aligned(l, width)
-                    && l % 64 + width <= 64
+                    && matches!(width, 8 | 16 | 32 | 64)
+                    && l.is_multiple_of(width) =>
+            {
+                Some(self.node(Op::Cell { cell, lane, low: l }, width, &[]))
+            }
+            (Op::Read { memory, lane, low: l }, Op::Read { memory: m, lane: other, low: h })
+                if (memory, lane) == (m, other)
+                    && (self.lanes(low), self.lanes(high)) == (1, 1)
+                    && h == l + low_width
+                    && matches!(width, 8 | 16 | 32 | 64)
+                    && l.is_multiple_of(width)
                     && self.args(low) == self.args(high) =>
             {
                 let args = self.args(low).to_vec();
-                Some(self.node(Op::Read { memory, low: l }, width, &args))
+                Some(self.node(Op::Read { memory, lane, low: l }, width, &args))
             }
             _ => None,
         }
@@ -502,6 +766,10 @@ impl Builder {
             _ if self.width(a) == width => a,
             Op::SExt => self.sext(self.args(a)[0], width),
             Op::ZExt => self.zext(a, width),
+            ref op @ (Op::Eq | Op::Ne | Op::Lt | Op::LtSigned) if self.lanes(a) > 1 => {
+                let (op, args) = (op.clone(), self.args(a).to_vec());
+                self.node(op, width, &args)
+            }
             _ => self.node(Op::SExt, width, &[a]),
         }
     }
@@ -517,14 +785,16 @@ impl Builder {
 }
 
 /// The value of a node with constant operands; None if it does not depend on them alone.
-fn evaluate(op: &Op, width: u32, args: &[u64], widths: impl Fn() -> Vec<u32>) -> Option<u64> {
+fn evaluate(op: &Op, width: u32, args: &[u64], widths: &[u32]) -> Option<u64> {
     let signed = |k: usize| {
-        let shift = 64 - widths()[k];
+        let shift = 64 - widths[k];
         ((args[k] << shift) as i64) >> shift
     };
     let amount = || u32::try_from(args[1]).unwrap_or(u32::MAX);
+    let copies = |bit: bool| if bit { u64::MAX } else { 0 };
     let value = match op {
-        Op::Const(_) | Op::Cell { .. } | Op::Read { .. } => return None,
+        Op::Const(_) | Op::Consts(_) | Op::Cell { .. } | Op::Read { .. } => return None,
+        Op::Lane(_) | Op::Gather | Op::Pack | Op::Unpack | Op::Pick | Op::Blend => return None,
         Op::Not => !args[0],
         Op::And => args[0] & args[1],
         Op::AndNot => args[0] & !args[1],
@@ -538,16 +808,16 @@ fn evaluate(op: &Op, width: u32, args: &[u64], widths: impl Fn() -> Vec<u32>) ->
         Op::Shl => args[0].checked_shl(amount()).unwrap_or(0),
         Op::Shr => args[0].checked_shr(amount()).unwrap_or(0),
         Op::Sar => (signed(0) >> amount().min(63)) as u64,
-        Op::Eq => (args[0] == args[1]) as u64,
-        Op::Ne => (args[0] != args[1]) as u64,
-        Op::Lt => (args[0] < args[1]) as u64,
-        Op::LtSigned => (signed(0) < signed(1)) as u64,
+        Op::Eq => copies(args[0] == args[1]),
+        Op::Ne => copies(args[0] != args[1]),
+        Op::Lt => copies(args[0] < args[1]),
+        Op::LtSigned => copies(signed(0) < signed(1)),
         Op::Mux => args[if args[0] == 1 { 1 } else { 2 }],
         Op::Case(labels) => labels.iter().position(|&l| l == args[0]).map_or(args[1], |k| args[2 + k]),
         Op::Slice(low) => args[0] >> low,
         Op::Cat => {
             let mut at = 0;
-            args.iter().zip(widths()).fold(0, |value, (&part, width)| {
+            args.iter().zip(widths).fold(0, |value, (&part, width)| {
                 at += width;
                 value | part << (at - width)
             })

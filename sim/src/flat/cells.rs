@@ -1,49 +1,107 @@
-//! The numbering of everything in the state of a compiled design that is not a memory.
+//! The numbering of everything in the state of a compiled design.
 
-use crate::directory::{Directory, Table};
+use super::lanes::Lanes;
+use super::views::Views;
+use crate::directory::{Directory, Entry, Scope, Table};
 use std::ops::Range;
 
-/// Cells by kind. Within a range they are in the order of the directory's table.
+/// Bits in each lane, and how many lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    pub width: u32,
+    pub lanes: u32,
+}
+
+/// Where something is: in a cell or memory, or in one lane of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub number: u32,
+    pub lane: Option<u32>,
+}
+
+/// Cells, and which of them, or which lane, everything in the directory's tables has.
 pub struct Cells {
-    /// In bits.
-    pub widths: Vec<u32>,
+    pub shapes: Vec<Shape>,
     pub inputs: Range<u32>,
-    pub registers: Range<u32>,
-    pub read_registers: Range<u32>,
     pub outputs: Range<u32>,
-    pub probes: Range<u32>,
-    pub signals: Range<u32>,
+    pub registers: Vec<Place>,
+    pub read_registers: Vec<Place>,
+    pub probes: Vec<Place>,
+    pub signals: Vec<Place>,
     /// For each property: 0 if it failed, for assertions and assumptions; the number of hits for covers.
-    pub properties: Range<u32>,
+    pub properties: Vec<Place>,
     /// Which output ends a run when it is not 0: its number plus one, or 0 for none.
     pub stop: u32,
     /// Not 0 if the run is to end with this edge: because of that output, or because a property failed.
     pub stopped: u32,
     pub failed: u32,
+    /// The memories, which are no cells, are numbered in the same way.
+    pub memory_shapes: Vec<Shape>,
+    pub memories: Vec<Place>,
 }
 
 impl Cells {
-    pub fn new(d: &Directory) -> Cells {
-        let mut widths = Vec::new();
-        let mut add = |table: &mut dyn Iterator<Item = u32>| {
-            let start = widths.len() as u32;
-            widths.extend(table);
-            start..widths.len() as u32
+    pub fn new(d: &Directory, lanes: &Lanes) -> Cells {
+        let mut shapes = Vec::new();
+        let mut plain = |widths: &[u32]| {
+            let start = shapes.len() as u32;
+            shapes.extend(widths.iter().map(|&width| Shape { width, lanes: 1 }));
+            start..shapes.len() as u32
         };
-        let of = |table: &Table| table.iter().map(|e| e.width).collect::<Vec<_>>().into_iter();
-        let stop = add(&mut [32, 1, 1].into_iter()).start;
+        let own = plain(&[32, 1, 1]);
+        let mut ports = |table: &Table| plain(&table.iter().map(|e| e.width).collect::<Vec<_>>());
+        let (inputs, outputs) = (ports(&d.inputs), ports(&d.outputs));
+
+        let mut views = Views::new(d, lanes);
+        let register = |e: &Entry| {
+            let view = views.view(e.scope, d.scopes[e.scope].module.registers[e.index].out);
+            view.map_or(Shape { width: e.width, lanes: 1 }, |view| Shape { width: view.width, lanes: view.lanes })
+        };
+        let plain = |e: &Entry| Shape { width: e.width, lanes: 1 };
+        let count = |_: &Entry| Shape { width: 64, lanes: 1 };
+        let mut memory_shapes = Vec::new();
         Cells {
-            stop,
-            stopped: stop + 1,
-            failed: stop + 2,
-            inputs: add(&mut of(&d.inputs)),
-            registers: add(&mut of(&d.registers)),
-            read_registers: add(&mut of(&d.read_registers)),
-            properties: add(&mut d.properties.iter().map(|_| 64)),
-            outputs: add(&mut of(&d.outputs)),
-            probes: add(&mut of(&d.probes)),
-            signals: add(&mut of(&d.signals)),
-            widths,
+            inputs,
+            outputs,
+            registers: places(d, lanes, &mut shapes, &d.registers, |s| s.registers.start, register),
+            read_registers: places(d, lanes, &mut shapes, &d.read_registers, |s| s.read_registers.start, plain),
+            probes: places(d, lanes, &mut shapes, &d.probes, |s| s.probes.start, plain),
+            signals: places(d, lanes, &mut shapes, &d.signals, |s| s.signals.start, plain),
+            properties: places(d, lanes, &mut shapes, &d.properties, |s| s.properties.start, count),
+            stop: own.start,
+            stopped: own.start + 1,
+            failed: own.start + 2,
+            shapes,
+            memories: places(d, lanes, &mut memory_shapes, &d.memories, |s| s.memories.start, plain),
+            memory_shapes,
         }
     }
+}
+
+/// Places for a table's entries. What is one thing in several lanes has one number; all else has a shape of its own.
+fn places(
+    d: &Directory,
+    lanes: &Lanes,
+    shapes: &mut Vec<Shape>,
+    table: &Table,
+    start: impl Fn(&Scope) -> usize,
+    mut shape: impl FnMut(&Entry) -> Shape,
+) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    for (k, entry) in table.iter().enumerate() {
+        let lane = lanes.of(entry.scope);
+        let number = match lane {
+            Some(lane) if lane.number > 0 => {
+                let inside = k - start(&d.scopes[entry.scope]);
+                places[start(&d.scopes[lane.first]) + inside].number
+            }
+            _ => {
+                let shape = shape(entry);
+                shapes.push(Shape { lanes: lane.map_or(shape.lanes, |lane| lane.lanes), ..shape });
+                shapes.len() as u32 - 1
+            }
+        };
+        places.push(Place { number, lane: lane.map(|lane| lane.number) });
+    }
+    places
 }

@@ -2,11 +2,16 @@
 //!
 //! Values are asked for a few bits at a time: a node that only moves bits passes the question on to where those bits
 //! come from, so that it costs nothing, and a chain from copy to copy of a replicated instance through its packed
-//! output is no loop. A node that computes is made whole, and bits of it are slices, except that bitwise operations and
+//! output is no loop. Of lanes, only the first is followed, and its values stand for all: so a replicated instance is made
+//! once, however many copies it has. Where it takes its copy's part of a packed value, the parts are asked for all at
+//! once, and again a node that only moves bits, or a bitwise one, passes that on. If lanes depend on each other within a
+//! cycle, so that this finds a loop, those copies are followed one by one. A node that computes is made whole, and bits of it are slices, except that bitwise operations and
 //! choices wider than 64 bits are made for just the bits in question.
 
 use super::builder::Builder;
-use super::cells::Cells;
+use super::cells::{Cells, Place, Shape};
+use super::lanes::{Lane, Lanes};
+use super::views::{View, Views};
 use super::{Action, Effect, Flat, Id, Op, Part, Word, aligned, limb_width, limbs};
 use crate::directory::Directory;
 use heddle_hdl::Bits;
@@ -27,11 +32,19 @@ pub enum Purpose {
 }
 
 /// The flat netlist; None if the design has a combinational loop.
-pub fn flatten(directory: &Directory, cells: &Cells, purpose: Purpose) -> Option<Flat> {
+pub fn flatten(directory: &Directory, lanes: &Lanes, cells: &Cells, purpose: Purpose) -> Option<Flat> {
     // The recursion is as deep as the longest combinational path.
     const STACK: usize = 1 << 30;
     std::thread::scope(|scope| {
-        let run = || Flatten::new(directory, cells).flat(purpose);
+        let run = || {
+            let mut apart = vec![false; lanes.groups];
+            loop {
+                match Flatten::new(directory, lanes, cells, apart).flat(purpose) {
+                    Ok(flat) => return Some(flat),
+                    Err(again) => apart = again?,
+                }
+            }
+        };
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
         thread.expect("a thread can be started").join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
@@ -45,9 +58,20 @@ enum Slot<T> {
     Done(T),
 }
 
+/// As many parts of a node as there are lanes: that of lane k from `low + k * stride` on, `width` bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Parts {
+    low: u32,
+    width: u32,
+    stride: u32,
+    lanes: u32,
+}
+
 struct Flatten<'a> {
     directory: &'a Directory,
+    lanes: &'a Lanes,
     cells: &'a Cells,
+    views: Views<'a>,
     b: Builder,
     /// For each scope below the top: the instance in its parent, and the copy.
     places: Vec<(u32, u32)>,
@@ -55,11 +79,19 @@ struct Flatten<'a> {
     whole: Vec<Vec<Slot<Word>>>,
     /// Bits (scope, node, low, width) of nodes that are made in parts.
     parts: HashMap<(u32, u32, u32, u32), Option<Id>>,
+    /// Parts of a node (scope, node), asked for all lanes at once.
+    spread: HashMap<(u32, u32, Parts), Option<Id>>,
+    /// Groups whose copies are followed one by one.
+    apart: Vec<bool>,
+    /// Groups that are being followed, the innermost last.
+    inside: Vec<usize>,
+    /// Groups in loops.
+    caught: Vec<usize>,
     looped: bool,
 }
 
 impl<'a> Flatten<'a> {
-    fn new(directory: &'a Directory, cells: &'a Cells) -> Flatten<'a> {
+    fn new(directory: &'a Directory, lanes: &'a Lanes, cells: &'a Cells, apart: Vec<bool>) -> Flatten<'a> {
         let mut places = vec![(0, 0); directory.scopes.len()];
         for scope in &directory.scopes {
             for (instance, copies) in scope.children.iter().enumerate() {
@@ -69,10 +101,25 @@ impl<'a> Flatten<'a> {
             }
         }
         let whole = directory.scopes.iter().map(|s| vec![Slot::New; s.module.nodes.len()]).collect();
-        Flatten { directory, cells, b: Builder::default(), places, whole, parts: HashMap::new(), looped: false }
+        Flatten {
+            directory,
+            lanes,
+            cells,
+            views: Views::new(directory, lanes),
+            b: Builder::new(cells),
+            places,
+            whole,
+            parts: HashMap::new(),
+            spread: HashMap::new(),
+            apart,
+            inside: Vec::new(),
+            caught: Vec::new(),
+            looped: false,
+        }
     }
 
-    fn flat(mut self, purpose: Purpose) -> Option<Flat> {
+    /// If there is a loop: which groups to try apart, or None if none is in it.
+    fn flat(mut self, purpose: Purpose) -> Result<Flat, Option<Vec<bool>>> {
         let mut flat = Flat::default();
         match purpose {
             Purpose::Edge { reset } => self.edge(&mut flat, reset),
@@ -80,7 +127,24 @@ impl<'a> Flatten<'a> {
             Purpose::SettleAll => self.shown(&mut flat, true),
         }
         flat.nodes = self.b.nodes;
-        (!self.looped).then_some(flat)
+        match (self.looped, self.caught.is_empty()) {
+            (false, _) => Ok(flat),
+            (true, true) => Err(None),
+            (true, false) => {
+                self.caught.iter().for_each(|&group| self.apart[group] = true);
+                Err(Some(self.apart))
+            }
+        }
+    }
+
+    /// A scope as a lane, unless its group's copies are followed one by one.
+    fn lane(&self, scope: usize) -> Option<Lane> {
+        self.lanes.of(scope).filter(|lane| !self.apart[lane.group])
+    }
+
+    /// Whether something in this scope is made with another lane's.
+    fn is_made_elsewhere(&self, scope: usize) -> bool {
+        self.lane(scope).is_some_and(|lane| lane.number > 0)
     }
 
     fn node(&self, scope: usize, node: NodeId) -> &'a netlist::Node {
@@ -94,13 +158,15 @@ impl<'a> Flatten<'a> {
         match &n.op {
             netlist::Op::Const(value) => return self.b.constant(value.extract(low, width).low_u64(), width),
             netlist::Op::Reg(k) => {
-                let cell = self.directory.scopes[scope].registers.start + *k as usize;
-                return self.cell(self.cells.registers.start + cell as u32, low, width);
+                let register = self.directory.scopes[scope].registers.start + *k as usize;
+                return self.cell(scope, self.cells.registers[register], low, width);
             }
-            netlist::Op::Input(port) if scope == 0 => return self.cell(self.cells.inputs.start + port, low, width),
+            netlist::Op::Input(port) if scope == 0 => {
+                return self.cell(scope, Place { number: self.cells.inputs.start + port, lane: None }, low, width);
+            }
             netlist::Op::MemRead { mem, port } => {
-                if let Some(cell) = self.read_register(scope, *mem as usize, *port as usize) {
-                    return self.cell(cell, low, width);
+                if let Some(place) = self.read_register(scope, *mem as usize, *port as usize) {
+                    return self.cell(scope, place, low, width);
                 }
             }
             _ => {}
@@ -131,6 +197,7 @@ impl<'a> Flatten<'a> {
 
     fn in_loop(&mut self, width: u32) -> Id {
         self.looped = true;
+        self.caught.extend(&self.inside);
         self.b.constant(0, width)
     }
 
@@ -144,27 +211,49 @@ impl<'a> Flatten<'a> {
         self.bits(scope, node, 0, 1)
     }
 
-    /// Bits of a cell, made of parts that can be loaded.
-    fn cell(&mut self, cell: u32, low: u32, width: u32) -> Id {
-        let all = self.cells.widths[cell as usize];
-        let load = |b: &mut Builder, low, width| b.node(Op::Cell { cell, low }, width, &[]);
-        self.load(all, low, width, load)
+    /// Bits of a cell, made of parts that can be loaded; of all lanes if the scope is one, else of one lane, or of the
+    /// lanes side by side.
+    fn cell(&mut self, scope: usize, place: Place, low: u32, width: u32) -> Id {
+        let (cell, shape) = (place.number, self.cells.shapes[place.number as usize]);
+        let whole = if self.lane(scope).is_some() { shape.lanes } else { 1 };
+        let load = |b: &mut Builder, lane, low, width| b.with_lanes(Op::Cell { cell, lane, low }, width, whole, &[]);
+        match place.lane {
+            Some(_) if whole > 1 => self.load(shape.width, low, width, whole, |b, low, width| load(b, 0, low, width)),
+            Some(lane) => self.load(shape.width, low, width, whole, |b, low, width| load(b, lane, low, width)),
+            None => {
+                let mut parts = Vec::new();
+                let mut at = low;
+                while at < low + width {
+                    let lane = at / shape.width;
+                    let from = at - lane * shape.width;
+                    let take = (shape.width - from).min(low + width - at);
+                    parts.push(self.load(shape.width, from, take, 1, |b, low, width| load(b, lane, low, width)));
+                    at += take;
+                }
+                self.b.cat(&parts)
+            }
+        }
     }
 
-    /// Bits of a memory word.
-    fn read(&mut self, memory: usize, address: Id, low: u32, width: u32) -> Id {
-        let all = self.directory.memories[memory].width;
-        let memory = memory as u32;
-        let load = |b: &mut Builder, low, width| b.node(Op::Read { memory, low }, width, &[address]);
-        self.load(all, low, width, load)
+    /// Bits of a memory word; lanes as for cells.
+    fn read(&mut self, scope: usize, place: Place, address: Id, low: u32, width: u32) -> Id {
+        let (memory, shape) = (place.number, self.cells.memory_shapes[place.number as usize]);
+        let (whole, lane) = match self.lane(scope) {
+            Some(_) => (shape.lanes, 0),
+            None => (1, place.lane.unwrap_or(0)),
+        };
+        let load = |b: &mut Builder, low, width| b.with_lanes(Op::Read { memory, lane, low }, width, whole, &[address]);
+        self.load(shape.width, low, width, whole, load)
     }
 
     /// Bits of something that is `all` wide, of which `load` gets aligned parts.
-    fn load(&mut self, all: u32, low: u32, width: u32, load: impl Fn(&mut Builder, u32, u32) -> Id) -> Id {
-        if all > 64 && matches!(width, 8 | 16 | 32) && aligned(low, width) {
+    fn load(&mut self, all: u32, low: u32, width: u32, lanes: u32, load: impl Fn(&mut Builder, u32, u32) -> Id) -> Id {
+        if all > 64 && lanes == 1 && matches!(width, 8 | 16 | 32) && aligned(low, width) {
             return load(&mut self.b, low, width);
         }
-        let limb = |b: &mut Builder, k: u32| load(b, k * 64, limb_width(all, k));
+        // A limb of lanes is loaded as it lies.
+        let limb_width = |k| if lanes > 1 && all > 64 { 64 } else { limb_width(all, k) };
+        let limb = |b: &mut Builder, k: u32| load(b, k * 64, limb_width(k));
         let (first, last) = (low / 64, (low + width - 1) / 64);
         let parts: Vec<Id> = (first..=last)
             .map(|k| {
@@ -178,13 +267,13 @@ impl<'a> Flatten<'a> {
     }
 
     /// The cell of a synchronous read port.
-    fn read_register(&self, scope: usize, memory: usize, port: usize) -> Option<u32> {
+    fn read_register(&self, scope: usize, memory: usize, port: usize) -> Option<Place> {
         let range = self.directory.scopes[scope].read_registers.clone();
         let table = &self.directory.read_registers;
         range
             .into_iter()
             .find(|&r| table[r].index == memory && table[r].port == port)
-            .map(|r| self.cells.read_registers.start + r as u32)
+            .map(|r| self.cells.read_registers[r])
     }
 
     /// Bits of a node that is made in parts.
@@ -209,6 +298,9 @@ impl<'a> Flatten<'a> {
             netlist::Op::InstOut { inst, port } => {
                 let output = &module.instances[*inst as usize].module.outputs[*port as usize];
                 let copies = &place.children[*inst as usize];
+                if let Some(lane) = self.lane(copies[0]).filter(|_| self.lane(scope).is_none()) {
+                    return self.from_lanes(copies[0], lane, output.node, low, width);
+                }
                 let parts: Vec<_> = copies.iter().map(|&copy| (copy, output.node, output.width)).collect();
                 self.side_by_side(&parts, low, width)
             }
@@ -218,12 +310,19 @@ impl<'a> Flatten<'a> {
                 let instance = &self.directory.scopes[parent].module.instances[instance as usize];
                 match instance.inputs[*port as usize] {
                     Connection::All(node) => self.bits(parent, node, low, width),
-                    Connection::Each(node) => self.bits(parent, node, copy * n.width + low, width),
+                    Connection::Each(node) => match self.lane(scope).filter(|_| self.lane(parent).is_none()) {
+                        None => self.bits(parent, node, copy * n.width + low, width),
+                        Some(lane) => {
+                            let parts = Parts { low, width, stride: n.width, lanes: lane.lanes };
+                            self.spread(parent, node, parts)
+                        }
+                    },
                 }
             }
             netlist::Op::MemRead { mem, port } => {
                 let address = self.address(scope, module.memories[*mem as usize].reads[*port as usize].address);
-                self.read(place.memories.start + *mem as usize, address, low, width)
+                let memory = self.cells.memories[place.memories.start + *mem as usize];
+                self.read(scope, memory, address, low, width)
             }
             netlist::Op::Not => {
                 let a = self.bits(scope, n.args[0], low, width);
@@ -245,6 +344,148 @@ impl<'a> Flatten<'a> {
             netlist::Op::Case(labels) => self.case(scope, n, labels, low, width),
             netlist::Op::Select => self.select(scope, n, low, width),
             _ => unreachable!("{:?} is made whole", n.op),
+        }
+    }
+
+    /// Bits of an output's values in all lanes, side by side.
+    fn from_lanes(&mut self, first: usize, lane: Lane, node: NodeId, low: u32, width: u32) -> Id {
+        self.inside.push(lane.group);
+        let each = self.node(first, node).width;
+        let id = if each == 1 {
+            let bit = self.bits(first, node, 0, 1);
+            let packed = self.b.pack(bit, lane.lanes);
+            self.b.slice(packed, low, width)
+        } else {
+            let mut parts = Vec::new();
+            let mut at = low;
+            while at < low + width {
+                let (number, from) = (at / each, at % each);
+                let take = (each - from).min(low + width - at);
+                let part = self.bits(first, node, from, take);
+                parts.push(self.b.lane(part, number));
+                at += take;
+            }
+            self.b.cat(&parts)
+        };
+        self.inside.pop();
+        id
+    }
+
+    /// Parts of a node of a scope that is no lane, one for each lane.
+    fn spread(&mut self, scope: usize, node: NodeId, parts: Parts) -> Id {
+        if parts.stride == 1 {
+            let packed = self.bits(scope, node, parts.low, parts.lanes);
+            return self.b.unpack(packed);
+        }
+        let key = (scope as u32, node.0, parts);
+        match self.spread.insert(key, None) {
+            Some(Some(id)) => {
+                self.spread.insert(key, Some(id));
+                return id;
+            }
+            // On the way from the parts of all lanes to themselves: those of one lane may not depend on themselves.
+            Some(None) => return self.gather(scope, node, parts),
+            None => {}
+        }
+        let id = match self.spread_through(scope, node, parts) {
+            Some(id) => id,
+            None => self.gather(scope, node, parts),
+        };
+        self.spread.insert(key, Some(id));
+        id
+    }
+
+    /// The parts, each made by itself.
+    fn gather(&mut self, scope: usize, node: NodeId, parts: Parts) -> Id {
+        let Parts { low, width, stride, lanes } = parts;
+        let values: Vec<Id> = (0..lanes).map(|k| self.bits(scope, node, low + k * stride, width)).collect();
+        self.b.gather(&values)
+    }
+
+    /// The parts from what the node is made of; None if they come from various places.
+    fn spread_through(&mut self, scope: usize, node: NodeId, parts: Parts) -> Option<Id> {
+        let n = self.node(scope, node);
+        let Parts { low, width, stride, lanes } = parts;
+        let place = &self.directory.scopes[scope];
+        let module = &place.module;
+        let end = low + (lanes - 1) * stride + width;
+        match &n.op {
+            netlist::Op::Buf => Some(self.spread(scope, n.args[0], parts)),
+            netlist::Op::Slice(from) => Some(self.spread(scope, n.args[0], Parts { low: low + from, ..parts })),
+            netlist::Op::ZExt if end <= module.node(n.args[0]).width => Some(self.spread(scope, n.args[0], parts)),
+            netlist::Op::Input(port) if scope > 0 => {
+                let parent = place.parent?;
+                let (instance, copy) = self.places[scope];
+                match self.directory.scopes[parent].module.instances[instance as usize].inputs[*port as usize] {
+                    Connection::All(node) => Some(self.spread(parent, node, parts)),
+                    Connection::Each(node) => {
+                        Some(self.spread(parent, node, Parts { low: copy * n.width + low, ..parts }))
+                    }
+                }
+            }
+            netlist::Op::InstOut { inst, port } => {
+                let output = &module.instances[*inst as usize].module.outputs[*port as usize];
+                let copies = &place.children[*inst as usize];
+                match self.lane(copies[0]) {
+                    Some(lane) => {
+                        if lane.lanes != lanes || output.width != stride || low + width > stride {
+                            return None;
+                        }
+                        self.inside.push(lane.group);
+                        let id = self.bits(copies[0], output.node, low, width);
+                        self.inside.pop();
+                        Some(id)
+                    }
+                    None if copies.len() == 1 => Some(self.spread(copies[0], output.node, parts)),
+                    None => None,
+                }
+            }
+            netlist::Op::Reg(k) => {
+                let cell = self.cells.registers[place.registers.start + *k as usize];
+                let shape = self.cells.shapes[cell.number as usize];
+                if cell.lane.is_some() || (shape.lanes, shape.width) != (lanes, stride) || low + width > stride {
+                    return None;
+                }
+                let op = Op::Cell { cell: cell.number, lane: 0, low: 0 };
+                let whole = self.b.with_lanes(op, shape.width, lanes, &[]);
+                Some(self.b.slice(whole, low, width))
+            }
+            netlist::Op::Not => {
+                let a = self.spread(scope, n.args[0], parts);
+                Some(self.b.not(a))
+            }
+            netlist::Op::And | netlist::Op::Or | netlist::Op::Xor => {
+                let (a, b) = (self.spread(scope, n.args[0], parts), self.spread(scope, n.args[1], parts));
+                Some(match n.op {
+                    netlist::Op::And => self.b.and(a, b),
+                    netlist::Op::Or => self.b.or(a, b),
+                    _ => self.b.xor(a, b),
+                })
+            }
+            netlist::Op::Mux => {
+                let selector = self.bit(scope, n.args[0]);
+                let (on, off) = (self.spread(scope, n.args[1], parts), self.spread(scope, n.args[2], parts));
+                Some(self.b.mux(selector, on, off))
+            }
+            netlist::Op::Case(labels) => {
+                let [subject] = self.word(scope, n.args[0])[..] else { return None };
+                let default = self.spread(scope, n.args[1], parts);
+                let arms = n.args[2..].iter().map(|&a| self.spread(scope, a, parts)).collect();
+                let labels = labels.iter().map(heddle_hdl::Bits::low_u64).collect();
+                Some(self.b.case(subject, labels, default, arms))
+            }
+            netlist::Op::Cat => {
+                let mut start = 0;
+                for &arg in &n.args {
+                    let wide = module.node(arg).width;
+                    if low >= start && end <= start + wide {
+                        return Some(self.spread(scope, arg, Parts { low: low - start, ..parts }));
+                    }
+                    start += wide;
+                }
+                None
+            }
+            _ => None,
         }
     }
 
@@ -292,7 +533,12 @@ impl<'a> Flatten<'a> {
         let index_width = self.b.word_width(&index);
         let needed = (32 - (elements - 1).leading_zeros()).clamp(1, index_width);
         let near = self.b.word_slice(&index, 0, needed);
-        let value = if element <= 16 && 64 % element == 0 {
+        let view = self.views.view(scope, n.args[0]);
+        let value = if view == Some(View { lanes: elements, width: element }) {
+            let parts = Parts { low: 0, width: element, stride: element, lanes: elements };
+            let vector = self.spread(scope, n.args[0], parts);
+            self.b.pick(vector, near)
+        } else if element <= 16 && 64 % element == 0 {
             self.select_in_limb(scope, n, near)
         } else {
             let zero = self.b.constant(0, width);
@@ -407,7 +653,7 @@ impl<'a> Flatten<'a> {
     /// What happens at a clock edge.
     fn edge(&mut self, flat: &mut Flat, reset: bool) {
         let stop = self.stop();
-        let effects = vec![Effect::Store { cell: self.cells.stopped, low: 0, value: stop }];
+        let effects = vec![Effect::Store { cell: self.cells.stopped, lane: None, low: 0, value: stop }];
         flat.actions.push(vec![Action { guard: None, effects }]);
         // Guarded changes of one guard go together.
         let mut guarded: HashMap<Id, usize> = HashMap::new();
@@ -432,24 +678,11 @@ impl<'a> Flatten<'a> {
             }
         }
         for k in 0..self.directory.read_registers.len() {
-            let entry = &self.directory.read_registers[k];
-            let place = &self.directory.scopes[entry.scope];
-            let read = &place.module.memories[entry.index].reads[entry.port];
-            let ReadTiming::Sync { enable, collision } = read.timing else {
-                unreachable!("{} is registered", entry.path)
-            };
-            let Some(guard) = self.guard(entry.scope, enable) else { continue };
-            let address = self.address(entry.scope, read.address);
-            let memory = place.memories.start + entry.index;
-            let cell = self.cells.read_registers.start + k as u32;
-            if collision == Collision::ReadNew {
-                let effects = vec![Effect::ReadNew { memory: memory as u32, address, cell }];
-                flat.late.push(Action { guard, effects });
-            } else {
-                let word: Word = (0..limbs(entry.width))
-                    .map(|l| self.read(memory, address, l * 64, limb_width(entry.width, l)))
-                    .collect();
-                add(flat, guard, self.stores(cell, &word));
+            if let Some((guard, effect)) = self.read_port(k) {
+                match effect {
+                    ReadEffect::Late(effect) => flat.late.push(Action { guard, effects: vec![effect] }),
+                    ReadEffect::Stores(effects) => add(flat, guard, effects),
+                }
             }
         }
         if reset {
@@ -464,45 +697,99 @@ impl<'a> Flatten<'a> {
     }
 
     /// An enable as a guard; None if it is never on.
-    fn guard(&mut self, scope: usize, enable: Option<NodeId>) -> Option<Option<Id>> {
-        let Some(enable) = enable else { return Some(None) };
-        let enable = self.bit(scope, enable);
+    fn guard(&mut self, scope: usize, enable: Option<NodeId>) -> Option<Guard> {
+        let enable = match enable {
+            Some(enable) => self.bit(scope, enable),
+            None => self.b.constant(1, 1),
+        };
+        self.guarded_by(enable)
+    }
+
+    fn guarded_by(&mut self, enable: Id) -> Option<Guard> {
         match self.b.value(enable) {
             Some(0) => None,
-            Some(_) => Some(None),
-            None => Some(Some(enable)),
+            Some(_) => Some(Guard { any: None, lanes: None }),
+            None if self.b.lanes(enable) == 1 => Some(Guard { any: Some(enable), lanes: None }),
+            None => {
+                let packed = self.b.pack(enable, self.b.lanes(enable));
+                let any = self.b.any(packed);
+                Some(Guard { any: (self.b.value(any) != Some(1)).then_some(any), lanes: Some(enable) })
+            }
         }
     }
 
-    /// The guard and the effect of a property; None if it cannot fail, or be hit.
+    /// What a synchronous read port does; None if it never reads, or is made with another lane's.
+    fn read_port(&mut self, read_register: usize) -> Option<(Option<Id>, ReadEffect)> {
+        let entry = &self.directory.read_registers[read_register];
+        if self.is_made_elsewhere(entry.scope) {
+            return None;
+        }
+        let scope = &self.directory.scopes[entry.scope];
+        let read = &scope.module.memories[entry.index].reads[entry.port];
+        let ReadTiming::Sync { enable, collision } = read.timing else { unreachable!("{} is registered", entry.path) };
+        let guard = self.guard(entry.scope, enable)?;
+        let address = self.address(entry.scope, read.address);
+        let memory = self.cells.memories[scope.memories.start + entry.index];
+        let place = self.cells.read_registers[read_register];
+        let lane = self.one_lane(entry.scope, place);
+        if collision == Collision::ReadNew {
+            let (memory, cell) = (memory.number, place.number);
+            return Some((
+                guard.any,
+                ReadEffect::Late(Effect::ReadNew { memory, lane, address, enable: guard.lanes, cell }),
+            ));
+        }
+        let mut word: Word = (0..limbs(entry.width))
+            .map(|l| self.read(entry.scope, memory, address, l * 64, limb_width(entry.width, l)))
+            .collect();
+        if let Some(enable) = guard.lanes {
+            let now: Word = (0..limbs(entry.width))
+                .map(|l| self.cell(entry.scope, place, l * 64, limb_width(entry.width, l)))
+                .collect();
+            word = word.iter().zip(now).map(|(&new, now)| self.b.mux(enable, new, now)).collect();
+        }
+        Some((guard.any, ReadEffect::Stores(self.stores(place.number, lane, &word))))
+    }
+
+    /// The one lane of its cell or memory that something has; None if it has all.
+    fn one_lane(&self, scope: usize, place: Place) -> Option<u32> {
+        place.lane.filter(|_| self.lane(scope).is_none())
+    }
+
+    /// The guard and the effect of a property; None if it cannot fail, or be hit, or is made with another lane's.
     fn property(&mut self, property: usize) -> Option<(Option<Id>, Effect)> {
         let entry = &self.directory.properties[property];
+        if self.is_made_elsewhere(entry.scope) {
+            return None;
+        }
         let value = self.bit(entry.scope, self.directory.scopes[entry.scope].module.properties[entry.index].node);
-        let cell = self.cells.properties.start + property as u32;
+        let place = self.cells.properties[property];
+        let (cell, lane) = (place.number, self.one_lane(entry.scope, place));
         if self.directory.property_kind(property) == PropertyKind::Cover {
-            return (self.b.value(value) != Some(0)).then_some((None, Effect::Count { cell, value }));
+            let guard = self.guarded_by(value)?;
+            return Some((guard.any.filter(|_| guard.lanes.is_some()), Effect::Count { cell, lane, value }));
         }
         if self.b.value(value) == Some(1) {
             return None;
         }
         // "If a, then b" is not (a and not b): b is of interest only if a.
         let args = |b: &Builder, id: Id| b.args(id).to_vec();
-        if *self.b.op(value) == Op::Not {
+        if *self.b.op(value) == Op::Not && self.b.lanes(value) == 1 {
             let inner = args(&self.b, value)[0];
             match *self.b.op(inner) {
                 Op::AndNot => {
                     let (guard, value) = (args(&self.b, inner)[0], args(&self.b, inner)[1]);
-                    return Some((Some(guard), Effect::Check { cell, value }));
+                    return Some((Some(guard), Effect::Check { cell, lane, value }));
                 }
                 Op::And => {
                     let (guard, off) = (args(&self.b, inner)[0], args(&self.b, inner)[1]);
                     let value = self.b.not(off);
-                    return Some((Some(guard), Effect::Check { cell, value }));
+                    return Some((Some(guard), Effect::Check { cell, lane, value }));
                 }
                 _ => {}
             }
         }
-        Some((None, Effect::Check { cell, value }))
+        Some((None, Effect::Check { cell, lane, value }))
     }
 
     /// Whether the output that the cell [`Cells::stop`] names is on.
@@ -513,29 +800,54 @@ impl<'a> Flatten<'a> {
                 self.b.word_any(&word)
             })
             .collect();
-        let which = self.b.node(Op::Cell { cell: self.cells.stop, low: 0 }, 32, &[]);
+        let which = self.b.node(Op::Cell { cell: self.cells.stop, lane: 0, low: 0 }, 32, &[]);
         let off = self.b.constant(0, 1);
         self.b.case(which, (1..=on.len() as u64).collect(), off, on)
     }
 
-    /// The guard and the stores of a register; None if it keeps its value.
+    /// The guard and the stores of a register; None if it keeps its value, or is made with another lane's.
     fn register(&mut self, register: usize, reset: bool) -> Option<(Option<Id>, Vec<Effect>)> {
         let entry = &self.directory.registers[register];
+        if self.is_made_elsewhere(entry.scope) {
+            return None;
+        }
         let r = self.directory.register(register);
-        let cell = self.cells.registers.start + register as u32;
+        let place = self.cells.registers[register];
+        let (cell, lane) = (place.number, self.one_lane(entry.scope, place));
+        let shape = self.cells.shapes[cell as usize];
+        // A packed value that is kept in lanes.
+        let packed = place.lane.is_none() && shape.lanes > 1;
         if let Some(value) = r.reset.as_ref().filter(|_| reset) {
-            let word: Word =
-                (0..limbs(r.width)).map(|k| self.b.constant(value.limb(k as usize), limb_width(r.width, k))).collect();
-            return Some((None, self.stores(cell, &word)));
+            let word = if packed {
+                let part = |b: &mut Builder, k| {
+                    let bits = value.extract(k * shape.width, shape.width).low_u64();
+                    b.constant(bits, shape.width)
+                };
+                let values: Vec<Id> = (0..shape.lanes).map(|k| part(&mut self.b, k)).collect();
+                vec![self.b.gather(&values)]
+            } else {
+                let limb = |k| self.b.constant(value.limb(k as usize), limb_width(r.width, k));
+                (0..limbs(r.width)).map(limb).collect()
+            };
+            return Some((None, self.stores(cell, lane, &word)));
         }
         let mut guard = self.guard(entry.scope, r.enable)?;
-        let mut next = self.word(entry.scope, r.next);
-        let now = self.word(entry.scope, r.out);
+        let mut value = |node| {
+            if !packed {
+                return self.word(entry.scope, node);
+            }
+            let Shape { width, lanes } = shape;
+            vec![self.spread(entry.scope, node, Parts { low: 0, width, stride: width, lanes })]
+        };
+        let (mut next, now) = (value(r.next), value(r.out));
         while let Some((selector, taken)) = self.held(&next, &now) {
-            guard = Some(guard.map_or(selector, |g| self.b.and(g, selector)));
+            guard.any = Some(guard.any.map_or(selector, |g| self.b.and(g, selector)));
             next = taken;
         }
-        (next != now).then(|| (guard, self.stores(cell, &next)))
+        if let Some(enable) = guard.lanes {
+            next = next.iter().zip(&now).map(|(&next, &now)| self.b.mux(enable, next, now)).collect();
+        }
+        (next != now).then(|| (guard.any, self.stores(cell, lane, &next)))
     }
 
     /// If `next` is a choice between the present value and another: when it is the other, and the other.
@@ -558,13 +870,14 @@ impl<'a> Flatten<'a> {
         }
     }
 
-    /// A whole cell takes a word.
-    fn stores(&self, cell: u32, word: &[Id]) -> Vec<Effect> {
+    /// Stores of a cell's limbs, in one lane or all.
+    fn stores(&self, cell: u32, lane: Option<u32>, word: &[Id]) -> Vec<Effect> {
         let mut effects = Vec::new();
-        for (k, &limb) in word.iter().enumerate() {
-            let mut low = k as u32 * 64;
-            for value in self.storable(limb) {
-                effects.push(Effect::Store { cell, low, value });
+        let mut low = 0;
+        for &limb in word {
+            let values = if self.cells.shapes[cell as usize].lanes == 1 { self.storable(limb) } else { vec![limb] };
+            for value in values {
+                effects.push(Effect::Store { cell, lane, low, value });
                 low += self.b.width(value);
             }
         }
@@ -590,15 +903,18 @@ impl<'a> Flatten<'a> {
     /// The write ports of a memory.
     fn writes(&mut self, memory: usize) -> Vec<Action> {
         let entry = &self.directory.memories[memory];
+        if self.is_made_elsewhere(entry.scope) {
+            return Vec::new();
+        }
         let description = self.directory.memory(memory);
+        let place = self.cells.memories[memory];
+        let lane = self.one_lane(entry.scope, place);
         let mut list = Vec::new();
         for port in &description.writes {
             let granules = self.node(entry.scope, port.enable).width;
             let enable = self.word(entry.scope, port.enable);
-            let guard = self.b.word_any(&enable);
-            if self.b.value(guard) == Some(0) {
-                continue;
-            }
+            let any = self.b.word_any(&enable);
+            let Some(guard) = self.guarded_by(any) else { continue };
             let address = self.address(entry.scope, port.address);
             let data = self.word(entry.scope, port.data);
             let parts = (0..data.len() as u32)
@@ -610,8 +926,9 @@ impl<'a> Flatten<'a> {
                     Part { low: k * 64, data: data[k as usize], mask }
                 })
                 .collect();
-            let guard = (self.b.value(guard) != Some(1)).then_some(guard);
-            list.push(Action { guard, effects: vec![Effect::Write { memory: memory as u32, address, parts }] });
+            let enable = guard.lanes.filter(|_| granules == 1);
+            let write = Effect::Write { memory: place.number, lane, address, enable, parts };
+            list.push(Action { guard: guard.any, effects: vec![write] });
         }
         list
     }
@@ -633,19 +950,35 @@ impl<'a> Flatten<'a> {
     /// Outputs, probes, and signals into their cells.
     fn shown(&mut self, flat: &mut Flat, signals: bool) {
         let d = self.directory;
-        let mut nodes: Vec<(u32, usize, NodeId)> = Vec::new();
-        nodes.extend(d.top.outputs.iter().zip(self.cells.outputs.clone()).map(|(o, cell)| (cell, 0, o.node)));
+        let mut nodes: Vec<(Place, usize, NodeId)> = Vec::new();
+        let outputs = self.cells.outputs.clone().map(|number| Place { number, lane: None });
+        nodes.extend(d.top.outputs.iter().zip(outputs).map(|(o, place)| (place, 0, o.node)));
         let probe = |scope: usize, index: usize| d.scopes[scope].module.probes[index].node;
-        let probes = d.probes.iter().zip(self.cells.probes.clone());
-        nodes.extend(probes.map(|(e, cell)| (cell, e.scope, probe(e.scope, e.index))));
+        nodes.extend(d.probes.iter().zip(&self.cells.probes).map(|(e, &p)| (p, e.scope, probe(e.scope, e.index))));
         if signals {
-            let signals = d.signals.iter().zip(self.cells.signals.clone());
-            nodes.extend(signals.map(|(e, cell)| (cell, e.scope, NodeId(e.index as u32))));
+            let signals = d.signals.iter().zip(&self.cells.signals);
+            nodes.extend(signals.map(|(e, &p)| (p, e.scope, NodeId(e.index as u32))));
         }
-        for (cell, scope, node) in nodes {
-            let word = self.word(scope, node);
-            let effects = self.stores(cell, &word);
-            flat.actions.push(vec![Action { guard: None, effects }]);
+        for (place, scope, node) in nodes {
+            if !self.is_made_elsewhere(scope) {
+                let word = self.word(scope, node);
+                let effects = self.stores(place.number, self.one_lane(scope, place), &word);
+                flat.actions.push(vec![Action { guard: None, effects }]);
+            }
         }
     }
+}
+
+/// When something happens.
+struct Guard {
+    /// If this bit, of one lane, is on; None for always.
+    any: Option<Id>,
+    /// Only in the lanes in which this bit is on; `any` is whether there are such.
+    lanes: Option<Id>,
+}
+
+enum ReadEffect {
+    Stores(Vec<Effect>),
+    /// After all writes.
+    Late(Effect),
 }
