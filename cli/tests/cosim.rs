@@ -6,7 +6,9 @@ use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Where the command is, or a note that a test is skipped.
 fn verilator() -> Option<String> {
@@ -49,6 +51,27 @@ fn equal_machines_are_said_to_be_equal() {
     let text = place.good("cosim gcd --lanes 2 --warps 1");
     assert!(text.starts_with("gcd on 2 lanes × 1 warps: no difference in "), "{text}");
     assert!(place.names().is_empty());
+}
+
+#[test]
+fn an_interruption_reports_what_was_compared() {
+    if verilator().is_none() {
+        return;
+    }
+    let place = Place::new();
+    place.file("loop.elf", &endless());
+    place.good("cosim gcd --lanes 2 --warps 1"); // the model
+    let mut command = place.command("cosim loop.elf --lanes 2 --warps 1 --json");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    sleep(Duration::from_secs(3));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: loop.elf: interrupted\n");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["ok"], &report["interrupted"]), (&false.into(), &true.into()));
+    assert!(report["compared"].as_u64().unwrap() > 0);
+    assert_eq!(place.names(), ["loop.elf"]);
 }
 
 /// A `verilator` that changes an operator of the Verilog first.
