@@ -98,7 +98,8 @@ impl Draft<'_> {
         if let Some(child) = children.first().filter(|_| self.rng.bool()) {
             instances.push(child.clone());
         }
-        let nodes = self.rng.usize(1..=self.limits.nodes);
+        let least = if self.is_about_lanes() { self.limits.nodes / 2 } else { 1 };
+        let nodes = self.rng.usize(least..=self.limits.nodes);
         for left in (0..nodes).rev() {
             if !instances.is_empty() && self.rng.usize(0..=left) < instances.len() {
                 let child = instances.pop().expect("not empty");

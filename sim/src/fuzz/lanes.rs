@@ -424,7 +424,7 @@ impl Draft<'_> {
         state.chain(ports).chain(writes).chain(operands).for_each(|n| used[n.index()] = true);
         let mut unused: Vec<NodeId> = (0..used.len() as u32).map(NodeId).filter(|n| !used[n.index()]).collect();
         self.rng.shuffle(&mut unused);
-        unused.truncate(5);
+        unused.truncate(12);
         for node in unused {
             let width = self.width_of(node);
             self.register(width);
