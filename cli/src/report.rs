@@ -125,10 +125,18 @@ pub fn si(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heddle_sim::EngineKind;
 
     fn report() -> Report {
         let summary = Summary { launches: 1, cycles: 200, warp_instructions: 150, ..Summary::default() };
-        Report::new("gcd".into(), &Shape::default(), Engine::Interpreter, 1, Duration::from_millis(10), summary)
+        Report::new(
+            "gcd".into(),
+            &Shape::default(),
+            EngineKind::Interpreter.into(),
+            1,
+            Duration::from_millis(10),
+            summary,
+        )
     }
 
     #[test]

@@ -38,6 +38,16 @@ pub enum OptLevel {
 }
 
 impl OptLevel {
+    /// Every level, the default last.
+    pub const ALL: &[OptLevel] = &[OptLevel::None, OptLevel::Gating];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            OptLevel::None => "none",
+            OptLevel::Gating => "gating",
+        }
+    }
+
     fn gating(self) -> Gating {
         // The best of 3 to 40 on the core with 8 lanes and 8 warps: below, branches that go the unexpected way cost more
         // than they save.
@@ -55,6 +65,8 @@ pub struct CompileReport {
     /// Nodes of the flat netlists.
     pub nodes: usize,
     pub code_bytes: usize,
+    /// The buffer of registers, memories and what the host sees.
+    pub state_bytes: usize,
     pub flatten: Duration,
     pub compile: Duration,
 }
@@ -83,11 +95,11 @@ impl Compiled {
         let mut compiled = Compiled {
             directory: directory.clone(),
             state: Vec::new(),
+            report: CompileReport { state_bytes: layout.size, ..CompileReport::default() },
             cells,
             layout,
             level,
             functions: HashMap::new(),
-            report: CompileReport::default(),
             reset: false,
             settled: false,
             signals: false,
