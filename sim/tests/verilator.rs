@@ -19,7 +19,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 /// Random designs run for few cycles: the build is what takes time.
-const QUICK: Recipe = Recipe { optimise: Optimise::O0, trace: false };
+const QUICK: Recipe = Recipe { optimise: Optimise::O0, probes: true, trace: false };
 
 /// False, said on the terminal, where there is no Verilator.
 fn verilator_is_there(test: &str) -> bool {
@@ -95,7 +95,7 @@ fn random_designs_agree_and_lint() {
         return;
     }
     let top = side_by_side(seeds(16));
-    let mut lockstep = lockstep(&top, &verilog(&top, &Options { cosim: true, ..Options::default() }), 1).unwrap();
+    let mut lockstep = lockstep(&top, &verilog(&top, &QUICK.verilog()), 1).unwrap();
     for seed in 1..=4 {
         lockstep.start(seed);
         let mut stimulus = Stimulus::new(seed);
@@ -145,7 +145,7 @@ fn a_changed_operator_is_caught_with_two_waveforms() {
     let folder = tempfile::tempdir().unwrap();
     let directory = Arc::new(Directory::new(&top));
     let mutant = mutate(&top);
-    let mut lockstep = lockstep(&top, &verilog(&mutant, &Options { cosim: true, ..Options::default() }), 9).unwrap();
+    let mut lockstep = lockstep(&top, &verilog(&mutant, &QUICK.verilog()), 9).unwrap();
     let mut stimulus = Stimulus::new(9);
     for _ in 0..200 {
         stimulus.drive(&mut [&mut lockstep]);
@@ -157,9 +157,7 @@ fn a_changed_operator_is_caught_with_two_waveforms() {
     let mismatch = lockstep.mismatch().expect("the mutation is caught").clone();
     assert_ne!(mismatch.left, mismatch.right);
     let recipe = Recipe { trace: true, ..QUICK };
-    let traced =
-        Verilator::of_files(&directory, 9, recipe, &verilog(&mutant, &Options { cosim: true, ..Options::default() }))
-            .unwrap();
+    let traced = Verilator::of_files(&directory, 9, recipe, &verilog(&mutant, &QUICK.verilog())).unwrap();
     for path in lockstep.waveforms(&folder.path().join("mutant"), traced).unwrap() {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("$enddefinitions") && text.lines().count() > 20, "{}", path.display());
