@@ -172,7 +172,9 @@ fn progress_is_for_terminals() {
 #[test]
 fn help_shows_examples() {
     let place = Place::new();
-    for help in ["--help", "run --help", "gen --help", "cosim --help", "kernels --help", "bench --help"] {
+    for help in
+        ["--help", "run --help", "gen --help", "cosim --help", "kernels --help", "bench --help", "bench sim --help"]
+    {
         assert!(place.good(help).contains("Examples:"), "{help}");
     }
 }

@@ -59,7 +59,7 @@ impl Optimise {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Recipe {
     pub optimise: Optimise,
-    /// Probes can be read; slower.
+    /// Probes can be read.
     pub probes: bool,
     /// Can write waveforms; slower.
     pub trace: bool,
