@@ -1,24 +1,26 @@
 //! `heddle bench`: how fast the simulations are.
 
-use crate::engine::Engine;
+mod chart;
+mod page;
+mod row;
+mod runner;
+mod state;
+
 use crate::output::{print, print_json};
-use crate::report::si;
 use crate::shape::ShapeArgs;
 use crate::target::Target;
-use crate::timed::Timed;
 use anyhow::{Context, Result, bail};
-use clap::{Args, Subcommand, ValueEnum};
-use heddle_hdl::netlist::Module;
-use heddle_sim::Simulation;
+use clap::{Args, Subcommand};
 use heddle_sim::directory::Directory;
-use heddle_sim::verilator::{BuildError, Optimise, Recipe, Verilator};
+use heddle_sim::simulation::EngineKind;
+use heddle_sim::verilator::{BuildError, Optimise, version};
 use heddle_simt::Shape;
-use heddle_testbench::kernels::Kernel;
-use heddle_testbench::machine::{Machine, MachineOptions, design};
-use serde::Serialize;
-use std::fmt::Write;
+use heddle_testbench::machine::design;
+use indicatif::{ProgressBar, ProgressStyle};
+use row::{Row, table};
+use runner::{Goal, Runner};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Measure heddle itself.
 #[derive(Args)]
@@ -38,11 +40,21 @@ enum What {
 /// Cycles per second of every engine on one netlist and the same programs, in one run.
 ///
 /// Verilator's figure is the better of two builds of its model, `-O2` and `-O3 -march=native`, single-threaded. Each
-/// figure is the best of several rounds; the engines take turns.
+/// figure is the best of several rounds; the engines take turns. Before that, every engine runs the first cycles of the
+/// program, and every engine but the interpreter all of it: the states that they reach must be equal, and the results
+/// what the host computes.
 #[derive(Args)]
+#[command(
+    after_help = "Examples:
+  heddle bench sim                                      three kernels on four shapes of the core; takes minutes
+  heddle bench sim --docs docs                          the same, as a page with a chart
+  heddle bench sim mandelbrot --lanes 32 --json         one kernel on 32 lanes and 8 warps",
+    mut_arg("lanes", |arg| arg.help("Threads of a warp; with neither this nor --warps: 8 × 8, 8 × 32, 32 × 8, 64 × 4")),
+    mut_arg("warps", |arg| arg.help("Warps of the core")),
+)]
 struct Sim {
     /// Built-in kernels
-    #[arg(value_name = "KERNEL", default_value = "mandelbrot")]
+    #[arg(value_name = "KERNEL", default_values = ["mandelbrot", "collatz", "matmul"])]
     kernels: Vec<String>,
     #[command(flatten)]
     shape: ShapeArgs,
@@ -52,22 +64,13 @@ struct Sim {
     /// Rounds, of which the best counts
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
+    /// Write simulation-speed.md and simulation-speed.svg into this folder, too; needs Verilator
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
 }
 
-/// The speed of an engine.
-#[derive(Serialize)]
-struct Row {
-    lanes: u32,
-    warps: u32,
-    kernel: &'static str,
-    engine: String,
-    cycles_per_second: f64,
-    /// Nothing if there is no Verilator.
-    ratio_to_verilator: Option<f64>,
-}
-
-/// Wall time that a sample takes, if the program is long enough or run again and again.
-const SAMPLE: Duration = Duration::from_millis(700);
+/// Lanes and warps of the shapes that are measured unless one is asked for.
+const SHAPES: [(u32, u32); 4] = [(8, 8), (8, 32), (32, 8), (64, 4)];
 
 impl Bench {
     pub fn run(self) -> Result<()> {
@@ -79,132 +82,114 @@ impl Bench {
 
 impl Sim {
     fn run(self) -> Result<()> {
-        let shape = self.shape.shape()?;
-        let netlist = design(&shape)?;
+        let targets: Vec<Target> = self.kernels.iter().map(|name| kernel(name)).collect::<Result<_>>()?;
+        let shapes = self.shapes()?;
+        for (shape, target) in shapes.iter().flat_map(|shape| targets.iter().map(move |target| (shape, target))) {
+            target.program.check(shape).with_context(|| target.name.clone())?;
+        }
+        self.docs.as_deref().map(page::check).transpose()?;
+        let verilator = match version() {
+            Err(error @ BuildError::Missing { .. }) if self.docs.is_none() => {
+                eprintln!("note: without Verilator: {error}");
+                None
+            }
+            version => Some(version?),
+        };
+        let models: &[Optimise] = if verilator.is_some() { &Optimise::FAST } else { &[] };
+        let progress = self.progress(shapes.len(), models.len());
         let mut rows = Vec::new();
-        for name in &self.kernels {
-            let target = Target::find(name)?;
-            let Some(kernel) = target.kernel else { bail!("{name} is a file: bench is for built-in kernels") };
-            rows.extend(self.kernel(&shape, &netlist, &target, kernel)?);
+        for shape in &shapes {
+            rows.extend(self.measure(shape, &targets, models, &progress)?);
+        }
+        progress.finish_and_clear();
+        if let (Some(folder), Some(version)) = (&self.docs, verilator) {
+            page::write(folder, &rows, &version)?;
         }
         if self.json { print_json(&rows) } else { print(&table(&rows)) }
     }
 
-    fn kernel(
+    fn shapes(&self) -> Result<Vec<Shape>> {
+        if self.shape.lanes.is_some() || self.shape.warps.is_some() {
+            return Ok(vec![self.shape.shape()?]);
+        }
+        let shape = |(lanes, warps)| ShapeArgs { lanes: Some(lanes), warps: Some(warps), ..self.shape.clone() }.shape();
+        SHAPES.into_iter().map(shape).collect()
+    }
+
+    /// A step for every engine made, and for every engine, kernel and round, the comparison of states counted as one.
+    fn progress(&self, shapes: usize, models: usize) -> ProgressBar {
+        let engines = models + EngineKind::ALL.len();
+        let steps = shapes * engines * (1 + self.kernels.len() * (1 + self.rounds as usize));
+        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
+        ProgressBar::new(steps as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    }
+
+    /// The rows of all kernels on one shape.
+    fn measure(
         &self,
         shape: &Shape,
-        netlist: &Arc<Module>,
-        target: &Target,
-        kernel: &'static Kernel,
+        targets: &[Target],
+        models: &[Optimise],
+        progress: &ProgressBar,
     ) -> Result<Vec<Row>> {
-        let machine = |engine: Engine| {
-            let options = MachineOptions { engine: engine.kind(), seed: self.shape.seed, ..MachineOptions::default() };
-            let machine = Machine::with_design(shape, netlist, target.program.clone(), &options);
-            machine.with_context(|| target.name.clone())
-        };
-        let mut runners = Vec::new();
-        for engine in Engine::value_variants() {
-            let name = engine.name().to_string();
-            runners.push(Runner { name, machine: machine(*engine)?, limit: FIRST_LIMIT, best: 0.0 });
-        }
-        let directory = Arc::new(Directory::new(netlist));
-        for (name, optimise) in VERILATOR {
-            let model = match Verilator::new(&directory, self.shape.seed, Recipe { optimise, trace: false }) {
-                Err(error @ BuildError::Missing { .. }) => {
-                    eprintln!("note: without Verilator: {error}");
-                    break;
-                }
-                model => model?,
-            };
-            let simulation = Simulation::over(Box::new(model), self.shape.seed);
-            let options = MachineOptions { seed: self.shape.seed, ..MachineOptions::default() };
-            let machine = Machine::over(shape, simulation, target.program.clone(), &options)?;
-            runners.push(Runner { name: name.into(), machine, limit: FIRST_LIMIT, best: 0.0 });
-        }
-        for _ in 0..self.rounds {
+        let name = format!("{} × {}", shape.lanes, shape.warps);
+        let mut runners = self.runners(shape, &targets[0], models, progress)?;
+        let mut rows = Vec::new();
+        for target in targets {
+            let show = |runner: &Runner| progress.set_message(format!("{name}, {}: {}", target.name, runner.name));
+            let mut early = None;
+            let mut end = None;
             for runner in &mut runners {
-                runner.round(target, kernel, self.shape.seed)?;
+                show(runner);
+                runner.check(target, Goal::Early, &mut early).with_context(|| name.clone())?;
+                if runner.finishes {
+                    runner.check(target, Goal::End, &mut end).with_context(|| name.clone())?;
+                }
+                progress.inc(1);
             }
-        }
-        let verilator = runners.iter().filter(|r| r.name.starts_with("verilator")).map(|r| r.best).reduce(f64::max);
-        let row = |runner: &Runner| Row {
-            lanes: shape.lanes,
-            warps: shape.warps,
-            kernel: kernel.name,
-            engine: runner.name.clone(),
-            cycles_per_second: runner.best,
-            ratio_to_verilator: verilator.map(|speed| runner.best / speed),
-        };
-        Ok(runners.iter().map(row).collect())
-    }
-}
-
-/// Verilator's builds, of which the better one is the measure.
-const VERILATOR: [(&str, Optimise); 2] =
-    [("verilator -O2", Optimise::O2), ("verilator -O3 native", Optimise::O3Native)];
-
-/// Cycles of the first, short launch, which also warms up.
-const FIRST_LIMIT: u64 = 200;
-
-/// An engine being measured.
-struct Runner {
-    name: String,
-    machine: Machine,
-    /// Cycles of a launch after which it is broken off, so that slow engines take no longer than fast ones.
-    limit: u64,
-    /// Cycles a second.
-    best: f64,
-}
-
-impl Runner {
-    fn round(&mut self, target: &Target, kernel: &Kernel, seed: u64) -> Result<()> {
-        let (mut cycles, mut time) = (0, Duration::ZERO);
-        while time < SAMPLE {
-            let (ended, sample_cycles, sample_time) = self.sample(target, kernel, seed)?;
-            if ended || sample_time >= SAMPLE {
-                (cycles, time) = (cycles + sample_cycles, time + sample_time);
-                continue;
+            let mut speeds = vec![0.0; runners.len()];
+            for _ in 0..self.rounds {
+                for (runner, best) in runners.iter_mut().zip(&mut speeds) {
+                    show(runner);
+                    *best = f64::max(*best, runner.speed(target)?);
+                    progress.inc(1);
+                }
             }
-            // Broken off too early to tell: once more, longer.
-            let growth = SAMPLE.as_secs_f64() / sample_time.as_secs_f64().max(1e-3);
-            self.limit = (self.limit as f64 * (1.2 * growth).clamp(1.5, 100.0)) as u64;
+            let cycles = end.map(|(_, state)| state.cycles);
+            rows.extend(row::rows(shape, &target.name, &runners, &speeds, cycles));
         }
-        self.best = self.best.max(cycles as f64 / time.as_secs_f64());
-        Ok(())
+        Ok(rows)
     }
 
-    /// Whether the program ended, cycles, and time.
-    fn sample(&mut self, target: &Target, kernel: &Kernel, seed: u64) -> Result<(bool, u64, Duration)> {
-        self.machine.load(target.program.clone())?;
-        self.machine.set_max_cycles(self.limit);
-        let mut timed = Timed::new(&mut self.machine);
-        let result = (kernel.drive)(&mut timed, seed);
-        let time = timed.time;
-        let summary = self.machine.summary();
-        let cycles = summary.cycles + summary.idle.nothing_live;
-        match result {
-            Ok(_) => Ok((true, cycles, time)),
-            Err(_) if cycles >= self.limit => Ok((false, cycles, time)),
-            Err(error) => Err(error.into()),
+    /// Every engine with the shape's core, the slowest first.
+    fn runners(
+        &self,
+        shape: &Shape,
+        target: &Target,
+        models: &[Optimise],
+        progress: &ProgressBar,
+    ) -> Result<Vec<Runner>> {
+        let directory = Arc::new(Directory::new(&design(shape)?));
+        let show = |what: &str| progress.set_message(format!("{} × {}: {what}", shape.lanes, shape.warps));
+        let mut runners = Vec::new();
+        for &kind in EngineKind::ALL {
+            show("compiling");
+            runners.push(Runner::rust(shape, &directory, self.shape.seed, target, kind)?);
+            progress.inc(1);
         }
+        for &optimise in models {
+            show("building Verilator's model");
+            runners.push(Runner::verilator(shape, &directory, self.shape.seed, target, optimise)?);
+            progress.inc(1);
+        }
+        Ok(runners)
     }
 }
 
-fn table(rows: &[Row]) -> String {
-    let mut text = format!(
-        "{:<12}{:>6}{:>6}  {:<22}{:>12}  {:>12}\n",
-        "kernel", "lanes", "warps", "engine", "cycles/s", "to Verilator"
-    );
-    for row in rows {
-        let ratio = row
-            .ratio_to_verilator
-            .map_or_else(|| "-".into(), |ratio| format!("{ratio:.*}x", if ratio < 0.1 { 4 } else { 2 }));
-        let speed = si(row.cycles_per_second);
-        let _ = writeln!(
-            text,
-            "{:<12}{:>6}{:>6}  {:<22}{speed:>12}  {ratio:>12}",
-            row.kernel, row.lanes, row.warps, row.engine
-        );
+fn kernel(name: &str) -> Result<Target> {
+    let target = Target::find(name)?;
+    if target.kernel.is_none() {
+        bail!("{name} is a file: bench is for built-in kernels");
     }
-    text
+    Ok(target)
 }

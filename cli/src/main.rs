@@ -1,7 +1,7 @@
 //! The `heddle` command: one file a subcommand, and what they share.
 //!
 //! Results go to standard output, messages and progress to standard error. Every failure is one line and a non-zero exit:
-//! 1 for what was asked, 2 for how it was asked.
+//! 1 for what was asked, 2 for how it was asked, 130 for Ctrl-C.
 
 mod bench;
 mod cosim;
@@ -9,8 +9,11 @@ mod engine;
 mod folder;
 mod r#gen;
 mod image;
+mod interrupt;
 mod kernels;
+mod limit;
 mod output;
+mod progress;
 mod report;
 mod run;
 mod shape;
@@ -69,7 +72,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", one_line(&format!("{error:#}")));
-            ExitCode::FAILURE
+            interrupt::exit_code(&error)
         }
     }
 }

@@ -13,7 +13,9 @@ use std::time::Duration;
 pub struct Report {
     /// It ended, every exit code is 0, and the results are the host's.
     pub ok: bool,
-    /// Why not.
+    /// Ctrl-C ended it: the figures are those of the cycles until then.
+    pub interrupted: bool,
+    /// Why it is not ok.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The kernel's name or the file's.
@@ -45,6 +47,7 @@ impl Report {
     pub fn new(kernel: String, shape: &Shape, engine: Engine, seed: u64, time: Duration, summary: Summary) -> Report {
         Report {
             ok: true,
+            interrupted: false,
             error: None,
             kernel,
             lanes: shape.lanes,
@@ -59,11 +62,12 @@ impl Report {
         }
     }
 
-    /// A few lines for people, of a run that is [`Report::ok`].
+    /// A few lines for people, of a run that is [`Report::ok`] or was interrupted.
     pub fn text(&self) -> String {
         let s = &self.summary;
         let mut text = String::new();
         let verdict = match self.checked {
+            _ if self.interrupted => "interrupted".to_string(),
             0 => "ended, all exit codes 0".to_string(),
             n => format!("right: {n} results are what the host computes"),
         };
@@ -121,10 +125,18 @@ pub fn si(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heddle_sim::EngineKind;
 
     fn report() -> Report {
         let summary = Summary { launches: 1, cycles: 200, warp_instructions: 150, ..Summary::default() };
-        Report::new("gcd".into(), &Shape::default(), Engine::Interpreter, 1, Duration::from_millis(10), summary)
+        Report::new(
+            "gcd".into(),
+            &Shape::default(),
+            EngineKind::Interpreter.into(),
+            1,
+            Duration::from_millis(10),
+            summary,
+        )
     }
 
     #[test]
@@ -136,10 +148,17 @@ mod tests {
     }
 
     #[test]
+    fn an_interrupted_run_is_marked() {
+        let text = Report { interrupted: true, ..report() }.text();
+        assert!(text.starts_with("gcd                  interrupted\n"), "{text}");
+    }
+
+    #[test]
     fn json_has_the_documented_fields() {
         let json = serde_json::to_value(report()).unwrap();
         let fields = [
             "ok",
+            "interrupted",
             "cycles",
             "thread_instructions",
             "warp_instructions",

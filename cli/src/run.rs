@@ -1,12 +1,15 @@
 //! `heddle run`: a program on the simulated core.
 
 use crate::engine::Engine;
+use crate::interrupt::{Interrupt, is_interruption};
+use crate::limit::Limit;
 use crate::output::{ResultFile, print, print_json};
+use crate::progress::Progress;
 use crate::report::{Report, Variable};
 use crate::shape::ShapeArgs;
 use crate::target::{TARGET, Target};
 use crate::timed::Timed;
-use crate::trace::{Progress, Trace};
+use crate::trace::Trace;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_testbench::image::Image;
@@ -19,6 +22,9 @@ use std::path::PathBuf;
 ///
 /// A built-in kernel gets its inputs, and its results are compared with what the host computes. An ELF file (RV32IM, linked
 /// as docs/programs.md says) is launched once; it succeeds if every thread's exit code is 0.
+///
+/// Ctrl-C ends the run with the report so far and a complete waveform; the exit code is then 130. A second Ctrl-C ends it
+/// at once. Long runs show their progress if standard error is a terminal.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle run mandelbrot --image mandelbrot.png
@@ -34,9 +40,8 @@ pub struct Run {
     /// What simulates
     #[arg(long, value_enum, default_value_t = Engine::default(), value_name = "ENGINE")]
     engine: Engine,
-    /// Give up after so many cycles of a launch
-    #[arg(long, default_value_t = 100_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_cycles: u64,
+    #[command(flatten)]
+    limit: Limit,
     /// Write the picture that the kernel makes
     #[arg(long, value_name = "FILE.png")]
     image: Option<PathBuf>,
@@ -81,6 +86,7 @@ impl Run {
     pub fn run(self) -> Result<()> {
         let target = Target::find(&self.target)?;
         let shape = self.shape.shape()?;
+        let interrupt = Interrupt::catch()?;
         let mut image = self.image_file(target.kernel)?;
         if let (Some(kernel), false) = (target.kernel, self.set.is_empty()) {
             bail!("--set is for ELF files: the inputs of {} are its driver's", kernel.name);
@@ -89,14 +95,14 @@ impl Run {
             engine: self.engine.kind(),
             seed: self.shape.seed,
             wave: self.wave.clone(),
-            max_cycles: self.max_cycles,
+            max_cycles: self.limit.cycles(),
         };
         let mut machine =
             Machine::new(&shape, target.program.clone(), &options).with_context(|| target.name.clone())?;
         if self.trace {
-            machine.watch(Box::new(Trace::new(shape.lanes)));
+            machine.watch(Box::new(Trace::new(shape.lanes, &interrupt)));
         } else {
-            machine.watch(Box::new(Progress::new(shape.warps)));
+            machine.watch(Box::new(Progress::new(shape.threads(), self.limit.max_cycles, &interrupt)));
         }
 
         let mut timed = Timed::new(&mut machine);
@@ -104,9 +110,11 @@ impl Run {
         let time = timed.time;
         let mut report =
             Report::new(target.name.clone(), &shape, self.engine, self.shape.seed, time, machine.summary());
-        let finished = match &result {
-            Ok(_) => self.show(&mut machine).map(|variables| report.variables = variables),
-            Err(_) => Ok(()),
+        report.interrupted = result.as_ref().is_err_and(is_interruption);
+        let finished = if result.is_ok() || report.interrupted {
+            self.show(&mut machine).map(|variables| report.variables = variables)
+        } else {
+            Ok(())
         };
         machine.finish()?;
         finished?;
@@ -118,6 +126,8 @@ impl Run {
                 report.error = Some(format!("{error:#}"));
                 if self.json {
                     print_json(&report)?;
+                } else if report.interrupted {
+                    print(&report.text())?;
                 }
                 return Err(error.context(report.kernel));
             }
@@ -147,7 +157,7 @@ impl Run {
         for Setting { name, value } in &self.set {
             device.write_word(name, *value).context("--set")?;
         }
-        target.drive(device, self.shape.seed)
+        Ok(target.drive(device, self.shape.seed)?)
     }
 
     fn show(&self, device: &mut dyn Device) -> Result<Vec<Variable>> {

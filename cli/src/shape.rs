@@ -10,12 +10,12 @@ use heddle_simt::divergence::Divergence;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The core")]
 pub struct ShapeArgs {
-    /// Threads of a warp: 1, 2, 4 … 64
-    #[arg(long, default_value_t = 8, value_name = "N")]
-    pub lanes: u32,
-    /// Warps of the core: 1, 2, 4 … 64
-    #[arg(long, default_value_t = 8, value_name = "N")]
-    pub warps: u32,
+    /// Threads of a warp: 1, 2, 4 … 64 [default: 8]
+    #[arg(long, value_name = "N")]
+    pub lanes: Option<u32>,
+    /// Warps of the core: 1, 2, 4 … 64 [default: 8]
+    #[arg(long, value_name = "N")]
+    pub warps: Option<u32>,
     /// What decides which threads of a warp run when they disagree
     #[arg(long, default_value = default_divergence(), value_name = "NAME", value_parser = divergence_names())]
     pub divergence: String,
@@ -38,12 +38,13 @@ impl ShapeArgs {
     pub fn shape(&self) -> Result<Shape> {
         let divergence = Divergence::ALL.iter().find(|(name, _)| *name == self.divergence);
         let divergence = divergence.map_or_else(Divergence::default, |(_, divergence)| *divergence);
-        let most =
-            Shape { lanes: self.lanes, warps: self.warps, stack: self.stack, memory: MOST_MEMORY, ..Shape::default() };
+        let Shape { lanes, warps, .. } = Shape::default();
+        let (lanes, warps) = (self.lanes.unwrap_or(lanes), self.warps.unwrap_or(warps));
+        let most = Shape { lanes, warps, stack: self.stack, memory: MOST_MEMORY, ..Shape::default() };
         if self.memory.is_none() {
             most.check()?;
         }
-        let memory = self.memory.unwrap_or_else(|| Shape::default_memory(self.lanes, self.warps, self.stack));
+        let memory = self.memory.unwrap_or_else(|| Shape::default_memory(lanes, warps, self.stack));
         let memory = if self.memory.is_none() { memory.min(MOST_MEMORY) } else { memory };
         let program = self.program.unwrap_or_else(|| most.program.min(memory));
         let shape = Shape { memory, program, divergence, ..most };
@@ -97,7 +98,8 @@ mod tests {
     }
 
     fn args(lanes: u32, warps: u32, memory: Option<u32>, stack: u32) -> ShapeArgs {
-        ShapeArgs { lanes, warps, divergence: default_divergence().into(), memory, program: None, stack, seed: 1 }
+        let divergence = default_divergence().into();
+        ShapeArgs { lanes: Some(lanes), warps: Some(warps), divergence, memory, program: None, stack, seed: 1 }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use heddle_testbench::Program;
-use heddle_testbench::kernels::{self, Device, Kernel, Output};
+use heddle_testbench::kernels::{self, Device, Kernel, KernelError, Output};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -41,13 +41,13 @@ impl Target {
     }
 
     /// Runs the program on a device that has it loaded: a kernel's driver with its inputs and checks, or a file's launch.
-    pub fn drive(&self, device: &mut dyn Device, seed: u64) -> Result<Output> {
+    pub fn drive(&self, device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
         match self.kernel {
-            Some(kernel) => Ok((kernel.drive)(device, seed)?),
-            None => match device.launch() {
-                Ok(()) => Ok(Output { checked: 0, image: None }),
-                Err(error) => Err(anyhow::anyhow!(error)),
-            },
+            Some(kernel) => (kernel.drive)(device, seed),
+            None => {
+                device.launch()?;
+                Ok(Output { checked: 0, image: None })
+            }
         }
     }
 

@@ -1,19 +1,20 @@
-//! What `heddle run` shows while a program runs: a trace on standard output, or progress on standard error.
+//! `heddle run --trace`: every instruction, on standard output.
 
-use heddle_testbench::machine::{TraceLine, Watch};
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use crate::interrupt::Interrupt;
+use heddle_testbench::machine::{Progress, TraceLine, Watch};
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
-use std::time::{Duration, Instant};
+use std::ops::ControlFlow;
 
 /// Prints every instruction that issues.
 pub struct Trace {
     out: BufWriter<Stdout>,
     lanes: u32,
+    interrupt: Interrupt,
 }
 
 impl Trace {
-    pub fn new(lanes: u32) -> Trace {
-        let mut trace = Trace { out: BufWriter::new(io::stdout()), lanes };
+    pub fn new(lanes: u32, interrupt: &Interrupt) -> Trace {
+        let mut trace = Trace { out: BufWriter::new(io::stdout()), lanes, interrupt: interrupt.clone() };
         let mask = lanes as usize;
         trace.write(format_args!("{:>9}  {:>4}  {:<10}  {:<mask$}  instruction\n", "cycle", "warp", "pc", "mask"));
         trace
@@ -43,6 +44,10 @@ impl Watch for Trace {
     fn wants_trace(&self) -> bool {
         true
     }
+
+    fn progress(&mut self, _: Progress) -> ControlFlow<()> {
+        self.interrupt.poll()
+    }
 }
 
 impl Drop for Trace {
@@ -57,43 +62,6 @@ impl Drop for Trace {
 /// Lanes from left to right, lane 0 first: `1` active, `.` not.
 fn mask_text(mask: u64, lanes: u32) -> String {
     (0..lanes).map(|lane| if mask >> lane & 1 == 1 { '1' } else { '.' }).collect()
-}
-
-/// Counts cycles on a terminal once a run takes longer than a moment.
-pub struct Progress {
-    started: Instant,
-    bar: Option<ProgressBar>,
-    warps: u32,
-}
-
-const MOMENT: Duration = Duration::from_millis(500);
-
-impl Progress {
-    pub fn new(warps: u32) -> Progress {
-        Progress { started: Instant::now(), bar: None, warps }
-    }
-}
-
-impl Watch for Progress {
-    fn progress(&mut self, cycles: u64, live_warps: u32) {
-        if self.started.elapsed() < MOMENT {
-            return;
-        }
-        let bar = self.bar.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
-            ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
-        });
-        bar.set_message(format!("{} cycles, {live_warps} of {} warps live", HumanCount(cycles), self.warps));
-        bar.tick();
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
 }
 
 #[cfg(test)]

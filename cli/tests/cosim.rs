@@ -6,7 +6,9 @@ use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Where the command is, or a note that a test is skipped.
 fn verilator() -> Option<String> {
@@ -35,6 +37,13 @@ fn bad_input_is_refused_before_anything_is_built() {
     assert!(bad("cosim gcd --lanes 64 --warps 64 --stack 16K").starts_with("memory = "));
     place.file("p.elf", &ends());
     assert_eq!(bad("bench sim p.elf"), "p.elf is a file: bench is for built-in kernels");
+    assert_eq!(bad("bench sim gccd"), "no kernel is called `gccd`; did you mean `gcd`?");
+    assert!(bad("bench sim gcd --lanes 3").starts_with("lanes = 3"));
+    assert!(bad("bench sim gcd --rounds 0").contains("--rounds <N>"));
+    assert!(bad("bench sim --docs none").ends_with("cannot write none/simulation-speed.md: there is no such folder"));
+    assert!(bad("bench sim --docs p.elf").contains("cannot write p.elf/simulation-speed.md"));
+    let missing = "verilator is not installed; on Debian: apt-get install verilator g++ make";
+    assert_eq!(bad("bench sim gcd --docs ."), missing);
 }
 
 #[test]
@@ -49,6 +58,27 @@ fn equal_machines_are_said_to_be_equal() {
     let text = place.good("cosim gcd --lanes 2 --warps 1");
     assert!(text.starts_with("gcd on 2 lanes × 1 warps: no difference in "), "{text}");
     assert!(place.names().is_empty());
+}
+
+#[test]
+fn an_interruption_reports_what_was_compared() {
+    if verilator().is_none() {
+        return;
+    }
+    let place = Place::new();
+    place.file("loop.elf", &endless());
+    place.good("cosim gcd --lanes 2 --warps 1"); // the model
+    let mut command = place.command("cosim loop.elf --lanes 2 --warps 1 --json");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    sleep(Duration::from_secs(3));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: loop.elf: interrupted\n");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["ok"], &report["interrupted"]), (&false.into(), &true.into()));
+    assert!(report["compared"].as_u64().unwrap() > 0);
+    assert_eq!(place.names(), ["loop.elf"]);
 }
 
 /// A `verilator` that changes an operator of the Verilog first.
@@ -80,10 +110,16 @@ fn bench_has_a_row_an_engine() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
     let engines: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["engine"].as_str().unwrap()).collect();
-    assert_eq!(engines[..2], ["interpreter", "compiled"]);
+    let compiled = engines.iter().filter(|engine| engine.starts_with("compiled")).count();
+    assert_eq!((engines[0], engines[compiled]), ("interpreter", "compiled"));
     for row in rows.as_array().unwrap() {
+        let is_compiled = row["engine"].as_str().unwrap().starts_with("compiled");
+        for field in ["compile_seconds", "nodes", "code_bytes", "state_bytes"] {
+            assert!(row[field].is_number() || !is_compiled, "{row}");
+        }
+        assert_eq!(row["cycles"].is_u64(), row["engine"] != "interpreter");
         assert!(row["cycles_per_second"].as_f64().unwrap() > 0.0);
-        assert_eq!(row["ratio_to_verilator"].is_f64(), engines.len() > 2);
+        assert_eq!(row["ratio_to_verilator"].is_f64(), engines.len() > 1 + compiled);
         assert_eq!((&row["lanes"], &row["warps"], &row["kernel"]), (&1.into(), &1.into(), &"gcd".into()));
     }
 }

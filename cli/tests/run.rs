@@ -3,8 +3,11 @@
 mod common;
 use common::*;
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 const SMALL: &str = "--lanes 4 --warps 2";
 
@@ -102,10 +105,76 @@ fn waveforms_and_pictures_are_files() {
     assert!(vcd.contains("$enddefinitions"));
 }
 
+/// The command under way on a program that never ends, with a waveform that has begun.
+fn under_way(place: &Place, arguments: &str, wave: &str) -> Child {
+    place.file("loop.elf", &endless());
+    let mut command = place.command(&format!("run loop.elf --lanes 2 --warps 1 --wave {wave} {arguments}"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !place.path().join(format!("{wave}.partial")).exists() {
+        sleep(Duration::from_millis(10));
+    }
+    child
+}
+
+#[test]
+fn an_interrupted_run_reports_and_completes_its_waveform() {
+    let place = Place::new();
+    let child = under_way(&place, "", "w.vcd");
+    // Long enough for progress, which a pipe must not see.
+    sleep(Duration::from_millis(1500));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: loop.elf: interrupted\n");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("loop.elf             interrupted\n") && text.contains("\nSIMT efficiency "), "{text}");
+    assert_eq!(place.names(), ["loop.elf", "w.vcd"]);
+    let vcd = fs::read_to_string(place.path().join("w.vcd")).unwrap();
+    assert!(vcd.ends_with("\n"));
+    let last = vcd.lines().rev().find_map(|line| line.strip_prefix('#')).unwrap();
+    let cycles = text.lines().find_map(|line| line.strip_prefix("cycles ")).unwrap();
+    let cycles: u64 = cycles.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(last.parse::<u64>().unwrap() >= 10 * cycles && cycles > 0, "{last} {cycles}");
+}
+
+#[test]
+fn an_interruption_is_json_too() {
+    let place = Place::new();
+    let child = under_way(&place, "--json", "w.fst");
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let report = json(std::str::from_utf8(&output.stdout).unwrap());
+    assert_eq!((&report["ok"], &report["interrupted"]), (&false.into(), &true.into()));
+    assert!(report["cycles"].is_u64());
+    assert_eq!(place.names(), ["loop.elf", "w.fst"]);
+}
+
+/// `script` gives the command a terminal.
+#[test]
+fn progress_is_for_terminals() {
+    let place = Place::new();
+    place.file("loop.elf", &endless());
+    let run = "run loop.elf --lanes 1 --warps 1 --max-cycles 4000000000 --json";
+    let command = format!("(sleep 3; kill -INT $$) & exec {} {run} > out", env!("CARGO_BIN_EXE_heddle"));
+    let mut script = Command::new("script");
+    let script = script.args(["-qec", &command, "typed"]).env("SHELL", "/bin/sh").current_dir(place.path()).output();
+    if script.is_err() {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: a test of progress, which needs script");
+        return;
+    }
+    let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+    let typed = read("typed");
+    assert!(typed.contains("/4000.00M cycles, ") && typed.contains(", 1/1 threads live, at most "), "{typed}");
+    assert_eq!(json(&read("out"))["interrupted"], true);
+}
+
 #[test]
 fn help_shows_examples() {
     let place = Place::new();
-    for help in ["--help", "run --help", "gen --help", "cosim --help", "kernels --help", "bench --help"] {
+    for help in
+        ["--help", "run --help", "gen --help", "cosim --help", "kernels --help", "bench --help", "bench sim --help"]
+    {
         assert!(place.good(help).contains("Examples:"), "{help}");
     }
 }

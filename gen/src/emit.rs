@@ -41,6 +41,17 @@ pub(crate) fn emit(m: &Module, options: &Options) -> String {
 }
 
 impl Text<'_> {
+    /// The probe ports of a module, if there are to be any.
+    fn probes(&self, m: &Module) -> Vec<ProbePort> {
+        if self.options.probes { probes(m) } else { Vec::new() }
+    }
+
+    /// The probe ports of this module's instances: instance, name of the port, width of one copy.
+    fn instance_probes(&self) -> Vec<(usize, String, u32)> {
+        let each = self.m.instances.iter().enumerate();
+        each.flat_map(|(k, i)| self.probes(&i.module).into_iter().map(move |p| (k, p.name, p.width))).collect()
+    }
+
     fn header(&mut self) {
         let m = self.m;
         if !m.doc.is_empty() {
@@ -55,9 +66,9 @@ impl Text<'_> {
         }));
         if self.options.cosim {
             ports.push("input  wire host".to_string());
-            for ProbePort { name, width, .. } in probes(m) {
-                ports.push(format!("output wire {}{name}", range(width)));
-            }
+        }
+        for ProbePort { name, width, .. } in self.probes(m) {
+            ports.push(format!("output wire {}{name}", range(width)));
         }
         let import = if self.options.cosim { " import heddle_dpi::*;" } else { "" };
         let _ = writeln!(self.out, "module {}{import} (\n  {}\n);", m.name, ports.join(",\n  "));
@@ -184,12 +195,10 @@ impl Text<'_> {
             }
             self.instance_outputs.push(wires);
         }
-        if self.options.cosim {
-            for (instance, name, width) in instance_probes(m) {
-                let width = width * m.instances[instance].copies();
-                let wire = format!("{}_{name}", m.instances[instance].name);
-                let _ = writeln!(self.out, "  wire {}{wire};", range(width));
-            }
+        for (instance, name, width) in self.instance_probes() {
+            let width = width * m.instances[instance].copies();
+            let wire = format!("{}_{name}", m.instances[instance].name);
+            let _ = writeln!(self.out, "  wire {}{wire};", range(width));
         }
     }
 
@@ -254,9 +263,9 @@ impl Text<'_> {
             }
             if self.options.cosim {
                 pins.push(".host(host)".to_string());
-                for ProbePort { name, width, .. } in probes(&instance.module) {
-                    pins.push(format!(".{name}({})", part(&format!("{}_{name}", instance.name), width)));
-                }
+            }
+            for ProbePort { name, width, .. } in self.probes(&instance.module) {
+                pins.push(format!(".{name}({})", part(&format!("{}_{name}", instance.name), width)));
             }
             let (module, name) = (&instance.module.name, &instance.name);
             let _ = match instance.replicas {
@@ -277,11 +286,11 @@ impl Text<'_> {
                 let _ = writeln!(self.out, "  assign {} = {};", port.name, self.names.value(port.node));
             }
         }
-        if self.options.cosim {
+        if self.options.probes {
             for probe in &self.m.probes {
                 let _ = writeln!(self.out, "  assign probe_{} = {};", probe.name, self.names.value(probe.node));
             }
-            for (instance, name, _) in instance_probes(self.m) {
+            for (instance, name, _) in self.instance_probes() {
                 let instance = &self.m.instances[instance].name;
                 let _ =
                     writeln!(self.out, "  assign probe_{instance}_{} = {instance}_{name};", &name["probe_".len()..]);
@@ -400,12 +409,6 @@ pub(crate) fn probes(m: &Module) -> Vec<ProbePort> {
         })
     });
     own.chain(below).collect()
-}
-
-/// The probe ports of a module's instances: instance, name of the port, width of one copy.
-fn instance_probes(m: &Module) -> Vec<(usize, String, u32)> {
-    let each = m.instances.iter().enumerate();
-    each.flat_map(|(k, i)| probes(&i.module).into_iter().map(move |p| (k, p.name, p.width))).collect()
 }
 
 /// Whether the live part of the module reads the clock / the reset.

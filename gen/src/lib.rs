@@ -20,10 +20,11 @@ use std::sync::Arc;
 /// How Verilog is written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// For Verilator beside the Rust simulation: probes are output ports of the top (`probe_` and the path with `_` for
-    /// dots, replicas packed), start values and host access to memories go through DPI functions, and logic that serves
-    /// only probes and properties is there. SystemVerilog.
+    /// For Verilator as an engine: start values and host access to memories go through DPI functions, and logic that
+    /// serves only probes and properties is there. SystemVerilog.
     pub cosim: bool,
+    /// Only with `cosim`: probes are output ports of the top, `probe_` and the path with `_` for dots, replicas packed.
+    pub probes: bool,
     /// The folder of memory images as a tool will see it, for `$readmemh`; empty: the folder that the tool runs in.
     pub images: String,
 }

@@ -39,7 +39,7 @@ impl<'a> Names<'a> {
         taken.extend(m.memories.iter().map(|x| x.name.clone()));
         taken.extend(m.instances.iter().map(|x| x.name.clone()));
         taken.extend(m.inputs.iter().chain(&m.outputs).map(|p| p.name.clone()));
-        if options.cosim {
+        if options.probes {
             taken.extend(m.probes.iter().map(|p| format!("probe_{}", p.name)));
         }
         let mut names = Names { m, identifiers: vec![None; m.nodes.len()], taken, uses: uses(m, live) };

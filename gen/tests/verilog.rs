@@ -144,8 +144,13 @@ fn probes_of_copies_are_packed_into_ports() {
         let inputs = In { a: each(i.a), b: all(i.b), sel: all(i.sel) };
         Out { y: m.replicate("lane", 4, &lane, inputs).y }
     });
-    let ports = cosim_probes(&top.check().unwrap().netlist);
+    let netlist = top.check().unwrap().netlist;
+    let ports = cosim_probes(&netlist);
     assert_eq!(ports.iter().map(|p| (p.name.as_str(), p.width)).collect::<Vec<_>>(), [("probe_lane_seen", 8)]);
     let last = &ports[0].parts[3];
     assert_eq!((last.path.as_str(), last.low, last.width), ("lane[3].seen", 6, 2));
+    for probes in [true, false] {
+        let text = verilog(&netlist, &Options { cosim: true, probes, ..Options::default() }).single();
+        assert_eq!(text.contains("probe_"), probes, "{text}");
+    }
 }

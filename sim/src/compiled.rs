@@ -44,6 +44,17 @@ pub enum OptLevel {
 }
 
 impl OptLevel {
+    /// Every level, the default last.
+    pub const ALL: &[OptLevel] = &[OptLevel::None, OptLevel::Gating, OptLevel::Lanes];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            OptLevel::None => "none",
+            OptLevel::Gating => "gating",
+            OptLevel::Lanes => "lanes",
+        }
+    }
+
     fn gating(self) -> Gating {
         // The best of 3 to 40 on the core with 8 lanes and 8 warps: below, branches that go the unexpected way cost more
         // than they save.
@@ -61,6 +72,8 @@ pub struct CompileReport {
     /// Nodes of the flat netlists.
     pub nodes: usize,
     pub code_bytes: usize,
+    /// The buffer of registers, memories and what the host sees.
+    pub state_bytes: usize,
     pub flatten: Duration,
     pub compile: Duration,
 }
@@ -92,11 +105,11 @@ impl Compiled {
             directory: directory.clone(),
             state: AVec::new(LINE),
             lanes,
+            report: CompileReport { state_bytes: layout.size, ..CompileReport::default() },
             cells,
             layout,
             level,
             functions: HashMap::new(),
-            report: CompileReport::default(),
             reset: false,
             settled: false,
             signals: false,

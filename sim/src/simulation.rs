@@ -22,12 +22,15 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// Every engine: tests hold each against the interpreter.
-    pub const ALL: &[EngineKind] = &[
-        EngineKind::Interpreter,
-        EngineKind::Compiled(OptLevel::None),
-        EngineKind::Compiled(OptLevel::Gating),
-        EngineKind::Compiled(OptLevel::Lanes),
-    ];
+    pub const ALL: &[EngineKind] = &{
+        let mut all = [EngineKind::Interpreter; 1 + OptLevel::ALL.len()];
+        let mut k = 0;
+        while k < OptLevel::ALL.len() {
+            all[1 + k] = EngineKind::Compiled(OptLevel::ALL[k]);
+            k += 1;
+        }
+        all
+    };
 }
 
 /// What a simulation is started with.

@@ -1,8 +1,9 @@
 //! Every engine against the interpreter on random designs: every output, probe, signal, register and memory
-//! word, each cycle. `HEDDLE_FUZZ=5000 cargo test --release -p heddle-sim --test differential` tries more of them.
+//! word, each cycle. `HEDDLE_FUZZ=5000 cargo test --release -p heddle-sim --test differential` tries more of them;
+//! `HEDDLE_SEED=17` tries one.
 
 use heddle_hdl::netlist::Module;
-use heddle_sim::fuzz::{Limits, Mismatch, compare, count, hunt};
+use heddle_sim::fuzz::{Limits, Mismatch, compare, hunt, seeds};
 use heddle_sim::simulation::{EngineKind, Options, Simulation};
 use std::sync::Arc;
 
@@ -24,12 +25,28 @@ fn differs(top: &Arc<Module>, engine: EngineKind, seed: u64) -> Result<(), Box<M
     compare(left.engine(), right.engine(), seed, 25)
 }
 
+/// Each engine on the design of a seed.
+fn check(seed: u64, limits: &Limits) {
+    for &engine in EngineKind::ALL.iter().filter(|e| **e != EngineKind::Interpreter) {
+        hunt(seed, limits, |top| differs(top, engine, seed))
+            .unwrap_or_else(|report| panic!("{engine:?} on the right: {report}"));
+    }
+}
+
 #[test]
 fn engines_agree_on_random_designs() {
-    for &engine in EngineKind::ALL {
-        for seed in 0..count(120) {
-            hunt(seed, &limits(seed), |top| differs(top, engine, seed))
-                .unwrap_or_else(|report| panic!("{engine:?} on the right: {report}"));
-        }
-    }
+    seeds(120).for_each(|seed| check(seed, &limits(seed)));
+}
+
+#[test]
+fn engines_agree_on_replicated_instances() {
+    seeds(100).for_each(|seed| check(seed, &Limits::lanes(1..=64)));
+}
+
+#[test]
+fn engines_agree_on_every_number_of_copies() {
+    seeds(64).for_each(|seed| {
+        let copies = seed as u32 % 64 + 1;
+        check(seed, &Limits::lanes(copies..=copies));
+    });
 }

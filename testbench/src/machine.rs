@@ -6,15 +6,17 @@ use crate::program::{Program, ProgramError};
 use heddle_hdl::Errors;
 use heddle_hdl::netlist::Module;
 use heddle_sim::directory::Directory;
-use heddle_sim::engine::Why;
+use heddle_sim::engine::{RunEnd, Why};
 use heddle_sim::simulation::{EngineKind, Options, Simulation, SimulationError};
 use heddle_simt::isa::cause;
 use heddle_simt::system::system;
 use heddle_simt::{Shape, ShapeError};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// How a machine is simulated.
@@ -55,6 +57,8 @@ pub enum MachineError {
     ExitCodes(Vec<ThreadExit>),
     #[error("the program did not end in {cycles} cycles; {at}")]
     Endless { cycles: u64, at: String },
+    #[error("interrupted")]
+    Interrupted,
     #[error("{start:#010x}..{end:#010x} is outside memory of {memory} bytes")]
     OutsideMemory { start: u32, end: u64, memory: u32 },
 }
@@ -158,7 +162,18 @@ pub struct TraceLine {
     pub text: String,
 }
 
-/// What a launch tells while it runs.
+/// How far a launch is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Number of the launch, from 1.
+    pub launch: u32,
+    /// Cycles of this launch.
+    pub cycles: u64,
+    /// Threads that have begun and not ended.
+    pub live_threads: u32,
+}
+
+/// What a launch tells while it runs. The engine must show registers, which Verilator's does not.
 pub trait Watch {
     /// Every instruction that issues, if [`Watch::wants_trace`].
     fn issued(&mut self, _line: TraceLine) {}
@@ -166,12 +181,9 @@ pub trait Watch {
     fn wants_trace(&self) -> bool {
         false
     }
-    /// Now and then: cycles of this launch so far, and live warps.
-    fn progress(&mut self, _cycles: u64, _live_warps: u32) {}
+    /// Before each batch of cycles, some ten times a second. A break ends the launch with [`MachineError::Interrupted`].
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()>;
 }
-
-struct Silent;
-impl Watch for Silent {}
 
 /// A core with a program loaded.
 pub struct Machine {
@@ -182,7 +194,9 @@ pub struct Machine {
     max_cycles: u64,
     seed: u64,
     summary: Summary,
-    watch: Box<dyn Watch>,
+    watch: Option<Box<dyn Watch>>,
+    /// Cycles that take about [`BATCH_TIME`].
+    batch: u64,
 }
 
 /// Where things are in the directory.
@@ -193,6 +207,9 @@ struct Places {
     stopped: usize,
     live: usize,
     fault: [usize; 6],
+    /// The register with a bit a warp, and the memory with a word a warp and a bit a lane.
+    live_warps: usize,
+    live_threads: usize,
     program: usize,
     /// Memory banks, one a lane.
     banks: Vec<usize>,
@@ -200,8 +217,8 @@ struct Places {
     codes: Vec<usize>,
 }
 
-/// Cycles between two reports of progress.
-const CHUNK: u64 = 1 << 16;
+/// Wall time between two calls of [`Watch::progress`], about.
+const BATCH_TIME: Duration = Duration::from_millis(70);
 
 /// Cycles in which a warp that is not stuck issues something.
 const PATIENCE: u64 = 1000;
@@ -247,7 +264,8 @@ impl Machine {
             max_cycles: options.max_cycles,
             seed: options.seed,
             summary: Summary::default(),
-            watch: Box::new(Silent),
+            watch: None,
+            batch: 1,
         };
         machine.load(program)?;
         Ok(machine)
@@ -278,7 +296,12 @@ impl Machine {
 
     /// Has what happens told to `watch` from now on.
     pub fn watch(&mut self, watch: Box<dyn Watch>) {
-        self.watch = watch;
+        self.watch = Some(watch);
+    }
+
+    /// Drops what [`Machine::watch`] was given.
+    pub fn unwatch(&mut self) {
+        self.watch = None;
     }
 
     /// Changes [`MachineOptions::max_cycles`].
@@ -319,31 +342,68 @@ impl Machine {
         self.check_exit_codes()
     }
 
+    /// Batches of cycles with the watch between them; without a watch, one batch.
     fn run_to_stop(&mut self) -> Result<(), MachineError> {
         let mut cycles = 0;
-        let trace = self.watch.wants_trace();
         loop {
-            let chunk = if trace { 1 } else { CHUNK.min(self.max_cycles - cycles) };
-            if trace {
-                self.trace();
-            }
-            let end = self.simulation.run(chunk, Some(self.places.stopped))?;
+            let left = self.max_cycles - cycles;
+            let end = match self.watch.take() {
+                None => self.simulation.run(left, Some(self.places.stopped))?,
+                Some(mut watch) => {
+                    let progress =
+                        Progress { launch: self.summary.launches + 1, cycles, live_threads: self.live_threads() };
+                    let end = match watch.progress(progress) {
+                        ControlFlow::Continue(()) => self.run_batch(left, watch.as_mut()),
+                        ControlFlow::Break(()) => Err(MachineError::Interrupted),
+                    };
+                    self.watch = Some(watch);
+                    end?
+                }
+            };
             cycles += end.cycles;
-            self.simulation.engine().settle();
             if end.why == Why::Stop {
+                self.simulation.engine().settle();
                 return self.fault().map_or(Ok(()), |fault| Err(MachineError::Fault(fault)));
             }
             if cycles >= self.max_cycles {
+                self.simulation.engine().settle();
                 return Err(MachineError::Endless { cycles, at: self.whereabouts() });
-            }
-            if cycles.is_multiple_of(CHUNK) {
-                let live = self.simulation.engine().peek_u64(self.places.live).count_ones();
-                self.watch.progress(cycles, live);
             }
         }
     }
 
-    fn trace(&mut self) {
+    /// Up to `most` cycles, as many as take [`BATCH_TIME`].
+    fn run_batch(&mut self, most: u64, watch: &mut dyn Watch) -> Result<RunEnd, MachineError> {
+        let stop = Some(self.places.stopped);
+        let most = self.batch.min(most);
+        let started = Instant::now();
+        let end = if watch.wants_trace() {
+            let mut end = RunEnd { cycles: 0, why: Why::Limit };
+            while end.cycles < most && end.why == Why::Limit {
+                self.trace(watch);
+                end = RunEnd { cycles: end.cycles + 1, ..self.simulation.run(1, stop)? };
+            }
+            end
+        } else {
+            self.simulation.run(most, stop)?
+        };
+        // The end of a launch, or of its cycles, says little about time.
+        if end.cycles == self.batch {
+            let fits = BATCH_TIME.as_secs_f64() / started.elapsed().as_secs_f64().max(1e-9);
+            self.batch = (self.batch as f64 * fits.min(8.0)).max(1.0) as u64;
+        }
+        Ok(end)
+    }
+
+    /// Read from the state as it is, without computing anything.
+    fn live_threads(&mut self) -> u32 {
+        let engine = self.simulation.engine();
+        let warps = engine.register(self.places.live_warps).low_u64();
+        let live = (0..u64::from(self.shape.warps)).filter(|warp| warps >> warp & 1 == 1);
+        live.map(|warp| engine.memory_read(self.places.live_threads, warp).low_u64().count_ones()).sum()
+    }
+
+    fn trace(&mut self, watch: &mut dyn Watch) {
         self.simulation.engine().settle();
         if self.probe("issue_valid") == 0 {
             return;
@@ -356,7 +416,7 @@ impl Machine {
             mask: self.probe("issue_mask"),
             text: self.program.word(pc).map_or_else(|| "?".into(), |word| disassemble(word, pc)),
         };
-        self.watch.issued(line);
+        watch.issued(line);
     }
 
     /// A probe of the core, low 64 bits.
@@ -447,7 +507,7 @@ impl Machine {
         if failed.is_empty() { Ok(()) } else { Err(MachineError::ExitCodes(failed)) }
     }
 
-    fn range(&self, address: u32, length: usize) -> Result<std::ops::Range<u32>, MachineError> {
+    fn range(&self, address: u32, length: usize) -> Result<Range<u32>, MachineError> {
         let end = u64::from(address) + length as u64;
         if end > u64::from(self.shape.memory) {
             return Err(MachineError::OutsideMemory { start: address, end, memory: self.shape.memory });
@@ -466,6 +526,7 @@ impl Places {
     fn new(directory: &Directory, shape: &Shape) -> Places {
         let input = |name: &str| directory.inputs.find(name).expect("the system has this input");
         let output = |name: &str| directory.outputs.find(name).expect("the system has this output");
+        let register = |path: &str| directory.registers.find(path).expect("the system has this register");
         let memory = |path: &str| directory.memories.find(path).expect("the system has this memory");
         let fault = ["valid", "cause", "slot", "pc", "mask", "address"];
         Places {
@@ -475,11 +536,20 @@ impl Places {
             stopped: output("stopped"),
             live: output("live"),
             fault: fault.map(|field| output(&format!("fault_{field}"))),
+            live_warps: register("core.divergence.live"),
+            live_threads: memory("core.divergence.ghost_live"),
             program: memory("instructions"),
             banks: (0..shape.lanes).map(|lane| memory(&format!("ram.bank[{lane}].words"))).collect(),
             codes: (0..shape.lanes).map(|lane| memory(&format!("core.metrics.exit[{lane}].codes"))).collect(),
         }
     }
+}
+
+/// The words that a range of byte addresses touches: the address of each, and which of its bytes.
+fn words(range: Range<u32>) -> impl Iterator<Item = (u32, Range<usize>)> {
+    let Range { start, end } = range;
+    let parts = (start / 4..end.div_ceil(4)).map(|word| 4 * word);
+    parts.map(move |word| (word, start.saturating_sub(word) as usize..(end - word).min(4) as usize))
 }
 
 impl Device for Machine {
@@ -492,24 +562,29 @@ impl Device for Machine {
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
-        for (at, byte) in self.range(address, bytes.len())?.zip(bytes) {
-            let (bank, line) = self.place(at);
+        for (word, part) in words(self.range(address, bytes.len())?) {
+            let (bank, line) = self.place(word);
             let engine = self.simulation.engine();
-            let shift = at % 4 * 8;
-            let word = engine.memory_read(bank, line).low_u64() & !(0xff << shift) | u64::from(*byte) << shift;
-            engine.memory_load(bank, line, &[word]);
+            let mut whole = [0; 4];
+            if part.len() < 4 {
+                whole = (engine.memory_read(bank, line).low_u64() as u32).to_le_bytes();
+            }
+            let from = (word + part.start as u32 - address) as usize;
+            let length = part.len();
+            whole[part].copy_from_slice(&bytes[from..from + length]);
+            engine.memory_load(bank, line, &[u64::from(u32::from_le_bytes(whole))]);
         }
         Ok(())
     }
 
     fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {
-        let range = self.range(address, length)?;
-        Ok(range
-            .map(|at| {
-                let (bank, line) = self.place(at);
-                (self.simulation.engine().memory_read(bank, line).low_u64() >> (at % 4 * 8)) as u8
-            })
-            .collect())
+        let mut bytes = Vec::with_capacity(length);
+        for (word, part) in words(self.range(address, length)?) {
+            let (bank, line) = self.place(word);
+            let whole = self.simulation.engine().memory_read(bank, line).low_u64() as u32;
+            bytes.extend_from_slice(&whole.to_le_bytes()[part]);
+        }
+        Ok(bytes)
     }
 
     fn launch(&mut self) -> Result<(), DeviceError> {

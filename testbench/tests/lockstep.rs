@@ -29,7 +29,7 @@ impl Twin {
     fn new(lanes: u32, warps: u32) -> Twin {
         let shape = Shape::new(lanes, warps);
         let netlist: Arc<Module> = design(&shape).unwrap();
-        let files = heddle_gen::verilog(&netlist, &heddle_gen::Options { cosim: true, ..Default::default() });
+        let files = heddle_gen::verilog(&netlist, &Recipe::default().verilog());
         Twin { shape, directory: Arc::new(Directory::new(&netlist)), files, seed: u64::from(10 * lanes + warps) }
     }
 

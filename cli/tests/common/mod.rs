@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use tempfile::TempDir;
 
 pub struct Place {
@@ -135,6 +135,17 @@ pub const fn thread_number(rd: u32) -> u32 {
 /// Registers of the exit convention.
 pub const A0: u32 = 10;
 pub const A7: u32 = 17;
+
+/// A program that never ends.
+pub fn endless() -> Vec<u8> {
+    elf(&[LOOP])
+}
+
+/// What Ctrl-C sends.
+pub fn interrupt(child: &Child) {
+    let kill = format!("kill -INT {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
 
 /// A program whose threads end with code 0.
 pub fn ends() -> Vec<u8> {

@@ -242,9 +242,21 @@ impl Builder {
         }
     }
 
-    /// The value of the lane that the index (of one lane) names, 0 if there is none.
-    pub fn pick(&mut self, a: Id, index: Id) -> Id {
-        self.with_lanes(Op::Pick, self.width(a), 1, &[a, index])
+    /// Of a value in so many lanes, the one of the lane that the index (of one lane) names, 0 if there is none.
+    pub fn pick(&mut self, a: Id, lanes: u32, index: Id) -> Id {
+        let (width, index_width) = (self.width(a), self.width(index));
+        let zero = self.constant(0, width);
+        match self.value(index) {
+            Some(lane) if lane >= lanes as u64 => zero,
+            Some(lane) => self.lane(a, lane as u32),
+            None if self.lanes(a) > 1 => self.with_lanes(Op::Pick, width, 1, &[a, index]),
+            None if low_mask(index_width) < lanes as u64 => a,
+            None => {
+                let limit = self.constant(lanes as u64, index_width);
+                let inside = self.lt(index, limit);
+                self.mux(inside, a, zero)
+            }
+        }
     }
 
     /// Smaller number first, so that equal computations are found; constants last.

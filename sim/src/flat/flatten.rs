@@ -537,7 +537,7 @@ impl<'a> Flatten<'a> {
         let value = if view == Some(View { lanes: elements, width: element }) {
             let parts = Parts { low: 0, width: element, stride: element, lanes: elements };
             let vector = self.spread(scope, n.args[0], parts);
-            self.b.pick(vector, near)
+            self.b.pick(vector, elements, near)
         } else if element <= 16 && 64 % element == 0 {
             self.select_in_limb(scope, n, near)
         } else {

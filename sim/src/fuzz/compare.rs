@@ -5,7 +5,7 @@ use crate::directory::{Directory, Entry};
 use crate::engine::Engine;
 use fastrand::Rng;
 use heddle_hdl::Bits;
-use heddle_hdl::netlist::{NodeId, ReadTiming};
+use std::any::Any;
 use std::fmt;
 
 /// Random inputs, resets and host accesses: the same for every engine that is driven with the same seed.
@@ -46,8 +46,15 @@ pub struct Mismatch {
     pub path: String,
     pub left: String,
     pub right: String,
-    /// The nodes (with their scopes) that the value comes from.
-    pub nodes: Vec<(usize, NodeId)>,
+}
+
+impl Mismatch {
+    /// An engine that panicked.
+    pub(super) fn of_panic(panic: Box<dyn Any + Send>) -> Mismatch {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        let right = text.unwrap_or("no message").to_string();
+        Mismatch { cycle: 0, path: "panic".into(), left: "none".into(), right }
+    }
 }
 
 impl fmt::Display for Mismatch {
@@ -76,7 +83,7 @@ pub fn compare(left: &mut dyn Engine, right: &mut dyn Engine, seed: u64, cycles:
             let stop = Some(rng.usize(0..left.directory().outputs.len())).filter(|_| rng.bool());
             let length = rng.u64(1..6);
             let (l, r) = (left.run(length, stop), right.run(length, stop));
-            same(left, "end of the run", format!("{l:?}"), format!("{r:?}"), Vec::new())?;
+            same(left, "end of the run", format!("{l:?}"), format!("{r:?}"))?;
         } else {
             left.step();
             right.step();
@@ -91,19 +98,17 @@ type Outcome = Result<(), Box<Mismatch>>;
 /// Combinational values.
 fn settled(left: &dyn Engine, right: &dyn Engine) -> Outcome {
     let d = left.directory().clone();
-    let module = |e: &Entry| &d.scopes[e.scope].module;
     for (k, e) in d.signals.iter().enumerate() {
         if let (Some(l), Some(r)) = (left.signal(k), right.signal(k)) {
-            value(left, e, l, r, vec![(e.scope, NodeId(e.index as u32))])?;
+            value(left, e, l, r)?;
         }
     }
     for (k, e) in d.probes.iter().enumerate() {
-        value(left, e, left.probe(k), right.probe(k), vec![(e.scope, module(e).probes[e.index].node)])?;
+        value(left, e, left.probe(k), right.probe(k))?;
     }
     for (k, e) in d.outputs.iter().enumerate() {
-        value(left, e, left.peek(k), right.peek(k), vec![(0, d.top.outputs[k].node)])?;
-        let (l, r) = (left.peek_u64(k), right.peek_u64(k));
-        value(left, e, l.into(), r.into(), vec![(0, d.top.outputs[k].node)])?;
+        value(left, e, left.peek(k), right.peek(k))?;
+        value(left, e, left.peek_u64(k).into(), right.peek_u64(k).into())?;
     }
     Ok(())
 }
@@ -111,49 +116,38 @@ fn settled(left: &dyn Engine, right: &dyn Engine) -> Outcome {
 /// State and what properties have counted.
 fn state(left: &dyn Engine, right: &dyn Engine) -> Outcome {
     let d: &Directory = left.directory();
-    same(left, "cycle count", left.cycle().to_string(), right.cycle().to_string(), Vec::new())?;
+    same(left, "cycle count", left.cycle().to_string(), right.cycle().to_string())?;
     for (k, e) in d.registers.iter().enumerate() {
-        let r = d.register(k);
-        let nodes = [r.next].into_iter().chain(r.enable).map(|n| (e.scope, n)).collect();
-        value(left, e, left.register(k), right.register(k), nodes)?;
+        value(left, e, left.register(k), right.register(k))?;
     }
     for (k, e) in d.read_registers.iter().enumerate() {
-        let read = &d.scopes[e.scope].module.memories[e.index].reads[e.port];
-        let enable = match read.timing {
-            ReadTiming::Sync { enable, .. } => enable,
-            ReadTiming::Async => None,
-        };
-        let nodes = [read.address].into_iter().chain(enable).map(|n| (e.scope, n)).collect();
-        value(left, e, left.read_register(k), right.read_register(k), nodes)?;
+        value(left, e, left.read_register(k), right.read_register(k))?;
     }
     for (k, e) in d.memories.iter().enumerate() {
         for address in 0..1 << d.memory(k).address_width {
             let (l, r) = (left.memory_read(k, address), right.memory_read(k, address));
             if l != r {
-                let writes = &d.memory(k).writes;
-                let nodes = writes.iter().flat_map(|w| [w.enable, w.address, w.data]).map(|n| (e.scope, n)).collect();
-                same(left, &format!("{}[{address}]", e.path), l.to_string(), r.to_string(), nodes)?;
+                same(left, &format!("{}[{address}]", e.path), l.to_string(), r.to_string())?;
             }
         }
     }
     for (k, e) in d.properties.iter().enumerate() {
-        let nodes = vec![(e.scope, d.scopes[e.scope].module.properties[e.index].node)];
         let failure = |engine: &dyn Engine| format!("{:?}", engine.failures().iter().find(|f| f.property == k));
-        same(left, &e.path, failure(left), failure(right), nodes.clone())?;
+        same(left, &e.path, failure(left), failure(right))?;
         let hits = |engine: &dyn Engine| format!("hit {} times", engine.cover_hits(k));
-        same(left, &e.path, hits(left), hits(right), nodes)?;
+        same(left, &e.path, hits(left), hits(right))?;
     }
     let order = |engine: &dyn Engine| format!("{:?}", engine.failures());
-    same(left, "failures", order(left), order(right), Vec::new())
+    same(left, "failures", order(left), order(right))
 }
 
-fn value(engine: &dyn Engine, entry: &Entry, left: Bits, right: Bits, nodes: Vec<(usize, NodeId)>) -> Outcome {
-    if left == right { Ok(()) } else { same(engine, &entry.path, left.to_string(), right.to_string(), nodes) }
+fn value(engine: &dyn Engine, entry: &Entry, left: Bits, right: Bits) -> Outcome {
+    if left == right { Ok(()) } else { same(engine, &entry.path, left.to_string(), right.to_string()) }
 }
 
-fn same(engine: &dyn Engine, path: &str, left: String, right: String, nodes: Vec<(usize, NodeId)>) -> Outcome {
+fn same(engine: &dyn Engine, path: &str, left: String, right: String) -> Outcome {
     if left == right {
         return Ok(());
     }
-    Err(Box::new(Mismatch { cycle: engine.cycle(), path: path.into(), left, right, nodes }))
+    Err(Box::new(Mismatch { cycle: engine.cycle(), path: path.into(), left, right }))
 }

@@ -7,6 +7,7 @@ use heddle_hdl::netlist::{
     PropertyKind, ReadPort, ReadTiming, Register, WritePort,
 };
 use heddle_hdl::order::order;
+use std::ops::RangeInclusive;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -21,25 +22,41 @@ pub struct Limits {
     pub width: u32,
     /// The most copies in a replicated instance.
     pub replicas: u32,
+    /// Some: a design about replicated instances (`lanes.rs`); how many copies those in the top have.
+    pub lanes: Option<RangeInclusive<u32>>,
+}
+
+impl Limits {
+    /// Designs about replicated instances.
+    pub fn lanes(copies: RangeInclusive<u32>) -> Limits {
+        Limits { lanes: Some(copies), ..Limits::default() }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { depth: 2, nodes: 40, width: 200, replicas: 5 }
+        Limits { depth: 2, nodes: 40, width: 200, replicas: 5, lanes: None }
     }
 }
 
 /// The design of a seed: all operations, registers, memories, properties, probes, plain and replicated instances with
 /// chains from copy to copy, nodes in any order. It has no combinational loop.
 pub fn design(seed: u64, limits: &Limits) -> Arc<Module> {
-    let mut generator = Generator { rng: Rng::with_seed(seed), limits: limits.clone(), count: 0 };
-    let depth = generator.rng.u32(0..=limits.depth);
-    generator.module(depth)
+    let mut generator = Generator { rng: Rng::with_seed(seed), limits: limits.clone(), widths: Vec::new(), count: 0 };
+    match &limits.lanes {
+        Some(copies) => generator.lanes(copies.clone()),
+        None => {
+            let depth = generator.rng.u32(0..=limits.depth);
+            generator.module(depth)
+        }
+    }
 }
 
-struct Generator {
-    rng: Rng,
-    limits: Limits,
+pub(super) struct Generator {
+    pub rng: Rng,
+    pub limits: Limits,
+    /// What most values are wide; empty: all widths.
+    pub widths: Vec<u32>,
     /// Modules made so far.
     count: u32,
 }
@@ -51,28 +68,29 @@ impl Generator {
             0 => Vec::new(),
             _ => (0..self.rng.u32(1..=2)).map(|_| self.module(depth - 1)).collect(),
         };
-        let name = format!("m{}", self.count);
-        self.count += 1;
-        let mut draft = Draft::new(&mut self.rng, &self.limits, name);
+        let mut draft = self.draft();
         draft.fill(&children);
         Arc::new(draft.module)
+    }
+
+    /// The next module, empty.
+    pub fn draft(&mut self) -> Draft<'_> {
+        let module = Module { doc: "A random module.".into(), ..Module::empty(format!("m{}", self.count)) };
+        self.count += 1;
+        Draft { rng: &mut self.rng, limits: self.limits.clone(), widths: self.widths.clone(), module }
     }
 }
 
 /// A module in the making. Every node so far may be used as an operand of the next.
-struct Draft<'a> {
-    rng: &'a mut Rng,
-    limits: &'a Limits,
-    module: Module,
+pub(super) struct Draft<'a> {
+    pub rng: &'a mut Rng,
+    pub limits: Limits,
+    pub widths: Vec<u32>,
+    pub module: Module,
 }
 
 impl Draft<'_> {
-    fn new<'a>(rng: &'a mut Rng, limits: &'a Limits, name: String) -> Draft<'a> {
-        let module = Module { doc: "A random module.".into(), ..Module::empty(name) };
-        Draft { rng, limits, module }
-    }
-
-    fn fill(&mut self, children: &[Arc<Module>]) {
+    pub fn fill(&mut self, children: &[Arc<Module>]) {
         self.inputs();
         self.registers();
         self.memories();
@@ -80,7 +98,8 @@ impl Draft<'_> {
         if let Some(child) = children.first().filter(|_| self.rng.bool()) {
             instances.push(child.clone());
         }
-        let nodes = self.rng.usize(1..=self.limits.nodes);
+        let least = if self.is_about_lanes() { self.limits.nodes / 2 } else { 1 };
+        let nodes = self.rng.usize(least..=self.limits.nodes);
         for left in (0..nodes).rev() {
             if !instances.is_empty() && self.rng.usize(0..=left) < instances.len() {
                 let child = instances.pop().expect("not empty");
@@ -91,7 +110,15 @@ impl Draft<'_> {
         while let Some(child) = instances.pop() {
             self.instance(&child);
         }
+        self.finish();
+    }
+
+    /// Everything that needs the logic to be there.
+    pub fn finish(&mut self) {
         self.drive_state();
+        if self.is_about_lanes() {
+            self.keep_unused();
+        }
         self.outputs();
         self.observers();
         self.names();
@@ -101,7 +128,11 @@ impl Draft<'_> {
         }
     }
 
-    fn node(&mut self, op: Op, width: u32, args: &[NodeId]) -> NodeId {
+    pub fn is_about_lanes(&self) -> bool {
+        self.limits.lanes.is_some()
+    }
+
+    pub fn node(&mut self, op: Op, width: u32, args: &[NodeId]) -> NodeId {
         let loc = Location::caller();
         self.module.nodes.push(Node { op, width, args: args.to_vec(), name: None, loc });
         NodeId(self.module.nodes.len() as u32 - 1)
@@ -114,7 +145,10 @@ impl Draft<'_> {
     }
 
     /// Widths where engines differ are likelier: one bit, a byte, around 32, 64 and 128, several limbs.
-    fn width(&mut self) -> u32 {
+    pub fn width(&mut self) -> u32 {
+        if !self.widths.is_empty() && self.rng.u32(0..8) > 0 {
+            return self.widths[self.rng.usize(0..self.widths.len())];
+        }
         let width = match self.rng.u32(0..10) {
             0..=2 => 1,
             3..=4 => self.rng.u32(2..=8),
@@ -126,20 +160,26 @@ impl Draft<'_> {
         width.min(self.limits.width)
     }
 
-    fn bits(&mut self, width: u32) -> Bits {
+    pub fn bits(&mut self, width: u32) -> Bits {
         random_bits(self.rng, width)
     }
 
-    fn any_node(&mut self) -> NodeId {
+    pub fn any_node(&mut self) -> NodeId {
         NodeId(self.rng.u32(0..self.module.nodes.len() as u32))
     }
 
-    fn width_of(&self, node: NodeId) -> u32 {
+    pub fn width_of(&self, node: NodeId) -> u32 {
         self.module.node(node).width
     }
 
     /// A node of this width: an existing one, or one adapted to it.
-    fn of_width(&mut self, width: u32) -> NodeId {
+    pub fn of_width(&mut self, width: u32) -> NodeId {
+        if self.is_about_lanes() && self.rng.u32(0..8) > 0 {
+            // The later of two: long paths, and little that nobody uses.
+            if let Some(node) = self.existing(width).max(self.existing(width)) {
+                return node;
+            }
+        }
         let mut node = self.any_node();
         for _ in 0..6 {
             if self.width_of(node) == width {
@@ -169,32 +209,48 @@ impl Draft<'_> {
         }
     }
 
-    fn bit(&mut self) -> NodeId {
+    pub fn bit(&mut self) -> NodeId {
         self.of_width(1)
     }
 
     fn inputs(&mut self) {
-        for k in 0..self.rng.u32(1..=5) {
-            let (name, width) = (format!("i{k}"), self.width());
-            let node = self.named(Op::Input(k), width, &name);
-            self.module.inputs.push(Port { name, width, node, loc: Location::caller() });
+        for _ in 0..self.rng.u32(1..=5) {
+            let width = self.width();
+            self.input(width);
         }
+    }
+
+    pub fn input(&mut self, width: u32) -> NodeId {
+        let k = self.module.inputs.len() as u32;
+        let name = format!("i{k}");
+        let node = self.named(Op::Input(k), width, &name);
+        self.module.inputs.push(Port { name, width, node, loc: Location::caller() });
+        node
     }
 
     fn registers(&mut self) {
-        for k in 0..self.rng.u32(0..=4) {
-            let (name, width) = (format!("r{k}"), self.width());
-            let out = self.named(Op::Reg(k), width, &name);
-            let reset = self.rng.bool().then(|| self.bits(width));
-            let loc = Location::caller();
-            self.module.registers.push(Register { name, width, reset, enable: None, next: out, out, loc });
+        for _ in 0..self.rng.u32(0..=4) {
+            let width = self.width();
+            self.register(width);
         }
     }
 
+    /// A register that [`Draft::drive_state`] drives, unless somebody does before.
+    pub fn register(&mut self, width: u32) -> NodeId {
+        let k = self.module.registers.len() as u32;
+        let name = format!("r{k}");
+        let out = self.named(Op::Reg(k), width, &name);
+        let reset = self.rng.bool().then(|| self.bits(width));
+        let loc = Location::caller();
+        self.module.registers.push(Register { name, width, reset, enable: None, next: out, out, loc });
+        out
+    }
+
     /// Memories with their synchronous reads; addresses and writes come when there is logic to drive them.
-    fn memories(&mut self) {
+    pub fn memories(&mut self) {
         for mem in 0..self.rng.u32(0..=2) {
-            let (width, address_width) = (self.width(), self.rng.u32(1..=5));
+            let widest = if self.is_about_lanes() { 3 } else { 5 };
+            let (width, address_width) = (self.width(), self.rng.u32(1..=widest));
             let words = self.rng.usize(0..=1 << address_width);
             let init = self.rng.bool().then(|| (0..words).map(|_| self.bits(width)).collect());
             let style = [MemoryStyle::Auto, MemoryStyle::Block, MemoryStyle::Distributed][self.rng.usize(0..3)];
@@ -216,7 +272,7 @@ impl Draft<'_> {
         }
         let mem = self.rng.usize(0..self.module.memories.len());
         let (width, address_width) = (self.module.memories[mem].width, self.module.memories[mem].address_width);
-        let address = self.of_width(address_width);
+        let address = self.control(address_width);
         let port = self.module.memories[mem].reads.len() as u32;
         let out = self.node(Op::MemRead { mem: mem as u32, port }, width, &[]);
         self.module.memories[mem].reads.push(ReadPort { address, out, timing: ReadTiming::Async });
@@ -224,16 +280,19 @@ impl Draft<'_> {
 
     fn drive_state(&mut self) {
         for k in 0..self.module.registers.len() {
+            if self.module.registers[k].next != self.module.registers[k].out {
+                continue;
+            }
             let next = self.of_width(self.module.registers[k].width);
-            let enable = self.rng.bool().then(|| self.bit());
+            let enable = self.rng.bool().then(|| self.control(1));
             (self.module.registers[k].next, self.module.registers[k].enable) = (next, enable);
         }
         for mem in 0..self.module.memories.len() {
             let (width, address_width) = (self.module.memories[mem].width, self.module.memories[mem].address_width);
             for port in 0..self.module.memories[mem].reads.len() {
                 if let ReadTiming::Sync { collision, .. } = self.module.memories[mem].reads[port].timing {
-                    let enable = self.rng.bool().then(|| self.bit());
-                    let address = self.of_width(address_width);
+                    let enable = self.rng.bool().then(|| self.control(1));
+                    let address = self.control(address_width);
                     let read = &mut self.module.memories[mem].reads[port];
                     (read.address, read.timing) = (address, ReadTiming::Sync { enable, collision });
                 }
@@ -242,10 +301,10 @@ impl Draft<'_> {
             for _ in 0..self.rng.u32(0..=3) {
                 let granules: Vec<u32> = (1..=width.min(16)).filter(|g| width.is_multiple_of(*g)).collect();
                 let granules = granules[self.rng.usize(0..granules.len())];
-                let enable = self.of_width(granules);
+                let enable = self.control(granules);
                 let address = match last_address {
                     Some(address) if self.rng.bool() => address,
-                    _ => self.of_width(address_width),
+                    _ => self.control(address_width),
                 };
                 last_address = Some(address);
                 let data = self.of_width(width);
@@ -289,7 +348,7 @@ impl Draft<'_> {
         }
     }
 
-    fn operation(&mut self) {
+    pub fn operation(&mut self) {
         let width = self.width();
         match self.rng.u32(0..24) {
             0..=4 => {
@@ -305,7 +364,7 @@ impl Draft<'_> {
             7..=8 => {
                 let op = [Op::Shl, Op::Shr, Op::Sar][self.rng.usize(0..3)].clone();
                 let amount_width = if self.rng.bool() { self.rng.u32(1..=8) } else { self.width() };
-                let (value, amount) = (self.of_width(width), self.of_width(amount_width));
+                let (value, amount) = (self.of_width(width), self.control(amount_width));
                 self.node(op, width, &[value, amount]);
             }
             9..=10 => {
@@ -368,7 +427,7 @@ impl Draft<'_> {
         }
     }
 
-    fn labels(&mut self, selector_width: u32) -> Vec<Bits> {
+    pub fn labels(&mut self, selector_width: u32) -> Vec<Bits> {
         let mut labels: Vec<Bits> = (0..self.rng.u32(1..=6)).map(|_| self.bits(selector_width)).collect();
         labels.sort();
         labels.dedup();
@@ -394,6 +453,20 @@ impl Draft<'_> {
             let hit = self.node(Op::Eq, 1, &[selector, label]);
             let arm = self.of_width(width);
             value = self.node(Op::Mux, width, &[hit, arm, value]);
+        }
+    }
+
+    /// An address, an enable or the like. In designs about lanes often an input of its own, so that it can be common to
+    /// all copies.
+    fn control(&mut self, width: u32) -> NodeId {
+        if !self.is_about_lanes() || self.rng.bool() {
+            return self.of_width(width);
+        }
+        let inputs: Vec<NodeId> = self.module.inputs.iter().filter(|i| i.width == width).map(|i| i.node).collect();
+        match inputs.len() {
+            0 if self.module.inputs.len() < 8 => self.input(width),
+            0 => self.of_width(width),
+            n => inputs[self.rng.usize(0..n)],
         }
     }
 
@@ -464,10 +537,18 @@ impl Draft<'_> {
 
     /// A node as wide as this one.
     fn twin(&mut self, node: NodeId) -> NodeId {
-        let width = self.width_of(node);
-        let twins: Vec<u32> =
-            (0..self.module.nodes.len() as u32).filter(|k| self.module.nodes[*k as usize].width == width).collect();
-        NodeId(twins[self.rng.usize(0..twins.len())])
+        self.existing(self.width_of(node)).expect("the node is one")
+    }
+
+    /// A node of this width, if there is one.
+    pub fn existing(&mut self, width: u32) -> Option<NodeId> {
+        let nodes = self.all(width);
+        (!nodes.is_empty()).then(|| nodes[self.rng.usize(0..nodes.len())])
+    }
+
+    /// All nodes of this width.
+    pub fn all(&self, width: u32) -> Vec<NodeId> {
+        (0..self.module.nodes.len() as u32).map(NodeId).filter(|&n| self.width_of(n) == width).collect()
     }
 
     /// Numbers the nodes anew.

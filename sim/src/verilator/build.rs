@@ -1,12 +1,13 @@
 //! Builds models: Verilog and shim through Verilator, make and g++ into a library in the cache.
 
 use super::shim;
-use heddle_gen::Files;
+use heddle_gen::{Files, Options};
 use heddle_hdl::netlist::Module;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Why there is no model. One line, except for what a compiler printed.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,14 @@ impl Optimise {
     /// Those that benchmarks take the best of.
     pub const FAST: [Optimise; 2] = [Optimise::O2, Optimise::O3Native];
 
+    pub fn name(self) -> &'static str {
+        match self {
+            Optimise::O0 => "-O0",
+            Optimise::O2 => "-O2",
+            Optimise::O3Native => "-O3 native",
+        }
+    }
+
     fn flags(self) -> &'static [&'static str] {
         match self {
             Optimise::O0 => &["-O0"],
@@ -47,25 +56,48 @@ impl Optimise {
 }
 
 /// How a model is built.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Recipe {
     pub optimise: Optimise,
+    /// Probes can be read.
+    pub probes: bool,
     /// Can write waveforms; slower.
     pub trace: bool,
 }
 
+impl Default for Recipe {
+    /// For lock-step: `-O2`, with probes, without waveforms.
+    fn default() -> Recipe {
+        Recipe { optimise: Optimise::default(), probes: true, trace: false }
+    }
+}
+
+/// A model that is ready to be loaded.
+pub struct Built {
+    pub library: PathBuf,
+    /// How long it took; None if it is from the cache.
+    pub time: Option<Duration>,
+}
+
 impl Recipe {
-    /// The library of a design's model, from the cache or built now (some seconds to minutes).
-    pub fn build(self, top: &Module, files: &Files) -> Result<PathBuf, BuildError> {
-        let version = run("verilator", Command::new("verilator").arg("--version"))?;
-        let shim = shim::source(top, self.trace);
+    /// How Verilog for it is written.
+    pub fn verilog(self) -> Options {
+        Options { cosim: true, probes: self.probes, ..Options::default() }
+    }
+
+    /// The library of a design's model, from the cache or built now (some seconds to minutes). The Verilog is as
+    /// [`Recipe::verilog`] says.
+    pub fn build(self, top: &Module, files: &Files) -> Result<Built, BuildError> {
+        let started = Instant::now();
+        let version = version()?;
+        let shim = shim::source(top, self);
         let mut hasher = DefaultHasher::new();
         (&files.sources, &shim, self, version).hash(&mut hasher);
         let key = format!("{}-{:016x}", top.name, hasher.finish());
         let cache = cache();
         let library = cache.join(format!("{key}.so"));
         if library.exists() {
-            return Ok(library);
+            return Ok(Built { library, time: None });
         }
         // Built aside and renamed, so that builds at the same time and broken-off ones leave only whole libraries.
         let work = cache.join(format!("{key}.{}", std::process::id()));
@@ -74,7 +106,7 @@ impl Recipe {
         let kept = built.and_then(|()| write(&library, |to| std::fs::rename(work.join("model.so"), to)));
         // The folder is of no use any more, and an error here would hide the one above.
         let _ = std::fs::remove_dir_all(&work);
-        kept.map(|()| library)
+        kept.map(|()| Built { library, time: Some(started.elapsed()) })
     }
 
     fn compile(self, top: &Module, files: &Files, shim: &str, work: &Path) -> Result<(), BuildError> {
@@ -114,6 +146,11 @@ impl Recipe {
         run("g++", link.current_dir(work))?;
         Ok(())
     }
+}
+
+/// What the installed Verilator says it is.
+pub fn version() -> Result<String, BuildError> {
+    Ok(run("verilator", Command::new("verilator").arg("--version"))?.trim().to_string())
 }
 
 /// Where models are kept: `HEDDLE_CACHE`, else `heddle` in the user's cache folder, else in the folder for temporary files.

@@ -4,12 +4,12 @@
 //! Verilator is installed, loaded as a library, and driven through [`crate::Engine`]. Models are cached by a hash of all
 //! that they are made from.
 //!
-//! Outputs, probes and memories can be seen; registers and named signals only in the model's own waveform
-//! ([`Verilator::trace`]). Assertions are not looked at: the Rust side checks them on the same values.
+//! Outputs, memories and, if the [`Recipe`] has them, probes can be seen; registers and named signals only in the model's
+//! own waveform ([`Verilator::trace`]). Assertions are not looked at: the Rust side checks them on the same values.
 
 mod build;
 mod model;
 mod shim;
 
-pub use build::{BuildError, Optimise, Recipe};
+pub use build::{BuildError, Built, Optimise, Recipe, version};
 pub use model::Verilator;

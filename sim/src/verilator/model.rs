@@ -5,7 +5,6 @@ use super::shim::pins;
 use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Why};
 use crate::init;
-use heddle_gen::Options;
 use heddle_hdl::Bits;
 use libloading::Library;
 use std::cell::{Cell, RefCell};
@@ -13,6 +12,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The Verilog of a design in Verilator.
 ///
@@ -27,11 +27,12 @@ pub struct Verilator {
     inputs: Vec<Bits>,
     /// Widths of the output pins: outputs, then probe pins.
     widths: Vec<u32>,
-    /// For each probe of the directory: pin, lowest bit, width.
+    /// For each probe of the directory: pin, lowest bit, width. Empty without probes.
     probes: Vec<(usize, u32, u32)>,
     reset: bool,
     cycle: u64,
     trace: Option<CString>,
+    build_time: Option<Duration>,
 }
 
 /// The functions of the shim.
@@ -184,11 +185,11 @@ extern "C" fn report(data: *const RefCell<Host>, _: i32, limb: i32, value: u32) 
 impl Verilator {
     /// The model of a design, from the cache or built now. The directory's top must be a checked design.
     pub fn new(directory: &Arc<Directory>, seed: u64, recipe: Recipe) -> Result<Verilator, BuildError> {
-        let files = heddle_gen::verilog(&directory.top, &Options { cosim: true, ..Options::default() });
+        let files = heddle_gen::verilog(&directory.top, &recipe.verilog());
         Verilator::of_files(directory, seed, recipe, &files)
     }
 
-    /// The same with other Verilog, for tests that break it on purpose.
+    /// The same with other Verilog of the form [`Recipe::verilog`], for tests that break it on purpose.
     pub fn of_files(
         directory: &Arc<Directory>,
         seed: u64,
@@ -196,8 +197,9 @@ impl Verilator {
         files: &heddle_gen::Files,
     ) -> Result<Verilator, BuildError> {
         let top = &directory.top;
-        let functions = Functions::load(&recipe.build(top, files)?)?;
-        let (inputs, outputs) = pins(top);
+        let built = recipe.build(top, files)?;
+        let functions = Functions::load(&built.library)?;
+        let (inputs, outputs) = pins(top, recipe);
         let host = Box::new(RefCell::new(Host {
             seed,
             directory: directory.clone(),
@@ -209,7 +211,8 @@ impl Verilator {
         }));
         let callbacks = Box::new(Callbacks { data: &*host, open, word, request, writes, report });
         let mut by_path = HashMap::new();
-        for (k, port) in heddle_gen::cosim_probes(top).into_iter().enumerate() {
+        let ports = if recipe.probes { heddle_gen::cosim_probes(top) } else { Vec::new() };
+        for (k, port) in ports.into_iter().enumerate() {
             for part in port.parts {
                 by_path.insert(part.path, (top.outputs.len() + k, part.low, part.width));
             }
@@ -222,11 +225,17 @@ impl Verilator {
             model: Cell::new(std::ptr::null_mut()),
             inputs: vec![Bits::ZERO; inputs.len()],
             widths: outputs.iter().map(|p| p.width).collect(),
-            probes: directory.probes.iter().map(|probe| by_path[&probe.path]).collect(),
+            probes: directory.probes.iter().filter(|_| recipe.probes).map(|probe| by_path[&probe.path]).collect(),
             reset: false,
             cycle: 0,
             trace: None,
+            build_time: built.time,
         })
+    }
+
+    /// How long it took to build the model; None if it is from the cache.
+    pub fn build_time(&self) -> Option<Duration> {
+        self.build_time
     }
 
     /// Writes a waveform (VCD) from the next cycle on; the recipe must be one with trace. Complete when this is dropped or
@@ -357,8 +366,9 @@ impl Engine for Verilator {
         self.get(output).low_u64()
     }
 
+    /// Panics if the recipe is one without probes.
     fn probe(&self, probe: usize) -> Bits {
-        let (pin, low, width) = self.probes[probe];
+        let (pin, low, width) = *self.probes.get(probe).expect("the model was built with probes");
         self.get(pin).extract(low, width)
     }
 

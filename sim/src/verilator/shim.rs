@@ -1,5 +1,6 @@
 //! The C++ between a Verilated model and Rust: a few functions with plain types, generated for the design's ports.
 
+use super::build::Recipe;
 use heddle_hdl::netlist::Module;
 use std::fmt::Write;
 
@@ -9,18 +10,19 @@ pub struct Pin {
     pub width: u32,
 }
 
-/// The model's input pins, and its output pins: outputs, then probes.
-pub fn pins(top: &Module) -> (Vec<Pin>, Vec<Pin>) {
+/// The model's input pins, and its output pins: outputs, then probes if the recipe has them.
+pub fn pins(top: &Module, recipe: Recipe) -> (Vec<Pin>, Vec<Pin>) {
     let pin = |name: &str, width| Pin { name: name.to_string(), width };
     let inputs = top.inputs.iter().map(|p| pin(&p.name, p.width)).collect();
     let outputs = top.outputs.iter().map(|p| pin(&p.name, p.width));
-    let probes = heddle_gen::cosim_probes(top).into_iter().map(|p| Pin { name: p.name, width: p.width });
+    let probes = if recipe.probes { heddle_gen::cosim_probes(top) } else { Vec::new() };
+    let probes = probes.into_iter().map(|p| Pin { name: p.name, width: p.width });
     (inputs, outputs.chain(probes).collect())
 }
 
 /// The source of the shim. A cycle is two evaluations; the loop over cycles is here, so that long runs cross no boundary.
-pub fn source(top: &Module, trace: bool) -> String {
-    let (inputs, outputs) = pins(top);
+pub fn source(top: &Module, recipe: Recipe) -> String {
+    let (inputs, outputs) = pins(top, recipe);
     let (mut set, mut get, mut stop) = (String::new(), String::new(), String::new());
     for (k, Pin { name, width }) in inputs.iter().enumerate() {
         let _ = match width {
@@ -46,7 +48,7 @@ pub fn source(top: &Module, trace: bool) -> String {
             _ => Ok(()),
         };
     }
-    let defines = if trace { "#define TRACE 1\n#include \"verilated_vcd_c.h\"\n" } else { "#define TRACE 0\n" };
+    let defines = if recipe.trace { "#define TRACE 1\n#include \"verilated_vcd_c.h\"\n" } else { "#define TRACE 0\n" };
     format!("{HEAD}{defines}{MODEL}{}{set}{}{get}{}{stop}{TAIL}", SET, GET, STOP)
 }
 

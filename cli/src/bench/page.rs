@@ -1,0 +1,114 @@
+//! The page on simulation speed, with its chart.
+
+use super::chart::chart;
+use super::row::{Row, count};
+use crate::output::ResultFile;
+use crate::report::si;
+use anyhow::Result;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+const PAGE: &str = "simulation-speed.md";
+const CHART: &str = "simulation-speed.svg";
+
+/// Fails if the folder cannot be written.
+pub fn check(folder: &Path) -> Result<()> {
+    for name in [PAGE, CHART] {
+        ResultFile::create(&folder.join(name))?;
+    }
+    Ok(())
+}
+
+/// Writes page and chart, each whole or not at all.
+pub fn write(folder: &Path, rows: &[Row], verilator: &str) -> Result<()> {
+    let mut files = Vec::new();
+    for (name, text) in [(CHART, chart(rows)), (PAGE, page(rows, verilator))] {
+        let mut file = ResultFile::create(&folder.join(name))?;
+        file.writer().write_all(text.as_bytes())?;
+        files.push(file);
+    }
+    files.into_iter().try_for_each(ResultFile::finish)
+}
+
+/// Rows of one shape are together.
+fn page(rows: &[Row], verilator: &str) -> String {
+    let mut text = format!(
+        "# Simulation speed\n\n\
+         Cycles a second of every engine on the core, and the ratio to the better of Verilator's two builds. \
+         [How it is measured](simulator.md#how-fast).\n\n\
+         Written by `{}` on {}, {verilator}.\n\n\
+         ![Speed of each engine, relative to Verilator]({CHART})\n",
+        command(),
+        processor()
+    );
+    for shape in rows.chunk_by(|a, b| (a.lanes, a.warps) == (b.lanes, b.warps)) {
+        let kernels: Vec<&str> = shape.chunk_by(|a, b| a.kernel == b.kernel).map(|k| k[0].kernel.as_str()).collect();
+        let _ = write!(
+            text,
+            "\n## {} lanes × {} warps\n\n| engine | {} | compile | nodes | code B | state B |\n|---|{}---|---|---|---|\n",
+            shape[0].lanes,
+            shape[0].warps,
+            kernels.join(" | "),
+            "---|".repeat(kernels.len())
+        );
+        for first in shape.iter().take_while(|row| row.kernel == kernels[0]) {
+            let _ = write!(text, "| {} |", first.engine);
+            for row in shape.iter().filter(|row| row.engine == first.engine) {
+                let _ = write!(text, " {}, {} |", si(row.cycles_per_second), row.ratio());
+            }
+            let [nodes, code, state] = [first.nodes, first.code_bytes, first.state_bytes].map(count);
+            let _ = writeln!(text, " {} | {nodes} | {code} | {state} |", first.compile());
+        }
+    }
+    text
+}
+
+/// The command line.
+fn command() -> String {
+    ["heddle".to_string()].into_iter().chain(std::env::args().skip(1)).collect::<Vec<_>>().join(" ")
+}
+
+/// What the system calls it, and how many.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let model = model.map_or(std::env::consts::ARCH, |(_, model)| model);
+    let count = std::thread::available_parallelism().map_or(1, |n| n.get());
+    format!("{count} cores of {model}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::tests::examples;
+    use super::*;
+
+    #[test]
+    fn a_page_has_a_table_a_shape_and_a_column_a_kernel() {
+        let text = page(&examples(), "Verilator 5");
+        assert_eq!(text.matches("\n## ").count(), 2);
+        assert!(
+            text.contains(
+                "| engine | gcd | sort | compile | nodes | code B | state B |\n|---|---|---|---|---|---|---|\n"
+            )
+        );
+        assert!(
+            text.contains("| compiled | 2.50M, 2.50x | 1.50M, 1.50x | 0.21 s | 12.3k | 99.0k | 600.0k |\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn page_and_chart_are_written_into_folders_that_are_there() {
+        let folder = tempfile::tempdir().unwrap();
+        check(folder.path()).unwrap();
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+        write(folder.path(), &examples(), "Verilator 5").unwrap();
+        for name in [PAGE, CHART] {
+            assert!(folder.path().join(name).is_file(), "{name}");
+        }
+        assert_eq!(folder.path().read_dir().unwrap().count(), 2);
+        let error = format!("{:#}", check(&folder.path().join("none")).unwrap_err());
+        assert!(error.ends_with("none/simulation-speed.md: there is no such folder"), "{error}");
+    }
+}

@@ -1,0 +1,195 @@
+//! An engine being measured.
+
+use super::state::State;
+use crate::engine::Engine;
+use crate::target::Target;
+use anyhow::{Context, Result, bail};
+use heddle_sim::Simulation;
+use heddle_sim::compiled::{CompileReport, Compiled};
+use heddle_sim::directory::Directory;
+use heddle_sim::engine::{Engine as _, Why};
+use heddle_sim::interpreter::Interpreter;
+use heddle_sim::simulation::EngineKind;
+use heddle_sim::verilator::{Optimise, Recipe, Verilator};
+use heddle_simt::Shape;
+use heddle_testbench::Program;
+use heddle_testbench::kernels::{Device, DeviceError};
+use heddle_testbench::machine::{Machine, MachineOptions};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A core in one engine.
+pub struct Runner {
+    pub name: String,
+    machine: Machine,
+    seed: u64,
+    /// Fast enough to run programs to their end.
+    pub finishes: bool,
+    /// Shows registers.
+    registers: bool,
+    /// Until the first cycle could be made; nothing for a model from the cache.
+    pub ready: Option<Duration>,
+    /// Of the function that makes cycles.
+    pub compiled: Option<CompileReport>,
+}
+
+/// How far a program runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// Some cycles of the first launch.
+    Early,
+    /// To its end.
+    End,
+}
+
+/// Cycles of a program that is broken off: a second or so in the interpreter.
+const EARLY: u64 = 1000;
+
+/// No kernel needs as many.
+const MOST: u64 = 100_000_000;
+
+/// Processor time that a figure is taken over; a short program runs again and again.
+const SAMPLE: Duration = Duration::from_millis(700);
+
+impl Runner {
+    /// A model without probes, as the compiled engine computes none in a run.
+    pub fn verilator(
+        shape: &Shape,
+        directory: &Arc<Directory>,
+        seed: u64,
+        target: &Target,
+        optimise: Optimise,
+    ) -> Result<Runner> {
+        let model = Verilator::new(directory, seed, Recipe { optimise, probes: false, trace: false })?;
+        let (name, ready) = (format!("verilator {}", optimise.name()), model.build_time());
+        let machine = machine(shape, Box::new(model), seed, target)?;
+        Ok(Runner { name, machine, seed, finishes: true, registers: false, ready, compiled: None })
+    }
+
+    pub fn rust(
+        shape: &Shape,
+        directory: &Arc<Directory>,
+        seed: u64,
+        target: &Target,
+        kind: EngineKind,
+    ) -> Result<Runner> {
+        let name = Engine::from(kind).name();
+        let looped = |error| anyhow::anyhow!("{error}");
+        match kind {
+            EngineKind::Interpreter => {
+                let engine = Interpreter::new(directory, seed).map_err(looped)?;
+                let machine = machine(shape, Box::new(engine), seed, target)?;
+                Ok(Runner { name, machine, seed, finishes: false, registers: true, ready: None, compiled: None })
+            }
+            EngineKind::Compiled(level) => {
+                let mut engine = Compiled::new(directory, seed, level).map_err(looped)?;
+                let run = engine.report();
+                engine.set_reset(true);
+                engine.step();
+                let all = engine.report();
+                let machine = machine(shape, Box::new(engine), seed, target)?;
+                let ready = Some(all.flatten + all.compile);
+                Ok(Runner { name, machine, seed, finishes: true, registers: true, ready, compiled: Some(run) })
+            }
+        }
+    }
+
+    /// Runs the program and compares the state with that of the engine before, or leaves it in `seen` if it is the first.
+    pub fn check(&mut self, target: &Target, goal: Goal, seen: &mut Option<(String, State)>) -> Result<()> {
+        let sample = self.sample(target, goal)?;
+        let state = State::of(self.machine.simulation().engine(), sample.cycles, self.registers);
+        match seen {
+            None => *seen = Some((self.name.clone(), state)),
+            Some((first, expected)) => {
+                if let Some(difference) = expected.difference(&state, self.machine.simulation().directory()) {
+                    bail!("{}: {first} and {} differ in {difference}", target.name, self.name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Cycles a second.
+    pub fn speed(&mut self, target: &Target) -> Result<f64> {
+        let goal = if self.finishes { Goal::End } else { Goal::Early };
+        let mut sum = Sample::default();
+        while sum.time < SAMPLE {
+            let Sample { cycles, time } = self.sample(target, goal)?;
+            sum = Sample { cycles: sum.cycles + cycles, time: sum.time + time };
+        }
+        Ok(sum.cycles as f64 / sum.time.as_secs_f64())
+    }
+
+    fn sample(&mut self, target: &Target, goal: Goal) -> Result<Sample> {
+        let context = || format!("{} in {}", target.name, self.name);
+        self.machine.load(target.program.clone())?;
+        let limit = if goal == Goal::Early { EARLY } else { MOST };
+        let mut launches = Launches { machine: &mut self.machine, limit, sample: Sample::default() };
+        match target.drive(&mut launches, self.seed) {
+            Err(_) if goal == Goal::Early && launches.sample.cycles == EARLY => {}
+            result => result.map(|_| ()).with_context(context)?,
+        }
+        Ok(launches.sample)
+    }
+}
+
+fn machine(shape: &Shape, engine: Box<dyn heddle_sim::Engine>, seed: u64, target: &Target) -> Result<Machine> {
+    let options = MachineOptions { seed, ..MachineOptions::default() };
+    Ok(Machine::over(shape, Simulation::over(engine, seed), target.program.clone(), &options)?)
+}
+
+/// Of this thread: engines have one, and other programs disturb it less than wall time.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// What launches took.
+#[derive(Clone, Copy, Default)]
+struct Sample {
+    cycles: u64,
+    time: Duration,
+}
+
+/// A machine whose launches are a single run of the engine, measured, and broken off after so many cycles.
+struct Launches<'a> {
+    machine: &'a mut Machine,
+    limit: u64,
+    sample: Sample,
+}
+
+impl Device for Launches<'_> {
+    fn program(&self) -> &Program {
+        self.machine.program()
+    }
+
+    fn threads(&self) -> u32 {
+        self.machine.threads()
+    }
+
+    fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.machine.write(address, bytes)
+    }
+
+    fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {
+        self.machine.read(address, length)
+    }
+
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        let simulation = self.machine.simulation();
+        let launch = simulation.directory().inputs.find("launch").expect("the system has this input");
+        let stopped = simulation.directory().outputs.find("stopped").expect("the system has this output");
+        simulation.engine().poke_u64(launch, 1);
+        simulation.step()?;
+        simulation.engine().poke_u64(launch, 0);
+        let started = processor_time();
+        let end = simulation.run(self.limit - self.sample.cycles, Some(stopped))?;
+        self.sample.time += processor_time() - started;
+        self.sample.cycles += end.cycles;
+        match end.why {
+            Why::Stop => Ok(()),
+            _ => Err(format!("no end in {} cycles", self.sample.cycles).into()),
+        }
+    }
+}

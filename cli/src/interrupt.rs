@@ -1,0 +1,71 @@
+//! Ctrl-C: the first ends the run after the batch of cycles under way, with its report; the second ends the process at once.
+
+use anyhow::{Context, Error, Result};
+use heddle_testbench::kernels::KernelError;
+use heddle_testbench::machine::MachineError;
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a shell expects of a command that Ctrl-C ended.
+pub const EXIT: u8 = 128 + SIGINT as u8;
+
+/// Whether Ctrl-C was pressed.
+#[derive(Clone)]
+pub struct Interrupt {
+    pressed: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    /// From now on, Ctrl-C is noted.
+    pub fn catch() -> Result<Interrupt> {
+        let pressed = Arc::new(AtomicBool::new(false));
+        // Handlers run in this order: one that finds the flag set does what happens without handlers.
+        flag::register_conditional_default(SIGINT, pressed.clone())
+            .and_then(|_| flag::register(SIGINT, pressed.clone()))
+            .context("cannot handle Ctrl-C")?;
+        Ok(Interrupt { pressed })
+    }
+
+    /// Break if it was.
+    pub fn poll(&self) -> ControlFlow<()> {
+        if self.pressed.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Nobody asks any more: from now on, Ctrl-C ends the process at once.
+    pub fn release(&self) {
+        self.pressed.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether Ctrl-C is why a run failed.
+pub fn is_interruption(error: &Error) -> bool {
+    let machine = match error.downcast_ref() {
+        Some(KernelError::Device(device)) => device.downcast_ref(),
+        _ => error.downcast_ref(),
+    };
+    matches!(machine, Some(MachineError::Interrupted))
+}
+
+/// The exit code of a command that failed.
+pub fn exit_code(error: &Error) -> ExitCode {
+    if is_interruption(error) { ExitCode::from(EXIT) } else { ExitCode::FAILURE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_testbench::kernels::DeviceError;
+
+    #[test]
+    fn only_an_interruption_is_one() {
+        let failed = |why: MachineError| Error::new(KernelError::from(DeviceError::from(why))).context("gcd");
+        assert!(is_interruption(&failed(MachineError::Interrupted)));
+        assert!(is_interruption(&MachineError::Interrupted.into()));
+        assert!(!is_interruption(&failed(MachineError::ExitCodes(Vec::new()))));
+        assert!(!is_interruption(&anyhow::anyhow!("interrupted")));
+    }
+}
