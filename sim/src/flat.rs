@@ -59,6 +59,8 @@ pub enum Op {
     Unpack,
     /// args: vector, index (one lane). The value of the lane with that number, 0 if there is none; one lane.
     Pick,
+    /// The values of all lanes ored; one lane.
+    OrLanes,
     /// args: selector, value if on, value if off. The selector has lanes, and [`container`] bits of copies of its bit.
     Blend,
     Not,
@@ -98,6 +100,8 @@ pub enum Op {
     Parity,
     /// How many bits are set.
     CountOnes,
+    /// The bits in the opposite order.
+    Reverse,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -341,7 +341,7 @@ impl Lower<'_, '_> {
             Op::Const(value) => self.constant(*value, value_type(node.width)),
             Op::Cell { cell, lane, low } => self.load_cell(id, *cell, *lane, *low),
             Op::Read { memory, lane, low } => self.load_word(id, *memory, *lane, *low),
-            Op::Lane(_) | Op::Pick | Op::Consts(_) => self.from_vector(id),
+            Op::Lane(_) | Op::Pick | Op::OrLanes | Op::Consts(_) => self.from_vector(id),
             Op::Pack | Op::Unpack => self.value(node.args[0]),
             _ if node.lanes > 1 => self.packed_logic(id),
             op => {
@@ -431,6 +431,13 @@ impl Lower<'_, '_> {
             Op::CountOnes => {
                 let ones = self.b.ins().popcnt(args[0]);
                 self.convert(ones, ty)
+            }
+            Op::Reverse => {
+                let reversed = self.b.ins().bitrev(args[0]);
+                match ty.bits() - width {
+                    0 => reversed,
+                    rest => self.b.ins().ushr_imm_u(reversed, i64::from(rest)),
+                }
             }
             other => unreachable!("{other:?} is no operation on values of one lane"),
         }

@@ -13,7 +13,7 @@ use super::layout::STRIP;
 use super::lower::{Lower, value_type};
 use crate::flat::{Id, Op, container};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::{I8, I8X16, I32, I32X4, I64, I64X2};
+use cranelift_codegen::ir::types::{F32X4, I8, I8X16, I32, I32X4, I64, I64X2};
 use cranelift_codegen::ir::{
     ConstantData, Endianness, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Type, Value,
 };
@@ -179,6 +179,7 @@ impl Lower<'_, '_> {
             }
             Op::Lane(lane) => self.lane_of(node.args[0], *lane),
             Op::Pick => self.pick(node.args[0], node.args[1]),
+            Op::OrLanes => self.or_lanes(node.args[0]),
             op => unreachable!("{op:?} is made otherwise"),
         }
     }
@@ -238,6 +239,35 @@ impl Lower<'_, '_> {
                 self.b.ins().select(inside, value, zero)
             }
         }
+    }
+
+    /// The or of all lanes.
+    fn or_lanes(&mut self, id: Id) -> Value {
+        let (lanes, width) = (self.lanes(id), self.width(id));
+        let own = container(width);
+        let mut all: Option<Value> = None;
+        self.strip.forget();
+        for strip in 0..self.strips(lanes) {
+            let mut part = self.part(id, strip, own);
+            if (strip + 1) * STRIP > lanes {
+                let asked = |k: u32| if strip * STRIP + k < lanes { u64::MAX } else { 0 };
+                let asked = self.constants([asked(0), asked(1), asked(2), asked(3)], own);
+                part = part.into_iter().zip(asked).map(|(v, asked)| self.b.ins().band(v, asked)).collect();
+            }
+            for vector in part {
+                all = Some(all.map_or(vector, |all| self.b.ins().bor(all, vector)));
+            }
+        }
+        let flags = MemFlagsData::new().with_endianness(Endianness::Little);
+        let all = self.b.ins().bitcast(I64X2, flags, all.expect("there are lanes"));
+        let (low, high) = (self.b.ins().extractlane(all, 0), self.b.ins().extractlane(all, 1));
+        let both = self.b.ins().bor(low, high);
+        if own == 64 {
+            return both;
+        }
+        let high = self.b.ins().ushr_imm_u(both, 32);
+        let both = self.b.ins().bor(both, high);
+        self.b.ins().ireduce(I32, both)
     }
 
     fn vconst(&mut self, bytes: Vec<u8>, ty: Type) -> Value {
@@ -458,6 +488,9 @@ impl Lower<'_, '_> {
                 self.mask_part(product, width)
             }
             Op::Shl | Op::Shr | Op::Sar if self.lanes(args[1]) == 1 => self.shift_all(id, strip),
+            Op::Shl if own == 32 && self.width(args[1]) <= 32 && cfg!(target_arch = "x86_64") => {
+                self.shift_left(id, strip)
+            }
             Op::Eq | Op::Ne | Op::Lt | Op::LtSigned => {
                 let part = self.comparison(id, strip);
                 let part = match (part.len(), own) {
@@ -594,6 +627,36 @@ impl Lower<'_, '_> {
         let ones = self.b.ins().bmask(one, inside);
         let ones = self.b.ins().splat(all, ones);
         shifted.into_iter().map(|v| self.b.ins().band(v, ones)).collect()
+    }
+
+    /// A shift to the left by an amount in each lane, as a product with a power of two, which is made as the exponent of a
+    /// floating-point number.
+    fn shift_left(&mut self, id: Id, strip: u32) -> Part {
+        const EXPONENT: i64 = 23;
+        const ONE: u64 = 127 << EXPONENT;
+        let node = self.flat.node(id);
+        let (width, amount_width) = (node.width, self.width(node.args[1]));
+        let amount = self.part(node.args[1], strip, 32)[0];
+        let exponent = self.b.ins().ishl_imm_u(amount, EXPONENT);
+        let one = self.splat(ONE, 32)[0];
+        let power = self.b.ins().iadd(exponent, one);
+        let flags = MemFlagsData::new().with_endianness(Endianness::Little);
+        let power = self.b.ins().bitcast(F32X4, flags, power);
+        // 2^31 is out of range, for which the machine gives its bits all the same.
+        let power = self.b.ins().x86_cvtt2dq(I32X4, power);
+        let shifted = if self.flat.constant(node.args[0]) == Some(1) {
+            power
+        } else {
+            let value = self.part(node.args[0], strip, 32)[0];
+            self.b.ins().imul(value, power)
+        };
+        let shifted = self.mask_part(vec![shifted], width);
+        if amount_width <= 5 {
+            return shifted;
+        }
+        let limit = self.splat(u64::from(width), 32)[0];
+        let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, amount, limit);
+        vec![self.b.ins().band(shifted[0], inside)]
     }
 
     /// The values of a node in the lanes of a strip, each computed by itself.

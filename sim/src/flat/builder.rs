@@ -1,6 +1,6 @@
 //! Makes nodes: each once, with constants folded and identities applied.
 
-use super::cells::Cells;
+use super::cells::{Cells, Shape};
 use super::{Id, Node, Op, aligned, container};
 use heddle_hdl::bits::low_mask;
 use std::collections::HashMap;
@@ -11,14 +11,13 @@ const UNIFIED_DEPTH: u32 = 6;
 pub struct Builder {
     pub nodes: Vec<Node>,
     known: HashMap<Node, Id>,
-    /// The lanes of each cell.
-    cell_lanes: Vec<u32>,
+    /// Of each cell.
+    shapes: Vec<Shape>,
 }
 
 impl Builder {
     pub fn new(cells: &Cells) -> Builder {
-        let cell_lanes = cells.shapes.iter().map(|s| s.lanes).collect();
-        Builder { nodes: Vec::new(), known: HashMap::new(), cell_lanes }
+        Builder { nodes: Vec::new(), known: HashMap::new(), shapes: cells.shapes.clone() }
     }
 
     pub fn width(&self, id: Id) -> u32 {
@@ -72,7 +71,7 @@ impl Builder {
 
     /// What a node with constant operands comes to.
     fn fold(&mut self, op: &Op, width: u32, lanes: u32, args: &[Id]) -> Option<Id> {
-        if matches!(op, Op::Gather | Op::Lane(_) | Op::Pack | Op::Unpack | Op::Pick | Op::Blend) {
+        if matches!(op, Op::Gather | Op::Lane(_) | Op::Pack | Op::Unpack | Op::Pick | Op::OrLanes | Op::Blend) {
             return None;
         }
         let constants: Vec<Vec<u64>> = args.iter().map(|&a| self.constants(a, lanes)).collect::<Option<_>>()?;
@@ -143,8 +142,13 @@ impl Builder {
             }
             Op::Cell { cell, lane: 0, low } => {
                 let in_order = |(k, &v): (u32, &Id)| *self.op(v) == Op::Cell { cell, lane: k, low };
-                let whole = (0..).zip(values).all(in_order) && self.cell_lanes[cell as usize] == lanes;
-                whole.then(|| self.with_lanes(op.clone(), width, lanes, &[]))
+                let shape = self.shapes[cell as usize];
+                let all = shape.lanes == lanes && (width == shape.width || width == 64);
+                (all && (0..).zip(values).all(in_order)).then(|| self.with_lanes(op.clone(), width, lanes, &[]))
+            }
+            Op::Slice(low) if width == 1 && self.neighbours(values, low, |first, k| first + k) => {
+                let packed = self.slice(self.args(first)[0], low, lanes);
+                Some(self.unpack(packed))
             }
             Op::Const(_) | Op::Cell { .. } | Op::Read { .. } | Op::Lane(_) | Op::Pick | Op::Pack | Op::Case(_) => None,
             _ if depth == 0 => None,
@@ -175,6 +179,26 @@ impl Builder {
                 self.rebuilt(&op, width, &args)
             }
         }
+    }
+
+    /// Whether these are slices of one value of one lane, the k-th from `at(low, k)` on.
+    fn neighbours(&self, values: &[Id], low: u32, at: impl Fn(u32, u32) -> u32) -> bool {
+        let source = self.args(values[0])[0];
+        let is_next = |(k, &v): (u32, &Id)| *self.op(v) == Op::Slice(at(low, k)) && self.args(v)[0] == source;
+        self.lanes(source) == 1 && (0..).zip(values).all(is_next)
+    }
+
+    /// The or of values of one lane each, if they are the lanes of one value.
+    pub fn or_lanes(&mut self, values: &[Id]) -> Option<Id> {
+        let whole = self.unified(values, UNIFIED_DEPTH)?;
+        if self.lanes(whole) == 1 {
+            return Some(whole);
+        }
+        if self.width(whole) == 1 {
+            let packed = self.pack(whole, values.len() as u32);
+            return Some(self.any(packed));
+        }
+        Some(self.with_lanes(Op::OrLanes, self.width(whole), 1, &[whole]))
     }
 
     /// The operation on operands of which some have lanes.
@@ -652,6 +676,14 @@ impl Builder {
         }
         let args = self.args(a).to_vec();
         match *self.op(a) {
+            // A bit that is looked up in each lane.
+            Op::Shr if width == 1 && low == 0 && self.lanes(args[1]) > 1 => {
+                let one = self.constant(1, all);
+                let place = self.shl(one, args[1]);
+                let found = self.and(args[0], place);
+                self.any(found)
+            }
+            Op::Reverse if width == 1 => self.slice(args[0], all - 1 - low, 1),
             Op::Slice(inner) => self.slice(args[0], low + inner, width),
             Op::Cat => {
                 let mut parts = Vec::new();
@@ -709,7 +741,16 @@ impl Builder {
                 }
             }
         }
-        let width = flat.iter().map(|&p| self.width(p)).sum();
+        let width: u32 = flat.iter().map(|&p| self.width(p)).sum();
+        let reversed = |first, k| u32::wrapping_sub(first, k);
+        if let [first, _, ..] = flat[..]
+            && flat.iter().all(|&p| self.width(p) == 1)
+            && let Op::Slice(high) = *self.op(first)
+            && self.neighbours(&flat, high, reversed)
+        {
+            let straight = self.slice(self.args(first)[0], high + 1 - width, width);
+            return self.node(Op::Reverse, width, &[straight]);
+        }
         let one_bit_each = flat.len() > 1 && flat.len() == width as usize;
         if one_bit_each
             && flat.iter().all(|&p| self.lanes(p) == 1)
@@ -806,7 +847,7 @@ fn evaluate(op: &Op, width: u32, args: &[u64], widths: &[u32]) -> Option<u64> {
     let copies = |bit: bool| if bit { u64::MAX } else { 0 };
     let value = match op {
         Op::Const(_) | Op::Consts(_) | Op::Cell { .. } | Op::Read { .. } => return None,
-        Op::Lane(_) | Op::Gather | Op::Pack | Op::Unpack | Op::Pick | Op::Blend => return None,
+        Op::Lane(_) | Op::Gather | Op::Pack | Op::Unpack | Op::Pick | Op::OrLanes | Op::Blend => return None,
         Op::Not => !args[0],
         Op::And => args[0] & args[1],
         Op::AndNot => args[0] & !args[1],
@@ -838,6 +879,7 @@ fn evaluate(op: &Op, width: u32, args: &[u64], widths: &[u32]) -> Option<u64> {
         Op::SExt => signed(0) as u64,
         Op::Parity => (args[0].count_ones() % 2) as u64,
         Op::CountOnes => args[0].count_ones() as u64,
+        Op::Reverse => args[0].reverse_bits() >> (64 - width),
     };
     Some(value & low_mask(width))
 }

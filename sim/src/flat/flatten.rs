@@ -10,7 +10,7 @@
 
 use super::builder::Builder;
 use super::cells::{Cells, Place, Shape};
-use super::lanes::{Lane, Lanes};
+use super::lanes::{Lane, Lanes, MOST};
 use super::views::{View, Views};
 use super::{Action, Effect, Flat, Id, Op, Part, Word, aligned, limb_width, limbs};
 use crate::directory::Directory;
@@ -329,6 +329,11 @@ impl<'a> Flatten<'a> {
                 self.b.not(a)
             }
             netlist::Op::And | netlist::Op::Or | netlist::Op::Xor => {
+                if n.op == netlist::Op::Or
+                    && let Some(id) = self.or_of_lanes(scope, n, low, width)
+                {
+                    return id;
+                }
                 let (a, b) = (self.bits(scope, n.args[0], low, width), self.bits(scope, n.args[1], low, width));
                 match n.op {
                     netlist::Op::And => self.b.and(a, b),
@@ -345,6 +350,27 @@ impl<'a> Flatten<'a> {
             netlist::Op::Select => self.select(scope, n, low, width),
             _ => unreachable!("{:?} is made whole", n.op),
         }
+    }
+
+    /// Bits of an or of many values, if these are the lanes of one.
+    fn or_of_lanes(&mut self, scope: usize, n: &netlist::Node, low: u32, width: u32) -> Option<Id> {
+        const LEAST: usize = 4;
+        if self.lane(scope).is_some() || self.lanes.groups == 0 {
+            return None;
+        }
+        let mut leaves = Vec::new();
+        let mut stack: Vec<NodeId> = n.args.iter().rev().copied().collect();
+        while let Some(node) = stack.pop() {
+            match self.node(scope, node) {
+                inner if inner.op == netlist::Op::Or => stack.extend(inner.args.iter().rev()),
+                _ => leaves.push(node),
+            }
+        }
+        if !(LEAST..=MOST as usize).contains(&leaves.len()) {
+            return None;
+        }
+        let values: Vec<Id> = leaves.into_iter().map(|leaf| self.bits(scope, leaf, low, width)).collect();
+        self.b.or_lanes(&values)
     }
 
     /// Bits of an output's values in all lanes, side by side.

@@ -64,14 +64,14 @@ impl<'a> Views<'a> {
             Op::Reg(k) => self.search(scope, place.module.registers[*k as usize].next, open),
             Op::Cat => {
                 // Some bits of each lane of a value.
-                let part = place.module.node(n.args[0]);
-                match part.op {
-                    Op::Slice(_) => self.search(scope, part.args[0], open).and_then(|whole| {
-                        let lanes = n.args.len() as u32;
-                        (whole.lanes == lanes).then_some(View { lanes, width: part.width })
-                    }),
-                    _ => None,
+                let width = place.module.node(n.args[0]).width;
+                let mut whole = n.args[0];
+                while let Op::Slice(_) | Op::Buf = place.module.node(whole).op {
+                    whole = place.module.node(whole).args[0];
                 }
+                let lanes = n.args.len() as u32;
+                let view = if whole == n.args[0] { None } else { self.search(scope, whole, open) };
+                view.filter(|view| view.lanes == lanes).map(|view| View { width, ..view })
             }
             _ => None,
         };
