@@ -39,13 +39,17 @@ impl Builder {
         self.pipe_reg(name, value, Some(Bits::ZERO), None)
     }
 
-    /// A pipeline register: every leaf follows one cycle later; those called `valid` are 0 in reset, the others have no
-    /// reset.
+    /// A pipeline register: every leaf follows one cycle later. One called `valid` is 0 in reset, and the others, which have
+    /// no reset, follow only where it is 1. With several such leaves, all others follow always.
     #[track_caller]
     pub fn stage<B: Signals>(self, name: &str, value: B) -> B {
-        value.map(name, &mut |n, leaf| {
-            let is_valid = n == "valid" || n.ends_with("_valid");
-            self.pipe_reg(n, leaf, is_valid.then_some(Bits::ZERO), None)
+        let is_valid = |n: &str| n == "valid" || n.ends_with("_valid");
+        let mut valid = Vec::new();
+        value.visit(name, &mut |n, leaf| valid.extend(is_valid(n).then_some(*leaf)));
+        let enable = if let [one] = valid[..] { Some(one) } else { None };
+        value.map(name, &mut |n, leaf| match is_valid(n) {
+            true => self.pipe_reg(n, leaf, Some(Bits::ZERO), None),
+            false => self.pipe_reg(n, leaf, None, enable),
         })
     }
 

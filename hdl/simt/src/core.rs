@@ -306,8 +306,12 @@ fn multiply(s: &Shape, m: Builder, operands: Operands<Signal>) -> Signal {
     if !s.multiply {
         return m.lit(0u32, 32 * s.lanes);
     }
-    let operation = all(operands.issued.decoded.funct3);
-    let inputs = MultiplierIn { operation, a: each(operands.a), b: each(operands.b) };
+    let decoded = operands.issued.decoded;
+    let first = operands.issued.valid & decoded.multiply;
+    let second = m.pipe_reset("multiply_2", first);
+    let third = m.pipe_reset("multiply_3", second);
+    let valid = all(cat(&[first, second, third]));
+    let inputs = MultiplierIn { valid, operation: all(decoded.funct3), a: each(operands.a), b: each(operands.b) };
     m.replicate("multiplier", s.lanes, &multiplier(), inputs).result
 }
 

@@ -7,6 +7,8 @@ use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct MultiplierIn<T> {
+    /// Three bits: the first, second, third stage has an instruction in this cycle.
+    pub valid: T,
     /// funct3 of the instruction: mul, mulh, mulhsu, mulhu.
     pub operation: T,
     pub a: T,
@@ -19,17 +21,18 @@ pub struct MultiplierOut<T> {
 }
 
 pub fn multiplier() -> TypedModule<MultiplierIn<Width>, MultiplierOut<Signal>> {
-    module("multiplier", MultiplierIn { operation: 3, a: 32, b: 32 }, |m, MultiplierIn { operation, a, b }| {
+    module("multiplier", MultiplierIn { valid: 3, operation: 3, a: 32, b: 32 }, |m, i| {
+        let MultiplierIn { valid, operation, a, b } = i;
         m.doc("The multiplier of one lane: three stages.");
         // a is signed in all but mulhu (3), b in mul (0) and mulh (1); for mul it makes no difference.
         wire!(a_wide = cat(&[a, a.msb() & operation.slice(0, 2).ne(3)]));
         wire!(b_wide = cat(&[b, b.msb() & !operation.bit(1)]));
         wire!(product = a_wide.mul_full_signed(b_wide));
-        let first = m.pipe("first", product.slice(0, 64));
-        let low = m.pipe("low", operation.slice(0, 2).eq(0));
-        let second = m.pipe("second", first);
-        let low = m.pipe("low_2", low);
-        let result = m.pipe("third", low.mux(second.slice(0, 32), second.slice(32, 32)));
+        let first = m.pipe_if("first", valid.bit(0), product.slice(0, 64));
+        let low = m.pipe_if("low", valid.bit(0), operation.slice(0, 2).eq(0));
+        let second = m.pipe_if("second", valid.bit(1), first);
+        let low = m.pipe_if("low_2", valid.bit(1), low);
+        let result = m.pipe_if("third", valid.bit(2), low.mux(second.slice(0, 32), second.slice(32, 32)));
         MultiplierOut { result }
     })
 }
@@ -42,6 +45,7 @@ mod tests {
     #[test]
     fn all_four_products_three_cycles_later() {
         let mut t = Sim::new(&multiplier().check().unwrap());
+        let mut r = fastrand::Rng::with_seed(1);
         let values = [0u32, 1, 3, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x1234_5678];
         for (a, b) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
             let (ua, ub, sa, sb) = (u64::from(a), u64::from(b), i64::from(a as i32), i64::from(b as i32));
@@ -52,10 +56,18 @@ mod tests {
                 (3, ((ua * ub) >> 32) as u32),
             ];
             for (operation, want) in wants {
-                let input =
-                    MultiplierIn { operation: Bits::from(operation as u64), a: Bits::from(ua), b: Bits::from(ub) };
-                t.poke(input);
-                t.steps(3);
+                for stage in 0..3 {
+                    // In each stage alone: whatever comes after it must not disturb it.
+                    let mut or_other =
+                        |value: u64| Bits::from(if stage == 0 { value } else { r.u64(..) & 0xffff_ffff });
+                    t.poke(MultiplierIn {
+                        operation: Bits::from(if stage == 0 { operation as u64 } else { 3 - operation as u64 }),
+                        a: or_other(ua),
+                        b: or_other(ub),
+                        valid: Bits::from(1u64 << stage),
+                    });
+                    t.step();
+                }
                 assert_eq!(t.peek().result, u64::from(want), "operation {operation} of {a:#x}, {b:#x}");
             }
         }

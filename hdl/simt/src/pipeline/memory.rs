@@ -80,6 +80,28 @@ fn align() -> TypedModule<AlignIn<Width>, Aligned<Signal>> {
     })
 }
 
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct BankIn<T> {
+    /// The lane stores into its own bank, and what.
+    own: T,
+    lane: Aligned<T>,
+    /// This is the leader's bank, and what goes there.
+    is_leader: T,
+    leader: Aligned<T>,
+    /// Anything is stored at all.
+    storing: T,
+}
+
+fn bank() -> TypedModule<BankIn<Width>, Aligned<Signal>> {
+    let aligned = Aligned { data: 32, enables: 4 };
+    let inputs = BankIn { own: 1, lane: aligned, is_leader: 1, leader: aligned, storing: 1 };
+    module("store_bank", inputs, |m, i| {
+        m.doc("What a bank of the line is to store.");
+        let enables = i.is_leader.mux(i.leader.enables, i.lane.enables.only_if(i.own));
+        Aligned { data: i.is_leader.mux(i.leader.data, i.lane.data), enables: enables.only_if(i.storing) }
+    })
+}
+
 pub fn memory(s: &Shape) -> TypedModule<MemoryIn<Width>, MemoryOut<Signal>> {
     module("memory", MemoryIn { access: Access::shape(s) }, |m, MemoryIn { access }| {
         m.doc("Stage 9: the memory port's requests.");
@@ -97,19 +119,21 @@ pub fn memory(s: &Shape) -> TypedModule<MemoryIn<Width>, MemoryOut<Signal>> {
         wire!(leader_bytes = select_one_hot(&bytes, winner));
         wire!(own = access.served & access.own);
         wire!(leader_bank = access.bank.decode(s.lanes));
-        let bank = |k: u32| {
-            let is_leader = leader_bank.bit(k);
-            let enable = is_leader.mux(leader_bytes, bytes[k as usize].only_if(own.bit(k)));
-            (enable.only_if(storing), is_leader.mux(leader_data, words[k as usize]))
+        let inputs = BankIn {
+            own: each(own),
+            lane: Aligned { data: each(lanes.data), enables: each(lanes.enables) },
+            is_leader: each(leader_bank),
+            leader: Aligned { data: all(leader_data), enables: all(leader_bytes) },
+            storing: all(storing),
         };
-        let (enables, data): (Vec<Signal>, Vec<Signal>) = (0..s.lanes).map(bank).unzip();
+        let banks = m.replicate("bank", s.lanes, &bank(), inputs);
         let request = Request {
             valid: access.valid,
             store: access.store,
             tag: access.tag,
             line: access.line,
-            enables: cat(&enables),
-            data: cat(&data),
+            enables: banks.enables,
+            data: banks.data,
         };
         MemoryOut { request }
     })
