@@ -11,6 +11,7 @@ mod layout;
 mod lower;
 mod order;
 mod regions;
+mod shared;
 mod vector;
 
 use crate::directory::Directory;

@@ -9,7 +9,8 @@
 
 use super::layout::Layout;
 use super::order::{Object, changed, loaded, order};
-use super::regions::{Gating, Region, Regions};
+use super::regions::{Gating, Group, Region, Regions};
+use super::shared::Literal;
 use super::vector::Strip;
 use crate::flat::cells::Cells;
 use crate::flat::{Action, Effect, Flat, Id, Op};
@@ -184,6 +185,9 @@ impl Lower<'_, '_> {
 
     /// Computes nodes, and what they need, here.
     fn ensure(&mut self, ids: &[Id]) {
+        while let Some(group) = self.missing_group(ids) {
+            self.enter_group(group);
+        }
         self.round += 1;
         let mut found = Vec::new();
         let mut stack = ids.to_vec();
@@ -197,17 +201,70 @@ impl Lower<'_, '_> {
                 continue;
             }
             found.push(id);
-            if self.regions.arm(id, 0).is_some() {
-                stack.push(node.args[0]);
-                for arm in 0..node.args.len() - 1 {
-                    stack.extend(self.regions.externals(self.regions.arm(id, arm).expect("all arms are regions")));
-                }
-            } else {
-                stack.extend(&node.args);
-            }
+            self.push_needs(id, &mut stack);
         }
         found.sort();
         self.compute_all(&found);
+    }
+
+    /// A group, not yet computed, that has one of these nodes or something that they need.
+    fn missing_group(&mut self, ids: &[Id]) -> Option<usize> {
+        self.round += 1;
+        let mut stack = ids.to_vec();
+        while let Some(id) = stack.pop() {
+            if self.seen[id.index()] == self.round || self.values[id.index()].is_some() {
+                continue;
+            }
+            self.seen[id.index()] = self.round;
+            if let Some(group) = self.regions.group(id) {
+                return Some(group);
+            }
+            self.push_needs(id, &mut stack);
+        }
+        None
+    }
+
+    /// What a node needs before it is computed here.
+    fn push_needs(&self, id: Id, stack: &mut Vec<Id>) {
+        let node = self.flat.node(id);
+        if self.regions.arm(id, 0).is_none() {
+            return stack.extend(&node.args);
+        }
+        stack.push(node.args[0]);
+        for arm in 0..node.args.len() - 1 {
+            stack.extend(self.regions.externals(self.regions.arm(id, arm).expect("all arms are regions")));
+        }
+    }
+
+    /// Computes a group's nodes if its condition holds; if not, its results are 0, and nobody looks at them.
+    fn enter_group(&mut self, group: usize) {
+        let Group { condition, region, results } = &self.regions.groups[group];
+        let (Literal { bit, on }, region, results) = (*condition, *region, results.clone());
+        let mut needed = self.regions.externals(region).to_vec();
+        needed.push(bit);
+        self.ensure(&needed);
+        let types: Vec<Vec<Type>> = results.iter().map(|&id| self.types(id)).collect();
+        let selector = self.value(bit);
+        let join = self.block_with(&types.concat());
+        let (holds, other) = (self.b.create_block(), self.b.create_block());
+        let (if_on, if_off) = if on { (holds, other) } else { (other, holds) };
+        self.b.ins().brif(selector, if_on, &[], if_off, &[]);
+        self.b.switch_to_block(other);
+        let zeros: Vec<BlockArg> = types.concat().into_iter().map(|ty| BlockArg::Value(self.zero(ty))).collect();
+        self.b.ins().jump(join, &zeros);
+        self.b.switch_to_block(holds);
+        self.region(region);
+        let values: Vec<BlockArg> = results.iter().flat_map(|&id| self.all_values(id)).map(BlockArg::Value).collect();
+        self.b.ins().jump(join, &values);
+        self.b.switch_to_block(join);
+        let mut values = self.b.block_params(join).to_vec().into_iter();
+        for (id, types) in results.into_iter().zip(types) {
+            self.values[id.index()] = Some(values.by_ref().take(types.len()).collect());
+        }
+    }
+
+    fn zero(&mut self, ty: Type) -> Value {
+        if ty.is_vector() { self.splat(0, ty.lane_bits())[0] } else { self.constant(0, ty) }
     }
 
     /// Computes nodes that are not yet, in this order; but what is computed strip by strip waits for others of its kind,

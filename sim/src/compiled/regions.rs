@@ -5,6 +5,7 @@
 //! little is no region of its own: its nodes belong to where the choice is.
 
 use super::layout::STRIP;
+use super::shared::{Literal, Shared, shared};
 use crate::flat::{Flat, Id, Node, Op};
 
 /// A region's number. Parents have smaller numbers than the regions in them.
@@ -29,7 +30,18 @@ pub enum Gating {
     From(u32),
 }
 
+/// Nodes that are computed together behind one branch, as [`super::shared`] finds them.
+pub struct Group {
+    pub condition: Literal,
+    pub region: Region,
+    /// Those of its nodes that others use.
+    pub results: Vec<Id>,
+}
+
 pub struct Regions {
+    /// The group that each node is in.
+    group: Vec<Option<usize>>,
+    pub groups: Vec<Group>,
     owner: Vec<Option<Region>>,
     parent: Vec<Region>,
     /// For each node: the region of its first arm, if its arms are regions; the others follow.
@@ -42,8 +54,19 @@ pub struct Regions {
 
 impl Regions {
     pub fn new(flat: &Flat, gating: Gating) -> Regions {
-        let mut search =
-            Search { flat, gating, parent: vec![Region::ROOT], depth: vec![0], owner: Vec::new(), first: Vec::new() };
+        let mut search = Search {
+            flat,
+            gating,
+            parent: vec![Region::ROOT],
+            depth: vec![0],
+            owner: Vec::new(),
+            first: Vec::new(),
+            group: vec![None; flat.nodes.len()],
+            groups: Vec::new(),
+        };
+        if let Gating::From(least) = gating {
+            search.share(least);
+        }
         let actions = search.assign();
         search.finish(actions)
     }
@@ -51,6 +74,11 @@ impl Regions {
     /// Where a node is computed; None if nobody needs it.
     pub fn owner(&self, id: Id) -> Option<Region> {
         self.owner[id.index()]
+    }
+
+    /// The group that a node is in.
+    pub fn group(&self, id: Id) -> Option<usize> {
+        self.group[id.index()]
     }
 
     /// The region of arm `arm` (0 for the first after the selector) of a choice, if its arms are regions.
@@ -88,7 +116,8 @@ fn arm_of(op: &Op, k: usize) -> Option<usize> {
     (matches!(op, Op::Mux | Op::Case(_)) && k > 0).then(|| k - 1)
 }
 
-fn cost(node: &Node) -> u32 {
+/// About what a node costs, in operations.
+pub fn cost(node: &Node) -> u32 {
     let each = match &node.op {
         Op::Const(_) | Op::Consts(_) | Op::Pack | Op::Unpack => 0,
         Op::Read { .. } | Op::Mul | Op::MulHigh | Op::MulHighSigned => 3,
@@ -107,6 +136,8 @@ struct Search<'a> {
     owner: Vec<Option<Region>>,
     /// For each node: the region of its first arm.
     first: Vec<Option<Region>>,
+    group: Vec<Option<usize>>,
+    groups: Vec<Group>,
 }
 
 impl Search<'_> {
@@ -127,7 +158,34 @@ impl Search<'_> {
         a
     }
 
+    /// Finds the groups.
+    fn share(&mut self, least: u32) {
+        let mut needed = vec![false; self.flat.nodes.len()];
+        let actions = self.flat.actions.iter().flatten().chain(&self.flat.late);
+        actions.flat_map(|a| a.operands().into_iter().chain(a.guard)).for_each(|id| needed[id.index()] = true);
+        for k in (0..needed.len()).rev() {
+            if needed[k] {
+                self.flat.nodes[k].args.iter().for_each(|a| needed[a.index()] = true);
+            }
+        }
+        for Shared { condition, nodes } in shared(self.flat, &needed, least) {
+            let region = self.region(Region::ROOT);
+            nodes.iter().for_each(|id| self.group[id.index()] = Some(self.groups.len()));
+            self.groups.push(Group { condition, region, results: Vec::new() });
+        }
+    }
+
+    /// Whether `region` is `outer` or inside it.
+    fn is_inside(&self, region: Region, outer: Region) -> bool {
+        self.common(region, outer) == outer
+    }
+
     fn used(&mut self, id: Id, region: Region) {
+        // What is in a group is computed there, wherever it is used.
+        let region = match self.group[id.index()].map(|group| self.groups[group].region) {
+            Some(own) if !self.is_inside(region, own) => own,
+            _ => region,
+        };
         let owner = match self.owner[id.index()] {
             Some(owner) => self.common(owner, region),
             None => region,
@@ -154,6 +212,9 @@ impl Search<'_> {
         }
         for action in &flat.late {
             action.operands().into_iter().chain(action.guard).for_each(|id| self.used(id, Region::ROOT));
+        }
+        for group in 0..self.groups.len() {
+            self.used(self.groups[group].condition.bit, Region::ROOT);
         }
         for k in (0..flat.nodes.len()).rev() {
             let Some(owner) = self.owner[k] else { continue };
@@ -218,6 +279,8 @@ impl Search<'_> {
             parent: self.parent,
             arms: self.first,
             actions,
+            group: self.group,
+            groups: self.groups,
         };
         regions.fill(flat);
         regions
@@ -242,9 +305,18 @@ impl Regions {
                 action.operands().into_iter().for_each(|id| self.uses(flat, region, id));
             }
         }
-        for externals in &mut self.externals {
-            externals.sort();
-            externals.dedup();
+        let used_at_root: Vec<Id> = flat
+            .actions
+            .iter()
+            .flatten()
+            .filter_map(|action| action.guard)
+            .chain(flat.late.iter().flat_map(|action| action.operands().into_iter().chain(action.guard)))
+            .chain(self.groups.iter().map(|group| group.condition.bit))
+            .collect();
+        used_at_root.into_iter().for_each(|id| self.uses(flat, Region::ROOT, id));
+        for list in self.externals.iter_mut().chain(self.groups.iter_mut().map(|group| &mut group.results)) {
+            list.sort();
+            list.dedup();
         }
     }
 
@@ -253,7 +325,13 @@ impl Regions {
         if matches!(flat.node(id).op, Op::Const(_) | Op::Consts(_)) {
             return;
         }
-        let owner = self.owner[id.index()].expect("what is used has an owner");
+        let mut owner = self.owner[id.index()].expect("what is used has an owner");
+        if let Some(group) = self.group[id.index()]
+            && !self.is_inside(region, self.groups[group].region)
+        {
+            self.groups[group].results.push(id);
+            owner = Region::ROOT;
+        }
         let mut at = region;
         while at != owner {
             self.externals[at.index()].push(id);

@@ -284,7 +284,7 @@ impl Lower<'_, '_> {
         values.chunks(2).map(|two| self.vconst(two.iter().flat_map(|v| v.to_le_bytes()).collect(), I64X2)).collect()
     }
 
-    fn splat(&mut self, value: u64, container: u32) -> Part {
+    pub fn splat(&mut self, value: u64, container: u32) -> Part {
         self.constants([value; STRIP as usize], container)
     }
 

@@ -793,7 +793,8 @@ impl<'a> Flatten<'a> {
         let (cell, lane) = (place.number, self.one_lane(entry.scope, place));
         if self.directory.property_kind(property) == PropertyKind::Cover {
             let guard = self.guarded_by(value)?;
-            return Some((guard.any.filter(|_| guard.lanes.is_some()), Effect::Count { cell, lane, value }));
+            let value = if guard.lanes.is_some() { value } else { self.b.constant(1, 1) };
+            return Some((guard.any, Effect::Count { cell, lane, value }));
         }
         if self.b.value(value) == Some(1) {
             return None;

@@ -248,14 +248,15 @@ fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signa
     let enter = t.z.mask.only_if(cold.insert | cold.swap);
     ghost_cold.write(cold.insert | cold.extract | cold.swap | t.starts, t.slot, (away & !leave) | enter);
 
+    wire!(turn = t.slot_live & (t.outcome.valid | t.returns | cold.sorts));
     let apart = !((first & second) | (first & away) | (second & away)).any();
-    m.assert("every_live_thread_is_in_one_path", !t.slot_live | (apart & (first | second | away).eq(all)));
-    m.assert("x_is_not_empty", !t.slot_live | first.any());
+    m.assert("every_live_thread_is_in_one_path", !turn | (apart & (first | second | away).eq(all)));
+    m.assert("x_is_not_empty", !turn | first.any());
     let read = t.returns | cold.sorts;
     m.assert("cold_paths_are_not_empty", !read | cold.entry.mask.any());
-    m.assert("what_leaves_was_cold", !(leave & !away).any());
-    m.assert("what_enters_was_not_cold", !(enter & away & !leave).any());
-    m.assert("an_empty_cold_table_has_no_thread", cold.count.any() | !away.any());
+    m.assert("what_leaves_was_cold", !turn | !(leave & !away).any());
+    m.assert("what_enters_was_not_cold", !turn | !(enter & away & !leave).any());
+    m.assert("an_empty_cold_table_has_no_thread", !turn | cold.count.any() | !away.any());
     m.assert("a_warp_ends_with_its_last_thread", !t.outcome.valid | t.x.valid.eq(remain.any()));
     m.assume("outcome_masks_are_disjoint", !(t.outcome.valid & (t.outcome.taken.mask & t.outcome.rest.mask).any()));
     m.assume("outcome_masks_are_of_x", !(t.outcome.valid & (stay & !first).any()));
