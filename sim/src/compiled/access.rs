@@ -60,6 +60,12 @@ impl Lower<'_, '_> {
         low as usize / 64 * form.limb + low as usize % 64 / 8
     }
 
+    /// The offset of the part from bit `low` on in lane 0 of a cell.
+    pub fn cell_at(&self, cell: u32, low: u32) -> usize {
+        let form = self.cell_form(cell);
+        form.offset + Self::within(&form, low)
+    }
+
     /// What a node of one lane, or of packed bits, loads from a cell.
     pub fn load_cell(&mut self, id: Id, cell: u32, lane: u32, low: u32) -> Value {
         let node = self.flat.node(id);

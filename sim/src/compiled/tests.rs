@@ -5,7 +5,9 @@ use super::*;
 use crate::fuzz::random_bits;
 use fastrand::Rng;
 use heddle_hdl::eval::eval;
-use heddle_hdl::netlist::{Memory, MemoryStyle, Module, Node, NodeId, Op, Port, ReadPort, ReadTiming};
+use heddle_hdl::netlist::{
+    Instance, Memory, MemoryStyle, Module, Node, NodeId, Op, Port, ReadPort, ReadTiming, Register,
+};
 use std::panic::Location;
 
 fn node(module: &mut Module, op: Op, width: u32, args: Vec<NodeId>) -> NodeId {
@@ -152,6 +154,53 @@ fn memory_words_of_all_sizes_start_as_init_says_and_take_writes() {
                 engine.settle();
                 assert_eq!(engine.peek(k), before, "{width} bits");
             }
+        }
+    }
+}
+
+fn register(module: &mut Module, width: u32) -> NodeId {
+    let k = module.registers.len() as u32;
+    let out = node(module, Op::Reg(k), width, vec![]);
+    module.registers.push(Register {
+        name: format!("r{k}"),
+        width,
+        reset: None,
+        enable: None,
+        next: out,
+        out,
+        loc: Location::caller(),
+    });
+    out
+}
+
+/// A top with a replicated instance of `lane`, which has no inputs and one output; that output.
+fn replicated(lane: Module, copies: u32) -> (Module, NodeId) {
+    let mut top = Module::empty("top");
+    let width = lane.outputs[0].width * copies;
+    let (module, loc) = (Arc::new(lane), Location::caller());
+    top.instances.push(Instance { name: "lane".into(), module, replicas: Some(copies), inputs: vec![], loc });
+    let out = node(&mut top, Op::InstOut { inst: 0, port: 0 }, width, vec![]);
+    (top, out)
+}
+
+#[test]
+fn one_copys_limb_of_a_wide_register_can_be_picked() {
+    for low in [0, 64, 128] {
+        let mut lane = Module::empty("lane");
+        let wide = register(&mut lane, 192);
+        let limb = node(&mut lane, Op::Slice(low), 64, vec![wide]);
+        output(&mut lane, limb);
+        let (mut top, all) = replicated(lane, 5);
+        let index = input(&mut top, 3);
+        let picked = node(&mut top, Op::Select, 64, vec![all, index]);
+        output(&mut top, picked);
+        let directory = Arc::new(Directory::new(&Arc::new(top)));
+        let mut engine = Compiled::new(&directory, 1, OptLevel::Lanes).unwrap();
+        for copy in 0..8 {
+            engine.poke_u64(0, copy as u64);
+            engine.settle();
+            let want = if copy < 5 { engine.register(copy).extract(low, 64) } else { Bits::ZERO };
+            assert_eq!(engine.peek(0), want, "bits from {low} on of copy {copy}");
         }
     }
 }
