@@ -204,3 +204,22 @@ fn one_copys_limb_of_a_wide_register_can_be_picked() {
         }
     }
 }
+
+#[test]
+fn an_or_of_ors_many_times_over_is_quickly_compiled() {
+    let mut lane = Module::empty("lane");
+    let out = register(&mut lane, 8);
+    output(&mut lane, out);
+    let (mut top, _) = replicated(lane, 4);
+    let (mut a, mut b) = (input(&mut top, 8), input(&mut top, 8));
+    for _ in 0..45 {
+        (a, b) = (b, node(&mut top, Op::Or, 8, vec![a, b]));
+    }
+    output(&mut top, b);
+    let directory = Arc::new(Directory::new(&Arc::new(top)));
+    let mut engine = Compiled::new(&directory, 1, OptLevel::Lanes).unwrap();
+    engine.poke_u64(0, 3);
+    engine.poke_u64(1, 5);
+    engine.settle();
+    assert_eq!(engine.peek(0), 7);
+}

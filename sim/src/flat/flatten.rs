@@ -365,8 +365,12 @@ impl<'a> Flatten<'a> {
                 inner if inner.op == netlist::Op::Or => stack.extend(inner.args.iter().rev()),
                 _ => leaves.push(node),
             }
+            // Ors may share operands, which are found again and again.
+            if leaves.len() > MOST as usize {
+                return None;
+            }
         }
-        if !(LEAST..=MOST as usize).contains(&leaves.len()) {
+        if leaves.len() < LEAST {
             return None;
         }
         let values: Vec<Id> = leaves.into_iter().map(|leaf| self.bits(scope, leaf, low, width)).collect();
