@@ -223,3 +223,15 @@ fn an_or_of_ors_many_times_over_is_quickly_compiled() {
     engine.settle();
     assert_eq!(engine.peek(0), 7);
 }
+
+#[test]
+fn a_register_behind_a_long_chain_is_no_deep_recursion() {
+    let mut top = Module::empty("top");
+    let out = register(&mut top, 8);
+    let other = input(&mut top, 8);
+    let next = (0..100_000).fold(out, |value, _| node(&mut top, Op::Xor, 8, vec![value, other]));
+    top.registers[0].next = next;
+    for level in OptLevel::ALL {
+        Compiled::new(&Arc::new(Directory::new(&Arc::new(top.clone()))), 1, *level).unwrap();
+    }
+}

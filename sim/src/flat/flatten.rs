@@ -12,7 +12,7 @@ use super::builder::Builder;
 use super::cells::{Cells, Place, Shape};
 use super::lanes::{Lane, Lanes, MOST};
 use super::views::{View, Views};
-use super::{Action, Effect, Flat, Id, Op, Part, Word, aligned, limb_width, limbs};
+use super::{Action, Effect, Flat, Id, Op, Part, Word, aligned, limb_width, limbs, on_deep_stack};
 use crate::directory::Directory;
 use heddle_hdl::Bits;
 use heddle_hdl::bits::low_mask;
@@ -33,20 +33,14 @@ pub enum Purpose {
 
 /// The flat netlist; None if the design has a combinational loop.
 pub fn flatten(directory: &Directory, lanes: &Lanes, cells: &Cells, purpose: Purpose) -> Option<Flat> {
-    // The recursion is as deep as the longest combinational path.
-    const STACK: usize = 1 << 30;
-    std::thread::scope(|scope| {
-        let run = || {
-            let mut apart = vec![false; lanes.groups];
-            loop {
-                match Flatten::new(directory, lanes, cells, apart).flat(purpose) {
-                    Ok(flat) => return Some(flat),
-                    Err(again) => apart = again?,
-                }
+    on_deep_stack(|| {
+        let mut apart = vec![false; lanes.groups];
+        loop {
+            match Flatten::new(directory, lanes, cells, apart).flat(purpose) {
+                Ok(flat) => return Some(flat),
+                Err(again) => apart = again?,
             }
-        };
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
-        thread.expect("a thread can be started").join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }
     })
 }
 

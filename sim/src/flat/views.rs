@@ -28,6 +28,9 @@ impl<'a> Views<'a> {
 
     /// How a value is to be seen; None for one that is not made of lanes, or of 1 bit a lane.
     pub fn view(&mut self, scope: usize, node: NodeId) -> Option<View> {
+        if self.lanes.groups == 0 {
+            return None;
+        }
         self.search(scope, node, &mut HashSet::new())
     }
 
