@@ -235,3 +235,22 @@ fn a_register_behind_a_long_chain_is_no_deep_recursion() {
         Compiled::new(&Arc::new(Directory::new(&Arc::new(top.clone()))), 1, *level).unwrap();
     }
 }
+
+#[test]
+fn there_are_no_lanes_unless_asked_for() {
+    let mut top = Module::empty("top");
+    let value = input(&mut top, 4);
+    let hits: Vec<NodeId> = (0..8u8)
+        .map(|k| {
+            let label = node(&mut top, Op::Const(Bits::from(k)), 4, vec![]);
+            node(&mut top, Op::Eq, 1, vec![value, label])
+        })
+        .collect();
+    let all = node(&mut top, Op::Cat, 8, hits);
+    output(&mut top, all);
+    let directory = Directory::new(&Arc::new(top));
+    let lanes = Lanes::new(&directory, false);
+    let cells = Cells::new(&directory, &lanes);
+    let flat = flatten(&directory, &lanes, &cells, Purpose::Settle).unwrap();
+    assert_eq!(flat.nodes.iter().find(|n| n.lanes > 1), None);
+}

@@ -100,7 +100,7 @@ impl<'a> Flatten<'a> {
             lanes,
             cells,
             views: Views::new(directory, lanes),
-            b: Builder::new(cells),
+            b: Builder::new(cells, lanes.groups > 0),
             places,
             whole,
             parts: HashMap::new(),
