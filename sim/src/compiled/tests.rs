@@ -6,7 +6,7 @@ use crate::fuzz::random_bits;
 use fastrand::Rng;
 use heddle_hdl::eval::eval;
 use heddle_hdl::netlist::{
-    Instance, Memory, MemoryStyle, Module, Node, NodeId, Op, Port, ReadPort, ReadTiming, Register,
+    Connection, Instance, Memory, MemoryStyle, Module, Node, NodeId, Op, Port, ReadPort, ReadTiming, Register,
 };
 use std::panic::Location;
 
@@ -234,6 +234,43 @@ fn a_register_behind_a_long_chain_is_no_deep_recursion() {
     for level in OptLevel::ALL {
         Compiled::new(&Arc::new(Directory::new(&Arc::new(top.clone()))), 1, *level).unwrap();
     }
+}
+
+#[test]
+fn copies_that_only_read_a_chain_of_others_stay_together() {
+    let mut link = Module::empty("link");
+    let (before, own) = (input(&mut link, 8), register(&mut link, 8));
+    let after = node(&mut link, Op::Add, 8, vec![before, own]);
+    output(&mut link, after);
+    let mut reader = Module::empty("reader");
+    let (last, own) = (input(&mut reader, 8), register(&mut reader, 8));
+    let sum = node(&mut reader, Op::Add, 8, vec![last, own]);
+    output(&mut reader, sum);
+
+    let mut top = Module::empty("top");
+    let first = input(&mut top, 8);
+    let links = node(&mut top, Op::InstOut { inst: 0, port: 0 }, 24, vec![]);
+    let but_last = node(&mut top, Op::Slice(0), 16, vec![links]);
+    let before = node(&mut top, Op::Cat, 24, vec![first, but_last]);
+    let last = node(&mut top, Op::Slice(16), 8, vec![links]);
+    let sums = node(&mut top, Op::InstOut { inst: 1, port: 0 }, 56, vec![]);
+    output(&mut top, sums);
+    for (module, copies, from) in [(link, 3, Connection::Each(before)), (reader, 7, Connection::All(last))] {
+        let (name, loc) = (module.name.clone(), Location::caller());
+        top.instances.push(Instance {
+            name,
+            module: Arc::new(module),
+            replicas: Some(copies),
+            inputs: vec![from],
+            loc,
+        });
+    }
+    let directory = Directory::new(&Arc::new(top));
+    let lanes = Lanes::new(&directory, true);
+    let cells = Cells::new(&directory, &lanes);
+    let flat = flatten(&directory, &lanes, &cells, Purpose::Settle).unwrap();
+    let adds: Vec<u32> = flat.nodes.iter().filter(|n| n.op == crate::flat::Op::Add).map(|n| n.lanes).collect();
+    assert_eq!(adds, [1, 1, 1, 7]);
 }
 
 #[test]

@@ -48,7 +48,8 @@ pub fn flatten(directory: &Directory, lanes: &Lanes, cells: &Cells, purpose: Pur
 #[derive(Clone)]
 enum Slot<T> {
     New,
-    Open,
+    /// So many groups were being followed when it was begun.
+    Open(usize),
     Done(T),
 }
 
@@ -72,7 +73,7 @@ struct Flatten<'a> {
     /// For each scope and node, if it has been made whole.
     whole: Vec<Vec<Slot<Word>>>,
     /// Bits (scope, node, low, width) of nodes that are made in parts.
-    parts: HashMap<(u32, u32, u32, u32), Option<Id>>,
+    parts: HashMap<(u32, u32, u32, u32), Slot<Id>>,
     /// Parts of a node (scope, node), asked for all lanes at once.
     spread: HashMap<(u32, u32, Parts), Option<Id>>,
     /// Groups whose copies are followed one by one.
@@ -176,22 +177,21 @@ impl<'a> Flatten<'a> {
             return self.b.word_slice(&word, low, width);
         }
         let key = (scope as u32, node.0, low, width);
-        match self.parts.insert(key, None) {
-            Some(Some(id)) => {
-                self.parts.insert(key, Some(id));
-                return id;
-            }
-            Some(None) => return self.in_loop(width),
-            None => {}
-        }
+        match self.parts.get(&key) {
+            Some(&Slot::Done(id)) => return id,
+            Some(&Slot::Open(begun)) => return self.in_loop(begun, width),
+            _ => self.parts.insert(key, Slot::Open(self.inside.len())),
+        };
         let id = self.part(scope, n, low, width);
-        self.parts.insert(key, Some(id));
+        self.parts.insert(key, Slot::Done(id));
         id
     }
 
-    fn in_loop(&mut self, width: u32) -> Id {
+    /// For bits that are asked for on the way to themselves. `begun` groups were being followed when they were first asked
+    /// for: the loop goes through those after them, and the others only lead to it.
+    fn in_loop(&mut self, begun: usize, width: u32) -> Id {
         self.looped = true;
-        self.caught.extend(&self.inside);
+        self.caught.extend(&self.inside[begun..]);
         self.b.constant(0, width)
     }
 
@@ -616,11 +616,11 @@ impl<'a> Flatten<'a> {
     fn whole(&mut self, scope: usize, node: NodeId) -> Word {
         match &self.whole[scope][node.index()] {
             Slot::Done(word) => return word.clone(),
-            Slot::Open => {
+            &Slot::Open(begun) => {
                 let width = self.node(scope, node).width;
-                return (0..limbs(width)).map(|k| self.in_loop(limb_width(width, k))).collect();
+                return (0..limbs(width)).map(|k| self.in_loop(begun, limb_width(width, k))).collect();
             }
-            Slot::New => self.whole[scope][node.index()] = Slot::Open,
+            Slot::New => self.whole[scope][node.index()] = Slot::Open(self.inside.len()),
         }
         let word = self.compute(scope, node);
         self.whole[scope][node.index()] = Slot::Done(word.clone());
