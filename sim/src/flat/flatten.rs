@@ -5,8 +5,8 @@
 //! output is no loop. Of lanes, only the first is followed, and its values stand for all: so a replicated instance is made
 //! once, however many copies it has. Where it takes its copy's part of a packed value, the parts are asked for all at
 //! once, and again a node that only moves bits, or a bitwise one, passes that on. If lanes depend on each other within a
-//! cycle, so that this finds a loop, those copies are followed one by one. A node that computes is made whole, and bits of it are slices, except that bitwise operations and
-//! choices wider than 64 bits are made for just the bits in question.
+//! cycle, so that this finds a loop, those copies are followed one by one. A node that computes is made whole, and bits
+//! of it are slices, except that bitwise operations and choices wider than 64 bits are made for just the bits in question.
 
 use super::builder::Builder;
 use super::cells::{Cells, Place, Shape};
