@@ -6,6 +6,7 @@ use super::vector::Part;
 use crate::flat::{Id, Part as Written, limb_width, limbs};
 use cranelift_codegen::ir::types::{I8, I32, I32X4, I64, I64X2};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value};
+use heddle_hdl::bits::low_mask;
 
 impl Lower<'_, '_> {
     /// Base and offset, the offset small enough for an instruction.
@@ -106,13 +107,22 @@ impl Lower<'_, '_> {
     fn word(&mut self, memory: u32, address: Id) -> (Value, usize) {
         let form = self.memory_form(memory);
         if let Some(address) = self.flat.constant(address) {
+            assert!(address < form.words, "address {address:#x} is beyond its memory");
             return (self.state, form.at(address, 0));
         }
-        let address = self.value(address);
-        self.word_at(&form, address)
+        let value = self.value(address);
+        self.word_at(&form, value, self.width(address))
     }
 
-    fn word_at(&mut self, form: &Form, address: Value) -> (Value, usize) {
+    /// The same for the address that a lane has of its own.
+    fn own_word(&mut self, form: &Form, address: Id, lane: u32) -> (Value, usize) {
+        let value = self.lane_of(address, lane);
+        self.word_at(form, value, self.width(address))
+    }
+
+    fn word_at(&mut self, form: &Form, address: Value, width: u32) -> (Value, usize) {
+        // That the code touches nothing but the state rests on this.
+        assert!(low_mask(width) < form.words, "an address of {width} bits for {} words", form.words);
         let index = self.convert(address, I64);
         let distance = match form.stride {
             1 => index,
@@ -150,8 +160,7 @@ impl Lower<'_, '_> {
     pub fn load_lane(&mut self, id: Id, memory: u32, low: u32, lane: u32) -> Value {
         let node = self.flat.node(id);
         let form = self.memory_form(memory);
-        let address = self.lane_of(node.args[0], lane);
-        let (base, offset) = self.word_at(&form, address);
+        let (base, offset) = self.own_word(&form, node.args[0], lane);
         let at = offset + lane as usize * form.lane + Self::within(&form, low);
         self.load(base, at, Self::bytes(&form, node.width), value_type(node.width))
     }
@@ -231,8 +240,7 @@ impl Lower<'_, '_> {
         } else {
             for lane in 0..form.shape.lanes {
                 let join = enable.map(|enable| self.skip_unless(enable, lane));
-                let own_address = self.lane_of(address, lane);
-                let (base, offset) = self.word_at(&form, own_address);
+                let (base, offset) = self.own_word(&form, address, lane);
                 let offset = offset + lane as usize * form.lane;
                 for part in parts {
                     let data = self.lane_of(part.data, lane);
@@ -294,8 +302,7 @@ impl Lower<'_, '_> {
         if self.lanes(address) > 1 {
             for lane in 0..from.shape.lanes {
                 let join = enable.map(|enable| self.skip_unless(enable, lane));
-                let own_address = self.lane_of(address, lane);
-                let (base, offset) = self.word_at(&from, own_address);
+                let (base, offset) = self.own_word(&from, address, lane);
                 self.copy_lane(base, offset, &from, &to, lane);
                 if let Some(join) = join {
                     self.b.ins().jump(join, &[]);
