@@ -4,7 +4,7 @@ use super::layout::{Form, STRIP, access_bytes};
 use super::lower::{Lower, value_type};
 use super::vector::Part;
 use crate::flat::{Id, Part as Written, limb_width, limbs};
-use cranelift_codegen::ir::types::{I8, I32, I32X4, I64, I64X2};
+use cranelift_codegen::ir::types::{I8, I32X4, I64, I64X2};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value};
 use heddle_hdl::bits::low_mask;
 
@@ -181,15 +181,8 @@ impl Lower<'_, '_> {
                 }
             }
             Some(lane) if form.has_packed_bits() => {
-                let ty = value_type(form.shape.lanes);
-                let old = self.load(self.state, form.offset, form.stride, ty);
-                let bit = self.constant(1 << lane, ty);
-                let others = self.b.ins().band_not(old, bit);
                 let value = self.value(value);
-                let value = self.convert(value, ty);
-                let up = self.b.ins().ishl_imm_u(value, i64::from(lane));
-                let new = self.b.ins().bor(others, up);
-                self.store(self.state, form.offset, form.stride, new);
+                self.store_packed_bit(&form, lane, value);
             }
             _ => {
                 let at = form.at(0, lane.unwrap_or(0)) + Self::within(&form, low);
@@ -198,6 +191,18 @@ impl Lower<'_, '_> {
                 self.store(self.state, at, bytes, value);
             }
         }
+    }
+
+    /// The bit of one lane in a cell of packed bits becomes the value.
+    fn store_packed_bit(&mut self, form: &Form, lane: u32, value: Value) {
+        let ty = value_type(form.shape.lanes);
+        let old = self.load(self.state, form.offset, form.stride, ty);
+        let bit = self.constant(1 << lane, ty);
+        let others = self.b.ins().band_not(old, bit);
+        let value = self.convert(value, ty);
+        let up = self.b.ins().ishl_imm_u(value, i64::from(lane));
+        let new = self.b.ins().bor(others, up);
+        self.store(self.state, form.offset, form.stride, new);
     }
 
     /// A memory word takes parts: see `Effect::Write`.
@@ -285,10 +290,6 @@ impl Lower<'_, '_> {
                 self.b.ins().bor(kept, taken)
             }
         };
-        if form.lane > bytes && bytes == 1 {
-            let wide = self.convert(new, I32);
-            return self.store(base, at, form.lane, wide);
-        }
         self.store(base, at, bytes, new);
     }
 
@@ -349,14 +350,7 @@ impl Lower<'_, '_> {
             let at = offset + lane as usize * from.lane + limb as usize * from.limb;
             let value = self.load(base, at, Self::bytes(from, limb_width(width, limb)), ty);
             if to.has_packed_bits() {
-                let ty = value_type(to.shape.lanes);
-                let old = self.load(self.state, to.offset, to.stride, ty);
-                let bit = self.constant(1 << lane, ty);
-                let others = self.b.ins().band_not(old, bit);
-                let value = self.convert(value, ty);
-                let up = self.b.ins().ishl_imm_u(value, i64::from(lane));
-                let new = self.b.ins().bor(others, up);
-                self.store(self.state, to.offset, to.stride, new);
+                self.store_packed_bit(to, lane, value);
             } else {
                 let at = to.at(0, lane) + limb as usize * to.limb;
                 self.store(self.state, at, ty.bytes() as usize, value);
