@@ -1,5 +1,5 @@
-//! Every operation against its definition, `heddle_hdl::eval`, at widths around the limbs' edges, and a big memory.
-//! Whole designs are compared in `tests/differential.rs`.
+//! Every operation against its definition, `heddle_hdl::eval`, at widths around the limbs' edges, alone and in copies of a
+//! replicated instance; memories; and designs that were compiled wrongly, slowly or not at all. Other whole designs are compared in `tests/differential.rs`.
 
 use super::*;
 use crate::fuzz::random_bits;
@@ -156,6 +156,85 @@ fn memory_words_of_all_sizes_start_as_init_says_and_take_writes() {
             }
         }
     }
+}
+
+/// Values of a width, the first lowest.
+fn side_by_side(values: &[Bits], width: u32) -> Bits {
+    let all = values.iter().rev().fold(Default::default(), |all, value| (all << width) | value.to_big());
+    Bits::from_big(all)
+}
+
+/// The same in each copy of a replicated instance, with some operands that are the same in all copies.
+fn check_in_lanes(w: u32, copies: u32) {
+    let mut rng = Rng::with_seed(u64::from(w * 100 + copies));
+    let mut cases = operations(w, &mut rng);
+    // Twice, with other operands that are the same in all copies.
+    cases.extend(operations(w, &mut rng));
+    let (mut lane, mut top) = (Module::empty("lane"), Module::empty("top"));
+    let mut connections = Vec::new();
+    // For each case and operand: the top's input, and whether each copy has its own.
+    let mut inputs: Vec<Vec<(usize, bool)>> = Vec::new();
+    for (op, width, widths) in &cases {
+        let mut args = Vec::new();
+        let mut of_case = Vec::new();
+        for &w in widths {
+            let each = rng.u32(0..4) > 0;
+            args.push(input(&mut lane, w));
+            of_case.push((top.inputs.len(), each));
+            let node = input(&mut top, if each { w * copies } else { w });
+            connections.push(if each { Connection::Each(node) } else { Connection::All(node) });
+        }
+        inputs.push(of_case);
+        let result = node(&mut lane, op.clone(), *width, args);
+        output(&mut lane, result);
+    }
+    let lane = Arc::new(lane);
+    let (replicas, loc) = (Some(copies), Location::caller());
+    top.instances.push(Instance { name: "lane".into(), module: lane.clone(), replicas, inputs: connections, loc });
+    for (port, output_of_lane) in (0..).zip(&lane.outputs) {
+        let out = node(&mut top, Op::InstOut { inst: 0, port }, output_of_lane.width * copies, vec![]);
+        output(&mut top, out);
+    }
+    let directory = Arc::new(Directory::new(&Arc::new(top)));
+    let mut engine = Compiled::new(&directory, 1, OptLevel::Lanes).unwrap();
+    for _ in 0..6 {
+        let mut values = vec![Bits::ZERO; directory.inputs.len()];
+        for ((_, _, widths), inputs) in cases.iter().zip(&inputs) {
+            for (&width, &(input, each)) in widths.iter().zip(inputs) {
+                let parts: Vec<Bits> = (0..if each { copies } else { 1 })
+                    .map(|_| match rng.u32(0..3) {
+                        0 => Bits::from(rng.u32(0..w + 2)).truncate(width),
+                        _ => random_bits(&mut rng, width),
+                    })
+                    .collect();
+                values[input] = side_by_side(&parts, width);
+                engine.poke(input, &values[input]);
+            }
+        }
+        engine.settle();
+        for (k, (op, width, widths)) in cases.iter().enumerate() {
+            for copy in 0..copies {
+                let own = |(&width, &(input, each)): (&u32, &(usize, bool))| {
+                    values[input].extract(if each { copy * width } else { 0 }, width)
+                };
+                let args: Vec<Bits> = widths.iter().zip(&inputs[k]).map(own).collect();
+                let want = eval(op, *width, &args.iter().collect::<Vec<_>>(), widths);
+                let got = engine.peek(k).extract(copy * width, *width);
+                assert_eq!(got, want, "{op:?} to {width} bits of {args:?} ({widths:?} bits), copy {copy} of {copies}");
+            }
+        }
+    }
+}
+
+#[test]
+fn operations_mean_the_same_in_each_copy() {
+    // Widths where containers end, and counts of copies where strips, and words of packed bits, end.
+    for (w, copies) in
+        [(1, 5), (1, 33), (1, 64), (2, 3), (8, 9), (31, 4), (32, 7), (33, 2), (63, 5), (64, 3), (65, 4), (129, 2)]
+    {
+        check_in_lanes(w, copies);
+    }
+    check_in_lanes(32, 64);
 }
 
 fn register(module: &mut Module, width: u32) -> NodeId {
