@@ -293,7 +293,7 @@ impl<'a> Flatten<'a> {
                 let output = &module.instances[*inst as usize].module.outputs[*port as usize];
                 let copies = &place.children[*inst as usize];
                 if let Some(lane) = self.lane(copies[0]).filter(|_| self.lane(scope).is_none()) {
-                    return self.from_lanes(copies[0], lane, output.node, low, width);
+                    return self.output_of_lanes(copies[0], lane, output.node, low, width);
                 }
                 let parts: Vec<_> = copies.iter().map(|&copy| (copy, output.node, output.width)).collect();
                 self.side_by_side(&parts, low, width)
@@ -372,7 +372,7 @@ impl<'a> Flatten<'a> {
     }
 
     /// Bits of an output's values in all lanes, side by side.
-    fn from_lanes(&mut self, first: usize, lane: Lane, node: NodeId, low: u32, width: u32) -> Id {
+    fn output_of_lanes(&mut self, first: usize, lane: Lane, node: NodeId, low: u32, width: u32) -> Id {
         self.inside.push(lane.group);
         let each = self.node(first, node).width;
         let id = if each == 1 {
