@@ -229,9 +229,21 @@ fn check_in_lanes(w: u32, copies: u32) {
 #[test]
 fn operations_mean_the_same_in_each_copy() {
     // Widths where containers end, and counts of copies where strips, and words of packed bits, end.
-    for (w, copies) in
-        [(1, 5), (1, 33), (1, 64), (2, 3), (8, 9), (31, 4), (32, 7), (33, 2), (63, 5), (64, 3), (65, 4), (129, 2)]
-    {
+    for (w, copies) in [
+        (1, 5),
+        (1, 33),
+        (1, 64),
+        (2, 3),
+        (8, 9),
+        (31, 4),
+        (32, 7),
+        (33, 2),
+        (63, 5),
+        (64, 3),
+        (65, 4),
+        (129, 2),
+        (8, 65),
+    ] {
         check_in_lanes(w, copies);
     }
     check_in_lanes(32, 64);
@@ -312,6 +324,32 @@ fn a_register_behind_a_long_chain_is_no_deep_recursion() {
     top.registers[0].next = next;
     for level in OptLevel::ALL {
         Compiled::new(&Arc::new(Directory::new(&Arc::new(top.clone()))), 1, *level).unwrap();
+    }
+}
+
+#[test]
+fn registers_of_packed_values_are_kept_in_lanes() {
+    let mut lane = Module::empty("lane");
+    let own = register(&mut lane, 8);
+    output(&mut lane, own);
+    let (mut top, all) = replicated(lane, 5);
+    let hold = input(&mut top, 1);
+    let registers: Vec<NodeId> = [40, 40, 20, 40].map(|width| register(&mut top, width)).to_vec();
+    let held = node(&mut top, Op::Mux, 40, vec![hold, registers[0], all]);
+    let low_halves = (0..5).map(|k| node(&mut top, Op::Slice(8 * k), 4, vec![all])).collect();
+    let low_halves = node(&mut top, Op::Cat, 20, low_halves);
+    let sum = node(&mut top, Op::Add, 40, vec![all, registers[0]]);
+    for (k, next) in [held, registers[0], low_halves, sum].into_iter().enumerate() {
+        top.registers[k].next = next;
+    }
+    let directory = Directory::new(&Arc::new(top));
+    for (vectors, want) in [(true, [(8, 5), (8, 5), (4, 5), (40, 1)]), (false, [(40, 1), (40, 1), (20, 1), (40, 1)])] {
+        let cells = Cells::new(&directory, &Lanes::new(&directory, vectors));
+        for (k, (width, lanes)) in want.into_iter().enumerate() {
+            let register = directory.registers.iter().position(|e| e.path == format!("r{k}")).unwrap();
+            let shape = cells.shapes[cells.registers[register].number as usize];
+            assert_eq!((shape.width, shape.lanes), (width, lanes), "r{k}, {vectors}");
+        }
     }
 }
 
