@@ -19,6 +19,15 @@ mod wide;
 
 pub use flatten::{Purpose, flatten};
 
+/// Runs what recurses as deep as the longest combinational path.
+fn on_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    const STACK: usize = 1 << 30;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
+        thread.expect("a thread can be started").join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// A node's place in [`Flat::nodes`]; operands have smaller numbers than their users.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Id(pub u32);

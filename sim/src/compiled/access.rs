@@ -4,8 +4,9 @@ use super::layout::{Form, STRIP, access_bytes};
 use super::lower::{Lower, value_type};
 use super::vector::Part;
 use crate::flat::{Id, Part as Written, limb_width, limbs};
-use cranelift_codegen::ir::types::{I8, I32, I32X4, I64, I64X2};
+use cranelift_codegen::ir::types::{I8, I32X4, I64, I64X2};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value};
+use heddle_hdl::bits::low_mask;
 
 impl Lower<'_, '_> {
     /// Base and offset, the offset small enough for an instruction.
@@ -60,6 +61,12 @@ impl Lower<'_, '_> {
         low as usize / 64 * form.limb + low as usize % 64 / 8
     }
 
+    /// The offset of the part from bit `low` on in lane 0 of a cell.
+    pub fn cell_at(&self, cell: u32, low: u32) -> usize {
+        let form = self.cell_form(cell);
+        form.offset + Self::within(&form, low)
+    }
+
     /// What a node of one lane, or of packed bits, loads from a cell.
     pub fn load_cell(&mut self, id: Id, cell: u32, lane: u32, low: u32) -> Value {
         let node = self.flat.node(id);
@@ -100,13 +107,22 @@ impl Lower<'_, '_> {
     fn word(&mut self, memory: u32, address: Id) -> (Value, usize) {
         let form = self.memory_form(memory);
         if let Some(address) = self.flat.constant(address) {
+            assert!(address < form.words, "address {address:#x} is beyond its memory");
             return (self.state, form.at(address, 0));
         }
-        let address = self.value(address);
-        self.word_at(&form, address)
+        let value = self.value(address);
+        self.word_at(&form, value, self.width(address))
     }
 
-    fn word_at(&mut self, form: &Form, address: Value) -> (Value, usize) {
+    /// The same for the address that a lane has of its own.
+    fn own_word(&mut self, form: &Form, address: Id, lane: u32) -> (Value, usize) {
+        let value = self.lane_of(address, lane);
+        self.word_at(form, value, self.width(address))
+    }
+
+    fn word_at(&mut self, form: &Form, address: Value, width: u32) -> (Value, usize) {
+        // That the code touches nothing but the state rests on this.
+        assert!(low_mask(width) < form.words, "an address of {width} bits for {} words", form.words);
         let index = self.convert(address, I64);
         let distance = match form.stride {
             1 => index,
@@ -144,8 +160,7 @@ impl Lower<'_, '_> {
     pub fn load_lane(&mut self, id: Id, memory: u32, low: u32, lane: u32) -> Value {
         let node = self.flat.node(id);
         let form = self.memory_form(memory);
-        let address = self.lane_of(node.args[0], lane);
-        let (base, offset) = self.word_at(&form, address);
+        let (base, offset) = self.own_word(&form, node.args[0], lane);
         let at = offset + lane as usize * form.lane + Self::within(&form, low);
         self.load(base, at, Self::bytes(&form, node.width), value_type(node.width))
     }
@@ -166,15 +181,8 @@ impl Lower<'_, '_> {
                 }
             }
             Some(lane) if form.has_packed_bits() => {
-                let ty = value_type(form.shape.lanes);
-                let old = self.load(self.state, form.offset, form.stride, ty);
-                let bit = self.constant(1 << lane, ty);
-                let others = self.b.ins().band_not(old, bit);
                 let value = self.value(value);
-                let value = self.convert(value, ty);
-                let up = self.b.ins().ishl_imm_u(value, i64::from(lane));
-                let new = self.b.ins().bor(others, up);
-                self.store(self.state, form.offset, form.stride, new);
+                self.store_packed_bit(&form, lane, value);
             }
             _ => {
                 let at = form.at(0, lane.unwrap_or(0)) + Self::within(&form, low);
@@ -183,6 +191,18 @@ impl Lower<'_, '_> {
                 self.store(self.state, at, bytes, value);
             }
         }
+    }
+
+    /// The bit of one lane in a cell of packed bits becomes the value.
+    fn store_packed_bit(&mut self, form: &Form, lane: u32, value: Value) {
+        let ty = value_type(form.shape.lanes);
+        let old = self.load(self.state, form.offset, form.stride, ty);
+        let bit = self.constant(1 << lane, ty);
+        let others = self.b.ins().band_not(old, bit);
+        let value = self.convert(value, ty);
+        let up = self.b.ins().ishl_imm_u(value, i64::from(lane));
+        let new = self.b.ins().bor(others, up);
+        self.store(self.state, form.offset, form.stride, new);
     }
 
     /// A memory word takes parts: see `Effect::Write`.
@@ -225,8 +245,7 @@ impl Lower<'_, '_> {
         } else {
             for lane in 0..form.shape.lanes {
                 let join = enable.map(|enable| self.skip_unless(enable, lane));
-                let own_address = self.lane_of(address, lane);
-                let (base, offset) = self.word_at(&form, own_address);
+                let (base, offset) = self.own_word(&form, address, lane);
                 let offset = offset + lane as usize * form.lane;
                 for part in parts {
                     let data = self.lane_of(part.data, lane);
@@ -271,10 +290,6 @@ impl Lower<'_, '_> {
                 self.b.ins().bor(kept, taken)
             }
         };
-        if form.lane > bytes && bytes == 1 {
-            let wide = self.convert(new, I32);
-            return self.store(base, at, form.lane, wide);
-        }
         self.store(base, at, bytes, new);
     }
 
@@ -288,8 +303,7 @@ impl Lower<'_, '_> {
         if self.lanes(address) > 1 {
             for lane in 0..from.shape.lanes {
                 let join = enable.map(|enable| self.skip_unless(enable, lane));
-                let own_address = self.lane_of(address, lane);
-                let (base, offset) = self.word_at(&from, own_address);
+                let (base, offset) = self.own_word(&from, address, lane);
                 self.copy_lane(base, offset, &from, &to, lane);
                 if let Some(join) = join {
                     self.b.ins().jump(join, &[]);
@@ -336,14 +350,7 @@ impl Lower<'_, '_> {
             let at = offset + lane as usize * from.lane + limb as usize * from.limb;
             let value = self.load(base, at, Self::bytes(from, limb_width(width, limb)), ty);
             if to.has_packed_bits() {
-                let ty = value_type(to.shape.lanes);
-                let old = self.load(self.state, to.offset, to.stride, ty);
-                let bit = self.constant(1 << lane, ty);
-                let others = self.b.ins().band_not(old, bit);
-                let value = self.convert(value, ty);
-                let up = self.b.ins().ishl_imm_u(value, i64::from(lane));
-                let new = self.b.ins().bor(others, up);
-                self.store(self.state, to.offset, to.stride, new);
+                self.store_packed_bit(to, lane, value);
             } else {
                 let at = to.at(0, lane) + limb as usize * to.limb;
                 self.store(self.state, at, ty.bytes() as usize, value);

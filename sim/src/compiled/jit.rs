@@ -1,5 +1,6 @@
 //! The boundary to machine code: Cranelift's module, and the call.
 
+use super::layout::LINE;
 use cranelift_codegen::ir::{AbiParam, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa};
@@ -23,7 +24,8 @@ pub struct Function {
 
 impl Function {
     /// Compiles the function whose body `emit` makes. The body has the parameters (pointer to the state, most edges),
-    /// returns one 64-bit value, and may touch `state_bytes` bytes from the pointer on and nothing else.
+    /// returns one 64-bit value, and may touch `state_bytes` bytes from the pointer on and nothing else. The pointer is
+    /// aligned to [`LINE`].
     pub fn new(state_bytes: usize, emit: impl FnOnce(&mut FunctionBuilder)) -> Function {
         let mut module = JITModule::new(JITBuilder::with_isa(host(), cranelift_module::default_libcall_names()));
         let mut context: Context = module.make_context();
@@ -50,9 +52,10 @@ impl Function {
         Function { module: Some(module), entry, state: state_bytes.div_ceil(8), code_bytes }
     }
 
-    /// Makes up to `most` edges on the state; returns how many.
+    /// Makes up to `most` edges on the state, which is aligned to [`LINE`]; returns how many.
     pub fn call(&self, state: &mut [u64], most: u64) -> u64 {
         assert!(state.len() >= self.state, "the state buffer is too small");
+        assert!(state.as_ptr().addr().is_multiple_of(LINE), "the state buffer is not aligned");
         // The code touches only what `Function::new` was told, which is within the slice; it has no other effects.
         (self.entry)(state.as_mut_ptr(), most)
     }

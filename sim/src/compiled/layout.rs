@@ -178,3 +178,81 @@ pub fn access_bytes(all: u32, bytes: usize, width: u32) -> usize {
         _ => 8,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::random_bits;
+    use fastrand::Rng;
+
+    /// Every word and lane of a form keeps what is written to it, whatever is written to the others, and nothing else
+    /// in the buffer changes.
+    fn check(form: Form) {
+        let Shape { width, lanes } = form.shape;
+        let mut rng = Rng::with_seed(u64::from(width * 100 + lanes));
+        let size = form.words as usize * form.stride;
+        let form = Form { offset: LINE, ..form };
+        let mut state = vec![0; (size + 2 * LINE).div_ceil(8)];
+        let places: Vec<(u64, u32)> =
+            (0..form.words).flat_map(|word| (0..lanes).map(move |lane| (word, lane))).collect();
+        let values: Vec<Bits> = places.iter().map(|_| random_bits(&mut rng, width)).collect();
+        for before in [Bits::ZERO, Bits::ones(width)] {
+            for &(word, lane) in &places {
+                match width {
+                    0..=64 => form.write_u64(&mut state, word, lane, before.low_u64()),
+                    _ => form.write(&mut state, word, Some(lane), &before),
+                }
+            }
+            for (&(word, lane), value) in places.iter().zip(&values) {
+                // Bits above the width are cut.
+                let above = Bits::from_big(value.to_big() | (random_bits(&mut rng, 9).to_big() << width));
+                form.write(&mut state, word, Some(lane), &above);
+            }
+            for (&(word, lane), value) in places.iter().zip(&values) {
+                assert_eq!(&form.read(&state, word, Some(lane)), value, "{:?}, lane {lane}", form.shape);
+                assert_eq!(form.read_u64(&state, word, lane), value.low_u64(), "{:?}, lane {lane}", form.shape);
+            }
+            assert!(state[..LINE / 8].iter().all(|&limb| limb == 0), "{:?}: before", form.shape);
+            assert!(state[(LINE + size).div_ceil(8)..].iter().all(|&limb| limb == 0), "{:?}: behind", form.shape);
+        }
+        let ones: u32 = values.iter().map(Bits::count_ones).sum();
+        assert_eq!(state.iter().map(|limb| limb.count_ones()).sum::<u32>(), ones, "{:?}: bits above", form.shape);
+        if lanes > 1 && width <= 64 {
+            let packed = form.read(&state, 0, None);
+            for (lane, value) in (0..lanes).zip(&values) {
+                assert_eq!(&packed.extract(lane * width, width), value, "{:?}, lane {lane} of all", form.shape);
+            }
+            form.write(&mut state, 0, None, &Bits::ZERO);
+            assert_eq!(form.read(&state, 0, None), Bits::ZERO);
+            form.write(&mut state, 0, None, &packed);
+            assert_eq!(form.read(&state, 0, None), packed);
+        }
+    }
+
+    #[test]
+    fn words_and_lanes_do_not_meet() {
+        for width in [1, 2, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 100, 128, 129] {
+            for lanes in [1, 2, 3, 4, 5, 31, 32, 33, 63, 64] {
+                let shape = Shape { width, lanes };
+                check(Form::of_cell(shape));
+                check(Form::of_memory(shape, 5));
+            }
+        }
+    }
+
+    #[test]
+    fn strips_are_aligned_and_whole() {
+        for width in [2, 32, 33, 64, 65, 129] {
+            for lanes in [2, 3, 4, 5, 63, 64] {
+                let shape = Shape { width, lanes };
+                for form in [Form::of_cell(shape), Form::of_memory(shape, 2)] {
+                    let lane = if width <= 32 { 4 } else { 8 };
+                    assert_eq!(form.lane, lane, "{shape:?}");
+                    assert_eq!(form.limb, lane * lanes.next_multiple_of(STRIP) as usize, "{shape:?}");
+                    assert_eq!(form.stride, form.limb * limbs(width) as usize, "{shape:?}");
+                    assert!(form.stride.is_multiple_of(16), "{shape:?}");
+                }
+            }
+        }
+    }
+}

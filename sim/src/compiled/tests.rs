@@ -1,11 +1,13 @@
-//! Every operation against its definition, `heddle_hdl::eval`, at widths around the limbs' edges, and a big memory.
-//! Whole designs are compared in `tests/differential.rs`.
+//! Every operation against its definition, `heddle_hdl::eval`, at widths around the limbs' edges, alone and in copies of a
+//! replicated instance; memories; and designs that were compiled wrongly, slowly or not at all. Other whole designs are compared in `tests/differential.rs`.
 
 use super::*;
 use crate::fuzz::random_bits;
 use fastrand::Rng;
 use heddle_hdl::eval::eval;
-use heddle_hdl::netlist::{Memory, MemoryStyle, Module, Node, NodeId, Op, Port, ReadPort, ReadTiming};
+use heddle_hdl::netlist::{
+    Connection, Instance, Memory, MemoryStyle, Module, Node, NodeId, Op, Port, ReadPort, ReadTiming, Register,
+};
 use std::panic::Location;
 
 fn node(module: &mut Module, op: Op, width: u32, args: Vec<NodeId>) -> NodeId {
@@ -154,4 +156,255 @@ fn memory_words_of_all_sizes_start_as_init_says_and_take_writes() {
             }
         }
     }
+}
+
+/// Values of a width, the first lowest.
+fn side_by_side(values: &[Bits], width: u32) -> Bits {
+    let all = values.iter().rev().fold(Default::default(), |all, value| (all << width) | value.to_big());
+    Bits::from_big(all)
+}
+
+/// The same in each copy of a replicated instance, with some operands that are the same in all copies.
+fn check_in_lanes(w: u32, copies: u32) {
+    let mut rng = Rng::with_seed(u64::from(w * 100 + copies));
+    let mut cases = operations(w, &mut rng);
+    // Twice, with other operands that are the same in all copies.
+    cases.extend(operations(w, &mut rng));
+    let (mut lane, mut top) = (Module::empty("lane"), Module::empty("top"));
+    let mut connections = Vec::new();
+    // For each case and operand: the top's input, and whether each copy has its own.
+    let mut inputs: Vec<Vec<(usize, bool)>> = Vec::new();
+    for (op, width, widths) in &cases {
+        let mut args = Vec::new();
+        let mut of_case = Vec::new();
+        for &w in widths {
+            let each = rng.u32(0..4) > 0;
+            args.push(input(&mut lane, w));
+            of_case.push((top.inputs.len(), each));
+            let node = input(&mut top, if each { w * copies } else { w });
+            connections.push(if each { Connection::Each(node) } else { Connection::All(node) });
+        }
+        inputs.push(of_case);
+        let result = node(&mut lane, op.clone(), *width, args);
+        output(&mut lane, result);
+    }
+    let lane = Arc::new(lane);
+    let (replicas, loc) = (Some(copies), Location::caller());
+    top.instances.push(Instance { name: "lane".into(), module: lane.clone(), replicas, inputs: connections, loc });
+    for (port, output_of_lane) in (0..).zip(&lane.outputs) {
+        let out = node(&mut top, Op::InstOut { inst: 0, port }, output_of_lane.width * copies, vec![]);
+        output(&mut top, out);
+    }
+    let directory = Arc::new(Directory::new(&Arc::new(top)));
+    let mut engine = Compiled::new(&directory, 1, OptLevel::Lanes).unwrap();
+    for _ in 0..6 {
+        let mut values = vec![Bits::ZERO; directory.inputs.len()];
+        for ((_, _, widths), inputs) in cases.iter().zip(&inputs) {
+            for (&width, &(input, each)) in widths.iter().zip(inputs) {
+                let parts: Vec<Bits> = (0..if each { copies } else { 1 })
+                    .map(|_| match rng.u32(0..3) {
+                        0 => Bits::from(rng.u32(0..w + 2)).truncate(width),
+                        _ => random_bits(&mut rng, width),
+                    })
+                    .collect();
+                values[input] = side_by_side(&parts, width);
+                engine.poke(input, &values[input]);
+            }
+        }
+        engine.settle();
+        for (k, (op, width, widths)) in cases.iter().enumerate() {
+            for copy in 0..copies {
+                let own = |(&width, &(input, each)): (&u32, &(usize, bool))| {
+                    values[input].extract(if each { copy * width } else { 0 }, width)
+                };
+                let args: Vec<Bits> = widths.iter().zip(&inputs[k]).map(own).collect();
+                let want = eval(op, *width, &args.iter().collect::<Vec<_>>(), widths);
+                let got = engine.peek(k).extract(copy * width, *width);
+                assert_eq!(got, want, "{op:?} to {width} bits of {args:?} ({widths:?} bits), copy {copy} of {copies}");
+            }
+        }
+    }
+}
+
+#[test]
+fn operations_mean_the_same_in_each_copy() {
+    // Widths where containers end, and counts of copies where strips, and words of packed bits, end.
+    for (w, copies) in [
+        (1, 5),
+        (1, 33),
+        (1, 64),
+        (2, 3),
+        (8, 9),
+        (31, 4),
+        (32, 7),
+        (33, 2),
+        (63, 5),
+        (64, 3),
+        (65, 4),
+        (129, 2),
+        (8, 65),
+    ] {
+        check_in_lanes(w, copies);
+    }
+    check_in_lanes(32, 64);
+}
+
+fn register(module: &mut Module, width: u32) -> NodeId {
+    let k = module.registers.len() as u32;
+    let out = node(module, Op::Reg(k), width, vec![]);
+    module.registers.push(Register {
+        name: format!("r{k}"),
+        width,
+        reset: None,
+        enable: None,
+        next: out,
+        out,
+        loc: Location::caller(),
+    });
+    out
+}
+
+/// A top with a replicated instance of `lane`, which has no inputs and one output; that output.
+fn replicated(lane: Module, copies: u32) -> (Module, NodeId) {
+    let mut top = Module::empty("top");
+    let width = lane.outputs[0].width * copies;
+    let (module, loc) = (Arc::new(lane), Location::caller());
+    top.instances.push(Instance { name: "lane".into(), module, replicas: Some(copies), inputs: vec![], loc });
+    let out = node(&mut top, Op::InstOut { inst: 0, port: 0 }, width, vec![]);
+    (top, out)
+}
+
+#[test]
+fn one_copys_limb_of_a_wide_register_can_be_picked() {
+    for low in [0, 64, 128] {
+        let mut lane = Module::empty("lane");
+        let wide = register(&mut lane, 192);
+        let limb = node(&mut lane, Op::Slice(low), 64, vec![wide]);
+        output(&mut lane, limb);
+        let (mut top, all) = replicated(lane, 5);
+        let index = input(&mut top, 3);
+        let picked = node(&mut top, Op::Select, 64, vec![all, index]);
+        output(&mut top, picked);
+        let directory = Arc::new(Directory::new(&Arc::new(top)));
+        let mut engine = Compiled::new(&directory, 1, OptLevel::Lanes).unwrap();
+        for copy in 0..8 {
+            engine.poke_u64(0, copy as u64);
+            engine.settle();
+            let want = if copy < 5 { engine.register(copy).extract(low, 64) } else { Bits::ZERO };
+            assert_eq!(engine.peek(0), want, "bits from {low} on of copy {copy}");
+        }
+    }
+}
+
+#[test]
+fn an_or_of_ors_many_times_over_is_quickly_compiled() {
+    let mut lane = Module::empty("lane");
+    let out = register(&mut lane, 8);
+    output(&mut lane, out);
+    let (mut top, _) = replicated(lane, 4);
+    let (mut a, mut b) = (input(&mut top, 8), input(&mut top, 8));
+    for _ in 0..45 {
+        (a, b) = (b, node(&mut top, Op::Or, 8, vec![a, b]));
+    }
+    output(&mut top, b);
+    let directory = Arc::new(Directory::new(&Arc::new(top)));
+    let mut engine = Compiled::new(&directory, 1, OptLevel::Lanes).unwrap();
+    engine.poke_u64(0, 3);
+    engine.poke_u64(1, 5);
+    engine.settle();
+    assert_eq!(engine.peek(0), 7);
+}
+
+#[test]
+fn a_register_behind_a_long_chain_is_no_deep_recursion() {
+    let mut top = Module::empty("top");
+    let out = register(&mut top, 8);
+    let other = input(&mut top, 8);
+    let next = (0..100_000).fold(out, |value, _| node(&mut top, Op::Xor, 8, vec![value, other]));
+    top.registers[0].next = next;
+    for level in OptLevel::ALL {
+        Compiled::new(&Arc::new(Directory::new(&Arc::new(top.clone()))), 1, *level).unwrap();
+    }
+}
+
+#[test]
+fn registers_of_packed_values_are_kept_in_lanes() {
+    let mut lane = Module::empty("lane");
+    let own = register(&mut lane, 8);
+    output(&mut lane, own);
+    let (mut top, all) = replicated(lane, 5);
+    let hold = input(&mut top, 1);
+    let registers: Vec<NodeId> = [40, 40, 20, 40].map(|width| register(&mut top, width)).to_vec();
+    let held = node(&mut top, Op::Mux, 40, vec![hold, registers[0], all]);
+    let low_halves = (0..5).map(|k| node(&mut top, Op::Slice(8 * k), 4, vec![all])).collect();
+    let low_halves = node(&mut top, Op::Cat, 20, low_halves);
+    let sum = node(&mut top, Op::Add, 40, vec![all, registers[0]]);
+    for (k, next) in [held, registers[0], low_halves, sum].into_iter().enumerate() {
+        top.registers[k].next = next;
+    }
+    let directory = Directory::new(&Arc::new(top));
+    for (vectors, want) in [(true, [(8, 5), (8, 5), (4, 5), (40, 1)]), (false, [(40, 1), (40, 1), (20, 1), (40, 1)])] {
+        let cells = Cells::new(&directory, &Lanes::new(&directory, vectors));
+        for (k, (width, lanes)) in want.into_iter().enumerate() {
+            let register = directory.registers.iter().position(|e| e.path == format!("r{k}")).unwrap();
+            let shape = cells.shapes[cells.registers[register].number as usize];
+            assert_eq!((shape.width, shape.lanes), (width, lanes), "r{k}, {vectors}");
+        }
+    }
+}
+
+#[test]
+fn copies_that_only_read_a_chain_of_others_stay_together() {
+    let mut link = Module::empty("link");
+    let (before, own) = (input(&mut link, 8), register(&mut link, 8));
+    let after = node(&mut link, Op::Add, 8, vec![before, own]);
+    output(&mut link, after);
+    let mut reader = Module::empty("reader");
+    let (last, own) = (input(&mut reader, 8), register(&mut reader, 8));
+    let sum = node(&mut reader, Op::Add, 8, vec![last, own]);
+    output(&mut reader, sum);
+
+    let mut top = Module::empty("top");
+    let first = input(&mut top, 8);
+    let links = node(&mut top, Op::InstOut { inst: 0, port: 0 }, 24, vec![]);
+    let but_last = node(&mut top, Op::Slice(0), 16, vec![links]);
+    let before = node(&mut top, Op::Cat, 24, vec![first, but_last]);
+    let last = node(&mut top, Op::Slice(16), 8, vec![links]);
+    let sums = node(&mut top, Op::InstOut { inst: 1, port: 0 }, 56, vec![]);
+    output(&mut top, sums);
+    for (module, copies, from) in [(link, 3, Connection::Each(before)), (reader, 7, Connection::All(last))] {
+        let (name, loc) = (module.name.clone(), Location::caller());
+        top.instances.push(Instance {
+            name,
+            module: Arc::new(module),
+            replicas: Some(copies),
+            inputs: vec![from],
+            loc,
+        });
+    }
+    let directory = Directory::new(&Arc::new(top));
+    let lanes = Lanes::new(&directory, true);
+    let cells = Cells::new(&directory, &lanes);
+    let flat = flatten(&directory, &lanes, &cells, Purpose::Settle).unwrap();
+    let adds: Vec<u32> = flat.nodes.iter().filter(|n| n.op == crate::flat::Op::Add).map(|n| n.lanes).collect();
+    assert_eq!(adds, [1, 1, 1, 7]);
+}
+
+#[test]
+fn there_are_no_lanes_unless_asked_for() {
+    let mut top = Module::empty("top");
+    let value = input(&mut top, 4);
+    let hits: Vec<NodeId> = (0..8u8)
+        .map(|k| {
+            let label = node(&mut top, Op::Const(Bits::from(k)), 4, vec![]);
+            node(&mut top, Op::Eq, 1, vec![value, label])
+        })
+        .collect();
+    let all = node(&mut top, Op::Cat, 8, hits);
+    output(&mut top, all);
+    let directory = Directory::new(&Arc::new(top));
+    let lanes = Lanes::new(&directory, false);
+    let cells = Cells::new(&directory, &lanes);
+    let flat = flatten(&directory, &lanes, &cells, Purpose::Settle).unwrap();
+    assert_eq!(flat.nodes.iter().find(|n| n.lanes > 1), None);
 }

@@ -216,7 +216,7 @@ impl Lower<'_, '_> {
         let bytes = container(width) / 8;
         let distance = self.b.ins().ishl_imm_u(name, i64::from(bytes.trailing_zeros()));
         let (base, offset) = match (&self.values[vector.index()], &self.flat.node(vector).op) {
-            (None, Op::Cell { cell, .. }) => (self.state, self.layout.cells[*cell as usize].offset),
+            (None, Op::Cell { cell, low, .. }) => (self.state, self.cell_at(*cell, *low)),
             _ => {
                 let values = match &self.values[vector.index()] {
                     Some(values) => values.clone(),

@@ -13,11 +13,13 @@ pub struct Builder {
     known: HashMap<Node, Id>,
     /// Of each cell.
     shapes: Vec<Shape>,
+    /// Whether values of one lane may be made as one of many.
+    vectors: bool,
 }
 
 impl Builder {
-    pub fn new(cells: &Cells) -> Builder {
-        Builder { nodes: Vec::new(), known: HashMap::new(), shapes: cells.shapes.clone() }
+    pub fn new(cells: &Cells, vectors: bool) -> Builder {
+        Builder { nodes: Vec::new(), known: HashMap::new(), shapes: cells.shapes.clone(), vectors }
     }
 
     pub fn width(&self, id: Id) -> u32 {
@@ -753,6 +755,7 @@ impl Builder {
         }
         let one_bit_each = flat.len() > 1 && flat.len() == width as usize;
         if one_bit_each
+            && self.vectors
             && flat.iter().all(|&p| self.lanes(p) == 1)
             && let Some(whole) = self.unified(&flat, UNIFIED_DEPTH)
         {

@@ -1,6 +1,7 @@
 //! The numbering of everything in the state of a compiled design.
 
 use super::lanes::Lanes;
+use super::on_deep_stack;
 use super::views::Views;
 use crate::directory::{Directory, Entry, Scope, Table};
 use std::ops::Range;
@@ -42,6 +43,10 @@ pub struct Cells {
 
 impl Cells {
     pub fn new(d: &Directory, lanes: &Lanes) -> Cells {
+        on_deep_stack(|| Cells::numbered(d, lanes))
+    }
+
+    fn numbered(d: &Directory, lanes: &Lanes) -> Cells {
         let mut shapes = Vec::new();
         let mut plain = |widths: &[u32]| {
             let start = shapes.len() as u32;

@@ -5,14 +5,14 @@
 //! output is no loop. Of lanes, only the first is followed, and its values stand for all: so a replicated instance is made
 //! once, however many copies it has. Where it takes its copy's part of a packed value, the parts are asked for all at
 //! once, and again a node that only moves bits, or a bitwise one, passes that on. If lanes depend on each other within a
-//! cycle, so that this finds a loop, those copies are followed one by one. A node that computes is made whole, and bits of it are slices, except that bitwise operations and
-//! choices wider than 64 bits are made for just the bits in question.
+//! cycle, so that this finds a loop, those copies are followed one by one. A node that computes is made whole, and bits
+//! of it are slices, except that bitwise operations and choices wider than 64 bits are made for just the bits in question.
 
 use super::builder::Builder;
 use super::cells::{Cells, Place, Shape};
 use super::lanes::{Lane, Lanes, MOST};
 use super::views::{View, Views};
-use super::{Action, Effect, Flat, Id, Op, Part, Word, aligned, limb_width, limbs};
+use super::{Action, Effect, Flat, Id, Op, Part, Word, aligned, limb_width, limbs, on_deep_stack};
 use crate::directory::Directory;
 use heddle_hdl::Bits;
 use heddle_hdl::bits::low_mask;
@@ -33,20 +33,14 @@ pub enum Purpose {
 
 /// The flat netlist; None if the design has a combinational loop.
 pub fn flatten(directory: &Directory, lanes: &Lanes, cells: &Cells, purpose: Purpose) -> Option<Flat> {
-    // The recursion is as deep as the longest combinational path.
-    const STACK: usize = 1 << 30;
-    std::thread::scope(|scope| {
-        let run = || {
-            let mut apart = vec![false; lanes.groups];
-            loop {
-                match Flatten::new(directory, lanes, cells, apart).flat(purpose) {
-                    Ok(flat) => return Some(flat),
-                    Err(again) => apart = again?,
-                }
+    on_deep_stack(|| {
+        let mut apart = vec![false; lanes.groups];
+        loop {
+            match Flatten::new(directory, lanes, cells, apart).flat(purpose) {
+                Ok(flat) => return Some(flat),
+                Err(again) => apart = again?,
             }
-        };
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
-        thread.expect("a thread can be started").join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }
     })
 }
 
@@ -54,7 +48,8 @@ pub fn flatten(directory: &Directory, lanes: &Lanes, cells: &Cells, purpose: Pur
 #[derive(Clone)]
 enum Slot<T> {
     New,
-    Open,
+    /// So many groups were being followed when it was begun.
+    Open(usize),
     Done(T),
 }
 
@@ -78,7 +73,7 @@ struct Flatten<'a> {
     /// For each scope and node, if it has been made whole.
     whole: Vec<Vec<Slot<Word>>>,
     /// Bits (scope, node, low, width) of nodes that are made in parts.
-    parts: HashMap<(u32, u32, u32, u32), Option<Id>>,
+    parts: HashMap<(u32, u32, u32, u32), Slot<Id>>,
     /// Parts of a node (scope, node), asked for all lanes at once.
     spread: HashMap<(u32, u32, Parts), Option<Id>>,
     /// Groups whose copies are followed one by one.
@@ -106,7 +101,7 @@ impl<'a> Flatten<'a> {
             lanes,
             cells,
             views: Views::new(directory, lanes),
-            b: Builder::new(cells),
+            b: Builder::new(cells, lanes.groups > 0),
             places,
             whole,
             parts: HashMap::new(),
@@ -182,22 +177,21 @@ impl<'a> Flatten<'a> {
             return self.b.word_slice(&word, low, width);
         }
         let key = (scope as u32, node.0, low, width);
-        match self.parts.insert(key, None) {
-            Some(Some(id)) => {
-                self.parts.insert(key, Some(id));
-                return id;
-            }
-            Some(None) => return self.in_loop(width),
-            None => {}
-        }
+        match self.parts.get(&key) {
+            Some(&Slot::Done(id)) => return id,
+            Some(&Slot::Open(begun)) => return self.in_loop(begun, width),
+            _ => self.parts.insert(key, Slot::Open(self.inside.len())),
+        };
         let id = self.part(scope, n, low, width);
-        self.parts.insert(key, Some(id));
+        self.parts.insert(key, Slot::Done(id));
         id
     }
 
-    fn in_loop(&mut self, width: u32) -> Id {
+    /// For bits that are asked for on the way to themselves. `begun` groups were being followed when they were first asked
+    /// for: the loop goes through those after them, and the others only lead to it.
+    fn in_loop(&mut self, begun: usize, width: u32) -> Id {
         self.looped = true;
-        self.caught.extend(&self.inside);
+        self.caught.extend(&self.inside[begun..]);
         self.b.constant(0, width)
     }
 
@@ -299,7 +293,7 @@ impl<'a> Flatten<'a> {
                 let output = &module.instances[*inst as usize].module.outputs[*port as usize];
                 let copies = &place.children[*inst as usize];
                 if let Some(lane) = self.lane(copies[0]).filter(|_| self.lane(scope).is_none()) {
-                    return self.from_lanes(copies[0], lane, output.node, low, width);
+                    return self.output_of_lanes(copies[0], lane, output.node, low, width);
                 }
                 let parts: Vec<_> = copies.iter().map(|&copy| (copy, output.node, output.width)).collect();
                 self.side_by_side(&parts, low, width)
@@ -365,8 +359,12 @@ impl<'a> Flatten<'a> {
                 inner if inner.op == netlist::Op::Or => stack.extend(inner.args.iter().rev()),
                 _ => leaves.push(node),
             }
+            // Ors may share operands, which are found again and again.
+            if leaves.len() > MOST as usize {
+                return None;
+            }
         }
-        if !(LEAST..=MOST as usize).contains(&leaves.len()) {
+        if leaves.len() < LEAST {
             return None;
         }
         let values: Vec<Id> = leaves.into_iter().map(|leaf| self.bits(scope, leaf, low, width)).collect();
@@ -374,7 +372,7 @@ impl<'a> Flatten<'a> {
     }
 
     /// Bits of an output's values in all lanes, side by side.
-    fn from_lanes(&mut self, first: usize, lane: Lane, node: NodeId, low: u32, width: u32) -> Id {
+    fn output_of_lanes(&mut self, first: usize, lane: Lane, node: NodeId, low: u32, width: u32) -> Id {
         self.inside.push(lane.group);
         let each = self.node(first, node).width;
         let id = if each == 1 {
@@ -618,11 +616,11 @@ impl<'a> Flatten<'a> {
     fn whole(&mut self, scope: usize, node: NodeId) -> Word {
         match &self.whole[scope][node.index()] {
             Slot::Done(word) => return word.clone(),
-            Slot::Open => {
+            &Slot::Open(begun) => {
                 let width = self.node(scope, node).width;
-                return (0..limbs(width)).map(|k| self.in_loop(limb_width(width, k))).collect();
+                return (0..limbs(width)).map(|k| self.in_loop(begun, limb_width(width, k))).collect();
             }
-            Slot::New => self.whole[scope][node.index()] = Slot::Open,
+            Slot::New => self.whole[scope][node.index()] = Slot::Open(self.inside.len()),
         }
         let word = self.compute(scope, node);
         self.whole[scope][node.index()] = Slot::Done(word.clone());

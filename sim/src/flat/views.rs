@@ -19,16 +19,26 @@ pub struct Views<'a> {
     directory: &'a Directory,
     lanes: &'a Lanes,
     known: HashMap<(usize, NodeId), View>,
+    /// Values that were looked at for one that turned out to have no view.
+    without: HashSet<(usize, NodeId)>,
 }
 
 impl<'a> Views<'a> {
     pub fn new(directory: &'a Directory, lanes: &'a Lanes) -> Views<'a> {
-        Views { directory, lanes, known: HashMap::new() }
+        Views { directory, lanes, known: HashMap::new(), without: HashSet::new() }
     }
 
     /// How a value is to be seen; None for one that is not made of lanes, or of 1 bit a lane.
     pub fn view(&mut self, scope: usize, node: NodeId) -> Option<View> {
-        self.search(scope, node, &mut HashSet::new())
+        if self.lanes.groups == 0 {
+            return None;
+        }
+        let mut open = HashSet::new();
+        let view = self.search(scope, node, &mut open);
+        if view.is_none() {
+            self.without.extend(open);
+        }
+        view
     }
 
     fn search(&mut self, scope: usize, node: NodeId, open: &mut HashSet<(usize, NodeId)>) -> Option<View> {
@@ -38,7 +48,7 @@ impl<'a> Views<'a> {
         }
         let place = &self.directory.scopes[scope];
         let n = place.module.node(node);
-        if n.width < 4 || self.lanes.of(scope).is_some() || !open.insert(key) {
+        if n.width < 4 || self.lanes.of(scope).is_some() || self.without.contains(&key) || !open.insert(key) {
             return None;
         }
         let fits = |view: &View| (2..=64).contains(&view.width) && view.lanes * view.width == n.width;
