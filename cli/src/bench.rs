@@ -118,7 +118,7 @@ impl Sim {
 
     /// A step for every engine made, and for every engine, kernel and round, the comparison of states counted as one.
     fn progress(&self, shapes: usize, models: usize) -> ProgressBar {
-        let engines = models + EngineKind::ALL.len();
+        let engines = models + EngineKind::ALL.len() + 1;
         let steps = shapes * engines * (1 + self.kernels.len() * (1 + self.rounds as usize));
         let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
         ProgressBar::new(steps as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
@@ -177,6 +177,9 @@ impl Sim {
             runners.push(Runner::rust(shape, &directory, self.shape.seed, target, kind)?);
             progress.inc(1);
         }
+        show("compiling");
+        runners.push(Runner::unchecked(shape, &directory, self.shape.seed, target)?);
+        progress.inc(1);
         for &optimise in models {
             show("building Verilator's model");
             runners.push(Runner::verilator(shape, &directory, self.shape.seed, target, optimise)?);

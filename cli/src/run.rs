@@ -40,6 +40,9 @@ pub struct Run {
     /// What simulates
     #[arg(long, value_enum, default_value_t = Engine::default(), value_name = "ENGINE")]
     engine: Engine,
+    /// Do not look at the design's assertions and covers, which is faster (compiled engines only)
+    #[arg(long)]
+    no_checks: bool,
     #[command(flatten)]
     limit: Limit,
     /// Write the picture that the kernel makes
@@ -94,6 +97,7 @@ impl Run {
         let options = MachineOptions {
             engine: self.engine.kind(),
             seed: self.shape.seed,
+            checks: !self.no_checks,
             wave: self.wave.clone(),
             max_cycles: self.limit.cycles(),
         };

@@ -85,6 +85,7 @@ pub struct Compiled {
     cells: Cells,
     layout: Layout,
     level: OptLevel,
+    checks: bool,
     functions: HashMap<Purpose, Function>,
     report: CompileReport,
     state: AVec<u64, ConstAlign<LINE>>,
@@ -99,6 +100,15 @@ impl Compiled {
     /// At its start with `seed`. The directory's top must have no width errors and nothing undriven, as
     /// `TypedModule::check` establishes.
     pub fn new(directory: &Arc<Directory>, seed: u64, level: OptLevel) -> Result<Compiled, Loop> {
+        Compiled::build(directory, seed, level, true)
+    }
+
+    /// The same without a look at properties, which costs time: no assertion or assumption ever fails, and no cover is hit.
+    pub fn unchecked(directory: &Arc<Directory>, seed: u64, level: OptLevel) -> Result<Compiled, Loop> {
+        Compiled::build(directory, seed, level, false)
+    }
+
+    fn build(directory: &Arc<Directory>, seed: u64, level: OptLevel, checks: bool) -> Result<Compiled, Loop> {
         let lanes = Lanes::new(directory, level == OptLevel::Lanes);
         let cells = Cells::new(directory, &lanes);
         let layout = Layout::new(directory, &cells);
@@ -110,6 +120,7 @@ impl Compiled {
             cells,
             layout,
             level,
+            checks,
             functions: HashMap::new(),
             reset: false,
             settled: false,
@@ -117,7 +128,7 @@ impl Compiled {
             cycle: 0,
             failures: Vec::new(),
         };
-        if compiled.compile(Purpose::Edge { reset: false }).is_none() {
+        if compiled.compile(Purpose::Edge { reset: false, checks }).is_none() {
             return Err(find_loop(&directory.top).err().expect("a loop in the flat netlist is one in the design"));
         }
         compiled.start(seed);
@@ -332,7 +343,7 @@ impl Engine for Compiled {
     }
 
     fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> RunEnd {
-        let edge = Purpose::Edge { reset: self.reset };
+        let edge = Purpose::Edge { reset: self.reset, checks: self.checks };
         self.set_cell(self.cells.stop, stop.map_or(0, |output| output as u64 + 1));
         let mut cycles = 0;
         while cycles < max_cycles {

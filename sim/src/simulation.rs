@@ -39,14 +39,16 @@ pub struct Options {
     pub engine: EngineKind,
     /// Of the random start values; the same seed gives the same run.
     pub seed: u64,
+    /// Look at properties. If not, the compiled engine is faster, and nothing ever fails; the interpreter always does.
+    pub checks: bool,
     /// Write a waveform: `.vcd` or `.fst`.
     pub wave: Option<PathBuf>,
 }
 
 impl Default for Options {
-    /// The compiled engine, seed 1, no waveform.
+    /// The compiled engine, seed 1, with checks, no waveform.
     fn default() -> Options {
-        Options { engine: EngineKind::Compiled(OptLevel::default()), seed: 1, wave: None }
+        Options { engine: EngineKind::Compiled(OptLevel::default()), seed: 1, checks: true, wave: None }
     }
 }
 
@@ -88,7 +90,8 @@ impl Simulation {
         let directory = Arc::new(Directory::new(top));
         let mut engine: Box<dyn Engine> = match options.engine {
             EngineKind::Interpreter => Box::new(Interpreter::new(&directory, options.seed)?),
-            EngineKind::Compiled(level) => Box::new(Compiled::new(&directory, options.seed, level)?),
+            EngineKind::Compiled(level) if options.checks => Box::new(Compiled::new(&directory, options.seed, level)?),
+            EngineKind::Compiled(level) => Box::new(Compiled::unchecked(&directory, options.seed, level)?),
         };
         let wave = match &options.wave {
             Some(path) => {

@@ -26,6 +26,8 @@ pub struct MachineOptions {
     pub engine: EngineKind,
     /// Of the random start values.
     pub seed: u64,
+    /// Look at the design's assertions and covers, as [`Options::checks`] says.
+    pub checks: bool,
     /// A waveform, `.vcd` or `.fst`.
     pub wave: Option<PathBuf>,
     /// Cycles after which a launch is given up.
@@ -34,8 +36,8 @@ pub struct MachineOptions {
 
 impl Default for MachineOptions {
     fn default() -> MachineOptions {
-        let Options { engine, seed, wave } = Options::default();
-        MachineOptions { engine, seed, wave, max_cycles: 100_000_000 }
+        let Options { engine, seed, checks, wave } = Options::default();
+        MachineOptions { engine, seed, checks, wave, max_cycles: 100_000_000 }
     }
 }
 
@@ -243,7 +245,8 @@ impl Machine {
         program: Program,
         options: &MachineOptions,
     ) -> Result<Machine, MachineError> {
-        let sim_options = Options { engine: options.engine, seed: options.seed, wave: options.wave.clone() };
+        let sim_options =
+            Options { engine: options.engine, seed: options.seed, checks: options.checks, wave: options.wave.clone() };
         Machine::over(shape, Simulation::new(design, &sim_options)?, program, options)
     }
 

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use heddle_sim::Simulation;
-use heddle_sim::compiled::{CompileReport, Compiled};
+use heddle_sim::compiled::{CompileReport, Compiled, OptLevel};
 use heddle_sim::directory::Directory;
 use heddle_sim::engine::{Engine as _, Why};
 use heddle_sim::interpreter::Interpreter;
@@ -83,16 +83,27 @@ impl Runner {
                 Ok(Runner { name, machine, seed, finishes: false, registers: true, ready: None, compiled: None })
             }
             EngineKind::Compiled(level) => {
-                let mut engine = Compiled::new(directory, seed, level).map_err(looped)?;
-                let run = engine.report();
-                engine.set_reset(true);
-                engine.step();
-                let all = engine.report();
-                let machine = machine(shape, Box::new(engine), seed, target)?;
-                let ready = Some(all.flatten + all.compile);
-                Ok(Runner { name, machine, seed, finishes: true, registers: true, ready, compiled: Some(run) })
+                let engine = Compiled::new(directory, seed, level).map_err(looped)?;
+                Runner::compiled(name, shape, engine, seed, target)
             }
         }
+    }
+
+    /// The best compiled engine without a look at properties, which Verilator's model does not have either.
+    pub fn unchecked(shape: &Shape, directory: &Arc<Directory>, seed: u64, target: &Target) -> Result<Runner> {
+        let engine = Compiled::unchecked(directory, seed, OptLevel::default());
+        let engine = engine.map_err(|error| anyhow::anyhow!("{error}"))?;
+        Runner::compiled("compiled-unchecked".into(), shape, engine, seed, target)
+    }
+
+    fn compiled(name: String, shape: &Shape, mut engine: Compiled, seed: u64, target: &Target) -> Result<Runner> {
+        let run = engine.report();
+        engine.set_reset(true);
+        engine.step();
+        let all = engine.report();
+        let machine = machine(shape, Box::new(engine), seed, target)?;
+        let ready = Some(all.flatten + all.compile);
+        Ok(Runner { name, machine, seed, finishes: true, registers: true, ready, compiled: Some(run) })
     }
 
     /// Runs the program and compares the state with that of the engine before, or leaves it in `seen` if it is the first.

@@ -71,7 +71,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         let zero = m.lit(0u32, 48);
         let count = |name: &str, amount: Signal| {
             let counter = m.reg(&format!("count_{name}"), 48).reset(0u32);
-            counter.next(i.restart.mux(zero, counter.q + amount.zext(48)));
+            counter.next_if(i.restart | amount.any(), i.restart.mux(zero, counter.q + amount.zext(48)));
             m.probe(name, counter.q);
         };
         let idle = i.live & !i.issued;

@@ -511,6 +511,29 @@ impl Builder {
 
     /// Whether any bit is set.
     pub fn any(&mut self, a: Id) -> Id {
+        let args = self.args(a).to_vec();
+        match self.op(a) {
+            Op::ZExt | Op::SExt => return self.any(args[0]),
+            // What counts only under a condition: the condition first.
+            Op::Mux if self.is(args[2], 0) => {
+                let any = self.any(args[1]);
+                return self.and(args[0], any);
+            }
+            Op::Mux if self.is(args[1], 0) => {
+                let any = self.any(args[2]);
+                return self.and_not(any, args[0]);
+            }
+            Op::Pack if *self.op(args[0]) == Op::And => {
+                let bits = self.args(args[0]).to_vec();
+                if let (1, lanes) | (lanes, 1) = (self.lanes(bits[0]), self.lanes(bits[1])) {
+                    let (common, each) = if self.lanes(bits[0]) == 1 { (bits[0], bits[1]) } else { (bits[1], bits[0]) };
+                    let packed = self.pack(each, lanes);
+                    let any = self.any(packed);
+                    return self.and(common, any);
+                }
+            }
+            _ => {}
+        }
         let zero = self.constant(0, self.width(a));
         self.ne(a, zero)
     }

@@ -24,7 +24,9 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Purpose {
     /// A clock edge, with reset on or off.
-    Edge { reset: bool },
+    ///
+    /// Properties are looked at if `checks`.
+    Edge { reset: bool, checks: bool },
     /// Outputs and probes into their cells.
     Settle,
     /// Outputs, probes and signals into their cells.
@@ -117,7 +119,7 @@ impl<'a> Flatten<'a> {
     fn flat(mut self, purpose: Purpose) -> Result<Flat, Option<Vec<bool>>> {
         let mut flat = Flat::default();
         match purpose {
-            Purpose::Edge { reset } => self.edge(&mut flat, reset),
+            Purpose::Edge { reset, checks } => self.edge(&mut flat, reset, checks),
             Purpose::Settle => self.shown(&mut flat, false),
             Purpose::SettleAll => self.shown(&mut flat, true),
         }
@@ -675,7 +677,7 @@ impl<'a> Flatten<'a> {
     }
 
     /// What happens at a clock edge.
-    fn edge(&mut self, flat: &mut Flat, reset: bool) {
+    fn edge(&mut self, flat: &mut Flat, reset: bool, checks: bool) {
         let stop = self.stop();
         let effects = vec![Effect::Store { cell: self.cells.stopped, lane: None, low: 0, value: stop }];
         flat.actions.push(vec![Action { guard: None, effects }]);
@@ -689,7 +691,7 @@ impl<'a> Flatten<'a> {
                 flat.actions.push(vec![Action { guard, effects }]);
             }
         };
-        if !reset {
+        if checks && !reset {
             for k in 0..self.directory.properties.len() {
                 if let Some((guard, effect)) = self.property(k) {
                     add(flat, guard, vec![effect]);
