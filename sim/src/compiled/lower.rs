@@ -398,7 +398,7 @@ impl Lower<'_, '_> {
             Op::Const(value) => self.constant(*value, value_type(node.width)),
             Op::Cell { cell, lane, low } => self.load_cell(id, *cell, *lane, *low),
             Op::Read { memory, lane, low } => self.load_word(id, *memory, *lane, *low),
-            Op::Lane(_) | Op::Pick | Op::OrLanes | Op::Consts(_) => self.from_vector(id),
+            Op::Lane(_) | Op::Pick | Op::OrLanes | Op::Consts(_) => self.value_of_vector(id),
             Op::Pack | Op::Unpack => self.value(node.args[0]),
             _ if node.lanes > 1 => self.packed_logic(id),
             op => {

@@ -308,3 +308,95 @@ impl<'a> Search<'a> {
         self.order = order;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flat::{Action, Effect, Node};
+
+    /// A flat netlist being made by hand: nodes of one lane.
+    #[derive(Default)]
+    struct Hand(Flat);
+
+    impl Hand {
+        fn node(&mut self, op: Op, width: u32, args: &[Id]) -> Id {
+            self.0.nodes.push(Node { op, width, lanes: 1, args: args.to_vec() });
+            Id(self.0.nodes.len() as u32 - 1)
+        }
+
+        fn cell(&mut self, cell: u32, width: u32) -> Id {
+            self.node(Op::Cell { cell, lane: 0, low: 0 }, width, &[])
+        }
+
+        fn store(&mut self, guard: Id, cell: u32, value: Id) {
+            let effects = vec![Effect::Store { cell, lane: None, low: 0, value }];
+            self.0.actions.push(vec![Action { guard: Some(guard), effects }]);
+        }
+
+        fn shared(&self) -> Vec<Shared> {
+            shared(&self.0, &vec![true; self.0.nodes.len()], 1)
+        }
+    }
+
+    /// Two registers take parts of one computation, each under a condition of its own that implies `valid`.
+    #[test]
+    fn what_two_conditions_imply_is_found() {
+        let mut hand = Hand::default();
+        let [valid, first, second] = [0, 1, 2].map(|cell| hand.cell(cell, 1));
+        let a = hand.cell(3, 32);
+        let mut value = a;
+        for _ in 0..20 {
+            value = hand.node(Op::Mul, 32, &[value, a]);
+        }
+        for (k, bit) in [first, second].into_iter().enumerate() {
+            let guard = hand.node(Op::And, 1, &[valid, bit]);
+            hand.store(guard, 4 + k as u32, value);
+        }
+        let groups = hand.shared();
+        assert_eq!(groups.len(), 1);
+        assert_eq!(groups[0].condition, Literal { bit: valid, on: true });
+        assert_eq!(groups[0].nodes.len(), 20);
+    }
+
+    /// What the condition itself needs, and what somebody always needs, stays outside.
+    #[test]
+    fn what_is_always_needed_is_not() {
+        let mut hand = Hand::default();
+        let a = hand.cell(0, 32);
+        let mut value = a;
+        for _ in 0..20 {
+            value = hand.node(Op::Mul, 32, &[value, a]);
+        }
+        let valid = hand.node(Op::Slice(0), 1, &[value]);
+        hand.store(valid, 1, value);
+        assert!(hand.shared().is_empty(), "the condition depends on it");
+
+        let bit = hand.cell(2, 1);
+        let other = hand.node(Op::Add, 32, &[a, a]);
+        hand.store(bit, 3, other);
+        let effects = vec![Effect::Store { cell: 4, lane: None, low: 0, value: other }];
+        hand.0.actions.push(vec![Action { guard: None, effects }]);
+        assert!(hand.shared().iter().all(|group| !group.nodes.contains(&other)), "it is stored always");
+    }
+
+    /// A result goes through logic outside and comes back in: the part behind that is not in the group.
+    #[test]
+    fn nothing_that_is_needed_from_outside_depends_on_a_member() {
+        let mut hand = Hand::default();
+        let bit = hand.cell(0, 1);
+        let a = hand.cell(1, 1);
+        let member = hand.node(Op::Xor, 1, &[a, bit]);
+        let outside = hand.node(Op::And, 1, &[bit, member]);
+        hand.store(outside, 2, a);
+        let behind = hand.node(Op::ZExt, 32, &[outside]);
+        let mut value = behind;
+        for _ in 0..20 {
+            value = hand.node(Op::Mul, 32, &[value, behind]);
+        }
+        hand.store(bit, 3, value);
+        for group in hand.shared() {
+            let members = &group.nodes;
+            assert!(!(members.contains(&member) && members.contains(&value)), "{members:?}");
+        }
+    }
+}

@@ -170,7 +170,7 @@ impl Lower<'_, '_> {
     }
 
     /// What is made from a vector and has one lane, and packed constants.
-    pub fn from_vector(&mut self, id: Id) -> Value {
+    pub fn value_of_vector(&mut self, id: Id) -> Value {
         let node = self.flat.node(id);
         match &node.op {
             Op::Consts(bits) => {
