@@ -244,29 +244,29 @@ impl Lower<'_, '_> {
             }
         } else {
             for lane in 0..form.shape.lanes {
-                let join = enable.map(|enable| self.skip_unless(enable, lane));
-                let (base, offset) = self.own_word(&form, address, lane);
-                let offset = offset + lane as usize * form.lane;
-                for part in parts {
-                    let data = self.lane_of(part.data, lane);
-                    let mask = part.mask.map(|mask| self.lane_of(mask, lane));
-                    self.write_part(base, offset, &form, part, data, mask);
-                }
-                if let Some(join) = join {
-                    self.b.ins().jump(join, &[]);
-                    self.b.switch_to_block(join);
-                }
+                self.if_on(enable, lane, |lower| {
+                    let (base, offset) = lower.own_word(&form, address, lane);
+                    let offset = offset + lane as usize * form.lane;
+                    for part in parts {
+                        let data = lower.lane_of(part.data, lane);
+                        let mask = part.mask.map(|mask| lower.lane_of(mask, lane));
+                        lower.write_part(base, offset, &form, part, data, mask);
+                    }
+                });
             }
         }
     }
 
-    /// Goes on in a block that is entered only if a bit is on in a lane; returns where to go from there.
-    fn skip_unless(&mut self, enable: Id, lane: u32) -> cranelift_codegen::ir::Block {
+    /// Does something only if a bit, if there is one, is on in a lane.
+    fn if_on(&mut self, enable: Option<Id>, lane: u32, act: impl FnOnce(&mut Self)) {
+        let Some(enable) = enable else { return act(self) };
         let bit = self.lane_of(enable, lane);
         let (on, join) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(bit, on, &[], join, &[]);
         self.b.switch_to_block(on);
-        join
+        act(self);
+        self.b.ins().jump(join, &[]);
+        self.b.switch_to_block(join);
     }
 
     /// Writes a part of a word of one lane.
@@ -302,13 +302,10 @@ impl Lower<'_, '_> {
         }
         if self.lanes(address) > 1 {
             for lane in 0..from.shape.lanes {
-                let join = enable.map(|enable| self.skip_unless(enable, lane));
-                let (base, offset) = self.own_word(&from, address, lane);
-                self.copy_lane(base, offset, &from, &to, lane);
-                if let Some(join) = join {
-                    self.b.ins().jump(join, &[]);
-                    self.b.switch_to_block(join);
-                }
+                self.if_on(enable, lane, |lower| {
+                    let (base, offset) = lower.own_word(&from, address, lane);
+                    lower.copy_lane(base, offset, &from, &to, lane);
+                });
             }
             return;
         }
@@ -316,7 +313,7 @@ impl Lower<'_, '_> {
         let (base, offset) = self.word(memory, address);
         if to.has_packed_bits() {
             for lane in 0..from.shape.lanes {
-                self.copy_lane_if(base, offset, &from, &to, lane, enable);
+                self.if_on(enable, lane, |lower| lower.copy_lane(base, offset, &from, &to, lane));
             }
             return;
         }
@@ -330,15 +327,6 @@ impl Lower<'_, '_> {
                 }
                 self.store_vectors(self.state, to.offset, &to, limb * 64, strip, &part);
             }
-        }
-    }
-
-    fn copy_lane_if(&mut self, base: Value, offset: usize, from: &Form, to: &Form, lane: u32, enable: Option<Id>) {
-        let join = enable.map(|enable| self.skip_unless(enable, lane));
-        self.copy_lane(base, offset, from, to, lane);
-        if let Some(join) = join {
-            self.b.ins().jump(join, &[]);
-            self.b.switch_to_block(join);
         }
     }
 
