@@ -5,6 +5,7 @@
 //! * [`iss`]: a RISC-V instruction-set simulator that shares nothing with the core.
 //! * [`disassemble`](mod@disassemble): the text of an instruction.
 //! * [`machine`]: the simulated core as a device.
+//! * [`asm`]: programs that tests make up.
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
 //!
@@ -13,6 +14,7 @@
 
 #![warn(missing_docs)]
 
+pub mod asm;
 pub mod csr_text;
 pub mod disassemble;
 pub mod image;

@@ -167,6 +167,21 @@ impl Program {
         Ok(Program { entry, segments, symbols })
     }
 
+    /// A program of instructions from address 0, where it begins, with named addresses.
+    ///
+    /// # Panics
+    /// Without instructions.
+    pub fn assembled<'a>(words: &[u32], labels: impl IntoIterator<Item = (&'a str, u32)>) -> Program {
+        assert!(!words.is_empty(), "a program has instructions");
+        let data: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let size = data.len() as u32;
+        let symbol = |(name, address): (&str, u32)| Symbol { name: name.into(), address, size: 0, global: true };
+        let mut symbols: Vec<Symbol> = labels.into_iter().map(symbol).collect();
+        symbols.sort_by_key(|s| s.address);
+        let segment = Segment { address: 0, size, data, writable: false, executable: true };
+        Program { entry: 0, segments: vec![segment], symbols }
+    }
+
     /// Whether the program fits a core's memory: segments in memory, program in program memory, data below the stacks.
     pub fn check(&self, shape: &Shape) -> Result<(), ProgramError> {
         shape.check()?;

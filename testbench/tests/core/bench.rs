@@ -1,11 +1,11 @@
 //! A core with a program: runs it, and keeps what it issued and what its outcomes made of the paths.
 
-use crate::asm::Asm;
 use heddle_hdl::*;
 use heddle_sim::Sim;
 use heddle_sim::simulation::{EngineKind, Options};
 use heddle_simt::Shape;
 use heddle_simt::system::{Load, SystemIn, SystemOut, system};
+use heddle_testbench::asm::Asm;
 
 /// An instruction that issued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

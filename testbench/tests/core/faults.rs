@@ -1,9 +1,9 @@
 //! Every cause that stops the core: cause, warp, pc, lanes, address.
 
-use crate::asm::*;
 use crate::bench::{Core, Fault, shape};
 use heddle_simt::Shape;
 use heddle_simt::isa::cause;
+use heddle_testbench::asm::*;
 
 /// Runs a program to its fault, which must be at a label.
 fn fault(s: &Shape, program: Asm, at: &str) -> Fault {

@@ -1,7 +1,7 @@
 //! When instructions issue: distances, branch cost, throughput.
 
-use crate::asm::*;
 use crate::bench::{Core, shape};
+use heddle_testbench::asm::*;
 
 /// Distance in cycles between a producer and an instruction that uses its result, in one warp.
 fn distance(producer: u32, consumer: u32) -> u64 {

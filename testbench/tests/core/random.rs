@@ -1,7 +1,6 @@
 //! Random programs on the bare core, with a memory that answers when and in what order it likes, against
 //! [`Thread`] for every thread.
 
-use crate::asm::*;
 use crate::bench::shape;
 use crate::model::Thread;
 use heddle_hdl::*;
@@ -10,6 +9,7 @@ use heddle_simt::core::{CoreIn, CoreOut, core};
 use heddle_simt::divergence::Start;
 use heddle_simt::pipeline::memory::Response;
 use heddle_simt::{BankAddress, Shape};
+use heddle_testbench::asm::*;
 
 /// Threads' memory starts here.
 const DATA: u32 = 0x1000;
@@ -229,7 +229,7 @@ fn check(s: &Shape, programs: u64) {
         let mut r = fastrand::Rng::with_seed(seed);
         let stride = if r.bool() { 4 } else { (4 * s.threads()).min(0x100) };
         let program = Writer { r: r.fork(), labels: 0, stride }.program(s.threads()).words();
-        assert!(program.len() * 4 <= 0x800, "labels are below 2048");
+        assert!(program.len() as u32 * 4 <= DATA);
         t.simulation().engine().start(seed);
         let mut bare = Bare {
             t: &mut t,

@@ -2,7 +2,6 @@
 //!
 //! `docs/pipeline.md` names these tests where it states a figure.
 
-mod asm;
 mod bench;
 mod faults;
 mod memory;

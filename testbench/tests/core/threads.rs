@@ -1,8 +1,8 @@
 //! Launches, thread numbers, and what must not change a result.
 
-use crate::asm::*;
 use crate::bench::{Core, shape};
 use heddle_simt::{BankAddress, Shape};
+use heddle_testbench::asm::*;
 
 /// A bit of everything: divergence, memory, multiplication, division; leaves results in x20 … x23 and in memory.
 fn mixture() -> Asm {

@@ -1,7 +1,7 @@
 //! Loads and stores of a warp: replays, sizes, and which lane's value stays.
 
-use crate::asm::*;
 use crate::bench::{Core, shape};
+use heddle_testbench::asm::*;
 
 const TABLE: u32 = 0x400;
 const VALUES: u32 = 0x600;

@@ -1,7 +1,7 @@
 //! What becomes of the threads of a warp that disagree: path lists, divergent jumps, calls, exits.
 
-use crate::asm::*;
 use crate::bench::{Core, Paths, shape};
+use heddle_testbench::asm::*;
 
 /// Figure 1(e) of `papers/path-lists-simty.txt`: `if (A && B) C; else D; E`, thread 0 through ABCE, 1 through ADE, 2 and
 /// 3 through ABDE. Masks here have thread 0 lowest: the figure's 1011 is 1101.
