@@ -83,7 +83,7 @@ impl Cosim {
         let build_seconds = started.elapsed().as_secs_f64();
         let rust = Compiled::new(&directory, seed, OptLevel::default()).map_err(|error| anyhow::anyhow!("{error}"))?;
         let both = Lockstep::new(Box::new(rust), Box::new(verilog), seed);
-        let options = MachineOptions { seed, max_cycles: self.limit.cycles(), ..MachineOptions::default() };
+        let options = MachineOptions { seed, iss: false, max_cycles: self.limit.cycles(), ..MachineOptions::default() };
         let simulation = Simulation::over(Box::new(both), seed);
         let mut machine = Machine::over(&shape, simulation, target.program.clone(), &options)?;
         machine.watch(Box::new(Progress::new(shape.threads(), self.limit.max_cycles, &interrupt)));

@@ -1,7 +1,7 @@
 //! Ctrl-C: the first ends the run after the batch of cycles under way, with its report; the second ends the process at once.
 
+use crate::machine_error;
 use anyhow::{Context, Error, Result};
-use heddle_testbench::kernels::KernelError;
 use heddle_testbench::machine::MachineError;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
@@ -43,11 +43,7 @@ impl Interrupt {
 
 /// Whether Ctrl-C is why a run failed.
 pub fn is_interruption(error: &Error) -> bool {
-    let machine = match error.downcast_ref() {
-        Some(KernelError::Device(device)) => device.downcast_ref(),
-        _ => error.downcast_ref(),
-    };
-    matches!(machine, Some(MachineError::Interrupted))
+    matches!(machine_error(error), Some(MachineError::Interrupted))
 }
 
 /// The exit code of a command that failed.

@@ -23,6 +23,8 @@ mod trace;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use heddle_testbench::kernels::KernelError;
+use heddle_testbench::machine::MachineError;
 use std::io;
 use std::process::ExitCode;
 
@@ -71,7 +73,12 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", one_line(&format!("{error:#}")));
+            let message = format!("{error:#}");
+            if is_commit_mismatch(&error) {
+                eprintln!("error: {message}");
+            } else {
+                eprintln!("error: {}", one_line(&message));
+            }
             interrupt::exit_code(&error)
         }
     }
@@ -93,6 +100,19 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What the core did otherwise than the instruction-set simulator takes several lines to say.
+fn is_commit_mismatch(error: &anyhow::Error) -> bool {
+    matches!(machine_error(error), Some(MachineError::Commit(_)))
+}
+
+/// The machine's error, if that is why a command failed.
+fn machine_error(error: &anyhow::Error) -> Option<&MachineError> {
+    match error.downcast_ref() {
+        Some(KernelError::Device(device)) => device.downcast_ref(),
+        _ => error.downcast_ref(),
+    }
 }
 
 /// Whoever reads standard output has seen enough.

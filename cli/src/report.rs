@@ -27,6 +27,9 @@ pub struct Report {
     pub seed: u64,
     /// Results that were compared with the host's and are right.
     pub checked: usize,
+    /// Thread instructions that are those of the instruction-set simulator, with `--check iss`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared: Option<u64>,
     /// Wall time of the launches.
     pub seconds: f64,
     #[serde(flatten)]
@@ -56,6 +59,7 @@ impl Report {
             engine,
             seed,
             checked: 0,
+            compared: None,
             seconds: time.as_secs_f64(),
             summary,
             variables: Vec::new(),
@@ -75,6 +79,9 @@ impl Report {
             let _ = writeln!(text, "{name:<21}{value}");
         };
         line(&self.kernel, verdict);
+        if let Some(compared) = self.compared {
+            line("check", format!("{compared} thread instructions are those of the instruction-set simulator"));
+        }
         line("core", format!("{} lanes × {} warps, {}", self.lanes, self.warps, self.divergence));
         let speed = if self.seconds > 0.0 { s.cycles as f64 / self.seconds } else { 0.0 };
         let launches = if s.launches == 1 { String::new() } else { format!(" in {} launches", s.launches) };

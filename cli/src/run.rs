@@ -11,7 +11,7 @@ use crate::target::{TARGET, Target};
 use crate::timed::Timed;
 use crate::trace::Trace;
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use heddle_testbench::image::Image;
 use heddle_testbench::kernels::{Device, Kernel, Output};
 use heddle_testbench::machine::{Machine, MachineOptions};
@@ -30,6 +30,7 @@ use std::path::PathBuf;
   heddle run mandelbrot --image mandelbrot.png
   heddle run nqueens --lanes 4 --warps 1 --trace | less
   heddle run collatz --json | jq .simt_efficiency
+  heddle run prog.elf --check iss --lanes 4 --warps 1
   heddle run prog.elf --set length=100 --show sum --wave prog.fst")]
 pub struct Run {
     /// A built-in kernel (`heddle kernels` lists them) or an RV32IM ELF file
@@ -43,6 +44,9 @@ pub struct Run {
     /// Do not look at the design's assertions and covers, which is faster (compiled engines only)
     #[arg(long)]
     no_checks: bool,
+    /// Compare every instruction of every thread with a second machine; slower, see docs/trust.md
+    #[arg(long, value_enum, value_name = "MACHINE")]
+    check: Option<Reference>,
     #[command(flatten)]
     limit: Limit,
     /// Write the picture that the kernel makes
@@ -63,6 +67,13 @@ pub struct Run {
     /// Print the words of a variable after the run
     #[arg(long, value_name = "NAME")]
     show: Vec<String>,
+}
+
+/// A machine to compare with.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Reference {
+    /// The instruction-set simulator: pcs, register values, addresses and data, thread by thread
+    Iss,
 }
 
 /// A variable and the word that it is to hold.
@@ -98,6 +109,7 @@ impl Run {
             engine: self.engine.kind(),
             seed: self.shape.seed,
             checks: !self.no_checks,
+            iss: self.check == Some(Reference::Iss),
             wave: self.wave.clone(),
             max_cycles: self.limit.cycles(),
         };
@@ -115,6 +127,7 @@ impl Run {
         let mut report =
             Report::new(target.name.clone(), &shape, self.engine, self.shape.seed, time, machine.summary());
         report.interrupted = result.as_ref().is_err_and(is_interruption);
+        report.compared = self.check.map(|_| machine.compared());
         let finished = if result.is_ok() || report.interrupted {
             self.show(&mut machine).map(|variables| report.variables = variables)
         } else {

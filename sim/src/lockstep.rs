@@ -248,8 +248,9 @@ impl Engine for Lockstep {
                 end.why = Why::Stop;
             }
         }
-        if end.cycles > 0 {
-            self.actions.push(Action::Cycles(end.cycles));
+        match self.actions.last_mut() {
+            Some(Action::Cycles(before)) => *before += end.cycles,
+            _ => self.actions.push(Action::Cycles(end.cycles)),
         }
         end
     }

@@ -149,6 +149,11 @@ impl Asm {
         self.put([addi(A7, ZERO, 93), ECALL])
     }
 
+    /// Number of the next instruction.
+    pub fn here(&self) -> usize {
+        self.words.len()
+    }
+
     /// Instruction number of a label.
     pub fn at(&self, label: &str) -> u64 {
         self.labels[label] as u64

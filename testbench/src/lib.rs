@@ -3,9 +3,12 @@
 //! * [`program`]: an ELF file as the core sees it.
 //! * [`kernels`]: the built-in C kernels, each with a driver that fills inputs and checks results on any [`kernels::Device`].
 //! * [`iss`]: a RISC-V instruction-set simulator that shares nothing with the core.
+//! * [`commit`]: every instruction of every thread on the core against that simulator.
+//! * [`paths`](mod@paths): what the divergence unit's tables hold.
 //! * [`disassemble`](mod@disassemble): the text of an instruction.
 //! * [`machine`]: the simulated core as a device.
 //! * [`asm`]: programs that tests make up.
+//! * [`random`]: programs whose threads part and meet in every way.
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
 //!
@@ -15,13 +18,16 @@
 #![warn(missing_docs)]
 
 pub mod asm;
+pub mod commit;
 pub mod csr_text;
 pub mod disassemble;
 pub mod image;
 pub mod iss;
 pub mod kernels;
 pub mod machine;
+pub mod paths;
 pub mod program;
+pub mod random;
 
 pub use disassemble::disassemble;
 pub use program::Program;

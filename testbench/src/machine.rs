@@ -1,6 +1,8 @@
 //! The simulated core as a device: loads programs, launches them, says what happened.
 
+use crate::commit::{CommitCheck, Mismatch};
 use crate::disassemble;
+use crate::iss::Iss;
 use crate::kernels::{Device, DeviceError};
 use crate::program::{Program, ProgramError};
 use heddle_hdl::Errors;
@@ -28,6 +30,9 @@ pub struct MachineOptions {
     pub seed: u64,
     /// Look at the design's assertions and covers, as [`Options::checks`] says.
     pub checks: bool,
+    /// Compare every instruction of every thread with the instruction-set simulator ([`crate::commit`]). Slow; needs the
+    /// core's probes.
+    pub iss: bool,
     /// A waveform, `.vcd` or `.fst`.
     pub wave: Option<PathBuf>,
     /// Cycles after which a launch is given up.
@@ -37,11 +42,11 @@ pub struct MachineOptions {
 impl Default for MachineOptions {
     fn default() -> MachineOptions {
         let Options { engine, seed, checks, wave } = Options::default();
-        MachineOptions { engine, seed, checks, wave, max_cycles: 100_000_000 }
+        MachineOptions { engine, seed, checks, iss: true, wave, max_cycles: 100_000_000 }
     }
 }
 
-/// Why a machine cannot be built, or a launch failed. One line each.
+/// Why a machine cannot be built, or a launch failed. One line each, but for a [`Mismatch`].
 #[derive(Debug, Error)]
 #[allow(missing_docs)] // the message says what each field is
 pub enum MachineError {
@@ -53,6 +58,8 @@ pub enum MachineError {
     Program(#[from] ProgramError),
     #[error(transparent)]
     Simulation(#[from] SimulationError),
+    #[error("{0}")]
+    Commit(Box<Mismatch>),
     #[error("{0}")]
     Fault(Fault),
     #[error("{}", exit_codes(.0))]
@@ -196,6 +203,7 @@ pub struct Machine {
     max_cycles: u64,
     seed: u64,
     summary: Summary,
+    check: Option<CommitCheck>,
     watch: Option<Box<dyn Watch>>,
     /// Cycles that take about [`BATCH_TIME`].
     batch: u64,
@@ -250,8 +258,8 @@ impl Machine {
         Machine::over(shape, Simulation::new(design, &sim_options)?, program, options)
     }
 
-    /// A machine on a simulation of [`design`]'s netlist of the same shape; of the options, `engine` and `wave` do not
-    /// count.
+    /// A machine on a simulation of [`design`]'s netlist of the same shape; of the options, `engine`, `checks` and `wave` do
+    /// not count.
     pub fn over(
         shape: &Shape,
         simulation: Simulation,
@@ -267,9 +275,13 @@ impl Machine {
             max_cycles: options.max_cycles,
             seed: options.seed,
             summary: Summary::default(),
+            check: None,
             watch: None,
             batch: 1,
         };
+        if options.iss {
+            machine.check = Some(CommitCheck::new(machine.simulation.directory(), &program, shape)?);
+        }
         machine.load(program)?;
         Ok(machine)
     }
@@ -279,6 +291,9 @@ impl Machine {
         let memory = program.memory_image(&self.shape)?;
         let instructions = program.instruction_image(&self.shape)?;
         self.summary = Summary::default();
+        if self.check.is_some() {
+            self.check = Some(CommitCheck::new(self.simulation.directory(), &program, &self.shape)?);
+        }
         let engine = self.simulation.engine();
         engine.start(self.seed);
         let words: Vec<u64> = instructions.into_iter().map(u64::from).collect();
@@ -322,6 +337,17 @@ impl Machine {
         &mut self.simulation
     }
 
+    /// Thread instructions compared with the instruction-set simulator since the program was loaded; 0 without
+    /// [`MachineOptions::iss`].
+    pub fn compared(&self) -> u64 {
+        self.check.as_ref().map_or(0, CommitCheck::compared)
+    }
+
+    /// The instruction-set simulator that the core is compared with, with [`MachineOptions::iss`].
+    pub fn iss(&self) -> Option<&Iss> {
+        self.check.as_ref().map(CommitCheck::iss)
+    }
+
     /// What the core did so far.
     pub fn summary(&self) -> Summary {
         self.summary
@@ -335,6 +361,9 @@ impl Machine {
     /// Runs a launch to its end.
     pub fn run(&mut self) -> Result<(), MachineError> {
         let before = self.simulation.engine().cycle();
+        if let Some(check) = &mut self.check {
+            check.launch(self.simulation.engine());
+        }
         self.simulation.engine().poke_u64(self.places.launch, 1);
         self.simulation.step()?;
         self.simulation.engine().poke_u64(self.places.launch, 0);
@@ -351,7 +380,7 @@ impl Machine {
         loop {
             let left = self.max_cycles - cycles;
             let end = match self.watch.take() {
-                None => self.simulation.run(left, Some(self.places.stopped))?,
+                None => self.run_cycles(left, None)?,
                 Some(mut watch) => {
                     let progress =
                         Progress { launch: self.summary.launches + 1, cycles, live_threads: self.live_threads() };
@@ -366,7 +395,7 @@ impl Machine {
             cycles += end.cycles;
             if end.why == Why::Stop {
                 self.simulation.engine().settle();
-                return self.fault().map_or(Ok(()), |fault| Err(MachineError::Fault(fault)));
+                return self.ended();
             }
             if cycles >= self.max_cycles {
                 self.simulation.engine().settle();
@@ -377,25 +406,58 @@ impl Machine {
 
     /// Up to `most` cycles, as many as take [`BATCH_TIME`].
     fn run_batch(&mut self, most: u64, watch: &mut dyn Watch) -> Result<RunEnd, MachineError> {
-        let stop = Some(self.places.stopped);
         let most = self.batch.min(most);
         let started = Instant::now();
-        let end = if watch.wants_trace() {
-            let mut end = RunEnd { cycles: 0, why: Why::Limit };
-            while end.cycles < most && end.why == Why::Limit {
-                self.trace(watch);
-                end = RunEnd { cycles: end.cycles + 1, ..self.simulation.run(1, stop)? };
-            }
-            end
-        } else {
-            self.simulation.run(most, stop)?
-        };
+        let end = self.run_cycles(most, Some(watch))?;
         // The end of a launch, or of its cycles, says little about time.
         if end.cycles == self.batch {
             let fits = BATCH_TIME.as_secs_f64() / started.elapsed().as_secs_f64().max(1e-9);
             self.batch = (self.batch as f64 * fits.min(8.0)).max(1.0) as u64;
         }
         Ok(end)
+    }
+
+    /// Up to `most` cycles, one by one if somebody looks at each.
+    fn run_cycles(&mut self, most: u64, watch: Option<&mut dyn Watch>) -> Result<RunEnd, MachineError> {
+        let stop = Some(self.places.stopped);
+        let mut trace = watch.filter(|watch| watch.wants_trace());
+        if trace.is_none() && self.check.is_none() {
+            return Ok(self.simulation.run(most, stop)?);
+        }
+        let mut end = RunEnd { cycles: 0, why: Why::Limit };
+        while end.cycles < most && end.why == Why::Limit {
+            self.simulation.engine().settle();
+            if let Some(watch) = &mut trace {
+                self.trace(*watch);
+            }
+            if let Some(check) = &mut self.check {
+                check.cycle(self.simulation.engine(), self.seed).map_err(MachineError::Commit)?;
+            }
+            end = RunEnd { cycles: end.cycles + 1, ..self.simulation.run(1, stop)? };
+        }
+        Ok(end)
+    }
+
+    /// What a launch came to, from the settled cycle after its end.
+    fn ended(&mut self) -> Result<(), MachineError> {
+        let fault = self.fault();
+        if let Some(check) = &mut self.check {
+            let engine = self.simulation.engine();
+            let checked = match &fault {
+                Some((code, fault)) => {
+                    let lanes = (0..self.shape.lanes).filter(|lane| fault.mask >> lane & 1 == 1);
+                    let threads = lanes.map(|lane| fault.warp * self.shape.lanes + lane);
+                    check.fault(engine, self.seed, *code, fault.pc, threads)
+                }
+                None => {
+                    let (codes, lanes) = (&self.places.codes, self.shape.lanes);
+                    let code = |t: u32| engine.memory_read(codes[(t % lanes) as usize], u64::from(t / lanes));
+                    check.end(engine, self.seed, |thread| code(thread).low_u64() as u32)
+                }
+            };
+            checked.map_err(MachineError::Commit)?;
+        }
+        fault.map_or(Ok(()), |(_, fault)| Err(MachineError::Fault(fault)))
     }
 
     /// Read from the state as it is, without computing anything.
@@ -406,8 +468,8 @@ impl Machine {
         live.map(|warp| engine.memory_read(self.places.live_threads, warp).low_u64().count_ones()).sum()
     }
 
+    /// Of a settled cycle.
     fn trace(&mut self, watch: &mut dyn Watch) {
-        self.simulation.engine().settle();
         if self.probe("issue_valid") == 0 {
             return;
         }
@@ -430,7 +492,8 @@ impl Machine {
         engine.probe(probe.expect("the core has this probe")).low_u64()
     }
 
-    fn fault(&mut self) -> Option<Fault> {
+    /// The fault and the core's number of its cause.
+    fn fault(&mut self) -> Option<(u32, Fault)> {
         let [valid, code, slot, pc, mask, address] = self.places.fault.map(|o| self.simulation.engine().peek_u64(o));
         if valid == 0 {
             return None;
@@ -438,14 +501,15 @@ impl Machine {
         let code = code as u32;
         let has_address = !matches!(code, cause::ILLEGAL_INSTRUCTION | cause::BREAKPOINT | cause::UNKNOWN_ECALL);
         let pc = pc as u32 * 4;
-        Some(Fault {
+        let fault = Fault {
             what: cause::describe(code),
             pc,
             symbol: self.program.nearest_symbol(pc),
             warp: slot as u32,
             mask,
             address: has_address.then_some(address as u32),
-        })
+        };
+        Some((code, fault))
     }
 
     /// Where every live warp is: at the next instruction that it issues, in the cycles that follow.
@@ -577,7 +641,10 @@ impl Device for Machine {
             whole[part].copy_from_slice(&bytes[from..from + length]);
             engine.memory_load(bank, line, &[u64::from(u32::from_le_bytes(whole))]);
         }
-        Ok(())
+        match &mut self.check {
+            Some(check) => check.write(address, bytes),
+            None => Ok(()),
+        }
     }
 
     fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {

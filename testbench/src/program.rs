@@ -182,6 +182,30 @@ impl Program {
         Program { entry: 0, segments: vec![segment], symbols }
     }
 
+    /// The program as an ELF file, without symbols.
+    pub fn elf(&self) -> Vec<u8> {
+        const HEADER: u32 = 52;
+        const ENTRY: u32 = 32;
+        let count = self.segments.len() as u32;
+        let mut file = b"\x7fELF".to_vec();
+        // 32 bits, little-endian, version 1.
+        file.extend([1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let half = |low: u32, high: u32| low | high << 16;
+        let kind = half(u32::from(ET_EXEC.0), u32::from(EM_RISCV.0));
+        let header = [kind, 1, self.entry, HEADER, 0, 0, half(HEADER, ENTRY), half(count, 0), 0];
+        file.extend(header.iter().flat_map(|word| word.to_le_bytes()));
+        let mut offset = HEADER + count * ENTRY;
+        for segment in &self.segments {
+            let length = segment.data.len() as u32;
+            let flags = 4 | u32::from(segment.writable) << 1 | u32::from(segment.executable);
+            let entry = [PT_LOAD.0, offset, segment.address, segment.address, length, segment.size, flags, 4];
+            file.extend(entry.iter().flat_map(|word| word.to_le_bytes()));
+            offset += length;
+        }
+        file.extend(self.segments.iter().flat_map(|segment| &segment.data));
+        file
+    }
+
     /// Whether the program fits a core's memory: segments in memory, program in program memory, data below the stacks.
     pub fn check(&self, shape: &Shape) -> Result<(), ProgramError> {
         shape.check()?;
@@ -426,6 +450,13 @@ mod tests {
         let headers = (0..VECADD[PHNUM] as usize).map(|i| start + 32 * i);
         let mut loaded = headers.filter(|&h| word(VECADD, h) == 1);
         loaded.nth(n).unwrap() + field
+    }
+
+    #[test]
+    fn a_written_file_is_read_back() {
+        let program = Program::parse(VECADD).unwrap();
+        let again = Program::parse(&program.elf()).unwrap();
+        assert_eq!(again, Program { symbols: vec![], ..program });
     }
 
     fn error(bytes: &[u8]) -> ProgramError {

@@ -256,17 +256,15 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         m.probe("issue_pc", chosen.decoded.pc);
         m.probe("issue_mask", issue_mask);
         m.probe("issue_replay", issued.replay);
-        // What goes to memory and into registers, with the lanes' data folded into one word.
-        let fold = |data: Signal| elements(data, 32).into_iter().reduce(|a, b| a ^ b).expect("at least one lane");
         m.probe("request_valid", request.valid);
         m.probe("request_store", request.store);
         m.probe("request_line", request.line);
         m.probe("request_enables", request.enables);
-        m.probe("request_fold", fold(request.data));
+        m.probe("request_data", request.data);
         m.probe("write_lanes", written.write.lanes);
         m.probe("write_slot", written.write.slot);
         m.probe("write_rd", written.write.rd);
-        m.probe("write_fold", fold(written.write.data));
+        m.probe("write_data", written.write.data);
         m.probe("live", unit.live);
         m.probe("running", steered.running);
         if s.metrics {

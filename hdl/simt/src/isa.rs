@@ -31,6 +31,7 @@ pub struct Decoded<T> {
     pub load: T,
     pub store: T,
     pub multiply: T,
+    /// The divider has work: not with x0 as the destination.
     pub divide: T,
     pub csr: T,
     pub ecall: T,

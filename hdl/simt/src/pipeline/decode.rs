@@ -110,7 +110,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
             load,
             store,
             multiply: muldiv & !funct3.bit(2),
-            divide: muldiv & funct3.bit(2),
+            divide: muldiv & funct3.bit(2) & writes,
             csr,
             ecall,
             ebreak,

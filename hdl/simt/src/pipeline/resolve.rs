@@ -281,6 +281,9 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         };
         m.assert("mask_not_empty", !issued.valid | mask.any());
         m.assert("leader_served", !issued.valid | (served & leader).any());
+        m.probe("commit_lanes", served.only_if(good));
+        m.probe("commit_slot", issued.slot);
+        m.probe("commit_pc", d.pc);
         m.cover("load_replayed", good & d.load & (mask & !served).any());
         m.cover("store_replayed", good & d.store & (mask & !served).any());
         m.cover("jalr_diverged", good & d.jalr & (mask & !served).any());

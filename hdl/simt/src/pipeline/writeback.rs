@@ -142,7 +142,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         m.cover("bubble", impatient);
 
         let late = Pending {
-            valid: (from_load & i.load_last & load.rd.any()) | from_quotient & quotient.rd.any(),
+            valid: (from_load & i.load_last & load.rd.any()) | from_quotient,
             slot: target.slot,
             rd: target.rd,
         };

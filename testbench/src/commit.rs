@@ -1,0 +1,469 @@
+//! The commit-stream check: what every thread does on the core, instruction by instruction, is what it does on the
+//! instruction-set simulator ([`crate::iss`]).
+//!
+//! The core's probes say in each cycle which threads' instruction took effect (at resolve, so in the order of issue; a lane
+//! that must be replayed appears when it is served), what goes to memory, and what is written to registers. The simulator
+//! follows: the moment a thread's instruction takes effect, it executes that thread's next instruction, so that both see
+//! memory in the core's order, even if threads race. Then
+//!
+//! * the pc must be the same;
+//! * the access that leaves the core in the next cycle must have the address, bytes and data of those lanes together;
+//! * the value of the register comes later, for loads and divisions out of order. It is joined by thread and register, which
+//!   is unique as long as the scoreboard lets no second write be under way: that is checked, too;
+//! * a counter's value is the core's, which the simulator takes over;
+//! * a fault must be the simulator's fault; at the end every thread must have ended and every register been written.
+//!
+//! It needs no knowledge of the divergence unit, so it holds for any. What it would miss: an instruction that is never
+//! executed because a thread is forgotten for ever (the launch does not end), and whatever costs only time.
+
+use crate::disassemble::{REGISTERS, disassemble};
+use crate::iss::{Access, Cause, Iss};
+use crate::kernels::{Device, DeviceError};
+use crate::paths::{Path, paths};
+use crate::program::{Program, ProgramError};
+use heddle_sim::Engine;
+use heddle_sim::directory::Directory;
+use heddle_simt::Shape;
+use heddle_simt::isa::cause;
+use std::collections::VecDeque;
+use std::fmt;
+
+/// Instructions of the thread that a [`Mismatch`] shows, before the one where it differs.
+const RECENT: usize = 8;
+
+/// How a thread on the core differs from the same thread on the simulator.
+struct Difference {
+    thread: u32,
+    /// Byte address of the instruction.
+    pc: u32,
+    text: String,
+}
+
+/// The first difference between core and simulator, with what is needed to understand it. Several lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// Cycle of the simulation.
+    pub cycle: u64,
+    /// Of the simulation's random start values.
+    pub seed: u64,
+    /// Number of the thread.
+    pub thread: u32,
+    /// Its warp.
+    pub warp: u32,
+    /// Its lane.
+    pub lane: u32,
+    /// Byte address of the instruction.
+    pub pc: u32,
+    /// What differs, with both values.
+    pub what: String,
+    /// The last instructions of this thread, and the instructions around this one.
+    pub listing: String,
+    /// The warp's paths at this moment.
+    pub paths: Vec<Path>,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mismatch { cycle, seed, thread, warp, lane, what, .. } = self;
+        writeln!(
+            f,
+            "thread {thread} (warp {warp}, lane {lane}) is not what the instruction-set simulator says: {what}"
+        )?;
+        writeln!(f, "cycle {cycle}, seed {seed}")?;
+        write!(f, "{}", self.listing)?;
+        write!(f, "paths of warp {warp}:")?;
+        for path in &self.paths {
+            write!(f, "\n  {path}")?;
+        }
+        if self.paths.is_empty() { write!(f, " none") } else { Ok(()) }
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// A register write that has not come yet.
+#[derive(Clone, Copy)]
+struct Owed {
+    pc: u32,
+    /// None for a counter.
+    value: Option<u32>,
+}
+
+/// The access that must leave the core in the next cycle.
+struct Expected {
+    /// The first thread, for messages.
+    thread: u32,
+    pc: u32,
+    store: bool,
+    line: u32,
+    /// Of a store, the bytes of the line, each with the thread that stores it.
+    bytes: Vec<Option<(u32, u8)>>,
+}
+
+/// The check of one launch after another.
+pub struct CommitCheck {
+    iss: Iss,
+    shape: Shape,
+    program: Program,
+    places: Places,
+    /// By thread and register.
+    owed: Vec<Option<Owed>>,
+    expected: Option<Expected>,
+    /// Pcs of each thread's last instructions.
+    recent: Vec<VecDeque<u32>>,
+    compared: u64,
+}
+
+impl CommitCheck {
+    /// For a machine with this program in its memory. The directory is that of [`heddle_simt::system`]; with the core's
+    /// probes, or this panics.
+    pub fn new(directory: &Directory, program: &Program, shape: &Shape) -> Result<CommitCheck, ProgramError> {
+        let threads = shape.threads() as usize;
+        Ok(CommitCheck {
+            iss: Iss::new(program, shape)?,
+            shape: shape.clone(),
+            program: program.clone(),
+            places: Places::new(directory, shape.lanes),
+            owed: vec![None; 32 * threads],
+            expected: None,
+            recent: vec![VecDeque::with_capacity(RECENT + 1); threads],
+            compared: 0,
+        })
+    }
+
+    /// The simulator.
+    pub fn iss(&self) -> &Iss {
+        &self.iss
+    }
+
+    /// The simulator, to change.
+    pub fn iss_mut(&mut self) -> &mut Iss {
+        &mut self.iss
+    }
+
+    /// What the host writes into the core's memory.
+    pub fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.iss.write(address, bytes)
+    }
+
+    /// Thread instructions compared so far.
+    pub fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    /// Before a launch: registers start with what the core's hold.
+    pub fn launch(&mut self, engine: &dyn Engine) {
+        self.iss.restart();
+        for thread in 0..self.shape.threads() {
+            let (warp, lane) = (thread / self.shape.lanes, thread % self.shape.lanes);
+            let bank = self.places.registers[lane as usize];
+            for register in 1..32 {
+                let value = engine.memory_read(bank, u64::from(warp << 5 | register));
+                self.iss.hart_mut(thread).set_register(register as u8, value.low_u64() as u32);
+            }
+        }
+        self.owed.fill(None);
+        self.expected = None;
+        self.recent.iter_mut().for_each(VecDeque::clear);
+    }
+
+    /// Looks at a settled cycle, before its clock edge.
+    pub fn cycle(&mut self, engine: &dyn Engine, seed: u64) -> Result<(), Box<Mismatch>> {
+        let looked = self.port(engine).and_then(|()| self.writes(engine)).and_then(|()| self.commits(engine));
+        looked.map_err(|difference| self.explain(difference, engine, seed))
+    }
+
+    /// After the last cycle of a launch that ended without a fault. `exit_code` is the core's.
+    pub fn end(&mut self, engine: &dyn Engine, seed: u64, exit_code: impl Fn(u32) -> u32) -> Result<(), Box<Mismatch>> {
+        let check = || {
+            for thread in 0..self.shape.threads() {
+                let hart = self.iss.hart(thread);
+                let pc = hart.pc();
+                let Some(code) = hart.exit() else {
+                    return Err(Difference { thread, pc, text: "the core says that it has ended".into() });
+                };
+                if code != exit_code(thread) {
+                    let text = format!("its exit code is {} in the core, should be {code}", exit_code(thread));
+                    return Err(Difference { thread, pc, text });
+                }
+            }
+            match self.owed.iter().position(Option::is_some) {
+                Some(at) => Err(never_written(at, &self.owed)),
+                None => Ok(()),
+            }
+        };
+        check().map_err(|difference| self.explain(difference, engine, seed))
+    }
+
+    /// After a launch that ended with a fault of these threads: the simulator must have the same.
+    pub fn fault(
+        &mut self,
+        engine: &dyn Engine,
+        seed: u64,
+        code: u32,
+        pc: u32,
+        threads: impl IntoIterator<Item = u32>,
+    ) -> Result<(), Box<Mismatch>> {
+        for thread in threads {
+            let checked = self.at(thread, pc).and_then(|()| {
+                let stepped = self.iss.step(thread);
+                let agrees = match &stepped {
+                    Err(fault) => is_cause(fault.cause, code),
+                    // The simulator blames the target.
+                    Ok(_) => code == cause::FETCH_OUT_OF_RANGE && self.iss.hart(thread).pc() >= self.shape.program,
+                };
+                let says = || stepped.map_or_else(|f| f.cause.to_string(), |_| "no fault".into());
+                let text = || format!("the core stops with `{}`, should be: {}", cause::describe(code), says());
+                if agrees { Ok(()) } else { Err(Difference { thread, pc, text: text() }) }
+            });
+            checked.map_err(|difference| self.explain(difference, engine, seed))?;
+        }
+        Ok(())
+    }
+
+    /// What goes to memory against what the instructions of the cycle before access.
+    fn port(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
+        let p = &self.places;
+        let valid = engine.probe(p.request_valid) == 1;
+        let Some(Expected { thread, pc, store, line, bytes }) = self.expected.take() else {
+            let text = || "an access goes to memory that no instruction made".into();
+            return if valid { Err(Difference { thread: 0, pc: 0, text: text() }) } else { Ok(()) };
+        };
+        let differs = |text: String| Err(Difference { thread, pc, text });
+        if !valid {
+            return differs("its access does not go to memory".into());
+        }
+        let is_store = engine.probe(p.request_store) == 1;
+        if is_store != store {
+            let name = |store| if store { "store" } else { "load" };
+            return differs(format!("a {} goes to memory, should be a {}", name(is_store), name(store)));
+        }
+        let got = engine.probe(p.request_line).low_u64() as u32;
+        let address = |line: u32| line * 4 * self.shape.lanes;
+        if got != line {
+            return differs(format!("accesses the line at {:#x}, should be {:#x}", address(got), address(line)));
+        }
+        if !store {
+            return Ok(());
+        }
+        let enables = engine.probe(p.request_enables);
+        let data = engine.probe(p.request_data);
+        for (k, want) in (0..).zip(bytes) {
+            let got = enables.bit(k).then(|| (data.limb(k as usize / 8) >> (8 * (k % 8))) as u8);
+            let (owner, want) = want.map_or((thread, None), |(owner, byte)| (owner, Some(byte)));
+            if got != want {
+                let show = |byte: Option<u8>| byte.map_or("nothing".into(), |b| format!("{b:#04x}"));
+                let text =
+                    format!("{} is stored to byte {:#x}, should be {}", show(got), address(line) + k, show(want));
+                return Err(Difference { thread: owner, pc, text });
+            }
+        }
+        Ok(())
+    }
+
+    /// Register writes against those that are owed.
+    fn writes(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
+        let lanes = engine.probe(self.places.write_lanes).low_u64();
+        if lanes == 0 {
+            return Ok(());
+        }
+        let warp = engine.probe(self.places.write_slot).low_u64() as u32;
+        let register = engine.probe(self.places.write_rd).low_u64() as u8;
+        let data = engine.probe(self.places.write_data);
+        for lane in bits(lanes) {
+            let thread = warp * self.shape.lanes + lane;
+            let got = (data.limb(lane as usize / 2) >> (32 * (lane % 2))) as u32;
+            let Some(owed) = self.owed[32 * thread as usize + register as usize].take() else {
+                let text = format!("{got:#x} is written to {}, which no instruction under way writes", name(register));
+                return Err(Difference { thread, pc: self.last_pc(thread), text });
+            };
+            match owed.value {
+                None => self.iss.hart_mut(thread).set_register(register, got),
+                Some(want) if want != got => {
+                    let text = format!("{} is {got:#x} in the core, should be {want:#x}", name(register));
+                    return Err(Difference { thread, pc: owed.pc, text });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Instructions that take effect: the simulator executes them.
+    fn commits(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
+        let lanes = engine.probe(self.places.commit_lanes).low_u64();
+        if lanes == 0 {
+            return Ok(());
+        }
+        let warp = engine.probe(self.places.commit_slot).low_u64() as u32;
+        let pc = 4 * engine.probe(self.places.commit_pc).low_u64() as u32;
+        for lane in bits(lanes) {
+            let thread = warp * self.shape.lanes + lane;
+            self.at(thread, pc)?;
+            let differs = |text: String| Difference { thread, pc, text };
+            let step = self.iss.step(thread);
+            let step = step.map_err(|fault| differs(format!("takes effect, should be a fault: {}", fault.cause)))?;
+            self.compared += 1;
+            let recent = &mut self.recent[thread as usize];
+            recent.push_back(pc);
+            if recent.len() > RECENT {
+                recent.pop_front();
+            }
+            if let Some((register, value)) = step.rd {
+                let owed = &mut self.owed[32 * thread as usize + register as usize];
+                if let Some(before) = owed {
+                    let text = format!("{} is still to be written by {:#x}", name(register), before.pc);
+                    return Err(differs(text));
+                }
+                *owed = Some(Owed { pc, value: (!step.counter).then_some(value) });
+            }
+            if let Some(access) = step.access {
+                self.expect(thread, pc, access)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a thread's access to what the next cycle must bring. Of stores to one byte, the highest lane's stays.
+    fn expect(&mut self, thread: u32, pc: u32, access: Access) -> Result<(), Difference> {
+        let width = 4 * self.shape.lanes;
+        let (line, offset) = (access.address / width, access.address % width);
+        let expected = self.expected.get_or_insert_with(|| Expected {
+            thread,
+            pc,
+            store: access.store,
+            line,
+            bytes: vec![None; width as usize],
+        });
+        if expected.line != line {
+            let text = format!(
+                "its address is {:#x}, in another line than that of thread {}, with which it is served",
+                access.address, expected.thread
+            );
+            return Err(Difference { thread, pc, text });
+        }
+        for k in 0..access.bytes {
+            expected.bytes[(offset + k) as usize] = Some((thread, (access.value >> (8 * k)) as u8));
+        }
+        Ok(())
+    }
+
+    /// The thread must be at this pc, and run.
+    fn at(&self, thread: u32, pc: u32) -> Result<(), Difference> {
+        let hart = self.iss.hart(thread);
+        let text = match hart.exit() {
+            Some(_) => "has ended, and executes an instruction".into(),
+            None if hart.pc() != pc => format!("is at {pc:#010x} in the core, should be at {:#010x}", hart.pc()),
+            None => return Ok(()),
+        };
+        Err(Difference { thread, pc, text })
+    }
+
+    fn last_pc(&self, thread: u32) -> u32 {
+        self.recent[thread as usize].back().copied().unwrap_or(0)
+    }
+
+    fn explain(&self, difference: Difference, engine: &dyn Engine, seed: u64) -> Box<Mismatch> {
+        let Difference { thread, pc, text } = difference;
+        let line = |at: u32, mark: char| {
+            let word = self.program.word(at)?;
+            let symbol = self.program.nearest_symbol(at).map_or(String::new(), |s| format!("  ({s})"));
+            Some(format!("{mark} {at:#010x}  {}{symbol}\n", disassemble(word, at)))
+        };
+        let mut listing = "last instructions of the thread:\n".to_string();
+        listing.extend(self.recent[thread as usize].iter().filter_map(|&at| line(at, ' ')));
+        listing += "program:\n";
+        let around = (-4i64..=4).filter_map(|k| u32::try_from(i64::from(pc) + 4 * k).ok());
+        listing.extend(around.filter_map(|at| line(at, if at == pc { '>' } else { ' ' })));
+        let (warp, lane) = (thread / self.shape.lanes, thread % self.shape.lanes);
+        let instruction = self.program.word(pc).map_or("?".into(), |word| disassemble(word, pc));
+        Box::new(Mismatch {
+            cycle: engine.cycle(),
+            seed,
+            thread,
+            warp,
+            lane,
+            pc,
+            what: format!("`{instruction}` at {pc:#010x}: {text}"),
+            listing,
+            paths: paths(engine, "core", &self.shape, warp),
+        })
+    }
+}
+
+fn never_written(at: usize, owed: &[Option<Owed>]) -> Difference {
+    let (thread, register) = (at as u32 / 32, (at % 32) as u8);
+    let pc = owed[at].map_or(0, |owed| owed.pc);
+    Difference { thread, pc, text: format!("{} is never written", name(register)) }
+}
+
+/// Whether the simulator's cause has the core's code.
+fn is_cause(simulator: Cause, code: u32) -> bool {
+    let same = match simulator {
+        Cause::MisalignedJump(_) => cause::FETCH_MISALIGNED,
+        Cause::FetchOutside => cause::FETCH_OUT_OF_RANGE,
+        Cause::Illegal(_) => cause::ILLEGAL_INSTRUCTION,
+        Cause::Breakpoint => cause::BREAKPOINT,
+        Cause::Ecall(_) => cause::UNKNOWN_ECALL,
+        Cause::MisalignedLoad(_) => cause::LOAD_MISALIGNED,
+        Cause::LoadOutside(_) => cause::LOAD_OUT_OF_RANGE,
+        Cause::MisalignedStore(_) => cause::STORE_MISALIGNED,
+        Cause::StoreOutside(_) => cause::STORE_OUT_OF_RANGE,
+        Cause::StoreToProgram(_) => cause::STORE_TO_PROGRAM,
+    };
+    same == code
+}
+
+fn name(register: u8) -> &'static str {
+    REGISTERS[register as usize]
+}
+
+/// The numbers of the bits that are 1.
+fn bits(mask: u64) -> impl Iterator<Item = u32> {
+    (0..64).filter(move |k| mask >> k & 1 == 1)
+}
+
+/// The core's probes.
+struct Places {
+    commit_lanes: usize,
+    commit_slot: usize,
+    commit_pc: usize,
+    request_valid: usize,
+    request_store: usize,
+    request_line: usize,
+    request_enables: usize,
+    request_data: usize,
+    write_lanes: usize,
+    write_slot: usize,
+    write_rd: usize,
+    write_data: usize,
+    /// Register banks, one a lane.
+    registers: Vec<usize>,
+}
+
+impl Places {
+    fn new(directory: &Directory, lanes: u32) -> Places {
+        let probe = |name: &str| {
+            let probe = directory.probes.find(&format!("core.{name}"));
+            probe.unwrap_or_else(|| panic!("the commit-stream check needs the core's probe {name}"))
+        };
+        Places {
+            commit_lanes: probe("resolve.commit_lanes"),
+            commit_slot: probe("resolve.commit_slot"),
+            commit_pc: probe("resolve.commit_pc"),
+            request_valid: probe("request_valid"),
+            request_store: probe("request_store"),
+            request_line: probe("request_line"),
+            request_enables: probe("request_enables"),
+            request_data: probe("request_data"),
+            write_lanes: probe("write_lanes"),
+            write_slot: probe("write_slot"),
+            write_rd: probe("write_rd"),
+            write_data: probe("write_data"),
+            registers: (0..lanes)
+                .map(|lane| directory.memories.find(&format!("core.collect.lane[{lane}].registers")))
+                .map(|bank| bank.expect("the core has a register bank a lane"))
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The paths of a warp as they stand in the tables of the core's divergence unit: for tests, and for people who ask why.
+
+use heddle_hdl::index_width;
+use heddle_sim::Engine;
+use heddle_simt::Shape;
+use std::fmt;
+
+/// A path and the place that holds it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Path {
+    /// The table, and the entry of a table with several.
+    pub place: String,
+    /// Call depth.
+    pub depth: u64,
+    /// Byte address of the path's next instruction that has an outcome, or of one before it.
+    pub pc: u32,
+    /// One bit a lane, lane 0 lowest.
+    pub mask: u64,
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Path { place, depth, pc, mask } = self;
+        write!(f, "{place:<8}depth {depth}, pc {pc:#010x}, lanes {mask:#x}")
+    }
+}
+
+/// The paths of a warp, the one that runs first: HCT0, HCT1, then the cold context table from its head. The engine must show
+/// memories; `core` is the path of the core's instance, empty if it is the top.
+pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<Path> {
+    let unit = if core.is_empty() { "divergence".into() } else { format!("{core}.divergence") };
+    let directory = engine.directory();
+    let live = directory.registers.find(&format!("{unit}.live")).expect("a divergence unit has `live`");
+    if !engine.register(live).bit(warp) {
+        return Vec::new();
+    }
+    let word = |memory: &str, address: u64| {
+        let memory = directory.memories.find(&format!("{unit}.{memory}"));
+        engine.memory_read(memory.expect("the path tables have this memory"), address)
+    };
+    let slot = u64::from(warp);
+    let path = |place: String, word: heddle_hdl::Bits, low: u32| {
+        let (depth, pc) = (shape.depth_bits, shape.pc_bits());
+        let field = |at: u32, width: u32| word.extract(low + at, width).low_u64();
+        let mask = field(depth + pc, shape.lanes);
+        Path { place, depth: field(0, depth), pc: 4 * field(depth, pc) as u32, mask }
+    };
+    let mut paths = vec![path("HCT0".into(), word("hct0", slot), 0)];
+    if shape.lanes > 1 {
+        let second = word("hct1", slot);
+        if second.bit(0) {
+            paths.push(path("HCT1".into(), second, 1));
+        }
+    }
+    if shape.lanes > 2 {
+        let base = slot << index_width(shape.lanes - 2);
+        let count = word("cct.counts", slot).low_u64();
+        paths.extend((0..count).map(|k| path(format!("CCT[{k}]"), word("cct.cold", base + k), 0)));
+    }
+    paths
+}

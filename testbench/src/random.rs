@@ -1,0 +1,79 @@
+//! Random programs: RV32IM code whose threads part and meet in every way, each thread on memory of its own.
+//!
+//! A [`RandomProgram`] is a few functions of basic blocks whose edges go anywhere: forward, backward, nested, crossing, through
+//! tables of jumps; with calls, recursion and threads that end early. Few registers, so that instructions wait for each
+//! other; loads, multiplications and divisions, so that they wait for results that come late.
+//!
+//! It ends by construction: an edge backward takes one from a count that only falls ([`RandomProgram::fuel`]), a call from
+//! another, and all other edges lead forward.
+//!
+//! [`RandomProgram::assemble`] makes instructions for a shape. [`search`] runs programs through a check and makes the first
+//! that fails as small as it can. Generation and shrinking are proptest's.
+
+mod assemble;
+mod program;
+
+pub use assemble::Features;
+pub use program::{Block, Condition, End, Function, Init, Op, RandomProgram};
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+/// Programs that [`search`] tries to make a failing one smaller.
+const SHRINKING: usize = 3000;
+
+/// The program of a seed.
+pub fn program(seed: u64) -> RandomProgram {
+    tree(seed).current()
+}
+
+/// A program that fails a check.
+#[derive(Clone, Debug)]
+pub struct Failing {
+    /// The seed it began with.
+    pub seed: u64,
+    /// As small as it became.
+    pub program: RandomProgram,
+    /// What the check says of it.
+    pub message: String,
+}
+
+/// The first seed whose program fails the check, and the smallest program made from it that still fails.
+pub fn search(
+    seeds: impl IntoIterator<Item = u64>,
+    mut check: impl FnMut(&RandomProgram) -> Result<(), String>,
+) -> Option<Failing> {
+    for seed in seeds {
+        let mut tree = tree(seed);
+        let program = tree.current();
+        let Err(message) = check(&program) else { continue };
+        let mut failing = Failing { seed, program, message };
+        let mut moved = tree.simplify();
+        for _ in 0..SHRINKING {
+            if !moved {
+                break;
+            }
+            let program = tree.current();
+            moved = match check(&program) {
+                Err(message) => {
+                    failing = Failing { seed, program, message };
+                    tree.simplify()
+                }
+                Ok(()) => tree.complicate(),
+            };
+        }
+        return Some(failing);
+    }
+    None
+}
+
+fn tree(seed: u64) -> impl ValueTree<Value = RandomProgram> {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(Config::default(), random);
+    program::programs().new_tree(&mut runner).expect("no filter can reject a program")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! Random programs on cores of many shapes: every instruction of every thread, and all of memory at the end, as on the
+//! instruction-set simulator.
+//!
+//! `HEDDLE_PROGRAMS` sets how many programs each shape runs (thousands with `./test --long`), `HEDDLE_SEED` the first seed.
+//! A program that fails is made small, printed, and left as an ELF file for `heddle run FILE --check iss`.
+
+use heddle_simt::divergence::Divergence;
+use heddle_simt::{BankAddress, Shape};
+use heddle_testbench::disassemble;
+use heddle_testbench::kernels::Device;
+use heddle_testbench::machine::{Machine, MachineOptions};
+use heddle_testbench::random::{Failing, Features, RandomProgram, search};
+use std::io::Write;
+use std::path::Path;
+
+/// Programs a shape, unless `HEDDLE_PROGRAMS` says otherwise.
+const PROGRAMS: u64 = 30;
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number of programs, or a seed"))
+}
+
+/// Runs one program to its end.
+fn check(machine: &mut Machine, program: &RandomProgram) -> Result<(), String> {
+    let shape = machine.shape().clone();
+    machine.load(program.assemble(&shape, Features::Core).program()).map_err(|error| error.to_string())?;
+    machine.run().map_err(|error| error.to_string())?;
+    let memory = machine.read(0, shape.memory as usize).map_err(|error| error.to_string())?;
+    let want = machine.iss().expect("the check is on").memory();
+    match memory.iter().zip(want).position(|(got, want)| got != want) {
+        Some(at) => Err(format!("byte {at:#x} of memory is {:#04x}, should be {:#04x}", memory[at], want[at])),
+        None => Ok(()),
+    }
+}
+
+fn explain(shape: &Shape, failing: &Failing) -> String {
+    let asm = failing.program.assemble(shape, Features::Core);
+    let program = asm.program();
+    let line = |(at, word): (u32, u32)| {
+        let symbol = program.nearest_symbol(at).unwrap_or_default();
+        format!("{at:#06x} {symbol:<14} {}\n", disassemble(word, at))
+    };
+    let listing: String = (0..).step_by(4).zip(asm.words()).map(line).collect();
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{}.elf", failing.seed));
+    std::fs::write(&file, program.elf()).expect("the test's folder can be written to");
+    let (lanes, warps) = (shape.lanes, shape.warps);
+    format!(
+        "{lanes} lanes × {warps} warps, seed {}:\n{listing}{}\nheddle run {} --check iss --lanes {lanes} --warps {warps}",
+        failing.seed,
+        failing.message,
+        file.display()
+    )
+}
+
+fn programs(shape: &Shape) {
+    for (name, divergence) in Divergence::ALL {
+        let shape = Shape { divergence: *divergence, ..shape.clone() };
+        let (first, count) = (number("HEDDLE_SEED", 0), number("HEDDLE_PROGRAMS", PROGRAMS));
+        let options = MachineOptions { max_cycles: 2_000_000, ..MachineOptions::default() };
+        let nothing = heddle_testbench::asm::Asm::default().exit().program();
+        let mut machine = Machine::new(&shape, nothing, &options).unwrap();
+        let mut compared = 0;
+        let failing = search(first..first + count, |program| {
+            let checked = check(&mut machine, program);
+            compared += machine.compared();
+            checked
+        });
+        if let Some(failing) = failing {
+            panic!("{name}, {}", explain(&shape, &failing));
+        }
+        let _ = writeln!(
+            std::io::stderr(),
+            "{name}, {} lanes × {} warps: {count} programs from seed {first}, {compared} thread instructions",
+            shape.lanes,
+            shape.warps
+        );
+    }
+}
+
+macro_rules! shapes {
+    ($($name:ident: $shape:expr;)*) => {
+        $(#[test] fn $name() { programs(&$shape); })*
+    };
+}
+
+shapes! {
+    lanes_1_warps_1: Shape::new(1, 1);
+    lanes_1_warps_4: Shape::new(1, 4);
+    lanes_2_warps_1: Shape::new(2, 1);
+    lanes_2_warps_8: Shape::new(2, 8);
+    lanes_4_warps_1: Shape::new(4, 1);
+    lanes_4_warps_2: Shape { loads: 2, ..Shape::new(4, 2) };
+    lanes_8_warps_2: Shape { buffer: 8, ..Shape::new(8, 2) };
+    lanes_8_warps_8: Shape::new(8, 8);
+    lanes_16_warps_4: Shape { bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
+    lanes_32_warps_1: Shape { waiting: true, ..Shape::new(32, 1) };
+    lanes_64_warps_2: Shape::new(64, 2);
+    lanes_4_warps_64: Shape::new(4, 64);
+}
