@@ -138,6 +138,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         wire!(waiting = (i.response.valid & valid) | (i.quotient.valid & !from_quotient));
         wire!(impatient = waited.q.eq(PATIENCE));
         waited.next(waiting.mux(impatient.mux(waited.q, waited.q + 1), waited.q.literal(0u32)));
+        m.assume("quotients_have_a_register", !quotient.valid | quotient.rd.any());
         m.cover("late_result_waits", waiting);
         m.cover("bubble", impatient);
 
