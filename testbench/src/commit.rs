@@ -115,8 +115,8 @@ pub struct CommitCheck {
 }
 
 impl CommitCheck {
-    /// For a machine with this program in its memory. The directory is that of [`heddle_simt::system`]; with the core's
-    /// probes, or this panics.
+    /// For a machine with this program in its memory. The directory is that of [`heddle_simt::system`] or of a
+    /// [`heddle_simt::core`](mod@heddle_simt::core) alone, with the core's probes; without them this panics.
     pub fn new(directory: &Directory, program: &Program, shape: &Shape) -> Result<CommitCheck, ProgramError> {
         let threads = shape.threads() as usize;
         Ok(CommitCheck {
@@ -386,7 +386,7 @@ impl CommitCheck {
             pc,
             what: format!("`{instruction}` at {pc:#010x}: {text}"),
             listing,
-            paths: paths(engine, "core", &self.shape, warp),
+            paths: paths(engine, self.places.core, &self.shape, warp),
         })
     }
 }
@@ -425,6 +425,8 @@ fn bits(mask: u64) -> impl Iterator<Item = u32> {
 
 /// The core's probes.
 struct Places {
+    /// Path of the core's instance, empty if it is the top.
+    core: &'static str,
     commit_lanes: usize,
     commit_slot: usize,
     commit_pc: usize,
@@ -443,11 +445,14 @@ struct Places {
 
 impl Places {
     fn new(directory: &Directory, lanes: u32) -> Places {
+        let core = if directory.probes.find("core.request_valid").is_some() { "core" } else { "" };
+        let inside = |name: &str| if core.is_empty() { name.to_string() } else { format!("{core}.{name}") };
         let probe = |name: &str| {
-            let probe = directory.probes.find(&format!("core.{name}"));
+            let probe = directory.probes.find(&inside(name));
             probe.unwrap_or_else(|| panic!("the commit-stream check needs the core's probe {name}"))
         };
         Places {
+            core,
             commit_lanes: probe("resolve.commit_lanes"),
             commit_slot: probe("resolve.commit_slot"),
             commit_pc: probe("resolve.commit_pc"),
@@ -461,7 +466,7 @@ impl Places {
             write_rd: probe("write_rd"),
             write_data: probe("write_data"),
             registers: (0..lanes)
-                .map(|lane| directory.memories.find(&format!("core.collect.lane[{lane}].registers")))
+                .map(|lane| directory.memories.find(&inside(&format!("collect.lane[{lane}].registers"))))
                 .map(|bank| bank.expect("the core has a register bank a lane"))
                 .collect(),
         }

@@ -144,6 +144,11 @@ impl Hart {
         self.pc
     }
 
+    /// Goes on elsewhere.
+    pub fn set_pc(&mut self, pc: u32) {
+        self.pc = pc;
+    }
+
     /// The exit code, once the thread has ended.
     pub fn exit(&self) -> Option<u32> {
         self.exit
@@ -341,7 +346,7 @@ impl Iss {
                     (0x20, 5) => (a as i32 >> (b & 31)) as u32,
                     (0, 6) => a | b,
                     (0, 7) => a & b,
-                    (1, _) => multiply_or_divide(funct3, a, b),
+                    (1, _) if self.shape.multiply => multiply_or_divide(funct3, a, b),
                     _ => return illegal,
                 });
             }

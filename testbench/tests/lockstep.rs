@@ -1,7 +1,7 @@
 //! The core in the Rust simulation and the core's Verilog in Verilator are one machine, cycle by cycle.
 //!
-//! Four shapes, one Verilator build each, several kernels on each; and one operator of the Verilog changed on purpose,
-//! which must be found.
+//! Four shapes, one Verilator build each, several kernels and random programs on each; and one operator of the Verilog
+//! changed on purpose, which must be found. Beside both, the instruction-set simulator follows every thread.
 
 use heddle_gen::Files;
 use heddle_hdl::netlist::Module;
@@ -14,8 +14,12 @@ use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Kernel, KernelError};
 use heddle_testbench::machine::{Machine, MachineOptions, design};
+use heddle_testbench::random::{self, Features};
 use std::io::Write;
 use std::sync::Arc;
+
+/// Random programs on each shape.
+const PROGRAMS: u64 = 10;
 
 /// A core in both, or nothing and a note where there is no Verilator.
 struct Twin {
@@ -68,8 +72,15 @@ fn kernels(lanes: u32, warps: u32, names: &[&str]) {
         let context = || format!("{} on {lanes} lanes × {warps} warps, seed {}", kernel.name, twin.seed);
         assert!(result.unwrap_or_else(|error| panic!("{}: {error}", context())).checked > 0);
     }
+    for seed in 0..PROGRAMS {
+        machine.load(random::program(seed).assemble(&twin.shape, Features::Core).program()).unwrap();
+        machine.run().unwrap_or_else(|error| panic!("random program {seed} on {lanes} lanes × {warps} warps: {error}"));
+    }
     let compared = machine.simulation().engine().lockstep().unwrap().compared();
-    let _ = writeln!(std::io::stderr(), "{lanes} lanes × {warps} warps: {names:?}, {compared} cycles compared");
+    let _ = writeln!(
+        std::io::stderr(),
+        "{lanes} lanes × {warps} warps: {names:?}, {PROGRAMS} random programs, {compared} cycles compared"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! A core with a program: runs it, and keeps what it issued and what its outcomes made of the paths.
+//! A core with a program: runs it beside the instruction-set simulator, and keeps what it issued and what its outcomes made
+//! of the paths.
 
 use heddle_hdl::*;
 use heddle_sim::Sim;
@@ -6,6 +7,8 @@ use heddle_sim::simulation::{EngineKind, Options};
 use heddle_simt::Shape;
 use heddle_simt::system::{Load, SystemIn, SystemOut, system};
 use heddle_testbench::asm::Asm;
+use heddle_testbench::commit::CommitCheck;
+use heddle_testbench::paths::paths;
 
 /// An instruction that issued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +42,7 @@ pub struct Core {
     pub updates: Vec<(u64, u64, Paths)>,
     /// Cycle, warp, lanes, of threads that ended.
     pub exits: Vec<(u64, u64, u64)>,
+    check: CommitCheck,
 }
 
 /// Small memories, so that a core starts fast.
@@ -70,11 +74,22 @@ impl Core {
             load: idle_load(),
         });
         t.reset();
-        Core { t, s: s.clone(), issues: vec![], updates: vec![], exits: vec![] }
+        let check = CommitCheck::new(t.simulation().directory(), &program.program(), s).unwrap();
+        let mut core = Core { t, s: s.clone(), issues: vec![], updates: vec![], exits: vec![], check };
+        // Memory starts with random words.
+        for address in (0..s.memory).step_by(4) {
+            let word = core.word(address);
+            core.check.write(address, &word.to_le_bytes()).unwrap();
+        }
+        core
     }
 
     /// Launches at an instruction number and runs to the end. The fault, if there is one.
     pub fn run_from(&mut self, entry: u64) -> Option<Fault> {
+        self.check.launch(self.t.simulation().engine());
+        for thread in 0..self.s.threads() {
+            self.check.iss_mut().hart_mut(thread).set_pc(4 * entry as u32);
+        }
         self.t.poke_port("entry", entry);
         self.t.poke_port("launch", true);
         self.t.step();
@@ -85,13 +100,15 @@ impl Core {
             if out.stopped == 1 {
                 let f = out.fault;
                 let word = |b: &Bits| b.low_u64();
-                return (f.valid == 1).then(|| Fault {
+                let fault = (f.valid == 1).then(|| Fault {
                     cause: word(&f.cause) as u32,
                     warp: word(&f.slot),
                     pc: word(&f.pc),
                     lanes: word(&f.mask),
                     address: word(&f.address) as u32,
                 });
+                self.check_end(fault);
+                return fault;
             }
         }
         panic!("the program does not end");
@@ -102,8 +119,24 @@ impl Core {
         assert_eq!(self.run_from(0), None);
     }
 
+    fn check_end(&mut self, fault: Option<Fault>) {
+        let lanes = self.s.lanes;
+        let codes: Vec<u32> = (0..self.s.threads()).map(|t| self.exit_code(t / lanes, t % lanes)).collect();
+        let engine = self.t.simulation().engine();
+        let checked = match fault {
+            None => self.check.end(engine, 1, |thread| codes[thread as usize]),
+            Some(f) => {
+                let threads =
+                    (0..lanes).filter(|lane| f.lanes >> lane & 1 == 1).map(|lane| f.warp as u32 * lanes + lane);
+                self.check.fault(engine, 1, f.cause, 4 * f.pc as u32, threads)
+            }
+        };
+        checked.unwrap_or_else(|mismatch| panic!("{mismatch}"));
+    }
+
     fn cycle(&mut self) -> SystemOut<Bits> {
         let out = self.t.peek();
+        self.check.cycle(self.t.simulation().engine(), 1).unwrap_or_else(|mismatch| panic!("{mismatch}"));
         let cycle = self.t.cycle();
         let probe = |t: &mut Sim<_, _>, name: &str| t.probe(name).low_u64();
         if probe(&mut self.t, "core.issue_valid") == 1 {
@@ -128,28 +161,9 @@ impl Core {
         out
     }
 
-    /// The paths of a warp, read out of the tables: HCT0, HCT1, then the CCT.
     fn paths(&mut self, warp: u64) -> Paths {
-        let (depth, pc, lanes) = (self.s.depth_bits, self.s.pc_bits(), self.s.lanes);
-        let path = |w: Bits, low: u32| {
-            let field = |at: u32, width: u32| w.extract(low + at, width).low_u64();
-            (field(0, depth), field(depth, pc), field(depth + pc, lanes))
-        };
-        let mut paths = vec![];
-        if self.t.register("core.divergence.live").bit(warp as u32) {
-            paths.push(path(self.t.memory_read("core.divergence.hct0", warp), 0));
-            if lanes > 1 {
-                let word = self.t.memory_read("core.divergence.hct1", warp);
-                paths.extend(word.bit(0).then(|| path(word, 1)));
-            }
-            if lanes > 2 {
-                let count = self.t.memory_read("core.divergence.cct.counts", warp).low_u64();
-                let base = warp << index_width(lanes - 2);
-                let entry = |k| path(self.t.memory_read("core.divergence.cct.cold", base + k), 0);
-                paths.extend((0..count).map(entry).collect::<Vec<_>>());
-            }
-        }
-        paths
+        let paths = paths(self.t.simulation().engine(), "core", &self.s, warp as u32);
+        paths.into_iter().map(|p| (p.depth, u64::from(p.pc / 4), p.mask)).collect()
     }
 
     /// A register of a thread.
@@ -165,6 +179,7 @@ impl Core {
     }
 
     pub fn set_word(&mut self, address: u32, value: u32) {
+        self.check.write(address, &value.to_le_bytes()).unwrap();
         let (word, lanes) = (address / 4, self.s.lanes);
         self.t.memory_write(&format!("ram.bank[{}].words", word % lanes), u64::from(word / lanes), value);
     }

@@ -5,7 +5,6 @@
 mod bench;
 mod faults;
 mod memory;
-mod model;
 mod paths;
 mod random;
 mod threads;

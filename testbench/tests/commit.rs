@@ -1,0 +1,164 @@
+//! The commit-stream check is checked: state of the core is changed while it runs, and the check must say what went wrong.
+
+use heddle_hdl::Bits;
+use heddle_sim::Engine;
+use heddle_simt::Shape;
+use heddle_testbench::asm::*;
+use heddle_testbench::commit::{CommitCheck, Mismatch};
+use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
+
+const DATA: u32 = 0x1000;
+
+/// Each thread adds its number to a word four times and stores the sum; odd threads go another way in between.
+fn program() -> Asm {
+    Asm::default()
+        .put([csrr(5, MHARTID), slli(6, 5, 2), lui(7, DATA >> 12), add(7, 7, 6)])
+        .put([addi(8, ZERO, 4)])
+        .label("again")
+        .put([lw(9, 7, 0), add(9, 9, 5), sw(9, 7, 0), andi(10, 5, 1)])
+        .branch(BNE, 10, ZERO, "odd")
+        .put([addi(11, 9, 2)])
+        .jal(ZERO, "next")
+        .label("odd")
+        .put([divu(11, 9, 8)])
+        .label("next")
+        .put([addi(8, 8, -1)])
+        .branch(BNE, 8, ZERO, "again")
+        .put([sw(11, 7, 0), addi(A0, ZERO, 0)])
+        .exit()
+}
+
+/// Runs the program on 4 lanes and 2 warps, and changes the engine's state before the given cycle.
+fn run(at: u64, change: impl FnOnce(&mut dyn Engine)) -> Result<u64, Box<Mismatch>> {
+    let shape = Shape { memory: 16 << 10, program: 4 << 10, stack: 64, ..Shape::new(4, 2) };
+    let program = program().program();
+    let options = MachineOptions { iss: false, checks: false, ..MachineOptions::default() };
+    let mut machine = Machine::new(&shape, program.clone(), &options).unwrap();
+    let engine = machine.simulation().engine();
+    let directory = engine.directory().clone();
+    let mut check = CommitCheck::new(&directory, &program, &shape).unwrap();
+    let launch = directory.inputs.find("launch").unwrap();
+    let stopped = directory.outputs.find("stopped").unwrap();
+    check.launch(engine);
+    engine.poke_u64(launch, 1);
+    let mut change = Some(change);
+    for cycle in 0..2000 {
+        if cycle == at {
+            change.take().unwrap()(engine);
+        }
+        engine.settle();
+        check.cycle(engine, 1)?;
+        if engine.peek_u64(stopped) == 1 {
+            check.end(engine, 1, |_| 0)?;
+            return Ok(check.compared());
+        }
+        engine.step();
+        engine.poke_u64(launch, 0);
+    }
+    panic!("the program does not end");
+}
+
+/// What is said when one bit of a memory's word is flipped before a cycle.
+fn flipped(at: u64, memory: &str, address: u64, bit: u32) -> Mismatch {
+    let changed = run(at, |engine| {
+        let memory = engine.directory().memories.find(memory).unwrap_or_else(|| panic!("no memory {memory}"));
+        let word = engine.memory_read(memory, address);
+        engine.memory_write(memory, address, &flip(&word, bit));
+    });
+    *changed.expect_err("the change is found")
+}
+
+fn flip(word: &Bits, bit: u32) -> Bits {
+    let mut limbs: Vec<u64> = (0..8).map(|k| word.limb(k)).collect();
+    limbs[bit as usize / 64] ^= 1 << (bit % 64);
+    Bits::from_limbs(&limbs)
+}
+
+#[test]
+fn without_a_change_all_is_compared() {
+    // Threads of both kinds, 4 times each.
+    let (before, even, odd, after) = (5, 9, 8, 4);
+    assert_eq!(run(0, |_| ()).unwrap(), 4 * (before + 4 * even + after) + 4 * (before + 4 * odd + after));
+}
+
+#[test]
+fn a_register_is_wrong() {
+    // x5 of lane 2, warp 1.
+    let mismatch = flipped(40, "core.collect.lane[2].registers", 1 << 5 | 5, 3);
+    assert_eq!((mismatch.thread, mismatch.warp, mismatch.lane), (6, 1, 2), "{mismatch}");
+    assert!(mismatch.what.contains("`add s1,s1,t0`"), "{mismatch}");
+    assert!(mismatch.what.contains("s1 is 0x"), "{mismatch}");
+}
+
+#[test]
+fn memory_is_wrong() {
+    // The word of thread 3.
+    let mismatch = flipped(10, "ram.bank[3].words", u64::from(DATA / 16), 0);
+    assert_eq!(mismatch.thread, 3, "{mismatch}");
+    assert!(mismatch.what.contains("`lw s1,0(t2)`") && mismatch.what.contains("s1 is 0x"), "{mismatch}");
+}
+
+#[test]
+fn an_instruction_is_wrong() {
+    // `andi a0,t0,1` becomes `andi a0,t0,3`.
+    let at = program().at("again") + 3;
+    let mismatch = flipped(0, "instructions", at, 21);
+    assert_eq!(u64::from(mismatch.pc), 4 * at, "{mismatch}");
+    assert!(mismatch.what.contains("a0 is 0x2 in the core, should be 0x0"), "{mismatch}");
+}
+
+#[test]
+fn a_path_is_wrong() {
+    // A thread is forgotten, and seen when all others have ended.
+    let depth_and_pc = Shape::default().depth_bits + 10;
+    let mismatch = flipped(60, "core.divergence.hct0", 0, depth_and_pc);
+    assert_eq!(mismatch.thread, 0, "{mismatch}");
+    assert!(mismatch.what.contains("the core says that it has ended"), "{mismatch}");
+}
+
+/// All of the text, once.
+#[test]
+fn what_a_mismatch_says() {
+    let mismatch = flipped(10, "ram.bank[0].words", u64::from(DATA / 16), 4);
+    let text = mismatch.to_string();
+    let cycle = mismatch.cycle;
+    let value = mismatch.what.split(" is ").nth(1).unwrap();
+    let want = format!(
+        "thread 0 (warp 0, lane 0) is not what the instruction-set simulator says: `lw s1,0(t2)` at 0x00000014: s1 is {value}
+cycle {cycle}, seed 1
+last instructions of the thread:
+  0x00000000  csrr t0,mhartid
+  0x00000004  slli t1,t0,0x2
+  0x00000008  lui t2,0x1
+  0x0000000c  add t2,t2,t1
+  0x00000010  li s0,4
+  0x00000014  lw s1,0(t2)  (again)
+program:
+  0x00000004  slli t1,t0,0x2
+  0x00000008  lui t2,0x1
+  0x0000000c  add t2,t2,t1
+  0x00000010  li s0,4
+> 0x00000014  lw s1,0(t2)  (again)
+  0x00000018  add s1,s1,t0  (again+0x4)
+  0x0000001c  sw s1,0(t2)  (again+0x8)
+  0x00000020  andi a0,t0,1  (again+0xc)
+  0x00000024  bnez a0,0x30  (again+0x10)
+paths of warp 0:
+  HCT0    depth 0, pc 0x00000018, lanes 0xf"
+    );
+    assert_eq!(text, want);
+}
+
+/// The machine reports it as its own error, and its message is the same.
+#[test]
+fn a_machine_stops_at_the_first_difference() {
+    let shape = Shape::new(4, 1);
+    let mut machine = Machine::new(&shape, program().program(), &MachineOptions::default()).unwrap();
+    machine.run().unwrap();
+    assert!(machine.compared() > 0);
+    let memory = machine.simulation().directory().memories.find("instructions").unwrap();
+    let at = program().at("next");
+    machine.simulation().engine().memory_load(memory, at, &[u64::from(addi(8, 8, -2))]);
+    let Err(MachineError::Commit(mismatch)) = machine.run() else { panic!("the change is found") };
+    assert!(mismatch.what.contains("s0 is 0x2 in the core, should be 0x3"), "{mismatch}");
+}
