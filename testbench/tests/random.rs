@@ -59,18 +59,23 @@ fn programs(shape: &Shape) {
         let options = MachineOptions { max_cycles: 2_000_000, ..MachineOptions::default() };
         let nothing = heddle_testbench::asm::Asm::default().exit().program();
         let mut machine = Machine::new(&shape, nothing, &options).unwrap();
-        let mut compared = 0;
+        let (mut issued, mut committed, mut most_paths) = (0, 0, 0);
         let failing = search(first..first + count, |program| {
             let checked = check(&mut machine, program);
-            compared += machine.compared();
+            let summary = machine.summary();
+            issued += summary.warp_instructions;
+            committed += summary.thread_instructions;
+            most_paths = most_paths.max(summary.most_paths);
             checked
         });
         if let Some(failing) = failing {
             panic!("{name}, {}", explain(&shape, &failing));
         }
+        let efficiency = 100.0 * committed as f64 / (issued * u64::from(shape.lanes)) as f64;
         let _ = writeln!(
             std::io::stderr(),
-            "{name}, {} lanes × {} warps: {count} programs from seed {first}, {compared} thread instructions",
+            "{name}, {} lanes × {} warps: {count} programs from seed {first}, {committed} thread instructions, \
+             SIMT efficiency {efficiency:.0} %, at most {most_paths} paths in a warp",
             shape.lanes,
             shape.warps
         );

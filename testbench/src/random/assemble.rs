@@ -17,7 +17,7 @@ pub enum Features {
 const MOST_CALLS: i32 = 14;
 
 /// First byte of the threads' memory; instructions are below.
-const DATA: u32 = 0x2000;
+const DATA: u32 = 0x4000;
 
 const SP: u32 = 2;
 /// The alternate link register.
@@ -58,7 +58,7 @@ impl RandomProgram {
     /// The program as instructions for a shape.
     ///
     /// # Panics
-    /// If the threads' words do not fit between 8 KiB and the stacks, which [`Shape::default_memory`] sees to.
+    /// If the threads' words do not fit between 16 KiB and the stacks, which [`Shape::default_memory`] sees to.
     pub fn assemble(&self, shape: &Shape, features: Features) -> Asm {
         let threads = shape.threads();
         let stacks = shape.memory - threads * shape.stack;
@@ -305,6 +305,7 @@ impl Writer<'_> {
                 self.place(&over);
             }
             Op::CallEither(by, f, g, through_link) => self.call_either(value(by), f, g, through_link),
+            Op::Scatter(rd, by, bits) => self.scatter(value(rd), value(by), bits),
             Op::Leave(a, b, bits) => {
                 let over = self.fresh("stay");
                 let mask = (1 << bits) - 1;
@@ -314,6 +315,19 @@ impl Writer<'_> {
                 self.place(&over);
             }
         }
+    }
+
+    fn scatter(&mut self, rd: u32, by: u32, bits: u8) {
+        let (places, over) = (self.fresh("places"), self.fresh("over"));
+        self.address(SCRATCH[0], &places);
+        self.put([add(SCRATCH[1], by, THREAD), andi(SCRATCH[1], SCRATCH[1], (1 << bits) - 1)]);
+        self.put([slli(SCRATCH[1], SCRATCH[1], 3), add(SCRATCH[0], SCRATCH[0], SCRATCH[1]), jalr(ZERO, SCRATCH[0], 0)]);
+        self.place(&places);
+        for place in 0..1 << bits {
+            self.put([addi(rd, rd, place)]);
+            self.jump(ZERO, &over);
+        }
+        self.place(&over);
     }
 
     /// This function or a later one.

@@ -75,6 +75,9 @@ pub enum Op {
     /// A call of one of two functions, by a register that may differ between threads; through the link register itself if
     /// the flag is on.
     CallEither(u8, u8, u8, bool),
+    /// Each thread jumps to one of up to 64 places, by a register added to its number, and all go on behind them: register
+    /// that is changed, register, log2 of the places.
+    Scatter(u8, u8, u8),
     /// Threads whose low bits of two registers agree end here: registers, bits.
     Leave(u8, u8, u8),
 }
@@ -140,6 +143,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Fence),
         2 => any::<u8>().prop_map(Op::Call),
         2 => (register(), any::<u8>(), any::<u8>(), any::<bool>()).prop_map(|(v, f, g, l)| Op::CallEither(v, f, g, l)),
+        1 => (register(), register(), 1..=6u8).prop_map(|(d, by, bits)| Op::Scatter(d, by, bits)),
         1 => (register(), register(), 2..=5u8).prop_map(|(a, b, bits)| Op::Leave(a, b, bits)),
     ]
 }

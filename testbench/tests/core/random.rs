@@ -1,6 +1,5 @@
 //! Random programs on the bare core, with a memory that answers when and in what order it likes.
 
-use crate::bench::shape;
 use heddle_hdl::*;
 use heddle_sim::Sim;
 use heddle_simt::core::{CoreIn, CoreOut, core};
@@ -111,6 +110,11 @@ fn check(s: &Shape, programs: u64) {
         bare.run();
         assert!(bare.memory == bare.check.iss().memory(), "memory differs, seed {seed}");
     }
+}
+
+/// Memory for random programs, and hardly more.
+fn shape(lanes: u32, warps: u32) -> Shape {
+    Shape { memory: 64 << 10, program: 16 << 10, stack: 64, ..Shape::new(lanes, warps) }
 }
 
 #[test]
