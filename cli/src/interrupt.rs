@@ -54,7 +54,7 @@ pub fn exit_code(error: &Error) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heddle_testbench::kernels::DeviceError;
+    use heddle_testbench::kernels::{DeviceError, KernelError};
 
     #[test]
     fn only_an_interruption_is_one() {
