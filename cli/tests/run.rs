@@ -40,6 +40,18 @@ fn a_kernel_is_checked_and_counted() {
 }
 
 #[test]
+fn every_thread_instruction_is_compared_on_demand() {
+    let report = json(&Place::new().good(&format!("run reduce {SMALL} --json --check iss")));
+    assert!(report["compared"].as_u64().unwrap() > 0);
+    assert_eq!(report["compared"], report["thread_instructions"]);
+    assert!(
+        Place::new()
+            .good(&format!("run gcd {SMALL} --check iss"))
+            .contains("are those of the instruction-set simulator")
+    );
+}
+
+#[test]
 fn one_seed_gives_one_result() {
     let place = Place::new();
     let run = |seed: u32| {
