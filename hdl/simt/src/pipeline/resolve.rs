@@ -116,7 +116,7 @@ pub struct Fault<T> {
     /// Instruction number.
     pub pc: T,
     pub mask: T,
-    /// The leader's address, for jumps and memory accesses.
+    /// Of jumps, the target; of memory accesses, the address of the first lane in `mask`.
     pub address: T,
 }
 
@@ -199,6 +199,14 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         wire!(target_misaligned = jump_target.slice(0, 2).any());
         wire!(target_outside = jump_target.from_bit(pc_end).any());
         wire!(misaligned = served & lanes.misaligned);
+        // Served lanes share a line, so they differ in the bits below only.
+        let in_line = 2 + s.lanes.ilog2();
+        let places: Vec<Signal> = elements(result, 32).into_iter().map(|a| a.slice(0, in_line)).collect();
+        wire!(first_misaligned = select_one_hot(&places, misaligned.lowest_one()));
+        wire!(
+            blamed_address =
+                misaligned.any().mux(cat(&[first_misaligned, leader_address.from_bit(in_line)]), leader_address)
+        );
         wire!(outside = leader_address.from_bit(s.address_bits()).any());
         // A line is at most 256 bytes, to which the program's end is aligned.
         wire!(in_program = leader_address.from_bit(8).lt(i.program_end.from_bit(8)));
@@ -277,7 +285,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             slot: issued.slot,
             pc: d.pc,
             mask: blame.mask,
-            address: (d.branch | d.jal).mux(target, leader_address),
+            address: memory.mux(blamed_address, jump_target),
         };
         m.assert("mask_not_empty", !issued.valid | mask.any());
         m.assert("leader_served", !issued.valid | (served & leader).any());

@@ -213,6 +213,14 @@ impl Bench {
         if let Comes::Fault(..) = comes {
             assert_eq!(out.outcome.valid, 0, "nothing of the instruction happens");
             assert_eq!(out.fault.pc, u64::from(i.pc));
+            let first = i.results[lanes_of(word(&out.fault.mask)).next().unwrap()];
+            let address = match i.kind {
+                Kind::Branch | Kind::Jal => Some(i.target),
+                Kind::Jalr => Some(first & !1),
+                Kind::Load | Kind::Store => Some(first),
+                _ => None,
+            };
+            assert!(address.is_none_or(|a| out.fault.address == u64::from(a)), "{:x?} of {i:x?}", out.fault);
         }
         assert_eq!(word(&out.committed), effect, "{i:x?}");
         let happens = effect != 0;
