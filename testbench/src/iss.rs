@@ -350,8 +350,8 @@ impl Iss {
                     _ => return illegal,
                 });
             }
-            // A thread's own accesses are in order already.
-            0x0f if funct3 == 0 => {}
+            // `fence`: a thread's own accesses are in order already. `fence.i`: no program changes.
+            0x0f if funct3 <= 1 => {}
             0x73 if word == 0x0000_0073 => match hart.register(17) {
                 EXIT => step.exit = Some(hart.register(10)),
                 other => return Err(Cause::Ecall(other)),
@@ -530,7 +530,7 @@ mod tests {
             (0x0010_0073, 0, Cause::Breakpoint),
             (0x0000_0073, 64, Cause::Ecall(64)),
             (0x3020_0073, 0, Cause::Illegal(0x3020_0073)),        // mret
-            (0x0000_100f, 0, Cause::Illegal(0x0000_100f)),        // fence.i
+            (0x0000_200f, 0, Cause::Illegal(0x0000_200f)),        // a fence of another kind
             (0x3000_2573, 0, Cause::Illegal(0x3000_2573)),        // csrr a0,mstatus
             (0xf140_1073, 0, Cause::Illegal(0xf140_1073)),        // csrw mhartid,zero
             (0xf140_a573, 0, Cause::Illegal(0xf140_a573)),        // csrrs a0,mhartid,ra
@@ -551,8 +551,8 @@ mod tests {
 
     #[test]
     fn reads_of_csrs_and_fences_are_fine() {
-        // csrr a0,mhartid; csrrsi a0,mhartid,0; csrrc a0,cycle,zero; fence; fence.tso
-        for word in [0xf140_2573, 0xf140_6573, 0xc000_3573, 0x0ff0_000f, 0x8330_000f] {
+        // csrr a0,mhartid; csrrsi a0,mhartid,0; csrrc a0,cycle,zero; fence; fence.tso; fence.i
+        for word in [0xf140_2573, 0xf140_6573, 0xc000_3573, 0x0ff0_000f, 0x8330_000f, 0x0000_100f] {
             assert_eq!(cause(word, 0), None, "{word:#010x}");
         }
     }
