@@ -5,9 +5,11 @@
 //! A dozen shapes always, with operands in turn; all of lanes × warps {1, 2, 4 … 64}, with all pairs of operands in every way,
 //! with `HEDDLE_LONG=1` (`./test --long`).
 
+mod faults;
 mod harness;
 mod reference;
 mod suites;
+mod table;
 
 use harness::{Bench, CHOICES};
 use heddle_simt::Shape;

@@ -1,0 +1,88 @@
+//! The manual's encodings as a table, and that core, simulator and disassembler take for legal exactly what it has.
+
+use heddle_hdl::Bits;
+use heddle_sim::Sim;
+use heddle_simt::Shape;
+use heddle_simt::csr;
+use heddle_simt::divergence::Stop;
+use heddle_simt::pipeline::decode::{DecodeIn, decode};
+use heddle_testbench::Program;
+use heddle_testbench::disassemble;
+use heddle_testbench::iss::{Cause, Iss};
+
+/// The fixed bits of an instruction, and their values.
+pub struct Row {
+    pub mask: u32,
+    pub value: u32,
+}
+
+const fn opcode(value: u32) -> Row {
+    Row { mask: 0x7f, value }
+}
+
+const fn funct3(funct3: u32, opcode: u32) -> Row {
+    Row { mask: 0x707f, value: funct3 << 12 | opcode }
+}
+
+const fn funct7(funct7: u32, funct3: u32, opcode: u32) -> Row {
+    Row { mask: 0xfe00_707f, value: funct7 << 25 | funct3 << 12 | opcode }
+}
+
+const fn word(value: u32) -> Row {
+    Row { mask: u32::MAX, value }
+}
+
+/// RV32IM with `fence.i`. Reads of CSRs are apart.
+#[rustfmt::skip]
+pub const TABLE: [Row; 48] = [
+    opcode(0x37), opcode(0x17), opcode(0x6f), funct3(0, 0x67),
+    funct3(0, 0x63), funct3(1, 0x63), funct3(4, 0x63), funct3(5, 0x63), funct3(6, 0x63), funct3(7, 0x63),
+    funct3(0, 0x03), funct3(1, 0x03), funct3(2, 0x03), funct3(4, 0x03), funct3(5, 0x03),
+    funct3(0, 0x23), funct3(1, 0x23), funct3(2, 0x23),
+    funct3(0, 0x13), funct3(2, 0x13), funct3(3, 0x13), funct3(4, 0x13), funct3(6, 0x13), funct3(7, 0x13),
+    funct7(0, 1, 0x13), funct7(0, 5, 0x13), funct7(0x20, 5, 0x13),
+    funct7(0, 0, 0x33), funct7(0x20, 0, 0x33), funct7(0, 1, 0x33), funct7(0, 2, 0x33), funct7(0, 3, 0x33),
+    funct7(0, 4, 0x33), funct7(0, 5, 0x33), funct7(0x20, 5, 0x33), funct7(0, 6, 0x33), funct7(0, 7, 0x33),
+    funct7(1, 0, 0x33), funct7(1, 1, 0x33), funct7(1, 2, 0x33), funct7(1, 3, 0x33),
+    Row { mask: 0xfe00_407f, value: 0x0200_4033 }, // div, divu, rem, remu
+    funct3(0, 0x0f), funct3(1, 0x0f), word(0x0000_0073), word(0x0010_0073),
+    // Reads of two CSRs, for their neighbours.
+    Row { mask: 0xffff_f07f, value: 0xf140_2073 }, Row { mask: 0xffff_f07f, value: 0xc000_3073 },
+];
+
+/// Whether the core has the instruction.
+pub fn is_legal(word: u32) -> bool {
+    let reads = word & 0x7f == 0x73 && word >> 13 & 1 == 1 && word >> 15 & 31 == 0;
+    let known = csr::MAP.iter().any(|csr| u32::from(csr.address) == word >> 20);
+    reads && known || TABLE.iter().any(|row| word & row.mask == row.value)
+}
+
+#[test]
+fn core_and_simulator_and_disassembler_have_the_same_instructions() {
+    let shape = Shape { memory: 4 << 10, program: 1 << 10, stack: 64, ..Shape::new(1, 1) };
+    let mut decoder = Sim::new(&decode(&shape).check().unwrap());
+    let pc = || Bits::from(0u32);
+    let seed = 3;
+    let mut r = fastrand::Rng::with_seed(seed);
+    let (mut legal, runs) = (0, 60_000);
+    for n in 0..runs {
+        let row = &TABLE[r.usize(..TABLE.len())];
+        let word = match n % 4 {
+            0 => r.u32(..),
+            1 => r.u32(..) & !row.mask | row.value,
+            2 => (r.u32(..) & !row.mask | row.value) ^ 1 << r.u32(..32),
+            _ => r.u32(..) << 20 | r.u32(..8) << 12 | r.u32(..32) << 7 | 0x73,
+        };
+        let want = is_legal(word);
+        decoder.poke(DecodeIn { word: word.into(), pc: pc(), stop: Stop { valid: false.into(), pc: pc() } });
+        assert_eq!(decoder.peek().decoded.illegal == 0, want, "decoder, {word:#010x}, seed {seed}");
+        let mut iss = Iss::new(&Program::assembled(&[word], []), &shape).unwrap();
+        let stops = iss.step(0).err().is_some_and(|fault| matches!(fault.cause, Cause::Illegal(_)));
+        assert_eq!(!stops, want, "simulator, {word:#010x}, seed {seed}");
+        // The disassembler has names for writes of CSRs and for unknown ones, too.
+        let named = !disassemble(word, 0).starts_with(".word");
+        assert!(named == want || named && word & 0x7f == 0x73, "disassembler, {word:#010x}, seed {seed}");
+        legal += u32::from(want);
+    }
+    assert!((runs / 4..runs * 3 / 4).contains(&legal), "{legal} of {runs} are legal");
+}
