@@ -505,6 +505,7 @@ fn immediate_j(word: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asm;
 
     const VECADD: &[u8] = include_bytes!("../programs/elf/vecadd.elf");
 
@@ -581,12 +582,176 @@ mod tests {
         assert_eq!(multiply_or_divide(6, -7i32 as u32, 2), -1i32 as u32);
     }
 
+    /// x3 after one instruction, with x1 and x2 given.
+    fn x3(word: u32, x1: u32, x2: u32) -> u32 {
+        let mut iss = machine(&[word]);
+        iss.hart_mut(0).set_register(1, x1);
+        iss.hart_mut(0).set_register(2, x2);
+        iss.step(0).unwrap();
+        iss.hart(0).register(3)
+    }
+
+    #[test]
+    fn shifts_take_five_bits_of_the_amount() {
+        let [sll, srl, sra] = [(0, 1), (0, 5), (0x20, 5)].map(|(funct7, funct3)| asm::r(funct7, 2, 1, funct3, 3, 0x33));
+        for (amount, left, right, signed) in [
+            (0, 0x8000_0001, 0x8000_0001, 0x8000_0001),
+            (1, 2, 0x4000_0000, 0xc000_0000),
+            (31, 0x8000_0000, 1, u32::MAX),
+            (32, 0x8000_0001, 0x8000_0001, 0x8000_0001),
+            (33, 2, 0x4000_0000, 0xc000_0000),
+            (u32::MAX, 0x8000_0000, 1, u32::MAX),
+        ] {
+            assert_eq!([sll, srl, sra].map(|word| x3(word, 0x8000_0001, amount)), [left, right, signed], "{amount}");
+        }
+        let immediate = |funct7, funct3, by| x3(asm::r(funct7, by, 1, funct3, 3, 0x13), 0x8000_0001, 0);
+        assert_eq!([immediate(0, 1, 31), immediate(0, 5, 31), immediate(0x20, 5, 31)], [0x8000_0000, 1, u32::MAX]);
+        assert_eq!([immediate(0, 1, 0), immediate(0, 5, 0), immediate(0x20, 5, 0)], [0x8000_0001; 3]);
+        assert_eq!(x3(asm::r(0x20, 31, 1, 5, 3, 0x13), 0x7fff_ffff, 0), 0, "srai of a positive number");
+    }
+
+    /// slt, sltu, slti, sltiu and all branches on pairs whose order depends on the sign.
+    #[test]
+    fn compares_are_signed_or_not() {
+        let least = i32::MIN as u32;
+        // Operands, signed less, unsigned less.
+        for (a, b, signed, unsigned) in [
+            (0, 0, false, false),
+            (least, least, false, false),
+            (0, u32::MAX, false, true),
+            (u32::MAX, 0, true, false),
+            (least, 0x7fff_ffff, true, false),
+            (0x7fff_ffff, least, false, true),
+            (u32::MAX - 1, u32::MAX, true, true),
+        ] {
+            let compare = |funct3| x3(asm::r(0, 2, 1, funct3, 3, 0x33), a, b) == 1;
+            assert_eq!([compare(2), compare(3)], [signed, unsigned], "{a:#x} {b:#x}");
+            let taken = |funct3| {
+                let mut iss = machine(&[asm::r(0, 2, 1, funct3, 8, 0x63)]); // over one instruction
+                iss.hart_mut(0).set_register(1, a);
+                iss.hart_mut(0).set_register(2, b);
+                iss.step(0).unwrap();
+                iss.hart(0).pc() == 8
+            };
+            assert_eq!([0, 1].map(taken), [a == b, a != b], "{a:#x} {b:#x}");
+            assert_eq!([4, 5, 6, 7].map(taken), [signed, !signed, unsigned, !unsigned], "{a:#x} {b:#x}");
+        }
+        let [slti, sltiu] = [2, 3].map(|funct3| asm::addi(3, 1, -1) | funct3 << 12);
+        assert_eq!([x3(slti, 0, 0), x3(slti, least, 0), x3(sltiu, 0, 0), x3(sltiu, u32::MAX, 0)], [0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn immediates_are_sign_extended_at_their_extremes() {
+        for (imm, value) in [(-2048, 0xffff_f800), (2047, 0x7ff), (-1, u32::MAX)] {
+            assert_eq!(x3(asm::addi(3, 0, imm), 0, 0), value);
+            let [xori, ori, andi] = [4, 6, 7].map(|funct3| asm::addi(3, 1, imm) | funct3 << 12);
+            assert_eq!([x3(xori, 0, 0), x3(ori, 0, 0), x3(andi, u32::MAX, 0)], [value; 3]);
+            // The base is far enough from both ends of memory.
+            let base = 0x2_0000u32;
+            let address = base.wrapping_add(value) & !3;
+            for word in [asm::load(0, 3, 1, imm), asm::store(0, 3, 1, imm)] {
+                let mut iss = machine(&[word]);
+                iss.hart_mut(0).set_register(1, base);
+                assert_eq!(iss.step(0).unwrap().access.unwrap().address & !3, address, "{word:#010x}");
+            }
+        }
+        assert_eq!([x3(asm::lui(3, 0xfffff), 0, 0), x3(asm::lui(3, 0x7ffff), 0, 0)], [0xffff_f000, 0x7fff_f000]);
+        let mut iss = machine(&[asm::NOP, asm::lui(3, 0xfffff) & !0x7f | 0x17]); // auipc
+        iss.step(0).unwrap();
+        assert_eq!(iss.step(0).unwrap().rd, Some((3, 0xffff_f004)));
+    }
+
+    /// Branches reach from -4096 to 4094 bytes, jal from -1048576 to 1048574, each multiple of 2 by its own bit.
+    #[test]
+    fn offsets_of_jumps_reach_their_extremes() {
+        // The target of a taken branch or jump at address 0, whether it can be fetched or not.
+        let target = |word: u32| {
+            let mut iss = machine(&[word]);
+            match iss.step(0) {
+                Err(Fault { cause: Cause::MisalignedJump(to), .. }) => to,
+                stepped => stepped.map(|_| iss.hart(0).pc()).unwrap(),
+            }
+        };
+        let beq = |bits: u32| target(bits | 0x63);
+        assert_eq!(beq(0x8000_0000), -4096i32 as u32);
+        assert_eq!(beq(0x7e00_0f80), 4094);
+        assert_eq!(beq(0xfe00_0f80), -2i32 as u32);
+        let places = [(8, 2), (9, 4), (10, 8), (11, 16), (25, 32), (28, 256), (30, 1024), (7, 2048)];
+        places.into_iter().for_each(|(bit, offset)| assert_eq!(beq(1 << bit), offset, "bit {bit}"));
+        let jal = |bits: u32| target(bits | 0x6f);
+        assert_eq!(jal(0x8000_0000), -0x10_0000i32 as u32);
+        assert_eq!(jal(0x7fff_f000), 0xf_fffe);
+        assert_eq!(jal(0xffff_f000), -2i32 as u32);
+        let places = [(21, 2), (22, 4), (30, 1024), (20, 2048), (12, 4096), (19, 0x8_0000)];
+        places.into_iter().for_each(|(bit, offset)| assert_eq!(jal(1 << bit), offset, "bit {bit}"));
+    }
+
+    #[test]
+    fn jalr_clears_the_lowest_bit_and_may_use_its_base_as_link() {
+        for (base, imm, to) in [(0x101, 0, 0x100), (0x100, 1, 0x100), (0x101, -1, 0x100), (0x103, 1, 0x104), (1, -1, 0)]
+        {
+            let mut iss = machine(&[asm::jalr(1, 1, imm)]);
+            iss.hart_mut(0).set_register(1, base);
+            assert_eq!(iss.step(0).unwrap().rd, Some((1, 4)));
+            assert_eq!(iss.hart(0).pc(), to, "{base:#x} {imm}");
+        }
+        assert_eq!(cause(asm::jalr(1, 1, -1), 0x104), Some(Cause::MisalignedJump(0x102)));
+    }
+
+    /// Each size at each offset; what is misaligned changes nothing.
+    #[test]
+    fn accesses_are_aligned_to_their_size() {
+        let base = 0x2_0000;
+        for (funct3, bytes) in [(0, 1), (1, 2), (2, 4), (4, 1), (5, 2)] {
+            for offset in 0..8 {
+                let address = base + offset;
+                let aligned = offset % bytes == 0;
+                let want = (!aligned).then_some(Cause::MisalignedLoad(address));
+                assert_eq!(cause(asm::load(funct3, 3, 1, offset as i32), base), want, "load {funct3} at {address:#x}");
+                if funct3 < 4 {
+                    let mut iss = machine(&[asm::store(funct3, 2, 1, 0)]);
+                    iss.hart_mut(0).set_register(1, address);
+                    iss.hart_mut(0).set_register(2, u32::MAX);
+                    let stored = iss.step(0).map_err(|fault| fault.cause);
+                    assert_eq!(stored.err(), (!aligned).then_some(Cause::MisalignedStore(address)));
+                    let ones = iss.memory()[base as usize..base as usize + 12].iter().filter(|&&b| b == 0xff).count();
+                    assert_eq!(ones, if aligned { bytes as usize } else { 0 });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn loads_extend_as_they_say() {
+        let word = 0x80ff_7f81u32;
+        for (funct3, offset, value) in [
+            (0, 0, 0xffff_ff81),
+            (0, 1, 0x7f),
+            (0, 2, u32::MAX),
+            (4, 0, 0x81),
+            (4, 2, 0xff),
+            (1, 0, 0x7f81),
+            (1, 2, 0xffff_80ff),
+            (5, 2, 0x80ff),
+            (2, 0, word),
+        ] {
+            let mut iss = machine(&[asm::load(funct3, 3, 1, offset)]);
+            iss.write(0x2_0000, &word.to_le_bytes()).unwrap();
+            iss.hart_mut(0).set_register(1, 0x2_0000);
+            assert_eq!(iss.step(0).unwrap().rd, Some((3, value)), "{funct3} {offset}");
+        }
+    }
+
     #[test]
     fn high_products_respect_signs() {
         let minus_one = u32::MAX;
         assert_eq!(multiply_or_divide(1, minus_one, minus_one), 0);
         assert_eq!(multiply_or_divide(2, minus_one, minus_one), minus_one);
         assert_eq!(multiply_or_divide(3, minus_one, minus_one), minus_one - 1);
+        let least = i32::MIN as u32;
+        assert_eq!([1, 2, 3].map(|funct3| multiply_or_divide(funct3, least, least)), [1 << 30, 0xc000_0000, 1 << 30]);
+        assert_eq!([1, 2, 3].map(|funct3| multiply_or_divide(funct3, 1, minus_one)), [minus_one, 0, 0]);
+        assert_eq!([1, 2, 3].map(|funct3| multiply_or_divide(funct3, minus_one, 1)), [minus_one, minus_one, 0]);
     }
 
     #[test]
