@@ -13,7 +13,7 @@
 mod assemble;
 mod program;
 
-pub use assemble::Features;
+pub use assemble::{DATA, Features};
 pub use program::{Block, Condition, End, Function, Init, Op, RandomProgram};
 
 use proptest::strategy::{Strategy, ValueTree};

@@ -17,7 +17,7 @@ pub enum Features {
 const MOST_CALLS: i32 = 14;
 
 /// First byte of the threads' memory; instructions are below.
-const DATA: u32 = 0x4000;
+pub const DATA: u32 = 0x4000;
 
 const SP: u32 = 2;
 /// The alternate link register.
