@@ -200,7 +200,7 @@ fn cases(shape: &Shape, x: u32) -> Vec<Case> {
     // Jumps: misaligned before outside.
     let to = |offset: i32| x.wrapping_add(offset as u32);
     let outside = |offset: i32| to(offset) >= PROGRAM;
-    let jump = |target: u32| if target % 4 == 0 { cause::FETCH_OUT_OF_RANGE } else { cause::FETCH_MISALIGNED };
+    let jump = |target: u32| if target.is_multiple_of(4) { cause::FETCH_OUT_OF_RANGE } else { cause::FETCH_MISALIGNED };
     for offset in [2, 6, -2, -6, -4094, 4094, -4096] {
         for (_, condition, taken) in BRANCH {
             let operand = if taken(0, 0) { ZERO } else { THREAD };

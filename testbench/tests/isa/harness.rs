@@ -274,14 +274,24 @@ pub struct Every {
     pub step: usize,
 }
 
+/// How much of a suite to run on a shape.
+pub struct Effort {
+    /// As many rounds of operands in each way as fit in about so many cycles, but one at least.
+    pub cycles: u64,
+    /// Every body in every way, even if that takes more cycles; else every one with all lanes together, at least every third
+    /// with odd and even lanes apart, and in the other ways as many as fit.
+    pub every_body: bool,
+}
+
 /// One shape's machines, into which suites are loaded.
 pub struct Bench {
     pub shape: Shape,
     pub machine: Machine,
     pub iss: Iss,
-    /// Results compared.
-    pub checked: u64,
-    pub cycles: u64,
+    /// Cases of all suites so far, results compared, cycles.
+    cases: usize,
+    checked: u64,
+    cycles: u64,
 }
 
 impl Bench {
@@ -290,7 +300,7 @@ impl Bench {
         let options = MachineOptions { seed: u64::from(100 * shape.lanes + shape.warps), ..MachineOptions::default() };
         let machine = Machine::new(&shape, program.clone(), &options).unwrap();
         let iss = Iss::new(&program, &shape).unwrap();
-        Bench { shape, machine, iss, checked: 0, cycles: 0 }
+        Bench { shape, machine, iss, cases: 0, checked: 0, cycles: 0 }
     }
 
     pub fn name(&self) -> String {
@@ -303,21 +313,25 @@ impl Bench {
         self.iss = Iss::new(program, &self.shape).unwrap();
     }
 
-    /// Loads a suite and runs it in all ways. With a number of cycles, about as many rounds or bodies as fit, chosen by the
-    /// seed, but with all lanes together every body; without, every body with all operands.
-    pub fn suite(&mut self, suite: &Suite, pairs: &[(u32, u32)], cycles: Option<u64>, seed: u64) {
+    /// Loads a suite and runs it in all ways, with operands chosen by the seed.
+    pub fn suite(&mut self, suite: &Suite, pairs: &[(u32, u32)], effort: &Effort, seed: u64) {
         self.load(&suite.program);
+        self.cases += suite.cases();
         let threads = self.shape.threads() as usize;
         let all = pairs.len().div_ceil(threads);
         // One lane cannot part from others.
         let ways = Way::ALL.into_iter().filter(|way| self.shape.lanes > 1 || matches!(way, Way::Together | Way::Calls));
         let ways: Vec<Way> = ways.collect();
+        let cycles = effort.cycles / ways.len() as u64;
         for (k, &way) in ways.iter().enumerate() {
             let round = suite.bodies.len() as u64 * way.cycles(&self.shape);
-            let (rounds, step) = match cycles.map(|cycles| cycles / ways.len() as u64) {
-                None => (all, 1),
-                Some(cycles) if way == Way::Together => (all.min((cycles / round) as usize).max(1), 1),
-                Some(cycles) => (all.min((cycles / round) as usize).max(1), round.div_ceil(cycles) as usize),
+            let rounds = all.min((cycles / round) as usize).max(1);
+            let step = match way {
+                _ if effort.every_body => 1,
+                Way::Together => 1,
+                // Each instruction has more than three bodies in a row, or they take turns by another number.
+                Way::OddEven => round.div_ceil(cycles).min(3) as usize,
+                _ => round.div_ceil(cycles) as usize,
             };
             let bodies = Every { first: (seed as usize + k) % step, step };
             for round in 0..rounds {
@@ -330,8 +344,10 @@ impl Bench {
 
     pub fn report(&mut self, started: std::time::Instant) {
         self.cycles += self.machine.summary().cycles;
-        let (checked, cycles, seconds) = (self.checked, self.cycles, started.elapsed().as_secs_f64());
-        let _ = writeln!(std::io::stderr(), "{}: {checked} results, {cycles} cycles, {seconds:.1} s", self.name());
+        let (name, seconds) = (self.name(), started.elapsed().as_secs_f64());
+        let Bench { cases, checked, cycles, .. } = self;
+        let _ =
+            writeln!(std::io::stderr(), "{name}: {cases} cases, {checked} results, {cycles} cycles, {seconds:.1} s");
     }
 }
 

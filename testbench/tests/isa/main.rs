@@ -2,8 +2,8 @@
 //! together, and parted before each case in several ways. What it should give comes from the manual by way of
 //! `reference.rs`, and is compared with core and instruction-set simulator both. `docs/isa-tests.md` is the page about it.
 //!
-//! A dozen shapes always, with operands in turn; all of lanes × warps {1, 2, 4 … 64}, with all pairs of operands in every way,
-//! with `HEDDLE_LONG=1` (`./test --long`).
+//! A dozen shapes always; all of lanes × warps {1, 2, 4 … 64}, with more operands and every case in every way, with
+//! `HEDDLE_LONG=1` (`./test --long`).
 
 mod faults;
 mod harness;
@@ -11,31 +11,34 @@ mod reference;
 mod suites;
 mod table;
 
-use harness::{Bench, CHOICES};
+use harness::{Bench, CHOICES, Effort};
 use heddle_simt::Shape;
+use heddle_testbench::asm::*;
+use heddle_testbench::iss::LaunchError;
+use heddle_testbench::machine::MachineError;
 use std::io::Write;
 use std::time::Instant;
 
-/// Cycles of a suite on a shape, about, unless all is asked for.
-const CYCLES: u64 = 240_000;
+const SHORT: Effort = Effort { cycles: 80_000, every_body: false };
+const LONG: Effort = Effort { cycles: 3_000_000, every_body: true };
 
-fn every_instruction(lanes: u32, warps: u32, cycles: Option<u64>) {
+fn every_instruction(lanes: u32, warps: u32, effort: &Effort) {
     let started = Instant::now();
     let pairs = reference::pairs();
     let mut bench = Bench::new(Shape::new(lanes, warps));
     let seed = u64::from(7 * lanes + warps);
     for suite in suites::all(&CHOICES[0]) {
-        bench.suite(&suite, &pairs, cycles, seed);
+        bench.suite(&suite, &pairs, effort, seed);
     }
     for choice in &CHOICES {
-        bench.suite(&suites::each_register(choice), &pairs, cycles, seed);
+        bench.suite(&suites::each_register(choice), &pairs, effort, seed);
     }
     bench.report(started);
 }
 
 macro_rules! shapes {
     ($($name:ident: $lanes:literal, $warps:literal;)*) => {
-        $(#[test] fn $name() { every_instruction($lanes, $warps, Some(CYCLES)); })*
+        $(#[test] fn $name() { every_instruction($lanes, $warps, &SHORT); })*
     };
 }
 
@@ -66,8 +69,32 @@ fn all_shapes() {
         std::thread::scope(|scope| {
             // Two at a time: the machine of 64 lanes and 64 warps needs much memory.
             let (few, many) = sizes.split_at(4);
-            scope.spawn(move || few.iter().for_each(|&warps| every_instruction(lanes, warps, None)));
-            many.iter().for_each(|&warps| every_instruction(lanes, warps, None));
+            scope.spawn(move || few.iter().for_each(|&warps| every_instruction(lanes, warps, &LONG)));
+            many.iter().for_each(|&warps| every_instruction(lanes, warps, &LONG));
         });
     }
+}
+
+/// `jal` by 1048572 bytes ahead and 1048576 back, the extremes of aligned targets.
+#[test]
+fn jumps_as_far_as_they_go() {
+    const AHEAD: usize = 0xf_fffc / 4;
+    let a = Asm::default().jal(1, "ahead").label("back").put([addi(A0, 5, -8), sub(A0, A0, 1)]).exit();
+    let gap = AHEAD - a.here() as usize;
+    let a = a.put(vec![NOP; gap]).label("ahead").put([NOP; 2]).jal(5, "back");
+    assert_eq!((a.at("ahead"), a.words().len() as u64 - 1 - a.at("back")), (AHEAD as u64, 0x10_0000 / 4));
+    let mut bench = Bench::new(Shape { memory: 8 << 20, program: 2 << 20, ..Shape::new(2, 2) });
+    bench.load(&a.program());
+    // The exit code is made of both links: x1 = 4, and x5 is behind the last instruction.
+    let behind = 4 * a.words().len() as u32;
+    let want = behind - 8 - 4;
+    match bench.machine.run() {
+        Err(MachineError::ExitCodes(codes)) => assert!(codes.len() == 4 && codes.iter().all(|c| c.code == want)),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(bench.iss.run(), Err(LaunchError::Exit { thread: 0, code: want }));
+}
+
+fn sub(rd: u32, rs1: u32, rs2: u32) -> u32 {
+    r(0x20, rs2, rs1, 0, rd, 0x33)
 }
