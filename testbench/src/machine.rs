@@ -203,6 +203,8 @@ pub struct Machine {
     max_cycles: u64,
     seed: u64,
     summary: Summary,
+    iss: bool,
+    /// On while a program is loaded, if `iss` is.
     check: Option<CommitCheck>,
     watch: Option<Box<dyn Watch>>,
     /// Cycles that take about [`BATCH_TIME`].
@@ -275,13 +277,11 @@ impl Machine {
             max_cycles: options.max_cycles,
             seed: options.seed,
             summary: Summary::default(),
+            iss: options.iss,
             check: None,
             watch: None,
             batch: 1,
         };
-        if options.iss {
-            machine.check = Some(CommitCheck::new(machine.simulation.directory(), &program, shape)?);
-        }
         machine.load(program)?;
         Ok(machine)
     }
@@ -291,9 +291,8 @@ impl Machine {
         let memory = program.memory_image(&self.shape)?;
         let instructions = program.instruction_image(&self.shape)?;
         self.summary = Summary::default();
-        if self.check.is_some() {
-            self.check = Some(CommitCheck::new(self.simulation.directory(), &program, &self.shape)?);
-        }
+        let check = || CommitCheck::new(self.simulation.directory(), &program, &self.shape);
+        self.check = self.iss.then(check).transpose()?;
         let engine = self.simulation.engine();
         engine.start(self.seed);
         let words: Vec<u64> = instructions.into_iter().map(u64::from).collect();
