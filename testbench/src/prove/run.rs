@@ -99,14 +99,18 @@ pub fn prove(
     waves: &Path,
     stop: &dyn Fn() -> bool,
 ) -> Result<Proven, Stopped> {
-    let folder = Folder::create(cache().join(format!("proof-{}.{}", proof.name, std::process::id())))?;
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = Folder::create(cache().join(format!("proof-{}.{}.{number}", proof.name, std::process::id())))?;
     let run = Run { proof, verilog, tools, folder: &folder.0, stop };
     let started = Instant::now();
     let verdict = run.assertions(waves)?;
     let (reached, unreached) = run.covers()?;
-    let verdict =
-        if unreached.is_empty() || verdict != Verdict::Holds { verdict } else { Verdict::Unreached(unreached.clone()) };
     let covers = (reached, reached + unreached.len());
+    let verdict = match verdict {
+        Verdict::Holds if !unreached.is_empty() => Verdict::Unreached(unreached),
+        verdict => verdict,
+    };
     Ok(Proven { seconds: started.elapsed().as_secs_f64(), covers, verdict })
 }
 
@@ -170,7 +174,7 @@ impl Run<'_> {
             Some("PASS") => Ok(Verdict::Holds),
             Some("FAIL") => Ok(Verdict::Fails(counterexample("trace.vcd")?)),
             Some("UNKNOWN") => Ok(Verdict::NotInductive(counterexample("trace_induct.vcd")?)),
-            _ => Err(self.failed(&log)),
+            _ => Err(self.failed(mode, &log)),
         }
     }
 
@@ -178,7 +182,7 @@ impl Run<'_> {
     fn covers(&self) -> Result<(usize, Vec<String>), Stopped> {
         let log = self.sby("cover", self.proof.cover_depth + 1)?;
         if !log.contains("DONE (PASS") && !log.contains("DONE (FAIL") {
-            return Err(self.failed(&log));
+            return Err(self.failed("cover", &log));
         }
         Ok((named(&log, "Reached cover statement in ").len(), named(&log, "Unreached cover statement at ")))
     }
@@ -215,8 +219,8 @@ impl Run<'_> {
         Ok(kept)
     }
 
-    fn failed(&self, log: &str) -> Stopped {
-        let errors = fs::read_to_string(self.folder.join("prove.err")).unwrap_or_default();
+    fn failed(&self, mode: &str, log: &str) -> Stopped {
+        let errors = fs::read_to_string(self.folder.join(format!("{mode}.err"))).unwrap_or_default();
         let lines = log.lines().chain(errors.lines());
         let telling = lines.clone().filter(|line| line.contains("ERROR")).next_back().or(lines.last());
         Stopped::Failed(self.proof.name.clone(), telling.unwrap_or("no message").to_string())

