@@ -145,7 +145,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     for warps in [1, 2, 8] {
         all.push(SCOREBOARD.at(&Shape::new(2, warps), if warps > 2 { 2 } else { 4 }, true, scoreboard_proof)?);
     }
-    for lanes in [1, 2, 4, 8, 16] {
+    for lanes in [1, 2, 4, 8] {
         all.push(RESOLVE.at(&Shape::new(lanes, 1), 4, lanes <= 4, resolve_proof)?);
     }
     for (lanes, warps) in [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (8, 1)] {
