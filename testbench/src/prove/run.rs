@@ -222,7 +222,7 @@ impl Run<'_> {
     fn failed(&self, mode: &str, log: &str) -> Stopped {
         let errors = fs::read_to_string(self.folder.join(format!("{mode}.err"))).unwrap_or_default();
         let lines = log.lines().chain(errors.lines());
-        let telling = lines.clone().filter(|line| line.contains("ERROR")).next_back().or(lines.last());
+        let telling = lines.clone().rfind(|line| line.contains("ERROR")).or(lines.last());
         Stopped::Failed(self.proof.name.clone(), telling.unwrap_or("no message").to_string())
     }
 }
