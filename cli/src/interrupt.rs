@@ -3,6 +3,7 @@
 use crate::machine_error;
 use anyhow::{Context, Error, Result};
 use heddle_testbench::machine::MachineError;
+use heddle_testbench::prove::Stopped;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use std::ops::ControlFlow;
@@ -44,6 +45,7 @@ impl Interrupt {
 /// Whether Ctrl-C is why a run failed.
 pub fn is_interruption(error: &Error) -> bool {
     matches!(machine_error(error), Some(MachineError::Interrupted))
+        || matches!(error.downcast_ref(), Some(Stopped::Interrupted))
 }
 
 /// The exit code of a command that failed.
@@ -61,6 +63,7 @@ mod tests {
         let failed = |why: MachineError| Error::new(KernelError::from(DeviceError::from(why))).context("gcd");
         assert!(is_interruption(&failed(MachineError::Interrupted)));
         assert!(is_interruption(&MachineError::Interrupted.into()));
+        assert!(is_interruption(&Stopped::Interrupted.into()));
         assert!(!is_interruption(&failed(MachineError::ExitCodes(Vec::new()))));
         assert!(!is_interruption(&anyhow::anyhow!("interrupted")));
     }

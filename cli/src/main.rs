@@ -14,6 +14,7 @@ mod kernels;
 mod limit;
 mod output;
 mod progress;
+mod prove;
 mod report;
 mod run;
 mod shape;
@@ -50,6 +51,7 @@ enum Command {
     Cosim(cosim::Cosim),
     Kernels(kernels::Kernels),
     Bench(bench::Bench),
+    Prove(prove::Prove),
 }
 
 fn main() -> ExitCode {
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Command::Cosim(command) => command.run(),
         Command::Kernels(command) => command.run(),
         Command::Bench(command) => command.run(),
+        Command::Prove(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,6 +9,7 @@
 //! * [`machine`]: the simulated core as a device.
 //! * [`asm`]: programs that tests make up.
 //! * [`random`]: programs whose threads part and meet in every way.
+//! * [`prove`]: formal proofs of blocks.
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
 //!
@@ -27,6 +28,7 @@ pub mod kernels;
 pub mod machine;
 pub mod paths;
 pub mod program;
+pub mod prove;
 pub mod random;
 
 pub use disassemble::disassemble;

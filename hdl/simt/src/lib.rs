@@ -16,6 +16,7 @@ pub mod isa;
 pub mod lane;
 pub mod metrics;
 pub mod pipeline;
+pub mod proof;
 pub mod scoreboard;
 pub mod shape;
 pub mod system;

@@ -73,54 +73,84 @@ struct Mark<T> {
     registers: T,
 }
 
+/// A row as a proof sees it.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct RowOut<T> {
+    clear: T,
+    /// One bit a register.
+    pending: T,
+}
+
+fn row_inputs() -> RowIn<Width> {
+    let mark = Mark { here: 1, registers: 32 };
+    RowIn { needs: Needs::shape(), set: mark, early: mark, late: mark }
+}
+
 /// One slot's pending bits.
 fn row() -> TypedModule<RowIn<Width>, ScoreboardOut<Signal>> {
-    let mark = Mark { here: 1, registers: 32 };
-    module("scoreboard_row", RowIn { needs: Needs::shape(), set: mark, early: mark, late: mark }, |m, i| {
-        m.doc("The pending bits of one slot's registers.");
-        let pending = m.reg("pending", 32).reset(0u32);
-        wire!(set = i.set.registers.only_if(i.set.here));
-        wire!(early = i.early.registers.only_if(i.early.here));
-        wire!(late = i.late.registers.only_if(i.late.here));
-        pending.next((pending.q & !(early | late)) | set);
-        let waits = |register: Signal, used: Signal| pending.q.select(register, 1) & used;
-        m.assert("early_and_late_apart", !(early & late).any());
-        m.assert("released_was_pending", !((early | late) & !pending.q).any());
-        let n = i.needs;
-        let clear = !(waits(n.rs1, n.use1) | waits(n.rs2, n.use2) | waits(n.rd, n.writes));
-        ScoreboardOut { clear }
-    })
+    module("scoreboard_row", row_inputs(), |m, i| ScoreboardOut { clear: row_described(m, i).clear })
+}
+
+/// The same for proofs, which see the bits.
+fn row_shown() -> TypedModule<RowIn<Width>, RowOut<Signal>> {
+    module("scoreboard_row", row_inputs(), row_described)
+}
+
+fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
+    m.doc("The pending bits of one slot's registers.");
+    let pending = m.reg("pending", 32).reset(0u32);
+    wire!(set = i.set.registers.only_if(i.set.here));
+    wire!(early = i.early.registers.only_if(i.early.here));
+    wire!(late = i.late.registers.only_if(i.late.here));
+    pending.next((pending.q & !(early | late)) | set);
+    let waits = |register: Signal, used: Signal| pending.q.select(register, 1) & used;
+    m.assert("early_and_late_apart", !(early & late).any());
+    m.assert("released_was_pending", !((early | late) & !pending.q).any());
+    let n = i.needs;
+    let clear = !(waits(n.rs1, n.use1) | waits(n.rs2, n.use2) | waits(n.rd, n.writes));
+    RowOut { clear, pending: pending.q }
+}
+
+impl ScoreboardIn<Width> {
+    pub fn shape(s: &Shape) -> ScoreboardIn<Width> {
+        let pending = Pending::shape(s);
+        ScoreboardIn {
+            heads: vec![Needs::shape(); s.warps as usize],
+            issue: pending,
+            issue_mask: s.lanes,
+            early: pending,
+            late: pending,
+        }
+    }
 }
 
 pub fn scoreboard(s: &Shape) -> TypedModule<ScoreboardIn<Width>, ScoreboardOut<Signal>> {
-    let pending = Pending::shape(s);
-    let inputs = ScoreboardIn {
-        heads: vec![Needs::shape(); s.warps as usize],
-        issue: pending,
-        issue_mask: s.lanes,
-        early: pending,
-        late: pending,
-    };
-    module("scoreboard", inputs, |m, i| {
+    module("scoreboard", ScoreboardIn::shape(s), |m, i| {
         m.doc("Which registers of which slot await a write.");
-        let on = |p: Pending<Signal>| Mark {
-            here: each(p.slot.decode(s.warps).only_if(p.valid)),
-            registers: all(p.rd.decode(32)),
-        };
-        let column = |f: fn(&Needs<Signal>) -> Signal| each(cat(&i.heads.iter().map(f).collect::<Vec<_>>()));
-        let needs = Needs {
-            rs1: column(|n| n.rs1),
-            rs2: column(|n| n.rs2),
-            rd: column(|n| n.rd),
-            use1: column(|n| n.use1),
-            use2: column(|n| n.use2),
-            writes: column(|n| n.writes),
-        };
-        let (set, early, late) = (on(i.issue), on(i.early), on(i.late));
-        let rows = m.replicate("row", s.warps, &row(), RowIn { needs, set, early, late });
-        ScoreboardOut { clear: rows.clear }
+        described(m, s, i, &row())
     })
 }
+
+/// The scoreboard over rows of either kind.
+fn described<O: Signals>(m: Builder, s: &Shape, i: ScoreboardIn<Signal>, row: &TypedModule<RowIn<Width>, O>) -> O {
+    let on = |p: Pending<Signal>| Mark {
+        here: each(p.slot.decode(s.warps).only_if(p.valid)),
+        registers: all(p.rd.decode(32)),
+    };
+    let column = |f: fn(&Needs<Signal>) -> Signal| each(cat(&i.heads.iter().map(f).collect::<Vec<_>>()));
+    let needs = Needs {
+        rs1: column(|n| n.rs1),
+        rs2: column(|n| n.rs2),
+        rd: column(|n| n.rd),
+        use1: column(|n| n.use1),
+        use2: column(|n| n.use2),
+        writes: column(|n| n.writes),
+    };
+    let (set, early, late) = (on(i.issue), on(i.early), on(i.late));
+    m.replicate("row", s.warps, row, RowIn { needs, set, early, late })
+}
+
+pub mod proof;
 
 #[cfg(test)]
 mod tests {

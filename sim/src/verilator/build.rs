@@ -153,8 +153,9 @@ pub fn version() -> Result<String, BuildError> {
     Ok(run("verilator", Command::new("verilator").arg("--version"))?.trim().to_string())
 }
 
-/// Where models are kept: `HEDDLE_CACHE`, else `heddle` in the user's cache folder, else in the folder for temporary files.
-fn cache() -> PathBuf {
+/// Where models (and tools) are kept: `HEDDLE_CACHE`, else `heddle` in the user's cache folder, else in the folder for
+/// temporary files.
+pub fn cache() -> PathBuf {
     if let Some(folder) = std::env::var_os("HEDDLE_CACHE") {
         return folder.into();
     }

@@ -11,5 +11,5 @@ mod build;
 mod model;
 mod shim;
 
-pub use build::{BuildError, Built, Optimise, Recipe, version};
+pub use build::{BuildError, Built, Optimise, Recipe, cache, version};
 pub use model::Verilator;

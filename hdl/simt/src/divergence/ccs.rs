@@ -156,5 +156,6 @@ fn properties(m: Builder, i: &CcsIn<Signal>, o: &CcsOut<Signal>) {
     m.assert("ahead_is_at_a_greater_pc", o.y_ahead.eq(ahead));
 }
 
+pub mod proof;
 #[cfg(test)]
 mod tests;

@@ -136,114 +136,129 @@ impl CctOut<Width> {
 
 /// A read that is under way or done.
 #[derive(Bundle, Clone, Copy)]
-struct Read<T> {
-    valid: T,
-    at: T,
+pub(super) struct Read<T> {
+    pub valid: T,
+    pub at: T,
 }
 
 /// The cold context table of a shape of at least 4 lanes.
 pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
+    module("cct", CctIn::shape(s), |m, i| described(m, s, i).0)
+}
+
+/// The table's state, as a proof sees it.
+pub(super) struct Inside {
+    pub fetched: Read<Signal>,
+    pub returning: Signal,
+    pub scan: Signal,
+    pub index: Signal,
+    pub compared: Read<Signal>,
+    pub counts: Mem<Width>,
+    pub cold: Mem<Context<Width>>,
+}
+
+pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Signal>, Inside) {
     let slot_bits = s.warp_bits();
     let (index_bits, count_bits) = (index_width(entries(s)), count_width(entries(s)));
-    module("cct", CctIn::shape(s), |m, i| {
-        m.doc("Cold context table: a stack of paths for each warp, sorted in the background.");
-        let fetched = m.reg("fetched", Read { valid: 1, at: slot_bits }).reset_zero();
-        let returning = m.reg("returning", s.warps).reset(0u32);
-        let seeking = if s.waiting { Some(m.reg("seeking", s.warps).reset(0u32)) } else { None };
-        let seekers = seeking.as_ref().map_or(m.lit(0u32, s.warps), |r| r.q);
-        let scan = m.reg("scan", slot_bits).reset(0u32);
-        let index = m.reg("index", count_bits).reset(0u32);
-        let compared = m.reg("compared", Read { valid: 1, at: count_bits }).reset_zero();
-        let counts = m.memory("counts", count_bits, slot_bits).style(MemoryStyle::Distributed);
-        let cold = m.memory("cold", Context::shape(s), index_bits + s.warps.ilog2());
+    m.doc("Cold context table: a stack of paths for each warp, sorted in the background.");
+    let fetched = m.reg("fetched", Read { valid: 1, at: slot_bits }).reset_zero();
+    let returning = m.reg("returning", s.warps).reset(0u32);
+    let seeking = if s.waiting { Some(m.reg("seeking", s.warps).reset(0u32)) } else { None };
+    let seekers = seeking.as_ref().map_or(m.lit(0u32, s.warps), |r| r.q);
+    let scan = m.reg("scan", slot_bits).reset(0u32);
+    let index = m.reg("index", count_bits).reset(0u32);
+    let compared = m.reg("compared", Read { valid: 1, at: count_bits }).reset_zero();
+    let counts = m.memory("counts", count_bits, slot_bits).style(MemoryStyle::Distributed);
+    let cold = m.memory("cold", Context::shape(s), index_bits + s.warps.ilog2());
 
-        // Whose turn it is.
-        wire!(back = fetched.q.valid & !i.outcome);
-        wire!(idle = !i.outcome & !back & !i.start & !i.wake);
-        wire!(any_returning = returning.q.any());
-        wire!(fetch = idle & any_returning);
-        wire!(sort = idle & !any_returning);
-        let first = returning.q.lowest_one().one_hot_index();
-        let idle_slot = pick([(fetched.q.valid, fetched.q.at), (any_returning, first)], scan.q);
+    // Whose turn it is.
+    wire!(back = fetched.q.valid & !i.outcome);
+    wire!(idle = !i.outcome & !back & !i.start & !i.wake);
+    wire!(any_returning = returning.q.any());
+    wire!(fetch = idle & any_returning);
+    wire!(sort = idle & !any_returning);
+    let first = returning.q.lowest_one().one_hot_index();
+    let idle_slot = pick([(fetched.q.valid, fetched.q.at), (any_returning, first)], scan.q);
 
-        // The stack of the slot.
-        wire!(count = counts.read(i.slot));
-        wire!(left = back.mux(count - 1, count));
-        wire!(more_returns = (i.outcome | back) & i.alone & left.any());
-        wire!(insert = i.outcome & i.z.valid);
-        wire!(grown = insert.mux(count + 1, left));
-        counts.write(insert | back | i.start, i.slot, grown.only_if(!i.start));
-        let at = i.slot.decode(s.warps);
-        returning.next_if(i.outcome | back, (returning.q & !at) | at.only_if(more_returns));
+    // The stack of the slot.
+    wire!(count = counts.read(i.slot));
+    wire!(left = back.mux(count - 1, count));
+    wire!(more_returns = (i.outcome | back) & i.alone & left.any());
+    wire!(insert = i.outcome & i.z.valid);
+    wire!(grown = insert.mux(count + 1, left));
+    counts.write(insert | back | i.start, i.slot, grown.only_if(!i.start));
+    let at = i.slot.decode(s.warps);
+    returning.next_if(i.outcome | back, (returning.q & !at) | at.only_if(more_returns));
 
-        // The sorter: reads the next entry and compares the one before.
-        wire!(any_seeking = seekers.any());
-        wire!(goes_here = !any_seeking | seekers.select(i.slot, 1));
-        wire!(more = sort & i.has_y & index.q.lt(count) & goes_here);
-        wire!(sorts = sort & i.has_y & compared.q.valid);
-        wire!(swap = sorts & i.before_y);
-        wire!(disturbed = compared.q.valid & !sort);
-        let from_bottom = index.q.literal(0u32);
-        wire!(seeks = (i.outcome | back) & i.x_waits & grown.any());
-        index.next(pick([(more, index.q + 1), (sort | seeks, from_bottom), (disturbed, compared.q.at)], index.q));
-        compared.next(Read { valid: more, at: index.q });
-        let next_warp = if s.warps > 1 { scan.q + 1 } else { scan.q };
-        scan.next_if(sort & !more, next_warp);
-        if let Some(seeking) = &seeking {
-            wire!(found = sort & (!more | !i.x_waits));
-            seeking.next_if(i.outcome | back | found, (seekers & !at) | at.only_if(seeks));
-        }
-        wire!(seen = ((i.outcome | back | i.start) & !grown.only_if(!i.start).any()) | (sort & !more));
+    // The sorter: reads the next entry and compares the one before.
+    wire!(any_seeking = seekers.any());
+    wire!(goes_here = !any_seeking | seekers.select(i.slot, 1));
+    wire!(more = sort & i.has_y & index.q.lt(count) & goes_here);
+    wire!(sorts = sort & i.has_y & compared.q.valid);
+    wire!(swap = sorts & i.before_y);
+    wire!(disturbed = compared.q.valid & !sort);
+    let from_bottom = index.q.literal(0u32);
+    wire!(seeks = (i.outcome | back) & i.x_waits & grown.any());
+    index.next(pick([(more, index.q + 1), (sort | seeks, from_bottom), (disturbed, compared.q.at)], index.q));
+    compared.next(Read { valid: more, at: index.q });
+    let next_warp = if s.warps > 1 { scan.q + 1 } else { scan.q };
+    scan.next_if(sort & !more, next_warp);
+    if let Some(seeking) = &seeking {
+        wire!(found = sort & (!more | !i.x_waits));
+        seeking.next_if(i.outcome | back | found, (seekers & !at) | at.only_if(seeks));
+    }
+    wire!(seen = ((i.outcome | back | i.start) & !grown.only_if(!i.start).any()) | (sort & !more));
 
-        // One write port, one read port.
-        let address = |entry: Signal| {
-            let entry = entry.slice(0, index_bits);
-            if s.warps > 1 { cat(&[entry, i.slot]) } else { entry }
-        };
-        cold.write(insert | swap, address(swap.mux(compared.q.at, count)), Context::of(i.z));
-        wire!(free = !(fetched.q.valid & i.outcome));
-        let head = left - 1;
-        let entry = cold.read_sync_if(free, address(sort.mux(index.q, head)), Collision::Never);
-        fetched.next_if(free, Read { valid: more_returns | fetch, at: i.slot });
+    // One write port, one read port.
+    let address = |entry: Signal| {
+        let entry = entry.slice(0, index_bits);
+        if s.warps > 1 { cat(&[entry, i.slot]) } else { entry }
+    };
+    cold.write(insert | swap, address(swap.mux(compared.q.at, count)), Context::of(i.z));
+    wire!(free = !(fetched.q.valid & i.outcome));
+    let head = left - 1;
+    let entry = cold.read_sync_if(free, address(sort.mux(index.q, head)), Collision::Never);
+    fetched.next_if(free, Read { valid: more_returns | fetch, at: i.slot });
 
-        wire!(is_returning = returning.q.select(i.slot, 1));
-        m.assume("one_turn", !((i.start | i.wake) & (i.outcome | fetched.q.valid)) & !(i.start & i.wake));
-        m.assume("no_outcome_of_a_returning_warp", !(i.outcome & is_returning));
-        m.assume("no_start_of_a_returning_warp", !(i.start & is_returning));
-        m.assert("insert_has_room", !insert | count.lt(entries(s)));
-        m.assert("returns_of_returning_warps", !back | (is_returning & count.any() & !i.z.valid));
-        m.assert("fetched_is_returning", !fetched.q.valid | returning.q.select(fetched.q.at, 1));
-        m.assert("swap_within_the_stack", !swap | compared.q.at.lt(count));
-        m.cover("inserts", insert);
-        m.cover("returns", back);
-        m.cover("returns_twice_running", back & more_returns);
-        m.cover("returned_path_waits", fetched.q.valid & i.outcome);
-        m.cover("fetches", fetch);
-        m.cover("sorter_reads", more);
-        m.cover("sorter_leaves_in_order", sorts & !i.before_y);
-        m.cover("sorter_swaps", swap);
-        m.cover("sorter_next_warp", sort & !more);
-        m.cover("swap_abandoned_by_outcome", compared.q.valid & i.outcome);
-        m.cover("swap_abandoned_by_start", compared.q.valid & i.start);
-        m.cover("several_return", (returning.q & !returning.q.lowest_one()).any());
-        if s.waiting {
-            m.cover("sorter_finds_a_path_that_can_run", swap & seekers.select(i.slot, 1) & !i.x_waits);
-            m.cover("sorter_finds_that_all_wait", sort & !more & seekers.select(i.slot, 1) & i.x_waits);
-            m.cover("sorter_passes_over", sort & !goes_here);
-            m.cover("several_seek", (seekers & !seekers.lowest_one()).any());
-        }
-        CctOut {
-            returned: fetched.q.valid,
-            idle_slot,
-            entry,
-            sorts,
-            more_returns,
-            insert,
-            extract: back,
-            swap,
-            count,
-            seen,
-            due: any_returning | any_seeking,
-        }
-    })
+    wire!(is_returning = returning.q.select(i.slot, 1));
+    m.assume("one_turn", !((i.start | i.wake) & (i.outcome | fetched.q.valid)) & !(i.start & i.wake));
+    m.assume("no_outcome_of_a_returning_warp", !(i.outcome & is_returning));
+    m.assume("no_start_of_a_returning_warp", !(i.start & is_returning));
+    m.assert("insert_has_room", !insert | count.lt(entries(s)));
+    m.assert("returns_of_returning_warps", !back | (is_returning & count.any() & !i.z.valid));
+    m.assert("fetched_is_returning", !fetched.q.valid | returning.q.select(fetched.q.at, 1));
+    m.assert("swap_within_the_stack", !swap | compared.q.at.lt(count));
+    m.cover("inserts", insert);
+    m.cover("returns", back);
+    m.cover("returns_twice_running", back & more_returns);
+    m.cover("returned_path_waits", fetched.q.valid & i.outcome);
+    m.cover("fetches", fetch);
+    m.cover("sorter_reads", more);
+    m.cover("sorter_leaves_in_order", sorts & !i.before_y);
+    m.cover("sorter_swaps", swap);
+    m.cover("sorter_next_warp", sort & !more);
+    m.cover("swap_abandoned_by_outcome", compared.q.valid & i.outcome);
+    m.cover("swap_abandoned_by_start", compared.q.valid & i.start);
+    m.cover("several_return", (returning.q & !returning.q.lowest_one()).any());
+    if s.waiting {
+        m.cover("sorter_finds_a_path_that_can_run", swap & seekers.select(i.slot, 1) & !i.x_waits);
+        m.cover("sorter_finds_that_all_wait", sort & !more & seekers.select(i.slot, 1) & i.x_waits);
+        m.cover("sorter_passes_over", sort & !goes_here);
+        m.cover("several_seek", (seekers & !seekers.lowest_one()).any());
+    }
+    let out = CctOut {
+        returned: fetched.q.valid,
+        idle_slot,
+        entry,
+        sorts,
+        more_returns,
+        insert,
+        extract: back,
+        swap,
+        count,
+        seen,
+        due: any_returning | any_seeking,
+    };
+    let (fetched, compared) = (fetched.q, compared.q);
+    (out, Inside { fetched, returning: returning.q, scan: scan.q, index: index.q, compared, counts, cold })
 }

@@ -31,166 +31,187 @@ use heddle_hdl::*;
 
 /// The path-table unit of a shape.
 pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-    module("path_table", UnitIn::shape(s), |m, i| {
-        m.doc("Divergence unit: sorted path tables.");
-        let UnitIn { start, wake, outcome, .. } = i;
-        let live = m.reg("live", s.warps).reset(0u32);
-        let hct0 = m.memory("hct0", Context::shape(s), s.warp_bits()).style(MemoryStyle::Distributed);
-        let stops =
-            m.memory("stops", Stop { valid: 1, pc: s.pc_bits() }, s.warp_bits()).style(MemoryStyle::Distributed);
-        let (cold, cold_in) = cold_table(m, s);
+    let cold = |m: Builder, i: CctIn<Signal>| m.instance("cct", &cct(s), i);
+    module("path_table", UnitIn::shape(s), |m, i| described(m, s, i, cold).0)
+}
 
-        // Whose turn it is.
-        wire!(returns = cold.returned & !outcome.valid);
-        wire!(start_ready = !outcome.valid & !cold.returned);
-        wire!(starts = start.valid & start_ready);
-        let wake_possible = m.lit(s.waiting, 1);
-        wire!(wake_ready = start_ready & !start.valid & wake_possible);
-        wire!(wakes = wake.valid & wake_ready);
-        wire!(updates = outcome.valid | returns | starts);
-        let others = [(outcome.valid, outcome.slot), (starts, start.slot), (wakes, wake.slot)];
-        wire!(slot = pick(others, cold.idle_slot));
-        wire!(slot_live = live.q.select(slot, 1));
-        wire!(phase = phase(m, s, slot, wakes));
-        // Between the tables and the CCS, either way.
-        let turned = |p: Path<Signal>| Path { waits: p.waits ^ phase, ..p }.as_built(s);
+/// The tables, as a proof sees them.
+struct Inside {
+    live: Signal,
+    hct0: Mem<Context<Width>>,
+    hct1: Option<Mem<Path<Width>>>,
+    ghost_live: Mem<Width>,
+    ghost_cold: Mem<Width>,
+}
 
-        // What passes the CCS.
-        wire!(active = turned(hct0.read(slot).path(slot_live)));
-        let runs = m.lit(0u32, 1);
-        let depth = active.depth.literal(0u32);
-        let begun = Path { valid: start.mask.any(), depth, pc: start.pc, mask: start.mask, waits: runs };
-        let taken = Path {
-            valid: outcome.taken.mask.any(),
-            depth: depth_after(m, &outcome, active.depth),
-            pc: outcome.taken.pc,
-            mask: outcome.taken.mask,
-            waits: outcome.kind.eq(kind::WAIT),
-        }
-        .as_built(s);
-        let side = outcome.rest;
-        let rest = Path { valid: side.mask.any(), depth: active.depth, pc: side.pc, mask: side.mask, waits: runs };
-        wire!(a = outcome.valid.mux(taken, starts.mux(begun, active)));
-        wire!(b = outcome.valid.mux(rest, turned(cold.entry.path(returns | cold.sorts))));
-        let hct1 =
-            (s.lanes > 1).then(|| m.memory("hct1", Path::shape(s), s.warp_bits()).style(MemoryStyle::Distributed));
-        let second = hct1.as_ref().map_or_else(|| m.zero(Path::shape(s)), |t| t.read(slot));
-        wire!(c = turned(Path { valid: second.valid & slot_live, ..second }));
-        wire!(parked = active.waits & !updates);
-        let sorted = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first: slot_live & !updates & !parked });
-        let (x, y, z) = (sorted.x, sorted.y, sorted.z);
-        wire!(x_waits = x.valid & x.waits);
+/// The unit, with a cold table that `place_cold` makes.
+fn described(
+    m: Builder,
+    s: &Shape,
+    i: UnitIn<Signal>,
+    place_cold: impl FnOnce(Builder, CctIn<Signal>) -> CctOut<Signal>,
+) -> (UnitOut<Signal>, Inside) {
+    m.doc("Divergence unit: sorted path tables.");
+    let UnitIn { start, wake, outcome, .. } = i;
+    let live = m.reg("live", s.warps).reset(0u32);
+    let hct0 = m.memory("hct0", Context::shape(s), s.warp_bits()).style(MemoryStyle::Distributed);
+    let stops = m.memory("stops", Stop { valid: 1, pc: s.pc_bits() }, s.warp_bits()).style(MemoryStyle::Distributed);
+    let (cold, cold_in) = cold_table(m, s, place_cold);
 
-        // Where it goes.
-        let at = slot.decode(s.warps);
-        live.next_if(updates, (live.q & !at) | at.only_if(x.valid));
-        wire!(x_changes = updates | (cold.swap & parked));
-        hct0.write(x_changes, slot, Context::of(turned(x)));
-        wire!(y_changes = updates | cold.swap);
-        if let Some(hct1) = &hct1 {
-            hct1.write(y_changes, slot, turned(y));
-        }
-        stops.write(y_changes, slot, Stop { valid: sorted.y_ahead, pc: y.pc });
-        if let Some(cold_in) = &cold_in {
-            cold_in.drive(CctIn {
-                outcome: outcome.valid,
-                start: starts,
-                wake: wakes,
-                slot,
-                has_y: c.valid,
-                alone: x.valid & !y.valid,
-                x_waits,
-                z: turned(z),
-                before_y: if s.waiting { sorted.b_before_c & z.valid } else { sorted.b_before_c },
-            });
-        }
-        let waiting = if s.waiting {
-            let seen = if cold_in.is_some() { cold.seen } else { updates };
-            let waiting = m.reg("waiting", s.warps).reset(0u32);
-            wire!(all_wait = x_waits & seen);
-            waiting.next_if(updates | wakes | all_wait, (waiting.q & !at) | at.only_if(all_wait));
-            waiting.q
-        } else {
-            m.lit(0u32, s.warps)
-        };
+    // Whose turn it is.
+    wire!(returns = cold.returned & !outcome.valid);
+    wire!(start_ready = !outcome.valid & !cold.returned);
+    wire!(starts = start.valid & start_ready);
+    let wake_possible = m.lit(s.waiting, 1);
+    wire!(wake_ready = start_ready & !start.valid & wake_possible);
+    wire!(wakes = wake.valid & wake_ready);
+    wire!(updates = outcome.valid | returns | starts);
+    let others = [(outcome.valid, outcome.slot), (starts, start.slot), (wakes, wake.slot)];
+    wire!(slot = pick(others, cold.idle_slot));
+    wire!(slot_live = live.q.select(slot, 1));
+    wire!(phase = phase(m, s, slot, wakes));
+    // Between the tables and the CCS, either way.
+    let turned = |p: Path<Signal>| Path { waits: p.waits ^ phase, ..p }.as_built(s);
 
-        // Outcomes that come while something else waits for its turn.
-        let outcomes = m.reg("outcomes", 3).reset(0u32);
-        wire!(put_off = (start.valid | (wake.valid & wake_possible)) & !start_ready);
-        let one_more = outcome.valid & !outcomes.q.all();
-        outcomes.next((outcomes.q + one_more.zext(3)).only_if(cold.due | put_off));
+    // What passes the CCS.
+    wire!(active = turned(hct0.read(slot).path(slot_live)));
+    let runs = m.lit(0u32, 1);
+    let depth = active.depth.literal(0u32);
+    let begun = Path { valid: start.mask.any(), depth, pc: start.pc, mask: start.mask, waits: runs };
+    let taken = Path {
+        valid: outcome.taken.mask.any(),
+        depth: depth_after(m, &outcome, active.depth),
+        pc: outcome.taken.pc,
+        mask: outcome.taken.mask,
+        waits: outcome.kind.eq(kind::WAIT),
+    }
+    .as_built(s);
+    let side = outcome.rest;
+    let rest = Path { valid: side.mask.any(), depth: active.depth, pc: side.pc, mask: side.mask, waits: runs };
+    wire!(a = outcome.valid.mux(taken, starts.mux(begun, active)));
+    wire!(b = outcome.valid.mux(rest, turned(cold.entry.path(returns | cold.sorts))));
+    let hct1 = (s.lanes > 1).then(|| m.memory("hct1", Path::shape(s), s.warp_bits()).style(MemoryStyle::Distributed));
+    let second = hct1.as_ref().map_or_else(|| m.zero(Path::shape(s)), |t| t.read(slot));
+    wire!(c = turned(Path { valid: second.valid & slot_live, ..second }));
+    wire!(parked = active.waits & !updates);
+    let sorted = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first: slot_live & !updates & !parked });
+    let (x, y, z) = (sorted.x, sorted.y, sorted.z);
+    wire!(x_waits = x.valid & x.waits);
 
-        let wide = s.lane_bits() + 1;
-        let paths = cold.count.zext(wide) + cat(&[x.valid, y.valid, z.valid]).count_ones().zext(wide);
-        let events = Events {
-            merges: sorted.merges.only_if(updates),
-            insert: cold.insert,
-            extract: cold.extract,
-            swap: cold.swap,
-            paths: paths.only_if(outcome.valid),
-        };
-        let steer = Steer {
-            valid: (updates & x.valid & !x.waits & !cold.more_returns) | wakes | (cold.swap & parked & !x.waits),
+    // Where it goes.
+    let at = slot.decode(s.warps);
+    live.next_if(updates, (live.q & !at) | at.only_if(x.valid));
+    wire!(x_changes = updates | (cold.swap & parked));
+    hct0.write(x_changes, slot, Context::of(turned(x)));
+    wire!(y_changes = updates | cold.swap);
+    if let Some(hct1) = &hct1 {
+        hct1.write(y_changes, slot, turned(y));
+    }
+    stops.write(y_changes, slot, Stop { valid: sorted.y_ahead, pc: y.pc });
+    if let Some(cold_in) = &cold_in {
+        cold_in.drive(CctIn {
+            outcome: outcome.valid,
+            start: starts,
+            wake: wakes,
             slot,
-            pc: x.pc,
-            replay: outcome.valid & outcome.kind.eq(kind::MEMORY) & sorted.x_is_b,
-        };
+            has_y: c.valid,
+            alone: x.valid & !y.valid,
+            x_waits,
+            z: turned(z),
+            before_y: if s.waiting { sorted.b_before_c & z.valid } else { sorted.b_before_c },
+        });
+    }
+    let waiting = if s.waiting {
+        let seen = if cold_in.is_some() { cold.seen } else { updates };
+        let waiting = m.reg("waiting", s.warps).reset(0u32);
+        wire!(all_wait = x_waits & seen);
+        waiting.next_if(updates | wakes | all_wait, (waiting.q & !at) | at.only_if(all_wait));
+        waiting.q
+    } else {
+        m.lit(0u32, s.warps)
+    };
 
-        m.assume("outcome_of_a_live_slot", !outcome.valid | slot_live);
-        m.assume("start_on_an_idle_slot", !starts | !slot_live);
-        m.assume("not_both_call_and_return", !(outcome.valid & outcome.call & outcome.ret));
-        let deepest = active.depth.all() & outcome.call & taken.valid;
-        m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
-        m.assert("third_path_goes_to_the_cold_table", !(updates & z.valid) | cold.insert);
-        m.cover("returned_path_merges", returns & sorted.merges.any());
-        m.cover("returned_path_is_first", returns & sorted.x_is_b);
-        m.cover("replays", steer.replay);
-        m.cover("warp_ends", outcome.valid & !x.valid);
-        m.cover("holds", outcomes.q.all());
-        m.cover("returns_at_depth_zero", outcome.valid & outcome.ret & taken.valid & !active.depth.any());
-        if cold_in.is_some() {
-            m.cover("warp_goes_on_with_a_cold_path", outcome.valid & !a.valid & !b.valid & cold.more_returns);
-        }
-        let turn = Turn { outcome, starts, begun: start.mask, returns, slot, slot_live, active, second: c, b, x, z };
-        let all = every_thread_in_one_path(m, s, &turn, &cold);
-        if s.waiting {
-            m.assume("outcome_of_a_path_that_runs", !outcome.valid | !active.waits);
-            m.assume("wake_of_a_waiting_slot", !wakes | waiting.select(slot, 1));
-            m.cover("wakes_two_paths", wakes & y.valid);
-            m.cover("arrives_at_a_waiting_path", outcome.valid & x_waits & sorted.merges.any());
-            m.cover("runs_beside_a_waiting_path", outcome.valid & !x.waits & y.valid & y.waits);
-            m.cover("returned_path_runs", returns & active.waits & !x.waits);
-            paths_wait_with_their_threads(m, s, &turn, wakes, waiting.select(slot, 1), all);
-        } else {
-            m.assume("no_path_waits", !(outcome.valid & outcome.kind.eq(kind::WAIT)));
-        }
+    // Outcomes that come while something else waits for its turn.
+    let outcomes = m.reg("outcomes", 3).reset(0u32);
+    wire!(put_off = (start.valid | (wake.valid & wake_possible)) & !start_ready);
+    let one_more = outcome.valid & !outcomes.q.all();
+    outcomes.next((outcomes.q + one_more.zext(3)).only_if(cold.due | put_off));
 
-        m.probe("updates", updates);
-        m.probe("slot", slot);
-        m.probe("x", x);
-        m.probe("y", y);
-        m.probe("z", z);
-        UnitOut {
-            start_ready,
-            wake_ready,
-            live: live.q,
-            waiting,
-            stop: stops.read(i.decode_slot),
-            mask: hct0.read(i.issue_slot).mask,
-            steer,
-            hold: outcomes.q.all(),
-            events,
-        }
-    })
+    let wide = s.lane_bits() + 1;
+    let paths = cold.count.zext(wide) + cat(&[x.valid, y.valid, z.valid]).count_ones().zext(wide);
+    let events = Events {
+        merges: sorted.merges.only_if(updates),
+        insert: cold.insert,
+        extract: cold.extract,
+        swap: cold.swap,
+        paths: paths.only_if(outcome.valid),
+    };
+    let steer = Steer {
+        valid: (updates & x.valid & !x.waits & !cold.more_returns) | wakes | (cold.swap & parked & !x.waits),
+        slot,
+        pc: x.pc,
+        replay: outcome.valid & outcome.kind.eq(kind::MEMORY) & sorted.x_is_b,
+    };
+
+    m.assume("outcome_of_a_live_slot", !outcome.valid | slot_live);
+    m.assume("start_on_an_idle_slot", !starts | !slot_live);
+    m.assume("not_both_call_and_return", !(outcome.valid & outcome.call & outcome.ret));
+    let deepest = active.depth.all() & outcome.call & taken.valid;
+    m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
+    m.assert("third_path_goes_to_the_cold_table", !(updates & z.valid) | cold.insert);
+    m.cover("returned_path_merges", returns & sorted.merges.any());
+    m.cover("returned_path_is_first", returns & sorted.x_is_b);
+    m.cover("replays", steer.replay);
+    m.cover("warp_ends", outcome.valid & !x.valid);
+    m.cover("holds", outcomes.q.all());
+    m.cover("returns_at_depth_zero", outcome.valid & outcome.ret & taken.valid & !active.depth.any());
+    if cold_in.is_some() {
+        m.cover("warp_goes_on_with_a_cold_path", outcome.valid & !a.valid & !b.valid & cold.more_returns);
+    }
+    let turn = Turn { outcome, starts, begun: start.mask, returns, slot, slot_live, active, second: c, b, x, z };
+    let (ghost_live, ghost_cold, all) = every_thread_in_one_path(m, s, &turn, &cold);
+    if s.waiting {
+        m.assume("outcome_of_a_path_that_runs", !outcome.valid | !active.waits);
+        m.assume("wake_of_a_waiting_slot", !wakes | waiting.select(slot, 1));
+        m.cover("wakes_two_paths", wakes & y.valid);
+        m.cover("arrives_at_a_waiting_path", outcome.valid & x_waits & sorted.merges.any());
+        m.cover("runs_beside_a_waiting_path", outcome.valid & !x.waits & y.valid & y.waits);
+        m.cover("returned_path_runs", returns & active.waits & !x.waits);
+        paths_wait_with_their_threads(m, s, &turn, wakes, waiting.select(slot, 1), all);
+    } else {
+        m.assume("no_path_waits", !(outcome.valid & outcome.kind.eq(kind::WAIT)));
+    }
+
+    m.probe("updates", updates);
+    m.probe("slot", slot);
+    m.probe("x", x);
+    m.probe("y", y);
+    m.probe("z", z);
+    let out = UnitOut {
+        start_ready,
+        wake_ready,
+        live: live.q,
+        waiting,
+        stop: stops.read(i.decode_slot),
+        mask: hct0.read(i.issue_slot).mask,
+        steer,
+        hold: outcomes.q.all(),
+        events,
+    };
+    (out, Inside { live: live.q, hct0, hct1, ghost_live, ghost_cold })
 }
 
 /// The cold table and its inputs, to be driven; with fewer than 4 lanes there is none, and its outputs are zeros.
-fn cold_table(m: Builder, s: &Shape) -> (CctOut<Signal>, Option<Deferred<CctIn<Signal>>>) {
+fn cold_table(
+    m: Builder,
+    s: &Shape,
+    place: impl FnOnce(Builder, CctIn<Signal>) -> CctOut<Signal>,
+) -> (CctOut<Signal>, Option<Deferred<CctIn<Signal>>>) {
     if entries(s) == 0 {
         return (m.zero(CctOut::shape(s)), None);
     }
     let inputs = m.deferred("to_cct", CctIn::shape(s));
-    (m.instance("cct", &cct(s), inputs.value), Some(inputs))
+    (place(m, inputs.value), Some(inputs))
 }
 
 /// The phase of a slot: its paths wait if their bit differs from it. A wake changes it. Its first value does not matter.
@@ -233,8 +254,14 @@ struct Turn {
 /// `ghost_cold` those whose path is in the cold table. Whenever a slot has its turn (and the sorter visits all of them),
 /// the threads of HCT0, of HCT1 and the cold ones must be disjoint and together the live ones. That the cold table itself
 /// neither loses nor doubles a thread follows from three facts checked at its port: what enters is disjoint from what is
-/// in it, what leaves was in it, and nothing is in it when its count is 0. Returns the live threads of the slot.
-fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signal>) -> Signal {
+/// in it, what leaves was in it, and nothing is in it when its count is 0. Returns the two tables and the live threads of
+/// the slot.
+fn every_thread_in_one_path(
+    m: Builder,
+    s: &Shape,
+    t: &Turn,
+    cold: &CctOut<Signal>,
+) -> (Mem<Width>, Mem<Width>, Signal) {
     let ghost_live = m.memory("ghost_live", s.lanes, s.warp_bits());
     let ghost_cold = m.memory("ghost_cold", s.lanes, s.warp_bits());
     let (all, away) = (ghost_live.read(t.slot), ghost_cold.read(t.slot).only_if(t.slot_live));
@@ -260,7 +287,7 @@ fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signa
     m.assert("a_warp_ends_with_its_last_thread", !t.outcome.valid | t.x.valid.eq(remain.any()));
     m.assume("outcome_masks_are_disjoint", !(t.outcome.valid & (t.outcome.taken.mask & t.outcome.rest.mask).any()));
     m.assume("outcome_masks_are_of_x", !(t.outcome.valid & (stay & !first).any()));
-    all
+    (ghost_live, ghost_cold, all)
 }
 
 /// A path waits exactly if its threads do, and a slot in `waiting` has no thread that could run. A ghost table follows the
@@ -278,5 +305,6 @@ fn paths_wait_with_their_threads(m: Builder, s: &Shape, t: &Turn, wakes: Signal,
     m.assert("all_threads_of_a_waiting_slot_wait", !waiting | (t.slot_live & wait.eq(all)));
 }
 
+pub mod proof;
 #[cfg(test)]
 mod tests;

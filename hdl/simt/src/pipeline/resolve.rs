@@ -340,5 +340,6 @@ fn same_target(result: Signal, leader: Signal, lanes: u32) -> Signal {
     cat(&same.collect::<Vec<_>>())
 }
 
+pub mod proof;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,213 @@
+//! `heddle prove`: formal proofs of blocks.
+
+mod page;
+
+use crate::interrupt::Interrupt;
+use crate::output::{print, print_json};
+use anyhow::{Result, bail};
+use clap::Args;
+use heddle_testbench::prove::{Proof, Proven, Tools, Verdict, proofs, prove_all};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Prove properties of blocks with SymbiYosys, Yosys and the solver yices.
+///
+/// A proof that fails names its assertion and leaves a waveform; the exit code is then 1. Every proof also looks for its
+/// covers: one that is out of reach counts as a failure, because the proof may say nothing. The provers are found in PATH
+/// or in a virtual environment in the user's cache folder (or $HEDDLE_CACHE), which `./test` makes.
+///
+/// Ctrl-C ends all proofs under way; the exit code is then 130.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  heddle prove                       all of them, two at a time
+  heddle prove --list                what there is
+  heddle prove ccs scoreboard-8x4    all of a block, and one
+  heddle prove --quick --json        those that take less than a minute")]
+pub struct Prove {
+    /// Proofs, or blocks for all of theirs [default: all]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Only those that take less than a minute
+    #[arg(long)]
+    quick: bool,
+    /// List the proofs and what they say
+    #[arg(long)]
+    list: bool,
+    /// Print an array of objects instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Where waveforms of failures go
+    #[arg(long, default_value = "counterexamples", value_name = "DIR")]
+    waves: PathBuf,
+    /// Write proofs.md into this folder, too
+    #[arg(long, value_name = "DIR", conflicts_with = "list")]
+    docs: Option<PathBuf>,
+}
+
+/// A proof, and what came out of it if it was run.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    block: &'static str,
+    shape: String,
+    engine: &'static str,
+    depth: u32,
+    #[serde(flatten)]
+    result: Option<Outcome>,
+    /// What holds.
+    says: &'static str,
+}
+
+#[derive(Serialize)]
+struct Outcome {
+    seconds: f64,
+    /// Covers of the harness that were reached, of how many.
+    covers: String,
+    result: Verdict,
+}
+
+impl Row {
+    fn new(proof: &Proof, proven: Option<&Proven>) -> Row {
+        Row {
+            name: proof.name.clone(),
+            block: proof.block,
+            shape: proof.shape.clone(),
+            engine: proof.method.name(),
+            depth: proof.depth,
+            result: proven.map(|p| Outcome {
+                seconds: (p.seconds * 10.0).round() / 10.0,
+                covers: format!("{}/{}", p.covers.0, p.covers.1),
+                result: p.verdict.clone(),
+            }),
+            says: proof.says,
+        }
+    }
+}
+
+impl Prove {
+    pub fn run(self) -> Result<()> {
+        let chosen = self.chosen()?;
+        if self.list {
+            let rows: Vec<Row> = chosen.iter().map(|proof| Row::new(proof, None)).collect();
+            return if self.json { print_json(&rows) } else { print(&list(&rows)) };
+        }
+        self.docs.as_deref().map(page::check).transpose()?;
+        let interrupt = Interrupt::catch()?;
+        let stop = || interrupt.poll().is_break();
+        let tools = Tools::find()?;
+        let progress = Progress::new(chosen.len());
+        let version = tools.version(&stop)?;
+        let results = prove_all(&chosen, &tools, &self.waves, &stop, &|proof, begins| progress.show(proof, begins));
+        drop(progress);
+
+        let mut rows = Vec::new();
+        let mut first = Ok(());
+        for (proof, result) in chosen.iter().zip(results) {
+            match result {
+                Ok(proven) => {
+                    if let Some(waveform) = proven.verdict.waveform() {
+                        eprintln!("{}: {}; its waveform is {}", proof.name, proven.verdict, waveform.display());
+                    }
+                    rows.push(Row::new(proof, Some(&proven)));
+                }
+                Err(stopped) => first = first.and(Err(stopped)),
+            }
+        }
+        if self.json {
+            print_json(&rows)?
+        } else {
+            print(&table(&rows))?
+        }
+        first?;
+        let fail = |row: &&Row| row.result.as_ref().is_none_or(|outcome| outcome.result != Verdict::Holds);
+        if let Some(row) = rows.iter().find(fail) {
+            let why = row.result.as_ref().map_or_else(String::new, |outcome| outcome.result.to_string());
+            bail!("{} of {} proofs failed; {}: {why}", rows.iter().filter(fail).count(), rows.len(), row.name);
+        }
+        match &self.docs {
+            Some(folder) => page::write(folder, &rows, &version),
+            None => Ok(()),
+        }
+    }
+
+    /// The proofs that are asked for.
+    fn chosen(&self) -> Result<Vec<Proof>> {
+        let all = proofs()?;
+        let is = |proof: &Proof, name: &String| {
+            proof.name == *name || proof.name.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('-'))
+        };
+        if let Some(unknown) = self.names.iter().find(|name| !all.iter().any(|proof| is(proof, name))) {
+            bail!("there is no proof {unknown}; `heddle prove --list` lists them");
+        }
+        let asked = |proof: &Proof| self.names.is_empty() || self.names.iter().any(|name| is(proof, name));
+        let chosen: Vec<Proof> = all.into_iter().filter(|proof| asked(proof) && (proof.quick || !self.quick)).collect();
+        if chosen.is_empty() {
+            bail!("none of these takes less than a minute");
+        }
+        Ok(chosen)
+    }
+}
+
+/// The names of what is under way, on a terminal.
+struct Progress {
+    bar: ProgressBar,
+    under_way: Mutex<Vec<String>>,
+}
+
+impl Progress {
+    fn new(proofs: usize) -> Progress {
+        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
+        let bar = ProgressBar::new(proofs as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(Duration::from_millis(500));
+        bar.set_message("starting Yosys, which takes minutes the first time");
+        Progress { bar, under_way: Mutex::default() }
+    }
+
+    fn show(&self, proof: &Proof, begins: bool) {
+        let Ok(mut names) = self.under_way.lock() else { return };
+        if begins {
+            names.push(proof.name.clone());
+        } else {
+            names.retain(|name| *name != proof.name);
+            self.bar.inc(1);
+        }
+        self.bar.set_message(names.join(", "));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn list(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for block in rows.chunk_by(|a, b| a.says == b.says) {
+        let names: Vec<&str> = block.iter().map(|row| row.name.as_str()).collect();
+        let _ = writeln!(text, "{}, {} {}\n  {}", names.join(" "), block[0].engine, block[0].depth, block[0].says);
+    }
+    text
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut text = format!(
+        "{:<20} {:<30} {:<16} {:<11} {:>5} {:>8} {:>7}  {}\n",
+        "name", "block", "lanes × warps", "engine", "depth", "seconds", "covers", "result"
+    );
+    for row in rows {
+        let (seconds, covers, result) = row.result.as_ref().map_or_else(Default::default, |outcome| {
+            (format!("{:.1}", outcome.seconds), outcome.covers.clone(), outcome.result.to_string())
+        });
+        let _ = writeln!(
+            text,
+            "{:<20} {:<30} {:<16} {:<11} {:>5} {seconds:>8} {covers:>7}  {result}",
+            row.name, row.block, row.shape, row.engine, row.depth
+        );
+    }
+    text
+}

@@ -1,0 +1,79 @@
+//! What the compact-and-sort unit does to paths, for every input.
+//!
+//! One thread is followed, any of them: it comes out exactly if it came in, in one path, which has the depth and pc of the
+//! path that it came in with. Order and merging are assertions of the unit itself.
+
+use super::{CcsIn, CcsOut, ccs, key};
+use crate::divergence::Path;
+use crate::proof::{cover, implies};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct ProofIn<T> {
+    /// The paths; their masks are made from `owners`.
+    pub ccs: CcsIn<T>,
+    /// Two bits a lane: its thread is in a, b, c or in none.
+    pub owners: T,
+    /// The thread that is followed.
+    pub thread: T,
+}
+
+/// The unit with all legal inputs: a path is valid exactly if it has threads, each thread is in one path or in none.
+pub fn ccs_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CcsOut<Signal>> {
+    let inputs = ProofIn { ccs: CcsIn::shape(s), owners: 2 * s.lanes, thread: s.lane_bits() };
+    module("ccs_proof", inputs, |m, i| {
+        let owners = elements(i.owners, 2);
+        let path = |p: Path<Signal>, number: u32| {
+            let mask = cat(&owners.iter().map(|owner| owner.eq(number)).collect::<Vec<_>>());
+            Path { valid: mask.any(), mask, ..p }.as_built(s)
+        };
+        let [a, b, c] = [path(i.ccs.a, 0), path(i.ccs.b, 1), path(i.ccs.c, 2)];
+        wire!(a_first = i.ccs.a_first & a.valid);
+        let o = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first });
+        let (ins, outs) = ([a, b, c], [o.x, o.y, o.z]);
+
+        let holds = |p: Path<Signal>| p.valid & p.mask.select(i.thread, 1);
+        let [came, went] = [ins, outs].map(|paths| cat(&paths.map(holds)));
+        m.assert("thread_is_in_one_path", went.count_ones().eq(came.any().zext(2)));
+        let keeps = ins.into_iter().flat_map(|p| outs.map(|q| implies(holds(p) & holds(q), key(p).eq(key(q)))));
+        m.assert("thread_keeps_depth_and_pc", cat(&keeps.collect::<Vec<_>>()).all());
+        let full = outs.map(|p| implies(p.valid, p.mask.any()));
+        m.assert("no_path_is_empty", cat(&full).all());
+        let count = |paths: [Path<Signal>; 3]| cat(&paths.map(|p| p.valid)).count_ones();
+        m.assert("merges_are_counted", (count(outs) + o.merges).eq(count(ins)));
+        m.assert("x_is_b_alone", o.x_is_b.eq(o.x.valid & o.x.same_as(b)));
+        m.assert("b_before_c_says_it", o.b_before_c.eq(b.valid & c.valid & key(b).lt(key(c))));
+
+        cover(m, "thread_goes_from_c_to_x", holds(c) & holds(o.x));
+        if s.lanes > 1 {
+            cover(m, "two_meet", o.merges.eq(1));
+            cover(m, "b_first", o.x_is_b & o.y.valid);
+        }
+        if s.lanes > 2 {
+            cover(m, "two_meet_beside_a_third", o.merges.eq(1) & o.y.valid);
+            cover(m, "three_paths", o.z.valid);
+            cover(m, "three_meet", o.merges.eq(2));
+            cover(m, "a_held_first_though_last", a_first & o.z.valid & key(o.z).lt(key(o.x)));
+        }
+        if s.waiting {
+            cover(m, "one_waits", o.y.valid & o.y.waits & !o.x.waits);
+        }
+        o
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proof::testing::holds_at_random;
+
+    #[test]
+    fn holds_at_random_inputs() {
+        for (lanes, waiting) in [(1, false), (2, true), (4, true), (64, true)] {
+            // Few keys, so that they meet.
+            let s = Shape { waiting, program: 16, depth_bits: 1, ..Shape::new(lanes, 1) };
+            holds_at_random(&ccs_proof(&s).check().unwrap().netlist, 20_000);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What resolve, and the memory stage behind it, do with the threads of an instruction.
+//!
+//! The served threads and those that are left are the instruction's threads, each in one of the two; the first one is always
+//! served, so replays come to an end. What is served lies in the accessed line, at the place that the access says. Of
+//! stores, each byte gets the value of the highest lane that writes it: a lane is served only together with all lower ones
+//! that write one of its bytes, and among the served ones the highest wins.
+
+use super::super::memory::{MemoryIn, memory};
+use super::{ResolveIn, Resolved, resolve};
+use crate::divergence::kind;
+use crate::isa::Decoded;
+use crate::pipeline::collect::Issued;
+use crate::pipeline::execute::Executed;
+use crate::proof::{cover, implies};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct ProofIn<T> {
+    pub resolve: ResolveIn<T>,
+    /// Which instruction it is, 3 bits.
+    pub sort: T,
+    /// A lane, and a byte of the line, any of which is looked at.
+    pub lane: T,
+    pub place: T,
+}
+
+/// Resolve and memory with every instruction: at most one of the kinds that exclude each other, and at least one thread.
+pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>> {
+    let resolve_in = ResolveIn { executed: Executed::shape(s), program_end: 32 };
+    let inputs = ProofIn { resolve: resolve_in, sort: 3, lane: s.lane_bits(), place: 2 + s.lane_bits() };
+    module("resolve_proof", inputs, |m, i| {
+        let given = i.resolve.executed.issued;
+        let sort = i.sort.decode(8);
+        let [branch, jal, jalr, load, store, ecall, multiply, _] = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| sort.bit(k));
+        let control = branch | jal | jalr | load | store | ecall | given.decoded.control;
+        let illegal = given.decoded.illegal | ((load | store) & given.decoded.funct3.slice(0, 2).eq(3));
+        let decoded = Decoded { branch, jal, jalr, load, store, ecall, multiply, control, illegal, ..given.decoded };
+        let issued = Issued { valid: given.valid & given.mask.any(), decoded, ..given };
+        let executed = Executed { issued, ..i.resolve.executed };
+        let o = m.instance("resolve", &resolve(s), ResolveIn { executed, ..i.resolve });
+        let request = m.instance("memory", &memory(s), MemoryIn { access: o.access }).request;
+
+        // The instruction whose outcome shows now.
+        let valid = m.pipe_reset("was_valid", issued.valid);
+        let was = m.pipe("was", executed);
+        let (d, mask) = (was.issued.decoded, was.issued.mask);
+        let (taken, rest, access) = (o.outcome.taken, o.outcome.rest, o.access);
+        wire!(memory_or_jalr = d.load | d.store | d.jalr);
+        m.assert("outcome_or_fault", implies(valid & d.control, o.outcome.valid ^ o.fault.valid));
+        let happens = o.outcome.valid | access.valid | o.result.valid | o.exit.valid | o.committed.any();
+        m.assert("nothing_happens_at_a_fault", !(o.fault.valid & happens));
+        m.assert("nothing_comes_from_nothing", valid | !(happens | o.fault.valid));
+        m.assert("access_has_an_outcome", implies(access.valid, o.outcome.valid & (d.load | d.store)));
+
+        // Who goes where.
+        wire!(goes_on = o.outcome.valid & !d.ecall);
+        m.assert("sides_are_disjoint", implies(goes_on, !(taken.mask & rest.mask).any()));
+        m.assert("sides_partition_the_mask", implies(goes_on, (taken.mask | rest.mask).eq(mask)));
+        let ends = o.outcome.kind.eq(kind::EXIT) & !(taken.mask | rest.mask).any() & o.exit.mask.eq(mask);
+        m.assert("all_threads_end", implies(o.outcome.valid & d.ecall, ends));
+        m.assert("leader_is_served", implies(goes_on & !d.branch, (taken.mask & mask.lowest_one()).any()));
+        m.assert("served_go_on", implies(access.valid, access.served.eq(taken.mask) & o.committed.eq(taken.mask)));
+        m.assert("results_of_the_served", implies(o.result.valid & goes_on & !d.branch, o.result.mask.eq(taken.mask)));
+        m.assert("left_stay_at_this_pc", implies(goes_on & memory_or_jalr, rest.pc.eq(d.pc)));
+        m.assert("served_accesses_go_to_the_next", implies(access.valid, taken.pc.eq(d.pc + 1)));
+        m.assert("branches_are_taken_where_true", implies(goes_on & d.branch, taken.mask.eq(mask & was.taken)));
+
+        // Where a lane's access goes.
+        let addresses = elements(was.result, 32);
+        let address = select(&addresses, i.lane);
+        let bit = |v: Signal| v.select(i.lane, 1);
+        wire!(is_served = access.valid & bit(access.served));
+        let bank_bits = s.lanes.ilog2();
+        let bank_of = |a: Signal| if bank_bits == 0 { m.lit(0u32, 1) } else { a.slice(2, bank_bits) };
+        let in_bank = bit(access.own).mux(i.lane, access.bank).eq(bank_of(address));
+        m.assert(
+            "served_lie_in_the_line",
+            implies(is_served, address.slice(2 + bank_bits, s.line_bits()).eq(access.line)),
+        );
+        m.assert("served_lie_in_memory", implies(is_served, !address.from_bit(s.address_bits()).any()));
+        m.assert("served_lie_in_their_bank", implies(is_served, in_bank));
+        let offset = select(&elements(access.offset, 2), i.lane);
+        m.assert("served_have_their_offset", implies(is_served, offset.eq(address.slice(0, 2))));
+        let size = d.funct3.slice(0, 2);
+        let one = m.lit(1u32, 1);
+        let aligned = |a: Signal| case(size, &[(0u32, one), (1, !a.bit(0)), (2, !a.slice(0, 2).any())], one);
+        m.assert("served_are_aligned", implies(is_served, aligned(address)));
+        let jumps = d.jalr & goes_on & bit(taken.mask);
+        let target = address.slice(2, s.pc_bits());
+        m.assert(
+            "served_jump_to_their_target",
+            implies(jumps, target.eq(taken.pc) & !address.from_bit(s.pc_bits() + 2).any()),
+        );
+
+        // Which bytes of memory lanes write, and with what.
+        let covered = |a: Signal| {
+            let two = a.bit(1).mux(m.lit(0b1100u32, 4), m.lit(0b0011u32, 4));
+            case(size, &[(0u32, a.slice(0, 2).decode(4)), (1, two)], m.lit(0b1111u32, 4))
+        };
+        let (word, bytes) = (address.from_bit(2), covered(address));
+        // A lane that is not aligned stops the core when it leads.
+        let overlap = |a: Signal| aligned(a) & a.from_bit(2).eq(word) & (covered(a) & bytes).any();
+        let earlier = addresses.iter().enumerate().map(|(k, &a)| overlap(a) & i.lane.gt(k as u32) & mask.bit(k as u32));
+        wire!(lower = cat(&earlier.collect::<Vec<_>>()));
+        m.assert("lower_lanes_store_no_later", implies(is_served & d.store, !(lower & !access.served).any()));
+
+        let bank = i.place.slice(2, s.lane_bits());
+        let in_word = i.place.slice(0, 2);
+        let mut writes = Vec::new();
+        let mut value = m.lit(0u32, 8);
+        for (k, (&a, data)) in addresses.iter().zip(elements(was.data, 32)).enumerate() {
+            let here = access.served.bit(k as u32) & bank_of(a).eq(bank) & covered(a).select(in_word, 1);
+            let unit = case(size, &[(0u32, m.lit(0u32, 2)), (1, cat(&[in_word.bit(0), m.lit(0u32, 1)]))], in_word);
+            value = here.mux(data.select(unit, 8), value);
+            writes.push(here);
+        }
+        wire!(written = cat(&writes).any() & access.valid & d.store);
+        wire!(byte_of_lanes = value);
+        m.assert("bytes_are_enabled_for_writers", request.enables.select(cat(&[in_word, bank]), 1).eq(written));
+        let stored = request.data.select(cat(&[in_word, bank]), 8);
+        m.assert("highest_lane_wins", implies(written, stored.eq(byte_of_lanes)));
+        let line = implies(request.valid, request.line.eq(access.line) & request.store.eq(d.store));
+        m.assert("request_is_the_access", request.valid.eq(access.valid) & line);
+
+        cover(m, "stores", access.valid & d.store);
+        cover(m, "faults", o.fault.valid);
+        if s.lanes > 1 {
+            cover(m, "branch_diverges", goes_on & d.branch & taken.mask.any() & rest.mask.any());
+            cover(m, "jalr_diverges", goes_on & d.jalr & rest.mask.any());
+            cover(m, "load_is_replayed", access.valid & d.load & rest.mask.any());
+            cover(m, "store_is_replayed", access.valid & d.store & rest.mask.any());
+            cover(m, "two_lanes_store_one_byte", cat(&writes).count_ones().gt(1) & written);
+            cover(
+                m,
+                "leader_and_own_words",
+                access.valid & (access.own & access.served).any() & access.served.count_ones().gt(1),
+            );
+        }
+        o
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proof::testing::holds_at_random;
+
+    #[test]
+    fn holds_at_random_inputs() {
+        for lanes in [1, 4] {
+            holds_at_random(&resolve_proof(&Shape::new(lanes, 1)).check().unwrap().netlist, 20_000);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What is proven.
+
+use heddle_hdl::netlist::Module;
+use heddle_hdl::{Bundle, Errors, Signals, TypedModule, Width};
+use heddle_simt::Shape;
+use heddle_simt::divergence::ccs::proof::ccs_proof;
+use heddle_simt::divergence::path_table::proof::{path_table_proof, patience, sorter_proof};
+use heddle_simt::pipeline::resolve::proof::resolve_proof;
+use heddle_simt::scoreboard::proof::scoreboard_proof;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// How far a proof goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// All runs of any length, by k-induction; k is the depth.
+    Induction,
+    /// All runs of up to `depth` cycles from reset.
+    Bounded,
+}
+
+impl Method {
+    /// As the tables show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Induction => "k-induction",
+            Method::Bounded => "bounded",
+        }
+    }
+}
+
+/// A block of one shape, and what is proven of it.
+#[derive(Clone)]
+pub struct Proof {
+    /// Block, lanes and warps, such as `ccs-8x1`.
+    pub name: String,
+    /// The block's file in `hdl/simt/src`.
+    pub block: &'static str,
+    /// What holds, in a sentence.
+    pub says: &'static str,
+    /// As the tables show it.
+    pub shape: String,
+    /// How far it goes.
+    pub method: Method,
+    /// Of the method, in cycles.
+    pub depth: u32,
+    /// Cycles within which every cover of the harness happens.
+    pub cover_depth: u32,
+    /// Takes less than a minute.
+    pub quick: bool,
+    /// The harness.
+    pub harness: Arc<Module>,
+}
+
+/// The line of a block in the list: its proofs differ in shape.
+struct Block {
+    name: &'static str,
+    block: &'static str,
+    says: &'static str,
+    method: Method,
+    cover_depth: u32,
+}
+
+impl Block {
+    /// Its proof at a shape.
+    fn at<I, O>(
+        &self,
+        s: &Shape,
+        depth: u32,
+        quick: bool,
+        harness: fn(&Shape) -> TypedModule<I, O>,
+    ) -> Result<Proof, Errors>
+    where
+        I: Bundle<Width> + Clone,
+        O: Signals,
+    {
+        let waits = if s.waiting { ("w", ", waiting") } else { ("", "") };
+        Ok(Proof {
+            name: format!("{}-{}x{}{}", self.name, s.lanes, s.warps, waits.0),
+            block: self.block,
+            says: self.says,
+            shape: format!("{} × {}{}", s.lanes, s.warps, waits.1),
+            method: self.method,
+            depth,
+            cover_depth: self.cover_depth,
+            quick,
+            harness: harness(s).check()?.netlist,
+        })
+    }
+}
+
+const CCS: Block = Block {
+    name: "ccs",
+    block: "divergence/ccs.rs",
+    says: "Every thread that comes in goes out in exactly one path, with the depth and pc it had; paths come out in strict \
+           order, without gaps, equal ones merged.",
+    method: Method::Induction,
+    cover_depth: 3,
+};
+
+const SCOREBOARD: Block = Block {
+    name: "scoreboard",
+    block: "scoreboard.rs",
+    says: "An instruction that reads or writes a register with a write under way does not issue until that is released; one \
+           whose registers have none is never held back.",
+    method: Method::Induction,
+    cover_depth: 4,
+};
+
+const RESOLVE: Block = Block {
+    name: "resolve",
+    block: "pipeline/resolve.rs",
+    says: "Served and left threads partition the mask, and the first one is served; what is served lies in the line, at its \
+           bank and bytes; of several stores to a byte the highest lane's stays, within an access and over replays.",
+    method: Method::Induction,
+    cover_depth: 3,
+};
+
+const PATH_TABLE: Block = Block {
+    name: "path-table",
+    block: "divergence/path_table.rs",
+    says: "Every live thread of a warp is in exactly one path, which has the pc and call depth that outcomes gave the thread; \
+           the cold table neither loses nor doubles a path and never overflows; after an outcome a live slot is steered \
+           once, to the active path.",
+    method: Method::Induction,
+    cover_depth: 14,
+};
+
+const SORTER: Block = Block {
+    name: "sorter",
+    block: "divergence/cct.rs",
+    says: "In a bounded number of cycles without outcome and start, whatever came before, all returns are done and the second \
+           path of the warp belongs before all its cold ones.",
+    method: Method::Induction,
+    cover_depth: 24,
+};
+
+/// All proofs, block after block.
+pub fn proofs() -> Result<Vec<Proof>, Errors> {
+    let mut all = Vec::new();
+    for (lanes, waiting) in [(1, false), (2, false), (4, false), (8, false), (8, true), (16, false), (64, true)] {
+        all.push(CCS.at(&Shape { waiting, ..Shape::new(lanes, 1) }, 2, lanes <= 16, ccs_proof)?);
+    }
+    for warps in [1, 2, 8] {
+        all.push(SCOREBOARD.at(&Shape::new(2, warps), if warps > 2 { 2 } else { 4 }, true, scoreboard_proof)?);
+    }
+    for lanes in [1, 2, 4, 8] {
+        all.push(RESOLVE.at(&Shape::new(lanes, 1), 4, lanes <= 4, resolve_proof)?);
+    }
+    for (lanes, warps) in [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (8, 1)] {
+        let s = Shape { program: 16, depth_bits: 1, ..Shape::new(lanes, warps) };
+        all.push(PATH_TABLE.at(&s, 2, lanes <= 4, path_table_proof)?);
+    }
+    let s = Shape { program: 16, depth_bits: 1, ..Shape::new(4, 1) };
+    all.push(SORTER.at(&s, patience(&s) + 3, true, sorter_proof)?);
+    Ok(all)
+}

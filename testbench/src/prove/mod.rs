@@ -1,0 +1,17 @@
+//! Formal proofs of blocks: SymbiYosys (`sby`) with Yosys and the solver yices, on the generated Verilog.
+//!
+//! * [`list`]: what is proven, one entry a block and shape.
+//! * [`tools`]: where the provers are.
+//! * [`verilog`]: the text that they read.
+//! * [`run`]: one proof.
+//!
+//! `docs/proofs.md` is the page on it.
+
+pub mod list;
+pub mod run;
+pub mod tools;
+pub mod verilog;
+
+pub use list::{Method, Proof, proofs};
+pub use run::{Counterexample, Proven, Stopped, Verdict, prove, prove_all};
+pub use tools::{Missing, Tools};

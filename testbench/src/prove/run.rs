@@ -1,0 +1,284 @@
+//! One proof: the harness proven, and its covers reached.
+
+use super::list::{Method, Proof};
+use super::tools::Tools;
+use super::verilog::{TOP, verilog};
+use heddle_sim::verilator::cache;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// What came out of a proof.
+#[derive(Clone, Debug)]
+pub struct Proven {
+    /// Of the proof and of the search for covers.
+    pub seconds: f64,
+    /// Covers of the harness: how many were reached, of how many.
+    pub covers: (usize, usize),
+    /// Whether it holds.
+    pub verdict: Verdict,
+}
+
+/// Whether what is to be proven holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It does.
+    Holds,
+    /// It does not.
+    Fails(Counterexample),
+    /// It does for as many cycles as the depth, but no induction shows it for ever.
+    NotInductive(Counterexample),
+    /// It does, but these covers are out of reach within the depth for them: perhaps it says nothing.
+    Unreached(Vec<String>),
+}
+
+/// A run that breaks an assertion; for an induction, one that may not be possible from reset.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counterexample {
+    /// The assertion's path from the harness.
+    pub assertion: String,
+    /// Where the run's waveform is.
+    pub waveform: PathBuf,
+}
+
+impl Verdict {
+    /// The waveform that shows why not.
+    pub fn waveform(&self) -> Option<&Path> {
+        match self {
+            Verdict::Fails(run) | Verdict::NotInductive(run) => Some(&run.waveform),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Verdict::Holds => write!(f, "holds"),
+            Verdict::Fails(run) => write!(f, "{} fails", run.assertion),
+            Verdict::NotInductive(run) => write!(f, "{} is not inductive", run.assertion),
+            Verdict::Unreached(covers) => write!(f, "not reached: {}", covers.join(", ")),
+        }
+    }
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+/// Why a proof came to no end.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped {
+    /// It was asked to.
+    #[error("interrupted")]
+    Interrupted,
+    /// The prover failed; what it said last.
+    #[error("{0}: the prover failed: {1}")]
+    Failed(String, String),
+    /// Files of the proof could not be written or read.
+    #[error("{path}: {1}", path = .0.display())]
+    File(PathBuf, io::Error),
+}
+
+/// Proves; `verilog` is [`super::verilog::verilog`] of the harness. A waveform of a failure goes into the folder `waves`.
+/// Ends soon after `stop` says so, and leaves nothing behind.
+pub fn prove(
+    proof: &Proof,
+    verilog: &str,
+    tools: &Tools,
+    waves: &Path,
+    stop: &dyn Fn() -> bool,
+) -> Result<Proven, Stopped> {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = Folder::create(cache().join(format!("proof-{}.{}.{number}", proof.name, std::process::id())))?;
+    let run = Run { proof, verilog, tools, folder: &folder.0, stop };
+    let started = Instant::now();
+    let verdict = run.assertions(waves)?;
+    let (reached, unreached) = run.covers()?;
+    let covers = (reached, reached + unreached.len());
+    let verdict = match verdict {
+        Verdict::Holds if !unreached.is_empty() => Verdict::Unreached(unreached),
+        verdict => verdict,
+    };
+    Ok(Proven { seconds: started.elapsed().as_secs_f64(), covers, verdict })
+}
+
+/// Proves all of them, two at a time; results in their order. `shows` is told when one begins (true) and ends.
+pub fn prove_all(
+    proofs: &[Proof],
+    tools: &Tools,
+    waves: &Path,
+    stop: &(dyn Fn() -> bool + Sync),
+    shows: &(dyn Fn(&Proof, bool) + Sync),
+) -> Vec<Result<Proven, Stopped>> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<OnceLock<Result<Proven, Stopped>>> = proofs.iter().map(|_| OnceLock::new()).collect();
+    let take = || {
+        let k = next.fetch_add(1, Ordering::Relaxed);
+        Some((proofs.get(k)?, results.get(k)?))
+    };
+    let work = || {
+        while let Some((proof, place)) = take() {
+            let result = if stop() {
+                Err(Stopped::Interrupted)
+            } else {
+                shows(proof, true);
+                prove(proof, &verilog(&proof.harness), tools, waves, stop)
+            };
+            shows(proof, false);
+            let _ = place.set(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(work);
+        }
+    });
+    results.into_iter().map(|result| result.into_inner().expect("every proof was taken by somebody")).collect()
+}
+
+struct Run<'a> {
+    proof: &'a Proof,
+    verilog: &'a str,
+    tools: &'a Tools,
+    folder: &'a Path,
+    stop: &'a dyn Fn() -> bool,
+}
+
+impl Run<'_> {
+    fn assertions(&self, waves: &Path) -> Result<Verdict, Stopped> {
+        let mode = match self.proof.method {
+            Method::Induction => "prove",
+            Method::Bounded => "bmc",
+        };
+        // A property is looked at one step after the cycle that it is about.
+        let log = self.sby(mode, self.proof.depth + 1)?;
+        let status = log.lines().rev().find_map(|line| line.split_once("DONE (")?.1.split([',', ')']).next());
+        let counterexample = |trace: &str| {
+            let assertion = named(&log, "Assert failed in ").into_iter().next();
+            let waveform = self.keep(mode, trace, waves)?;
+            Ok(Counterexample { assertion: assertion.unwrap_or_else(|| "an assertion".into()), waveform })
+        };
+        match status {
+            Some("PASS") => Ok(Verdict::Holds),
+            Some("FAIL") => Ok(Verdict::Fails(counterexample("trace.vcd")?)),
+            Some("UNKNOWN") => Ok(Verdict::NotInductive(counterexample("trace_induct.vcd")?)),
+            _ => Err(self.failed(mode, &log)),
+        }
+    }
+
+    /// How many covers are reached, and the names of those that are not.
+    fn covers(&self) -> Result<(usize, Vec<String>), Stopped> {
+        let log = self.sby("cover", self.proof.cover_depth + 1)?;
+        if !log.contains("DONE (PASS") && !log.contains("DONE (FAIL") {
+            return Err(self.failed("cover", &log));
+        }
+        Ok((named(&log, "Reached cover statement in ").len(), named(&log, "Unreached cover statement at ")))
+    }
+
+    /// Runs sby and returns what it printed.
+    fn sby(&self, mode: &str, depth: u32) -> Result<String, Stopped> {
+        let script = format!(
+            "[options]\nmode {mode}\ndepth {depth}\n[engines]\nsmtbmc yices\n[script]\nread_verilog -formal {TOP}.v\n\
+             prep -flatten -top {TOP}\n[files]\n{TOP}.v\n"
+        );
+        let file = |name: String| self.folder.join(name);
+        write(&file(format!("{TOP}.v")), self.verilog)?;
+        write(&file(format!("{mode}.sby")), &script)?;
+        let printed = file(format!("{mode}.log"));
+        let to = |path: &Path| File::create(path).map_err(at(path));
+        let mut command = self.tools.sby(Path::new(&format!("{mode}.sby")));
+        command
+            .current_dir(self.folder)
+            .stdin(Stdio::null())
+            .stdout(to(&printed)?)
+            .stderr(to(&file(format!("{mode}.err")))?);
+        let ended = wait(&mut command.spawn().map_err(at(self.folder))?, self.stop).map_err(at(self.folder))?;
+        if !ended {
+            return Err(Stopped::Interrupted);
+        }
+        fs::read_to_string(&printed).map_err(at(&printed))
+    }
+
+    /// Moves a waveform to where it stays.
+    fn keep(&self, mode: &str, name: &str, waves: &Path) -> Result<PathBuf, Stopped> {
+        fs::create_dir_all(waves).map_err(at(waves))?;
+        let kept = waves.join(format!("{}.vcd", self.proof.name));
+        fs::copy(self.folder.join(mode).join("engine_0").join(name), &kept).map_err(at(&kept))?;
+        Ok(kept)
+    }
+
+    fn failed(&self, mode: &str, log: &str) -> Stopped {
+        let errors = fs::read_to_string(self.folder.join(format!("{mode}.err"))).unwrap_or_default();
+        let lines = log.lines().chain(errors.lines());
+        let telling = lines.clone().rfind(|line| line.contains("ERROR")).or(lines.last());
+        Stopped::Failed(self.proof.name.clone(), telling.unwrap_or("no message").to_string())
+    }
+}
+
+/// A folder that goes away with its owner.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn create(path: PathBuf) -> Result<Folder, Stopped> {
+        fs::create_dir_all(&path).map_err(at(&path))?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Waits until the child ends, true; or ends it (sby ends what it started, then) because `stop` says so, false.
+pub(super) fn wait(child: &mut Child, stop: &dyn Fn() -> bool) -> io::Result<bool> {
+    while child.try_wait()?.is_none() {
+        if stop() {
+            if let Some(pid) = Pid::from_raw(child.id() as i32) {
+                let _ = kill_process(pid, Signal::TERM);
+            }
+            child.wait()?;
+            return Ok(false);
+        }
+        sleep(Duration::from_millis(20));
+    }
+    Ok(!stop())
+}
+
+/// Labels of properties in lines such as `Assert failed in proof: harness.ccs.assert_no_gap (proof.v:20.9-20.40)`, as
+/// `ccs.no_gap`, each once.
+fn named(log: &str, what: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for line in log.lines() {
+        let Some((_, rest)) = line.split_once(what) else { continue };
+        let Some((_, label)) = rest.split_once(": ") else { continue };
+        let path = label.split(" (").next().unwrap_or(label).trim_start_matches("harness.");
+        let name = path.replace("assert_", "").replace("cover_proof_", "");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Stopped> {
+    fs::write(path, text).map_err(at(path))
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> Stopped {
+    let path = path.to_path_buf();
+    move |error| Stopped::File(path, error)
+}

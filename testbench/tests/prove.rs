@@ -1,0 +1,74 @@
+//! Formal proofs: those that take less than a minute, or all with `HEDDLE_LONG`; and a proof must be able to fail.
+
+use heddle_testbench::prove::verilog::verilog;
+use heddle_testbench::prove::{Proof, Proven, Tools, Verdict, proofs, prove, prove_all};
+use std::io::Write;
+use std::path::Path;
+
+const WAVES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/counterexamples");
+
+/// The provers, ready to be used, or nothing and a note.
+fn tools() -> Option<Tools> {
+    match Tools::find() {
+        Ok(tools) => {
+            tools.version(&|| false).unwrap();
+            Some(tools)
+        }
+        Err(missing) => {
+            let _ = writeln!(std::io::stderr(), "SKIPPED: formal proofs: {missing}");
+            None
+        }
+    }
+}
+
+fn find(name: &str) -> Proof {
+    proofs().unwrap().into_iter().find(|proof| proof.name == name).unwrap()
+}
+
+/// Proves with one text in the Verilog replaced by another.
+fn mutated(tools: &Tools, name: &str, from: &str, to: &str) -> Proven {
+    let text = verilog(&find(name).harness);
+    assert_eq!(text.matches(from).count(), 1, "{from}\n{text}");
+    prove(&find(name), &text.replace(from, to), tools, Path::new(WAVES), &|| false).unwrap()
+}
+
+#[test]
+fn blocks_hold() {
+    let Some(tools) = tools() else { return };
+    let long = std::env::var_os("HEDDLE_LONG").is_some();
+    let chosen: Vec<Proof> = proofs().unwrap().into_iter().filter(|proof| proof.quick || long).collect();
+    let results = prove_all(&chosen, &tools, Path::new(WAVES), &|| false, &|_, _| {});
+    for (proof, result) in chosen.iter().zip(results) {
+        let proven = result.unwrap_or_else(|stopped| panic!("{stopped}"));
+        let _ = writeln!(std::io::stderr(), "{}: {} in {:.0} s", proof.name, proven.verdict, proven.seconds);
+        assert_eq!(proven.verdict, Verdict::Holds, "{}", proof.name);
+    }
+}
+
+/// A scoreboard that lets an early release take away the mark of an issue in the same cycle.
+#[test]
+fn a_changed_operator_is_found() {
+    let Some(tools) = tools() else { return };
+    let proven =
+        mutated(&tools, "scoreboard-2x2", "(pending & (~(early | late))) | set", "(pending | set) & (~(early | late))");
+    let Verdict::Fails(run) = proven.verdict else { panic!("{}", proven.verdict) };
+    assert!(run.assertion.starts_with("pending_is_owed") || run.assertion.starts_with("never"), "{}", run.assertion);
+    let wave = std::fs::read_to_string(&run.waveform).unwrap();
+    assert!(wave.contains("$enddefinitions"), "{}", run.waveform.display());
+}
+
+/// A cold table that keeps its head where a path returns: only an induction step may find it, or a run from reset.
+#[test]
+fn a_lost_return_is_found() {
+    let Some(tools) = tools() else { return };
+    let proven = mutated(&tools, "path-table-4x1", "(insert | back) | to_cct_start", "insert | to_cct_start");
+    assert!(proven.verdict.waveform().is_some_and(Path::exists), "{}", proven.verdict);
+}
+
+/// A harness whose block never gets a valid input proves nothing.
+#[test]
+fn an_empty_proof_is_found() {
+    let Some(tools) = tools() else { return };
+    let proven = mutated(&tools, "scoreboard-2x1", "always @(posedge clk) running <= 1'b1;", "");
+    assert!(matches!(&proven.verdict, Verdict::Unreached(covers) if covers.len() == 2), "{}", proven.verdict);
+}
