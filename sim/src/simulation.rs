@@ -119,6 +119,14 @@ impl Simulation {
         self.engine.as_mut()
     }
 
+    /// Back to the start with a seed, as [`Engine::start`]; what fails again is an error again. A waveform goes on.
+    pub fn start(&mut self, seed: u64) {
+        self.engine.start(seed);
+        self.seed = seed;
+        self.reset = false;
+        self.reported = 0;
+    }
+
     pub fn seed(&self) -> u64 {
         self.seed
     }

@@ -294,8 +294,8 @@ impl Machine {
         if self.check.is_some() {
             self.check = Some(CommitCheck::new(self.simulation.directory(), &program, &self.shape)?);
         }
+        self.simulation.start(self.seed);
         let engine = self.simulation.engine();
-        engine.start(self.seed);
         let words: Vec<u64> = instructions.into_iter().map(u64::from).collect();
         engine.memory_load(self.places.program, 0, &words);
         let lanes = self.places.banks.len();
