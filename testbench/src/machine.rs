@@ -648,8 +648,9 @@ impl Device for Machine {
     }
 
     fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {
+        let range = self.range(address, length)?;
         let mut bytes = Vec::with_capacity(length);
-        for (word, part) in words(self.range(address, length)?) {
+        for (word, part) in words(range) {
             let (bank, line) = self.place(word);
             let whole = self.simulation.engine().memory_read(bank, line).low_u64() as u32;
             bytes.extend_from_slice(&whole.to_le_bytes()[part]);

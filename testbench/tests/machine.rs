@@ -129,3 +129,10 @@ fn an_assertion_that_fails_is_an_error_in_every_run() {
         machine.load(calls_itself.clone()).unwrap();
     }
 }
+
+#[test]
+fn what_is_outside_memory_is_refused_before_room_is_made_for_it() {
+    let mut machine = machine("gcd", 1);
+    let error = machine.read(0, usize::MAX / 2).unwrap_err().to_string();
+    assert!(error.contains("outside memory"), "{error}");
+}
