@@ -390,8 +390,9 @@ fn read_symbols(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Vec
         let named = kind == STT_FUNC || kind == STT_OBJECT || kind == STT_NOTYPE;
         let name = table.symbol_name(endian, symbol).map_err(damaged)?;
         let name = String::from_utf8_lossy(name).into_owned();
-        // A `$` marks what assembler and linker made for themselves.
-        if !named || symbol.is_undefined(endian) || name.is_empty() || name.contains('$') {
+        // A `$` marks what assembler and linker made for themselves; names are part of one-line messages.
+        let odd = |c: char| c == '$' || c.is_control();
+        if !named || symbol.is_undefined(endian) || name.is_empty() || name.contains(odd) {
             continue;
         }
         symbols.push(Symbol {
