@@ -263,10 +263,12 @@ impl Program {
     /// The contents of program memory, `shape.program / 4` words. Words after the program are 0, an illegal instruction.
     pub fn instruction_image(&self, shape: &Shape) -> Result<Vec<u32>, ProgramError> {
         self.check(shape)?;
-        let words = (0..self.program_end()).step_by(4);
-        let mut image: Vec<u32> = words.map(|a| self.word(a).unwrap_or(0)).collect();
-        image.resize(shape.program as usize / 4, 0);
-        Ok(image)
+        let mut image = vec![0; shape.program as usize];
+        for segment in self.segments.iter().filter(|s| !s.writable) {
+            let start = segment.address as usize;
+            image[start..start + segment.data.len()].copy_from_slice(&segment.data);
+        }
+        Ok(image.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
     }
 
     /// The word of the program at an address that is a multiple of 4; `None` from [`Program::program_end`] on.

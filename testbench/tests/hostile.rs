@@ -224,6 +224,31 @@ fn files_cut_anywhere_are_damaged() {
     }
 }
 
+/// A file of so many program headers, all with the same contents, each at an address of its own.
+fn many_segments(count: u32, contents: u32, step: u32) -> Vec<u8> {
+    let mut file = ALL[0].elf[..52].to_vec();
+    set(&mut file, (PHOFF, 4), 52);
+    set(&mut file, (PHNUM, 2), count);
+    set(&mut file, (SHOFF, 4), 0);
+    set(&mut file, (48, 4), 0);
+    let start = 52 + 32 * count;
+    for k in 0..count {
+        let header = [1, start, step.wrapping_mul(k), 0, contents, contents, 5, 4];
+        file.extend(header.into_iter().flat_map(u32::to_le_bytes));
+    }
+    file.resize((start + contents) as usize, 0);
+    file
+}
+
+#[test]
+fn many_segments_do_not_make_images_slow() {
+    let program = Program::parse(&many_segments(60_000, 4, 8)).unwrap();
+    let shape = Shape { program: 512 << 10, memory: 1 << 20, ..Shape::new(1, 1) };
+    let started = std::time::Instant::now();
+    program.instruction_image(&shape).unwrap();
+    assert!(started.elapsed().as_secs() < 2, "{:?}", started.elapsed());
+}
+
 /// An instruction that is likely to be legal, with small registers and offsets.
 fn instruction() -> impl Strategy<Value = u32> {
     let opcodes = [0x37u32, 0x17, 0x6f, 0x67, 0x63, 0x03, 0x23, 0x13, 0x33, 0x0f, 0x73];
