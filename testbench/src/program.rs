@@ -312,6 +312,7 @@ fn damaged(what: impl ToString) -> ProgramError {
 fn read_segments(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Vec<Segment>, ProgramError> {
     let endian = LittleEndian;
     let mut segments = Vec::new();
+    let mut contents = 0;
     for entry in header.program_headers(endian, bytes).map_err(damaged)? {
         let (address, size) = (entry.p_vaddr(endian), entry.p_memsz(endian));
         if entry.p_type(endian) != PT_LOAD || size == 0 {
@@ -322,6 +323,11 @@ fn read_segments(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Ve
             .map_err(|()| damaged(format!("the contents of the segment at {address:#010x} are missing")))?;
         if data.len() > size as usize {
             return Err(damaged(format!("the segment at {address:#010x} has more contents than memory")));
+        }
+        // Segments that share contents could take any amount of memory.
+        contents += data.len();
+        if contents > bytes.len() {
+            return Err(damaged("segments have more contents than the file"));
         }
         let flags = entry.p_flags(endian);
         segments.push(Segment {

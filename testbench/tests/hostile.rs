@@ -241,6 +241,13 @@ fn many_segments(count: u32, contents: u32, step: u32) -> Vec<u8> {
 }
 
 #[test]
+fn segments_that_share_contents_take_no_more_than_memory() {
+    limit_memory();
+    let error = Program::parse(&many_segments(60_000, 1 << 20, 1 << 20)).unwrap_err();
+    assert!(error.to_string().contains("more contents than the file"), "{error}");
+}
+
+#[test]
 fn many_segments_do_not_make_images_slow() {
     let program = Program::parse(&many_segments(60_000, 4, 8)).unwrap();
     let shape = Shape { program: 512 << 10, memory: 1 << 20, ..Shape::new(1, 1) };
