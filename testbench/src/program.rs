@@ -393,10 +393,16 @@ fn read_symbols(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Vec
     let sections = header.sections(endian, bytes).map_err(damaged)?;
     let table = sections.symbols(endian, bytes, SHT_SYMTAB).map_err(damaged)?;
     let mut symbols = Vec::new();
+    let mut names = 0;
     for symbol in table.iter() {
         let kind = symbol.st_type();
         let named = kind == STT_FUNC || kind == STT_OBJECT || kind == STT_NOTYPE;
         let name = table.symbol_name(endian, symbol).map_err(damaged)?;
+        // Symbols that share a name could take any amount of memory.
+        names += name.len();
+        if names > bytes.len() {
+            return Err(damaged("symbols have longer names than the file"));
+        }
         let name = String::from_utf8_lossy(name).into_owned();
         // A `$` marks what assembler and linker made for themselves; names are part of one-line messages.
         let odd = |c: char| c == '$' || c.is_control();

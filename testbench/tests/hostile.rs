@@ -256,6 +256,28 @@ fn many_segments_do_not_make_images_slow() {
     assert!(started.elapsed().as_secs() < 2, "{:?}", started.elapsed());
 }
 
+#[test]
+fn symbols_that_share_a_name_take_no_more_than_the_file() {
+    limit_memory();
+    // Symbols and one long name behind the file, in its own symbol table's place.
+    let (count, name) = (20_000, 500_000);
+    let mut file = ALL[0].elf.to_vec();
+    let sections = fields(&file)[2].clone();
+    let kind = |section: &&[(usize, usize)]| word(&file, section[1].0);
+    let symbols = sections.chunks(10).find(|s| kind(s) == 2).unwrap();
+    let strings = &sections[10 * word(&file, symbols[6].0)..][..10];
+    let start = file.len() as u32;
+    for (section, at, size) in [(symbols, start, 16 * count), (strings, start + 16 * count, name + 2)] {
+        set(&mut file, section[4], at);
+        set(&mut file, section[5], size);
+    }
+    // A function at 0 whose name is byte 1 of the strings on.
+    file.extend([1u32, 0, 0, 0xfff1_0012].map(u32::to_le_bytes).concat().repeat(count as usize));
+    file.extend([vec![0], vec![b'x'; name as usize], vec![0]].concat());
+    let error = Program::parse(&file).unwrap_err();
+    assert!(error.to_string().contains("longer names than the file"), "{error}");
+}
+
 /// An instruction that is likely to be legal, with small registers and offsets.
 fn instruction() -> impl Strategy<Value = u32> {
     let opcodes = [0x37u32, 0x17, 0x6f, 0x67, 0x63, 0x03, 0x23, 0x13, 0x33, 0x0f, 0x73];
