@@ -10,6 +10,7 @@
 //! * [`asm`]: programs that tests make up.
 //! * [`random`]: programs whose threads part and meet in every way.
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
+//! * [`coverage`]: which covers of the description the programs hit.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
 //!
 //! `docs/programs.md` is the page for those who write programs. Disassembly is our own table: the crates that do it (`disc-v` comes
@@ -19,6 +20,7 @@
 
 pub mod asm;
 pub mod commit;
+pub mod coverage;
 pub mod csr_text;
 pub mod disassemble;
 pub mod image;
