@@ -132,6 +132,7 @@ fn command_line() -> impl Strategy<Value = Vec<OsString>> {
         "gen",
         "cosim --lanes=3",
         "bench sim vecad",
+        "cover --warps=7",
         "bench",
         "kernels",
         "nonsense",
