@@ -5,6 +5,7 @@
 
 mod bench;
 mod cosim;
+mod cover;
 mod engine;
 mod folder;
 mod r#gen;
@@ -49,6 +50,7 @@ enum Command {
     Run(run::Run),
     Gen(r#gen::Gen),
     Cosim(cosim::Cosim),
+    Cover(cover::CoverArgs),
     Kernels(kernels::Kernels),
     Bench(bench::Bench),
     Prove(prove::Prove),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Command::Run(command) => command.run(),
         Command::Gen(command) => command.run(),
         Command::Cosim(command) => command.run(),
+        Command::Cover(command) => command.run(),
         Command::Kernels(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Prove(command) => command.run(),

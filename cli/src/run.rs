@@ -12,6 +12,7 @@ use crate::timed::Timed;
 use crate::trace::Trace;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use heddle_sim::compiled::Checks;
 use heddle_testbench::image::Image;
 use heddle_testbench::kernels::{Device, Kernel, Output};
 use heddle_testbench::machine::{Machine, MachineOptions};
@@ -41,7 +42,7 @@ pub struct Run {
     /// What simulates
     #[arg(long, value_enum, default_value_t = Engine::default(), value_name = "ENGINE")]
     engine: Engine,
-    /// Do not look at the design's assertions and covers, which is faster (compiled engines only)
+    /// Do not look at the design's assertions, which is faster (compiled engines only)
     #[arg(long)]
     no_checks: bool,
     /// Compare every instruction of every thread with a second machine; slower, see docs/trust.md
@@ -108,7 +109,7 @@ impl Run {
         let options = MachineOptions {
             engine: self.engine.kind(),
             seed: self.shape.seed,
-            checks: !self.no_checks,
+            checks: if self.no_checks { Checks::None } else { Checks::Assertions },
             iss: self.check == Some(Reference::Iss),
             wave: self.wave.clone(),
             max_cycles: self.limit.cycles(),

@@ -98,6 +98,14 @@ fn results_that_cannot_be_written() {
 }
 
 #[test]
+fn coverage_that_cannot_be_measured_or_written() {
+    let place = Place::new();
+    assert!(place.bad("cover --warps 3").starts_with("warps = 3"));
+    assert!(place.bad("cover --lanes 1 --docs none").ends_with("none/coverage.md: there is no such folder"));
+    assert!(place.bad("cover --lanes 1 --memory 128K").contains("on 1 × 8: "));
+}
+
+#[test]
 fn variables_that_are_not_there() {
     let place = Place::new();
     assert!(place.bad("run vecadd --set length=1").contains("--set is for ELF files"));

@@ -85,7 +85,7 @@ pub struct Compiled {
     cells: Cells,
     layout: Layout,
     level: OptLevel,
-    checks: bool,
+    checks: Checks,
     functions: HashMap<Purpose, Function>,
     report: CompileReport,
     state: AVec<u64, ConstAlign<LINE>>,
@@ -96,19 +96,42 @@ pub struct Compiled {
     failures: Vec<Failure>,
 }
 
+/// Which properties a compiled engine looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Checks {
+    /// None: nothing ever fails, and no cover is hit.
+    None,
+    /// No cover is hit.
+    Assertions,
+    #[default]
+    All,
+}
+
+impl Checks {
+    /// Whether it looks at such a property.
+    pub fn look_at(self, kind: PropertyKind) -> bool {
+        match self {
+            Checks::None => false,
+            Checks::Assertions => kind != PropertyKind::Cover,
+            Checks::All => true,
+        }
+    }
+}
+
 impl Compiled {
     /// At its start with `seed`. The directory's top must have no width errors and nothing undriven, as
     /// `TypedModule::check` establishes.
     pub fn new(directory: &Arc<Directory>, seed: u64, level: OptLevel) -> Result<Compiled, Loop> {
-        Compiled::build(directory, seed, level, true)
+        Compiled::with_checks(directory, seed, level, Checks::All)
     }
 
-    /// The same without a look at properties, which costs time: no assertion or assumption ever fails, and no cover is hit.
-    pub fn unchecked(directory: &Arc<Directory>, seed: u64, level: OptLevel) -> Result<Compiled, Loop> {
-        Compiled::build(directory, seed, level, false)
-    }
-
-    fn build(directory: &Arc<Directory>, seed: u64, level: OptLevel, checks: bool) -> Result<Compiled, Loop> {
+    /// The same with a look at some properties only, since that costs time.
+    pub fn with_checks(
+        directory: &Arc<Directory>,
+        seed: u64,
+        level: OptLevel,
+        checks: Checks,
+    ) -> Result<Compiled, Loop> {
         let lanes = Lanes::new(directory, level == OptLevel::Lanes);
         let cells = Cells::new(directory, &lanes);
         let layout = Layout::new(directory, &cells);

@@ -1,6 +1,6 @@
 //! A simulation for programs: an engine of choice, failed assertions as errors, and a waveform if one is wanted.
 
-use crate::compiled::{Compiled, OptLevel};
+use crate::compiled::{Checks, Compiled, OptLevel};
 use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Why};
 use crate::interpreter::Interpreter;
@@ -39,8 +39,8 @@ pub struct Options {
     pub engine: EngineKind,
     /// Of the random start values; the same seed gives the same run.
     pub seed: u64,
-    /// Look at properties. If not, the compiled engine is faster, and nothing ever fails; the interpreter always does.
-    pub checks: bool,
+    /// Which properties to look at: the fewer, the faster is the compiled engine. The interpreter looks at all.
+    pub checks: Checks,
     /// Write a waveform: `.vcd` or `.fst`.
     pub wave: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ pub struct Options {
 impl Default for Options {
     /// The compiled engine, seed 1, with checks, no waveform.
     fn default() -> Options {
-        Options { engine: EngineKind::Compiled(OptLevel::default()), seed: 1, checks: true, wave: None }
+        Options { engine: EngineKind::Compiled(OptLevel::default()), seed: 1, checks: Checks::All, wave: None }
     }
 }
 
@@ -90,8 +90,9 @@ impl Simulation {
         let directory = Arc::new(Directory::new(top));
         let mut engine: Box<dyn Engine> = match options.engine {
             EngineKind::Interpreter => Box::new(Interpreter::new(&directory, options.seed)?),
-            EngineKind::Compiled(level) if options.checks => Box::new(Compiled::new(&directory, options.seed, level)?),
-            EngineKind::Compiled(level) => Box::new(Compiled::unchecked(&directory, options.seed, level)?),
+            EngineKind::Compiled(level) => {
+                Box::new(Compiled::with_checks(&directory, options.seed, level, options.checks)?)
+            }
         };
         let wave = match &options.wave {
             Some(path) => {
@@ -117,6 +118,14 @@ impl Simulation {
     /// Clock edges made on it directly are not in the waveform, and failures are reported with the next step here.
     pub fn engine(&mut self) -> &mut dyn Engine {
         self.engine.as_mut()
+    }
+
+    /// Back to the start with a seed, as [`Engine::start`]; what fails again is an error again. A waveform goes on.
+    pub fn start(&mut self, seed: u64) {
+        self.engine.start(seed);
+        self.seed = seed;
+        self.reset = false;
+        self.reported = 0;
     }
 
     pub fn seed(&self) -> u64 {

@@ -11,6 +11,7 @@
 //! * [`random`]: programs whose threads part and meet in every way.
 //! * [`prove`]: formal proofs of blocks.
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
+//! * [`coverage`]: which covers of the description the programs hit.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
 //!
 //! `docs/programs.md` is the page for those who write programs. Disassembly is our own table: the crates that do it (`disc-v` comes
@@ -20,6 +21,7 @@
 
 pub mod asm;
 pub mod commit;
+pub mod coverage;
 pub mod csr_text;
 pub mod disassemble;
 pub mod image;

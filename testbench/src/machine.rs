@@ -7,6 +7,7 @@ use crate::kernels::{Device, DeviceError};
 use crate::program::{Program, ProgramError};
 use heddle_hdl::Errors;
 use heddle_hdl::netlist::Module;
+use heddle_sim::compiled::Checks;
 use heddle_sim::directory::Directory;
 use heddle_sim::engine::{RunEnd, Why};
 use heddle_sim::simulation::{EngineKind, Options, Simulation, SimulationError};
@@ -28,8 +29,8 @@ pub struct MachineOptions {
     pub engine: EngineKind,
     /// Of the random start values.
     pub seed: u64,
-    /// Look at the design's assertions and covers, as [`Options::checks`] says.
-    pub checks: bool,
+    /// Which of the design's properties to look at, as [`Options::checks`] says; unless asked for, assertions.
+    pub checks: Checks,
     /// Compare every instruction of every thread with the instruction-set simulator ([`crate::commit`]). Slow; needs the
     /// core's probes.
     pub iss: bool,
@@ -41,8 +42,8 @@ pub struct MachineOptions {
 
 impl Default for MachineOptions {
     fn default() -> MachineOptions {
-        let Options { engine, seed, checks, wave } = Options::default();
-        MachineOptions { engine, seed, checks, iss: true, wave, max_cycles: 100_000_000 }
+        let Options { engine, seed, wave, .. } = Options::default();
+        MachineOptions { engine, seed, checks: Checks::Assertions, iss: true, wave, max_cycles: 100_000_000 }
     }
 }
 
@@ -293,8 +294,8 @@ impl Machine {
         self.summary = Summary::default();
         let check = || CommitCheck::new(self.simulation.directory(), &program, &self.shape);
         self.check = self.iss.then(check).transpose()?;
+        self.simulation.start(self.seed);
         let engine = self.simulation.engine();
-        engine.start(self.seed);
         let words: Vec<u64> = instructions.into_iter().map(u64::from).collect();
         engine.memory_load(self.places.program, 0, &words);
         let lanes = self.places.banks.len();
@@ -647,8 +648,9 @@ impl Device for Machine {
     }
 
     fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {
+        let range = self.range(address, length)?;
         let mut bytes = Vec::with_capacity(length);
-        for (word, part) in words(self.range(address, length)?) {
+        for (word, part) in words(range) {
             let (bank, line) = self.place(word);
             let whole = self.simulation.engine().memory_read(bank, line).low_u64() as u32;
             bytes.extend_from_slice(&whole.to_le_bytes()[part]);

@@ -263,10 +263,12 @@ impl Program {
     /// The contents of program memory, `shape.program / 4` words. Words after the program are 0, an illegal instruction.
     pub fn instruction_image(&self, shape: &Shape) -> Result<Vec<u32>, ProgramError> {
         self.check(shape)?;
-        let words = (0..self.program_end()).step_by(4);
-        let mut image: Vec<u32> = words.map(|a| self.word(a).unwrap_or(0)).collect();
-        image.resize(shape.program as usize / 4, 0);
-        Ok(image)
+        let mut image = vec![0; shape.program as usize];
+        for segment in self.segments.iter().filter(|s| !s.writable) {
+            let start = segment.address as usize;
+            image[start..start + segment.data.len()].copy_from_slice(&segment.data);
+        }
+        Ok(image.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
     }
 
     /// The word of the program at an address that is a multiple of 4; `None` from [`Program::program_end`] on.
@@ -310,6 +312,7 @@ fn damaged(what: impl ToString) -> ProgramError {
 fn read_segments(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Vec<Segment>, ProgramError> {
     let endian = LittleEndian;
     let mut segments = Vec::new();
+    let mut contents = 0;
     for entry in header.program_headers(endian, bytes).map_err(damaged)? {
         let (address, size) = (entry.p_vaddr(endian), entry.p_memsz(endian));
         if entry.p_type(endian) != PT_LOAD || size == 0 {
@@ -320,6 +323,11 @@ fn read_segments(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Ve
             .map_err(|()| damaged(format!("the contents of the segment at {address:#010x} are missing")))?;
         if data.len() > size as usize {
             return Err(damaged(format!("the segment at {address:#010x} has more contents than memory")));
+        }
+        // Segments that share contents could take any amount of memory.
+        contents += data.len();
+        if contents > bytes.len() {
+            return Err(damaged("segments have more contents than the file"));
         }
         let flags = entry.p_flags(endian);
         segments.push(Segment {
@@ -385,13 +393,20 @@ fn read_symbols(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Vec
     let sections = header.sections(endian, bytes).map_err(damaged)?;
     let table = sections.symbols(endian, bytes, SHT_SYMTAB).map_err(damaged)?;
     let mut symbols = Vec::new();
+    let mut names = 0;
     for symbol in table.iter() {
         let kind = symbol.st_type();
         let named = kind == STT_FUNC || kind == STT_OBJECT || kind == STT_NOTYPE;
         let name = table.symbol_name(endian, symbol).map_err(damaged)?;
+        // Symbols that share a name could take any amount of memory.
+        names += name.len();
+        if names > bytes.len() {
+            return Err(damaged("symbols have longer names than the file"));
+        }
         let name = String::from_utf8_lossy(name).into_owned();
-        // A `$` marks what assembler and linker made for themselves.
-        if !named || symbol.is_undefined(endian) || name.is_empty() || name.contains('$') {
+        // A `$` marks what assembler and linker made for themselves; names are part of one-line messages.
+        let odd = |c: char| c == '$' || c.is_control();
+        if !named || symbol.is_undefined(endian) || name.is_empty() || name.contains(odd) {
             continue;
         }
         symbols.push(Symbol {

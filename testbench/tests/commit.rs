@@ -2,6 +2,7 @@
 
 use heddle_hdl::Bits;
 use heddle_sim::Engine;
+use heddle_sim::compiled::Checks;
 use heddle_simt::Shape;
 use heddle_testbench::asm::*;
 use heddle_testbench::commit::{CommitCheck, Mismatch};
@@ -32,7 +33,7 @@ fn program() -> Asm {
 fn run(at: u64, change: impl FnOnce(&mut dyn Engine)) -> Result<u64, Box<Mismatch>> {
     let shape = Shape { memory: 16 << 10, program: 4 << 10, stack: 64, ..Shape::new(4, 2) };
     let program = program().program();
-    let options = MachineOptions { iss: false, checks: false, ..MachineOptions::default() };
+    let options = MachineOptions { iss: false, checks: Checks::None, ..MachineOptions::default() };
     let mut machine = Machine::new(&shape, program.clone(), &options).unwrap();
     let engine = machine.simulation().engine();
     let directory = engine.directory().clone();

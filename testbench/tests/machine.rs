@@ -2,6 +2,7 @@
 
 use heddle_simt::Shape;
 use heddle_testbench::Program;
+use heddle_testbench::asm::{Asm, RA};
 use heddle_testbench::kernels::{self, Device, KernelError};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, Progress, Summary, TraceLine, Watch};
 use std::ops::ControlFlow;
@@ -115,4 +116,23 @@ fn memory_is_bytes() {
     let end = machine.shape().memory;
     assert_eq!(machine.read(end, 0).unwrap(), []);
     assert!(machine.read(end - 1, 2).is_err() && machine.write(end, &[0]).is_err());
+}
+
+#[test]
+fn an_assertion_that_fails_is_an_error_in_every_run() {
+    let calls_itself = Asm::default().label("again").jal(RA, "again").program();
+    let options = MachineOptions { max_cycles: 10_000, ..MachineOptions::default() };
+    let mut machine = Machine::new(&Shape::new(1, 1), calls_itself.clone(), &options).unwrap();
+    for _ in 0..2 {
+        let error = machine.run().unwrap_err().to_string();
+        assert!(error.contains("call_depth_does_not_overflow"), "{error}");
+        machine.load(calls_itself.clone()).unwrap();
+    }
+}
+
+#[test]
+fn what_is_outside_memory_is_refused_before_room_is_made_for_it() {
+    let mut machine = machine("gcd", 1);
+    let error = machine.read(0, usize::MAX / 2).unwrap_err().to_string();
+    assert!(error.contains("outside memory"), "{error}");
 }

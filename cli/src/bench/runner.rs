@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use heddle_sim::Simulation;
-use heddle_sim::compiled::{CompileReport, Compiled, OptLevel};
+use heddle_sim::compiled::{Checks, CompileReport, Compiled, OptLevel};
 use heddle_sim::directory::Directory;
 use heddle_sim::engine::{Engine as _, Why};
 use heddle_sim::interpreter::Interpreter;
@@ -83,7 +83,7 @@ impl Runner {
                 Ok(Runner { name, machine, seed, finishes: false, registers: true, ready: None, compiled: None })
             }
             EngineKind::Compiled(level) => {
-                let engine = Compiled::new(directory, seed, level).map_err(looped)?;
+                let engine = Compiled::with_checks(directory, seed, level, Checks::Assertions).map_err(looped)?;
                 Runner::compiled(name, shape, engine, seed, target)
             }
         }
@@ -91,7 +91,7 @@ impl Runner {
 
     /// The best compiled engine without a look at properties, which Verilator's model does not have either.
     pub fn unchecked(shape: &Shape, directory: &Arc<Directory>, seed: u64, target: &Target) -> Result<Runner> {
-        let engine = Compiled::unchecked(directory, seed, OptLevel::default());
+        let engine = Compiled::with_checks(directory, seed, OptLevel::default(), Checks::None);
         let engine = engine.map_err(|error| anyhow::anyhow!("{error}"))?;
         Runner::compiled("compiled-unchecked".into(), shape, engine, seed, target)
     }

@@ -1,6 +1,7 @@
 //! Runs the built command in an empty folder of its own.
 #![allow(dead_code)] // each test file uses a part
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output};
@@ -34,6 +35,14 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_heddle"));
         command.current_dir(self.path()).args(arguments.split_whitespace());
         command.env("HEDDLE_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/models"));
+        command
+    }
+
+    /// A command that may have so many kilobytes of address space.
+    pub fn limited(&self, kilobytes: u64, arguments: &[OsString]) -> Command {
+        let mut command = Command::new("sh");
+        let limited = format!("ulimit -v {kilobytes} && exec \"$0\" \"$@\"");
+        command.args(["-c", &limited, env!("CARGO_BIN_EXE_heddle")]).args(arguments).current_dir(self.path());
         command
     }
 

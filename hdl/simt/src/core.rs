@@ -24,7 +24,7 @@ use crate::pipeline::memory::{MemoryIn, Request, Response, memory};
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
 use crate::pipeline::steer::{SteerIn, steer};
 use crate::pipeline::writeback::{WritebackIn, writeback};
-use crate::scoreboard::{Pending, ScoreboardIn, scoreboard};
+use crate::scoreboard::{Needs, Pending, ScoreboardIn, scoreboard};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -154,7 +154,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             "scoreboard",
             &scoreboard(s),
             ScoreboardIn {
-                heads: issued.heads,
+                heads: issued.heads.clone(),
                 issue: Pending {
                     valid: chosen.valid & chosen.decoded.writes,
                     slot: chosen.slot,
@@ -237,6 +237,18 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         wire!(first_fault = fault.valid & !stopped.q);
         let held = m.pipe_if("held_fault", first_fault, fault);
 
+        m.cover("fault_after_the_first", fault.valid & stopped.q);
+
+        // What the first instruction of a slot waited for, in the cycle in which it comes.
+        let awaited = |p: Pending<Signal>| p.valid & needed(&issued.heads, p);
+        wire!(early_awaited = awaited(resolved.early));
+        wire!(late_awaited = awaited(written.late));
+        let is_product = executed.issued.decoded.multiply;
+        m.cover("result_was_awaited", early_awaited & !is_product);
+        m.cover("product_was_awaited", early_awaited & is_product);
+        m.cover("load_was_awaited", late_awaited & written.response_taken);
+        m.cover("quotient_was_awaited", late_awaited & written.quotient_taken);
+
         // Counts since the launch.
         let cycles = m.reg("cycles", 64).reset(0u32);
         cycles.next(i.restart.mux(m.lit(0u32, 64), cycles.q + 1));
@@ -297,6 +309,13 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 struct Counters<T> {
     cycles: T,
     instructions: T,
+}
+
+/// Whether the first instruction of the slot reads or writes the register.
+fn needed(heads: &[Needs<Signal>], p: Pending<Signal>) -> Signal {
+    let of = |field: fn(&Needs<Signal>) -> Signal| select(&heads.iter().map(field).collect::<Vec<_>>(), p.slot);
+    let same = |register: Signal, used: Signal| used & register.eq(p.rd);
+    same(of(|n| n.rs1), of(|n| n.use1)) | same(of(|n| n.rs2), of(|n| n.use2)) | same(of(|n| n.rd), of(|n| n.writes))
 }
 
 /// The lanes' multipliers, stages 7 to 9; zeros in a core without RV32M.

@@ -107,7 +107,13 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
     m.assert("early_and_late_apart", !(early & late).any());
     m.assert("released_was_pending", !((early | late) & !pending.q).any());
     let n = i.needs;
-    let clear = !(waits(n.rs1, n.use1) | waits(n.rs2, n.use2) | waits(n.rd, n.writes));
+    wire!(rs1_waits = waits(n.rs1, n.use1));
+    wire!(rs2_waits = waits(n.rs2, n.use2));
+    wire!(rd_waits = waits(n.rd, n.writes));
+    let clear = !(rs1_waits | rs2_waits | rd_waits);
+    m.cover("waits_to_read_rs1", rs1_waits);
+    m.cover("waits_to_read_rs2", rs2_waits);
+    m.cover("waits_to_write_rd", rd_waits);
     RowOut { clear, pending: pending.q }
 }
 

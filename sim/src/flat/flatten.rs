@@ -13,6 +13,7 @@ use super::cells::{Cells, Place, Shape};
 use super::lanes::{Lane, Lanes, MOST};
 use super::views::{View, Views};
 use super::{Action, Effect, Flat, Id, Op, Part, Word, aligned, limb_width, limbs, on_deep_stack};
+use crate::compiled::Checks;
 use crate::directory::Directory;
 use heddle_hdl::Bits;
 use heddle_hdl::bits::low_mask;
@@ -25,8 +26,8 @@ use std::collections::HashMap;
 pub enum Purpose {
     /// A clock edge, with reset on or off.
     ///
-    /// Properties are looked at if `checks`.
-    Edge { reset: bool, checks: bool },
+    /// Properties are looked at as `checks` says.
+    Edge { reset: bool, checks: Checks },
     /// Outputs and probes into their cells.
     Settle,
     /// Outputs, probes and signals into their cells.
@@ -677,7 +678,7 @@ impl<'a> Flatten<'a> {
     }
 
     /// What happens at a clock edge.
-    fn edge(&mut self, flat: &mut Flat, reset: bool, checks: bool) {
+    fn edge(&mut self, flat: &mut Flat, reset: bool, checks: Checks) {
         let stop = self.stop();
         let effects = vec![Effect::Store { cell: self.cells.stopped, lane: None, low: 0, value: stop }];
         flat.actions.push(vec![Action { guard: None, effects }]);
@@ -691,8 +692,10 @@ impl<'a> Flatten<'a> {
                 flat.actions.push(vec![Action { guard, effects }]);
             }
         };
-        if checks && !reset {
-            for k in 0..self.directory.properties.len() {
+        if !reset {
+            let looked_at = |&k: &usize| checks.look_at(self.directory.property_kind(k));
+            let properties: Vec<usize> = (0..self.directory.properties.len()).filter(looked_at).collect();
+            for k in properties {
                 if let Some((guard, effect)) = self.property(k) {
                     add(flat, guard, vec![effect]);
                 }

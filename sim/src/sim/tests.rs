@@ -1,4 +1,5 @@
 use super::*;
+use crate::compiled::Checks;
 use heddle_hdl::{Collision, Signal, TypedModule, cat, each, module};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -123,6 +124,19 @@ fn seeds_differ_until_reset_and_only_where_there_is_no_reset() {
     assert_eq!(after1.with_reset, 7);
     assert_eq!(after2.with_reset, 7);
     assert_ne!(after1.without, after2.without);
+}
+
+#[test]
+fn properties_that_are_not_looked_at_neither_fail_nor_count() {
+    let design = counters().check().unwrap();
+    for (checks, fails, hits) in [(Checks::None, false, 0), (Checks::Assertions, true, 0), (Checks::All, true, 1)] {
+        let mut t = Sim::with(&design, &Options { checks, ..Options::default() });
+        t.poke(X { x: Bits::from(true) });
+        t.reset();
+        t.steps(3);
+        assert_eq!(t.try_step().is_err(), fails, "{checks:?}");
+        assert_eq!(t.cover_hits("a_is_8"), hits, "{checks:?}");
+    }
 }
 
 #[test]

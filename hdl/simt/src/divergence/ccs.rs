@@ -127,6 +127,16 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
         m.cover("order_bca", z.valid & ba & ca & !cb);
         m.cover("order_cab", z.valid & !ba & ca & cb);
         m.cover("order_cba", z.valid & ba & ca & cb);
+        let pair = |p: Signal, q: Signal| two & !z.valid & p & q;
+        m.cover("a_before_b", pair(a.valid, b_remains) & !ba);
+        m.cover("b_before_a", pair(a.valid, b_remains) & ba);
+        m.cover("a_before_c", pair(a.valid, c_remains) & !ca);
+        m.cover("c_before_a", pair(a.valid, c_remains) & ca);
+        m.cover("b_before_c", pair(b_remains, c_remains) & !cb);
+        m.cover("c_before_b", pair(b_remains, c_remains) & cb);
+        m.cover("a_alone", a.valid & !two);
+        m.cover("b_alone", b_remains & !two);
+        m.cover("c_alone", c_remains & !two);
         m.cover("a_meets_b", ab & !ac);
         m.cover("a_meets_c", ac & !ab);
         m.cover("b_meets_c", bc & !ab);

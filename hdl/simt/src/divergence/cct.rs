@@ -237,8 +237,12 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     m.cover("sorter_leaves_in_order", sorts & !i.before_y);
     m.cover("sorter_swaps", swap);
     m.cover("sorter_next_warp", sort & !more);
-    m.cover("swap_abandoned_by_outcome", compared.q.valid & i.outcome);
-    m.cover("swap_abandoned_by_start", compared.q.valid & i.start);
+    wire!(of_scanned = i.slot.eq(scan.q));
+    m.assert("no_return_between_read_and_swap", !(compared.q.valid & (back | fetch)));
+    m.cover("swap_abandoned_by_insertion", compared.q.valid & insert & of_scanned);
+    m.cover("swap_abandoned_by_outcome", compared.q.valid & i.outcome & !insert & of_scanned);
+    m.cover("swap_put_off_by_another_warp", compared.q.valid & i.outcome & !of_scanned);
+    m.cover("swap_put_off_by_start", compared.q.valid & i.start);
     m.cover("several_return", (returning.q & !returning.q.lowest_one()).any());
     if s.waiting {
         m.cover("sorter_finds_a_path_that_can_run", swap & seekers.select(i.slot, 1) & !i.x_waits);

@@ -162,6 +162,16 @@ fn described(
     m.cover("returned_path_merges", returns & sorted.merges.any());
     m.cover("returned_path_is_first", returns & sorted.x_is_b);
     m.cover("replays", steer.replay);
+    let arrives = outcome.valid & outcome.kind.eq(kind::ARRIVED);
+    m.cover("arrives_and_merges", arrives & sorted.merges.any());
+    m.cover("arrives_and_meets_none", arrives & !sorted.merges.any());
+    m.cover("path_ends_and_others_go_on", outcome.valid & !a.valid & !b.valid & x.valid);
+    let together = outcome.valid & y.valid & x.depth.eq(y.depth);
+    m.cover("runs_towards_y", together & sorted.y_ahead);
+    m.cover("runs_deeper_than_y", outcome.valid & y.valid & x.depth.ne(y.depth));
+    m.cover("calls", outcome.valid & outcome.call & taken.valid);
+    m.cover("returns_from_a_call", outcome.valid & outcome.ret & taken.valid & active.depth.any());
+    m.cover("start_waits", start.valid & !start_ready);
     m.cover("warp_ends", outcome.valid & !x.valid);
     m.cover("holds", outcomes.q.all());
     m.cover("returns_at_depth_zero", outcome.valid & outcome.ret & taken.valid & !active.depth.any());

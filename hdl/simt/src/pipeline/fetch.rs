@@ -26,6 +26,7 @@ pub fn fetch(s: &Shape) -> TypedModule<FetchIn<Width>, FetchOut<Signal>> {
         m.doc("Stage 2: the pc goes to instruction memory.");
         let fetching = m.stage("fetching", i.chosen);
         wire!(squashed = i.stop_valid & i.stop_slot.eq(fetching.slot));
+        m.cover("squashed", fetching.valid & squashed);
         let decoding = m.stage("decoding", Fetch { valid: fetching.valid & !squashed, ..fetching });
         FetchOut { fetching, decoding }
     })

@@ -181,8 +181,15 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
                 }
             })
             .collect();
+        m.cover("buffers_empty", !filled.any());
+        m.cover("waits_for_registers", idle.scoreboard.any());
+        m.cover("waits_for_the_load_queue", !i.load_room & (filled & head.load).any());
+        m.cover("waits_for_the_divider", !i.divider_free & (filled & head.divide).any());
+        m.cover("waits_for_the_divergence_unit", i.hold_control & (filled & head.control).any());
         m.cover("bubble", i.bubble & filled.any());
+        m.cover("several_could_issue", (ready & !choice).any());
         m.cover("replay", (replay.q & choice).any());
+        m.cover("replay_with_its_register_pending", (replay.q & choice & !i.clear).any());
         let issued = Slotted { valid: any, slot, decoded };
         IssueOut { issued, replay: (replay.q & choice).any(), heads, buffered: rows.count, idle }
     })

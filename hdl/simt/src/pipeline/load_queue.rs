@@ -91,6 +91,7 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         m.assert("takes_only_free", !i.take | free.any());
         m.assert("gives_only_busy", !(given & !busy.q).any());
         m.cover("full", busy.q.all());
+        m.cover("other_loads_of_the_register_under_way", i.give & !last);
         let load = Load { slot, rd, route: routes.read(i.tag) };
         LoadQueueOut { room: free.any(), next, load, last, empty: !busy.q.any() }
     })

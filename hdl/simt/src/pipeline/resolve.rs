@@ -292,10 +292,17 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         m.probe("commit_lanes", served.only_if(good));
         m.probe("commit_slot", issued.slot);
         m.probe("commit_pc", d.pc);
-        m.cover("load_replayed", good & d.load & (mask & !served).any());
-        m.cover("store_replayed", good & d.store & (mask & !served).any());
-        m.cover("jalr_diverged", good & d.jalr & (mask & !served).any());
-        m.cover("branch_diverged", good & d.branch & taken_branch.any() & (mask & !taken).any());
+        covers(m, &d, good, mask, &lanes);
+        m.cover("several_lanes_load_one_word", good & d.load & (mask & lanes.same_word & !leader).any());
+        m.cover("several_lanes_store_at_one_address", good & d.store & (mask & lanes.same & !leader).any());
+        m.cover("store_replayed_behind_another", good & d.store & (mask & storable & !served).any());
+        m.cover("jalr_diverges", good & d.jalr & (mask & !served).any());
+        m.cover("branch_diverges", good & d.branch & taken_branch.any() & (mask & !taken).any());
+        m.cover("branch_taken_by_all", good & d.branch & !(mask & !taken).any());
+        m.cover("branch_taken_by_none", good & d.branch & !taken_branch.any());
+        for (name, number) in FAULTS {
+            m.cover(name, fault.valid & blame.cause.eq(*number));
+        }
         Resolved {
             outcome: m.stage("s9_outcome", outcome),
             access: m.stage("s9_access", access),
@@ -306,6 +313,31 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             early: Pending { valid: issued.valid & pipeline_write, slot: issued.slot, rd: d.rd },
         }
     })
+}
+
+/// The causes of faults, as covers name them.
+const FAULTS: &[(&str, u32)] = &[
+    ("fault_illegal_instruction", cause::ILLEGAL_INSTRUCTION),
+    ("fault_breakpoint", cause::BREAKPOINT),
+    ("fault_unknown_ecall", cause::UNKNOWN_ECALL),
+    ("fault_fetch_misaligned", cause::FETCH_MISALIGNED),
+    ("fault_fetch_out_of_range", cause::FETCH_OUT_OF_RANGE),
+    ("fault_load_misaligned", cause::LOAD_MISALIGNED),
+    ("fault_store_misaligned", cause::STORE_MISALIGNED),
+    ("fault_load_out_of_range", cause::LOAD_OUT_OF_RANGE),
+    ("fault_store_out_of_range", cause::STORE_OUT_OF_RANGE),
+    ("fault_store_to_program", cause::STORE_TO_PROGRAM),
+];
+
+/// Why lanes of a memory access are left for a replay.
+fn covers(m: Builder, d: &Decoded<Signal>, good: Signal, mask: Signal, l: &LaneOut<Signal>) {
+    let (load, store) = (good & d.load, good & d.store);
+    let some = |lanes: Signal| (mask & lanes).any();
+    m.cover("load_replayed_for_another_line", load & some(!l.same_line));
+    m.cover("load_replayed_for_another_bank", load & some(l.same_line & !l.own & !l.same_word));
+    m.cover("store_replayed_for_another_line", store & some(!l.same_line));
+    m.cover("store_replayed_for_another_bank", store & some(l.same_line & !l.own & !l.same_word));
+    m.cover("store_replayed_for_other_bytes", store & some(l.same_word & !l.same));
 }
 
 /// A cause and its lanes: what the priority choice among faults gives.

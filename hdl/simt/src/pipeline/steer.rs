@@ -93,6 +93,8 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
 
         m.assert("steered_slot_was_stopped", !(steered & running.q).any());
         m.cover("fetch_past_undecoded", any & !preferred.any());
+        m.cover("squashed", (choice & stopped).any());
+        m.cover("buffer_has_no_room", (running.q & !wanting).any());
         // A fetch chosen in the cycle in which decode stops its slot is squashed.
         wire!(valid = (choice & !stopped).any());
         SteerOut { chosen: Fetch { valid, slot, pc }, running: running.q }

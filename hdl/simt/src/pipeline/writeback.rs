@@ -139,7 +139,9 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         wire!(impatient = waited.q.eq(PATIENCE));
         waited.next(waiting.mux(impatient.mux(waited.q, waited.q + 1), waited.q.literal(0u32)));
         m.assume("quotients_have_a_register", !quotient.valid | quotient.rd.any());
-        m.cover("late_result_waits", waiting);
+        m.cover("load_waits_for_the_pipeline", i.response.valid & valid);
+        m.cover("quotient_waits_for_the_pipeline", i.quotient.valid & valid);
+        m.cover("quotient_waits_for_a_load", i.quotient.valid & from_load);
         m.cover("bubble", impatient);
 
         let late = Pending {

@@ -1,0 +1,230 @@
+//! Coverage: which covers of the description the programs hit.
+//!
+//! A cover belongs to a module; the hits of all its instances on all shapes are added up. What runs on each shape are the
+//! kernels, random programs, and a few short programs for what neither does ([`directed`]).
+
+use crate::asm::Asm;
+use crate::kernels::ALL;
+use crate::machine::{Machine, MachineError, MachineOptions};
+use crate::program::{Program, ProgramError};
+use crate::random::{self, Features};
+use heddle_hdl::netlist::PropertyKind;
+use heddle_sim::compiled::Checks;
+use heddle_simt::Shape;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+pub mod directed;
+
+/// Covers that no program hits, and why: module, cover, reason.
+pub const EXPECTED: &[(&str, &str, &str)] = &[
+    ("ccs", "one_waits", WAITS),
+    ("ccs", "waiting_paths_meet", WAITS),
+    ("cct", "several_seek", WAITS),
+    ("cct", "sorter_finds_a_path_that_can_run", WAITS),
+    ("cct", "sorter_finds_that_all_wait", WAITS),
+    ("cct", "sorter_passes_over", WAITS),
+    ("cct", "swap_put_off_by_start", STARTS),
+    ("core", "load_was_awaited", EARLY),
+    ("issue", "replay_with_its_register_pending", EARLY),
+    ("load_queue", "other_loads_of_the_register_under_way", EARLY),
+    ("path_table", "arrives_at_a_waiting_path", WAITS),
+    ("path_table", "returned_path_runs", WAITS),
+    ("path_table", "runs_beside_a_waiting_path", WAITS),
+    ("path_table", "wakes_two_paths", WAITS),
+    ("writeback", "load_waits_for_the_pipeline", FREE),
+];
+
+const WAITS: &str = "no instruction makes threads wait yet";
+const STARTS: &str = "the launcher starts a warp in every cycle it can, and the sorter has nothing to read before";
+const EARLY: &str = "on-chip memory answers before the slot's next instruction is decoded; slower memory would hit it";
+const FREE: &str = "on-chip memory answers in the cycle that the load itself leaves free";
+
+/// The usual shapes: from one thread to many lanes and to many warps, with the smallest queues, and with room to wait.
+pub fn shapes() -> Vec<Shape> {
+    vec![
+        Shape::new(8, 8),
+        Shape::new(4, 64),
+        Shape::new(64, 1),
+        Shape { loads: 2, ..Shape::new(16, 4) },
+        Shape { waiting: true, ..Shape::new(4, 2) },
+        Shape::new(2, 2),
+        Shape::new(1, 1),
+    ]
+}
+
+/// The lanes and warps of a shape, and what else is not usual about it.
+pub fn name(shape: &Shape) -> String {
+    let usual = Shape::default();
+    let mut name = format!("{} × {}", shape.lanes, shape.warps);
+    if shape.loads != usual.loads {
+        name += &format!(", {} loads", shape.loads);
+    }
+    if shape.waiting {
+        name += ", waiting";
+    }
+    name
+}
+
+/// A cover of a module.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Cover {
+    /// The module's name.
+    pub module: String,
+    /// The cover's.
+    pub name: String,
+    /// Cycles in which it was on, of all instances on all shapes.
+    pub hits: u64,
+    /// [`name`]s of the shapes on which it was hit.
+    pub hit_on: Vec<String>,
+    /// Why it is not expected to be hit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+}
+
+/// What was hit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Coverage {
+    /// [`name`]s of the shapes.
+    pub shapes: Vec<String>,
+    /// Random programs that ran on each.
+    pub programs: u64,
+    /// Of the first random program, of the kernels' inputs, and of start values.
+    pub seed: u64,
+    /// By module and name.
+    pub covers: Vec<Cover>,
+}
+
+impl Coverage {
+    /// Covers that should have been hit.
+    pub fn missing(&self) -> impl Iterator<Item = &Cover> {
+        self.covers.iter().filter(|c| c.hits == 0 && c.reason.is_none())
+    }
+
+    /// Covers that were hit though [`EXPECTED`] has a reason why not.
+    pub fn surprising(&self) -> impl Iterator<Item = &Cover> {
+        self.covers.iter().filter(|c| c.hits > 0 && c.reason.is_some())
+    }
+}
+
+/// Why coverage could not be measured.
+#[derive(Debug, thiserror::Error)]
+#[error("{program} on {shape}: {problem}")]
+#[allow(missing_docs)] // the message says what each field is
+pub struct CoverageError {
+    pub program: String,
+    pub shape: String,
+    pub problem: String,
+}
+
+/// Hits by module and cover.
+type Hits = BTreeMap<(String, String), u64>;
+
+/// Runs everything on every shape, as many at a time as there are processors. `show` is told of every program that begins.
+pub fn measure(
+    shapes: &[Shape],
+    programs: u64,
+    seed: u64,
+    show: &(dyn Fn(&str) + Sync),
+) -> Result<Coverage, CoverageError> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(shape) = shapes.get(place) else { return Ok(done) };
+            done.push((place, hits(shape, programs, seed, show)?));
+        }
+    };
+    let workers = thread::available_parallelism().map_or(1, |n| n.get()).min(shapes.len());
+    let done: Result<Vec<_>, CoverageError> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let join = |worker: thread::ScopedJoinHandle<_>| worker.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
+        workers.into_iter().map(join).collect()
+    });
+    let mut done: Vec<(usize, Hits)> = done?.into_iter().flatten().collect();
+    done.sort_by_key(|(place, _)| *place);
+    let shapes: Vec<String> = shapes.iter().map(name).collect();
+    let mut covers: BTreeMap<(String, String), Cover> = BTreeMap::new();
+    for (place, hits) in done {
+        for ((module, name), hits) in hits {
+            let cover = covers.entry((module.clone(), name.clone())).or_insert_with(|| {
+                let expected = EXPECTED.iter().find(|(m, n, _)| (*m, *n) == (&module, &name));
+                Cover { hits: 0, hit_on: Vec::new(), reason: expected.map(|(_, _, reason)| *reason), module, name }
+            });
+            cover.hits += hits;
+            if hits > 0 {
+                cover.hit_on.push(shapes[place].clone());
+            }
+        }
+    }
+    Ok(Coverage { shapes, programs, seed, covers: covers.into_values().collect() })
+}
+
+fn hits(shape: &Shape, programs: u64, seed: u64, show: &dyn Fn(&str)) -> Result<Hits, CoverageError> {
+    let mut run = Run { shape, show, hits: Hits::new(), machine: machine(shape, seed)? };
+    for kernel in ALL {
+        let program = Program::parse(kernel.elf);
+        run.program(kernel.name, program, |machine| {
+            (kernel.drive)(machine, seed).map(|_| ()).map_err(|error| error.to_string())
+        })?;
+    }
+    for directed in directed::programs(shape) {
+        run.program(directed.name, Ok(directed.program.program()), |machine| directed.run(machine))?;
+    }
+    for seed in seed..seed + programs {
+        let program = random::program(seed).assemble(shape, Features::Core).program();
+        run.program(&format!("random program {seed}"), Ok(program), |machine| {
+            machine.run().map_err(|error| error.to_string())
+        })?;
+    }
+    Ok(run.hits)
+}
+
+fn machine(shape: &Shape, seed: u64) -> Result<Machine, CoverageError> {
+    let options = MachineOptions { seed, checks: Checks::All, iss: false, ..MachineOptions::default() };
+    let machine: Result<Machine, MachineError> = Machine::new(shape, Asm::default().exit().program(), &options);
+    machine.map_err(|error| CoverageError {
+        program: "the core".into(),
+        shape: name(shape),
+        problem: error.to_string(),
+    })
+}
+
+/// Programs on one machine.
+struct Run<'a> {
+    shape: &'a Shape,
+    show: &'a dyn Fn(&str),
+    machine: Machine,
+    hits: Hits,
+}
+
+impl Run<'_> {
+    fn program(
+        &mut self,
+        what: &str,
+        program: Result<Program, ProgramError>,
+        drive: impl FnOnce(&mut Machine) -> Result<(), String>,
+    ) -> Result<(), CoverageError> {
+        (self.show)(&format!("{}: {what}", name(self.shape)));
+        let loaded = program.map_err(MachineError::from).and_then(|program| self.machine.load(program));
+        let ran = loaded.map_err(|error| error.to_string()).and_then(|()| drive(&mut self.machine));
+        self.add();
+        ran.map_err(|problem| CoverageError { program: what.into(), shape: name(self.shape), problem })
+    }
+
+    /// Adds what was hit since the program was loaded.
+    fn add(&mut self) {
+        let engine = self.machine.simulation().engine();
+        let directory = engine.directory().clone();
+        for (property, entry) in directory.properties.iter().enumerate() {
+            if directory.property_kind(property) == PropertyKind::Cover {
+                let module = &directory.scopes[entry.scope].module;
+                let key = (module.name.clone(), module.properties[entry.index].name.clone());
+                *self.hits.entry(key).or_default() += engine.cover_hits(property);
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Short programs for covers that kernels and random programs do not hit: faults, and meetings that need exact timing.
+
+use crate::asm::*;
+use crate::machine::{Machine, MachineError};
+use heddle_simt::Shape;
+use heddle_simt::isa::cause;
+
+/// A program, and how it ends.
+pub struct Directed {
+    /// What it is about.
+    pub name: &'static str,
+    /// It begins at its first instruction.
+    pub program: Asm,
+    /// The cause of the fault that ends it, if one does.
+    pub fault: Option<u32>,
+    /// It is launched so often.
+    pub launches: u32,
+}
+
+impl Directed {
+    /// Runs it on a machine that has it loaded.
+    pub fn run(&self, machine: &mut Machine) -> Result<(), String> {
+        for _ in 0..self.launches {
+            match (machine.run(), self.fault) {
+                (Ok(()), None) => {}
+                (Err(MachineError::Fault(fault)), Some(code)) if fault.what == cause::describe(code) => {}
+                (Ok(()), Some(code)) => return Err(format!("ended without the fault: {}", cause::describe(code))),
+                (Err(error), _) => return Err(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The programs for a shape.
+pub fn programs(s: &Shape) -> Vec<Directed> {
+    let mut programs = faults(s);
+    let more = [
+        ("stores at one address", stores_at_one_address(), 1),
+        ("return without a call", return_without_a_call(), 1),
+        ("outcomes while warps start", outcomes_while_warps_start(), 1),
+        ("path behind the sorter", path_behind_the_sorter(), 4),
+    ];
+    let directed = |(name, program, launches)| Directed { name, program, fault: None, launches };
+    programs.extend(more.map(directed));
+    programs
+}
+
+/// Ends well: x10 is the exit code.
+fn begin() -> Asm {
+    Asm::default().put([addi(A0, ZERO, 0)])
+}
+
+fn stores_at_one_address() -> Asm {
+    begin().put([csrr(5, LANE), addi(6, ZERO, 0x400), sw(5, 6, 0)]).exit()
+}
+
+fn return_without_a_call() -> Asm {
+    begin().la(RA, "end").put([jalr(ZERO, RA, 0)]).label("end").exit()
+}
+
+/// The first instruction has an outcome, which comes before the last warps are started.
+fn outcomes_while_warps_start() -> Asm {
+    Asm::default().jal(ZERO, "on").label("on").jal(ZERO, "end").label("end").put([addi(A0, ZERO, 0)]).exit()
+}
+
+/// Lane 0 is at `cold`, in the cold table; the lanes from 3 on go far ahead and are y. Lanes 1 and 2 pass `cold` unless the
+/// sorter has made it y before, and part behind it: in `loop`, which lane 2 runs through twice.
+fn path_behind_the_sorter() -> Asm {
+    begin()
+        .put([csrr(5, LANE), sltiu(6, 5, 1), add(6, 6, 5), sltiu(7, 5, 1)])
+        .branch(BNE, 7, ZERO, "cold")
+        .put([sltiu(7, 5, 3)])
+        .branch(BNE, 7, ZERO, "pass")
+        .jal(ZERO, "end")
+        .label("pass")
+        .put([NOP, NOP])
+        .label("cold")
+        .put([NOP])
+        .label("loop")
+        .put([addi(6, 6, -1)])
+        .branch(BNE, 6, ZERO, "loop")
+        .label("end")
+        .exit()
+}
+
+/// Each cause of a fault.
+fn faults(s: &Shape) -> Vec<Directed> {
+    let end = s.memory.ilog2();
+    // x5 = 1, x6 = the end of memory.
+    let begin = || Asm::default().put([addi(5, ZERO, 1), addi(6, ZERO, 1), slli(6, 6, end)]);
+    let cases = [
+        ("illegal instruction", begin().put([0]), cause::ILLEGAL_INSTRUCTION),
+        ("breakpoint", begin().put([EBREAK]), cause::BREAKPOINT),
+        ("unknown ecall", begin().put([ECALL]), cause::UNKNOWN_ECALL),
+        ("misaligned jump", begin().put([jalr(ZERO, 5, 1)]), cause::FETCH_MISALIGNED),
+        ("jump out of memory", begin().put([jalr(ZERO, 6, 0)]), cause::FETCH_OUT_OF_RANGE),
+        ("misaligned load", begin().put([lw(7, 5, 0)]), cause::LOAD_MISALIGNED),
+        ("misaligned store", begin().put([sw(7, 5, 0)]), cause::STORE_MISALIGNED),
+        ("load outside memory", begin().put([lw(7, 6, 0)]), cause::LOAD_OUT_OF_RANGE),
+        ("store outside memory", begin().put([sw(7, 6, 0)]), cause::STORE_OUT_OF_RANGE),
+        ("store to the program", begin().put([sw(7, ZERO, 0)]), cause::STORE_TO_PROGRAM),
+    ];
+    let directed = |(name, program, fault)| Directed { name, program, fault: Some(fault), launches: 1 };
+    cases.into_iter().map(directed).collect()
+}

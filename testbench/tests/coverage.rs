@@ -1,0 +1,19 @@
+//! Every cover of the description is hit by a program, or there is a reason why not.
+
+use heddle_testbench::coverage::{EXPECTED, measure, shapes};
+
+#[test]
+fn every_cover_is_hit_or_has_a_reason() {
+    let coverage = measure(&shapes(), 20, 1, &|_| {}).unwrap_or_else(|error| panic!("{error}"));
+    let names = |covers: Vec<&heddle_testbench::coverage::Cover>| -> Vec<String> {
+        covers.into_iter().map(|c| format!("{}: {}", c.module, c.name)).collect()
+    };
+    assert_eq!(names(coverage.missing().collect()), [""; 0], "not hit");
+    assert_eq!(names(coverage.surprising().collect()), [""; 0], "hit, against the reason");
+    for (module, name, _) in EXPECTED {
+        assert!(
+            coverage.covers.iter().any(|c| (&*c.module, &*c.name) == (*module, *name)),
+            "no cover {module}: {name}"
+        );
+    }
+}
