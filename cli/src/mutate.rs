@@ -31,8 +31,8 @@ use workload::Bench;
 ///
 /// A mutant is the core with one small change: another operator or constant, a condition inverted or ignored, a register
 /// that is never enabled, a slice one bit off. Every mutant meets four layers of checks: the description's assertions
-/// while kernels run; the unit tests of the block that has the change; the kernels' runs (each instruction's effect
-/// and the results); and lock-step with the unchanged core. What no layer sees is compared with the unchanged block
+/// while programs run; the unit tests of the block that has the change; the runs themselves, where every instruction is
+/// compared with the instruction-set simulator; and lock-step with the unchanged core. What no layer sees is compared with the unchanged block
 /// alone, on random inputs.
 ///
 /// Ctrl-C ends it with the report so far; the exit code is then 130.
@@ -98,7 +98,8 @@ impl Mutate {
         let started = Instant::now();
         let progress = progress(chosen.len());
         progress.set_message("the unchanged core");
-        let benches = shapes.iter().map(|s| Bench::new(&s.shape()?, self.shape.seed)).collect::<Result<Vec<_>>>()?;
+        let seeds = self.shape.seed..;
+        let benches = shapes.iter().zip(seeds).map(|(s, seed)| Bench::new(&s.shape()?, seed)).collect::<Result<_>>()?;
         let blocks = Blocks::find(self.tests.clone())?;
 
         let hook = take_hook();
@@ -162,7 +163,8 @@ impl Mutate {
         Ok(spread(all, self.sample as usize, self.shape.seed))
     }
 
-    /// Several mutants at a time; those that were begun before Ctrl-C and not finished are left out.
+    /// Several mutants at a time, in random order, so that Ctrl-C leaves a sample too. Those that were begun before it and
+    /// not finished are left out.
     fn outcomes(
         &self,
         campaign: &Campaign,
@@ -170,12 +172,14 @@ impl Mutate {
         progress: &ProgressBar,
         interrupt: &Interrupt,
     ) -> Vec<Outcome> {
+        let mut order: Vec<usize> = (0..chosen.len()).collect();
+        fastrand::Rng::with_seed(self.shape.seed).shuffle(&mut order);
         let next = AtomicUsize::new(0);
         let outcomes = Mutex::new(Vec::new());
         let work = || {
             while interrupt.poll().is_continue() {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(mutant) = chosen.get(at) else { break };
+                let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                let mutant = &chosen[at];
                 progress.set_message(mutant.name.clone());
                 let outcome = campaign.examine(mutant);
                 if interrupt.poll().is_continue() {

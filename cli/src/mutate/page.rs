@@ -30,21 +30,24 @@ automatically; mistakes in logic that reaches only assertions, probes or counter
 
 | layer | what it is asked |
 |---|---|
-| assertions | does an assertion of the description fail while kernels run? Their results do not count |
+| assertions | does an assertion of the description fail while programs run? Their results do not count |
 | block tests | does a unit test fail of those in `hdl/simt/src` whose design has the module? |
-| the run | is a kernel's result, an exit code, or the effect of an instruction wrong, or does it not end? Assertions are off |
-| lock-step | does an output or a probe differ from the unchanged core's in some cycle of a kernel? |
+| the run | does an instruction of a program do other than in the instruction-set simulator (the commit stream), is a result wrong, does the core fault or never end? Assertions are off |
+| lock-step | does an output or a probe differ from the unchanged core's in some cycle of a program? |
 
 A mutant *changes behaviour* if any layer notices it, or, for the rest, if the changed module alone gives another output on random inputs
-that keep to its assumptions. Lock-step compares with the very thing that the mistake is not in, which nobody has who writes a new core: so
+that keep to its assumptions; a field of an output whose `valid` is 0 does not count. Lock-step compares with the very thing that the mistake is not in, which nobody has who writes a new core: so
 the figure that counts is what the other three catch together. The goal is 95 %.
+
+`heddle mutate --list` has the names of all mutants: module, source line, operation, mistake. `HEDDLE_MUTANT=NAME cargo test -p heddle-simt --lib`
+runs the block tests on one. Programs run until they end or for some thousand cycles of a launch.
 ";
 
 fn page(report: &Report) -> String {
     let all = Counts::of(report.outcomes.iter());
     let mut text = format!(
         "# Checks that are checked: mutants\n\n{ABOUT}\n## Result\n\n\
-         Written by `{}` in {:.0} minutes: {} of the {} mutants, seed {}; lanes × warps {}; kernels {}. {} of them change behaviour.\n\n\
+         Written by `{}` in {:.0} minutes: {} of the {} mutants, seed {}; lanes × warps {}; programs: {}. {} of them change behaviour.\n\n\
          | layer | catches | of those that change behaviour |\n|---|---|---|\n",
         command(),
         report.seconds / 60.0,
@@ -52,7 +55,7 @@ fn page(report: &Report) -> String {
         report.mutants,
         report.seed,
         report.shapes.join(" and "),
-        report.workload.join(", "),
+        report.workload,
         all.change,
     );
     for (layer, caught) in all.layers() {
@@ -93,9 +96,13 @@ fn page(report: &Report) -> String {
     text
 }
 
-/// The command line.
+/// The command line, without the place of the block tests' binary.
 fn command() -> String {
-    ["heddle".to_string()].into_iter().chain(std::env::args().skip(1)).collect::<Vec<_>>().join(" ")
+    let mut words: Vec<String> = ["heddle".to_string()].into_iter().chain(std::env::args().skip(1)).collect();
+    if let Some(at) = words.iter().position(|word| word == "--tests") {
+        words.drain(at..(at + 2).min(words.len()));
+    }
+    words.join(" ")
 }
 
 #[cfg(test)]

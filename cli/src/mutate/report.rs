@@ -37,8 +37,8 @@ pub struct Report {
     pub interrupted: bool,
     /// As `4 × 2`.
     pub shapes: Vec<String>,
-    /// The kernels.
-    pub workload: Vec<String>,
+    /// The programs.
+    pub workload: String,
     pub seed: u64,
     /// Of all, of which some or all were examined.
     pub mutants: usize,
@@ -81,7 +81,7 @@ impl Counts {
     /// Layers with their number of catches, the last one that of all together but lock-step.
     pub fn layers(&self) -> [(&'static str, usize); 5] {
         [
-            ("assertions, while kernels run", self.assertions),
+            ("assertions, while programs run", self.assertions),
             ("block tests", self.block_tests),
             ("the run: effects and results", self.run),
             ("any of these", self.caught),
@@ -99,7 +99,7 @@ impl Counts {
 pub struct Json<'a> {
     interrupted: bool,
     shapes: &'a [String],
-    workload: &'a [String],
+    workload: &'a str,
     seed: u64,
     mutants: usize,
     seconds: f64,
@@ -242,7 +242,7 @@ pub mod tests {
         Report {
             interrupted: false,
             shapes: vec!["4 × 2".into()],
-            workload: vec!["gcd".into()],
+            workload: "gcd and 1 random program".into(),
             seed: 1,
             mutants: 4,
             seconds: 60.0,

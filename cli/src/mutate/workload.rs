@@ -1,23 +1,33 @@
-//! Kernels on a mutant: with assertions, with their results, and in lock-step with the unchanged core.
+//! Programs on a mutant: with assertions, with every instruction compared, and in lock-step with the unchanged core.
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use heddle_hdl::netlist::Module;
 use heddle_sim::Engine;
 use heddle_sim::compiled::{Compiled, OptLevel};
 use heddle_sim::directory::Directory;
 use heddle_sim::lockstep::Lockstep;
-use heddle_sim::simulation::{Options, Simulation};
+use heddle_sim::simulation::{Options, Simulation, SimulationError};
 use heddle_sim::verilator::{Recipe, Verilator};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
-use heddle_testbench::kernels::{self, Kernel, KernelError};
+use heddle_testbench::asm::*;
+use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, design};
+use heddle_testbench::random::{self, Features};
 use std::sync::Arc;
 
-/// The kernels, the cheapest first. Between them they use every instruction and every cause of divergence.
+/// The kernels. Between them they use every instruction and every cause of divergence.
 const KERNELS: [&str; 8] = ["vecadd", "gcd", "dispatch", "reduce", "search", "sort", "bitonic", "nqueens"];
 
-/// A launch of a mutant may take so many times the cycles of all launches of the unchanged core, and a few more.
+/// How many random programs there are beside them.
+const PROGRAMS: u64 = 12;
+
+/// Cycles after which a program that has not ended is broken off, in the unchanged core too. It has been compared until
+/// then.
+const BUDGET: u64 = 6000;
+
+/// A launch of a program that ends may take so many times the cycles of all its launches on the unchanged core, and a
+/// few more.
 const PATIENCE: u64 = 3;
 
 /// A core of one shape with its workload.
@@ -30,9 +40,13 @@ pub struct Bench {
 }
 
 struct Work {
-    kernel: &'static Kernel,
+    name: String,
     program: Program,
+    /// None: a random program.
+    kernel: Option<&'static Kernel>,
     max_cycles: u64,
+    /// What the unchanged core does: it faults, or does not end within the budget.
+    expected: Option<String>,
 }
 
 impl Bench {
@@ -41,42 +55,60 @@ impl Bench {
         let design = design(shape)?;
         let directory = Arc::new(Directory::new(&design));
         let mut work = Vec::new();
+        let mut add = |name: String, program: Program, kernel: Option<&'static Kernel>| {
+            work.push(Work { name, program, kernel, max_cycles: BUDGET, expected: None });
+        };
         for name in KERNELS {
             let kernel = kernels::find(name)?;
-            work.push(Work { kernel, program: Program::parse(kernel.elf)?, max_cycles: 0 });
+            add(name.into(), Program::parse(kernel.elf)?, Some(kernel));
+        }
+        for number in 0..PROGRAMS {
+            let program = random::program(number).assemble(shape, Features::Core).program();
+            add(format!("random program {number}"), program, None);
+        }
+        for (number, program) in faults(shape).into_iter().enumerate() {
+            add(format!("fault {number}"), program, None);
         }
         let options = MachineOptions { seed, ..MachineOptions::default() };
         let mut machine = Machine::with_design(shape, &design, work[0].program.clone(), &options)?;
         for work in &mut work {
             machine.load(work.program.clone())?;
-            (work.kernel.drive)(&mut machine, seed).context(work.kernel.name)?;
-            work.max_cycles = PATIENCE * machine.simulation().engine().cycle() + 1000;
+            machine.set_max_cycles(BUDGET);
+            work.expected = work.run(&mut machine, seed);
+            match work.expected.as_deref() {
+                Some(NEVER_ENDS) => {}
+                None | Some(FAULT) => work.max_cycles = PATIENCE * machine.simulation().engine().cycle() + 1000,
+                Some(why) => bail!("{} on the unchanged core: {why}", work.name),
+            }
         }
+        work.sort_by_key(|work| work.max_cycles);
         Ok(Bench { shape: shape.clone(), design, directory, work, seed })
     }
 
-    /// The names of the kernels.
-    pub fn names(&self) -> Vec<String> {
-        self.work.iter().map(|work| work.kernel.name.to_string()).collect()
+    /// The names of the kernels, and how many other programs there are.
+    pub fn names(&self) -> String {
+        let kernels: Vec<&str> = self.work.iter().filter(|w| w.kernel.is_some()).map(|w| w.name.as_str()).collect();
+        let faults = self.work.len() - kernels.len() - PROGRAMS as usize;
+        format!("{}, {PROGRAMS} random programs, {faults} programs that fault", kernels.join(", "))
     }
 
     /// The first assertion of the description that fails, whatever the results are.
     pub fn assertions(&self, mutated: &Arc<Module>) -> Option<String> {
         let simulation = self.simulation(mutated, true);
-        self.each(simulation, |machine, work| {
-            let _ = (work.kernel.drive)(machine, self.seed);
+        self.each(simulation, false, |machine, work| {
+            let _ = work.run(machine, self.seed);
             let engine = machine.simulation().engine();
             let failure = engine.failures().first()?;
             Some(engine.directory().properties[failure.property].path.clone())
         })
     }
 
-    /// Why the first kernel that is not right is not; the description's assertions are off.
+    /// Why the first program that is not right is not, its every instruction looked at; the description's assertions are off.
     pub fn run(&self, mutated: &Arc<Module>) -> Option<String> {
         let simulation = self.simulation(mutated, false);
-        self.each(simulation, |machine, work| {
-            let error = (work.kernel.drive)(machine, self.seed).err()?;
-            Some(why(&error).to_string())
+        self.each(simulation, true, |machine, work| {
+            let got = work.run(machine, self.seed);
+            (got != work.expected).then(|| got.unwrap_or("no fault".into()))
         })
     }
 
@@ -99,10 +131,10 @@ impl Bench {
     fn differs(&self, mutant: Box<dyn Engine>) -> Option<String> {
         let original = Compiled::unchecked(&self.directory, self.seed, OptLevel::default()).expect("it has no loop");
         let both = Lockstep::new(Box::new(original), mutant, self.seed);
-        self.each(Simulation::over(Box::new(both), self.seed), |machine, work| {
-            let _ = (work.kernel.drive)(machine, self.seed);
+        self.each(Simulation::over(Box::new(both), self.seed), false, |machine, work| {
+            let _ = work.run(machine, self.seed);
             let mismatch = machine.simulation().engine().mismatch()?;
-            Some(format!("{} in cycle {} of {}", mismatch.path, mismatch.cycle, work.kernel.name))
+            Some(format!("{} in cycle {} of {}", mismatch.path, mismatch.cycle, work.name))
         })
     }
 
@@ -111,34 +143,94 @@ impl Bench {
         Simulation::new(mutated, &options).expect("no loop was found")
     }
 
-    /// Looks at one kernel after the other on one machine, until there is something to tell.
+    /// Looks at one program after the other on one machine, until there is something to tell. `iss`: the machine compares
+    /// every instruction with the instruction-set simulator.
     fn each(
         &self,
         simulation: Simulation,
+        iss: bool,
         mut look: impl FnMut(&mut Machine, &Work) -> Option<String>,
     ) -> Option<String> {
-        let options = MachineOptions { seed: self.seed, ..MachineOptions::default() };
+        let options = MachineOptions { seed: self.seed, iss, ..MachineOptions::default() };
         let mut machine = match Machine::over(&self.shape, simulation, self.work[0].program.clone(), &options) {
             Ok(machine) => machine,
-            Err(error) => return Some(error.to_string()),
+            Err(error) => return Some(at_reset(&error)),
         };
         self.work.iter().find_map(|work| {
             machine.set_max_cycles(work.max_cycles);
             match machine.load(work.program.clone()) {
                 Ok(()) => look(&mut machine, work),
-                Err(error) => Some(error.to_string()),
+                Err(error) => Some(at_reset(&error)),
             }
         })
     }
 }
 
-/// The kind of failure, in a word or two.
-fn why(error: &KernelError) -> &'static str {
-    let KernelError::Device(device) = error else { return "wrong result" };
-    match device.downcast_ref() {
-        Some(MachineError::Fault(_)) => "fault",
-        Some(MachineError::Endless { .. }) => "never ends",
-        Some(MachineError::ExitCodes(_)) => "exit code",
+/// What failed before the first instruction.
+fn at_reset(error: &MachineError) -> String {
+    match error {
+        MachineError::Simulation(SimulationError::Failed(failed)) => failed.path.clone(),
+        MachineError::Simulation(SimulationError::Mismatch(mismatch)) => format!("{} at reset", mismatch.path),
+        _ => error.to_string(),
+    }
+}
+
+impl Work {
+    /// Runs it on a machine that has it loaded. The kind of failure, in a word or two.
+    fn run(&self, machine: &mut Machine, seed: u64) -> Option<String> {
+        let why = match self.kernel {
+            Some(kernel) => match (kernel.drive)(machine, seed).err()? {
+                KernelError::Device(device) => device.downcast_ref().map_or("other", kind),
+                _ => "wrong result",
+            },
+            None => match machine.run() {
+                Err(error) => kind(&error),
+                Ok(()) => memory_differs(machine).then_some("wrong result")?,
+            },
+        };
+        Some(why.to_string())
+    }
+}
+
+/// Programs that fault in all warps but the first, by every kind of instruction that can.
+fn faults(shape: &Shape) -> Vec<Program> {
+    let last = [
+        vec![0],
+        vec![EBREAK],
+        vec![addi(A7, ZERO, 1), ECALL],
+        vec![jalr(RA, 8, 2)],
+        vec![jalr(RA, 7, 0)],
+        vec![lw(9, 8, 2)],
+        vec![lw(9, 7, 0)],
+        vec![sw(9, 8, 1)],
+        vec![sw(9, 7, 0)],
+        vec![sw(9, ZERO, 0)],
+    ];
+    let program = |last: Vec<u32>| {
+        // x7 is outside memory, x8 inside.
+        let begin = [csrr(5, MHARTID), addi(6, ZERO, shape.lanes as i32), lui(7, 0x80000), addi(8, ZERO, 0x400)];
+        Asm::default().put(begin).branch(BLT, 5, 6, "end").put(last).label("end").exit().program()
+    };
+    last.into_iter().map(program).collect()
+}
+
+/// Whether memory is not the instruction-set simulator's, if that ran along.
+fn memory_differs(machine: &mut Machine) -> bool {
+    let size = machine.shape().memory as usize;
+    let memory = machine.read(0, size).unwrap_or_default();
+    machine.iss().is_some_and(|iss| iss.memory() != memory)
+}
+
+/// The kinds of failure of a launch that is given up, and of one that the core stops.
+const NEVER_ENDS: &str = "never ends";
+const FAULT: &str = "fault";
+
+fn kind(error: &MachineError) -> &'static str {
+    match error {
+        MachineError::Commit(_) => "commit stream",
+        MachineError::Fault(_) => FAULT,
+        MachineError::Endless { .. } => NEVER_ENDS,
+        MachineError::ExitCodes(_) => "exit code",
         _ => "other",
     }
 }
