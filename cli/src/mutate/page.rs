@@ -1,6 +1,7 @@
 //! The page on mutants.
 
-use super::report::{Counts, Report};
+use super::reasons::reason;
+use super::report::{Counts, Outcome, Report};
 use crate::output::ResultFile;
 use anyhow::Result;
 use std::fmt::Write as _;
@@ -85,11 +86,15 @@ fn page(report: &Report) -> String {
     for o in report.outcomes.iter().filter(|o| o.survives()) {
         let _ = writeln!(text, "| `{}` | `{}` | {} |", o.mutant.name, o.mutant.signal, o.seen());
     }
-    let same: Vec<String> =
-        report.outcomes.iter().filter(|o| !o.changes()).map(|o| format!("`{}`", o.mutant.name)).collect();
+    let named = |o: &Outcome| {
+        let why = reason(&o.mutant).map_or(String::new(), |why| format!(" ({why})"));
+        format!("`{}`{why}", o.mutant.name)
+    };
+    let same: Vec<String> = report.outcomes.iter().filter(|o| !o.changes()).map(named).collect();
     let _ = write!(
         text,
-        "\n## No difference found\n\n{} mutants that nothing tells from the unchanged core, mostly because they are equal to it: {}.\n",
+        "\n## No difference found\n\n{} mutants that nothing here tells from the unchanged core, most of them because they are equal \
+         to it: {}.\n",
         same.len(),
         same.join(", ")
     );

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use heddle_hdl::netlist::Module;
 use heddle_sim::Engine;
-use heddle_sim::compiled::{Compiled, OptLevel};
+use heddle_sim::compiled::{Checks, Compiled, OptLevel};
 use heddle_sim::directory::Directory;
 use heddle_sim::lockstep::Lockstep;
 use heddle_sim::simulation::{Options, Simulation, SimulationError};
@@ -94,7 +94,7 @@ impl Bench {
 
     /// The first assertion of the description that fails, whatever the results are.
     pub fn assertions(&self, mutated: &Arc<Module>) -> Option<String> {
-        let simulation = self.simulation(mutated, true);
+        let simulation = self.simulation(mutated, Checks::Assertions);
         self.each(simulation, false, |machine, work| {
             let _ = work.run(machine, self.seed);
             let engine = machine.simulation().engine();
@@ -105,7 +105,7 @@ impl Bench {
 
     /// Why the first program that is not right is not, its every instruction looked at; the description's assertions are off.
     pub fn run(&self, mutated: &Arc<Module>) -> Option<String> {
-        let simulation = self.simulation(mutated, false);
+        let simulation = self.simulation(mutated, Checks::None);
         self.each(simulation, true, |machine, work| {
             let got = work.run(machine, self.seed);
             (got != work.expected).then(|| got.unwrap_or("no fault".into()))
@@ -115,7 +115,7 @@ impl Bench {
     /// The first output or probe that differs from the unchanged core's.
     pub fn lockstep(&self, mutated: &Arc<Module>) -> Option<String> {
         let directory = Arc::new(Directory::new(mutated));
-        let mutant = Compiled::unchecked(&directory, self.seed, OptLevel::default()).expect("no loop was found");
+        let mutant = self.unchecked(&directory);
         self.differs(Box::new(mutant))
     }
 
@@ -129,7 +129,7 @@ impl Bench {
     }
 
     fn differs(&self, mutant: Box<dyn Engine>) -> Option<String> {
-        let original = Compiled::unchecked(&self.directory, self.seed, OptLevel::default()).expect("it has no loop");
+        let original = self.unchecked(&self.directory);
         let both = Lockstep::new(Box::new(original), mutant, self.seed);
         self.each(Simulation::over(Box::new(both), self.seed), false, |machine, work| {
             let _ = work.run(machine, self.seed);
@@ -138,7 +138,11 @@ impl Bench {
         })
     }
 
-    fn simulation(&self, mutated: &Arc<Module>, checks: bool) -> Simulation {
+    fn unchecked(&self, directory: &Arc<Directory>) -> Compiled {
+        Compiled::with_checks(directory, self.seed, OptLevel::default(), Checks::None).expect("no loop was found")
+    }
+
+    fn simulation(&self, mutated: &Arc<Module>, checks: Checks) -> Simulation {
         let options = Options { seed: self.seed, checks, ..Options::default() };
         Simulation::new(mutated, &options).expect("no loop was found")
     }
