@@ -13,6 +13,7 @@ mod image;
 mod interrupt;
 mod kernels;
 mod limit;
+mod mutate;
 mod output;
 mod progress;
 mod prove;
@@ -54,6 +55,7 @@ enum Command {
     Kernels(kernels::Kernels),
     Bench(bench::Bench),
     Prove(prove::Prove),
+    Mutate(mutate::Mutate),
 }
 
 fn main() -> ExitCode {
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Command::Kernels(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Prove(command) => command.run(),
+        Command::Mutate(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

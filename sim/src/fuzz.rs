@@ -15,6 +15,7 @@ mod shrink;
 
 pub use compare::{Mismatch, Stimulus, compare};
 pub use design::{Limits, design, random_bits};
+pub use legal::is_legal;
 pub use listing::listing;
 pub use shrink::shrink;
 

@@ -13,12 +13,14 @@ pub mod fuzz;
 pub mod init;
 pub mod interpreter;
 pub mod lockstep;
+mod mutant;
 pub mod sim;
 pub mod simulation;
 pub mod verilator;
 pub mod wave;
 
 pub use engine::Engine;
+pub use mutant::{MUTANT, SURVEY};
 pub use sim::Sim;
 pub use simulation::{EngineKind, Options, Simulation};
 

@@ -27,6 +27,7 @@
 //! assert_eq!(t.peek().count, 3);
 //! ```
 
+use crate::mutant;
 use crate::simulation::{Options, Simulation, SimulationError};
 use heddle_hdl::netlist::Port;
 use heddle_hdl::{Bits, Bundle, Design, Signals, Width};
@@ -49,9 +50,10 @@ where
         Sim::with(design, &Options::default())
     }
 
-    /// Panics if the waveform cannot be written.
+    /// Panics if the waveform cannot be written. The environment may ask for a mistake in the design: [`crate::MUTANT`].
     pub fn with(design: &Design<I, O>, options: &Options) -> Sim<I, O> {
-        let simulation = Simulation::new(&design.netlist, options).unwrap_or_else(|e| panic!("{e}"));
+        let netlist = mutant::of_environment(&design.netlist);
+        let simulation = Simulation::new(&netlist, options).unwrap_or_else(|e| panic!("{e}"));
         Sim { simulation, shape: std::marker::PhantomData, outputs: design.outputs.clone() }
     }
 

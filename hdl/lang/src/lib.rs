@@ -27,7 +27,7 @@
 //!
 //! Start at [`module`] (definitions and instances), [`Signal`] (operators), [`Bundle`] (structs of signals),
 //! [`Builder`] (registers, memories, properties). [`netlist`] is what comes out: plain data for the back ends; [`eval`] says
-//! what each of its operations means, [`order`] in which order they can be computed. `docs/language.md` is the guide.
+//! what each of its operations means, [`order`] in which order they can be computed; [`mutate`] puts mistakes into it. `docs/language.md` is the guide.
 
 extern crate self as heddle_hdl;
 
@@ -39,6 +39,7 @@ mod diagnostic;
 pub mod eval;
 mod memory;
 mod module;
+pub mod mutate;
 mod names;
 pub mod netlist;
 pub mod order;

@@ -105,3 +105,16 @@ fn a_new_launch_keeps_memory_and_may_start_elsewhere() {
         assert_eq!(core.metric("issued"), 2 * 11, "and the metrics: {first} before");
     }
 }
+
+/// Between two reads, counters grow by the cycles that passed and by the thread instructions that took effect.
+#[test]
+fn counters_count_cycles_and_thread_instructions() {
+    let reads = |cycle, instructions| [csrr(cycle, 0xc00), csrr(instructions, 0xc02)];
+    let program = Asm::default().put([NOP; 16]).put(reads(5, 6)).put([NOP; 16]).put(reads(7, 8)).exit();
+    let mut core = Core::new(&shape(4, 1), &program);
+    core.run();
+    let [cycle, instructions, later_cycle, later_instructions] = [5, 6, 7, 8].map(|r| core.register(0, 0, r));
+    assert_eq!(u64::from(later_cycle - cycle), core.distance(16, 34));
+    assert_eq!(later_instructions - instructions, 4 * 18);
+    assert_eq!(instructions % 4, 0, "of four threads each");
+}

@@ -59,7 +59,10 @@ fn the_ram_answers_in_the_next_cycle() {
         let s = Shape { memory: 64 << 10, stack: 64, ..Shape::new(lanes, 1) };
         let mut r = fastrand::Rng::with_seed(seed);
         let mut t = Sim::new(&ram(&s).check().unwrap());
+        // A load during reset is not answered.
+        t.poke_port("request_valid", true);
         t.reset();
+        assert_eq!(t.peek().response.valid, 0);
         let bytes = 4 * lanes as usize;
         let mut lines: Vec<Vec<u8>> = (0..4).map(|_| (0..bytes).map(|_| r.u8(..)).collect()).collect();
         let quiet = Request::shape(&s).map("", &mut |_, _| Bits::ZERO);

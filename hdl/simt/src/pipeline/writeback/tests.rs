@@ -25,8 +25,11 @@ fn priority_alignment_and_bubbles() {
         let s = Shape::new(lanes, warps);
         let mut r = fastrand::Rng::with_seed(seed);
         let mut t = Sim::new(&writeback(&s).check().unwrap());
-        t.reset();
         let all = u64::MAX >> (64 - lanes);
+        // What comes during reset is not written.
+        t.poke_port("computed_valid", true);
+        t.poke_port("computed_mask", all);
+        t.reset();
         // What is computed is written in the cycle after its input.
         let mut stage_10: Option<(u32, u32, u64, bool, Vec<u32>)> = None;
         let mut waited = 0;

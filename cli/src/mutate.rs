@@ -1,0 +1,282 @@
+//! `heddle mutate`: do the checks notice mistakes?
+
+mod alone;
+mod blocks;
+mod page;
+mod reasons;
+mod report;
+mod workload;
+
+use crate::interrupt::Interrupt;
+use crate::output::{print, print_json};
+use crate::shape::ShapeArgs;
+use alone::differs_alone;
+use anyhow::{Result, bail};
+use blocks::Blocks;
+use clap::Args;
+use heddle_hdl::mutate::{Mutant, mutants};
+use heddle_hdl::netlist::Module;
+use heddle_testbench::machine::{MachineError, design};
+use indicatif::{ProgressBar, ProgressStyle};
+use report::{Outcome, Report};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use workload::Bench;
+
+/// Put mistakes into the core, one at a time, and report which checks notice.
+///
+/// A mutant is the core with one small change: another operator or constant, a condition inverted or ignored, a register
+/// that is never enabled, a slice one bit off. Every mutant meets four layers of checks: the description's assertions
+/// while programs run; the unit tests of the block that has the change; the runs themselves, where every instruction is
+/// compared with the instruction-set simulator; and lock-step with the unchanged core. What no layer sees is compared with the unchanged block
+/// alone, on random inputs.
+///
+/// Ctrl-C ends it with the report so far; the exit code is then 130.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:
+  heddle mutate                                 a sample of 400 mutants of all modules
+  heddle mutate --module ccs --all              every mutant of one module
+  heddle mutate --mutant ccs:ccs.rs:45:or:and   one, by its name
+  heddle mutate --list --module ccs             the names
+  heddle mutate --sample 500 --docs docs        a page with the results",
+    mut_arg("lanes", |arg| arg.help("Threads of a warp; with neither this nor --warps: 4 × 2 and 8 × 4")),
+    mut_arg("warps", |arg| arg.help("Warps of the core")),
+    mut_arg("seed", |arg| arg.help("Seed of the sample, of random start values and of kernels' inputs")),
+)]
+pub struct Mutate {
+    /// Only mutants of these modules
+    #[arg(long = "module", value_name = "NAME", num_args = 1..)]
+    modules: Vec<String>,
+    /// Only this mutant
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["modules", "sample", "all"])]
+    mutant: Vec<String>,
+    /// How many mutants, spread evenly over the modules
+    #[arg(long, default_value_t = 400, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    sample: u32,
+    /// All mutants; takes hours
+    #[arg(long, conflicts_with = "sample")]
+    all: bool,
+    /// List the mutants and do no more
+    #[arg(long)]
+    list: bool,
+    #[command(flatten)]
+    shape: ShapeArgs,
+    /// Mutants at a time
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    jobs: u32,
+    /// So many mutants in Verilator too, to see that their Verilog differs as the Rust simulation does
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    verilog: u32,
+    /// The test binary of the blocks, instead of the one that cargo builds
+    #[arg(long, value_name = "FILE")]
+    tests: Option<PathBuf>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Write mutation.md into this folder, too
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
+}
+
+impl Mutate {
+    pub fn run(self) -> Result<()> {
+        let shapes = self.shapes();
+        let shape = shapes[0].shape()?;
+        let top = design(&shape)?;
+        let chosen = self.choose(&top)?;
+        if self.list {
+            let line = |m: &Mutant| format!("{}  {}\n", m.name, m.signal);
+            return print(&chosen.iter().map(line).collect::<String>());
+        }
+        self.docs.as_deref().map(page::check).transpose()?;
+        let interrupt = Interrupt::catch()?;
+        let started = Instant::now();
+        let progress = progress(chosen.len());
+        progress.set_message("the unchanged core");
+        let seeds = self.shape.seed..;
+        let benches = shapes.iter().zip(seeds).map(|(s, seed)| Bench::new(&s.shape()?, seed)).collect::<Result<_>>()?;
+        let blocks = Blocks::find(self.tests.clone())?;
+
+        let hook = take_hook();
+        // Mutants make the machine panic now and then, which is a catch like another.
+        set_hook(Box::new(|_| {}));
+        let campaign = Campaign { top, benches, blocks, seed: self.shape.seed };
+        let outcomes = self.outcomes(&campaign, &chosen, &progress, &interrupt);
+        set_hook(hook);
+        progress.finish_and_clear();
+
+        let interrupted = interrupt.poll().is_break();
+        let verilog = if interrupted { None } else { campaign.verilog(&outcomes, self.verilog as usize)? };
+        let report = Report {
+            interrupted,
+            shapes: campaign.benches.iter().map(|b| format!("{} × {}", b.shape.lanes, b.shape.warps)).collect(),
+            workload: campaign.benches[0].names(),
+            seed: self.shape.seed,
+            mutants: mutants(&campaign.top).len(),
+            seconds: started.elapsed().as_secs_f64(),
+            verilog,
+            outcomes,
+        };
+        if let Some(folder) = &self.docs {
+            page::write(folder, &report)?;
+        }
+        if self.json {
+            print_json(&report.json())?
+        } else {
+            print(&report.text())?
+        }
+        if interrupted { Err(MachineError::Interrupted.into()) } else { Ok(()) }
+    }
+
+    fn shapes(&self) -> Vec<ShapeArgs> {
+        let shape = |lanes, warps| ShapeArgs { lanes: Some(lanes), warps: Some(warps), ..self.shape.clone() };
+        match (self.shape.lanes, self.shape.warps) {
+            (None, None) => vec![shape(4, 2), shape(8, 4)],
+            (lanes, warps) => vec![shape(lanes.unwrap_or(4), warps.unwrap_or(2))],
+        }
+    }
+
+    /// The mutants asked for, in the order of the design.
+    fn choose(&self, top: &Arc<Module>) -> Result<Vec<Mutant>> {
+        let mut all = mutants(top);
+        for name in &self.modules {
+            if all.iter().all(|m| m.module != *name) {
+                let known: Vec<String> = top.modules().iter().map(|m| m.name.clone()).collect();
+                bail!("there are no mutants of `{name}`; modules are {}", known.join(", "));
+            }
+        }
+        for name in &self.mutant {
+            if all.iter().all(|m| m.name != *name) {
+                bail!("there is no mutant `{name}`; `heddle mutate --list` has all");
+            }
+        }
+        all.retain(|m| self.modules.is_empty() || self.modules.contains(&m.module));
+        all.retain(|m| self.mutant.is_empty() || self.mutant.contains(&m.name));
+        if self.all || !self.mutant.is_empty() || (self.list && self.sample == 400) {
+            return Ok(all);
+        }
+        Ok(spread(all, self.sample as usize, self.shape.seed))
+    }
+
+    /// Several mutants at a time, in random order, so that Ctrl-C leaves a sample too. Those that were begun before it and
+    /// not finished are left out.
+    fn outcomes(
+        &self,
+        campaign: &Campaign,
+        chosen: &[Mutant],
+        progress: &ProgressBar,
+        interrupt: &Interrupt,
+    ) -> Vec<Outcome> {
+        let mut order: Vec<usize> = (0..chosen.len()).collect();
+        fastrand::Rng::with_seed(self.shape.seed).shuffle(&mut order);
+        let next = AtomicUsize::new(0);
+        let outcomes = Mutex::new(Vec::new());
+        let work = || {
+            while interrupt.poll().is_continue() {
+                let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                let mutant = &chosen[at];
+                progress.set_message(mutant.name.clone());
+                let outcome = campaign.examine(mutant);
+                if interrupt.poll().is_continue() {
+                    outcomes.lock().expect("no worker panics while it holds the list").push((at, outcome));
+                }
+                progress.inc(1);
+            }
+        };
+        std::thread::scope(|scope| (0..self.jobs).for_each(|_| _ = scope.spawn(work)));
+        let mut outcomes = outcomes.into_inner().expect("no worker panics while it holds the list");
+        outcomes.sort_by_key(|(at, _)| *at);
+        outcomes.into_iter().filter_map(|(_, outcome)| outcome).collect()
+    }
+}
+
+/// `count` of the list, equally spaced from a random start: of every module as many as its share.
+fn spread<T>(list: Vec<T>, count: usize, seed: u64) -> Vec<T> {
+    let total = list.len();
+    if count >= total {
+        return list;
+    }
+    let start = fastrand::Rng::with_seed(seed).f64();
+    let place = |k: usize| ((k as f64 + start) * total as f64 / count as f64) as usize;
+    let places: std::collections::BTreeSet<usize> = (0..count).map(place).collect();
+    list.into_iter().enumerate().filter(|(k, _)| places.contains(k)).map(|(_, item)| item).collect()
+}
+
+fn progress(mutants: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed}, {eta} left)");
+    ProgressBar::new(mutants as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// What mutants are held against.
+struct Campaign {
+    top: Arc<Module>,
+    benches: Vec<Bench>,
+    blocks: Blocks,
+    seed: u64,
+}
+
+impl Campaign {
+    /// What every layer says of a mutant. None if it makes a combinational loop.
+    fn examine(&self, mutant: &Mutant) -> Option<Outcome> {
+        let mutated = mutant.apply(&self.top).ok()?;
+        // The mutant in every shape that has the place.
+        let cores: Vec<(&Bench, Arc<Module>)> = self
+            .benches
+            .iter()
+            .filter_map(|b| Some((b, heddle_hdl::mutate::apply(&b.design, &mutant.name).ok()?)))
+            .collect();
+        let first = |layer: &dyn Fn(&Bench, &Arc<Module>) -> Option<String>| {
+            cores.iter().find_map(|(bench, core)| caught(|| layer(bench, core)))
+        };
+        let mut outcome = Outcome {
+            mutant: mutant.clone(),
+            assertions: first(&Bench::assertions),
+            blocks: self.blocks.test(mutant),
+            run: first(&Bench::run),
+            lockstep: first(&Bench::lockstep),
+            alone: None,
+        };
+        if !outcome.changes() {
+            outcome.alone = caught(|| differs_alone(&self.top, &mutated, &mutant.module, self.seed));
+        }
+        Some(outcome)
+    }
+
+    /// The first mutants that differ in lock-step, with their Verilog in Verilator: how many were tried, and how many
+    /// differ in the same signal and cycle.
+    fn verilog(&self, outcomes: &[Outcome], count: usize) -> Result<Option<(usize, usize)>> {
+        let differing: Vec<&Outcome> = outcomes.iter().filter(|o| o.lockstep.is_some()).collect();
+        let tried = spread(differing, count, self.seed);
+        let mut same = 0;
+        for outcome in &tried {
+            let bench = &self.benches[0];
+            let mutated = outcome.mutant.apply(&self.top)?;
+            same += usize::from(bench.verilog(&mutated)? == bench.lockstep(&mutated));
+        }
+        Ok((count > 0).then_some((tried.len(), same)))
+    }
+}
+
+/// What a layer says; a panic of the machine is a catch.
+fn caught(layer: impl FnOnce() -> Option<String>) -> Option<String> {
+    catch_unwind(AssertUnwindSafe(layer)).unwrap_or_else(|_| Some("panic".to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_over_the_list() {
+        let sample = spread((0..1000).collect(), 10, 7);
+        assert_eq!(sample.len(), 10);
+        assert!(sample.iter().enumerate().all(|(k, &item)| (100 * k..100 * (k + 1)).contains(&(item as usize))));
+        assert_ne!(spread((0..1000).collect::<Vec<_>>(), 10, 8), spread((0..1000).collect::<Vec<_>>(), 10, 7));
+        assert_eq!(spread(vec![1, 2], 10, 7), [1, 2]);
+    }
+}

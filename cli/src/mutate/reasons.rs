@@ -1,0 +1,38 @@
+//! Why mutants survive that do: what the signal is for, in a few words.
+
+use heddle_hdl::mutate::Mutant;
+
+/// Module, signal, and why mistakes there go unnoticed.
+const REASONS: &[(&str, &str, &str)] = &[
+    ("cct", "index", "where the sorter goes on in the cold table: a slower sort, the same paths"),
+    ("path_table", "outcomes", HOLD),
+    ("path_table", "put_off", HOLD),
+    ("resolve", "s9_outcome_rest_mask", "an `ecall` that is a jump or an access too, which decode never makes"),
+    ("resolve", "s9_access_bank", "data of a request that does not take place"),
+    ("core", "multiply_2", "what the multiplier computes while it has no operation; nothing is written"),
+    ("core", "cycles", COUNTER),
+    ("core", "instructions", COUNTER),
+    (
+        "core",
+        "held_fault_pc",
+        "not seen by these layers: no program has a second fault right after the first, which must stay",
+    ),
+    (
+        "core",
+        "resolve",
+        "calls and returns exchanged: paths run in another order, results stay; `testbench/tests/core` notices",
+    ),
+    ("heddle", "instructions", "the host fills instruction memory only while nothing is fetched"),
+];
+
+const COUNTER: &str = "the simulator takes the value of counters from the core; `testbench/tests/core` notices";
+
+const HOLD: &str = "when issue holds back control instructions so that a waiting update gets its turn: a few cycles";
+
+/// The known reason of a survivor.
+pub fn reason(mutant: &Mutant) -> Option<&'static str> {
+    let of = |(module, signal, why): &(&str, &str, &'static str)| {
+        (*module == mutant.module && *signal == mutant.signal).then_some(*why)
+    };
+    REASONS.iter().find_map(of)
+}
