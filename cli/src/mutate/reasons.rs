@@ -12,11 +12,7 @@ const REASONS: &[(&str, &str, &str)] = &[
     ("core", "multiply_2", "what the multiplier computes while it has no operation; nothing is written"),
     ("core", "cycles", COUNTER),
     ("core", "instructions", COUNTER),
-    (
-        "core",
-        "held_fault_pc",
-        "not seen by these layers: no program has a second fault right after the first, which must stay",
-    ),
+    ("core", "held_fault_pc", "no program here has a second fault right after the first; `testbench/tests/core` has"),
     (
         "core",
         "resolve",

@@ -111,6 +111,27 @@ fn the_first_fault_stays_and_nothing_issues_after_it() {
     }
 }
 
+/// Two warps stop at instructions of their own, one cycle after the other.
+#[test]
+fn a_second_fault_right_after_the_first_changes_nothing() {
+    let program = Asm::default()
+        .put([csrr(5, 0xfc2)])
+        .branch(BEQ, 5, ZERO, "first")
+        .put([NOP])
+        .label("second")
+        .put([EBREAK])
+        .label("first")
+        .put([NOP, 0]);
+    let mut core = Core::new(&shape(2, 2), &program);
+    let fault = core.run_from(0).unwrap();
+    let first = (cause::ILLEGAL_INSTRUCTION, 0, program.at("first") + 1);
+    assert_eq!((fault.cause, fault.warp, fault.pc), first);
+    core.t.steps(5);
+    assert_eq!(core.t.cover_hits("core.fault_after_the_first"), 1);
+    let f = core.t.peek().fault;
+    assert_eq!((f.cause.low_u64() as u32, f.slot.low_u64(), f.pc.low_u64()), first);
+}
+
 #[test]
 fn without_a_multiplier_its_instructions_are_illegal() {
     let s = Shape { multiply: false, ..shape(2, 1) };
