@@ -195,30 +195,52 @@ impl CommitCheck {
         check().map_err(|difference| self.explain(difference, engine, seed))
     }
 
-    /// After a launch that ended with a fault of these threads: the simulator must have the same.
+    /// After a launch that ended with a fault of these threads: the simulator must have the same. `address` is the first
+    /// thread's. What other warps still did is not looked at.
     pub fn fault(
         &mut self,
         engine: &dyn Engine,
         seed: u64,
         code: u32,
         pc: u32,
+        mut address: Option<u32>,
         threads: impl IntoIterator<Item = u32>,
     ) -> Result<(), Box<Mismatch>> {
+        let mut threads = threads.into_iter().peekable();
+        if threads.peek().is_none() {
+            let text = "the core stops because of no thread".into();
+            return Err(self.explain(Difference { thread: 0, pc, text }, engine, seed));
+        }
         for thread in threads {
-            let checked = self.at(thread, pc).and_then(|()| {
-                let stepped = self.iss.step(thread);
-                let agrees = match &stepped {
-                    Err(fault) => is_cause(fault.cause, code),
-                    // The simulator blames the target.
-                    Ok(_) => code == cause::FETCH_OUT_OF_RANGE && self.iss.hart(thread).pc() >= self.shape.program,
-                };
-                let says = || stepped.map_or_else(|f| f.cause.to_string(), |_| "no fault".into());
-                let text = || format!("the core stops with `{}`, should be: {}", cause::describe(code), says());
-                if agrees { Ok(()) } else { Err(Difference { thread, pc, text: text() }) }
-            });
+            // The address is the first thread's.
+            let checked = self.at(thread, pc).and_then(|()| self.faults(thread, code, pc, address.take()));
             checked.map_err(|difference| self.explain(difference, engine, seed))?;
         }
         Ok(())
+    }
+
+    /// The thread's next instruction must have this fault.
+    fn faults(&mut self, thread: u32, code: u32, pc: u32, address: Option<u32>) -> Result<(), Difference> {
+        let stepped = self.iss.step(thread);
+        let (same, at) = match &stepped {
+            Err(fault) => core_code(fault.cause),
+            // The simulator blames the target.
+            Ok(_) if self.iss.hart(thread).pc() >= self.shape.program => {
+                (cause::FETCH_OUT_OF_RANGE, Some(self.iss.hart(thread).pc()))
+            }
+            Ok(_) => (u32::MAX, None),
+        };
+        let differs = |text: String| Err(Difference { thread, pc, text });
+        if same != code {
+            let says = stepped.map_or_else(|fault| fault.cause.to_string(), |_| "no fault".into());
+            return differs(format!("the core stops with `{}`, should be: {says}", cause::describe(code)));
+        }
+        match (address, at) {
+            (Some(got), Some(want)) if got != want => {
+                differs(format!("the core stops because of address {got:#x}, should be {want:#x}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What goes to memory against what the instructions of the cycle before access.
@@ -397,21 +419,20 @@ fn never_written(at: usize, owed: &[Option<Owed>]) -> Difference {
     Difference { thread, pc, text: format!("{} is never written", name(register)) }
 }
 
-/// Whether the simulator's cause has the core's code.
-fn is_cause(simulator: Cause, code: u32) -> bool {
-    let same = match simulator {
-        Cause::MisalignedJump(_) => cause::FETCH_MISALIGNED,
-        Cause::FetchOutside => cause::FETCH_OUT_OF_RANGE,
-        Cause::Illegal(_) => cause::ILLEGAL_INSTRUCTION,
-        Cause::Breakpoint => cause::BREAKPOINT,
-        Cause::Ecall(_) => cause::UNKNOWN_ECALL,
-        Cause::MisalignedLoad(_) => cause::LOAD_MISALIGNED,
-        Cause::LoadOutside(_) => cause::LOAD_OUT_OF_RANGE,
-        Cause::MisalignedStore(_) => cause::STORE_MISALIGNED,
-        Cause::StoreOutside(_) => cause::STORE_OUT_OF_RANGE,
-        Cause::StoreToProgram(_) => cause::STORE_TO_PROGRAM,
-    };
-    same == code
+/// The core's code of a cause, and the address of a jump or access.
+fn core_code(simulator: Cause) -> (u32, Option<u32>) {
+    match simulator {
+        Cause::MisalignedJump(address) => (cause::FETCH_MISALIGNED, Some(address)),
+        Cause::FetchOutside => (cause::FETCH_OUT_OF_RANGE, None),
+        Cause::Illegal(_) => (cause::ILLEGAL_INSTRUCTION, None),
+        Cause::Breakpoint => (cause::BREAKPOINT, None),
+        Cause::Ecall(_) => (cause::UNKNOWN_ECALL, None),
+        Cause::MisalignedLoad(address) => (cause::LOAD_MISALIGNED, Some(address)),
+        Cause::LoadOutside(address) => (cause::LOAD_OUT_OF_RANGE, Some(address)),
+        Cause::MisalignedStore(address) => (cause::STORE_MISALIGNED, Some(address)),
+        Cause::StoreOutside(address) => (cause::STORE_OUT_OF_RANGE, Some(address)),
+        Cause::StoreToProgram(address) => (cause::STORE_TO_PROGRAM, Some(address)),
+    }
 }
 
 fn name(register: u8) -> &'static str {

@@ -61,6 +61,8 @@ pub enum MachineError {
     Simulation(#[from] SimulationError),
     #[error("{0}")]
     Commit(Box<Mismatch>),
+    #[error("byte {address:#x} of memory is {got:#04x} after the launch, should be {want:#04x}")]
+    Memory { address: usize, got: u8, want: u8 },
     #[error("{0}")]
     Fault(Fault),
     #[error("{}", exit_codes(.0))]
@@ -447,7 +449,7 @@ impl Machine {
                 Some((code, fault)) => {
                     let lanes = (0..self.shape.lanes).filter(|lane| fault.mask >> lane & 1 == 1);
                     let threads = lanes.map(|lane| fault.warp * self.shape.lanes + lane);
-                    check.fault(engine, self.seed, *code, fault.pc, threads)
+                    check.fault(engine, self.seed, *code, fault.pc, fault.address, threads)
                 }
                 None => {
                     let (codes, lanes) = (&self.places.codes, self.shape.lanes);
@@ -457,7 +459,25 @@ impl Machine {
             };
             checked.map_err(MachineError::Commit)?;
         }
-        fault.map_or(Ok(()), |(_, fault)| Err(MachineError::Fault(fault)))
+        match fault {
+            Some((_, fault)) => Err(MachineError::Fault(fault)),
+            None => self.check_memory(),
+        }
+    }
+
+    /// All of memory against the instruction-set simulator's.
+    fn check_memory(&mut self) -> Result<(), MachineError> {
+        let Some(check) = &self.check else { return Ok(()) };
+        let engine = self.simulation.engine();
+        let want = check.iss().memory();
+        for (number, want) in want.chunks_exact(4).enumerate() {
+            let (lane, line) = (number % self.places.banks.len(), number / self.places.banks.len());
+            let got = (engine.memory_read(self.places.banks[lane], line as u64).low_u64() as u32).to_le_bytes();
+            if let Some(at) = (0..4).find(|&at| got[at] != want[at]) {
+                return Err(MachineError::Memory { address: 4 * number + at, got: got[at], want: want[at] });
+            }
+        }
+        Ok(())
     }
 
     /// Read from the state as it is, without computing anything.

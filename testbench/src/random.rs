@@ -1,4 +1,4 @@
-//! Random programs: RV32IM code whose threads part and meet in every way, each thread on memory of its own.
+//! Random programs: RV32IM code whose threads part and meet in every way, on memory of their own and on some that all share.
 //!
 //! A [`RandomProgram`] is a few functions of basic blocks whose edges go anywhere: forward, backward, nested, crossing, through
 //! tables of jumps; with calls, recursion and threads that end early. Few registers, so that instructions wait for each

@@ -16,6 +16,11 @@ pub enum Features {
 /// Calls of a thread. The smallest stack has room for 16 return addresses.
 const MOST_CALLS: i32 = 14;
 
+/// Bytes of the memory that threads share, behind their own.
+const SHARED: u32 = 256;
+/// Which bits of a number say where a thread is in it: all threads at one place, in one word, in some words, anywhere.
+const SPREAD: [i32; 4] = [0, 3, 0x3f, 0xff];
+
 /// First byte of the threads' memory; instructions are below.
 pub const DATA: u32 = 0x4000;
 
@@ -62,7 +67,11 @@ impl RandomProgram {
     pub fn assemble(&self, shape: &Shape, features: Features) -> Asm {
         let threads = shape.threads();
         let stacks = shape.memory - threads * shape.stack;
-        assert!(DATA + 4 * u32::from(WORDS) * threads <= stacks, "memory of {} bytes is too small", shape.memory);
+        assert!(
+            DATA + 4 * u32::from(WORDS) * threads + SHARED <= stacks,
+            "memory of {} bytes is too small",
+            shape.memory
+        );
         let mut writer = Writer { program: self, features, threads, a: Asm::default(), labels: 0, function: 0 };
         writer.begin(shape);
         for number in 0..self.functions.len() {
@@ -285,6 +294,11 @@ impl Writer<'_> {
                 let byte = i32::from(byte >> size << size) & 3;
                 self.access(word, |base, offset| store(u32::from(size), value(from), base, offset + byte));
             }
+            Op::Share(stores, kind, register, by, spread) => {
+                if self.features == Features::Core {
+                    self.share(stores, kind, value(register), value(by), SPREAD[spread as usize]);
+                }
+            }
             Op::Late(kind, rd, a, over) => {
                 let (rd, a) = (value(rd), value(a));
                 self.put([r(1, THREAD, a, 4 + u32::from(kind), rd, 0x33)]);
@@ -315,6 +329,18 @@ impl Writer<'_> {
                 self.place(&over);
             }
         }
+    }
+
+    fn share(&mut self, stores: bool, kind: u8, register: u32, by: u32, spread: i32) {
+        let funct3 = [0, 1, 2, 4, 5][kind as usize];
+        let aligned = !((1 << (funct3 & 3)) - 1);
+        self.put([add(SCRATCH[1], by, THREAD), andi(SCRATCH[1], SCRATCH[1], spread & aligned)]);
+        self.put(constant(SCRATCH[0], (DATA + 4 * u32::from(WORDS) * self.threads) as i32));
+        self.put([add(SCRATCH[0], SCRATCH[0], SCRATCH[1])]);
+        self.put([match stores {
+            true => store(funct3 & 3, register, SCRATCH[0], 0),
+            false => load(funct3, register, SCRATCH[0], 0),
+        }]);
     }
 
     fn scatter(&mut self, rd: u32, by: u32, bits: u8) {

@@ -64,6 +64,9 @@ pub enum Op {
     Load(u8, u8, u8, u8),
     /// Size, value, word, byte.
     Store(u8, u8, u8, u8),
+    /// An access to memory that all threads share, where threads race: whether it stores, size and sign, register, register
+    /// that says where, and how far the threads' places are apart.
+    Share(bool, u8, u8, u8, u8),
     /// A division, and a use or an overwriting of its result: number, rd, rs1, then which.
     Late(u8, u8, u8, bool),
     /// A CSR: place in the map, rd.
@@ -138,6 +141,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (any::<bool>(), register(), any::<u32>()).prop_map(|(pc, d, v)| Op::Upper(pc, d, v)),
         5 => (0..5u8, register(), word(), 0..4u8).prop_map(|(s, d, w, b)| Op::Load(s, d, w, b)),
         5 => (0..3u8, register(), word(), 0..4u8).prop_map(|(s, v, w, b)| Op::Store(s, v, w, b)),
+        2 => (any::<bool>(), 0..5u8, register(), register(), 0..4u8)
+            .prop_map(|(store, size, r, by, spread)| Op::Share(store, size, r, by, spread)),
         1 => (0..4u8, register(), register(), any::<bool>()).prop_map(|(k, d, a, over)| Op::Late(k, d, a, over)),
         1 => (any::<u8>(), register()).prop_map(|(k, d)| Op::Csr(k, d)),
         1 => Just(Op::Fence),

@@ -5,6 +5,7 @@ use heddle_hdl::*;
 use heddle_sim::Sim;
 use heddle_sim::simulation::{EngineKind, Options};
 use heddle_simt::Shape;
+use heddle_simt::isa::cause;
 use heddle_simt::system::{Load, SystemIn, SystemOut, system};
 use heddle_testbench::asm::Asm;
 use heddle_testbench::commit::CommitCheck;
@@ -128,7 +129,8 @@ impl Core {
             Some(f) => {
                 let threads =
                     (0..lanes).filter(|lane| f.lanes >> lane & 1 == 1).map(|lane| f.warp as u32 * lanes + lane);
-                self.check.fault(engine, 1, f.cause, 4 * f.pc as u32, threads)
+                let pure = [cause::ILLEGAL_INSTRUCTION, cause::BREAKPOINT, cause::UNKNOWN_ECALL].contains(&f.cause);
+                self.check.fault(engine, 1, f.cause, 4 * f.pc as u32, (!pure).then_some(f.address), threads)
             }
         };
         checked.unwrap_or_else(|mismatch| panic!("{mismatch}"));

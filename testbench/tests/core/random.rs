@@ -67,7 +67,8 @@ impl Bare<'_> {
             assert_eq!(out.fault.valid, 0, "cause {} at {}", out.fault.cause, out.fault.pc);
             started += u32::from(starts && out.start_ready == 1);
             if started == self.s.warps && out.idle == 1 && cycle > 2 * self.s.warps {
-                return;
+                let ended = self.check.end(self.t.simulation().engine(), 1, |_| 0);
+                return ended.unwrap_or_else(|mismatch| panic!("{mismatch}"));
             }
             if out.response_ready == 1 {
                 self.offered = None;
