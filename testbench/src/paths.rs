@@ -54,7 +54,8 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
     }
     if shape.lanes > 2 {
         let base = slot << index_width(shape.lanes - 2);
-        let count = word("cct.counts", slot).low_u64();
+        // A broken core may count more than there are.
+        let count = word("cct.counts", slot).low_u64().min(u64::from(shape.lanes - 2));
         paths.extend((0..count).map(|k| path(format!("CCT[{k}]"), word("cct.cold", base + k), 0)));
     }
     paths

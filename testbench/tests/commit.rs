@@ -1,12 +1,13 @@
 //! The commit-stream check is checked: state of the core is changed while it runs, and the check must say what went wrong.
 
-use heddle_hdl::Bits;
+use heddle_hdl::{Bits, mutate};
 use heddle_sim::Engine;
 use heddle_sim::compiled::Checks;
 use heddle_simt::Shape;
 use heddle_testbench::asm::*;
 use heddle_testbench::commit::{CommitCheck, Mismatch};
-use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
+use heddle_testbench::machine::{Machine, MachineError, MachineOptions, design};
+use heddle_testbench::random::{Features, program as program_of};
 
 const DATA: u32 = 0x1000;
 
@@ -162,4 +163,43 @@ fn a_machine_stops_at_the_first_difference() {
     machine.simulation().engine().memory_load(memory, at, &[u64::from(addi(8, 8, -2))]);
     let Err(MachineError::Commit(mismatch)) = machine.run() else { panic!("the change is found") };
     assert!(mismatch.what.contains("s0 is 0x2 in the core, should be 0x3"), "{mismatch}");
+}
+
+/// What is said of a mutant of the core (`heddle_hdl::mutate`) that runs random programs, and at last one that faults.
+fn said_of(mutant: &str) -> String {
+    let shape = Shape { memory: 64 << 10, program: 16 << 10, stack: 64, ..Shape::new(4, 2) };
+    let design = mutate::apply(&design(&shape).unwrap(), mutant).unwrap_or_else(|error| panic!("{error}"));
+    let options = MachineOptions { checks: Checks::None, max_cycles: 20_000, ..MachineOptions::default() };
+    let faults = Asm::default().put([csrr(5, MHARTID), addi(5, 5, 1), lw(6, 5, 0)]).exit();
+    let mut programs: Vec<Asm> = (0..4).map(|seed| program_of(seed).assemble(&shape, Features::Core)).collect();
+    programs.push(faults);
+    let mut machine = Machine::with_design(&shape, &design, programs[0].program(), &options).unwrap();
+    let run = |program: Asm| {
+        machine.load(program.program()).unwrap();
+        machine.run().err()
+    };
+    let error = programs.into_iter().find_map(run).expect("the last program faults");
+    error.to_string().lines().next().unwrap_or_default().to_string()
+}
+
+/// Each thing that is compared, with a mistake that changes it.
+#[test]
+fn every_comparison_can_fail() {
+    for (mutant, says) in [
+        ("resolve:s9_access_valid:never_enabled", "its access does not go to memory"),
+        ("resolve:s9_access_store:never_enabled", "a load goes to memory, should be a store"),
+        ("resolve:s9_access_line:never_enabled", "accesses the line at"),
+        ("resolve:s9_access_data:never_enabled", "is stored to byte"),
+        ("resolve:s9_access_served:never_enabled", "is stored to byte"),
+        ("resolve:s9_access_tag:never_enabled", "which no instruction under way writes"),
+        ("resolve:s9_result_data:never_enabled", "in the core, should be"),
+        ("resolve:s9_result_valid:never_enabled", "is still to be written by"),
+        ("resolve:s9_exit_codes:never_enabled", "its exit code is"),
+        ("resolve:s9_outcome_taken_pc:never_enabled", "is at 0x"),
+        ("resolve:s9_fault_cause:never_enabled", "the core stops with"),
+        ("resolve:s9_fault_address:never_enabled", "the core stops because of address"),
+    ] {
+        let said = said_of(mutant);
+        assert!(said.contains(says), "{mutant}: {said}");
+    }
 }
