@@ -14,6 +14,7 @@ mod regions;
 mod shared;
 mod vector;
 
+pub use crate::checks::Checks;
 use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Why};
 use crate::flat::cells::{Cells, Place};
@@ -94,28 +95,6 @@ pub struct Compiled {
     signals: bool,
     cycle: u64,
     failures: Vec<Failure>,
-}
-
-/// Which properties a compiled engine looks at.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Checks {
-    /// None: nothing ever fails, and no cover is hit.
-    None,
-    /// No cover is hit.
-    Assertions,
-    #[default]
-    All,
-}
-
-impl Checks {
-    /// Whether it looks at such a property.
-    pub fn look_at(self, kind: PropertyKind) -> bool {
-        match self {
-            Checks::None => false,
-            Checks::Assertions => kind != PropertyKind::Cover,
-            Checks::All => true,
-        }
-    }
 }
 
 impl Compiled {

@@ -5,6 +5,7 @@
 //! values; [`interpreter`] is the oracle, [`flat`] and [`compiled`] make machine code, [`verilator`] runs the generated
 //! Verilog, [`lockstep`] makes two engines one, [`fuzz`] makes random designs. `docs/simulator.md` is the page about it.
 
+mod checks;
 pub mod compiled;
 pub mod directory;
 pub mod engine;

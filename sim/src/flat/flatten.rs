@@ -13,7 +13,7 @@ use super::cells::{Cells, Place, Shape};
 use super::lanes::{Lane, Lanes, MOST};
 use super::views::{View, Views};
 use super::{Action, Effect, Flat, Id, Op, Part, Word, aligned, limb_width, limbs, on_deep_stack};
-use crate::compiled::Checks;
+use crate::checks::Checks;
 use crate::directory::Directory;
 use heddle_hdl::Bits;
 use heddle_hdl::bits::low_mask;
