@@ -36,6 +36,12 @@ impl Interrupt {
         if self.pressed.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    /// The result of a step, or an interruption if there was one, whatever the step says: Ctrl-C at a terminal ends the
+    /// step's children too.
+    pub fn or<T>(&self, result: Result<T>) -> Result<T> {
+        if self.poll().is_break() { Err(MachineError::Interrupted.into()) } else { result }
+    }
+
     /// Nobody asks any more: from now on, Ctrl-C ends the process at once.
     pub fn release(&self) {
         self.pressed.store(true, Ordering::Relaxed);

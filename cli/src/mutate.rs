@@ -27,6 +27,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use workload::Bench;
 
+/// How many mutants a run examines unless it is told.
+const SAMPLE: u32 = 400;
+
 /// Put mistakes into the core, one at a time, and report which checks notice.
 ///
 /// A mutant is the core with one small change: another operator or constant, a condition inverted or ignored, a register
@@ -39,11 +42,11 @@ use workload::Bench;
 #[derive(Args)]
 #[command(
     after_help = "Examples:
-  heddle mutate                                 a sample of 400 mutants of all modules
-  heddle mutate --module ccs --all              every mutant of one module
-  heddle mutate --mutant ccs:ccs.rs:45:or:and   one, by its name
-  heddle mutate --list --module ccs             the names
-  heddle mutate --sample 500 --docs docs        a page with the results",
+  heddle mutate                              a sample of 400 mutants of all modules
+  heddle mutate --module ccs --all           every mutant of one module
+  heddle mutate --mutant cct:scan:no_reset   one, by its name
+  heddle mutate --list --module ccs          the names
+  heddle mutate --sample 500 --docs docs     a page with the results",
     mut_arg("lanes", |arg| arg.help("Threads of a warp; with neither this nor --warps: 4 × 2 and 8 × 4")),
     mut_arg("warps", |arg| arg.help("Warps of the core")),
     mut_arg("seed", |arg| arg.help("Seed of the sample, of random start values and of kernels' inputs")),
@@ -55,9 +58,9 @@ pub struct Mutate {
     /// Only this mutant
     #[arg(long, value_name = "NAME", conflicts_with_all = ["modules", "sample", "all"])]
     mutant: Vec<String>,
-    /// How many mutants, spread evenly over the modules
-    #[arg(long, default_value_t = 400, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    sample: u32,
+    /// How many mutants, spread evenly over the modules [default: 400; of --list, all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    sample: Option<u32>,
     /// All mutants; takes hours
     #[arg(long, conflicts_with = "sample")]
     all: bool,
@@ -78,7 +81,7 @@ pub struct Mutate {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
-    /// Write mutation.md into this folder, too
+    /// Write mutation.md into this folder, too, unless interrupted
     #[arg(long, value_name = "DIR")]
     docs: Option<PathBuf>,
 }
@@ -99,11 +102,12 @@ impl Mutate {
         let progress = progress(chosen.len());
         progress.set_message("the unchanged core");
         let seeds = self.shape.seed..;
-        let benches = shapes.iter().zip(seeds).map(|(s, seed)| Bench::new(&s.shape()?, seed)).collect::<Result<_>>()?;
-        let blocks = Blocks::find(self.tests.clone())?;
+        let bench = |(s, seed): (&ShapeArgs, u64)| interrupt.or(Bench::new(&s.shape()?, seed));
+        let benches = shapes.iter().zip(seeds).map(bench).collect::<Result<_>>()?;
+        let blocks = Blocks::find(self.tests.clone(), &interrupt)?;
 
         let hook = take_hook();
-        // Mutants make the machine panic now and then, which is a catch like another.
+        // Mutants make the machine panic now and then.
         set_hook(Box::new(|_| {}));
         let campaign = Campaign { top, benches, blocks, seed: self.shape.seed };
         let outcomes = self.outcomes(&campaign, &chosen, &progress, &interrupt);
@@ -122,7 +126,7 @@ impl Mutate {
             verilog,
             outcomes,
         };
-        if let Some(folder) = &self.docs {
+        if let (Some(folder), false) = (&self.docs, interrupted) {
             page::write(folder, &report)?;
         }
         if self.json {
@@ -157,10 +161,10 @@ impl Mutate {
         }
         all.retain(|m| self.modules.is_empty() || self.modules.contains(&m.module));
         all.retain(|m| self.mutant.is_empty() || self.mutant.contains(&m.name));
-        if self.all || !self.mutant.is_empty() || (self.list && self.sample == 400) {
+        if self.all || !self.mutant.is_empty() || (self.list && self.sample.is_none()) {
             return Ok(all);
         }
-        Ok(spread(all, self.sample as usize, self.shape.seed))
+        Ok(spread(all, self.sample.unwrap_or(SAMPLE) as usize, self.shape.seed))
     }
 
     /// Several mutants at a time, in random order, so that Ctrl-C leaves a sample too. Those that were begun before it and
@@ -231,18 +235,20 @@ impl Campaign {
             .filter_map(|b| Some((b, heddle_hdl::mutate::apply(&b.design, &mutant.name).ok()?)))
             .collect();
         let first = |layer: &dyn Fn(&Bench, &Arc<Module>) -> Option<String>| {
-            cores.iter().find_map(|(bench, core)| caught(|| layer(bench, core)))
+            cores.iter().find_map(|(bench, core)| layer(bench, core))
         };
         let mut outcome = Outcome {
             mutant: mutant.clone(),
-            assertions: first(&Bench::assertions),
+            // A panic is no assertion of the description.
+            assertions: first(&|bench, core| unless_panic(|| bench.assertions(core)).unwrap_or(None)),
             blocks: self.blocks.test(mutant),
-            run: first(&Bench::run),
-            lockstep: first(&Bench::lockstep),
+            run: first(&|bench, core| unless_panic(|| bench.run(core)).unwrap_or_else(Some)),
+            lockstep: first(&|bench, core| unless_panic(|| bench.lockstep(core)).unwrap_or_else(Some)),
             alone: None,
         };
         if !outcome.changes() {
-            outcome.alone = caught(|| differs_alone(&self.top, &mutated, &mutant.module, self.seed));
+            let differs = || differs_alone(&self.top, &mutated, &mutant.module, self.seed);
+            outcome.alone = unless_panic(differs).unwrap_or_else(Some);
         }
         Some(outcome)
     }
@@ -262,9 +268,12 @@ impl Campaign {
     }
 }
 
-/// What a layer says; a panic of the machine is a catch.
-fn caught(layer: impl FnOnce() -> Option<String>) -> Option<String> {
-    catch_unwind(AssertUnwindSafe(layer)).unwrap_or_else(|_| Some("panic".to_string()))
+/// What a layer says, or the message of the panic that it ended in.
+fn unless_panic(layer: impl FnOnce() -> Option<String>) -> Result<Option<String>, String> {
+    catch_unwind(AssertUnwindSafe(layer)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        format!("panic: {}", text.and_then(|text| text.lines().next()).unwrap_or("no message"))
+    })
 }
 
 #[cfg(test)]
@@ -278,5 +287,15 @@ mod tests {
         assert!(sample.iter().enumerate().all(|(k, &item)| (100 * k..100 * (k + 1)).contains(&(item as usize))));
         assert_ne!(spread((0..1000).collect::<Vec<_>>(), 10, 8), spread((0..1000).collect::<Vec<_>>(), 10, 7));
         assert_eq!(spread(vec![1, 2], 10, 7), [1, 2]);
+    }
+
+    #[test]
+    fn a_panic_is_told_from_what_a_layer_says() {
+        assert_eq!(unless_panic(|| Some("wrong".into())), Ok(Some("wrong".into())));
+        let hook = take_hook();
+        set_hook(Box::new(|_| {}));
+        let panics = [unless_panic(|| panic!("a reason")), unless_panic(|| panic!("{} reasons\nof many", 2))];
+        set_hook(hook);
+        assert_eq!(panics, [Err("panic: a reason".into()), Err("panic: 2 reasons".into())]);
     }
 }

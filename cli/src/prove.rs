@@ -25,7 +25,7 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   heddle prove                       all of them, two at a time
   heddle prove --list                what there is
-  heddle prove ccs scoreboard-8x4    all of a block, and one
+  heddle prove ccs scoreboard-2x8    all of a block, and one
   heddle prove --quick --json        those that take less than a minute")]
 pub struct Prove {
     /// Proofs, or blocks for all of theirs [default: all]
@@ -43,8 +43,8 @@ pub struct Prove {
     /// Where waveforms of failures go
     #[arg(long, default_value = "counterexamples", value_name = "DIR")]
     waves: PathBuf,
-    /// Write proofs.md into this folder, too
-    #[arg(long, value_name = "DIR", conflicts_with = "list")]
+    /// Write proofs.md into this folder, too; only with all proofs
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "names", "quick"])]
     docs: Option<PathBuf>,
 }
 

@@ -3,19 +3,27 @@
 mod common;
 use common::*;
 use serde_json::Value;
+use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
 
-/// The checks catch nearly all mistakes. `heddle mutate` without arguments looks at more; `docs/mutation.md` has the figures.
+/// The checks catch nearly all mistakes: of so few, at most a tenth may survive without a known reason, since any change
+/// of the core gives another sample. That 95 % are caught is measured on the larger one of `docs/mutation.md`.
 #[test]
 fn most_mutants_that_change_behaviour_are_caught() {
     let report = Place::new().good("mutate --sample 30 --seed 1 --lanes 4 --warps 2 --json");
     let report: Value = serde_json::from_str(&report).unwrap();
     let number = |field: &str| report[field].as_u64().unwrap();
     let outcomes = report["outcomes"].as_array().unwrap();
-    let survivors: Vec<&Value> = outcomes.iter().filter(|o| o["changes"] == true && o["caught"] == false).collect();
+    let survives = |o: &&Value| o["changes"] == true && o["caught"] == false && o["reason"].is_null();
+    let survivors: Vec<&Value> = outcomes.iter().filter(survives).collect();
     let _ = writeln!(std::io::stderr(), "{} of {} mutants caught; {survivors:#?}", number("caught"), number("change"));
     assert!(number("examined") >= 25 && number("change") >= 20, "{report:#}");
-    assert!(number("caught") * 100 >= number("change") * 95, "{survivors:#?}");
+    assert!(survivors.len() as u64 * 10 <= number("change"), "{survivors:#?}");
     // Every layer has its share.
     for layer in ["assertions", "block_tests", "run", "lockstep"] {
         assert!(number(layer) * 4 >= number("change"), "{layer}: {report:#}");
@@ -28,6 +36,45 @@ fn mutants_are_listed_by_module() {
     assert!(list.lines().count() > 50, "{list}");
     assert!(list.lines().all(|line| line.starts_with("ccs:")), "{list}");
     assert!(list.contains(":and:or  "), "{list}");
+}
+
+#[test]
+fn a_list_is_of_all_or_of_a_sample() {
+    let place = Place::new();
+    let count = |arguments: &str| place.good(&format!("mutate --list --lanes 2 --warps 1 {arguments}")).lines().count();
+    assert_eq!((count("--sample 400"), count("--sample 3")), (400, 3));
+    assert!(count("") > 1000);
+    assert_eq!(count(""), count("--all"));
+}
+
+#[test]
+fn examples_of_the_help_name_what_is_there() {
+    examples(&Place::new(), "mutate");
+}
+
+/// Ctrl-C at a terminal, which the block tests get too: while they are looked for, and while they run on a mutant.
+#[test]
+fn an_interruption_leaves_no_page() {
+    let survey = "echo 'HEDDLE_MUTANT: t has cct' >&2; exit 0";
+    for (surveyed, reported) in [("true", false), (survey, true)] {
+        let place = Place::new();
+        let tests = format!("#!/bin/sh\n[ \"$HEDDLE_MUTANT\" != '?' ] || {{ {surveyed}; }}\n>begun\nexec sleep 60\n");
+        place.file("tests", tests.as_bytes());
+        fs::set_permissions(place.path().join("tests"), fs::Permissions::from_mode(0o755)).unwrap();
+        let arguments = "mutate --tests ./tests --mutant cct:scan:no_reset --lanes 4 --warps 2 --docs .";
+        let mut command = place.command(arguments);
+        let mut child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        while !place.path().join("begun").exists() {
+            assert_eq!(child.try_wait().unwrap(), None, "it ended before it began");
+            sleep(Duration::from_millis(10));
+        }
+        interrupt_group(&child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: interrupted\n");
+        assert_eq!(!output.stdout.is_empty(), reported, "{}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(place.names(), ["begun", "tests"]);
+    }
 }
 
 #[test]

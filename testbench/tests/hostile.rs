@@ -13,7 +13,7 @@ use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
 use heddle_testbench::program::ProgramError;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use proptest::test_runner::{TestCaseError, TestRunner};
+use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::cell::{Cell, RefCell};
 
@@ -27,7 +27,9 @@ fn limit_memory() {
 fn cases(usual: u32) -> ProptestConfig {
     let long = std::env::var_os("HEDDLE_LONG").is_some();
     let cases = if long { 100 * usual } else { usual };
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    let rng_seed = RngSeed::Fixed(1);
+    eprintln!("seed {rng_seed}");
+    ProptestConfig { cases, failure_persistence: None, rng_seed, ..ProptestConfig::default() }
 }
 
 /// Small, so that a launch is short; its machine is made once a test.

@@ -1,5 +1,6 @@
 //! The unit tests of the blocks, on a mutant: their test binary as a process, with the mutant's name in its environment.
 
+use crate::interrupt::Interrupt;
 use anyhow::{Context, Result, bail};
 use heddle_hdl::mutate::Mutant;
 use heddle_sim::{MUTANT, SURVEY};
@@ -25,11 +26,12 @@ pub struct Blocks {
 
 impl Blocks {
     /// Has the tests built, unless their binary is given, and run once on the unchanged design.
-    pub fn find(binary: Option<PathBuf>) -> Result<Blocks> {
-        let binary = binary.map_or_else(build, Ok)?;
+    pub fn find(binary: Option<PathBuf>, interrupt: &Interrupt) -> Result<Blocks> {
+        let binary = interrupt.or(binary.map_or_else(build, Ok))?;
         let started = Instant::now();
         let mut survey = command(&binary);
-        let output = survey.env(MUTANT, SURVEY).output().with_context(|| format!("cannot run {}", binary.display()))?;
+        let output = survey.env(MUTANT, SURVEY).output().with_context(|| format!("cannot run {}", binary.display()));
+        let output = interrupt.or(output)?;
         if !output.status.success() {
             bail!("the block tests fail on the unchanged design; see `cargo test -p {CRATE} --lib`");
         }

@@ -27,7 +27,7 @@ A check that never fails proves little. So the core is changed on purpose, one s
 asked whether it notices. A *mutant* is the core with one such mistake in one module, hence in all its instances: another operator, a
 constant one off, a condition that is inverted, ignored or always true, arms of a choice exchanged, a register or a write that is never
 or always enabled, another reset value or none, a slice one bit off, parts or inputs exchanged. Mutants are made from the netlist,
-automatically; mistakes in logic that reaches only assertions, probes or counters are not made. What would make a combinational loop is left out.
+automatically; mistakes in logic that reaches only assertions, probes or counters that no output shows are not made. What would make a combinational loop is left out.
 
 | layer | what it is asked |
 |---|---|
@@ -41,7 +41,8 @@ that keep to its assumptions; a field of an output whose `valid` is 0 does not c
 the figure that counts is what the other three catch together. The goal is 95 %.
 
 `heddle mutate --list` has the names of all mutants: module, source line, operation, mistake. `HEDDLE_MUTANT=NAME cargo test -p heddle-simt --lib`
-runs the block tests on one. Programs run until they end or for some thousand cycles of a launch.
+runs the block tests on one. Programs run until they end or for some thousand cycles of a launch. Where a mutant makes the test bench itself panic, because it gets
+what no core gives, the run and lock-step notice it, and assertions do not.
 ";
 
 fn page(report: &Report) -> String {

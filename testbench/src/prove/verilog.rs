@@ -1,7 +1,7 @@
 //! The Verilog of a proof.
 
 use heddle_gen::Options;
-use heddle_hdl::netlist::{Module, PropertyKind};
+use heddle_hdl::netlist::{Module, Property, PropertyKind};
 use heddle_simt::proof::COVER;
 use std::sync::Arc;
 
@@ -25,13 +25,24 @@ pub fn verilog(harness: &Module) -> String {
     text
 }
 
+/// How many covers the Verilog has.
+pub(super) fn covers(module: &Module) -> usize {
+    let own = module.properties.iter().filter(|p| is_cover(p)).count();
+    own + module.instances.iter().map(|instance| covers(&instance.module)).sum::<usize>()
+}
+
+/// Whether it is one of the harness's own.
+fn is_cover(property: &Property) -> bool {
+    property.kind == PropertyKind::Cover && property.name.starts_with(COVER)
+}
+
 /// What a block assumes is proven too, since its harness makes legal inputs; of covers, only the harness's own are asked for.
 fn with_obligations(module: &Module) -> Module {
     let mut module = module.clone();
     for instance in &mut module.instances {
         instance.module = Arc::new(with_obligations(&instance.module));
     }
-    module.properties.retain(|p| p.kind != PropertyKind::Cover || p.name.starts_with(COVER));
+    module.properties.retain(|p| p.kind != PropertyKind::Cover || is_cover(p));
     for property in module.properties.iter_mut().filter(|p| p.kind == PropertyKind::Assume) {
         property.kind = PropertyKind::Assert;
     }
