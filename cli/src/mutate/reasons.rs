@@ -7,17 +7,19 @@ const REASONS: &[(&str, &str, &str, &str)] = &[
     ("cct", "index", "", "where the sorter goes on in the cold table: a slower sort, the same paths"),
     ("path_table", "outcomes", "", HOLD),
     ("path_table", "put_off", "", HOLD),
+    ("steer", "preferred", "", "which of two slots fetches first: a few cycles"),
+    ("decode", "last", "", "more instructions than needed wait for their outcome: a few cycles"),
     ("resolve", "s9_outcome_rest_mask", "", "an `ecall` that is a jump or an access too, which decode never makes"),
     ("resolve", "s9_access_bank", "", "data of a request that does not take place"),
+    ("writeback", "write_rd", "", "the register of a write to no lane"),
     ("core", "multiply_2", "", "what the multiplier computes while it has no operation; nothing is written"),
     ("core", "cycles", "", COUNTER),
     ("core", "instructions", "", COUNTER),
-    (
-        "core",
-        "held_fault_pc",
-        "",
-        "no program here has a second fault right after the first; `testbench/tests/core` has",
-    ),
+    ("core", "committed", "", COUNTER),
+    ("core", "first_fault", ":without_first", "what is kept of a fault before there is one"),
+    ("core", "held_fault_pc", "", SECOND_FAULT),
+    ("core", "held_fault_cause", "", SECOND_FAULT),
+    ("core", "issue", ".hold_control:and_next_input", HOLD),
     (
         "core",
         "resolve",
@@ -28,6 +30,8 @@ const REASONS: &[(&str, &str, &str, &str)] = &[
 ];
 
 const COUNTER: &str = "the simulator takes the value of counters from the core; `testbench/tests/core` notices";
+
+const SECOND_FAULT: &str = "no program here has a second fault right after the first; `testbench/tests/core` has";
 
 const HOLD: &str = "when issue holds back control instructions so that a waiting update gets its turn: a few cycles";
 

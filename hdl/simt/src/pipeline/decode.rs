@@ -68,12 +68,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(imm_u = cat(&[m.lit(0u32, 12), word.slice(12, 20)]));
         wire!(imm_j = cat(&[zero, word.slice(21, 10), word.bit(20), word.slice(12, 8), sign]).sext(32));
         let upper = lui | auipc;
-        wire!(
-            imm = pick(
-                [(upper, imm_u), (jal, imm_j), (branch, imm_b), (store, imm_s), (fence, imm_i.literal(0u32))],
-                imm_i
-            )
-        );
+        wire!(imm = pick([(upper, imm_u), (jal, imm_j), (branch, imm_b), (store, imm_s)], imm_i));
 
         wire!(use1 = (jalr | branch | load | store | op_imm | op | muldiv) & rs1.ne(0) | ecall);
         wire!(use2 = (branch | store | op | muldiv) & rs2.ne(0) | ecall);

@@ -34,7 +34,7 @@ fn the_launcher_starts_each_warp_once() {
             for cycle in 0..4 * warps + 8 {
                 // A launch while one is under way does nothing; idleness counts only once all are started.
                 let ready = cycle % 3 != 1;
-                poke(&mut t, false, ready, (started.len() as u32) < warps && cycle % 2 == 0);
+                poke(&mut t, cycle % 5 == 2, ready, (started.len() as u32) < warps && cycle % 2 == 0);
                 let out = t.peek();
                 assert_eq!((out.restart, out.done), (0u32.into(), 0u32.into()));
                 if out.start.valid == 1 && ready {
