@@ -9,6 +9,12 @@ const REASONS: &[(&str, &str, &str, &str)] = &[
     ("path_table", "put_off", "", HOLD),
     ("steer", "preferred", "", "which of two slots fetches first: a few cycles"),
     ("decode", "last", "", "more instructions than needed wait for their outcome: a few cycles"),
+    ("scoreboard", "row.set_registers", ":const:high_bit", "the pending bit of x0, which nothing asks for"),
+    ("execute", "s8_result", ":always_enabled", HELD),
+    ("multiplier", "low_2", ":always_enabled", HELD),
+    ("resolve", "s9_access_own", ":without_first", "data of lanes that are not served"),
+    ("resolve", "s9_outcome_call", "", DEPTH),
+    ("resolve", "s9_exit_slot", ":always_enabled", HELD),
     ("resolve", "s9_outcome_rest_mask", "", "an `ecall` that is a jump or an access too, which decode never makes"),
     ("resolve", "s9_access_bank", "", "data of a request that does not take place"),
     ("writeback", "write_rd", "", "the register of a write to no lane"),
@@ -20,16 +26,15 @@ const REASONS: &[(&str, &str, &str, &str)] = &[
     ("core", "held_fault_pc", "", SECOND_FAULT),
     ("core", "held_fault_cause", "", SECOND_FAULT),
     ("core", "issue", ".hold_control:and_next_input", HOLD),
-    (
-        "core",
-        "resolve",
-        ".executed_issued_decoded_call:and_next_input",
-        "calls and returns exchanged: paths run in another order, results stay; `testbench/tests/core` notices",
-    ),
+    ("core", "resolve", ".executed_issued_decoded_call:and_next_input", DEPTH),
     ("heddle", "instructions", "", "the host fills instruction memory only while nothing is fetched"),
 ];
 
 const COUNTER: &str = "the simulator takes the value of counters from the core; `testbench/tests/core` notices";
+
+const HELD: &str = "what a stage holds while nothing is in it";
+
+const DEPTH: &str = "call depths: paths run in another order, results stay; `testbench/tests/core` notices";
 
 const SECOND_FAULT: &str = "no program here has a second fault right after the first; `testbench/tests/core` has";
 
