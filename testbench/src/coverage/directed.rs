@@ -39,6 +39,7 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
         ("stores at one address", stores_at_one_address(), 1),
         ("return without a call", return_without_a_call(), 1),
         ("outcomes while warps start", outcomes_while_warps_start(), 1),
+        ("each lane ends alone", each_lane_ends_alone(s.lanes), 1),
         ("path behind the sorter", path_behind_the_sorter(), 4),
     ];
     let directed = |(name, program, launches)| Directed { name, program, fault: None, launches };
@@ -62,6 +63,16 @@ fn return_without_a_call() -> Asm {
 /// The first instruction has an outcome, which comes before the last warps are started.
 fn outcomes_while_warps_start() -> Asm {
     Asm::default().jal(ZERO, "on").label("on").jal(ZERO, "end").label("end").put([addi(A0, ZERO, 0)]).exit()
+}
+
+/// Each lane jumps to a place of its own and ends there.
+fn each_lane_ends_alone(lanes: u32) -> Asm {
+    let program = begin()
+        .put([addi(A7, ZERO, 93), csrr(5, LANE), slli(5, 5, 3)])
+        .la(6, "places")
+        .put([add(6, 6, 5), jalr(ZERO, 6, 0)])
+        .label("places");
+    (0..lanes).fold(program, |program, _| program.put([NOP, ECALL]))
 }
 
 /// Lane 0 is at `cold`, in the cold table; the lanes from 3 on go far ahead and are y. Lanes 1 and 2 pass `cold` unless the
