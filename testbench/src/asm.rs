@@ -62,6 +62,10 @@ pub fn divu(rd: u32, rs1: u32, rs2: u32) -> u32 {
 pub fn lui(rd: u32, upper: u32) -> u32 {
     upper << 12 | rd << 7 | 0x37
 }
+/// rd = any value, in two instructions.
+pub fn li(rd: u32, value: u32) -> [u32; 2] {
+    [lui(rd, value.wrapping_add(0x800) >> 12), addi(rd, rd, (value << 20) as i32 >> 20)]
+}
 /// rd = pc + 4; to rs1 + imm.
 pub fn jalr(rd: u32, rs1: u32, imm: i32) -> u32 {
     i(imm, rs1, 0, rd, 0x67)

@@ -419,8 +419,8 @@ fn never_written(at: usize, owed: &[Option<Owed>]) -> Difference {
     Difference { thread, pc, text: format!("{} is never written", name(register)) }
 }
 
-/// The core's code of a cause, and the address of a jump or access.
-fn core_code(simulator: Cause) -> (u32, Option<u32>) {
+/// The core's code of a simulator's cause ([`cause`]), and the address of a jump or access.
+pub fn core_code(simulator: Cause) -> (u32, Option<u32>) {
     match simulator {
         Cause::MisalignedJump(address) => (cause::FETCH_MISALIGNED, Some(address)),
         Cause::FetchOutside => (cause::FETCH_OUT_OF_RANGE, None),

@@ -2,7 +2,6 @@
 
 use crate::commit::{CommitCheck, Mismatch};
 use crate::disassemble;
-use crate::iss::Iss;
 use crate::kernels::{Device, DeviceError};
 use crate::program::{Program, ProgramError};
 use heddle_hdl::Errors;
@@ -343,11 +342,6 @@ impl Machine {
     /// [`MachineOptions::iss`].
     pub fn compared(&self) -> u64 {
         self.check.as_ref().map_or(0, CommitCheck::compared)
-    }
-
-    /// The instruction-set simulator that the core is compared with, with [`MachineOptions::iss`].
-    pub fn iss(&self) -> Option<&Iss> {
-        self.check.as_ref().map(CommitCheck::iss)
     }
 
     /// What the core did so far.

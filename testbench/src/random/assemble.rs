@@ -97,13 +97,6 @@ fn value(number: u8) -> u32 {
     VALUE.get(number as usize).copied().unwrap_or(ZERO)
 }
 
-/// A constant of 32 bits, in two instructions.
-fn constant(rd: u32, value: i32) -> [u32; 2] {
-    let upper = (value as u32).wrapping_add(0x800) >> 12;
-    let low = value.wrapping_sub((upper << 12) as i32);
-    [lui(rd, upper), addi(rd, rd, low)]
-}
-
 impl Writer<'_> {
     fn put(&mut self, words: impl IntoIterator<Item = u32>) {
         self.a = std::mem::take(&mut self.a).put(words);
@@ -144,11 +137,11 @@ impl Writer<'_> {
         let program = self.program;
         for (init, rd) in program.init.iter().zip(VALUE) {
             match *init {
-                Init::Constant(value) => self.put(constant(rd, value)),
+                Init::Constant(value) => self.put(li(rd, value as u32)),
                 Init::Linear(factor, term) => {
-                    self.put(constant(rd, i32::from(factor)));
+                    self.put(li(rd, i32::from(factor) as u32));
                     self.put([mul(rd, rd, THREAD)]);
-                    self.put(constant(SCRATCH[0], i32::from(term)));
+                    self.put(li(SCRATCH[0], i32::from(term) as u32));
                     self.put([add(rd, rd, SCRATCH[0])]);
                 }
                 Init::Masked(mask) => self.put([andi(rd, THREAD, i32::from(mask))]),
@@ -156,7 +149,7 @@ impl Writer<'_> {
         }
         let shift = if program.interleaved { 2 } else { 2 + u32::from(WORDS).ilog2() };
         self.put([slli(BASE, THREAD, shift), lui(SCRATCH[0], DATA >> 12), add(BASE, BASE, SCRATCH[0])]);
-        self.put(constant(SP, shape.memory as i32));
+        self.put(li(SP, shape.memory));
         let sub = |rd, a, b| r(0x20, b, a, 0, rd, 0x33);
         self.put([slli(SCRATCH[0], THREAD, shape.stack.ilog2()), sub(SP, SP, SCRATCH[0])]);
         self.put([addi(FUEL, ZERO, i32::from(program.fuel)), addi(CALLS, ZERO, MOST_CALLS)]);
@@ -258,7 +251,7 @@ impl Writer<'_> {
         if offset < 2044 {
             self.put([instruction(BASE, offset)]);
         } else {
-            self.put(constant(SCRATCH[0], offset));
+            self.put(li(SCRATCH[0], offset as u32));
             self.put([add(SCRATCH[0], SCRATCH[0], BASE), instruction(SCRATCH[0], 0)]);
         }
     }
@@ -335,7 +328,7 @@ impl Writer<'_> {
         let funct3 = [0, 1, 2, 4, 5][kind as usize];
         let aligned = !((1 << (funct3 & 3)) - 1);
         self.put([add(SCRATCH[1], by, THREAD), andi(SCRATCH[1], SCRATCH[1], spread & aligned)]);
-        self.put(constant(SCRATCH[0], (DATA + 4 * u32::from(WORDS) * self.threads) as i32));
+        self.put(li(SCRATCH[0], DATA + 4 * u32::from(WORDS) * self.threads));
         self.put([add(SCRATCH[0], SCRATCH[0], SCRATCH[1])]);
         self.put([match stores {
             true => store(funct3 & 3, register, SCRATCH[0], 0),

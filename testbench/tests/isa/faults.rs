@@ -7,6 +7,7 @@ use heddle_simt::Shape;
 use heddle_simt::csr;
 use heddle_simt::isa::cause;
 use heddle_testbench::asm::*;
+use heddle_testbench::commit::core_code;
 use heddle_testbench::iss::{Cause, Iss};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, ThreadExit};
 use heddle_testbench::{Program, disassemble};
@@ -58,11 +59,6 @@ impl Who {
     }
 }
 
-/// `register` = the value.
-fn li(register: u32, value: u32) -> [u32; 2] {
-    [lui(register, value.wrapping_add(0x800) >> 12), addi(register, register, (value << 20) as i32 >> 20)]
-}
-
 /// The program of a case, with the instruction at `x`.
 fn program(case: &Case, who: Who) -> Asm {
     let a = Asm::default().put([csrr(THREAD, MHARTID)]);
@@ -73,22 +69,6 @@ fn program(case: &Case, who: Who) -> Asm {
     };
     let a = a.put(case.setup.iter().copied()).label("x").put([case.word]);
     a.put([addi(A0, ZERO, 0)]).label("end").put([addi(A0, ZERO, 0)]).exit()
-}
-
-/// The core's number of a simulator's cause, and its address.
-fn code(cause: Cause) -> (u32, Option<u32>) {
-    match cause {
-        Cause::MisalignedJump(to) => (cause::FETCH_MISALIGNED, Some(to)),
-        Cause::FetchOutside => (cause::FETCH_OUT_OF_RANGE, None),
-        Cause::Illegal(_) => (cause::ILLEGAL_INSTRUCTION, None),
-        Cause::Breakpoint => (cause::BREAKPOINT, None),
-        Cause::Ecall(_) => (cause::UNKNOWN_ECALL, None),
-        Cause::MisalignedLoad(at) => (cause::LOAD_MISALIGNED, Some(at)),
-        Cause::LoadOutside(at) => (cause::LOAD_OUT_OF_RANGE, Some(at)),
-        Cause::MisalignedStore(at) => (cause::STORE_MISALIGNED, Some(at)),
-        Cause::StoreOutside(at) => (cause::STORE_OUT_OF_RANGE, Some(at)),
-        Cause::StoreToProgram(at) => (cause::STORE_TO_PROGRAM, Some(at)),
-    }
 }
 
 /// What a thread comes to on the simulator: cause, pc and address as the core has them, or its exit code.
@@ -103,7 +83,7 @@ fn alone(iss: &mut Iss, thread: u32) -> Result<u32, (u32, u32, Option<u32>)> {
             // The core blames the jump, the simulator its target.
             Err(f) if f.cause == Cause::FetchOutside => return Err((cause::FETCH_OUT_OF_RANGE, before, Some(f.pc))),
             Err(f) => {
-                let (code, address) = code(f.cause);
+                let (code, address) = core_code(f.cause);
                 return Err((code, f.pc, address));
             }
         }

@@ -5,6 +5,8 @@
 //! A dozen shapes always; all of lanes × warps {1, 2, 4 … 64}, with more operands and every case in every way, with
 //! `HEDDLE_LONG=1` (`./test --long`).
 
+#[path = "../common/mod.rs"]
+mod common;
 mod faults;
 mod harness;
 mod reference;
@@ -16,7 +18,6 @@ use heddle_simt::Shape;
 use heddle_testbench::asm::*;
 use heddle_testbench::iss::LaunchError;
 use heddle_testbench::machine::MachineError;
-use std::io::Write;
 use std::time::Instant;
 
 const SHORT: Effort = Effort { cycles: 80_000, every_body: false };
@@ -36,44 +37,9 @@ fn every_instruction(lanes: u32, warps: u32, effort: &Effort) {
     bench.report(started);
 }
 
-macro_rules! shapes {
-    ($($name:ident: $lanes:literal, $warps:literal;)*) => {
-        $(#[test] fn $name() { every_instruction($lanes, $warps, &SHORT); })*
-    };
-}
-
-shapes! {
-    lanes_1_warps_1: 1, 1;
-    lanes_1_warps_16: 1, 16;
-    lanes_2_warps_1: 2, 1;
-    lanes_2_warps_64: 2, 64;
-    lanes_4_warps_2: 4, 2;
-    lanes_4_warps_8: 4, 8;
-    lanes_8_warps_1: 8, 1;
-    lanes_8_warps_8: 8, 8;
-    lanes_16_warps_4: 16, 4;
-    lanes_32_warps_2: 32, 2;
-    lanes_64_warps_1: 64, 1;
-    lanes_64_warps_32: 64, 32;
-}
-
-#[test]
-fn all_shapes() {
-    if std::env::var_os("HEDDLE_LONG").is_none() {
-        let _ =
-            writeln!(std::io::stderr(), "SKIPPED: every instruction on all 49 shapes, which HEDDLE_LONG=1 asks for");
-        return;
-    }
-    let sizes = [1, 2, 4, 8, 16, 32, 64];
-    for lanes in sizes {
-        std::thread::scope(|scope| {
-            // Two at a time: the machine of 64 lanes and 64 warps needs much memory.
-            let (few, many) = sizes.split_at(4);
-            scope.spawn(move || few.iter().for_each(|&warps| every_instruction(lanes, warps, &LONG)));
-            many.iter().for_each(|&warps| every_instruction(lanes, warps, &LONG));
-        });
-    }
-}
+common::sweep!("every instruction", |lanes, warps| every_instruction(lanes, warps, &SHORT), |lanes, warps| {
+    every_instruction(lanes, warps, &LONG)
+});
 
 /// `jal` by 1048572 bytes ahead and 1048576 back, the extremes of aligned targets.
 #[test]

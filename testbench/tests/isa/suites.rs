@@ -223,20 +223,18 @@ fn own_word(h: &Registers, register: u32, apart: bool) -> Vec<u32> {
 /// funct3, bytes, sign.
 const LOADS: [(u32, u32, bool); 5] = [(0, 1, true), (1, 2, true), (2, 4, true), (4, 1, false), (5, 2, false)];
 
+/// Immediates of an access at an offset, and whether the lanes' words are apart.
+fn reaches(offset: i32) -> [(i32, bool); 6] {
+    [(offset, false), (offset, true), (0x7ff, false), (-0x800, false), (-1, false), (0, false)]
+}
+
 fn loads(h: &Registers) -> Suite {
     let (s, t, d) = (h.s, h.t, h.result);
     let mut bodies = vec![];
     for (funct3, bytes, is_signed) in LOADS {
         for offset in (0..4).step_by(bytes as usize) {
             let want = move |i: &Input| loaded(i.a, offset, bytes, is_signed);
-            for (imm, apart) in [
-                (offset as i32, false),
-                (offset as i32, true),
-                (0x7ff, false),
-                (-0x800, false),
-                (-1, false),
-                (0, false),
-            ] {
+            for (imm, apart) in reaches(offset as i32) {
                 let base = offset as i32 - imm;
                 let mut words = own_word(h, s, apart);
                 words.extend([
@@ -282,14 +280,7 @@ fn stores(h: &Registers) -> Suite {
     let mut bodies = vec![];
     for (funct3, bytes) in [(0, 1), (1, 2), (2, 4)] {
         for offset in (0..4).step_by(bytes as usize) {
-            for (imm, apart) in [
-                (offset as i32, false),
-                (offset as i32, true),
-                (0x7ff, false),
-                (-0x800, false),
-                (-1, false),
-                (0, false),
-            ] {
+            for (imm, apart) in reaches(offset as i32) {
                 let base = offset as i32 - imm;
                 let mut words = own_word(h, s, apart);
                 words.extend([sw(h.b, s, 0), addi(t, s, base / 2), addi(t, t, base - base / 2)]);
