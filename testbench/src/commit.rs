@@ -25,6 +25,7 @@ use heddle_sim::Engine;
 use heddle_sim::directory::Directory;
 use heddle_simt::Shape;
 use heddle_simt::isa::cause;
+use heddle_simt::memory::port::operation;
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -255,7 +256,7 @@ impl CommitCheck {
         if !valid {
             return differs("its access does not go to memory".into());
         }
-        let is_store = engine.probe(p.request_store) == 1;
+        let is_store = engine.probe(p.request_operation) == u64::from(operation::STORE);
         if is_store != store {
             let name = |store| if store { "store" } else { "load" };
             return differs(format!("a {} goes to memory, should be a {}", name(is_store), name(store)));
@@ -452,7 +453,7 @@ struct Places {
     commit_slot: usize,
     commit_pc: usize,
     request_valid: usize,
-    request_store: usize,
+    request_operation: usize,
     request_line: usize,
     request_enables: usize,
     request_data: usize,
@@ -478,7 +479,7 @@ impl Places {
             commit_slot: probe("resolve.commit_slot"),
             commit_pc: probe("resolve.commit_pc"),
             request_valid: probe("request_valid"),
-            request_store: probe("request_store"),
+            request_operation: probe("request_operation"),
             request_line: probe("request_line"),
             request_enables: probe("request_enables"),
             request_data: probe("request_data"),

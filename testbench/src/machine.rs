@@ -620,7 +620,7 @@ impl Places {
             live_warps: register("core.divergence.live"),
             live_threads: memory("core.divergence.ghost_live"),
             program: memory("instructions"),
-            banks: (0..shape.lanes).map(|lane| memory(&format!("ram.bank[{lane}].words"))).collect(),
+            banks: (0..shape.lanes).map(|lane| memory(&format!("memory.bank[{lane}].words"))).collect(),
             codes: (0..shape.lanes).map(|lane| memory(&format!("core.metrics.exit[{lane}].codes"))).collect(),
         }
     }

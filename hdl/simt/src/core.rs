@@ -12,6 +12,7 @@
 
 use crate::divergence::{self, Outcome, Start, UnitIn, Wake};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
+use crate::memory::port::{Request, Response};
 use crate::metrics::{MetricsIn, metrics};
 use crate::pipeline::collect::{CollectIn, Operands, Write, collect};
 use crate::pipeline::decode::{DecodeIn, decode};
@@ -20,7 +21,7 @@ use crate::pipeline::execute::{ExecuteIn, execute};
 use crate::pipeline::fetch::{FetchIn, fetch};
 use crate::pipeline::issue::{IssueIn, Slotted, issue};
 use crate::pipeline::load_queue::{LoadQueueIn, load_queue};
-use crate::pipeline::memory::{MemoryIn, Request, Response, memory};
+use crate::pipeline::memory::{MemoryIn, memory};
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
 use crate::pipeline::steer::{SteerIn, steer};
 use crate::pipeline::writeback::{WritebackIn, writeback};
@@ -37,6 +38,8 @@ pub struct CoreIn<T> {
     pub restart: T,
     /// The instruction at `fetch_pc` of the cycle before.
     pub fetched: T,
+    /// The request is taken in this cycle.
+    pub request_ready: T,
     /// Data of loads, until `response_ready`.
     pub response: Response<T>,
     /// First byte address that may be stored to, a multiple of 256.
@@ -50,7 +53,7 @@ pub struct CoreOut<T> {
     pub start_ready: T,
     /// Instruction number for instruction memory, which answers in the next cycle.
     pub fetch_pc: T,
-    /// Always taken.
+    /// Stays until `request_ready`.
     pub request: Request<T>,
     /// The response is written back in this cycle.
     pub response_ready: T,
@@ -66,8 +69,14 @@ pub struct CoreOut<T> {
 
 /// The core of a shape that [`Shape::check`] accepts.
 pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
-    let inputs =
-        CoreIn { start: Start::shape(s), restart: 1, fetched: 32, response: Response::shape(s), program_end: 32 };
+    let inputs = CoreIn {
+        start: Start::shape(s),
+        restart: 1,
+        fetched: 32,
+        request_ready: 1,
+        response: Response::shape(s),
+        program_end: 32,
+    };
     module("core", inputs, |m, i| {
         m.doc("The SIMT core.");
         // What later stages tell earlier ones.
@@ -269,7 +278,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         m.probe("issue_mask", issue_mask);
         m.probe("issue_replay", issued.replay);
         m.probe("request_valid", request.valid);
-        m.probe("request_store", request.store);
+        m.probe("request_operation", request.operation);
         m.probe("request_line", request.line);
         m.probe("request_enables", request.enables);
         m.probe("request_data", request.data);

@@ -77,7 +77,7 @@ pub const MAP: &[Csr] = &[
     csr(0xfc3, "lane", Source::Lane, "lane of this thread"),
     csr(0xfc4, "block", Source::Block, "number of this thread's block (0: the core is one block)"),
     csr(0xfc5, "thread", Source::ThreadInBlock, "thread number in the block (mhartid while the core is one block)"),
-    csr(0xfc6, "threads", Source::Threads, "threads in all: lanes * warps"),
+    csr(0xfc6, "threads", Source::Threads, "threads of the core: lanes * warps"),
     csr(0xfc7, "memory", Source::MemoryBytes, "bytes of memory"),
     csr(0xfc8, "log2stack", Source::Log2StackBytes, "base-2 logarithm of the stack bytes of a thread"),
 ];

@@ -97,6 +97,35 @@ pub mod alu {
     pub const SRA: u32 = 13;
 }
 
+/// Atomic operations: bits 31..27 of the instruction (RV32A without `lr.w` and `sc.w`).
+pub mod atomic {
+    pub const ADD: u32 = 0b00000;
+    pub const SWAP: u32 = 0b00001;
+    pub const XOR: u32 = 0b00100;
+    pub const OR: u32 = 0b01000;
+    pub const AND: u32 = 0b01100;
+    pub const MIN: u32 = 0b10000;
+    pub const MAX: u32 = 0b10100;
+    pub const MINU: u32 = 0b11000;
+    pub const MAXU: u32 = 0b11100;
+
+    /// Every operation, with its name in assembly.
+    pub const ALL: &[(u32, &str)] = &[
+        (ADD, "amoadd.w"),
+        (SWAP, "amoswap.w"),
+        (XOR, "amoxor.w"),
+        (OR, "amoor.w"),
+        (AND, "amoand.w"),
+        (MIN, "amomin.w"),
+        (MAX, "amomax.w"),
+        (MINU, "amominu.w"),
+        (MAXU, "amomaxu.w"),
+    ];
+}
+
+/// The `barrier` instruction, the only one of opcode custom-0: all live threads of a block wait for each other.
+pub const BARRIER: u32 = 0x0000_000b;
+
 /// Why the core stopped, 4 bits; the numbers are those of the RISC-V `mcause` register where it has one.
 pub mod cause {
     use heddle_hdl::Width;
@@ -122,10 +151,10 @@ pub mod cause {
             BREAKPOINT => "breakpoint (ebreak)",
             LOAD_MISALIGNED => "misaligned load",
             LOAD_OUT_OF_RANGE => "load outside memory",
-            STORE_MISALIGNED => "misaligned store",
-            STORE_OUT_OF_RANGE => "store outside memory",
+            STORE_MISALIGNED => "misaligned store or atomic",
+            STORE_OUT_OF_RANGE => "store or atomic outside memory",
             UNKNOWN_ECALL => "unknown system call (ecall with a7 other than 93)",
-            STORE_TO_PROGRAM => "store into the program",
+            STORE_TO_PROGRAM => "store or atomic into the program",
             _ => "unknown cause",
         }
     }

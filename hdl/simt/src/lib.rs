@@ -8,12 +8,14 @@
 //! widths stand where the function makes the shape of its inputs; everywhere, `slot` is [`Shape::warp_bits`], `pc` is
 //! [`Shape::pc_bits`], a mask is a bit a lane, and lists of lanes are packed with lane 0 lowest.
 
+pub mod address;
 pub mod arbiter;
 pub mod core;
 pub mod csr;
 pub mod divergence;
 pub mod isa;
 pub mod lane;
+pub mod memory;
 pub mod metrics;
 pub mod pipeline;
 pub mod proof;
@@ -22,4 +24,4 @@ pub mod shape;
 pub mod system;
 
 pub use divergence::Divergence;
-pub use shape::{BankAddress, Shape, ShapeError};
+pub use shape::{Backing, BankAddress, Cache, Coalescing, Replay, Shape, ShapeError, Timing};

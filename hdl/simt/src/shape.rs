@@ -28,6 +28,22 @@ pub struct Shape {
     pub loads: u32,
     /// The address of a register bank: one for all lanes, or one a lane (for mechanisms that mix warps).
     pub bank_address: BankAddress,
+    /// Which lanes of a memory access go together.
+    pub coalescing: Coalescing,
+    /// What becomes of the lanes that do not.
+    pub replay: Replay,
+    /// Memory instructions that may wait for the memory port: a power of two, 2 … 64. Only where something can wait:
+    /// under [`Replay::Serialise`], or before a memory that does not take a request in every cycle.
+    pub requests: u32,
+    /// Bytes of scratchpad, shared among the resident blocks: a power of two, at least `4 × lanes × warps`, at most 1 MiB;
+    /// 0 for none.
+    pub scratchpad: u32,
+    /// The atomic memory operations of RV32A. Without them their instructions are illegal.
+    pub atomics: bool,
+    /// A first-level data cache between core and main memory.
+    pub cache: Option<Cache>,
+    /// What main memory is.
+    pub backing: Backing,
     /// RV32M: multiplier and divider. Without it their instructions are illegal.
     pub multiply: bool,
     /// Counters of what the core did, for simulation: `metrics` in the hierarchy. Not part of the hardware otherwise.
@@ -39,6 +55,61 @@ pub struct Shape {
 pub enum BankAddress {
     Shared,
     PerLane,
+}
+
+/// Which lanes of a memory access go together, given the line (of `lanes` words) of the first active lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Coalescing {
+    /// Those that access their own bank's word of the line, or the first lane's word: no crossbar.
+    Aligned,
+    /// All that access the line.
+    Full,
+}
+
+/// What becomes of lanes that do not go together with the first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Replay {
+    /// They stay at the instruction: their path splits off. (`path-lists-simty.txt` §2.3)
+    Split,
+    /// They follow in the next cycles, while the warp runs on.
+    Serialise,
+}
+
+/// A data cache: write-through, so that main memory is always right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cache {
+    /// Bytes of data: a power of two.
+    pub size: u32,
+    /// Places for a line: a power of two, 1 … 16.
+    pub ways: u32,
+    /// Memory lines (of `lanes` words) of a cache line: a power of two, 1 … 16.
+    pub line: u32,
+    /// Misses under way at once: a power of two, 1 … 16.
+    pub misses: u32,
+}
+
+/// What main memory is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backing {
+    /// Block RAM: a request a cycle, the answer in the next.
+    OnChip,
+    /// A model for simulation: on-chip memory that answers later.
+    Model(Timing),
+    /// Outside, on a Wishbone B4 bus (pipelined) of so many data bits: a power of two, 32 … 32 × lanes.
+    Wishbone { width: u32 },
+}
+
+/// The time that a modelled memory takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// Cycles from a request to its response, at least: 1 … 4096.
+    pub latency: u32,
+    /// Cycles more, at most; each response draws its own. 0, or a power of two less 1, up to 1023.
+    pub jitter: u32,
+    /// Cycles from one request taken to the next, at least: 1 … 256.
+    pub interval: u32,
+    /// Of the drawn latencies.
+    pub seed: u32,
 }
 
 /// A shape that cannot be built: the field, its value, and what is allowed.
@@ -64,6 +135,13 @@ impl Default for Shape {
             buffer: 4,
             loads: 8,
             bank_address: BankAddress::Shared,
+            coalescing: Coalescing::Aligned,
+            replay: Replay::Split,
+            requests: 8,
+            scratchpad: 0,
+            atomics: false,
+            cache: None,
+            backing: Backing::OnChip,
             multiply: true,
             metrics: true,
         }

@@ -2,7 +2,8 @@
 
 use crate::core::{CoreIn, core};
 use crate::divergence::Start;
-use crate::pipeline::memory::{Request, Response};
+use crate::memory::port::{Load, Response};
+use crate::memory::{MemorySystemIn, memory_system};
 use crate::pipeline::resolve::{Exit, Fault};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -18,22 +19,6 @@ pub struct SystemIn<T> {
     pub program_end: T,
     /// Writes memory before a launch.
     pub load: Load<T>,
-}
-
-/// A word to write into memory, and into instruction memory where it lies in the program's part. Only while no thread is
-/// live.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Load<T> {
-    pub valid: T,
-    /// Byte address, a multiple of 4, inside memory.
-    pub address: T,
-    pub word: T,
-}
-
-impl Load<Width> {
-    pub fn shape(s: &Shape) -> Load<Width> {
-        Load { valid: 1, address: s.address_bits(), word: 32 }
-    }
 }
 
 /// What the host sees.
@@ -91,63 +76,6 @@ fn launcher(s: &Shape) -> TypedModule<LauncherIn<Width>, LauncherOut<Signal>> {
     })
 }
 
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct BankIn<T> {
-    line: T,
-    enables: T,
-    store: T,
-}
-
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct BankOut<T> {
-    data: T,
-}
-
-/// One bank of on-chip memory: one word of every line.
-fn bank(s: &Shape) -> TypedModule<BankIn<Width>, BankOut<Signal>> {
-    module(
-        "memory_bank",
-        BankIn { line: s.line_bits(), enables: 4, store: 32 },
-        |m, BankIn { line, enables, store }| {
-            m.doc("One bank of on-chip memory.");
-            let words = m.memory("words", 32, s.line_bits()).style(MemoryStyle::Block);
-            words.write_granules(enables, line, store);
-            BankOut { data: words.read_sync(line, Collision::ReadOld) }
-        },
-    )
-}
-
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct RamIn<T> {
-    request: Request<T>,
-    load: Load<T>,
-}
-
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct RamOut<T> {
-    response: Response<T>,
-}
-
-/// On-chip memory: answers a load in the next cycle.
-///
-/// A load writes nothing in its own stage 10, so the response is always taken at once.
-fn ram(s: &Shape) -> TypedModule<RamIn<Width>, RamOut<Signal>> {
-    module("ram", RamIn { request: Request::shape(s), load: Load::shape(s) }, |m, RamIn { request, load }| {
-        m.doc("On-chip memory, one bank a lane.");
-        let line_low = 2 + s.lanes.ilog2();
-        let load_bank = if s.lanes == 1 { load.valid } else { load.address.slice(2, s.lane_bits()).decode(s.lanes) };
-        let load_enables = cat(&elements(load_bank, 1).into_iter().map(|b| b.repeat(4)).collect::<Vec<_>>());
-        wire!(line = load.valid.mux(load.address.from_bit(line_low), request.line));
-        wire!(enables = load.valid.mux(load_enables, request.enables));
-        wire!(store = load.valid.mux(load.word.repeat(s.lanes), request.data));
-        m.assert("load_only_while_idle", !(load.valid & request.valid));
-        let inputs = BankIn { line: all(line), enables: each(enables), store: each(store) };
-        let banks = m.replicate("bank", s.lanes, &bank(s), inputs);
-        let valid = m.pipe_reset("valid", request.valid & !request.store);
-        RamOut { response: Response { valid, tag: m.pipe("tag", request.tag), data: banks.data } }
-    })
-}
-
 /// The top, `heddle`, of a shape that [`Shape::check`] accepts.
 pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
     let inputs = SystemIn { launch: 1, entry: s.pc_bits(), program_end: 32, load: Load::shape(s) };
@@ -156,6 +84,7 @@ pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
         let start = m.deferred("core_start", Start::shape(s));
         let restart = m.deferred("core_restart", 1);
         let fetched = m.deferred("core_fetched", 32);
+        let request_ready = m.deferred("core_request_ready", 1);
         let response = m.deferred("core_response", Response::shape(s));
         let core = m.instance(
             "core",
@@ -164,6 +93,7 @@ pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
                 start: start.value,
                 restart: restart.value,
                 fetched: fetched.value,
+                request_ready: request_ready.value,
                 response: response.value,
                 program_end: i.program_end,
             },
@@ -172,10 +102,17 @@ pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
         fetched.drive(instructions.read_sync(core.fetch_pc, Collision::ReadOld));
         wire!(load_program = i.load.valid & !i.load.address.zext(33).from_bit(s.pc_bits() + 2).any());
         instructions.write(load_program, i.load.address.slice(2, s.pc_bits()), i.load.word);
-        response.drive(m.instance("ram", &ram(s), RamIn { request: core.request, load: i.load }).response);
-        m.assert("response_taken_at_once", !response.value.valid | core.response_ready);
+        let inputs = MemorySystemIn { request: core.request, response_ready: core.response_ready, load: i.load };
+        let memory = m.instance("memory", &memory_system(s), inputs);
+        request_ready.drive(memory.request_ready);
+        response.drive(memory.response);
 
-        let inputs = LauncherIn { launch: i.launch, entry: i.entry, start_ready: core.start_ready, idle: core.idle };
+        let inputs = LauncherIn {
+            launch: i.launch,
+            entry: i.entry,
+            start_ready: core.start_ready,
+            idle: core.idle & memory.idle,
+        };
         let launcher = m.instance("launcher", &launcher(s), inputs);
         start.drive(launcher.start);
         restart.drive(launcher.restart);

@@ -177,13 +177,13 @@ impl Core {
     /// A word of memory by its byte address.
     pub fn word(&mut self, address: u32) -> u32 {
         let (word, lanes) = (address / 4, self.s.lanes);
-        self.t.memory_read(&format!("ram.bank[{}].words", word % lanes), u64::from(word / lanes)).low_u64() as u32
+        self.t.memory_read(&format!("memory.bank[{}].words", word % lanes), u64::from(word / lanes)).low_u64() as u32
     }
 
     pub fn set_word(&mut self, address: u32, value: u32) {
         self.check.write(address, &value.to_le_bytes()).unwrap();
         let (word, lanes) = (address / 4, self.s.lanes);
-        self.t.memory_write(&format!("ram.bank[{}].words", word % lanes), u64::from(word / lanes), value);
+        self.t.memory_write(&format!("memory.bank[{}].words", word % lanes), u64::from(word / lanes), value);
     }
 
     pub fn exit_code(&mut self, warp: u32, lane: u32) -> u32 {

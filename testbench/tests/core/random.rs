@@ -4,7 +4,7 @@ use heddle_hdl::*;
 use heddle_sim::Sim;
 use heddle_simt::core::{CoreIn, CoreOut, core};
 use heddle_simt::divergence::Start;
-use heddle_simt::pipeline::memory::Response;
+use heddle_simt::memory::port::{Response, operation};
 use heddle_simt::{BankAddress, Shape};
 use heddle_testbench::commit::CommitCheck;
 use heddle_testbench::random::{self, Features};
@@ -37,7 +37,8 @@ impl Bare<'_> {
         let response = zero(&Response::shape(&self.s));
         let start = Start::shape(&self.s).map("", &mut |_, _| Bits::ZERO);
         let (restart, fetched) = (Bits::ZERO, Bits::ZERO);
-        let mut inputs = CoreIn { start, restart, fetched, response, program_end: program_end.into() };
+        let mut inputs =
+            CoreIn { start, restart, fetched, request_ready: 1u32.into(), response, program_end: program_end.into() };
         self.t.poke(inputs.clone());
         self.t.reset();
         self.check.launch(self.t.simulation().engine());
@@ -84,7 +85,7 @@ impl Bare<'_> {
         let request = &out.request;
         let width = 4 * self.s.lanes as usize;
         let at = request.line.low_u64() as usize * width;
-        if request.valid == 1 && request.store == 1 {
+        if request.valid == 1 && request.operation == u64::from(operation::STORE) {
             for k in (0..width).filter(|&k| request.enables.bit(k as u32)) {
                 self.memory[at + k] = request.data.extract(8 * k as u32, 8).low_u64() as u8;
             }

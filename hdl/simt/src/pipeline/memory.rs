@@ -5,44 +5,9 @@
 //! the leader's word.
 
 use super::resolve::Access;
+use crate::memory::port::{Request, operation};
 use crate::shape::Shape;
 use heddle_hdl::*;
-
-/// The memory port: a request.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Request<T> {
-    pub valid: T,
-    pub store: T,
-    /// Comes back with the data of a load.
-    pub tag: T,
-    pub line: T,
-    /// Four bits a bank: bytes to store.
-    pub enables: T,
-    /// 32 bits a bank.
-    pub data: T,
-}
-
-/// The memory port: the line of a load, any number of cycles after the request, in any order.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Response<T> {
-    pub valid: T,
-    pub tag: T,
-    /// 32 bits a bank.
-    pub data: T,
-}
-
-impl Request<Width> {
-    pub fn shape(s: &Shape) -> Request<Width> {
-        let tag = index_width(s.loads);
-        Request { valid: 1, store: 1, tag, line: s.line_bits(), enables: 4 * s.lanes, data: 32 * s.lanes }
-    }
-}
-
-impl Response<Width> {
-    pub fn shape(s: &Shape) -> Response<Width> {
-        Response { valid: 1, tag: index_width(s.loads), data: 32 * s.lanes }
-    }
-}
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct MemoryIn<T> {
@@ -129,7 +94,8 @@ pub fn memory(s: &Shape) -> TypedModule<MemoryIn<Width>, MemoryOut<Signal>> {
         let banks = m.replicate("bank", s.lanes, &bank(), inputs);
         let request = Request {
             valid: access.valid,
-            store: access.store,
+            operation: access.store.mux(m.lit(operation::STORE, 2), m.lit(operation::LOAD, 2)),
+            function: m.lit(0u32, 5),
             tag: access.tag,
             line: access.line,
             enables: banks.enables,

@@ -6,8 +6,8 @@
 use super::collect::Write;
 use super::divide::Quotient;
 use super::load_queue::Load;
-use super::memory::Response;
 use super::resolve::Computed;
+use crate::memory::port::Response;
 use crate::scoreboard::Pending;
 use crate::shape::Shape;
 use heddle_hdl::*;

@@ -9,6 +9,7 @@ use super::super::memory::{MemoryIn, memory};
 use super::{ResolveIn, Resolved, resolve};
 use crate::divergence::kind;
 use crate::isa::Decoded;
+use crate::memory::port::operation;
 use crate::pipeline::collect::Issued;
 use crate::pipeline::execute::Executed;
 use crate::proof::{cover, implies};
@@ -120,7 +121,8 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
         m.assert("bytes_are_enabled_for_writers", request.enables.select(cat(&[in_word, bank]), 1).eq(written));
         let stored = request.data.select(cat(&[in_word, bank]), 8);
         m.assert("highest_lane_wins", implies(written, stored.eq(byte_of_lanes)));
-        let line = implies(request.valid, request.line.eq(access.line) & request.store.eq(d.store));
+        let line =
+            implies(request.valid, request.line.eq(access.line) & request.operation.eq(d.store.zext(operation::BITS)));
         m.assert("request_is_the_access", request.valid.eq(access.valid) & line);
 
         cover(m, "stores", access.valid & d.store);

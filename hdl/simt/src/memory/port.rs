@@ -1,0 +1,85 @@
+//! The memory port: tagged requests and responses of a line, which is `lanes` words side by side.
+//!
+//! A request is taken in a cycle in which its `valid` and the memory's `request_ready` are 1; until then it stays as it is.
+//! Requests to one word take effect in the order in which they are taken. Responses come in any order, any number of
+//! cycles later, and stay until the core takes them.
+
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// The operations of a request, 2 bits. Bit 0: there is no response. Bit 1: it is atomic.
+pub mod operation {
+    use heddle_hdl::Width;
+
+    pub const BITS: Width = 2;
+    /// The response has the line.
+    pub const LOAD: u32 = 0;
+    /// The enabled bytes are written.
+    pub const STORE: u32 = 1;
+    /// Each enabled word becomes a function of itself and the data; the response has the line as it was before.
+    pub const ATOMIC: u32 = 2;
+    /// The same without a response.
+    pub const ATOMIC_SILENT: u32 = 3;
+}
+
+/// A request.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Request<T> {
+    pub valid: T,
+    /// One of [`operation`].
+    pub operation: T,
+    /// Of an atomic, bits 31..27 of the instruction: which function ([`crate::isa::atomic`]); 5 bits.
+    pub function: T,
+    /// Comes back with the response.
+    pub tag: T,
+    pub line: T,
+    /// Four bits a bank: bytes to store, of a load the bytes that somebody wants, of an atomic whole words.
+    pub enables: T,
+    /// 32 bits a bank.
+    pub data: T,
+}
+
+/// The line of a load or atomic.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Response<T> {
+    pub valid: T,
+    pub tag: T,
+    /// 32 bits a bank.
+    pub data: T,
+}
+
+/// A word that the host writes into memory, and into instruction memory where it lies in the program's part. Only while no
+/// thread is live.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Load<T> {
+    pub valid: T,
+    /// Byte address, a multiple of 4, inside memory.
+    pub address: T,
+    pub word: T,
+}
+
+impl Request<Width> {
+    pub fn shape(s: &Shape) -> Request<Width> {
+        Request {
+            valid: 1,
+            operation: operation::BITS,
+            function: 5,
+            tag: index_width(s.loads),
+            line: s.line_bits(),
+            enables: 4 * s.lanes,
+            data: 32 * s.lanes,
+        }
+    }
+}
+
+impl Response<Width> {
+    pub fn shape(s: &Shape) -> Response<Width> {
+        Response { valid: 1, tag: index_width(s.loads), data: 32 * s.lanes }
+    }
+}
+
+impl Load<Width> {
+    pub fn shape(s: &Shape) -> Load<Width> {
+        Load { valid: 1, address: s.address_bits(), word: 32 }
+    }
+}
