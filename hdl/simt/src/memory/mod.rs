@@ -7,8 +7,11 @@
 //!
 //! [`memory_system`] puts together what the shape asks for.
 
+pub mod atomic;
+pub mod bank;
 pub mod port;
 pub mod ram;
+pub mod scratchpad;
 
 use crate::shape::Shape;
 use heddle_hdl::*;

@@ -47,7 +47,7 @@ pub fn ram(s: &Shape) -> TypedModule<MemorySystemIn<Width>, MemorySystemOut<Sign
         m.assert("load_only_while_idle", !(load.valid & request.valid));
         let inputs = BankIn { line: all(line), enables: each(enables), store: each(store) };
         let banks = m.replicate("bank", s.lanes, &bank(s), inputs);
-        let valid = m.pipe_reset("valid", request.valid & !request.operation.bit(0));
+        let valid = m.pipe_reset("valid", request.valid & !request.operation.bit(operation::SILENT));
         m.assert("response_taken_at_once", !valid | response_ready);
         let always = m.lit(1u32, 1);
         MemorySystemOut {
