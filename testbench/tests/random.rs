@@ -91,7 +91,7 @@ shapes! {
     lanes_8_warps_2: Shape { buffer: 8, ..Shape::new(8, 2) };
     lanes_8_warps_8: Shape::new(8, 8);
     lanes_16_warps_4: Shape { bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
-    lanes_32_warps_1: Shape { waiting: true, ..Shape::new(32, 1) };
+    lanes_32_warps_1: Shape { barriers: true, ..Shape::new(32, 1) };
     lanes_64_warps_2: Shape::new(64, 2);
     lanes_4_warps_64: Shape::new(4, 64);
 }

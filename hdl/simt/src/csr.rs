@@ -13,10 +13,14 @@ pub enum Source {
     Warp,
     /// Lane in which the thread lives.
     Lane,
-    /// Number of the thread's block.
+    /// Number of the thread's block in the grid.
     Block,
     /// Number of the thread in its block.
     ThreadInBlock,
+    /// Blocks of the launch's grid.
+    Blocks,
+    /// Threads of each block.
+    BlockThreads,
     /// Constant: lanes of a warp.
     Lanes,
     /// Constant: warps of the core.
@@ -75,11 +79,13 @@ pub const MAP: &[Csr] = &[
     csr(0xfc1, "warps", Source::Warps, "warps of the core"),
     csr(0xfc2, "warp", Source::Warp, "number of this thread's warp"),
     csr(0xfc3, "lane", Source::Lane, "lane of this thread"),
-    csr(0xfc4, "block", Source::Block, "number of this thread's block (0: the core is one block)"),
-    csr(0xfc5, "thread", Source::ThreadInBlock, "thread number in the block (mhartid while the core is one block)"),
+    csr(0xfc4, "block", Source::Block, "number of this thread's block in the grid"),
+    csr(0xfc5, "thread", Source::ThreadInBlock, "thread number in the block: warp in the block * lanes + lane number"),
     csr(0xfc6, "threads", Source::Threads, "threads of the core: lanes * warps"),
     csr(0xfc7, "memory", Source::MemoryBytes, "bytes of memory"),
     csr(0xfc8, "log2stack", Source::Log2StackBytes, "base-2 logarithm of the stack bytes of a thread"),
+    csr(0xfc9, "blocks", Source::Blocks, "blocks of the grid"),
+    csr(0xfca, "blockthreads", Source::BlockThreads, "threads of a block"),
 ];
 
 /// The register at a 12-bit address, if there is one.

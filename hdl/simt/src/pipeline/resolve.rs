@@ -355,6 +355,7 @@ fn outcome_kind(m: Builder, d: &Decoded<Signal>) -> Signal {
             (d.jal | d.jalr, code(kind::JUMP)),
             (d.load | d.store, code(kind::MEMORY)),
             (d.ecall, code(kind::EXIT)),
+            (d.barrier, code(kind::WAIT)),
         ],
         code(kind::ARRIVED),
     )

@@ -1,5 +1,6 @@
 use super::*;
 use crate::isa::cause;
+use crate::memory::port::operation;
 use crate::pipeline::collect::Issued;
 use crate::pipeline::memory::{MemoryIn, MemoryOut, memory};
 use crate::pipeline::testing::packed;
@@ -18,6 +19,7 @@ enum Kind {
     Jalr,
     Load,
     Store,
+    Barrier,
     Ecall,
     Ebreak,
     Illegal,
@@ -89,6 +91,7 @@ fn model(s: &Shape, i: &At8) -> (Comes, u64) {
         Kind::Ebreak => fault(cause::BREAKPOINT, mask),
         Kind::Ecall if mask & !i.exits != 0 => fault(cause::UNKNOWN_ECALL, mask & !i.exits),
         Kind::Ecall => (Comes::Outcome(kind::EXIT, 0, next, 0, i.pc), mask),
+        Kind::Barrier => (Comes::Outcome(kind::WAIT, mask, next, 0, i.pc), mask),
         Kind::Plain { last: false } => (Comes::Nothing, mask),
         Kind::Plain { last: true } => (Comes::Outcome(kind::ARRIVED, mask, next, 0, i.pc), mask),
         Kind::Branch => {
@@ -164,6 +167,7 @@ impl Bench {
             jalr: is(Kind::Jalr),
             load: is(Kind::Load),
             store: is(Kind::Store),
+            barrier: is(Kind::Barrier),
             ecall: is(Kind::Ecall),
             ebreak: is(Kind::Ebreak),
             illegal: is(Kind::Illegal),
@@ -257,7 +261,8 @@ impl Bench {
         let request = self.port.peek().request;
         assert_eq!((request.valid.clone(), request.tag.clone()), (true.into(), 2u32.into()));
         assert_eq!(request.line, u64::from(leader / 4 / lanes));
-        assert_eq!(request.store == 1, i.kind == Kind::Store);
+        let store = u32::from(i.kind == Kind::Store);
+        assert_eq!(request.operation, u64::from(store * operation::STORE));
         // Bytes of the line after the stores of the served lanes in order.
         let mut line: HashMap<u32, u8> = HashMap::new();
         for k in lanes_of(served).filter(|_| i.kind == Kind::Store) {
@@ -387,6 +392,7 @@ fn random_instructions_against_the_rules() {
         Kind::Jalr,
         Kind::Load,
         Kind::Store,
+        Kind::Barrier,
         Kind::Ecall,
         Kind::Ebreak,
         Kind::Illegal,
