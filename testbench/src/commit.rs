@@ -17,7 +17,7 @@
 //! executed because a thread is forgotten for ever (the launch does not end), and whatever costs only time.
 
 use crate::disassemble::{REGISTERS, disassemble};
-use crate::iss::{Access, Cause, Iss};
+use crate::iss::{Access, Cause, Iss, Operation, Place};
 use crate::kernels::{Device, DeviceError};
 use crate::paths::{Path, paths};
 use crate::program::{Program, ProgramError};
@@ -349,12 +349,13 @@ impl CommitCheck {
 
     /// Adds a thread's access to what the next cycle must bring. Of stores to one byte, the highest lane's stays.
     fn expect(&mut self, thread: u32, pc: u32, access: Access) -> Result<(), Difference> {
+        let Place::Main(address) = access.place else { return Ok(()) };
         let width = 4 * self.shape.lanes;
-        let (line, offset) = (access.address / width, access.address % width);
+        let (line, offset) = (address / width, address % width);
         let expected = self.expected.get_or_insert_with(|| Expected {
             thread,
             pc,
-            store: access.store,
+            store: access.operation != Operation::Load,
             line,
             bytes: vec![None; width as usize],
         });
@@ -374,10 +375,11 @@ impl CommitCheck {
     /// The thread must be at this pc, and run.
     fn at(&self, thread: u32, pc: u32) -> Result<(), Difference> {
         let hart = self.iss.hart(thread);
-        let text = match hart.exit() {
-            Some(_) => "has ended, and executes an instruction".into(),
-            None if hart.pc() != pc => format!("is at {pc:#010x} in the core, should be at {:#010x}", hart.pc()),
-            None => return Ok(()),
+        let text = match () {
+            () if !hart.is_live() => "has ended, and executes an instruction".into(),
+            () if hart.waits() => "waits at a barrier, and executes an instruction".into(),
+            () if hart.pc() != pc => format!("is at {pc:#010x} in the core, should be at {:#010x}", hart.pc()),
+            () => return Ok(()),
         };
         Err(Difference { thread, pc, text })
     }
