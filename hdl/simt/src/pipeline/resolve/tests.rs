@@ -261,8 +261,7 @@ impl Bench {
         let request = self.port.peek().request;
         assert_eq!((request.valid.clone(), request.tag.clone()), (true.into(), 2u32.into()));
         assert_eq!(request.line, u64::from(leader / 4 / lanes));
-        let store = u32::from(i.kind == Kind::Store);
-        assert_eq!(request.operation, u64::from(store * operation::STORE));
+        assert_eq!(request.operation == u64::from(operation::STORE), i.kind == Kind::Store);
         // Bytes of the line after the stores of the served lanes in order.
         let mut line: HashMap<u32, u8> = HashMap::new();
         for k in lanes_of(served).filter(|_| i.kind == Kind::Store) {
