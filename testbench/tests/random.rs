@@ -101,7 +101,7 @@ shapes! {
     lanes_8_warps_2: Shape { buffer: 8, backing: LATE, ..Shape::new(8, 2) };
     lanes_8_warps_8: with(Shape::new(8, 8), Coalescing::Aligned, Replay::Split, LATE);
     lanes_16_warps_4: Shape { bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
-    lanes_32_warps_1: Shape { waiting: true, ..Shape::new(32, 1) };
+    lanes_32_warps_1: Shape { barriers: true, ..Shape::new(32, 1) };
     lanes_32_warps_2: with(Shape::new(32, 2), Coalescing::Full, Replay::Serialise, Backing::OnChip);
     lanes_64_warps_2: with(Shape::new(64, 2), Coalescing::Aligned, Replay::Serialise, Backing::OnChip);
     lanes_4_warps_64: Shape::new(4, 64);
