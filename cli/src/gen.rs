@@ -16,7 +16,7 @@ use std::path::PathBuf;
 ///
 /// One file a module and the list of them, heddle.f, whose paths are relative to the present folder. Other files in the
 /// folder stay. What memory holds at the launch of a program (a kernel's inputs included) comes too, for $readmemh:
-/// instructions.hex for the top's memory `instructions`, and bank_K.hex for `memory.bank[K].replica.words`.
+/// instructions.hex for the top's memory `instructions`, and bank_K.hex for `memory.main.bank[K].replica.words`.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle gen --lanes 16 --warps 4 --out build/

@@ -243,6 +243,14 @@ mod tests {
     }
 
     #[test]
+    fn atomics_have_their_names() {
+        for &(funct5, name) in heddle_simt::isa::atomic::ALL {
+            assert_eq!(disassemble(amo(funct5, 10, 11, 12), 0), format!("{name} a0,a1,(a2)"));
+        }
+        assert_eq!(disassemble(BARRIER, 0), "barrier");
+    }
+
+    #[test]
     #[should_panic(expected = "b is too far from instruction 0")]
     fn a_branch_that_cannot_reach_is_refused() {
         Asm::default().branch(BEQ, A0, RA, "b").put([NOP; 1023]).put([NOP]).label("b").words();

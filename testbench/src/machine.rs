@@ -12,6 +12,7 @@ use heddle_sim::directory::Directory;
 use heddle_sim::engine::{RunEnd, Why};
 use heddle_sim::simulation::{EngineKind, Options, Simulation, SimulationError};
 use heddle_simt::isa::cause;
+use heddle_simt::memory::banks;
 use heddle_simt::system::system;
 use heddle_simt::{Shape, ShapeError};
 use serde::Serialize;
@@ -603,8 +604,8 @@ impl Machine {
 
     /// The bank and line of the word that holds a byte address.
     fn place(&self, address: u32) -> (usize, u64) {
-        let word = address / 4;
-        (self.places.banks[(word % self.shape.lanes) as usize], u64::from(word / self.shape.lanes))
+        let (word, banks) = (address as usize / 4, &self.places.banks);
+        (banks[word % banks.len()], (word / banks.len()) as u64)
     }
 }
 
@@ -625,7 +626,7 @@ impl Places {
             live_warps: register("core.divergence.live"),
             live_threads: memory("core.divergence.ghost_live"),
             program: memory("instructions"),
-            banks: (0..shape.lanes).map(|lane| memory(&format!("memory.bank[{lane}].words"))).collect(),
+            banks: banks(shape).iter().map(|path| memory(path)).collect(),
             codes: (0..shape.lanes).map(|lane| memory(&format!("core.metrics.exit[{lane}].codes"))).collect(),
         }
     }

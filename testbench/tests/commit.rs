@@ -95,7 +95,7 @@ fn a_register_is_wrong() {
 #[test]
 fn memory_is_wrong() {
     // The word of thread 3.
-    let mismatch = flipped(10, "memory.bank[3].words", u64::from(DATA / 16), 0);
+    let mismatch = flipped(10, "memory.main.bank[3].words", u64::from(DATA / 16), 0);
     assert_eq!(mismatch.thread, 3, "{mismatch}");
     assert!(mismatch.what.contains("`lw s1,0(t2)`") && mismatch.what.contains("s1 is 0x"), "{mismatch}");
 }
@@ -121,7 +121,7 @@ fn a_path_is_wrong() {
 /// All of the text, once.
 #[test]
 fn what_a_mismatch_says() {
-    let mismatch = flipped(10, "memory.bank[0].words", u64::from(DATA / 16), 4);
+    let mismatch = flipped(10, "memory.main.bank[0].words", u64::from(DATA / 16), 4);
     let text = mismatch.to_string();
     let cycle = mismatch.cycle;
     let value = mismatch.what.split(" is ").nth(1).unwrap();

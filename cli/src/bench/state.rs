@@ -37,7 +37,7 @@ impl State {
         }
     }
 
-    /// The first that is not the same in both, as `memory \`memory.bank[3].words\``.
+    /// The first that is not the same in both, as `memory \`memory.main.bank[3].words\``.
     pub fn difference(&self, other: &State, d: &Directory) -> Option<String> {
         if self.cycles != other.cycles {
             return Some(format!("cycles: {} and {}", self.cycles, other.cycles));

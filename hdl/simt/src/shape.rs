@@ -163,13 +163,6 @@ impl Shape {
 
     /// Refuses what cannot be built, naming the field.
     pub fn check(&self) -> Result<(), ShapeError> {
-        let power = |field, value: u32, least: u32, most: u32| {
-            if value.is_power_of_two() && (least..=most).contains(&value) {
-                Ok(())
-            } else {
-                Err(ShapeError { field, value, allowed: format!("must be a power of two from {least} to {most}") })
-            }
-        };
         power("lanes", self.lanes, 1, 64)?;
         power("warps", self.warps, 1, 64)?;
         power("memory", self.memory, 4 << 10, 64 << 20)?;
@@ -177,13 +170,17 @@ impl Shape {
         power("stack", self.stack, 64, 1 << 20)?;
         power("buffer", self.buffer, 4, 16)?;
         power("loads", self.loads, 2, 64)?;
-        if !(1..=16).contains(&self.depth_bits) {
-            let allowed = "must be from 1 to 16".to_string();
-            return Err(ShapeError { field: "depth_bits", value: self.depth_bits, allowed });
-        }
+        range("depth_bits", self.depth_bits, 1, 16)?;
         if self.program > self.memory {
             let allowed = format!("must not exceed the memory of {} bytes", self.memory);
             return Err(ShapeError { field: "program", value: self.program, allowed });
+        }
+        power("requests", self.requests, 2, 64)?;
+        let least = 4 * self.threads();
+        if self.scratchpad != 0 && !(self.scratchpad.is_power_of_two() && (least..=1 << 20).contains(&self.scratchpad))
+        {
+            let allowed = format!("must be 0, or a power of two from {least} (a word a thread) to {}", 1 << 20);
+            return Err(ShapeError { field: "scratchpad", value: self.scratchpad, allowed });
         }
         let stacks = u64::from(self.stack) * u64::from(self.threads());
         if stacks >= u64::from(self.memory) {
@@ -191,7 +188,36 @@ impl Shape {
                 format!("{} threads' stacks of {} bytes need more than {stacks} bytes", self.threads(), self.stack);
             return Err(ShapeError { field: "memory", value: self.memory, allowed });
         }
-        Ok(())
+        self.check_memory_system()
+    }
+
+    /// The part about what is behind the memory port.
+    fn check_memory_system(&self) -> Result<(), ShapeError> {
+        if let Some(cache) = &self.cache {
+            power("cache.ways", cache.ways, 1, 16)?;
+            power("cache.line", cache.line, 1, 16)?;
+            power("cache.misses", cache.misses, 1, 16)?;
+            let set = cache.ways * cache.line * 4 * self.lanes;
+            let most = (self.memory / 2).min(4 << 20);
+            if set > most {
+                let allowed = format!("a set of {} ways has {set} bytes, and the cache at most {most}", cache.ways);
+                return Err(ShapeError { field: "cache.ways", value: cache.ways, allowed });
+            }
+            power("cache.size", cache.size, set, most)?;
+        }
+        match self.backing {
+            Backing::OnChip => Ok(()),
+            Backing::Model(t) => {
+                range("model.latency", t.latency, 1, 4096)?;
+                range("model.interval", t.interval, 1, 256)?;
+                if t.jitter > 1023 || !(t.jitter + 1).is_power_of_two() {
+                    let allowed = "must be 0, 1, 3, 7 … 1023: a power of two less 1".into();
+                    return Err(ShapeError { field: "model.jitter", value: t.jitter, allowed });
+                }
+                Ok(())
+            }
+            Backing::Wishbone { width } => power("wishbone.width", width, 32, 32 * self.lanes),
+        }
     }
 
     pub fn threads(&self) -> u32 {
@@ -223,10 +249,45 @@ impl Shape {
         self.memory.ilog2()
     }
 
+    /// Bits of the address of a byte of the scratchpad.
+    fn scratchpad_bits(&self) -> Width {
+        self.scratchpad.checked_ilog2().unwrap_or(0)
+    }
+
+    /// Bits of the number of a scratchpad line: `lanes` words side by side.
+    pub fn scratchpad_line_bits(&self) -> Width {
+        self.scratchpad_bits() - 2 - self.lanes.ilog2()
+    }
+
+    /// Bits of a lane's place ([`crate::pipeline::place`]) behind stage 7: the byte address in its memory, and above it
+    /// whether that is the scratchpad (if there is one).
+    pub fn place_bits(&self) -> Width {
+        self.address_bits().max(self.scratchpad_bits()) + Width::from(self.scratchpad > 0)
+    }
+
+    /// Whether the memory port may have to wait.
+    pub fn memory_stalls(&self) -> bool {
+        self.cache.is_some() || self.backing != Backing::OnChip
+    }
+
     /// Bits of the number of a memory line: `lanes` words side by side.
     pub fn line_bits(&self) -> Width {
         self.address_bits() - 2 - self.lanes.ilog2()
     }
+}
+
+fn power(field: &'static str, value: u32, least: u32, most: u32) -> Result<(), ShapeError> {
+    if value.is_power_of_two() && (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(ShapeError { field, value, allowed: format!("must be a power of two from {least} to {most}") })
+}
+
+fn range(field: &'static str, value: u32, least: u32, most: u32) -> Result<(), ShapeError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(ShapeError { field, value, allowed: format!("must be from {least} to {most}") })
 }
 
 #[cfg(test)]
@@ -240,5 +301,31 @@ mod tests {
         assert_eq!(odd.check().unwrap_err().to_string(), "lanes = 3: must be a power of two from 1 to 64");
         let small = Shape { memory: 64 << 10, ..Shape::default() };
         assert_eq!(small.check().unwrap_err().field, "memory");
+    }
+
+    #[test]
+    fn a_memory_system_is_checked() {
+        let error = |s: Shape| s.check().unwrap_err().to_string();
+        let cache =
+            |size, ways, line, misses| Shape { cache: Some(Cache { size, ways, line, misses }), ..Shape::default() };
+        assert_eq!(cache(4096, 4, 2, 4).check(), Ok(()));
+        assert_eq!(error(cache(4096, 3, 2, 4)), "cache.ways = 3: must be a power of two from 1 to 16");
+        assert_eq!(error(cache(4096, 4, 32, 4)), "cache.line = 32: must be a power of two from 1 to 16");
+        assert_eq!(error(cache(4096, 4, 1, 0)), "cache.misses = 0: must be a power of two from 1 to 16");
+        assert_eq!(error(cache(128, 4, 2, 4)), "cache.size = 128: must be a power of two from 256 to 262144");
+        let wide = Shape { memory: 1 << 16, lanes: 64, warps: 1, stack: 64, ..cache(1 << 15, 16, 16, 1) };
+        assert_eq!(error(wide), "cache.ways = 16: a set of 16 ways has 65536 bytes, and the cache at most 32768");
+        let model = |latency, jitter, interval| {
+            let backing = Backing::Model(Timing { latency, jitter, interval, seed: 1 });
+            Shape { backing, ..Shape::default() }
+        };
+        assert_eq!(model(4096, 1023, 256).check(), Ok(()));
+        assert_eq!(error(model(0, 0, 1)), "model.latency = 0: must be from 1 to 4096");
+        assert_eq!(error(model(1, 2, 1)), "model.jitter = 2: must be 0, 1, 3, 7 … 1023: a power of two less 1");
+        assert_eq!(error(model(1, u32::MAX, 1)).split(':').next(), Some("model.jitter = 4294967295"));
+        assert_eq!(error(model(1, 0, 257)), "model.interval = 257: must be from 1 to 256");
+        let bus = |width| Shape { backing: Backing::Wishbone { width }, ..Shape::default() };
+        assert_eq!(bus(256).check(), Ok(()));
+        assert_eq!(error(bus(512)), "wishbone.width = 512: must be a power of two from 32 to 256");
     }
 }

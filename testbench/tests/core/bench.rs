@@ -6,7 +6,9 @@ use heddle_sim::Sim;
 use heddle_sim::simulation::{EngineKind, Options};
 use heddle_simt::Shape;
 use heddle_simt::isa::cause;
-use heddle_simt::system::{Load, SystemIn, SystemOut, system};
+use heddle_simt::memory::banks;
+use heddle_simt::memory::port::Load;
+use heddle_simt::system::{SystemIn, SystemOut, system};
 use heddle_testbench::asm::Asm;
 use heddle_testbench::commit::CommitCheck;
 use heddle_testbench::paths::paths;
@@ -176,14 +178,20 @@ impl Core {
 
     /// A word of memory by its byte address.
     pub fn word(&mut self, address: u32) -> u32 {
-        let (word, lanes) = (address / 4, self.s.lanes);
-        self.t.memory_read(&format!("memory.bank[{}].words", word % lanes), u64::from(word / lanes)).low_u64() as u32
+        let (path, at) = self.place(address);
+        self.t.memory_read(&path, at).low_u64() as u32
     }
 
     pub fn set_word(&mut self, address: u32, value: u32) {
         self.check.write(address, &value.to_le_bytes()).unwrap();
-        let (word, lanes) = (address / 4, self.s.lanes);
-        self.t.memory_write(&format!("memory.bank[{}].words", word % lanes), u64::from(word / lanes), value);
+        let (path, at) = self.place(address);
+        self.t.memory_write(&path, at, value);
+    }
+
+    /// The memory that holds a word, and where.
+    fn place(&self, address: u32) -> (String, u64) {
+        let (word, banks) = (address as usize / 4, banks(&self.s));
+        (banks[word % banks.len()].clone(), (word / banks.len()) as u64)
     }
 
     pub fn exit_code(&mut self, warp: u32, lane: u32) -> u32 {

@@ -3,14 +3,24 @@
 //! | file | what |
 //! |---|---|
 //! | [`port`] | the port: requests and responses |
+//! | [`atomic`](mod@atomic) | what an atomic operation makes of a word |
+//! | [`bank`](mod@bank) | one word of every line, with atomic operations |
 //! | [`ram`](mod@ram) | on-chip memory, one bank a lane |
+//! | [`scratchpad`](mod@scratchpad) | memory of blocks: in every cycle a line of its own for each bank; the core has it, beside the port |
+//! | [`model`](mod@model) | the same, answering later: for simulation |
 //!
-//! [`memory_system`] puts together what the shape asks for.
+//! [`memory_system`] puts together what the shape asks for. `docs/memory.md` has the whole.
 
+pub mod atomic;
+pub mod bank;
+pub mod model;
 pub mod port;
 pub mod ram;
+pub mod scratchpad;
+#[cfg(test)]
+mod testing;
 
-use crate::shape::Shape;
+use crate::shape::{Backing, Shape};
 use heddle_hdl::*;
 use port::{Load, Request, Response};
 
@@ -41,7 +51,44 @@ impl MemorySystemIn<Width> {
     }
 }
 
+/// Main memory's side of the port: behind the cache, if there is one.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct MainIn<T> {
+    pub request: Request<T>,
+    pub response_ready: T,
+    pub load: Load<T>,
+}
+
+/// As [`MemorySystemOut`].
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct MainOut<T> {
+    pub request_ready: T,
+    pub response: Response<T>,
+    pub idle: T,
+}
+
+impl MainIn<Width> {
+    pub fn shape(s: &Shape, tag_bits: Width) -> MainIn<Width> {
+        let request = Request { tag: tag_bits, ..Request::shape(s) };
+        MainIn { request, response_ready: 1, load: Load::shape(s) }
+    }
+}
+
 /// The memory of a shape.
 pub fn memory_system(s: &Shape) -> TypedModule<MemorySystemIn<Width>, MemorySystemOut<Signal>> {
-    ram::ram(s)
+    module("memory_system", MemorySystemIn::shape(s), |m, MemorySystemIn { request, response_ready, load }| {
+        m.doc("Everything behind the core's memory port.");
+        let tag_bits = Request::shape(s).tag;
+        let definition = match s.backing {
+            Backing::Model(timing) => model::model(s, timing, tag_bits),
+            _ => ram::ram(s, tag_bits),
+        };
+        let main = m.instance("main", &definition, MainIn { request, response_ready, load });
+        MemorySystemOut { request_ready: main.request_ready, response: main.response, idle: main.idle }
+    })
+}
+
+/// The memories that hold main memory, by their paths in the system: word w is word w / n of the (w mod n)-th of n.
+pub fn banks(s: &Shape) -> Vec<String> {
+    (0..s.lanes).map(|lane| format!("memory.main.bank[{lane}].words")).collect()
 }

@@ -1,59 +1,74 @@
-//! On-chip memory, one bank a lane: takes a request in every cycle, answers a load in the next.
+//! On-chip memory, one bank a lane: takes a request in every cycle, answers in the next.
+//!
+//! While an answer waits to be taken, no request is: the banks' outputs hold it, which costs a gate.
 
-use super::port::{Response, operation};
-use super::{MemorySystemIn, MemorySystemOut};
+use super::bank::{BankAtomic, BankIn, bank};
+use super::port::{Load, Request, Response, operation};
+use super::{MainIn, MainOut};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct BankIn<T> {
-    line: T,
-    enables: T,
-    store: T,
-}
-
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct BankOut<T> {
-    data: T,
-}
-
-/// One bank of on-chip memory: one word of every line.
-fn bank(s: &Shape) -> TypedModule<BankIn<Width>, BankOut<Signal>> {
-    module(
-        "memory_bank",
-        BankIn { line: s.line_bits(), enables: 4, store: 32 },
-        |m, BankIn { line, enables, store }| {
-            m.doc("One bank of on-chip memory.");
-            let words = m.memory("words", 32, s.line_bits()).style(MemoryStyle::Block);
-            words.write_granules(enables, line, store);
-            BankOut { data: words.read_sync(line, Collision::ReadOld) }
-        },
-    )
-}
-
 /// On-chip memory of a shape.
-///
-/// A load writes nothing in its own stage 10, so the response is always taken at once.
-pub fn ram(s: &Shape) -> TypedModule<MemorySystemIn<Width>, MemorySystemOut<Signal>> {
-    module("ram", MemorySystemIn::shape(s), |m, MemorySystemIn { request, response_ready, load }| {
+pub fn ram(s: &Shape, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
+    module("ram", MainIn::shape(s, tag_bits), |m, MainIn { request, response_ready, load }| {
         m.doc("On-chip memory, one bank a lane.");
-        let line_low = 2 + s.lanes.ilog2();
-        let load_bank = if s.lanes == 1 { load.valid } else { load.address.slice(2, s.lane_bits()).decode(s.lanes) };
-        let load_enables = cat(&elements(load_bank, 1).into_iter().map(|b| b.repeat(4)).collect::<Vec<_>>());
-        wire!(line = load.valid.mux(load.address.from_bit(line_low), request.line));
-        wire!(storing = request.valid & request.operation.eq(operation::STORE));
-        wire!(enables = load.valid.mux(load_enables, request.enables.only_if(storing)));
-        wire!(store = load.valid.mux(load.word.repeat(s.lanes), request.data));
-        m.assert("load_only_while_idle", !(load.valid & request.valid));
-        let inputs = BankIn { line: all(line), enables: each(enables), store: each(store) };
-        let banks = m.replicate("bank", s.lanes, &bank(s), inputs);
-        let valid = m.pipe_reset("valid", request.valid & !request.operation.bit(0));
-        m.assert("response_taken_at_once", !valid | response_ready);
-        let always = m.lit(1u32, 1);
-        MemorySystemOut {
-            request_ready: always,
-            response: Response { valid, tag: m.pipe("tag", request.tag), data: banks.data },
-            idle: always,
+        let answered = m.reg("answered", 1).reset(0u32);
+        wire!(held = answered.q & !response_ready);
+        wire!(taken = request.valid & !held);
+        answered.next(held | (taken & !request.operation.bit(operation::SILENT)));
+        m.cover("response_held", held);
+        let data = banks(m, s, taken, request, load);
+        MainOut {
+            request_ready: !held,
+            response: Response { valid: answered.q, tag: m.pipe_if("tag", taken, request.tag), data },
+            idle: !(answered.q | m.pipe_reset("writing", taken | load.valid)),
         }
     })
+}
+
+/// The banks, with a request that is `taken` in this cycle, or the host's word. Gives the line as it was before, one cycle
+/// later.
+pub(super) fn banks(m: Builder, s: &Shape, taken: Signal, request: Request<Signal>, load: Load<Signal>) -> Signal {
+    let load_bank = if s.lanes == 1 { load.valid } else { load.address.slice(2, s.lane_bits()).decode(s.lanes) };
+    let load_enables = cat(&elements(load_bank, 1).into_iter().map(|b| b.repeat(4)).collect::<Vec<_>>());
+    let is_load = request.operation.eq(operation::LOAD);
+    wire!(line = load.valid.mux(load.address.from_bit(2 + s.lanes.ilog2()), request.line));
+    wire!(enables = load.valid.mux(load_enables, request.enables.only_if(!is_load)));
+    wire!(store = load.valid.mux(load.word.repeat(s.lanes), request.data));
+    m.assert("load_only_while_idle", !(load.valid & request.valid));
+    let valid = request.operation.bit(operation::IS_ATOMIC) & !load.valid;
+    let inputs = BankIn {
+        access: all(taken | load.valid),
+        line: all(line),
+        enables: each(enables),
+        data: each(store),
+        atomic: s.atomics.then(|| all(BankAtomic { valid, function: request.function })),
+    };
+    m.replicate("bank", s.lanes, &bank(s.line_bits(), s.atomics), inputs).word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, Traffic};
+    use crate::shape::Shape;
+
+    #[test]
+    fn requests_take_effect_in_order() {
+        for (lanes, atomics, seed) in [(1, true, 1), (4, false, 2), (64, true, 3)] {
+            let s = Shape { atomics, memory: 64 << 10, stack: 64, ..Shape::new(lanes, 1) };
+            let mut bench = Bench::new(&s, seed);
+            bench.run(&Traffic::default());
+            assert!(bench.t.cover_hits("main.response_held") > 0);
+        }
+    }
+
+    /// A request a cycle, each answered in the next.
+    #[test]
+    fn nothing_waits() {
+        let s = Shape { atomics: true, memory: 64 << 10, stack: 64, ..Shape::new(4, 1) };
+        let mut bench = Bench::new(&s, 1);
+        let measured = bench.run(&Traffic::eager());
+        assert_eq!((measured.latency.start(), measured.latency.end()), (&1, &1));
+        assert_eq!(measured.requests, measured.cycles);
+    }
 }

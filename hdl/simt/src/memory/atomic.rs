@@ -1,0 +1,83 @@
+//! What an atomic operation makes of one word. Combinational.
+
+use crate::isa::atomic as function;
+use heddle_hdl::*;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct AtomicIn<T> {
+    /// One of [`crate::isa::atomic`], 5 bits.
+    pub code: T,
+    /// The word in memory, 32 bits.
+    pub word: T,
+    /// The other operand, 32 bits.
+    pub operand: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct AtomicOut<T> {
+    /// The word that memory gets, 32 bits.
+    pub result: T,
+}
+
+pub fn atomic() -> TypedModule<AtomicIn<Width>, AtomicOut<Signal>> {
+    let inputs = AtomicIn { code: 5, word: 32, operand: 32 };
+    module("atomic", inputs, |m, AtomicIn { code, word, operand }| {
+        m.doc("What an atomic operation makes of one word.");
+        // The codes of minimum and maximum differ in bit 2, those of signed and unsigned in bit 3. Signed order is
+        // unsigned order with the signs flipped.
+        let ordered = |v: Signal| cat(&[v.slice(0, 31), v.msb() ^ !code.bit(3)]);
+        wire!(below = ordered(word).lt(ordered(operand)));
+        wire!(extreme = (below ^ code.bit(2)).mux(word, operand));
+        let result = case(
+            code,
+            &[
+                (function::SWAP, operand),
+                (function::XOR, word ^ operand),
+                (function::OR, word | operand),
+                (function::AND, word & operand),
+                (function::MIN, extreme),
+                (function::MAX, extreme),
+                (function::MINU, extreme),
+                (function::MAXU, extreme),
+            ],
+            word + operand,
+        );
+        AtomicOut { result }
+    })
+}
+
+/// The same in Rust, for tests.
+#[cfg(test)]
+pub fn reference(f: u32, word: u32, operand: u32) -> u32 {
+    match f {
+        function::ADD => word.wrapping_add(operand),
+        function::SWAP => operand,
+        function::XOR => word ^ operand,
+        function::OR => word | operand,
+        function::AND => word & operand,
+        function::MIN => (word as i32).min(operand as i32) as u32,
+        function::MAX => (word as i32).max(operand as i32) as u32,
+        function::MINU => word.min(operand),
+        function::MAXU => word.max(operand),
+        _ => panic!("no atomic operation has the code {f:#07b}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_sim::Sim;
+
+    #[test]
+    fn every_function_at_the_edges() {
+        let mut t = Sim::new(&atomic().check().unwrap());
+        let values = [0u32, 1, 2, 0x7fff_fffe, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_ffff, 0x1234_5678];
+        for &(f, name) in function::ALL {
+            for (word, operand) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
+                t.poke(AtomicIn { code: f, word, operand }.map("", &mut |_, v: u32| Bits::from(v)));
+                let want = u64::from(reference(f, word, operand));
+                assert_eq!(t.peek().result, want, "{name} of {word:#x}, {operand:#x}");
+            }
+        }
+    }
+}
