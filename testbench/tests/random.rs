@@ -7,6 +7,7 @@
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{Backing, BankAddress, Coalescing, Replay, Shape, Timing};
 use heddle_testbench::disassemble;
+use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use heddle_testbench::random::{Failing, Features, RandomProgram, search};
 use std::io::Write;
