@@ -109,7 +109,8 @@ impl Bench {
         for first in (0..n).step_by(self.size as usize) {
             let group = self.members(first);
             self.laps += u32::from(group.clone().any(|k| {
-                self.warps[k] == Warp::Waits && group.clone().any(|o| self.warps[o] == Warp::Waits && self.passed[o] < self.passed[k])
+                self.warps[k] == Warp::Waits
+                    && group.clone().any(|o| self.warps[o] == Warp::Waits && self.passed[o] < self.passed[k])
             }));
             if group.clone().all(|k| self.warps[k] == Warp::Idle) && self.r.u8(..8) == 0 {
                 for k in group.take(self.block as usize) {
