@@ -393,7 +393,7 @@ impl Machine {
     pub fn run(&mut self) -> Result<(), MachineError> {
         let before = self.simulation.engine().cycle();
         if let Some(check) = &mut self.check {
-            check.launch(self.grid, self.program.entry())?;
+            check.launch(self.simulation.engine(), self.grid, self.program.entry())?;
         }
         self.simulation.engine().poke_u64(self.places.launch, 1);
         self.simulation.step()?;

@@ -42,7 +42,7 @@ fn run(at: u64, change: impl FnOnce(&mut dyn Engine)) -> Result<u64, Box<Mismatc
     let mut check = CommitCheck::new(&directory, &program, &shape).unwrap();
     let launch = directory.inputs.find("launch").unwrap();
     let stopped = directory.outputs.find("stopped").unwrap();
-    check.launch(Grid::one_block(shape.threads()), program.entry()).unwrap();
+    check.launch(engine, Grid::one_block(shape.threads()), program.entry()).unwrap();
     engine.poke_u64(launch, 1);
     let mut change = Some(change);
     for cycle in 0..2000 {

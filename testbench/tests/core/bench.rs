@@ -97,7 +97,7 @@ impl Core {
 
     /// The same with a grid of blocks.
     pub fn run_grid(&mut self, grid: Grid, entry: u64) -> Option<Fault> {
-        self.check.launch(grid, 4 * entry as u32).unwrap();
+        self.check.launch(self.t.simulation().engine(), grid, 4 * entry as u32).unwrap();
         self.t.poke_port("blocks", u64::from(grid.blocks));
         self.t.poke_port("block_threads", u64::from(grid.threads));
         self.t.poke_port("entry", entry);

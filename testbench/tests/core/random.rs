@@ -52,7 +52,7 @@ impl Bare<'_> {
         };
         self.t.poke(inputs.clone());
         self.t.reset();
-        self.check.launch(Grid::one_block(threads), 0).unwrap();
+        self.check.launch(self.t.simulation().engine(), Grid::one_block(threads), 0).unwrap();
         let mut started = 0;
         for cycle in 0..200_000 {
             if self.offered.is_none() && !self.under_way.is_empty() && self.r.u8(..8) < self.eager {

@@ -6,6 +6,7 @@
 //! | [`atomic`](mod@atomic) | what an atomic operation makes of a word |
 //! | [`bank`](mod@bank) | one word of every line, with atomic operations |
 //! | [`ram`](mod@ram) | on-chip memory, one bank a lane |
+//! | [`scratchpad`](mod@scratchpad) | memory of blocks: in every cycle a line of its own for each bank; the core has it, beside the port |
 //! | [`model`](mod@model) | the same, answering later: for simulation |
 //!
 //! [`memory_system`] puts together what the shape asks for. `docs/memory.md` has the whole.
@@ -15,6 +16,7 @@ pub mod bank;
 pub mod model;
 pub mod port;
 pub mod ram;
+pub mod scratchpad;
 #[cfg(test)]
 mod testing;
 

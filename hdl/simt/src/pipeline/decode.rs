@@ -5,8 +5,8 @@
 
 use crate::csr;
 use crate::divergence::Stop;
-use crate::isa::{BARRIER, Decoded, alu};
-use crate::shape::Shape;
+use crate::isa::{BARRIER, Decoded, alu, atomic};
+use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -26,7 +26,7 @@ pub struct DecodeOut<T> {
 pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
     let inputs = DecodeIn { word: 32, pc: s.pc_bits(), stop: Stop { valid: 1, pc: s.pc_bits() } };
     module("decode", inputs, |m, DecodeIn { word, pc, stop }| {
-        m.doc("Stage 3: decodes one RV32IM instruction.");
+        m.doc("Stage 3: decodes one RV32IMA instruction.");
         wire!(opcode = word.slice(0, 7));
         wire!(funct3 = word.slice(12, 3));
         wire!(funct7 = word.slice(25, 7));
@@ -39,6 +39,10 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(branch = opcode.eq(0x63) & funct3.ne(2) & funct3.ne(3));
         wire!(load = opcode.eq(0x03) & funct3.ne(3) & funct3.lt(6));
         wire!(store = opcode.eq(0x23) & funct3.lt(3));
+        let with_a = m.lit(s.atomics, 1);
+        let function = word.slice(27, 5);
+        wire!(atomic_known = any_of(atomic::ALL.iter().map(|&(code, _)| function.eq(code))));
+        wire!(atomic = opcode.eq(0x2f) & funct3.eq(2) & atomic_known & with_a);
         wire!(shift = funct3.eq(1) | funct3.eq(5));
         wire!(plain = funct7.eq(0));
         wire!(alternative = funct7.eq(0x20));
@@ -57,10 +61,11 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(csr_known = any_of(csr::MAP.iter().map(|c| word.slice(20, 12).eq(u32::from(c.address)))));
         // Reading only: csrrs, csrrc, csrrsi, csrrci with nothing to set or clear.
         wire!(csr = system & funct3.bit(1) & rs1.eq(0) & csr_known);
+        wire!(accesses = load | store | atomic);
         wire!(upper = lui | auipc);
         wire!(computes = op_imm | op | muldiv | csr);
         wire!(jumps = jal | jalr | branch);
-        wire!(known = upper | computes | jumps | load | store | fence | barrier | ecall | ebreak);
+        wire!(known = upper | computes | jumps | accesses | fence | barrier | ecall | ebreak);
 
         let sign = word.bit(31);
         wire!(imm_i = word.slice(20, 12).sext(32));
@@ -69,11 +74,12 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(imm_b = cat(&[zero, word.slice(8, 4), word.slice(25, 6), word.bit(7), sign]).sext(32));
         wire!(imm_u = cat(&[m.lit(0u32, 12), word.slice(12, 20)]));
         wire!(imm_j = cat(&[zero, word.slice(21, 10), word.bit(20), word.slice(12, 8), sign]).sext(32));
-        wire!(imm = pick([(upper, imm_u), (jal, imm_j), (branch, imm_b), (store, imm_s)], imm_i));
+        let none = m.lit(0u32, 32);
+        wire!(imm = pick([(upper, imm_u), (jal, imm_j), (branch, imm_b), (store, imm_s), (atomic, none)], imm_i));
 
-        wire!(use1 = (jalr | branch | load | store | op_imm | op | muldiv) & rs1.ne(0) | ecall);
-        wire!(use2 = (branch | store | op | muldiv) & rs2.ne(0) | ecall);
-        wire!(writes = (upper | jal | jalr | load | op_imm | op | muldiv | csr) & rd.ne(0));
+        wire!(use1 = (jalr | branch | load | store | atomic | op_imm | op | muldiv) & rs1.ne(0) | ecall);
+        wire!(use2 = (branch | store | atomic | op | muldiv) & rs2.ne(0) | ecall);
+        wire!(writes = (upper | jal | jalr | load | atomic | op_imm | op | muldiv | csr) & rd.ne(0));
         // The exit code is in a0, the number of the system call in a7.
         wire!(source1 = ecall.mux(rs1.literal(17u32), rs1.only_if(use1)));
         wire!(source2 = ecall.mux(rs2.literal(10u32), rs2.only_if(use2)));
@@ -86,7 +92,9 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(ret = jalr & link_rs1 & !link_rd);
         wire!(illegal = !known);
         wire!(last = stop.valid & stop.pc.eq(pc + 1));
-        wire!(control = jumps | load | store | barrier | ecall | ebreak | illegal | last);
+        // Lanes of a memory access may stay behind.
+        let parts = accesses & m.lit(s.replay == Replay::Split, 1);
+        wire!(control = jumps | parts | barrier | ecall | ebreak | illegal | last);
         let decoded = Decoded {
             pc,
             rs1: source1,
@@ -105,6 +113,9 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
             jalr,
             load,
             store,
+            atomic,
+            function: function.only_if(atomic),
+            answers: load | (atomic & rd.ne(0)),
             multiply: muldiv & !funct3.bit(2),
             divide: muldiv & funct3.bit(2) & writes,
             csr,
