@@ -175,7 +175,7 @@ fn hits(shape: &Shape, programs: u64, seed: u64, show: &dyn Fn(&str)) -> Result<
         run.program(directed.name, Ok(directed.program.program()), |machine| directed.run(machine))?;
     }
     for seed in seed..seed + programs {
-        let program = random::program(seed).assemble(shape, Features::Core).program();
+        let program = random::program(seed).assemble(shape, Features::CORE).program();
         run.program(&format!("random program {seed}"), Ok(program), |machine| {
             machine.run().map_err(|error| error.to_string())
         })?;

@@ -22,12 +22,12 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 /// Runs one program to its end.
 fn check(machine: &mut Machine, program: &RandomProgram) -> Result<(), String> {
     let shape = machine.shape().clone();
-    machine.load(program.assemble(&shape, Features::Core).program()).map_err(|error| error.to_string())?;
+    machine.load(program.assemble(&shape, Features::CORE).program()).map_err(|error| error.to_string())?;
     machine.run().map_err(|error| error.to_string())
 }
 
 fn explain(shape: &Shape, failing: &Failing) -> String {
-    let asm = failing.program.assemble(shape, Features::Core);
+    let asm = failing.program.assemble(shape, Features::CORE);
     let program = asm.program();
     let line = |(at, word): (u32, u32)| {
         let symbol = program.nearest_symbol(at).unwrap_or_default();

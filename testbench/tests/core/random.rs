@@ -113,7 +113,7 @@ fn check(s: &Shape, programs: u64) {
     for seed in 1000..1000 + programs {
         println!("{} × {}, seed {seed}", s.lanes, s.warps);
         let mut r = fastrand::Rng::with_seed(seed);
-        let asm = random::program(seed).assemble(s, Features::Core);
+        let asm = random::program(seed).assemble(s, Features::CORE);
         let program = asm.program();
         t.simulation().engine().start(seed);
         let check = CommitCheck::new(t.simulation().directory(), &program, s).unwrap();
