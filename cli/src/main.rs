@@ -9,6 +9,7 @@ mod cover;
 mod engine;
 mod folder;
 mod r#gen;
+mod grid;
 mod image;
 mod interrupt;
 mod kernels;

@@ -134,8 +134,8 @@ pub struct Summary {
     pub launches: u32,
     /// Blocks that were launched.
     pub blocks: u64,
-    /// Threads of a block, of the last launch.
-    pub block_threads: u32,
+    /// Their threads.
+    pub threads: u64,
     /// Cycles from the first fetch to the last exit of each launch.
     pub cycles: u64,
     /// Thread instructions that took effect.
@@ -605,7 +605,7 @@ impl Machine {
         let mut s = self.summary;
         s.launches += 1;
         s.blocks += u64::from(self.grid.blocks);
-        s.block_threads = self.grid.threads;
+        s.threads += u64::from(self.grid.blocks) * u64::from(self.grid.threads);
         s.cycles += cycles;
         s.thread_instructions += counter(self, "committed");
         s.warp_instructions += counter(self, "issued");
