@@ -27,7 +27,7 @@ impl GridArgs {
         }
         let threads = self.block_threads.unwrap_or(shape.threads());
         let grid = Grid { blocks: self.blocks.unwrap_or(1), threads };
-        grid.check(shape).with_context(|| target.name.clone())?;
+        grid.check(shape, target.program.scratchpad()).with_context(|| target.name.clone())?;
         Ok(Some(grid))
     }
 }

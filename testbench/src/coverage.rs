@@ -4,7 +4,7 @@
 //! kernels, random programs, and a few short programs for what neither does ([`directed`]).
 
 use crate::asm::Asm;
-use crate::kernels::ALL;
+use crate::kernels::{ALL, Device};
 use crate::machine::{Machine, MachineError, MachineOptions};
 use crate::program::{Program, ProgramError};
 use crate::random::{self, Features};
@@ -165,7 +165,7 @@ pub fn measure(
 
 fn hits(shape: &Shape, programs: u64, seed: u64, show: &dyn Fn(&str)) -> Result<Hits, CoverageError> {
     let mut run = Run { shape, show, hits: Hits::new(), machine: machine(shape, seed)? };
-    for kernel in ALL {
+    for kernel in ALL.iter().filter(|kernel| kernel.suits(shape)) {
         let program = Program::parse(kernel.elf);
         run.program(kernel.name, program, |machine| {
             (kernel.drive)(machine, seed).map(|_| ()).map_err(|error| error.to_string())

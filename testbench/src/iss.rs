@@ -435,8 +435,8 @@ impl Device for Iss {
         &self.program
     }
 
-    fn threads(&self) -> u32 {
-        self.shape.threads()
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {

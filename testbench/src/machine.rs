@@ -333,7 +333,7 @@ impl Machine {
         engine.poke_u64(self.places.entry, u64::from(program.entry() / 4));
         engine.poke_u64(self.places.program_end, u64::from(program.program_end()));
         self.program = program;
-        self.set_grid(Grid::one_block(self.shape.threads()))?;
+        self.put_grid(Grid::one_block(self.shape.threads()));
         self.simulation.reset()?;
         Ok(())
     }
@@ -355,17 +355,16 @@ impl Machine {
 
     /// The grid of the launches from now on; one block of all threads unless set.
     pub fn set_grid(&mut self, grid: Grid) -> Result<(), GridError> {
-        grid.check(&self.shape)?;
+        grid.check(&self.shape, self.program.scratchpad())?;
+        self.put_grid(grid);
+        Ok(())
+    }
+
+    fn put_grid(&mut self, grid: Grid) {
         self.grid = grid;
         let engine = self.simulation.engine();
         engine.poke_u64(self.places.blocks, u64::from(grid.blocks));
         engine.poke_u64(self.places.block_threads, u64::from(grid.threads));
-        Ok(())
-    }
-
-    /// The core's configuration.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     /// The simulation below.
@@ -702,8 +701,8 @@ impl Device for Machine {
         &self.program
     }
 
-    fn threads(&self) -> u32 {
-        self.shape.threads()
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {

@@ -15,11 +15,9 @@ fn with_barriers(lanes: u32, warps: u32) -> Shape {
 
 /// x5 = number in the block, x6 = number in the grid, x7 = address of the thread's word.
 fn numbers() -> Asm {
-    Asm::default().put([csrr(5, THREAD_IN_BLOCK), csrr(6, BLOCK), csrr(7, BLOCK_THREADS), mul(6, 6, 7), add(6, 6, 5)]).put([
-        slli(7, 6, 2),
-        lui(8, DATA >> 12),
-        add(7, 7, 8),
-    ])
+    Asm::default()
+        .put([csrr(5, THREAD_IN_BLOCK), csrr(6, BLOCK), csrr(7, BLOCK_THREADS), mul(6, 6, 7), add(6, 6, 5)])
+        .put([slli(7, 6, 2), lui(8, DATA >> 12), add(7, 7, 8)])
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub fn barrier_proof(s: &Shape) -> TypedModule<ProofIn<Width>, BarrierOut<Signal
         m.assert("a_release_set_is_all_live_warps", implies(of_me(live.q), same));
         for k in 0..warps {
             let passed = phases[k as usize].any() | inside.released.bit(k);
-            m.assert(&format!("{k}_passes_when_all_are_started"), implies(filling.bit(k), !passed));
+            m.assert(&format!("slot_{k}_passes_when_all_are_started"), implies(filling.bit(k), !passed));
         }
         m.assert("released_is_due", implies(of_me(inside.released), due));
 

@@ -61,10 +61,10 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(csr_known = any_of(csr::MAP.iter().map(|c| word.slice(20, 12).eq(u32::from(c.address)))));
         // Reading only: csrrs, csrrc, csrrsi, csrrci with nothing to set or clear.
         wire!(csr = system & funct3.bit(1) & rs1.eq(0) & csr_known);
-        wire!(accesses = load | store | atomic);
         wire!(upper = lui | auipc);
         wire!(computes = op_imm | op | muldiv | csr);
         wire!(jumps = jal | jalr | branch);
+        wire!(accesses = load | store | atomic);
         wire!(known = upper | computes | jumps | accesses | fence | barrier | ecall | ebreak);
 
         let sign = word.bit(31);
