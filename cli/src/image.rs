@@ -3,6 +3,7 @@
 use anyhow::Result;
 use heddle_simt::Shape;
 use heddle_testbench::Program;
+use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{Device, DeviceError};
 
 use crate::target::Target;
@@ -45,7 +46,7 @@ impl Device for Recorder {
     }
 
     /// Ends the recording: the driver gives up.
-    fn launch(&mut self) -> Result<(), DeviceError> {
+    fn launch_grid(&mut self, _: Grid) -> Result<(), DeviceError> {
         self.launched = true;
         Err("recorded".into())
     }

@@ -1,6 +1,7 @@
 //! A device that measures how long launches take, without the host's work on inputs and results.
 
 use heddle_testbench::Program;
+use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{Device, DeviceError};
 use std::time::{Duration, Instant};
 
@@ -33,9 +34,9 @@ impl Device for Timed<'_> {
         self.device.read(address, length)
     }
 
-    fn launch(&mut self) -> Result<(), DeviceError> {
+    fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
         let started = Instant::now();
-        let result = self.device.launch();
+        let result = self.device.launch_grid(grid);
         self.time += started.elapsed();
         result
     }

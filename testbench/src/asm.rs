@@ -17,6 +17,10 @@ pub const A7: u32 = 17;
 
 /// CSR: number of the thread.
 pub const MHARTID: u32 = 0xf14;
+/// CSR: number of the thread's block.
+pub const BLOCK: u32 = 0xfc4;
+/// CSR: number of the thread in its block.
+pub const THREAD: u32 = 0xfc5;
 /// CSR: lane of the thread.
 pub const LANE: u32 = 0xfc3;
 
@@ -87,6 +91,11 @@ pub fn lw(rd: u32, rs1: u32, imm: i32) -> u32 {
 pub fn sw(rs2: u32, rs1: u32, imm: i32) -> u32 {
     store(2, rs2, rs1, imm)
 }
+/// rd = the word at rs1, which becomes the result of an atomic operation on it and rs2. `funct5`: one of
+/// [`heddle_simt::isa::atomic`].
+pub fn amo(funct5: u32, rd: u32, rs2: u32, rs1: u32) -> u32 {
+    r(funct5 << 2, rs2, rs1, 2, rd, 0x2f)
+}
 /// Reads a CSR.
 pub fn csrr(rd: u32, csr: u32) -> u32 {
     csr << 20 | 2 << 12 | rd << 7 | 0x73
@@ -95,6 +104,8 @@ pub fn csrr(rd: u32, csr: u32) -> u32 {
 pub const ECALL: u32 = 0x73;
 /// Stops the core.
 pub const EBREAK: u32 = 0x0010_0073;
+/// Waits for all live threads of the block.
+pub const BARRIER: u32 = 0x0b;
 /// addi x0, x0, 0.
 pub const NOP: u32 = 0x13;
 
@@ -104,6 +115,8 @@ pub const BEQ: u32 = 0;
 pub const BNE: u32 = 1;
 /// Condition of a branch: rs1 < rs2, signed.
 pub const BLT: u32 = 4;
+/// Condition of a branch: rs1 < rs2, unsigned.
+pub const BLTU: u32 = 6;
 
 /// A program under construction, from address 0.
 #[derive(Default)]
@@ -227,6 +240,14 @@ mod tests {
             "mv a0,a0",
         ];
         assert_eq!(shown, want);
+    }
+
+    #[test]
+    fn atomics_have_their_names() {
+        for &(funct5, name) in heddle_simt::isa::atomic::ALL {
+            assert_eq!(disassemble(amo(funct5, 10, 11, 12), 0), format!("{name} a0,a1,(a2)"));
+        }
+        assert_eq!(disassemble(BARRIER, 0), "barrier");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The text of one RV32IM + Zicsr instruction, as an assembler would accept it, with the usual pseudo-instructions.
+//! The text of one RV32IMA + Zicsr instruction or `barrier`, as an assembler would accept it, with the usual pseudo-instructions.
 //!
 //! One table, first match wins. CSRs have the names of the CSR map. Words that are no instruction of the core read `.word 0x…`.
 
@@ -16,7 +16,7 @@ pub fn disassemble(word: u32, pc: u32) -> String {
     let Some(&(_, _, name, operands)) = TABLE.iter().find(|(mask, value, ..)| word & mask == *value) else {
         return format!(".word {word:#010x}");
     };
-    let mut text = String::from(name);
+    let mut text = format!("{name}{}", order(word));
     if !operands.is_empty() {
         text.push(' ');
     }
@@ -24,6 +24,11 @@ pub fn disassemble(word: u32, pc: u32) -> String {
         text.push_str(&operand(letter, word, pc));
     }
     text
+}
+
+/// What follows the name of an atomic operation.
+fn order(word: u32) -> &'static str {
+    if word & 0x7f == 0x2f { ["", ".rl", ".aq", ".aqrl"][(word >> 25 & 3) as usize] } else { "" }
 }
 
 /// One operand; letters are those of the GNU assembler's table. What is not a letter of an operand stands for itself.
@@ -160,6 +165,18 @@ const TABLE: &[Row] = &[
     (0xfe00_707f, 0x0200_5033, "divu", "d,s,t"),
     (0xfe00_707f, 0x0200_6033, "rem", "d,s,t"),
     (0xfe00_707f, 0x0200_7033, "remu", "d,s,t"),
+    // A, without `lr.w` and `sc.w`.
+    (0xf800_707f, 0x0000_202f, "amoadd.w", "d,t,(s)"),
+    (0xf800_707f, 0x0800_202f, "amoswap.w", "d,t,(s)"),
+    (0xf800_707f, 0x2000_202f, "amoxor.w", "d,t,(s)"),
+    (0xf800_707f, 0x4000_202f, "amoor.w", "d,t,(s)"),
+    (0xf800_707f, 0x6000_202f, "amoand.w", "d,t,(s)"),
+    (0xf800_707f, 0x8000_202f, "amomin.w", "d,t,(s)"),
+    (0xf800_707f, 0xa000_202f, "amomax.w", "d,t,(s)"),
+    (0xf800_707f, 0xc000_202f, "amominu.w", "d,t,(s)"),
+    (0xf800_707f, 0xe000_202f, "amomaxu.w", "d,t,(s)"),
+    // Our own.
+    (0xffff_ffff, 0x0000_000b, "barrier", ""),
     // Zicsr.
     (0x0000_707f, 0x0000_1073, "csrrw", "d,E,s"),
     (0x0000_707f, 0x0000_2073, "csrrs", "d,E,s"),
@@ -191,6 +208,11 @@ mod tests {
             (0xfff7_0293, "addi t0,a4,-1"),
             (0x0330_000f, "fence rw,rw"),
             (0x0000_100f, "fence.i"),
+            (0x00b5_252f, "amoadd.w a0,a1,(a0)"),
+            (0x86c5_a5af, "amomin.w.aqrl a1,a2,(a1)"),
+            (0x1005_252f, ".word 0x1005252f"), // lr.w
+            (0x0000_000b, "barrier"),
+            (0x0000_008b, ".word 0x0000008b"),
         ];
         for (word, text) in texts {
             assert_eq!(disassemble(word, 0), text);
@@ -260,7 +282,7 @@ mod tests {
         let seed = 20;
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut words = Vec::new();
-        for &(mask, value, name, operands) in TABLE {
+        for &(mask, value, name, operands) in TABLE.iter().filter(|row| row.2 != "barrier") {
             // The bits of a fence that the manual reserves are ignored here and by the core, but not by objdump.
             for _ in 0..if name.starts_with("fence") { 0 } else { 50 } {
                 let mut word = value | rng.u32(..) & !mask;

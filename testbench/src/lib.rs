@@ -2,6 +2,7 @@
 //!
 //! * [`program`]: an ELF file as the core sees it.
 //! * [`kernels`]: the built-in C kernels, each with a driver that fills inputs and checks results on any [`kernels::Device`].
+//! * [`grid`]: how many blocks of how many threads a launch has.
 //! * [`iss`]: a RISC-V instruction-set simulator that shares nothing with the core.
 //! * [`commit`]: every instruction of every thread on the core against that simulator.
 //! * [`paths`](mod@paths): what the divergence unit's tables hold.
@@ -24,6 +25,7 @@ pub mod commit;
 pub mod coverage;
 pub mod csr_text;
 pub mod disassemble;
+pub mod grid;
 pub mod image;
 pub mod iss;
 pub mod kernels;

@@ -2,6 +2,7 @@
 
 use crate::commit::{CommitCheck, Mismatch};
 use crate::disassemble;
+use crate::grid::Grid;
 use crate::kernels::{Device, DeviceError};
 use crate::program::{Program, ProgramError};
 use heddle_hdl::Errors;
@@ -327,6 +328,15 @@ impl Machine {
     /// Changes [`MachineOptions::max_cycles`].
     pub fn set_max_cycles(&mut self, max_cycles: u64) {
         self.max_cycles = max_cycles;
+    }
+
+    /// The grid of the launches from now on.
+    pub fn set_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
+        grid.check(&self.shape)?;
+        if grid != Grid::one_block(self.shape.threads()) {
+            return Err(format!("the core runs one block of {} threads", self.shape.threads()).into());
+        }
+        Ok(())
     }
 
     /// The core's configuration.
@@ -673,7 +683,8 @@ impl Device for Machine {
         Ok(bytes)
     }
 
-    fn launch(&mut self) -> Result<(), DeviceError> {
+    fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
+        self.set_grid(grid)?;
         Ok(self.run()?)
     }
 }

@@ -31,6 +31,7 @@ const SHIFT: &[&str] = &["slli", "srli", "srai"];
 const BRANCH: &[&str] = &["beq", "bne", "blt", "bge", "bltu", "bgeu"];
 const LOAD: &[(&str, i32)] = &[("lb", 1), ("lh", 2), ("lw", 4), ("lbu", 1), ("lhu", 2)];
 const STORE: &[(&str, i32)] = &[("sb", 1), ("sh", 2), ("sw", 4)];
+const ATOMIC: &[&str] = &["add", "swap", "xor", "or", "and", "min", "max", "minu", "maxu"];
 const SCRATCH_BYTES: i32 = 64;
 const RANDOM_PROGRAMS: u64 = 40;
 
@@ -67,6 +68,16 @@ fn generate(rng: &mut Rng) -> String {
         for (name, bytes) in LOAD {
             let offset = rng.i32(-SCRATCH_BYTES / bytes..SCRATCH_BYTES / bytes) * bytes;
             case(&mut body, &format!(" {name} t2, {offset}(s1)"));
+        }
+        for name in ATOMIC {
+            let order = ["", ".rl", ".aq", ".aqrl"][rng.usize(..4)];
+            let atomic = format!("amo{name}.w{order}");
+            case(&mut body, &format!(" sw t0, 0(s1)\n {atomic} t2, t1, (s1)"));
+            case(&mut body, " lw t2, 0(s1)");
+            // Into nothing, into its address, into its operand.
+            case(&mut body, &format!(" {atomic} x0, t1, (s1)\n lw t2, 0(s1)"));
+            case(&mut body, &format!(" mv t2, s1\n {atomic} t2, t1, (t2)"));
+            case(&mut body, &format!(" mv t2, t0\n {atomic} t2, t2, (s1)"));
         }
         case(&mut body, &format!(" lui t2, {}", rng.u32(..1 << 20)));
         case(&mut body, &format!(" auipc t2, {}", rng.u32(..1 << 20)));
@@ -121,13 +132,13 @@ fn folder() -> PathBuf {
 fn same_in_both(name: &str, source: &Path, options: &str) -> Option<Vec<u8>> {
     let folder = folder();
     let elf = format!("{name}.elf");
-    let fixed = "-march=rv32im -mabi=ilp32 -nostdlib -static -o";
+    let fixed = "-march=rv32ima -mabi=ilp32 -nostdlib -static -o";
     let build: Vec<&str> = fixed.split(' ').chain([elf.as_str(), source.to_str().unwrap()]).collect();
     run("riscv64-unknown-elf-gcc", &[build, options.split(' ').collect()].concat(), &folder)?;
     let theirs = run("qemu-riscv32", &[&format!("./{elf}")], &folder)?.stdout;
 
     let program = Program::parse(&fs::read(folder.join(&elf)).unwrap()).unwrap();
-    let shape = Shape { memory: 8 << 20, program: 8 << 20, ..Shape::new(1, 1) };
+    let shape = Shape { memory: 8 << 20, program: 8 << 20, atomics: true, ..Shape::new(1, 1) };
     let mut iss = Iss::new(&program, &shape).unwrap();
     let fault = (0..50_000_000).find_map(|_| iss.step(0).err()).expect("the program ends");
     assert_eq!(fault.cause, Cause::Ecall(64), "{name}: {fault}");

@@ -13,6 +13,7 @@ use heddle_sim::simulation::EngineKind;
 use heddle_sim::verilator::{Optimise, Recipe, Verilator};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
+use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{Device, DeviceError};
 use heddle_testbench::machine::{Machine, MachineOptions};
 use rustix::time::{ClockId, clock_gettime};
@@ -187,7 +188,8 @@ impl Device for Launches<'_> {
         self.machine.read(address, length)
     }
 
-    fn launch(&mut self) -> Result<(), DeviceError> {
+    fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
+        self.machine.set_grid(grid)?;
         let simulation = self.machine.simulation();
         let launch = simulation.directory().inputs.find("launch").expect("the system has this input");
         let stopped = simulation.directory().outputs.find("stopped").expect("the system has this output");

@@ -10,6 +10,8 @@
 //!            memory                                   └──────────── 10 write back ◄── response
 //! ```
 
+mod memory_path;
+
 use crate::divergence::{self, Outcome, Start, UnitIn, Wake};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
@@ -20,14 +22,13 @@ use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
 use crate::pipeline::execute::{ExecuteIn, execute};
 use crate::pipeline::fetch::{FetchIn, fetch};
 use crate::pipeline::issue::{IssueIn, Slotted, issue};
-use crate::pipeline::load_queue::{LoadQueueIn, load_queue};
-use crate::pipeline::memory::{MemoryIn, memory};
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
 use crate::pipeline::steer::{SteerIn, steer};
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::scoreboard::{Needs, Pending, ScoreboardIn, scoreboard};
 use crate::shape::Shape;
 use heddle_hdl::*;
+use memory_path::{Around, memory_path};
 
 /// What a core needs from around it.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -44,6 +45,8 @@ pub struct CoreIn<T> {
     pub response: Response<T>,
     /// First byte address that may be stored to, a multiple of 256.
     pub program_end: T,
+    /// Bits of a warp number that differ among the warps of a block: ones at the bottom, `warp_bits`.
+    pub group: T,
 }
 
 /// What a core gives to memories, launcher and host.
@@ -76,6 +79,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         request_ready: 1,
         response: Response::shape(s),
         program_end: 32,
+        group: s.warp_bits(),
     };
     module("core", inputs, |m, i| {
         m.doc("The SIMT core.");
@@ -93,6 +97,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let fetching = m.deferred("fetching", crate::pipeline::steer::Fetch::shape(s));
         let clear = m.deferred("clear", s.warps);
         let bubble = m.deferred("bubble", 1);
+        let access_room = m.deferred("access_room", 1);
         let load_room = m.deferred("load_room", 1);
         let load_tag = m.deferred("load_tag", index_width(s.loads));
         let divider_free = m.deferred("divider_free", 1);
@@ -149,6 +154,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             decoded: Slotted { valid: fetched.decoding.valid, slot: fetched.decoding.slot, decoded: d },
             steer: unit.steer,
             clear: clear.value,
+            access_room: access_room.value,
             load_room: load_room.value,
             divider_free: divider_free.value,
             hold_control: unit.hold,
@@ -192,34 +198,31 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 
         // Stage 7, with multiplier and divider beside it.
         let operands = collected.operands;
-        let executed = m.instance("execute", &execute(s), ExecuteIn { operands }).executed;
+        let execute_in = ExecuteIn { operands, group: i.group, program_end: i.program_end };
+        let executed = m.instance("execute", &execute(s), execute_in).executed;
         let products = multiply(s, m, operands);
         let quotient_taken = m.deferred("quotient_taken", 1);
         let divided = division(s, m, chosen.valid & chosen.decoded.divide, operands, quotient_taken.value);
         divider_free.drive(divided.free);
 
         // Stage 8.
-        let resolved = m.instance("resolve", &resolve(s), ResolveIn { executed, program_end: i.program_end });
+        let resolved = m.instance("resolve", &resolve(s), ResolveIn { executed });
         outcome.drive(resolved.outcome);
         early.drive(resolved.early);
 
         // Stage 9, memory.
-        let request = m.instance("memory", &memory(s), MemoryIn { access: resolved.access }).request;
         let response_taken = m.deferred("response_taken", 1);
-        let loads = m.instance(
-            "load_queue",
-            &load_queue(s),
-            LoadQueueIn {
-                take: chosen.valid & chosen.decoded.load,
-                take_slot: chosen.slot,
-                take_rd: chosen.decoded.rd,
-                access: resolved.access,
-                tag: i.response.tag,
-                give: response_taken.value,
-            },
-        );
-        load_room.drive(loads.room);
-        load_tag.drive(loads.next);
+        let around = Around {
+            issued: chosen,
+            request_ready: i.request_ready,
+            response: i.response,
+            response_taken: response_taken.value,
+        };
+        let memory = memory_path(s, m, &resolved, around);
+        access_room.drive(memory.access_room);
+        load_room.drive(memory.load_room);
+        load_tag.drive(memory.load_tag);
+        let (request, loads) = (memory.request, memory.loads);
 
         // Stage 10.
         let written = m.instance(
@@ -228,7 +231,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             WritebackIn {
                 computed: resolved.result,
                 products,
-                response: i.response,
+                response: memory.response,
                 load: loads.load,
                 load_last: loads.last,
                 quotient: divided.result,
@@ -270,18 +273,13 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         wire!(
             flying = steered.running.any() | fetched.fetching.valid | fetched.decoding.valid | issued.idle.filled.any()
         );
-        wire!(idle = !unit.live.any() & loads.empty & divided.free & !flying);
+        wire!(idle = !unit.live.any() & memory.idle & divided.free & !flying);
 
         m.probe("issue_valid", chosen.valid);
         m.probe("issue_slot", chosen.slot);
         m.probe("issue_pc", chosen.decoded.pc);
         m.probe("issue_mask", issue_mask);
         m.probe("issue_replay", issued.replay);
-        m.probe("request_valid", request.valid);
-        m.probe("request_operation", request.operation);
-        m.probe("request_line", request.line);
-        m.probe("request_enables", request.enables);
-        m.probe("request_data", request.data);
         m.probe("write_lanes", written.write.lanes);
         m.probe("write_slot", written.write.slot);
         m.probe("write_rd", written.write.rd);
@@ -295,6 +293,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 issued: chosen.valid,
                 idle: issued.idle,
                 loads_under_way: !loads.empty,
+                access: memory.access,
+                parts: memory.parts,
                 committed,
                 events: unit.events,
                 exit: resolved.exit,
@@ -305,7 +305,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             start_ready: unit.start_ready,
             fetch_pc: fetched.fetching.pc,
             request,
-            response_ready: written.response_taken,
+            response_ready: memory.response_ready,
             exit: resolved.exit,
             fault: Fault { valid: stopped.q, ..held },
             live: unit.live,

@@ -7,16 +7,20 @@
 /// What the hardware supplies as the value of a CSR. All values are 32 bits wide and zero-extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// Number of the thread in the core: warp number × lanes + lane number.
+    /// Number of the hardware thread: warp slot × lanes + lane.
     Thread,
-    /// Number of the thread's static warp.
+    /// Number of the thread's warp slot.
     Warp,
     /// Lane in which the thread lives.
     Lane,
-    /// Number of the thread's block.
+    /// Number of the thread's block in the grid.
     Block,
     /// Number of the thread in its block.
     ThreadInBlock,
+    /// Blocks of the grid.
+    Blocks,
+    /// Threads of a block.
+    BlockThreads,
     /// Constant: lanes of a warp.
     Lanes,
     /// Constant: warps of the core.
@@ -70,16 +74,18 @@ pub const MAP: &[Csr] = &[
     csr(0xc02, "instret", Source::InstructionsLow, "same as minstret"),
     csr(0xc80, "cycleh", Source::CycleHigh, "same as mcycleh"),
     csr(0xc82, "instreth", Source::InstructionsHigh, "same as minstreth"),
-    csr(0xf14, "mhartid", Source::Thread, "thread number: warp number * lanes + lane number"),
+    csr(0xf14, "mhartid", Source::Thread, "number of the hardware thread: warp slot * lanes + lane"),
     csr(0xfc0, "lanes", Source::Lanes, "lanes of a warp"),
     csr(0xfc1, "warps", Source::Warps, "warps of the core"),
-    csr(0xfc2, "warp", Source::Warp, "number of this thread's warp"),
+    csr(0xfc2, "warp", Source::Warp, "number of this thread's warp slot"),
     csr(0xfc3, "lane", Source::Lane, "lane of this thread"),
-    csr(0xfc4, "block", Source::Block, "number of this thread's block (0: the core is one block)"),
-    csr(0xfc5, "thread", Source::ThreadInBlock, "thread number in the block (mhartid while the core is one block)"),
+    csr(0xfc4, "block", Source::Block, "number of this thread's block in the grid"),
+    csr(0xfc5, "thread", Source::ThreadInBlock, "number of this thread in its block: warp in the block * lanes + lane"),
     csr(0xfc6, "threads", Source::Threads, "threads of the core: lanes * warps"),
     csr(0xfc7, "memory", Source::MemoryBytes, "bytes of memory"),
     csr(0xfc8, "log2stack", Source::Log2StackBytes, "base-2 logarithm of the stack bytes of a thread"),
+    csr(0xfc9, "blocks", Source::Blocks, "blocks of the grid"),
+    csr(0xfca, "blockthreads", Source::BlockThreads, "threads of a block"),
 ];
 
 /// The register at a 12-bit address, if there is one.

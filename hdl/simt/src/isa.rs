@@ -1,7 +1,8 @@
 //! RV32IM as the pipeline sees it: the decoded instruction and the codes that select operations.
 
+use crate::pipeline::memory::Asked;
 use crate::shape::Shape;
-use heddle_hdl::{Bundle, Width};
+use heddle_hdl::{Bundle, Signal, Width, cat};
 
 /// An instruction after decode, ready to issue. One-bit fields unless stated.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -30,6 +31,11 @@ pub struct Decoded<T> {
     pub jalr: T,
     pub load: T,
     pub store: T,
+    /// An atomic memory operation, and which: one of [`atomic`], 5 bits.
+    pub atomic: T,
+    pub function: T,
+    /// Memory answers, with a word for rd (a load also without rd).
+    pub answers: T,
     pub multiply: T,
     /// The divider has work: not with x0 as the destination.
     pub divide: T,
@@ -44,6 +50,19 @@ pub struct Decoded<T> {
     pub last: T,
     /// Produces an outcome at resolve, for which the front end waits.
     pub control: T,
+}
+
+impl Decoded<Signal> {
+    /// The instruction accesses memory.
+    pub fn accesses(&self) -> Signal {
+        self.load | self.store | self.atomic
+    }
+
+    /// What it asks of memory.
+    pub fn asked(&self) -> Asked<Signal> {
+        // Bit 0 of the operation: there is no response; bit 1: it is atomic.
+        Asked { operation: cat(&[!self.answers, self.atomic]), function: self.function, size: self.funct3 }
+    }
 }
 
 impl Decoded<Width> {
@@ -66,6 +85,9 @@ impl Decoded<Width> {
             jalr: 1,
             load: 1,
             store: 1,
+            atomic: 1,
+            function: 5,
+            answers: 1,
             multiply: 1,
             divide: 1,
             csr: 1,

@@ -8,6 +8,8 @@
 //! | `cycles` | cycles with live threads |
 //! | `issued` | warp instructions issued |
 //! | `committed` | thread instructions that took effect: a replayed lane counts when it is served |
+//! | `accesses` | accesses that went to memory or scratchpad, each of all lanes that are served together |
+//! | `parts` | those of them that left lanes of their instruction behind, to be replayed or served after them |
 //! | `idle_memory` | a slot has an instruction, but it waits for a unit, or for a register while a load is under way |
 //! | `idle_scoreboard` | a slot has an instruction that waits for a register |
 //! | `idle_no_instruction` | no slot has an instruction: front ends wait for outcomes |
@@ -32,6 +34,9 @@ pub struct MetricsIn<T> {
     pub issued: T,
     pub idle: Idle<T>,
     pub loads_under_way: T,
+    /// An access goes to memory; it leaves lanes behind.
+    pub access: T,
+    pub parts: T,
     /// Thread instructions that took effect in this cycle.
     pub committed: T,
     pub events: Events<T>,
@@ -62,6 +67,8 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         issued: 1,
         idle: Idle { filled: s.warps, scoreboard: s.warps, unit: s.warps },
         loads_under_way: 1,
+        access: 1,
+        parts: 1,
         committed: count_width(s.lanes),
         events: Events { merges: 2, insert: 1, extract: 1, swap: 1, paths: path_bits },
         exit: Exit { valid: 1, slot: s.warp_bits(), mask: s.lanes, codes: 32 * s.lanes },
@@ -83,6 +90,8 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         count("idle_memory", idle & memory);
         count("idle_scoreboard", idle & scoreboard);
         count("idle_no_instruction", idle & !memory & !scoreboard);
+        count("accesses", i.access);
+        count("parts", i.parts);
         count("merges", i.events.merges);
         count("inserts", i.events.insert);
         count("extracts", i.events.extract);

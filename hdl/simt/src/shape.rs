@@ -175,6 +175,13 @@ impl Shape {
             let allowed = format!("must not exceed the memory of {} bytes", self.memory);
             return Err(ShapeError { field: "program", value: self.program, allowed });
         }
+        power("requests", self.requests, 2, 64)?;
+        let least = 4 * self.threads();
+        if self.scratchpad != 0 && !(self.scratchpad.is_power_of_two() && (least..=1 << 20).contains(&self.scratchpad))
+        {
+            let allowed = format!("must be 0, or a power of two from {least} (a word a thread) to {}", 1 << 20);
+            return Err(ShapeError { field: "scratchpad", value: self.scratchpad, allowed });
+        }
         let stacks = u64::from(self.stack) * u64::from(self.threads());
         if stacks >= u64::from(self.memory) {
             let allowed =
@@ -240,6 +247,27 @@ impl Shape {
     /// Bits of a byte address in memory.
     pub fn address_bits(&self) -> Width {
         self.memory.ilog2()
+    }
+
+    /// Bits of the address of a byte of the scratchpad.
+    fn scratchpad_bits(&self) -> Width {
+        self.scratchpad.checked_ilog2().unwrap_or(0)
+    }
+
+    /// Bits of the number of a scratchpad line: `lanes` words side by side.
+    pub fn scratchpad_line_bits(&self) -> Width {
+        self.scratchpad_bits() - 2 - self.lanes.ilog2()
+    }
+
+    /// Bits of a lane's place ([`crate::pipeline::place`]) behind stage 7: the byte address in its memory, and above it
+    /// whether that is the scratchpad (if there is one).
+    pub fn place_bits(&self) -> Width {
+        self.address_bits().max(self.scratchpad_bits()) + Width::from(self.scratchpad > 0)
+    }
+
+    /// Whether the memory port may have to wait.
+    pub fn memory_stalls(&self) -> bool {
+        self.cache.is_some() || self.backing != Backing::OnChip
     }
 
     /// Bits of the number of a memory line: `lanes` words side by side.

@@ -96,6 +96,7 @@ pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
                 request_ready: request_ready.value,
                 response: response.value,
                 program_end: i.program_end,
+                group: m.lit(Bits::ones(s.warps.ilog2()), s.warp_bits()),
             },
         );
         let instructions = m.memory("instructions", 32, s.pc_bits()).style(MemoryStyle::Block);

@@ -8,7 +8,7 @@ use std::error::Error;
 
 use thiserror::Error;
 
-use crate::{image::Image, program::Program};
+use crate::{grid::Grid, image::Image, program::Program};
 
 mod bitonic;
 mod collatz;
@@ -30,7 +30,7 @@ pub trait Device {
     /// The program that is loaded.
     fn program(&self) -> &Program;
 
-    /// Threads that a launch starts.
+    /// Threads that it runs at once, and the most that a block may have.
     fn threads(&self) -> u32;
 
     /// Writes memory from an address on. Fails outside memory.
@@ -39,9 +39,15 @@ pub trait Device {
     /// Reads memory, `length` bytes from an address on. Fails outside memory.
     fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError>;
 
-    /// Starts every thread at the entry point and returns when all have ended. Memory stays from launch to launch. Fails if
-    /// an instruction stops the machine, if a thread's exit code is not 0, or if the device gives up waiting.
-    fn launch(&mut self) -> Result<(), DeviceError>;
+    /// Runs the threads of a grid of blocks from the entry point and returns when all have ended. Main memory stays from
+    /// launch to launch. Fails if the device cannot run the grid, if an instruction stops the machine, if a thread's exit
+    /// code is not 0, or if the device gives up waiting.
+    fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError>;
+
+    /// [`Device::launch_grid`] of one block of all [`Device::threads`].
+    fn launch(&mut self) -> Result<(), DeviceError> {
+        self.launch_grid(Grid::one_block(self.threads()))
+    }
 }
 
 /// Access by name, for drivers: all of it fails if the program has no such symbol, or if the symbol is smaller.
@@ -276,8 +282,8 @@ mod tests {
             Ok(bytes)
         }
 
-        fn launch(&mut self) -> Result<(), DeviceError> {
-            self.0.launch()
+        fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
+            self.0.launch_grid(grid)
         }
     }
 

@@ -16,6 +16,7 @@ mod table;
 use harness::{Bench, CHOICES, Effort};
 use heddle_simt::Shape;
 use heddle_testbench::asm::*;
+use heddle_testbench::grid::ThreadId;
 use heddle_testbench::iss::LaunchError;
 use heddle_testbench::machine::MachineError;
 use std::time::Instant;
@@ -58,7 +59,7 @@ fn jumps_as_far_as_they_go() {
         Err(MachineError::ExitCodes(codes)) => assert!(codes.len() == 4 && codes.iter().all(|c| c.code == want)),
         other => panic!("{other:?}"),
     }
-    assert_eq!(bench.iss.run(), Err(LaunchError::Exit { thread: 0, code: want }));
+    assert_eq!(bench.iss.run(), Err(LaunchError::Exit { thread: ThreadId { block: 0, thread: 0 }, code: want }));
 }
 
 fn sub(rd: u32, rs1: u32, rs2: u32) -> u32 {

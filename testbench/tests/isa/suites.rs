@@ -354,6 +354,8 @@ fn csr_value(source: Source, i: &Input) -> u32 {
         Source::Threads => i.shape.lanes * i.shape.warps,
         Source::MemoryBytes => i.shape.memory,
         Source::Log2StackBytes => (0..32).find(|&k| 1 << k == i.shape.stack).expect("a power of two"),
+        Source::Blocks => 1,
+        Source::BlockThreads => i.shape.lanes * i.shape.warps,
         Source::Block | Source::CycleHigh | Source::InstructionsHigh => 0,
         Source::CycleLow | Source::InstructionsLow => unreachable!("counters grow"),
     }

@@ -199,8 +199,21 @@ static void checksums(void) {
   result(crc), result(adler), result(fletcher[0] << 16 | fletcher[1]);
 }
 
+/* What the compiler makes of atomic operations without a loop: their old values and their new ones. */
+static void atomics(void) {
+  uint32_t word = 0x80000001;
+  for (int i = 0; i < 100; i++) {
+    uint32_t x = random32() >> (i % 32);
+    result(__atomic_fetch_add(&word, x, __ATOMIC_RELAXED)), result(__atomic_fetch_xor(&word, x, __ATOMIC_ACQUIRE));
+    result(__atomic_fetch_or(&word, x >> 3, __ATOMIC_RELEASE)), result(__atomic_fetch_and(&word, ~x, __ATOMIC_ACQ_REL));
+    result(__atomic_sub_fetch(&word, 3 * x, __ATOMIC_SEQ_CST));
+    if (i % 8 == 0) result(__atomic_exchange_n(&word, x, __ATOMIC_RELAXED));
+  }
+  result(word);
+}
+
 __attribute__((noreturn, used)) void run(void) {
-  sorting(), recursion(), matrices(), strings(), division(), switches(), pointers(), checksums();
+  sorting(), recursion(), matrices(), strings(), division(), switches(), pointers(), checksums(), atomics();
   register uint32_t a0 __asm__("a0") = 1, a1 __asm__("a1") = (uint32_t)results, a2 __asm__("a2") = 4 * count;
   register uint32_t a7 __asm__("a7") = 64;
   __asm__ volatile("ecall\n li a0, 0\n li a7, 93\n ecall" : "+r"(a0), "+r"(a7) : "r"(a1), "r"(a2) : "memory");

@@ -31,10 +31,14 @@
 //! At a launch all lines are forgotten, a set a cycle: the host may have written memory. It never needs to be flushed,
 //! since memory always has everything. What other masters write during a launch is not seen.
 
+mod metrics;
+pub mod proof;
+
 use super::bank::{BankAtomic, BankIn, bank};
 use super::port::{Request, Response, operation};
 use crate::shape::{Cache, Shape};
 use heddle_hdl::*;
+use metrics::{MetricsIn, Visit, metrics};
 
 /// Requests that may wait for one miss.
 const WAITING: u32 = 4;
@@ -255,17 +259,11 @@ impl Entry<Width> {
     }
 }
 
-/// What a proof sees.
-struct Inside {
-    /// One bit a way: it has the line of the request that is first.
-    hits: Signal,
-}
-
 pub fn cache(s: &Shape, c: &Cache) -> TypedModule<CacheIn<Width>, CacheOut<Signal>> {
-    module("cache", CacheIn::shape(s, c), |m, i| described(m, s, c, i).0)
+    module("cache", CacheIn::shape(s, c), |m, i| described(m, s, c, i))
 }
 
-fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> (CacheOut<Signal>, Inside) {
+fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> CacheOut<Signal> {
     m.doc(&format!("Data cache: {} bytes, {} ways, lines of {} beats, {} misses.", c.size, c.ways, c.line, c.misses));
     let g = Geometry::new(s, c);
     let answered = m.reg("answered", 1).reset(0u32);
@@ -279,7 +277,7 @@ fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> (CacheOut<
     let Request { operation, function, tag, line, enables, data, .. } = i.request;
     let first = m.pipe_if("first", request_ready, Entry { operation, function, tag, line, enables, data });
     let parts = g.parts(first.line);
-    wire!(responds = !first.operation.bit(0));
+    wire!(responds = !first.operation.bit(operation::SILENT));
     wire!(writes = !first.operation.eq(operation::LOAD));
 
     // 2: the tags, and the misses under way.
@@ -384,7 +382,7 @@ fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> (CacheOut<
     let access = m.pipe_if("access", advance, turn);
     wire!(accesses = access_valid.q & advance);
     let is_load = access.operation.eq(operation::LOAD);
-    let valid = access.operation.bit(1);
+    let valid = access.operation.bit(operation::IS_ATOMIC);
     let inputs = BankIn {
         access: all(accesses),
         line: all(access.line),
@@ -395,12 +393,17 @@ fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> (CacheOut<
     let banks = m.replicate("bank", s.lanes, &bank(g.place_bits(), s.atomics), inputs);
 
     // 4: the response.
-    answered.next_if(advance, accesses & !access.operation.bit(0));
+    answered.next_if(advance, accesses & !access.operation.bit(operation::SILENT));
     let response = Response { valid: answered.q, tag: m.pipe_if("answer_tag", accesses, access.tag), data: banks.word };
 
     // To memory: what writes, without a response, and a miss as one entry.
-    let written = |e: Entry<Signal>, line| Entry { operation: e.operation | 1, line, tag: m.lit(0u32, miss_bits), ..e };
-    let operation = begins.value.mux(m.lit(operation::LOAD, operation::BITS), first.operation | 1);
+    let written = |e: Entry<Signal>, line| Entry {
+        operation: e.operation | 1 << operation::SILENT,
+        line,
+        tag: m.lit(0u32, miss_bits),
+        ..e
+    };
+    let operation = begins.value.mux(m.lit(operation::LOAD, operation::BITS), first.operation | 1 << operation::SILENT);
     let from_first = Entry { operation, tag: free_miss.one_hot_index(), ..first };
     let pushed = replay_turn.mux(written(replay, g.line(replay_parts)), from_first);
     wire!(pushing = (replay_turn & replay_writes) | (first_turn & !joins & (writes | missed)));
@@ -447,10 +450,20 @@ fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> (CacheOut<
     m.cover("outbox_full", !outbox_room.value);
     m.cover("hit_waits_for_a_beat", first_valid.q & hit & beat_turn);
     m.cover("replaced", begins.value & (state.valid & victim).any());
-    m.cover("atomic_replayed", replay_turn & replay.operation.bit(1));
+    m.cover("atomic_replayed", replay_turn & replay.operation.bit(operation::IS_ATOMIC));
     m.cover("response_held", !advance);
     let below_response_ready = advance;
-    (CacheOut { request_ready, response, idle, below_request, below_response_ready }, Inside { hits })
+    if s.metrics {
+        let visit = |kind: Signal| Visit { hit: kind & hit, missed: kind & missed, joined: kind & joins };
+        let inputs = MetricsIn {
+            restart: i.restart,
+            answered: visit(first_turn & responds),
+            silent: visit(first_turn & !responds),
+            waited: first_valid.q & !first_turn,
+        };
+        m.instance("metrics", &metrics(), inputs);
+    }
+    CacheOut { request_ready, response, idle, below_request, below_response_ready }
 }
 
 #[cfg(test)]

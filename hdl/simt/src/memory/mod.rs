@@ -7,6 +7,7 @@
 //! | [`bank`](mod@bank) | one word of every line, with atomic operations |
 //! | [`ram`](mod@ram) | on-chip memory, one bank a lane |
 //! | [`cache`](mod@cache) | first-level data cache |
+//! | [`scratchpad`](mod@scratchpad) | memory of blocks: in every cycle a line of its own for each bank; the core has it, beside the port |
 //! | [`model`](mod@model) | the same, answering later: for simulation |
 //!
 //! [`memory_system`] puts together what the shape asks for. `docs/memory.md` has the whole.
@@ -17,6 +18,7 @@ pub mod cache;
 pub mod model;
 pub mod port;
 pub mod ram;
+pub mod scratchpad;
 #[cfg(test)]
 mod testing;
 

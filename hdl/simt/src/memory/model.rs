@@ -8,7 +8,7 @@
 //! It stands for what is behind a memory controller. Its banks hold all of memory in block RAM, so there is no use in
 //! building it: the command line writes no Verilog of it. Lock-step does.
 
-use super::port::Response;
+use super::port::{Response, operation};
 use super::ram::banks;
 use super::{MainIn, MainOut};
 use crate::arbiter::{places_above, round_robin};
@@ -53,7 +53,7 @@ pub fn model(s: &Shape, t: Timing, tag_bits: Width) -> TypedModule<MainIn<Width>
         pause.next_if(taken | pause.q.any(), taken.mux(pause.q.literal(t.interval - 1), pause.q - 1));
         let data = banks(m, s, taken, request, load);
 
-        wire!(responds = taken & !request.operation.bit(0));
+        wire!(responds = taken & !request.operation.bit(operation::SILENT));
         let bits = count_width(t.latency + t.jitter);
         let latency = m.lit(t.latency, bits);
         let cycles = if t.jitter == 0 {

@@ -7,11 +7,15 @@
 use crate::shape::Shape;
 use heddle_hdl::*;
 
-/// The operations of a request, 2 bits. Bit 0: there is no response. Bit 1: it is atomic.
+/// The operations of a request, 2 bits.
 pub mod operation {
     use heddle_hdl::Width;
 
     pub const BITS: Width = 2;
+    /// The bit that says: there is no response.
+    pub const SILENT: Width = 0;
+    /// The bit that says: it is atomic.
+    pub const IS_ATOMIC: Width = 1;
     /// The response has the line.
     pub const LOAD: u32 = 0;
     /// The enabled bytes are written.

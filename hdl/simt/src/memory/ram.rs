@@ -15,7 +15,7 @@ pub fn ram(s: &Shape, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Sig
         let answered = m.reg("answered", 1).reset(0u32);
         wire!(held = answered.q & !response_ready);
         wire!(taken = request.valid & !held);
-        answered.next(held | (taken & !request.operation.bit(0)));
+        answered.next(held | (taken & !request.operation.bit(operation::SILENT)));
         m.cover("response_held", held);
         let data = banks(m, s, taken, request, load);
         MainOut {
@@ -36,7 +36,7 @@ pub(super) fn banks(m: Builder, s: &Shape, taken: Signal, request: Request<Signa
     wire!(enables = load.valid.mux(load_enables, request.enables.only_if(!is_load)));
     wire!(store = load.valid.mux(load.word.repeat(s.lanes), request.data));
     m.assert("load_only_while_idle", !(load.valid & request.valid));
-    let valid = request.operation.bit(1) & !load.valid;
+    let valid = request.operation.bit(operation::IS_ATOMIC) & !load.valid;
     let inputs = BankIn {
         access: all(taken | load.valid),
         line: all(line),

@@ -207,6 +207,8 @@ fn csr_value(s: &Shape, m: Builder, i: &Issued<Signal>, cycles: Signal, instruct
         Source::Lane => (constant(0), true),
         Source::Warp => (i.slot.zext(32), false),
         Source::Block => (constant(0), false),
+        Source::Blocks => (constant(1), false),
+        Source::BlockThreads => (constant(s.threads()), false),
         Source::Lanes => (constant(s.lanes), false),
         Source::Warps => (constant(s.warps), false),
         Source::Threads => (constant(s.threads()), false),

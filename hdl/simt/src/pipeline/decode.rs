@@ -5,8 +5,8 @@
 
 use crate::csr;
 use crate::divergence::Stop;
-use crate::isa::{Decoded, alu};
-use crate::shape::Shape;
+use crate::isa::{Decoded, alu, atomic};
+use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -26,7 +26,7 @@ pub struct DecodeOut<T> {
 pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
     let inputs = DecodeIn { word: 32, pc: s.pc_bits(), stop: Stop { valid: 1, pc: s.pc_bits() } };
     module("decode", inputs, |m, DecodeIn { word, pc, stop }| {
-        m.doc("Stage 3: decodes one RV32IM instruction.");
+        m.doc("Stage 3: decodes one RV32IMA instruction.");
         wire!(opcode = word.slice(0, 7));
         wire!(funct3 = word.slice(12, 3));
         wire!(funct7 = word.slice(25, 7));
@@ -39,6 +39,10 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(branch = opcode.eq(0x63) & funct3.ne(2) & funct3.ne(3));
         wire!(load = opcode.eq(0x03) & funct3.ne(3) & funct3.lt(6));
         wire!(store = opcode.eq(0x23) & funct3.lt(3));
+        let with_a = m.lit(s.atomics, 1);
+        let function = word.slice(27, 5);
+        wire!(atomic_known = any_of(atomic::ALL.iter().map(|&(code, _)| function.eq(code))));
+        wire!(atomic = opcode.eq(0x2f) & funct3.eq(2) & atomic_known & with_a);
         wire!(shift = funct3.eq(1) | funct3.eq(5));
         wire!(plain = funct7.eq(0));
         wire!(alternative = funct7.eq(0x20));
@@ -56,8 +60,21 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         // Reading only: csrrs, csrrc, csrrsi, csrrci with nothing to set or clear.
         wire!(csr = system & funct3.bit(1) & rs1.eq(0) & csr_known);
         wire!(
-            known =
-                lui | auipc | jal | jalr | branch | load | store | op_imm | op | muldiv | fence | ecall | ebreak | csr
+            known = lui
+                | auipc
+                | jal
+                | jalr
+                | branch
+                | load
+                | store
+                | atomic
+                | op_imm
+                | op
+                | muldiv
+                | fence
+                | ecall
+                | ebreak
+                | csr
         );
 
         let sign = word.bit(31);
@@ -68,11 +85,12 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(imm_u = cat(&[m.lit(0u32, 12), word.slice(12, 20)]));
         wire!(imm_j = cat(&[zero, word.slice(21, 10), word.bit(20), word.slice(12, 8), sign]).sext(32));
         let upper = lui | auipc;
-        wire!(imm = pick([(upper, imm_u), (jal, imm_j), (branch, imm_b), (store, imm_s)], imm_i));
+        let none = m.lit(0u32, 32);
+        wire!(imm = pick([(upper, imm_u), (jal, imm_j), (branch, imm_b), (store, imm_s), (atomic, none)], imm_i));
 
-        wire!(use1 = (jalr | branch | load | store | op_imm | op | muldiv) & rs1.ne(0) | ecall);
-        wire!(use2 = (branch | store | op | muldiv) & rs2.ne(0) | ecall);
-        wire!(writes = (upper | jal | jalr | load | op_imm | op | muldiv | csr) & rd.ne(0));
+        wire!(use1 = (jalr | branch | load | store | atomic | op_imm | op | muldiv) & rs1.ne(0) | ecall);
+        wire!(use2 = (branch | store | atomic | op | muldiv) & rs2.ne(0) | ecall);
+        wire!(writes = (upper | jal | jalr | load | atomic | op_imm | op | muldiv | csr) & rd.ne(0));
         // The exit code is in a0, the number of the system call in a7.
         wire!(source1 = ecall.mux(rs1.literal(17u32), rs1.only_if(use1)));
         wire!(source2 = ecall.mux(rs2.literal(10u32), rs2.only_if(use2)));
@@ -85,7 +103,10 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(ret = jalr & link_rs1 & !link_rd);
         wire!(illegal = !known);
         wire!(last = stop.valid & stop.pc.eq(pc + 1));
-        wire!(control = branch | jal | jalr | load | store | ecall | ebreak | illegal | last);
+        wire!(accesses = load | store | atomic);
+        // Lanes of a memory access may stay behind.
+        let parts = accesses & m.lit(s.replay == Replay::Split, 1);
+        wire!(control = branch | jal | jalr | parts | ecall | ebreak | illegal | last);
         let decoded = Decoded {
             pc,
             rs1: source1,
@@ -104,6 +125,9 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
             jalr,
             load,
             store,
+            atomic,
+            function: function.only_if(atomic),
+            answers: load | (atomic & rd.ne(0)),
             multiply: muldiv & !funct3.bit(2),
             divide: muldiv & funct3.bit(2) & writes,
             csr,

@@ -2,6 +2,7 @@
 //! is the same for all lanes. Multiplier and divider start here beside it ([`crate::lane`], [`super::divide`]).
 
 use super::collect::{Issued, Operands};
+use super::place::{PlaceIn, Wrong, place};
 use crate::lane::alu::{AluIn, alu};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -10,8 +11,10 @@ use heddle_hdl::*;
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Executed<T> {
     pub issued: Issued<T>,
-    /// 32 bits a lane: result, address of a memory access, or target of a `jalr`.
+    /// 32 bits a lane: result, place of a memory access ([`super::place`]), or target of a `jalr`.
     pub result: T,
+    /// Of a memory access.
+    pub wrong: Wrong<T>,
     /// One bit a lane: the branch condition holds.
     pub taken: T,
     /// Byte address, 32 bits: target of a branch or `jal`.
@@ -25,13 +28,25 @@ pub struct Executed<T> {
 impl Executed<Width> {
     pub fn shape(s: &Shape) -> Executed<Width> {
         let word = 32 * s.lanes;
-        Executed { issued: Issued::shape(s), result: word, taken: s.lanes, target: 32, data: word, exits: s.lanes }
+        Executed {
+            issued: Issued::shape(s),
+            result: word,
+            wrong: Wrong::shape(s.lanes),
+            taken: s.lanes,
+            target: 32,
+            data: word,
+            exits: s.lanes,
+        }
     }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ExecuteIn<T> {
     pub operands: Operands<T>,
+    /// Bits of a warp number that differ among the warps of a block: ones at the bottom, `warp_bits`.
+    pub group: T,
+    /// First byte address that may be stored to, a multiple of 256; 32 bits.
+    pub program_end: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -43,9 +58,10 @@ pub struct ExecuteOut<T> {
 pub const EXIT: u32 = 93;
 
 pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
-    module("execute", ExecuteIn { operands: Operands::shape(s) }, |m, ExecuteIn { operands }| {
+    let inputs = ExecuteIn { operands: Operands::shape(s), group: s.warp_bits(), program_end: 32 };
+    module("execute", inputs, |m, i| {
         m.doc("Stage 7: ALUs and targets.");
-        let Operands { issued, a, b, data } = operands;
+        let Operands { issued, a, b, data } = i.operands;
         let d = issued.decoded;
         // Addresses and jalr targets are sums: decode leaves the operation at ADD.
         let lanes = m.replicate(
@@ -54,9 +70,26 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
             &alu(),
             AluIn { operation: all(d.alu), condition: all(d.funct3), a: each(a), b: each(b) },
         );
+        let numbers: Vec<Signal> = (0..s.lanes).map(|k| m.lit(k, s.lane_bits())).collect();
+        let placed = m.replicate(
+            "place",
+            s.lanes,
+            &place(s),
+            PlaceIn {
+                computed: each(lanes.result),
+                accesses: all(d.accesses()),
+                writes: all(d.store | d.atomic),
+                size: all(d.funct3.slice(0, 2)),
+                slot: all(issued.slot),
+                number: each(cat(&numbers)),
+                group: all(i.group),
+                program_end: all(i.program_end),
+            },
+        );
         wire!(target = cat(&[m.lit(0u32, 2), d.pc]).zext(32) + d.imm);
         wire!(exits = cat(&elements(a, 32).into_iter().map(|a7| a7.eq(EXIT)).collect::<Vec<_>>()));
-        let executed = Executed { issued, result: lanes.result, taken: lanes.taken, target, data, exits };
+        let executed =
+            Executed { issued, result: placed.result, wrong: placed.wrong, taken: lanes.taken, target, data, exits };
         ExecuteOut { executed: m.stage("s8", executed) }
     })
 }
@@ -92,7 +125,8 @@ mod tests {
                     ..zero.issued.decoded.clone()
                 };
                 let issued = Issued { valid: true.into(), decoded, ..zero.issued.clone() };
-                t.poke(ExecuteIn { operands: Operands { issued, a: packed(&a), b: packed(&b), data: packed(&b) } });
+                let operands = Operands { issued, a: packed(&a), b: packed(&b), data: packed(&b) };
+                t.poke(ExecuteIn { operands, group: 0u32.into(), program_end: 0u32.into() });
                 t.step();
                 let out = t.peek().executed;
                 assert_eq!(out.target, u64::from((pc * 4).wrapping_add(imm)));

@@ -1,7 +1,8 @@
 //! Stage 4, issue: the instruction buffers, and the choice of a slot whose first instruction can go.
 //!
-//! An instruction goes when its registers are not pending ([`crate::scoreboard`]) and its unit has room: a load needs a
-//! free entry of the load queue, a divide the divider. A memory instruction that is replayed for threads that were left
+//! An instruction goes when its registers are not pending ([`crate::scoreboard`]) and its unit has room: an access to memory
+//! needs a place in the queue before the memory port (where there is one), one that memory answers a free entry of the load
+//! queue (if it is taken here), a divide the divider. A memory instruction that is replayed for threads that were left
 //! unserved does not wait for registers: it waited when it issued first.
 //!
 //! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port.
@@ -34,7 +35,8 @@ pub struct IssueIn<T> {
     pub steer: Steer<T>,
     /// From the scoreboard, one bit a slot.
     pub clear: T,
-    /// The load queue has an entry; the divider is free.
+    /// There is a place for an access to memory / for one that is answered; the divider is free.
+    pub access_room: T,
     pub load_room: T,
     pub divider_free: T,
     /// The divergence unit holds control instructions back.
@@ -68,7 +70,8 @@ pub struct Idle<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct Head<T> {
     needs: Needs<T>,
-    load: T,
+    accesses: T,
+    answers: T,
     divide: T,
     control: T,
 }
@@ -91,7 +94,7 @@ struct RowOut<T> {
 
 /// The bookkeeping of one slot's buffer.
 fn row(s: &Shape) -> TypedModule<RowIn<Width>, RowOut<Signal>> {
-    let entry = Head { needs: Needs::shape(), load: 1, divide: 1, control: 1 };
+    let entry = Head { needs: Needs::shape(), accesses: 1, answers: 1, divide: 1, control: 1 };
     let place = index_width(s.buffer);
     module("issue_row", RowIn { push: 1, pop: 1, entry }, |m, i| {
         m.doc("One slot's instruction buffer: places, count, and what its head needs.");
@@ -116,6 +119,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         decoded: Slotted::shape(s),
         steer,
         clear: s.warps,
+        access_room: 1,
         load_room: 1,
         divider_free: 1,
         hold_control: 1,
@@ -126,7 +130,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let place = index_width(s.buffer);
         let d = i.decoded.decoded;
         let needs = Needs { rs1: d.rs1, rs2: d.rs2, rd: d.rd, use1: d.use1, use2: d.use2, writes: d.writes };
-        let entry = Head { needs, load: d.load, divide: d.divide, control: d.control };
+        let entry = Head { needs, accesses: d.accesses(), answers: d.answers, divide: d.divide, control: d.control };
         wire!(push = i.decoded.slot.decode(s.warps) & i.decoded.valid.repeat(s.warps));
         let pop = m.deferred("pop", s.warps);
         let entry = entry.map("", &mut |_, e| all(e));
@@ -141,7 +145,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let head = rows.head;
         let no = |condition: Signal| (!condition).repeat(s.warps);
         wire!(
-            unit_busy = (head.load & no(i.load_room))
+            unit_busy = (head.accesses & no(i.access_room))
+                | (head.answers & no(i.load_room))
                 | (head.divide & no(i.divider_free))
                 | (head.control & i.hold_control.repeat(s.warps))
                 | i.bubble.repeat(s.warps)
@@ -183,7 +188,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             .collect();
         m.cover("buffers_empty", !filled.any());
         m.cover("waits_for_registers", idle.scoreboard.any());
-        m.cover("waits_for_the_load_queue", !i.load_room & (filled & head.load).any());
+        m.cover("waits_for_the_port", !i.access_room & (filled & head.accesses).any());
+        m.cover("waits_for_the_load_queue", !i.load_room & (filled & head.answers).any());
         m.cover("waits_for_the_divider", !i.divider_free & (filled & head.divide).any());
         m.cover("waits_for_the_divergence_unit", i.hold_control & (filled & head.control).any());
         m.cover("bubble", i.bubble & filled.any());

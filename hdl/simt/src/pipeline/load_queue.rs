@@ -1,19 +1,27 @@
 //! The load queue: what the core remembers of loads under way.
 //!
-//! An entry is taken at issue (stage 4), filled when the access goes out (stage 9), and given back with the response
-//! (stage 10 at the earliest). Its number is the tag on the memory port, so responses may come in any order.
+//! An entry is taken at issue (stage 4) and filled when the access goes out (stage 9); under [`Replay::Serialise`], where
+//! one instruction may need several, both happen when the load-store unit sends the access. It is given back with the
+//! response (stage 10 at the earliest). Its number is the tag on the memory port, so responses may come in any order.
+//!
+//! [`Replay::Serialise`]: crate::shape::Replay::Serialise
 
-use super::resolve::Access;
+use super::memory::Access;
+use super::network;
+use crate::memory::port::operation;
+use crate::scoreboard::Pending;
 use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct LoadQueueIn<T> {
-    /// A load issues and takes the entry `next`.
+    /// An access that is answered takes the entry `next`.
     pub take: T,
     pub take_slot: T,
     pub take_rd: T,
     pub access: Access<T>,
+    /// The access to this register has lanes left that have no entry yet.
+    pub more: Pending<T>,
     /// The entry whose data is written back (`give` is 1) in this cycle.
     pub tag: T,
     pub give: T,
@@ -26,7 +34,7 @@ pub struct LoadQueueOut<T> {
     pub next: T,
     /// The load with the tag `tag`.
     pub load: Load<T>,
-    /// No other load of the same slot and register is under way.
+    /// No other load of the same slot and register is under way, and no more of its instruction is to come.
     pub last: T,
     /// No load is under way.
     pub empty: T,
@@ -40,28 +48,39 @@ pub struct Load<T> {
     pub route: Route<T>,
 }
 
-/// How a line goes to the lanes: see [`Access`].
+/// How a line goes to the lanes: see [`Access`] and [`network`].
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Route<T> {
     pub size: T,
     pub served: T,
-    pub own: T,
-    pub bank: T,
+    pub route: T,
     pub offset: T,
 }
 
 impl Load<Width> {
     pub fn shape(s: &Shape) -> Load<Width> {
-        let route = Route { size: 3, served: s.lanes, own: s.lanes, bank: s.lane_bits(), offset: 2 * s.lanes };
+        let route = Route { size: 3, served: s.lanes, route: network::route_bits(s), offset: 2 * s.lanes };
         Load { slot: s.warp_bits(), rd: 5, route }
+    }
+}
+
+impl LoadQueueIn<Width> {
+    pub fn shape(s: &Shape) -> LoadQueueIn<Width> {
+        LoadQueueIn {
+            take: 1,
+            take_slot: s.warp_bits(),
+            take_rd: 5,
+            access: Access::shape(s),
+            more: Pending::shape(s),
+            tag: index_width(s.loads),
+            give: 1,
+        }
     }
 }
 
 pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Signal>> {
     let tag_bits = index_width(s.loads);
-    let inputs =
-        LoadQueueIn { take: 1, take_slot: s.warp_bits(), take_rd: 5, access: Access::shape(s), tag: tag_bits, give: 1 };
-    module("load_queue", inputs, |m, i| {
+    module("load_queue", LoadQueueIn::shape(s), |m, i| {
         m.doc("Loads under way.");
         let busy = m.reg("busy", s.loads).reset(0u32);
         wire!(free = (!busy.q).lowest_one());
@@ -81,12 +100,13 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         wire!(rd = select(&registers, i.tag));
         let others = busy.q & !i.tag.decode(s.loads);
         let same: Vec<Signal> = (0..s.loads as usize).map(|k| slots[k].eq(slot) & registers[k].eq(rd)).collect();
-        wire!(last = !(others & cat(&same)).any());
+        wire!(more = i.more.valid & i.more.slot.eq(slot) & i.more.rd.eq(rd));
+        wire!(last = !(others & cat(&same)).any() & !more);
 
         let a = i.access;
         let routes = m.memory("routes", Load::shape(s).route, tag_bits).style(MemoryStyle::Distributed);
-        let route = Route { size: a.size, served: a.served, own: a.own, bank: a.bank, offset: a.offset };
-        routes.write(a.valid & !a.store, a.tag, route);
+        let route = Route { size: a.size, served: a.served, route: a.route, offset: a.offset };
+        routes.write(a.valid & !a.operation.bit(operation::SILENT), a.tag, route);
 
         m.assert("takes_only_free", !i.take | free.any());
         m.assert("gives_only_busy", !(given & !busy.q).any());
@@ -137,12 +157,15 @@ mod tests {
                     served: under_way[k].served.into(),
                     ..quiet.clone()
                 });
+                let more = r.bool().then(|| (r.u32(..warps), r.u32(..3)));
+                let pending = more.unwrap_or_default();
                 let tag = given.map_or(r.u32(..loads), |k| under_way[k].tag);
                 t.poke(LoadQueueIn {
                     take: take.into(),
                     take_slot: slot.into(),
                     take_rd: rd.into(),
                     access,
+                    more: Pending { valid: more.is_some().into(), slot: pending.0.into(), rd: pending.1.into() },
                     tag: tag.into(),
                     give: given.is_some().into(),
                 });
@@ -156,7 +179,8 @@ mod tests {
                     assert_eq!((out.load.slot.low_u64(), out.load.rd.low_u64()), (l.slot.into(), l.rd.into()));
                     assert_eq!(out.load.route.served, l.served);
                     let others = under_way.iter().filter(|o| (o.slot, o.rd) == (l.slot, l.rd)).count();
-                    assert_eq!(out.last == 1, others == 1, "{l:?} of {under_way:?}");
+                    let last = others == 1 && more != Some((l.slot, l.rd));
+                    assert_eq!(out.last == 1, last, "{l:?} of {under_way:?}, more of {more:?}");
                 }
                 t.step();
                 if let Some(k) = due {

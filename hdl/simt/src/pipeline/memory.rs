@@ -1,13 +1,139 @@
-//! Stage 9, memory: the access goes out to the memory port.
+//! Stage 9, memory: the access goes out to the memory port or to the scratchpad.
 //!
-//! A request is one line of `lanes` words: bank k holds word k. Loads read the whole line; a store enables bytes bank by
-//! bank. Each bank gets its own lane's data, but the leader's bank gets that of the highest-numbered lane that stores to
-//! the leader's word.
+//! A request to the port is one line of `lanes` words: bank k holds word k; loads read the whole line. In the scratchpad
+//! each bank has its own line.
 
-use super::resolve::Access;
+use super::coalesce::CoalesceOut;
+use super::network::{self, ToBanks};
 use crate::memory::port::{Request, operation};
+use crate::memory::scratchpad::ScratchpadRequest;
 use crate::shape::Shape;
 use heddle_hdl::*;
+
+/// A memory access of the lanes that are served together.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Access<T> {
+    pub valid: T,
+    /// One of [`operation`].
+    pub operation: T,
+    /// Of an atomic: one of [`crate::isa::atomic`].
+    pub function: T,
+    /// Entry of the load queue, of an access that is answered.
+    pub tag: T,
+    /// funct3: size and sign.
+    pub size: T,
+    /// Number of the line of `lanes` words in main memory.
+    pub line: T,
+    /// Served lanes.
+    pub served: T,
+    /// How their words go between lanes and banks: see [`network`].
+    pub route: T,
+    /// Two bits a lane: byte in the word.
+    pub offset: T,
+    /// 32 bits a lane: data to store.
+    pub data: T,
+    /// If there is a scratchpad.
+    pub scratchpad: Option<ToScratchpad<T>>,
+}
+
+/// The part of an access that only the scratchpad looks at.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct ToScratchpad<T> {
+    /// The access goes there, and not to the memory port.
+    pub valid: T,
+    /// [`Shape::scratchpad_line_bits`] a lane.
+    pub lines: T,
+}
+
+impl Access<Width> {
+    pub fn shape(s: &Shape) -> Access<Width> {
+        let scratchpad =
+            (s.scratchpad > 0).then(|| ToScratchpad { valid: 1, lines: s.scratchpad_line_bits() * s.lanes });
+        Access {
+            valid: 1,
+            operation: operation::BITS,
+            function: 5,
+            tag: index_width(s.loads),
+            size: 3,
+            line: s.line_bits(),
+            served: s.lanes,
+            route: network::route_bits(s),
+            offset: 2 * s.lanes,
+            data: 32 * s.lanes,
+            scratchpad,
+        }
+    }
+}
+
+/// What an instruction asks of memory, the same for all its lanes.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Asked<T> {
+    pub operation: T,
+    pub function: T,
+    pub size: T,
+}
+
+impl Asked<Width> {
+    pub fn shape() -> Asked<Width> {
+        Asked { operation: operation::BITS, function: 5, size: 3 }
+    }
+}
+
+impl Asked<Signal> {
+    pub fn is_atomic(&self) -> Signal {
+        self.operation.bit(operation::IS_ATOMIC)
+    }
+
+    pub fn is_store(&self) -> Signal {
+        self.operation.eq(operation::STORE)
+    }
+
+    /// Memory answers.
+    pub fn answers(&self) -> Signal {
+        !self.operation.bit(operation::SILENT)
+    }
+}
+
+impl Access<Signal> {
+    /// The access of the lanes that [`mod@super::coalesce`] chose; `first` is the leader's place.
+    pub fn of(
+        s: &Shape,
+        asked: Asked<Signal>,
+        lanes: Lanes<Signal>,
+        first: Signal,
+        chosen: CoalesceOut<Signal>,
+    ) -> Access<Signal> {
+        let line = 2 + s.lanes.ilog2();
+        let places = elements(lanes.places, s.place_bits());
+        let all = |field: &dyn Fn(Signal) -> Signal| cat(&places.iter().map(|&p| field(p)).collect::<Vec<_>>());
+        let scratchpad = (s.scratchpad > 0)
+            .then(|| ToScratchpad { valid: first.msb(), lines: all(&|p| p.slice(line, s.scratchpad_line_bits())) });
+        Access {
+            valid: lanes.valid,
+            operation: asked.operation,
+            function: asked.function,
+            tag: lanes.tag,
+            size: asked.size,
+            line: first.slice(line, s.line_bits()),
+            served: chosen.served,
+            route: network::route(s, chosen.own, lanes.places, first),
+            offset: all(&|p| p.slice(0, 2)),
+            data: lanes.data,
+            scratchpad,
+        }
+    }
+}
+
+/// What the lanes bring to an access.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes<T> {
+    pub valid: T,
+    pub tag: T,
+    /// [`Shape::place_bits`] a lane.
+    pub places: T,
+    /// 32 bits a lane.
+    pub data: T,
+}
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct MemoryIn<T> {
@@ -17,97 +143,64 @@ pub struct MemoryIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct MemoryOut<T> {
     pub request: Request<T>,
+    /// If there is a scratchpad.
+    pub scratchpad: Option<ScratchpadRequest<T>>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct AlignIn<T> {
     size: T,
+    /// The access reads: whole words.
+    reads: T,
     offset: T,
     value: T,
 }
 
-/// Data at its place in a word, and the bytes it covers.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct Aligned<T> {
-    data: T,
-    enables: T,
-}
-
-fn align() -> TypedModule<AlignIn<Width>, Aligned<Signal>> {
-    module("store_align", AlignIn { size: 2, offset: 2, value: 32 }, |m, AlignIn { size, offset, value }| {
-        m.doc("Puts a lane's store data at its bytes of the word.");
+fn align() -> TypedModule<AlignIn<Width>, ToBanks<Signal>> {
+    module("align", AlignIn { size: 2, reads: 1, offset: 2, value: 32 }, |m, AlignIn { size, reads, offset, value }| {
+        m.doc("Puts a lane's data at its bytes of the word.");
         let byte = value.slice(0, 8).repeat(4);
         let half = value.slice(0, 16).repeat(2);
         let halves = offset.bit(1).mux(m.lit(0b1100u32, 4), m.lit(0b0011u32, 4));
         let arms =
-            [(0u32, Aligned { data: byte, enables: offset.decode(4) }), (1, Aligned { data: half, enables: halves })];
-        case(size, &arms, Aligned { data: value, enables: m.lit(0b1111u32, 4) })
+            [(0u32, ToBanks { data: byte, enables: offset.decode(4) }), (1, ToBanks { data: half, enables: halves })];
+        let whole = m.lit(0b1111u32, 4);
+        let sent = case(size, &arms, ToBanks { data: value, enables: whole });
+        ToBanks { enables: reads.mux(whole, sent.enables), ..sent }
     })
 }
 
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct BankIn<T> {
-    /// The lane stores into its own bank, and what.
-    own: T,
-    lane: Aligned<T>,
-    /// This is the leader's bank, and what goes there.
-    is_leader: T,
-    leader: Aligned<T>,
-    /// Anything is stored at all.
-    storing: T,
-}
-
-fn bank() -> TypedModule<BankIn<Width>, Aligned<Signal>> {
-    let aligned = Aligned { data: 32, enables: 4 };
-    let inputs = BankIn { own: 1, lane: aligned, is_leader: 1, leader: aligned, storing: 1 };
-    module("store_bank", inputs, |m, i| {
-        m.doc("What a bank of the line is to store.");
-        let enables = i.is_leader.mux(i.leader.enables, i.lane.enables.only_if(i.own));
-        Aligned { data: i.is_leader.mux(i.leader.data, i.lane.data), enables: enables.only_if(i.storing) }
-    })
-}
-
+/// The stage. Combinational.
 pub fn memory(s: &Shape) -> TypedModule<MemoryIn<Width>, MemoryOut<Signal>> {
     module("memory", MemoryIn { access: Access::shape(s) }, |m, MemoryIn { access }| {
-        m.doc("Stage 9: the memory port's requests.");
-        let inputs =
-            AlignIn { size: all(access.size.slice(0, 2)), offset: each(access.offset), value: each(access.data) };
-        let lanes = m.replicate("align", s.lanes, &align(), inputs);
-        let words = elements(lanes.data, 32);
-        let bytes = elements(lanes.enables, 4);
-        let storing = access.valid & access.store;
-
-        // The highest-numbered served lane at the leader's word; all of them store the same bytes.
-        wire!(at_leader = access.served & !access.own);
-        wire!(winner = highest_one(at_leader));
-        wire!(leader_data = select_one_hot(&words, winner));
-        wire!(leader_bytes = select_one_hot(&bytes, winner));
-        wire!(own = access.served & access.own);
-        wire!(leader_bank = access.bank.decode(s.lanes));
-        let inputs = BankIn {
-            own: each(own),
-            lane: Aligned { data: each(lanes.data), enables: each(lanes.enables) },
-            is_leader: each(leader_bank),
-            leader: Aligned { data: all(leader_data), enables: all(leader_bytes) },
-            storing: all(storing),
+        m.doc("Stage 9: requests to memory.");
+        let inputs = AlignIn {
+            size: all(access.size.slice(0, 2)),
+            reads: all(access.operation.eq(operation::LOAD)),
+            offset: each(access.offset),
+            value: each(access.data),
         };
-        let banks = m.replicate("bank", s.lanes, &bank(), inputs);
+        let sent = m.replicate("align", s.lanes, &align(), inputs);
+        let banks = network::to_banks(s, m, access.served, access.route, sent);
+        let to_scratchpad = access.scratchpad;
         let request = Request {
-            valid: access.valid,
-            operation: access.store.mux(m.lit(operation::STORE, 2), m.lit(operation::LOAD, 2)),
-            function: m.lit(0u32, 5),
+            valid: to_scratchpad.map_or(access.valid, |to| access.valid & !to.valid),
+            operation: access.operation,
+            function: access.function,
             tag: access.tag,
             line: access.line,
             enables: banks.enables,
             data: banks.data,
         };
-        MemoryOut { request }
+        let scratchpad = to_scratchpad.map(|to| ScratchpadRequest {
+            valid: access.valid & to.valid,
+            operation: access.operation,
+            function: access.function,
+            tag: access.tag,
+            lines: network::scratchpad_lines(s, m, access.served, access.route, to.lines),
+            enables: banks.enables,
+            data: banks.data,
+        });
+        MemoryOut { request, scratchpad }
     })
-}
-
-/// The highest bit that is on, alone.
-fn highest_one(bits: Signal) -> Signal {
-    let reversed: Vec<Signal> = elements(bits, 1).into_iter().rev().collect();
-    let lowest = cat(&reversed).lowest_one();
-    cat(&elements(lowest, 1).into_iter().rev().collect::<Vec<_>>())
 }

@@ -12,6 +12,7 @@
 //! | 9 converge ∥ memory | [`crate::divergence`], [`memory`], [`load_queue`] | paths are updated; memory is accessed |
 //! | 10 write back | [`writeback`] | gather, align, register write |
 
+pub mod coalesce;
 pub mod collect;
 pub mod decode;
 pub mod divide;
@@ -19,7 +20,11 @@ pub mod execute;
 pub mod fetch;
 pub mod issue;
 pub mod load_queue;
+pub mod load_store;
 pub mod memory;
+pub mod network;
+pub mod place;
+pub mod request_queue;
 pub mod resolve;
 pub mod steer;
 pub mod writeback;
@@ -32,5 +37,15 @@ mod testing {
     pub fn packed(words: &[u32]) -> Bits {
         let pair = |p: &[u32]| u64::from(p[0]) | u64::from(p.get(1).copied().unwrap_or(0)) << 32;
         Bits::from_limbs(&words.chunks(2).map(pair).collect::<Vec<u64>>())
+    }
+
+    /// Values of `width` bits side by side, the first lowest.
+    pub fn fields(values: &[u32], width: u32) -> Bits {
+        let mut limbs = vec![0u64; (values.len() as u32 * width).div_ceil(64).max(1) as usize];
+        for (k, &value) in (0..).zip(values) {
+            let ones = (0..width).filter(|bit| value >> bit & 1 == 1).map(|bit| k * width + bit);
+            ones.for_each(|at| limbs[at as usize / 64] |= 1 << (at % 64));
+        }
+        Bits::from_limbs(&limbs)
     }
 }

@@ -6,6 +6,7 @@
 use super::collect::Write;
 use super::divide::Quotient;
 use super::load_queue::Load;
+use super::network;
 use super::resolve::Computed;
 use crate::memory::port::Response;
 use crate::scoreboard::Pending;
@@ -46,8 +47,6 @@ struct LaneIn<T> {
     product: T,
     quotient: T,
     word: T,
-    leader_word: T,
-    own: T,
     offset: T,
     size: T,
     /// Which of the sources.
@@ -67,8 +66,6 @@ fn lane() -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
         product: 32,
         quotient: 32,
         word: 32,
-        leader_word: 32,
-        own: 1,
         offset: 2,
         size: 3,
         from_product: 1,
@@ -77,12 +74,11 @@ fn lane() -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
     };
     module("writeback_lane", inputs, |m, i| {
         m.doc("One lane of stage 10: the value to write.");
-        wire!(word = i.own.mux(i.word, i.leader_word));
-        wire!(half = i.offset.bit(1).mux(word.slice(16, 16), word.slice(0, 16)));
+        wire!(half = i.offset.bit(1).mux(i.word.slice(16, 16), i.word.slice(0, 16)));
         wire!(low_byte = i.offset.bit(0).mux(half.slice(8, 8), half.slice(0, 8)));
         wire!(is_signed = !i.size.bit(2));
         let fill = |value: Signal| cat(&[value, (value.msb() & is_signed).repeat(32 - value.width())]);
-        wire!(loaded = case(i.size.slice(0, 2), &[(0u32, fill(low_byte)), (1, fill(half))], word));
+        wire!(loaded = case(i.size.slice(0, 2), &[(0u32, fill(low_byte)), (1, fill(half))], i.word));
         let data =
             pick([(i.from_load, loaded), (i.from_quotient, i.quotient), (i.from_product, i.product)], i.computed);
         LaneOut { data }
@@ -106,7 +102,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         wire!(from_load = i.response.valid & !valid);
         wire!(from_quotient = i.quotient.valid & !valid & !i.response.valid);
         let (load, quotient) = (i.load, i.quotient);
-        wire!(leader_word = i.response.data.select(load.route.bank, 32));
+        wire!(words = network::to_lanes(s, m, i.response.data, load.route.route));
         let lanes = m.replicate(
             "lane",
             s.lanes,
@@ -115,9 +111,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
                 computed: each(c.data),
                 product: each(i.products),
                 quotient: each(quotient.data),
-                word: each(i.response.data),
-                leader_word: all(leader_word),
-                own: each(load.route.own),
+                word: each(words),
                 offset: each(load.route.offset),
                 size: all(load.route.size),
                 from_product: all(c.multiply),

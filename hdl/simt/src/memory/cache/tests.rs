@@ -35,7 +35,7 @@ fn requests_take_effect_in_order() {
 
 #[test]
 fn interesting_cases_happen() {
-    let s = shape(2, Cache { size: 128, ways: 2, line: 2, misses: 4 }, slow(8, 7, 1));
+    let s = shape(2, Cache { size: 128, ways: 2, line: 2, misses: 4 }, slow(8, 7, 3));
     let mut bench = Bench::new(&s, 1);
     for loads in [1, 4, 7] {
         bench.run(&Traffic { lines: 32, loads, ..Traffic::default() });

@@ -141,6 +141,8 @@ fn every_csr_in_every_lane() {
                     Source::Warp => slot,
                     Source::Lane => lane,
                     Source::Block => 0,
+                    Source::Blocks => 1,
+                    Source::BlockThreads => lanes * warps,
                     Source::Lanes => lanes,
                     Source::Warps => warps,
                     Source::Threads => lanes * warps,

@@ -6,24 +6,32 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Instruction {
     number: u32,
-    load: bool,
+    /// It accesses memory, which answers.
+    accesses: bool,
+    answers: bool,
     divide: bool,
     control: bool,
     needs: [u32; 6],
 }
 
+const IDLE: Instruction =
+    Instruction { number: 0, accesses: false, answers: false, divide: false, control: false, needs: [0; 6] };
+
 impl Instruction {
     fn random(r: &mut fastrand::Rng, number: u32) -> Instruction {
         let kind = r.u8(..6);
         let needs = [r.u32(..32), r.u32(..32), r.u32(..32), r.u32(..2), r.u32(..2), r.u32(..2)];
-        Instruction { number, load: kind == 0, divide: kind == 1, control: kind == 0 || kind == 2, needs }
+        let (accesses, answers) = (kind == 0 || kind == 3, kind == 0);
+        Instruction { number, accesses, answers, divide: kind == 1, control: kind == 0 || kind == 2, needs }
     }
 
     fn decoded(&self, s: &Shape) -> Decoded<Bits> {
         let [rs1, rs2, rd, use1, use2, writes] = self.needs.map(Bits::from);
         Decoded {
             imm: self.number.into(),
-            load: self.load.into(),
+            load: self.answers.into(),
+            store: (self.accesses && !self.answers).into(),
+            answers: self.answers.into(),
             divide: self.divide.into(),
             control: self.control.into(),
             rs1,
@@ -53,6 +61,7 @@ struct Around {
     /// A slot that is steered for a replay.
     replay: Option<u32>,
     clear: u64,
+    access_room: bool,
     load_room: bool,
     divider_free: bool,
     hold: bool,
@@ -70,7 +79,7 @@ impl Bench {
 
     /// One cycle, compared with the model. What issued.
     fn cycle(&mut self, a: &Around) -> Option<(u32, Instruction)> {
-        let idle = Instruction { number: 0, load: false, divide: false, control: false, needs: [0; 6] };
+        let idle = IDLE;
         let (slot, pushed) = a.push.unwrap_or((0, idle));
         self.t.poke(IssueIn {
             decoded: Slotted { valid: a.push.is_some().into(), slot: slot.into(), decoded: pushed.decoded(&self.s) },
@@ -81,6 +90,7 @@ impl Bench {
                 replay: true.into(),
             },
             clear: a.clear.into(),
+            access_room: a.access_room.into(),
             load_room: a.load_room.into(),
             divider_free: a.divider_free.into(),
             hold_control: a.hold.into(),
@@ -92,7 +102,8 @@ impl Bench {
         let warps = self.s.warps;
         let registers_ok = |w: u32| a.clear >> w & 1 == 1 || self.replays[w as usize];
         let unit_ok = |i: &Instruction| {
-            let waits = [i.load && !a.load_room, i.divide && !a.divider_free, i.control && a.hold, a.bubble];
+            let room = (a.access_room || !i.accesses) && (a.load_room || !i.answers);
+            let waits = [!room, i.divide && !a.divider_free, i.control && a.hold, a.bubble];
             !waits.contains(&true)
         };
         let head = |w: u32| self.buffers[w as usize].front();
@@ -154,6 +165,7 @@ fn random_traffic_keeps_order_and_loses_nothing() {
                 push,
                 replay: (r.u8(..8) == 0).then(|| r.u32(..warps)),
                 clear: r.u64(..) & bench.mask(),
+                access_room: r.bool(),
                 load_room: r.bool(),
                 divider_free: r.bool(),
                 hold: r.u8(..4) == 0,
@@ -177,8 +189,9 @@ impl Bench {
 #[test]
 fn a_replay_does_not_wait_for_registers() {
     let mut bench = Bench::new(2, 4);
-    let load = |number| Instruction { number, load: true, divide: false, control: true, needs: [1, 0, 1, 1, 0, 1] };
-    let open = Around { load_room: true, divider_free: true, ..Around::default() };
+    let needs = [1, 0, 1, 1, 0, 1];
+    let load = |number| Instruction { number, accesses: true, answers: true, divide: false, control: true, needs };
+    let open = Around { access_room: true, load_room: true, divider_free: true, ..Around::default() };
     bench.cycle(&Around { push: Some((1, load(1))), ..open.clone() });
     assert_eq!(bench.cycle(&Around { push: Some((1, load(2))), ..open.clone() }), None, "pending");
     assert_eq!(bench.cycle(&Around { replay: Some(1), ..open.clone() }), None, "the privilege starts a cycle later");

@@ -3,15 +3,17 @@
 //! The served threads and those that are left are the instruction's threads, each in one of the two; the first one is always
 //! served, so replays come to an end. What is served lies in the accessed line, at the place that the access says. Of
 //! stores, each byte gets the value of the highest lane that writes it: a lane is served only together with all lower ones
-//! that write one of its bytes, and among the served ones the highest wins.
+//! that write one of its bytes, and among the served ones the highest wins. Of atomics, at most one lane a word is served,
+//! and none before a lower one.
 
 use super::super::memory::{MemoryIn, memory};
 use super::{ResolveIn, Resolved, resolve};
 use crate::divergence::kind;
 use crate::isa::Decoded;
-use crate::memory::port::operation;
 use crate::pipeline::collect::Issued;
 use crate::pipeline::execute::Executed;
+use crate::pipeline::network;
+use crate::pipeline::place::Wrong;
 use crate::proof::{cover, implies};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -24,35 +26,65 @@ pub struct ProofIn<T> {
     /// A lane, and a byte of the line, any of which is looked at.
     pub lane: T,
     pub place: T,
+    /// A line that comes back.
+    pub line: T,
 }
 
 /// Resolve and memory with every instruction: at most one of the kinds that exclude each other, and at least one thread.
 pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>> {
-    let resolve_in = ResolveIn { executed: Executed::shape(s), program_end: 32 };
-    let inputs = ProofIn { resolve: resolve_in, sort: 3, lane: s.lane_bits(), place: 2 + s.lane_bits() };
+    let resolve_in = ResolveIn { executed: Executed::shape(s) };
+    let place = 2 + s.lane_bits();
+    let inputs = ProofIn { resolve: resolve_in, sort: 3, lane: s.lane_bits(), place, line: 32 * s.lanes };
     module("resolve_proof", inputs, |m, i| {
         let given = i.resolve.executed.issued;
         let sort = i.sort.decode(8);
-        let [branch, jal, jalr, load, store, ecall, multiply, _] = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| sort.bit(k));
-        let control = branch | jal | jalr | load | store | ecall | given.decoded.control;
-        let illegal = given.decoded.illegal | ((load | store) & given.decoded.funct3.slice(0, 2).eq(3));
-        let decoded = Decoded { branch, jal, jalr, load, store, ecall, multiply, control, illegal, ..given.decoded };
+        let [branch, jal, jalr, load, store, ecall, multiply, last] = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| sort.bit(k));
+        let atomic = last & m.lit(s.atomics, 1);
+        let accesses = load | store | atomic;
+        let control = branch | jal | jalr | accesses | ecall | given.decoded.control;
+        let size = given.decoded.funct3.slice(0, 2);
+        let illegal = given.decoded.illegal | ((load | store) & size.eq(3)) | (atomic & size.ne(2));
+        let answers = load | (atomic & given.decoded.answers);
+        let decoded = Decoded {
+            branch,
+            jal,
+            jalr,
+            load,
+            store,
+            atomic,
+            answers,
+            ecall,
+            multiply,
+            control,
+            illegal,
+            ..given.decoded
+        };
         let issued = Issued { valid: given.valid & given.mask.any(), decoded, ..given };
-        let executed = Executed { issued, ..i.resolve.executed };
-        let o = m.instance("resolve", &resolve(s), ResolveIn { executed, ..i.resolve });
-        let request = m.instance("memory", &memory(s), MemoryIn { access: o.access }).request;
+        let results = elements(i.resolve.executed.result, 32);
+        let by_lane = |wrong: &dyn Fn(Signal) -> Signal| {
+            cat(&results.iter().map(|&address| wrong(address) & accesses).collect::<Vec<_>>())
+        };
+        let wrong = Wrong {
+            misaligned: by_lane(&|a| (size.eq(1) & a.bit(0)) | (size.eq(2) & a.slice(0, 2).any())),
+            outside: by_lane(&|a| a.from_bit(s.address_bits()).any()),
+            in_program: i.resolve.executed.wrong.in_program & accesses.repeat(s.lanes),
+        };
+        let executed = Executed { issued, wrong, ..i.resolve.executed };
+        let o = m.instance("resolve", &resolve(s), ResolveIn { executed });
+        let access = o.access.expect("under split");
+        let request = m.instance("memory", &memory(s), MemoryIn { access }).request;
 
         // The instruction whose outcome shows now.
         let valid = m.pipe_reset("was_valid", issued.valid);
         let was = m.pipe("was", executed);
         let (d, mask) = (was.issued.decoded, was.issued.mask);
-        let (taken, rest, access) = (o.outcome.taken, o.outcome.rest, o.access);
-        wire!(memory_or_jalr = d.load | d.store | d.jalr);
+        let (taken, rest) = (o.outcome.taken, o.outcome.rest);
+        wire!(memory_or_jalr = d.accesses() | d.jalr);
         m.assert("outcome_or_fault", implies(valid & d.control, o.outcome.valid ^ o.fault.valid));
         let happens = o.outcome.valid | access.valid | o.result.valid | o.exit.valid | o.committed.any();
         m.assert("nothing_happens_at_a_fault", !(o.fault.valid & happens));
         m.assert("nothing_comes_from_nothing", valid | !(happens | o.fault.valid));
-        m.assert("access_has_an_outcome", implies(access.valid, o.outcome.valid & (d.load | d.store)));
+        m.assert("access_has_an_outcome", implies(access.valid, o.outcome.valid & d.accesses()));
 
         // Who goes where.
         wire!(goes_on = o.outcome.valid & !d.ecall);
@@ -74,13 +106,14 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
         wire!(is_served = access.valid & bit(access.served));
         let bank_bits = s.lanes.ilog2();
         let bank_of = |a: Signal| if bank_bits == 0 { m.lit(0u32, 1) } else { a.slice(2, bank_bits) };
-        let in_bank = bit(access.own).mux(i.lane, access.bank).eq(bank_of(address));
         m.assert(
             "served_lie_in_the_line",
             implies(is_served, address.slice(2 + bank_bits, s.line_bits()).eq(access.line)),
         );
         m.assert("served_lie_in_memory", implies(is_served, !address.from_bit(s.address_bits()).any()));
-        m.assert("served_lie_in_their_bank", implies(is_served, in_bank));
+        let words = network::to_lanes(s, m, i.line, access.route);
+        let word = if bank_bits == 0 { i.line } else { i.line.select(bank_of(address), 32) };
+        m.assert("served_read_their_word", implies(is_served, words.select(i.lane, 32).eq(word)));
         let offset = select(&elements(access.offset, 2), i.lane);
         m.assert("served_have_their_offset", implies(is_served, offset.eq(address.slice(0, 2))));
         let size = d.funct3.slice(0, 2);
@@ -104,25 +137,29 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
         let overlap = |a: Signal| aligned(a) & a.from_bit(2).eq(word) & (covered(a) & bytes).any();
         let earlier = addresses.iter().enumerate().map(|(k, &a)| overlap(a) & i.lane.gt(k as u32) & mask.bit(k as u32));
         wire!(lower = cat(&earlier.collect::<Vec<_>>()));
-        m.assert("lower_lanes_store_no_later", implies(is_served & d.store, !(lower & !access.served).any()));
+        let writes = d.store | d.atomic;
+        m.assert("lower_lanes_write_no_later", implies(is_served & writes, !(lower & !access.served).any()));
+        m.assert("an_atomic_a_word", implies(is_served & d.atomic, !(lower & access.served).any()));
 
         let bank = i.place.slice(2, s.lane_bits());
         let in_word = i.place.slice(0, 2);
-        let mut writes = Vec::new();
+        let mut writers = Vec::new();
         let mut value = m.lit(0u32, 8);
         for (k, (&a, data)) in addresses.iter().zip(elements(was.data, 32)).enumerate() {
             let here = access.served.bit(k as u32) & bank_of(a).eq(bank) & covered(a).select(in_word, 1);
             let unit = case(size, &[(0u32, m.lit(0u32, 2)), (1, cat(&[in_word.bit(0), m.lit(0u32, 1)]))], in_word);
             value = here.mux(data.select(unit, 8), value);
-            writes.push(here);
+            writers.push(here);
         }
-        wire!(written = cat(&writes).any() & access.valid & d.store);
+        wire!(written = cat(&writers).any() & access.valid & writes);
         wire!(byte_of_lanes = value);
-        m.assert("bytes_are_enabled_for_writers", request.enables.select(cat(&[in_word, bank]), 1).eq(written));
+        let enabled = request.enables.select(cat(&[in_word, bank]), 1);
+        m.assert("bytes_are_enabled_for_writers", implies(access.valid & writes, enabled.eq(written)));
         let stored = request.data.select(cat(&[in_word, bank]), 8);
         m.assert("highest_lane_wins", implies(written, stored.eq(byte_of_lanes)));
-        let line =
-            implies(request.valid, request.line.eq(access.line) & request.operation.eq(d.store.zext(operation::BITS)));
+        let answers = d.load | (d.atomic & d.answers);
+        let operation = request.operation.eq(cat(&[!answers, d.atomic]));
+        let line = implies(request.valid, request.line.eq(access.line) & operation);
         m.assert("request_is_the_access", request.valid.eq(access.valid) & line);
 
         cover(m, "stores", access.valid & d.store);
@@ -132,12 +169,8 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
             cover(m, "jalr_diverges", goes_on & d.jalr & rest.mask.any());
             cover(m, "load_is_replayed", access.valid & d.load & rest.mask.any());
             cover(m, "store_is_replayed", access.valid & d.store & rest.mask.any());
-            cover(m, "two_lanes_store_one_byte", cat(&writes).count_ones().gt(1) & written);
-            cover(
-                m,
-                "leader_and_own_words",
-                access.valid & (access.own & access.served).any() & access.served.count_ones().gt(1),
-            );
+            cover(m, "two_lanes_store_one_byte", cat(&writers).count_ones().gt(1) & written);
+            cover(m, "several_lanes_are_served", access.valid & access.served.count_ones().gt(1));
         }
         o
     })

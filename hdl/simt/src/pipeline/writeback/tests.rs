@@ -1,11 +1,11 @@
 use super::*;
 use crate::pipeline::load_queue::Route;
-use crate::pipeline::testing::packed;
+use crate::pipeline::testing::{fields, packed};
+use crate::shape::Coalescing;
 use heddle_sim::Sim;
 
-/// What a lane gets from a line: its own word or the leader's, aligned and extended.
-fn loaded(line: &[u32], lane: usize, bank: usize, own: bool, offset: u32, size: u32) -> u32 {
-    let word = line[if own { lane } else { bank }];
+/// What a lane gets from a word: aligned and extended.
+fn loaded(word: u32, offset: u32, size: u32) -> u32 {
     let bytes = word.to_le_bytes();
     let (at, half) = (offset as usize, (offset & 2) as usize);
     match size {
@@ -17,12 +17,18 @@ fn loaded(line: &[u32], lane: usize, bank: usize, own: bool, offset: u32, size: 
     }
 }
 
+/// The bits of a value, the lowest first.
+fn bits_of(value: u32, width: u32) -> Vec<u32> {
+    (0..width).map(|bit| value >> bit & 1).collect()
+}
+
 /// Three sources ask for the write port; the model says who gets it and what is written.
 #[test]
 fn priority_alignment_and_bubbles() {
     for (lanes, warps, seed) in [(1, 1, 1), (2, 2, 2), (8, 8, 3), (64, 1, 4)] {
         println!("{lanes} × {warps}, seed {seed}");
-        let s = Shape::new(lanes, warps);
+        let coalescing = if seed % 2 == 0 { Coalescing::Full } else { Coalescing::Aligned };
+        let s = Shape { coalescing, ..Shape::new(lanes, warps) };
         let mut r = fastrand::Rng::with_seed(seed);
         let mut t = Sim::new(&writeback(&s).check().unwrap());
         let all = u64::MAX >> (64 - lanes);
@@ -44,7 +50,28 @@ fn priority_alignment_and_bubbles() {
             let (line, quotients, products) = (words(&mut r), words(&mut r), words(&mut r));
             let size = [0, 1, 2, 4, 5][r.usize(..5)];
             let (load_slot, load_rd, served, own) = (r.u32(..warps), r.u32(..3), r.u64(..) & all, r.u64(..) & all);
+            // Without a crossbar, a lane has its own bank's word or the leader's.
             let bank = r.u32(..lanes);
+            let crossbar = coalescing == Coalescing::Full;
+            let banks: Vec<u32> = (0..lanes)
+                .map(|k| match crossbar {
+                    true => r.u32(..lanes),
+                    false => {
+                        if own >> k & 1 == 1 {
+                            k
+                        } else {
+                            bank
+                        }
+                    }
+                })
+                .collect();
+            let route = match crossbar && lanes > 1 {
+                true => fields(&banks, s.lane_bits()),
+                false => {
+                    let own_lanes: Vec<u32> = (0..lanes).map(|k| (own >> k & 1) as u32).collect();
+                    fields(&[own_lanes, bits_of(bank, s.lane_bits())].concat(), 1)
+                }
+            };
             let aligned = |r: &mut fastrand::Rng| r.u32(..4) >> (size & 3) << (size & 3);
             let offsets: Vec<u32> = (0..lanes).map(|_| aligned(&mut r)).collect();
             let (quotient_slot, quotient_rd, quotient_mask) = (r.u32(..warps), r.u32(1..4), r.u64(..) & all);
@@ -52,13 +79,7 @@ fn priority_alignment_and_bubbles() {
 
             let zero = Computed::shape(&s).map("", &mut |_, _| Bits::ZERO);
             let offset = offsets.iter().enumerate().fold(0u128, |bits, (k, &o)| bits | u128::from(o) << (2 * k));
-            let route = Route {
-                size: size.into(),
-                served: served.into(),
-                own: own.into(),
-                bank: bank.into(),
-                offset: offset.into(),
-            };
+            let route = Route { size: size.into(), served: served.into(), route, offset: offset.into() };
             t.poke(WritebackIn {
                 computed: next.as_ref().map_or(zero, |(slot, rd, mask, multiply, data)| Computed {
                     valid: true.into(),
@@ -90,7 +111,7 @@ fn priority_alignment_and_bubbles() {
                     (*slot, *rd, *mask, if *multiply { products } else { data.clone() })
                 }
                 None if load_goes => {
-                    let value = |k: usize| loaded(&line, k, bank as usize, own >> k & 1 == 1, offsets[k], size);
+                    let value = |k: usize| loaded(line[banks[k] as usize], offsets[k], size);
                     let mask = if load_rd == 0 { 0 } else { served };
                     (load_slot, load_rd, mask, (0..lanes as usize).map(value).collect())
                 }

@@ -1,0 +1,208 @@
+//! The way to memory and back: between resolve, the memory port, the scratchpad and write-back.
+//!
+//! ```text
+//! Split:      resolve ─► stage 9 ─┬─► [request queue] ─► memory port
+//!                                 └─► scratchpad
+//! Serialise:  resolve ─► load-store unit ─► stage 9 ─┬─► memory port
+//!                                                    └─► scratchpad
+//! ```
+//!
+//! Under `Split` the scratchpad's answer finds its own instruction's cycle in stage 10 free, so it is always taken at once.
+//! That is why it goes before the port's.
+
+use crate::memory::port::{Request, Response};
+use crate::memory::scratchpad::{ScratchpadIn, ScratchpadOut, ScratchpadRequest, scratchpad};
+use crate::pipeline::issue::Slotted;
+use crate::pipeline::load_queue::{LoadQueueIn, LoadQueueOut, load_queue};
+use crate::pipeline::load_store::{LoadStoreIn, Whole, load_store};
+use crate::pipeline::memory::{Access, MemoryIn, MemoryOut, memory};
+use crate::pipeline::request_queue::{RequestQueueIn, request_queue};
+use crate::pipeline::resolve::Resolved;
+use crate::scoreboard::Pending;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// What the way to memory needs, beside what comes from resolve.
+pub struct Around {
+    /// The instruction that issues.
+    pub issued: Slotted<Signal>,
+    pub request_ready: Signal,
+    pub response: Response<Signal>,
+    /// Write-back takes the response.
+    pub response_taken: Signal,
+}
+
+/// What it gives.
+pub struct MemoryPath {
+    /// For issue: there is a place for an access; for one that is answered, and its number.
+    pub access_room: Signal,
+    pub load_room: Signal,
+    pub load_tag: Signal,
+    /// The memory port.
+    pub request: Request<Signal>,
+    pub response_ready: Signal,
+    /// For write-back.
+    pub response: Response<Signal>,
+    pub loads: LoadQueueOut<Signal>,
+    /// The lanes of an access are chosen; they leave others behind.
+    pub access: Signal,
+    pub parts: Signal,
+    /// Nothing is under way.
+    pub idle: Signal,
+}
+
+/// Builds it.
+pub fn memory_path(s: &Shape, m: Builder, resolved: &Resolved<Signal>, around: Around) -> MemoryPath {
+    match (resolved.access, resolved.whole) {
+        (Some(access), _) => split(s, m, access, resolved, around),
+        (None, Some(whole)) => serialise(s, m, whole, around),
+        (None, None) => unreachable!("resolve gives one of them"),
+    }
+}
+
+/// Lanes were chosen in resolve.
+fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Signal>, around: Around) -> MemoryPath {
+    let issued = around.issued;
+    let sent = m.instance("memory", &memory(s), MemoryIn { access });
+    let pad = Pad::of(s, m, &sent, &around);
+    let loads = LoadQueueIn {
+        take: issued.valid & issued.decoded.answers,
+        take_slot: issued.slot,
+        take_rd: issued.decoded.rd,
+        access,
+        more: m.zero(Pending::shape(s)),
+        tag: pad.response.tag,
+        give: around.response_taken,
+    };
+    let loads = m.instance("load_queue", &load_queue(s), loads);
+    if let Some(out) = pad.out {
+        m.assert("scratchpad_answer_taken_at_once", !out.response.valid | around.response_taken);
+    }
+    let yes = m.lit(1u32, 1);
+    let (request, empty, access_room) = if s.memory_stalls() {
+        let inputs = RequestQueueIn { sent: sent.request, ready: around.request_ready };
+        let queue = m.instance("request_queue", &request_queue(s), inputs);
+        let takes = issued.valid & issued.decoded.accesses();
+        let leaves = [queue.request.valid & around.request_ready, pad.sent(&sent)];
+        (queue.request, queue.empty, credit(s, m, takes, &leaves))
+    } else {
+        m.assert("request_taken_at_once", !sent.request.valid | around.request_ready);
+        (sent.request, yes, yes)
+    };
+    let parts = access.valid & resolved.outcome.rest.mask.any();
+    probes(m, request, around.request_ready, access.served, sent.scratchpad, &pad);
+    MemoryPath {
+        access_room,
+        load_room: loads.room,
+        load_tag: loads.next,
+        request,
+        response_ready: pad.port_ready(&around),
+        response: pad.response,
+        loads,
+        access: access.valid,
+        parts,
+        idle: empty & loads.empty,
+    }
+}
+
+/// Lanes are chosen group by group.
+fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> MemoryPath {
+    let issued = around.issued;
+    let taken = m.deferred("access_taken", 1);
+    let to_load_queue = m.deferred("to_load_queue", LoadQueueIn::shape(s));
+    let loads = m.instance("load_queue", &load_queue(s), to_load_queue.value);
+    let inputs = LoadStoreIn { whole, load_room: loads.room, load_tag: loads.next, taken: taken.value };
+    let unit = m.instance("load_store", &load_store(s), inputs);
+    let sent = m.instance("memory", &memory(s), MemoryIn { access: unit.access });
+    let pad = Pad::of(s, m, &sent, &around);
+    taken.drive((sent.request.valid & around.request_ready) | pad.sent(&sent));
+    to_load_queue.drive(LoadQueueIn {
+        take: unit.answers,
+        take_slot: unit.serving.slot,
+        take_rd: unit.serving.rd,
+        access: unit.chosen,
+        more: unit.serving,
+        tag: pad.response.tag,
+        give: around.response_taken,
+    });
+    let takes = issued.valid & issued.decoded.accesses();
+    probes(m, sent.request, around.request_ready, unit.access.served, sent.scratchpad, &pad);
+    MemoryPath {
+        access_room: credit(s, m, takes, &[unit.left]),
+        load_room: m.lit(1u32, 1),
+        load_tag: m.zero(index_width(s.loads)),
+        request: sent.request,
+        response_ready: pad.port_ready(&around),
+        response: pad.response,
+        loads,
+        access: unit.chosen.valid,
+        parts: unit.parts,
+        idle: unit.empty & loads.empty,
+    }
+}
+
+/// The scratchpad, if there is one, and the response that goes to write-back.
+struct Pad {
+    out: Option<ScratchpadOut<Signal>>,
+    response: Response<Signal>,
+}
+
+impl Pad {
+    fn of(s: &Shape, m: Builder, sent: &MemoryOut<Signal>, around: &Around) -> Pad {
+        let Some(request) = sent.scratchpad else {
+            return Pad { out: None, response: around.response };
+        };
+        let inputs = ScratchpadIn { request, response_ready: around.response_taken };
+        let out = m.instance("scratchpad", &scratchpad(s), inputs);
+        Pad { out: Some(out), response: out.response.valid.mux(out.response, around.response) }
+    }
+
+    /// The port's response is taken.
+    fn port_ready(&self, around: &Around) -> Signal {
+        self.out.map_or(around.response_taken, |out| around.response_taken & !out.response.valid)
+    }
+
+    /// The scratchpad takes a request.
+    fn sent(&self, sent: &MemoryOut<Signal>) -> Signal {
+        let both = self.out.zip(sent.scratchpad);
+        both.map_or(sent.request.valid.literal(0u32), |(out, request)| out.ready & request.valid)
+    }
+}
+
+/// Whether one more instruction may issue that will need a place among [`Shape::requests`].
+fn credit(s: &Shape, m: Builder, takes: Signal, leaves: &[Signal]) -> Signal {
+    let width = count_width(s.requests);
+    let used = m.reg("places_used", width).reset(0u32);
+    let left = leaves.iter().fold(m.zero(width), |sum, &leaves| sum + leaves.zext(width));
+    wire!(next = used.q + takes.zext(width) - left);
+    used.next(next);
+    m.assert("a_place_was_free", !takes | used.q.ne(s.requests));
+    m.assert("places_leave_that_were_used", left.le(used.q));
+    used.q.ne(s.requests)
+}
+
+/// What goes to memory, for those who watch.
+fn probes(
+    m: Builder,
+    request: Request<Signal>,
+    ready: Signal,
+    lanes: Signal,
+    scratchpad: Option<ScratchpadRequest<Signal>>,
+    pad: &Pad,
+) {
+    m.probe("request_sent", request.valid & ready);
+    m.probe("request_operation", request.operation);
+    m.probe("request_function", request.function);
+    m.probe("request_line", request.line);
+    m.probe("request_enables", request.enables);
+    m.probe("request_data", request.data);
+    m.probe("request_lanes", lanes);
+    if let Some((out, request)) = pad.out.zip(scratchpad) {
+        m.probe("scratchpad_sent", request.valid & out.ready);
+        m.probe("scratchpad_operation", request.operation);
+        m.probe("scratchpad_function", request.function);
+        m.probe("scratchpad_lines", request.lines);
+        m.probe("scratchpad_enables", request.enables);
+        m.probe("scratchpad_data", request.data);
+    }
+}

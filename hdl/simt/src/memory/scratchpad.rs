@@ -1,0 +1,79 @@
+//! The scratchpad: memory of a block, one bank a lane, each with a line of its own in every cycle.
+//!
+//! It takes a request in a cycle in which `ready` is 1 and answers a load or atomic in the next; the answer stays until it is
+//! taken.
+
+use super::bank::{BankAtomic, BankIn, bank};
+use super::port::{Response, operation};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// A request: at most one word a bank.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct ScratchpadRequest<T> {
+    pub valid: T,
+    /// One of [`operation`].
+    pub operation: T,
+    /// Of an atomic: one of [`crate::isa::atomic`].
+    pub function: T,
+    /// Comes back with the answer.
+    pub tag: T,
+    /// [`Shape::scratchpad_line_bits`] a bank.
+    pub lines: T,
+    /// Four bits a bank: bytes to store, words to read or modify.
+    pub enables: T,
+    /// 32 bits a bank.
+    pub data: T,
+}
+
+impl ScratchpadRequest<Width> {
+    pub fn shape(s: &Shape) -> ScratchpadRequest<Width> {
+        ScratchpadRequest {
+            valid: 1,
+            operation: operation::BITS,
+            function: 5,
+            tag: index_width(s.loads),
+            lines: s.scratchpad_line_bits() * s.lanes,
+            enables: 4 * s.lanes,
+            data: 32 * s.lanes,
+        }
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct ScratchpadIn<T> {
+    pub request: ScratchpadRequest<T>,
+    pub response_ready: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct ScratchpadOut<T> {
+    pub ready: T,
+    pub response: Response<T>,
+}
+
+/// The scratchpad of a shape that has one.
+pub fn scratchpad(s: &Shape) -> TypedModule<ScratchpadIn<Width>, ScratchpadOut<Signal>> {
+    let inputs = ScratchpadIn { request: ScratchpadRequest::shape(s), response_ready: 1 };
+    module("scratchpad", inputs, |m, ScratchpadIn { request, response_ready }| {
+        m.doc("Memory of blocks, one bank a lane.");
+        // The banks' outputs hold an answer that waits.
+        let answered = m.reg("answered", 1).reset(0u32);
+        wire!(held = answered.q & !response_ready);
+        wire!(taken = request.valid & !held);
+        answered.next(held | (taken & !request.operation.bit(operation::SILENT)));
+        wire!(writes = request.operation.ne(operation::LOAD));
+        let atomic = BankAtomic { valid: request.operation.bit(operation::IS_ATOMIC), function: request.function };
+        let inputs = BankIn {
+            access: all(taken),
+            line: each(request.lines),
+            enables: each(request.enables.only_if(writes)),
+            data: each(request.data),
+            atomic: s.atomics.then(|| all(atomic)),
+        };
+        let banks = m.replicate("bank", s.lanes, &bank(s.scratchpad_line_bits(), s.atomics), inputs);
+        m.cover("answer_waits", held);
+        let tag = m.pipe_if("tag", taken, request.tag);
+        ScratchpadOut { ready: !held, response: Response { valid: answered.q, tag, data: banks.word } }
+    })
+}

@@ -1,0 +1,196 @@
+//! The network between lanes and memory banks, as small as the shape allows.
+//!
+//! | network | when | to the lanes | to the banks |
+//! |---|---|---|---|
+//! | leader | `aligned`, no scratchpad | the own bank's word or the leader's | the own lane or, in the leader's bank, the highest of the served |
+//! | words | a scratchpad, `aligned` | any bank's word | the highest served lane that wants the bank |
+//! | bytes | `full` | any bank's word | byte by byte the highest served lane that stores it |
+//!
+//! A *route* says where the served lanes find their words: with the leader network one bit a lane (its own bank) below
+//! the leader's bank, else each lane's bank.
+
+use super::coalesce::wanted_banks;
+use crate::shape::{Coalescing, Shape};
+use heddle_hdl::*;
+
+/// The kinds of networks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Network {
+    Leader,
+    Words,
+    Bytes,
+}
+
+impl Network {
+    fn of(s: &Shape) -> Network {
+        match s.coalescing {
+            _ if s.lanes == 1 => Network::Leader,
+            Coalescing::Full => Network::Bytes,
+            Coalescing::Aligned if s.scratchpad > 0 => Network::Words,
+            Coalescing::Aligned => Network::Leader,
+        }
+    }
+}
+
+/// Bits of a route.
+pub fn route_bits(s: &Shape) -> Width {
+    match Network::of(s) {
+        Network::Leader => s.lanes + s.lane_bits(),
+        Network::Words | Network::Bytes => s.lanes * s.lane_bits(),
+    }
+}
+
+/// The route of an access: `own` as the coalescer says, the lanes' places and the leader's.
+pub fn route(s: &Shape, own: Signal, places: Signal, first: Signal) -> Signal {
+    let bank = |place: Signal| if s.lanes == 1 { place.bit(0).literal(0u32) } else { place.slice(2, s.lane_bits()) };
+    match Network::of(s) {
+        Network::Leader => cat(&[own, bank(first)]),
+        _ => cat(&elements(places, s.place_bits()).into_iter().map(bank).collect::<Vec<_>>()),
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct WordIn<T> {
+    own: T,
+    word: T,
+    leader_word: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct WordOut<T> {
+    wanted: T,
+}
+
+fn own_or_leader() -> TypedModule<WordIn<Width>, WordOut<Signal>> {
+    module("network_lane", WordIn { own: 1, word: 32, leader_word: 32 }, |m, WordIn { own, word, leader_word }| {
+        m.doc("One lane's word of a line: its own bank's or the leader's.");
+        WordOut { wanted: own.mux(word, leader_word) }
+    })
+}
+
+/// A line's words as the lanes want them, 32 bits a lane each.
+pub fn to_lanes(s: &Shape, m: Builder, line: Signal, route: Signal) -> Signal {
+    match Network::of(s) {
+        Network::Leader => {
+            wire!(leader_word = line.select(route.from_bit(s.lanes), 32));
+            let inputs = WordIn { own: each(route.slice(0, s.lanes)), word: each(line), leader_word: all(leader_word) };
+            m.replicate("network", s.lanes, &own_or_leader(), inputs).wanted
+        }
+        _ => gather(line, 32, route, s.lane_bits()),
+    }
+}
+
+/// What lanes send to a bank.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct ToBanks<T> {
+    /// 32 bits, and 4 bits: bytes that are meant.
+    pub data: T,
+    pub enables: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct LeaderBankIn<T> {
+    /// The lane uses its own bank, and for what.
+    own: T,
+    lane: ToBanks<T>,
+    /// This is the leader's bank, and what goes there.
+    is_leader: T,
+    leader: ToBanks<T>,
+}
+
+fn leader_bank() -> TypedModule<LeaderBankIn<Width>, ToBanks<Signal>> {
+    let sent = ToBanks { data: 32, enables: 4 };
+    module("network_bank", LeaderBankIn { own: 1, lane: sent, is_leader: 1, leader: sent }, |m, i| {
+        m.doc("What a bank of the line gets: the own lane's or the leader's.");
+        let lane = ToBanks { enables: i.lane.enables.only_if(i.own), ..i.lane };
+        i.is_leader.mux(i.leader, lane)
+    })
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct BankIn<T> {
+    /// One bit a lane: a served lane that accesses this bank.
+    wanting: T,
+    /// What all lanes send.
+    words: T,
+    bytes: T,
+}
+
+fn bank(s: &Shape) -> TypedModule<BankIn<Width>, ToBanks<Signal>> {
+    let inputs = BankIn { wanting: s.lanes, words: 32 * s.lanes, bytes: 4 * s.lanes };
+    module("network_bank", inputs, |m, BankIn { wanting, words, bytes }| {
+        let (words, bytes) = (elements(words, 32), elements(bytes, 4));
+        if Network::of(s) == Network::Words {
+            m.doc("What a bank gets: the word of the highest lane that wants it.");
+            wire!(winner = highest_one(wanting));
+            return ToBanks { data: select_one_hot(&words, winner), enables: select_one_hot(&bytes, winner) };
+        }
+        m.doc("What a bank gets: each byte from the highest lane that sends it.");
+        let byte = |j: u32| {
+            let sends = wanting & cat(&bytes.iter().map(|b| b.bit(j)).collect::<Vec<_>>());
+            let of_lanes: Vec<Signal> = words.iter().map(|w| w.slice(8 * j, 8)).collect();
+            (select_one_hot(&of_lanes, highest_one(sends)), sends.any())
+        };
+        let (data, enables): (Vec<Signal>, Vec<Signal>) = (0..4).map(byte).unzip();
+        ToBanks { data: cat(&data), enables: cat(&enables) }
+    })
+}
+
+/// What the served lanes send, bank by bank. `sent` is aligned in its words, lane by lane.
+pub fn to_banks(s: &Shape, m: Builder, served: Signal, route: Signal, sent: ToBanks<Signal>) -> ToBanks<Signal> {
+    if Network::of(s) == Network::Leader {
+        let own = route.slice(0, s.lanes);
+        // Served lanes at the leader's word all mean the same bytes, or load.
+        wire!(winner = highest_one(served & !own));
+        wire!(leader_data = select_one_hot(&elements(sent.data, 32), winner));
+        wire!(leader_bytes = select_one_hot(&elements(sent.enables, 4), winner));
+        wire!(leader_bank = route.from_bit(s.lanes).decode(s.lanes));
+        let inputs = LeaderBankIn {
+            own: each(served & own),
+            lane: ToBanks { data: each(sent.data), enables: each(sent.enables) },
+            is_leader: each(leader_bank),
+            leader: ToBanks { data: all(leader_data), enables: all(leader_bytes) },
+        };
+        return m.replicate("bank", s.lanes, &self::leader_bank(), inputs);
+    }
+    wire!(wanting = wanted(s, served, route));
+    let inputs = BankIn { wanting: each(wanting), words: all(sent.data), bytes: all(sent.enables) };
+    m.replicate("bank", s.lanes, &bank(s), inputs)
+}
+
+/// For each bank one bit a lane: a served lane that accesses it. Not with the leader network.
+fn wanted(s: &Shape, served: Signal, route: Signal) -> Signal {
+    wanted_banks(s, &elements(route, s.lane_bits()), served)
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct LineIn<T> {
+    wanting: T,
+    lines: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct LineOut<T> {
+    line: T,
+}
+
+/// The scratchpad line of each bank: its highest served lane's. With one lane, the lane's.
+pub fn scratchpad_lines(s: &Shape, m: Builder, served: Signal, route: Signal, lines: Signal) -> Signal {
+    if s.lanes == 1 {
+        return lines;
+    }
+    let width = s.scratchpad_line_bits();
+    let pick = module("network_line", LineIn { wanting: s.lanes, lines: width * s.lanes }, |m, i| {
+        m.doc("The line that a bank of the scratchpad accesses.");
+        LineOut { line: select_one_hot(&elements(i.lines, width), highest_one(i.wanting)) }
+    });
+    let inputs = LineIn { wanting: each(wanted(s, served, route)), lines: all(lines) };
+    m.replicate("line", s.lanes, &pick, inputs).line
+}
+
+/// The highest bit that is on, alone.
+fn highest_one(bits: Signal) -> Signal {
+    let reversed: Vec<Signal> = elements(bits, 1).into_iter().rev().collect();
+    let lowest = cat(&reversed).lowest_one();
+    cat(&elements(lowest, 1).into_iter().rev().collect::<Vec<_>>())
+}

@@ -1,0 +1,116 @@
+//! The grid of a launch: how many blocks, of how many threads each.
+
+use std::fmt;
+
+use heddle_simt::Shape;
+use thiserror::Error;
+
+/// Blocks of equal size, numbered from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Blocks of the launch, at least 1.
+    pub blocks: u32,
+    /// Threads of a block, 1 to all threads of the core.
+    pub threads: u32,
+}
+
+/// A thread of a launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId {
+    /// Its block.
+    pub block: u32,
+    /// Its number in the block.
+    pub thread: u32,
+}
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "thread {} of block {}", self.thread, self.block)
+    }
+}
+
+/// Why a grid cannot be launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs)] // the message says what each field is
+pub enum GridError {
+    #[error("a grid of no blocks: at least 1 is needed")]
+    NoBlocks,
+    #[error("blocks of no threads: at least 1 is needed")]
+    NoThreads,
+    #[error("blocks of {threads} threads: the core has {most}")]
+    BlockTooLarge { threads: u32, most: u32 },
+    #[error("{blocks} blocks of {threads} threads are more than 2^32 threads")]
+    TooManyThreads { blocks: u32, threads: u32 },
+}
+
+impl Grid {
+    /// One block of so many threads.
+    pub fn one_block(threads: u32) -> Grid {
+        Grid { blocks: 1, threads }
+    }
+
+    /// Whether a core can run it.
+    pub fn check(&self, shape: &Shape) -> Result<(), GridError> {
+        let &Grid { blocks, threads } = self;
+        let most = shape.threads();
+        match () {
+            () if blocks == 0 => Err(GridError::NoBlocks),
+            () if threads == 0 => Err(GridError::NoThreads),
+            () if threads > most => Err(GridError::BlockTooLarge { threads, most }),
+            () if u64::from(blocks) * u64::from(threads) > 1 << 32 => {
+                Err(GridError::TooManyThreads { blocks, threads })
+            }
+            () => Ok(()),
+        }
+    }
+
+    /// Warps of a block, the last of which may be partly empty.
+    pub fn warps(&self, shape: &Shape) -> u32 {
+        self.threads.div_ceil(shape.lanes)
+    }
+
+    /// Warp slots that a block occupies: a power of two, and its first slot is a multiple of it.
+    pub fn slots(&self, shape: &Shape) -> u32 {
+        self.warps(shape).next_power_of_two()
+    }
+
+    /// Blocks that the core can hold at once.
+    pub fn resident(&self, shape: &Shape) -> u32 {
+        shape.warps / self.slots(shape)
+    }
+
+    /// Bytes of a block's share of the scratchpad.
+    pub fn scratchpad(&self, shape: &Shape) -> u32 {
+        shape.scratchpad / self.resident(shape)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_launched_is_refused_in_one_line() {
+        let shape = Shape::new(8, 4);
+        let error = |blocks, threads| Grid { blocks, threads }.check(&shape).unwrap_err().to_string();
+        assert_eq!(error(0, 8), "a grid of no blocks: at least 1 is needed");
+        assert_eq!(error(1, 0), "blocks of no threads: at least 1 is needed");
+        assert_eq!(error(1, 33), "blocks of 33 threads: the core has 32");
+        assert_eq!(error(1 << 28, 17), "268435456 blocks of 17 threads are more than 2^32 threads");
+        for (blocks, threads) in [(1, 1), (1 << 28, 16), (u32::MAX, 1), (1, 32)] {
+            assert_eq!(Grid { blocks, threads }.check(&shape), Ok(()), "{blocks} {threads}");
+        }
+    }
+
+    #[test]
+    fn a_block_occupies_a_power_of_two_of_slots() {
+        let shape = Shape { scratchpad: 4 << 10, ..Shape::new(8, 8) };
+        for (threads, warps, slots, scratchpad) in
+            [(1, 1, 1, 512), (8, 1, 1, 512), (9, 2, 2, 1024), (17, 3, 4, 2048), (33, 5, 8, 4096), (64, 8, 8, 4096)]
+        {
+            let grid = Grid { blocks: 100, threads };
+            assert_eq!((grid.warps(&shape), grid.slots(&shape)), (warps, slots), "{threads}");
+            assert_eq!((grid.resident(&shape), grid.scratchpad(&shape)), (8 / slots, scratchpad), "{threads}");
+        }
+    }
+}
