@@ -5,9 +5,9 @@ use crate::image;
 use crate::output::print;
 use crate::shape::{ShapeArgs, divergence_name};
 use crate::target::{TARGET, Target};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use heddle_simt::Shape;
+use heddle_simt::{Backing, Shape};
 use heddle_testbench::machine::design;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -42,6 +42,9 @@ const LIST: &str = "heddle.f";
 impl Gen {
     pub fn run(self) -> Result<()> {
         let shape = self.shape.shape()?;
+        if let Backing::Model(_) = shape.backing {
+            bail!("--memory-model is for simulations only: a model of a slow memory is nothing to build");
+        }
         let target = Target::find(&self.target)?;
         let images = images(&target, &shape, self.shape.seed)?;
         let hardware = Shape { metrics: false, ..shape.clone() };

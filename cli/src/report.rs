@@ -114,6 +114,13 @@ impl Report {
             "cold context table",
             format!("{} insertions, {} extractions, {} sort swaps", s.cct_insertions, s.cct_extractions, s.cct_swaps),
         );
+        if let Some(c) = s.cache {
+            let text = format!(
+                "loads: {} hits, {} misses, {} joined a miss; stores: {} hits, {} misses",
+                c.hits, c.misses, c.joined, c.silent_hits, c.silent_misses
+            );
+            line("cache", text);
+        }
         for variable in &self.variables {
             let words: Vec<String> = variable.words.iter().map(|word| format!("{word:#x}")).collect();
             line(&variable.name, words.join(" "));

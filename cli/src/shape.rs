@@ -1,10 +1,10 @@
 //! The options that choose a core, shared by all subcommands that build one.
 
 use anyhow::Result;
-use clap::Args;
 use clap::builder::PossibleValuesParser;
-use heddle_simt::Shape;
+use clap::{Args, ValueEnum};
 use heddle_simt::divergence::Divergence;
+use heddle_simt::{Backing, Cache, Coalescing, Replay, Shape, Timing};
 
 /// Options of the core's shape.
 #[derive(Args, Clone, Debug)]
@@ -28,6 +28,29 @@ pub struct ShapeArgs {
     /// Bytes of stack a thread, a power of two
     #[arg(long, default_value = "1K", value_name = "BYTES", value_parser = bytes)]
     pub stack: u32,
+    /// Lanes that go to memory together: `aligned`, each to its own bank or with the first lane; `full`, all within a line
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub coalescing: Option<CoalescingName>,
+    /// The lanes that do not: `split`, their path splits off; `serialise`, they follow while the warp runs on
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub replay: Option<ReplayName>,
+    /// Memory instructions that may wait for memory: a power of two, 2 … 64
+    #[arg(long, value_name = "N")]
+    pub requests: Option<u32>,
+    /// Bytes of memory shared by the threads of a block, for all resident blocks together, a power of two; 0 for none
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub scratchpad: Option<u32>,
+    /// Whether the core has atomic memory operations
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub atomics: Option<bool>,
+    /// A data cache of so many bytes, such as 4K or 4K,ways=4,line=2,misses=8; a line in memory lines of `lanes` words
+    /// [ways: 4, line: 2, misses: 4]
+    #[arg(long, value_name = "BYTES[,FIELD=N]…", value_parser = cache)]
+    pub cache: Option<Cache>,
+    /// Memory that answers later, for simulation, such as latency=100 or latency=80,jitter=31,interval=2,seed=7: cycles to a
+    /// response, random cycles more at most, cycles from one request to the next [latency: 1, jitter: 0, interval: 1, seed: 1]
+    #[arg(long, value_name = "FIELD=N,…", value_parser = timing)]
+    pub memory_model: Option<Timing>,
     /// Seed of random start values and of kernels' inputs
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub seed: u64,
@@ -47,9 +70,53 @@ impl ShapeArgs {
         let memory = self.memory.unwrap_or_else(|| Shape::default_memory(lanes, warps, self.stack));
         let memory = if self.memory.is_none() { memory.min(MOST_MEMORY) } else { memory };
         let program = self.program.unwrap_or_else(|| most.program.min(memory));
-        let shape = Shape { memory, program, divergence, ..most };
+        let shape = Shape {
+            memory,
+            program,
+            divergence,
+            coalescing: self.coalescing.map_or(most.coalescing, CoalescingName::policy),
+            replay: self.replay.map_or(most.replay, ReplayName::policy),
+            requests: self.requests.unwrap_or(most.requests),
+            scratchpad: self.scratchpad.unwrap_or(most.scratchpad),
+            atomics: self.atomics.unwrap_or(most.atomics),
+            cache: self.cache,
+            backing: self.memory_model.map_or(most.backing, Backing::Model),
+            ..most
+        };
         shape.check()?;
         Ok(shape)
+    }
+}
+
+/// [`Coalescing`] on the command line.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum CoalescingName {
+    Aligned,
+    Full,
+}
+
+impl CoalescingName {
+    fn policy(self) -> Coalescing {
+        match self {
+            CoalescingName::Aligned => Coalescing::Aligned,
+            CoalescingName::Full => Coalescing::Full,
+        }
+    }
+}
+
+/// [`Replay`] on the command line.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum ReplayName {
+    Split,
+    Serialise,
+}
+
+impl ReplayName {
+    fn policy(self) -> Replay {
+        match self {
+            ReplayName::Split => Replay::Split,
+            ReplayName::Serialise => Replay::Serialise,
+        }
     }
 }
 
@@ -81,9 +148,49 @@ fn bytes(text: &str) -> Result<u32, String> {
     bytes.ok_or_else(|| "more than any memory may have, which is 64M".to_string())
 }
 
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("wanted is `on` or `off`".into()),
+    }
+}
+
+/// A cache: `4K,ways=2`.
+fn cache(text: &str) -> Result<Cache, String> {
+    let (size, rest) = text.split_once(',').unwrap_or((text, ""));
+    let mut cache = Cache { size: bytes(size)?, ways: 4, line: 2, misses: 4 };
+    let fields = [("ways", &mut cache.ways), ("line", &mut cache.line), ("misses", &mut cache.misses)];
+    set_fields(rest, fields)?;
+    Ok(cache)
+}
+
+/// The timing of a model: `latency=100,jitter=15`.
+fn timing(text: &str) -> Result<Timing, String> {
+    let mut t = Timing { latency: 1, jitter: 0, interval: 1, seed: 1 };
+    let fields =
+        [("latency", &mut t.latency), ("jitter", &mut t.jitter), ("interval", &mut t.interval), ("seed", &mut t.seed)];
+    set_fields(text, fields)?;
+    Ok(t)
+}
+
+/// Sets those of the fields that a text such as `ways=4,line=2` names.
+fn set_fields<const N: usize>(text: &str, fields: [(&str, &mut u32); N]) -> Result<(), String> {
+    let mut fields = Vec::from(fields);
+    let wanted = fields.iter().map(|(name, _)| format!("{name}=N")).collect::<Vec<_>>().join(", ");
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (name, number) = part.split_once('=').ok_or_else(|| format!("`{part}`: wanted is {wanted}"))?;
+        let field = fields.iter_mut().find(|(field, _)| *field == name);
+        let (_, field) = field.ok_or_else(|| format!("there is no field `{name}`: wanted is {wanted}"))?;
+        **field = number.parse().map_err(|_| format!("{name}: `{number}` is no number"))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
     #[test]
     fn bytes_have_units() {
@@ -97,9 +204,55 @@ mod tests {
         assert!(bytes("18446744073709551615M").unwrap_err().contains("64M"));
     }
 
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        shape: ShapeArgs,
+    }
+
+    fn options(text: &str) -> Result<ShapeArgs, String> {
+        let line = Line::try_parse_from(std::iter::once("heddle").chain(text.split_whitespace()));
+        line.map(|line| line.shape).map_err(|error| error.to_string())
+    }
+
     fn args(lanes: u32, warps: u32, memory: Option<u32>, stack: u32) -> ShapeArgs {
-        let divergence = default_divergence().into();
-        ShapeArgs { lanes: Some(lanes), warps: Some(warps), divergence, memory, program: None, stack, seed: 1 }
+        ShapeArgs { lanes: Some(lanes), warps: Some(warps), memory, stack, ..options("").unwrap() }
+    }
+
+    #[test]
+    fn the_memory_system_is_chosen() {
+        let shape = |text: &str| options(text).unwrap().shape().unwrap();
+        assert_eq!(shape(""), Shape::default());
+        let s = shape("--coalescing full --replay serialise --requests 16 --scratchpad 4K --atomics on");
+        assert_eq!((s.coalescing, s.replay, s.requests), (Coalescing::Full, Replay::Serialise, 16));
+        assert_eq!((s.scratchpad, s.atomics), (4096, true));
+        assert!(!shape("--atomics off").atomics);
+        assert_eq!(shape("--cache 8K").cache, Some(Cache { size: 8192, ways: 4, line: 2, misses: 4 }));
+        let s = shape("--cache 4K,ways=1,line=8,misses=2 --memory-model latency=80,jitter=31,interval=2,seed=7");
+        assert_eq!(s.cache, Some(Cache { size: 4096, ways: 1, line: 8, misses: 2 }));
+        let timing = Timing { latency: 80, jitter: 31, interval: 2, seed: 7 };
+        assert_eq!(s.backing, Backing::Model(timing));
+    }
+
+    #[test]
+    fn mistakes_in_fields_name_the_option_and_the_field() {
+        let error = |text: &str| options(text).err().unwrap_or_else(|| panic!("{text} is accepted"));
+        for (text, option, what) in [
+            ("--cache 4K,way=2", "--cache", "there is no field `way`: wanted is ways=N, line=N, misses=N"),
+            ("--cache 4K,2", "--cache", "`2`: wanted is ways=N"),
+            ("--cache ways=2", "--cache", "wanted is a number of bytes"),
+            ("--memory-model latency=many", "--memory-model", "latency: `many` is no number"),
+            ("--memory-model 100", "--memory-model", "`100`: wanted is latency=N"),
+            ("--atomics yes", "--atomics", "wanted is `on` or `off`"),
+            ("--replay later", "--replay", "split, serialise"),
+        ] {
+            let error = error(text);
+            assert!(error.contains(option) && error.contains(what), "{text}: {error}");
+        }
+        let error = |text: &str| options(text).unwrap().shape().unwrap_err().to_string();
+        assert!(error("--cache 4K,ways=3").starts_with("cache.ways = 3: must be a power of two"));
+        assert!(error("--memory-model latency=0").starts_with("model.latency = 0: must be from 1 to 4096"));
+        assert!(error("--requests 3").starts_with("requests = 3: "));
     }
 
     #[test]

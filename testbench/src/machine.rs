@@ -160,6 +160,23 @@ pub struct Summary {
     pub cct_extractions: u64,
     /// Exchanges by its sorter.
     pub cct_swaps: u64,
+    /// What the data cache did, if there is one.
+    pub cache: Option<CacheVisits>,
+}
+
+/// What requests found in the data cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct CacheVisits {
+    /// Loads and atomic operations with a result that found their line.
+    pub hits: u64,
+    /// Those that did not.
+    pub misses: u64,
+    /// Those that found that it was already asked for.
+    pub joined: u64,
+    /// Stores, and atomic operations without a result, that found their line or that it was asked for.
+    pub silent_hits: u64,
+    /// Those that did not.
+    pub silent_misses: u64,
 }
 
 /// Cycles in which nothing issued.
@@ -530,10 +547,17 @@ impl Machine {
 
     /// A probe of the core, low 64 bits.
     fn probe(&mut self, name: &str) -> u64 {
-        let path = format!("core.{name}");
+        self.probe_at(&format!("core.{name}"))
+    }
+
+    fn cache_counter(&mut self, name: &str) -> u64 {
+        self.probe_at(&format!("memory.cache.metrics.{name}"))
+    }
+
+    fn probe_at(&mut self, path: &str) -> u64 {
         let engine = self.simulation.engine();
-        let probe = engine.directory().probes.find(&path);
-        engine.probe(probe.expect("the core has this probe")).low_u64()
+        let probe = engine.directory().probes.find(path);
+        engine.probe(probe.expect("the system has this probe")).low_u64()
     }
 
     /// The fault and the core's number of its cause.
@@ -618,6 +642,18 @@ impl Machine {
         s.cct_insertions += counter(self, "inserts");
         s.cct_extractions += counter(self, "extracts");
         s.cct_swaps += counter(self, "swaps");
+        if self.shape.cache.is_some() {
+            let counter = |name: &str| self.cache_counter(name);
+            let mut c = s.cache.unwrap_or_default();
+            let [hits, misses, joined, silent_hits, silent_misses, silent_joined] =
+                ["hits", "misses", "joined", "silent_hits", "silent_misses", "silent_joined"].map(counter);
+            c.hits += hits;
+            c.misses += misses;
+            c.joined += joined;
+            c.silent_hits += silent_hits + silent_joined;
+            c.silent_misses += silent_misses;
+            s.cache = Some(c);
+        }
         let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
         s.thread_ipc = ratio(s.thread_instructions, s.cycles);
         s.warp_ipc = ratio(s.warp_instructions, s.cycles);

@@ -72,7 +72,8 @@ pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
         fetched.drive(instructions.read_sync(core.fetch_pc, Collision::ReadOld));
         wire!(load_program = i.load.valid & !i.load.address.zext(33).from_bit(s.pc_bits() + 2).any());
         instructions.write(load_program, i.load.address.slice(2, s.pc_bits()), i.load.word);
-        let inputs = MemorySystemIn { request: core.request, response_ready: core.response_ready, load: i.load };
+        let inputs =
+            MemorySystemIn { request: core.request, response_ready: core.response_ready, load: i.load, restart };
         let memory = m.instance("memory", &memory_system(s), inputs);
         request_ready.drive(memory.request_ready);
         response.drive(memory.response);

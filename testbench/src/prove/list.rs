@@ -2,13 +2,14 @@
 
 use heddle_hdl::netlist::Module;
 use heddle_hdl::{Bundle, Errors, Signals, TypedModule, Width};
-use heddle_simt::Shape;
 use heddle_simt::barrier::proof::barrier_proof;
 use heddle_simt::distributor::proof::distributor_proof;
 use heddle_simt::divergence::ccs::proof::ccs_proof;
 use heddle_simt::divergence::path_table::proof::{path_table_proof, patience, sorter_proof};
+use heddle_simt::memory::cache::proof::cache_proof;
 use heddle_simt::pipeline::resolve::proof::resolve_proof;
 use heddle_simt::scoreboard::proof::scoreboard_proof;
+use heddle_simt::{Cache, Shape};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -158,6 +159,15 @@ const BARRIER: Block = Block {
     cover_depth: 12,
 };
 
+const CACHE: Block = Block {
+    name: "cache",
+    block: "memory/cache.rs",
+    says: "No response is lost or doubled, and each has what was stored last, whatever the order in which memory answers; a \
+           line is in one way only and has one miss only; when the cache is idle, memory has everything.",
+    method: Method::Bounded,
+    cover_depth: 14,
+};
+
 /// All proofs, block after block.
 pub fn proofs() -> Result<Vec<Proof>, Errors> {
     let mut all = Vec::new();
@@ -182,5 +192,11 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     }
     let s = Shape { program: 16, depth_bits: 1, ..Shape::new(4, 1) };
     all.push(SORTER.at(&s, patience(&s) + 3, true, sorter_proof)?);
+    for (ways, line, misses) in [(1, 1, 1), (2, 2, 2)] {
+        let cache = Some(Cache { size: 2 * ways * line * 4, ways, line, misses });
+        let s = Shape { cache, atomics: true, metrics: false, memory: 64, loads: 4, ..Shape::new(1, 1) };
+        let proof = CACHE.at(&s, 16, true, cache_proof)?;
+        all.push(Proof { name: format!("cache-{ways}x{line}x{misses}"), ..proof });
+    }
     Ok(all)
 }

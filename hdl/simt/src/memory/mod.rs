@@ -6,6 +6,7 @@
 //! | [`atomic`](mod@atomic) | what an atomic operation makes of a word |
 //! | [`bank`](mod@bank) | one word of every line, with atomic operations |
 //! | [`ram`](mod@ram) | on-chip memory, one bank a lane |
+//! | [`cache`](mod@cache) | first-level data cache |
 //! | [`scratchpad`](mod@scratchpad) | memory of blocks: in every cycle a line of its own for each bank; the core has it, beside the port |
 //! | [`model`](mod@model) | the same, answering later: for simulation |
 //!
@@ -13,6 +14,7 @@
 
 pub mod atomic;
 pub mod bank;
+pub mod cache;
 pub mod model;
 pub mod port;
 pub mod ram;
@@ -21,6 +23,7 @@ pub mod scratchpad;
 mod testing;
 
 use crate::shape::{Backing, Shape};
+use cache::CacheIn;
 use heddle_hdl::*;
 use port::{Load, Request, Response};
 
@@ -33,6 +36,8 @@ pub struct MemorySystemIn<T> {
     pub response_ready: T,
     /// The host writes a word; only while no thread is live.
     pub load: Load<T>,
+    /// A launch begins: since the last one, the host may have written memory in other ways too.
+    pub restart: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -47,7 +52,7 @@ pub struct MemorySystemOut<T> {
 
 impl MemorySystemIn<Width> {
     pub fn shape(s: &Shape) -> MemorySystemIn<Width> {
-        MemorySystemIn { request: Request::shape(s), response_ready: 1, load: Load::shape(s) }
+        MemorySystemIn { request: Request::shape(s), response_ready: 1, load: Load::shape(s), restart: 1 }
     }
 }
 
@@ -76,16 +81,38 @@ impl MainIn<Width> {
 
 /// The memory of a shape.
 pub fn memory_system(s: &Shape) -> TypedModule<MemorySystemIn<Width>, MemorySystemOut<Signal>> {
-    module("memory_system", MemorySystemIn::shape(s), |m, MemorySystemIn { request, response_ready, load }| {
+    module("memory_system", MemorySystemIn::shape(s), |m, i| {
         m.doc("Everything behind the core's memory port.");
-        let tag_bits = Request::shape(s).tag;
-        let definition = match s.backing {
-            Backing::Model(timing) => model::model(s, timing, tag_bits),
-            _ => ram::ram(s, tag_bits),
+        let MemorySystemIn { request, response_ready, load, restart } = i;
+        let Some(c) = &s.cache else {
+            let main = m.instance("main", &main(s, request.tag.width()), MainIn { request, response_ready, load });
+            return MemorySystemOut { request_ready: main.request_ready, response: main.response, idle: main.idle };
         };
-        let main = m.instance("main", &definition, MainIn { request, response_ready, load });
-        MemorySystemOut { request_ready: main.request_ready, response: main.response, idle: main.idle }
+        let tag_bits = cache::tag_bits(c);
+        let below_request_ready = m.deferred("below_request_ready", 1);
+        let below_response = m.deferred("below_response", Response { tag: tag_bits, ..Response::shape(s) });
+        let inputs = CacheIn {
+            restart,
+            request,
+            response_ready,
+            below_request_ready: below_request_ready.value,
+            below_response: below_response.value,
+        };
+        let cache = m.instance("cache", &cache::cache(s, c), inputs);
+        let inputs = MainIn { request: cache.below_request, response_ready: cache.below_response_ready, load };
+        let main = m.instance("main", &main(s, tag_bits), inputs);
+        below_request_ready.drive(main.request_ready);
+        below_response.drive(main.response);
+        MemorySystemOut { request_ready: cache.request_ready, response: cache.response, idle: cache.idle & main.idle }
     })
+}
+
+/// The main memory of a shape.
+fn main(s: &Shape, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
+    match s.backing {
+        Backing::Model(timing) => model::model(s, timing, tag_bits),
+        _ => ram::ram(s, tag_bits),
+    }
 }
 
 /// The memories that hold main memory, by their paths in the system: word w is word w / n of the (w mod n)-th of n.
