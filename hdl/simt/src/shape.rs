@@ -138,8 +138,8 @@ impl Default for Shape {
             coalescing: Coalescing::Aligned,
             replay: Replay::Split,
             requests: 8,
-            scratchpad: 0,
-            atomics: false,
+            scratchpad: Shape::default_scratchpad(8, 8),
+            atomics: true,
             cache: None,
             backing: Backing::OnChip,
             multiply: true,
@@ -152,7 +152,17 @@ impl Shape {
     /// The default core with other lanes and warps, and memory to match.
     pub fn new(lanes: u32, warps: u32) -> Shape {
         let memory = Shape::default_memory(lanes, warps, 1024);
-        Shape { lanes, warps, memory, ..Shape::default() }
+        Shape { lanes, warps, memory, scratchpad: Shape::default_scratchpad(lanes, warps), ..Shape::default() }
+    }
+
+    /// The core without what costs area and not every program needs: barriers, atomics, scratchpad.
+    pub fn small(lanes: u32, warps: u32) -> Shape {
+        Shape { barriers: false, atomics: false, scratchpad: 0, ..Shape::new(lanes, warps) }
+    }
+
+    /// 64 bytes of scratchpad a thread, and at least 4 KiB.
+    pub fn default_scratchpad(lanes: u32, warps: u32) -> u32 {
+        (64 * u64::from(lanes) * u64::from(warps)).next_power_of_two().clamp(4 << 10, 1 << 20) as u32
     }
 
     /// Memory that holds 256 KiB and every thread's stack, rounded up to a power of two.
