@@ -7,7 +7,7 @@
 //! memory in the core's order, even if threads race. Then
 //!
 //! * the pc must be the same;
-//! * the access that leaves the core in the next cycle must have the address, bytes and data of those lanes together;
+//! * the accesses that leave the core must have the addresses, operations, bytes and data of those lanes ([`port`]);
 //! * the value of the register comes later, for loads and divisions out of order. It is joined by thread and register, which
 //!   is unique as long as the scoreboard lets no second write be under way: that is checked, too;
 //! * a counter's value is the core's, which the simulator takes over;
@@ -16,8 +16,10 @@
 //! It needs no knowledge of the divergence unit, so it holds for any. What it would miss: an instruction that is never
 //! executed because a thread is forgotten for ever (the launch does not end), and whatever costs only time.
 
+mod port;
+
 use crate::disassemble::{REGISTERS, disassemble};
-use crate::iss::{Access, Cause, Iss, Operation, Place};
+use crate::iss::{Cause, Iss};
 use crate::kernels::{Device, DeviceError};
 use crate::paths::{Path, paths};
 use crate::program::{Program, ProgramError};
@@ -25,7 +27,7 @@ use heddle_sim::Engine;
 use heddle_sim::directory::Directory;
 use heddle_simt::Shape;
 use heddle_simt::isa::cause;
-use heddle_simt::memory::port::operation;
+use port::Ports;
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -90,17 +92,6 @@ struct Owed {
     value: Option<u32>,
 }
 
-/// The access that must leave the core in the next cycle.
-struct Expected {
-    /// The first thread, for messages.
-    thread: u32,
-    pc: u32,
-    store: bool,
-    line: u32,
-    /// Of a store, the bytes of the line, each with the thread that stores it.
-    bytes: Vec<Option<(u32, u8)>>,
-}
-
 /// The check of one launch after another.
 pub struct CommitCheck {
     iss: Iss,
@@ -109,7 +100,7 @@ pub struct CommitCheck {
     places: Places,
     /// By thread and register.
     owed: Vec<Option<Owed>>,
-    expected: Option<Expected>,
+    ports: Ports,
     /// Pcs of each thread's last instructions.
     recent: Vec<VecDeque<u32>>,
     compared: u64,
@@ -124,9 +115,9 @@ impl CommitCheck {
             iss: Iss::new(program, shape)?,
             shape: shape.clone(),
             program: program.clone(),
-            places: Places::new(directory, shape.lanes),
+            ports: Ports::new(shape, |name| Places::probe(directory, name)),
+            places: Places::new(directory, shape),
             owed: vec![None; 32 * threads],
-            expected: None,
             recent: vec![VecDeque::with_capacity(RECENT + 1); threads],
             compared: 0,
         })
@@ -164,13 +155,14 @@ impl CommitCheck {
             }
         }
         self.owed.fill(None);
-        self.expected = None;
+        self.ports.clear();
+        self.places.scratchpad(engine, self.iss.scratchpad_mut());
         self.recent.iter_mut().for_each(VecDeque::clear);
     }
 
     /// Looks at a settled cycle, before its clock edge.
     pub fn cycle(&mut self, engine: &dyn Engine, seed: u64) -> Result<(), Box<Mismatch>> {
-        let looked = self.port(engine).and_then(|()| self.writes(engine)).and_then(|()| self.commits(engine));
+        let looked = self.ports.cycle(engine).and_then(|()| self.writes(engine)).and_then(|()| self.commits(engine));
         looked.map_err(|difference| self.explain(difference, engine, seed))
     }
 
@@ -190,7 +182,7 @@ impl CommitCheck {
             }
             match self.owed.iter().position(Option::is_some) {
                 Some(at) => Err(never_written(at, &self.owed)),
-                None => Ok(()),
+                None => self.ports.end(),
             }
         };
         check().map_err(|difference| self.explain(difference, engine, seed))
@@ -244,46 +236,6 @@ impl CommitCheck {
         }
     }
 
-    /// What goes to memory against what the instructions of the cycle before access.
-    fn port(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
-        let p = &self.places;
-        let valid = engine.probe(p.request_valid) == 1;
-        let Some(Expected { thread, pc, store, line, bytes }) = self.expected.take() else {
-            let text = || "an access goes to memory that no instruction made".into();
-            return if valid { Err(Difference { thread: 0, pc: 0, text: text() }) } else { Ok(()) };
-        };
-        let differs = |text: String| Err(Difference { thread, pc, text });
-        if !valid {
-            return differs("its access does not go to memory".into());
-        }
-        let is_store = engine.probe(p.request_operation) == u64::from(operation::STORE);
-        if is_store != store {
-            let name = |store| if store { "store" } else { "load" };
-            return differs(format!("a {} goes to memory, should be a {}", name(is_store), name(store)));
-        }
-        let got = engine.probe(p.request_line).low_u64() as u32;
-        let address = |line: u32| line * 4 * self.shape.lanes;
-        if got != line {
-            return differs(format!("accesses the line at {:#x}, should be {:#x}", address(got), address(line)));
-        }
-        if !store {
-            return Ok(());
-        }
-        let enables = engine.probe(p.request_enables);
-        let data = engine.probe(p.request_data);
-        for (k, want) in (0..).zip(bytes) {
-            let got = enables.bit(k).then(|| (data.limb(k as usize / 8) >> (8 * (k % 8))) as u8);
-            let (owner, want) = want.map_or((thread, None), |(owner, byte)| (owner, Some(byte)));
-            if got != want {
-                let show = |byte: Option<u8>| byte.map_or("nothing".into(), |b| format!("{b:#04x}"));
-                let text =
-                    format!("{} is stored to byte {:#x}, should be {}", show(got), address(line) + k, show(want));
-                return Err(Difference { thread: owner, pc, text });
-            }
-        }
-        Ok(())
-    }
-
     /// Register writes against those that are owed.
     fn writes(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
         let lanes = engine.probe(self.places.write_lanes).low_u64();
@@ -320,6 +272,7 @@ impl CommitCheck {
         }
         let warp = engine.probe(self.places.commit_slot).low_u64() as u32;
         let pc = 4 * engine.probe(self.places.commit_pc).low_u64() as u32;
+        let mut accesses = Vec::new();
         for lane in bits(lanes) {
             let thread = warp * self.shape.lanes + lane;
             self.at(thread, pc)?;
@@ -340,35 +293,9 @@ impl CommitCheck {
                 }
                 *owed = Some(Owed { pc, value: (!step.counter).then_some(value) });
             }
-            if let Some(access) = step.access {
-                self.expect(thread, pc, access)?;
-            }
+            accesses.extend(step.access.map(|access| (thread, access)));
         }
-        Ok(())
-    }
-
-    /// Adds a thread's access to what the next cycle must bring. Of stores to one byte, the highest lane's stays.
-    fn expect(&mut self, thread: u32, pc: u32, access: Access) -> Result<(), Difference> {
-        let Place::Main(address) = access.place else { return Ok(()) };
-        let width = 4 * self.shape.lanes;
-        let (line, offset) = (address / width, address % width);
-        let expected = self.expected.get_or_insert_with(|| Expected {
-            thread,
-            pc,
-            store: access.operation != Operation::Load,
-            line,
-            bytes: vec![None; width as usize],
-        });
-        if expected.line != line {
-            let text = format!(
-                "its address is {:#x}, in another line than that of thread {}, with which it is served",
-                access.address, expected.thread
-            );
-            return Err(Difference { thread, pc, text });
-        }
-        for k in 0..access.bytes {
-            expected.bytes[(offset + k) as usize] = Some((thread, (access.value >> (8 * k)) as u8));
-        }
+        self.ports.expect(pc, accesses);
         Ok(())
     }
 
@@ -454,45 +381,62 @@ struct Places {
     commit_lanes: usize,
     commit_slot: usize,
     commit_pc: usize,
-    request_valid: usize,
-    request_operation: usize,
-    request_line: usize,
-    request_enables: usize,
-    request_data: usize,
     write_lanes: usize,
     write_slot: usize,
     write_rd: usize,
     write_data: usize,
     /// Register banks, one a lane.
     registers: Vec<usize>,
+    /// Scratchpad banks, one a lane, if there are any; and the words of a bank.
+    scratchpad: Vec<usize>,
+    scratchpad_lines: u64,
 }
 
 impl Places {
-    fn new(directory: &Directory, lanes: u32) -> Places {
-        let core = if directory.probes.find("core.request_valid").is_some() { "core" } else { "" };
-        let inside = |name: &str| if core.is_empty() { name.to_string() } else { format!("{core}.{name}") };
-        let probe = |name: &str| {
-            let probe = directory.probes.find(&inside(name));
-            probe.unwrap_or_else(|| panic!("the commit-stream check needs the core's probe {name}"))
+    /// Path of the core's instance, empty if it is the top.
+    fn core(directory: &Directory) -> &'static str {
+        if directory.probes.find("core.request_sent").is_some() { "core" } else { "" }
+    }
+
+    /// The path of something in the core.
+    fn inside(directory: &Directory, name: &str) -> String {
+        let core = Places::core(directory);
+        if core.is_empty() { name.to_string() } else { format!("{core}.{name}") }
+    }
+
+    fn probe(directory: &Directory, name: &str) -> usize {
+        let probe = directory.probes.find(&Places::inside(directory, name));
+        probe.unwrap_or_else(|| panic!("the commit-stream check needs the core's probe {name}"))
+    }
+
+    fn new(directory: &Directory, shape: &Shape) -> Places {
+        let probe = |name: &str| Places::probe(directory, name);
+        let memory = |name: String| directory.memories.find(&Places::inside(directory, &name));
+        let banks = |path: &str, memory_name: &str| -> Vec<usize> {
+            let bank = |lane| memory(format!("{path}[{lane}].{memory_name}")).expect("the core has a bank a lane");
+            (0..shape.lanes).map(bank).collect()
         };
         Places {
-            core,
+            core: Places::core(directory),
             commit_lanes: probe("resolve.commit_lanes"),
             commit_slot: probe("resolve.commit_slot"),
             commit_pc: probe("resolve.commit_pc"),
-            request_valid: probe("request_valid"),
-            request_operation: probe("request_operation"),
-            request_line: probe("request_line"),
-            request_enables: probe("request_enables"),
-            request_data: probe("request_data"),
             write_lanes: probe("write_lanes"),
             write_slot: probe("write_slot"),
             write_rd: probe("write_rd"),
             write_data: probe("write_data"),
-            registers: (0..lanes)
-                .map(|lane| directory.memories.find(&inside(&format!("collect.lane[{lane}].registers"))))
-                .map(|bank| bank.expect("the core has a register bank a lane"))
-                .collect(),
+            registers: banks("collect.lane", "registers"),
+            scratchpad: if shape.scratchpad > 0 { banks("scratchpad.bank", "words") } else { vec![] },
+            scratchpad_lines: u64::from(shape.scratchpad / 4 / shape.lanes),
+        }
+    }
+
+    /// Copies the core's scratchpad.
+    fn scratchpad(&self, engine: &dyn Engine, to: &mut [u8]) {
+        let lines = 0..self.scratchpad_lines;
+        let words = lines.flat_map(|line| self.scratchpad.iter().map(move |&bank| engine.memory_read(bank, line)));
+        for (to, word) in to.chunks_exact_mut(4).zip(words) {
+            to.copy_from_slice(&(word.low_u64() as u32).to_le_bytes());
         }
     }
 }

@@ -41,6 +41,8 @@ pub enum GridError {
     BlockTooLarge { threads: u32, most: u32 },
     #[error("{blocks} blocks of {threads} threads are more than 2^32 threads")]
     TooManyThreads { blocks: u32, threads: u32 },
+    #[error("a block of {threads} threads has {share} bytes of the scratchpad, the program needs {wanted}")]
+    Scratchpad { threads: u32, share: u32, wanted: u32 },
 }
 
 impl Grid {
@@ -49,10 +51,11 @@ impl Grid {
         Grid { blocks: 1, threads }
     }
 
-    /// Whether a core can run it.
-    pub fn check(&self, shape: &Shape) -> Result<(), GridError> {
+    /// Whether a core can run it, with a program that needs so many bytes of scratchpad a block.
+    pub fn check(&self, shape: &Shape, scratchpad: u32) -> Result<(), GridError> {
         let &Grid { blocks, threads } = self;
         let most = shape.threads();
+        let share = || self.scratchpad(shape);
         match () {
             () if blocks == 0 => Err(GridError::NoBlocks),
             () if threads == 0 => Err(GridError::NoThreads),
@@ -60,6 +63,7 @@ impl Grid {
             () if u64::from(blocks) * u64::from(threads) > 1 << 32 => {
                 Err(GridError::TooManyThreads { blocks, threads })
             }
+            () if scratchpad > share() => Err(GridError::Scratchpad { threads, share: share(), wanted: scratchpad }),
             () => Ok(()),
         }
     }
@@ -92,14 +96,25 @@ mod tests {
     #[test]
     fn what_cannot_be_launched_is_refused_in_one_line() {
         let shape = Shape::new(8, 4);
-        let error = |blocks, threads| Grid { blocks, threads }.check(&shape).unwrap_err().to_string();
+        let error = |blocks, threads| Grid { blocks, threads }.check(&shape, 0).unwrap_err().to_string();
         assert_eq!(error(0, 8), "a grid of no blocks: at least 1 is needed");
         assert_eq!(error(1, 0), "blocks of no threads: at least 1 is needed");
         assert_eq!(error(1, 33), "blocks of 33 threads: the core has 32");
         assert_eq!(error(1 << 28, 17), "268435456 blocks of 17 threads are more than 2^32 threads");
         for (blocks, threads) in [(1, 1), (1 << 28, 16), (u32::MAX, 1), (1, 32)] {
-            assert_eq!(Grid { blocks, threads }.check(&shape), Ok(()), "{blocks} {threads}");
+            assert_eq!(Grid { blocks, threads }.check(&shape, 0), Ok(()), "{blocks} {threads}");
         }
+    }
+
+    #[test]
+    fn a_block_whose_share_of_the_scratchpad_is_too_small_is_refused() {
+        let shape = Shape { scratchpad: 4 << 10, ..Shape::new(8, 4) };
+        let check = |threads| Grid { blocks: 4, threads }.check(&shape, 2048);
+        assert_eq!(
+            check(8).unwrap_err().to_string(),
+            "a block of 8 threads has 1024 bytes of the scratchpad, the program needs 2048"
+        );
+        assert_eq!(check(9), Ok(()));
     }
 
     #[test]

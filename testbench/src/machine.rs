@@ -332,16 +332,11 @@ impl Machine {
 
     /// The grid of the launches from now on.
     pub fn set_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
-        grid.check(&self.shape)?;
+        grid.check(&self.shape, self.program.scratchpad())?;
         if grid != Grid::one_block(self.shape.threads()) {
             return Err(format!("the core runs one block of {} threads", self.shape.threads()).into());
         }
         Ok(())
-    }
-
-    /// The core's configuration.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
     }
 
     /// The simulation below.
@@ -649,8 +644,8 @@ impl Device for Machine {
         &self.program
     }
 
-    fn threads(&self) -> u32 {
-        self.shape.threads()
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {

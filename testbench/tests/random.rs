@@ -5,7 +5,7 @@
 //! A program that fails is made small, printed, and left as an ELF file for `heddle run FILE --check iss`.
 
 use heddle_simt::divergence::Divergence;
-use heddle_simt::{BankAddress, Shape};
+use heddle_simt::{Backing, BankAddress, Coalescing, Replay, Shape, Timing};
 use heddle_testbench::disassemble;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use heddle_testbench::random::{Failing, Features, RandomProgram, search};
@@ -81,17 +81,28 @@ macro_rules! shapes {
     };
 }
 
+/// The same core with memory of another kind.
+fn with(shape: Shape, coalescing: Coalescing, replay: Replay, backing: Backing) -> Shape {
+    let scratchpad = 64 * shape.threads();
+    Shape { coalescing, replay, backing, scratchpad, atomics: true, ..shape }
+}
+
+/// A memory that answers late and out of order.
+const LATE: Backing = Backing::Model(Timing { latency: 20, jitter: 31, interval: 2, seed: 1 });
+
 shapes! {
     lanes_1_warps_1: Shape::new(1, 1);
-    lanes_1_warps_4: Shape::new(1, 4);
-    lanes_2_warps_1: Shape::new(2, 1);
-    lanes_2_warps_8: Shape::new(2, 8);
+    lanes_1_warps_4: with(Shape::new(1, 4), Coalescing::Full, Replay::Serialise, Backing::OnChip);
+    lanes_2_warps_1: with(Shape { requests: 2, ..Shape::new(2, 1) }, Coalescing::Aligned, Replay::Serialise, LATE);
+    lanes_2_warps_8: with(Shape::new(2, 8), Coalescing::Full, Replay::Split, Backing::OnChip);
     lanes_4_warps_1: Shape::new(4, 1);
     lanes_4_warps_2: Shape { loads: 2, ..Shape::new(4, 2) };
-    lanes_8_warps_2: Shape { buffer: 8, ..Shape::new(8, 2) };
-    lanes_8_warps_8: Shape::new(8, 8);
+    lanes_4_warps_4: with(Shape::new(4, 4), Coalescing::Full, Replay::Serialise, LATE);
+    lanes_8_warps_2: Shape { buffer: 8, backing: LATE, ..Shape::new(8, 2) };
+    lanes_8_warps_8: with(Shape::new(8, 8), Coalescing::Aligned, Replay::Split, LATE);
     lanes_16_warps_4: Shape { bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
-    lanes_32_warps_1: Shape { waiting: true, ..Shape::new(32, 1) };
-    lanes_64_warps_2: Shape::new(64, 2);
+    lanes_32_warps_1: Shape { barriers: true, ..Shape::new(32, 1) };
+    lanes_32_warps_2: with(Shape::new(32, 2), Coalescing::Full, Replay::Serialise, Backing::OnChip);
+    lanes_64_warps_2: with(Shape::new(64, 2), Coalescing::Aligned, Replay::Serialise, Backing::OnChip);
     lanes_4_warps_64: Shape::new(4, 64);
 }

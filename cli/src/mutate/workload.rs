@@ -17,7 +17,7 @@ use heddle_testbench::random::{self, Features};
 use std::sync::Arc;
 
 /// The kernels. Between them they use every instruction and every cause of divergence.
-const KERNELS: [&str; 8] = ["vecadd", "gcd", "dispatch", "reduce", "search", "sort", "bitonic", "nqueens"];
+const KERNELS: [&str; 8] = ["vecadd", "gcd", "dispatch", "reduce", "search", "sort", "bitonic_small", "nqueens"];
 
 /// How many random programs there are beside them.
 const PROGRAMS: u64 = 12;

@@ -24,7 +24,7 @@ pub struct Resident {
 impl Iss {
     /// Begins a launch: no thread has started. Memory stays.
     pub fn begin(&mut self, grid: Grid) -> Result<(), GridError> {
-        grid.check(&self.shape)?;
+        grid.check(&self.shape, self.program.scratchpad())?;
         self.grid = grid;
         self.residents = vec![None; grid.resident(&self.shape) as usize];
         for hart in &mut self.harts {

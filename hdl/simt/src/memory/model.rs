@@ -8,7 +8,7 @@
 //! It stands for what is behind a memory controller. Its banks hold all of memory in block RAM, so there is no use in
 //! building it: the command line writes no Verilog of it. Lock-step does.
 
-use super::port::Response;
+use super::port::{Response, operation};
 use super::ram::banks;
 use super::{MainIn, MainOut};
 use crate::arbiter::{places_above, round_robin};

@@ -4,7 +4,7 @@ use crate::iss::{Access, Place};
 use heddle_simt::{Shape, csr};
 
 fn shape(lanes: u32, warps: u32) -> Shape {
-    Shape { atomics: true, waiting: true, scratchpad: 1024, ..Shape::new(lanes, warps) }
+    Shape { atomics: true, barriers: true, scratchpad: 1024, ..Shape::new(lanes, warps) }
 }
 
 fn iss(program: &Asm, shape: &Shape) -> Iss {
