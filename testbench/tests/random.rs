@@ -7,6 +7,7 @@
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{Backing, BankAddress, Coalescing, Replay, Shape, Timing};
 use heddle_testbench::disassemble;
+use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use heddle_testbench::random::{Failing, Features, RandomProgram, search};
 use std::io::Write;
@@ -22,12 +23,12 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 /// Runs one program to its end.
 fn check(machine: &mut Machine, program: &RandomProgram) -> Result<(), String> {
     let shape = machine.shape().clone();
-    machine.load(program.assemble(&shape, Features::CORE).program()).map_err(|error| error.to_string())?;
+    machine.load(program.assemble(&shape, Features::of(&shape)).program()).map_err(|error| error.to_string())?;
     machine.run().map_err(|error| error.to_string())
 }
 
 fn explain(shape: &Shape, failing: &Failing) -> String {
-    let asm = failing.program.assemble(shape, Features::CORE);
+    let asm = failing.program.assemble(shape, Features::of(shape));
     let program = asm.program();
     let line = |(at, word): (u32, u32)| {
         let symbol = program.nearest_symbol(at).unwrap_or_default();

@@ -223,7 +223,7 @@ impl Need {
     fn is_met(self, shape: &Shape) -> bool {
         match self {
             Need::Atomics => shape.atomics,
-            Need::Barriers => shape.waiting,
+            Need::Barriers => shape.barriers,
             Need::Scratchpad => shape.scratchpad > 0,
         }
     }
@@ -370,7 +370,7 @@ mod tests {
 
     /// A core that has all that kernels need.
     fn complete(lanes: u32, warps: u32) -> Shape {
-        Shape { waiting: true, atomics: true, scratchpad: 64 << 10, ..Shape::new(lanes, warps) }
+        Shape { barriers: true, atomics: true, scratchpad: 64 << 10, ..Shape::new(lanes, warps) }
     }
 
     fn iss(kernel: &Kernel, shape: &Shape) -> Iss {
@@ -462,11 +462,11 @@ mod tests {
             "the kernel needs atomic memory operations, which the core does not have"
         );
         assert_eq!(
-            error(Shape { waiting: false, ..all.clone() }),
+            error(Shape { barriers: false, ..all.clone() }),
             "the kernel needs barriers, which the core does not have"
         );
         assert!(!kernel.suits(&Shape { scratchpad: 0, ..all.clone() }));
-        assert!(find("vecadd").unwrap().suits(&Shape { waiting: false, atomics: false, scratchpad: 0, ..all }));
+        assert!(find("vecadd").unwrap().suits(&Shape { barriers: false, atomics: false, scratchpad: 0, ..all }));
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Features {
             stack_window: true,
             atomics: shape.atomics,
             scratchpad: shape.scratchpad > 0,
-            barriers: shape.waiting,
+            barriers: shape.barriers,
             ..Features::CORE
         }
     }

@@ -14,7 +14,7 @@ fn run(program: &RandomProgram, shape: &Shape, features: Features) -> u64 {
 
 /// A shape with all that is optional, and the smallest scratchpad.
 fn with_all(lanes: u32, warps: u32) -> Shape {
-    Shape { atomics: true, waiting: true, scratchpad: 4 * lanes * warps, ..Shape::new(lanes, warps) }
+    Shape { atomics: true, barriers: true, scratchpad: 4 * lanes * warps, ..Shape::new(lanes, warps) }
 }
 
 #[test]

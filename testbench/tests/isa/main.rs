@@ -52,7 +52,7 @@ common::sweep!("every instruction", |lanes, warps| every_instruction(lanes, warp
 fn optional_instructions_on_the_simulator() {
     let pairs = reference::pairs();
     for (lanes, warps) in [(1, 1), (4, 2), (16, 8)] {
-        let shape = Shape { waiting: true, ..shape(lanes, warps) };
+        let shape = Shape { barriers: true, ..shape(lanes, warps) };
         for suite in suites::optional(&CHOICES[0], &shape) {
             suite.simulate(&shape, &pairs);
         }

@@ -35,7 +35,7 @@ pub fn optional(h: &Registers, shape: &Shape) -> Vec<Suite> {
     if shape.atomics {
         suites.extend(regions.into_iter().map(|region| atomics(h, region)));
     }
-    if shape.waiting {
+    if shape.barriers {
         suites.push(barriers(h));
     }
     suites
