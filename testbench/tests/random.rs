@@ -7,6 +7,7 @@
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{Backing, BankAddress, Coalescing, Replay, Shape, Timing};
 use heddle_testbench::disassemble;
+use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use heddle_testbench::random::{Failing, Features, RandomProgram, search};
@@ -24,7 +25,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 fn check(machine: &mut Machine, program: &RandomProgram) -> Result<(), String> {
     let shape = machine.shape().clone();
     machine.load(program.assemble(&shape, Features::of(&shape)).program()).map_err(|error| error.to_string())?;
-    machine.run().map_err(|error| error.to_string())
+    machine.launch_grid(program.grid(&shape)).map_err(|error| error.to_string())
 }
 
 fn explain(shape: &Shape, failing: &Failing) -> String {
@@ -38,8 +39,9 @@ fn explain(shape: &Shape, failing: &Failing) -> String {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{}.elf", failing.seed));
     std::fs::write(&file, program.elf()).expect("the test's folder can be written to");
     let (lanes, warps) = (shape.lanes, shape.warps);
+    let Grid { blocks, threads } = failing.program.grid(shape);
     format!(
-        "{lanes} lanes × {warps} warps, seed {}:\n{listing}{}\nheddle run {} --check iss --lanes {lanes} --warps {warps}",
+        "{lanes} lanes × {warps} warps, seed {}:\n{listing}{}\nheddle run {} --check iss --lanes {lanes} --warps {warps} --blocks {blocks} --block-threads {threads}",
         failing.seed,
         failing.message,
         file.display()
@@ -82,10 +84,10 @@ macro_rules! shapes {
     };
 }
 
-/// The same core with memory of another kind.
+/// The same core with memory of another kind, and with all that is optional.
 fn with(shape: Shape, coalescing: Coalescing, replay: Replay, backing: Backing) -> Shape {
     let scratchpad = 64 * shape.threads();
-    Shape { coalescing, replay, backing, scratchpad, atomics: true, ..shape }
+    Shape { coalescing, replay, backing, scratchpad, atomics: true, barriers: true, ..shape }
 }
 
 /// A memory that answers late and out of order.
