@@ -84,10 +84,10 @@ macro_rules! shapes {
     };
 }
 
-/// The same core with memory of another kind.
+/// The same core with memory of another kind, and with all that is optional.
 fn with(shape: Shape, coalescing: Coalescing, replay: Replay, backing: Backing) -> Shape {
     let scratchpad = 64 * shape.threads();
-    Shape { coalescing, replay, backing, scratchpad, atomics: true, ..shape }
+    Shape { coalescing, replay, backing, scratchpad, atomics: true, barriers: true, ..shape }
 }
 
 /// A memory that answers late and out of order.
