@@ -10,6 +10,7 @@ mod drawing;
 mod engine;
 mod folder;
 mod r#gen;
+mod grid;
 mod image;
 mod interrupt;
 mod kernels;

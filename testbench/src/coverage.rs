@@ -4,7 +4,7 @@
 //! kernels, random programs, and a few short programs for what neither does ([`directed`]).
 
 use crate::asm::Asm;
-use crate::kernels::ALL;
+use crate::kernels::{ALL, Device};
 use crate::machine::{Machine, MachineError, MachineOptions};
 use crate::program::{Program, ProgramError};
 use crate::random::{self, Features};
@@ -175,9 +175,10 @@ fn hits(shape: &Shape, programs: u64, seed: u64, show: &dyn Fn(&str)) -> Result<
         run.program(directed.name, Ok(directed.program.program()), |machine| directed.run(machine))?;
     }
     for seed in seed..seed + programs {
-        let program = random::program(seed).assemble(shape, Features::CORE).program();
+        let random = random::program(seed);
+        let program = random.assemble(shape, Features::of(shape)).program();
         run.program(&format!("random program {seed}"), Ok(program), |machine| {
-            machine.run().map_err(|error| error.to_string())
+            machine.launch_grid(random.grid(shape)).map_err(|error| error.to_string())
         })?;
     }
     Ok(run.hits)

@@ -1,9 +1,12 @@
-//! The grid of a launch: how many blocks, of how many threads each.
+//! The grid of a launch: how many blocks, of how many threads each; and how messages name them.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use heddle_simt::Shape;
+use serde::Serialize;
 use thiserror::Error;
+
+use crate::program::Program;
 
 /// Blocks of equal size, numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +18,7 @@ pub struct Grid {
 }
 
 /// A thread of a launch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ThreadId {
     /// Its block.
     pub block: u32,
@@ -89,6 +92,44 @@ impl Grid {
     }
 }
 
+/// Where the live threads of a launch are.
+#[derive(Clone, Debug, Default)]
+pub struct Whereabouts(BTreeMap<(u32, bool, u32), Vec<u32>>);
+
+/// Places that [`Whereabouts::text`] names.
+const PLACES: usize = 8;
+
+impl Whereabouts {
+    /// A thread whose next instruction is at `pc`; it waits at the barrier before that, or runs.
+    pub fn add(&mut self, thread: ThreadId, waits: bool, pc: u32) {
+        self.0.entry((thread.block, waits, pc)).or_default().push(thread.thread);
+    }
+
+    /// Those at one place together, block after block.
+    pub fn text(&self, program: &Program) -> String {
+        let place = |(&(block, waits, pc), threads): (&(u32, bool, u32), &Vec<u32>)| {
+            let (verb, pc) = if waits { ("waiting at the barrier at", pc - 4) } else { ("running at", pc) };
+            let symbol = program.nearest_symbol(pc).map_or_else(String::new, |symbol| format!(" ({symbol})"));
+            format!("{} of block {block} {verb} {pc:#010x}{symbol}", thread_ranges(threads))
+        };
+        let mut places: Vec<String> = self.0.iter().take(PLACES).map(place).collect();
+        if self.0.len() > PLACES {
+            places.push(format!("others at {} more places", self.0.len() - PLACES));
+        }
+        places.join("; ")
+    }
+}
+
+/// `thread 3`, or `threads 0-2, 5`, of ascending numbers.
+pub fn thread_ranges(threads: &[u32]) -> String {
+    let runs = threads.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [one] => one.to_string(),
+        _ => format!("{}-{}", run[0], run[run.len() - 1]),
+    });
+    let word = if threads.len() == 1 { "thread" } else { "threads" };
+    format!("{word} {}", runs.collect::<Vec<_>>().join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +145,12 @@ mod tests {
         for (blocks, threads) in [(1, 1), (1 << 28, 16), (u32::MAX, 1), (1, 32)] {
             assert_eq!(Grid { blocks, threads }.check(&shape, 0), Ok(()), "{blocks} {threads}");
         }
+    }
+
+    #[test]
+    fn threads_in_a_row_are_a_range() {
+        assert_eq!(thread_ranges(&[1, 2, 3, 5, 7, 8]), "threads 1-3, 5, 7-8");
+        assert_eq!(thread_ranges(&[4]), "thread 4");
     }
 
     #[test]

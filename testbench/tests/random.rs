@@ -7,6 +7,8 @@
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{Backing, BankAddress, Coalescing, Replay, Shape, Timing};
 use heddle_testbench::disassemble;
+use heddle_testbench::grid::Grid;
+use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use heddle_testbench::random::{Failing, Features, RandomProgram, search};
 use std::io::Write;
@@ -22,12 +24,12 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 /// Runs one program to its end.
 fn check(machine: &mut Machine, program: &RandomProgram) -> Result<(), String> {
     let shape = machine.shape().clone();
-    machine.load(program.assemble(&shape, Features::CORE).program()).map_err(|error| error.to_string())?;
-    machine.run().map_err(|error| error.to_string())
+    machine.load(program.assemble(&shape, Features::of(&shape)).program()).map_err(|error| error.to_string())?;
+    machine.launch_grid(program.grid(&shape)).map_err(|error| error.to_string())
 }
 
 fn explain(shape: &Shape, failing: &Failing) -> String {
-    let asm = failing.program.assemble(shape, Features::CORE);
+    let asm = failing.program.assemble(shape, Features::of(shape));
     let program = asm.program();
     let line = |(at, word): (u32, u32)| {
         let symbol = program.nearest_symbol(at).unwrap_or_default();
@@ -37,8 +39,9 @@ fn explain(shape: &Shape, failing: &Failing) -> String {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{}.elf", failing.seed));
     std::fs::write(&file, program.elf()).expect("the test's folder can be written to");
     let (lanes, warps) = (shape.lanes, shape.warps);
+    let Grid { blocks, threads } = failing.program.grid(shape);
     format!(
-        "{lanes} lanes × {warps} warps, seed {}:\n{listing}{}\nheddle run {} --check iss --lanes {lanes} --warps {warps}",
+        "{lanes} lanes × {warps} warps, seed {}:\n{listing}{}\nheddle run {} --check iss --lanes {lanes} --warps {warps} --blocks {blocks} --block-threads {threads}",
         failing.seed,
         failing.message,
         file.display()

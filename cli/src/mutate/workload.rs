@@ -224,7 +224,7 @@ fn kind(error: &MachineError) -> &'static str {
         MachineError::Commit(_) => "commit stream",
         MachineError::Fault(_) => FAULT,
         MachineError::Endless { .. } => NEVER_ENDS,
-        MachineError::ExitCodes(_) => "exit code",
+        MachineError::ExitCodes { .. } => "exit code",
         MachineError::Memory { .. } => "wrong result",
         _ => "other",
     }

@@ -315,6 +315,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         m.probe("start_pc", i.start.pc);
         m.probe("start_mask", i.start.mask);
         m.probe("start_block", i.block);
+        m.probe("exit", resolved.exit);
         m.probe("live", unit.live);
         m.probe("waiting", unit.waiting);
         m.probe("running", steered.running);

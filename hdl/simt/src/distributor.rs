@@ -80,8 +80,9 @@ struct Inside {
     /// A block is being started; blocks that were chosen or are done.
     busy: Signal,
     next: Signal,
-    /// Number of a block's last warp.
+    /// Number of a block's last warp, and its lanes.
     last: Signal,
+    last_mask: Signal,
 }
 
 /// The distributor of a shape.
@@ -148,7 +149,7 @@ fn described(m: Builder, s: &Shape, i: DistributorIn<Signal>) -> (DistributorOut
     m.cover("waits_for_registers", left & !busy.q & !free.any() & !i.live.any());
     m.cover("last_warp_is_partial", started & is_last & !last_mask.all());
     m.cover("several_groups_are_free", chosen & (free & !choice).any());
-    let inside = Inside { running: running.q, busy: busy.q, next: next.q, last };
+    let inside = Inside { running: running.q, busy: busy.q, next: next.q, last, last_mask };
     (DistributorOut { start, block, filling, grid, restart, done: done.q }, inside)
 }
 

@@ -131,7 +131,7 @@ impl Default for Shape {
             stack: 1024,
             divergence: Divergence::PathTable,
             depth_bits: 8,
-            barriers: false,
+            barriers: true,
             buffer: 4,
             loads: 8,
             bank_address: BankAddress::Shared,

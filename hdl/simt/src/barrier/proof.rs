@@ -90,7 +90,10 @@ pub fn barrier_proof(s: &Shape) -> TypedModule<ProofIn<Width>, BarrierOut<Signal
         let mine_with_release = phase + of_me(inside.released).zext(PHASE);
         let same = others(&|k| with_release(k).eq(mine_with_release));
         m.assert("a_release_set_is_all_live_warps", implies(of_me(live.q), same));
-        m.assert("nobody_passes_before_all_are_started", implies(!filled, !phase.any() & !of_me(inside.released)));
+        for k in 0..warps {
+            let passed = phases[k as usize].any() | inside.released.bit(k);
+            m.assert(&format!("slot_{k}_passes_when_all_are_started"), implies(filling.bit(k), !passed));
+        }
         m.assert("released_is_due", implies(of_me(inside.released), due));
 
         // Woken when every warp had its turn.

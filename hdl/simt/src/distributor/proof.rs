@@ -68,9 +68,17 @@ pub fn distributor_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DistributorOu
         let last_of_grid = grid.block_threads - 1;
         let last_warp = if s.warps > 1 { last_of_grid.slice(lanes_bits, s.warps.ilog2()) } else { last.literal(0u32) };
         let smeared = (0..s.warp_bits()).map(|bit| last.from_bit(bit).any());
+        let threads_of = |warp: Signal| {
+            let exists = |lane: u32| {
+                let thread = if lanes_bits == 0 { warp } else { cat(&[m.lit(lane, lanes_bits), warp]) };
+                thread.zext(32).lt(grid.block_threads.zext(32))
+            };
+            cat(&(0..s.lanes).map(exists).collect::<Vec<_>>())
+        };
         let fits = grid.block_threads.any() & grid.block_threads.le(s.threads());
         let launch = grid.blocks.any() & fits & last.eq(last_warp) & grid.group.eq(cat(&smeared.collect::<Vec<_>>()));
         m.assert("launch_is_kept", implies(inside.running, launch & next.le(grid.blocks)));
+        m.assert("last_mask_is_kept", implies(inside.running, inside.last_mask.eq(threads_of(last))));
         m.assert("busy_in_a_launch", implies(busy, inside.running & next.any() & block.eq(next - 1)));
         m.assert("warp_is_of_the_block", implies(busy, warp_of(start.slot).le(last)));
         m.assert("slots_are_there", implies(busy, start.slot.eq(index_of(s.warps, start.slot))));
@@ -89,11 +97,7 @@ pub fn distributor_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DistributorOu
         m.assert("started_in_order", implies(inside.running, once.q.eq(so_far & warp.le(last))));
         wire!(finished = m.pipe_reset("was_running", inside.running) & !inside.running);
         m.assert("all_started_at_the_end", implies(finished, once.q.eq(exists)));
-        let threads = (0..s.lanes).map(|lane| {
-            let thread = if lanes_bits == 0 { warp } else { cat(&[m.lit(lane, lanes_bits), warp]) };
-            thread.zext(32).lt(grid.block_threads.zext(32))
-        });
-        m.assert("its_threads_start", implies(now, start.mask.eq(cat(&threads.collect::<Vec<_>>()))));
+        m.assert("its_threads_start", implies(now, start.mask.eq(threads_of(warp))));
 
         // Where it starts.
         m.assert("starts_where_nobody_is", implies(taken, !(at & used).any()));
