@@ -1,5 +1,6 @@
 //! `heddle cosim`: simulation and Verilog, cycle by cycle.
 
+use crate::grid::GridArgs;
 use crate::interrupt::{Interrupt, is_interruption};
 use crate::limit::Limit;
 use crate::output::{print, print_json};
@@ -32,11 +33,14 @@ use std::time::Instant;
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle cosim mandelbrot --lanes 16 --warps 4
-  heddle cosim prog.elf --seed 7 --json")]
+  heddle cosim prog.elf --seed 7 --json
+  heddle cosim prog.elf --blocks 100 --block-threads 32")]
 pub struct Cosim {
     /// A built-in kernel or an RV32IM ELF file
     #[arg(value_name = TARGET)]
     target: String,
+    #[command(flatten)]
+    grid: GridArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     #[command(flatten)]
@@ -71,8 +75,9 @@ struct Report {
 impl Cosim {
     pub fn run(self) -> Result<()> {
         let interrupt = Interrupt::catch()?;
-        let target = Target::find(&self.target)?;
+        let mut target = Target::find(&self.target)?;
         let shape = self.shape.shape()?;
+        target.grid = self.grid.grid(&target, &shape)?;
         target.program.check(&shape).with_context(|| target.name.clone())?;
         let seed = self.shape.seed;
         let directory = Arc::new(Directory::new(&design(&shape)?));

@@ -11,7 +11,7 @@ use crate::target::Target;
 /// Memory as a driver leaves it for the first launch.
 struct Recorder {
     program: Program,
-    threads: u32,
+    shape: Shape,
     memory: Vec<u8>,
     launched: bool,
 }
@@ -31,8 +31,8 @@ impl Device for Recorder {
         &self.program
     }
 
-    fn threads(&self) -> u32 {
-        self.threads
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
@@ -55,7 +55,7 @@ impl Device for Recorder {
 /// All words of memory before the first launch, inputs of the kernel's driver included.
 pub fn memory(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<u32>> {
     let memory = target.program.memory_image(shape)?;
-    let mut recorder = Recorder { program: target.program.clone(), threads: shape.threads(), memory, launched: false };
+    let mut recorder = Recorder { program: target.program.clone(), shape: shape.clone(), memory, launched: false };
     if let Some(kernel) = target.kernel {
         match (kernel.drive)(&mut recorder, seed) {
             Err(_) if recorder.launched => {}

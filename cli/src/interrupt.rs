@@ -70,7 +70,7 @@ mod tests {
         assert!(is_interruption(&failed(MachineError::Interrupted)));
         assert!(is_interruption(&MachineError::Interrupted.into()));
         assert!(is_interruption(&Stopped::Interrupted.into()));
-        assert!(!is_interruption(&failed(MachineError::ExitCodes(Vec::new()))));
+        assert!(!is_interruption(&failed(MachineError::ExitCodes { first: Vec::new(), count: 1 })));
         assert!(!is_interruption(&anyhow::anyhow!("interrupted")));
     }
 }

@@ -6,9 +6,11 @@
 mod bench;
 mod cosim;
 mod cover;
+mod drawing;
 mod engine;
 mod folder;
 mod r#gen;
+mod grid;
 mod image;
 mod interrupt;
 mod kernels;
@@ -20,6 +22,7 @@ mod prove;
 mod report;
 mod run;
 mod shape;
+mod study;
 mod target;
 mod timed;
 mod trace;
@@ -44,7 +47,8 @@ const EXAMPLES: &str = "Examples:
   heddle run mandelbrot --lanes 32 --warps 4 --json
   heddle gen --lanes 16 --warps 4 --out build/      that core as Verilog
   heddle cosim mandelbrot                           simulation and Verilog in lock-step
-  heddle kernels                                    the built-in programs";
+  heddle kernels                                    the built-in programs
+  heddle study simtight                             how busy the lanes are, beside published figures";
 
 #[derive(Subcommand)]
 enum Command {
@@ -56,6 +60,7 @@ enum Command {
     Bench(bench::Bench),
     Prove(prove::Prove),
     Mutate(mutate::Mutate),
+    Study(study::Study),
 }
 
 fn main() -> ExitCode {
@@ -77,6 +82,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => command.run(),
         Command::Prove(command) => command.run(),
         Command::Mutate(command) => command.run(),
+        Command::Study(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

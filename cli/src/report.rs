@@ -89,6 +89,7 @@ impl Report {
             "cycles",
             format!("{}{launches} ({:.2} s, {} cycles/s, {})", s.cycles, self.seconds, si(speed), self.engine.name()),
         );
+        line("blocks", format!("{}, {} threads", s.blocks, s.threads));
         line(
             "thread instructions",
             format!("{}, thread IPC {:.3} of {}", s.thread_instructions, s.thread_ipc, self.lanes),
@@ -99,11 +100,12 @@ impl Report {
         line(
             "issue slots",
             format!(
-                "{:.1} % issued; idle: no instruction {:.1} %, scoreboard {:.1} %, memory {:.1} %; nothing live {} cycles",
+                "{:.1} % issued; idle: no instruction {:.1} %, scoreboard {:.1} %, memory {:.1} %, barrier {:.1} %; nothing live {} cycles",
                 of_cycles(s.warp_instructions),
                 of_cycles(s.idle.no_instruction),
                 of_cycles(s.idle.scoreboard),
                 of_cycles(s.idle.memory),
+                of_cycles(s.idle.barrier),
                 s.idle.nothing_live
             ),
         );
@@ -173,6 +175,8 @@ mod tests {
         let fields = [
             "ok",
             "interrupted",
+            "blocks",
+            "threads",
             "cycles",
             "thread_instructions",
             "warp_instructions",

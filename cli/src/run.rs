@@ -1,6 +1,7 @@
 //! `heddle run`: a program on the simulated core.
 
 use crate::engine::Engine;
+use crate::grid::GridArgs;
 use crate::interrupt::{Interrupt, is_interruption};
 use crate::limit::Limit;
 use crate::output::{ResultFile, print, print_json};
@@ -22,7 +23,8 @@ use std::path::PathBuf;
 /// Run a program on the simulated core and say what the core did.
 ///
 /// A built-in kernel gets its inputs, and its results are compared with what the host computes. An ELF file (RV32IM, linked
-/// as docs/programs.md says) is launched once; it succeeds if every thread's exit code is 0.
+/// as docs/programs.md says) is launched once, with one block of all threads or with the blocks asked for; it
+/// succeeds if every thread's exit code is 0.
 ///
 /// Ctrl-C ends the run with the report so far and a complete waveform; the exit code is then 130. A second Ctrl-C ends it
 /// at once. Long runs show their progress if standard error is a terminal.
@@ -32,11 +34,14 @@ use std::path::PathBuf;
   heddle run nqueens --lanes 4 --warps 1 --trace | less
   heddle run collatz --json | jq .simt_efficiency
   heddle run prog.elf --check iss --lanes 4 --warps 1
+  heddle run prog.elf --blocks 100 --block-threads 32
   heddle run prog.elf --set length=100 --show sum --wave prog.fst")]
 pub struct Run {
     /// A built-in kernel (`heddle kernels` lists them) or an RV32IM ELF file
     #[arg(value_name = TARGET)]
     target: String,
+    #[command(flatten)]
+    grid: GridArgs,
     #[command(flatten)]
     shape: ShapeArgs,
     /// What simulates
@@ -99,8 +104,9 @@ impl Setting {
 
 impl Run {
     pub fn run(self) -> Result<()> {
-        let target = Target::find(&self.target)?;
+        let mut target = Target::find(&self.target)?;
         let shape = self.shape.shape()?;
+        target.grid = self.grid.grid(&target, &shape)?;
         let interrupt = Interrupt::catch()?;
         let mut image = self.image_file(target.kernel)?;
         if let (Some(kernel), false) = (target.kernel, self.set.is_empty()) {

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use heddle_testbench::Program;
+use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError, Output};
 use std::fs::File;
 use std::io::Read;
@@ -16,6 +17,8 @@ pub struct Target {
     pub name: String,
     pub program: Program,
     pub kernel: Option<&'static Kernel>,
+    /// What a file is launched with, unless it is one block of all threads.
+    pub grid: Option<Grid>,
 }
 
 /// No file of a core's program is larger, debug information included.
@@ -33,6 +36,7 @@ impl Target {
                 name: kernel.name.into(),
                 program: Program::parse(kernel.elf).with_context(|| kernel.name)?,
                 kernel: Some(kernel),
+                grid: None,
             }),
             Err(_) if path.exists() => Target::file(path),
             Err(unknown) if unknown.nearest.is_some() => Err(unknown.into()),
@@ -45,7 +49,10 @@ impl Target {
         match self.kernel {
             Some(kernel) => (kernel.drive)(device, seed),
             None => {
-                device.launch()?;
+                match self.grid {
+                    Some(grid) => device.launch_grid(grid)?,
+                    None => device.launch()?,
+                }
                 Ok(Output { checked: 0, image: None })
             }
         }
@@ -57,6 +64,6 @@ impl Target {
             .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
             .with_context(|| format!("cannot read {}", path.display()))?;
         let program = Program::parse(&bytes).with_context(|| path.display().to_string())?;
-        Ok(Target { name: path.display().to_string(), program, kernel: None })
+        Ok(Target { name: path.display().to_string(), program, kernel: None, grid: None })
     }
 }

@@ -1,5 +1,6 @@
 //! A device that measures how long launches take, without the host's work on inputs and results.
 
+use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{Device, DeviceError};
@@ -22,8 +23,8 @@ impl Device for Timed<'_> {
         self.device.program()
     }
 
-    fn threads(&self) -> u32 {
-        self.device.threads()
+    fn shape(&self) -> &Shape {
+        self.device.shape()
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {

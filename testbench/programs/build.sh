@@ -2,7 +2,7 @@
 # Builds every kernel: kernels/NAME.c -> OUT/NAME.elf, and records the compiler in OUT/COMPILER.
 #
 # usage: build.sh [OUT]     OUT is elf/ beside this script unless given
-#        CC=...             another compiler driver
+#        CC=...             another compiler driver, CC=...gcc beside its objdump unless OBJDUMP=... says where that is
 #
 # The output depends on the sources and the compiler alone: no debug information, no build id, and objects are named from
 # inside a temporary folder, so that no path reaches the symbol table.
@@ -11,10 +11,12 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$here/elf}
 cc=${CC:-riscv64-unknown-elf-gcc}
+objdump=${OBJDUMP:-${cc%gcc}objdump}
 
 # Version 2.2 of the ISA has the CSR instructions in I; as an extension of their own they would make gcc choose the 64-bit libgcc.
 # Loops stay loops: without a C library there is no memcpy or memset for the compiler to call.
-flags="-march=rv32im -mabi=ilp32 -misa-spec=2.2 -O2 -std=c11 -ffreestanding -fno-tree-loop-distribute-patterns -Wall -Wextra -Werror"
+abi="-mabi=ilp32 -misa-spec=2.2"
+flags="-march=rv32ima $abi -O2 -std=c11 -ffreestanding -fno-tree-loop-distribute-patterns -Wall -Wextra -Werror"
 link="-nostdlib -nostartfiles -static -Wl,--build-id=none -Wl,-z,max-page-size=256 -Wl,--fatal-warnings"
 
 mkdir -p "$out"
@@ -25,11 +27,18 @@ cd "$work"
 
 # shellcheck disable=SC2086 # the flags are lists
 {
+  # Debian has no libgcc for rv32ima, and without this gcc would take the one for rv32ia, which multiplies in a loop.
+  libgcc=$($cc -march=rv32im $abi -print-libgcc-file-name)
   $cc $flags -I "$here/include" -c "$here/crt0.S" -o crt0.o
   for source in "$here"/kernels/*.c; do
     name=$(basename "$source" .c)
     $cc $flags -I "$here/include" -c "$source" -o "$name.o"
-    $cc $flags $link -T "$here/heddle.ld" crt0.o "$name.o" -lgcc -o "$name.elf"
+    $cc $flags $link -T "$here/heddle.ld" crt0.o "$name.o" "$libgcc" -o "$name.elf"
+    # The core has the atomic memory operations, but neither of these.
+    if $objdump -d "$name.elf" | grep -E '\s(lr|sc)\.w'; then
+      echo "$name: load-reserved or store-conditional, which the core does not have" >&2
+      exit 1
+    fi
     chmod 644 "$name.elf"
   done
 }

@@ -3,6 +3,9 @@
 
 #include "heddle_csr.h"
 
+/* Where every thread has its own stack: STACK of hdl/simt/src/address.rs. */
+#define STACK 0x80000000
+
     .section .text.start, "ax"
     .globl _start
     .type _start, @function
@@ -11,11 +14,11 @@ _start:
     .option norelax
     la gp, __global_pointer$
     .option pop
-    csrr t0, HEDDLE_CSR_MHARTID
-    csrr t1, HEDDLE_CSR_LOG2STACK
-    sll t0, t0, t1
-    csrr sp, HEDDLE_CSR_MEMORY
-    sub sp, sp, t0
+    csrr t0, HEDDLE_CSR_LOG2STACK
+    li sp, 1
+    sll sp, sp, t0
+    li t0, STACK
+    add sp, sp, t0
     call main
     li a7, 93
     ecall

@@ -20,7 +20,9 @@ pub const MHARTID: u32 = 0xf14;
 /// CSR: number of the thread's block.
 pub const BLOCK: u32 = 0xfc4;
 /// CSR: number of the thread in its block.
-pub const THREAD: u32 = 0xfc5;
+pub const THREAD_IN_BLOCK: u32 = 0xfc5;
+/// CSR: threads of a block.
+pub const BLOCK_THREADS: u32 = 0xfca;
 /// CSR: lane of the thread.
 pub const LANE: u32 = 0xfc3;
 

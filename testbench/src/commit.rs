@@ -1,7 +1,8 @@
 //! The commit-stream check: what every thread does on the core, instruction by instruction, is what it does on the
 //! instruction-set simulator ([`crate::iss`]).
 //!
-//! The core's probes say in each cycle which threads' instruction took effect (at resolve, so in the order of issue; a lane
+//! The core's probes say when the warps of a block start: then the simulator's threads do, with the registers that they have
+//! on the core, and blocks and their warps must start in order. They say in each cycle which threads' instruction took effect (at resolve, so in the order of issue; a lane
 //! that must be replayed appears when it is served), what goes to memory, and what is written to registers. The simulator
 //! follows: the moment a thread's instruction takes effect, it executes that thread's next instruction, so that both see
 //! memory in the core's order, even if threads race. Then
@@ -11,7 +12,10 @@
 //! * the value of the register comes later, for loads and divisions out of order. It is joined by thread and register, which
 //!   is unique as long as the scoreboard lets no second write be under way: that is checked, too;
 //! * a counter's value is the core's, which the simulator takes over;
-//! * a fault must be the simulator's fault; at the end every thread must have ended and every register been written.
+//! * a thread goes on behind a barrier only when all live threads of its block are there, those of its warps that have not
+//!   started yet, too;
+//! * a fault must be the simulator's fault, an exit code the simulator's code;
+//! * at the end every thread of every block must have started and ended, and every register been written.
 //!
 //! It needs no knowledge of the divergence unit, so it holds for any. What it would miss: an instruction that is never
 //! executed because a thread is forgotten for ever (the launch does not end), and whatever costs only time.
@@ -19,6 +23,7 @@
 mod port;
 
 use crate::disassemble::{REGISTERS, disassemble};
+use crate::grid::{Grid, GridError, ThreadId};
 use crate::iss::{Cause, Iss};
 use crate::kernels::{Device, DeviceError};
 use crate::paths::{Path, paths};
@@ -36,6 +41,7 @@ const RECENT: usize = 8;
 
 /// How a thread on the core differs from the same thread on the simulator.
 struct Difference {
+    /// Number of the hardware thread.
     thread: u32,
     /// Byte address of the instruction.
     pc: u32,
@@ -49,9 +55,9 @@ pub struct Mismatch {
     pub cycle: u64,
     /// Of the simulation's random start values.
     pub seed: u64,
-    /// Number of the thread.
-    pub thread: u32,
-    /// Its warp.
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its warp slot.
     pub warp: u32,
     /// Its lane.
     pub lane: u32,
@@ -68,10 +74,7 @@ pub struct Mismatch {
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Mismatch { cycle, seed, thread, warp, lane, what, .. } = self;
-        writeln!(
-            f,
-            "thread {thread} (warp {warp}, lane {lane}) is not what the instruction-set simulator says: {what}"
-        )?;
+        writeln!(f, "{thread} (warp {warp}, lane {lane}) is not what the instruction-set simulator says: {what}")?;
         writeln!(f, "cycle {cycle}, seed {seed}")?;
         write!(f, "{}", self.listing)?;
         write!(f, "paths of warp {warp}:")?;
@@ -100,6 +103,11 @@ pub struct CommitCheck {
     places: Places,
     /// By thread and register.
     owed: Vec<Option<Owed>>,
+    /// Threads that ended in the last cycle, with the pc and exit code.
+    ended: Vec<(u32, u32, u32)>,
+    /// The entry point of the launch; the block and the warp of it that start next.
+    entry: u32,
+    next: (u32, u32),
     ports: Ports,
     /// Pcs of each thread's last instructions.
     recent: Vec<VecDeque<u32>>,
@@ -118,6 +126,9 @@ impl CommitCheck {
             ports: Ports::new(shape, |name| Places::probe(directory, name)),
             places: Places::new(directory, shape),
             owed: vec![None; 32 * threads],
+            ended: Vec::new(),
+            entry: program.entry(),
+            next: (0, 0),
             recent: vec![VecDeque::with_capacity(RECENT + 1); threads],
             compared: 0,
         })
@@ -143,46 +154,48 @@ impl CommitCheck {
         self.compared
     }
 
-    /// Before a launch: registers start with what the core's hold.
-    pub fn launch(&mut self, engine: &dyn Engine) {
-        self.iss.restart();
-        for thread in 0..self.shape.threads() {
-            let (warp, lane) = (thread / self.shape.lanes, thread % self.shape.lanes);
-            let bank = self.places.registers[lane as usize];
-            for register in 1..32 {
-                let value = engine.memory_read(bank, u64::from(warp << 5 | register));
-                self.iss.hart_mut(thread).set_register(register as u8, value.low_u64() as u32);
-            }
-        }
+    /// Before a launch at this pc. The scratchpad holds what the core's does.
+    pub fn launch(&mut self, engine: &dyn Engine, grid: Grid, entry: u32) -> Result<(), GridError> {
+        self.iss.begin(grid)?;
+        self.entry = entry;
+        self.next = (0, 0);
         self.owed.fill(None);
         self.ports.clear();
+        self.ended.clear();
         self.places.scratchpad(engine, self.iss.scratchpad_mut());
         self.recent.iter_mut().for_each(VecDeque::clear);
+        Ok(())
     }
 
     /// Looks at a settled cycle, before its clock edge.
     pub fn cycle(&mut self, engine: &dyn Engine, seed: u64) -> Result<(), Box<Mismatch>> {
-        let looked = self.ports.cycle(engine).and_then(|()| self.writes(engine)).and_then(|()| self.commits(engine));
+        let looked = (self.ports.cycle(engine))
+            .and_then(|()| self.writes(engine))
+            .and_then(|()| self.exits(engine))
+            .and_then(|()| self.starts(engine))
+            .and_then(|()| self.commits(engine));
         looked.map_err(|difference| self.explain(difference, engine, seed))
     }
 
-    /// After the last cycle of a launch that ended without a fault. `exit_code` is the core's.
-    pub fn end(&mut self, engine: &dyn Engine, seed: u64, exit_code: impl Fn(u32) -> u32) -> Result<(), Box<Mismatch>> {
+    /// After the last cycle of a launch that ended without a fault.
+    pub fn end(&mut self, engine: &dyn Engine, seed: u64) -> Result<(), Box<Mismatch>> {
         let check = || {
-            for thread in 0..self.shape.threads() {
-                let hart = self.iss.hart(thread);
-                let pc = hart.pc();
-                let Some(code) = hart.exit() else {
-                    return Err(Difference { thread, pc, text: "the core says that it has ended".into() });
-                };
-                if code != exit_code(thread) {
-                    let text = format!("its exit code is {} in the core, should be {code}", exit_code(thread));
-                    return Err(Difference { thread, pc, text });
-                }
+            let live = (0..self.shape.threads()).find(|&thread| self.iss.hart(thread).is_live());
+            if let Some(thread) = live {
+                let text = "the core says that it has ended".into();
+                return Err(Difference { thread, pc: self.iss.hart(thread).pc(), text });
             }
-            match self.owed.iter().position(Option::is_some) {
-                Some(at) => Err(never_written(at, &self.owed)),
-                None => self.ports.end(),
+            if let Some(at) = self.owed.iter().position(Option::is_some) {
+                return Err(never_written(at, &self.owed));
+            }
+            let ((block, warp), blocks) = (self.next, self.iss.grid().blocks);
+            match block < blocks {
+                true => {
+                    let text =
+                        format!("the core says that all have ended; warp {warp} of block {block} has not started");
+                    Err(Difference { thread: 0, pc: self.entry, text })
+                }
+                false => self.ports.end(),
             }
         };
         check().map_err(|difference| self.explain(difference, engine, seed))
@@ -233,6 +246,76 @@ impl CommitCheck {
                 differs(format!("the core stops because of address {got:#x}, should be {want:#x}"))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// A warp that starts: the next in order, in a slot where the simulator's threads have ended and nothing is to be written.
+    fn starts(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
+        if engine.probe(self.places.start_taken).low_u64() == 0 {
+            return Ok(());
+        }
+        let [slot, pc, block] = self.places.start.map(|probe| engine.probe(probe).low_u64() as u32);
+        let mask = engine.probe(self.places.start_mask).low_u64();
+        let (lanes, grid) = (self.shape.lanes, self.iss.grid());
+        let first = slot * lanes;
+        let differs = |text: String| Err(Difference { thread: first, pc: 4 * pc, text });
+        let warp = slot % grid.slots(&self.shape);
+        let (next_block, next_warp) = self.next;
+        if (block, warp) != self.next {
+            return differs(format!("warp {warp} of block {block} starts, should be {next_warp} of {next_block}"));
+        }
+        if 4 * pc != self.entry {
+            return differs(format!("a warp starts at {:#010x}, should be {:#010x}", 4 * pc, self.entry));
+        }
+        let want = match self.iss.start_warp(slot, block) {
+            Ok(want) => want,
+            Err(error) => return differs(error.to_string()),
+        };
+        if mask != want {
+            return differs(format!("lanes {mask:#x} start, should be {want:#x}"));
+        }
+        self.next = if warp + 1 < grid.warps(&self.shape) { (block, warp + 1) } else { (block + 1, 0) };
+        for thread in bits(mask).map(|lane| first + lane) {
+            let owed = 32 * thread as usize..32 * (thread as usize + 1);
+            if let Some(at) = owed.clone().find(|&at| self.owed[at].is_some()) {
+                return Err(never_written(at, &self.owed));
+            }
+            let bank = self.places.registers[(thread % lanes) as usize];
+            let hart = self.iss.hart_mut(thread);
+            hart.set_pc(self.entry);
+            for register in 1..32 {
+                let value = engine.memory_read(bank, u64::from(slot << 5 | register));
+                hart.set_register(register as u8, value.low_u64() as u32);
+            }
+            self.recent[thread as usize].clear();
+        }
+        Ok(())
+    }
+
+    /// Exit codes against those of the cycle before.
+    fn exits(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
+        let [slot, mask] = [self.places.exit_slot, self.places.exit_mask].map(|probe| engine.probe(probe).low_u64());
+        let codes = engine.probe(self.places.exit_codes);
+        let mut left = if engine.probe(self.places.exit_valid) == 1 { mask } else { 0 };
+        for (thread, pc, want) in self.ended.drain(..) {
+            let (warp, lane) = (thread / self.shape.lanes, thread % self.shape.lanes);
+            if u64::from(warp) != slot || left >> lane & 1 == 0 {
+                return Err(Difference { thread, pc, text: "the core does not say that it ends".into() });
+            }
+            left &= !(1 << lane);
+            let got = codes.extract(32 * lane, 32).low_u64() as u32;
+            if got != want {
+                let text = format!("its exit code is {got} in the core, should be {want}");
+                return Err(Difference { thread, pc, text });
+            }
+        }
+        match bits(left).next() {
+            None => Ok(()),
+            Some(lane) => {
+                let thread = slot as u32 * self.shape.lanes + lane;
+                let text = "the core says that it ends, without an exit".into();
+                Err(Difference { thread, pc: self.last_pc(thread), text })
+            }
         }
     }
 
@@ -293,6 +376,9 @@ impl CommitCheck {
                 }
                 *owed = Some(Owed { pc, value: (!step.counter).then_some(value) });
             }
+            if let Some(code) = step.exit {
+                self.ended.push((thread, pc, code));
+            }
             accesses.extend(step.access.map(|access| (thread, access)));
         }
         self.ports.expect(pc, accesses);
@@ -332,7 +418,7 @@ impl CommitCheck {
         Box::new(Mismatch {
             cycle: engine.cycle(),
             seed,
-            thread,
+            thread: self.iss.hart(thread).thread(),
             warp,
             lane,
             pc,
@@ -378,6 +464,14 @@ fn bits(mask: u64) -> impl Iterator<Item = u32> {
 struct Places {
     /// Path of the core's instance, empty if it is the top.
     core: &'static str,
+    start_taken: usize,
+    /// Slot, pc and block.
+    start: [usize; 3],
+    start_mask: usize,
+    exit_valid: usize,
+    exit_slot: usize,
+    exit_mask: usize,
+    exit_codes: usize,
     commit_lanes: usize,
     commit_slot: usize,
     commit_pc: usize,
@@ -418,6 +512,13 @@ impl Places {
         };
         Places {
             core: Places::core(directory),
+            start_taken: probe("start_taken"),
+            start: ["slot", "pc", "block"].map(|field| probe(&format!("start_{field}"))),
+            start_mask: probe("start_mask"),
+            exit_valid: probe("exit_valid"),
+            exit_slot: probe("exit_slot"),
+            exit_mask: probe("exit_mask"),
+            exit_codes: probe("exit_codes"),
             commit_lanes: probe("resolve.commit_lanes"),
             commit_slot: probe("resolve.commit_slot"),
             commit_pc: probe("resolve.commit_pc"),

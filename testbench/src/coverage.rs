@@ -4,7 +4,7 @@
 //! kernels, random programs, and a few short programs for what neither does ([`directed`]).
 
 use crate::asm::Asm;
-use crate::kernels::ALL;
+use crate::kernels::{ALL, Device};
 use crate::machine::{Machine, MachineError, MachineOptions};
 use crate::program::{Program, ProgramError};
 use crate::random::{self, Features};
@@ -49,7 +49,7 @@ pub fn shapes() -> Vec<Shape> {
         Shape::new(4, 64),
         Shape::new(64, 1),
         Shape { loads: 2, ..Shape::new(16, 4) },
-        Shape { waiting: true, ..Shape::new(4, 2) },
+        Shape { barriers: true, ..Shape::new(4, 2) },
         Shape::new(2, 2),
         Shape::new(1, 1),
     ]
@@ -62,8 +62,8 @@ pub fn name(shape: &Shape) -> String {
     if shape.loads != usual.loads {
         name += &format!(", {} loads", shape.loads);
     }
-    if shape.waiting {
-        name += ", waiting";
+    if shape.barriers {
+        name += ", barriers";
     }
     name
 }
@@ -165,7 +165,7 @@ pub fn measure(
 
 fn hits(shape: &Shape, programs: u64, seed: u64, show: &dyn Fn(&str)) -> Result<Hits, CoverageError> {
     let mut run = Run { shape, show, hits: Hits::new(), machine: machine(shape, seed)? };
-    for kernel in ALL {
+    for kernel in ALL.iter().filter(|kernel| kernel.suits(shape)) {
         let program = Program::parse(kernel.elf);
         run.program(kernel.name, program, |machine| {
             (kernel.drive)(machine, seed).map(|_| ()).map_err(|error| error.to_string())
@@ -175,9 +175,10 @@ fn hits(shape: &Shape, programs: u64, seed: u64, show: &dyn Fn(&str)) -> Result<
         run.program(directed.name, Ok(directed.program.program()), |machine| directed.run(machine))?;
     }
     for seed in seed..seed + programs {
-        let program = random::program(seed).assemble(shape, Features::Core).program();
+        let random = random::program(seed);
+        let program = random.assemble(shape, Features::of(shape)).program();
         run.program(&format!("random program {seed}"), Ok(program), |machine| {
-            machine.run().map_err(|error| error.to_string())
+            machine.launch_grid(random.grid(shape)).map_err(|error| error.to_string())
         })?;
     }
     Ok(run.hits)

@@ -1,9 +1,12 @@
-//! The grid of a launch: how many blocks, of how many threads each.
+//! The grid of a launch: how many blocks, of how many threads each; and how messages name them.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use heddle_simt::Shape;
+use serde::Serialize;
 use thiserror::Error;
+
+use crate::program::Program;
 
 /// Blocks of equal size, numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +18,7 @@ pub struct Grid {
 }
 
 /// A thread of a launch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ThreadId {
     /// Its block.
     pub block: u32,
@@ -41,6 +44,8 @@ pub enum GridError {
     BlockTooLarge { threads: u32, most: u32 },
     #[error("{blocks} blocks of {threads} threads are more than 2^32 threads")]
     TooManyThreads { blocks: u32, threads: u32 },
+    #[error("a block of {threads} threads has {share} bytes of the scratchpad, the program needs {wanted}")]
+    Scratchpad { threads: u32, share: u32, wanted: u32 },
 }
 
 impl Grid {
@@ -49,10 +54,11 @@ impl Grid {
         Grid { blocks: 1, threads }
     }
 
-    /// Whether a core can run it.
-    pub fn check(&self, shape: &Shape) -> Result<(), GridError> {
+    /// Whether a core can run it, with a program that needs so many bytes of scratchpad a block.
+    pub fn check(&self, shape: &Shape, scratchpad: u32) -> Result<(), GridError> {
         let &Grid { blocks, threads } = self;
         let most = shape.threads();
+        let share = || self.scratchpad(shape);
         match () {
             () if blocks == 0 => Err(GridError::NoBlocks),
             () if threads == 0 => Err(GridError::NoThreads),
@@ -60,6 +66,7 @@ impl Grid {
             () if u64::from(blocks) * u64::from(threads) > 1 << 32 => {
                 Err(GridError::TooManyThreads { blocks, threads })
             }
+            () if scratchpad > share() => Err(GridError::Scratchpad { threads, share: share(), wanted: scratchpad }),
             () => Ok(()),
         }
     }
@@ -85,6 +92,44 @@ impl Grid {
     }
 }
 
+/// Where the live threads of a launch are.
+#[derive(Clone, Debug, Default)]
+pub struct Whereabouts(BTreeMap<(u32, bool, u32), Vec<u32>>);
+
+/// Places that [`Whereabouts::text`] names.
+const PLACES: usize = 8;
+
+impl Whereabouts {
+    /// A thread whose next instruction is at `pc`; it waits at the barrier before that, or runs.
+    pub fn add(&mut self, thread: ThreadId, waits: bool, pc: u32) {
+        self.0.entry((thread.block, waits, pc)).or_default().push(thread.thread);
+    }
+
+    /// Those at one place together, block after block.
+    pub fn text(&self, program: &Program) -> String {
+        let place = |(&(block, waits, pc), threads): (&(u32, bool, u32), &Vec<u32>)| {
+            let (verb, pc) = if waits { ("waiting at the barrier at", pc - 4) } else { ("running at", pc) };
+            let symbol = program.nearest_symbol(pc).map_or_else(String::new, |symbol| format!(" ({symbol})"));
+            format!("{} of block {block} {verb} {pc:#010x}{symbol}", thread_ranges(threads))
+        };
+        let mut places: Vec<String> = self.0.iter().take(PLACES).map(place).collect();
+        if self.0.len() > PLACES {
+            places.push(format!("others at {} more places", self.0.len() - PLACES));
+        }
+        places.join("; ")
+    }
+}
+
+/// `thread 3`, or `threads 0-2, 5`, of ascending numbers.
+pub fn thread_ranges(threads: &[u32]) -> String {
+    let runs = threads.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [one] => one.to_string(),
+        _ => format!("{}-{}", run[0], run[run.len() - 1]),
+    });
+    let word = if threads.len() == 1 { "thread" } else { "threads" };
+    format!("{word} {}", runs.collect::<Vec<_>>().join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,14 +137,31 @@ mod tests {
     #[test]
     fn what_cannot_be_launched_is_refused_in_one_line() {
         let shape = Shape::new(8, 4);
-        let error = |blocks, threads| Grid { blocks, threads }.check(&shape).unwrap_err().to_string();
+        let error = |blocks, threads| Grid { blocks, threads }.check(&shape, 0).unwrap_err().to_string();
         assert_eq!(error(0, 8), "a grid of no blocks: at least 1 is needed");
         assert_eq!(error(1, 0), "blocks of no threads: at least 1 is needed");
         assert_eq!(error(1, 33), "blocks of 33 threads: the core has 32");
         assert_eq!(error(1 << 28, 17), "268435456 blocks of 17 threads are more than 2^32 threads");
         for (blocks, threads) in [(1, 1), (1 << 28, 16), (u32::MAX, 1), (1, 32)] {
-            assert_eq!(Grid { blocks, threads }.check(&shape), Ok(()), "{blocks} {threads}");
+            assert_eq!(Grid { blocks, threads }.check(&shape, 0), Ok(()), "{blocks} {threads}");
         }
+    }
+
+    #[test]
+    fn threads_in_a_row_are_a_range() {
+        assert_eq!(thread_ranges(&[1, 2, 3, 5, 7, 8]), "threads 1-3, 5, 7-8");
+        assert_eq!(thread_ranges(&[4]), "thread 4");
+    }
+
+    #[test]
+    fn a_block_whose_share_of_the_scratchpad_is_too_small_is_refused() {
+        let shape = Shape { scratchpad: 4 << 10, ..Shape::new(8, 4) };
+        let check = |threads| Grid { blocks: 4, threads }.check(&shape, 2048);
+        assert_eq!(
+            check(8).unwrap_err().to_string(),
+            "a block of 8 threads has 1024 bytes of the scratchpad, the program needs 2048"
+        );
+        assert_eq!(check(9), Ok(()));
     }
 
     #[test]

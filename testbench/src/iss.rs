@@ -359,7 +359,7 @@ impl Iss {
                 let operation = Operation::Atomic { funct5, old };
                 step.access = Some(Access { operation, address: a, place, bytes: 4, value: b });
             }
-            0x0b if word == 0x0000_000b && self.shape.waiting => step.barrier = true,
+            0x0b if word == 0x0000_000b && self.shape.barriers => step.barrier = true,
             0x13 => {
                 result = Some(match (funct3, funct7) {
                     (0, _) => a.wrapping_add(immediate_i),
@@ -435,8 +435,8 @@ impl Device for Iss {
         &self.program
     }
 
-    fn threads(&self) -> u32 {
-        self.shape.threads()
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {

@@ -2,8 +2,9 @@
 
 use crate::commit::{CommitCheck, Mismatch};
 use crate::disassemble;
-use crate::grid::Grid;
+use crate::grid::{Grid, GridError, ThreadId, Whereabouts, thread_ranges};
 use crate::kernels::{Device, DeviceError};
+use crate::paths::paths;
 use crate::program::{Program, ProgramError};
 use heddle_hdl::Errors;
 use heddle_hdl::netlist::Module;
@@ -16,7 +17,7 @@ use heddle_simt::memory::banks;
 use heddle_simt::system::system;
 use heddle_simt::{Shape, ShapeError};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,14 +61,16 @@ pub enum MachineError {
     Program(#[from] ProgramError),
     #[error(transparent)]
     Simulation(#[from] SimulationError),
+    #[error(transparent)]
+    Grid(#[from] GridError),
     #[error("{0}")]
     Commit(Box<Mismatch>),
     #[error("byte {address:#x} of memory is {got:#04x} after the launch, should be {want:#04x}")]
     Memory { address: usize, got: u8, want: u8 },
     #[error("{0}")]
     Fault(Fault),
-    #[error("{}", exit_codes(.0))]
-    ExitCodes(Vec<ThreadExit>),
+    #[error("{}", exit_codes(.first, *.count))]
+    ExitCodes { first: Vec<ThreadExit>, count: u64 },
     #[error("the program did not end in {cycles} cycles; {at}")]
     Endless { cycles: u64, at: String },
     #[error("interrupted")]
@@ -78,12 +81,19 @@ pub enum MachineError {
 
 /// Why the core stopped.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("{what} at {pc:#010x}{} in warp {warp}, lanes {mask:#x}{}", at(.symbol), address_text(.address))]
+#[error(
+    "{what} at {pc:#010x}{} in {} of block {block} (warp {warp}, lanes {mask:#x}){}",
+    at(.symbol), thread_ranges(.threads), address_text(.address)
+)]
 #[allow(missing_docs)] // the message says what each field is
 pub struct Fault {
     pub what: &'static str,
     pub pc: u32,
     pub symbol: Option<String>,
+    pub block: u32,
+    /// Their numbers in the block.
+    pub threads: Vec<u32>,
+    /// The warp slot.
     pub warp: u32,
     /// One bit a lane.
     pub mask: u64,
@@ -100,19 +110,20 @@ fn address_text(address: &Option<u32>) -> String {
 }
 
 /// A thread's exit code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct ThreadExit {
-    /// Number of the thread.
-    pub thread: u32,
+    /// The thread.
+    #[serde(flatten)]
+    pub thread: ThreadId,
     /// What it passed to exit.
     pub code: u32,
 }
 
-fn exit_codes(failed: &[ThreadExit]) -> String {
-    let shown: Vec<String> =
-        failed.iter().take(8).map(|t| format!("thread {} with {}", t.thread, t.code as i32)).collect();
-    let more =
-        if failed.len() > shown.len() { format!(" and {} more", failed.len() - shown.len()) } else { String::new() };
+/// Of the first threads that failed, and of how many did.
+fn exit_codes(first: &[ThreadExit], count: u64) -> String {
+    let shown: Vec<String> = first.iter().take(8).map(|t| format!("{} with {}", t.thread, t.code as i32)).collect();
+    let more = count.saturating_sub(shown.len() as u64);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("exit code not 0: {}{more}", shown.join(", "))
 }
 
@@ -121,6 +132,10 @@ fn exit_codes(failed: &[ThreadExit]) -> String {
 pub struct Summary {
     /// Launches.
     pub launches: u32,
+    /// Blocks that were launched.
+    pub blocks: u64,
+    /// Their threads.
+    pub threads: u64,
     /// Cycles from the first fetch to the last exit of each launch.
     pub cycles: u64,
     /// Thread instructions that took effect.
@@ -173,6 +188,8 @@ pub struct IdleCycles {
     pub scoreboard: u64,
     /// Instructions wait for loads or for a unit.
     pub memory: u64,
+    /// All threads wait at barriers.
+    pub barrier: u64,
     /// Cycles of the simulation in which no thread was live: between launch and first fetch, and after the last exit.
     pub nothing_live: u64,
 }
@@ -224,6 +241,7 @@ pub struct Machine {
     max_cycles: u64,
     seed: u64,
     summary: Summary,
+    grid: Grid,
     iss: bool,
     /// On while a program is loaded, if `iss` is.
     check: Option<CommitCheck>,
@@ -236,18 +254,21 @@ pub struct Machine {
 struct Places {
     launch: usize,
     entry: usize,
+    blocks: usize,
+    block_threads: usize,
     program_end: usize,
     stopped: usize,
-    live: usize,
     fault: [usize; 6],
     /// The register with a bit a warp, and the memory with a word a warp and a bit a lane.
     live_warps: usize,
     live_threads: usize,
+    /// The memory with the number of each warp's block.
+    block_of_slot: usize,
     program: usize,
     /// Memory banks, one a lane.
     banks: Vec<usize>,
-    /// Exit codes, one memory a lane.
-    codes: Vec<usize>,
+    /// One of each a lane: the register with a bit a warp in which a thread failed, and the memory that says which.
+    failed: Vec<(usize, usize)>,
 }
 
 /// Wall time between two calls of [`Watch::progress`], about.
@@ -298,6 +319,7 @@ impl Machine {
             max_cycles: options.max_cycles,
             seed: options.seed,
             summary: Summary::default(),
+            grid: Grid::one_block(shape.threads()),
             iss: options.iss,
             check: None,
             watch: None,
@@ -328,6 +350,7 @@ impl Machine {
         engine.poke_u64(self.places.entry, u64::from(program.entry() / 4));
         engine.poke_u64(self.places.program_end, u64::from(program.program_end()));
         self.program = program;
+        self.put_grid(Grid::one_block(self.shape.threads()));
         self.simulation.reset()?;
         Ok(())
     }
@@ -347,18 +370,18 @@ impl Machine {
         self.max_cycles = max_cycles;
     }
 
-    /// The grid of the launches from now on.
-    pub fn set_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
-        grid.check(&self.shape)?;
-        if grid != Grid::one_block(self.shape.threads()) {
-            return Err(format!("the core runs one block of {} threads", self.shape.threads()).into());
-        }
+    /// The grid of the launches from now on; one block of all threads unless set.
+    pub fn set_grid(&mut self, grid: Grid) -> Result<(), GridError> {
+        grid.check(&self.shape, self.program.scratchpad())?;
+        self.put_grid(grid);
         Ok(())
     }
 
-    /// The core's configuration.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
+    fn put_grid(&mut self, grid: Grid) {
+        self.grid = grid;
+        let engine = self.simulation.engine();
+        engine.poke_u64(self.places.blocks, u64::from(grid.blocks));
+        engine.poke_u64(self.places.block_threads, u64::from(grid.threads));
     }
 
     /// The simulation below.
@@ -386,7 +409,7 @@ impl Machine {
     pub fn run(&mut self) -> Result<(), MachineError> {
         let before = self.simulation.engine().cycle();
         if let Some(check) = &mut self.check {
-            check.launch(self.simulation.engine());
+            check.launch(self.simulation.engine(), self.grid, self.program.entry())?;
         }
         self.simulation.engine().poke_u64(self.places.launch, 1);
         self.simulation.step()?;
@@ -473,11 +496,7 @@ impl Machine {
                     let threads = lanes.map(|lane| fault.warp * self.shape.lanes + lane);
                     check.fault(engine, self.seed, *code, fault.pc, fault.address, threads)
                 }
-                None => {
-                    let (codes, lanes) = (&self.places.codes, self.shape.lanes);
-                    let code = |t: u32| engine.memory_read(codes[(t % lanes) as usize], u64::from(t / lanes));
-                    check.end(engine, self.seed, |thread| code(thread).low_u64() as u32)
-                }
+                None => check.end(engine, self.seed),
             };
             checked.map_err(MachineError::Commit)?;
         }
@@ -549,39 +568,56 @@ impl Machine {
         }
         let code = code as u32;
         let has_address = !matches!(code, cause::ILLEGAL_INSTRUCTION | cause::BREAKPOINT | cause::UNKNOWN_ECALL);
-        let pc = pc as u32 * 4;
+        let (pc, warp) = (pc as u32 * 4, slot as u32);
+        let lanes = (0..self.shape.lanes).filter(|lane| mask >> lane & 1 == 1);
+        let threads: Vec<ThreadId> = lanes.map(|lane| self.thread(warp, lane)).collect();
         let fault = Fault {
             what: cause::describe(code),
             pc,
             symbol: self.program.nearest_symbol(pc),
-            warp: slot as u32,
+            block: threads.first().map_or(0, |thread| thread.block),
+            threads: threads.iter().map(|thread| thread.thread).collect(),
+            warp,
             mask,
             address: has_address.then_some(address as u32),
         };
         Some((code, fault))
     }
 
-    /// Where every live warp is: at the next instruction that it issues, in the cycles that follow.
+    /// The thread of a lane of a warp slot.
+    fn thread(&mut self, warp: u32, lane: u32) -> ThreadId {
+        let block = self.simulation.engine().memory_read(self.places.block_of_slot, u64::from(warp)).low_u64() as u32;
+        ThreadId { block, thread: warp % self.grid.slots(&self.shape) * self.shape.lanes + lane }
+    }
+
+    /// Where every live thread is: at the barrier where it waits; at the next instruction that its warp issues, in the cycles
+    /// that follow; or where its path begins.
     fn whereabouts(&mut self) -> String {
-        let live = self.simulation.engine().peek_u64(self.places.live);
+        let slots = 0..self.shape.warps;
+        let engine = self.simulation.engine();
+        let tables: Vec<_> = slots
+            .flat_map(|warp| paths(engine, "core", &self.shape, warp).into_iter().map(move |path| (warp, path)))
+            .collect();
+        let runs: BTreeSet<u32> = tables.iter().filter(|(_, path)| !path.waits).map(|(warp, _)| *warp).collect();
         let mut next = BTreeMap::new();
         for _ in 0..PATIENCE {
             self.simulation.engine().settle();
             if self.probe("issue_valid") == 1 {
-                let warp = self.probe("issue_slot");
-                let pc = self.probe("issue_pc") as u32 * 4;
-                next.entry(warp).or_insert(pc);
+                let (warp, pc) = (self.probe("issue_slot") as u32, self.probe("issue_pc") as u32 * 4);
+                next.entry(warp).or_insert((pc, self.probe("issue_mask")));
             }
-            if next.len() == live.count_ones() as usize || self.simulation.step().is_err() {
+            if runs.iter().all(|warp| next.contains_key(warp)) || self.simulation.step().is_err() {
                 break;
             }
         }
-        let place = |warp: u64| match next.get(&warp) {
-            Some(&pc) => format!("warp {warp} is at {pc:#010x}{}", at(&self.program.nearest_symbol(pc))),
-            None => format!("warp {warp} issues nothing"),
-        };
-        let warps = (0..u64::from(self.shape.warps)).filter(|warp| live >> warp & 1 == 1);
-        warps.map(place).collect::<Vec<_>>().join(", ")
+        let mut places = Whereabouts::default();
+        for (warp, path) in tables {
+            for lane in (0..self.shape.lanes).filter(|lane| path.mask >> lane & 1 == 1) {
+                let issues = next.get(&warp).filter(|(_, mask)| !path.waits && mask >> lane & 1 == 1);
+                places.add(self.thread(warp, lane), path.waits, issues.map_or(path.pc, |(pc, _)| *pc));
+            }
+        }
+        places.text(&self.program)
     }
 
     /// Adds a launch's counters to the summary.
@@ -591,12 +627,15 @@ impl Machine {
         let cycles = counter(self, "cycles");
         let mut s = self.summary;
         s.launches += 1;
+        s.blocks += u64::from(self.grid.blocks);
+        s.threads += u64::from(self.grid.blocks) * u64::from(self.grid.threads);
         s.cycles += cycles;
         s.thread_instructions += counter(self, "committed");
         s.warp_instructions += counter(self, "issued");
         s.idle.no_instruction += counter(self, "idle_no_instruction");
         s.idle.scoreboard += counter(self, "idle_scoreboard");
         s.idle.memory += counter(self, "idle_memory");
+        s.idle.barrier += counter(self, "idle_barrier");
         s.idle.nothing_live += simulated - cycles;
         s.most_paths = s.most_paths.max(counter(self, "most_paths"));
         s.convergences += counter(self, "merges");
@@ -623,16 +662,24 @@ impl Machine {
     }
 
     fn check_exit_codes(&mut self) -> Result<(), MachineError> {
-        let mut failed = Vec::new();
-        for warp in 0..self.shape.warps {
-            for (lane, &codes) in self.places.codes.iter().enumerate() {
-                let code = self.simulation.engine().memory_read(codes, u64::from(warp)).low_u64() as u32;
-                if code != 0 {
-                    failed.push(ThreadExit { thread: warp * self.shape.lanes + lane as u32, code });
-                }
+        let count = self.probe("metrics.failures");
+        if count == 0 {
+            return Ok(());
+        }
+        let slots = self.grid.slots(&self.shape);
+        let mut first = Vec::new();
+        for (lane, &(failed, which)) in (0..).zip(&self.places.failed) {
+            let engine = self.simulation.engine();
+            let failed = engine.register(failed).low_u64();
+            for warp in (0..self.shape.warps).filter(|warp| failed >> warp & 1 == 1) {
+                let word = engine.memory_read(which, u64::from(warp));
+                let [code, block] = [0, 32].map(|at| word.extract(at, 32).low_u64() as u32);
+                let thread = ThreadId { block, thread: warp % slots * self.shape.lanes + lane };
+                first.push(ThreadExit { thread, code });
             }
         }
-        if failed.is_empty() { Ok(()) } else { Err(MachineError::ExitCodes(failed)) }
+        first.sort_unstable();
+        Err(MachineError::ExitCodes { first, count })
     }
 
     fn range(&self, address: u32, length: usize) -> Result<Range<u32>, MachineError> {
@@ -660,15 +707,20 @@ impl Places {
         Places {
             launch: input("launch"),
             entry: input("entry"),
+            blocks: input("blocks"),
+            block_threads: input("block_threads"),
             program_end: input("program_end"),
             stopped: output("stopped"),
-            live: output("live"),
             fault: fault.map(|field| output(&format!("fault_{field}"))),
             live_warps: register("core.divergence.live"),
             live_threads: memory("core.divergence.ghost_live"),
+            block_of_slot: memory("core.collect.block_of_slot"),
             program: memory("instructions"),
             banks: banks(shape).iter().map(|path| memory(path)).collect(),
-            codes: (0..shape.lanes).map(|lane| memory(&format!("core.metrics.exit[{lane}].codes"))).collect(),
+            failed: (0..shape.lanes)
+                .map(|lane| format!("core.metrics.lane[{lane}]"))
+                .map(|lane| (register(&format!("{lane}.failed")), memory(&format!("{lane}.first"))))
+                .collect(),
         }
     }
 }
@@ -685,8 +737,8 @@ impl Device for Machine {
         &self.program
     }
 
-    fn threads(&self) -> u32 {
-        self.shape.threads()
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {

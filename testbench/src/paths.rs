@@ -16,12 +16,15 @@ pub struct Path {
     pub pc: u32,
     /// One bit a lane, lane 0 lowest.
     pub mask: u64,
+    /// Its threads wait at the barrier before `pc`.
+    pub waits: bool,
 }
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Path { place, depth, pc, mask } = self;
-        write!(f, "{place:<8}depth {depth}, pc {pc:#010x}, lanes {mask:#x}")
+        let Path { place, depth, pc, mask, waits } = self;
+        let waits = if *waits { ", waiting" } else { "" };
+        write!(f, "{place:<8}depth {depth}, pc {pc:#010x}, lanes {mask:#x}{waits}")
     }
 }
 
@@ -39,11 +42,14 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
         engine.memory_read(memory.expect("the path tables have this memory"), address)
     };
     let slot = u64::from(warp);
+    // A path waits if its bit is not that of its warp's phase.
+    let phase = shape.barriers && word("phases", slot).bit(0);
     let path = |place: String, word: heddle_hdl::Bits, low: u32| {
         let (depth, pc) = (shape.depth_bits, shape.pc_bits());
         let field = |at: u32, width: u32| word.extract(low + at, width).low_u64();
         let mask = field(depth + pc, shape.lanes);
-        Path { place, depth: field(0, depth), pc: 4 * field(depth, pc) as u32, mask }
+        let waits = shape.barriers && word.bit(low + depth + pc + shape.lanes) != phase;
+        Path { place, depth: field(0, depth), pc: 4 * field(depth, pc) as u32, mask, waits }
     };
     let mut paths = vec![path("HCT0".into(), word("hct0", slot), 0)];
     if shape.lanes > 1 {

@@ -1,9 +1,14 @@
-//! A program as the core sees it: the segments, symbols and entry point of a statically linked RV32IM ELF file.
+//! A program as the core sees it: the segments, symbols and entry point of a statically linked RV32IMA ELF file.
+//!
+//! A segment at the scratchpad's addresses is not loaded: it says how much of the scratchpad a block needs.
 //!
 //! [`Program::parse`] refuses what no shape of the core could run; [`Program::check`] what does not fit one memory shape. Debug
 //! information, section names and physical addresses are ignored.
 
-use heddle_simt::{Shape, ShapeError};
+use heddle_simt::{
+    Shape, ShapeError,
+    address::{SCRATCHPAD, STACK},
+};
 use object::{
     LittleEndian,
     elf::{
@@ -11,6 +16,7 @@ use object::{
     },
     read::elf::{FileHeader, ProgramHeader, Sym},
 };
+use std::ops::Range;
 use thiserror::Error;
 
 /// Flags of a RISC-V ELF header: compressed instructions, and the floating-point argument registers.
@@ -25,6 +31,7 @@ const MOST_MEMORY: u64 = 64 << 20;
 pub struct Program {
     entry: u32,
     segments: Vec<Segment>,
+    scratchpad: u32,
     symbols: Vec<Symbol>,
 }
 
@@ -81,7 +88,7 @@ pub enum ProgramError {
     NotElf,
     #[error("the file is truncated or damaged: {what}")]
     Damaged { what: String },
-    #[error("a 64-bit ELF file: the core is RV32IM, build with -march=rv32im -mabi=ilp32")]
+    #[error("a 64-bit ELF file: the core is RV32IMA, build with -march=rv32ima -mabi=ilp32")]
     Class64,
     #[error("a big-endian ELF file: the core is little-endian")]
     BigEndian,
@@ -89,7 +96,7 @@ pub enum ProgramError {
     Machine { machine: u16 },
     #[error("not a linked executable: ELF type {kind}, not {} (relocatable and position-independent files cannot run)", ET_EXEC.0)]
     NotExecutable { kind: u16 },
-    #[error("uses compressed instructions: build with -march=rv32im, without c")]
+    #[error("uses compressed instructions: build with -march=rv32ima, without c")]
     Compressed,
     #[error("uses floating-point registers for arguments: build with -mabi=ilp32")]
     FloatAbi,
@@ -117,6 +124,13 @@ pub enum ProgramError {
         "data ends at {data_end:#010x}, in the stacks that begin at {stacks_start:#010x}: use more memory or smaller stacks"
     )]
     StacksOverlap { data_end: u64, stacks_start: u32 },
+    #[error("the segment at {start:#010x} is in the scratchpad but has contents: nothing there can have a first value")]
+    ScratchpadContents { start: u32 },
+    #[error(
+        "a block of the program needs {wanted} bytes of scratchpad, the core has {scratchpad}: use at least {}",
+        u64::from(*.wanted).next_power_of_two()
+    )]
+    Scratchpad { wanted: u32, scratchpad: u32 },
     #[error(transparent)]
     Shape(#[from] ShapeError),
 }
@@ -160,11 +174,13 @@ impl Program {
             return Err(ProgramError::FloatAbi);
         }
 
-        let segments = read_segments(header, bytes)?;
+        let (shared, segments): (Vec<Segment>, Vec<Segment>) =
+            read_segments(header, bytes)?.into_iter().partition(in_scratchpad);
+        let scratchpad = scratchpad_bytes(&shared)?;
         let entry = header.e_entry(endian);
         check_layout(&segments, entry)?;
         let symbols = read_symbols(header, bytes)?;
-        Ok(Program { entry, segments, symbols })
+        Ok(Program { entry, segments, scratchpad, symbols })
     }
 
     /// A program of instructions from address 0, where it begins, with named addresses.
@@ -179,14 +195,17 @@ impl Program {
         let mut symbols: Vec<Symbol> = labels.into_iter().map(symbol).collect();
         symbols.sort_by_key(|s| s.address);
         let segment = Segment { address: 0, size, data, writable: false, executable: true };
-        Program { entry: 0, segments: vec![segment], symbols }
+        Program { entry: 0, segments: vec![segment], scratchpad: 0, symbols }
     }
 
     /// The program as an ELF file, without symbols.
     pub fn elf(&self) -> Vec<u8> {
         const HEADER: u32 = 52;
         const ENTRY: u32 = 32;
-        let count = self.segments.len() as u32;
+        let shared =
+            Segment { address: SCRATCHPAD, size: self.scratchpad, data: vec![], writable: true, executable: false };
+        let segments = || self.segments.iter().chain((self.scratchpad > 0).then_some(&shared));
+        let count = segments().count() as u32;
         let mut file = b"\x7fELF".to_vec();
         // 32 bits, little-endian, version 1.
         file.extend([1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -195,21 +214,22 @@ impl Program {
         let header = [kind, 1, self.entry, HEADER, 0, 0, half(HEADER, ENTRY), half(count, 0), 0];
         file.extend(header.iter().flat_map(|word| word.to_le_bytes()));
         let mut offset = HEADER + count * ENTRY;
-        for segment in &self.segments {
+        for segment in segments() {
             let length = segment.data.len() as u32;
             let flags = 4 | u32::from(segment.writable) << 1 | u32::from(segment.executable);
             let entry = [PT_LOAD.0, offset, segment.address, segment.address, length, segment.size, flags, 4];
             file.extend(entry.iter().flat_map(|word| word.to_le_bytes()));
             offset += length;
         }
-        file.extend(self.segments.iter().flat_map(|segment| &segment.data));
+        file.extend(segments().flat_map(|segment| &segment.data));
         file
     }
 
-    /// Whether the program fits a core's memory: segments in memory, program in program memory, data below the stacks.
+    /// Whether the program fits a core's memory: segments in memory, program in program memory, data below the stacks, a
+    /// block's arrays in the scratchpad.
     pub fn check(&self, shape: &Shape) -> Result<(), ProgramError> {
         shape.check()?;
-        let stacks_start = shape.memory - shape.threads() * shape.stack;
+        let stacks_start = stacks_start(shape);
         for segment in &self.segments {
             if segment.end() > shape.memory as u64 {
                 return Err(ProgramError::SegmentOutside {
@@ -222,9 +242,12 @@ impl Program {
         if self.program_end() > shape.program {
             return Err(ProgramError::TooLarge { end: self.program_end() as u64, program: shape.program });
         }
-        let data_end = self.segments.iter().map(Segment::end).max().unwrap_or(0);
+        let data_end = self.data_end();
         if data_end > stacks_start as u64 {
             return Err(ProgramError::StacksOverlap { data_end, stacks_start });
+        }
+        if self.scratchpad > shape.scratchpad {
+            return Err(ProgramError::Scratchpad { wanted: self.scratchpad, scratchpad: shape.scratchpad });
         }
         Ok(())
     }
@@ -234,7 +257,23 @@ impl Program {
         self.entry
     }
 
-    /// The segments, in order of address.
+    /// Bytes of scratchpad that a block needs.
+    pub fn scratchpad(&self) -> u32 {
+        self.scratchpad
+    }
+
+    /// Memory that the program leaves to its host, between data and stacks; at a multiple of [`GRAIN`].
+    pub fn room(&self, shape: &Shape) -> Range<u32> {
+        let end = stacks_start(shape);
+        let start = self.data_end().next_multiple_of(GRAIN).min(end.into());
+        start as u32..end
+    }
+
+    fn data_end(&self) -> u64 {
+        self.segments.iter().map(Segment::end).max().unwrap_or(0)
+    }
+
+    /// The segments of main memory, in order of address.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
@@ -342,6 +381,25 @@ fn read_segments(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Ve
     Ok(segments)
 }
 
+fn in_scratchpad(segment: &Segment) -> bool {
+    (SCRATCHPAD..STACK).contains(&segment.address) && !segment.executable
+}
+
+/// Bytes from the start of the scratchpad to the end of what lies there.
+fn scratchpad_bytes(shared: &[Segment]) -> Result<u32, ProgramError> {
+    match shared.iter().find(|segment| !segment.data.is_empty()) {
+        Some(segment) => Err(ProgramError::ScratchpadContents { start: segment.address }),
+        None => {
+            let end = shared.iter().map(Segment::end).max().unwrap_or(0);
+            Ok(end.saturating_sub(SCRATCHPAD.into()) as u32)
+        }
+    }
+}
+
+fn stacks_start(shape: &Shape) -> u32 {
+    shape.memory - shape.threads() * shape.stack
+}
+
 fn check_layout(segments: &[Segment], entry: u32) -> Result<(), ProgramError> {
     if segments.is_empty() {
         return Err(ProgramError::NoSegments);
@@ -427,6 +485,7 @@ mod tests {
     use super::*;
 
     const VECADD: &[u8] = include_bytes!("../programs/elf/vecadd.elf");
+    const HISTOGRAM: &[u8] = include_bytes!("../programs/elf/histogram.elf");
 
     // Offsets in the ELF header, and of the fields of a program header.
     const CLASS: usize = 4;
@@ -469,9 +528,39 @@ mod tests {
 
     #[test]
     fn a_written_file_is_read_back() {
+        for bytes in [VECADD, HISTOGRAM] {
+            let program = Program::parse(bytes).unwrap();
+            let again = Program::parse(&program.elf()).unwrap();
+            assert_eq!(again, Program { symbols: vec![], ..program });
+        }
+    }
+
+    #[test]
+    fn arrays_in_the_scratchpad_have_a_place_and_no_contents() {
+        let program = Program::parse(HISTOGRAM).unwrap();
+        assert_eq!(program.scratchpad(), 1024);
+        assert_eq!(program.symbol("bins").unwrap().address, SCRATCHPAD);
+        assert!(program.segments().iter().all(|segment| segment.end() < SCRATCHPAD.into()));
+        let error = program.check(&Shape { scratchpad: 512, ..Shape::default() }).unwrap_err().to_string();
+        assert_eq!(error, "a block of the program needs 1024 bytes of scratchpad, the core has 512: use at least 1024");
+        program.check(&Shape { scratchpad: 1024, ..Shape::default() }).unwrap();
+
+        let mut bytes = patched(header_field(1, P_VADDR), SCRATCHPAD + 256);
+        assert_eq!(self::error(&bytes), ProgramError::ScratchpadContents { start: SCRATCHPAD + 256 });
+        bytes[header_field(1, P_FILESZ)..][..4].fill(0);
+        assert_eq!(Program::parse(&bytes).unwrap().scratchpad(), 256 + word(VECADD, header_field(1, P_MEMSZ)));
+    }
+
+    #[test]
+    fn between_data_and_stacks_there_is_room() {
+        let shape = Shape::new(2, 2);
         let program = Program::parse(VECADD).unwrap();
-        let again = Program::parse(&program.elf()).unwrap();
-        assert_eq!(again, Program { symbols: vec![], ..program });
+        let room = program.room(&shape);
+        assert_eq!((room.start % 256, room.end), (0, shape.memory - 4 * shape.stack));
+        assert!((0..256).contains(&(room.start as i64 - program.segments()[1].end() as i64)));
+        let full =
+            Program { segments: vec![Segment { size: room.end - 1, ..program.segments()[1].clone() }], ..program };
+        assert!(full.room(&shape).is_empty());
     }
 
     fn error(bytes: &[u8]) -> ProgramError {

@@ -6,6 +6,7 @@ use heddle_sim::compiled::Checks;
 use heddle_simt::Shape;
 use heddle_testbench::asm::*;
 use heddle_testbench::commit::{CommitCheck, Mismatch};
+use heddle_testbench::grid::Grid;
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, design};
 use heddle_testbench::random::{Features, program as program_of};
 
@@ -41,7 +42,7 @@ fn run(at: u64, change: impl FnOnce(&mut dyn Engine)) -> Result<u64, Box<Mismatc
     let mut check = CommitCheck::new(&directory, &program, &shape).unwrap();
     let launch = directory.inputs.find("launch").unwrap();
     let stopped = directory.outputs.find("stopped").unwrap();
-    check.launch(engine);
+    check.launch(engine, Grid::one_block(shape.threads()), program.entry()).unwrap();
     engine.poke_u64(launch, 1);
     let mut change = Some(change);
     for cycle in 0..2000 {
@@ -51,7 +52,7 @@ fn run(at: u64, change: impl FnOnce(&mut dyn Engine)) -> Result<u64, Box<Mismatc
         engine.settle();
         check.cycle(engine, 1)?;
         if engine.peek_u64(stopped) == 1 {
-            check.end(engine, 1, |_| 0)?;
+            check.end(engine, 1)?;
             return Ok(check.compared());
         }
         engine.step();
@@ -87,7 +88,7 @@ fn without_a_change_all_is_compared() {
 fn a_register_is_wrong() {
     // x5 of lane 2, warp 1.
     let mismatch = flipped(40, "core.collect.lane[2].registers", 1 << 5 | 5, 3);
-    assert_eq!((mismatch.thread, mismatch.warp, mismatch.lane), (6, 1, 2), "{mismatch}");
+    assert_eq!((mismatch.thread.thread, mismatch.warp, mismatch.lane), (6, 1, 2), "{mismatch}");
     assert!(mismatch.what.contains("`add s1,s1,t0`"), "{mismatch}");
     assert!(mismatch.what.contains("s1 is 0x"), "{mismatch}");
 }
@@ -96,7 +97,7 @@ fn a_register_is_wrong() {
 fn memory_is_wrong() {
     // The word of thread 3.
     let mismatch = flipped(10, "memory.main.bank[3].words", u64::from(DATA / 16), 0);
-    assert_eq!(mismatch.thread, 3, "{mismatch}");
+    assert_eq!(mismatch.thread.thread, 3, "{mismatch}");
     assert!(mismatch.what.contains("`lw s1,0(t2)`") && mismatch.what.contains("s1 is 0x"), "{mismatch}");
 }
 
@@ -114,7 +115,7 @@ fn a_path_is_wrong() {
     // A thread is forgotten, and seen when all others have ended.
     let depth_and_pc = Shape::default().depth_bits + 10;
     let mismatch = flipped(60, "core.divergence.hct0", 0, depth_and_pc);
-    assert_eq!(mismatch.thread, 0, "{mismatch}");
+    assert_eq!(mismatch.thread.thread, 0, "{mismatch}");
     assert!(mismatch.what.contains("the core says that it has ended"), "{mismatch}");
 }
 
@@ -126,7 +127,7 @@ fn what_a_mismatch_says() {
     let cycle = mismatch.cycle;
     let value = mismatch.what.split(" is ").nth(1).unwrap();
     let want = format!(
-        "thread 0 (warp 0, lane 0) is not what the instruction-set simulator says: `lw s1,0(t2)` at 0x00000014: s1 is {value}
+        "thread 0 of block 0 (warp 0, lane 0) is not what the instruction-set simulator says: `lw s1,0(t2)` at 0x00000014: s1 is {value}
 cycle {cycle}, seed 1
 last instructions of the thread:
   0x00000000  csrr t0,mhartid
@@ -171,7 +172,7 @@ fn said_of(mutant: &str) -> String {
     let design = mutate::apply(&design(&shape).unwrap(), mutant).unwrap_or_else(|error| panic!("{error}"));
     let options = MachineOptions { checks: Checks::None, max_cycles: 20_000, ..MachineOptions::default() };
     let faults = Asm::default().put([csrr(5, MHARTID), addi(5, 5, 1), lw(6, 5, 0)]).exit();
-    let mut programs: Vec<Asm> = (0..4).map(|seed| program_of(seed).assemble(&shape, Features::Core)).collect();
+    let mut programs: Vec<Asm> = (0..4).map(|seed| program_of(seed).assemble(&shape, Features::CORE)).collect();
     programs.push(faults);
     let mut machine = Machine::with_design(&shape, &design, programs[0].program(), &options).unwrap();
     let run = |program: Asm| {

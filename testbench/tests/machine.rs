@@ -2,7 +2,8 @@
 
 use heddle_simt::Shape;
 use heddle_testbench::Program;
-use heddle_testbench::asm::{Asm, RA};
+use heddle_testbench::asm::*;
+use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{self, Device, KernelError};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, Progress, Summary, TraceLine, Watch};
 use std::ops::ControlFlow;
@@ -53,7 +54,7 @@ fn watched(kernel: &str, patience: usize, trace: bool) -> (Result<usize, String>
 
 #[test]
 fn a_watch_changes_nothing() {
-    for kernel in ["gcd", "reduce"] {
+    for kernel in ["gcd", "bitonic_large"] {
         let mut silent = machine(kernel, MachineOptions::default().max_cycles);
         let checked = drive(kernel, &mut silent);
         assert!(checked.is_ok());
@@ -135,4 +136,63 @@ fn what_is_outside_memory_is_refused_before_room_is_made_for_it() {
     let mut machine = machine("gcd", 1);
     let error = machine.read(0, usize::MAX / 2).unwrap_err().to_string();
     assert!(error.contains("outside memory"), "{error}");
+}
+
+/// A machine of 2 lanes and 2 warps with barriers.
+fn small(program: &Asm, max_cycles: u64) -> Machine {
+    let shape = Shape { barriers: true, ..Shape::new(2, 2) };
+    let options = MachineOptions { max_cycles, ..MachineOptions::default() };
+    Machine::new(&shape, program.program(), &options).unwrap()
+}
+
+#[test]
+fn a_barrier_that_part_of_a_block_never_reaches_is_reported() {
+    let program = Asm::default()
+        .put([csrr(5, THREAD_IN_BLOCK), addi(6, ZERO, 1)])
+        .branch(BLTU, 5, 6, "first")
+        .put([BARRIER])
+        .label("first")
+        .jal(ZERO, "first");
+    let error = small(&program, 500).launch_grid(Grid { blocks: 5, threads: 4 }).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the program did not end in 500 cycles; thread 0 of block 0 running at 0x00000010 (first); \
+         threads 1-3 of block 0 waiting at the barrier at 0x0000000c"
+    );
+}
+
+#[test]
+fn failures_name_block_and_thread() {
+    // The code is the number of the block in its last thread, and 0 in the others.
+    let program = Asm::default()
+        .put([csrr(5, THREAD_IN_BLOCK), csrr(A0, BLOCK), addi(6, ZERO, 2)])
+        .branch(BEQ, 5, 6, "end")
+        .put([addi(A0, ZERO, 0)])
+        .label("end")
+        .exit();
+    let error = |blocks| small(&program, 10_000).launch_grid(Grid { blocks, threads: 3 }).unwrap_err().to_string();
+    assert_eq!(error(2), "exit code not 0: thread 2 of block 1 with 1");
+    assert_eq!(error(5), "exit code not 0: thread 2 of block 1 with 1 and 3 more");
+    let program = Asm::default()
+        .put([csrr(5, BLOCK), addi(6, ZERO, 2)])
+        .branch(BNE, 5, 6, "end")
+        .put([lw(5, ZERO, 1)])
+        .label("end")
+        .put([addi(A0, ZERO, 0)])
+        .exit();
+    let error = small(&program, 10_000).launch_grid(Grid { blocks: 4, threads: 3 }).unwrap_err().to_string();
+    assert!(error.starts_with("misaligned load at 0x0000000c"), "{error}");
+    assert!(error.contains(" of block 2 (warp "), "{error}");
+}
+
+#[test]
+fn grids_that_cannot_be_launched_are_refused() {
+    let program = Asm::default().put([addi(A0, ZERO, 0)]).exit();
+    let mut machine = small(&program, 1000);
+    let mut error = |blocks, threads| machine.launch_grid(Grid { blocks, threads }).unwrap_err().to_string();
+    assert_eq!(error(0, 4), "a grid of no blocks: at least 1 is needed");
+    assert_eq!(error(1, 5), "blocks of 5 threads: the core has 4");
+    assert_eq!(error(u32::MAX, 3), "4294967295 blocks of 3 threads are more than 2^32 threads");
+    machine.launch_grid(Grid { blocks: 20, threads: 1 }).unwrap();
+    assert_eq!((machine.summary().blocks, machine.summary().threads), (20, 20));
 }

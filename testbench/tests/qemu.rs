@@ -178,7 +178,7 @@ fn random_programs_do_what_they_do_in_qemu() {
     let shape = Shape { memory: END, program: DATA, stack: 64, ..Shape::new(1, 1) };
     let exit = [addi(A0, ZERO, 0), addi(A7, ZERO, 93), ECALL];
     for seed in 0..RANDOM_PROGRAMS {
-        let mut words = random::program(seed).assemble(&shape, Features::OneHart).words();
+        let mut words = random::program(seed).assemble(&shape, Features::ONE_HART).words();
         // Every exit becomes a jump to the end, which writes memory with the registers behind the thread's words.
         let end = words.len();
         let exits: Vec<usize> = (0..end - 2).filter(|&at| words[at..at + 3] == exit).collect();

@@ -7,6 +7,8 @@
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{Backing, BankAddress, Coalescing, Replay, Shape, Timing};
 use heddle_testbench::disassemble;
+use heddle_testbench::grid::Grid;
+use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use heddle_testbench::random::{Failing, Features, RandomProgram, search};
 use std::io::Write;
@@ -22,12 +24,12 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 /// Runs one program to its end.
 fn check(machine: &mut Machine, program: &RandomProgram) -> Result<(), String> {
     let shape = machine.shape().clone();
-    machine.load(program.assemble(&shape, Features::Core).program()).map_err(|error| error.to_string())?;
-    machine.run().map_err(|error| error.to_string())
+    machine.load(program.assemble(&shape, Features::of(&shape)).program()).map_err(|error| error.to_string())?;
+    machine.launch_grid(program.grid(&shape)).map_err(|error| error.to_string())
 }
 
 fn explain(shape: &Shape, failing: &Failing) -> String {
-    let asm = failing.program.assemble(shape, Features::Core);
+    let asm = failing.program.assemble(shape, Features::of(shape));
     let program = asm.program();
     let line = |(at, word): (u32, u32)| {
         let symbol = program.nearest_symbol(at).unwrap_or_default();
@@ -37,8 +39,9 @@ fn explain(shape: &Shape, failing: &Failing) -> String {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{}.elf", failing.seed));
     std::fs::write(&file, program.elf()).expect("the test's folder can be written to");
     let (lanes, warps) = (shape.lanes, shape.warps);
+    let Grid { blocks, threads } = failing.program.grid(shape);
     format!(
-        "{lanes} lanes × {warps} warps, seed {}:\n{listing}{}\nheddle run {} --check iss --lanes {lanes} --warps {warps}",
+        "{lanes} lanes × {warps} warps, seed {}:\n{listing}{}\nheddle run {} --check iss --lanes {lanes} --warps {warps} --blocks {blocks} --block-threads {threads}",
         failing.seed,
         failing.message,
         file.display()
@@ -101,7 +104,7 @@ shapes! {
     lanes_8_warps_2: Shape { buffer: 8, backing: LATE, ..Shape::new(8, 2) };
     lanes_8_warps_8: with(Shape::new(8, 8), Coalescing::Aligned, Replay::Split, LATE);
     lanes_16_warps_4: Shape { bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
-    lanes_32_warps_1: Shape { waiting: true, ..Shape::new(32, 1) };
+    lanes_32_warps_1: Shape { barriers: true, ..Shape::new(32, 1) };
     lanes_32_warps_2: with(Shape::new(32, 2), Coalescing::Full, Replay::Serialise, Backing::OnChip);
     lanes_64_warps_2: with(Shape::new(64, 2), Coalescing::Aligned, Replay::Serialise, Backing::OnChip);
     lanes_4_warps_64: Shape::new(4, 64);

@@ -3,8 +3,8 @@
 //! The scale is linear from 0, with a line at Verilator. The interpreter would be an invisible bar, so it has none.
 
 use super::row::Row;
-use svg::Document;
-use svg::node::element::{Group, Line, Rectangle, Text};
+use crate::drawing::{FAINT, INK, above_lines, document, line, rectangle, text};
+use svg::node::element::Group;
 
 const PANEL: f64 = 460.0;
 const MARGIN: f64 = 20.0;
@@ -26,8 +26,6 @@ const COLUMNS: usize = 2;
 /// Of engines from the slowest of a kind to the fastest.
 const COMPILED: [&str; 4] = ["#c6dbef", "#85b9dd", "#3182bd", "#08519c"];
 const VERILATOR: [&str; 2] = ["#fdd0a2", "#f08c2e"];
-const INK: &str = "#222222";
-const FAINT: &str = "#dddddd";
 
 /// The chart as SVG. Rows of one shape are together, and in them those of one kernel.
 pub fn chart(rows: &[Row]) -> String {
@@ -40,18 +38,8 @@ pub fn chart(rows: &[Row]) -> String {
     let (legend, legend_end) = legend(&engines);
     let width = legend_end.max(MARGIN + columns as f64 * (PANEL + MARGIN));
     let size = (width, HEAD + panels.len().div_ceil(columns) as f64 * height + MARGIN);
-    let mut document = Document::new()
-        .set("viewBox", (0, 0, size.0, size.1))
-        .set("width", size.0)
-        .set("height", size.1)
-        .set("font-family", "sans-serif")
-        .set("font-size", 12)
-        .add(rectangle(0.0, 0.0, size.0, size.1, "white"))
-        .add(
-            text(MARGIN, 28.0, "start", "Simulation speed, relative to the better of Verilator's builds")
-                .set("font-size", 16),
-        )
-        .add(legend);
+    let title = text(MARGIN, 28.0, "start", "Simulation speed, relative to the better of Verilator's builds");
+    let mut document = document(size).add(title.set("font-size", 16)).add(legend);
     for (k, panel) in panels.iter().enumerate() {
         let x = MARGIN + (k % columns) as f64 * (PANEL + MARGIN);
         let y = HEAD + (k / columns) as f64 * height;
@@ -120,33 +108,13 @@ fn draw(panel: &[Row], engines: &[(&str, &str)], most: f64) -> Group {
             let ratio = row.ratio_to_verilator.unwrap_or(0.0);
             let colour = engines.iter().find(|(name, _)| *name == row.engine).map_or(INK, |(_, colour)| colour);
             group = group.add(rectangle(LABELS, y, ratio * scale, BAR - 1.0, colour));
-            // White around the digits, which may lie on a line.
             let number = text(LABELS + ratio * scale + 4.0, y + BAR - 3.0, "start", &format!("{ratio:.2}"));
-            numbers = numbers.add(number.set("stroke", "white").set("stroke-width", 3).set("paint-order", "stroke"));
+            numbers = numbers.add(above_lines(number));
             y += BAR;
         }
         y += GAP;
     }
     group.add(line(LABELS + scale, TITLE - 4.0, bottom, INK).set("stroke-dasharray", "3 3")).add(numbers)
-}
-
-/// Tenths are enough.
-fn tenths(length: f64) -> f64 {
-    (10.0 * length).round() / 10.0
-}
-
-fn rectangle(x: f64, y: f64, width: f64, height: f64, colour: &str) -> Rectangle {
-    let rectangle = Rectangle::new().set("x", tenths(x)).set("y", tenths(y)).set("fill", colour);
-    rectangle.set("width", tenths(width)).set("height", tenths(height))
-}
-
-fn line(x: f64, top: f64, bottom: f64, colour: &str) -> Line {
-    let line = Line::new().set("x1", tenths(x)).set("x2", tenths(x)).set("stroke", colour);
-    line.set("y1", tenths(top)).set("y2", tenths(bottom))
-}
-
-fn text(x: f64, y: f64, anchor: &str, content: &str) -> Text {
-    Text::new(content).set("x", tenths(x)).set("y", tenths(y)).set("text-anchor", anchor).set("fill", INK)
 }
 
 #[cfg(test)]

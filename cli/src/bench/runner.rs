@@ -176,8 +176,8 @@ impl Device for Launches<'_> {
         self.machine.program()
     }
 
-    fn threads(&self) -> u32 {
-        self.machine.threads()
+    fn shape(&self) -> &Shape {
+        self.machine.shape()
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {

@@ -17,7 +17,7 @@ use heddle_testbench::random::{self, Features};
 use std::sync::Arc;
 
 /// The kernels. Between them they use every instruction and every cause of divergence.
-const KERNELS: [&str; 8] = ["vecadd", "gcd", "dispatch", "reduce", "search", "sort", "bitonic", "nqueens"];
+const KERNELS: [&str; 8] = ["vecadd", "gcd", "dispatch", "reduce", "search", "sort", "bitonic_small", "nqueens"];
 
 /// How many random programs there are beside them.
 const PROGRAMS: u64 = 12;
@@ -63,7 +63,7 @@ impl Bench {
             add(name.into(), Program::parse(kernel.elf)?, Some(kernel));
         }
         for number in 0..PROGRAMS {
-            let program = random::program(number).assemble(shape, Features::Core).program();
+            let program = random::program(number).assemble(shape, Features::CORE).program();
             add(format!("random program {number}"), program, None);
         }
         for (number, program) in faults(shape).into_iter().enumerate() {
@@ -224,7 +224,7 @@ fn kind(error: &MachineError) -> &'static str {
         MachineError::Commit(_) => "commit stream",
         MachineError::Fault(_) => FAULT,
         MachineError::Endless { .. } => NEVER_ENDS,
-        MachineError::ExitCodes(_) => "exit code",
+        MachineError::ExitCodes { .. } => "exit code",
         MachineError::Memory { .. } => "wrong result",
         _ => "other",
     }

@@ -12,11 +12,13 @@
 
 mod memory_path;
 
+use crate::barrier::{BarrierIn, barrier};
+use crate::block::Grid;
 use crate::divergence::{self, Outcome, Start, UnitIn, Wake};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
 use crate::metrics::{MetricsIn, metrics};
-use crate::pipeline::collect::{CollectIn, Operands, Write, collect};
+use crate::pipeline::collect::{CollectIn, Operands, Started, Write, collect};
 use crate::pipeline::decode::{DecodeIn, decode};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
 use crate::pipeline::execute::{ExecuteIn, execute};
@@ -33,8 +35,12 @@ use memory_path::{Around, memory_path};
 /// What a core needs from around it.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CoreIn<T> {
-    /// Puts threads on an idle warp.
+    /// Puts threads of the block `block` (32 bits) on an idle warp slot.
     pub start: Start<T>,
+    pub block: T,
+    /// One bit a slot: not all warps of its block have been started.
+    pub filling: T,
+    pub grid: Grid<T>,
     /// A launch begins: cycle and instruction counts go to 0.
     pub restart: T,
     /// The instruction at `fetch_pc` of the cycle before.
@@ -45,11 +51,9 @@ pub struct CoreIn<T> {
     pub response: Response<T>,
     /// First byte address that may be stored to, a multiple of 256.
     pub program_end: T,
-    /// Bits of a warp number that differ among the warps of a block: ones at the bottom, `warp_bits`.
-    pub group: T,
 }
 
-/// What a core gives to memories, launcher and host.
+/// What a core gives to memories, distributor and host.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CoreOut<T> {
     /// A start is taken in this cycle.
@@ -66,6 +70,8 @@ pub struct CoreOut<T> {
     pub fault: Fault<T>,
     /// One bit a warp: it has live threads.
     pub live: T,
+    /// One bit a warp: no register of it has a write under way.
+    pub quiet: T,
     /// No thread is live and nothing is under way.
     pub idle: T,
 }
@@ -74,12 +80,14 @@ pub struct CoreOut<T> {
 pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
     let inputs = CoreIn {
         start: Start::shape(s),
+        block: 32,
+        filling: s.warps,
+        grid: Grid::shape(s),
         restart: 1,
         fetched: 32,
         request_ready: 1,
         response: Response::shape(s),
         program_end: 32,
-        group: s.warp_bits(),
     };
     module("core", inputs, |m, i| {
         m.doc("The SIMT core.");
@@ -102,6 +110,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let load_tag = m.deferred("load_tag", index_width(s.loads));
         let divider_free = m.deferred("divider_free", 1);
         let counters = m.deferred("counters", Counters { cycles: 64, instructions: 64 });
+        let wake = m.deferred("wake", Wake::shape(s));
 
         // Stage 9, converge: the divergence unit. It also serves stages 3 and 4.
         let unit = m.instance(
@@ -109,12 +118,27 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             &divergence::unit(s),
             UnitIn {
                 start: i.start,
-                wake: m.zero(Wake::shape(s)),
+                wake: wake.value,
                 decode_slot: decode_slot.value,
                 issue_slot: issue_slot.value,
                 outcome: outcome.value,
             },
         );
+
+        if s.barriers {
+            let inputs = BarrierIn {
+                live: unit.live,
+                waiting: unit.waiting,
+                filling: i.filling,
+                group: i.grid.group,
+                wake_ready: unit.wake_ready,
+            };
+            wake.drive(m.instance("barrier", &barrier(s), inputs).wake);
+        } else {
+            wake.drive(m.zero(Wake::shape(s)));
+        }
+        wire!(start_taken = i.start.valid & unit.start_ready);
+        let started = Started { valid: start_taken, slot: i.start.slot, block: i.block };
 
         // Stage 1.
         let steered = m.instance(
@@ -191,6 +215,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 mask: issue_mask,
                 tag: load_tag.value,
                 write: write.value,
+                grid: i.grid,
+                started,
                 cycles: counters.value.cycles,
                 instructions: counters.value.instructions,
             },
@@ -198,7 +224,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 
         // Stage 7, with multiplier and divider beside it.
         let operands = collected.operands;
-        let execute_in = ExecuteIn { operands, group: i.group, program_end: i.program_end };
+        let execute_in = ExecuteIn { operands, group: i.grid.group, program_end: i.program_end };
         let executed = m.instance("execute", &execute(s), execute_in).executed;
         let products = multiply(s, m, operands);
         let quotient_taken = m.deferred("quotient_taken", 1);
@@ -284,12 +310,21 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         m.probe("write_slot", written.write.slot);
         m.probe("write_rd", written.write.rd);
         m.probe("write_data", written.write.data);
+        m.probe("start_taken", start_taken);
+        m.probe("start_slot", i.start.slot);
+        m.probe("start_pc", i.start.pc);
+        m.probe("start_mask", i.start.mask);
+        m.probe("start_block", i.block);
+        m.probe("exit", resolved.exit);
         m.probe("live", unit.live);
+        m.probe("waiting", unit.waiting);
         m.probe("running", steered.running);
         if s.metrics {
             let input = MetricsIn {
                 restart: i.restart,
-                live: unit.live.any(),
+                started,
+                live: unit.live,
+                waiting: unit.waiting,
                 issued: chosen.valid,
                 idle: issued.idle,
                 loads_under_way: !loads.empty,
@@ -309,6 +344,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             exit: resolved.exit,
             fault: Fault { valid: stopped.q, ..held },
             live: unit.live,
+            quiet: marked.quiet,
             idle,
         }
     })

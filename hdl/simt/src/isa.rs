@@ -40,6 +40,7 @@ pub struct Decoded<T> {
     /// The divider has work: not with x0 as the destination.
     pub divide: T,
     pub csr: T,
+    pub barrier: T,
     pub ecall: T,
     pub ebreak: T,
     pub illegal: T,
@@ -91,6 +92,7 @@ impl Decoded<Width> {
             multiply: 1,
             divide: 1,
             csr: 1,
+            barrier: 1,
             ecall: 1,
             ebreak: 1,
             illegal: 1,

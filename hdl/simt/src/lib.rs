@@ -1,7 +1,7 @@
 //! The SIMT core and every divergence mechanism, described in the language of `heddle-hdl`.
 //!
 //! Start at [`Shape`], the configuration, and [`core`](mod@core), which wires everything together;
-//! [`system::system`] is the whole with memories and launcher. [`pipeline`] has the stages, [`divergence`] the mechanisms,
+//! [`system::system`] is the whole with memories and work distributor. [`pipeline`] has the stages, [`divergence`] the mechanisms,
 //! [`lane`] the arithmetic of one lane. `docs/pipeline.md` says what happens in which cycle.
 //!
 //! Every part is a function from the shape to a module, with its ports as bundles (`FetchIn`, `FetchOut`) above it. Their
@@ -10,8 +10,11 @@
 
 pub mod address;
 pub mod arbiter;
+pub mod barrier;
+pub mod block;
 pub mod core;
 pub mod csr;
+pub mod distributor;
 pub mod divergence;
 pub mod isa;
 pub mod lane;

@@ -12,14 +12,19 @@
 //! | `parts` | those of them that left lanes of their instruction behind, to be replayed or served after them |
 //! | `idle_memory` | a slot has an instruction, but it waits for a unit, or for a register while a load is under way |
 //! | `idle_scoreboard` | a slot has an instruction that waits for a register |
+//! | `idle_barrier` | all live threads wait at barriers |
 //! | `idle_no_instruction` | no slot has an instruction: front ends wait for outcomes |
 //! | `merges` | convergences: paths that became one with another |
 //! | `inserts`, `extracts`, `swaps` | paths that went to the cold context table, came back, were exchanged by the sorter |
+//! | `failures` | threads that ended with an exit code other than 0 |
 //! | `most_paths` | the greatest number of paths that a warp held after an outcome |
+//!
+//! The first failure of each hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 //!
 //! Cycles before the first and after the last live thread ("nothing live") are the caller's cycles less `cycles`.
 
 use crate::divergence::Events;
+use crate::pipeline::collect::Started;
 use crate::pipeline::issue::Idle;
 use crate::pipeline::resolve::Exit;
 use crate::shape::Shape;
@@ -29,8 +34,11 @@ use heddle_hdl::*;
 pub struct MetricsIn<T> {
     /// All counters go to 0.
     pub restart: T,
-    /// Some thread is live.
+    /// A warp of a block starts.
+    pub started: Started<T>,
+    /// One bit a warp: it has live threads; all of them wait.
     pub live: T,
+    pub waiting: T,
     pub issued: T,
     pub idle: Idle<T>,
     pub loads_under_way: T,
@@ -44,17 +52,31 @@ pub struct MetricsIn<T> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct CodeIn<T> {
+struct FailureIn<T> {
+    restart: T,
     exits: T,
     slot: T,
+    block: T,
     code: T,
 }
 
-/// The exit codes of the threads of one lane, by warp.
-fn exit_code(s: &Shape) -> TypedModule<CodeIn<Width>, Vec<Signal>> {
-    module("exit_code", CodeIn { exits: 1, slot: s.warp_bits(), code: 32 }, |m, CodeIn { exits, slot, code }| {
-        m.doc("Exit codes of one lane's threads; read by simulations.");
-        m.memory("codes", 32, s.warp_bits()).write(exits, slot, code);
+/// A thread whose exit code is not 0: its block and the code.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Failure<T> {
+    code: T,
+    block: T,
+}
+
+/// The first thread of each warp slot that failed in one lane.
+fn failure(s: &Shape) -> TypedModule<FailureIn<Width>, Vec<Signal>> {
+    let inputs = FailureIn { restart: 1, exits: 1, slot: s.warp_bits(), block: 32, code: 32 };
+    module("failure", inputs, |m, i| {
+        m.doc("The first failures of one lane's threads; read by simulations.");
+        let failed = m.reg("failed", s.warps).reset(0u32);
+        wire!(first = i.exits & i.code.any() & !failed.q.select(i.slot, 1));
+        failed.next((failed.q | i.slot.decode(s.warps).only_if(first)) & !i.restart.repeat(s.warps));
+        let failures = m.memory("first", Failure { code: 32, block: 32 }, s.warp_bits());
+        failures.write(first, i.slot, Failure { code: i.code, block: i.block });
         vec![]
     })
 }
@@ -63,7 +85,9 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
     let path_bits = s.lane_bits() + 1;
     let inputs = MetricsIn {
         restart: 1,
-        live: 1,
+        started: Started::shape(s),
+        live: s.warps,
+        waiting: s.warps,
         issued: 1,
         idle: Idle { filled: s.warps, scoreboard: s.warps, unit: s.warps },
         loads_under_way: 1,
@@ -81,15 +105,18 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
             counter.next_if(i.restart | amount.any(), i.restart.mux(zero, counter.q + amount.zext(48)));
             m.probe(name, counter.q);
         };
-        let idle = i.live & !i.issued;
+        wire!(live = i.live.any());
+        let idle = live & !i.issued;
         wire!(memory = i.idle.unit.any() | (i.idle.scoreboard.any() & i.loads_under_way));
         wire!(scoreboard = !memory & i.idle.scoreboard.any());
-        count("cycles", i.live);
+        wire!(barrier = !memory & !scoreboard & !(i.live & !i.waiting).any());
+        count("cycles", live);
         count("issued", i.issued);
         count("committed", i.committed);
         count("idle_memory", idle & memory);
         count("idle_scoreboard", idle & scoreboard);
-        count("idle_no_instruction", idle & !memory & !scoreboard);
+        count("idle_barrier", idle & barrier);
+        count("idle_no_instruction", idle & !memory & !scoreboard & !barrier);
         count("accesses", i.access);
         count("parts", i.parts);
         count("merges", i.events.merges);
@@ -101,8 +128,18 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         most.next_if(i.restart | paths.gt(most.q), i.restart.mux(paths.literal(0u32), paths));
         m.probe("most_paths", most.q);
         let exits = each(i.exit.mask.only_if(i.exit.valid));
-        let inputs = CodeIn { exits, slot: all(i.exit.slot), code: each(i.exit.codes) };
-        m.replicate("exit", s.lanes, &exit_code(s), inputs);
+        let blocks = m.memory("block_of_slot", 32, s.warp_bits());
+        blocks.write(i.started.valid, i.started.slot, i.started.block);
+        let failed = elements(i.exit.codes, 32).into_iter().map(|code| code.any()).collect::<Vec<_>>();
+        count("failures", (i.exit.mask & cat(&failed)).only_if(i.exit.valid).count_ones());
+        let inputs = FailureIn {
+            restart: all(i.restart),
+            exits,
+            slot: all(i.exit.slot),
+            block: all(blocks.read(i.exit.slot)),
+            code: each(i.exit.codes),
+        };
+        m.replicate("lane", s.lanes, &failure(s), inputs);
         vec![]
     })
 }

@@ -56,6 +56,8 @@ pub struct ScoreboardIn<T> {
 pub struct ScoreboardOut<T> {
     /// One bit a slot: no register of its head is pending.
     pub clear: T,
+    /// One bit a slot: none of its registers is pending.
+    pub quiet: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -77,6 +79,7 @@ struct Mark<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct RowOut<T> {
     clear: T,
+    quiet: T,
     /// One bit a register.
     pending: T,
 }
@@ -88,7 +91,10 @@ fn row_inputs() -> RowIn<Width> {
 
 /// One slot's pending bits.
 fn row() -> TypedModule<RowIn<Width>, ScoreboardOut<Signal>> {
-    module("scoreboard_row", row_inputs(), |m, i| ScoreboardOut { clear: row_described(m, i).clear })
+    module("scoreboard_row", row_inputs(), |m, i| {
+        let RowOut { clear, quiet, .. } = row_described(m, i);
+        ScoreboardOut { clear, quiet }
+    })
 }
 
 /// The same for proofs, which see the bits.
@@ -114,7 +120,7 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
     m.cover("waits_to_read_rs1", rs1_waits);
     m.cover("waits_to_read_rs2", rs2_waits);
     m.cover("waits_to_write_rd", rd_waits);
-    RowOut { clear, pending: pending.q }
+    RowOut { clear, quiet: !pending.q.any(), pending: pending.q }
 }
 
 impl ScoreboardIn<Width> {
@@ -214,9 +220,10 @@ mod tests {
                 let (issued, early_port, late_port) = (port(issue), port(early), port(late));
                 let issue_mask = 0b01u32.into();
                 t.poke(ScoreboardIn { heads, issue: issued, issue_mask, early: early_port, late: late_port });
-                let out = t.peek().clear;
+                let out = t.peek();
                 for w in 0..warps {
-                    assert_eq!(out.bit(w), clear[w as usize], "warp {w}, pending {pending:?}");
+                    assert_eq!(out.clear.bit(w), clear[w as usize], "warp {w}, pending {pending:?}");
+                    assert_eq!(out.quiet.bit(w), pending.iter().all(|p| p.0 != w), "warp {w}, pending {pending:?}");
                 }
                 t.step();
                 for released in [early, late].into_iter().flatten() {

@@ -20,8 +20,8 @@ pub struct Shape {
     pub divergence: Divergence,
     /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
     pub depth_bits: u32,
-    /// Threads may wait until their slot is woken, for barriers. Without it, the divergence unit has no logic for that.
-    pub waiting: bool,
+    /// The instruction `barrier`. Without it, it is illegal, and the divergence unit has no logic for threads that wait.
+    pub barriers: bool,
     /// Entries of a slot's instruction buffer: 4, 8 or 16.
     pub buffer: u32,
     /// Loads that may be under way at once: a power of two, 2 … 64.
@@ -131,7 +131,7 @@ impl Default for Shape {
             stack: 1024,
             divergence: Divergence::PathTable,
             depth_bits: 8,
-            waiting: false,
+            barriers: true,
             buffer: 4,
             loads: 8,
             bank_address: BankAddress::Shared,

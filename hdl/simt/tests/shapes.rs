@@ -39,7 +39,7 @@ fn the_system_with_every_option() {
         Shape { bank_address: BankAddress::PerLane, ..base.clone() },
         Shape { multiply: false, ..base.clone() },
         Shape { metrics: false, ..base.clone() },
-        Shape { waiting: true, ..base.clone() },
+        Shape { barriers: true, ..base.clone() },
         Shape { buffer: 16, loads: 2, depth_bits: 1, ..base.clone() },
         Shape { memory: 64 << 20, program: 16 << 20, stack: 1 << 20, ..base },
     ];

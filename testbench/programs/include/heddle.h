@@ -1,4 +1,4 @@
-/* What a kernel needs: who am I, and variables the host can reach by name. See docs/programs.md. */
+/* What a kernel needs: who am I, variables the host can reach by name, memory that a block shares. See docs/programs.md. */
 #ifndef HEDDLE_H
 #define HEDDLE_H
 
@@ -15,15 +15,33 @@
   })
 
 /* An argument: a global the host sets before a launch. Read it once into a local. */
-#define HEDDLE_ARG(type, name, value) __attribute__((used)) volatile type name = (value)
+#define HEDDLE_ARG(type, name, value) __attribute__((used)) type volatile name = (value)
 
 /* An array the host fills or reads. Aligned to 64 words, so that lane i of any warp meets word i of a block. */
 #define HEDDLE_BUFFER(type, name, length) __attribute__((used, aligned(256))) type name[length]
 
-/* Number of this thread, 0 .. heddle_threads() - 1. */
+/* An array in the scratchpad: each block has its own, with nothing defined in it at first. The host cannot reach it. */
+#define HEDDLE_SHARED(type, name, length) __attribute__((section(".scratchpad"))) type name[length]
+
+/* Number of this thread in the core, 0 .. heddle_threads() - 1: of threads that run together, no two have the same. */
 static inline uint32_t heddle_thread(void) { return HEDDLE_CSR(HEDDLE_CSR_MHARTID); }
 
-/* Threads running this program. */
+/* Threads of the core, which a launch starts unless the host chooses blocks. */
 static inline uint32_t heddle_threads(void) { return HEDDLE_CSR(HEDDLE_CSR_THREADS); }
+
+/* Number of this thread's block, 0 .. heddle_blocks() - 1. */
+static inline uint32_t heddle_block(void) { return HEDDLE_CSR(HEDDLE_CSR_BLOCK); }
+
+/* Blocks of the launch. */
+static inline uint32_t heddle_blocks(void) { return HEDDLE_CSR(HEDDLE_CSR_BLOCKS); }
+
+/* Number of this thread in its block, 0 .. heddle_block_threads() - 1. */
+static inline uint32_t heddle_block_thread(void) { return HEDDLE_CSR(HEDDLE_CSR_THREAD); }
+
+/* Threads of a block. */
+static inline uint32_t heddle_block_threads(void) { return HEDDLE_CSR(HEDDLE_CSR_BLOCKTHREADS); }
+
+/* Waits until all threads of the block that have not ended wait here. What they stored before, all see after. */
+static inline void heddle_barrier(void) { __asm__ volatile(".word 0x0000000b" ::: "memory"); }
 
 #endif

@@ -1,16 +1,11 @@
 //! Launches: blocks on the core's warp slots, barriers, and whose turn it is.
 
-use std::collections::BTreeMap;
-
 use super::{Hart, Iss, LaunchError, StartError, State};
-use crate::grid::{Grid, GridError, ThreadId};
+use crate::grid::{Grid, GridError, ThreadId, Whereabouts};
 
 /// Instructions that a thread executes before it is another's turn. Any number will do: more make threads that wait for
 /// others in a loop take longer, fewer make everything take longer.
 const QUANTUM: u32 = 64;
-
-/// Places that [`LaunchError::Limit`] names.
-const PLACES: usize = 8;
 
 /// A block that has begun and not ended.
 #[derive(Clone, Debug)]
@@ -24,7 +19,7 @@ pub struct Resident {
 impl Iss {
     /// Begins a launch: no thread has started. Memory stays.
     pub fn begin(&mut self, grid: Grid) -> Result<(), GridError> {
-        grid.check(&self.shape)?;
+        grid.check(&self.shape, self.program.scratchpad())?;
         self.grid = grid;
         self.residents = vec![None; grid.resident(&self.shape) as usize];
         for hart in &mut self.harts {
@@ -152,34 +147,13 @@ impl Iss {
         Ok(None)
     }
 
-    /// Where the live threads are, those at one place together.
     fn whereabouts(&self) -> String {
-        let mut places = BTreeMap::<_, Vec<u32>>::new();
+        let mut places = Whereabouts::default();
         for hart in self.harts.iter().filter(|hart| hart.is_live()) {
-            let key = (hart.thread.block, hart.waits(), hart.pc);
-            places.entry(key).or_default().push(hart.thread.thread);
+            places.add(hart.thread, hart.waits(), hart.pc);
         }
-        let text = |(&(block, waits, pc), threads): (&(u32, bool, u32), &Vec<u32>)| {
-            let (verb, pc) = if waits { ("waiting at the barrier at", pc - 4) } else { ("running at", pc) };
-            let symbol = self.program.nearest_symbol(pc).map_or_else(String::new, |symbol| format!(" ({symbol})"));
-            format!("{} of block {block} {verb} {pc:#010x}{symbol}", ranges(threads))
-        };
-        let mut texts: Vec<String> = places.iter().take(PLACES).map(text).collect();
-        if places.len() > PLACES {
-            texts.push(format!("others at {} more places", places.len() - PLACES));
-        }
-        texts.join("; ")
+        places.text(&self.program)
     }
-}
-
-/// `thread 3`, or `threads 0-2, 5`, of ascending numbers.
-fn ranges(threads: &[u32]) -> String {
-    let runs = threads.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
-        [one] => one.to_string(),
-        _ => format!("{}-{}", run[0], run[run.len() - 1]),
-    });
-    let word = if threads.len() == 1 { "thread" } else { "threads" };
-    format!("{word} {}", runs.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

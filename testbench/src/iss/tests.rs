@@ -13,7 +13,7 @@ fn machine(words: &[u32]) -> Iss {
 
 /// A shape with all that is optional.
 fn with_all(lanes: u32, warps: u32) -> Shape {
-    Shape { atomics: true, waiting: true, scratchpad: 1024, ..Shape::new(lanes, warps) }
+    Shape { atomics: true, barriers: true, scratchpad: 1024, ..Shape::new(lanes, warps) }
 }
 
 /// The cause that a single instruction stops with, when every register but x0 holds `value`.

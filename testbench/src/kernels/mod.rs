@@ -4,22 +4,36 @@
 //! A driver sees the machine as a [`Device`], so the same one runs on the instruction-set simulator, on the simulated core and
 //! on anything else that has memory and can be launched.
 
-use std::error::Error;
+use std::{error::Error, fmt, ops::Range};
 
+use heddle_simt::Shape;
 use thiserror::Error;
 
-use crate::{grid::Grid, image::Image, program::Program};
+use crate::{
+    grid::Grid,
+    image::Image,
+    program::{GRAIN, Program},
+};
 
-mod bitonic;
+mod bitonic_large;
+mod bitonic_small;
+mod blocked_stencil;
 mod collatz;
 mod dispatch;
 mod gcd;
+mod histogram;
 mod mandelbrot;
 mod matmul;
+mod matvec;
+mod motion;
 mod nqueens;
 mod reduce;
+mod scan;
 mod search;
 mod sort;
+mod spmv;
+mod striped_stencil;
+mod transpose;
 mod vecadd;
 
 /// Whatever went wrong in a device, in its own words.
@@ -30,8 +44,8 @@ pub trait Device {
     /// The program that is loaded.
     fn program(&self) -> &Program;
 
-    /// Threads that it runs at once, and the most that a block may have.
-    fn threads(&self) -> u32;
+    /// The core's configuration.
+    fn shape(&self) -> &Shape;
 
     /// Writes memory from an address on. Fails outside memory.
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError>;
@@ -43,6 +57,11 @@ pub trait Device {
     /// launch to launch. Fails if the device cannot run the grid, if an instruction stops the machine, if a thread's exit
     /// code is not 0, or if the device gives up waiting.
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError>;
+
+    /// Threads that it runs at once, and the most that a block may have.
+    fn threads(&self) -> u32 {
+        self.shape().threads()
+    }
 
     /// [`Device::launch_grid`] of one block of all [`Device::threads`].
     fn launch(&mut self) -> Result<(), DeviceError> {
@@ -66,20 +85,29 @@ impl dyn Device + '_ {
 
     /// Writes words, little-endian, to the start of a variable.
     pub fn write_words(&mut self, name: &str, words: &[u32]) -> Result<(), KernelError> {
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.write_bytes(name, &bytes)
+        self.write_bytes(name, &to_bytes(words))
     }
 
     /// Reads words, little-endian, from the start of a variable.
     pub fn read_words(&mut self, name: &str, count: usize) -> Result<Vec<u32>, KernelError> {
-        let bytes = self.read_bytes(name, 4 * count)?;
-        let words = bytes.chunks_exact(4);
-        Ok(words.map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
+        Ok(from_bytes(&self.read_bytes(name, 4 * count)?))
     }
 
     /// Writes one word: an argument.
     pub fn write_word(&mut self, name: &str, word: u32) -> Result<(), KernelError> {
         self.write_words(name, &[word])
+    }
+
+    /// Threads for each block: as many as `wanted`, fewer if the core has no more, more if the share of the scratchpad would
+    /// else be less than the program needs.
+    fn block_threads(&self, wanted: u32) -> u32 {
+        let all = self.threads();
+        let mut threads = wanted.min(all);
+        let share = |threads| Grid { blocks: 1, threads }.scratchpad(self.shape());
+        while threads < all && share(threads) < self.program().scratchpad() {
+            threads *= 2;
+        }
+        threads
     }
 
     fn variable(&self, name: &str, bytes: usize) -> Result<u32, KernelError> {
@@ -92,9 +120,46 @@ impl dyn Device + '_ {
     }
 }
 
+fn to_bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn from_bytes(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
+}
+
+/// The memory between a program's data and the stacks, given to arrays whose size depends on the core.
+struct Heap(Range<u32>);
+
+impl Heap {
+    fn new(device: &dyn Device) -> Heap {
+        Heap(device.program().room(device.shape()))
+    }
+
+    /// Words that are left.
+    fn words(&self) -> usize {
+        self.0.len() / 4
+    }
+
+    /// Writes words to a place of their own, at a multiple of 64 words, and its address, which it returns, to a pointer.
+    fn put(&mut self, device: &mut dyn Device, pointer: &str, words: &[u32]) -> Result<u32, KernelError> {
+        let address = self.0.start;
+        device.write(address, &to_bytes(words))?;
+        device.write_word(pointer, address)?;
+        self.0.start = (address + 4 * words.len() as u32).next_multiple_of(GRAIN as u32).min(self.0.end);
+        Ok(address)
+    }
+}
+
 /// Why a kernel's run is not good.
 #[derive(Debug, Error)]
 pub enum KernelError {
+    /// The core lacks something.
+    #[error("the kernel needs {need}, which the core does not have")]
+    Missing {
+        /// What it lacks.
+        need: Need,
+    },
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -143,6 +208,37 @@ impl Output {
     }
 }
 
+/// What a core may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Atomic memory operations.
+    Atomics,
+    /// Barriers.
+    Barriers,
+    /// A scratchpad.
+    Scratchpad,
+}
+
+impl Need {
+    fn is_met(self, shape: &Shape) -> bool {
+        match self {
+            Need::Atomics => shape.atomics,
+            Need::Barriers => shape.barriers,
+            Need::Scratchpad => shape.scratchpad > 0,
+        }
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Need::Atomics => "atomic memory operations",
+            Need::Barriers => "barriers",
+            Need::Scratchpad => "a scratchpad",
+        })
+    }
+}
+
 /// A built-in kernel.
 #[derive(Debug)]
 pub struct Kernel {
@@ -152,17 +248,34 @@ pub struct Kernel {
     pub about: &'static str,
     /// The ELF file.
     pub elf: &'static [u8],
+    /// What it needs of the core.
+    pub needs: &'static [Need],
     /// Fills inputs from a seed, launches, and checks, on a device that has `elf` loaded.
     pub drive: fn(&mut dyn Device, seed: u64) -> Result<Output, KernelError>,
 }
 
+impl Kernel {
+    /// Whether a core has all that the kernel needs.
+    pub fn suits(&self, shape: &Shape) -> bool {
+        self.needs.iter().all(|need| need.is_met(shape))
+    }
+}
+
 macro_rules! kernel {
-    ($name:ident, $about:literal) => {
+    ($name:ident, $about:literal $(, $need:ident)*) => {
         Kernel {
             name: stringify!($name),
             about: $about,
             elf: include_bytes!(concat!("../../programs/elf/", stringify!($name), ".elf")),
-            drive: $name::drive,
+            needs: &[$(Need::$need),*],
+            drive: |device, seed| {
+                for need in [$(Need::$need),*] as [Need; _] {
+                    if !need.is_met(device.shape()) {
+                        return Err(KernelError::Missing { need });
+                    }
+                }
+                $name::drive(device, seed)
+            },
         }
     };
 }
@@ -170,12 +283,36 @@ macro_rules! kernel {
 /// Every built-in kernel.
 pub const ALL: &[Kernel] = &[
     kernel!(vecadd, "vector addition: coherent, bound by memory accesses"),
-    kernel!(reduce, "sum as a tree: coherent, a launch a level"),
-    kernel!(matmul, "matrix product: coherent, multiplications and broadcast loads"),
+    kernel!(histogram, "counts of bytes: atomic additions in the scratchpad", Scratchpad, Atomics, Barriers),
+    kernel!(reduce, "sum: coherent, then a tree in the scratchpad", Scratchpad, Atomics, Barriers),
+    kernel!(scan, "running sums of rows, in the scratchpad: many barriers", Scratchpad, Barriers),
+    kernel!(transpose, "matrix transpose through squares in the scratchpad", Scratchpad, Barriers),
+    kernel!(matvec, "matrix times vector: a warp a row, then a tree in the scratchpad", Scratchpad, Barriers),
+    kernel!(
+        matmul,
+        "matrix product by tiles in the scratchpad: multiplications, broadcast loads",
+        Scratchpad,
+        Barriers
+    ),
+    kernel!(bitonic_small, "bitonic sort of lists in the scratchpad: short divergent branches", Scratchpad, Barriers),
+    kernel!(
+        bitonic_large,
+        "bitonic sort of one list: a launch for what does not fit in the scratchpad",
+        Scratchpad,
+        Barriers
+    ),
+    kernel!(spmv, "sparse matrix times vector: loads that scatter"),
+    kernel!(
+        blocked_stencil,
+        "five-point stencil by tiles in the scratchpad: divergent at their edges",
+        Scratchpad,
+        Barriers
+    ),
+    kernel!(striped_stencil, "five-point stencil along rows, in the scratchpad: coherent", Scratchpad, Barriers),
+    kernel!(gcd, "greatest common divisors by subtraction: both sides of a branch"),
+    kernel!(motion, "motion estimation: sums of absolute differences in the scratchpad", Scratchpad, Barriers),
     kernel!(mandelbrot, "Mandelbrot set in fixed point: loops of unequal length; makes a picture"),
     kernel!(collatz, "Collatz steps: loops of unequal length with a branch inside"),
-    kernel!(gcd, "greatest common divisors by subtraction: both sides of a branch"),
-    kernel!(bitonic, "bitonic sort: a launch a stage, strides that coalesce or not"),
     kernel!(nqueens, "ways to place nine queens: recursion, unequal call depths"),
     kernel!(dispatch, "calls through a table of functions: divergent jalr, divisions"),
     kernel!(sort, "insertion sort of a list a thread: loops that end on data, scattered accesses"),
@@ -224,12 +361,17 @@ fn words(count: usize, mut make: impl FnMut() -> u32) -> Vec<u32> {
 mod tests {
     use std::io::Write;
 
-    use heddle_simt::Shape;
+    use heddle_simt::isa;
 
     use super::*;
     use crate::iss::Iss;
 
     const SHAPES: [(u32, u32); 9] = [(1, 1), (2, 1), (1, 4), (8, 1), (4, 4), (8, 8), (64, 1), (8, 64), (64, 64)];
+
+    /// A core that has all that kernels need.
+    fn complete(lanes: u32, warps: u32) -> Shape {
+        Shape { barriers: true, atomics: true, scratchpad: 64 << 10, ..Shape::new(lanes, warps) }
+    }
 
     fn iss(kernel: &Kernel, shape: &Shape) -> Iss {
         let program = Program::parse(kernel.elf).unwrap();
@@ -241,7 +383,7 @@ mod tests {
         for kernel in ALL {
             let mut counts = Vec::new();
             for (lanes, warps) in SHAPES {
-                let mut iss = iss(kernel, &Shape::new(lanes, warps));
+                let mut iss = iss(kernel, &complete(lanes, warps));
                 let seed = 1 + lanes as u64 * warps as u64;
                 let output = (kernel.drive)(&mut iss, seed);
                 let output = output.unwrap_or_else(|e| panic!("{} {lanes}x{warps} seed {seed}: {e}", kernel.name));
@@ -254,7 +396,7 @@ mod tests {
 
     #[test]
     fn kernels_run_in_the_least_stack() {
-        let shape = Shape { stack: 512, ..Shape::new(2, 2) };
+        let shape = Shape { stack: 512, ..complete(2, 2) };
         for kernel in ALL {
             (kernel.drive)(&mut iss(kernel, &shape), 7).unwrap();
         }
@@ -268,8 +410,8 @@ mod tests {
             self.0.program()
         }
 
-        fn threads(&self) -> u32 {
-            self.0.threads()
+        fn shape(&self) -> &Shape {
+            self.0.shape()
         }
 
         fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
@@ -290,7 +432,7 @@ mod tests {
     #[test]
     fn wrong_results_are_caught() {
         for kernel in ALL {
-            let mut device = Spoiled(iss(kernel, &Shape::new(8, 1)));
+            let mut device = Spoiled(iss(kernel, &complete(8, 1)));
             let error = (kernel.drive)(&mut device, 3).unwrap_err();
             assert!(matches!(error, KernelError::Wrong { index: 0, .. }), "{}: {error}", kernel.name);
         }
@@ -298,12 +440,62 @@ mod tests {
 
     #[test]
     fn a_program_without_the_variables_is_refused() {
-        let mut device = iss(&ALL[1], &Shape::new(1, 1));
-        let error = (ALL[0].drive)(&mut device, 0).unwrap_err();
+        let mut device = iss(find("histogram").unwrap(), &complete(1, 1));
+        let error = (find("vecadd").unwrap().drive)(&mut device, 0).unwrap_err();
         assert_eq!(error.to_string(), "the program has no symbol `a`");
         let device: &mut dyn Device = &mut device;
-        let error = device.write_words("half", &[1, 2]).unwrap_err();
-        assert_eq!(error.to_string(), "`half` has 4 bytes, 8 are needed");
+        let error = device.write_words("length", &[1, 2]).unwrap_err();
+        assert_eq!(error.to_string(), "`length` has 4 bytes, 8 are needed");
+    }
+
+    #[test]
+    fn a_core_that_lacks_something_is_refused() {
+        let kernel = find("reduce").unwrap();
+        let error = |shape: Shape| {
+            assert!(!kernel.suits(&shape));
+            (kernel.drive)(&mut iss(kernel, &shape), 1).unwrap_err().to_string()
+        };
+        let all = complete(2, 2);
+        assert!(kernel.suits(&all));
+        assert_eq!(
+            error(Shape { atomics: false, ..all.clone() }),
+            "the kernel needs atomic memory operations, which the core does not have"
+        );
+        assert_eq!(
+            error(Shape { barriers: false, ..all.clone() }),
+            "the kernel needs barriers, which the core does not have"
+        );
+        assert!(!kernel.suits(&Shape { scratchpad: 0, ..all.clone() }));
+        assert!(find("vecadd").unwrap().suits(&Shape { barriers: false, atomics: false, scratchpad: 0, ..all }));
+    }
+
+    #[test]
+    fn needs_are_those_of_the_program() {
+        for kernel in ALL {
+            let program = Program::parse(kernel.elf).unwrap();
+            let words = || (0..program.program_end()).step_by(4).filter_map(|pc| program.word(pc));
+            let found = [
+                (Need::Atomics, words().any(|word| word & 0x7f == 0x2f)),
+                (Need::Barriers, words().any(|word| word == isa::BARRIER)),
+                (Need::Scratchpad, program.scratchpad() > 0),
+            ];
+            for (need, found) in found {
+                assert_eq!(kernel.needs.contains(&need), found, "{}: {need}", kernel.name);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_grow_until_their_share_of_the_scratchpad_is_enough() {
+        let threads = |scratchpad, wanted| {
+            let shape = Shape { scratchpad, ..complete(8, 8) };
+            let device: &mut dyn Device = &mut iss(find("histogram").unwrap(), &shape);
+            device.block_threads(wanted)
+        };
+        assert_eq!(threads(8 << 10, 8), 8);
+        assert_eq!(threads(4 << 10, 8), 16);
+        assert_eq!(threads(1 << 10, 8), 64);
+        assert_eq!(threads(8 << 10, 1000), 64);
     }
 
     #[test]

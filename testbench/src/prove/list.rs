@@ -2,6 +2,8 @@
 
 use heddle_hdl::netlist::Module;
 use heddle_hdl::{Bundle, Errors, Signals, TypedModule, Width};
+use heddle_simt::barrier::proof::barrier_proof;
+use heddle_simt::distributor::proof::distributor_proof;
 use heddle_simt::divergence::ccs::proof::ccs_proof;
 use heddle_simt::divergence::path_table::proof::{path_table_proof, patience, sorter_proof};
 use heddle_simt::memory::cache::proof::cache_proof;
@@ -76,7 +78,7 @@ impl Block {
         I: Bundle<Width> + Clone,
         O: Signals,
     {
-        let waits = if s.waiting { ("w", ", waiting") } else { ("", "") };
+        let waits = if s.barriers { ("b", ", barriers") } else { ("", "") };
         Ok(Proof {
             name: format!("{}-{}x{}{}", self.name, s.lanes, s.warps, waits.0),
             block: self.block,
@@ -146,11 +148,31 @@ const CACHE: Block = Block {
     cover_depth: 14,
 };
 
+const DISTRIBUTOR: Block = Block {
+    name: "distributor",
+    block: "distributor.rs",
+    says: "Each warp of each block of a grid of any size is started exactly once, with its threads, on a slot without live \
+           threads and pending registers; all warps of a block in one group, which nobody else is in; when a launch ends, all \
+           were started.",
+    method: Method::Induction,
+    cover_depth: 8,
+};
+
+const BARRIER: Block = Block {
+    name: "barrier",
+    block: "barrier.rs",
+    says: "Nobody is woken before all live warps of the block, all of which were started, have arrived at the same barrier; the \
+           counts of barriers that warps of a block have passed never differ by more than one; when all have arrived, each \
+           is woken after as many turns as there are warps.",
+    method: Method::Induction,
+    cover_depth: 12,
+};
+
 /// All proofs, block after block.
 pub fn proofs() -> Result<Vec<Proof>, Errors> {
     let mut all = Vec::new();
-    for (lanes, waiting) in [(1, false), (2, false), (4, false), (8, false), (8, true), (16, false), (64, true)] {
-        all.push(CCS.at(&Shape { waiting, ..Shape::new(lanes, 1) }, 2, lanes <= 16, ccs_proof)?);
+    for (lanes, barriers) in [(1, false), (2, false), (4, false), (8, false), (8, true), (16, false), (64, true)] {
+        all.push(CCS.at(&Shape { barriers, ..Shape::new(lanes, 1) }, 2, lanes <= 16, ccs_proof)?);
     }
     for warps in [1, 2, 8] {
         all.push(SCOREBOARD.at(&Shape::new(2, warps), if warps > 2 { 2 } else { 4 }, true, scoreboard_proof)?);
@@ -161,6 +183,12 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     for (lanes, warps) in [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (8, 1)] {
         let s = Shape { program: 16, depth_bits: 1, ..Shape::new(lanes, warps) };
         all.push(PATH_TABLE.at(&s, 2, lanes <= 4, path_table_proof)?);
+    }
+    for (lanes, warps) in [(1, 1), (2, 2), (1, 4), (4, 4), (4, 8)] {
+        all.push(DISTRIBUTOR.at(&Shape { program: 16, ..Shape::new(lanes, warps) }, 2, true, distributor_proof)?);
+    }
+    for warps in [1, 2, 4, 8] {
+        all.push(BARRIER.at(&Shape::new(1, warps), 2, true, barrier_proof)?);
     }
     let s = Shape { program: 16, depth_bits: 1, ..Shape::new(4, 1) };
     all.push(SORTER.at(&s, patience(&s) + 3, true, sorter_proof)?);

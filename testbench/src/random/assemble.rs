@@ -1,22 +1,54 @@
 //! From a random program to instructions.
 
-use super::program::{Block, Condition, End, Init, Op, RandomProgram, VALUES, WORDS};
+use super::program::{Access, Block, Condition, End, GridSize, Init, Op, RandomProgram, Shared, VALUES, WORDS};
 use crate::asm::*;
+use crate::grid::Grid;
+use heddle_simt::address::{SCRATCHPAD, STACK};
+use heddle_simt::isa::atomic;
 use heddle_simt::{Shape, csr};
 
-/// What a program may use that not every machine has.
+/// What a program may use that not every machine has. It does other things instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Features {
-    /// All that the core has.
-    Core,
-    /// RV32IM alone and one thread, whose number is 0: no CSRs.
-    OneHart,
+pub struct Features {
+    /// CSRs, and memory that threads share. Without, there is one thread, whose number is 0.
+    pub threads: bool,
+    /// The addresses of each thread's own stack.
+    pub stack_window: bool,
+    /// Atomic operations.
+    pub atomics: bool,
+    /// The scratchpad.
+    pub scratchpad: bool,
+    /// `barrier`.
+    pub barriers: bool,
 }
+
+impl Features {
+    /// RV32IM alone.
+    pub const ONE_HART: Features =
+        Features { threads: false, stack_window: false, atomics: false, scratchpad: false, barriers: false };
+
+    /// What a core of any shape has.
+    pub const CORE: Features = Features { threads: true, ..Features::ONE_HART };
+
+    /// All that a core of this shape has.
+    pub fn of(shape: &Shape) -> Features {
+        Features {
+            stack_window: true,
+            atomics: shape.atomics,
+            scratchpad: shape.scratchpad > 0,
+            barriers: shape.barriers,
+            ..Features::CORE
+        }
+    }
+}
+
+/// Launches of more threads than the core has are up to so many times as large.
+const MOST_TURNS: u32 = 3;
 
 /// Calls of a thread. The smallest stack has room for 16 return addresses.
 const MOST_CALLS: i32 = 14;
 
-/// Bytes of the memory that threads share, behind their own.
+/// Bytes of main memory that threads share, behind their own.
 const SHARED: u32 = 256;
 /// Which bits of a number say where a thread is in it: all threads at one place, in one word, in some words, anywhere.
 const SPREAD: [i32; 4] = [0, 3, 0x3f, 0xff];
@@ -33,8 +65,10 @@ const BASE: u32 = 20;
 /// Ways back that are left, and calls.
 const FUEL: u32 = 21;
 const CALLS: u32 = 22;
-/// The thread's number.
+/// The thread's number in the launch.
 const THREAD: u32 = 23;
+/// Barriers that are left.
+const BARRIERS: u32 = 24;
 const SCRATCH: [u32; 2] = [28, 29];
 
 /// funct7 and funct3 of all instructions on two registers.
@@ -59,32 +93,48 @@ const COMPUTE: [(u32, u32); 18] = [
     (1, 7),
 ];
 
+/// Threads that a launch may have: as many as the core has, or a few times as many if there is memory for them.
+fn most_threads(shape: &Shape) -> u32 {
+    let threads = shape.threads();
+    let room = (shape.memory - threads * shape.stack).saturating_sub(DATA + SHARED);
+    threads * (room / (4 * u32::from(WORDS) * threads)).min(MOST_TURNS)
+}
+
 impl RandomProgram {
-    /// The program as instructions for a shape.
+    /// The program as instructions for a shape. It can be launched with one block of all threads of the core, or with
+    /// [`RandomProgram::grid`].
     ///
     /// # Panics
     /// If the threads' words do not fit between 16 KiB and the stacks, which [`Shape::default_memory`] sees to.
     pub fn assemble(&self, shape: &Shape, features: Features) -> Asm {
-        let threads = shape.threads();
-        let stacks = shape.memory - threads * shape.stack;
-        assert!(
-            DATA + 4 * u32::from(WORDS) * threads + SHARED <= stacks,
-            "memory of {} bytes is too small",
-            shape.memory
-        );
-        let mut writer = Writer { program: self, features, threads, a: Asm::default(), labels: 0, function: 0 };
-        writer.begin(shape);
+        let threads = most_threads(shape);
+        assert!(threads > 0, "memory of {} bytes is too small", shape.memory);
+        let shape = shape.clone();
+        let mut writer = Writer { program: self, shape, features, threads, a: Asm::default(), labels: 0, function: 0 };
+        writer.begin();
         for number in 0..self.functions.len() {
             writer.function(number);
         }
         assert!(writer.a.here() as u32 * 4 <= DATA, "the program is too long");
         writer.a
     }
+
+    /// The grid to launch it with on this shape.
+    pub fn grid(&self, shape: &Shape) -> Grid {
+        let all = shape.threads();
+        let GridSize::Blocks(size, quarters) = self.grid else { return Grid::one_block(all) };
+        let threads = 1 + (all - 1) * u32::from(size) / 255;
+        let resident = Grid::one_block(threads).resident(shape);
+        let blocks = (resident * u32::from(quarters)).div_ceil(4);
+        Grid { blocks: blocks.clamp(1, most_threads(shape) / threads), threads }
+    }
 }
 
 struct Writer<'a> {
     program: &'a RandomProgram,
+    shape: Shape,
     features: Features,
+    /// That have words of their own.
     threads: u32,
     a: Asm,
     labels: u32,
@@ -128,12 +178,13 @@ impl Writer<'_> {
     }
 
     /// Registers, the thread's memory, a call of the first function, and the end: all values are stored.
-    fn begin(&mut self, shape: &Shape) {
-        let hart = match self.features {
-            Features::Core => csrr(THREAD, MHARTID),
-            Features::OneHart => addi(THREAD, ZERO, 0),
-        };
-        self.put([hart]);
+    fn begin(&mut self) {
+        if self.features.threads {
+            self.put([csrr(THREAD, BLOCK), csrr(SCRATCH[0], BLOCK_THREADS), mul(THREAD, THREAD, SCRATCH[0])]);
+            self.put([csrr(SCRATCH[0], THREAD_IN_BLOCK), add(THREAD, THREAD, SCRATCH[0])]);
+        } else {
+            self.put([addi(THREAD, ZERO, 0)]);
+        }
         let program = self.program;
         for (init, rd) in program.init.iter().zip(VALUE) {
             match *init {
@@ -149,16 +200,32 @@ impl Writer<'_> {
         }
         let shift = if program.interleaved { 2 } else { 2 + u32::from(WORDS).ilog2() };
         self.put([slli(BASE, THREAD, shift), lui(SCRATCH[0], DATA >> 12), add(BASE, BASE, SCRATCH[0])]);
-        self.put(li(SP, shape.memory));
-        let sub = |rd, a, b| r(0x20, b, a, 0, rd, 0x33);
-        self.put([slli(SCRATCH[0], THREAD, shape.stack.ilog2()), sub(SP, SP, SCRATCH[0])]);
+        let Shape { memory, stack, .. } = self.shape;
+        if self.features.stack_window && program.stack_window {
+            self.put(li(SP, STACK + stack));
+        } else {
+            self.put(li(SP, memory));
+            if self.features.threads {
+                let sub = |rd, a, b| r(0x20, b, a, 0, rd, 0x33);
+                self.put([csrr(SCRATCH[0], MHARTID), slli(SCRATCH[0], SCRATCH[0], stack.ilog2())]);
+                self.put([sub(SP, SP, SCRATCH[0])]);
+            }
+        }
         self.put([addi(FUEL, ZERO, i32::from(program.fuel)), addi(CALLS, ZERO, MOST_CALLS)]);
+        self.put([addi(BARRIERS, ZERO, i32::from(program.barriers))]);
         for word in 0..WORDS {
             self.access(word, |base, offset| sw(value(word % VALUES), base, offset));
         }
         self.jump(self.link(0), "f0");
         for word in 0..VALUES {
             self.access(word, |base, offset| sw(value(word), base, offset));
+        }
+        if self.features.barriers {
+            self.place("left");
+            self.branch(BEQ, BARRIERS, ZERO, "end");
+            self.put([BARRIER, addi(BARRIERS, BARRIERS, -1)]);
+            self.jump(ZERO, "left");
+            self.place("end");
         }
         self.leave();
     }
@@ -278,18 +345,10 @@ impl Writer<'_> {
                 let opcode = if pc { 0x17 } else { 0x37 };
                 self.put([upper << 12 | value(rd) << 7 | opcode]);
             }
-            Op::Load(kind, rd, word, byte) => {
-                let funct3 = [0, 1, 2, 4, 5][kind as usize];
-                let byte = i32::from(byte >> (funct3 & 3) << (funct3 & 3)) & 3;
-                self.access(word, |base, offset| load(funct3, value(rd), base, offset + byte));
-            }
-            Op::Store(size, from, word, byte) => {
-                let byte = i32::from(byte >> size << size) & 3;
-                self.access(word, |base, offset| store(u32::from(size), value(from), base, offset + byte));
-            }
-            Op::Share(stores, kind, register, by, spread) => {
-                if self.features == Features::Core {
-                    self.share(stores, kind, value(register), value(by), SPREAD[spread as usize]);
+            Op::Own(stack, access, register, word, byte) => self.own(stack, access, value(register), word, byte),
+            Op::Share(shared, access, register, by, spread, apart) => {
+                if self.features.threads {
+                    self.share(shared, access, value(register), value(by), SPREAD[spread as usize], apart);
                 }
             }
             Op::Late(kind, rd, a, over) => {
@@ -298,12 +357,20 @@ impl Writer<'_> {
                 self.put([if over { addi(rd, a, 1) } else { add(a, rd, a) }]);
             }
             Op::Csr(at, rd) => {
-                if self.features == Features::Core {
+                if self.features.threads {
                     let csr = &csr::MAP[at as usize % csr::MAP.len()];
                     self.put([csrr(value(rd), u32::from(csr.address))]);
                 }
             }
             Op::Fence => self.put([0x0ff0_000f]),
+            Op::Barrier => {
+                if self.features.barriers {
+                    let over = self.fresh("over");
+                    self.branch(BEQ, BARRIERS, ZERO, &over);
+                    self.put([addi(BARRIERS, BARRIERS, -1), BARRIER]);
+                    self.place(&over);
+                }
+            }
             Op::Call(which) => {
                 let callee = self.callee(which);
                 let over = self.fresh("over");
@@ -324,16 +391,57 @@ impl Writer<'_> {
         }
     }
 
-    fn share(&mut self, stores: bool, kind: u8, register: u32, by: u32, spread: i32) {
-        let funct3 = [0, 1, 2, 4, 5][kind as usize];
-        let aligned = !((1 << (funct3 & 3)) - 1);
-        self.put([add(SCRATCH[1], by, THREAD), andi(SCRATCH[1], SCRATCH[1], spread & aligned)]);
-        self.put(li(SCRATCH[0], DATA + 4 * u32::from(WORDS) * self.threads));
-        self.put([add(SCRATCH[0], SCRATCH[0], SCRATCH[1])]);
-        self.put([match stores {
-            true => store(funct3 & 3, register, SCRATCH[0], 0),
-            false => load(funct3, register, SCRATCH[0], 0),
-        }]);
+    /// An access as the machine has it, and the mask of its address. Atomics have no offset.
+    fn access_at(&self, access: Access, register: u32) -> (i32, impl Fn(u32, i32) -> u32 + use<>) {
+        let access = match access {
+            Access::Atomic(..) if !self.features.atomics => Access::Load(2),
+            other => other,
+        };
+        let funct3 = |kind: u8| [0, 1, 2, 4, 5][kind as usize];
+        let aligned = |funct3: u32| !((1 << (funct3 & 3)) - 1);
+        let mask = match access {
+            Access::Load(kind) => aligned(funct3(kind)),
+            Access::Store(size) => aligned(u32::from(size)),
+            Access::Atomic(..) => aligned(2),
+        };
+        let instruction = move |base, offset| match access {
+            Access::Load(kind) => load(funct3(kind), register, base, offset),
+            Access::Store(size) => store(u32::from(size), register, base, offset),
+            Access::Atomic(operation, operand) => {
+                amo(atomic::ALL[operation as usize].0, register, value(operand), base)
+            }
+        };
+        (mask, instruction)
+    }
+
+    fn own(&mut self, stack: bool, access: Access, register: u32, word: u8, byte: u8) {
+        let (mask, instruction) = self.access_at(access, register);
+        let byte = i32::from(byte) & mask;
+        // Return addresses are at the other end of the stack.
+        if stack && self.features.stack_window && self.shape.stack >= 4 * (MOST_CALLS as u32 + 2 + u32::from(WORDS)) {
+            self.put([lui(SCRATCH[0], STACK >> 12), addi(SCRATCH[0], SCRATCH[0], 4 * i32::from(word) + byte)]);
+            self.put([instruction(SCRATCH[0], 0)]);
+        } else if matches!(access, Access::Atomic(..)) {
+            self.access(word, |base, offset| addi(SCRATCH[1], base, offset + byte));
+            self.put([instruction(SCRATCH[1], 0)]);
+        } else {
+            self.access(word, |base, offset| instruction(base, offset + byte));
+        }
+    }
+
+    fn share(&mut self, shared: Shared, access: Access, register: u32, by: u32, spread: i32, apart: u8) {
+        let (mask, instruction) = self.access_at(access, register);
+        let (base, bytes) = match shared {
+            // Of the smallest block.
+            Shared::Scratchpad if self.features.scratchpad => (SCRATCHPAD, self.shape.scratchpad / self.shape.warps),
+            _ => (DATA + 4 * u32::from(WORDS) * self.threads, SHARED),
+        };
+        // The mask of an `andi` is positive.
+        let within = bytes.min(1 << 11) as i32 - 1;
+        self.put([add(SCRATCH[1], by, THREAD), andi(SCRATCH[1], SCRATCH[1], spread)]);
+        self.put([slli(SCRATCH[1], SCRATCH[1], 2 * u32::from(apart)), andi(SCRATCH[1], SCRATCH[1], within & mask)]);
+        self.put(li(SCRATCH[0], base));
+        self.put([add(SCRATCH[0], SCRATCH[0], SCRATCH[1]), instruction(SCRATCH[0], 0)]);
     }
 
     fn scatter(&mut self, rd: u32, by: u32, bits: u8) {

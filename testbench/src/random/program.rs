@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 /// Registers that hold random values are numbered 0 to 5 here.
 pub const VALUES: u8 = 6;
-/// Words of memory that each thread has.
+/// Words of memory that each thread has, and of its stack that it accesses as it likes.
 pub const WORDS: u8 = 8;
 
 /// A program, before it knows the shape it runs on.
@@ -18,8 +18,43 @@ pub struct RandomProgram {
     /// Words of the same number lie side by side for all threads, so that a warp's accesses are one; else a thread's words
     /// do.
     pub interleaved: bool,
+    /// The stack is at the addresses that are each thread's own; else where the thread computes that it is.
+    pub stack_window: bool,
+    /// Barriers that each thread comes to, if it does not end before: in the code, and what is left at its end.
+    pub barriers: u8,
+    /// Of the launch.
+    pub grid: GridSize,
     /// The first is where threads begin; a function calls only those after it, and itself.
     pub functions: Vec<Function>,
+}
+
+/// How many blocks a launch has and how large they are, for any shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridSize {
+    /// One block of all threads of the core.
+    Whole,
+    /// Blocks of 1 + so many 256ths of the core's other threads, and so many quarters of the blocks that the core holds.
+    Blocks(u8, u8),
+}
+
+/// Memory that several threads access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shared {
+    /// A few words for all.
+    Main,
+    /// The block's scratchpad.
+    Scratchpad,
+}
+
+/// What is done to memory, with the number of its size and sign or of its operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Into the register.
+    Load(u8),
+    /// Of the register.
+    Store(u8),
+    /// Old value into the register; the operand is another one.
+    Atomic(u8, u8),
 }
 
 /// A function: its blocks in order; the last one returns.
@@ -60,19 +95,19 @@ pub enum Op {
     Immediate(u8, u8, u8, i16),
     /// `lui` or `auipc`: which, rd, upper 20 bits.
     Upper(bool, u8, u32),
-    /// Size and sign, rd, word, byte.
-    Load(u8, u8, u8, u8),
-    /// Size, value, word, byte.
-    Store(u8, u8, u8, u8),
-    /// An access to memory that all threads share, where threads race: whether it stores, size and sign, register, register
-    /// that says where, and how far the threads' places are apart.
-    Share(bool, u8, u8, u8, u8),
+    /// An access to one of the thread's words, or to one of its stack's if the flag is on: register, word, byte.
+    Own(bool, Access, u8, u8, u8),
+    /// An access to memory where threads race: register, register that says where, how far the threads' places are apart,
+    /// and by how many bits they are moved further apart.
+    Share(Shared, Access, u8, u8, u8, u8),
     /// A division, and a use or an overwriting of its result: number, rd, rs1, then which.
     Late(u8, u8, u8, bool),
     /// A CSR: place in the map, rd.
     Csr(u8, u8),
     /// `fence`.
     Fence,
+    /// `barrier`, while the thread has some left.
+    Barrier,
     /// A call of a later function, or of this one.
     Call(u8),
     /// A call of one of two functions, by a register that may differ between threads; through the link register itself if
@@ -111,8 +146,27 @@ pub enum Condition {
 
 /// Programs of up to 4 functions.
 pub fn programs() -> impl Strategy<Value = RandomProgram> {
-    (vec(init(), VALUES as usize), 0..=10u8, any::<bool>(), vec(function(), 1..=4))
-        .prop_map(|(init, fuel, interleaved, functions)| RandomProgram { init, fuel, interleaved, functions })
+    let memory = (any::<bool>(), any::<bool>());
+    let grid =
+        prop_oneof![Just(GridSize::Whole), any::<(u8, u8)>().prop_map(|(size, count)| GridSize::Blocks(size, count))];
+    let parts = (vec(init(), VALUES as usize), 0..=10u8, memory, 0..=6u8, grid, vec(function(), 1..=4));
+    parts.prop_map(|(init, fuel, (interleaved, stack_window), barriers, grid, functions)| RandomProgram {
+        init,
+        fuel,
+        interleaved,
+        stack_window,
+        barriers,
+        grid,
+        functions,
+    })
+}
+
+fn access() -> impl Strategy<Value = Access> {
+    prop_oneof![
+        5 => (0..5u8).prop_map(Access::Load),
+        5 => (0..3u8).prop_map(Access::Store),
+        2 => (0..9u8, 0..=VALUES).prop_map(|(operation, operand)| Access::Atomic(operation, operand)),
+    ]
 }
 
 fn function() -> impl Strategy<Value = Function> {
@@ -135,17 +189,19 @@ fn init() -> impl Strategy<Value = Init> {
 fn op() -> impl Strategy<Value = Op> {
     let register = || 0..=VALUES;
     let word = || 0..WORDS;
+    let shared = prop_oneof![Just(Shared::Main), Just(Shared::Scratchpad)];
     prop_oneof![
         8 => (any::<u8>(), register(), register(), register()).prop_map(|(k, d, a, b)| Op::Compute(k, d, a, b)),
         4 => (any::<u8>(), register(), register(), any::<i16>()).prop_map(|(k, d, a, v)| Op::Immediate(k, d, a, v)),
         1 => (any::<bool>(), register(), any::<u32>()).prop_map(|(pc, d, v)| Op::Upper(pc, d, v)),
-        5 => (0..5u8, register(), word(), 0..4u8).prop_map(|(s, d, w, b)| Op::Load(s, d, w, b)),
-        5 => (0..3u8, register(), word(), 0..4u8).prop_map(|(s, v, w, b)| Op::Store(s, v, w, b)),
-        2 => (any::<bool>(), 0..5u8, register(), register(), 0..4u8)
-            .prop_map(|(store, size, r, by, spread)| Op::Share(store, size, r, by, spread)),
+        10 => (prop::bool::weighted(0.3), access(), register(), word(), 0..4u8)
+            .prop_map(|(stack, a, r, w, b)| Op::Own(stack, a, r, w, b)),
+        4 => (shared, access(), register(), register(), 0..4u8, 0..4u8)
+            .prop_map(|(shared, a, r, by, spread, apart)| Op::Share(shared, a, r, by, spread, apart)),
         1 => (0..4u8, register(), register(), any::<bool>()).prop_map(|(k, d, a, over)| Op::Late(k, d, a, over)),
         1 => (any::<u8>(), register()).prop_map(|(k, d)| Op::Csr(k, d)),
         1 => Just(Op::Fence),
+        2 => Just(Op::Barrier),
         2 => any::<u8>().prop_map(Op::Call),
         2 => (register(), any::<u8>(), any::<u8>(), any::<bool>()).prop_map(|(v, f, g, l)| Op::CallEither(v, f, g, l)),
         1 => (register(), register(), 1..=6u8).prop_map(|(d, by, bits)| Op::Scatter(d, by, bits)),

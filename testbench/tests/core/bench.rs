@@ -11,6 +11,7 @@ use heddle_simt::memory::port::Load;
 use heddle_simt::system::{SystemIn, SystemOut, system};
 use heddle_testbench::asm::Asm;
 use heddle_testbench::commit::CommitCheck;
+use heddle_testbench::grid::Grid;
 use heddle_testbench::paths::paths;
 
 /// An instruction that issued.
@@ -73,6 +74,8 @@ impl Core {
         t.poke(SystemIn {
             launch: false.into(),
             entry: 0u32.into(),
+            blocks: 1u32.into(),
+            block_threads: s.threads().into(),
             program_end: program_end.into(),
             load: idle_load(),
         });
@@ -89,10 +92,14 @@ impl Core {
 
     /// Launches at an instruction number and runs to the end. The fault, if there is one.
     pub fn run_from(&mut self, entry: u64) -> Option<Fault> {
-        self.check.launch(self.t.simulation().engine());
-        for thread in 0..self.s.threads() {
-            self.check.iss_mut().hart_mut(thread).set_pc(4 * entry as u32);
-        }
+        self.run_grid(Grid::one_block(self.s.threads()), entry)
+    }
+
+    /// The same with a grid of blocks.
+    pub fn run_grid(&mut self, grid: Grid, entry: u64) -> Option<Fault> {
+        self.check.launch(self.t.simulation().engine(), grid, 4 * entry as u32).unwrap();
+        self.t.poke_port("blocks", u64::from(grid.blocks));
+        self.t.poke_port("block_threads", u64::from(grid.threads));
         self.t.poke_port("entry", entry);
         self.t.poke_port("launch", true);
         self.t.step();
@@ -124,10 +131,9 @@ impl Core {
 
     fn check_end(&mut self, fault: Option<Fault>) {
         let lanes = self.s.lanes;
-        let codes: Vec<u32> = (0..self.s.threads()).map(|t| self.exit_code(t / lanes, t % lanes)).collect();
         let engine = self.t.simulation().engine();
         let checked = match fault {
-            None => self.check.end(engine, 1, |thread| codes[thread as usize]),
+            None => self.check.end(engine, 1),
             Some(f) => {
                 let threads =
                     (0..lanes).filter(|lane| f.lanes >> lane & 1 == 1).map(|lane| f.warp as u32 * lanes + lane);
@@ -194,8 +200,13 @@ impl Core {
         (banks[word % banks.len()].clone(), (word / banks.len()) as u64)
     }
 
+    /// The first exit code of a hardware thread that is not 0, if there was one.
     pub fn exit_code(&mut self, warp: u32, lane: u32) -> u32 {
-        self.t.memory_read(&format!("core.metrics.exit[{lane}].codes"), u64::from(warp)).low_u64() as u32
+        let place = format!("core.metrics.lane[{lane}]");
+        let code = self.t.memory_read(&format!("{place}.first"), u64::from(warp)).extract(0, 32).low_u64() as u32;
+        let engine = self.t.simulation().engine();
+        let failed = engine.directory().registers.find(&format!("{place}.failed")).unwrap();
+        if engine.register(failed).bit(warp) { code } else { 0 }
     }
 
     /// A counter of the core.

@@ -3,6 +3,7 @@
 //! `docs/pipeline.md` names these tests where it states a figure.
 
 mod bench;
+mod blocks;
 mod faults;
 mod memory;
 mod paths;

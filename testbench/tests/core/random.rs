@@ -5,8 +5,9 @@ use heddle_sim::Sim;
 use heddle_simt::core::{CoreIn, CoreOut, core};
 use heddle_simt::divergence::Start;
 use heddle_simt::memory::port::{Response, operation};
-use heddle_simt::{BankAddress, Shape};
+use heddle_simt::{BankAddress, Shape, block};
 use heddle_testbench::commit::CommitCheck;
+use heddle_testbench::grid::Grid;
 use heddle_testbench::random::{self, Features};
 
 /// A core with instructions and memory outside.
@@ -36,12 +37,22 @@ impl Bare<'_> {
         let zero = |shape: &Response<Width>| shape.map("", &mut |_, _| Bits::ZERO);
         let response = zero(&Response::shape(&self.s));
         let start = Start::shape(&self.s).map("", &mut |_, _| Bits::ZERO);
-        let (restart, fetched) = (Bits::ZERO, Bits::ZERO);
-        let mut inputs =
-            CoreIn { start, restart, fetched, request_ready: 1u32.into(), response, program_end: program_end.into() };
+        let threads = self.s.threads();
+        let grid = block::Grid { blocks: 1u32.into(), block_threads: threads.into(), group: (self.s.warps - 1).into() };
+        let mut inputs = CoreIn {
+            start,
+            block: Bits::ZERO,
+            filling: Bits::ones(self.s.warps),
+            grid,
+            restart: Bits::ZERO,
+            fetched: Bits::ZERO,
+            request_ready: 1u32.into(),
+            response,
+            program_end: program_end.into(),
+        };
         self.t.poke(inputs.clone());
         self.t.reset();
-        self.check.launch(self.t.simulation().engine());
+        self.check.launch(self.t.simulation().engine(), Grid::one_block(threads), 0).unwrap();
         let mut started = 0;
         for cycle in 0..200_000 {
             if self.offered.is_none() && !self.under_way.is_empty() && self.r.u8(..8) < self.eager {
@@ -56,6 +67,7 @@ impl Bare<'_> {
             inputs.restart = (cycle == 0).into();
             let mask = u64::MAX >> (64 - self.s.lanes);
             let starts = cycle > 0 && started < self.s.warps;
+            inputs.filling = if started < self.s.warps { Bits::ones(self.s.warps) } else { Bits::ZERO };
             inputs.start = Start {
                 valid: starts.into(),
                 slot: if starts { started } else { 0 }.into(),
@@ -68,7 +80,7 @@ impl Bare<'_> {
             assert_eq!(out.fault.valid, 0, "cause {} at {}", out.fault.cause, out.fault.pc);
             started += u32::from(starts && out.start_ready == 1);
             if started == self.s.warps && out.idle == 1 && cycle > 2 * self.s.warps {
-                let ended = self.check.end(self.t.simulation().engine(), 1, |_| 0);
+                let ended = self.check.end(self.t.simulation().engine(), 1);
                 return ended.unwrap_or_else(|mismatch| panic!("{mismatch}"));
             }
             if out.response_ready == 1 {
@@ -101,7 +113,7 @@ fn check(s: &Shape, programs: u64) {
     for seed in 1000..1000 + programs {
         println!("{} × {}, seed {seed}", s.lanes, s.warps);
         let mut r = fastrand::Rng::with_seed(seed);
-        let asm = random::program(seed).assemble(s, Features::Core);
+        let asm = random::program(seed).assemble(s, Features::CORE);
         let program = asm.program();
         t.simulation().engine().start(seed);
         let check = CommitCheck::new(t.simulation().directory(), &program, s).unwrap();

@@ -8,6 +8,7 @@ use heddle_simt::csr;
 use heddle_simt::isa::cause;
 use heddle_testbench::asm::*;
 use heddle_testbench::commit::core_code;
+use heddle_testbench::grid::ThreadId;
 use heddle_testbench::iss::{Cause, Iss};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, ThreadExit};
 use heddle_testbench::{Program, disassemble};
@@ -345,17 +346,20 @@ fn every_thread_has_its_exit_code() {
         let factor = 0x9e37_79b1;
         let source = Asm::default().put([csrr(THREAD, MHARTID)]).put(li(T, factor));
         let program = source.put([mul(A0, THREAD, T)]).exit().program();
-        let want: Vec<ThreadExit> =
-            (1..bench.shape.threads()).map(|thread| ThreadExit { thread, code: thread.wrapping_mul(factor) }).collect();
+        let want: Vec<ThreadExit> = (1..bench.shape.threads())
+            .map(|thread| ThreadExit { thread: ThreadId { block: 0, thread }, code: thread.wrapping_mul(factor) })
+            .collect();
         bench.machine.load(program.clone()).unwrap();
         match bench.machine.run() {
             Ok(()) => assert!(want.is_empty()),
-            Err(MachineError::ExitCodes(codes)) => assert_eq!(codes, want),
+            Err(MachineError::ExitCodes { first, count }) => {
+                assert_eq!((first, count as usize), (want.clone(), want.len()))
+            }
             Err(error) => panic!("{error}"),
         }
         let mut iss = Iss::new(&program, &bench.shape).unwrap();
         for exit in want {
-            assert_eq!(alone(&mut iss, exit.thread), Ok(exit.code));
+            assert_eq!(alone(&mut iss, exit.thread.thread), Ok(exit.code));
         }
     }
 }

@@ -141,7 +141,7 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
         m.cover("a_meets_c", ac & !ab);
         m.cover("b_meets_c", bc & !ab);
         m.cover("all_meet", ab & ac);
-        if s.waiting {
+        if s.barriers {
             m.cover("one_waits", y.valid & y.waits & !x.waits);
             m.cover("waiting_paths_meet", x.valid & x.waits & (ab | ac | bc));
         }

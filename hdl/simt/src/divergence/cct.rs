@@ -163,7 +163,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     m.doc("Cold context table: a stack of paths for each warp, sorted in the background.");
     let fetched = m.reg("fetched", Read { valid: 1, at: slot_bits }).reset_zero();
     let returning = m.reg("returning", s.warps).reset(0u32);
-    let seeking = if s.waiting { Some(m.reg("seeking", s.warps).reset(0u32)) } else { None };
+    let seeking = if s.barriers { Some(m.reg("seeking", s.warps).reset(0u32)) } else { None };
     let seekers = seeking.as_ref().map_or(m.lit(0u32, s.warps), |r| r.q);
     let scan = m.reg("scan", slot_bits).reset(0u32);
     let index = m.reg("index", count_bits).reset(0u32);
@@ -244,7 +244,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     m.cover("swap_put_off_by_another_warp", compared.q.valid & i.outcome & !of_scanned);
     m.cover("swap_put_off_by_start", compared.q.valid & i.start);
     m.cover("several_return", (returning.q & !returning.q.lowest_one()).any());
-    if s.waiting {
+    if s.barriers {
         m.cover("sorter_finds_a_path_that_can_run", swap & seekers.select(i.slot, 1) & !i.x_waits);
         m.cover("sorter_finds_that_all_wait", sort & !more & seekers.select(i.slot, 1) & i.x_waits);
         m.cover("sorter_passes_over", sort & !goes_here);

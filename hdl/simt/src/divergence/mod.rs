@@ -14,9 +14,9 @@
 //! After an outcome a slot is steered exactly once, unless no thread is left that could run: its last thread ended, or all
 //! of them wait. Until then it takes no outcome. At most one outcome of a slot is in flight.
 //!
-//! Threads wait (at a barrier) after an outcome of the kind [`kind::WAIT`]. When all live threads of a slot do, its bit in
+//! Threads wait (at a barrier) after an outcome of the kind [`kind::WAIT`], which the instruction `barrier` makes. When all live threads of a slot do, its bit in
 //! `waiting` rises within a bounded time and stays until `wake`, which lets all of them go on. Only with
-//! [`Shape::waiting`].
+//! [`Shape::barriers`].
 
 use crate::shape::Shape;
 use heddle_hdl::{Bundle, Signal, TypedModule, Width};
@@ -67,9 +67,9 @@ impl Path<Width> {
 }
 
 impl Path<Signal> {
-    /// The path; without [`Shape::waiting`] it never waits, so that nothing is built for it.
+    /// The path; without [`Shape::barriers`] it never waits, so that nothing is built for it.
     fn as_built(self, s: &Shape) -> Path<Signal> {
-        if s.waiting { self } else { Path { waits: self.waits.literal(0u32), ..self } }
+        if s.barriers { self } else { Path { waits: self.waits.literal(0u32), ..self } }
     }
 }
 
@@ -132,7 +132,7 @@ pub mod kind {
     pub const ARRIVED: u32 = 3;
     /// `ecall`: all threads of the path end.
     pub const EXIT: u32 = 4;
-    /// The taken threads go to taken.pc and wait there; the others go on. Only with `Shape::waiting`.
+    /// `barrier`: the taken threads go to taken.pc and wait there; the others go on. Only with `Shape::barriers`.
     pub const WAIT: u32 = 5;
 }
 

@@ -62,7 +62,7 @@ fn described(
     wire!(returns = cold.returned & !outcome.valid);
     wire!(start_ready = !outcome.valid & !cold.returned);
     wire!(starts = start.valid & start_ready);
-    let wake_possible = m.lit(s.waiting, 1);
+    let wake_possible = m.lit(s.barriers, 1);
     wire!(wake_ready = start_ready & !start.valid & wake_possible);
     wire!(wakes = wake.valid & wake_ready);
     wire!(updates = outcome.valid | returns | starts);
@@ -118,10 +118,10 @@ fn described(
             alone: x.valid & !y.valid,
             x_waits,
             z: turned(z),
-            before_y: if s.waiting { sorted.b_before_c & z.valid } else { sorted.b_before_c },
+            before_y: if s.barriers { sorted.b_before_c & z.valid } else { sorted.b_before_c },
         });
     }
-    let waiting = if s.waiting {
+    let waiting = if s.barriers {
         let seen = if cold_in.is_some() { cold.seen } else { updates };
         let waiting = m.reg("waiting", s.warps).reset(0u32);
         wire!(all_wait = x_waits & seen);
@@ -180,7 +180,7 @@ fn described(
     }
     let turn = Turn { outcome, starts, begun: start.mask, returns, slot, slot_live, active, second: c, b, x, z };
     let (ghost_live, ghost_cold, all) = every_thread_in_one_path(m, s, &turn, &cold);
-    if s.waiting {
+    if s.barriers {
         m.assume("outcome_of_a_path_that_runs", !outcome.valid | !active.waits);
         m.assume("wake_of_a_waiting_slot", !wakes | waiting.select(slot, 1));
         m.cover("wakes_two_paths", wakes & y.valid);
@@ -226,7 +226,7 @@ fn cold_table(
 
 /// The phase of a slot: its paths wait if their bit differs from it. A wake changes it. Its first value does not matter.
 fn phase(m: Builder, s: &Shape, slot: Signal, wakes: Signal) -> Signal {
-    if !s.waiting {
+    if !s.barriers {
         return m.lit(0u32, 1);
     }
     let phases = m.memory("phases", 1, s.warp_bits()).style(MemoryStyle::Distributed);

@@ -77,3 +77,6 @@ pub fn scratchpad(s: &Shape) -> TypedModule<ScratchpadIn<Width>, ScratchpadOut<S
         ScratchpadOut { ready: !held, response: Response { valid: answered.q, tag, data: banks.word } }
     })
 }
+
+#[cfg(test)]
+mod tests;

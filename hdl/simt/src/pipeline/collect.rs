@@ -4,6 +4,7 @@
 //! is read is read new, so an instruction may issue 5 cycles after the one that computes its operand.
 
 use super::issue::Slotted;
+use crate::block::Grid;
 use crate::csr::{self, Source};
 use crate::isa::Decoded;
 use crate::shape::{BankAddress, Shape};
@@ -44,12 +45,30 @@ impl Write<Width> {
     }
 }
 
+/// A slot that gets a warp of a block.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Started<T> {
+    pub valid: T,
+    pub slot: T,
+    /// Number of the block in the grid, 32 bits.
+    pub block: T,
+}
+
+impl Started<Width> {
+    pub fn shape(s: &Shape) -> Started<Width> {
+        Started { valid: 1, slot: s.warp_bits(), block: 32 }
+    }
+}
+
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CollectIn<T> {
     pub issued: Slotted<T>,
     pub mask: T,
     pub tag: T,
     pub write: Write<T>,
+    pub grid: Grid<T>,
+    /// A warp of the block `block` (32 bits) starts on `slot`.
+    pub started: Started<T>,
     /// Cycles and thread instructions since the launch, 64 bits each.
     pub cycles: T,
     pub instructions: T,
@@ -138,6 +157,8 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
         mask: s.lanes,
         tag: index_width(s.loads),
         write: Write::shape(s),
+        grid: Grid::shape(s),
+        started: Started::shape(s),
         cycles: 64,
         instructions: 64,
     };
@@ -147,7 +168,9 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
         let issued =
             Issued { valid: slotted.valid, slot: slotted.slot, mask: i.mask, decoded: slotted.decoded, tag: i.tag };
         let at_5 = m.stage("s5", issued);
-        let (csr_value, csr_lane) = csr_value(s, m, &at_5, i.cycles, i.instructions);
+        let blocks = m.memory("block_of_slot", 32, s.warp_bits()).style(MemoryStyle::Distributed);
+        blocks.write(i.started.valid, i.started.slot, i.started.block);
+        let (csr_value, csr_lane) = csr_value(s, m, &at_5, &i, blocks.read(at_5.slot));
         let d = at_5.decoded;
         let decoded = Decoded { imm: d.csr.mux(csr_value, d.imm), ..d };
         let at_6 = m.stage("s6", Issued { decoded, ..at_5 });
@@ -188,27 +211,23 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
 }
 
 /// The value of the CSR that the instruction names, without the lane's number, and whether that is to be added.
-fn csr_value(s: &Shape, m: Builder, i: &Issued<Signal>, cycles: Signal, instructions: Signal) -> (Signal, Signal) {
-    let number = i.decoded.imm.slice(0, 12);
+fn csr_value(s: &Shape, m: Builder, at: &Issued<Signal>, i: &CollectIn<Signal>, block: Signal) -> (Signal, Signal) {
+    let number = at.decoded.imm.slice(0, 12);
     let constant = |v: u32| m.lit(v, 32);
-    let first_thread = {
-        let slot = i.slot.zext(32);
-        let shift = s.lanes.ilog2();
-        if s.warps == 1 {
-            constant(0)
-        } else if shift == 0 {
-            slot
-        } else {
-            cat(&[m.lit(0u32, shift), slot.slice(0, 32 - shift)])
-        }
+    let first_thread = |warp: Signal| match s.lanes.ilog2() {
+        _ if s.warps == 1 => constant(0),
+        0 => warp.zext(32),
+        shift => cat(&[m.lit(0u32, shift), warp]).zext(32),
     };
+    let CollectIn { grid, cycles, instructions, .. } = *i;
     let value = |source: Source| match source {
-        Source::Thread | Source::ThreadInBlock => (first_thread, true),
+        Source::Thread => (first_thread(at.slot), true),
+        Source::ThreadInBlock => (first_thread(at.slot & grid.group), true),
         Source::Lane => (constant(0), true),
-        Source::Warp => (i.slot.zext(32), false),
-        Source::Block => (constant(0), false),
-        Source::Blocks => (constant(1), false),
-        Source::BlockThreads => (constant(s.threads()), false),
+        Source::Warp => (at.slot.zext(32), false),
+        Source::Block => (block, false),
+        Source::Blocks => (grid.blocks, false),
+        Source::BlockThreads => (grid.block_threads.zext(32), false),
         Source::Lanes => (constant(s.lanes), false),
         Source::Warps => (constant(s.warps), false),
         Source::Threads => (constant(s.threads()), false),

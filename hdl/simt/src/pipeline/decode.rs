@@ -5,7 +5,7 @@
 
 use crate::csr;
 use crate::divergence::Stop;
-use crate::isa::{Decoded, alu, atomic};
+use crate::isa::{BARRIER, Decoded, alu, atomic};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
@@ -54,28 +54,18 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(muldiv = is_op & funct7.eq(1) & with_m);
         wire!(fence = opcode.eq(0x0f) & funct3.lt(2));
         wire!(system = opcode.eq(0x73));
+        let with_barriers = m.lit(s.barriers, 1);
+        wire!(barrier = word.eq(BARRIER) & with_barriers);
         wire!(ecall = word.eq(0x73));
         wire!(ebreak = word.eq(0x0010_0073));
         wire!(csr_known = any_of(csr::MAP.iter().map(|c| word.slice(20, 12).eq(u32::from(c.address)))));
         // Reading only: csrrs, csrrc, csrrsi, csrrci with nothing to set or clear.
         wire!(csr = system & funct3.bit(1) & rs1.eq(0) & csr_known);
-        wire!(
-            known = lui
-                | auipc
-                | jal
-                | jalr
-                | branch
-                | load
-                | store
-                | atomic
-                | op_imm
-                | op
-                | muldiv
-                | fence
-                | ecall
-                | ebreak
-                | csr
-        );
+        wire!(upper = lui | auipc);
+        wire!(computes = op_imm | op | muldiv | csr);
+        wire!(jumps = jal | jalr | branch);
+        wire!(accesses = load | store | atomic);
+        wire!(known = upper | computes | jumps | accesses | fence | barrier | ecall | ebreak);
 
         let sign = word.bit(31);
         wire!(imm_i = word.slice(20, 12).sext(32));
@@ -84,7 +74,6 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(imm_b = cat(&[zero, word.slice(8, 4), word.slice(25, 6), word.bit(7), sign]).sext(32));
         wire!(imm_u = cat(&[m.lit(0u32, 12), word.slice(12, 20)]));
         wire!(imm_j = cat(&[zero, word.slice(21, 10), word.bit(20), word.slice(12, 8), sign]).sext(32));
-        let upper = lui | auipc;
         let none = m.lit(0u32, 32);
         wire!(imm = pick([(upper, imm_u), (jal, imm_j), (branch, imm_b), (store, imm_s), (atomic, none)], imm_i));
 
@@ -103,10 +92,9 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(ret = jalr & link_rs1 & !link_rd);
         wire!(illegal = !known);
         wire!(last = stop.valid & stop.pc.eq(pc + 1));
-        wire!(accesses = load | store | atomic);
         // Lanes of a memory access may stay behind.
         let parts = accesses & m.lit(s.replay == Replay::Split, 1);
-        wire!(control = branch | jal | jalr | parts | ecall | ebreak | illegal | last);
+        wire!(control = jumps | parts | barrier | ecall | ebreak | illegal | last);
         let decoded = Decoded {
             pc,
             rs1: source1,
@@ -131,6 +119,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
             multiply: muldiv & !funct3.bit(2),
             divide: muldiv & funct3.bit(2) & writes,
             csr,
+            barrier,
             ecall,
             ebreak,
             illegal,

@@ -144,3 +144,6 @@ pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Sig
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

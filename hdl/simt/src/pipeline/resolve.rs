@@ -246,6 +246,7 @@ fn outcome_kind(m: Builder, d: &Decoded<Signal>, split: bool) -> Signal {
             (d.jal | d.jalr, code(kind::JUMP)),
             (d.accesses() & m.lit(split, 1), code(kind::MEMORY)),
             (d.ecall, code(kind::EXIT)),
+            (d.barrier, code(kind::WAIT)),
         ],
         code(kind::ARRIVED),
     )

@@ -27,7 +27,7 @@ pub fn scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, [Signal; 1]> {
         let early = Pending { valid: early.valid & pending(early), ..early };
         let twice = early.valid & early.slot.eq(late.slot) & early.rd.eq(late.rd);
         let late = Pending { valid: late.valid & pending(late) & !twice, ..late };
-        let RowOut { clear, pending } =
+        let RowOut { clear, quiet, pending } =
             described(m, s, ScoreboardIn { issue, early, late, ..i.scoreboard.clone() }, &row_shown());
         shown.drive(pending);
 
@@ -39,6 +39,7 @@ pub fn scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, [Signal; 1]> {
             owed.next((owed.q & !(of(early) | of(late))) | of(issue));
             let bit = pending.select(cat(&[registers[k], slot]).slice(0, s.bank_bits()), 1);
             m.assert(&format!("pending_is_owed_{k}"), bit.eq(owed.q));
+            m.assert(&format!("quiet_owes_nothing_{k}"), implies(quiet.select(slot, 1), !owed.q));
             owed.q
         });
         let head = select(&i.scoreboard.heads, slot);

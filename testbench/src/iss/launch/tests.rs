@@ -4,7 +4,7 @@ use crate::iss::{Access, Place};
 use heddle_simt::{Shape, csr};
 
 fn shape(lanes: u32, warps: u32) -> Shape {
-    Shape { atomics: true, waiting: true, scratchpad: 1024, ..Shape::new(lanes, warps) }
+    Shape { atomics: true, barriers: true, scratchpad: 1024, ..Shape::new(lanes, warps) }
 }
 
 fn iss(program: &Asm, shape: &Shape) -> Iss {
@@ -23,10 +23,10 @@ fn csr(name: &str) -> u32 {
 #[test]
 fn every_thread_of_the_grid_runs_once() {
     const COUNTS: u32 = 0x1_0000;
-    let threads = csr("blockthreads");
+    let threads = asm::BLOCK_THREADS;
     // counts[block * blockthreads + thread] += 1, and the last block leaves the sizes.
     let program = Asm::default()
-        .put([csrr(5, asm::BLOCK), csrr(6, threads), asm::mul(5, 5, 6), csrr(6, asm::THREAD), add(5, 5, 6)])
+        .put([csrr(5, asm::BLOCK), csrr(6, threads), asm::mul(5, 5, 6), csrr(6, asm::THREAD_IN_BLOCK), add(5, 5, 6)])
         .put([slli(5, 5, 2), lui(6, COUNTS >> 12), add(5, 5, 6), addi(6, ZERO, 1), amo(0, ZERO, 6, 5)])
         .put([csrr(5, csr("blocks")), csrr(6, threads), lui(7, 0x8), sw(5, 7, 0), sw(6, 7, 4), addi(A0, ZERO, 0)])
         .exit();
@@ -48,7 +48,12 @@ fn every_thread_of_the_grid_runs_once() {
 /// Thread t stores before a barrier and reads the next thread's word behind it, `rounds` times, in the scratchpad.
 fn neighbours(rounds: u32) -> Asm {
     Asm::default()
-        .put([csrr(5, asm::THREAD), csrr(6, csr("blockthreads")), lui(7, 0x4_0000), addi(8, ZERO, rounds as i32)])
+        .put([
+            csrr(5, asm::THREAD_IN_BLOCK),
+            csrr(6, asm::BLOCK_THREADS),
+            lui(7, 0x4_0000),
+            addi(8, ZERO, rounds as i32),
+        ])
         // x9: own word; x11: the next thread's.
         .put([slli(9, 5, 2), add(9, 9, 7), addi(11, 5, 1)])
         .branch(BNE, 11, 6, "not_last")
@@ -81,7 +86,7 @@ fn barriers_keep_the_threads_of_a_block_together() {
 fn a_barrier_does_not_wait_for_threads_that_have_ended() {
     // Thread t ends before its t-th barrier.
     let program = Asm::default()
-        .put([csrr(5, asm::THREAD), addi(A0, ZERO, 0)])
+        .put([csrr(5, asm::THREAD_IN_BLOCK), addi(A0, ZERO, 0)])
         .label("again")
         .branch(BEQ, 5, ZERO, "end")
         .put([BARRIER, addi(5, 5, -1)])
@@ -95,7 +100,7 @@ fn a_barrier_does_not_wait_for_threads_that_have_ended() {
 fn threads_may_wait_for_a_word_of_another() {
     // Thread 0 waits for a flag that the last thread sets.
     let program = Asm::default()
-        .put([csrr(5, asm::THREAD), lui(6, 0x10), addi(7, ZERO, 1), addi(A0, ZERO, 0)])
+        .put([csrr(5, asm::THREAD_IN_BLOCK), lui(6, 0x10), addi(7, ZERO, 1), addi(A0, ZERO, 0)])
         .branch(BNE, 5, ZERO, "set")
         .label("spin")
         .put([lw(8, 6, 0)])
@@ -110,7 +115,7 @@ fn threads_may_wait_for_a_word_of_another() {
 #[test]
 fn what_never_ends_is_reported_with_who_is_where() {
     let program = Asm::default()
-        .put([csrr(5, asm::THREAD), addi(6, ZERO, 2)])
+        .put([csrr(5, asm::THREAD_IN_BLOCK), addi(6, ZERO, 2)])
         .branch(BLTU, 5, 6, "first")
         .put([BARRIER])
         .label("first")
@@ -123,13 +128,11 @@ fn what_never_ends_is_reported_with_who_is_where() {
         "still running after 1000 instructions: threads 0-1 of block 0 running at 0x00000010 (first); \
          threads 2-3 of block 0 waiting at the barrier at 0x0000000c"
     );
-    assert_eq!(ranges(&[1, 2, 3, 5, 7, 8]), "threads 1-3, 5, 7-8");
-    assert_eq!(ranges(&[4]), "thread 4");
 }
 
 #[test]
 fn errors_name_block_and_thread() {
-    let program = Asm::default().put([csrr(A0, asm::THREAD), csrr(5, asm::BLOCK)]).branch(BNE, 5, ZERO, "end");
+    let program = Asm::default().put([csrr(A0, asm::THREAD_IN_BLOCK), csrr(5, asm::BLOCK)]).branch(BNE, 5, ZERO, "end");
     let program = program.put([addi(A0, ZERO, 0)]).label("end").exit();
     let grid = Grid { blocks: 5, threads: 3 };
     let mut device = iss(&program, &shape(1, 4));

@@ -56,7 +56,7 @@ pub fn ccs_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CcsOut<Signal>> {
             cover(m, "three_meet", o.merges.eq(2));
             cover(m, "a_held_first_though_last", a_first & o.z.valid & key(o.z).lt(key(o.x)));
         }
-        if s.waiting {
+        if s.barriers {
             cover(m, "one_waits", o.y.valid & o.y.waits & !o.x.waits);
         }
         o
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn holds_at_random_inputs() {
-        for (lanes, waiting) in [(1, false), (2, true), (4, true), (64, true)] {
+        for (lanes, barriers) in [(1, false), (2, true), (4, true), (64, true)] {
             // Few keys, so that they meet.
-            let s = Shape { waiting, program: 16, depth_bits: 1, ..Shape::new(lanes, 1) };
+            let s = Shape { barriers, program: 16, depth_bits: 1, ..Shape::new(lanes, 1) };
             holds_at_random(&ccs_proof(&s).check().unwrap().netlist, 20_000);
         }
     }

@@ -66,8 +66,8 @@ fn every_case_at_four_lanes_with_waiting() {
     every_case(true);
 }
 
-fn every_case(waiting: bool) {
-    let s = Shape { program: 16, depth_bits: 1, waiting, ..Shape::new(4, 1) };
+fn every_case(barriers: bool) {
+    let s = Shape { program: 16, depth_bits: 1, barriers, ..Shape::new(4, 1) };
     let mut t = Sim::new(&ccs(&s).check().unwrap());
     for owners in 0..256u64 {
         let mask = |who: u64| (0..4).filter(|lane| owners >> (2 * lane) & 3 == who).fold(0, |m, lane| m | 1 << lane);
@@ -75,9 +75,9 @@ fn every_case(waiting: bool) {
         for keys in 0..512u64 {
             let paths = [0, 1, 2].map(|k| P {
                 depth: keys >> (3 * k) & 1,
-                pc: keys >> (3 * k + 1) & if waiting { 1 } else { 3 },
+                pc: keys >> (3 * k + 1) & if barriers { 1 } else { 3 },
                 mask: masks[k as usize],
-                waits: waiting && keys >> (3 * k + 2) & 1 == 1,
+                waits: barriers && keys >> (3 * k + 2) & 1 == 1,
             });
             check(&mut t, paths, false);
             if masks[0] != 0 {
@@ -90,7 +90,7 @@ fn every_case(waiting: bool) {
 /// 64 lanes, random paths over few keys and over all of them; the block's own assertions and covers too.
 #[test]
 fn random_cases_at_64_lanes() {
-    let s = Shape { waiting: true, ..Shape::new(64, 8) };
+    let s = Shape { barriers: true, ..Shape::new(64, 8) };
     let mut t = Sim::new(&ccs(&s).check().unwrap());
     let seed = 1;
     println!("seed {seed}");

@@ -98,7 +98,7 @@ enum Slot {
 
 /// The most that a slot may wait for its steering once `hold` is obeyed.
 fn most_wait(s: &Shape) -> u64 {
-    u64::from(24 + 3 * s.warps + 2 * s.lanes + if s.waiting { s.warps * (s.lanes + 4) } else { 0 })
+    u64::from(24 + 3 * s.warps + 2 * s.lanes + if s.barriers { s.warps * (s.lanes + 4) } else { 0 })
 }
 
 struct Bench {
@@ -154,7 +154,7 @@ impl Bench {
 
     /// With paths that may wait.
     fn that_waits(lanes: u32, warps: u32, seed: u64) -> Bench {
-        let s = Shape { waiting: true, ..Shape::new(lanes, warps) };
+        let s = Shape { barriers: true, ..Shape::new(lanes, warps) };
         Bench::new(&path_table(&s).check().unwrap(), &s, seed)
     }
 
@@ -165,7 +165,7 @@ impl Bench {
         }
         let (depth, pc) = (self.s.depth_bits, self.s.pc_bits());
         let lanes = self.s.lanes;
-        let phase = self.s.waiting && self.t.memory_read("phases", slot as u64).bit(0);
+        let phase = self.s.barriers && self.t.memory_read("phases", slot as u64).bit(0);
         let context = |word: &Bits, low: u32| P {
             depth: word.extract(low, depth).low_u64(),
             pc: word.extract(low + depth, pc).low_u64(),
@@ -215,7 +215,7 @@ impl Bench {
         let kind = match r.u32(..100) {
             0..4 => kind::EXIT,
             4..20 => kind::ARRIVED,
-            20..35 if self.s.waiting => kind::WAIT,
+            20..35 if self.s.barriers => kind::WAIT,
             20..40 => kind::JUMP,
             40..60 => kind::MEMORY,
             _ => kind::BRANCH,
@@ -658,7 +658,7 @@ fn a_path_a_thread() {
 
 /// The assertion that ends random events on a design of 8 lanes and 2 warps with a change in the unit or in its cold table.
 fn caught_by(change: impl Fn(&mut Module, &mut Module)) -> String {
-    let s = Shape { waiting: true, ..Shape::new(8, 2) };
+    let s = Shape { barriers: true, ..Shape::new(8, 2) };
     let mut design = path_table(&s).check().unwrap();
     let mut unit = (*design.netlist).clone();
     let place = unit.instances.iter().position(|i| i.name == "cct").unwrap();

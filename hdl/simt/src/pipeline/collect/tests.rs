@@ -18,6 +18,10 @@ struct Bench {
     /// (slot, register, lane): what the banks hold after the last edge.
     registers: HashMap<(u32, u32, u32), u32>,
     cycles: u64,
+    /// Blocks, threads of a block, and slots of a group less 1.
+    grid: (u32, u32, u32),
+    /// A slot that gets a block.
+    started: Option<(u32, u32)>,
 }
 
 /// A write: slot, register, lanes, a value a lane.
@@ -27,7 +31,7 @@ impl Bench {
     fn new(s: &Shape) -> Bench {
         let mut t = Sim::new(&collect(s).check().unwrap());
         t.reset();
-        Bench { t, s: s.clone(), registers: HashMap::new(), cycles: 1 << 33 }
+        Bench { t, s: s.clone(), registers: HashMap::new(), cycles: 1 << 33, grid: (1, 1, 0), started: None }
     }
 
     /// One cycle. `instructions` is twice `cycles`.
@@ -36,16 +40,21 @@ impl Bench {
         let (slot, decoded) = put.map_or((0, zero), |p| (p.slot, p.d.clone()));
         let issued = Slotted { valid: put.is_some().into(), slot: slot.into(), decoded };
         let none = (0, 3, 0, vec![7; self.s.lanes as usize]);
-        let (slot, rd, lanes, data) = write.unwrap_or(&none);
-        let write = Write { lanes: (*lanes).into(), slot: (*slot).into(), rd: (*rd).into(), data: packed(data) };
+        let (written, rd, lanes, data) = write.unwrap_or(&none);
+        let write = Write { lanes: (*lanes).into(), slot: (*written).into(), rd: (*rd).into(), data: packed(data) };
         let (cycles, instructions) = (self.cycles.into(), (self.cycles * 2).into());
         let mask = (u64::MAX >> (64 - self.s.lanes)).into();
-        self.t.poke(CollectIn { issued, mask, tag: 1u32.into(), write, cycles, instructions });
+        let (blocks, block_threads, group) = self.grid;
+        let grid = Grid { blocks: blocks.into(), block_threads: block_threads.into(), group: group.into() };
+        let started = self.started.take();
+        let (slot, block) = started.unwrap_or((0, 99));
+        let started = Started { valid: started.is_some().into(), slot: slot.into(), block: block.into() };
+        self.t.poke(CollectIn { issued, mask, tag: 1u32.into(), write, grid, started, cycles, instructions });
         let out = self.t.peek().operands;
         self.t.step();
         self.cycles += 1;
         for lane in (0..self.s.lanes).filter(|lane| lanes >> lane & 1 == 1) {
-            self.registers.insert((*slot, *rd, lane), data[lane as usize]);
+            self.registers.insert((*written, *rd, lane), data[lane as usize]);
         }
         out
     }
@@ -119,9 +128,16 @@ fn banks_read_new_values_and_x0_reads_zero() {
 
 #[test]
 fn every_csr_in_every_lane() {
-    for (lanes, warps) in [(1, 1), (1, 8), (2, 1), (4, 4), (64, 2)] {
+    for (lanes, warps, group) in [(1, 1, 1), (1, 8, 2), (2, 1, 1), (4, 4, 4), (4, 8, 1), (64, 2, 2)] {
         let s = Shape::new(lanes, warps);
         let mut bench = Bench::new(&s);
+        let (blocks, block_threads) = (1 << 31 | 7, group * lanes);
+        bench.grid = (blocks, block_threads, group - 1);
+        let block_of = |slot: u32| 0xffff_0000 | (slot / group * 3);
+        for slot in 0..warps {
+            bench.started = Some((slot, block_of(slot)));
+            bench.cycle(None, None);
+        }
         for (slot, register) in (0..warps).flat_map(|w| csr::MAP.iter().map(move |c| (w, c))) {
             let d = Decoded {
                 imm: register.address.into(),
@@ -137,12 +153,13 @@ fn every_csr_in_every_lane() {
             let out = bench.cycle(None, None);
             for lane in 0..lanes {
                 let want = match register.source {
-                    Source::Thread | Source::ThreadInBlock => slot * lanes + lane,
+                    Source::Thread => slot * lanes + lane,
+                    Source::ThreadInBlock => slot % group * lanes + lane,
+                    Source::Blocks => blocks,
+                    Source::BlockThreads => block_threads,
                     Source::Warp => slot,
                     Source::Lane => lane,
-                    Source::Block => 0,
-                    Source::Blocks => 1,
-                    Source::BlockThreads => lanes * warps,
+                    Source::Block => block_of(slot),
                     Source::Lanes => lanes,
                     Source::Warps => warps,
                     Source::Threads => lanes * warps,

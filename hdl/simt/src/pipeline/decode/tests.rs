@@ -58,6 +58,7 @@ const TABLE: &[(u32, u32, &str, char, u32)] = &[
     (0x02004033, 0xfe00407f, "divide", 'R', 0),
     (0x0000000f, 0x707f, "fence", '-', 0),
     (0x0000100f, 0x707f, "fence", '-', 0),
+    (0x0000000b, 0xffffffff, "barrier", '-', 0),
     (0x00000073, 0xffffffff, "ecall", '-', 0),
     (0x00100073, 0xffffffff, "ebreak", '-', 0),
 ];
@@ -82,7 +83,7 @@ fn immediate(format: char, word: u32) -> u32 {
     (0..32).filter(|&k| place(k).is_some_and(|p| word >> p & 1 == 1)).map(|k| 1 << k).sum()
 }
 
-fn meaning(word: u32, with_m: bool) -> Meaning {
+fn meaning(word: u32, s: &Shape) -> Meaning {
     let (rd, rs1, rs2, funct3) = (word >> 7 & 31, word >> 15 & 31, word >> 20 & 31, word >> 12 & 7);
     let illegal = Meaning { class: "illegal", ..Meaning::default() };
     if word & 0x7f == 0x73 && funct3 != 0 {
@@ -93,7 +94,12 @@ fn meaning(word: u32, with_m: bool) -> Meaning {
     let Some(&(_, _, class, format, operation)) = TABLE.iter().find(|row| word & row.1 == row.0) else {
         return illegal;
     };
-    if matches!(class, "multiply" | "divide") && !with_m {
+    let built = match class {
+        "multiply" | "divide" => s.multiply,
+        "barrier" => s.barriers,
+        _ => true,
+    };
+    if !built {
         return illegal;
     }
     let mut m = Meaning { class, imm: immediate(format, word), alu: operation, ..Meaning::default() };
@@ -122,6 +128,7 @@ fn seen(d: &Decoded<Bits>) -> Meaning {
         (&d.multiply, "multiply"),
         (&d.divide, "divide"),
         (&d.csr, "csr"),
+        (&d.barrier, "barrier"),
         (&d.ecall, "ecall"),
         (&d.ebreak, "ebreak"),
         (&d.illegal, "illegal"),
@@ -145,9 +152,9 @@ fn decode_one(t: &mut Block, word: u32, pc: u32, stop: Option<u32>) -> Decoded<B
     t.peek().decoded
 }
 
-fn compare(t: &mut Block, word: u32, with_m: bool) {
+fn compare(t: &mut Block, word: u32, s: &Shape) {
     let d = decode_one(t, word, 5, None);
-    let mut want = meaning(word, with_m);
+    let mut want = meaning(word, s);
     let got = seen(&d);
     let class = want.class;
     assert_eq!(d.a_pc == 1, class == "auipc", "{word:#010x}");
@@ -172,7 +179,7 @@ fn compare(t: &mut Block, word: u32, with_m: bool) {
         let b_register = matches!(class, "branch" | "multiply" | "divide" | "ecall") || word & 0x7f == 0x33;
         assert_eq!(d.b_imm == 0, b_register, "{word:#010x}");
     }
-    let controls = ["branch", "jal", "jalr", "load", "store", "ecall", "ebreak", "illegal"];
+    let controls = ["branch", "jal", "jalr", "load", "store", "barrier", "ecall", "ebreak", "illegal"];
     assert_eq!(d.control == 1, controls.contains(&class), "{word:#010x}");
     let (rd, rs1) = (word >> 7 & 31, word >> 15 & 31);
     let link = |register: u32| register == 1 || register == 5;
@@ -191,24 +198,24 @@ fn compare(t: &mut Block, word: u32, with_m: bool) {
 /// Every row of the table with random operands; every word near one of them; random words.
 #[test]
 fn every_instruction_and_random_words() {
-    for (with_m, seed) in [(true, 1), (false, 2)] {
+    for (with, seed) in [(true, 1), (false, 2)] {
         println!("seed {seed}");
         let mut r = fastrand::Rng::with_seed(seed);
-        let s = Shape { multiply: with_m, ..Shape::default() };
+        let s = Shape { multiply: with, barriers: with, ..Shape::default() };
         let mut t = Sim::new(&decode(&s).check().unwrap());
         for &(bits, mask, ..) in TABLE {
-            (0..100).for_each(|_| compare(&mut t, bits | r.u32(..) & !mask, with_m));
-            (0..32).for_each(|k| compare(&mut t, bits ^ 1 << k, with_m));
+            (0..100).for_each(|_| compare(&mut t, bits | r.u32(..) & !mask, &s));
+            (0..32).for_each(|k| compare(&mut t, bits ^ 1 << k, &s));
         }
         for funct3 in 0..8 {
             for address in 0..0x1000 {
                 let rs1 = if r.u8(..4) == 0 { r.u32(..32) } else { 0 };
-                compare(&mut t, address << 20 | rs1 << 15 | funct3 << 12 | r.u32(..32) << 7 | 0x73, with_m);
+                compare(&mut t, address << 20 | rs1 << 15 | funct3 << 12 | r.u32(..32) << 7 | 0x73, &s);
             }
         }
         for _ in 0..10_000 {
-            compare(&mut t, r.u32(..), with_m);
-            compare(&mut t, r.u32(..) | 3, with_m);
+            compare(&mut t, r.u32(..), &s);
+            compare(&mut t, r.u32(..) | 3, &s);
         }
     }
 }
@@ -216,10 +223,11 @@ fn every_instruction_and_random_words() {
 /// Jumps between all pairs of link and other registers: what counts as call and return.
 #[test]
 fn calls_and_returns() {
-    let mut t = Sim::new(&decode(&Shape::default()).check().unwrap());
+    let s = Shape::default();
+    let mut t = Sim::new(&decode(&s).check().unwrap());
     for (rd, rs1) in (0..32).flat_map(|rd| (0..32).map(move |rs1| (rd, rs1))) {
-        compare(&mut t, rs1 << 15 | rd << 7 | 0x67, true);
-        compare(&mut t, rs1 << 15 | rd << 7 | 0x6f, true);
+        compare(&mut t, rs1 << 15 | rd << 7 | 0x67, &s);
+        compare(&mut t, rs1 << 15 | rd << 7 | 0x6f, &s);
     }
 }
 

@@ -24,6 +24,7 @@ enum Kind {
     Atomic {
         answers: bool,
     },
+    Barrier,
     Ecall,
     Ebreak,
     Illegal,
@@ -130,6 +131,7 @@ fn model(s: &Shape, i: &At8) -> (Comes, u64) {
         Kind::Ebreak => fault(cause::BREAKPOINT, mask),
         Kind::Ecall if mask & !i.exits != 0 => fault(cause::UNKNOWN_ECALL, mask & !i.exits),
         Kind::Ecall => (Comes::Outcome(kind::EXIT, 0, next, 0, i.pc), mask),
+        Kind::Barrier => (Comes::Outcome(kind::WAIT, mask, next, 0, i.pc), mask),
         Kind::Plain { last: false } => (Comes::Nothing, mask),
         Kind::Plain { last: true } => (Comes::Outcome(kind::ARRIVED, mask, next, 0, i.pc), mask),
         Kind::Branch => {
@@ -228,6 +230,7 @@ impl Bench {
             store: is(Kind::Store),
             atomic: matches!(i.kind, Kind::Atomic { .. }).into(),
             answers: answers.into(),
+            barrier: is(Kind::Barrier),
             ecall: is(Kind::Ecall),
             ebreak: is(Kind::Ebreak),
             illegal: is(Kind::Illegal),
@@ -510,6 +513,7 @@ fn random_instructions_against_the_rules() {
         Kind::Load,
         Kind::Store,
         Kind::Atomic { answers: false },
+        Kind::Barrier,
         Kind::Ecall,
         Kind::Ebreak,
         Kind::Illegal,

@@ -1,0 +1,31 @@
+//! `heddle study`: experiments on the core, a file each, and what they share.
+
+mod chart;
+mod runs;
+mod simtight;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+/// Run experiments on the core.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  heddle study simtight
+  heddle study simtight vecadd gcd --warps 8 --json")]
+pub struct Study {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Simtight(simtight::Simtight),
+}
+
+impl Study {
+    pub fn run(self) -> Result<()> {
+        match self.what {
+            What::Simtight(study) => study.run(),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A chart of horizontal bars: a group a kernel, in it a bar a series, and a mark across the group.
+
+use crate::drawing::{FAINT, INK, above_lines, document, line, rectangle, text};
+use svg::node::element::Group;
+
+pub struct Chart<'a> {
+    pub title: &'a str,
+    /// What the bars of a group are, in order, and what the mark is.
+    pub series: &'a [&'a str],
+    pub mark: &'a str,
+    /// The value at the right end, and from one line of the scale to the next.
+    pub most: f64,
+    pub step: f64,
+    pub groups: Vec<Bars>,
+}
+
+pub struct Bars {
+    pub name: String,
+    /// Of each series; nothing where there is none.
+    pub values: Vec<Option<f64>>,
+    pub mark: Option<f64>,
+}
+
+const MARGIN: f64 = 20.0;
+/// Of the scale.
+const WIDTH: f64 = 480.0;
+const LABELS: f64 = 110.0;
+/// Right of the longest bar, for its number.
+const NUMBERS: f64 = 40.0;
+const BAR: f64 = 13.0;
+/// Between groups of bars.
+const GAP: f64 = 9.0;
+/// Above the bars.
+const HEAD: f64 = 76.0;
+/// Below them.
+const AXIS: f64 = 34.0;
+const COLOURS: [&str; 5] = ["#f08c2e", "#08519c", "#3182bd", "#85b9dd", "#c6dbef"];
+
+impl Chart<'_> {
+    pub fn svg(&self) -> String {
+        let scale = WIDTH / self.most;
+        let left = MARGIN + LABELS;
+        let group_height = self.series.len() as f64 * BAR;
+        let bottom = HEAD + self.groups.len() as f64 * (group_height + GAP);
+        let size = (left + WIDTH + NUMBERS + MARGIN, bottom + AXIS);
+        let title = text(MARGIN, 28.0, "start", self.title).set("font-size", 16);
+        let mut picture = document(size).add(title).add(self.legend());
+        for tick in 0..=(self.most / self.step) as u32 {
+            let value = f64::from(tick) * self.step;
+            let x = left + value * scale;
+            let number = text(x, bottom + 15.0, "middle", &value.to_string());
+            picture = picture.add(line(x, HEAD - 4.0, bottom, FAINT)).add(number);
+        }
+        let mut numbers = Group::new().set("font-size", 11);
+        let mut top = HEAD;
+        for group in &self.groups {
+            picture = picture.add(text(left - 8.0, top + group_height / 2.0 + 4.0, "end", &group.name));
+            for (number, value) in group.values.iter().enumerate() {
+                let Some(value) = value else { continue };
+                let y = top + number as f64 * BAR;
+                picture = picture.add(rectangle(left, y, value * scale, BAR - 1.0, COLOURS[number % COLOURS.len()]));
+                let x = left + value * scale + 4.0;
+                numbers = numbers.add(above_lines(text(x, y + BAR - 3.0, "start", &format!("{value:.1}"))));
+            }
+            if let Some(mark) = group.mark {
+                let x = left + mark * scale;
+                picture = picture.add(line(x, top - 3.0, top + group_height + 2.0, INK).set("stroke-width", 2));
+            }
+            top += group_height + GAP;
+        }
+        format!("{}\n", picture.add(numbers))
+    }
+
+    fn legend(&self) -> Group {
+        let mut group = Group::new();
+        let mut x = MARGIN;
+        for (number, name) in self.series.iter().enumerate() {
+            let square = rectangle(x, 44.0, 12.0, 12.0, COLOURS[number % COLOURS.len()]);
+            group = group.add(square).add(text(x + 18.0, 54.0, "start", name));
+            x += 40.0 + 7.0 * name.len() as f64;
+        }
+        let mark = line(x + 6.0, 43.0, 57.0, INK).set("stroke-width", 2);
+        group.add(mark).add(text(x + 18.0, 54.0, "start", self.mark))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_for_every_value_and_a_mark_for_every_group_that_has_one() {
+        let bars = |name: &str, values: [Option<f64>; 2], mark| Bars { name: name.into(), values: values.into(), mark };
+        let chart = Chart {
+            title: "IPC",
+            series: &["theirs", "ours"],
+            mark: "bound",
+            most: 32.0,
+            step: 8.0,
+            groups: vec![bars("gcd", [Some(4.0), Some(6.5)], Some(7.0)), bars("scan", [None, Some(30.0)], None)],
+        };
+        let picture = chart.svg();
+        // Three bars, the background, and two series in the legend.
+        assert_eq!(picture.matches("<rect ").count(), 3 + 1 + 2);
+        // A mark, one in the legend, and lines at 0, 8, 16, 24, 32.
+        assert_eq!(picture.matches("<line ").count(), 2 + 5);
+        for word in ["IPC", "theirs", "ours", "bound", "gcd", "scan", "6.5", "30.0"] {
+            assert!(picture.contains(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The page on the study, with its chart.
+
+use super::{Report, chart};
+use crate::output::ResultFile;
+use crate::report::si;
+use anyhow::Result;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+const PAGE: &str = "study-simtight.md";
+const CHART: &str = "study-simtight.svg";
+/// The page with `{core}` and `{table}` left open.
+const TEXT: &str = include_str!("page.md");
+
+/// Fails if the folder cannot be written.
+pub fn check(folder: &Path) -> Result<()> {
+    for name in [PAGE, CHART] {
+        ResultFile::create(&folder.join(name))?;
+    }
+    Ok(())
+}
+
+/// Writes page and chart, each whole or not at all.
+pub fn write(folder: &Path, report: &Report) -> Result<()> {
+    let mut files = Vec::new();
+    for (name, text) in [(CHART, chart(report)), (PAGE, page(report))] {
+        let mut file = ResultFile::create(&folder.join(name))?;
+        file.writer().write_all(text.as_bytes())?;
+        files.push(file);
+    }
+    files.into_iter().try_for_each(ResultFile::finish)
+}
+
+fn page(report: &Report) -> String {
+    let core = format!("{} lanes × {} warps, {}", report.lanes, report.warps, report.divergence);
+    TEXT.replace("{core}", &core).replace("{table}", table(report).trim_end())
+}
+
+fn table(report: &Report) -> String {
+    let mut text = String::from(
+        "| kernel | cycles | thread IPC | SIMT efficiency | bound | of the bound | SIMTight | ratio | idle, mainly |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for row in &report.rows {
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {:.2} | {:.1} % | {:.1} | {:.1} % | {} | {:.2} | {} |",
+            row.kernel,
+            si(row.cycles as f64),
+            row.thread_ipc,
+            100.0 * row.simt_efficiency,
+            row.bound,
+            100.0 * row.share_of_bound,
+            row.simtight_ipc,
+            row.ratio,
+            row.idle_text()
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::example;
+    use super::*;
+
+    #[test]
+    fn a_page_has_the_core_and_a_line_a_kernel() {
+        let text = page(&example());
+        assert!(text.contains("32 lanes × 16 warps, path-table"), "{text}");
+        assert!(
+            text.contains("| `gcd` | 2.0k | 3.00 | 10.0 % | 3.2 | 90.0 % | 4 | 0.75 | scoreboard 7.5 % |\n"),
+            "{text}"
+        );
+        assert!(!text.contains('{'), "{text}");
+        let folder = tempfile::tempdir().unwrap();
+        check(folder.path()).unwrap();
+        write(folder.path(), &example()).unwrap();
+        assert_eq!(folder.path().read_dir().unwrap().count(), 2);
+    }
+}

@@ -1,0 +1,87 @@
+//! The barrier unit: wakes the warps of a block when all its live threads wait.
+//!
+//! ```text
+//!   live, waiting ──► arrived = waiting & !released ─► all of the group: arrived or not live; filled ──► released ─► wake,
+//!                               ▲                                                                          │      one a
+//!                               └──────────────────────────────────────────────────────────────────────────┘      cycle
+//! ```
+//!
+//! The divergence unit says of each warp whether all its live threads wait. When those of a block do, and all its warps have
+//! been started, they form the block's *release set*. Its warps are woken one a cycle, in turn with those of other blocks. A
+//! warp that was woken may be at the next barrier before the last one of the set is woken; so nobody of a set counts as
+//! arrived before it is woken, and a block has no second set before the first is empty. Warps without live threads do not
+//! count.
+//!
+//! What it does not do: it does not know which barrier instruction a thread waits at. Threads of a block that wait at
+//! different ones go on together.
+
+use crate::arbiter::{places_above, round_robin};
+use crate::block::whole_group;
+use crate::divergence::Wake;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct BarrierIn<T> {
+    /// One bit a warp slot: it has live threads; all of them wait.
+    pub live: T,
+    pub waiting: T,
+    /// One bit a slot: not all warps of its block have been started.
+    pub filling: T,
+    /// See [`crate::block::Grid`].
+    pub group: T,
+    /// `wake` is taken in this cycle.
+    pub wake_ready: T,
+}
+
+impl BarrierIn<Width> {
+    pub fn shape(s: &Shape) -> BarrierIn<Width> {
+        BarrierIn { live: s.warps, waiting: s.warps, filling: s.warps, group: s.warp_bits(), wake_ready: 1 }
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct BarrierOut<T> {
+    pub wake: Wake<T>,
+}
+
+/// What a proof sees: the release sets, one bit a slot, and the places above the last warp that was woken.
+struct Inside {
+    released: Signal,
+    after: Signal,
+}
+
+/// The barrier unit of a shape.
+pub fn barrier(s: &Shape) -> TypedModule<BarrierIn<Width>, BarrierOut<Signal>> {
+    module("barrier", BarrierIn::shape(s), |m, i| described(m, s, i).0)
+}
+
+fn described(m: Builder, s: &Shape, i: BarrierIn<Signal>) -> (BarrierOut<Signal>, Inside) {
+    m.doc("Wakes the warps of a block when all its live threads wait.");
+    let released = m.reg("released", s.warps).reset(0u32);
+    wire!(arrived = i.waiting & !released.q);
+    wire!(ready = (arrived | !i.live) & !i.filling);
+    wire!(complete = whole_group(ready, i.group) & i.live);
+
+    let after = m.reg("after", s.warps).reset(0u32);
+    wire!(choice = round_robin(released.q, after.q));
+    let wake = Wake { valid: released.q.any(), slot: choice.one_hot_index() };
+    wire!(woken = choice.only_if(i.wake_ready));
+    after.next_if(woken.any(), places_above(choice));
+    released.next((released.q & !woken) | complete);
+
+    m.assert("only_waiting_warps_are_released", !(released.q & !(i.live & i.waiting)).any());
+    m.assert("a_warp_is_released_once", !(released.q & complete).any());
+    wire!(all_wait = i.live.any() & !(i.live & !i.waiting).any() & !i.filling.any());
+    m.assert("somebody_is_woken_if_all_wait", !all_wait | released.q.any() | complete.any());
+    m.cover("block_is_released", complete.any());
+    m.cover("ended_warp_does_not_count", (whole_group(ready, i.group) & !i.live).any() & complete.any());
+    m.cover("warp_laps_another", (whole_group(arrived | released.q | !i.live, i.group) & arrived).any());
+    m.cover("waits_for_a_start", whole_group(arrived | !i.live, i.group).any() & (arrived & i.filling).any());
+    m.cover("wake_has_no_turn", wake.valid & !i.wake_ready);
+    (BarrierOut { wake }, Inside { released: released.q, after: after.q })
+}
+
+pub mod proof;
+#[cfg(test)]
+mod tests;

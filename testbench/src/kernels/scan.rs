@@ -1,0 +1,27 @@
+//! Driver of `scan`: rows of random words, sums modulo 2^32.
+
+use fastrand::Rng;
+
+use super::{Device, KernelError, Output, check, words};
+use crate::grid::Grid;
+
+const ROWS: usize = 16;
+const LENGTH: usize = 1024;
+const MOST_THREADS: u32 = 256;
+
+pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+    let mut rng = Rng::with_seed(seed);
+    let data = words(ROWS * LENGTH, || rng.u32(..));
+    device.write_words("data", &data)?;
+    device.launch_grid(Grid { blocks: ROWS as u32, threads: device.threads().min(MOST_THREADS) })?;
+    let sums = |row: &[u32]| -> Vec<u32> {
+        let add = |sum: &mut u32, word: &u32| {
+            *sum = sum.wrapping_add(*word);
+            Some(*sum)
+        };
+        row.iter().scan(0, add).collect()
+    };
+    let want: Vec<u32> = data.chunks_exact(LENGTH).flat_map(sums).collect();
+    check("sums", &want, &device.read_words("sums", want.len())?)?;
+    Ok(Output::checked(want.len()))
+}
