@@ -35,7 +35,7 @@ pub struct Shape {
     /// Memory instructions that may wait for the memory port: a power of two, 2 … 64. Only where something can wait:
     /// under [`Replay::Serialise`], or before a memory that does not take a request in every cycle.
     pub requests: u32,
-    /// Bytes of scratchpad, shared among the resident blocks: a power of two, at least `4 × lanes × warps`, at most 1 MiB;
+    /// Bytes of scratchpad, shared among the resident blocks: a power of two, at least `8 × lanes × warps`, at most 1 MiB;
     /// 0 for none.
     pub scratchpad: u32,
     /// The atomic memory operations of RV32A. Without them their instructions are illegal.
@@ -187,10 +187,10 @@ impl Shape {
             return Err(ShapeError { field: "program", value: self.program, allowed });
         }
         power("requests", self.requests, 2, 64)?;
-        let least = 4 * self.threads();
+        let least = 8 * self.threads();
         if self.scratchpad != 0 && !(self.scratchpad.is_power_of_two() && (least..=1 << 20).contains(&self.scratchpad))
         {
-            let allowed = format!("must be 0, or a power of two from {least} (a word a thread) to {}", 1 << 20);
+            let allowed = format!("must be 0, or a power of two from {least} (two words a thread) to {}", 1 << 20);
             return Err(ShapeError { field: "scratchpad", value: self.scratchpad, allowed });
         }
         let stacks = u64::from(self.stack) * u64::from(self.threads());

@@ -27,17 +27,14 @@ impl Features {
     pub const ONE_HART: Features =
         Features { threads: false, stack_window: false, atomics: false, scratchpad: false, barriers: false };
 
-    /// What a core of any shape has.
-    pub const CORE: Features = Features { threads: true, ..Features::ONE_HART };
-
     /// All that a core of this shape has.
     pub fn of(shape: &Shape) -> Features {
         Features {
+            threads: true,
             stack_window: true,
             atomics: shape.atomics,
             scratchpad: shape.scratchpad > 0,
             barriers: shape.barriers,
-            ..Features::CORE
         }
     }
 }

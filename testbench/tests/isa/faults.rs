@@ -102,9 +102,7 @@ impl Bench {
     /// Small memories, as every case loads them.
     fn new(lanes: u32, warps: u32) -> Bench {
         let memory = (16 << 10u32).max(lanes * warps * 128);
-        let scratchpad = 4 * lanes * warps;
-        let all = Shape { atomics: true, barriers: true, scratchpad, ..Shape::new(lanes, warps) };
-        let shape = Shape { memory, program: PROGRAM, stack: 64, ..all };
+        let shape = Shape { memory, program: PROGRAM, stack: 64, ..Shape::new(lanes, warps) };
         let machine = Machine::new(&shape, Program::assembled(&[EBREAK], []), &MachineOptions::default()).unwrap();
         Bench { shape, machine }
     }

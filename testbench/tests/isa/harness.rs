@@ -238,58 +238,33 @@ impl Suite {
 
     /// Bodies with the operands, one pair a thread, on core and simulator.
     pub fn run(&self, bench: &mut Bench, way: Way, bodies: &Every, operands: &[(u32, u32)], seed: u64) {
-        let Bench { shape, machine, iss, .. } = bench;
-        bench.checked += self.run_on("core", machine, shape, way, bodies, operands, seed);
-        self.run_on("simulator", iss, shape, way, bodies, operands, seed);
-    }
-
-    /// The same on one device, which has the suite loaded. Results compared.
-    #[allow(clippy::too_many_arguments)]
-    fn run_on(
-        &self,
-        name: &str,
-        device: &mut dyn Device,
-        shape: &Shape,
-        way: Way,
-        bodies: &Every,
-        operands: &[(u32, u32)],
-        seed: u64,
-    ) -> u64 {
-        let threads = operands.len();
+        let (shape, threads) = (bench.shape.clone(), operands.len());
         let mut r = Rng::with_seed(seed);
-        let groups: Vec<_> = (0..shape.threads()).map(|thread| way.rows(thread, shape, &mut r)).collect();
-        let context = format!("{} on {} lanes × {} warps, {way:?}, seed {seed}", self.name, shape.lanes, shape.warps);
+        let groups: Vec<_> = (0..shape.threads()).map(|thread| way.rows(thread, &shape, &mut r)).collect();
+        let context = format!("{} on {}, {way:?}, seed {seed}", self.name, bench.name());
         let chosen: Vec<_> = self.bodies.iter().zip(&self.at).skip(bodies.first).step_by(bodies.step).collect();
-        self.write(device, operands, &groups, bodies);
-        device.launch().unwrap_or_else(|error| panic!("{context}: {error}"));
-        let bytes = device.read(DATA + Suite::ROWS * 4 * shape.threads(), chosen.len() * 4 * threads).unwrap();
-        let mut results = bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]));
-        for &(body, at) in &chosen {
-            let pc = at + 4 * body.tested as u32;
-            for (thread, &(a, b)) in (0..).zip(operands) {
-                let want = (body.want)(&Input { a, b, thread, pc, shape });
-                let got = results.next().expect("a result for each case and thread");
-                let text = || {
-                    let (instruction, lane) = (disassemble(body.words[body.tested], pc), thread % shape.lanes);
-                    format!(
-                        "`{instruction}` with a = {a:#x}, b = {b:#x} in thread {thread} (lane {lane}) gives {got:#x} in \
-                         the {name}, should be {want:#x}"
-                    )
-                };
-                assert!(got == want, "{context}: {}", text());
+        for (name, device) in [("core", &mut bench.machine as &mut dyn Device), ("simulator", &mut bench.iss)] {
+            self.write(device, operands, &groups, bodies);
+            device.launch().unwrap_or_else(|error| panic!("{context}: {error}"));
+            let bytes = device.read(DATA + Suite::ROWS * 4 * shape.threads(), chosen.len() * 4 * threads).unwrap();
+            let mut results = bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]));
+            for &(body, at) in &chosen {
+                let pc = at + 4 * body.tested as u32;
+                for (thread, &(a, b)) in (0..).zip(operands) {
+                    let want = (body.want)(&Input { a, b, thread, pc, shape: &shape });
+                    let got = results.next().expect("a result for each case and thread");
+                    let text = || {
+                        let (instruction, lane) = (disassemble(body.words[body.tested], pc), thread % shape.lanes);
+                        format!(
+                            "`{instruction}` with a = {a:#x}, b = {b:#x} in thread {thread} (lane {lane}) gives {got:#x} in \
+                             the {name}, should be {want:#x}"
+                        )
+                    };
+                    assert!(got == want, "{context}: {}", text());
+                }
             }
         }
-        (chosen.len() * threads) as u64
-    }
-
-    /// All cases with all lanes together, on a simulator alone.
-    pub fn simulate(&self, shape: &Shape, pairs: &[(u32, u32)]) {
-        let mut iss = Iss::new(&self.program, shape).unwrap();
-        let threads = shape.threads() as usize;
-        for first in (0..pairs.len()).step_by(threads) {
-            let operands: Vec<_> = (first..first + threads).map(|at| pairs[at % pairs.len()]).collect();
-            self.run_on("simulator", &mut iss, shape, Way::Together, &Every { first: 0, step: 1 }, &operands, 0);
-        }
+        bench.checked += (chosen.len() * threads) as u64;
     }
 }
 

@@ -24,18 +24,13 @@ use std::time::Instant;
 const SHORT: Effort = Effort { cycles: 80_000, every_body: false };
 const LONG: Effort = Effort { cycles: 3_000_000, every_body: true };
 
-/// With what is optional, and the scratchpad that the suites need.
-fn shape(lanes: u32, warps: u32) -> Shape {
-    Shape { atomics: true, scratchpad: 8 * lanes * warps, ..Shape::new(lanes, warps) }
-}
-
 fn every_instruction(lanes: u32, warps: u32, effort: &Effort) {
     let started = Instant::now();
     let pairs = reference::pairs();
-    let mut bench = Bench::new(shape(lanes, warps));
+    let mut bench = Bench::new(Shape::new(lanes, warps));
     let seed = u64::from(7 * lanes + warps);
-    for suite in suites::all(&CHOICES[0]).iter().chain(&suites::optional(&CHOICES[0], &bench.shape.clone())) {
-        bench.suite(suite, &pairs, effort, seed);
+    for suite in suites::all(&CHOICES[0]) {
+        bench.suite(&suite, &pairs, effort, seed);
     }
     for choice in &CHOICES {
         bench.suite(&suites::each_register(choice), &pairs, effort, seed);
@@ -46,18 +41,6 @@ fn every_instruction(lanes: u32, warps: u32, effort: &Effort) {
 common::sweep!("every instruction", |lanes, warps| every_instruction(lanes, warps, &SHORT), |lanes, warps| {
     every_instruction(lanes, warps, &LONG)
 });
-
-/// What is optional, on the simulator, which does not know groups of lanes.
-#[test]
-fn optional_instructions_on_the_simulator() {
-    let pairs = reference::pairs();
-    for (lanes, warps) in [(1, 1), (4, 2), (16, 8)] {
-        let shape = Shape { barriers: true, ..shape(lanes, warps) };
-        for suite in suites::optional(&CHOICES[0], &shape) {
-            suite.simulate(&shape, &pairs);
-        }
-    }
-}
 
 /// `jal` by 1048572 bytes ahead and 1048576 back, the extremes of aligned targets.
 #[test]

@@ -2,43 +2,17 @@
 
 use crate::harness::{Body, Input, Registers, Suite};
 use crate::reference::{ATOMIC, BRANCH, REGISTER, loaded, operation, stored};
-use heddle_simt::Shape;
 use heddle_simt::address::{SCRATCHPAD, STACK};
 use heddle_simt::csr::{self, Source};
 use heddle_testbench::asm::*;
 
-/// Suites for what every shape has; `h` are the registers of the harness, and those that differ between choices.
+/// All suites, for a core with all that is optional; `h` are the registers of the harness, and those that differ between
+/// choices.
 pub fn all(h: &Registers) -> Vec<Suite> {
-    let (main, stack) = (Region::Main, Region::Stack);
-    vec![
-        register_register(h),
-        immediate(h),
-        shifts_and_upper(h),
-        branches(h),
-        jumps(h),
-        loads(h, main),
-        stores(h, main),
-        loads(h, stack),
-        stores(h, stack),
-        system(h),
-    ]
-}
-
-/// Suites for what is optional and this shape has.
-pub fn optional(h: &Registers, shape: &Shape) -> Vec<Suite> {
-    let mut suites = vec![];
-    let mut regions = vec![Region::Main, Region::Stack];
-    if shape.scratchpad >= 8 * shape.threads() {
-        suites.extend([loads(h, Region::Scratchpad), stores(h, Region::Scratchpad)]);
-        regions.push(Region::Scratchpad);
-    }
-    if shape.atomics {
-        suites.extend(regions.into_iter().map(|region| atomics(h, region)));
-    }
-    if shape.barriers {
-        suites.push(barriers(h));
-    }
-    suites
+    let first = [register_register(h), immediate(h), shifts_and_upper(h), branches(h), jumps(h)];
+    let accesses = |region| [loads(h, region), stores(h, region), atomics(h, region)];
+    let accesses = [Region::Main, Region::Scratchpad, Region::Stack].into_iter().flat_map(accesses);
+    first.into_iter().chain(accesses).chain([barriers(h), system(h)]).collect()
 }
 
 /// Every immediate of format I that is an edge.

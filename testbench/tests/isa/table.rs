@@ -65,9 +65,8 @@ pub fn is_legal(word: u32) -> bool {
 
 #[test]
 fn core_and_simulator_and_disassembler_have_the_same_instructions() {
-    let less =
-        Shape { memory: 4 << 10, program: 1 << 10, stack: 64, atomics: false, barriers: false, ..Shape::new(1, 1) };
-    let all = Shape { atomics: true, barriers: true, ..less.clone() };
+    let small = |shape| Shape { memory: 4 << 10, program: 1 << 10, stack: 64, ..shape };
+    let [less, all] = [Shape::small(1, 1), Shape::new(1, 1)].map(small);
     let mut decoders = [&less, &all].map(|shape| Sim::new(&decode(shape).check().unwrap()));
     let pc = || Bits::from(0u32);
     let seed = 3;
