@@ -38,7 +38,7 @@ pub const EXPECTED: &[(&str, &str, &str)] = &[
 ];
 
 const WAITS: &str = "no instruction makes threads wait yet";
-const STARTS: &str = "the launcher starts a warp in every cycle it can, and the sorter has nothing to read before";
+const STARTS: &str = "the distributor starts a warp in every cycle it can, and the sorter has nothing to read before";
 const EARLY: &str = "on-chip memory answers before the slot's next instruction is decoded; slower memory would hit it";
 const FREE: &str = "on-chip memory answers in the cycle that the load itself leaves free";
 

@@ -23,27 +23,31 @@ pub fn atomic() -> TypedModule<AtomicIn<Width>, AtomicOut<Signal>> {
     let inputs = AtomicIn { code: 5, word: 32, operand: 32 };
     module("atomic", inputs, |m, AtomicIn { code, word, operand }| {
         m.doc("What an atomic operation makes of one word.");
-        // The codes of minimum and maximum differ in bit 2, those of signed and unsigned in bit 3. Signed order is
-        // unsigned order with the signs flipped.
-        let ordered = |v: Signal| cat(&[v.slice(0, 31), v.msb() ^ !code.bit(3)]);
-        wire!(below = ordered(word).lt(ordered(operand)));
-        wire!(extreme = (below ^ code.bit(2)).mux(word, operand));
-        let result = case(
-            code,
-            &[
-                (function::SWAP, operand),
-                (function::XOR, word ^ operand),
-                (function::OR, word | operand),
-                (function::AND, word & operand),
-                (function::MIN, extreme),
-                (function::MAX, extreme),
-                (function::MINU, extreme),
-                (function::MAXU, extreme),
-            ],
-            word + operand,
-        );
-        AtomicOut { result }
+        AtomicOut { result: result(code, word, operand) }
     })
+}
+
+/// The word that memory gets.
+pub(super) fn result(code: Signal, word: Signal, operand: Signal) -> Signal {
+    // The codes of minimum and maximum differ in bit 2, those of signed and unsigned in bit 3. Signed order is
+    // unsigned order with the signs flipped.
+    let ordered = |v: Signal| cat(&[v.slice(0, 31), v.msb() ^ !code.bit(3)]);
+    wire!(below = ordered(word).lt(ordered(operand)));
+    wire!(extreme = (below ^ code.bit(2)).mux(word, operand));
+    case(
+        code,
+        &[
+            (function::SWAP, operand),
+            (function::XOR, word ^ operand),
+            (function::OR, word | operand),
+            (function::AND, word & operand),
+            (function::MIN, extreme),
+            (function::MAX, extreme),
+            (function::MINU, extreme),
+            (function::MAXU, extreme),
+        ],
+        word + operand,
+    )
 }
 
 /// The same in Rust, for tests.

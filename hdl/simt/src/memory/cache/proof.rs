@@ -4,7 +4,7 @@
 //! here takes requests when it likes, answers loads in any order, and of other lines with any data. The assertions inside
 //! the cache, such as that a line is in one way only, are proven with it.
 
-use super::super::atomic::{AtomicIn, atomic};
+use super::super::atomic;
 use super::super::port::{Request, Response, operation};
 use super::{CacheIn, CacheOut, cache, tag_bits};
 use crate::proof::{cover, held, implies};
@@ -79,7 +79,7 @@ pub fn cache_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CacheOut<Signal>> {
         let memory_word = m.reg("memory_word", 32).reset(0u32);
         wire!(sent = below.valid & i.memory_ready);
         wire!(sent_here = sent & below.line.eq(line));
-        memory_word.next_if(sent_here, after(s, m, "memory_atomic", below, memory_word.q));
+        memory_word.next_if(sent_here, after(s, below, memory_word.q));
         let asks = below.tag.decode(asked_tags).only_if(sent & below.operation.eq(operation::LOAD));
         let came = answer.tag.decode(asked_tags).only_if(answer.valid & out.below_response_ready);
         asked.next((asked.q & !came) | asks);
@@ -92,7 +92,7 @@ pub fn cache_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CacheOut<Signal>> {
         let word = m.reg("word", 32).reset(0u32);
         wire!(taken = request.valid & out.request_ready);
         wire!(taken_here = taken & request.line.eq(line));
-        word.next_if(taken_here, after(s, m, "core_atomic", request, word.q));
+        word.next_if(taken_here, after(s, request, word.q));
         let begins = request.tag.decode(tags).only_if(taken & !request.operation.bit(operation::SILENT));
         let wanted = remembered(m, "wanted", begins, Found { followed: taken_here, word: word.q });
         let response = out.response;
@@ -126,10 +126,9 @@ fn remembered(m: Builder, name: &str, when: Signal, found: Found<Signal>) -> Vec
 }
 
 /// The word that a request leaves.
-fn after(s: &Shape, m: Builder, name: &str, r: Request<Signal>, word: Signal) -> Signal {
+fn after(s: &Shape, r: Request<Signal>, word: Signal) -> Signal {
     let stored = if s.atomics {
-        let changed = m.instance(name, &atomic(), AtomicIn { code: r.function, word, operand: r.data }).result;
-        r.operation.bit(operation::IS_ATOMIC).mux(changed, r.data)
+        r.operation.bit(operation::IS_ATOMIC).mux(atomic::result(r.function, word, r.data), r.data)
     } else {
         r.data
     };
