@@ -174,6 +174,10 @@ impl Writer<'_> {
         if self.program.functions[function].alternate_link { LINK } else { RA }
     }
 
+    fn has_stack_window(&self) -> bool {
+        self.features.stack_window && self.program.stack_window
+    }
+
     /// Registers, the thread's memory, a call of the first function, and the end: all values are stored.
     fn begin(&mut self) {
         if self.features.threads {
@@ -198,7 +202,7 @@ impl Writer<'_> {
         let shift = if program.interleaved { 2 } else { 2 + u32::from(WORDS).ilog2() };
         self.put([slli(BASE, THREAD, shift), lui(SCRATCH[0], DATA >> 12), add(BASE, BASE, SCRATCH[0])]);
         let Shape { memory, stack, .. } = self.shape;
-        if self.features.stack_window && program.stack_window {
+        if self.has_stack_window() {
             self.put(li(SP, STACK + stack));
         } else {
             self.put(li(SP, memory));
@@ -414,8 +418,9 @@ impl Writer<'_> {
     fn own(&mut self, stack: bool, access: Access, register: u32, word: u8, byte: u8) {
         let (mask, instruction) = self.access_at(access, register);
         let byte = i32::from(byte) & mask;
-        // Return addresses are at the other end of the stack.
-        if stack && self.features.stack_window && self.shape.stack >= 4 * (MOST_CALLS as u32 + 2 + u32::from(WORDS)) {
+        // Return addresses are at the other end of the stack; without the window they are where the words would be.
+        let room = self.shape.stack >= 4 * (MOST_CALLS as u32 + 2 + u32::from(WORDS));
+        if stack && room && self.has_stack_window() {
             self.put([lui(SCRATCH[0], STACK >> 12), addi(SCRATCH[0], SCRATCH[0], 4 * i32::from(word) + byte)]);
             self.put([instruction(SCRATCH[0], 0)]);
         } else if matches!(access, Access::Atomic(..)) {

@@ -55,7 +55,7 @@ fn features_are_used() {
     let shape = with_all(4, 2);
     let mut seen = BTreeSet::new();
     let (mut waits, mut waits_without_all) = (0, 0);
-    for seed in 0..500 {
+    for seed in 0..1000 {
         let mut iss = Iss::new(&program(seed).assemble(&shape, Features::of(&shape)).program(), &shape).unwrap();
         let live = |iss: &Iss| (0..8).filter(|&hart| iss.hart(hart).is_live()).collect::<Vec<_>>();
         while !live(&iss).is_empty() {
