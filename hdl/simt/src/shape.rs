@@ -227,7 +227,11 @@ impl Shape {
                 }
                 Ok(())
             }
-            Backing::Wishbone { width } => power("wishbone.width", width, 32, 32 * self.lanes),
+            Backing::Wishbone { width } => {
+                power("wishbone.width", width, 32, 32 * self.lanes)?;
+                let allowed = "there is no bridge to a bus yet".into();
+                Err(ShapeError { field: "wishbone.width", value: width, allowed })
+            }
         }
     }
 
@@ -336,7 +340,7 @@ mod tests {
         assert_eq!(error(model(1, u32::MAX, 1)).split(':').next(), Some("model.jitter = 4294967295"));
         assert_eq!(error(model(1, 0, 257)), "model.interval = 257: must be from 1 to 256");
         let bus = |width| Shape { backing: Backing::Wishbone { width }, ..Shape::default() };
-        assert_eq!(bus(256).check(), Ok(()));
+        assert_eq!(error(bus(256)), "wishbone.width = 256: there is no bridge to a bus yet");
         assert_eq!(error(bus(512)), "wishbone.width = 512: must be a power of two from 32 to 256");
     }
 }

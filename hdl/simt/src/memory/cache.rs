@@ -439,8 +439,8 @@ fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> CacheOut<S
     };
 
     wire!(idle = !(first_valid.q | misses.busy.any() | access_valid.q | answered.q | count.q.any()));
-    m.assert("a_line_is_in_one_way", (hits & !hits.lowest_one()).any().eq(0u32));
-    m.assert("a_line_has_one_miss", (misses.same & !misses.same.lowest_one()).any().eq(0u32));
+    m.assert("a_line_is_in_one_way", sweeping.q | !(hits & !hits.lowest_one()).any());
+    m.assert("a_line_has_one_miss", !(misses.same & !misses.same.lowest_one()).any());
     m.assert("restart_only_while_idle", !i.restart | idle);
     m.cover("hit_under_a_miss", first_turn & hit & misses.busy.any());
     m.cover("miss_under_a_miss", begins.value & misses.busy.any());

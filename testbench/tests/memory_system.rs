@@ -1,0 +1,68 @@
+//! Kernels are right, instruction by instruction, whatever is behind the memory port.
+
+use heddle_simt::{Backing, Cache, Coalescing, Replay, Shape, Timing};
+use heddle_testbench::Program;
+use heddle_testbench::kernels::find;
+use heddle_testbench::machine::{Machine, MachineOptions, Summary};
+
+fn run(shape: &Shape, kernels: &[&str], seed: u64) -> Summary {
+    let kernels: Vec<_> = kernels.iter().map(|name| find(name).unwrap()).collect();
+    let options = MachineOptions { seed, ..MachineOptions::default() };
+    let mut machine = Machine::new(shape, Program::parse(kernels[0].elf).unwrap(), &options).unwrap();
+    for kernel in &kernels {
+        machine.load(Program::parse(kernel.elf).unwrap()).unwrap();
+        (kernel.drive)(&mut machine, seed).unwrap_or_else(|e| panic!("{} on {shape:?}, seed {seed}: {e}", kernel.name));
+    }
+    machine.summary()
+}
+
+/// With all that kernels need.
+fn shape(lanes: u32, warps: u32) -> Shape {
+    Shape { scratchpad: 16 << 10, atomics: true, ..Shape::new(lanes, warps) }
+}
+
+fn model(latency: u32, jitter: u32, interval: u32) -> Backing {
+    Backing::Model(Timing { latency, jitter, interval, seed: 11 })
+}
+
+/// Responses late and out of order, with and without a cache, that is small enough to replace lines all the time.
+#[test]
+fn kernels_are_right_behind_every_memory() {
+    let small = |lanes: u32| Some(Cache { size: 64 * lanes, ways: 2, line: 2, misses: 4 });
+    for (k, (lanes, warps, cache, backing)) in [
+        (4, 2, None, model(9, 15, 2)),
+        (4, 4, small(4), model(20, 31, 1)),
+        (8, 8, small(8), Backing::OnChip),
+        (1, 1, small(1), model(3, 0, 1)),
+        (16, 2, Some(Cache { size: 1024, ways: 1, line: 1, misses: 1 }), model(1, 1, 3)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (coalescing, replay) in [(Coalescing::Aligned, Replay::Split), (Coalescing::Full, Replay::Serialise)] {
+            let shape = Shape { cache, backing, coalescing, replay, ..shape(lanes, warps) };
+            let summary = run(&shape, &["vecadd", "spmv", "histogram"], k as u64);
+            assert!(summary.cache.is_none_or(|c| c.misses > 0 && c.silent_misses + c.silent_hits > 0), "{summary:?}");
+        }
+    }
+}
+
+/// What the host writes between launches is seen, though lines of it were in the cache.
+#[test]
+fn a_launch_begins_with_an_empty_cache() {
+    let cache = Some(Cache { size: 64 << 10, ways: 4, line: 4, misses: 8 });
+    let shape = Shape { cache, ..shape(4, 2) };
+    run(&shape, &["vecadd", "vecadd", "matmul"], 3);
+}
+
+/// A cache hides most of a slow memory's latency from a kernel that uses its data again.
+#[test]
+fn a_cache_pays() {
+    let shape = Shape { backing: model(100, 0, 1), ..shape(8, 8) };
+    let without = run(&shape, &["spmv"], 1).cycles;
+    let cache = Some(Cache { size: 4096, ways: 4, line: 2, misses: 4 });
+    let with = run(&Shape { cache, ..shape }, &["spmv"], 1);
+    assert!(with.cycles * 2 < without, "{} and {without} cycles", with.cycles);
+    let found = with.cache.unwrap();
+    assert!(found.hits > found.misses, "{found:?}");
+}
