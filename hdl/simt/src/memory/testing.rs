@@ -98,7 +98,7 @@ impl Bench {
     /// Requests to random lines; every response has what was there when its request was taken, and at the end memory holds
     /// what it should.
     pub fn run(&mut self, traffic: &Traffic) -> Measured {
-        let mut measured = Measured { requests: 0, cycles: 0, latency: u64::MAX..=0 };
+        let mut measured = Measured { requests: 0, cycles: 0, latency: RangeInclusive::new(u64::MAX, 0) };
         let mut next = None;
         let mut cycle = 0;
         loop {
@@ -207,7 +207,7 @@ impl Bench {
             let mask = (0..4).filter(|b| enables >> b & 1 == 1).fold(0, |mask, b| mask | 0xffu32 << (8 * b));
             *word = match operation {
                 operation::LOAD => *word,
-                operation::STORE => *word & !mask | data & mask,
+                operation::STORE => (*word & !mask) | (data & mask),
                 _ if enables == 15 => reference(function, *word, data),
                 _ => *word,
             };

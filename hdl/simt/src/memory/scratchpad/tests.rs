@@ -76,7 +76,7 @@ fn banks_are_an_array() {
                         (operation::STORE, 15) => Some(data[k]),
                         (operation::STORE, enables) => word.map(|word| {
                             let mask = (0..4).filter(|b| enables >> b & 1 == 1).fold(0, |m, b| m | 0xff << (8 * b));
-                            word & !mask | data[k] & mask
+                            (word & !mask) | (data[k] & mask)
                         }),
                         _ => word.map(|word| word.wrapping_add(data[k])),
                     };

@@ -48,7 +48,7 @@ fn in_order_and_once(s: &Shape, seed: u64) {
             let spread = [1, s.lanes, 4 * s.lanes][r.usize(..3)];
             let place = |r: &mut fastrand::Rng| {
                 let pad = u32::from(s.scratchpad > 0 && r.u8(..3) == 0) << (s.place_bits() - 1);
-                pad | 4 * r.u32(..spread)
+                pad | (4 * r.u32(..spread))
             };
             Waiting {
                 number: number % (1 << 20),

@@ -39,8 +39,8 @@ fn priority_alignment_and_bubbles() {
         // What is computed is written in the cycle after its input.
         let mut stage_10: Option<(u32, u32, u64, bool, Vec<u32>)> = None;
         let mut waited = 0;
-        let (mut bubbles, mut last_bubble) = (0, None);
-        for step in 0..1200 {
+        let (mut bubbles, mut last_bubble) = (0, None::<u32>);
+        for step in 0..1200u32 {
             let words = |r: &mut fastrand::Rng| -> Vec<u32> { (0..lanes).map(|_| r.u32(..)).collect() };
             // Busy times and quiet times.
             let busy = step / 100 % 2 == 0;
