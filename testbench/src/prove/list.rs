@@ -195,7 +195,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     for (ways, line, misses) in [(1, 1, 1), (2, 2, 2)] {
         let cache = Some(Cache { size: 2 * ways * line * 4, ways, line, misses });
         let s = Shape { cache, metrics: false, memory: 64, loads: 2, ..Shape::new(1, 1) };
-        let proof = CACHE.at(&s, 16, true, cache_proof)?;
+        let proof = CACHE.at(&s, 10, false, cache_proof)?;
         all.push(Proof { name: format!("cache-{ways}x{line}x{misses}"), ..proof });
     }
     Ok(all)
