@@ -38,11 +38,15 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "N")]
     pub requests: Option<u32>,
     /// Bytes of memory shared by the threads of a block, for all resident blocks together, a power of two; 0 for none
+    /// [default: 64 a thread, at least 4K]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub scratchpad: Option<u32>,
-    /// Whether the core has atomic memory operations
+    /// Whether the core has atomic memory operations [default: on]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub atomics: Option<bool>,
+    /// Whether the core has the `barrier` instruction [default: on]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub barriers: Option<bool>,
     /// A data cache of so many bytes, such as 4K or 4K,ways=4,line=2,misses=8; a line in memory lines of `lanes` words
     /// [ways: 4, line: 2, misses: 4]
     #[arg(long, value_name = "BYTES[,FIELD=N]…", value_parser = cache)]
@@ -63,7 +67,8 @@ impl ShapeArgs {
         let divergence = divergence.map_or_else(Divergence::default, |(_, divergence)| *divergence);
         let Shape { lanes, warps, .. } = Shape::default();
         let (lanes, warps) = (self.lanes.unwrap_or(lanes), self.warps.unwrap_or(warps));
-        let most = Shape { lanes, warps, stack: self.stack, memory: MOST_MEMORY, ..Shape::default() };
+        let scratchpad = Shape::default_scratchpad(lanes, warps);
+        let most = Shape { lanes, warps, stack: self.stack, memory: MOST_MEMORY, scratchpad, ..Shape::default() };
         if self.memory.is_none() {
             most.check()?;
         }
@@ -79,6 +84,7 @@ impl ShapeArgs {
             requests: self.requests.unwrap_or(most.requests),
             scratchpad: self.scratchpad.unwrap_or(most.scratchpad),
             atomics: self.atomics.unwrap_or(most.atomics),
+            barriers: self.barriers.unwrap_or(most.barriers),
             cache: self.cache,
             backing: self.memory_model.map_or(most.backing, Backing::Model),
             ..most

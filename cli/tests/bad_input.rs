@@ -84,6 +84,18 @@ fn programs_that_go_wrong() {
 }
 
 #[test]
+fn grids_that_cannot_be_launched() {
+    let place = Place::new();
+    place.file("p.elf", &ends());
+    let bad = |options: &str| place.bad(&format!("run p.elf --lanes 2 --warps 2 {options}"));
+    assert_eq!(bad("--blocks 0"), "p.elf: a grid of no blocks: at least 1 is needed");
+    assert_eq!(bad("--block-threads 5"), "p.elf: blocks of 5 threads: the core has 4");
+    assert!(bad("--blocks 4294967296").contains("4294967296"));
+    assert!(bad("--blocks 4294967295").starts_with("p.elf: 4294967295 blocks of 4 threads are more than"));
+    assert!(place.bad("run vecadd --blocks 2").ends_with("are for ELF files: the grid of vecadd is its driver's"));
+}
+
+#[test]
 fn results_that_cannot_be_written() {
     let place = Place::new();
     place.file("file", b"");

@@ -52,6 +52,17 @@ fn every_thread_instruction_is_compared_on_demand() {
 }
 
 #[test]
+fn a_grid_of_blocks_is_launched() {
+    let place = Place::new();
+    place.file("p.elf", &ends());
+    let run = format!("run p.elf {SMALL} --blocks 20 --block-threads 5 --check iss");
+    let report = json(&place.good(&format!("{run} --json")));
+    assert_eq!((&report["blocks"], &report["threads"]), (&20.into(), &100.into()));
+    assert_eq!(report["thread_instructions"], 300);
+    assert!(place.good(&run).contains("20, 100 threads"));
+}
+
+#[test]
 fn one_seed_gives_one_result() {
     let place = Place::new();
     let run = |seed: u32| {

@@ -29,7 +29,8 @@ mod fault;
 mod launch;
 mod memory;
 
-use arithmetic::{atomic, immediate_b, immediate_j, immediate_s, multiply_or_divide};
+pub use arithmetic::atomic;
+use arithmetic::{immediate_b, immediate_j, immediate_s, multiply_or_divide};
 pub use fault::{Cause, Fault, LaunchError, StartError};
 use launch::Resident;
 use memory::Memory;

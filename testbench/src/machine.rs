@@ -277,7 +277,7 @@ const BATCH_TIME: Duration = Duration::from_millis(70);
 /// Cycles in which a warp that is not stuck issues something.
 const PATIENCE: u64 = 1000;
 
-/// The netlist of a core with memories and launcher.
+/// The netlist of a core with memories and work distributor.
 pub fn design(shape: &Shape) -> Result<Arc<Module>, MachineError> {
     shape.check()?;
     Ok(system(shape).check()?.netlist)

@@ -7,6 +7,7 @@ use heddle_simt::Shape;
 use heddle_testbench::asm::*;
 use heddle_testbench::commit::{CommitCheck, Mismatch};
 use heddle_testbench::grid::Grid;
+use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, design};
 use heddle_testbench::random::{Features, program as program_of};
 
@@ -172,7 +173,7 @@ fn said_of(mutant: &str) -> String {
     let design = mutate::apply(&design(&shape).unwrap(), mutant).unwrap_or_else(|error| panic!("{error}"));
     let options = MachineOptions { checks: Checks::None, max_cycles: 20_000, ..MachineOptions::default() };
     let faults = Asm::default().put([csrr(5, MHARTID), addi(5, 5, 1), lw(6, 5, 0)]).exit();
-    let mut programs: Vec<Asm> = (0..4).map(|seed| program_of(seed).assemble(&shape, Features::CORE)).collect();
+    let mut programs: Vec<Asm> = (0..4).map(|seed| program_of(seed).assemble(&shape, Features::of(&shape))).collect();
     programs.push(faults);
     let mut machine = Machine::with_design(&shape, &design, programs[0].program(), &options).unwrap();
     let run = |program: Asm| {
@@ -201,6 +202,24 @@ fn every_comparison_can_fail() {
         ("resolve:s9_fault_address:never_enabled", "the core stops because of address"),
     ] {
         let said = said_of(mutant);
+        assert!(said.contains(says), "{mutant}: {said}");
+    }
+}
+
+/// What starts where is compared, too.
+#[test]
+fn starts_of_blocks_are_compared() {
+    let shape = Shape { memory: 64 << 10, program: 16 << 10, stack: 64, ..Shape::new(4, 2) };
+    let program = Asm::default().put([addi(A0, ZERO, 0)]).exit();
+    for (mutant, says) in [
+        ("distributor:block:never_enabled", "starts, should be 0 of 0"),
+        ("distributor:entry_held:never_enabled", "should be 0x00000000"),
+        ("distributor:last_mask:never_enabled", "start, should be 0x3"),
+    ] {
+        let design = mutate::apply(&design(&shape).unwrap(), mutant).unwrap_or_else(|error| panic!("{error}"));
+        let options = MachineOptions { checks: Checks::None, max_cycles: 1000, ..MachineOptions::default() };
+        let mut machine = Machine::with_design(&shape, &design, program.program(), &options).unwrap();
+        let said = machine.launch_grid(Grid { blocks: 3, threads: 6 }).unwrap_err().to_string();
         assert!(said.contains(says), "{mutant}: {said}");
     }
 }

@@ -12,7 +12,7 @@ use heddle_sim::verilator::{BuildError, Recipe, Verilator};
 use heddle_sim::{Engine, Simulation};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
-use heddle_testbench::kernels::{self, Kernel, KernelError};
+use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
 use heddle_testbench::machine::{Machine, MachineOptions, design};
 use heddle_testbench::random::{self, Features};
 use std::io::Write;
@@ -73,8 +73,10 @@ fn kernels(lanes: u32, warps: u32, names: &[&str]) {
         assert!(result.unwrap_or_else(|error| panic!("{}: {error}", context())).checked > 0);
     }
     for seed in 0..PROGRAMS {
-        machine.load(random::program(seed).assemble(&twin.shape, Features::CORE).program()).unwrap();
-        machine.run().unwrap_or_else(|error| panic!("random program {seed} on {lanes} lanes × {warps} warps: {error}"));
+        let random = random::program(seed);
+        machine.load(random.assemble(&twin.shape, Features::of(&twin.shape)).program()).unwrap();
+        let launched = machine.launch_grid(random.grid(&twin.shape));
+        launched.unwrap_or_else(|error| panic!("random program {seed} on {lanes} lanes × {warps} warps: {error}"));
     }
     let compared = machine.simulation().engine().lockstep().unwrap().compared();
     let _ = writeln!(

@@ -86,8 +86,7 @@ macro_rules! shapes {
 
 /// The same core with memory of another kind.
 fn with(shape: Shape, coalescing: Coalescing, replay: Replay, backing: Backing) -> Shape {
-    let scratchpad = 64 * shape.threads();
-    Shape { coalescing, replay, backing, scratchpad, atomics: true, ..shape }
+    Shape { coalescing, replay, backing, ..shape }
 }
 
 /// A memory that answers late and out of order.
@@ -98,13 +97,13 @@ shapes! {
     lanes_1_warps_4: with(Shape::new(1, 4), Coalescing::Full, Replay::Serialise, Backing::OnChip);
     lanes_2_warps_1: with(Shape { requests: 2, ..Shape::new(2, 1) }, Coalescing::Aligned, Replay::Serialise, LATE);
     lanes_2_warps_8: with(Shape::new(2, 8), Coalescing::Full, Replay::Split, Backing::OnChip);
-    lanes_4_warps_1: Shape::new(4, 1);
+    lanes_4_warps_1: Shape::small(4, 1);
     lanes_4_warps_2: Shape { loads: 2, ..Shape::new(4, 2) };
     lanes_4_warps_4: with(Shape::new(4, 4), Coalescing::Full, Replay::Serialise, LATE);
     lanes_8_warps_2: Shape { buffer: 8, backing: LATE, ..Shape::new(8, 2) };
     lanes_8_warps_8: with(Shape::new(8, 8), Coalescing::Aligned, Replay::Split, LATE);
     lanes_16_warps_4: Shape { bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
-    lanes_32_warps_1: Shape { barriers: true, ..Shape::new(32, 1) };
+    lanes_32_warps_1: Shape::new(32, 1);
     lanes_32_warps_2: with(Shape::new(32, 2), Coalescing::Full, Replay::Serialise, Backing::OnChip);
     lanes_64_warps_2: with(Shape::new(64, 2), Coalescing::Aligned, Replay::Serialise, Backing::OnChip);
     lanes_4_warps_64: Shape::new(4, 64);

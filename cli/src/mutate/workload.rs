@@ -63,7 +63,7 @@ impl Bench {
             add(name.into(), Program::parse(kernel.elf)?, Some(kernel));
         }
         for number in 0..PROGRAMS {
-            let program = random::program(number).assemble(shape, Features::CORE).program();
+            let program = random::program(number).assemble(shape, Features::of(shape)).program();
             add(format!("random program {number}"), program, None);
         }
         for (number, program) in faults(shape).into_iter().enumerate() {

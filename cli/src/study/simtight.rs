@@ -10,6 +10,7 @@ use crate::shape::{ShapeArgs, divergence_name};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_simt::Shape;
+use heddle_simt::shape::{Coalescing, Replay};
 use heddle_testbench::kernels::{Kernel, find};
 use heddle_testbench::machine::{IdleCycles, Summary};
 use serde::Serialize;
@@ -72,6 +73,8 @@ const PUBLISHED: [(&str, u32); 14] = [
 /// SIMTight's lanes.
 const LANES: u32 = 32;
 const WARPS: u32 = 16;
+/// As much as SIMTight has.
+const SCRATCHPAD: u32 = 64 << 10;
 
 /// Bytes of input that the largest kernel takes for each thread, and any kernel besides.
 const INPUT: u32 = 4 << 10;
@@ -208,7 +211,15 @@ impl Simtight {
             Some(memory) => memory,
             None => Shape::default_memory(shape.lanes, shape.warps, shape.stack + INPUT).min(64 << 20),
         };
-        let shape = Shape { memory, ..shape };
+        let shape = Shape {
+            memory,
+            coalescing: Coalescing::Full,
+            replay: Replay::Serialise,
+            scratchpad: SCRATCHPAD,
+            atomics: true,
+            barriers: true,
+            ..shape
+        };
         shape.check()?;
         Ok(shape)
     }
@@ -259,11 +270,11 @@ fn chart(report: &Report) -> String {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
 
     /// One kernel that issues in every cycle and one that does not.
-    pub fn example() -> Report {
+    pub(super) fn example() -> Report {
         let busy = Summary {
             launches: 1,
             cycles: 1000,

@@ -35,7 +35,7 @@ pub struct Shape {
     /// Memory instructions that may wait for the memory port: a power of two, 2 … 64. Only where something can wait:
     /// under [`Replay::Serialise`], or before a memory that does not take a request in every cycle.
     pub requests: u32,
-    /// Bytes of scratchpad, shared among the resident blocks: a power of two, at least `4 × lanes × warps`, at most 1 MiB;
+    /// Bytes of scratchpad, shared among the resident blocks: a power of two, at least `8 × lanes × warps`, at most 1 MiB;
     /// 0 for none.
     pub scratchpad: u32,
     /// The atomic memory operations of RV32A. Without them their instructions are illegal.
@@ -138,8 +138,8 @@ impl Default for Shape {
             coalescing: Coalescing::Aligned,
             replay: Replay::Split,
             requests: 8,
-            scratchpad: 0,
-            atomics: false,
+            scratchpad: Shape::default_scratchpad(8, 8),
+            atomics: true,
             cache: None,
             backing: Backing::OnChip,
             multiply: true,
@@ -152,7 +152,18 @@ impl Shape {
     /// The default core with other lanes and warps, and memory to match.
     pub fn new(lanes: u32, warps: u32) -> Shape {
         let memory = Shape::default_memory(lanes, warps, 1024);
-        Shape { lanes, warps, memory, ..Shape::default() }
+        Shape { lanes, warps, memory, scratchpad: Shape::default_scratchpad(lanes, warps), ..Shape::default() }
+    }
+
+    /// The core without what costs area and not every program needs: barriers, atomics, scratchpad.
+    pub fn small(lanes: u32, warps: u32) -> Shape {
+        Shape { barriers: false, atomics: false, scratchpad: 0, ..Shape::new(lanes, warps) }
+    }
+
+    /// 64 bytes of scratchpad a thread, and at least 4 KiB.
+    pub fn default_scratchpad(lanes: u32, warps: u32) -> u32 {
+        let bytes = u64::from(lanes).saturating_mul(u64::from(warps)).saturating_mul(64);
+        bytes.clamp(4 << 10, 1 << 20).next_power_of_two() as u32
     }
 
     /// Memory that holds 256 KiB and every thread's stack, rounded up to a power of two.
@@ -176,10 +187,10 @@ impl Shape {
             return Err(ShapeError { field: "program", value: self.program, allowed });
         }
         power("requests", self.requests, 2, 64)?;
-        let least = 4 * self.threads();
+        let least = 8 * self.threads();
         if self.scratchpad != 0 && !(self.scratchpad.is_power_of_two() && (least..=1 << 20).contains(&self.scratchpad))
         {
-            let allowed = format!("must be 0, or a power of two from {least} (a word a thread) to {}", 1 << 20);
+            let allowed = format!("must be 0, or a power of two from {least} (two words a thread) to {}", 1 << 20);
             return Err(ShapeError { field: "scratchpad", value: self.scratchpad, allowed });
         }
         let stacks = u64::from(self.stack) * u64::from(self.threads());

@@ -44,4 +44,8 @@ static inline uint32_t heddle_block_threads(void) { return HEDDLE_CSR(HEDDLE_CSR
 /* Waits until all threads of the block that have not ended wait here. What they stored before, all see after. */
 static inline void heddle_barrier(void) { __asm__ volatile(".word 0x0000000b" ::: "memory"); }
 
+/* The end of an if or a loop in a loop, where its paths should meet: the compiler keeps it in one place. Without it, each may
+ * jump to the top of the loop around for itself, and the first to be there goes on alone. */
+static inline void heddle_converge(void) { __asm__ volatile(""); }
+
 #endif

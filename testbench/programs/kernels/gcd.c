@@ -17,6 +17,7 @@ int main(void) {
         x -= y;
       else
         y -= x;
+      heddle_converge();
     }
     divisor[i] = x;
   }

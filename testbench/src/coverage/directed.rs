@@ -1,6 +1,8 @@
 //! Short programs for covers that kernels and random programs do not hit: faults, and meetings that need exact timing.
 
 use crate::asm::*;
+use crate::grid::Grid;
+use crate::kernels::Device;
 use crate::machine::{Machine, MachineError};
 use heddle_simt::Shape;
 use heddle_simt::isa::cause;
@@ -15,11 +17,15 @@ pub struct Directed {
     pub fault: Option<u32>,
     /// It is launched so often.
     pub launches: u32,
+    /// Blocks of all threads of the core that a launch has.
+    pub blocks: u32,
 }
 
 impl Directed {
     /// Runs it on a machine that has it loaded.
     pub fn run(&self, machine: &mut Machine) -> Result<(), String> {
+        let threads = machine.shape().threads();
+        machine.set_grid(Grid { blocks: self.blocks, threads }).map_err(|error| error.to_string())?;
         for _ in 0..self.launches {
             match (machine.run(), self.fault) {
                 (Ok(()), None) => {}
@@ -41,8 +47,9 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
         ("outcomes while warps start", outcomes_while_warps_start(), 1),
         ("each lane ends alone", each_lane_ends_alone(s.lanes), 1),
         ("path behind the sorter", path_behind_the_sorter(), 4),
+        ("division that outlives its block", division_that_outlives_its_block(), 1),
     ];
-    let directed = |(name, program, launches)| Directed { name, program, fault: None, launches };
+    let directed = |(name, program, launches)| Directed { name, program, fault: None, launches, blocks: 2 };
     programs.extend(more.map(directed));
     programs
 }
@@ -50,6 +57,10 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
 /// Ends well: x10 is the exit code.
 fn begin() -> Asm {
     Asm::default().put([addi(A0, ZERO, 0)])
+}
+
+fn division_that_outlives_its_block() -> Asm {
+    begin().put([divu(5, A0, A0)]).exit()
 }
 
 fn stores_at_one_address() -> Asm {
@@ -112,6 +123,6 @@ fn faults(s: &Shape) -> Vec<Directed> {
         ("store outside memory", begin().put([sw(7, 6, 0)]), cause::STORE_OUT_OF_RANGE),
         ("store to the program", begin().put([sw(7, ZERO, 0)]), cause::STORE_TO_PROGRAM),
     ];
-    let directed = |(name, program, fault)| Directed { name, program, fault: Some(fault), launches: 1 };
+    let directed = |(name, program, fault)| Directed { name, program, fault: Some(fault), launches: 1, blocks: 1 };
     cases.into_iter().map(directed).collect()
 }

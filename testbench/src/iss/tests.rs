@@ -350,7 +350,7 @@ fn barrier_is_one_word() {
     for bit in 7..32 {
         assert_eq!(cause(asm::BARRIER | 1 << bit, 0), Some(Cause::Illegal(asm::BARRIER | 1 << bit)));
     }
-    let mut iss = Iss::new(&Program::assembled(&[asm::BARRIER], []), &Shape::new(1, 1)).unwrap();
+    let mut iss = Iss::new(&Program::assembled(&[asm::BARRIER], []), &Shape::small(1, 1)).unwrap();
     assert_eq!(iss.step(0).unwrap_err().cause, Cause::Illegal(asm::BARRIER));
 }
 

@@ -27,17 +27,14 @@ impl Features {
     pub const ONE_HART: Features =
         Features { threads: false, stack_window: false, atomics: false, scratchpad: false, barriers: false };
 
-    /// What a core of any shape has.
-    pub const CORE: Features = Features { threads: true, ..Features::ONE_HART };
-
     /// All that a core of this shape has.
     pub fn of(shape: &Shape) -> Features {
         Features {
+            threads: true,
             stack_window: true,
             atomics: shape.atomics,
             scratchpad: shape.scratchpad > 0,
             barriers: shape.barriers,
-            ..Features::CORE
         }
     }
 }
@@ -177,6 +174,10 @@ impl Writer<'_> {
         if self.program.functions[function].alternate_link { LINK } else { RA }
     }
 
+    fn has_stack_window(&self) -> bool {
+        self.features.stack_window && self.program.stack_window
+    }
+
     /// Registers, the thread's memory, a call of the first function, and the end: all values are stored.
     fn begin(&mut self) {
         if self.features.threads {
@@ -201,7 +202,7 @@ impl Writer<'_> {
         let shift = if program.interleaved { 2 } else { 2 + u32::from(WORDS).ilog2() };
         self.put([slli(BASE, THREAD, shift), lui(SCRATCH[0], DATA >> 12), add(BASE, BASE, SCRATCH[0])]);
         let Shape { memory, stack, .. } = self.shape;
-        if self.features.stack_window && program.stack_window {
+        if self.has_stack_window() {
             self.put(li(SP, STACK + stack));
         } else {
             self.put(li(SP, memory));
@@ -417,8 +418,9 @@ impl Writer<'_> {
     fn own(&mut self, stack: bool, access: Access, register: u32, word: u8, byte: u8) {
         let (mask, instruction) = self.access_at(access, register);
         let byte = i32::from(byte) & mask;
-        // Return addresses are at the other end of the stack.
-        if stack && self.features.stack_window && self.shape.stack >= 4 * (MOST_CALLS as u32 + 2 + u32::from(WORDS)) {
+        // Return addresses are at the other end of the stack; without the window they are where the words would be.
+        let room = self.shape.stack >= 4 * (MOST_CALLS as u32 + 2 + u32::from(WORDS));
+        if stack && room && self.has_stack_window() {
             self.put([lui(SCRATCH[0], STACK >> 12), addi(SCRATCH[0], SCRATCH[0], 4 * i32::from(word) + byte)]);
             self.put([instruction(SCRATCH[0], 0)]);
         } else if matches!(access, Access::Atomic(..)) {

@@ -95,7 +95,8 @@ pub enum Op {
     Immediate(u8, u8, u8, i16),
     /// `lui` or `auipc`: which, rd, upper 20 bits.
     Upper(bool, u8, u32),
-    /// An access to one of the thread's words, or to one of its stack's if the flag is on: register, word, byte.
+    /// An access to one of the thread's words, or to one of its stack's if the flag is on and the stack has the window:
+    /// register, word, byte.
     Own(bool, Access, u8, u8, u8),
     /// An access to memory where threads race: register, register that says where, how far the threads' places are apart,
     /// and by how many bits they are moved further apart.

@@ -8,6 +8,7 @@ use heddle_simt::memory::port::{Response, operation};
 use heddle_simt::{BankAddress, Shape, block};
 use heddle_testbench::commit::CommitCheck;
 use heddle_testbench::grid::Grid;
+use heddle_testbench::iss::atomic;
 use heddle_testbench::random::{self, Features};
 
 /// A core with instructions and memory outside.
@@ -97,12 +98,25 @@ impl Bare<'_> {
         let request = &out.request;
         let width = 4 * self.s.lanes as usize;
         let at = request.line.low_u64() as usize * width;
-        if request.valid == 1 && request.operation == u64::from(operation::STORE) {
+        if request.valid == 0 {
+            return;
+        }
+        let operation = request.operation.low_u64() as u32;
+        let line = &mut self.memory[at..at + width];
+        if matches!(operation, operation::LOAD | operation::ATOMIC) {
+            self.under_way.push((request.tag.low_u64(), line.to_vec()));
+        }
+        if operation == operation::STORE {
             for k in (0..width).filter(|&k| request.enables.bit(k as u32)) {
-                self.memory[at + k] = request.data.extract(8 * k as u32, 8).low_u64() as u8;
+                line[k] = request.data.extract(8 * k as u32, 8).low_u64() as u8;
             }
-        } else if request.valid == 1 {
-            self.under_way.push((request.tag.low_u64(), self.memory[at..at + width].to_vec()));
+        } else if operation != operation::LOAD {
+            for (k, word) in (0..).step_by(4).zip(line.chunks_exact_mut(4)).filter(|(k, _)| request.enables.bit(*k)) {
+                let old = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+                let operand = request.data.extract(8 * k, 32).low_u64() as u32;
+                let new = atomic(request.function.low_u64() as u32, old, operand).expect("an operation that there is");
+                word.copy_from_slice(&new.to_le_bytes());
+            }
         }
     }
 }
@@ -113,7 +127,7 @@ fn check(s: &Shape, programs: u64) {
     for seed in 1000..1000 + programs {
         println!("{} × {}, seed {seed}", s.lanes, s.warps);
         let mut r = fastrand::Rng::with_seed(seed);
-        let asm = random::program(seed).assemble(s, Features::CORE);
+        let asm = random::program(seed).assemble(s, Features::of(s));
         let program = asm.program();
         t.simulation().engine().start(seed);
         let check = CommitCheck::new(t.simulation().directory(), &program, s).unwrap();

@@ -4,8 +4,9 @@
 use crate::reference::BRANCH;
 use crate::table::{TABLE, is_legal};
 use heddle_simt::Shape;
+use heddle_simt::address::{SCRATCHPAD, STACK};
 use heddle_simt::csr;
-use heddle_simt::isa::cause;
+use heddle_simt::isa::{atomic, cause};
 use heddle_testbench::asm::*;
 use heddle_testbench::commit::core_code;
 use heddle_testbench::grid::ThreadId;
@@ -112,7 +113,7 @@ impl Bench {
 
     /// The program must stop at `x`, with these lanes of a warp.
     fn stops(&mut self, case: &Case, who: Who) {
-        let (lanes, threads) = (self.shape.lanes, self.shape.threads());
+        let lanes = self.shape.lanes;
         let blamed: u64 = match who {
             Who::All => u64::MAX >> (64 - lanes),
             Who::One(thread) => 1 << (thread % lanes),
@@ -129,11 +130,7 @@ impl Bench {
         if let Who::One(thread) = who {
             assert_eq!(fault.warp, thread / lanes, "{text}: {fault}");
         }
-        let mut iss = Iss::new(&source.program(), &self.shape).unwrap();
-        for thread in 0..threads {
-            let want = if who.is(thread) { Err((case.cause, x, case.address)) } else { Ok(0) };
-            assert_eq!(alone(&mut iss, thread), want, "{text}: thread {thread} on the simulator");
-        }
+        simulator_stops(case, who, &self.shape);
     }
 
     /// The program must end well.
@@ -144,6 +141,17 @@ impl Bench {
         self.machine.run().unwrap_or_else(|error| panic!("{text}: {error}"));
         let mut iss = Iss::new(&source.program(), &self.shape).unwrap();
         iss.run().unwrap_or_else(|error| panic!("{text}: {error} on the simulator"));
+    }
+}
+
+fn simulator_stops(case: &Case, who: Who, shape: &Shape) {
+    let source = program(case, who);
+    let x = 4 * source.at("x") as u32;
+    let mut iss = Iss::new(&source.program(), shape).unwrap();
+    for thread in 0..shape.threads() {
+        let want = if who.is(thread) { Err((case.cause, x, case.address)) } else { Ok(0) };
+        let text = disassemble(case.word, x);
+        assert_eq!(alone(&mut iss, thread), want, "`{text}` at {x:#x}, {who:?}: thread {thread} on the simulator");
     }
 }
 
@@ -205,7 +213,7 @@ fn cases(shape: &Shape, x: u32) -> Vec<Case> {
             cases.push(Case::new(&setup, jalr(rd, T, imm), jump(target & !1), target & !1));
         }
     }
-    // Loads and stores: misaligned, outside, into the program.
+    // Accesses: misaligned, outside, into the program.
     for (funct3, bytes) in [(0, 1), (1, 2), (2, 4), (4, 1), (5, 2)] {
         let mut at = |address: u32, load_cause: Option<u32>, store_cause: u32| {
             for imm in [0, 1, -0x800, 0x7ff] {
@@ -216,16 +224,24 @@ fn cases(shape: &Shape, x: u32) -> Vec<Case> {
                 if funct3 < 4 {
                     cases.push(Case::new(&setup, store(funct3, S, T, imm), store_cause, address));
                 }
+                if funct3 == 2 && imm == 0 {
+                    cases.extend(
+                        atomic::ALL
+                            .iter()
+                            .map(|(funct5, _)| Case::new(&setup, amo(*funct5, S, S, T), store_cause, address)),
+                    );
+                }
             }
         };
         for offset in 1..4 {
             if offset % bytes != 0 {
-                for base in [0, 0x1000, end - 4, end, 0xffff_fffc] {
+                for base in [0, 0x1000, end - 4, end, SCRATCHPAD, STACK, 0xffff_fffc] {
                     at(base + offset, Some(cause::LOAD_MISALIGNED), cause::STORE_MISALIGNED);
                 }
             }
         }
-        for address in [end, end + 4, 0x8000_0000, 0u32.wrapping_sub(bytes)] {
+        let windows = [SCRATCHPAD - bytes, SCRATCHPAD + shape.scratchpad, STACK - bytes, STACK + shape.stack];
+        for address in [end, end + 4, 0u32.wrapping_sub(bytes)].into_iter().chain(windows) {
             at(address, Some(cause::LOAD_OUT_OF_RANGE), cause::STORE_OUT_OF_RANGE);
         }
         for address in [0, 0x80, 0x100 - bytes] {
@@ -315,10 +331,15 @@ fn the_last_that_is_allowed() {
             }
         }
         for (funct3, bytes) in [(0, 1), (1, 2), (2, 4), (4, 1), (5, 2)] {
-            for address in [0, 0x100, end - bytes] {
+            let pad = SCRATCHPAD + bench.shape.scratchpad - bytes;
+            let stack = STACK + bench.shape.stack - bytes;
+            for address in [0, 0x100, end - bytes, SCRATCHPAD, pad, STACK, stack] {
                 bench.ends(&Case::new(&li(T, address), load(funct3, S, T, 0), 0, None));
                 if funct3 < 4 && address > 0 {
                     bench.ends(&Case::new(&li(T, address), store(funct3, S, T, 0), 0, None));
+                }
+                if funct3 == 2 && address > 0 {
+                    bench.ends(&Case::new(&li(T, address), amo(atomic::ADD, S, S, T), 0, None));
                 }
             }
         }

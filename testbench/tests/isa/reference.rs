@@ -61,6 +61,21 @@ pub fn operation(name: &str) -> fn(u32, u32) -> u32 {
     REGISTER.iter().find(|o| o.0 == name).expect("the name of an operation").3
 }
 
+/// Name, funct5, and what an atomic operation leaves in memory of what was there and the operand.
+pub type Atomic = (&'static str, u32, fn(u32, u32) -> u32);
+
+pub const ATOMIC: [Atomic; 9] = [
+    ("amoadd", 0b00000, |old, b| low(i128::from(old) + i128::from(b))),
+    ("amoswap", 0b00001, |_, b| b),
+    ("amoxor", 0b00100, |old, b| bitwise(old, b, |a, b| a != b)),
+    ("amoor", 0b01000, |old, b| bitwise(old, b, |a, b| a || b)),
+    ("amoand", 0b01100, |old, b| bitwise(old, b, |a, b| a && b)),
+    ("amomin", 0b10000, |old, b| if signed(old) < signed(b) { old } else { b }),
+    ("amomax", 0b10100, |old, b| if signed(old) > signed(b) { old } else { b }),
+    ("amominu", 0b11000, |old, b| if i128::from(old) < i128::from(b) { old } else { b }),
+    ("amomaxu", 0b11100, |old, b| if i128::from(old) > i128::from(b) { old } else { b }),
+];
+
 /// Name, funct3, whether it is taken.
 pub type Condition = (&'static str, u32, fn(u32, u32) -> bool);
 

@@ -1,13 +1,18 @@
 //! The cases: bodies for every instruction that leaves its thread alive.
 
 use crate::harness::{Body, Input, Registers, Suite};
-use crate::reference::{BRANCH, REGISTER, loaded, operation, stored};
+use crate::reference::{ATOMIC, BRANCH, REGISTER, loaded, operation, stored};
+use heddle_simt::address::{SCRATCHPAD, STACK};
 use heddle_simt::csr::{self, Source};
 use heddle_testbench::asm::*;
 
-/// All suites; `h` are the registers of the harness, and those that differ between choices.
+/// All suites, for a core with all that is optional; `h` are the registers of the harness, and those that differ between
+/// choices.
 pub fn all(h: &Registers) -> Vec<Suite> {
-    vec![register_register(h), immediate(h), shifts_and_upper(h), branches(h), jumps(h), loads(h), stores(h), system(h)]
+    let first = [register_register(h), immediate(h), shifts_and_upper(h), branches(h), jumps(h)];
+    let accesses = |region| [loads(h, region), stores(h, region), atomics(h, region)];
+    let accesses = [Region::Main, Region::Scratchpad, Region::Stack].into_iter().flat_map(accesses);
+    first.into_iter().chain(accesses).chain([barriers(h), system(h)]).collect()
 }
 
 /// Every immediate of format I that is an edge.
@@ -207,36 +212,82 @@ fn jalr_to(h: &Registers, rd: u32, rs1: u32, imm: i32, ahead: bool) -> Body {
     jump(h, rd, &before, ahead, put, call)
 }
 
-/// `register` = a word of the thread's own: side by side with those of its neighbours, or 64 bytes apart.
-fn own_word(h: &Registers, register: u32, apart: bool) -> Vec<u32> {
-    let (shift, quarter) = if apart { (6, 3) } else { (2, 2) };
-    // Two quarters of memory are not of rows: `memory` is a CSR.
-    let words = [
-        csrr(register, MHARTID),
-        slli(register, register, shift),
-        csrr(h.t, 0xfc7),
-        r(0, 2, h.t, 5, h.t, 0x13), // srli
-    ];
-    [&words[..], &vec![add(register, register, h.t); quarter]].concat()
+/// Memory that an access goes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Region {
+    Main,
+    Scratchpad,
+    /// All threads at the same addresses.
+    Stack,
+}
+
+/// A word of the thread's own in the stack.
+const STACK_WORD: u32 = STACK + 36;
+
+impl Region {
+    /// Of the names, that for this region.
+    fn name(self, [main, scratchpad, stack]: [&'static str; 3]) -> &'static str {
+        match self {
+            Region::Main => main,
+            Region::Scratchpad => scratchpad,
+            Region::Stack => stack,
+        }
+    }
+
+    /// The address of the thread's word side by side with those of its neighbours.
+    fn own(self, i: &Input) -> u32 {
+        match self {
+            Region::Main => i.shape.memory / 2 + 4 * i.thread,
+            Region::Scratchpad => SCRATCHPAD + 4 * i.thread,
+            Region::Stack => STACK_WORD,
+        }
+    }
+}
+
+/// `register` = a word of the thread's own: side by side with those of its neighbours, or apart.
+fn own_word(h: &Registers, register: u32, apart: bool, region: Region) -> Vec<u32> {
+    match region {
+        Region::Main => {
+            let (shift, quarter) = if apart { (6, 3) } else { (2, 2) };
+            let own = [csrr(register, MHARTID), slli(register, register, shift)];
+            // Two quarters of memory are not of rows: `memory` is a CSR.
+            let size = [csrr(h.t, 0xfc7), r(0, 2, h.t, 5, h.t, 0x13)]; // srli
+            [&own[..], &size, &vec![add(register, register, h.t); quarter]].concat()
+        }
+        Region::Scratchpad => {
+            // (Lane + lanes) × warps + warp: apart by as many words as there are warps, behind the others.
+            let far = [csrr(register, LANE), csrr(h.t, 0xfc0), add(register, register, h.t), csrr(h.t, 0xfc1)];
+            let far =
+                [&far[..], &[mul(register, register, h.t), csrr(h.t, 0xfc2), add(register, register, h.t)]].concat();
+            let number = if apart { far } else { vec![csrr(register, MHARTID)] };
+            let place = [slli(register, register, 2), lui(h.t, SCRATCHPAD >> 12), add(register, register, h.t)];
+            [&number[..], &place].concat()
+        }
+        Region::Stack => li(register, STACK_WORD).to_vec(),
+    }
 }
 
 /// funct3, bytes, sign.
 const LOADS: [(u32, u32, bool); 5] = [(0, 1, true), (1, 2, true), (2, 4, true), (4, 1, false), (5, 2, false)];
 
-/// Immediates of an access at an offset, and whether the lanes' words are apart.
-fn reaches(offset: i32) -> [(i32, bool); 6] {
-    [(offset, false), (offset, true), (0x7ff, false), (-0x800, false), (-1, false), (0, false)]
+/// Immediates of an access at an offset, and whether the lanes' words are apart: all of them in main memory.
+fn reaches(offset: i32, region: Region) -> Vec<(i32, bool)> {
+    match region {
+        Region::Main => vec![(offset, false), (offset, true), (0x7ff, false), (-0x800, false), (-1, false), (0, false)],
+        Region::Scratchpad => vec![(offset, false), (offset, true)],
+        Region::Stack => vec![(offset, false), (-0x800, false)],
+    }
 }
 
-fn loads(h: &Registers) -> Suite {
+fn loads(h: &Registers, region: Region) -> Suite {
     let (s, t, d) = (h.s, h.t, h.result);
     let mut bodies = vec![];
     for (funct3, bytes, is_signed) in LOADS {
         for offset in (0..4).step_by(bytes as usize) {
             let want = move |i: &Input| loaded(i.a, offset, bytes, is_signed);
-            for (imm, apart) in reaches(offset as i32) {
+            for (imm, apart) in reaches(offset as i32, region) {
                 let base = offset as i32 - imm;
-                let mut words = own_word(h, s, apart);
+                let mut words = own_word(h, s, apart, region);
                 words.extend([
                     sw(h.a, s, 0),
                     addi(s, s, base / 2),
@@ -252,7 +303,7 @@ fn loads(h: &Registers) -> Suite {
             bodies.push(Body::new(&words, move |_| loaded(constant, offset, bytes, is_signed)).about(1));
         }
         // Each lane its own byte or half of its word.
-        let mut words = own_word(h, s, false);
+        let mut words = own_word(h, s, false, region);
         words.extend([
             sw(h.a, s, 0),
             csrr(t, MHARTID),
@@ -262,7 +313,7 @@ fn loads(h: &Registers) -> Suite {
         ]);
         bodies.push(Body::new(&words, move |i| loaded(i.a, i.thread % 4 / bytes * bytes, bytes, is_signed)));
         // Into its own base, into nothing, and with a use right behind.
-        let begin = [own_word(h, s, false), vec![sw(h.a, s, 0)]].concat();
+        let begin = [own_word(h, s, false, region), vec![sw(h.a, s, 0)]].concat();
         let about = begin.len();
         let with = |words: &[u32]| [&begin[..], words].concat();
         let want = move |i: &Input| loaded(i.a, 0, bytes, is_signed);
@@ -272,17 +323,17 @@ fn loads(h: &Registers) -> Suite {
             Body::new(&with(&[load(funct3, d, s, 0), add(d, d, d)]), move |i| want(i).wrapping_mul(2)).about(about),
         ]);
     }
-    Suite::new("loads", h, bodies)
+    Suite::new(region.name(["loads", "loads from the scratchpad", "loads from the stack"]), h, bodies)
 }
 
-fn stores(h: &Registers) -> Suite {
+fn stores(h: &Registers, region: Region) -> Suite {
     let (s, t, d) = (h.s, h.t, h.result);
     let mut bodies = vec![];
     for (funct3, bytes) in [(0, 1), (1, 2), (2, 4)] {
         for offset in (0..4).step_by(bytes as usize) {
-            for (imm, apart) in reaches(offset as i32) {
+            for (imm, apart) in reaches(offset as i32, region) {
                 let base = offset as i32 - imm;
-                let mut words = own_word(h, s, apart);
+                let mut words = own_word(h, s, apart, region);
                 words.extend([sw(h.b, s, 0), addi(t, s, base / 2), addi(t, t, base - base / 2)]);
                 words.extend([store(funct3, h.a, t, imm), lw(d, s, 0)]);
                 let tested = words.len() - 2;
@@ -290,7 +341,7 @@ fn stores(h: &Registers) -> Suite {
             }
         }
         // Each lane its own byte or half of its word.
-        let mut words = own_word(h, s, false);
+        let mut words = own_word(h, s, false, region);
         words.extend([sw(h.b, s, 0), csrr(t, MHARTID), andi(t, t, 4 - bytes as i32), add(t, s, t)]);
         words.extend([store(funct3, h.a, t, 0), lw(d, s, 0)]);
         let tested = words.len() - 2;
@@ -298,22 +349,87 @@ fn stores(h: &Registers) -> Suite {
         bodies.push(Body::new(&words, want).about(tested));
         // Of x0, and of its own base.
         for data in [ZERO, s] {
-            let mut words = own_word(h, s, false);
+            let mut words = own_word(h, s, false, region);
             words.extend([sw(h.b, s, 0), store(funct3, data, s, 0), lw(d, s, 0)]);
             let tested = words.len() - 2;
-            let want = move |i: &Input| {
-                let address = i.shape.memory / 2 + 4 * i.thread;
-                stored(i.b, 0, bytes, if data == ZERO { 0 } else { address })
-            };
+            let want = move |i: &Input| stored(i.b, 0, bytes, if data == ZERO { 0 } else { region.own(i) });
             bodies.push(Body::new(&words, want).about(tested));
         }
         // Data that was made right before, read back right behind in bytes.
-        let mut words = own_word(h, s, true);
+        let mut words = own_word(h, s, true, region);
         words.extend([sw(h.b, s, 0), mul(t, h.a, h.b), store(funct3, t, s, 0), load(4, d, s, 0)]);
         let tested = words.len() - 2;
         bodies.push(Body::new(&words, |i| i.a.wrapping_mul(i.b) & 0xff).about(tested));
     }
-    Suite::new("stores", h, bodies)
+    Suite::new(region.name(["stores", "stores to the scratchpad", "stores to the stack"]), h, bodies)
+}
+
+/// Old values and new ones, with registers the same in each way. Lanes that meet on a word are `shared.rs`'s.
+fn atomics(h: &Registers, region: Region) -> Suite {
+    let (s, t, d) = (h.s, h.t, h.result);
+    let mut bodies = vec![];
+    for (_, funct5, f) in ATOMIC {
+        let op = |rd, rs2, rs1| amo(funct5, rd, rs2, rs1);
+        // Behind a store of a to the thread's word.
+        let mut case = |apart: bool, words: &[u32], tested: usize, want: Box<dyn Fn(&Input) -> u32>| {
+            let begin = [own_word(h, s, apart, region), vec![sw(h.a, s, 0)]].concat();
+            let tested = begin.len() + tested;
+            bodies.push(Body { words: [&begin[..], words].concat(), tested, want });
+        };
+        let new = move |i: &Input| f(i.a, i.b);
+        let ways: &[bool] = if region == Region::Stack { &[false] } else { &[false, true] };
+        for &apart in ways {
+            case(apart, &[op(d, h.b, s)], 0, Box::new(|i| i.a));
+            case(apart, &[op(d, h.b, s), lw(d, s, 0)], 0, Box::new(new));
+            case(apart, &[op(ZERO, h.b, s), lw(d, s, 0)], 0, Box::new(new));
+        }
+        if region != Region::Main {
+            continue;
+        }
+        case(false, &[op(ZERO, h.b, s), add(d, ZERO, ZERO)], 0, Box::new(|_| 0));
+        case(false, &[op(s, h.b, s), addi(d, s, 0)], 0, Box::new(|i| i.a));
+        case(false, &[addi(d, h.b, 0), op(d, d, s)], 1, Box::new(|i| i.a));
+        case(false, &[op(ZERO, s, s), lw(d, s, 0)], 0, Box::new(move |i| f(i.a, region.own(i))));
+        case(false, &[op(s, s, s), addi(d, s, 0)], 0, Box::new(|i| i.a));
+        case(false, &[op(d, ZERO, s), lw(t, s, 0), r(0, t, d, 4, d, 0x33)], 0, Box::new(move |i| i.a ^ f(i.a, 0)));
+        // Used at once; the operand from an instruction right before; one behind the other on one word.
+        case(false, &[op(d, h.b, s), add(d, d, h.b)], 0, Box::new(|i| i.a.wrapping_add(i.b)));
+        case(
+            false,
+            &[mul(t, h.a, h.b), op(ZERO, t, s), lw(d, s, 0)],
+            1,
+            Box::new(move |i| f(i.a, i.a.wrapping_mul(i.b))),
+        );
+        case(false, &[op(ZERO, h.b, s), op(d, h.b, s)], 1, Box::new(new));
+        case(false, &[op(d, h.b, s), op(ZERO, d, s), lw(d, s, 0)], 1, Box::new(move |i| f(f(i.a, i.b), i.a)));
+        // Asks for order, which there is anyway.
+        for order in 1..4 {
+            case(false, &[op(d, h.b, s) | order << 25, lw(d, s, 0)], 0, Box::new(new));
+        }
+    }
+    Suite::new(region.name(["atomics", "atomics in the scratchpad", "atomics in the stack"]), h, bodies)
+}
+
+/// Threads come to each barrier by the way of the suite, so some wait on paths of their own for others of their warp. The core
+/// is one block.
+fn barriers(h: &Registers) -> Suite {
+    let (s, t, d) = (h.s, h.t, h.result);
+    let mut bodies = vec![];
+    for count in 1..6 {
+        let words = [&[addi(d, h.a, 0)][..], &vec![BARRIER; count], &[add(d, d, h.b)]].concat();
+        bodies.push(Body::new(&words, |i| i.a.wrapping_add(i.b)).about(1));
+    }
+    // Of a value that comes late.
+    bodies.push(Body::new(&[mul(d, h.a, h.b), BARRIER], |i| i.a.wrapping_mul(i.b)));
+    // Each stores a word, and reads that of the thread whose number has the other bits behind the barrier.
+    let mut words = own_word(h, s, false, Region::Main);
+    words.extend([csrr(t, MHARTID), slli(t, t, 4), sw(t, s, 0), BARRIER]);
+    let tested = words.len() - 1;
+    // The sum of both addresses is the same for all threads.
+    words.extend([csrr(t, 0xfc6), addi(t, t, -1), slli(t, t, 2), r(0x20, s, t, 0, s, 0x33)]);
+    words.extend([csrr(t, 0xfc7), add(s, s, t), lw(d, s, 0), BARRIER]);
+    bodies.push(Body::new(&words, |i| (i.shape.threads() - 1 - i.thread) << 4).about(tested));
+    Suite::new("barriers", h, bodies)
 }
 
 /// Reads of CSRs in all their forms, and fences.

@@ -30,7 +30,7 @@ pub mod steer;
 pub mod writeback;
 
 #[cfg(test)]
-mod testing {
+pub(crate) mod testing {
     use heddle_hdl::Bits;
 
     /// Words side by side, the first lowest: a value of 32 bits a lane.

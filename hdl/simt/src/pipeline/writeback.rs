@@ -1,7 +1,8 @@
 //! Stage 10, write back: one write a cycle into the register banks.
 //!
 //! What the pipeline computed has a fixed time and goes first; a load's line (gathered and aligned here) or the divider's
-//! result takes the cycle if the pipeline writes nothing. A late result that waits long makes issue insert bubbles.
+//! result takes the cycle if the pipeline writes nothing. A late result that waits long makes issue insert a bubble, and no
+//! other before that one has come here.
 
 use super::collect::Write;
 use super::divide::Quotient;
@@ -14,7 +15,10 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 /// Cycles that a late result waits for a free cycle before issue makes room.
-pub const PATIENCE: u32 = 4;
+pub const PATIENCE: u32 = 2;
+
+/// Cycles from a bubble in issue to the free cycle here.
+pub const BUBBLE: u32 = 6;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct WritebackIn<T> {
@@ -37,7 +41,7 @@ pub struct WritebackOut<T> {
     pub quotient_taken: T,
     /// A late write is done.
     pub late: Pending<T>,
-    /// Issue must leave a cycle free.
+    /// Issue must leave this cycle free.
     pub bubble: T,
 }
 
@@ -131,12 +135,15 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let waited = m.reg("waited", count_width(PATIENCE)).reset(0u32);
         wire!(waiting = (i.response.valid & valid) | (i.quotient.valid & !from_quotient));
         wire!(impatient = waited.q.eq(PATIENCE));
+        let flying = m.reg("bubbles", BUBBLE).reset(0u32);
+        wire!(bubble = impatient & !flying.q.any());
+        flying.next(cat(&[bubble, flying.q.slice(0, BUBBLE - 1)]));
         waited.next(waiting.mux(impatient.mux(waited.q, waited.q + 1), waited.q.literal(0u32)));
         m.assume("quotients_have_a_register", !quotient.valid | quotient.rd.any());
         m.cover("load_waits_for_the_pipeline", i.response.valid & valid);
         m.cover("quotient_waits_for_the_pipeline", i.quotient.valid & valid);
         m.cover("quotient_waits_for_a_load", i.quotient.valid & from_load);
-        m.cover("bubble", impatient);
+        m.cover("bubble", bubble);
 
         let late = Pending {
             valid: (from_load & i.load_last & load.rd.any()) | from_quotient,
@@ -145,7 +152,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         };
         let Target { lanes: enables, slot, rd } = target;
         let write = Write { lanes: enables, slot, rd, data: lanes.data };
-        WritebackOut { write, response_taken: from_load, quotient_taken: from_quotient, late, bubble: impatient }
+        WritebackOut { write, response_taken: from_load, quotient_taken: from_quotient, late, bubble }
     })
 }
 
