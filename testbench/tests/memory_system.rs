@@ -41,7 +41,7 @@ fn kernels_are_right_behind_every_memory() {
     {
         for (coalescing, replay) in [(Coalescing::Aligned, Replay::Split), (Coalescing::Full, Replay::Serialise)] {
             let shape = Shape { cache, backing, coalescing, replay, ..shape(lanes, warps) };
-            let summary = run(&shape, &["vecadd", "spmv", "histogram"], k as u64);
+            let summary = run(&shape, &["vecadd", "histogram"], k as u64);
             assert!(summary.cache.is_none_or(|c| c.misses > 0 && c.silent_misses + c.silent_hits > 0), "{summary:?}");
         }
     }

@@ -194,10 +194,10 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     }
     let s = Shape { program: 16, depth_bits: 1, ..shape(4, 1) };
     all.push(SORTER.at(&s, patience(&s) + 3, true, sorter_proof)?);
-    for (ways, line, misses) in [(1, 1, 1), (2, 2, 2)] {
+    for (ways, line, misses, depth) in [(1, 1, 1, 10), (2, 2, 2, 9)] {
         let cache = Some(Cache { size: 2 * ways * line * 4, ways, line, misses });
         let s = Shape { cache, metrics: false, memory: 64, loads: 2, ..Shape::new(1, 1) };
-        let proof = CACHE.at(&s, 16, true, cache_proof)?;
+        let proof = CACHE.at(&s, depth, false, cache_proof)?;
         all.push(Proof { name: format!("cache-{ways}x{line}x{misses}"), ..proof });
     }
     Ok(all)
