@@ -38,7 +38,7 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "N")]
     pub requests: Option<u32>,
     /// Bytes of memory shared by the threads of a block, for all resident blocks together, a power of two; 0 for none
-    /// [default: 64 a thread, at least 4K]
+    /// [default: 64 a thread, at least 8K]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub scratchpad: Option<u32>,
     /// Whether the core has atomic memory operations [default: on]

@@ -209,7 +209,7 @@ fn faults(shape: &Shape) -> Vec<Program> {
     ];
     let program = |last: Vec<u32>| {
         // x7 is outside memory, x8 inside.
-        let begin = [csrr(5, MHARTID), addi(6, ZERO, shape.lanes as i32), lui(7, 0x80000), addi(8, ZERO, 0x400)];
+        let begin = [csrr(5, MHARTID), addi(6, ZERO, shape.lanes as i32), lui(7, 0xc0000), addi(8, ZERO, 0x400)];
         Asm::default().put(begin).branch(BLT, 5, 6, "end").put(last).label("end").exit().program()
     };
     last.into_iter().map(program).collect()

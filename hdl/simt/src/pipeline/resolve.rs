@@ -192,7 +192,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             address: memory.mux(leader_result, jump_target),
         };
         m.assert("mask_not_empty", !issued.valid | mask.any());
-        m.assert("leader_served", !issued.valid | (served & leader).any());
+        m.assert("leader_served", !good | (served & leader).any());
         m.probe("commit_lanes", served.only_if(good));
         m.probe("commit_slot", issued.slot);
         m.probe("commit_pc", d.pc);

@@ -56,6 +56,15 @@ const TABLE: &[(u32, u32, &str, char, u32)] = &[
     (0x00007033, 0xfe00707f, "alu", 'R', alu::AND),
     (0x02000033, 0xfe00407f, "multiply", 'R', 0),
     (0x02004033, 0xfe00407f, "divide", 'R', 0),
+    (0x0000202f, 0xf800707f, "atomic", 'A', alu::ADD),
+    (0x0800202f, 0xf800707f, "atomic", 'A', alu::ADD),
+    (0x2000202f, 0xf800707f, "atomic", 'A', alu::ADD),
+    (0x4000202f, 0xf800707f, "atomic", 'A', alu::ADD),
+    (0x6000202f, 0xf800707f, "atomic", 'A', alu::ADD),
+    (0x8000202f, 0xf800707f, "atomic", 'A', alu::ADD),
+    (0xa000202f, 0xf800707f, "atomic", 'A', alu::ADD),
+    (0xc000202f, 0xf800707f, "atomic", 'A', alu::ADD),
+    (0xe000202f, 0xf800707f, "atomic", 'A', alu::ADD),
     (0x0000000f, 0x707f, "fence", '-', 0),
     (0x0000100f, 0x707f, "fence", '-', 0),
     (0x0000000b, 0xffffffff, "barrier", '-', 0),
@@ -97,19 +106,20 @@ fn meaning(word: u32, s: &Shape) -> Meaning {
     let built = match class {
         "multiply" | "divide" => s.multiply,
         "barrier" => s.barriers,
+        "atomic" => s.atomics,
         _ => true,
     };
     if !built {
         return illegal;
     }
     let mut m = Meaning { class, imm: immediate(format, word), alu: operation, ..Meaning::default() };
-    if matches!(format, 'R' | 'I' | 'S' | 'B') {
+    if matches!(format, 'R' | 'I' | 'S' | 'B' | 'A') {
         m.rs1 = rs1;
     }
-    if matches!(format, 'R' | 'S' | 'B') {
+    if matches!(format, 'R' | 'S' | 'B' | 'A') {
         m.rs2 = rs2;
     }
-    if matches!(format, 'R' | 'I' | 'U' | 'J') {
+    if matches!(format, 'R' | 'I' | 'U' | 'J' | 'A') {
         m.rd = rd;
     }
     if class == "ecall" {
@@ -125,6 +135,7 @@ fn seen(d: &Decoded<Bits>) -> Meaning {
         (&d.jalr, "jalr"),
         (&d.load, "load"),
         (&d.store, "store"),
+        (&d.atomic, "atomic"),
         (&d.multiply, "multiply"),
         (&d.divide, "divide"),
         (&d.csr, "csr"),
@@ -163,9 +174,9 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
         want.class = "alu";
     }
     // Where an instruction has no immediate, or uses no ALU result, the field is free.
-    let has_imm = matches!(class, "lui" | "auipc" | "jal" | "jalr" | "branch" | "load" | "store")
+    let has_imm = matches!(class, "lui" | "auipc" | "jal" | "jalr" | "branch" | "load" | "store" | "atomic")
         || class == "alu" && word & 0x7f == 0x13;
-    let has_alu = matches!(class, "lui" | "auipc" | "jalr" | "load" | "store" | "alu" | "csr");
+    let has_alu = matches!(class, "lui" | "auipc" | "jalr" | "load" | "store" | "atomic" | "alu" | "csr");
     want = Meaning { imm: if has_imm { want.imm } else { got.imm }, ..want };
     want = Meaning { alu: if has_alu { want.alu } else { got.alu }, ..want };
     assert_eq!(got, want, "{word:#010x}");
@@ -179,8 +190,14 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
         let b_register = matches!(class, "branch" | "multiply" | "divide" | "ecall") || word & 0x7f == 0x33;
         assert_eq!(d.b_imm == 0, b_register, "{word:#010x}");
     }
-    let controls = ["branch", "jal", "jalr", "load", "store", "barrier", "ecall", "ebreak", "illegal"];
-    assert_eq!(d.control == 1, controls.contains(&class), "{word:#010x}");
+    let accesses = matches!(class, "load" | "store" | "atomic");
+    let controls = ["branch", "jal", "jalr", "barrier", "ecall", "ebreak", "illegal"];
+    let control = controls.contains(&class) || accesses && s.replay == Replay::Split;
+    assert_eq!(d.control == 1, control, "{word:#010x}");
+    assert_eq!(d.answers == 1, class == "load" || class == "atomic" && want.rd != 0, "{word:#010x}");
+    if class == "atomic" {
+        assert_eq!(d.function, u64::from(word >> 27), "{word:#010x}");
+    }
     let (rd, rs1) = (word >> 7 & 31, word >> 15 & 31);
     let link = |register: u32| register == 1 || register == 5;
     let (call, ret) = match class {
@@ -201,7 +218,8 @@ fn every_instruction_and_random_words() {
     for (with, seed) in [(true, 1), (false, 2)] {
         println!("seed {seed}");
         let mut r = fastrand::Rng::with_seed(seed);
-        let s = Shape { multiply: with, barriers: with, ..Shape::default() };
+        let replay = if with { Replay::Split } else { Replay::Serialise };
+        let s = Shape { multiply: with, barriers: with, atomics: with, replay, ..Shape::default() };
         let mut t = Sim::new(&decode(&s).check().unwrap());
         for &(bits, mask, ..) in TABLE {
             (0..100).for_each(|_| compare(&mut t, bits | r.u32(..) & !mask, &s));

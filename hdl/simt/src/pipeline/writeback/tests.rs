@@ -28,7 +28,7 @@ fn priority_alignment_and_bubbles() {
     for (lanes, warps, seed) in [(1, 1, 1), (2, 2, 2), (8, 8, 3), (64, 1, 4)] {
         println!("{lanes} × {warps}, seed {seed}");
         let coalescing = if seed % 2 == 0 { Coalescing::Full } else { Coalescing::Aligned };
-        let s = Shape { coalescing, ..Shape::new(lanes, warps) };
+        let s = Shape { coalescing, ..Shape::small(lanes, warps) };
         let mut r = fastrand::Rng::with_seed(seed);
         let mut t = Sim::new(&writeback(&s).check().unwrap());
         let all = u64::MAX >> (64 - lanes);
