@@ -36,7 +36,7 @@ use std::time::Instant;
   heddle cosim prog.elf --seed 7 --json
   heddle cosim prog.elf --blocks 100 --block-threads 32")]
 pub struct Cosim {
-    /// A built-in kernel or an RV32IM ELF file
+    /// A built-in kernel or an RV32IMA ELF file
     #[arg(value_name = TARGET)]
     target: String,
     #[command(flatten)]

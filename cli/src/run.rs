@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 /// Run a program on the simulated core and say what the core did.
 ///
-/// A built-in kernel gets its inputs, and its results are compared with what the host computes. An ELF file (RV32IM, linked
+/// A built-in kernel gets its inputs, and its results are compared with what the host computes. An ELF file (RV32IMA, linked
 /// as docs/programs.md says) is launched once, with one block of all threads or with the blocks asked for; it
 /// succeeds if every thread's exit code is 0.
 ///
@@ -37,7 +37,7 @@ use std::path::PathBuf;
   heddle run prog.elf --blocks 100 --block-threads 32
   heddle run prog.elf --set length=100 --show sum --wave prog.fst")]
 pub struct Run {
-    /// A built-in kernel (`heddle kernels` lists them) or an RV32IM ELF file
+    /// A built-in kernel (`heddle kernels` lists them) or an RV32IMA ELF file
     #[arg(value_name = TARGET)]
     target: String,
     #[command(flatten)]

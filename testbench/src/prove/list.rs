@@ -9,7 +9,7 @@ use heddle_simt::divergence::path_table::proof::{path_table_proof, patience, sor
 use heddle_simt::memory::cache::proof::cache_proof;
 use heddle_simt::pipeline::resolve::proof::resolve_proof;
 use heddle_simt::scoreboard::proof::scoreboard_proof;
-use heddle_simt::{Cache, Shape};
+use heddle_simt::{Cache, Coalescing, Shape};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -179,8 +179,12 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     for warps in [1, 2, 8] {
         all.push(SCOREBOARD.at(&shape(2, warps), if warps > 2 { 2 } else { 4 }, true, scoreboard_proof)?);
     }
-    for lanes in [1, 2, 4, 8] {
-        all.push(RESOLVE.at(&shape(lanes, 1), 4, lanes <= 4, resolve_proof)?);
+    for (coalescing, name) in [(Coalescing::Aligned, "resolve"), (Coalescing::Full, "resolve-full")] {
+        for lanes in [1, 2, 4, 8] {
+            let s = Shape { coalescing, atomics: true, ..Shape::small(lanes, 1) };
+            let proof = RESOLVE.at(&s, 4, lanes <= 4, resolve_proof)?;
+            all.push(Proof { name: format!("{name}-{lanes}x1"), ..proof });
+        }
     }
     for (lanes, warps) in [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (8, 1)] {
         let s = Shape { program: 16, depth_bits: 1, ..shape(lanes, warps) };
