@@ -160,10 +160,10 @@ impl Shape {
         Shape { barriers: false, atomics: false, scratchpad: 0, ..Shape::new(lanes, warps) }
     }
 
-    /// 64 bytes of scratchpad a thread, and at least 4 KiB.
+    /// 64 bytes of scratchpad a thread, and at least 8 KiB, which any kernel can do with.
     pub fn default_scratchpad(lanes: u32, warps: u32) -> u32 {
         let bytes = u64::from(lanes).saturating_mul(u64::from(warps)).saturating_mul(64);
-        bytes.clamp(4 << 10, 1 << 20).next_power_of_two() as u32
+        bytes.clamp(8 << 10, 1 << 20).next_power_of_two() as u32
     }
 
     /// Memory that holds 256 KiB and every thread's stack, rounded up to a power of two.
