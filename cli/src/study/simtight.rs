@@ -6,11 +6,10 @@ use super::chart::{Bars, Chart};
 use super::runs::{Run, all};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
-use crate::shape::{ShapeArgs, divergence_name};
+use crate::shape::{CoalescingName, ReplayName, ShapeArgs, divergence_name};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_simt::Shape;
-use heddle_simt::shape::{Coalescing, Replay};
 use heddle_testbench::kernels::{Kernel, find};
 use heddle_testbench::machine::{IdleCycles, Summary};
 use serde::Serialize;
@@ -33,6 +32,9 @@ use std::path::PathBuf;
   heddle study simtight --docs docs                     table and chart as a page",
     mut_arg("lanes", |arg| arg.help("Threads of a warp: 1, 2, 4 … 64 [default: 32]")),
     mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 16]")),
+    mut_arg("coalescing", |arg| arg.help("Which lanes of an access go together [default: full]")),
+    mut_arg("replay", |arg| arg.help("What becomes of those that do not [default: serialise]")),
+    mut_arg("scratchpad", |arg| arg.help("Bytes of scratchpad [default: 64K]")),
     mut_arg("memory", |arg| arg.help("Bytes of memory; unless given, enough for the largest inputs")),
 )]
 pub struct Simtight {
@@ -143,7 +145,12 @@ impl Row {
 }
 
 fn main_cause(idle: &IdleCycles) -> Option<(&'static str, u64)> {
-    let causes = [("memory", idle.memory), ("scoreboard", idle.scoreboard), ("no instruction", idle.no_instruction)];
+    let causes = [
+        ("memory", idle.memory),
+        ("scoreboard", idle.scoreboard),
+        ("barrier", idle.barrier),
+        ("no instruction", idle.no_instruction),
+    ];
     causes.into_iter().max_by_key(|(_, cycles)| *cycles).filter(|(_, cycles)| *cycles > 0)
 }
 
@@ -204,6 +211,9 @@ impl Simtight {
         let args = ShapeArgs {
             lanes: self.shape.lanes.or(Some(LANES)),
             warps: self.shape.warps.or(Some(WARPS)),
+            coalescing: self.shape.coalescing.or(Some(CoalescingName::Full)),
+            replay: self.shape.replay.or(Some(ReplayName::Serialise)),
+            scratchpad: self.shape.scratchpad.or(Some(SCRATCHPAD)),
             ..self.shape.clone()
         };
         let shape = args.shape()?;
@@ -211,15 +221,7 @@ impl Simtight {
             Some(memory) => memory,
             None => Shape::default_memory(shape.lanes, shape.warps, shape.stack + INPUT).min(64 << 20),
         };
-        let shape = Shape {
-            memory,
-            coalescing: Coalescing::Full,
-            replay: Replay::Serialise,
-            scratchpad: SCRATCHPAD,
-            atomics: true,
-            barriers: true,
-            ..shape
-        };
+        let shape = Shape { memory, ..shape };
         shape.check()?;
         Ok(shape)
     }
