@@ -391,7 +391,8 @@ fn scratchpad_bytes(shared: &[Segment]) -> Result<u32, ProgramError> {
         Some(segment) => Err(ProgramError::ScratchpadContents { start: segment.address }),
         None => {
             let end = shared.iter().map(Segment::end).max().unwrap_or(0);
-            Ok(end.saturating_sub(SCRATCHPAD.into()) as u32)
+            let bytes = end.saturating_sub(SCRATCHPAD.into());
+            Ok(u32::try_from(bytes).unwrap_or(u32::MAX))
         }
     }
 }

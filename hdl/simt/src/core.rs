@@ -40,6 +40,8 @@ pub struct CoreIn<T> {
     pub block: T,
     /// One bit a slot: not all warps of its block have been started.
     pub filling: T,
+    /// Warps of the launch are still to be started.
+    pub more: T,
     pub grid: Grid<T>,
     /// A launch begins: cycle and instruction counts go to 0.
     pub restart: T,
@@ -82,6 +84,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         start: Start::shape(s),
         block: 32,
         filling: s.warps,
+        more: 1,
         grid: Grid::shape(s),
         restart: 1,
         fetched: 32,
@@ -232,7 +235,9 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         divider_free.drive(divided.free);
 
         // Stage 8.
-        let resolved = m.instance("resolve", &resolve(s), ResolveIn { executed });
+        let faulted = m.deferred("faulted", 1);
+        let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value };
+        let resolved = m.instance("resolve", &resolve(s), resolve_in);
         outcome.drive(resolved.outcome);
         early.drive(resolved.early);
 
@@ -269,13 +274,12 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         quotient_taken.drive(written.quotient_taken);
         bubble.drive(written.bubble);
 
-        // The first fault stops issue and stays.
+        // A fault stops issue and whatever is behind it, and stays.
         let fault = resolved.fault;
+        faulted.drive(fault.valid);
         stopped.next(stopped.q | fault.valid);
-        wire!(first_fault = fault.valid & !stopped.q);
-        let held = m.pipe_if("held_fault", first_fault, fault);
-
-        m.cover("fault_after_the_first", fault.valid & stopped.q);
+        let held = m.pipe_if("held_fault", fault.valid, fault);
+        m.assert("one_fault", !(fault.valid & stopped.q));
 
         // What the first instruction of a slot waited for, in the cycle in which it comes.
         let awaited = |p: Pending<Signal>| p.valid & needed(&issued.heads, p);
@@ -325,9 +329,10 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 started,
                 live: unit.live,
                 waiting: unit.waiting,
+                more: i.more,
                 issued: chosen.valid,
                 idle: issued.idle,
-                loads_under_way: !loads.empty,
+                loads_under_way: memory.under_way,
                 access: memory.access,
                 parts: memory.parts,
                 committed,

@@ -58,6 +58,8 @@ pub struct DistributorOut<T> {
     pub block: T,
     /// One bit a slot: it is of the group whose block is being started, until the last of its starts is taken.
     pub filling: T,
+    /// Warps are still to be started.
+    pub more: T,
     /// Of the launch under way.
     pub grid: Grid<T>,
     /// A launch begins.
@@ -69,7 +71,7 @@ pub struct DistributorOut<T> {
 impl DistributorOut<Width> {
     pub fn shape(s: &Shape) -> DistributorOut<Width> {
         let (start, grid) = (Start::shape(s), Grid::shape(s));
-        DistributorOut { start, block: 32, filling: s.warps, grid, restart: 1, done: 1 }
+        DistributorOut { start, block: 32, filling: s.warps, more: 1, grid, restart: 1, done: 1 }
     }
 }
 
@@ -150,7 +152,8 @@ fn described(m: Builder, s: &Shape, i: DistributorIn<Signal>) -> (DistributorOut
     m.cover("last_warp_is_partial", started & is_last & !last_mask.all());
     m.cover("several_groups_are_free", chosen & (free & !choice).any());
     let inside = Inside { running: running.q, busy: busy.q, next: next.q, last, last_mask };
-    (DistributorOut { start, block, filling, grid, restart, done: done.q }, inside)
+    let more = left | busy.q;
+    (DistributorOut { start, block, filling, more, grid, restart, done: done.q }, inside)
 }
 
 pub mod proof;

@@ -1,4 +1,4 @@
-//! RV32IM as the pipeline sees it: the decoded instruction and the codes that select operations.
+//! RV32IMA and `barrier` as the pipeline sees them: the decoded instruction and the codes that select operations.
 
 use crate::pipeline::memory::Asked;
 use crate::shape::Shape;

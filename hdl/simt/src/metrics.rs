@@ -5,7 +5,7 @@
 //!
 //! | probe | what |
 //! |---|---|
-//! | `cycles` | cycles with live threads |
+//! | `cycles` | cycles from the first in which a thread is live to the last |
 //! | `issued` | warp instructions issued |
 //! | `committed` | thread instructions that took effect: a replayed lane counts when it is served |
 //! | `accesses` | accesses that went to memory or scratchpad, each of all lanes that are served together |
@@ -13,7 +13,7 @@
 //! | `idle_memory` | a slot has an instruction, but it waits for a unit, or for a register while a load is under way |
 //! | `idle_scoreboard` | a slot has an instruction that waits for a register |
 //! | `idle_barrier` | all live threads wait at barriers |
-//! | `idle_no_instruction` | no slot has an instruction: front ends wait for outcomes |
+//! | `idle_no_instruction` | no slot has an instruction: front ends wait for outcomes, or the next block is being started |
 //! | `merges` | convergences: paths that became one with another |
 //! | `inserts`, `extracts`, `swaps` | paths that went to the cold context table, came back, were exchanged by the sorter |
 //! | `failures` | threads that ended with an exit code other than 0 |
@@ -39,6 +39,8 @@ pub struct MetricsIn<T> {
     /// One bit a warp: it has live threads; all of them wait.
     pub live: T,
     pub waiting: T,
+    /// Warps of the launch are still to be started.
+    pub more: T,
     pub issued: T,
     pub idle: Idle<T>,
     pub loads_under_way: T,
@@ -88,6 +90,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         started: Started::shape(s),
         live: s.warps,
         waiting: s.warps,
+        more: 1,
         issued: 1,
         idle: Idle { filled: s.warps, scoreboard: s.warps, unit: s.warps },
         loads_under_way: 1,
@@ -105,12 +108,16 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
             counter.next_if(i.restart | amount.any(), i.restart.mux(zero, counter.q + amount.zext(48)));
             m.probe(name, counter.q);
         };
+        // Between blocks, no thread may be live.
+        let begun = m.reg("begun", 1).reset(0u32);
+        begun.next((begun.q & !i.restart) | i.started.valid);
         wire!(live = i.live.any());
-        let idle = live & !i.issued;
+        wire!(runs = live | (begun.q & i.more));
+        let idle = runs & !i.issued;
         wire!(memory = i.idle.unit.any() | (i.idle.scoreboard.any() & i.loads_under_way));
         wire!(scoreboard = !memory & i.idle.scoreboard.any());
-        wire!(barrier = !memory & !scoreboard & !(i.live & !i.waiting).any());
-        count("cycles", live);
+        wire!(barrier = live & !memory & !scoreboard & !(i.live & !i.waiting).any());
+        count("cycles", runs);
         count("issued", i.issued);
         count("committed", i.committed);
         count("idle_memory", idle & memory);

@@ -49,7 +49,7 @@ pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
     module("heddle", inputs, |m, i| {
         m.doc(&format!("Heddle: {} lanes, {} warps, {} bytes of memory.", s.lanes, s.warps, s.memory));
         let given = m.deferred("distributed", DistributorOut::shape(s));
-        let DistributorOut { start, block, filling, grid, restart, done } = given.value;
+        let DistributorOut { start, block, filling, more, grid, restart, done } = given.value;
         let fetched = m.deferred("core_fetched", 32);
         let request_ready = m.deferred("core_request_ready", 1);
         let response = m.deferred("core_response", Response::shape(s));
@@ -60,6 +60,7 @@ pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
                 start,
                 block,
                 filling,
+                more,
                 grid,
                 restart,
                 fetched: fetched.value,

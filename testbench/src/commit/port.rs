@@ -162,23 +162,33 @@ impl Port {
     }
 }
 
+/// An atomic operation of bits 31..27 of the instruction.
+fn atomic(function: u32) -> String {
+    format!("atomic of function {function}")
+}
+
 impl Sent {
+    fn operation(&self) -> String {
+        match self.operation {
+            operation::LOAD => "load".into(),
+            operation::STORE => "store".into(),
+            _ => atomic(self.function),
+        }
+    }
+
     fn check(&self, want: &Owing, banks: u32) -> Result<(), Difference> {
         // By byte of the banks, who writes it and with what.
         let mut bytes: Vec<Option<(u32, u8)>> = vec![None; 4 * banks as usize];
         for &(_, thread, access) in &want.lanes {
             let differs = |text: String| Err(Difference { thread, pc: want.pc, text });
-            let (name, fits) = match access.operation {
-                Operation::Load => ("load", self.operation == operation::LOAD),
-                Operation::Store => ("store", self.operation == operation::STORE),
-                Operation::Atomic { funct5, .. } => {
-                    let atomic = self.operation == operation::ATOMIC || self.operation == operation::ATOMIC_SILENT;
-                    ("atomic", atomic && self.function == funct5)
-                }
+            let want_operation = match access.operation {
+                Operation::Load => "load".to_string(),
+                Operation::Store => "store".to_string(),
+                Operation::Atomic { funct5, .. } => atomic(funct5),
             };
-            if !fits {
-                let Sent { operation, function, .. } = self;
-                return differs(format!("operation {operation} ({function}) goes to memory, should be a {name}"));
+            let got_operation = self.operation();
+            if got_operation != want_operation {
+                return differs(format!("a {got_operation} goes to memory, should be a {want_operation}"));
             }
             let (Place::Main(place) | Place::Scratchpad(place)) = access.place;
             let (word, byte) = (place / 4, place % 4);

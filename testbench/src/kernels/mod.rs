@@ -144,6 +144,9 @@ impl Heap {
     /// Writes words to a place of their own, at a multiple of 64 words, and its address, which it returns, to a pointer.
     fn put(&mut self, device: &mut dyn Device, pointer: &str, words: &[u32]) -> Result<u32, KernelError> {
         let address = self.0.start;
+        if words.len() > self.words() {
+            return Err(KernelError::Memory { wanted: 4 * words.len(), left: 4 * self.words() });
+        }
         device.write(address, &to_bytes(words))?;
         device.write_word(pointer, address)?;
         self.0.start = (address + 4 * words.len() as u32).next_multiple_of(GRAIN as u32).min(self.0.end);
@@ -159,6 +162,14 @@ pub enum KernelError {
     Missing {
         /// What it lacks.
         need: Need,
+    },
+    /// Inputs and results do not fit between program and stacks.
+    #[error("the kernel needs {wanted} bytes more for its data, the core has {left} left: use more memory")]
+    Memory {
+        /// Bytes of the next array.
+        wanted: usize,
+        /// Bytes before the stacks.
+        left: usize,
     },
     /// The device failed.
     #[error(transparent)]

@@ -19,7 +19,7 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let rows = LEAST_ROWS.max(device.threads() as usize);
     // Besides indices and elements, there are a vector and a result.
     let fits = heap.words().saturating_sub(rows + SPARSITY * MOST_WIDTH) / (2 * rows);
-    let width = (MOST_ELEMENTS / rows).min(MOST_WIDTH).min(fits);
+    let width = (MOST_ELEMENTS / rows).min(MOST_WIDTH).min(fits).max(1);
     let columns = SPARSITY * width;
     let mut indices = vec![0; rows * width];
     let mut elements = vec![0; rows * width];

@@ -44,6 +44,7 @@ impl Bare<'_> {
             start,
             block: Bits::ZERO,
             filling: Bits::ones(self.s.warps),
+            more: Bits::ZERO,
             grid,
             restart: Bits::ZERO,
             fetched: Bits::ZERO,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Under `Split` the scratchpad's answer finds its own instruction's cycle in stage 10 free, so it is always taken at once.
-//! That is why it goes before the port's.
+//! That is why it goes before the port's; under `Serialise`, they take turns.
 
 use crate::memory::port::{Request, Response};
 use crate::memory::scratchpad::{ScratchpadIn, ScratchpadOut, ScratchpadRequest, scratchpad};
@@ -19,7 +19,7 @@ use crate::pipeline::memory::{Access, MemoryIn, MemoryOut, memory};
 use crate::pipeline::request_queue::{RequestQueueIn, request_queue};
 use crate::pipeline::resolve::Resolved;
 use crate::scoreboard::Pending;
-use crate::shape::Shape;
+use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
 /// What the way to memory needs, beside what comes from resolve.
@@ -47,6 +47,8 @@ pub struct MemoryPath {
     /// The lanes of an access are chosen; they leave others behind.
     pub access: Signal,
     pub parts: Signal,
+    /// Something is under way that may be waited for.
+    pub under_way: Signal,
     /// Nothing is under way.
     pub idle: Signal,
 }
@@ -84,7 +86,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
         let queue = m.instance("request_queue", &request_queue(s), inputs);
         let takes = issued.valid & issued.decoded.accesses();
         let leaves = [queue.request.valid & around.request_ready, pad.sent(&sent)];
-        (queue.request, queue.empty, credit(s, m, takes, &leaves))
+        (queue.request, queue.empty, credit(s, m, takes, &leaves).0)
     } else {
         m.assert("request_taken_at_once", !sent.request.valid | around.request_ready);
         (sent.request, yes, yes)
@@ -101,6 +103,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
         loads,
         access: access.valid,
         parts,
+        under_way: !loads.empty,
         idle: empty & loads.empty,
     }
 }
@@ -127,8 +130,9 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
     });
     let takes = issued.valid & issued.decoded.accesses();
     probes(m, sent.request, around.request_ready, unit.access.served, sent.scratchpad, &pad);
+    let (access_room, used) = credit(s, m, takes, &[unit.left]);
     MemoryPath {
-        access_room: credit(s, m, takes, &[unit.left]),
+        access_room,
         load_room: m.lit(1u32, 1),
         load_tag: m.zero(index_width(s.loads)),
         request: sent.request,
@@ -137,6 +141,7 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         loads,
         access: unit.chosen.valid,
         parts: unit.parts,
+        under_way: used.any() | !loads.empty,
         idle: unit.empty & loads.empty,
     }
 }
@@ -144,22 +149,33 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
 /// The scratchpad, if there is one, and the response that goes to write-back.
 struct Pad {
     out: Option<ScratchpadOut<Signal>>,
+    from_scratchpad: Signal,
     response: Response<Signal>,
 }
 
 impl Pad {
     fn of(s: &Shape, m: Builder, sent: &MemoryOut<Signal>, around: &Around) -> Pad {
         let Some(request) = sent.scratchpad else {
-            return Pad { out: None, response: around.response };
+            return Pad { out: None, from_scratchpad: m.lit(0u32, 1), response: around.response };
         };
-        let inputs = ScratchpadIn { request, response_ready: around.response_taken };
+        let taken = m.deferred("scratchpad_answer_taken", 1);
+        let inputs = ScratchpadIn { request, response_ready: taken.value };
         let out = m.instance("scratchpad", &scratchpad(s), inputs);
-        Pad { out: Some(out), response: out.response.valid.mux(out.response, around.response) }
+        let mut first = out.response.valid;
+        if s.replay == Replay::Serialise {
+            // Answers of one access may come in every cycle: the other takes turns with them.
+            let port_next = m.reg("port_next", 1).reset(0u32);
+            first = first & !(port_next.q & around.response.valid);
+            port_next.next(first & around.response.valid & around.response_taken);
+        }
+        wire!(from_scratchpad = first);
+        taken.drive(from_scratchpad & around.response_taken);
+        Pad { out: Some(out), from_scratchpad, response: from_scratchpad.mux(out.response, around.response) }
     }
 
     /// The port's response is taken.
     fn port_ready(&self, around: &Around) -> Signal {
-        self.out.map_or(around.response_taken, |out| around.response_taken & !out.response.valid)
+        around.response_taken & !self.from_scratchpad
     }
 
     /// The scratchpad takes a request.
@@ -169,8 +185,8 @@ impl Pad {
     }
 }
 
-/// Whether one more instruction may issue that will need a place among [`Shape::requests`].
-fn credit(s: &Shape, m: Builder, takes: Signal, leaves: &[Signal]) -> Signal {
+/// Whether one more instruction may issue that will need a place among [`Shape::requests`], and the places in use.
+fn credit(s: &Shape, m: Builder, takes: Signal, leaves: &[Signal]) -> (Signal, Signal) {
     let width = count_width(s.requests);
     let used = m.reg("places_used", width).reset(0u32);
     let left = leaves.iter().fold(m.zero(width), |sum, &leaves| sum + leaves.zext(width));
@@ -178,7 +194,7 @@ fn credit(s: &Shape, m: Builder, takes: Signal, leaves: &[Signal]) -> Signal {
     used.next(next);
     m.assert("a_place_was_free", !takes | used.q.ne(s.requests));
     m.assert("places_leave_that_were_used", left.le(used.q));
-    used.q.ne(s.requests)
+    (used.q.ne(s.requests), used.q)
 }
 
 /// What goes to memory, for those who watch.

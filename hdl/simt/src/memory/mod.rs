@@ -8,7 +8,7 @@
 //! | [`ram`](mod@ram) | on-chip memory, one bank a lane |
 //! | [`cache`](mod@cache) | first-level data cache |
 //! | [`scratchpad`](mod@scratchpad) | memory of blocks: in every cycle a line of its own for each bank; the core has it, beside the port |
-//! | [`model`](mod@model) | the same, answering later: for simulation |
+//! | [`model`](mod@model) | on-chip memory that answers later: for simulation |
 //!
 //! [`memory_system`] puts together what the shape asks for. `docs/memory.md` has the whole.
 

@@ -17,7 +17,7 @@ pub struct Issued<T> {
     pub slot: T,
     pub mask: T,
     pub decoded: Decoded<T>,
-    /// Entry of the load queue, of a load.
+    /// Entry of the load queue, of an access that is answered; only under [`crate::shape::Replay::Split`].
     pub tag: T,
 }
 

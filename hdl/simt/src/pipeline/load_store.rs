@@ -65,9 +65,8 @@ pub struct LoadStoreOut<T> {
     pub answers: T,
     /// The instruction that is being served, and whether it is.
     pub serving: Pending<T>,
-    /// The group chosen before, for memory, until `taken`; and its lanes' warp.
+    /// The group chosen before, for memory, until `taken`.
     pub access: Access<T>,
-    pub slot: T,
     /// An instruction has left the queue.
     pub left: T,
     /// Nothing waits here.
@@ -121,7 +120,6 @@ pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Sig
         let lanes = Lanes { valid: goes, tag: i.load_tag, places: head.places, data: head.data };
         let access = Access::of(s, head.asked, lanes, first_place, chosen);
         let sent = m.pipe_if("sent", goes, access);
-        let slot = m.pipe_if("sent_slot", goes, head.slot);
 
         m.assert("queue_has_room", !(i.whole.valid & !leaves & count.q.eq(s.requests)));
         m.assert("some_lane_is_left", !waits | mask.any());
@@ -137,7 +135,6 @@ pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Sig
             answers: goes & answers,
             serving: Pending { valid: waits, slot: head.slot, rd: head.rd },
             access: Access { valid: held.q, ..sent },
-            slot,
             left: leaves,
             empty: !waits & !held.q,
             parts: goes & rest.any(),

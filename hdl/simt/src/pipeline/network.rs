@@ -2,7 +2,7 @@
 //!
 //! | network | when | to the lanes | to the banks |
 //! |---|---|---|---|
-//! | leader | `aligned`, no scratchpad | the own bank's word or the leader's | the own lane or, in the leader's bank, the highest of the served |
+//! | leader | `aligned`, no scratchpad; or one lane | the own bank's word or the leader's | the own lane or, in the leader's bank, the highest of the served |
 //! | words | a scratchpad, `aligned` | any bank's word | the highest served lane that wants the bank |
 //! | bytes | `full` | any bank's word | byte by byte the highest served lane that stores it |
 //!

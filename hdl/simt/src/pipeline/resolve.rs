@@ -4,7 +4,7 @@
 //! * `jalr`: the first thread leads; threads with the leader's target are served, the others stay at this pc.
 //! * Memory access: under [`Replay::Split`], the lanes that [`mod@super::coalesce`] chooses are served and go on, the others
 //!   stay at this pc; under [`Replay::Serialise`], all go on, and [`super::load_store`] serves them in turn.
-//! * Faults: the core stops, and nothing of the instruction happens. A memory access is at fault if it is for any of its
+//! * Faults: the core stops, and nothing of the instruction or of any behind it happens. A memory access is at fault if it is for any of its
 //!   threads.
 
 use super::coalesce::{CoalesceIn, CoalesceOut, coalesce};
@@ -22,6 +22,8 @@ use heddle_hdl::*;
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ResolveIn<T> {
     pub executed: Executed<T>,
+    /// An earlier instruction was at fault: this one has no effect.
+    pub stopped: T,
 }
 
 /// What goes on to stage 9, registered unless stated.
@@ -83,7 +85,7 @@ pub struct Fault<T> {
 }
 
 pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
-    module("resolve", ResolveIn { executed: Executed::shape(s) }, |m, i| {
+    module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1 }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");
         let Executed { issued, result, wrong, taken, target, data, exits } = i.executed;
         let d = issued.decoded;
@@ -133,10 +135,11 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             (outside.any(), code(cause::STORE_OUT_OF_RANGE), bad),
             (in_program.any(), code(cause::STORE_TO_PROGRAM), bad),
         ];
-        wire!(fault = issued.valid & arms.iter().map(|(c, _, _)| *c).reduce(|a, b| a | b).expect("causes"));
+        wire!(counts = issued.valid & !i.stopped);
+        wire!(fault = counts & arms.iter().map(|(c, _, _)| *c).reduce(|a, b| a | b).expect("causes"));
         let none = Blame { cause: code(0), mask };
         let blame = pick(arms.map(|(condition, cause, mask)| (condition, Blame { cause, mask })), none);
-        wire!(good = issued.valid & !fault);
+        wire!(good = counts & !fault);
 
         let next = d.pc + 1;
         let pc_of = |address: Signal| address.slice(2, s.pc_bits());

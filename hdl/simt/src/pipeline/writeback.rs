@@ -11,7 +11,7 @@ use super::network;
 use super::resolve::Computed;
 use crate::memory::port::Response;
 use crate::scoreboard::Pending;
-use crate::shape::Shape;
+use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
 /// Cycles that a late result waits for a free cycle before issue makes room.
@@ -103,8 +103,14 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let c = m.stage("s10", i.computed);
         let valid = c.valid;
 
-        wire!(from_load = i.response.valid & !valid);
-        wire!(from_quotient = i.quotient.valid & !valid & !i.response.valid);
+        // An access may be answered in every cycle only where it is served in parts: there, the divider takes turns.
+        let divider_next = (s.replay == Replay::Serialise).then(|| m.reg("divider_next", 1).reset(0u32));
+        let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
+        wire!(from_load = i.response.valid & !valid & !(turn & i.quotient.valid));
+        wire!(from_quotient = i.quotient.valid & !valid & !from_load);
+        if let Some(next) = divider_next {
+            next.next((turn | from_load) & i.quotient.valid & !from_quotient);
+        }
         let (load, quotient) = (i.load, i.quotient);
         wire!(words = network::to_lanes(s, m, i.response.data, load.route.route));
         let lanes = m.replicate(
@@ -133,7 +139,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         );
 
         let waited = m.reg("waited", count_width(PATIENCE)).reset(0u32);
-        wire!(waiting = (i.response.valid & valid) | (i.quotient.valid & !from_quotient));
+        wire!(waiting = (i.response.valid & !from_load) | (i.quotient.valid & !from_quotient));
         wire!(impatient = waited.q.eq(PATIENCE));
         let flying = m.reg("bubbles", BUBBLE).reset(0u32);
         wire!(bubble = impatient & !flying.q.any());

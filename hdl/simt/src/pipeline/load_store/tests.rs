@@ -21,7 +21,6 @@ struct Waiting {
 struct Sent {
     number: u32,
     served: u64,
-    slot: u32,
 }
 
 /// Instructions of all kinds come, as far as there is room; memory and the load queue are ready now and then. Every lane of
@@ -74,8 +73,8 @@ fn in_order_and_once(s: &Shape, seed: u64) {
 
         assert_eq!(out.access.valid == 1, held.is_some());
         if let Some(sent) = &held {
-            let got = (out.access.data.low_u64() as u32, out.access.served.low_u64(), out.slot.low_u64() as u32);
-            assert_eq!(got, (sent.number, sent.served, sent.slot));
+            let got = (out.access.data.low_u64() as u32, out.access.served.low_u64());
+            assert_eq!(got, (sent.number, sent.served));
         }
         assert_eq!(out.empty == 1, queue.is_empty() && held.is_none());
         assert_eq!(out.serving.valid == 1, !queue.is_empty());
@@ -93,7 +92,7 @@ fn in_order_and_once(s: &Shape, seed: u64) {
             assert_eq!(out.answers == 1, answers(first));
             assert_eq!((out.serving.slot, out.serving.rd), (first.slot.into(), first.rd.into()));
             assert_eq!(out.chosen.tag, u64::from(tag));
-            held = Some(Sent { number: first.number, served, slot: first.slot });
+            held = Some(Sent { number: first.number, served });
             first.mask &= !served;
             assert_eq!((out.left == 1, out.parts == 1), (first.mask == 0, first.mask != 0));
             parts += u32::from(first.mask != 0);
