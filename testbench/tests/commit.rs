@@ -190,7 +190,7 @@ fn every_comparison_can_fail() {
     for (mutant, says) in [
         ("resolve:s9_access_valid:never_enabled", "its access does not go to memory"),
         ("resolve:s9_access_operation:never_enabled", "goes to memory, should be a"),
-        ("resolve:s9_access_line:never_enabled", "accesses the line at"),
+        ("resolve:s9_access_line:never_enabled", "accesses the word at"),
         ("resolve:s9_access_data:never_enabled", "is stored to byte"),
         ("resolve:s9_access_served:never_enabled", "is stored to byte"),
         ("resolve:s9_access_tag:never_enabled", "which no instruction under way writes"),

@@ -51,6 +51,9 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
     ];
     let directed = |(name, program, launches)| Directed { name, program, fault: None, launches, blocks: 2 };
     programs.extend(more.map(directed));
+    if s.barriers {
+        programs.push(directed(("barrier at once", begin().put([BARRIER]).exit(), 1)));
+    }
     programs
 }
 

@@ -1,8 +1,8 @@
 //! Every cause that stops the core: cause, warp, pc, lanes, address.
 
 use crate::bench::{Core, Fault, shape};
-use heddle_simt::Shape;
 use heddle_simt::isa::cause;
+use heddle_simt::{Replay, Shape};
 use heddle_testbench::asm::*;
 
 /// Runs a program to its fault, which must be at a label.
@@ -127,9 +127,28 @@ fn a_second_fault_right_after_the_first_changes_nothing() {
     let first = (cause::ILLEGAL_INSTRUCTION, 0, program.at("first") + 1);
     assert_eq!((fault.cause, fault.warp, fault.pc), first);
     core.t.steps(5);
-    assert_eq!(core.t.cover_hits("core.fault_after_the_first"), 1);
+    assert_eq!(core.t.cover_hits("core.resolve.behind_a_fault"), 1);
     let f = core.t.peek().fault;
     assert_eq!((f.cause.low_u64() as u32, f.slot.low_u64(), f.pc.low_u64()), first);
+}
+
+/// A store and an exit that have issued behind the access at fault: nothing of them happens, even where they do not wait for it.
+#[test]
+fn nothing_behind_a_fault_happens() {
+    for replay in [Replay::Split, Replay::Serialise] {
+        let s = Shape { replay, ..shape(2, 1) };
+        let program = Asm::default()
+            .put([addi(6, ZERO, 0x400), lui(7, 0xc0000), addi(A0, ZERO, 5), addi(A7, ZERO, 93), NOP, NOP, NOP, NOP])
+            .label("bad")
+            .put([sw(7, 7, 0), sw(A0, 6, 0), ECALL]);
+        let mut core = Core::new(&s, &program);
+        core.set_word(0x400, 1);
+        let fault = core.run_from(0).unwrap();
+        assert_eq!((fault.cause, fault.pc), (cause::STORE_OUT_OF_RANGE, program.at("bad")));
+        core.t.steps(20);
+        assert_eq!(core.word(0x400), 1, "{replay:?}");
+        assert_ne!(core.t.peek().live, 0u64, "{replay:?}: no thread has ended");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Loads and stores of a warp: replays, sizes, and which lane's value stays.
 
 use crate::bench::{Core, shape};
+use heddle_simt::{Replay, Shape};
 use heddle_testbench::asm::*;
 
 const TABLE: u32 = 0x400;
@@ -136,4 +137,23 @@ fn a_replay_reads_its_own_sources_and_does_not_wait() {
         [(0b1111, false), (0b1110, true), (0b1100, true), (0b1000, true)]
     );
     assert!(issues.windows(2).all(|w| w[1].cycle - w[0].cycle == 9));
+}
+
+/// Warps that poll eight words of one bank keep the scratchpad's answers coming in every cycle; the load and the division that
+/// they wait for are written all the same.
+#[test]
+fn answers_in_every_cycle_starve_nobody() {
+    let s = Shape { replay: Replay::Serialise, ..shape(8, 8) };
+    let program = Asm::default()
+        .put([csrr(5, 0xfc2), csrr(6, LANE), slli(6, 6, 5), lui(7, 0x40000), add(7, 7, 6), addi(8, ZERO, 77)])
+        .branch(BNE, 5, ZERO, "poll")
+        .put([addi(9, ZERO, 0x400), lw(10, 9, 0), divu(10, 10, 10), mul(10, 10, 8), sw(10, 7, 0)])
+        .exit()
+        .label("poll")
+        .put([lw(11, 7, 0)])
+        .branch(BNE, 11, 8, "poll")
+        .exit();
+    let mut core = Core::new(&s, &program);
+    core.set_word(0x400, 5);
+    core.run();
 }

@@ -199,6 +199,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         m.probe("commit_lanes", served.only_if(good));
         m.probe("commit_slot", issued.slot);
         m.probe("commit_pc", d.pc);
+        m.cover("behind_a_fault", issued.valid & i.stopped);
         m.cover("jalr_diverges", good & d.jalr & (mask & !served).any());
         m.cover("branch_diverges", good & d.branch & taken_branch.any() & (mask & !taken).any());
         m.cover("branch_taken_by_all", good & d.branch & !(mask & !taken).any());
