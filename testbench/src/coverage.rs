@@ -24,8 +24,6 @@ pub const EXPECTED: &[(&str, &str, &str)] = &[
     ("ccs", "order_cba", SORTED),
     ("cct", "several_seek", WAITS),
     ("cct", "sorter_finds_a_path_that_can_run", WAITS),
-    ("cct", "sorter_finds_that_all_wait", WAITS),
-    ("cct", "sorter_passes_over", WAITS),
     ("cct", "swap_put_off_by_start", STARTS),
     ("issue", "replay_with_its_register_pending", EARLY),
     ("path_table", "returned_path_runs", WAITS),
