@@ -27,7 +27,8 @@ fn all_kernels(lanes: u32, warps: u32) {
             (kernel.drive)(&mut machine, options.seed).unwrap_or_else(|error| panic!("{}: {error}", context()));
         assert!(output.checked > 0);
         let summary = machine.summary();
-        let idle = summary.idle.no_instruction + summary.idle.scoreboard + summary.idle.memory;
+        let idle = summary.idle;
+        let idle = idle.no_instruction + idle.scoreboard + idle.memory + idle.barrier;
         assert_eq!(summary.warp_instructions + idle, summary.cycles, "{}", context());
         assert!(summary.most_paths <= u64::from(lanes), "{}", context());
         cycles += summary.cycles;
