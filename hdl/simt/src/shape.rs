@@ -160,9 +160,9 @@ impl Shape {
         Shape { barriers: false, atomics: false, scratchpad: 0, ..Shape::new(lanes, warps) }
     }
 
-    /// 64 bytes of scratchpad a thread, and at least 8 KiB.
+    /// 64 bytes of scratchpad a thread, and at least 256 a warp and 8 KiB.
     pub fn default_scratchpad(lanes: u32, warps: u32) -> u32 {
-        let bytes = u64::from(lanes).saturating_mul(u64::from(warps)).saturating_mul(64);
+        let bytes = u64::from(lanes.max(4)).saturating_mul(u64::from(warps)).saturating_mul(64);
         bytes.clamp(8 << 10, 1 << 20).next_power_of_two() as u32
     }
 
