@@ -22,6 +22,7 @@ pub mod memory;
 pub mod metrics;
 pub mod pipeline;
 pub mod proof;
+pub mod queue;
 pub mod scoreboard;
 pub mod shape;
 pub mod system;

@@ -36,6 +36,7 @@ pub mod proof;
 
 use super::bank::{BankAtomic, BankIn, bank};
 use super::port::{Request, Response, operation};
+use crate::queue::Queue;
 use crate::shape::{Cache, Shape};
 use heddle_hdl::*;
 use metrics::{MetricsIn, Visit, metrics};
@@ -407,15 +408,10 @@ fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> CacheOut<S
     let from_first = Entry { operation, tag: free_miss.one_hot_index(), ..first };
     let pushed = replay_turn.mux(written(replay, g.line(replay_parts)), from_first);
     wire!(pushing = (replay_turn & replay_writes) | (first_turn & !joins & (writes | missed)));
-    let outbox = m.memory("outbox", Entry::shape(s, miss_bits, s.line_bits()), index_width(OUTBOX));
-    let outbox = outbox.style(MemoryStyle::Distributed);
-    let [head, tail] = ["outbox_head", "outbox_tail"].map(|name| m.reg(name, index_width(OUTBOX)).reset(0u32));
-    let count = m.reg("outbox_count", count_width(OUTBOX)).reset(0u32);
-    outbox.write(pushing, tail.q, pushed);
-    tail.next_if(pushing, tail.q + 1);
-    wire!(leaving = outbox.read(head.q));
+    let outbox = Queue::new(m, "outbox", Entry::shape(s, miss_bits, s.line_bits()), OUTBOX, pushing, pushed);
+    wire!(leaving = outbox.head);
     wire!(refills = leaving.operation.eq(operation::LOAD));
-    wire!(sent = count.q.any() & i.below_request_ready);
+    wire!(sent = outbox.waits & i.below_request_ready);
     let (last_beat, line, tag) = if g.beat == 0 {
         (m.lit(1u32, 1), leaving.line, leaving.tag)
     } else {
@@ -425,11 +421,10 @@ fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> CacheOut<S
         (beat.q.all(), refills.mux(line, leaving.line), cat(&[leaving.tag, beat.q]))
     };
     wire!(leaves = sent & (!refills | last_beat));
-    head.next_if(leaves, head.q + 1);
-    count.next(count.q + pushing.zext(count.q.width()) - leaves.zext(count.q.width()));
-    outbox_room.drive(!count.q.eq(OUTBOX));
+    outbox.leaves(leaves);
+    outbox_room.drive(!outbox.full);
     let below_request = Request {
-        valid: count.q.any(),
+        valid: outbox.waits,
         operation: leaving.operation,
         function: leaving.function,
         tag,
@@ -438,7 +433,7 @@ fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> CacheOut<S
         data: leaving.data,
     };
 
-    wire!(idle = !(first_valid.q | misses.busy.any() | access_valid.q | answered.q | count.q.any()));
+    wire!(idle = !(first_valid.q | misses.busy.any() | access_valid.q | answered.q | outbox.waits));
     m.assert("a_line_is_in_one_way", sweeping.q | !(hits & !hits.lowest_one()).any());
     m.assert("a_line_has_one_miss", !(misses.same & !misses.same.lowest_one()).any());
     m.assert("restart_only_while_idle", !i.restart | idle);

@@ -14,6 +14,7 @@
 
 use super::coalesce::{CoalesceIn, coalesce};
 use super::memory::{Access, Asked, Lanes};
+use crate::queue::Queue;
 use crate::scoreboard::Pending;
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -79,15 +80,8 @@ pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Sig
     let inputs = LoadStoreIn { whole: Whole::shape(s), load_room: 1, load_tag: index_width(s.loads), taken: 1 };
     module("load_store", inputs, |m, i| {
         m.doc("The load-store unit: serves the lanes of an access group by group.");
-        let place = index_width(s.requests);
-        let queue = m.memory("queue", Whole::shape(s), place).style(MemoryStyle::Distributed);
-        let first = m.reg("first", place).reset(0u32);
-        let free = m.reg("free", place).reset(0u32);
-        let count = m.reg("count", count_width(s.requests)).reset(0u32);
-        queue.write(i.whole.valid, free.q, i.whole);
-        free.next_if(i.whole.valid, free.q + 1);
-        let head = queue.read(first.q);
-        wire!(waits = count.q.any());
+        let queue = Queue::new(m, "queue", Whole::shape(s), s.requests, i.whole.valid, i.whole);
+        let (head, waits) = (queue.head, queue.waits);
 
         // The lanes of the head that were served before.
         let served = m.reg("served", s.lanes).reset(0u32);
@@ -113,20 +107,18 @@ pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Sig
         wire!(rest = mask & !chosen.served);
         wire!(leaves = goes & !rest.any());
         served.next_if(goes, (served.q | chosen.served).only_if(rest.any()));
-        first.next_if(leaves, first.q + 1);
-        count.next_if(i.whole.valid ^ leaves, i.whole.valid.mux(count.q + 1, count.q - 1));
+        queue.leaves(leaves);
         held.next((held.q & !i.taken) | goes);
 
         let lanes = Lanes { valid: goes, tag: i.load_tag, places: head.places, data: head.data };
         let access = Access::of(s, head.asked, lanes, first_place, chosen);
         let sent = m.pipe_if("sent", goes, access);
 
-        m.assert("queue_has_room", !(i.whole.valid & !leaves & count.q.eq(s.requests)));
         m.assert("some_lane_is_left", !waits | mask.any());
         m.assert("a_lane_is_served_once", !goes | !(chosen.served & !mask).any());
         m.assert("the_leader_is_served", !goes | (chosen.served & leader).any());
         m.assert("taken_is_held", !i.taken | held.q);
-        m.cover("full", count.q.eq(s.requests));
+        m.cover("full", queue.full);
         m.cover("in_parts", goes & rest.any());
         m.cover("waits_for_memory", waits & held.q & !i.taken);
         m.cover("waits_for_the_load_queue", waits & answers & !i.load_room);

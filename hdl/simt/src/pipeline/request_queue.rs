@@ -6,6 +6,7 @@
 //! [`Replay::Split`]: crate::shape::Replay::Split
 
 use crate::memory::port::Request;
+use crate::queue::Queue;
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -27,22 +28,11 @@ pub struct RequestQueueOut<T> {
 pub fn request_queue(s: &Shape) -> TypedModule<RequestQueueIn<Width>, RequestQueueOut<Signal>> {
     module("request_queue", RequestQueueIn { sent: Request::shape(s), ready: 1 }, |m, i| {
         m.doc("Requests that wait for memory.");
-        let place = index_width(s.requests);
-        let queue = m.memory("queue", Request::shape(s), place).style(MemoryStyle::Distributed);
-        let first = m.reg("first", place).reset(0u32);
-        let free = m.reg("free", place).reset(0u32);
-        let count = m.reg("count", count_width(s.requests)).reset(0u32);
-        wire!(waits = count.q.any());
-        wire!(leaves = waits & i.ready);
-        let comes = i.sent.valid;
-        queue.write(comes, free.q, i.sent);
-        free.next_if(comes, free.q + 1);
-        first.next_if(leaves, first.q + 1);
-        count.next_if(comes ^ leaves, comes.mux(count.q + 1, count.q - 1));
-        m.assert("queue_has_room", !(comes & !leaves & count.q.eq(s.requests)));
-        m.cover("full", count.q.eq(s.requests));
-        m.cover("waits_for_memory", waits & !i.ready);
-        RequestQueueOut { request: Request { valid: waits, ..queue.read(first.q) }, empty: !waits }
+        let queue = Queue::new(m, "queue", Request::shape(s), s.requests, i.sent.valid, i.sent);
+        queue.leaves(queue.waits & i.ready);
+        m.cover("full", queue.full);
+        m.cover("waits_for_memory", queue.waits & !i.ready);
+        RequestQueueOut { request: Request { valid: queue.waits, ..queue.head }, empty: !queue.waits }
     })
 }
 
