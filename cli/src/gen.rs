@@ -3,7 +3,7 @@
 use crate::folder::{Entry, write_folder};
 use crate::image;
 use crate::output::print;
-use crate::shape::{ShapeArgs, divergence_name};
+use crate::shape::ShapeArgs;
 use crate::target::{TARGET, Target};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -69,7 +69,7 @@ impl Gen {
             shape.lanes,
             shape.warps,
             shape.memory,
-            divergence_name(shape.divergence)
+            shape.divergence.name()
         );
         let (entry, end) = (target.program.entry() / 4, target.program.program_end());
         let _ = writeln!(text, "// {}: entry = {entry}, program_end = {end}", target.name);

@@ -1,7 +1,6 @@
 //! What a run did, as text and as JSON.
 
 use crate::engine::Engine;
-use crate::shape::divergence_name;
 use heddle_simt::Shape;
 use heddle_testbench::machine::Summary;
 use serde::Serialize;
@@ -55,7 +54,7 @@ impl Report {
             kernel,
             lanes: shape.lanes,
             warps: shape.warps,
-            divergence: divergence_name(shape.divergence),
+            divergence: shape.divergence.name(),
             engine,
             seed,
             checked: 0,

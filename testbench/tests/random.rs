@@ -38,10 +38,10 @@ fn explain(shape: &Shape, failing: &Failing) -> String {
     let listing: String = (0..).step_by(4).zip(asm.words()).map(line).collect();
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{}.elf", failing.seed));
     std::fs::write(&file, program.elf()).expect("the test's folder can be written to");
-    let (lanes, warps) = (shape.lanes, shape.warps);
+    let options = shape.options();
     let Grid { blocks, threads } = failing.program.grid(shape);
     format!(
-        "{lanes} lanes × {warps} warps, seed {}:\n{listing}{}\nheddle run {} --check iss --lanes {lanes} --warps {warps} --blocks {blocks} --block-threads {threads}",
+        "{options}, seed {}:\n{listing}{}\nheddle run {} --check iss {options} --blocks {blocks} --block-threads {threads}",
         failing.seed,
         failing.message,
         file.display()

@@ -6,10 +6,10 @@ use super::chart::{Bars, Chart};
 use super::runs::{Run, all};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
-use crate::shape::{CoalescingName, ReplayName, ShapeArgs, divergence_name};
+use crate::shape::ShapeArgs;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use heddle_simt::Shape;
+use heddle_simt::{Coalescing, Replay, Shape};
 use heddle_testbench::kernels::{Kernel, find};
 use heddle_testbench::machine::{IdleCycles, Summary};
 use serde::Serialize;
@@ -87,6 +87,8 @@ struct Report {
     lanes: u32,
     warps: u32,
     divergence: &'static str,
+    /// The options that choose the core.
+    core: String,
     seed: u64,
     rows: Vec<Row>,
 }
@@ -173,7 +175,8 @@ impl Simtight {
             study: "simtight",
             lanes: shape.lanes,
             warps: shape.warps,
-            divergence: divergence_name(shape.divergence),
+            divergence: shape.divergence.name(),
+            core: shape.options(),
             seed: self.shape.seed,
             rows: kernels.iter().zip(&summaries).map(row).collect(),
         };
@@ -211,8 +214,8 @@ impl Simtight {
         let args = ShapeArgs {
             lanes: self.shape.lanes.or(Some(LANES)),
             warps: self.shape.warps.or(Some(WARPS)),
-            coalescing: self.shape.coalescing.or(Some(CoalescingName::Full)),
-            replay: self.shape.replay.or(Some(ReplayName::Serialise)),
+            coalescing: self.shape.coalescing.or(Some(Coalescing::Full)),
+            replay: self.shape.replay.or(Some(Replay::Serialise)),
             scratchpad: self.shape.scratchpad.or(Some(SCRATCHPAD)),
             ..self.shape.clone()
         };
@@ -228,7 +231,7 @@ impl Simtight {
 }
 
 fn table(report: &Report) -> String {
-    let mut text = format!("{} lanes × {} warps, {}\n", report.lanes, report.warps, report.divergence);
+    let mut text = format!("{}, {}\n", report.divergence, report.core);
     let mut line = |cells: [&str; 9]| {
         let [kernel, cycles, ipc, efficiency, bound, share, published, ratio, idle] = cells;
         let _ = writeln!(
@@ -294,6 +297,7 @@ mod tests {
             lanes: 32,
             warps: 16,
             divergence: "path-table",
+            core: "--lanes 32 --warps 16 --coalescing full".into(),
             seed: 1,
             rows: vec![Row::new("vecadd", 30, 32, &busy), Row::new("gcd", 4, 32, &waits)],
         }

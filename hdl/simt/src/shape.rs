@@ -57,6 +57,16 @@ pub enum BankAddress {
     PerLane,
 }
 
+impl BankAddress {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, BankAddress)] = &[("shared", BankAddress::Shared), ("per-lane", BankAddress::PerLane)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(BankAddress::ALL, self)
+    }
+}
+
 /// Which lanes of a memory access go together, given the line (of `lanes` words) of the first active lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coalescing {
@@ -66,6 +76,16 @@ pub enum Coalescing {
     Full,
 }
 
+impl Coalescing {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Coalescing)] = &[("aligned", Coalescing::Aligned), ("full", Coalescing::Full)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Coalescing::ALL, self)
+    }
+}
+
 /// What becomes of lanes that do not go together with the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Replay {
@@ -73,6 +93,16 @@ pub enum Replay {
     Split,
     /// They follow in the next cycles, while the warp runs on.
     Serialise,
+}
+
+impl Replay {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Replay)] = &[("split", Replay::Split), ("serialise", Replay::Serialise)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Replay::ALL, self)
+    }
 }
 
 /// A data cache: write-through, so that main memory is always right.
@@ -235,6 +265,43 @@ impl Shape {
         }
     }
 
+    /// The options of the command line that choose this core, for what reproduces a run. What is as
+    /// [`Shape::default`] has it is left out, except for lanes, warps and memory.
+    pub fn options(&self) -> String {
+        let Shape { lanes, warps, memory, .. } = self;
+        let usual = Shape { lanes: *lanes, warps: *warps, memory: *memory, ..Shape::default() };
+        let mut text = format!("--lanes {lanes} --warps {warps} --memory {memory}");
+        let mut option = |name: &str, differs: bool, value: String| {
+            if differs {
+                text += &format!(" --{name} {value}");
+            }
+        };
+        let on = |on: bool| if on { "on" } else { "off" }.to_string();
+        option("divergence", self.divergence != usual.divergence, self.divergence.name().into());
+        option("program", self.program != usual.program, self.program.to_string());
+        option("stack", self.stack != usual.stack, self.stack.to_string());
+        option("depth-bits", self.depth_bits != usual.depth_bits, self.depth_bits.to_string());
+        option("barriers", self.barriers != usual.barriers, on(self.barriers));
+        option("buffer", self.buffer != usual.buffer, self.buffer.to_string());
+        option("loads", self.loads != usual.loads, self.loads.to_string());
+        option("bank-address", self.bank_address != usual.bank_address, self.bank_address.name().into());
+        option("coalescing", self.coalescing != usual.coalescing, self.coalescing.name().into());
+        option("replay", self.replay != usual.replay, self.replay.name().into());
+        option("requests", self.requests != usual.requests, self.requests.to_string());
+        let scratchpad = Shape::default_scratchpad(*lanes, *warps);
+        option("scratchpad", self.scratchpad != scratchpad, self.scratchpad.to_string());
+        option("atomics", self.atomics != usual.atomics, on(self.atomics));
+        option("multiply", self.multiply != usual.multiply, on(self.multiply));
+        if let Some(Cache { size, ways, line, misses }) = self.cache {
+            option("cache", true, format!("{size},ways={ways},line={line},misses={misses}"));
+        }
+        if let Backing::Model(Timing { latency, jitter, interval, seed }) = self.backing {
+            let fields = format!("latency={latency},jitter={jitter},interval={interval},seed={seed}");
+            option("memory-model", true, fields);
+        }
+        text
+    }
+
     pub fn threads(&self) -> u32 {
         self.lanes * self.warps
     }
@@ -289,6 +356,11 @@ impl Shape {
     pub fn line_bits(&self) -> Width {
         self.address_bits() - 2 - self.lanes.ilog2()
     }
+}
+
+/// The name of a choice in the list of all.
+pub(crate) fn name_of<T: PartialEq>(all: &[(&'static str, T)], choice: T) -> &'static str {
+    all.iter().find(|(_, other)| *other == choice).map_or("?", |(name, _)| name)
 }
 
 fn power(field: &'static str, value: u32, least: u32, most: u32) -> Result<(), ShapeError> {
