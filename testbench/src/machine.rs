@@ -150,6 +150,10 @@ pub struct Summary {
     pub simt_efficiency: f64,
     /// Cycles without an issue, by cause.
     pub idle: IdleCycles,
+    /// Accesses that went to memory or scratchpad, each of all lanes that are served together.
+    pub accesses: u64,
+    /// Those of them that left lanes of their instruction behind, to be replayed or served after them.
+    pub parts: u64,
     /// The greatest number of paths that a warp held.
     pub most_paths: u64,
     /// Paths that became one with another.
@@ -637,6 +641,8 @@ impl Machine {
         s.idle.memory += counter(self, "idle_memory");
         s.idle.barrier += counter(self, "idle_barrier");
         s.idle.nothing_live += simulated - cycles;
+        s.accesses += counter(self, "accesses");
+        s.parts += counter(self, "parts");
         s.most_paths = s.most_paths.max(counter(self, "most_paths"));
         s.convergences += counter(self, "merges");
         s.cct_insertions += counter(self, "inserts");

@@ -25,13 +25,13 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(
     after_help = "Examples:
-  heddle study simtight                                 all kernels on 32 lanes and 16 warps
+  heddle study simtight                                 all kernels on 32 lanes and 32 warps
   heddle study simtight vecadd gcd --warps 8            two of them on fewer warps
   heddle study simtight --json | jq '.rows[] | {kernel, thread_ipc}'
   heddle study simtight --svg ipc.svg                   a chart
   heddle study simtight --docs docs                     table and chart as a page",
     mut_arg("lanes", |arg| arg.help("Threads of a warp: 1, 2, 4 … 64 [default: 32]")),
-    mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 16]")),
+    mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 32]")),
     mut_arg("coalescing", |arg| arg.help("Which lanes of an access go together [default: full]")),
     mut_arg("replay", |arg| arg.help("What becomes of those that do not [default: serialise]")),
     mut_arg("scratchpad", |arg| arg.help("Bytes of scratchpad [default: 64K]")),
@@ -74,7 +74,7 @@ const PUBLISHED: [(&str, u32); 14] = [
 
 /// SIMTight's lanes.
 const LANES: u32 = 32;
-const WARPS: u32 = 16;
+const WARPS: u32 = 32;
 /// As much as SIMTight has.
 const SCRATCHPAD: u32 = 64 << 10;
 

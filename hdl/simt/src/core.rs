@@ -288,7 +288,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let is_product = executed.issued.decoded.multiply;
         m.cover("result_was_awaited", early_awaited & !is_product);
         m.cover("product_was_awaited", early_awaited & is_product);
-        m.cover("load_was_awaited", late_awaited & written.response_taken);
+        m.cover("load_was_awaited", late_awaited & written.load_written);
         m.cover("quotient_was_awaited", late_awaited & written.quotient_taken);
 
         // Counts since the launch.
@@ -303,7 +303,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         wire!(
             flying = steered.running.any() | fetched.fetching.valid | fetched.decoding.valid | issued.idle.filled.any()
         );
-        wire!(idle = !unit.live.any() & memory.idle & divided.free & !flying);
+        wire!(idle = !unit.live.any() & memory.idle & written.empty & divided.free & !flying);
 
         m.probe("issue_valid", chosen.valid);
         m.probe("issue_slot", chosen.slot);
