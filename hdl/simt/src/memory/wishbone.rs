@@ -96,6 +96,10 @@ fn under_way(beats: u32, tag_bits: Width) -> u32 {
 
 pub const MOST_UNDER_WAY: u32 = 64;
 
+/// After 2 to this power less 1 beats, the bridge waits for all answers and lets go of CYC for a cycle: arbiters change masters
+/// only then (RECOMMENDATION 3.05).
+const TURN_BITS: Width = 8;
+
 /// What a beat under way is for.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct Beat<T> {
@@ -182,10 +186,10 @@ pub fn wishbone(s: &Shape, width: Width, tag_bits: Width) -> TypedModule<MainIn<
 
         // Beats under way. An answer may come in the cycle in which its beat is taken.
         let waits = m.deferred("waits", 1);
-        let has_room = m.deferred("has_room", 1);
+        let may_go = m.deferred("may_go", 1);
         let rmw_out = m.deferred("rmw", RmwOut { locked: 1, strobe: 1, writes: 1, result: width, ends: 1 });
         let RmwOut { locked, strobe, writes, result, ends } = rmw_out.value;
-        wire!(stb = request.valid & is_atomic.mux(strobe, has_room.value));
+        wire!(stb = request.valid & is_atomic.mux(strobe, may_go.value));
         wire!(taken = stb & !bus.stall_i);
         wire!(answers = bus.ack_i | bus.err_i);
         wire!(answered = answers & (waits.value | taken));
@@ -196,7 +200,10 @@ pub fn wishbone(s: &Shape, width: Width, tag_bits: Width) -> TypedModule<MainIn<
         let queue = Queue::new(m, "beats", shape, places, taken & (waits.value | !answers), entry);
         queue.leaves(answers & queue.waits);
         waits.drive(queue.waits);
-        has_room.drive(!queue.full);
+        wire!(cyc = stb | queue.waits | locked);
+        let turn = m.reg("turn", TURN_BITS).reset(0u32);
+        turn.next((turn.q + taken.zext(TURN_BITS)).only_if(cyc));
+        may_go.drive(!queue.full & !turn.q.all());
         wire!(of = queue.waits.mux(queue.head, entry));
         rmw_out.drive(if s.atomics {
             let inputs = RmwIn {
@@ -227,6 +234,7 @@ pub fn wishbone(s: &Shape, width: Width, tag_bits: Width) -> TypedModule<MainIn<
         m.cover("stalled", stb & bus.stall_i);
         m.cover("answered_at_once", answered & !queue.waits);
         m.cover("no_room", request.valid & !is_atomic & queue.full);
+        m.cover("turn_ends", request.valid & turn.q.all());
         m.cover("skips_beats", over.value & last & !beat.msb());
         m.cover("response_held", complete.waits & !i.response_ready);
         m.cover("atomic_waits_for_others", request.valid & is_atomic & !locked & queue.waits);
@@ -236,7 +244,7 @@ pub fn wishbone(s: &Shape, width: Width, tag_bits: Width) -> TypedModule<MainIn<
             response: Response { valid: complete.waits, tag: complete.head, data: lines.read(complete.head) },
             idle: !(queue.waits | complete.waits | locked),
             wb: Some(ToSlave {
-                cyc_o: stb | queue.waits | locked,
+                cyc_o: cyc,
                 stb_o: stb,
                 we_o: is_atomic.mux(writes, !responds),
                 lock_o: locked,

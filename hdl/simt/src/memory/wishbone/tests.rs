@@ -40,15 +40,17 @@ fn requests_take_effect_in_order() {
 fn interesting_cases_happen() {
     let mut bench = Bench::new(&Shape { loads: 4, ..shape(4, 64, timing(40, 7, 1)) }, 1);
     bench.run(&Traffic { response_odds: 2, ..Traffic::default() });
+    bench.run(&Traffic { atomics: 0, ..Traffic::eager() });
     for cover in ["stalled", "no_room", "skips_beats", "response_held", "atomic_waits_for_others"] {
         assert!(bench.t.cover_hits(&format!("main.{cover}")) > 0, "{cover}");
     }
     assert!(bench.t.cover_hits("rules.several_under_way") > 0 && bench.t.cover_hits("rules.locked") > 0);
 }
 
-/// From its last beat, a load takes the slave's latency and a cycle; and the bus has a beat in every cycle.
+/// From its last beat, a load takes the slave's latency and a cycle; and the bus has a beat in every cycle, but between turns
+/// of 255.
 #[test]
-fn the_bus_is_never_idle() {
+fn the_bus_is_used_in_every_cycle() {
     for (lanes, width, latency) in [(4, 128, 1), (4, 32, 1), (8, 64, 6), (16, 512, 9)] {
         let s = Shape { loads: 16, ..shape(lanes, width, timing(latency, 0, 1)) };
         let mut bench = Bench::new(&s, 1);
@@ -56,6 +58,8 @@ fn the_bus_is_never_idle() {
         let measured = bench.run(&Traffic { loads: 8, whole: true, ..Traffic::eager() });
         let least = u64::from(latency) + 1;
         assert_eq!((*measured.latency.start(), *measured.latency.end()), (least, least));
-        assert!(measured.cycles < measured.requests * beats + beats, "{measured:?}");
+        let turns = measured.requests * beats / 255;
+        assert!(measured.cycles < measured.requests * beats + beats + turns * (least + 1), "{measured:?}");
+        assert!(turns == 0 || bench.t.cover_hits("main.turn_ends") > 0);
     }
 }
