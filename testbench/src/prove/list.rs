@@ -215,7 +215,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         let proof = CACHE.at(&s, depth, false, cache_proof)?;
         all.push(Proof { name: format!("cache-{ways}x{line}x{misses}"), ..proof });
     }
-    for (lanes, width, atomics, depth) in [(1, 32, true, 8), (2, 32, false, 10)] {
+    for (lanes, width, atomics, depth) in [(1, 32, true, 7), (2, 32, false, 7)] {
         let slave = SlaveModel { timing: Timing::FASTEST, error: None };
         let backing = Backing::Wishbone { width, slave };
         let s = Shape { backing, atomics, memory: 64, loads: 2, ..Shape::new(lanes, 1) };

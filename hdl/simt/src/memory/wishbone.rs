@@ -88,12 +88,13 @@ impl BusError<Width> {
     }
 }
 
-/// Beats that may be under way: all of as many loads as there are tags, but no more than [`MOST_UNDER_WAY`] and no fewer than fit
+/// Beats that may be under way: all of as many loads as there are tags, but at most [`MOST_UNDER_WAY`], and no fewer than fit
 /// into the smallest distributed memory.
 fn under_way(beats: u32, tag_bits: Width) -> u32 {
     (beats << tag_bits).clamp(16, MOST_UNDER_WAY)
 }
 
+/// The most beats under way.
 pub const MOST_UNDER_WAY: u32 = 64;
 
 /// After 2 to this power less 1 beats, the bridge waits for all answers and lets go of CYC for a cycle: arbiters change masters
@@ -181,7 +182,8 @@ pub fn wishbone(s: &Shape, width: Width, tag_bits: Width) -> TypedModule<MainIn<
         wire!(beat = left.lowest_one());
         wire!(last = !(left & !beat).any());
         sent.next_if(over.value, (sent.q | beat).only_if(!last));
-        wire!(data = select_one_hot(&elements(request.data, width), beat));
+        let of_beat = |parts: Vec<Signal>| if beats == 1 { parts[0] } else { select_one_hot(&parts, beat) };
+        wire!(data = of_beat(elements(request.data, width)));
         let address = if beats == 1 { request.line } else { cat(&[beat.one_hot_index(), request.line]) };
 
         // Beats under way. An answer may come in the cycle in which its beat is taken.
@@ -249,7 +251,7 @@ pub fn wishbone(s: &Shape, width: Width, tag_bits: Width) -> TypedModule<MainIn<
                 we_o: is_atomic.mux(writes, !responds),
                 lock_o: locked,
                 adr_o: byte_address(address),
-                sel_o: select_one_hot(&enables, beat),
+                sel_o: of_beat(enables),
                 dat_o: writes.mux(result, data),
             }),
             error: Some(error),
