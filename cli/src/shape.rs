@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
-use heddle_simt::{Backing, BankAddress, Cache, Coalescing, Replay, Shape, Timing};
+use heddle_simt::{Backing, BankAddress, Cache, Coalescing, Replay, Shape, SlaveModel, Timing};
 
 /// Options of the core's shape.
 #[derive(Args, Clone, Debug)]
@@ -66,6 +66,10 @@ pub struct ShapeArgs {
     /// [ways: 4, line: 2, misses: 4]
     #[arg(long, value_name = "BYTES[,FIELD=N]…", value_parser = cache)]
     pub cache: Option<Cache>,
+    /// Memory outside, on a Wishbone B4 bus (pipelined) of so many data bits: a power of two, 32 … 32 × lanes. In simulations
+    /// there is a memory on it, whose timing --memory-model says
+    #[arg(long, value_name = "BITS")]
+    pub bus: Option<u32>,
     /// Memory that answers later, for simulation, such as latency=100 or latency=80,jitter=31,interval=2,seed=7: cycles to a
     /// response, random cycles more at most, cycles from one request to the next [latency: 1, jitter: 0, interval: 1, seed: 1]
     #[arg(long, value_name = "FIELD=N,…", value_parser = timing)]
@@ -104,11 +108,22 @@ impl ShapeArgs {
             atomics: self.atomics.unwrap_or(most.atomics),
             barriers: self.barriers.unwrap_or(most.barriers),
             cache: self.cache,
-            backing: self.memory_model.map_or(most.backing, Backing::Model),
+            backing: self.backing(),
             ..most
         };
         shape.check()?;
         Ok(shape)
+    }
+
+    fn backing(&self) -> Backing {
+        match (self.bus, self.memory_model) {
+            (None, None) => Backing::OnChip,
+            (None, Some(timing)) => Backing::Model(timing),
+            (Some(width), timing) => {
+                let timing = timing.unwrap_or(Timing::FASTEST);
+                Backing::Wishbone { width, slave: SlaveModel { timing, error: None } }
+            }
+        }
     }
 }
 
@@ -153,7 +168,7 @@ fn cache(text: &str) -> Result<Cache, String> {
 
 /// The timing of a model: `latency=100,jitter=15`.
 fn timing(text: &str) -> Result<Timing, String> {
-    let mut t = Timing { latency: 1, jitter: 0, interval: 1, seed: 1 };
+    let mut t = Timing::FASTEST;
     let fields =
         [("latency", &mut t.latency), ("jitter", &mut t.jitter), ("interval", &mut t.interval), ("seed", &mut t.seed)];
     set_fields(text, fields)?;
@@ -218,6 +233,10 @@ mod tests {
         assert_eq!(s.cache, Some(Cache { size: 4096, ways: 1, line: 8, misses: 2 }));
         let timing = Timing { latency: 80, jitter: 31, interval: 2, seed: 7 };
         assert_eq!(s.backing, Backing::Model(timing));
+        let on_a_bus = |width, timing| Backing::Wishbone { width, slave: SlaveModel { timing, error: None } };
+        assert_eq!(shape("--bus 64").backing, on_a_bus(64, Timing::FASTEST));
+        let s = shape("--bus 32 --memory-model latency=80,jitter=31,interval=2,seed=7");
+        assert_eq!(s.backing, on_a_bus(32, timing));
     }
 
     #[test]
@@ -227,7 +246,9 @@ mod tests {
         let other = Shape { depth_bits: 4, buffer: 8, loads: 16, requests: 4, stack: 512, ..Shape::small(32, 2) };
         let other = Shape { coalescing: Coalescing::Full, replay: Replay::Serialise, cache, backing, ..other };
         let other = Shape { bank_address: BankAddress::PerLane, multiply: false, program: 8192, ..other };
-        for shape in [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other] {
+        let slave = SlaveModel { timing: Timing { latency: 9, ..Timing::FASTEST }, error: None };
+        let on_a_bus = Shape { backing: Backing::Wishbone { width: 64, slave }, ..Shape::default() };
+        for shape in [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other, on_a_bus] {
             assert_eq!(options(&shape.options()).unwrap().shape().unwrap(), shape, "{}", shape.options());
         }
     }
@@ -251,6 +272,7 @@ mod tests {
         assert!(error("--cache 4K,ways=3").starts_with("cache.ways = 3: must be a power of two"));
         assert!(error("--memory-model latency=0").starts_with("model.latency = 0: must be from 1 to 4096"));
         assert!(error("--requests 3").starts_with("requests = 3: "));
+        assert_eq!(error("--bus 512"), "wishbone.width = 512: must be a power of two from 32 to 256");
     }
 
     #[test]

@@ -125,8 +125,18 @@ pub enum Backing {
     OnChip,
     /// A model for simulation: on-chip memory that answers later.
     Model(Timing),
-    /// Outside, on a Wishbone B4 bus (pipelined) of so many data bits: a power of two, 32 … 32 × lanes.
-    Wishbone { width: u32 },
+    /// Outside, on a Wishbone B4 bus (pipelined) of `width` data bits: a power of two, 32 … 32 × lanes. Simulations have this
+    /// slave on it, which is not part of the hardware.
+    Wishbone { width: u32, slave: SlaveModel },
+}
+
+/// The memory on the bus of a simulation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlaveModel {
+    /// Of a beat; stalls are up to 3 cycles longer than the interval if there is jitter.
+    pub timing: Timing,
+    /// Whoever accesses the beat with this byte address gets an error.
+    pub error: Option<u32>,
 }
 
 /// The time that a modelled memory takes.
@@ -248,19 +258,10 @@ impl Shape {
         }
         match self.backing {
             Backing::OnChip => Ok(()),
-            Backing::Model(t) => {
-                range("model.latency", t.latency, 1, 4096)?;
-                range("model.interval", t.interval, 1, 256)?;
-                if t.jitter > 1023 || !(t.jitter + 1).is_power_of_two() {
-                    let allowed = "must be 0, 1, 3, 7 … 1023: a power of two less 1".into();
-                    return Err(ShapeError { field: "model.jitter", value: t.jitter, allowed });
-                }
-                Ok(())
-            }
-            Backing::Wishbone { width } => {
+            Backing::Model(timing) => timing.check(),
+            Backing::Wishbone { width, slave } => {
                 power("wishbone.width", width, 32, 32 * self.lanes)?;
-                let allowed = "there is no bridge to a bus yet".into();
-                Err(ShapeError { field: "wishbone.width", value: width, allowed })
+                slave.timing.check()
             }
         }
     }
@@ -295,7 +296,15 @@ impl Shape {
         if let Some(Cache { size, ways, line, misses }) = self.cache {
             option("cache", true, format!("{size},ways={ways},line={line},misses={misses}"));
         }
-        if let Backing::Model(Timing { latency, jitter, interval, seed }) = self.backing {
+        let timing = match self.backing {
+            Backing::OnChip => None,
+            Backing::Model(timing) => Some(timing),
+            Backing::Wishbone { width, slave } => {
+                option("bus", true, width.to_string());
+                Some(slave.timing)
+            }
+        };
+        if let Some(Timing { latency, jitter, interval, seed }) = timing {
             let fields = format!("latency={latency},jitter={jitter},interval={interval},seed={seed}");
             option("memory-model", true, fields);
         }
@@ -352,9 +361,32 @@ impl Shape {
         self.cache.is_some() || self.backing != Backing::OnChip
     }
 
+    /// Data bits of the bus, if main memory is on one.
+    pub fn bus_width(&self) -> Option<Width> {
+        match self.backing {
+            Backing::Wishbone { width, .. } => Some(width),
+            Backing::OnChip | Backing::Model(_) => None,
+        }
+    }
+
     /// Bits of the number of a memory line: `lanes` words side by side.
     pub fn line_bits(&self) -> Width {
         self.address_bits() - 2 - self.lanes.ilog2()
+    }
+}
+
+impl Timing {
+    /// An answer in the next cycle, and a request in every one.
+    pub const FASTEST: Timing = Timing { latency: 1, jitter: 0, interval: 1, seed: 1 };
+
+    fn check(&self) -> Result<(), ShapeError> {
+        range("model.latency", self.latency, 1, 4096)?;
+        range("model.interval", self.interval, 1, 256)?;
+        if self.jitter > 1023 || !(self.jitter + 1).is_power_of_two() {
+            let allowed = "must be 0, 1, 3, 7 … 1023: a power of two less 1".into();
+            return Err(ShapeError { field: "model.jitter", value: self.jitter, allowed });
+        }
+        Ok(())
     }
 }
 
@@ -411,8 +443,12 @@ mod tests {
         assert_eq!(error(model(1, 2, 1)), "model.jitter = 2: must be 0, 1, 3, 7 … 1023: a power of two less 1");
         assert_eq!(error(model(1, u32::MAX, 1)).split(':').next(), Some("model.jitter = 4294967295"));
         assert_eq!(error(model(1, 0, 257)), "model.interval = 257: must be from 1 to 256");
-        let bus = |width| Shape { backing: Backing::Wishbone { width }, ..Shape::default() };
-        assert_eq!(error(bus(256)), "wishbone.width = 256: there is no bridge to a bus yet");
+        let bus = |width| {
+            let slave = SlaveModel { timing: Timing::FASTEST, error: None };
+            Shape { backing: Backing::Wishbone { width, slave }, ..Shape::default() }
+        };
+        assert_eq!(bus(256).check(), Ok(()));
+        assert_eq!(error(bus(16)), "wishbone.width = 16: must be a power of two from 32 to 256");
         assert_eq!(error(bus(512)), "wishbone.width = 512: must be a power of two from 32 to 256");
     }
 }
