@@ -327,13 +327,10 @@ impl Part {
     fn of(function: Function, values: Values) -> Part {
         let graph = &function.graph;
         let behind = postdominators::immediate(graph);
-        let loops = likely::loops(graph);
-        let conditional =
+        let parts =
             |block: usize| matches!(function.blocks[block].last().flow(), Flow::Branch { .. } | Flow::IndirectJump);
-        let likely = behind.iter().enumerate().map(|(block, &behind)| {
-            if conditional(block) { likely::point(graph, &loops, block, behind) } else { None }
-        });
-        Part { previous: graph.previous(), likely: likely.collect(), behind, function, values }
+        let likely = likely::points(graph, &behind, parts);
+        Part { previous: graph.previous(), likely, behind, function, values }
     }
 
     /// The block that an instruction is in.

@@ -176,3 +176,6 @@ pub fn possible<'a>(
     };
     seen.into_iter().filter(may_be).collect()
 }
+
+#[cfg(test)]
+mod tests;

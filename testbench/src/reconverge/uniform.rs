@@ -3,11 +3,14 @@
 //! A value varies if threads at one visit may have different ones. Thread and warp numbers, counters, loads and atomics do,
 //! except loads of the program itself, which nothing can store to, at a uniform address; the registers at the start of a
 //! thread do; and so does what is made from a value that varies. Beside this flow of data there are three ways in which
-//! a branch with a varying condition makes values vary (Rosemann, Moll and Hack, POPL 2021):
+//! a branch with a varying condition makes values vary (as in Rosemann, Moll and Hack, POPL 2021, but threads meet where a stack
+//! lets them):
 //!
-//! * **Joins.** Where ways from its two sides meet, at its RPC at the latest, a location with a different value on each varies.
+//! * **Joins.** At its RPC a location varies that may hold a different value on each side. Before it no threads of different
+//!   sides meet, unless at a likely-convergence point: if the branch has one, that is a join, too, and so are the blocks before it
+//!   that both sides come to.
 //! * **Loops.** If the branch can come round again before its RPC, threads leave that cycle in different turns, and what is
-//!   computed in it varies outside. The same before its likely-convergence point, where threads may meet, too.
+//!   computed in it varies outside. The same for cycles before its likely-convergence point.
 //! * **Calls.** A function called at two places takes what its arguments are at either; one called by a varying address
 //!   may be another for each thread, so all that it leaves varies.
 //!
@@ -163,28 +166,22 @@ impl Walk<'_> {
         }
         let part = self.part;
         let graph = &part.function.graph;
-        let behind = part.behind[block];
-        let end = graph.blocks();
-        // The return is a block here, behind all that return.
-        let reaches: Vec<Vec<bool>> =
-            graph.next[block].iter().map(|&next| graph.reachable(next, |other| Some(other) != behind)).collect();
-        let directly = |to: usize| usize::from(graph.next[block].contains(&to) || (to == end && graph.returns[block]));
-        let sides = |target: usize| {
-            let into = |reached: &&Vec<bool>| match target {
-                _ if target == end => (0..end).any(|other| reached[other] && graph.returns[other]),
-                _ => reached[target] || part.previous[target].iter().any(|&p| reached[p]),
-            };
-            let direct = if Some(target) == behind || target == end { directly(target) } else { 0 };
-            reaches.iter().filter(into).count() + direct
-        };
-        let joins: Vec<usize> = (0..=end).filter(|&target| sides(target) > 1).collect();
-        let around = [
-            graph.cycle(block, |other| Some(other) != behind),
-            graph.cycle(block, |other| Some(other) != behind && Some(other) != part.likely[block]),
-        ];
+        let (behind, likely) = (part.behind[block], part.likely[block]);
+        let before_rpc = |other: usize| Some(other) != behind;
+        let mut joins = vec![behind.unwrap_or(graph.blocks())];
+        let mut cycles = vec![graph.cycle(block, before_rpc)];
+        if let Some(likely) = likely {
+            let before_both = |other: usize| before_rpc(other) && other != likely;
+            let sides: Vec<Vec<bool>> =
+                graph.next[block].iter().map(|&next| graph.reachable(next, before_both)).collect();
+            let of_two_sides = |&other: &usize| sides.iter().filter(|side| side[other]).count() > 1;
+            joins.push(likely);
+            joins.extend((0..graph.blocks()).filter(of_two_sides));
+            cycles.push(graph.cycle(block, before_both));
+        }
         let mine = self.mine();
         mine.joins.extend(joins);
-        mine.cycles.extend(around.into_iter().filter(|cycle| cycle.contains(&true)));
+        mine.cycles.extend(cycles.into_iter().filter(|cycle| cycle.contains(&true)));
     }
 
     /// What the call at the end of a block gives and takes.
