@@ -19,6 +19,7 @@ mod mutate;
 mod output;
 mod progress;
 mod prove;
+mod reconverge;
 mod report;
 mod run;
 mod shape;
@@ -60,6 +61,7 @@ enum Command {
     Bench(bench::Bench),
     Prove(prove::Prove),
     Mutate(mutate::Mutate),
+    Reconverge(reconverge::Reconverge),
     Study(study::Study),
 }
 
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => command.run(),
         Command::Prove(command) => command.run(),
         Command::Mutate(command) => command.run(),
+        Command::Reconverge(command) => command.run(),
         Command::Study(command) => command.run(),
     };
     match result {

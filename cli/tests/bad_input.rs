@@ -129,3 +129,20 @@ fn variables_that_are_not_there() {
     assert!(bad("--set n").contains("NAME=VALUE"));
     assert!(bad("--set n=ten").contains("`ten` is not a 32-bit number"));
 }
+
+#[test]
+fn programs_that_cannot_be_analysed() {
+    let place = Place::new();
+    place.file("p.elf", &elf(&[0x4000_006f]));
+    let outside = "p.elf: the instruction at 0x00000004 leads to 0x00000404, where the program has no instruction";
+    assert_eq!(place.bad("reconverge p.elf"), outside);
+    assert_eq!(place.bad("reconverge p.elf --svg p.svg --dot p.dot"), outside);
+    assert_eq!(place.bad("reconverge nquens"), "no kernel is called `nquens`; did you mean `nqueens`?");
+    assert!(place.bad("reconverge none.elf").starts_with("cannot read none.elf: No such file"));
+    assert!(place.bad("reconverge").contains("KERNEL|FILE.elf"));
+    place.file("text", b"#!/bin/sh\n");
+    assert_eq!(place.bad("reconverge text"), "text: not an ELF file");
+    let folder = "cannot write none/p.svg: there is no such folder";
+    assert_eq!(place.bad("reconverge nqueens --svg none/p.svg"), folder);
+    assert!(place.bad("reconverge nqueens --svg a.svg --dot .").starts_with("cannot write ."));
+}

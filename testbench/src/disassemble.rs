@@ -26,6 +26,11 @@ pub fn disassemble(word: u32, pc: u32) -> String {
     text
 }
 
+/// Whether the word is one of the core's instructions.
+pub fn is_instruction(word: u32) -> bool {
+    TABLE.iter().any(|(mask, value, ..)| word & mask == *value)
+}
+
 /// What follows the name of an atomic operation.
 fn order(word: u32) -> &'static str {
     if word & 0x7f == 0x2f { ["", ".rl", ".aq", ".aqrl"][(word >> 25 & 3) as usize] } else { "" }
@@ -56,12 +61,12 @@ fn operand(letter: char, word: u32, pc: u32) -> String {
     }
 }
 
-fn branch_offset(word: u32) -> u32 {
+pub(crate) fn branch_offset(word: u32) -> u32 {
     let sign = (word as i32 >> 31) as u32;
     sign << 12 | (word >> 7 & 1) << 11 | (word >> 25 & 63) << 5 | (word >> 8 & 15) << 1
 }
 
-fn jump_offset(word: u32) -> u32 {
+pub(crate) fn jump_offset(word: u32) -> u32 {
     let sign = (word as i32 >> 31) as u32;
     sign << 20 | (word >> 12 & 255) << 12 | (word >> 20 & 1) << 11 | (word >> 21 & 1023) << 1
 }

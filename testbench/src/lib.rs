@@ -10,6 +10,7 @@
 //! * [`machine`]: the simulated core as a device.
 //! * [`asm`]: programs that tests make up.
 //! * [`random`]: programs whose threads part and meet in every way.
+//! * [`reconverge`]: where the threads of a program meet again, for stacks.
 //! * [`prove`]: formal proofs of blocks.
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
 //! * [`coverage`]: which covers of the description the programs hit.
@@ -34,6 +35,7 @@ pub mod paths;
 pub mod program;
 pub mod prove;
 pub mod random;
+pub mod reconverge;
 
 pub use disassemble::disassemble;
 pub use program::Program;

@@ -72,10 +72,13 @@ pub struct Symbol {
     pub size: u32,
     /// Whether other files could refer to it (in C: not `static`).
     pub global: bool,
+    /// Whether the file says that it is a function.
+    pub function: bool,
 }
 
 impl Symbol {
-    fn contains(&self, address: u32) -> bool {
+    /// Whether the address is in what the symbol names.
+    pub fn contains(&self, address: u32) -> bool {
         self.address <= address && address - self.address < self.size
     }
 }
@@ -191,7 +194,13 @@ impl Program {
         assert!(!words.is_empty(), "a program has instructions");
         let data: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let size = data.len() as u32;
-        let symbol = |(name, address): (&str, u32)| Symbol { name: name.into(), address, size: 0, global: true };
+        let symbol = |(name, address): (&str, u32)| Symbol {
+            name: name.into(),
+            address,
+            size: 0,
+            global: true,
+            function: false,
+        };
         let mut symbols: Vec<Symbol> = labels.into_iter().map(symbol).collect();
         symbols.sort_by_key(|s| s.address);
         let segment = Segment { address: 0, size, data, writable: false, executable: true };
@@ -473,6 +482,7 @@ fn read_symbols(header: &FileHeader32<LittleEndian>, bytes: &[u8]) -> Result<Vec
             address: symbol.st_value(endian),
             size: symbol.st_size(endian),
             global: symbol.st_bind() != STB_LOCAL,
+            function: kind == STT_FUNC,
         });
     }
     symbols.sort_by_key(|s| s.address);
