@@ -109,9 +109,9 @@ fn leader_bank() -> TypedModule<LeaderBankIn<Width>, ToBanks<Signal>> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct BankIn<T> {
-    /// One bit a lane: a served lane that accesses this bank.
+    /// One bit a lane, the highest lane first: a served lane that accesses this bank.
     wanting: T,
-    /// What all lanes send.
+    /// What all lanes send, in the same order.
     words: T,
     bytes: T,
 }
@@ -122,14 +122,14 @@ fn bank(s: &Shape) -> TypedModule<BankIn<Width>, ToBanks<Signal>> {
         let (words, bytes) = (elements(words, 32), elements(bytes, 4));
         if Network::of(s) == Network::Words {
             m.doc("What a bank gets: the word of the highest lane that wants it.");
-            wire!(winner = highest_one(wanting));
+            wire!(winner = wanting.lowest_one());
             return ToBanks { data: select_one_hot(&words, winner), enables: select_one_hot(&bytes, winner) };
         }
         m.doc("What a bank gets: each byte from the highest lane that sends it.");
         let byte = |j: u32| {
             let sends = wanting & cat(&bytes.iter().map(|b| b.bit(j)).collect::<Vec<_>>());
             let of_lanes: Vec<Signal> = words.iter().map(|w| w.slice(8 * j, 8)).collect();
-            (select_one_hot(&of_lanes, highest_one(sends)), sends.any())
+            (select_one_hot(&of_lanes, sends.lowest_one()), sends.any())
         };
         let (data, enables): (Vec<Signal>, Vec<Signal>) = (0..4).map(byte).unzip();
         ToBanks { data: cat(&data), enables: cat(&enables) }
@@ -141,9 +141,9 @@ pub fn to_banks(s: &Shape, m: Builder, served: Signal, route: Signal, sent: ToBa
     if Network::of(s) == Network::Leader {
         let own = route.slice(0, s.lanes);
         // Served lanes at the leader's word all mean the same bytes, or load.
-        wire!(winner = highest_one(served & !own));
-        wire!(leader_data = select_one_hot(&elements(sent.data, 32), winner));
-        wire!(leader_bytes = select_one_hot(&elements(sent.enables, 4), winner));
+        wire!(winner = downwards(served & !own, 1).lowest_one());
+        wire!(leader_data = select_one_hot(&elements(downwards(sent.data, 32), 32), winner));
+        wire!(leader_bytes = select_one_hot(&elements(downwards(sent.enables, 4), 4), winner));
         wire!(leader_bank = route.from_bit(s.lanes).decode(s.lanes));
         let inputs = LeaderBankIn {
             own: each(served & own),
@@ -154,13 +154,20 @@ pub fn to_banks(s: &Shape, m: Builder, served: Signal, route: Signal, sent: ToBa
         return m.replicate("bank", s.lanes, &self::leader_bank(), inputs);
     }
     wire!(wanting = wanted(s, served, route));
-    let inputs = BankIn { wanting: each(wanting), words: all(sent.data), bytes: all(sent.enables) };
+    let (words, bytes) = (downwards(sent.data, 32), downwards(sent.enables, 4));
+    let inputs = BankIn { wanting: each(wanting), words: all(words), bytes: all(bytes) };
     m.replicate("bank", s.lanes, &bank(s), inputs)
 }
 
-/// For each bank one bit a lane: a served lane that accesses it. Not with the leader network.
+/// For each bank one bit a lane, the highest lane first: a served lane that accesses it. Not with the leader network.
 fn wanted(s: &Shape, served: Signal, route: Signal) -> Signal {
-    wanted_banks(s, &elements(route, s.lane_bits()), served)
+    let banks = elements(downwards(route, s.lane_bits()), s.lane_bits());
+    wanted_banks(s, &banks, downwards(served, 1))
+}
+
+/// What lanes have, the highest lane first. So the highest is what [`Signal::lowest_one`] finds, at no cost.
+fn downwards(of_lanes: Signal, width: Width) -> Signal {
+    cat(&elements(of_lanes, width).into_iter().rev().collect::<Vec<_>>())
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -182,15 +189,8 @@ pub fn scratchpad_lines(s: &Shape, m: Builder, served: Signal, route: Signal, li
     let width = s.scratchpad_line_bits();
     let pick = module("network_line", LineIn { wanting: s.lanes, lines: width * s.lanes }, |m, i| {
         m.doc("The line that a bank of the scratchpad accesses.");
-        LineOut { line: select_one_hot(&elements(i.lines, width), highest_one(i.wanting)) }
+        LineOut { line: select_one_hot(&elements(i.lines, width), i.wanting.lowest_one()) }
     });
-    let inputs = LineIn { wanting: each(wanted(s, served, route)), lines: all(lines) };
+    let inputs = LineIn { wanting: each(wanted(s, served, route)), lines: all(downwards(lines, width)) };
     m.replicate("line", s.lanes, &pick, inputs).line
-}
-
-/// The highest bit that is on, alone.
-fn highest_one(bits: Signal) -> Signal {
-    let reversed: Vec<Signal> = elements(bits, 1).into_iter().rev().collect();
-    let lowest = cat(&reversed).lowest_one();
-    cat(&elements(lowest, 1).into_iter().rev().collect::<Vec<_>>())
 }
