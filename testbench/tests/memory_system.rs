@@ -41,8 +41,7 @@ fn kernels_are_right_behind_every_memory() {
         (1, 1, small(1), model(3, 0, 1)),
         (16, 2, Some(Cache { size: 1024, ways: 1, line: 1, misses: 1 }), model(1, 1, 3)),
         (1, 2, None, bus(32, 1, 0, 1)),
-        (4, 4, None, bus(32, 5, 7, 2)),
-        (8, 2, None, bus(64, 12, 3, 1)),
+        (4, 4, None, bus(64, 5, 7, 2)),
         (8, 4, small(8), bus(256, 9, 15, 1)),
     ]
     .into_iter()

@@ -218,9 +218,11 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     for (lanes, width, atomics, depth) in [(1, 32, true, 7), (2, 32, false, 7)] {
         let slave = SlaveModel { timing: Timing::FASTEST, error: None };
         let backing = Backing::Wishbone { width, slave };
-        let s = Shape { backing, atomics, memory: 64, loads: 2, ..Shape::new(lanes, 1) };
+        let s = Shape { backing, atomics, barriers: false, memory: 64, loads: 2, ..Shape::new(lanes, 1) };
         let proof = WISHBONE.at(&s, depth, false, wishbone_proof)?;
-        all.push(Proof { name: format!("wishbone-{lanes}x{width}{}", if atomics { "a" } else { "" }), ..proof });
+        let (letter, with) = if atomics { ("a", ", atomics") } else { ("", "") };
+        let shape = format!("{lanes} × 1{with}");
+        all.push(Proof { name: format!("wishbone-{lanes}x{width}{letter}"), shape, ..proof });
     }
     Ok(all)
 }
