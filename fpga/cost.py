@@ -36,7 +36,7 @@ CELLS = {
 }
 # Each carry cell takes the place of two LUTs, each distributed RAM of six: four that store, two for its write port.
 LUTS = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}
-MEMORIES = re.compile(r"heddle\.(instructions\.|memory\.main\.bank\[\d+\]\.replica\.words\.)")
+MEMORIES = re.compile(r"(instructions\.|memory\.main\.bank\[\d+\]\.replica\.words\.)")
 PYTHON = os.path.abspath(sys.executable)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HEDDLE = os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"), "release", "heddle")
@@ -95,16 +95,25 @@ def synthesise(configuration, build):
     with open(f"{build}/harness.v", "w") as verilog:
         verilog.write(top)
     run([PYTHON, "-c", SYNTHESISE], build)
-    netlist = json.load(open(f"{build}/netlist.json"))["modules"]["harness"]["cells"]
-    own = [c["type"] for name, c in netlist.items() if name.startswith("heddle.") and not MEMORIES.match(name)]
+    with open(f"{build}/heddle.json") as file:
+        cells = json.load(file)["modules"]["heddle"]["cells"]
+    own = [cell["type"] for name, cell in cells.items() if not MEMORIES.match(name)]
     found = {name: own.count(cell) for name, cell in CELLS.items()}
     return {"LUTs": sum(n * own.count(cell) for cell, n in LUTS.items()), **found}
 
 
+# The harness comes after all else is mapped: names of cells do not tell its LUTs from those of the core.
 SYNTHESISE = """
 from pyosys import libyosys as ys
 design = ys.Design()
-for step in ["read_verilog heddle.v harness.v", "synth_ecp5 -top harness -json netlist.json"]:
+for step in [
+    "read_verilog heddle.v",
+    "synth_ecp5 -top heddle -json heddle.json",
+    "read_verilog harness.v",
+    "synth_ecp5 -top harness -noflatten",
+    "flatten",
+    "write_json netlist.json",
+]:
     ys.run_pass(step, design)
 """
 

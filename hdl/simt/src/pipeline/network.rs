@@ -9,7 +9,6 @@
 //! A *route* says where the served lanes find their words: with the leader network one bit a lane (its own bank) below
 //! the leader's bank, else each lane's bank.
 
-use super::coalesce::wanted_banks;
 use crate::shape::{Coalescing, Shape};
 use heddle_hdl::*;
 
@@ -160,7 +159,9 @@ pub fn to_banks(s: &Shape, m: Builder, served: Signal, route: Signal, sent: ToBa
 
 /// For each bank one bit a lane: a served lane that accesses it. Not with the leader network.
 fn wanted(s: &Shape, served: Signal, route: Signal) -> Signal {
-    wanted_banks(s, &elements(route, s.lane_bits()), served)
+    let by_lane: Vec<Signal> = elements(route, s.lane_bits()).iter().map(|bank| bank.decode(s.lanes)).collect();
+    let bank = |b: u32| cat(&by_lane.iter().map(|banks| banks.bit(b)).collect::<Vec<_>>()) & served;
+    cat(&(0..s.lanes).map(bank).collect::<Vec<_>>())
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
