@@ -5,6 +5,7 @@ more than a package has pins; a harness of one shift register in, one register a
 harness is not counted, nor is the block RAM of main and instruction memory."""
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -58,33 +59,38 @@ def run(command, build):
 
 
 def harness(verilog):
-    """A top of five pins around `heddle`."""
+    """A top of four pins around `heddle`, of the device's own cells, so that it needs no synthesis."""
     header = re.search(r"^module heddle \((.*?)\);", verilog, re.S | re.M).group(1)
     ports = re.findall(r"(input|output)\s+wire\s+(?:\[(\d+):0\])?\s*(\w+)", header)
-    width = {name: int(high or 0) + 1 for _, high, name in ports}
-    connections, wires, next_bit = [".clk(clk)", ".rst(rst)", ".launch(launch)"], [], 0
-    for direction, _, name in ports:
-        if direction == "output":
-            wires.append(name)
-            connections.append(f".{name}({name})")
-        elif name not in ("clk", "rst", "launch"):
-            connections.append(f".{name}(given[{next_bit} +: {width[name]}])")
-            next_bit += width[name]
-    total = sum(width[name] for name in wires)
-    declarations = "\n".join(f"  wire [{width[name] - 1}:0] {name};" for name in wires)
-    return f"""
-module harness (input wire clk, input wire rst, input wire launch, input wire in, output reg out);
-  reg [{next_bit - 1}:0] given;
-  reg [{total - 1}:0] seen;
-{declarations}
-  heddle heddle ({", ".join(connections)});
-  always @(posedge clk) begin
-    given <= {{given[{next_bit - 2}:0], in}};
-    seen <= {{{", ".join(wires)}}};
-    out <= ^seen;
-  end
-endmodule
-"""
+    inputs = [(name, int(high or 0) + 1) for kind, high, name in ports if kind == "input" and name not in ("clk", "rst")]
+    outputs = [(name, int(high or 0) + 1) for kind, high, name in ports if kind == "output"]
+    given, seen = sum(width for _, width in inputs), sum(width for _, width in outputs)
+
+    def flip_flop(d, q):
+        return f'TRELLIS_FF #(.GSR("DISABLED"), .CEMUX("1"), .LSRMUX("LSR")) {next_name()} (.CLK(clk), .LSR(1\'b0), .DI({d}), .Q({q}));'
+
+    count = itertools.count()
+    next_name = lambda: f"harness_{next(count)}"
+    body = [f"wire [{width - 1}:0] {name};" for name, width in outputs]
+    body += [f"wire [{given}:0] given = {{shifted, in}};", f"wire [{given - 1}:0] shifted;", f"wire [{seen - 1}:0] seen;"]
+    connections = [".clk(clk)", ".rst(rst)", *(f".{name}({name})" for name, _ in outputs)]
+    bit = 0
+    for name, width in inputs:
+        connections.append(f".{name}(shifted[{bit} +: {width}])")
+        bit += width
+    body.append(f"heddle heddle ({', '.join(connections)});")
+    body += [flip_flop(f"given[{i}]", f"shifted[{i}]") for i in range(given)]
+    body.append(f"wire [{seen - 1}:0] all = {{{', '.join(name for name, _ in outputs)}}};")
+    body += [flip_flop(f"all[{i}]", f"seen[{i}]") for i in range(seen)]
+    level = [f"seen[{i}]" for i in range(seen)]
+    while len(level) > 1:
+        groups, level = [level[i : i + 4] for i in range(0, len(level), 4)], []
+        for group in groups:
+            level.append(f"x_{next_name()}")
+            pins = ", ".join(f".{pin}({signal})" for pin, signal in zip("ABCD", group + ["1'b0"] * (4 - len(group))))
+            body.append(f"wire {level[-1]}; LUT4 #(.INIT(16'h6996)) {next_name()} ({pins}, .Z({level[-1]}));")
+    body.append(flip_flop(level[0], "out"))
+    return "module harness (input clk, input rst, input in, output out);\n" + "\n".join(body) + "\nendmodule\n"
 
 
 def synthesise(configuration, build):
@@ -102,7 +108,7 @@ def synthesise(configuration, build):
     return {"LUTs": sum(n * own.count(cell) for cell, n in LUTS.items()), **found}
 
 
-# The harness comes after all else is mapped: names of cells do not tell its LUTs from those of the core.
+# The harness comes when the core is mapped: afterwards, names of cells would not tell its LUTs from those of the core.
 SYNTHESISE = """
 from pyosys import libyosys as ys
 design = ys.Design()
@@ -110,7 +116,7 @@ for step in [
     "read_verilog heddle.v",
     "synth_ecp5 -top heddle -json heddle.json",
     "read_verilog harness.v",
-    "synth_ecp5 -top harness -noflatten",
+    "hierarchy -top harness",
     "flatten",
     "write_json netlist.json",
 ]:
