@@ -66,11 +66,12 @@ def harness(verilog):
     outputs = [(name, int(high or 0) + 1) for kind, high, name in ports if kind == "output"]
     given, seen = sum(width for _, width in inputs), sum(width for _, width in outputs)
 
-    def flip_flop(d, q):
-        return f'TRELLIS_FF #(.GSR("DISABLED"), .CEMUX("1"), .LSRMUX("LSR")) {next_name()} (.CLK(clk), .LSR(1\'b0), .DI({d}), .Q({q}));'
+    names = (f"harness_{i}" for i in itertools.count())
 
-    count = itertools.count()
-    next_name = lambda: f"harness_{next(count)}"
+    def flip_flop(d, q):
+        cell = 'TRELLIS_FF #(.GSR("DISABLED"), .CEMUX("1"), .LSRMUX("LSR"))'
+        return f"{cell} {next(names)} (.CLK(clk), .LSR(1'b0), .DI({d}), .Q({q}));"
+
     body = [f"wire [{width - 1}:0] {name};" for name, width in outputs]
     body += [f"wire [{given}:0] given = {{shifted, in}};", f"wire [{given - 1}:0] shifted;", f"wire [{seen - 1}:0] seen;"]
     connections = [".clk(clk)", ".rst(rst)", *(f".{name}({name})" for name, _ in outputs)]
@@ -86,9 +87,9 @@ def harness(verilog):
     while len(level) > 1:
         groups, level = [level[i : i + 4] for i in range(0, len(level), 4)], []
         for group in groups:
-            level.append(f"x_{next_name()}")
+            level.append(f"x_{next(names)}")
             pins = ", ".join(f".{pin}({signal})" for pin, signal in zip("ABCD", group + ["1'b0"] * (4 - len(group))))
-            body.append(f"wire {level[-1]}; LUT4 #(.INIT(16'h6996)) {next_name()} ({pins}, .Z({level[-1]}));")
+            body.append(f"wire {level[-1]}; LUT4 #(.INIT(16'h6996)) {next(names)} ({pins}, .Z({level[-1]}));")
     body.append(flip_flop(level[0], "out"))
     return "module harness (input clk, input rst, input in, output out);\n" + "\n".join(body) + "\nendmodule\n"
 
@@ -181,7 +182,7 @@ route.
 example: fpga/cost.sh --seeds 3 '--lanes 4 --warps 4' '--lanes 4 --warps 4 --coalescing full'""",
     )
     parser.add_argument(
-        "configurations", nargs="*", metavar="CONFIGURATION", help="options of `heddle gen`, quoted; unless given, those of docs/pipeline.md"
+        "configurations", nargs="*", metavar="CONFIGURATION", help="options of `heddle gen`, quoted; unless given, 8 lanes and 8 warps with each option"
     )
     parser.add_argument(
         "--seeds", type=int, default=1, metavar="N", help="runs of place and route; the clock is their median; 0 for none [default: 1]"
