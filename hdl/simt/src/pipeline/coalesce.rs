@@ -46,11 +46,10 @@ struct LaneIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct LaneOut<T> {
-    /// The leader's very place / word / line / memory.
+    /// The leader's very place / word / line.
     same: T,
     same_word: T,
     same_line: T,
-    same_memory: T,
     /// The lane's own word of a line.
     own: T,
 }
@@ -68,33 +67,43 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
             if s.lanes == 1 { (yes, yes) } else { (bank(place).eq(bank(first)), bank(place).eq(number)) };
         wire!(same_word = same_line & same_bank);
         let same = same_word & place.slice(0, 2).eq(first.slice(0, 2));
-        let same_memory = if s.scratchpad > 0 { place.msb().eq(first.msb()) } else { yes };
-        LaneOut { same, same_word, same_line, same_memory, own }
+        LaneOut { same, same_word, same_line, own }
     })
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct BankIn<T> {
-    /// One bit a lane: it accesses this bank.
-    wanting: T,
-    /// The lines of all lanes.
-    lines: T,
+struct PairsIn<T> {
+    place: T,
+    places: T,
+    /// One bit a lane: it is lower than this one.
+    lower: T,
 }
 
+/// Pairs with lower lanes, one bit for each.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct BankOut<T> {
-    /// The lowest lane, alone, and its line.
-    lowest: T,
-    line: T,
+struct PairsOut<T> {
+    same_bank: T,
+    /// The same word, if both are in the scratchpad.
+    same_word: T,
 }
 
-/// The lane that a bank serves.
-fn bank(s: &Shape, line_bits: Width) -> TypedModule<BankIn<Width>, BankOut<Signal>> {
-    let inputs = BankIn { wanting: s.lanes, lines: line_bits * s.lanes };
-    module("coalesce_bank", inputs, |m, BankIn { wanting, lines }| {
-        m.doc("The lowest lane of a bank, and its line.");
-        let lowest = wanting.lowest_one();
-        BankOut { lowest, line: select_one_hot(&elements(lines, line_bits), lowest) }
+/// How one lane's place relates to those of the lanes below it. Every pair of lanes has comparators of its own: they are ready
+/// before the leader's place is, and smaller than multiplexers that give each bank a lane and each lane its bank's.
+fn pairs(s: &Shape) -> TypedModule<PairsIn<Width>, PairsOut<Signal>> {
+    let inputs = PairsIn { place: s.place_bits(), places: s.place_bits() * s.lanes, lower: s.lanes };
+    module("coalesce_pairs", inputs, |m, PairsIn { place, places, lower }| {
+        m.doc("One lane's place beside those of the lanes below.");
+        let line = 2 + s.lanes.ilog2();
+        let places = elements(places, s.place_bits());
+        let alike = |field: &dyn Fn(Signal) -> Signal| {
+            cat(&places.iter().map(|&other| field(place).eq(field(other))).collect::<Vec<_>>())
+        };
+        wire!(same_bank = if s.lanes == 1 { lower } else { lower & alike(&|p| p.slice(2, s.lane_bits())) });
+        let same_word = match s.scratchpad {
+            0 => same_bank,
+            _ => same_bank & alike(&|p| p.slice(line, s.scratchpad_line_bits())),
+        };
+        PairsOut { same_bank, same_word }
     })
 }
 
@@ -127,51 +136,44 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
             return CoalesceOut { served, own };
         }
 
-        let to_scratchpad = if scratchpad { i.first.msb() } else { m.lit(0u32, 1) };
-        wire!(candidates = i.mask & lanes.same_memory & (lanes.same_line | to_scratchpad.repeat(s.lanes)));
-        let line = 2 + s.lanes.ilog2();
-        let line_bits = s.place_bits() - line;
-        let places = elements(i.places, s.place_bits());
-        let lines: Vec<Signal> = places.iter().map(|p| p.from_bit(line)).collect();
-        let of_lanes: Vec<Signal> = places.iter().map(|p| p.slice(2, s.lane_bits())).collect();
-        wire!(wanted = wanted_banks(s, &of_lanes, candidates));
-        let inputs = BankIn { wanting: each(wanted), lines: all(cat(&lines)) };
-        let banks = m.replicate("bank", s.lanes, &bank(s, line_bits), inputs);
-        wire!(lowest = elements(banks.lowest, s.lanes).into_iter().reduce(|a, b| a | b).expect("a bank"));
+        let lower: Vec<Signal> = (0..s.lanes).map(|k| m.lit(Bits::ones(k), s.lanes)).collect();
+        let pairs = PairsIn { place: each(i.places), places: all(i.places), lower: each(cat(&lower)) };
+        let pairs = m.replicate("pairs", s.lanes, &self::pairs(s), pairs);
+        let some_lower = |rows: Signal, lanes: Signal| {
+            cat(&elements(rows, s.lanes).into_iter().map(|row| (row & lanes).any()).collect::<Vec<_>>())
+        };
+
+        if !scratchpad {
+            wire!(candidates = i.mask & lanes.same_line);
+            let served = candidates & !(some_lower(pairs.same_bank, candidates) & i.atomic.repeat(s.lanes));
+            return CoalesceOut { served, own };
+        }
+
+        wire!(
+            in_scratchpad = cat(&elements(i.places, s.place_bits()).into_iter().map(|p| p.msb()).collect::<Vec<_>>())
+        );
+        wire!(to_scratchpad = i.first.msb());
+        wire!(of_scratchpad = i.mask & in_scratchpad);
+        let shared = full && s.atomics;
+        wire!(
+            candidates =
+                if shared { to_scratchpad.mux(of_scratchpad, i.mask & lanes.same_line) } else { of_scratchpad }
+        );
+        wire!(lowest = candidates & !some_lower(pairs.same_bank, candidates));
         wire!(
             main = match (full, s.atomics) {
                 (true, true) => i.atomic.mux(lowest, candidates),
-                (true, false) => candidates,
+                (true, false) => i.mask & lanes.same_line,
                 (false, _) => aligned(),
             }
         );
-        if !scratchpad {
-            return CoalesceOut { served: main, own };
-        }
-        let same = |k: usize| {
-            let of_bank = match s.lanes {
-                1 => banks.line,
-                _ => banks.line.select(places[k].slice(2, s.lane_bits()), line_bits),
-            };
-            of_bank.eq(lines[k])
-        };
-        wire!(same_word = cat(&(0..places.len()).map(same).collect::<Vec<_>>()));
-        wire!(in_banks = writes.mux(lowest, candidates & same_word));
+        wire!(with_lowest = candidates & some_lower(pairs.same_word, lowest));
+        wire!(in_banks = lowest | with_lowest.only_if(!writes));
         m.cover("scratchpad_conflict", to_scratchpad & (candidates & !in_banks).any());
         m.cover("scratchpad_broadcast", to_scratchpad & (in_banks & !lowest).any());
-        m.cover("both_memories", (i.mask & !lanes.same_memory).any());
+        m.cover("both_memories", of_scratchpad.any() & (i.mask & !in_scratchpad).any());
         CoalesceOut { served: to_scratchpad.mux(in_banks, main), own }
     })
-}
-
-/// For each bank one bit a lane: a candidate whose bank it is.
-pub fn wanted_banks(s: &Shape, banks: &[Signal], candidates: Signal) -> Signal {
-    if s.lanes == 1 {
-        return candidates;
-    }
-    let by_lane: Vec<Signal> = banks.iter().map(|bank| bank.decode(s.lanes)).collect();
-    let bank = |b: u32| cat(&by_lane.iter().map(|banks| banks.bit(b)).collect::<Vec<_>>()) & candidates;
-    cat(&(0..s.lanes).map(bank).collect::<Vec<_>>())
 }
 
 /// Why lanes are left.

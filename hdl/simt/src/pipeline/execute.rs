@@ -11,6 +11,8 @@ use heddle_hdl::*;
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Executed<T> {
     pub issued: Issued<T>,
+    /// The lowest lane of the mask, alone.
+    pub leader: T,
     /// 32 bits a lane: result, place of a memory access ([`super::place`]), or target of a `jalr`.
     pub result: T,
     /// Of a memory access.
@@ -30,6 +32,7 @@ impl Executed<Width> {
         let word = 32 * s.lanes;
         Executed {
             issued: Issued::shape(s),
+            leader: s.lanes,
             result: word,
             wrong: Wrong::shape(s.lanes),
             taken: s.lanes,
@@ -88,8 +91,16 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
         );
         wire!(target = cat(&[m.lit(0u32, 2), d.pc]).zext(32) + d.imm);
         wire!(exits = cat(&elements(a, 32).into_iter().map(|a7| a7.eq(EXIT)).collect::<Vec<_>>()));
-        let executed =
-            Executed { issued, result: placed.result, wrong: placed.wrong, taken: lanes.taken, target, data, exits };
+        let executed = Executed {
+            issued,
+            leader: issued.mask.lowest_one(),
+            result: placed.result,
+            wrong: placed.wrong,
+            taken: lanes.taken,
+            target,
+            data,
+            exits,
+        };
         ExecuteOut { executed: m.stage("s8", executed) }
     })
 }

@@ -9,7 +9,6 @@
 //! A *route* says where the served lanes find their words: with the leader network one bit a lane (its own bank) below
 //! the leader's bank, else each lane's bank.
 
-use super::coalesce::wanted_banks;
 use crate::shape::{Coalescing, Shape};
 use heddle_hdl::*;
 
@@ -161,13 +160,11 @@ pub fn to_banks(s: &Shape, m: Builder, served: Signal, route: Signal, sent: ToBa
 
 /// For each bank one bit a lane, the highest lane first: a served lane that accesses it. Not with the leader network.
 fn wanted(s: &Shape, served: Signal, route: Signal) -> Signal {
-    let banks = elements(downwards(route, s.lane_bits()), s.lane_bits());
-    wanted_banks(s, &banks, downwards(served, 1))
-}
-
-/// What lanes have, the highest lane first. So the highest is what [`Signal::lowest_one`] finds, at no cost.
-fn downwards(of_lanes: Signal, width: Width) -> Signal {
-    cat(&elements(of_lanes, width).into_iter().rev().collect::<Vec<_>>())
+    let route = downwards(route, s.lane_bits());
+    let by_lane: Vec<Signal> = elements(route, s.lane_bits()).iter().map(|bank| bank.decode(s.lanes)).collect();
+    let served = downwards(served, 1);
+    let bank = |b: u32| cat(&by_lane.iter().map(|banks| banks.bit(b)).collect::<Vec<_>>()) & served;
+    cat(&(0..s.lanes).map(bank).collect::<Vec<_>>())
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

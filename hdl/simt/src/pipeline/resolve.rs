@@ -26,7 +26,7 @@ pub struct ResolveIn<T> {
     pub stopped: T,
 }
 
-/// What goes on to stage 9, registered unless stated.
+/// What goes on to stage 9, registered unless stated, but for the address of a fault.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Resolved<T> {
     pub outcome: Outcome<T>,
@@ -93,7 +93,7 @@ impl Fault<Width> {
 pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
     module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1 }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");
-        let Executed { issued, result, wrong, taken, target, data, exits } = i.executed;
+        let Executed { issued, leader, result, wrong, taken, target, data, exits } = i.executed;
         let d = issued.decoded;
         let mask = issued.mask;
         wire!(memory = d.accesses());
@@ -103,8 +103,6 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         wire!(outside = mask & outside);
         wire!(in_program = mask & in_program);
         wire!(bad = misaligned.any().mux(misaligned, outside.any().mux(outside, in_program)));
-        // The first lane leads, or the first to be blamed.
-        wire!(leader = bad.any().mux(bad, mask).lowest_one());
         wire!(leader_result = select_one_hot(&elements(result, 32), leader));
 
         let split = s.replay == Replay::Split;
@@ -183,13 +181,15 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         // Return address of a jump; the same for all lanes.
         let link = cat(&[m.lit(0u32, 2), next]).zext(32).repeat(s.lanes);
         wire!(pipeline_write = d.writes & !d.answers & !d.divide);
+        // Without enables, unlike the other registers: an enable would wait for the check for faults, and the results of an
+        // access at fault are needed for its address.
         let computed = Computed {
-            valid: good & pipeline_write,
-            slot: issued.slot,
-            rd: d.rd,
-            mask: served,
-            multiply: d.multiply,
-            data: (d.jal | d.jalr).mux(link, result),
+            valid: m.pipe_reset("s9_result_valid", good & pipeline_write),
+            slot: m.pipe("s9_result_slot", issued.slot),
+            rd: m.pipe("s9_result_rd", d.rd),
+            mask: m.pipe("s9_result_mask", served),
+            multiply: m.pipe("s9_result_multiply", d.multiply),
+            data: m.pipe("s9_result_data", (d.jal | d.jalr).mux(link, result)),
         };
         let exit = Exit { valid: good & d.ecall, slot: issued.slot, mask, codes: data };
         let fault = Fault {
@@ -198,7 +198,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             slot: issued.slot,
             pc: d.pc,
             mask: blame.mask,
-            address: memory.mux(leader_result, jump_target),
+            address: jump_target,
         };
         m.assert("mask_not_empty", !issued.valid | mask.any());
         m.assert("leader_served", !good | (served & leader).any());
@@ -213,13 +213,17 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         for (name, number) in FAULTS {
             m.cover(name, fault.valid & blame.cause.eq(*number));
         }
+        let blamed = m.stage("s9_fault", fault);
+        // The address of an access at fault is chosen in stage 9: who is to blame is known late.
+        let of_access = m.pipe("s9_of_access", memory);
+        wire!(accessed = select_one_hot(&elements(computed.data, 32), blamed.mask.lowest_one()));
         Resolved {
             outcome: m.stage("s9_outcome", outcome),
             access: access.map(|a| m.stage("s9_access", a)),
             whole: whole.map(|w| m.stage("s9_whole", w)),
-            result: m.stage("s9_result", computed),
+            result: computed,
             exit: m.stage("s9_exit", exit),
-            fault: m.stage("s9_fault", fault),
+            fault: Fault { address: of_access.mux(accessed, blamed.address), ..blamed },
             committed: m.pipe_reset("s9_committed", served.only_if(good)),
             early: Pending { valid: issued.valid & pipeline_write, slot: issued.slot, rd: d.rd },
         }

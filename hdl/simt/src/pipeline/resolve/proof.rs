@@ -69,7 +69,7 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
             outside: by_lane(&|a| a.from_bit(s.address_bits()).any()),
             in_program: i.resolve.executed.wrong.in_program & accesses.repeat(s.lanes),
         };
-        let executed = Executed { issued, wrong, ..i.resolve.executed };
+        let executed = Executed { issued, leader: issued.mask.lowest_one(), wrong, ..i.resolve.executed };
         let o = m.instance("resolve", &resolve(s), ResolveIn { executed, stopped: m.lit(0u32, 1) });
         let access = o.access.expect("under split");
         let request = m.instance("memory", &memory(s), MemoryIn { access }).request;

@@ -241,6 +241,7 @@ impl Bench {
         let issued = Issued { valid: true.into(), slot: 1u32.into(), mask: i.mask.into(), decoded, tag: 2u32.into() };
         let executed = Executed {
             issued,
+            leader: (i.mask & i.mask.wrapping_neg()).into(),
             result: packed(&i.results),
             wrong: {
                 let Wrongs { misaligned, outside, program } = wrongs(&self.s, i);
