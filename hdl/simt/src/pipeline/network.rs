@@ -167,6 +167,11 @@ fn wanted(s: &Shape, served: Signal, route: Signal) -> Signal {
     cat(&(0..s.lanes).map(bank).collect::<Vec<_>>())
 }
 
+/// What lanes have, the highest lane first. So the highest is what [`Signal::lowest_one`] finds, at no cost.
+fn downwards(of_lanes: Signal, width: Width) -> Signal {
+    cat(&elements(of_lanes, width).into_iter().rev().collect::<Vec<_>>())
+}
+
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct LineIn<T> {
     wanting: T,
