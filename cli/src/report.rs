@@ -1,7 +1,7 @@
 //! What a run did, as text and as JSON.
 
 use crate::engine::Engine;
-use heddle_simt::Shape;
+use heddle_simt::{Divergence, Shape};
 use heddle_testbench::machine::Summary;
 use serde::Serialize;
 use std::fmt::Write;
@@ -122,10 +122,11 @@ impl Report {
             ),
         );
         line("paths", format!("at most {} in a warp, {} convergences", s.most_paths, s.convergences));
-        line(
-            "cold context table",
-            format!("{} insertions, {} extractions, {} sort swaps", s.cct_insertions, s.cct_extractions, s.cct_swaps),
-        );
+        if self.divergence == Divergence::PathTable.name() {
+            let (insertions, extractions, swaps) = (s.cct_insertions, s.cct_extractions, s.cct_swaps);
+            let text = format!("{insertions} insertions, {extractions} extractions, {swaps} sort swaps");
+            line("cold context table", text);
+        }
         if let Some(c) = s.cache {
             let text = format!(
                 "loads: {} hits, {} misses, {} joined a miss; stores: {} hits, {} misses",

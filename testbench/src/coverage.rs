@@ -10,7 +10,7 @@ use crate::program::{Program, ProgramError};
 use crate::random::{self, Features};
 use heddle_hdl::netlist::PropertyKind;
 use heddle_sim::compiled::Checks;
-use heddle_simt::{Coalescing, Replay, Shape};
+use heddle_simt::{Coalescing, Divergence, Replay, Shape};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +20,7 @@ pub mod directed;
 
 /// Covers that no program hits, and why: module, cover, reason.
 pub const EXPECTED: &[(&str, &str, &str)] = &[
+    ("arbiter", "both_sides_meet_others", BETWEEN),
     ("barrier", "waits_for_a_start", FILLING),
     ("ccs", "order_cba", SORTED),
     ("cct", "several_seek", WAITS),
@@ -30,6 +31,7 @@ pub const EXPECTED: &[(&str, &str, &str)] = &[
     ("place", "outside_the_share", SHARE),
 ];
 
+const BETWEEN: &str = "a branch from between two places where others are, to both at once: the block's own test has it";
 const WAITS: &str = "it takes many paths of a warp at barriers while others run";
 const STARTS: &str = "the distributor starts a warp in every cycle it can, and the sorter has nothing to read before";
 const FILLING: &str =
@@ -51,6 +53,8 @@ pub fn shapes() -> Vec<Shape> {
         Shape { replay: Replay::Serialise, ..Shape::new(4, 8) },
         Shape::new(2, 2),
         Shape::new(1, 1),
+        Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 64) },
+        Shape { divergence: Divergence::Arbiter, ..Shape::new(32, 2) },
     ]
 }
 
@@ -58,6 +62,9 @@ pub fn shapes() -> Vec<Shape> {
 pub fn name(shape: &Shape) -> String {
     let usual = Shape::default();
     let mut name = format!("{} × {}", shape.lanes, shape.warps);
+    if shape.divergence != usual.divergence {
+        name += &format!(", {}", shape.divergence.name());
+    }
     if shape.loads != usual.loads {
         name += &format!(", {} loads", shape.loads);
     }

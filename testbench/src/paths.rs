@@ -1,8 +1,11 @@
 //! The paths of a warp as they stand in the tables of the core's divergence unit: for tests, and for people who ask why.
 
-use heddle_hdl::index_width;
+use heddle_hdl::{Bits, index_width};
 use heddle_sim::Engine;
 use heddle_simt::Shape;
+use heddle_simt::divergence::Divergence;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A path and the place that holds it.
@@ -28,23 +31,33 @@ impl fmt::Display for Path {
     }
 }
 
-/// The paths of a warp, the one that runs first: HCT0, HCT1, then the cold context table from its head. The engine must show
-/// memories; `core` is the path of the core's instance, empty if it is the top.
+/// The paths of a warp, the one that runs first. The engine must show memories; `core` is the path of the core's instance,
+/// empty if it is the top.
 pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<Path> {
     let unit = if core.is_empty() { "divergence".into() } else { format!("{core}.divergence") };
-    let directory = engine.directory();
-    let live = directory.registers.find(&format!("{unit}.live")).expect("a divergence unit has `live`");
+    let live = engine.directory().registers.find(&format!("{unit}.live")).expect("a divergence unit has `live`");
     if !engine.register(live).bit(warp) {
         return Vec::new();
     }
     let word = |memory: &str, address: u64| {
-        let memory = directory.memories.find(&format!("{unit}.{memory}"));
-        engine.memory_read(memory.expect("the path tables have this memory"), address)
+        let memory = engine.directory().memories.find(&format!("{unit}.{memory}"));
+        engine.memory_read(memory.expect("the divergence unit has this memory"), address)
     };
-    let slot = u64::from(warp);
     // A path waits if its bit is not that of its warp's phase.
-    let phase = shape.barriers && word("phases", slot).bit(0);
-    let path = |place: String, word: heddle_hdl::Bits, low: u32| {
+    let phase = shape.barriers && word("phases", u64::from(warp)).bit(0);
+    match shape.divergence {
+        Divergence::PathTable => of_path_table(&word, shape, warp, phase),
+        Divergence::Arbiter => of_arbiter(&word, shape, warp, phase),
+    }
+}
+
+/// Reads a word of a memory of the unit.
+type Word<'a> = &'a dyn Fn(&str, u64) -> Bits;
+
+/// HCT0, HCT1, then the cold context table from its bottom.
+fn of_path_table(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path> {
+    let slot = u64::from(warp);
+    let path = |place: String, word: Bits, low: u32| {
         let (depth, pc) = (shape.depth_bits, shape.pc_bits());
         let field = |at: u32, width: u32| word.extract(low + at, width).low_u64();
         let mask = field(depth + pc, shape.lanes);
@@ -65,4 +78,20 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
         paths.extend((0..count).map(|k| path(format!("CCT[{k}]"), word("cct.cold", base + k), 0)));
     }
     paths
+}
+
+/// The threads that are in the same place, in the order in which they run.
+fn of_arbiter(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path> {
+    let (depth, pc) = (shape.depth_bits, shape.pc_bits());
+    let mut paths = BTreeMap::new();
+    for lane in 0..shape.lanes {
+        let thread = word(&format!("lane[{lane}].threads"), u64::from(warp));
+        let (of, at) = (thread.extract(0, depth).low_u64(), thread.extract(depth, pc).low_u64());
+        let waits = shape.barriers && thread.bit(depth + pc) != phase;
+        if thread.bit(depth + pc + 1) {
+            let path = Path { place: "threads".into(), depth: of, pc: 4 * at as u32, mask: 0, waits };
+            paths.entry((waits, Reverse(of), at)).or_insert(path).mask |= 1 << lane;
+        }
+    }
+    paths.into_values().collect()
 }

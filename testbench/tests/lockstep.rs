@@ -1,6 +1,6 @@
 //! The core in the Rust simulation and the core's Verilog in Verilator are one machine, cycle by cycle.
 //!
-//! Four shapes, one Verilator build each, several kernels and random programs on each; and one operator of the Verilog
+//! A few shapes, one Verilator build each, several kernels and random programs on each; and one operator of the Verilog
 //! changed on purpose, which must be found. Beside both, the instruction-set simulator follows every thread.
 
 use heddle_gen::Files;
@@ -10,7 +10,7 @@ use heddle_sim::directory::Directory;
 use heddle_sim::lockstep::Lockstep;
 use heddle_sim::verilator::{BuildError, Recipe, Verilator};
 use heddle_sim::{Engine, Simulation};
-use heddle_simt::{Backing, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, Divergence, Shape, SlaveModel, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
 use heddle_testbench::machine::{Machine, MachineOptions, design};
@@ -63,7 +63,7 @@ fn program(kernel: &Kernel) -> Program {
 }
 
 fn kernels(shape: Shape, names: &[&str]) {
-    let (lanes, warps) = (shape.lanes, shape.warps);
+    let Shape { lanes, warps, .. } = shape;
     let twin = Twin::new(shape);
     let all: Vec<&Kernel> = names.iter().map(|name| kernels::find(name).unwrap()).collect();
     let Some(mut machine) = twin.machine(all[0]) else { return };
@@ -106,6 +106,12 @@ fn eight_lanes_eight_warps() {
 #[test]
 fn sixteen_lanes_four_warps() {
     kernels(Shape::new(16, 4), &["collatz", "nqueens", "reduce", "matmul", "histogram"]);
+}
+
+#[test]
+fn arbiter_four_lanes_two_warps() {
+    let shape = Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 2) };
+    kernels(shape, &["search", "dispatch", "nqueens"]);
 }
 
 /// The check is checked: the Verilog's adder subtracts.

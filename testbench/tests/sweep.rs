@@ -4,19 +4,23 @@
 
 mod common;
 
-use heddle_simt::Shape;
+use heddle_simt::{Divergence, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::ALL;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use std::io::Write;
 
-/// Runs all kernels on one machine, which is built once.
 fn all_kernels(lanes: u32, warps: u32) {
-    let shape = Shape::new(lanes, warps);
+    kernels(&Shape::new(lanes, warps));
+}
+
+/// Runs all kernels on one machine, which is built once.
+fn kernels(shape: &Shape) {
+    let Shape { lanes, warps, .. } = *shape;
     let options = MachineOptions { seed: u64::from(100 * lanes + warps), ..MachineOptions::default() };
-    let kernels: Vec<_> = ALL.iter().filter(|kernel| kernel.suits(&shape)).collect();
+    let kernels: Vec<_> = ALL.iter().filter(|kernel| kernel.suits(shape)).collect();
     let mut programs = kernels.iter().map(|kernel| Program::parse(kernel.elf).unwrap());
-    let mut machine = Machine::new(&shape, programs.next().unwrap(), &options).unwrap();
+    let mut machine = Machine::new(shape, programs.next().unwrap(), &options).unwrap();
     let mut cycles = 0;
     for (number, kernel) in kernels.iter().enumerate() {
         if number > 0 {
@@ -34,6 +38,15 @@ fn all_kernels(lanes: u32, warps: u32) {
         cycles += summary.cycles;
     }
     let _ = writeln!(std::io::stderr(), "{lanes} lanes × {warps} warps: {} kernels, {cycles} cycles", kernels.len());
+}
+
+#[test]
+fn other_divergence_units() {
+    for &(_, divergence) in &Divergence::ALL[1..] {
+        for (lanes, warps) in [(2, 4), (8, 8), (32, 1)] {
+            kernels(&Shape { divergence, ..Shape::new(lanes, warps) });
+        }
+    }
 }
 
 common::sweep!("every kernel", all_kernels, all_kernels);

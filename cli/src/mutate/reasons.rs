@@ -5,6 +5,8 @@ use heddle_hdl::mutate::Mutant;
 /// Module, signal, how the mutant's name ends, and why the mistake goes unnoticed.
 const REASONS: &[(&str, &str, &str, &str)] = &[
     ("cct", "index", "", "where the sorter goes on in the cold table: a slower sort, the same paths"),
+    ("arbiter", "outcomes", "", HOLD),
+    ("arbiter", "put_off", "", HOLD),
     ("path_table", "outcomes", "", HOLD),
     ("path_table", "put_off", "", HOLD),
     ("steer", "preferred", "", "which of two slots fetches first: a few cycles"),

@@ -4,6 +4,7 @@ use heddle_hdl::netlist::Module;
 use heddle_hdl::{Bundle, Errors, Signals, TypedModule, Width};
 use heddle_simt::barrier::proof::barrier_proof;
 use heddle_simt::distributor::proof::distributor_proof;
+use heddle_simt::divergence::arbiter::proof::{arbiter_proof, pass_cycles};
 use heddle_simt::divergence::ccs::proof::ccs_proof;
 use heddle_simt::divergence::path_table::proof::{path_table_proof, patience, sorter_proof};
 use heddle_simt::memory::cache::proof::cache_proof;
@@ -131,6 +132,16 @@ const PATH_TABLE: Block = Block {
     cover_depth: 14,
 };
 
+const ARBITER: Block = Block {
+    name: "arbiter",
+    block: "divergence/arbiter.rs",
+    says: "Every live thread of a warp has the pc and call depth that outcomes gave it and waits from its barrier to the wake; \
+           the mask is the threads in the first place, the stop pc that of the next at their depth; what a memory access \
+           left is replayed alone; after an outcome, a start or a wake a warp is steered once if a thread can run.",
+    method: Method::Induction,
+    cover_depth: 14,
+};
+
 const SORTER: Block = Block {
     name: "sorter",
     block: "divergence/cct.rs",
@@ -200,6 +211,12 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     for (lanes, warps) in [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (8, 1)] {
         let s = Shape { program: 16, depth_bits: 1, ..shape(lanes, warps) };
         all.push(PATH_TABLE.at(&s, 2, lanes <= 4, path_table_proof)?);
+    }
+    for (lanes, warps, barriers) in
+        [(1, 1, true), (2, 1, true), (2, 2, true), (4, 1, true), (4, 2, false), (8, 1, false)]
+    {
+        let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, ..shape(lanes, warps) };
+        all.push(ARBITER.at(&s, pass_cycles(&s), lanes <= 2, arbiter_proof)?);
     }
     for (lanes, warps) in [(1, 1), (2, 2), (1, 4), (4, 4), (4, 8)] {
         all.push(DISTRIBUTOR.at(&Shape { program: 16, ..shape(lanes, warps) }, 2, true, distributor_proof)?);

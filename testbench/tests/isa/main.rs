@@ -14,7 +14,7 @@ mod suites;
 mod table;
 
 use harness::{Bench, CHOICES, Effort};
-use heddle_simt::Shape;
+use heddle_simt::{Divergence, Shape};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::ThreadId;
 use heddle_testbench::iss::LaunchError;
@@ -29,10 +29,14 @@ const fn short(lanes: u32) -> Effort {
 const LONG: Effort = Effort { cycles: 3_000_000, every_body: true };
 
 fn every_instruction(lanes: u32, warps: u32, effort: &Effort) {
+    on_shape(Shape::new(lanes, warps), effort);
+}
+
+fn on_shape(shape: Shape, effort: &Effort) {
     let started = Instant::now();
     let pairs = reference::pairs();
-    let mut bench = Bench::new(Shape::new(lanes, warps));
-    let seed = u64::from(7 * lanes + warps);
+    let seed = u64::from(7 * shape.lanes + shape.warps);
+    let mut bench = Bench::new(shape);
     for suite in suites::all(&CHOICES[0]) {
         bench.suite(&suite, &pairs, effort, seed);
     }
@@ -45,6 +49,13 @@ fn every_instruction(lanes: u32, warps: u32, effort: &Effort) {
 common::sweep!("every instruction", |lanes, warps| every_instruction(lanes, warps, &short(lanes)), |lanes, warps| {
     every_instruction(lanes, warps, &LONG)
 });
+
+#[test]
+fn other_divergence_units() {
+    for &(_, divergence) in &Divergence::ALL[1..] {
+        on_shape(Shape { divergence, ..Shape::new(8, 2) }, &short(8));
+    }
+}
 
 /// `jal` by 1048572 bytes ahead and 1048576 back, the extremes of aligned targets.
 #[test]

@@ -12,15 +12,17 @@
 //! | wake | `wake`: a slot whose threads all wait | `waiting`, `wake_ready`, `steer` |
 //!
 //! After an outcome a slot is steered exactly once, unless no thread is left that could run: its last thread ended, or all
-//! of them wait. Until then it takes no outcome. At most one outcome of a slot is in flight.
+//! of them wait. Until then it takes no outcome. At most one outcome of a slot is in flight. Decode of the first instruction
+//! comes [`DECODE_AFTER_STEER`] cycles after the steering, issue one later, and the answers to them need not be right before.
 //!
 //! Threads wait (at a barrier) after an outcome of the kind [`kind::WAIT`], which the instruction `barrier` makes. When all live threads of a slot do, its bit in
 //! `waiting` rises within a bounded time and stays until `wake`, which lets all of them go on. Only with
 //! [`Shape::barriers`].
 
 use crate::shape::{Shape, name_of};
-use heddle_hdl::{Bundle, Signal, TypedModule, Width};
+use heddle_hdl::*;
 
+pub mod arbiter;
 pub mod ccs;
 pub mod cct;
 pub mod path_table;
@@ -31,11 +33,13 @@ pub enum Divergence {
     /// Sorted path tables, as in Simty.
     #[default]
     PathTable,
+    /// A pc a thread and a tree of comparators.
+    Arbiter,
 }
 
 impl Divergence {
     /// Every mechanism with its name on the command line. A new mechanism is one line here and one in [`unit()`].
-    pub const ALL: &[(&str, Divergence)] = &[("path-table", Divergence::PathTable)];
+    pub const ALL: &[(&str, Divergence)] = &[("path-table", Divergence::PathTable), ("arbiter", Divergence::Arbiter)];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -43,10 +47,14 @@ impl Divergence {
     }
 }
 
+/// Cycles from a slot's steering to the decoding of the first instruction there, at least.
+pub const DECODE_AFTER_STEER: u32 = 3;
+
 /// The divergence unit of a shape.
 pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
     match s.divergence {
         Divergence::PathTable => path_table::path_table(s),
+        Divergence::Arbiter => arbiter::arbiter(s),
     }
 }
 
@@ -109,7 +117,7 @@ pub struct Outcome<T> {
     /// The threads that did not: they go on at this pc (pc + 1 for a branch, the same pc for a replay). Threads in
     /// neither mask have ended.
     pub rest: Side<T>,
-    /// 1 bit: the taken threads' call depth grows by one / shrinks by one. Never both.
+    /// 1 bit: the taken threads' call depth grows by one / shrinks by one. Never both, and only of jumps.
     pub call: T,
     pub ret: T,
 }
@@ -240,6 +248,56 @@ pub struct Events<T> {
     pub insert: T,
     pub extract: T,
     pub swap: T,
-    /// Paths that the warp of this cycle's outcome holds after it, `lane_bits + 1`; 0 where there was no outcome.
+    /// Paths that the warp of an outcome holds after it, `lane_bits + 1`, in the cycle of the outcome or a later one; else 0.
     pub paths: T,
 }
+
+/// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
+fn depth_after(m: Builder, outcome: &Outcome<Signal>, depth: Signal) -> Signal {
+    let less = outcome.ret & depth.any();
+    let width = depth.width();
+    let low = m.lit(1u32, width).only_if(outcome.call);
+    depth + less.mux(depth.literal(Bits::ones(width)), low)
+}
+
+/// [`UnitOut::hold`]: from seven outcomes on in a time in which something else is put off without a pause, as `put_off`
+/// says of what is returned here.
+fn hold(m: Builder, outcome: Signal, put_off: impl FnOnce(Signal) -> Signal) -> Signal {
+    let outcomes = m.reg("outcomes", 3).reset(0u32);
+    wire!(hold = outcomes.q.all());
+    let one_more = outcome & !hold;
+    outcomes.next((outcomes.q + one_more.zext(3)).only_if(put_off(hold)));
+    m.cover("holds", hold);
+    hold
+}
+
+/// What every unit may count on. `live` and `waiting` are the unit's outputs, `active` is the mask of the outcome's slot;
+/// `starts` and `wakes` are those that are taken.
+fn assume_legal(
+    m: Builder,
+    s: &Shape,
+    i: &UnitIn<Signal>,
+    (live, waiting): (Signal, Signal),
+    active: Signal,
+    (starts, wakes): (Signal, Signal),
+) {
+    let Outcome { valid, slot, kind, taken, rest, call, ret } = i.outcome;
+    let waits = kind.eq(kind::WAIT);
+    m.assume("outcome_of_a_live_slot", !valid | live.select(slot, 1));
+    m.assume("start_on_an_idle_slot", !starts | !live.select(i.start.slot, 1));
+    m.assume("not_both_call_and_return", !(valid & call & ret));
+    m.assume("only_jumps_call_and_return", !(valid & (call | ret)) | kind.eq(kind::JUMP));
+    m.assume("outcome_masks_are_disjoint", !(valid & (taken.mask & rest.mask).any()));
+    m.assume("outcome_masks_are_of_x", !(valid & ((taken.mask | rest.mask) & !active).any()));
+    if s.barriers {
+        m.assume("outcome_of_a_slot_that_runs", !valid | !waiting.select(slot, 1));
+        m.assume("wake_of_a_waiting_slot", !wakes | waiting.select(i.wake.slot, 1));
+    } else {
+        m.assume("no_path_waits", !(valid & waits));
+    }
+}
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

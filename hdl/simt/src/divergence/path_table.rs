@@ -25,7 +25,7 @@
 
 use super::ccs::{CcsIn, ccs};
 use super::cct::{CctIn, CctOut, Context, cct, entries};
-use super::{Events, Outcome, Path, Steer, Stop, UnitIn, UnitOut, kind};
+use super::{Events, Outcome, Path, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -133,12 +133,9 @@ fn described(
 
     // Outcomes that come while something else waits for its turn. A head that was read needs only one cycle without an
     // outcome: it is asked for in one cycle, and again if that one is lost.
-    let outcomes = m.reg("outcomes", 3).reset(0u32);
     wire!(put_off = (start.valid | (wake.valid & wake_possible)) & !start_ready);
-    let one_more = outcome.valid & !outcomes.q.all();
-    wire!(hold = outcomes.q.all());
-    wire!(asked = hold & cold.returned & !put_off);
-    outcomes.next((outcomes.q + one_more.zext(3)).only_if((cold.due | put_off) & !asked));
+    let asked = |hold: Signal| hold & cold.returned & !put_off;
+    let hold = hold(m, outcome.valid, |hold| (cold.due | put_off) & !asked(hold));
 
     let wide = s.lane_bits() + 1;
     let paths = cold.count.zext(wide) + cat(&[x.valid, y.valid, z.valid]).count_ones().zext(wide);
@@ -156,9 +153,7 @@ fn described(
         replay: outcome.valid & outcome.kind.eq(kind::MEMORY) & sorted.x_is_b,
     };
 
-    m.assume("outcome_of_a_live_slot", !outcome.valid | slot_live);
-    m.assume("start_on_an_idle_slot", !starts | !slot_live);
-    m.assume("not_both_call_and_return", !(outcome.valid & outcome.call & outcome.ret));
+    assume_legal(m, s, &i, (live.q, waiting), active.mask, (starts, wakes));
     let deepest = active.depth.all() & outcome.call & taken.valid;
     m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
     m.assert("third_path_goes_to_the_cold_table", !(updates & z.valid) | cold.insert);
@@ -176,8 +171,7 @@ fn described(
     m.cover("returns_from_a_call", outcome.valid & outcome.ret & taken.valid & active.depth.any());
     m.cover("start_waits", start.valid & !start_ready);
     m.cover("warp_ends", outcome.valid & !x.valid);
-    m.cover("holds", hold);
-    m.cover("holds_for_a_cycle", asked);
+    m.cover("holds_for_a_cycle", asked(hold));
     m.cover("returns_at_depth_zero", outcome.valid & outcome.ret & taken.valid & !active.depth.any());
     if cold_in.is_some() {
         m.cover("warp_goes_on_with_a_cold_path", outcome.valid & !a.valid & !b.valid & cold.more_returns);
@@ -186,14 +180,11 @@ fn described(
     let (ghost_live, ghost_cold, all) = every_thread_in_one_path(m, s, &turn, &cold);
     if s.barriers {
         m.assume("outcome_of_a_path_that_runs", !outcome.valid | !active.waits);
-        m.assume("wake_of_a_waiting_slot", !wakes | waiting.select(slot, 1));
         m.cover("wakes_two_paths", wakes & y.valid);
         m.cover("arrives_at_a_waiting_path", outcome.valid & x_waits & sorted.merges.any());
         m.cover("runs_beside_a_waiting_path", outcome.valid & !x.waits & y.valid & y.waits);
         m.cover("returned_path_runs", returns & active.waits & !x.waits);
         paths_wait_with_their_threads(m, s, &turn, wakes, waiting.select(slot, 1), all);
-    } else {
-        m.assume("no_path_waits", !(outcome.valid & outcome.kind.eq(kind::WAIT)));
     }
 
     m.probe("updates", updates);
@@ -237,14 +228,6 @@ fn phase(m: Builder, s: &Shape, slot: Signal, wakes: Signal) -> Signal {
     let phase = phases.read(slot);
     phases.write(wakes, slot, !phase);
     phase
-}
-
-/// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
-fn depth_after(m: Builder, outcome: &Outcome<Signal>, depth: Signal) -> Signal {
-    let less = outcome.ret & depth.any();
-    let width = depth.width();
-    let low = m.lit(1u32, width).only_if(outcome.call);
-    depth + less.mux(depth.literal(Bits::ones(width)), low)
 }
 
 /// What happens in a cycle, for the invariant.
@@ -299,8 +282,6 @@ fn every_thread_in_one_path(
     m.assert("what_enters_was_not_cold", !turn | !(enter & away & !leave).any());
     m.assert("an_empty_cold_table_has_no_thread", !turn | cold.count.any() | !away.any());
     m.assert("a_warp_ends_with_its_last_thread", !t.outcome.valid | t.x.valid.eq(remain.any()));
-    m.assume("outcome_masks_are_disjoint", !(t.outcome.valid & (t.outcome.taken.mask & t.outcome.rest.mask).any()));
-    m.assume("outcome_masks_are_of_x", !(t.outcome.valid & (stay & !first).any()));
     (ghost_live, ghost_cold, all)
 }
 

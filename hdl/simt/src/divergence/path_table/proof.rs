@@ -98,7 +98,8 @@ fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Wid
         let x = tables.hct0.read(number);
         let returning = cold.as_ref().map_or(m.lit(0u32, 1), |(_, c)| c.returning.select(number, 1));
         let (taken, rest) = (x.mask & i.taken, x.mask & i.rest & !i.taken);
-        let call = i.unit.outcome.call & !x.depth.all();
+        let jump = i.unit.outcome.kind.eq(kind::JUMP);
+        let call = jump & i.unit.outcome.call & !x.depth.all();
         let outcome = Outcome {
             valid: i.unit.outcome.valid & tables.live.select(number, 1) & !returning,
             slot: number,
@@ -106,7 +107,7 @@ fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Wid
             taken: Side { mask: taken, ..i.unit.outcome.taken },
             rest: Side { mask: rest, ..i.unit.outcome.rest },
             call,
-            ret: i.unit.outcome.ret & !call,
+            ret: jump & i.unit.outcome.ret & !call,
         };
         let idle = index_of(s.warps, i.unit.start.slot);
         let start = Start { valid: i.unit.start.valid & !tables.live.select(idle, 1), slot: idle, ..i.unit.start };

@@ -3,31 +3,11 @@
 //! paths of its slot must be one of the few things that may happen (an outcome, a return, a start, a wake, an exchange, nothing).
 
 use super::*;
-use crate::divergence::{Side, Start, Wake};
-use heddle_hdl::netlist::{Memory, Module, NodeId, PropertyKind};
-use heddle_sim::Sim;
+use crate::divergence::testing::{Begun, P, Pipeline, Plan, Slot, Told, all_hit, lanes, mask};
+use heddle_hdl::netlist::{Memory, Module, NodeId};
 use heddle_sim::simulation::{Failed, SimulationError};
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-type Unit = Sim<UnitIn<Width>, UnitOut<Signal>>;
-type Plan = Design<UnitIn<Width>, UnitOut<Signal>>;
-
-/// A path of the model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct P {
-    depth: u64,
-    pc: u64,
-    mask: u64,
-    waits: bool,
-}
-
-impl P {
-    fn key(&self) -> (bool, Reverse<u64>, u64) {
-        (self.waits, Reverse(self.depth), self.pc)
-    }
-}
 
 /// The paths of a warp as they stand in the tables.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -84,70 +64,17 @@ impl Tables {
     }
 }
 
-/// What the pipeline would do with a slot.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Slot {
-    Idle,
-    /// Steered; its next outcome may come.
-    Runs,
-    /// Gave an outcome in this cycle and has not been steered since, or not been found to wait.
-    Waits(u64),
-    /// All its threads wait, and the unit says so.
-    Parked,
-}
-
-/// The most that a slot may wait for its steering once `hold` is obeyed.
-fn most_wait(s: &Shape) -> u64 {
-    u64::from(24 + 3 * s.warps + 2 * s.lanes + if s.barriers { s.warps * (s.lanes + 4) } else { 0 })
-}
-
-/// Cycles from the issue of an instruction to its outcome.
-const ISSUE_TO_OUTCOME: u32 = 5;
-
 struct Bench {
-    t: Unit,
-    s: Shape,
-    random: fastrand::Rng,
-    slots: Vec<Slot>,
-    /// Depth and pc of every thread and whether it waits, by slot and lane.
-    threads: Vec<Vec<Option<(u64, u64, bool)>>>,
-    /// The slot to be woken in the next cycle.
-    wake: Option<usize>,
+    pipeline: Pipeline,
     tables: Vec<Tables>,
-    /// `hold` in the last cycles, a bit each, the last lowest.
-    held: u32,
     /// Whether the unit is compared with the model, or only runs with its own assertions.
     compares: bool,
 }
 
-/// What the pipeline says in a cycle, in plain values.
-#[derive(Clone, Copy, Debug, Default)]
-struct Told {
-    slot: usize,
-    kind: u32,
-    taken: P,
-    rest: P,
-    call: bool,
-    ret: bool,
-}
-
 impl Bench {
     fn new(design: &Plan, s: &Shape, seed: u64) -> Bench {
-        println!("{} lanes, {} warps, seed {seed}", s.lanes, s.warps);
-        let mut t = Sim::new(design);
-        t.reset();
-        let warps = s.warps as usize;
-        Bench {
-            t,
-            s: s.clone(),
-            random: fastrand::Rng::with_seed(seed),
-            slots: vec![Slot::Idle; warps],
-            threads: vec![vec![None; s.lanes as usize]; warps],
-            wake: None,
-            tables: vec![Tables::default(); warps],
-            held: 0,
-            compares: true,
-        }
+        let pipeline = Pipeline::new(design, s, seed);
+        Bench { pipeline, tables: vec![Tables::default(); s.warps as usize], compares: true }
     }
 
     fn of_shape(lanes: u32, warps: u32, seed: u64) -> Bench {
@@ -163,35 +90,35 @@ impl Bench {
 
     /// Reads the paths of a slot out of the tables.
     fn read(&mut self, slot: usize) -> Tables {
-        if !self.t.register("live").bit(slot as u32) {
+        if !self.pipeline.t.register("live").bit(slot as u32) {
             return Tables::default();
         }
-        let (depth, pc) = (self.s.depth_bits, self.s.pc_bits());
-        let lanes = self.s.lanes;
-        let phase = self.s.barriers && self.t.memory_read("phases", slot as u64).bit(0);
+        let (depth, pc) = (self.pipeline.s.depth_bits, self.pipeline.s.pc_bits());
+        let lanes = self.pipeline.s.lanes;
+        let phase = self.pipeline.s.barriers && self.pipeline.t.memory_read("phases", slot as u64).bit(0);
         let context = |word: &Bits, low: u32| P {
             depth: word.extract(low, depth).low_u64(),
             pc: word.extract(low + depth, pc).low_u64(),
             mask: word.extract(low + depth + pc, lanes).low_u64(),
             waits: word.bit(low + depth + pc + lanes) != phase,
         };
-        let x = Some(context(&self.t.memory_read("hct0", slot as u64), 0));
+        let x = Some(context(&self.pipeline.t.memory_read("hct0", slot as u64), 0));
         let mut tables = Tables { x, ..Tables::default() };
         if lanes > 1 {
-            let word = self.t.memory_read("hct1", slot as u64);
+            let word = self.pipeline.t.memory_read("hct1", slot as u64);
             tables.y = word.bit(0).then(|| context(&word, 1));
         }
         if lanes > 2 {
-            let count = self.t.memory_read("cct.counts", slot as u64).low_u64();
+            let count = self.pipeline.t.memory_read("cct.counts", slot as u64).low_u64();
             let base = (slot as u64) << index_width(lanes - 2);
-            tables.cold = (0..count).map(|k| context(&self.t.memory_read("cct.cold", base + k), 0)).collect();
+            tables.cold = (0..count).map(|k| context(&self.pipeline.t.memory_read("cct.cold", base + k), 0)).collect();
         }
         tables
     }
 
     /// The paths of the slot are its threads, each in exactly one.
     fn check_threads(&self, slot: usize) {
-        let (tables, threads) = (&self.tables[slot], &self.threads[slot]);
+        let (tables, threads) = (&self.tables[slot], &self.pipeline.threads[slot]);
         let mut seen = 0;
         for path in tables.all() {
             assert_ne!(path.mask, 0, "slot {slot}: {tables:x?}");
@@ -209,57 +136,19 @@ impl Bench {
         assert_eq!(seen, live, "slot {slot}: {tables:x?}");
     }
 
-    /// What a control instruction of the slot could do.
-    fn invent(&mut self, slot: usize) -> Told {
-        let x = self.tables[slot].x.expect("a slot that runs has an active path");
-        let r = &mut self.random;
-        let last = (1 << self.s.pc_bits()) - 1;
-        let here = (x.pc + r.u64(..6)) & last;
-        let kind = match r.u32(..100) {
-            0..4 => kind::EXIT,
-            4..20 => kind::ARRIVED,
-            20..35 if self.s.barriers => kind::WAIT,
-            20..40 => kind::JUMP,
-            40..60 => kind::MEMORY,
-            _ => kind::BRANCH,
-        };
-        let some = x.mask & if r.u8(..3) == 0 { r.u64(..) } else { u64::MAX };
-        let served = if some == 0 { x.mask } else { some };
-        let (taken, target, stays) = match kind {
-            kind::EXIT => (0, r.u64(..=last), here),
-            kind::ARRIVED => (x.mask, here + 1, here),
-            kind::JUMP => (served, r.u64(..12), here),
-            kind::MEMORY => (served, here + 1, here),
-            kind::WAIT => (served, [here + 1, 9][r.usize(..2)], here),
-            _ => (x.mask & r.u64(..), r.u64(..12), here + 1),
-        };
-        let rest = if kind == kind::EXIT { 0 } else { x.mask & !taken };
-        let call = kind == kind::JUMP && x.depth < 3 && r.u8(..3) == 0;
-        let ret = kind == kind::JUMP && !call && r.bool();
-        let depth = if ret { x.depth.saturating_sub(1) } else { x.depth + u64::from(call) };
-        let taken = P { depth, pc: target & last, mask: taken, waits: kind == kind::WAIT };
-        let rest = P { depth: x.depth, pc: stays & last, mask: rest, waits: false };
-        Told { slot, kind, taken, rest, call, ret }
-    }
-
-    fn move_threads(&mut self, told: &Told, x: Option<P>) {
-        let x = x.map_or(0, |p| p.mask);
-        for (lane, thread) in self.threads[told.slot].iter_mut().enumerate().filter(|(lane, _)| x >> lane & 1 == 1) {
-            let at = |p: &P| (p.mask >> lane & 1 == 1).then_some((p.depth, p.pc, p.waits));
-            *thread = at(&told.taken).or(at(&told.rest));
-        }
-    }
-
     /// One cycle with an outcome, a start, `wake`, any of them or none; compares everything that can be seen of it.
-    fn cycle(&mut self, told: Option<Told>, start: Option<(usize, P)>) -> Result<(), SimulationError> {
-        let (asked, issued) = (self.random.usize(..self.slots.len()), self.random.usize(..self.slots.len()));
-        self.poke(told, start, asked, issued);
-        let out = self.t.peek();
-        let slot = self.t.probe("slot").low_u64() as usize;
-        let updates = self.t.probe("updates") == 1;
-        let cycle = self.t.cycle();
-        let woken = self.wake.take().filter(|_| out.wake_ready == 1);
-        self.t.try_step()?;
+    fn cycle(&mut self, told: Option<Told>, start: Option<Begun>) -> Result<(), SimulationError> {
+        let (asked, issued) = (
+            self.pipeline.random.usize(..self.pipeline.slots.len()),
+            self.pipeline.random.usize(..self.pipeline.slots.len()),
+        );
+        self.pipeline.poke(told, start, asked, issued);
+        let out = self.pipeline.t.peek();
+        let slot = self.pipeline.t.probe("slot").low_u64() as usize;
+        let updates = self.pipeline.t.probe("updates") == 1;
+        let cycle = self.pipeline.t.cycle();
+        let woken = self.pipeline.wake.take().filter(|_| out.wake_ready == 1);
+        self.pipeline.t.try_step()?;
 
         let after = self.read(slot);
         let before = std::mem::replace(&mut self.tables[slot], after);
@@ -270,46 +159,24 @@ impl Bench {
             self.compare_steering(slot, may_steer, &out, told);
             self.compare_answers(slot, asked, issued, &before, &out);
         }
-        self.slots[slot] = match self.slots[slot] {
+        self.pipeline.slots[slot] = match self.pipeline.slots[slot] {
             _ if out.steer.valid == 1 => Slot::Runs,
             _ if self.tables[slot].x.is_none() => Slot::Idle,
             Slot::Runs if updates => Slot::Waits(cycle),
             as_before => as_before,
         };
-        let waiting = self.t.peek().waiting;
-        for (slot, state) in self.slots.iter_mut().enumerate() {
+        let waiting = self.pipeline.t.peek().waiting;
+        for (slot, state) in self.pipeline.slots.iter_mut().enumerate() {
             if matches!(state, Slot::Waits(_)) && waiting.bit(slot as u32) {
                 *state = Slot::Parked;
             }
         }
-        for (slot, state) in self.slots.iter().enumerate() {
+        for (slot, state) in self.pipeline.slots.iter().enumerate() {
             if let Slot::Waits(since) = state {
-                assert!(cycle - since <= most_wait(&self.s), "slot {slot} waits since cycle {since}");
+                assert!(cycle - since <= self.pipeline.most_wait(), "slot {slot} waits since cycle {since}");
             }
         }
         Ok(())
-    }
-
-    fn poke(&mut self, told: Option<Told>, start: Option<(usize, P)>, asked: usize, issued: usize) {
-        let side = |p: P| Side { mask: p.mask.into(), pc: p.pc.into() };
-        let o = told.unwrap_or_default();
-        let (slot, begun) = start.unwrap_or_default();
-        let (pc, mask) = (begun.pc.into(), begun.mask.into());
-        self.t.poke(UnitIn {
-            start: Start { valid: start.is_some().into(), slot: slot.into(), pc, mask },
-            wake: Wake { valid: self.wake.is_some().into(), slot: self.wake.unwrap_or(0).into() },
-            decode_slot: asked.into(),
-            issue_slot: issued.into(),
-            outcome: Outcome {
-                valid: told.is_some().into(),
-                slot: o.slot.into(),
-                kind: o.kind.into(),
-                taken: side(o.taken),
-                rest: side(o.rest),
-                call: o.call.into(),
-                ret: o.ret.into(),
-            },
-        });
     }
 
     /// What the cycle did to the paths of its slot is what it had to do, and they are still the threads.
@@ -319,14 +186,14 @@ impl Bench {
         before: &Tables,
         out: &UnitOut<Bits>,
         told: Option<Told>,
-        start: Option<(usize, P)>,
+        start: Option<Begun>,
         woken: Option<usize>,
     ) {
         let valid = |p: P| (p.mask != 0).then_some(p);
         let after = self.tables[slot].clone();
         let expected = if let Some(o) = told {
             assert_eq!(slot, o.slot);
-            self.move_threads(&o, before.x);
+            self.pipeline.move_threads(&o, before.x.map_or(0, |x| x.mask));
             Tables::sorted([valid(o.taken), valid(o.rest), before.y], before.cold.clone())
         } else if out.events.extract == 1 {
             let (head, cold) = before.cold.split_last().expect("an entry came back");
@@ -334,13 +201,11 @@ impl Bench {
             Tables::sorted([before.x, None, Some(*head)], cold.to_vec())
         } else if let Some((at, begun)) = start {
             assert_eq!(slot, at);
-            for lane in (0..self.s.lanes as usize).filter(|lane| begun.mask >> lane & 1 == 1) {
-                self.threads[at][lane] = Some((0, begun.pc, false));
-            }
+            self.pipeline.start_threads((at, begun));
             Tables { x: valid(begun), ..Tables::default() }
         } else if let Some(at) = woken {
             assert_eq!(slot, at);
-            self.threads[at].iter_mut().flatten().for_each(|thread| thread.2 = false);
+            self.pipeline.wake_threads(at);
             before.woken()
         } else if out.events.swap == 1 {
             assert!(before.may_swap_to(&after), "slot {slot}: {before:x?} to {after:x?}");
@@ -377,33 +242,23 @@ impl Bench {
         if let Some(x) = then(issued).x {
             assert_eq!(out.mask, x.mask);
         }
-        for k in 0..self.slots.len() {
+        for k in 0..self.pipeline.slots.len() {
             assert_eq!(out.live.bit(k as u32), then(k).x.is_some(), "slot {k}");
             assert!(then(k).all_wait() || !out.waiting.bit(k as u32), "slot {k}: {:x?}", then(k));
-            assert!(out.waiting.bit(k as u32) || self.slots[k] != Slot::Parked, "slot {k} is no longer waiting");
+            assert!(
+                out.waiting.bit(k as u32) || self.pipeline.slots[k] != Slot::Parked,
+                "slot {k} is no longer waiting"
+            );
         }
     }
 
-    /// One cycle of random events: an outcome with a chance of `density` in 100.
+    /// One cycle of random events: an outcome with a chance of `density` in 100. Any slot that runs may have one at once.
     fn random_cycle(&mut self, density: u32) -> Result<(), SimulationError> {
-        // What `hold` kept from being issued does not come when it would be resolved.
-        let kept = self.held >> (ISSUE_TO_OUTCOME - 1) & 1 == 1;
-        self.held = self.held << 1 | u32::from(self.t.peek().hold == 1);
-        let ready = |want: Slot, slots: &[Slot]| (0..slots.len()).filter(|&k| slots[k] == want).collect::<Vec<_>>();
-        let (running, idle) = (ready(Slot::Runs, &self.slots), ready(Slot::Idle, &self.slots));
-        let may = !running.is_empty() && !kept && self.random.u32(..100) < density;
-        let told = may.then(|| {
-            let slot = running[self.random.usize(..running.len())];
-            self.invent(slot)
-        });
-        let start = (!idle.is_empty() && self.random.u8(..8) == 0).then(|| {
-            let lanes = u64::MAX >> (64 - self.s.lanes);
-            let mask = if self.random.u8(..4) == 0 { self.random.u64(..) & lanes } else { lanes };
-            let pc = self.random.u64(..12);
-            (idle[self.random.usize(..idle.len())], P { depth: 0, pc, mask, waits: false })
-        });
-        let parked = ready(Slot::Parked, &self.slots);
-        self.wake = (!parked.is_empty() && self.random.u8(..8) == 0).then(|| parked[self.random.usize(..parked.len())]);
+        let tables = &self.tables;
+        let invent = |p: &mut Pipeline, slot: usize| {
+            p.invent(slot, tables[slot].x.expect("a slot that runs has an active path"), None)
+        };
+        let (told, start) = self.pipeline.random_events(density, |_, _| true, invent);
         self.cycle(told, start)
     }
 
@@ -412,8 +267,8 @@ impl Bench {
         let mut density = 50;
         for k in 0..cycles {
             if k % 64 == 0 {
-                density = [4, 20, 50, 80, 100][self.random.usize(..5)];
-                for slot in 0..self.slots.len() {
+                density = [4, 20, 50, 80, 100][self.pipeline.random.usize(..5)];
+                for slot in 0..self.pipeline.slots.len() {
                     assert_eq!(self.read(slot), self.tables[slot], "slot {slot}");
                 }
             }
@@ -421,26 +276,6 @@ impl Bench {
         }
         Ok(())
     }
-
-    /// Adds this run's covers to `hits`.
-    fn count_covers(&mut self, hits: &mut BTreeMap<String, u64>) {
-        let directory = self.t.simulation().directory().clone();
-        let covers = (0..directory.properties.len()).filter(|&k| directory.property_kind(k) == PropertyKind::Cover);
-        for k in covers {
-            let path = &directory.properties[k].path;
-            *hits.entry(path.clone()).or_default() += self.t.cover_hits(path);
-        }
-    }
-}
-
-/// The lanes of a mask as text, thread 0 leftmost, as in the paper's figure.
-fn lanes(mask: u64) -> String {
-    (0..4).map(|lane| if mask >> lane & 1 == 1 { '1' } else { '0' }).collect()
-}
-
-/// The mask of such a text.
-fn mask(text: &str) -> u64 {
-    text.chars().rev().fold(0, |m, bit| 2 * m + u64::from(bit == '1'))
 }
 
 /// `path-lists-simty.txt` Figure 1(e): `if (A && B) C; else D; E`, thread 0 through ABCE, 1 through ADE, 2 and 3 through
@@ -468,7 +303,7 @@ fn figure_1e() {
     let jump = Told { kind: kind::JUMP, taken: side('E', "1000"), ..Told::default() };
     bench.cycle(Some(jump), None).unwrap();
     assert_eq!(list(&bench), "D 0111 (E 1000)");
-    assert_eq!(bench.t.peek().stop, Stop { valid: true.into(), pc: pc('E').into() });
+    assert_eq!(bench.pipeline.t.peek().stop, Stop { valid: true.into(), pc: pc('E').into() });
     let arrived = Told { kind: kind::ARRIVED, taken: side('E', "0111"), ..Told::default() };
     bench.cycle(Some(arrived), None).unwrap();
     assert_eq!(list(&bench), "E 1111");
@@ -484,12 +319,12 @@ fn cold_table_cycle_by_cycle() {
     let jump = |taken: P| Told { kind: kind::JUMP, taken, ..Told::default() };
     let name = |p: &P| format!("{}:{}", p.pc, lanes(p.mask));
     let mut trace = String::new();
-    let mut cycle = |bench: &mut Bench, told: Option<Told>, start: Option<(usize, P)>| {
+    let mut cycle = |bench: &mut Bench, told: Option<Told>, start: Option<Begun>| {
         bench.cycle(told, start).unwrap();
         let t = &bench.tables[0];
         let [x, y] = [t.x, t.y].map(|p| p.as_ref().map_or("-".into(), name));
         let cold: Vec<String> = t.cold.iter().map(name).collect();
-        let steered = if bench.slots[0] == Slot::Runs { "runs" } else { "waits" };
+        let steered = if bench.pipeline.slots[0] == Slot::Runs { "runs" } else { "waits" };
         trace += format!("{x:7} {y:7} {steered:5} {}", cold.join(" ")).trim_end();
         trace += "\n";
     };
@@ -532,7 +367,7 @@ fn barrier_cycle_by_cycle() {
         let t = &bench.tables[0];
         let [x, y] = [t.x, t.y].map(|p| p.as_ref().map_or("-".into(), name));
         let cold: Vec<String> = t.cold.iter().map(name).collect();
-        let state = match bench.slots[0] {
+        let state = match bench.pipeline.slots[0] {
             Slot::Runs => "runs",
             Slot::Parked => "parked",
             _ => "-",
@@ -551,7 +386,7 @@ fn barrier_cycle_by_cycle() {
     (0..2).for_each(|_| cycle(&mut bench, None));
     cycle(&mut bench, Some(wait(side(50, "0001"))));
     cycle(&mut bench, None);
-    bench.wake = Some(0);
+    bench.pipeline.wake = Some(0);
     cycle(&mut bench, None);
     cycle(&mut bench, Some(jump(side(60, "1001"))));
     let expected = "\
@@ -582,16 +417,16 @@ fn outcomes_do_not_starve_a_wake() {
         bench.cycle(None, Some((1, all))).unwrap();
         let wait = Told { slot: 1, kind: kind::WAIT, taken: P { waits: true, ..all }, ..Told::default() };
         bench.cycle(Some(wait), None).unwrap();
-        assert_eq!(bench.slots[1], Slot::Parked);
+        assert_eq!(bench.pipeline.slots[1], Slot::Parked);
         let mut cycles = 0;
-        while bench.slots[1] == Slot::Parked || bench.slots[2] == Slot::Idle {
+        while bench.pipeline.slots[1] == Slot::Parked || bench.pipeline.slots[2] == Slot::Idle {
             let spin = Told { kind: kind::JUMP, taken: all, ..Told::default() };
-            let held = bench.t.peek().hold == 1;
-            bench.wake = (bench.slots[1] == Slot::Parked).then_some(1);
-            let start = (bench.slots[2] == Slot::Idle).then_some((2, all));
+            let held = bench.pipeline.t.peek().hold == 1;
+            bench.pipeline.wake = (bench.pipeline.slots[1] == Slot::Parked).then_some(1);
+            let start = (bench.pipeline.slots[2] == Slot::Idle).then_some((2, all));
             bench.cycle((!held).then_some(spin), start).unwrap();
             cycles += 1;
-            assert!(cycles < 32, "{:?}", bench.slots);
+            assert!(cycles < 32, "{:?}", bench.pipeline.slots);
         }
     }
 }
@@ -619,14 +454,13 @@ fn tables_are_the_threads() {
             let seed = 100 * k as u64 + u64::from(warps);
             let mut bench = Bench::of_shape(lanes, warps, seed);
             bench.random_cycles(3000).unwrap();
-            bench.count_covers(&mut covers);
+            bench.pipeline.count_covers(&mut covers);
             let mut bench = Bench::that_waits(lanes, warps, seed);
             bench.random_cycles(3000).unwrap();
-            bench.count_covers(&mut covers);
+            bench.pipeline.count_covers(&mut covers);
         }
     }
-    let never: Vec<_> = covers.iter().filter(|(_, hits)| **hits == 0).map(|(path, _)| path).collect();
-    assert!(never.is_empty(), "never happened: {never:?}");
+    all_hit(&covers);
 }
 
 /// With every thread on a path of its own, the cold table is full; nothing is lost on the way there and back.
@@ -651,11 +485,11 @@ fn a_path_a_thread() {
             let kind = if x.pc == 2000 { kind::EXIT } else { kind::JUMP };
             let taken = if x.pc == 2000 { P::default() } else { out };
             bench.cycle(Some(Told { slot: 1, kind, taken, ..Told::default() }), None).unwrap();
-            while let Slot::Waits(_) = bench.slots[1] {
+            while let Slot::Waits(_) = bench.pipeline.slots[1] {
                 bench.cycle(None, None).unwrap();
             }
         }
-        assert_eq!(bench.slots[1], Slot::Idle);
+        assert_eq!(bench.pipeline.slots[1], Slot::Idle);
     }
 }
 

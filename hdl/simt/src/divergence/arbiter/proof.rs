@@ -1,0 +1,241 @@
+//! The arbiter as a whole: the threads that run are those in the first place, and the stop pc is that of the next.
+//!
+//! One thread is followed, any of them, by its pc, its depth and whether it waits, as outcomes and wakes change them. The other
+//! assertions say of every warp what the tables hold while it is not on its way through the trees. What is on the way was
+//! put there a few cycles before, which is why the induction goes that deep. The lanes are described in place, so that
+//! their tables can be seen.
+
+use super::{Inside, LaneIn, LaneOut, Place, Thread, compared, described};
+use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::proof::{cover, held, implies, index_of};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct ProofIn<T> {
+    pub unit: UnitIn<T>,
+    /// The thread that is followed.
+    pub slot: T,
+    pub lane: T,
+    /// The lanes of the active path that are given to taken and to rest.
+    pub taken: T,
+    pub rest: T,
+}
+
+/// The depth of the induction: one cycle more than a pass takes.
+pub fn pass_cycles(s: &Shape) -> u32 {
+    super::first_cycles(s) + super::stop_cycles(s) + 3
+}
+
+/// The lanes of a unit in its own module, with their tables.
+fn lanes_in_place(m: Builder, s: &Shape, i: LaneIn<LaneInput>) -> (LaneOut<Signal>, Vec<Mem<Thread<Width>>>) {
+    let (mut outs, mut tables) = (Vec::new(), Vec::new());
+    for lane in 0..s.lanes {
+        let threads = m.memory(&format!("threads_{lane}"), Thread::shape(s), s.warp_bits());
+        let of_lane = i.map("", &mut |_, input| match input {
+            LaneInput::All(s) => s,
+            LaneInput::Each(packed) => packed.slice(lane * (packed.width() / s.lanes), packed.width() / s.lanes),
+        });
+        let (out, is_before) = compared(s, &threads, of_lane);
+        m.assert(&format!("lane_{lane}_is_not_before_the_first"), !(of_lane.leaves & is_before));
+        outs.push(out);
+        tables.push(threads);
+    }
+    let leaves: Vec<Vec<Signal>> = outs.iter().map(|out| out.leaves()).collect();
+    let mut place = 0;
+    let packed = outs[0].map("", &mut |_, _| {
+        place += 1;
+        cat(&leaves.iter().map(|lane| lane[place - 1]).collect::<Vec<_>>())
+    });
+    (packed, tables)
+}
+
+/// The arbiter with every legal input: outcomes of warps that run, with threads of the active path; memory accesses before
+/// the stop pc; starts of idle slots, wakes of those that wait.
+pub fn arbiter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
+    let inputs =
+        ProofIn { unit: UnitIn::shape(s), slot: s.warp_bits(), lane: s.lane_bits(), taken: s.lanes, rest: s.lanes };
+    module("arbiter_proof", inputs, |m, i| {
+        let unit_in = m.deferred("unit_in", UnitIn::shape(s));
+        let mut tables = Vec::new();
+        let (out, inside) = described(m, s, unit_in.value, |m, i| {
+            let (out, places) = lanes_in_place(m, s, i);
+            tables = places;
+            out
+        });
+        let legal = legal(m, s, &i, &inside);
+        unit_in.drive(legal);
+        for warp in 0..s.warps {
+            between_passes(m, s, warp, &tables, &inside);
+            steers(m, s, warp, &tables, &inside, &legal, &out);
+        }
+        follow(m, s, &i, &tables, &inside, &legal, &out);
+        cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
+        if s.lanes > 1 {
+            cover(m, "replays", out.steer.valid & out.steer.replay);
+            cover(m, "stops", out.stop.valid & out.live.select(i.unit.decode_slot, 1));
+        }
+        if s.barriers {
+            cover(m, "wakes", legal.wake.valid & out.wake_ready);
+        }
+        out
+    })
+}
+
+fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>, inside: &Inside) -> UnitIn<Signal> {
+    let UnitIn { start, wake, outcome, .. } = i.unit;
+    let number = index_of(s.warps, outcome.slot);
+    let active = inside.active.read(number).mask;
+    let passes = cat(&inside.passes.iter().map(|p| p.valid & p.slot.eq(number)).collect::<Vec<_>>()).any();
+    let runs = inside.live.select(number, 1) & !inside.waiting.select(number, 1) & !passes;
+    let (taken, rest) = (active & i.taken, active & i.rest & !i.taken);
+    let stop = inside.stops.as_ref().map(|stops| stops.read(number));
+    let beyond = stop.map_or(m.lit(0u32, 1), |stop| stop.valid & !outcome.rest.pc.lt(stop.pc));
+    let never = outcome.kind.eq(kind::WAIT) & m.lit(!s.barriers, 1);
+    let misplaced = outcome.kind.eq(kind::MEMORY) & beyond;
+    let to_next = outcome.kind.eq(kind::MEMORY) & !beyond;
+    let to = to_next.mux(outcome.rest.pc + 1, outcome.taken.pc);
+    let jump = outcome.kind.eq(kind::JUMP);
+    let call = jump & outcome.call & !inside.active.read(number).depth.all();
+    let outcome = Outcome {
+        valid: outcome.valid & runs,
+        slot: number,
+        kind: (never | misplaced).mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind),
+        taken: Side { mask: taken, pc: to },
+        rest: Side { mask: rest, ..outcome.rest },
+        call,
+        ret: jump & outcome.ret & !call,
+    };
+    let idle = index_of(s.warps, start.slot);
+    let start = Start { valid: start.valid & !inside.live.select(idle, 1), slot: idle, ..start };
+    let waits = index_of(s.warps, wake.slot);
+    let wake = Wake { valid: wake.valid & inside.waiting.select(waits, 1), slot: waits };
+    UnitIn { start, wake, outcome, decode_slot: i.unit.decode_slot, issue_slot: i.unit.issue_slot }
+}
+
+/// The threads of a warp as they stand in the table.
+fn threads(m: Builder, s: &Shape, warp: Signal, tables: &[Mem<Thread<Width>>], inside: &Inside) -> Vec<Thread<Signal>> {
+    let phase = inside.phases.as_ref().map_or(m.lit(0u32, 1), |p| p.read(warp));
+    tables.iter().map(|table| table.read(warp).turned(s, phase)).collect()
+}
+
+/// Where the first of the threads are: one that no other is before.
+fn first(threads: &[Thread<Signal>]) -> Thread<Signal> {
+    threads.iter().copied().reduce(|a, b| b.rank().lt(a.rank()).mux(b, a)).expect("a warp has a lane")
+}
+
+fn passes(warp: u32, passes: &[super::Pass<Signal>]) -> Signal {
+    cat(&passes.iter().map(|p| p.valid & p.slot.eq(p.slot.literal(warp))).collect::<Vec<_>>())
+}
+
+/// What the tables hold of a warp that is in no tree.
+fn between_passes(m: Builder, s: &Shape, warp: u32, tables: &[Mem<Thread<Width>>], inside: &Inside) {
+    let at = m.lit(warp, s.warp_bits());
+    let threads = threads(m, s, at, tables, inside);
+    let (live, waiting) = (inside.live.bit(warp), inside.waiting.bit(warp));
+    let to_steering = passes(warp, &inside.passes[..=inside.steers]);
+    let name = |what: &str| format!("slot_{warp}_{what}");
+    m.assert(&name("passes_once"), to_steering.eq(to_steering.lowest_one()));
+    m.assert(&name("passes_while_it_is_live"), implies(to_steering.any(), live));
+    m.assert(&name("waits_while_it_is_live"), implies(waiting, live & !to_steering.any()));
+    let valid = cat(&threads.iter().map(|t| t.valid).collect::<Vec<_>>());
+    m.assert(&name("has_its_threads"), implies(live, valid.eq(inside.ghost_live.read(at))));
+
+    let settled = live & !to_steering.any();
+    let first = first(&threads);
+    let active = inside.active.read(at);
+    let same = |t: &Thread<Signal>| t.rank().eq(first.rank());
+    let mask = cat(&threads.iter().map(same).collect::<Vec<_>>());
+    m.assert(&name("runs_the_first"), implies(settled, first.valid & active.mask.eq(mask)));
+    m.assert(&name("is_at_their_depth"), implies(settled, active.depth.eq(first.place.depth)));
+    m.assert(&name("waits_if_they_do"), implies(settled, waiting.eq(first.place.waits)));
+    let Some(stops) = &inside.stops else { return };
+    let stop = stops.read(at);
+    let Place { depth, waits, .. } = first.place;
+    let beside = |t: &Thread<Signal>| t.valid & t.place.depth.eq(depth) & t.place.waits.eq(waits) & !same(t);
+    let others: Vec<Signal> = threads.iter().map(beside).collect();
+    let pcs = threads.iter().zip(&others).map(|(t, &other)| cat(&[t.place.pc, !other]));
+    let next = pcs.reduce(|a, b| b.lt(a).mux(b, a)).expect("a warp has a lane");
+    let right = stop.valid.eq(!next.msb()) & implies(stop.valid, stop.pc.eq(next.slice(0, s.pc_bits())));
+    let passed = settled & !passes(warp, &inside.passes).any();
+    m.assert(&name("stops_at_the_next"), implies(passed, right));
+    cover(m, &name("stops"), passed & stop.valid);
+}
+
+/// A warp is steered once after each outcome, start or wake, if it has threads that can run, and to the first.
+fn steers(
+    m: Builder,
+    s: &Shape,
+    warp: u32,
+    tables: &[Mem<Thread<Width>>],
+    inside: &Inside,
+    told: &UnitIn<Signal>,
+    out: &UnitOut<Signal>,
+) {
+    let is = |slot: Signal| slot.eq(slot.literal(warp));
+    let begins = told.start.valid & out.start_ready & is(told.start.slot);
+    let wakes = told.wake.valid & out.wake_ready & is(told.wake.slot);
+    let acts = told.outcome.valid & is(told.outcome.slot);
+    let steered = out.steer.valid & is(out.steer.slot);
+    let first = first(&threads(m, s, m.lit(warp, s.warp_bits()), tables, inside));
+    let owes = m.reg(&format!("owes_{warp}"), 1).reset(0u32);
+    owes.next((owes.q & !steered & inside.live.bit(warp)) | begins | wakes | acts);
+    let passes = passes(warp, &inside.passes[..=inside.steers]).any();
+    let name = |what: &str| format!("slot_{warp}_{what}");
+    let owed = owes.q.eq(passes | inside.waiting.bit(warp));
+    m.assert(&name("is_steered"), implies(inside.live.bit(warp), owed));
+    m.assert(&name("is_steered_once"), implies(steered, owes.q));
+    let right = first.valid & !first.place.waits & out.steer.pc.eq(first.place.pc);
+    m.assert(&name("is_steered_to_the_first"), implies(steered, right));
+}
+
+/// One thread's place.
+fn follow(
+    m: Builder,
+    s: &Shape,
+    i: &ProofIn<Signal>,
+    tables: &[Mem<Thread<Width>>],
+    inside: &Inside,
+    told: &UnitIn<Signal>,
+    out: &UnitOut<Signal>,
+) {
+    let UnitIn { start, wake, outcome, .. } = *told;
+    let slot = index_of(s.warps, held(m, "slot_followed", i.slot));
+    let lane = index_of(s.lanes, held(m, "lane_followed", i.lane));
+    let alive = m.reg("alive", 1).reset(0u32);
+    let pc = m.reg("pc", s.pc_bits());
+    let depth = m.reg("depth", s.depth_bits);
+    let waits = m.reg("waits", 1).reset(0u32);
+    let has = |mask: Signal| mask.select(lane, 1);
+    wire!(begins = start.valid & out.start_ready & start.slot.eq(slot));
+    wire!(wakes = wake.valid & out.wake_ready & wake.slot.eq(slot));
+    wire!(acts = outcome.valid & outcome.slot.eq(slot) & has(inside.active.read(slot).mask));
+    wire!(goes = acts & has(outcome.taken.mask));
+    wire!(stays = acts & has(outcome.rest.mask));
+    let deeper = pick([(outcome.call, depth.q + 1), (outcome.ret & depth.q.any(), depth.q - 1)], depth.q);
+    alive.next(pick([(begins, has(start.mask)), (acts, goes | stays)], alive.q));
+    pc.next(pick([(begins, start.pc), (goes, outcome.taken.pc), (stays, outcome.rest.pc)], pc.q));
+    depth.next(pick([(begins, depth.q.literal(0u32)), (goes, deeper)], depth.q));
+    let never = m.lit(0u32, 1);
+    waits.next(pick([(begins | wakes, never), (goes, outcome.kind.eq(kind::WAIT))], waits.q));
+    let thread = select(&threads(m, s, slot, tables, inside), lane);
+    m.assert("thread_is_live", implies(inside.live.select(slot, 1), thread.valid.eq(alive.q)));
+    m.assert("thread_of_a_warp_that_is_not_live", implies(!inside.live.select(slot, 1), !alive.q));
+    let Place { pc: at, depth: of, waits: parked } = thread.place;
+    let right = at.eq(pc.q) & of.eq(depth.q) & parked.eq(waits.q);
+    m.assert("thread_keeps_its_place", implies(alive.q, right));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proof::testing::holds_at_random;
+
+    #[test]
+    fn holds_at_random_inputs() {
+        for (lanes, warps, barriers) in [(1, 1, false), (2, 2, true), (4, 2, true), (8, 2, false)] {
+            let s = Shape { program: 16, depth_bits: 1, barriers, metrics: false, ..Shape::new(lanes, warps) };
+            holds_at_random(&arbiter_proof(&s).check().unwrap().netlist, 20_000);
+        }
+    }
+}

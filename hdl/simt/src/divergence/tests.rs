@@ -1,0 +1,84 @@
+//! What holds of every divergence unit, seen from its ports: a slot is steered once after each outcome, to threads that are
+//! where outcomes sent them and that can run, or it ends, or waits.
+
+use super::testing::{P, Slot, Told, Watch, lanes, mask};
+use super::*;
+
+fn watch(divergence: Divergence, shape: Shape, seed: u64) -> Watch {
+    let s = Shape { divergence, ..shape };
+    Watch::new(&unit(&s).check().unwrap(), &s, seed)
+}
+
+#[test]
+fn slots_run_threads_that_are_where_outcomes_sent_them() {
+    for (name, divergence) in Divergence::ALL {
+        for lanes in [1, 2, 4, 8, 16, 64] {
+            for (warps, barriers) in [(1, true), (2, false), (8, true)] {
+                println!("{name}");
+                let shape = Shape { barriers, ..Shape::new(lanes, warps) };
+                let mut watch = watch(*divergence, shape, u64::from(lanes + warps));
+                watch.random_cycles(2000, |_, _, _, _| {});
+            }
+        }
+    }
+}
+
+/// `path-lists-simty.txt` Figure 1(e): `if (A && B) C; else D; E`, thread 0 through ABCE, 1 through ADE, 2 and 3 through
+/// ABDE.
+#[test]
+fn figure_1e() {
+    let (a, b, c, d, e) = (0, 10, 20, 30, 40);
+    let side = |pc: u64, threads: &str| P { pc, mask: mask(threads), ..P::default() };
+    let branch = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
+    for (name, divergence) in Divergence::ALL {
+        println!("{name}");
+        let mut watch = watch(*divergence, Shape::new(4, 1), 1);
+        let runs = |watch: &mut Watch, pc: u64, threads: &str, stops: Option<u64>| {
+            watch.settle(0);
+            let (x, stop) = watch.asked(0);
+            assert_eq!((x.pc, lanes(x.mask).as_str(), stop), (pc, threads, stops));
+        };
+        watch.cycle(None, Some((0, side(a, "1111"))));
+        runs(&mut watch, a, "1111", None);
+        watch.tell(branch(side(d, "0100"), side(b, "1011")));
+        runs(&mut watch, b, "1011", Some(d));
+        watch.tell(branch(side(d, "0011"), side(c, "1000")));
+        runs(&mut watch, c, "1000", Some(d));
+        watch.tell(Told { kind: kind::JUMP, taken: side(e, "1000"), ..Told::default() });
+        runs(&mut watch, d, "0111", Some(e));
+        watch.tell(Told { kind: kind::ARRIVED, taken: side(e, "0111"), ..Told::default() });
+        runs(&mut watch, e, "1111", None);
+        watch.tell(Told { kind: kind::EXIT, ..Told::default() });
+        watch.settle(0);
+        assert_eq!(watch.pipeline.slots[0], Slot::Idle);
+    }
+}
+
+/// A wake and a start get their turn although other slots would give an outcome in every cycle.
+#[test]
+fn outcomes_do_not_starve_a_wake() {
+    for (name, divergence) in Divergence::ALL {
+        println!("{name}");
+        let mut watch = watch(*divergence, Shape::new(4, 16), 1);
+        let all = P { mask: 0b1111, ..P::default() };
+        (0..15).for_each(|slot| watch.cycle(None, Some((slot, all))));
+        let wait = Told { slot: 14, kind: kind::WAIT, taken: P { waits: true, ..all }, ..Told::default() };
+        watch.tell(wait);
+        watch.settle(14);
+        assert_eq!(watch.pipeline.slots[14], Slot::Parked);
+        let (mut cycles, mut slot) = (0, 0);
+        while watch.pipeline.slots[14] == Slot::Parked || watch.pipeline.slots[15] == Slot::Idle {
+            slot = (slot + 1) % 14;
+            let runs = watch.pipeline.slots[slot] == Slot::Runs && watch.pipeline.t.peek().hold == 0;
+            let told = (runs && watch.is_ready(slot)).then(|| {
+                let (x, _) = watch.asked(slot);
+                Told { slot, kind: kind::JUMP, taken: x, ..Told::default() }
+            });
+            watch.pipeline.wake = (watch.pipeline.slots[14] == Slot::Parked).then_some(14);
+            let start = (watch.pipeline.slots[15] == Slot::Idle).then_some((15, all));
+            watch.cycle(told, start);
+            cycles += 1;
+            assert!(cycles < 64, "{:?}", watch.pipeline.slots);
+        }
+    }
+}
