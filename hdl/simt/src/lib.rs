@@ -23,6 +23,7 @@ pub mod metrics;
 pub mod pipeline;
 pub mod proof;
 pub mod queue;
+pub mod reconvergence;
 pub mod scoreboard;
 pub mod shape;
 pub mod system;

@@ -19,6 +19,7 @@
 //! `waiting` rises within a bounded time and stays until `wake`, which lets all of them go on. Only with
 //! [`Shape::barriers`].
 
+use crate::reconvergence::Reconvergence;
 use crate::shape::{Shape, name_of};
 use heddle_hdl::*;
 
@@ -26,6 +27,7 @@ pub mod arbiter;
 pub mod ccs;
 pub mod cct;
 pub mod path_table;
+pub mod stack;
 
 /// The mechanisms, by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -120,6 +122,8 @@ pub struct Outcome<T> {
     /// 1 bit: the taken threads' call depth grows by one / shrinks by one. Never both, and only of jumps.
     pub call: T,
     pub ret: T,
+    /// Where the threads of the branch meet again, for units that want to be told.
+    pub meets: Option<Reconvergence<T>>,
 }
 
 /// Threads and where they go next.
@@ -170,7 +174,16 @@ impl Side<Width> {
 impl Outcome<Width> {
     pub fn shape(s: &Shape) -> Outcome<Width> {
         let side = Side::shape(s);
-        Outcome { valid: 1, slot: s.warp_bits(), kind: kind::BITS, taken: side, rest: side, call: 1, ret: 1 }
+        Outcome {
+            valid: 1,
+            slot: s.warp_bits(),
+            kind: kind::BITS,
+            taken: side,
+            rest: side,
+            call: 1,
+            ret: 1,
+            meets: None,
+        }
     }
 }
 
@@ -281,7 +294,7 @@ fn assume_legal(
     active: Signal,
     (starts, wakes): (Signal, Signal),
 ) {
-    let Outcome { valid, slot, kind, taken, rest, call, ret } = i.outcome;
+    let Outcome { valid, slot, kind, taken, rest, call, ret, .. } = i.outcome;
     let waits = kind.eq(kind::WAIT);
     m.assume("outcome_of_a_live_slot", !valid | live.select(slot, 1));
     m.assume("start_on_an_idle_slot", !starts | !live.select(i.start.slot, 1));

@@ -2,6 +2,7 @@
 //! they should be, each with a pc and a call depth of its own, that runs or waits.
 
 use super::{DECODE_AFTER_STEER, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
 use heddle_hdl::netlist::PropertyKind;
 use heddle_hdl::*;
@@ -68,6 +69,8 @@ pub struct Pipeline {
     pub threads: Vec<Vec<Option<(u64, u64, bool)>>>,
     /// The slot to be woken in the next cycle.
     pub wake: Option<usize>,
+    /// What units that are told are told of an outcome.
+    pub meets: Option<Reconvergence<u64>>,
     /// A random start and wake stay until they are taken.
     offered: (Option<Begun>, Option<usize>),
     /// `hold` in the last cycles, a bit each, the last lowest.
@@ -87,6 +90,7 @@ impl Pipeline {
             slots: vec![Slot::Idle; warps],
             threads: vec![vec![None; s.lanes as usize]; warps],
             wake: None,
+            meets: None,
             offered: (None, None),
             held: 0,
         }
@@ -117,6 +121,7 @@ impl Pipeline {
                 rest: side(o.rest),
                 call: o.call.into(),
                 ret: o.ret.into(),
+                meets: self.meets.map(|m| m.map("", &mut |_, v: u64| v.into())),
             },
         });
     }

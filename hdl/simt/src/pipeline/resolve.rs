@@ -162,6 +162,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             },
             call: d.call,
             ret: d.ret,
+            meets: None,
         };
         wire!(accesses = good & memory);
         let access = chosen.map(|chosen| {

@@ -105,6 +105,7 @@ fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>, inside: &Inside) -> UnitIn<
         rest: Side { mask: rest, ..outcome.rest },
         call,
         ret: jump & outcome.ret & !call,
+        meets: None,
     };
     let idle = index_of(s.warps, start.slot);
     let start = Start { valid: start.valid & !inside.live.select(idle, 1), slot: idle, ..start };
