@@ -5,9 +5,9 @@
 //! branch there, or running into it, is a tail call. Code that two functions share belongs to both. Whatever follows
 //! a call belongs to the caller if the function called can return. Data between instructions is never reached.
 
-use super::ReconvergeError;
 use super::graph::Graph;
 use super::instruction::{Flow, Instruction};
+use super::{MOST_BLOCKS, ReconvergeError};
 use crate::Program;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,8 +101,13 @@ impl<'a> Functions<'a> {
 
     /// The functions at the present entries. Notes what they call, and whether they return.
     fn follow(&mut self) -> Result<(), ReconvergeError> {
+        let mut blocks = 0;
         for entry in self.entries.clone() {
             let function = self.function(entry)?;
+            blocks += function.blocks.len();
+            if blocks > MOST_BLOCKS {
+                return Err(ReconvergeError::Blocks);
+            }
             for block in &function.blocks {
                 match block.last().flow() {
                     Flow::Call { target } => {
@@ -206,7 +211,7 @@ impl<'a> Functions<'a> {
             }
         }
         let number = |pc: u32| blocks.binary_search_by_key(&pc, Block::start).expect("a block begins at every target");
-        let mut graph = Graph::default();
+        let (mut all_next, mut all_return, mut all_exit) = (Vec::new(), Vec::new(), Vec::new());
         for block in &blocks {
             let mut next = Vec::new();
             let (mut returns, mut exits) = (false, false);
@@ -218,11 +223,12 @@ impl<'a> Functions<'a> {
                     Way::End => exits = true,
                 }
             }
-            graph.next.push(next);
-            graph.returns.push(returns);
-            graph.exits.push(exits);
+            all_next.push(next);
+            all_return.push(returns);
+            all_exit.push(exits);
         }
         let first = number(entry);
+        let graph = Graph::new(all_next, all_return, all_exit);
         Function { entry, blocks, graph, first }
     }
 }

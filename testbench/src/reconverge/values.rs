@@ -195,7 +195,7 @@ impl Values {
     /// With `blind`, slots are known to hold saved registers, and nothing else.
     fn flow(function: &Function, callee: &dyn Fn(Instruction) -> Summary, blind: bool) -> (Values, bool) {
         let count = function.blocks.len();
-        let previous = function.graph.previous();
+        let previous = &function.graph.previous;
         let mut meetings = BTreeSet::new();
         let mut before: Vec<Option<State>> = vec![None; count];
         let mut behind: Vec<Option<State>> = vec![None; count];
