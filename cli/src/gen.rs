@@ -3,12 +3,12 @@
 use crate::folder::{Entry, write_folder};
 use crate::image;
 use crate::output::print;
-use crate::shape::{ShapeArgs, divergence_name};
+use crate::shape::ShapeArgs;
 use crate::target::{TARGET, Target};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use heddle_simt::{Backing, Shape};
-use heddle_testbench::machine::design;
+use heddle_simt::Shape;
+use heddle_simt::system::system;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -16,7 +16,8 @@ use std::path::PathBuf;
 ///
 /// One file a module and the list of them, heddle.f, whose paths are relative to the present folder. Other files in the
 /// folder stay. What memory holds at the launch of a program (a kernel's inputs included) comes too, for $readmemh:
-/// instructions.hex for the top's memory `instructions`, and bank_K.hex for `memory.main.bank[K].replica.words`.
+/// instructions.hex for the top's memory `instructions`, and bank_K.hex for `memory.main.bank[K].replica.words`; with
+/// --bus, memory.hex for the memory that is on the bus, a word of 32 bits a line.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle gen --lanes 16 --warps 4 --out build/
@@ -42,14 +43,14 @@ const LIST: &str = "heddle.f";
 impl Gen {
     pub fn run(self) -> Result<()> {
         let shape = self.shape.shape()?;
-        if let Backing::Model(_) = shape.backing {
+        if self.shape.memory_model.is_some() {
             bail!("--memory-model is for simulations only: a model of a slow memory is nothing to build");
         }
         let target = Target::find(&self.target)?;
         let images = images(&target, &shape, self.shape.seed)?;
         let hardware = Shape { metrics: false, ..shape.clone() };
         let options = heddle_gen::Options { images: self.out.display().to_string(), ..Default::default() };
-        let files = heddle_gen::verilog(&design(&hardware)?, &options);
+        let files = heddle_gen::verilog(&system(&hardware).check()?.netlist, &options);
         let entry = |(name, text): (String, String)| Entry { name, text };
         let sources = match self.single_file {
             true => vec![Entry { name: "heddle.v".into(), text: files.single() }],
@@ -69,7 +70,7 @@ impl Gen {
             shape.lanes,
             shape.warps,
             shape.memory,
-            divergence_name(shape.divergence)
+            shape.divergence.name()
         );
         let (entry, end) = (target.program.entry() / 4, target.program.program_end());
         let _ = writeln!(text, "// {}: entry = {entry}, program_end = {end}", target.name);
@@ -85,6 +86,10 @@ fn images(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<Entry>> {
     let words = image::memory(target, shape, seed).with_context(|| target.name.clone())?;
     let instructions = target.program.instruction_image(shape)?;
     let mut entries = vec![Entry { name: "instructions.hex".into(), text: image::hex(instructions.into_iter()) }];
+    if shape.bus_width().is_some() {
+        entries.push(Entry { name: "memory.hex".into(), text: image::hex(words.into_iter()) });
+        return Ok(entries);
+    }
     let lanes = shape.lanes as usize;
     for bank in 0..lanes {
         let column = words.iter().skip(bank).step_by(lanes).copied();

@@ -1,7 +1,6 @@
 //! What a run did, as text and as JSON.
 
 use crate::engine::Engine;
-use crate::shape::divergence_name;
 use heddle_simt::Shape;
 use heddle_testbench::machine::Summary;
 use serde::Serialize;
@@ -23,6 +22,8 @@ pub struct Report {
     pub lanes: u32,
     pub warps: u32,
     pub divergence: &'static str,
+    /// The options that choose the core.
+    pub core: String,
     pub engine: Engine,
     pub seed: u64,
     /// Results that were compared with the host's and are right.
@@ -55,7 +56,8 @@ impl Report {
             kernel,
             lanes: shape.lanes,
             warps: shape.warps,
-            divergence: divergence_name(shape.divergence),
+            divergence: shape.divergence.name(),
+            core: shape.options(),
             engine,
             seed,
             checked: 0,
@@ -97,6 +99,7 @@ impl Report {
         line("warp instructions", format!("{}, warp IPC {:.3}", s.warp_instructions, s.warp_ipc));
         line("SIMT efficiency", format!("{:.1} %", 100.0 * s.simt_efficiency));
         let of_cycles = |n: u64| if s.cycles == 0 { 0.0 } else { 100.0 * n as f64 / s.cycles as f64 };
+        let per_cycle = |n: u64| if s.cycles == 0 { 0.0 } else { n as f64 / s.cycles as f64 };
         line(
             "issue slots",
             format!(
@@ -107,6 +110,15 @@ impl Report {
                 of_cycles(s.idle.memory),
                 of_cycles(s.idle.barrier),
                 s.idle.nothing_live
+            ),
+        );
+        line(
+            "memory accesses",
+            format!(
+                "{} of {} instructions' lanes, {:.3} a cycle",
+                s.accesses,
+                s.accesses - s.parts,
+                per_cycle(s.accesses)
             ),
         );
         line("paths", format!("at most {} in a warp, {} convergences", s.most_paths, s.convergences));
@@ -184,6 +196,8 @@ mod tests {
             "warp_ipc",
             "simt_efficiency",
             "idle",
+            "accesses",
+            "parts",
             "most_paths",
             "convergences",
         ];

@@ -1,10 +1,10 @@
 //! The options that choose a core, shared by all subcommands that build one.
 
 use anyhow::Result;
-use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
-use heddle_simt::{Backing, Cache, Coalescing, Replay, Shape, Timing};
+use heddle_simt::{Backing, BankAddress, Cache, Coalescing, Replay, Shape, SlaveModel, Timing};
 
 /// Options of the core's shape.
 #[derive(Args, Clone, Debug)]
@@ -17,8 +17,20 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "N")]
     pub warps: Option<u32>,
     /// What decides which threads of a warp run when they disagree
-    #[arg(long, default_value = default_divergence(), value_name = "NAME", value_parser = divergence_names())]
-    pub divergence: String,
+    #[arg(long, default_value = Divergence::default().name(), value_name = "NAME", value_parser = choice(Divergence::ALL))]
+    pub divergence: Divergence,
+    /// Bits of the call depth that paths are sorted by: 1 … 16 [default: 8]
+    #[arg(long, value_name = "N")]
+    pub depth_bits: Option<u32>,
+    /// Entries of a warp's instruction buffer: 4, 8 or 16 [default: 4]
+    #[arg(long, value_name = "N")]
+    pub buffer: Option<u32>,
+    /// The address of a register bank: `shared`, one for all lanes; `per-lane`, one a lane
+    #[arg(long, value_name = "NAME", value_parser = choice(BankAddress::ALL))]
+    pub bank_address: Option<BankAddress>,
+    /// Whether the core has multiplier and divider, RV32M [default: on]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub multiply: Option<bool>,
     /// Bytes of memory, with K or M, a power of two; unless given, enough for 256K and all stacks
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub memory: Option<u32>,
@@ -29,11 +41,14 @@ pub struct ShapeArgs {
     #[arg(long, default_value = "1K", value_name = "BYTES", value_parser = bytes)]
     pub stack: u32,
     /// Lanes that go to memory together: `aligned`, each to its own bank or with the first lane; `full`, all within a line
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub coalescing: Option<CoalescingName>,
+    #[arg(long, value_name = "NAME", value_parser = choice(Coalescing::ALL))]
+    pub coalescing: Option<Coalescing>,
     /// The lanes that do not: `split`, their path splits off; `serialise`, they follow while the warp runs on
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub replay: Option<ReplayName>,
+    #[arg(long, value_name = "NAME", value_parser = choice(Replay::ALL))]
+    pub replay: Option<Replay>,
+    /// Loads that may be under way at once: a power of two, 2 … 64 [default: 8]
+    #[arg(long, value_name = "N")]
+    pub loads: Option<u32>,
     /// Memory instructions that may wait for memory: a power of two, 2 … 64
     #[arg(long, value_name = "N")]
     pub requests: Option<u32>,
@@ -51,6 +66,10 @@ pub struct ShapeArgs {
     /// [ways: 4, line: 2, misses: 4]
     #[arg(long, value_name = "BYTES[,FIELD=N]…", value_parser = cache)]
     pub cache: Option<Cache>,
+    /// Memory outside, on a Wishbone B4 bus (pipelined) of so many data bits: a power of two, 32 … 32 × lanes. In simulations
+    /// there is a memory on it, whose timing --memory-model says
+    #[arg(long, value_name = "BITS")]
+    pub bus: Option<u32>,
     /// Memory that answers later, for simulation, such as latency=100 or latency=80,jitter=31,interval=2,seed=7: cycles to a
     /// response, random cycles more at most, cycles from one request to the next [latency: 1, jitter: 0, interval: 1, seed: 1]
     #[arg(long, value_name = "FIELD=N,…", value_parser = timing)]
@@ -63,8 +82,6 @@ pub struct ShapeArgs {
 impl ShapeArgs {
     /// The shape, if it can be built.
     pub fn shape(&self) -> Result<Shape> {
-        let divergence = Divergence::ALL.iter().find(|(name, _)| *name == self.divergence);
-        let divergence = divergence.map_or_else(Divergence::default, |(_, divergence)| *divergence);
         let Shape { lanes, warps, .. } = Shape::default();
         let (lanes, warps) = (self.lanes.unwrap_or(lanes), self.warps.unwrap_or(warps));
         let scratchpad = Shape::default_scratchpad(lanes, warps);
@@ -78,50 +95,34 @@ impl ShapeArgs {
         let shape = Shape {
             memory,
             program,
-            divergence,
-            coalescing: self.coalescing.map_or(most.coalescing, CoalescingName::policy),
-            replay: self.replay.map_or(most.replay, ReplayName::policy),
+            divergence: self.divergence,
+            depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
+            buffer: self.buffer.unwrap_or(most.buffer),
+            bank_address: self.bank_address.unwrap_or(most.bank_address),
+            multiply: self.multiply.unwrap_or(most.multiply),
+            coalescing: self.coalescing.unwrap_or(most.coalescing),
+            replay: self.replay.unwrap_or(most.replay),
+            loads: self.loads.unwrap_or(most.loads),
             requests: self.requests.unwrap_or(most.requests),
             scratchpad: self.scratchpad.unwrap_or(most.scratchpad),
             atomics: self.atomics.unwrap_or(most.atomics),
             barriers: self.barriers.unwrap_or(most.barriers),
             cache: self.cache,
-            backing: self.memory_model.map_or(most.backing, Backing::Model),
+            backing: self.backing(),
             ..most
         };
         shape.check()?;
         Ok(shape)
     }
-}
 
-/// [`Coalescing`] on the command line.
-#[derive(ValueEnum, Clone, Copy, Debug)]
-pub enum CoalescingName {
-    Aligned,
-    Full,
-}
-
-impl CoalescingName {
-    fn policy(self) -> Coalescing {
-        match self {
-            CoalescingName::Aligned => Coalescing::Aligned,
-            CoalescingName::Full => Coalescing::Full,
-        }
-    }
-}
-
-/// [`Replay`] on the command line.
-#[derive(ValueEnum, Clone, Copy, Debug)]
-pub enum ReplayName {
-    Split,
-    Serialise,
-}
-
-impl ReplayName {
-    fn policy(self) -> Replay {
-        match self {
-            ReplayName::Split => Replay::Split,
-            ReplayName::Serialise => Replay::Serialise,
+    fn backing(&self) -> Backing {
+        match (self.bus, self.memory_model) {
+            (None, None) => Backing::OnChip,
+            (None, Some(timing)) => Backing::Model(timing),
+            (Some(width), timing) => {
+                let timing = timing.unwrap_or(Timing::FASTEST);
+                Backing::Wishbone { width, slave: SlaveModel { timing, error: None } }
+            }
         }
     }
 }
@@ -129,17 +130,11 @@ impl ReplayName {
 /// The largest memory that a shape may have.
 const MOST_MEMORY: u32 = 64 << 20;
 
-/// The name of a mechanism on the command line.
-pub fn divergence_name(divergence: Divergence) -> &'static str {
-    Divergence::ALL.iter().find(|(_, d)| *d == divergence).map_or("?", |(name, _)| name)
-}
-
-fn default_divergence() -> &'static str {
-    divergence_name(Divergence::default())
-}
-
-fn divergence_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(Divergence::ALL.iter().map(|(name, _)| *name))
+/// One of the choices that the list names.
+fn choice<T: Copy + Send + Sync>(all: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
+    let find = move |name: String| all.iter().find(|(other, _)| *other == name).map(|(_, choice)| *choice);
+    PossibleValuesParser::new(all.iter().map(|(name, _)| *name))
+        .try_map(move |name| find(name).ok_or("not in the list"))
 }
 
 /// A number of bytes: `65536`, `64K`, `1M`.
@@ -173,7 +168,7 @@ fn cache(text: &str) -> Result<Cache, String> {
 
 /// The timing of a model: `latency=100,jitter=15`.
 fn timing(text: &str) -> Result<Timing, String> {
-    let mut t = Timing { latency: 1, jitter: 0, interval: 1, seed: 1 };
+    let mut t = Timing::FASTEST;
     let fields =
         [("latency", &mut t.latency), ("jitter", &mut t.jitter), ("interval", &mut t.interval), ("seed", &mut t.seed)];
     set_fields(text, fields)?;
@@ -238,6 +233,24 @@ mod tests {
         assert_eq!(s.cache, Some(Cache { size: 4096, ways: 1, line: 8, misses: 2 }));
         let timing = Timing { latency: 80, jitter: 31, interval: 2, seed: 7 };
         assert_eq!(s.backing, Backing::Model(timing));
+        let on_a_bus = |width, timing| Backing::Wishbone { width, slave: SlaveModel { timing, error: None } };
+        assert_eq!(shape("--bus 64").backing, on_a_bus(64, Timing::FASTEST));
+        let s = shape("--bus 32 --memory-model latency=80,jitter=31,interval=2,seed=7");
+        assert_eq!(s.backing, on_a_bus(32, timing));
+    }
+
+    #[test]
+    fn the_options_of_a_shape_choose_it() {
+        let cache = Some(Cache { size: 8192, ways: 2, line: 1, misses: 8 });
+        let backing = Backing::Model(Timing { latency: 80, jitter: 31, interval: 2, seed: 7 });
+        let other = Shape { depth_bits: 4, buffer: 8, loads: 16, requests: 4, stack: 512, ..Shape::small(32, 2) };
+        let other = Shape { coalescing: Coalescing::Full, replay: Replay::Serialise, cache, backing, ..other };
+        let other = Shape { bank_address: BankAddress::PerLane, multiply: false, program: 8192, ..other };
+        let slave = SlaveModel { timing: Timing { latency: 9, ..Timing::FASTEST }, error: None };
+        let on_a_bus = Shape { backing: Backing::Wishbone { width: 64, slave }, ..Shape::default() };
+        for shape in [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other, on_a_bus] {
+            assert_eq!(options(&shape.options()).unwrap().shape().unwrap(), shape, "{}", shape.options());
+        }
     }
 
     #[test]
@@ -259,6 +272,7 @@ mod tests {
         assert!(error("--cache 4K,ways=3").starts_with("cache.ways = 3: must be a power of two"));
         assert!(error("--memory-model latency=0").starts_with("model.latency = 0: must be from 1 to 4096"));
         assert!(error("--requests 3").starts_with("requests = 3: "));
+        assert_eq!(error("--bus 512"), "wishbone.width = 512: must be a power of two from 32 to 256");
     }
 
     #[test]

@@ -18,6 +18,7 @@ fn shapes_that_cannot_be_built() {
     assert!(bad("--memory 64Q").contains("--memory <BYTES>"));
     assert!(bad("--stack 100").starts_with("stack = 100: must be a power of two from 64"));
     assert!(bad("--program 1G").contains("--program <BYTES>"));
+    assert_eq!(bad("--bus 512"), "wishbone.width = 512: must be a power of two from 32 to 256");
     assert!(bad("--divergence teleport").contains("possible values: path-table"));
     assert!(bad("--lanes many").contains("--lanes <N>"));
     assert!(bad("--engine steam").contains("interpreter"));

@@ -9,12 +9,16 @@ use std::process::Command;
 #[test]
 fn verilog_is_lint_clean() {
     let place = Place::new();
-    place.good("gen --lanes 4 --warps 2 --out build/");
-    assert!(place.path().join("build/heddle.f").is_file());
-    let lint = Command::new("verilator")
-        .current_dir(place.path())
-        .args(["--lint-only", "-Wall", "-f", "build/heddle.f"])
-        .output();
+    for (folder, options) in [("build", ""), ("bus", "--bus 64")] {
+        place.good(&format!("gen --lanes 4 --warps 2 --out {folder}/ {options}"));
+        lint_is_clean(&place, folder);
+    }
+}
+
+fn lint_is_clean(place: &Place, folder: &str) {
+    let list = format!("{folder}/heddle.f");
+    assert!(place.path().join(&list).is_file());
+    let lint = Command::new("verilator").current_dir(place.path()).args(["--lint-only", "-Wall", "-f", &list]).output();
     let Ok(lint) = lint else {
         let _ = writeln!(std::io::stderr(), "SKIPPED: lint of the Verilog, which needs verilator");
         return;
@@ -54,6 +58,20 @@ fn memory_images_hold_program_and_inputs() {
     let lines = |name: &str| fs::read_to_string(place.path().join("o").join(name)).unwrap().lines().count();
     assert_eq!(lines("instructions.hex"), (64 << 10) / 4);
     assert_eq!(lines("bank_0.hex") + lines("bank_1.hex"), (512 << 10) / 4);
+}
+
+/// The bus of a core, without what simulations put on it.
+#[test]
+fn memory_on_a_bus_is_outside() {
+    let place = Place::new();
+    place.good("gen vecadd --lanes 2 --warps 1 --bus 32 --out o");
+    let read = |name: &str| fs::read_to_string(place.path().join("o").join(name)).unwrap();
+    assert_eq!(read("memory.hex").lines().count(), (512 << 10) / 4);
+    assert!(read("heddle.v").contains("output wire wb_stb_o"));
+    let list = read("heddle.f");
+    assert!(list.contains("o/wishbone.v") && !list.contains("slave") && !list.contains("rules"), "{list}");
+    let refused = place.bad("gen --bus 32 --memory-model latency=9 --out p");
+    assert!(refused.starts_with("--memory-model is for simulations only"), "{refused}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use heddle_sim::engine::{RunEnd, Why};
 use heddle_sim::simulation::{EngineKind, Options, Simulation, SimulationError};
 use heddle_simt::isa::cause;
 use heddle_simt::memory::banks;
-use heddle_simt::system::system;
+use heddle_simt::system::simulated;
 use heddle_simt::{Shape, ShapeError};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,6 +69,8 @@ pub enum MachineError {
     Memory { address: usize, got: u8, want: u8 },
     #[error("{0}")]
     Fault(Fault),
+    #[error("bus error: the memory on the bus refused the access to {address:#010x}")]
+    Bus { address: u32 },
     #[error("{}", exit_codes(.first, *.count))]
     ExitCodes { first: Vec<ThreadExit>, count: u64 },
     #[error("the program did not end in {cycles} cycles; {at}")]
@@ -150,6 +152,10 @@ pub struct Summary {
     pub simt_efficiency: f64,
     /// Cycles without an issue, by cause.
     pub idle: IdleCycles,
+    /// Accesses that went to memory or scratchpad, each of all lanes that are served together.
+    pub accesses: u64,
+    /// Those of them that left lanes of their instruction behind, to be replayed or served after them.
+    pub parts: u64,
     /// The greatest number of paths that a warp held.
     pub most_paths: u64,
     /// Paths that became one with another.
@@ -265,7 +271,7 @@ struct Places {
     /// The memory with the number of each warp's block.
     block_of_slot: usize,
     program: usize,
-    /// Memory banks, one a lane.
+    /// The memories that [`banks`] names.
     banks: Vec<usize>,
     /// One of each a lane: the register with a bit a warp in which a thread failed, and the memory that says which.
     failed: Vec<(usize, usize)>,
@@ -277,10 +283,10 @@ const BATCH_TIME: Duration = Duration::from_millis(70);
 /// Cycles in which a warp that is not stuck issues something.
 const PATIENCE: u64 = 1000;
 
-/// The netlist of a core with memories and work distributor.
+/// The netlist of a core with memories and work distributor; with a slave on the bus, if it has one.
 pub fn design(shape: &Shape) -> Result<Arc<Module>, MachineError> {
     shape.check()?;
-    Ok(system(shape).check()?.netlist)
+    Ok(simulated(shape).check()?.netlist)
 }
 
 impl Machine {
@@ -340,11 +346,11 @@ impl Machine {
         let engine = self.simulation.engine();
         let words: Vec<u64> = instructions.into_iter().map(u64::from).collect();
         engine.memory_load(self.places.program, 0, &words);
-        let lanes = self.places.banks.len();
+        let banks = self.places.banks.len();
         let words: Vec<u64> =
             memory.chunks_exact(4).map(|w| u64::from(u32::from_le_bytes([w[0], w[1], w[2], w[3]]))).collect();
-        for (lane, &bank) in self.places.banks.iter().enumerate() {
-            let column: Vec<u64> = words.iter().skip(lane).step_by(lanes).copied().collect();
+        for (first, &bank) in self.places.banks.iter().enumerate() {
+            let column: Vec<u64> = words.iter().skip(first).step_by(banks).copied().collect();
             engine.memory_load(bank, 0, &column);
         }
         engine.poke_u64(self.places.entry, u64::from(program.entry() / 4));
@@ -488,6 +494,10 @@ impl Machine {
     /// What a launch came to, from the settled cycle after its end.
     fn ended(&mut self) -> Result<(), MachineError> {
         let fault = self.fault();
+        // The instruction-set simulator has no bus, and no instruction is to blame.
+        if let Some((cause::BUS_ERROR, fault)) = &fault {
+            return Err(MachineError::Bus { address: fault.address.expect("a bus error has an address") });
+        }
         if let Some(check) = &mut self.check {
             let engine = self.simulation.engine();
             let checked = match &fault {
@@ -512,8 +522,8 @@ impl Machine {
         let engine = self.simulation.engine();
         let want = check.iss().memory();
         for (number, want) in want.chunks_exact(4).enumerate() {
-            let (lane, line) = (number % self.places.banks.len(), number / self.places.banks.len());
-            let got = (engine.memory_read(self.places.banks[lane], line as u64).low_u64() as u32).to_le_bytes();
+            let (bank, line) = (number % self.places.banks.len(), number / self.places.banks.len());
+            let got = (engine.memory_read(self.places.banks[bank], line as u64).low_u64() as u32).to_le_bytes();
             if let Some(at) = (0..4).find(|&at| got[at] != want[at]) {
                 return Err(MachineError::Memory { address: 4 * number + at, got: got[at], want: want[at] });
             }
@@ -637,6 +647,8 @@ impl Machine {
         s.idle.memory += counter(self, "idle_memory");
         s.idle.barrier += counter(self, "idle_barrier");
         s.idle.nothing_live += simulated - cycles;
+        s.accesses += counter(self, "accesses");
+        s.parts += counter(self, "parts");
         s.most_paths = s.most_paths.max(counter(self, "most_paths"));
         s.convergences += counter(self, "merges");
         s.cct_insertions += counter(self, "inserts");

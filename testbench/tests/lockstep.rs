@@ -10,7 +10,7 @@ use heddle_sim::directory::Directory;
 use heddle_sim::lockstep::Lockstep;
 use heddle_sim::verilator::{BuildError, Recipe, Verilator};
 use heddle_sim::{Engine, Simulation};
-use heddle_simt::Shape;
+use heddle_simt::{Backing, Shape, SlaveModel, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
 use heddle_testbench::machine::{Machine, MachineOptions, design};
@@ -30,11 +30,11 @@ struct Twin {
 }
 
 impl Twin {
-    fn new(lanes: u32, warps: u32) -> Twin {
-        let shape = Shape::new(lanes, warps);
+    fn new(shape: Shape) -> Twin {
+        let seed = u64::from(10 * shape.lanes + shape.warps);
         let netlist: Arc<Module> = design(&shape).unwrap();
         let files = heddle_gen::verilog(&netlist, &Recipe::default().verilog());
-        Twin { shape, directory: Arc::new(Directory::new(&netlist)), files, seed: u64::from(10 * lanes + warps) }
+        Twin { shape, directory: Arc::new(Directory::new(&netlist)), files, seed }
     }
 
     fn verilog(&self, recipe: Recipe) -> Option<Verilator> {
@@ -62,8 +62,9 @@ fn program(kernel: &Kernel) -> Program {
     Program::parse(kernel.elf).unwrap()
 }
 
-fn kernels(lanes: u32, warps: u32, names: &[&str]) {
-    let twin = Twin::new(lanes, warps);
+fn kernels(shape: Shape, names: &[&str]) {
+    let (lanes, warps) = (shape.lanes, shape.warps);
+    let twin = Twin::new(shape);
     let all: Vec<&Kernel> = names.iter().map(|name| kernels::find(name).unwrap()).collect();
     let Some(mut machine) = twin.machine(all[0]) else { return };
     for kernel in all {
@@ -87,28 +88,30 @@ fn kernels(lanes: u32, warps: u32, names: &[&str]) {
 
 #[test]
 fn one_lane_two_warps() {
-    kernels(1, 2, &["gcd"]);
+    kernels(Shape::new(1, 2), &["gcd"]);
 }
 
 #[test]
-fn four_lanes_one_warp() {
-    kernels(4, 1, &["search"]);
+fn four_lanes_one_warp_on_a_bus() {
+    let timing = Timing { latency: 6, jitter: 7, interval: 1, seed: 1 };
+    let backing = Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } };
+    kernels(Shape { backing, ..Shape::new(4, 1) }, &["search"]);
 }
 
 #[test]
 fn eight_lanes_eight_warps() {
-    kernels(8, 8, &["mandelbrot", "nqueens", "dispatch", "sort", "search", "bitonic_small"]);
+    kernels(Shape::new(8, 8), &["mandelbrot", "nqueens", "dispatch", "sort", "search", "bitonic_small"]);
 }
 
 #[test]
 fn sixteen_lanes_four_warps() {
-    kernels(16, 4, &["collatz", "nqueens", "reduce", "matmul", "histogram"]);
+    kernels(Shape::new(16, 4), &["collatz", "nqueens", "reduce", "matmul", "histogram"]);
 }
 
 /// The check is checked: the Verilog's adder subtracts.
 #[test]
 fn a_changed_operator_is_found() {
-    let mut twin = Twin::new(2, 1);
+    let mut twin = Twin::new(Shape::new(2, 1));
     let (_, alu) = twin.files.sources.iter_mut().find(|(name, _)| name.starts_with("alu.")).unwrap();
     assert!(alu.contains(" + "), "{alu}");
     *alu = alu.replacen(" + ", " - ", 1);

@@ -1,6 +1,6 @@
 //! Kernels are right, instruction by instruction, whatever is behind the memory port.
 
-use heddle_simt::{Backing, Cache, Coalescing, Replay, Shape, Timing};
+use heddle_simt::{Backing, Cache, Coalescing, Replay, Shape, SlaveModel, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::find;
 use heddle_testbench::machine::{Machine, MachineOptions, Summary};
@@ -25,6 +25,11 @@ fn model(latency: u32, jitter: u32, interval: u32) -> Backing {
     Backing::Model(Timing { latency, jitter, interval, seed: 11 })
 }
 
+fn bus(width: u32, latency: u32, jitter: u32, interval: u32) -> Backing {
+    let timing = Timing { latency, jitter, interval, seed: 11 };
+    Backing::Wishbone { width, slave: SlaveModel { timing, error: None } }
+}
+
 /// Responses late and out of order, with and without a cache, that is small enough to replace lines all the time.
 #[test]
 fn kernels_are_right_behind_every_memory() {
@@ -35,6 +40,10 @@ fn kernels_are_right_behind_every_memory() {
         (8, 8, small(8), Backing::OnChip),
         (1, 1, small(1), model(3, 0, 1)),
         (16, 2, Some(Cache { size: 1024, ways: 1, line: 1, misses: 1 }), model(1, 1, 3)),
+        (1, 2, None, bus(32, 1, 0, 1)),
+        (4, 4, None, bus(32, 5, 7, 2)),
+        (8, 2, None, bus(64, 12, 3, 1)),
+        (8, 4, small(8), bus(256, 9, 15, 1)),
     ]
     .into_iter()
     .enumerate()
@@ -70,4 +79,27 @@ fn a_cache_pays() {
     assert!(with.cycles * 2 < without, "{} and {without} cycles", with.cycles);
     let found = with.cache.unwrap();
     assert!(found.hits > found.misses, "{found:?}");
+}
+
+/// Loads or stores of one beat of a variable are refused, with and without a cache: the launch ends with the address.
+#[test]
+fn an_error_on_the_bus_ends_the_launch_and_is_told() {
+    let kernel = find("vecadd").unwrap();
+    let program = Program::parse(kernel.elf).unwrap();
+    for (variable, cache) in
+        [("a", None), ("sum", None), ("a", Some(Cache { size: 1024, ways: 2, line: 2, misses: 4 }))]
+    {
+        let address = program.symbol(variable).unwrap().address;
+        let timing = Timing { latency: 7, jitter: 3, interval: 1, seed: 1 };
+        let backing = Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: Some(address + 40) } };
+        let shape = Shape { backing, cache, ..shape(4, 2) };
+        let mut machine = Machine::new(&shape, program.clone(), &MachineOptions::default()).unwrap();
+        let error = (kernel.drive)(&mut machine, 1).unwrap_err().to_string();
+        let refused = (address + 40) & !7;
+        let wanted = format!("bus error: the memory on the bus refused the access to {refused:#010x}");
+        assert!(error.ends_with(&wanted), "{error}, should be {wanted}");
+        // After a reset, all is as before.
+        machine.load(program.clone()).unwrap();
+        assert!((kernel.drive)(&mut machine, 1).unwrap_err().to_string().ends_with(&wanted));
+    }
 }

@@ -5,7 +5,7 @@
 //! A program that fails is made small, printed, and left as an ELF file for `heddle run FILE --check iss`.
 
 use heddle_simt::divergence::Divergence;
-use heddle_simt::{Backing, BankAddress, Coalescing, Replay, Shape, Timing};
+use heddle_simt::{Backing, BankAddress, Coalescing, Replay, Shape, SlaveModel, Timing};
 use heddle_testbench::disassemble;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::Device;
@@ -38,10 +38,10 @@ fn explain(shape: &Shape, failing: &Failing) -> String {
     let listing: String = (0..).step_by(4).zip(asm.words()).map(line).collect();
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{}.elf", failing.seed));
     std::fs::write(&file, program.elf()).expect("the test's folder can be written to");
-    let (lanes, warps) = (shape.lanes, shape.warps);
+    let options = shape.options();
     let Grid { blocks, threads } = failing.program.grid(shape);
     format!(
-        "{lanes} lanes × {warps} warps, seed {}:\n{listing}{}\nheddle run {} --check iss --lanes {lanes} --warps {warps} --blocks {blocks} --block-threads {threads}",
+        "{options}, seed {}:\n{listing}{}\nheddle run {} --check iss {options} --blocks {blocks} --block-threads {threads}",
         failing.seed,
         failing.message,
         file.display()
@@ -92,6 +92,12 @@ fn with(shape: Shape, coalescing: Coalescing, replay: Replay, backing: Backing) 
 /// A memory that answers late and out of order.
 const LATE: Backing = Backing::Model(Timing { latency: 20, jitter: 31, interval: 2, seed: 1 });
 
+/// Memory on a bus, with half a line of 4 lanes in a beat.
+const BUS: Backing = {
+    let timing = Timing { latency: 6, jitter: 7, interval: 1, seed: 1 };
+    Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } }
+};
+
 shapes! {
     lanes_1_warps_1: Shape::new(1, 1);
     lanes_1_warps_4: with(Shape::new(1, 4), Coalescing::Full, Replay::Serialise, Backing::OnChip);
@@ -99,7 +105,7 @@ shapes! {
     lanes_2_warps_8: with(Shape::new(2, 8), Coalescing::Full, Replay::Split, Backing::OnChip);
     lanes_4_warps_1: Shape::small(4, 1);
     lanes_4_warps_2: Shape { loads: 2, ..Shape::new(4, 2) };
-    lanes_4_warps_4: with(Shape::new(4, 4), Coalescing::Full, Replay::Serialise, LATE);
+    lanes_4_warps_4: with(Shape::new(4, 4), Coalescing::Full, Replay::Serialise, BUS);
     lanes_8_warps_2: Shape { buffer: 8, backing: LATE, ..Shape::new(8, 2) };
     lanes_8_warps_8: with(Shape::new(8, 8), Coalescing::Aligned, Replay::Split, LATE);
     lanes_16_warps_4: Shape { bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };

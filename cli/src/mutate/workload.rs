@@ -222,7 +222,7 @@ const FAULT: &str = "fault";
 fn kind(error: &MachineError) -> &'static str {
     match error {
         MachineError::Commit(_) => "commit stream",
-        MachineError::Fault(_) => FAULT,
+        MachineError::Fault(_) | MachineError::Bus { .. } => FAULT,
         MachineError::Endless { .. } => NEVER_ENDS,
         MachineError::ExitCodes { .. } => "exit code",
         MachineError::Memory { .. } => "wrong result",

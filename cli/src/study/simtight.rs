@@ -6,10 +6,10 @@ use super::chart::{Bars, Chart};
 use super::runs::{Run, all};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
-use crate::shape::{CoalescingName, ReplayName, ShapeArgs, divergence_name};
+use crate::shape::ShapeArgs;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use heddle_simt::Shape;
+use heddle_simt::{Coalescing, Replay, Shape};
 use heddle_testbench::kernels::{Kernel, find};
 use heddle_testbench::machine::{IdleCycles, Summary};
 use serde::Serialize;
@@ -25,13 +25,13 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(
     after_help = "Examples:
-  heddle study simtight                                 all kernels on 32 lanes and 16 warps
+  heddle study simtight                                 all kernels on 32 lanes and 32 warps
   heddle study simtight vecadd gcd --warps 8            two of them on fewer warps
   heddle study simtight --json | jq '.rows[] | {kernel, thread_ipc}'
   heddle study simtight --svg ipc.svg                   a chart
   heddle study simtight --docs docs                     table and chart as a page",
     mut_arg("lanes", |arg| arg.help("Threads of a warp: 1, 2, 4 … 64 [default: 32]")),
-    mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 16]")),
+    mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 32]")),
     mut_arg("coalescing", |arg| arg.help("Which lanes of an access go together [default: full]")),
     mut_arg("replay", |arg| arg.help("What becomes of those that do not [default: serialise]")),
     mut_arg("scratchpad", |arg| arg.help("Bytes of scratchpad [default: 64K]")),
@@ -74,7 +74,7 @@ const PUBLISHED: [(&str, u32); 14] = [
 
 /// SIMTight's lanes.
 const LANES: u32 = 32;
-const WARPS: u32 = 16;
+const WARPS: u32 = 32;
 /// As much as SIMTight has.
 const SCRATCHPAD: u32 = 64 << 10;
 
@@ -87,6 +87,8 @@ struct Report {
     lanes: u32,
     warps: u32,
     divergence: &'static str,
+    /// The options that choose the core.
+    core: String,
     seed: u64,
     rows: Vec<Row>,
 }
@@ -173,7 +175,8 @@ impl Simtight {
             study: "simtight",
             lanes: shape.lanes,
             warps: shape.warps,
-            divergence: divergence_name(shape.divergence),
+            divergence: shape.divergence.name(),
+            core: shape.options(),
             seed: self.shape.seed,
             rows: kernels.iter().zip(&summaries).map(row).collect(),
         };
@@ -211,8 +214,8 @@ impl Simtight {
         let args = ShapeArgs {
             lanes: self.shape.lanes.or(Some(LANES)),
             warps: self.shape.warps.or(Some(WARPS)),
-            coalescing: self.shape.coalescing.or(Some(CoalescingName::Full)),
-            replay: self.shape.replay.or(Some(ReplayName::Serialise)),
+            coalescing: self.shape.coalescing.or(Some(Coalescing::Full)),
+            replay: self.shape.replay.or(Some(Replay::Serialise)),
             scratchpad: self.shape.scratchpad.or(Some(SCRATCHPAD)),
             ..self.shape.clone()
         };
@@ -228,7 +231,7 @@ impl Simtight {
 }
 
 fn table(report: &Report) -> String {
-    let mut text = format!("{} lanes × {} warps, {}\n", report.lanes, report.warps, report.divergence);
+    let mut text = format!("{}, {}\n", report.divergence, report.core);
     let mut line = |cells: [&str; 9]| {
         let [kernel, cycles, ipc, efficiency, bound, share, published, ratio, idle] = cells;
         let _ = writeln!(
@@ -294,6 +297,7 @@ mod tests {
             lanes: 32,
             warps: 16,
             divergence: "path-table",
+            core: "--lanes 32 --warps 16 --coalescing full".into(),
             seed: 1,
             rows: vec![Row::new("vecadd", 30, 32, &busy), Row::new("gcd", 4, 32, &waits)],
         }

@@ -15,8 +15,10 @@ mod memory_path;
 use crate::barrier::{BarrierIn, barrier};
 use crate::block::Grid;
 use crate::divergence::{self, Outcome, Start, UnitIn, Wake};
+use crate::isa::cause;
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
+use crate::memory::wishbone::BusError;
 use crate::metrics::{MetricsIn, metrics};
 use crate::pipeline::collect::{CollectIn, Operands, Started, Write, collect};
 use crate::pipeline::decode::{DecodeIn, decode};
@@ -53,6 +55,8 @@ pub struct CoreIn<T> {
     pub response: Response<T>,
     /// First byte address that may be stored to, a multiple of 256.
     pub program_end: T,
+    /// If main memory is on a bus: it refused an access.
+    pub bus_error: Option<BusError<T>>,
 }
 
 /// What a core gives to memories, distributor and host.
@@ -91,6 +95,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         request_ready: 1,
         response: Response::shape(s),
         program_end: 32,
+        bus_error: s.bus_width().map(|_| BusError::shape(s)),
     };
     module("core", inputs, |m, i| {
         m.doc("The SIMT core.");
@@ -276,10 +281,15 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 
         // A fault stops issue and whatever is behind it, and stays.
         let fault = resolved.fault;
+        m.assert("one_fault", !(fault.valid & stopped.q));
+        let fault = i.bus_error.map_or(fault, |error| {
+            let valid = error.valid & !stopped.q;
+            let [cause, address] = [m.lit(cause::BUS_ERROR, cause::BITS), error.address.zext(32)];
+            fault.valid.mux(fault, Fault { valid, cause, address, ..m.zero(Fault::shape(s)) })
+        });
         faulted.drive(fault.valid);
         stopped.next(stopped.q | fault.valid);
         let held = m.pipe_if("held_fault", fault.valid, fault);
-        m.assert("one_fault", !(fault.valid & stopped.q));
 
         // What the first instruction of a slot waited for, in the cycle in which it comes.
         let awaited = |p: Pending<Signal>| p.valid & needed(&issued.heads, p);
@@ -288,7 +298,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let is_product = executed.issued.decoded.multiply;
         m.cover("result_was_awaited", early_awaited & !is_product);
         m.cover("product_was_awaited", early_awaited & is_product);
-        m.cover("load_was_awaited", late_awaited & written.response_taken);
+        m.cover("load_was_awaited", late_awaited & written.load_written);
         m.cover("quotient_was_awaited", late_awaited & written.quotient_taken);
 
         // Counts since the launch.
@@ -303,7 +313,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         wire!(
             flying = steered.running.any() | fetched.fetching.valid | fetched.decoding.valid | issued.idle.filled.any()
         );
-        wire!(idle = !unit.live.any() & memory.idle & divided.free & !flying);
+        wire!(idle = !unit.live.any() & memory.idle & written.empty & divided.free & !flying);
 
         m.probe("issue_valid", chosen.valid);
         m.probe("issue_slot", chosen.slot);

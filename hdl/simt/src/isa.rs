@@ -165,6 +165,8 @@ pub mod cause {
     pub const STORE_OUT_OF_RANGE: u32 = 7;
     pub const UNKNOWN_ECALL: u32 = 8;
     pub const STORE_TO_PROGRAM: u32 = 9;
+    /// Of no instruction in particular: when the bus refuses an access, its instruction is long done.
+    pub const BUS_ERROR: u32 = 10;
 
     /// What a cause means, for messages.
     pub fn describe(code: u32) -> &'static str {
@@ -179,6 +181,7 @@ pub mod cause {
             STORE_OUT_OF_RANGE => "store or atomic outside memory",
             UNKNOWN_ECALL => "unknown system call (ecall with a7 other than 93)",
             STORE_TO_PROGRAM => "store or atomic into the program",
+            BUS_ERROR => "bus error",
             _ => "unknown cause",
         }
     }

@@ -28,4 +28,4 @@ pub mod shape;
 pub mod system;
 
 pub use divergence::Divergence;
-pub use shape::{Backing, BankAddress, Cache, Coalescing, Replay, Shape, ShapeError, Timing};
+pub use shape::{Backing, BankAddress, Cache, Coalescing, Replay, Shape, ShapeError, SlaveModel, Timing};

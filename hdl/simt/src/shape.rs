@@ -57,6 +57,16 @@ pub enum BankAddress {
     PerLane,
 }
 
+impl BankAddress {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, BankAddress)] = &[("shared", BankAddress::Shared), ("per-lane", BankAddress::PerLane)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(BankAddress::ALL, self)
+    }
+}
+
 /// Which lanes of a memory access go together, given the line (of `lanes` words) of the first active lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coalescing {
@@ -66,6 +76,16 @@ pub enum Coalescing {
     Full,
 }
 
+impl Coalescing {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Coalescing)] = &[("aligned", Coalescing::Aligned), ("full", Coalescing::Full)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Coalescing::ALL, self)
+    }
+}
+
 /// What becomes of lanes that do not go together with the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Replay {
@@ -73,6 +93,16 @@ pub enum Replay {
     Split,
     /// They follow in the next cycles, while the warp runs on.
     Serialise,
+}
+
+impl Replay {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Replay)] = &[("split", Replay::Split), ("serialise", Replay::Serialise)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Replay::ALL, self)
+    }
 }
 
 /// A data cache: write-through, so that main memory is always right.
@@ -95,8 +125,18 @@ pub enum Backing {
     OnChip,
     /// A model for simulation: on-chip memory that answers later.
     Model(Timing),
-    /// Outside, on a Wishbone B4 bus (pipelined) of so many data bits: a power of two, 32 … 32 × lanes.
-    Wishbone { width: u32 },
+    /// Outside, on a Wishbone B4 bus (pipelined) of `width` data bits: a power of two, 32 … 32 × lanes. Simulations have this
+    /// slave on it, which is not part of the hardware.
+    Wishbone { width: u32, slave: SlaveModel },
+}
+
+/// The memory on the bus of a simulation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlaveModel {
+    /// Of a beat; stalls are up to 3 cycles longer than the interval if there is jitter.
+    pub timing: Timing,
+    /// Whoever accesses the beat with this byte address gets an error.
+    pub error: Option<u32>,
 }
 
 /// The time that a modelled memory takes.
@@ -218,21 +258,57 @@ impl Shape {
         }
         match self.backing {
             Backing::OnChip => Ok(()),
-            Backing::Model(t) => {
-                range("model.latency", t.latency, 1, 4096)?;
-                range("model.interval", t.interval, 1, 256)?;
-                if t.jitter > 1023 || !(t.jitter + 1).is_power_of_two() {
-                    let allowed = "must be 0, 1, 3, 7 … 1023: a power of two less 1".into();
-                    return Err(ShapeError { field: "model.jitter", value: t.jitter, allowed });
-                }
-                Ok(())
-            }
-            Backing::Wishbone { width } => {
+            Backing::Model(timing) => timing.check(),
+            Backing::Wishbone { width, slave } => {
                 power("wishbone.width", width, 32, 32 * self.lanes)?;
-                let allowed = "there is no bridge to a bus yet".into();
-                Err(ShapeError { field: "wishbone.width", value: width, allowed })
+                slave.timing.check()
             }
         }
+    }
+
+    /// The options of the command line that choose this core, for what reproduces a run. What is as
+    /// [`Shape::default`] has it is left out, except for lanes, warps and memory.
+    pub fn options(&self) -> String {
+        let Shape { lanes, warps, memory, .. } = self;
+        let usual = Shape { lanes: *lanes, warps: *warps, memory: *memory, ..Shape::default() };
+        let mut text = format!("--lanes {lanes} --warps {warps} --memory {memory}");
+        let mut option = |name: &str, differs: bool, value: String| {
+            if differs {
+                text += &format!(" --{name} {value}");
+            }
+        };
+        let on = |on: bool| if on { "on" } else { "off" }.to_string();
+        option("divergence", self.divergence != usual.divergence, self.divergence.name().into());
+        option("program", self.program != usual.program, self.program.to_string());
+        option("stack", self.stack != usual.stack, self.stack.to_string());
+        option("depth-bits", self.depth_bits != usual.depth_bits, self.depth_bits.to_string());
+        option("barriers", self.barriers != usual.barriers, on(self.barriers));
+        option("buffer", self.buffer != usual.buffer, self.buffer.to_string());
+        option("loads", self.loads != usual.loads, self.loads.to_string());
+        option("bank-address", self.bank_address != usual.bank_address, self.bank_address.name().into());
+        option("coalescing", self.coalescing != usual.coalescing, self.coalescing.name().into());
+        option("replay", self.replay != usual.replay, self.replay.name().into());
+        option("requests", self.requests != usual.requests, self.requests.to_string());
+        let scratchpad = Shape::default_scratchpad(*lanes, *warps);
+        option("scratchpad", self.scratchpad != scratchpad, self.scratchpad.to_string());
+        option("atomics", self.atomics != usual.atomics, on(self.atomics));
+        option("multiply", self.multiply != usual.multiply, on(self.multiply));
+        if let Some(Cache { size, ways, line, misses }) = self.cache {
+            option("cache", true, format!("{size},ways={ways},line={line},misses={misses}"));
+        }
+        let timing = match self.backing {
+            Backing::OnChip => None,
+            Backing::Model(timing) => Some(timing),
+            Backing::Wishbone { width, slave } => {
+                option("bus", true, width.to_string());
+                Some(slave.timing)
+            }
+        };
+        if let Some(Timing { latency, jitter, interval, seed }) = timing {
+            let fields = format!("latency={latency},jitter={jitter},interval={interval},seed={seed}");
+            option("memory-model", true, fields);
+        }
+        text
     }
 
     pub fn threads(&self) -> u32 {
@@ -285,10 +361,38 @@ impl Shape {
         self.cache.is_some() || self.backing != Backing::OnChip
     }
 
+    /// Data bits of the bus, if main memory is on one.
+    pub fn bus_width(&self) -> Option<Width> {
+        match self.backing {
+            Backing::Wishbone { width, .. } => Some(width),
+            Backing::OnChip | Backing::Model(_) => None,
+        }
+    }
+
     /// Bits of the number of a memory line: `lanes` words side by side.
     pub fn line_bits(&self) -> Width {
         self.address_bits() - 2 - self.lanes.ilog2()
     }
+}
+
+impl Timing {
+    /// An answer in the next cycle, and a request in every one.
+    pub const FASTEST: Timing = Timing { latency: 1, jitter: 0, interval: 1, seed: 1 };
+
+    fn check(&self) -> Result<(), ShapeError> {
+        range("model.latency", self.latency, 1, 4096)?;
+        range("model.interval", self.interval, 1, 256)?;
+        if self.jitter > 1023 || !(self.jitter + 1).is_power_of_two() {
+            let allowed = "must be 0, 1, 3, 7 … 1023: a power of two less 1".into();
+            return Err(ShapeError { field: "model.jitter", value: self.jitter, allowed });
+        }
+        Ok(())
+    }
+}
+
+/// The name of a choice in the list of all.
+pub(crate) fn name_of<T: PartialEq>(all: &[(&'static str, T)], choice: T) -> &'static str {
+    all.iter().find(|(_, other)| *other == choice).map_or("?", |(name, _)| name)
 }
 
 fn power(field: &'static str, value: u32, least: u32, most: u32) -> Result<(), ShapeError> {
@@ -339,8 +443,12 @@ mod tests {
         assert_eq!(error(model(1, 2, 1)), "model.jitter = 2: must be 0, 1, 3, 7 … 1023: a power of two less 1");
         assert_eq!(error(model(1, u32::MAX, 1)).split(':').next(), Some("model.jitter = 4294967295"));
         assert_eq!(error(model(1, 0, 257)), "model.interval = 257: must be from 1 to 256");
-        let bus = |width| Shape { backing: Backing::Wishbone { width }, ..Shape::default() };
-        assert_eq!(error(bus(256)), "wishbone.width = 256: there is no bridge to a bus yet");
+        let bus = |width| {
+            let slave = SlaveModel { timing: Timing::FASTEST, error: None };
+            Shape { backing: Backing::Wishbone { width, slave }, ..Shape::default() }
+        };
+        assert_eq!(bus(256).check(), Ok(()));
+        assert_eq!(error(bus(16)), "wishbone.width = 16: must be a power of two from 32 to 256");
         assert_eq!(error(bus(512)), "wishbone.width = 512: must be a power of two from 32 to 256");
     }
 }

@@ -1,12 +1,14 @@
-//! A core with on-chip memories and a work distributor: what simulations run and FPGA tops instantiate.
+//! A core with memories and a work distributor: [`system`](fn@system) is what FPGA tops instantiate. Simulations run
+//! [`simulated`], which is the same with a slave on the bus, if there is one.
 
 use crate::block::Grid;
 use crate::core::{CoreIn, core};
 use crate::distributor::{DistributorIn, DistributorOut, distributor};
 use crate::memory::port::{Load, Response};
+use crate::memory::wishbone::{BusError, FromSlave, ToSlave, slave};
 use crate::memory::{MemorySystemIn, memory_system};
 use crate::pipeline::resolve::{Exit, Fault};
-use crate::shape::Shape;
+use crate::shape::{Backing, Shape};
 use heddle_hdl::*;
 
 /// What the host does.
@@ -22,8 +24,10 @@ pub struct SystemIn<T> {
     pub block_threads: T,
     /// First byte address that may be stored to, 32 bits, a multiple of 256; looked at all the time.
     pub program_end: T,
-    /// Writes memory before a launch.
+    /// Writes memory before a launch: with a bus only instruction memory, the rest goes over the bus.
     pub load: Load<T>,
+    /// If main memory is on a bus.
+    pub wb: Option<FromSlave<T>>,
 }
 
 /// What the host sees.
@@ -39,58 +43,85 @@ pub struct SystemOut<T> {
     pub exit: Exit<T>,
     /// One bit a warp: it has live threads.
     pub live: T,
+    /// If main memory is on a bus.
+    pub wb: Option<ToSlave<T>>,
+}
+
+impl SystemIn<Width> {
+    pub fn shape(s: &Shape) -> SystemIn<Width> {
+        let Grid { blocks, block_threads, .. } = Grid::shape(s);
+        let wb = s.bus_width().map(FromSlave::shape);
+        SystemIn { launch: 1, entry: s.pc_bits(), blocks, block_threads, program_end: 32, load: Load::shape(s), wb }
+    }
 }
 
 /// The top, `heddle`, of a shape that [`Shape::check`] accepts.
 pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
-    let Grid { blocks, block_threads, .. } = Grid::shape(s);
-    let load = Load::shape(s);
-    let inputs = SystemIn { launch: 1, entry: s.pc_bits(), blocks, block_threads, program_end: 32, load };
-    module("heddle", inputs, |m, i| {
-        m.doc(&format!("Heddle: {} lanes, {} warps, {} bytes of memory.", s.lanes, s.warps, s.memory));
-        let given = m.deferred("distributed", DistributorOut::shape(s));
-        let DistributorOut { start, block, filling, more, grid, restart, done } = given.value;
-        let fetched = m.deferred("core_fetched", 32);
-        let request_ready = m.deferred("core_request_ready", 1);
-        let response = m.deferred("core_response", Response::shape(s));
-        let core = m.instance(
-            "core",
-            &core(s),
-            CoreIn {
-                start,
-                block,
-                filling,
-                more,
-                grid,
-                restart,
-                fetched: fetched.value,
-                request_ready: request_ready.value,
-                response: response.value,
-                program_end: i.program_end,
-            },
-        );
-        let instructions = m.memory("instructions", 32, s.pc_bits()).style(MemoryStyle::Block);
-        fetched.drive(instructions.read_sync(core.fetch_pc, Collision::ReadOld));
-        wire!(load_program = i.load.valid & !i.load.address.zext(33).from_bit(s.pc_bits() + 2).any());
-        instructions.write(load_program, i.load.address.slice(2, s.pc_bits()), i.load.word);
-        let inputs =
-            MemorySystemIn { request: core.request, response_ready: core.response_ready, load: i.load, restart };
-        let memory = m.instance("memory", &memory_system(s), inputs);
-        request_ready.drive(memory.request_ready);
-        response.drive(memory.response);
+    module("heddle", SystemIn::shape(s), |m, i| described(m, s, i))
+}
 
-        let inputs = DistributorIn {
-            launch: i.launch,
-            entry: i.entry,
-            blocks: i.blocks,
-            block_threads: i.block_threads,
-            start_ready: core.start_ready,
-            live: core.live,
-            quiet: core.quiet,
-            idle: core.idle & memory.idle,
-        };
-        given.drive(m.instance("distributor", &distributor(s), inputs));
-        wire!(stopped = done | core.fault.valid);
-        SystemOut { done, fault: core.fault, stopped, exit: core.exit, live: core.live }
+/// The top with a slave on its bus, and the rules of the bus beside it; without a bus, the top.
+pub fn simulated(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
+    let Backing::Wishbone { width, slave: model } = s.backing else { return system(s) };
+    module("heddle", SystemIn { wb: None, ..SystemIn::shape(s) }, |m, i| {
+        let from_slave = m.deferred("from_slave", FromSlave::shape(width));
+        let out = described(m, s, SystemIn { wb: Some(from_slave.value), ..i });
+        let to_slave = out.wb.expect("a system with a bus is its master");
+        from_slave.drive(slave::attach(m, s, width, model, to_slave));
+        m.probe("wb", to_slave);
+        SystemOut { wb: None, ..out }
     })
+}
+
+fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> SystemOut<Signal> {
+    m.doc(&format!("Heddle: {} lanes, {} warps, {} bytes of memory.", s.lanes, s.warps, s.memory));
+    let given = m.deferred("distributed", DistributorOut::shape(s));
+    let DistributorOut { start, block, filling, more, grid, restart, done } = given.value;
+    let fetched = m.deferred("core_fetched", 32);
+    let request_ready = m.deferred("core_request_ready", 1);
+    let response = m.deferred("core_response", Response::shape(s));
+    let bus_error = s.bus_width().map(|_| m.deferred("core_bus_error", BusError::shape(s)));
+    let core = m.instance(
+        "core",
+        &core(s),
+        CoreIn {
+            start,
+            block,
+            filling,
+            more,
+            grid,
+            restart,
+            fetched: fetched.value,
+            request_ready: request_ready.value,
+            response: response.value,
+            program_end: i.program_end,
+            bus_error: bus_error.as_ref().map(|error| error.value),
+        },
+    );
+    let instructions = m.memory("instructions", 32, s.pc_bits()).style(MemoryStyle::Block);
+    fetched.drive(instructions.read_sync(core.fetch_pc, Collision::ReadOld));
+    wire!(load_program = i.load.valid & !i.load.address.zext(33).from_bit(s.pc_bits() + 2).any());
+    instructions.write(load_program, i.load.address.slice(2, s.pc_bits()), i.load.word);
+    let inputs =
+        MemorySystemIn { request: core.request, response_ready: core.response_ready, load: i.load, restart, wb: i.wb };
+    let memory = m.instance("memory", &memory_system(s), inputs);
+    request_ready.drive(memory.request_ready);
+    response.drive(memory.response);
+    if let Some((deferred, error)) = bus_error.zip(memory.error) {
+        deferred.drive(error);
+    }
+
+    let inputs = DistributorIn {
+        launch: i.launch,
+        entry: i.entry,
+        blocks: i.blocks,
+        block_threads: i.block_threads,
+        start_ready: core.start_ready,
+        live: core.live,
+        quiet: core.quiet,
+        idle: core.idle & memory.idle,
+    };
+    given.drive(m.instance("distributor", &distributor(s), inputs));
+    wire!(stopped = done | core.fault.valid);
+    SystemOut { done, fault: core.fault, stopped, exit: core.exit, live: core.live, wb: memory.wb }
 }

@@ -7,9 +7,10 @@ use heddle_simt::distributor::proof::distributor_proof;
 use heddle_simt::divergence::ccs::proof::ccs_proof;
 use heddle_simt::divergence::path_table::proof::{path_table_proof, patience, sorter_proof};
 use heddle_simt::memory::cache::proof::cache_proof;
+use heddle_simt::memory::wishbone::proof::wishbone_proof;
 use heddle_simt::pipeline::resolve::proof::resolve_proof;
 use heddle_simt::scoreboard::proof::scoreboard_proof;
-use heddle_simt::{Cache, Coalescing, Shape};
+use heddle_simt::{Backing, Cache, Coalescing, Shape, SlaveModel, Timing};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -168,6 +169,16 @@ const CACHE: Block = Block {
     cover_depth: 14,
 };
 
+const WISHBONE: Block = Block {
+    name: "wishbone",
+    block: "memory/wishbone.rs",
+    says: "Whatever the slave on the bus does, the rules of Wishbone B4 hold; no response is lost or doubled, and each has what \
+           was stored last; every store goes over the bus once; when the bridge is idle, memory has everything; an error is told \
+           with its address.",
+    method: Method::Bounded,
+    cover_depth: 10,
+};
+
 /// All proofs, block after block.
 pub fn proofs() -> Result<Vec<Proof>, Errors> {
     let mut all = Vec::new();
@@ -203,6 +214,13 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         let s = Shape { cache, metrics: false, memory: 64, loads: 2, ..Shape::new(1, 1) };
         let proof = CACHE.at(&s, depth, false, cache_proof)?;
         all.push(Proof { name: format!("cache-{ways}x{line}x{misses}"), ..proof });
+    }
+    for (lanes, width, atomics, depth) in [(1, 32, true, 7), (2, 32, false, 7)] {
+        let slave = SlaveModel { timing: Timing::FASTEST, error: None };
+        let backing = Backing::Wishbone { width, slave };
+        let s = Shape { backing, atomics, memory: 64, loads: 2, ..Shape::new(lanes, 1) };
+        let proof = WISHBONE.at(&s, depth, false, wishbone_proof)?;
+        all.push(Proof { name: format!("wishbone-{lanes}x{width}{}", if atomics { "a" } else { "" }), ..proof });
     }
     Ok(all)
 }

@@ -78,6 +78,7 @@ impl Core {
             block_threads: s.threads().into(),
             program_end: program_end.into(),
             load: idle_load(),
+            wb: None,
         });
         t.reset();
         let check = CommitCheck::new(t.simulation().directory(), &program.program(), s).unwrap();

@@ -34,7 +34,7 @@ pub fn write(folder: &Path, report: &Report) -> Result<()> {
 
 fn page(report: &Report) -> String {
     let core = format!("{} lanes × {} warps, {}", report.lanes, report.warps, report.divergence);
-    TEXT.replace("{core}", &core).replace("{table}", table(report).trim_end())
+    TEXT.replace("{core}", &core).replace("{options}", &report.core).replace("{table}", table(report).trim_end())
 }
 
 fn table(report: &Report) -> String {
@@ -73,6 +73,7 @@ mod tests {
             text.contains("| `gcd` | 2.0k | 3.00 | 10.0 % | 3.2 | 90.0 % | 4 | 0.75 | scoreboard 7.5 % |\n"),
             "{text}"
         );
+        assert!(text.contains("`--lanes 32 --warps 16 --coalescing full`"), "{text}");
         assert!(!text.contains('{'), "{text}");
         let folder = tempfile::tempdir().unwrap();
         check(folder.path()).unwrap();

@@ -18,7 +18,7 @@
 //! `waiting` rises within a bounded time and stays until `wake`, which lets all of them go on. Only with
 //! [`Shape::barriers`].
 
-use crate::shape::Shape;
+use crate::shape::{Shape, name_of};
 use heddle_hdl::{Bundle, Signal, TypedModule, Width};
 
 pub mod ccs;
@@ -36,6 +36,11 @@ pub enum Divergence {
 impl Divergence {
     /// Every mechanism with its name on the command line. A new mechanism is one line here and one in [`unit()`].
     pub const ALL: &[(&str, Divergence)] = &[("path-table", Divergence::PathTable)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Divergence::ALL, self)
+    }
 }
 
 /// The divergence unit of a shape.

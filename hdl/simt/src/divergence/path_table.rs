@@ -131,11 +131,14 @@ fn described(
         m.lit(0u32, s.warps)
     };
 
-    // Outcomes that come while something else waits for its turn.
+    // Outcomes that come while something else waits for its turn. A head that was read needs only one cycle without an
+    // outcome: it is asked for in one cycle, and again if that one is lost.
     let outcomes = m.reg("outcomes", 3).reset(0u32);
     wire!(put_off = (start.valid | (wake.valid & wake_possible)) & !start_ready);
     let one_more = outcome.valid & !outcomes.q.all();
-    outcomes.next((outcomes.q + one_more.zext(3)).only_if(cold.due | put_off));
+    wire!(hold = outcomes.q.all());
+    wire!(asked = hold & cold.returned & !put_off);
+    outcomes.next((outcomes.q + one_more.zext(3)).only_if((cold.due | put_off) & !asked));
 
     let wide = s.lane_bits() + 1;
     let paths = cold.count.zext(wide) + cat(&[x.valid, y.valid, z.valid]).count_ones().zext(wide);
@@ -173,7 +176,8 @@ fn described(
     m.cover("returns_from_a_call", outcome.valid & outcome.ret & taken.valid & active.depth.any());
     m.cover("start_waits", start.valid & !start_ready);
     m.cover("warp_ends", outcome.valid & !x.valid);
-    m.cover("holds", outcomes.q.all());
+    m.cover("holds", hold);
+    m.cover("holds_for_a_cycle", asked);
     m.cover("returns_at_depth_zero", outcome.valid & outcome.ret & taken.valid & !active.depth.any());
     if cold_in.is_some() {
         m.cover("warp_goes_on_with_a_cold_path", outcome.valid & !a.valid & !b.valid & cold.more_returns);
@@ -205,7 +209,7 @@ fn described(
         stop: stops.read(i.decode_slot),
         mask: hct0.read(i.issue_slot).mask,
         steer,
-        hold: outcomes.q.all(),
+        hold,
         events,
     };
     (out, Inside { live: live.q, hct0, hct1, ghost_live, ghost_cold })

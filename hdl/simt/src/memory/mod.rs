@@ -9,6 +9,7 @@
 //! | [`cache`](mod@cache) | first-level data cache |
 //! | [`scratchpad`](mod@scratchpad) | memory of blocks: in every cycle a line of its own for each bank; the core has it, beside the port |
 //! | [`model`](mod@model) | on-chip memory that answers later: for simulation |
+//! | [`wishbone`](mod@wishbone) | a bridge to memory outside, on a bus |
 //!
 //! [`memory_system`] puts together what the shape asks for. `docs/memory.md` has the whole.
 
@@ -17,15 +18,18 @@ pub mod bank;
 pub mod cache;
 pub mod model;
 pub mod port;
+mod proof;
 pub mod ram;
 pub mod scratchpad;
 #[cfg(test)]
 mod testing;
+pub mod wishbone;
 
 use crate::shape::{Backing, Shape};
 use cache::CacheIn;
 use heddle_hdl::*;
 use port::{Load, Request, Response};
+use wishbone::{BusError, FromSlave, ToSlave};
 
 /// The core's side of the port, and the host's.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -38,6 +42,8 @@ pub struct MemorySystemIn<T> {
     pub load: Load<T>,
     /// A launch begins: since the last one, the host may have written memory in other ways too.
     pub restart: T,
+    /// If main memory is on a bus.
+    pub wb: Option<FromSlave<T>>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -48,11 +54,20 @@ pub struct MemorySystemOut<T> {
     pub response: Response<T>,
     /// Nothing is under way: everything stored is where the host reads it.
     pub idle: T,
+    /// If main memory is on a bus.
+    pub wb: Option<ToSlave<T>>,
+    pub error: Option<BusError<T>>,
 }
 
 impl MemorySystemIn<Width> {
     pub fn shape(s: &Shape) -> MemorySystemIn<Width> {
-        MemorySystemIn { request: Request::shape(s), response_ready: 1, load: Load::shape(s), restart: 1 }
+        MemorySystemIn {
+            request: Request::shape(s),
+            response_ready: 1,
+            load: Load::shape(s),
+            restart: 1,
+            wb: s.bus_width().map(FromSlave::shape),
+        }
     }
 }
 
@@ -62,6 +77,7 @@ pub struct MainIn<T> {
     pub request: Request<T>,
     pub response_ready: T,
     pub load: Load<T>,
+    pub wb: Option<FromSlave<T>>,
 }
 
 /// As [`MemorySystemOut`].
@@ -70,52 +86,68 @@ pub struct MainOut<T> {
     pub request_ready: T,
     pub response: Response<T>,
     pub idle: T,
+    pub wb: Option<ToSlave<T>>,
+    pub error: Option<BusError<T>>,
 }
 
 impl MainIn<Width> {
     pub fn shape(s: &Shape, tag_bits: Width) -> MainIn<Width> {
         let request = Request { tag: tag_bits, ..Request::shape(s) };
-        MainIn { request, response_ready: 1, load: Load::shape(s) }
+        MainIn { request, response_ready: 1, load: Load::shape(s), wb: s.bus_width().map(FromSlave::shape) }
     }
 }
 
 /// The memory of a shape.
 pub fn memory_system(s: &Shape) -> TypedModule<MemorySystemIn<Width>, MemorySystemOut<Signal>> {
-    module("memory_system", MemorySystemIn::shape(s), |m, i| {
-        m.doc("Everything behind the core's memory port.");
-        let MemorySystemIn { request, response_ready, load, restart } = i;
-        let Some(c) = &s.cache else {
-            let main = m.instance("main", &main(s, request.tag.width()), MainIn { request, response_ready, load });
-            return MemorySystemOut { request_ready: main.request_ready, response: main.response, idle: main.idle };
-        };
-        let tag_bits = cache::tag_bits(c);
-        let below_request_ready = m.deferred("below_request_ready", 1);
-        let below_response = m.deferred("below_response", Response { tag: tag_bits, ..Response::shape(s) });
-        let inputs = CacheIn {
-            restart,
-            request,
-            response_ready,
-            below_request_ready: below_request_ready.value,
-            below_response: below_response.value,
-        };
-        let cache = m.instance("cache", &cache::cache(s, c), inputs);
-        let inputs = MainIn { request: cache.below_request, response_ready: cache.below_response_ready, load };
-        let main = m.instance("main", &main(s, tag_bits), inputs);
-        below_request_ready.drive(main.request_ready);
-        below_response.drive(main.response);
-        MemorySystemOut { request_ready: cache.request_ready, response: cache.response, idle: cache.idle & main.idle }
-    })
+    module("memory_system", MemorySystemIn::shape(s), |m, i| described(m, s, i))
+}
+
+fn described(m: Builder, s: &Shape, i: MemorySystemIn<Signal>) -> MemorySystemOut<Signal> {
+    m.doc("Everything behind the core's memory port.");
+    let MemorySystemIn { request, response_ready, load, restart, wb } = i;
+    let Some(c) = &s.cache else {
+        let inputs = MainIn { request, response_ready, load, wb };
+        let MainOut { request_ready, response, idle, wb, error } =
+            m.instance("main", &main(s, request.tag.width()), inputs);
+        return MemorySystemOut { request_ready, response, idle, wb, error };
+    };
+    let tag_bits = cache::tag_bits(c);
+    let below_request_ready = m.deferred("below_request_ready", 1);
+    let below_response = m.deferred("below_response", Response { tag: tag_bits, ..Response::shape(s) });
+    let inputs = CacheIn {
+        restart,
+        request,
+        response_ready,
+        below_request_ready: below_request_ready.value,
+        below_response: below_response.value,
+    };
+    let cache = m.instance("cache", &cache::cache(s, c), inputs);
+    let inputs = MainIn { request: cache.below_request, response_ready: cache.below_response_ready, load, wb };
+    let main = m.instance("main", &main(s, tag_bits), inputs);
+    below_request_ready.drive(main.request_ready);
+    below_response.drive(main.response);
+    MemorySystemOut {
+        request_ready: cache.request_ready,
+        response: cache.response,
+        idle: cache.idle & main.idle,
+        wb: main.wb,
+        error: main.error,
+    }
 }
 
 /// The main memory of a shape.
 fn main(s: &Shape, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
     match s.backing {
+        Backing::OnChip => ram::ram(s, tag_bits),
         Backing::Model(timing) => model::model(s, timing, tag_bits),
-        _ => ram::ram(s, tag_bits),
+        Backing::Wishbone { width, .. } => wishbone::wishbone(s, width, tag_bits),
     }
 }
 
-/// The memories that hold main memory, by their paths in the system: word w is word w / n of the (w mod n)-th of n.
+/// The memories that hold main memory, by their paths in a simulated system: word w is word w / n of the (w mod n)-th of n.
 pub fn banks(s: &Shape) -> Vec<String> {
-    (0..s.lanes).map(|lane| format!("memory.main.bank[{lane}].words")).collect()
+    match s.bus_width() {
+        None => (0..s.lanes).map(|lane| format!("memory.main.bank[{lane}].words")).collect(),
+        Some(width) => (0..width / 32).map(|word| format!("slave.bank[{word}].words")).collect(),
+    }
 }

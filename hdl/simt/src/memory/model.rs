@@ -45,7 +45,7 @@ fn due(bits: Width) -> TypedModule<DueIn<Width>, DueOut<Signal>> {
 
 /// The model of a shape's main memory, with the timing `t`.
 pub fn model(s: &Shape, t: Timing, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
-    module("memory_model", MainIn::shape(s, tag_bits), |m, MainIn { request, response_ready, load }| {
+    module("memory_model", MainIn::shape(s, tag_bits), |m, MainIn { request, response_ready, load, .. }| {
         m.doc("A model of a slower memory, for simulation only.");
         let pause = m.reg("pause", count_width(t.interval - 1)).reset(0u32);
         wire!(request_ready = !pause.q.any());
@@ -59,12 +59,7 @@ pub fn model(s: &Shape, t: Timing, tag_bits: Width) -> TypedModule<MainIn<Width>
         let cycles = if t.jitter == 0 {
             latency
         } else {
-            // Marsaglia's xorshift with period 2^32 - 1: no state is followed by one like it.
-            let state = m.reg("random", 32).reset(if t.seed == 0 { !0 } else { t.seed });
-            let a = state.q ^ state.q.shl(m.lit(13u32, 4));
-            let b = a ^ a.shr(m.lit(17u32, 5));
-            state.next_if(responds, b ^ b.shl(m.lit(5u32, 3)));
-            latency + state.q.slice(0, count_width(t.jitter)).zext(bits)
+            latency + xorshift(m, t.seed, responds).slice(0, count_width(t.jitter)).zext(bits)
         };
         let tags = 1 << tag_bits;
         let leaving = m.deferred("leaving", tags);
@@ -92,8 +87,19 @@ pub fn model(s: &Shape, t: Timing, tag_bits: Width) -> TypedModule<MainIn<Width>
             request_ready,
             response: Response { valid: choice.any(), tag, data: is_fresh.mux(data, lines.read(tag)) },
             idle: !(waiting.busy.any() | m.pipe_reset("writing", taken | load.valid)),
+            wb: None,
+            error: None,
         }
     })
+}
+
+/// Marsaglia's xorshift with period 2^32 - 1: no state is followed by one like it. A step whenever `steps`.
+pub(super) fn xorshift(m: Builder, seed: u32, steps: Signal) -> Signal {
+    let state = m.reg("random", 32).reset(if seed == 0 { !0 } else { seed });
+    let a = state.q ^ state.q.shl(m.lit(13u32, 4));
+    let b = a ^ a.shr(m.lit(17u32, 5));
+    state.next_if(steps, b ^ b.shl(m.lit(5u32, 3)));
+    state.q
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use heddle_hdl::*;
 
 /// On-chip memory of a shape.
 pub fn ram(s: &Shape, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
-    module("ram", MainIn::shape(s, tag_bits), |m, MainIn { request, response_ready, load }| {
+    module("ram", MainIn::shape(s, tag_bits), |m, MainIn { request, response_ready, load, .. }| {
         m.doc("On-chip memory, one bank a lane.");
         let answered = m.reg("answered", 1).reset(0u32);
         wire!(held = answered.q & !response_ready);
@@ -22,6 +22,8 @@ pub fn ram(s: &Shape, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Sig
             request_ready: !held,
             response: Response { valid: answered.q, tag: m.pipe_if("tag", taken, request.tag), data },
             idle: !(answered.q | m.pipe_reset("writing", taken | load.valid)),
+            wb: None,
+            error: None,
         }
     })
 }

@@ -2,9 +2,10 @@
 
 use super::atomic::reference;
 use super::port::{Load, Request, operation};
-use super::{MemorySystemIn, MemorySystemOut, banks, memory_system};
+use super::wishbone::{FromSlave, slave};
+use super::{MemorySystemIn, MemorySystemOut, banks, described, memory_system};
 use crate::isa::atomic::ALL;
-use crate::shape::Shape;
+use crate::shape::{Backing, Shape};
 use heddle_hdl::*;
 use heddle_sim::Sim;
 use heddle_sim::simulation::Options;
@@ -34,11 +35,22 @@ pub struct Traffic {
     pub atomics: u8,
     /// Of the requests under way, fewer than there are tags.
     pub tags: u32,
+    /// Every load is of all words of its line.
+    pub whole: bool,
 }
 
 impl Default for Traffic {
     fn default() -> Traffic {
-        Traffic { cycles: 2000, lines: 4, request_odds: 7, response_odds: 5, loads: 3, atomics: 4, tags: u32::MAX }
+        Traffic {
+            cycles: 2000,
+            lines: 4,
+            request_odds: 7,
+            response_odds: 5,
+            loads: 3,
+            atomics: 4,
+            tags: u32::MAX,
+            whole: false,
+        }
     }
 }
 
@@ -63,7 +75,7 @@ impl Bench {
     pub fn new(s: &Shape, seed: u64) -> Bench {
         println!("{s:?}, seed {seed}");
         s.check().unwrap();
-        let mut t = Sim::with(&memory_system(s).check().unwrap(), &Options { seed, ..Options::default() });
+        let mut t = Sim::with(&simulated(s).check().unwrap(), &Options { seed, ..Options::default() });
         let mut r = fastrand::Rng::with_seed(seed);
         // A request in reset is not answered.
         t.poke_port("request_valid", true);
@@ -76,13 +88,14 @@ impl Bench {
         bench
     }
 
-    /// The host's words: some through the port, the others as simulations do.
+    /// The host's words: some through the port, unless memory is on a bus, the others as simulations do.
     fn fill(&mut self) {
         for (at, &word) in self.words.iter().enumerate() {
             let banks = banks(&self.s);
             self.t.memory_write(&path(&banks[at % banks.len()]), (at / banks.len()) as u64, word);
         }
-        for _ in 0..20 {
+        let through_port = if self.s.bus_width().is_some() { 0 } else { 20 };
+        for _ in 0..through_port {
             let at = self.r.usize(..self.words.len());
             self.words[at] = self.r.u32(..);
             let load = Load { valid: true.into(), address: (4 * at).into(), word: self.words[at].into() };
@@ -92,7 +105,7 @@ impl Bench {
     }
 
     fn quiet(&self) -> MemorySystemIn<Bits> {
-        MemorySystemIn::shape(&self.s).map("", &mut |_, _| Bits::ZERO)
+        MemorySystemIn { wb: None, ..MemorySystemIn::shape(&self.s) }.map("", &mut |_, _| Bits::ZERO)
     }
 
     /// Requests to random lines; every response has what was there when its request was taken, and at the end memory holds
@@ -168,7 +181,7 @@ impl Bench {
         let (mut enables, data) = (random(shape.enables), random(shape.data));
         if operation != operation::STORE {
             let mut whole = vec![0u64; shape.enables.div_ceil(64) as usize];
-            for k in (0..self.s.lanes).filter(|k| enables.bit(4 * k)) {
+            for k in (0..self.s.lanes).filter(|k| traffic.whole || enables.bit(4 * k)) {
                 whole[(k / 16) as usize] |= 15 << (4 * (k % 16));
             }
             enables = Bits::from_limbs(&whole);
@@ -216,6 +229,17 @@ impl Bench {
             assert!(self.waiting.insert(request.tag.low_u64() as u32, (cycle, wanted)).is_none());
         }
     }
+}
+
+/// The memory of a shape, with a slave on its bus if it has one.
+fn simulated(s: &Shape) -> TypedModule<MemorySystemIn<Width>, MemorySystemOut<Signal>> {
+    let Backing::Wishbone { width, slave: model } = s.backing else { return memory_system(s) };
+    module("memory_system", MemorySystemIn { wb: None, ..MemorySystemIn::shape(s) }, |m, i| {
+        let from_slave = m.deferred("from_slave", FromSlave::shape(width));
+        let out = described(m, s, MemorySystemIn { wb: Some(from_slave.value), ..i });
+        from_slave.drive(slave::attach(m, s, width, model, out.wb.expect("a memory system with a bus is its master")));
+        MemorySystemOut { wb: None, ..out }
+    })
 }
 
 /// From a path in the system to one in the memory system.

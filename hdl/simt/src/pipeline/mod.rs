@@ -10,7 +10,7 @@
 //! | 7 execute | [`execute`], [`divide`] | ALU, branch condition, address; the divider starts |
 //! | 8 resolve | [`resolve`] | taken masks, targets, served lanes, faults |
 //! | 9 converge ∥ memory | [`crate::divergence`], [`memory`], [`load_queue`] | paths are updated; memory is accessed |
-//! | 10 write back | [`writeback`] | gather, align, register write |
+//! | 10 write back | [`writeback`], [`gather`](mod@gather) | gather, align, register write |
 
 pub mod coalesce;
 pub mod collect;
@@ -18,6 +18,7 @@ pub mod decode;
 pub mod divide;
 pub mod execute;
 pub mod fetch;
+pub mod gather;
 pub mod issue;
 pub mod load_queue;
 pub mod load_store;

@@ -84,6 +84,12 @@ pub struct Fault<T> {
     pub address: T,
 }
 
+impl Fault<Width> {
+    pub fn shape(s: &Shape) -> Fault<Width> {
+        Fault { valid: 1, cause: cause::BITS, slot: s.warp_bits(), pc: s.pc_bits(), mask: s.lanes, address: 32 }
+    }
+}
+
 pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
     module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1 }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");

@@ -2,10 +2,11 @@
 //!
 //! What the pipeline computed has a fixed time and goes first; a load's line (gathered and aligned here) or the divider's
 //! result takes the cycle if the pipeline writes nothing. A late result that waits long makes issue insert a bubble, and no
-//! other before that one has come here.
+//! other before that one has come here. Under [`Replay::Serialise`], loads come by way of the [gather register](super::gather).
 
 use super::collect::Write;
 use super::divide::Quotient;
+use super::gather::{GatherIn, Loaded, gather};
 use super::load_queue::Load;
 use super::network;
 use super::resolve::Computed;
@@ -36,13 +37,36 @@ pub struct WritebackIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct WritebackOut<T> {
     pub write: Write<T>,
-    /// The response / the divider's result is written in this cycle.
+    /// The response is taken.
     pub response_taken: T,
+    /// A load / the divider's result is written in this cycle.
+    pub load_written: T,
     pub quotient_taken: T,
     /// A late write is done.
     pub late: Pending<T>,
     /// Issue must leave this cycle free.
     pub bubble: T,
+    /// No load waits here to be written.
+    pub empty: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct AlignIn<T> {
+    word: T,
+    offset: T,
+    size: T,
+}
+
+fn align() -> TypedModule<AlignIn<Width>, Signal> {
+    module("writeback_align", AlignIn { word: 32, offset: 2, size: 3 }, |m, i| {
+        m.doc("One lane's part of a word, extended.");
+        wire!(half = i.offset.bit(1).mux(i.word.slice(16, 16), i.word.slice(0, 16)));
+        wire!(low_byte = i.offset.bit(0).mux(half.slice(8, 8), half.slice(0, 8)));
+        wire!(is_signed = !i.size.bit(2));
+        let fill = |value: Signal| cat(&[value, (value.msb() & is_signed).repeat(32 - value.width())]);
+        wire!(loaded = case(i.size.slice(0, 2), &[(0u32, fill(low_byte)), (1, fill(half))], i.word));
+        loaded
+    })
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -50,42 +74,19 @@ struct LaneIn<T> {
     computed: T,
     product: T,
     quotient: T,
-    word: T,
-    offset: T,
-    size: T,
+    loaded: T,
     /// Which of the sources.
     from_product: T,
     from_load: T,
     from_quotient: T,
 }
 
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct LaneOut<T> {
-    data: T,
-}
-
-fn lane() -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
-    let inputs = LaneIn {
-        computed: 32,
-        product: 32,
-        quotient: 32,
-        word: 32,
-        offset: 2,
-        size: 3,
-        from_product: 1,
-        from_load: 1,
-        from_quotient: 1,
-    };
+fn lane() -> TypedModule<LaneIn<Width>, Signal> {
+    let inputs =
+        LaneIn { computed: 32, product: 32, quotient: 32, loaded: 32, from_product: 1, from_load: 1, from_quotient: 1 };
     module("writeback_lane", inputs, |m, i| {
         m.doc("One lane of stage 10: the value to write.");
-        wire!(half = i.offset.bit(1).mux(i.word.slice(16, 16), i.word.slice(0, 16)));
-        wire!(low_byte = i.offset.bit(0).mux(half.slice(8, 8), half.slice(0, 8)));
-        wire!(is_signed = !i.size.bit(2));
-        let fill = |value: Signal| cat(&[value, (value.msb() & is_signed).repeat(32 - value.width())]);
-        wire!(loaded = case(i.size.slice(0, 2), &[(0u32, fill(low_byte)), (1, fill(half))], i.word));
-        let data =
-            pick([(i.from_load, loaded), (i.from_quotient, i.quotient), (i.from_product, i.product)], i.computed);
-        LaneOut { data }
+        pick([(i.from_load, i.loaded), (i.from_quotient, i.quotient), (i.from_product, i.product)], i.computed)
     })
 }
 
@@ -103,17 +104,39 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let c = m.stage("s10", i.computed);
         let valid = c.valid;
 
+        // What was loaded, and who it is for. Nobody waits for a load without a register.
+        let (load, quotient) = (i.load, i.quotient);
+        wire!(words = network::to_lanes(s, m, i.response.data, load.route.route));
+        let aligned = AlignIn { word: each(words), offset: each(load.route.offset), size: all(load.route.size) };
+        let data = m.replicate("align", s.lanes, &align(), aligned);
+        wire!(has_register = load.rd.any());
+        let answer = Loaded {
+            valid: i.response.valid & has_register,
+            slot: load.slot,
+            rd: load.rd,
+            lanes: load.route.served,
+            data,
+            last: i.load_last,
+        };
+        let load_written = m.deferred("load_written", 1);
+        let (loaded, answer_taken, empty) = if s.replay == Replay::Serialise {
+            let gathered = m.instance("gather", &gather(s), GatherIn { answer, written: load_written.value });
+            (gathered.offered, gathered.taken, gathered.empty)
+        } else {
+            (answer, load_written.value, m.lit(1u32, 1))
+        };
+        wire!(response_taken = i.response.valid & (answer_taken | !has_register));
+
         // An access may be answered in every cycle only where it is served in parts: there, the divider takes turns.
         let divider_next = (s.replay == Replay::Serialise).then(|| m.reg("divider_next", 1).reset(0u32));
         let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
-        wire!(from_load = i.response.valid & !valid & !(turn & i.quotient.valid));
-        wire!(from_quotient = i.quotient.valid & !valid & !from_load);
+        wire!(from_load = loaded.valid & !valid & !(turn & quotient.valid));
+        wire!(from_quotient = quotient.valid & !valid & !from_load);
+        load_written.drive(from_load);
         if let Some(next) = divider_next {
-            next.next((turn | from_load) & i.quotient.valid & !from_quotient);
+            next.next((turn | from_load) & quotient.valid & !from_quotient);
         }
-        let (load, quotient) = (i.load, i.quotient);
-        wire!(words = network::to_lanes(s, m, i.response.data, load.route.route));
-        let lanes = m.replicate(
+        let data = m.replicate(
             "lane",
             s.lanes,
             &lane(),
@@ -121,9 +144,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
                 computed: each(c.data),
                 product: each(i.products),
                 quotient: each(quotient.data),
-                word: each(words),
-                offset: each(load.route.offset),
-                size: all(load.route.size),
+                loaded: each(loaded.data),
                 from_product: all(c.multiply),
                 from_load: all(from_load),
                 from_quotient: all(from_quotient),
@@ -132,33 +153,37 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let target = pick(
             [
                 (valid, Target { lanes: c.mask, slot: c.slot, rd: c.rd }),
-                (from_load, Target { lanes: load.route.served.only_if(load.rd.any()), slot: load.slot, rd: load.rd }),
+                (from_load, Target { lanes: loaded.lanes, slot: loaded.slot, rd: loaded.rd }),
                 (from_quotient, Target { lanes: quotient.mask, slot: quotient.slot, rd: quotient.rd }),
             ],
             Target { lanes: c.mask.literal(0u32), slot: c.slot, rd: c.rd },
         );
 
         let waited = m.reg("waited", count_width(PATIENCE)).reset(0u32);
-        wire!(waiting = (i.response.valid & !from_load) | (i.quotient.valid & !from_quotient));
+        wire!(waiting = (loaded.valid & !from_load) | (quotient.valid & !from_quotient));
         wire!(impatient = waited.q.eq(PATIENCE));
         let flying = m.reg("bubbles", BUBBLE).reset(0u32);
         wire!(bubble = impatient & !flying.q.any());
         flying.next(cat(&[bubble, flying.q.slice(0, BUBBLE - 1)]));
         waited.next(waiting.mux(impatient.mux(waited.q, waited.q + 1), waited.q.literal(0u32)));
         m.assume("quotients_have_a_register", !quotient.valid | quotient.rd.any());
-        m.cover("load_waits_for_the_pipeline", i.response.valid & valid);
-        m.cover("quotient_waits_for_the_pipeline", i.quotient.valid & valid);
-        m.cover("quotient_waits_for_a_load", i.quotient.valid & from_load);
+        m.cover("load_waits_for_the_pipeline", loaded.valid & valid);
+        m.cover("quotient_waits_for_the_pipeline", quotient.valid & valid);
+        m.cover("quotient_waits_for_a_load", quotient.valid & from_load);
         m.cover("bubble", bubble);
 
-        let late = Pending {
-            valid: (from_load & i.load_last & load.rd.any()) | from_quotient,
-            slot: target.slot,
-            rd: target.rd,
-        };
+        let late = Pending { valid: (from_load & loaded.last) | from_quotient, slot: target.slot, rd: target.rd };
         let Target { lanes: enables, slot, rd } = target;
-        let write = Write { lanes: enables, slot, rd, data: lanes.data };
-        WritebackOut { write, response_taken: from_load, quotient_taken: from_quotient, late, bubble }
+        let write = Write { lanes: enables, slot, rd, data };
+        WritebackOut {
+            write,
+            response_taken,
+            load_written: from_load,
+            quotient_taken: from_quotient,
+            late,
+            bubble,
+            empty,
+        }
     })
 }
 

@@ -101,6 +101,9 @@ fn most_wait(s: &Shape) -> u64 {
     u64::from(24 + 3 * s.warps + 2 * s.lanes + if s.barriers { s.warps * (s.lanes + 4) } else { 0 })
 }
 
+/// Cycles from the issue of an instruction to its outcome.
+const ISSUE_TO_OUTCOME: u32 = 5;
+
 struct Bench {
     t: Unit,
     s: Shape,
@@ -111,8 +114,8 @@ struct Bench {
     /// The slot to be woken in the next cycle.
     wake: Option<usize>,
     tables: Vec<Tables>,
-    /// Outcomes that may still come after `hold` has risen.
-    in_flight: u32,
+    /// `hold` in the last cycles, a bit each, the last lowest.
+    held: u32,
     /// Whether the unit is compared with the model, or only runs with its own assertions.
     compares: bool,
 }
@@ -142,7 +145,7 @@ impl Bench {
             threads: vec![vec![None; s.lanes as usize]; warps],
             wake: None,
             tables: vec![Tables::default(); warps],
-            in_flight: 0,
+            held: 0,
             compares: true,
         }
     }
@@ -383,12 +386,12 @@ impl Bench {
 
     /// One cycle of random events: an outcome with a chance of `density` in 100.
     fn random_cycle(&mut self, density: u32) -> Result<(), SimulationError> {
-        let held = self.t.peek().hold == 1;
-        // What was issued before `hold` rose still comes.
-        self.in_flight = if held { self.in_flight.saturating_sub(1) } else { 4 };
+        // What `hold` kept from being issued does not come when it would be resolved.
+        let kept = self.held >> (ISSUE_TO_OUTCOME - 1) & 1 == 1;
+        self.held = self.held << 1 | u32::from(self.t.peek().hold == 1);
         let ready = |want: Slot, slots: &[Slot]| (0..slots.len()).filter(|&k| slots[k] == want).collect::<Vec<_>>();
         let (running, idle) = (ready(Slot::Runs, &self.slots), ready(Slot::Idle, &self.slots));
-        let may = !running.is_empty() && self.in_flight > 0 && self.random.u32(..100) < density;
+        let may = !running.is_empty() && !kept && self.random.u32(..100) < density;
         let told = may.then(|| {
             let slot = running[self.random.usize(..running.len())];
             self.invent(slot)

@@ -4,8 +4,8 @@
 //! here takes requests when it likes, answers loads in any order, and of other lines with any data. The assertions inside
 //! the cache, such as that a line is in one way only, are proven with it.
 
-use super::super::atomic;
 use super::super::port::{Request, Response, operation};
+use super::super::proof::{Found, after, remembered, stays};
 use super::{CacheIn, CacheOut, cache, tag_bits};
 use crate::proof::{cover, held, implies};
 use crate::shape::Shape;
@@ -21,13 +21,6 @@ pub struct ProofIn<T> {
     pub answer: Response<T>,
     /// The line that is followed.
     pub line: T,
-}
-
-/// What a load is to find, if it is of the line that is followed.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct Found<T> {
-    followed: T,
-    word: T,
 }
 
 /// The cache of a shape with one lane and a cache, with all legal inputs: a tag is used again after its response.
@@ -111,30 +104,6 @@ pub fn cache_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CacheOut<Signal>> {
         cover(m, "memory_has_what_was_stored", after_all);
         out
     })
-}
-
-/// What is offered, and while it waits, what was offered first.
-fn stays<B: Signals>(m: Builder, name: &str, offered: B, waits: Signal) -> B {
-    let waited = m.pipe_reset(&format!("{name}_waited"), waits);
-    let first = m.pipe_if(&format!("{name}_offered"), !waited, offered.clone());
-    waited.mux(first, offered)
-}
-
-/// `found` of the last time that each bit of `when` was on.
-fn remembered(m: Builder, name: &str, when: Signal, found: Found<Signal>) -> Vec<Found<Signal>> {
-    elements(when, 1).into_iter().enumerate().map(|(k, when)| m.pipe_if(&format!("{name}_{k}"), when, found)).collect()
-}
-
-/// The word that a request leaves.
-fn after(s: &Shape, r: Request<Signal>, word: Signal) -> Signal {
-    let stored = if s.atomics {
-        r.operation.bit(operation::IS_ATOMIC).mux(atomic::result(r.function, word, r.data), r.data)
-    } else {
-        r.data
-    };
-    let writes = r.operation.ne(operation::LOAD);
-    let bytes = elements(stored, 8).into_iter().zip(elements(word, 8)).zip(elements(r.enables, 1));
-    cat(&bytes.map(|((new, old), enable)| (enable & writes).mux(new, old)).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -1,0 +1,106 @@
+//! The gather register: puts the answers to one load together, so that they are one register write.
+//!
+//! Only under [`Replay::Serialise`], where a load of a warp may be several accesses. An answer goes in at once if the register
+//! is empty, is being written, or holds earlier lanes of the same load. What it holds is offered for writing when it has the
+//! load's last lanes, or when an answer to another load is waiting behind it. So one register write serves all accesses of
+//! a load whose answers come one after the other, and any order of answers is right.
+//!
+//! ```text
+//! answer, aligned ─► [ held: slot, rd, lanes, data ] ─► stage 10
+//! ```
+//!
+//! What it does not do: it holds one load; answers that alternate between two loads are written one by one.
+//!
+//! [`Replay::Serialise`]: crate::shape::Replay::Serialise
+
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// Lanes of a load, for the register banks.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Loaded<T> {
+    /// 1 bit.
+    pub valid: T,
+    pub slot: T,
+    /// Not 0.
+    pub rd: T,
+    /// One bit a lane.
+    pub lanes: T,
+    /// 32 bits a lane.
+    pub data: T,
+    /// 1 bit: no lane of the register is under way behind these.
+    pub last: T,
+}
+
+impl Loaded<Width> {
+    pub fn shape(s: &Shape) -> Loaded<Width> {
+        Loaded { valid: 1, slot: s.warp_bits(), rd: 5, lanes: s.lanes, data: 32 * s.lanes, last: 1 }
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct GatherIn<T> {
+    /// Stays until `taken`.
+    pub answer: Loaded<T>,
+    /// What is offered is written in this cycle.
+    pub written: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct GatherOut<T> {
+    /// The answer goes in.
+    pub taken: T,
+    /// What can be written.
+    pub offered: Loaded<T>,
+    /// Nothing is held.
+    pub empty: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct WordIn<T> {
+    enable: T,
+    word: T,
+}
+
+fn word() -> TypedModule<WordIn<Width>, Signal> {
+    module("gather_word", WordIn { enable: 1, word: 32 }, |m, i| {
+        m.doc("One lane's word of the gather register.");
+        m.pipe_if("held", i.enable, i.word)
+    })
+}
+
+pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
+    module("gather", GatherIn { answer: Loaded::shape(s), written: 1 }, |m, i| {
+        m.doc("Puts the answers to one load together.");
+        let GatherIn { answer, written } = i;
+        let held = m.reg("held", 1).reset(0u32);
+        let last = m.reg("last", 1).reset(0u32);
+        let lanes = m.reg("lanes", s.lanes).reset(0u32);
+        let taken = m.deferred("taken", 1);
+        let slot = m.pipe_if("slot", taken.value, answer.slot);
+        let rd = m.pipe_if("rd", taken.value, answer.rd);
+
+        wire!(joins = held.q & !last.q & slot.eq(answer.slot) & rd.eq(answer.rd));
+        wire!(offered = held.q & (last.q | (answer.valid & !joins)));
+        taken.drive(answer.valid & (!held.q | joins | written));
+        held.next(taken.value | (held.q & !written));
+        last.next_if(taken.value, answer.last);
+        lanes.next_if(taken.value, answer.lanes | lanes.q.only_if(joins));
+        let enables = answer.lanes.only_if(taken.value);
+        let words = WordIn { enable: each(enables), word: each(answer.data) };
+        let data = m.replicate("word", s.lanes, &word(), words);
+
+        m.assume("answers_have_a_register", !answer.valid | answer.rd.any());
+        m.assert("only_what_is_offered_is_written", !written | offered);
+        m.assert("a_lane_is_answered_once", !(taken.value & joins) | !(answer.lanes & lanes.q).any());
+        m.cover("joins", taken.value & joins);
+        m.cover("another_load_comes_between", offered & !last.q);
+        m.cover("goes_in_as_it_is_written", taken.value & written);
+        m.cover("waits_for_a_write", answer.valid & !taken.value);
+        let offered = Loaded { valid: offered, slot, rd, lanes: lanes.q, data, last: last.q };
+        GatherOut { taken: taken.value, offered, empty: !held.q }
+    })
+}
+
+#[cfg(test)]
+mod tests;

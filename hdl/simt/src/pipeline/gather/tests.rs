@@ -1,0 +1,115 @@
+use super::*;
+use crate::pipeline::testing::packed;
+use heddle_sim::Sim;
+
+/// A load under way: what is still to be answered, group by group.
+struct Load {
+    slot: u32,
+    rd: u32,
+    groups: Vec<u64>,
+}
+
+/// A load of all lanes, in groups of lanes at random.
+fn load(r: &mut fastrand::Rng, all: u64, slot: u32, rd: u32) -> Load {
+    let (mut left, mut groups) = (all, Vec::new());
+    while left != 0 {
+        let group = match r.u8(..3) {
+            0 => left,
+            _ => left & r.u64(..),
+        };
+        groups.extend((group != 0).then_some(group));
+        left &= !group;
+    }
+    Load { slot, rd, groups }
+}
+
+/// Answers to loads in any order: every lane is written once with its word, a load's last lanes with `last`, and nothing
+/// waits that could go on. Answers of one load that follow each other are one write.
+#[test]
+fn every_lane_is_written_once() {
+    for (lanes, warps, in_turn, seed) in
+        [(1, 1, false, 1), (2, 2, false, 2), (8, 4, false, 3), (8, 4, true, 4), (64, 2, false, 5), (64, 64, true, 6)]
+    {
+        println!("{lanes} × {warps}, one load after the other: {in_turn}, seed {seed}");
+        let s = Shape::small(lanes, warps);
+        let mut r = fastrand::Rng::with_seed(seed);
+        let mut t = Sim::new(&gather(&s).check().unwrap());
+        t.reset();
+        let all = u64::MAX >> (64 - lanes);
+        let mut loads: Vec<Load> = Vec::new();
+        // The answer at the input, and what the register holds: its words are those of `words`.
+        let mut answer: Option<(u32, u32, u64, bool)> = None;
+        let mut held: Option<(u32, u32, u64, bool)> = None;
+        let mut words = vec![0; lanes as usize];
+        let (mut begun, mut ended, mut writes, mut groups) = (0, 0, 0, 0);
+        for _ in 0..4000 {
+            if loads.len() < 4 {
+                let (slot, rd) = (r.u32(..warps), r.u32(1..32));
+                if loads.iter().all(|l| (l.slot, l.rd) != (slot, rd))
+                    && held.is_none_or(|h| (h.0, h.1) != (slot, rd))
+                    && answer.is_none_or(|a| (a.0, a.1) != (slot, rd))
+                {
+                    loads.push(load(&mut r, all, slot, rd));
+                    begun += 1;
+                }
+            }
+            if answer.is_none() && !loads.is_empty() && r.u8(..4) > 0 {
+                let k = if in_turn { 0 } else { r.usize(..loads.len()) };
+                let lanes = loads[k].groups.remove(0);
+                let last = loads[k].groups.is_empty();
+                answer = Some((loads[k].slot, loads[k].rd, lanes, last));
+                groups += 1;
+                if last {
+                    loads.remove(k);
+                }
+            }
+            let line: Vec<u32> = (0..lanes).map(|_| r.u32(..)).collect();
+            let (slot, rd, mask, last) = answer.unwrap_or((0, 1, 0, false));
+            let asked = |written: bool| GatherIn {
+                answer: Loaded {
+                    valid: answer.is_some().into(),
+                    slot: slot.into(),
+                    rd: rd.into(),
+                    lanes: mask.into(),
+                    data: packed(&line),
+                    last: last.into(),
+                },
+                written: written.into(),
+            };
+            let joins = held.is_some_and(|h| answer.is_some_and(|a| (h.0, h.1, h.3) == (a.0, a.1, false)));
+            let offered = held.filter(|h| h.3 || (answer.is_some() && !joins));
+            let written = offered.is_some() && r.bool();
+            t.poke(asked(written));
+            let out = t.peek();
+            assert_eq!((out.empty == 1, out.offered.valid == 1), (held.is_none(), offered.is_some()));
+            if let Some((slot, rd, mask, last)) = offered {
+                let o = &out.offered;
+                assert_eq!((o.slot.low_u64(), o.rd.low_u64()), (slot.into(), rd.into()));
+                assert_eq!((o.lanes.low_u64(), o.last == 1), (mask, last));
+                for k in (0..lanes).filter(|k| mask >> k & 1 == 1) {
+                    assert_eq!(o.data.extract(32 * k, 32), u64::from(words[k as usize]), "lane {k}");
+                }
+            }
+            let taken = answer.is_some() && (held.is_none() || joins || written);
+            assert_eq!(out.taken == 1, taken);
+            if written {
+                writes += 1;
+                ended += u32::from(held.is_some_and(|h| h.3));
+                held = None;
+            }
+            if taken {
+                let before = held.map_or(0, |h| h.2);
+                held = Some((slot, rd, before | mask, last));
+                for k in (0..lanes as usize).filter(|k| mask >> k & 1 == 1) {
+                    words[k] = line[k];
+                }
+                answer = None;
+            }
+            t.step();
+        }
+        assert!(begun > 200 && ended + 6 >= begun, "{ended} of {begun} loads were written");
+        // In turn, a load is one write; at any order, some are more.
+        assert_eq!(in_turn || lanes == 1, writes == ended, "{writes} writes of {groups} groups");
+        assert!(lanes == 1 || writes < groups, "{writes} writes of {groups} groups");
+    }
+}
