@@ -58,6 +58,12 @@ impl Block {
     }
 }
 
+/// Where symbols say that functions begin.
+pub fn named(program: &Program) -> impl Iterator<Item = u32> {
+    let symbols = program.symbols().iter().filter(|symbol| symbol.function);
+    symbols.map(|symbol| symbol.address).filter(|&pc| program.word(pc).is_some())
+}
+
 /// All functions of a program, by entry.
 pub struct Functions<'a> {
     program: &'a Program,
@@ -76,9 +82,7 @@ impl<'a> Functions<'a> {
         targets: &'a Targets,
         possible: &BTreeSet<u32>,
     ) -> Result<BTreeMap<u32, Function>, ReconvergeError> {
-        let symbols = program.symbols().iter().filter(|symbol| symbol.function);
-        let named = symbols.map(|symbol| symbol.address).filter(|&pc| program.word(pc).is_some());
-        let mut entries: BTreeSet<u32> = named.chain([program.entry()]).collect();
+        let mut entries: BTreeSet<u32> = named(program).chain([program.entry()]).collect();
         let mut returning = BTreeSet::new();
         loop {
             let mut functions = Functions { program, targets, entries, returning, found: BTreeMap::new() };

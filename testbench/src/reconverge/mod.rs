@@ -275,7 +275,7 @@ impl<'a> Code<'a> {
         if calls.next().is_none() {
             return self.possible.clone();
         }
-        let named: BTreeSet<u32> = self.program.symbols().iter().filter(|s| s.function).map(|s| s.address).collect();
+        let named = cfg::named(self.program).collect::<BTreeSet<u32>>();
         let code = self.parts.values().map(|part| (&part.function, &part.values));
         let more = targets::possible(self.program, code, Some(&named).filter(|named| !named.is_empty()));
         &more | &self.possible
