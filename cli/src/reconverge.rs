@@ -157,24 +157,26 @@ impl Found {
     }
 
     fn table(&self) -> String {
-        let mut text = String::new();
-        let mut line = |cells: [&str; 7]| {
-            let [pc, instruction, function, rpc, uniform, likely, sides] = cells;
-            let row = format!("{pc:<10}{instruction:<26}{function:<18}{rpc:<10}{uniform:<9}{likely:<10}{sides}");
-            let _ = writeln!(text, "{}", row.trim_end());
-        };
-        line(["pc", "instruction", "function", "RPC", "uniform", "likely", "interleavable"]);
-        let yes = |flag: bool| if flag { "yes" } else { "-" };
-        for branch in &self.analysis.branches {
-            line([
-                &address(branch.pc),
-                &self.instruction(branch.pc),
-                &self.name(branch.function),
-                &reconvergence(branch.rpc),
+        let yes = |flag: bool| if flag { "yes" } else { "-" }.to_string();
+        let heading = ["pc", "instruction", "function", "RPC", "uniform", "likely", "interleavable"].map(String::from);
+        let row = |branch: &Branch| {
+            [
+                address(branch.pc),
+                self.instruction(branch.pc),
+                self.name(branch.function),
+                reconvergence(branch.rpc),
                 yes(branch.uniform),
-                &branch.likely.map_or("-".into(), address),
+                branch.likely.map_or("-".into(), address),
                 yes(branch.interleavable),
-            ]);
+            ]
+        };
+        let rows: Vec<[String; 7]> = [heading].into_iter().chain(self.analysis.branches.iter().map(row)).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: [usize; 7] = std::array::from_fn(width);
+        let mut text = String::new();
+        for row in &rows {
+            let line: String = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}  ")).collect();
+            let _ = writeln!(text, "{}", line.trim_end());
         }
         for &pc in &self.analysis.unknown {
             let _ = writeln!(text, "{}: {}: its targets are not known", address(pc), self.instruction(pc));

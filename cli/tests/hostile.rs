@@ -80,7 +80,7 @@ const NAMES: &[&str] = &[
 const OUTSIDE: &[&str] = &["..", "/"];
 
 /// Options whose values are files or folders to be written.
-const OUTPUTS: &[&str] = &["image", "wave", "waves", "out", "docs"];
+const OUTPUTS: &[&str] = &["image", "wave", "waves", "out", "docs", "svg", "dot"];
 
 const OPTIONS: &[&str] = &[
     "lanes",
@@ -138,6 +138,7 @@ fn command_line() -> impl Strategy<Value = Vec<OsString>> {
         "bench sim vecad",
         "cover --warps=7",
         "prove none",
+        "reconverge p.elf",
         "mutate --lanes=3",
         "bench",
         "kernels",

@@ -11,6 +11,7 @@ use heddle_testbench::iss::Iss;
 use heddle_testbench::kernels::ALL;
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
 use heddle_testbench::program::ProgramError;
+use heddle_testbench::reconverge::analyse;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
@@ -144,6 +145,7 @@ fn load(file: &[u8]) -> Result<Option<Program>, TestCaseError> {
         program.nearest_symbol(symbol.address.wrapping_add(symbol.size));
         prop_assert!(program.symbol(&symbol.name).is_some());
     }
+    analyse(&program).err().map_or(Ok(()), |error| one_line(&error))?;
     for shape in [shape(), Shape::new(64, 64), Shape { lanes: 3, ..shape() }] {
         let fits = program.check(&shape);
         let (memory, instructions) = (program.memory_image(&shape), program.instruction_image(&shape));

@@ -19,6 +19,7 @@ const GAP: f64 = 18.0;
 /// Of an arrow.
 const LANE: f64 = 9.0;
 const CHARACTER: f64 = 7.3;
+const TITLE_CHARACTER: f64 = 8.6;
 const BOX: &str = "#f4f6f8";
 const RPC: &str = "#1f6fb5";
 const HEAD: f64 = 4.0;
@@ -55,7 +56,7 @@ fn column(found: &Found, function: &FunctionBlocks) -> Column {
     let title = found.name(function.entry);
     let lines: Vec<Vec<String>> = function.blocks.iter().map(|block| found.lines(block)).collect();
     let longest = lines.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
-    let inner = (longest as f64 * CHARACTER + 2.0 * PADDING).max(title.chars().count() as f64 * CHARACTER);
+    let inner = (longest as f64 * CHARACTER + 2.0 * PADDING).max(title.chars().count() as f64 * TITLE_CHARACTER);
     let mut tops = Vec::new();
     let mut bottom = TITLE;
     for lines in &lines {

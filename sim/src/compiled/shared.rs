@@ -28,8 +28,9 @@ pub fn shared(flat: &Flat, needed: &[bool], least: u32) -> Vec<Shared> {
     // Groups only get smaller as nodes go to others: what was found for a literal before is the most that it can be now.
     let mut promises: BinaryHeap<(u32, Literal)> = search.candidates().into_iter().map(|c| (u32::MAX, c)).collect();
     while let Some((_, condition)) = promises.pop() {
-        let nodes = search.nodes_under(condition);
-        let gain = search.gain(&nodes);
+        let [few, all] = [false, true].map(|vectors| search.nodes_under(condition, vectors));
+        let [gain_of_few, gain_of_all] = [&few, &all].map(|nodes| search.gain(nodes));
+        let (nodes, gain) = if gain_of_all > gain_of_few { (all, gain_of_all) } else { (few, gain_of_few) };
         if gain < least {
             continue;
         }
@@ -189,8 +190,8 @@ impl<'a> Search<'a> {
         all.into_iter().take(MOST).map(|(_, literal)| literal).collect()
     }
 
-    /// The nodes in no group that are needed only if the literal holds.
-    fn nodes_under(&self, literal: Literal) -> Vec<Id> {
+    /// The nodes in no group that are needed only if the literal holds; vectors that others use only with `vectors`.
+    fn nodes_under(&self, literal: Literal, vectors: bool) -> Vec<Id> {
         const ROUNDS: u32 = 8;
         let count = self.flat.nodes.len();
         let mut barred: Vec<bool> = (0..count).map(|k| !self.needed[k] || self.group[k].is_some()).collect();
@@ -209,10 +210,10 @@ impl<'a> Search<'a> {
             let after = self.depends_on(&under);
             let mut clean = true;
             for k in (0..count).filter(|k| under[*k]) {
-                // A vector that others use would be moved about whether it is needed or not.
                 let is_result = |place: &Use| !matches!(*place, Use::Operand(user, _) if under[user.index()]);
                 let node = &self.flat.nodes[k];
-                let vector_for_others = node.lanes > 1 && node.width > 1 && self.uses[k].iter().any(is_result);
+                let vector_for_others =
+                    !vectors && node.lanes > 1 && node.width > 1 && self.uses[k].iter().any(is_result);
                 if vector_for_others || node.args.iter().any(|a| after[a.index()]) {
                     barred[k] = true;
                     clean = false;
@@ -258,16 +259,20 @@ impl<'a> Search<'a> {
         after
     }
 
-    /// What computing nodes together saves when they are not needed.
+    /// What computing nodes together saves when they are not needed. A result is moved about whether it is needed or not.
     fn gain(&self, nodes: &[Id]) -> u32 {
         const COST_OF_RESULT: u32 = 3;
+        const COST_OF_VECTOR: u32 = 8;
         let mut inside = vec![false; self.flat.nodes.len()];
         nodes.iter().for_each(|id| inside[id.index()] = true);
         let is_outside = |place: &Use| !matches!(place, Use::Operand(user, _) if inside[user.index()]);
         let results: u32 = nodes
             .iter()
             .filter(|id| self.uses[id.index()].iter().any(is_outside))
-            .map(|id| COST_OF_RESULT * self.flat.node(*id).lanes.div_ceil(super::layout::STRIP))
+            .map(|id| match self.flat.node(*id).lanes {
+                1 => COST_OF_RESULT,
+                lanes => COST_OF_VECTOR * lanes.div_ceil(super::layout::STRIP),
+            })
             .sum();
         nodes.iter().map(|id| cost(self.flat.node(*id))).sum::<u32>().saturating_sub(results)
     }

@@ -5,9 +5,9 @@
 //! branch there, or running into it, is a tail call. Code that two functions share belongs to both. Whatever follows
 //! a call belongs to the caller if the function called can return. Data between instructions is never reached.
 
-use super::ReconvergeError;
 use super::graph::Graph;
 use super::instruction::{Flow, Instruction};
+use super::{MOST_BLOCKS, ReconvergeError};
 use crate::Program;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,6 +58,12 @@ impl Block {
     }
 }
 
+/// Where symbols say that functions begin.
+pub fn named(program: &Program) -> impl Iterator<Item = u32> {
+    let symbols = program.symbols().iter().filter(|symbol| symbol.function);
+    symbols.map(|symbol| symbol.address).filter(|&pc| program.word(pc).is_some())
+}
+
 /// All functions of a program, by entry.
 pub struct Functions<'a> {
     program: &'a Program,
@@ -76,9 +82,7 @@ impl<'a> Functions<'a> {
         targets: &'a Targets,
         possible: &BTreeSet<u32>,
     ) -> Result<BTreeMap<u32, Function>, ReconvergeError> {
-        let symbols = program.symbols().iter().filter(|symbol| symbol.function);
-        let named = symbols.map(|symbol| symbol.address).filter(|&pc| program.word(pc).is_some());
-        let mut entries: BTreeSet<u32> = named.chain([program.entry()]).collect();
+        let mut entries: BTreeSet<u32> = named(program).chain([program.entry()]).collect();
         let mut returning = BTreeSet::new();
         loop {
             let mut functions = Functions { program, targets, entries, returning, found: BTreeMap::new() };
@@ -101,8 +105,13 @@ impl<'a> Functions<'a> {
 
     /// The functions at the present entries. Notes what they call, and whether they return.
     fn follow(&mut self) -> Result<(), ReconvergeError> {
+        let mut blocks = 0;
         for entry in self.entries.clone() {
             let function = self.function(entry)?;
+            blocks += function.blocks.len();
+            if blocks > MOST_BLOCKS {
+                return Err(ReconvergeError::Blocks);
+            }
             for block in &function.blocks {
                 match block.last().flow() {
                     Flow::Call { target } => {
@@ -206,7 +215,7 @@ impl<'a> Functions<'a> {
             }
         }
         let number = |pc: u32| blocks.binary_search_by_key(&pc, Block::start).expect("a block begins at every target");
-        let mut graph = Graph::default();
+        let (mut all_next, mut all_return, mut all_exit) = (Vec::new(), Vec::new(), Vec::new());
         for block in &blocks {
             let mut next = Vec::new();
             let (mut returns, mut exits) = (false, false);
@@ -218,11 +227,12 @@ impl<'a> Functions<'a> {
                     Way::End => exits = true,
                 }
             }
-            graph.next.push(next);
-            graph.returns.push(returns);
-            graph.exits.push(exits);
+            all_next.push(next);
+            all_return.push(returns);
+            all_exit.push(exits);
         }
         let first = number(entry);
+        let graph = Graph::new(all_next, all_return, all_exit);
         Function { entry, blocks, graph, first }
     }
 }

@@ -4,10 +4,12 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 /// Blocks by number, in order of address.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     /// Where each block leads, each once.
     pub next: Vec<Vec<usize>>,
+    /// The blocks that lead to each.
+    pub previous: Vec<Vec<usize>>,
     /// Whether a thread may return behind the block.
     pub returns: Vec<bool>,
     /// Whether a thread may end behind the block.
@@ -15,23 +17,23 @@ pub struct Graph {
 }
 
 impl Graph {
-    pub fn blocks(&self) -> usize {
-        self.next.len()
-    }
-
-    /// The blocks that lead to each.
-    pub fn previous(&self) -> Vec<Vec<usize>> {
-        let mut previous = vec![Vec::new(); self.blocks()];
-        for (block, next) in self.next.iter().enumerate() {
+    /// `next`: where each block leads, each once.
+    pub fn new(next: Vec<Vec<usize>>, returns: Vec<bool>, exits: Vec<bool>) -> Graph {
+        let mut previous = vec![Vec::new(); next.len()];
+        for (block, next) in next.iter().enumerate() {
             next.iter().for_each(|&next| previous[next].push(block));
         }
-        previous
+        Graph { next, previous, returns, exits }
+    }
+
+    pub fn blocks(&self) -> usize {
+        self.next.len()
     }
 
     /// The blocks from which one of `goals` can be reached, the goals among them.
     pub fn reaching(&self, goals: &[bool]) -> Vec<bool> {
         let starts = (0..self.blocks()).filter(|&block| goals[block]);
-        reach(&self.previous(), starts, |_| true)
+        reach(&self.previous, starts, |_| true)
     }
 
     /// The blocks that can be reached from `start` through `open` blocks alone, itself among them if it is open.
@@ -39,13 +41,17 @@ impl Graph {
         reach(&self.next, [start], open)
     }
 
+    /// The blocks from which `end` can be reached through `open` blocks alone, itself among them if it is open.
+    pub fn leading(&self, end: usize, open: impl Fn(usize) -> bool) -> Vec<bool> {
+        reach(&self.previous, [end], open)
+    }
+
     /// The blocks that can be reached from `block` through `open` blocks and that reach it so: all blocks that lie on a cycle
     /// with it. Empty if it lies on none.
     pub fn cycle(&self, block: usize, open: impl Fn(usize) -> bool) -> Vec<bool> {
         let starts = |edges: &[Vec<usize>]| edges[block].clone();
-        let previous = self.previous();
         let behind = reach(&self.next, starts(&self.next), &open);
-        let before = reach(&previous, starts(&previous), &open);
+        let before = reach(&self.previous, starts(&self.previous), &open);
         (0..self.blocks()).map(|other| behind[other] && before[other] && behind[block]).collect()
     }
 

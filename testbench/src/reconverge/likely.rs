@@ -20,32 +20,33 @@ struct Loop {
 
 /// Likely-convergence block of each block that is a `branch`, where it differs from the RPC: the block in `behind`, if any.
 pub fn points(graph: &Graph, behind: &[Option<usize>], branch: impl Fn(usize) -> bool) -> Vec<Option<usize>> {
-    let loops = loops(graph);
-    let around = |around: &Loop, block: usize| around.inside[block] && around.last != block;
-    // Sides of a branch from which the end of a loop is reached within it.
-    let sides = |around: &Loop, block: usize| {
-        let open = |other: usize| around.inside[other] && Some(other) != behind[block];
-        graph.next[block].iter().filter(|&&next| graph.reachable(next, open)[around.last]).count()
+    let around = |of: &Loop, block: usize| of.inside[block] && of.last != block;
+    // Whether so many sides of a branch lead to the end of a loop within it.
+    let leads = |of: &Loop, block: usize, sides: usize| {
+        let inside = graph.next[block].iter().filter(|&&next| of.inside[next]);
+        let before_rpc = |other: usize| of.inside[other] && Some(other) != behind[block];
+        match behind[block].is_some_and(|behind| of.inside[behind]) {
+            true => inside.filter(|&&next| graph.reachable(next, before_rpc)[of.last]).count() >= sides,
+            // Everything in a loop leads to its end.
+            false => inside.count() >= sides,
+        }
     };
+    let mut useful = loops(graph);
     let branches = || (0..graph.blocks()).filter(|&block| branch(block));
-    let meet = |of: &&Loop| branches().any(|block| around(of, block) && sides(of, block) > 1);
-    let useful: Vec<&Loop> = loops.iter().filter(meet).collect();
-    let point = |block: usize| {
-        let leads = useful.iter().filter(|of| branch(block) && around(of, block) && sides(of, block) > 0);
-        leads.min_by_key(|of| (of.size, Reverse(of.last))).map(|of| of.last)
-    };
-    (0..graph.blocks()).map(point).collect()
+    useful.retain(|of| branches().any(|block| around(of, block) && leads(of, block, 2)));
+    useful.sort_by_key(|of| (of.size, Reverse(of.last)));
+    let point = |block: usize| useful.iter().find(|of| branch(block) && around(of, block) && leads(of, block, 1));
+    (0..graph.blocks()).map(|block| point(block).map(|of| of.last)).collect()
 }
 
 /// All loops of a graph, one for each edge that leads backward and closes one.
 fn loops(graph: &Graph) -> Vec<Loop> {
-    let backwards = Graph { next: graph.previous(), ..Graph::default() };
     let edges = graph.next.iter().enumerate().flat_map(|(from, next)| next.iter().map(move |&to| (from, to)));
     let backward = edges.filter(|(from, to)| to <= from);
     let close = |(last, top): (usize, usize)| {
         let below = graph.reachable(top, |_| true);
         // From the end of the loop back to its top, and no further.
-        let mut inside = backwards.reachable(last, |block| block != top && below[block]);
+        let mut inside = graph.leading(last, |block| block != top && below[block]);
         inside[top] = true;
         let size = inside.iter().filter(|&&inside| inside).count();
         below[last].then_some(Loop { last, inside, size })

@@ -140,10 +140,13 @@ pub enum ReconvergeError {
     Outside { pc: u32, target: u32 },
     #[error("the program ends at {end:#010x}: the analysis takes programs of at most {} bytes", MOST_BYTES)]
     TooLarge { end: u32 },
+    #[error("the program's functions have more than {MOST_BLOCKS} blocks, the most that the analysis takes")]
+    Blocks,
 }
 
-/// Bytes of the largest program that is analysed.
+/// Bytes of the largest program that is analysed, and blocks of all its functions.
 const MOST_BYTES: u32 = 1 << 20;
+const MOST_BLOCKS: usize = 1 << 14;
 
 /// Analyses a program.
 pub fn analyse(program: &Program) -> Result<Analysis, ReconvergeError> {
@@ -217,8 +220,6 @@ struct Code<'a> {
 struct Part {
     function: Function,
     values: Values,
-    /// Blocks before each block.
-    previous: Vec<Vec<usize>>,
     /// Immediate post-dominator of each block.
     behind: Vec<Option<usize>>,
     /// Likely-convergence block of each block's branch.
@@ -274,7 +275,7 @@ impl<'a> Code<'a> {
         if calls.next().is_none() {
             return self.possible.clone();
         }
-        let named: BTreeSet<u32> = self.program.symbols().iter().filter(|s| s.function).map(|s| s.address).collect();
+        let named = cfg::named(self.program).collect::<BTreeSet<u32>>();
         let code = self.parts.values().map(|part| (&part.function, &part.values));
         let more = targets::possible(self.program, code, Some(&named).filter(|named| !named.is_empty()));
         &more | &self.possible
@@ -330,7 +331,7 @@ impl Part {
         let parts =
             |block: usize| matches!(function.blocks[block].last().flow(), Flow::Branch { .. } | Flow::IndirectJump);
         let likely = likely::points(graph, &behind, parts);
-        Part { previous: graph.previous(), likely, behind, function, values }
+        Part { likely, behind, function, values }
     }
 
     /// The block that an instruction is in.

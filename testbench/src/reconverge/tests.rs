@@ -138,6 +138,9 @@ fn a_stack_notices_wrong_information() {
 fn too_large_programs_are_refused() {
     let program = Program::assembled(&vec![NOP; MOST_BYTES as usize / 4 + 1], []);
     assert!(analyse(&program).unwrap_err().to_string().starts_with("the program ends at 0x00100100"));
+    let branch_to_itself = 0x63;
+    let program = Program::assembled(&vec![branch_to_itself; MOST_BLOCKS + 64], []);
+    assert!(analyse(&program).unwrap_err().to_string().contains("more than 16384 blocks"));
 }
 
 /// Whatever the words are, there is an answer or one line.

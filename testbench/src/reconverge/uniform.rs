@@ -110,7 +110,7 @@ impl Walk<'_> {
             if value != Value::Meeting(start, location) {
                 continue;
             }
-            let previous = part.previous[block].iter();
+            let previous = part.function.graph.previous[block].iter();
             let mut sources = previous.map(|&p| part.values.behind[p].get(location)).collect::<Vec<_>>();
             if let (true, Location::Register(number)) = (block == part.function.first, location) {
                 sources.push(Some(Value::Entry(number, 0)));

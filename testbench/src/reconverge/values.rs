@@ -194,31 +194,20 @@ impl Values {
 
     /// With `blind`, slots are known to hold saved registers, and nothing else.
     fn flow(function: &Function, callee: &dyn Fn(Instruction) -> Summary, blind: bool) -> (Values, bool) {
-        let count = function.blocks.len();
-        let previous = function.graph.previous();
-        let mut meetings = BTreeSet::new();
-        let mut before: Vec<Option<State>> = vec![None; count];
-        let mut behind: Vec<Option<State>> = vec![None; count];
-        let mut left = BTreeSet::from([function.first]);
-        while let Some(block) = left.pop_first() {
-            let entered = (block == function.first).then(State::entry);
-            let states: Vec<&State> =
-                previous[block].iter().filter_map(|&p| behind[p].as_ref()).chain(&entered).collect();
-            let state = meet(function.blocks[block].start(), &states, &mut meetings);
-            if before[block].as_ref() == Some(&state) {
-                continue;
+        let previous = &function.graph.previous;
+        // A value that comes to a loop is at first taken for another than the one that comes round, if it turns out late to be a
+        // meeting itself. Knowing the meetings from the start, the search finds that both are one.
+        let (mut meetings, mut dropped) = (BTreeSet::new(), BTreeSet::new());
+        let (before, behind) = loop {
+            let (before, behind) = spread(function, callee, blind, &mut meetings);
+            // What has come again stays, so that this ends.
+            let needless = &needless(function, &before, &behind) - &dropped;
+            if needless.is_empty() {
+                break (before, behind);
             }
-            before[block] = Some(state.clone());
-            let state = run(function, block, state, callee, blind, |_, _| {});
-            if behind[block].as_ref() != Some(&state) {
-                behind[block] = Some(state);
-                left.extend(&function.graph.next[block]);
-            }
-        }
-        let whole =
-            |states: Vec<Option<State>>| states.into_iter().map(|s| s.expect("every block can be reached")).collect();
-        let (before, behind): (Vec<State>, Vec<State>) = (whole(before), whole(behind));
-
+            meetings.retain(|meeting| !needless.contains(meeting));
+            dropped.extend(needless);
+        };
         let mut made = BTreeMap::new();
         let mut summary = Summary::hope();
         let stack = |value: Value| value.in_stack().is_some();
@@ -277,6 +266,72 @@ impl Values {
                 };
                 self.summary = std::mem::replace(&mut self.summary, Summary::hope()).and(&ending);
             }
+        }
+    }
+}
+
+/// The states before and behind all blocks, with the `meetings` known so far and those found.
+fn spread(
+    function: &Function,
+    callee: &dyn Fn(Instruction) -> Summary,
+    blind: bool,
+    meetings: &mut BTreeSet<(u32, Location)>,
+) -> (Vec<State>, Vec<State>) {
+    let count = function.blocks.len();
+    let mut before: Vec<Option<State>> = vec![None; count];
+    let mut behind: Vec<Option<State>> = vec![None; count];
+    let mut left = BTreeSet::from([function.first]);
+    while let Some(block) = left.pop_first() {
+        let entered = (block == function.first).then(State::entry);
+        let previous = function.graph.previous[block].iter();
+        let states: Vec<&State> = previous.filter_map(|&p| behind[p].as_ref()).chain(&entered).collect();
+        let state = meet(function.blocks[block].start(), &states, meetings);
+        if before[block].as_ref() == Some(&state) {
+            continue;
+        }
+        before[block] = Some(state.clone());
+        let state = run(function, block, state, callee, blind, |_, _| {});
+        if behind[block].as_ref() != Some(&state) {
+            behind[block] = Some(state);
+            left.extend(&function.graph.next[block]);
+        }
+    }
+    let whole =
+        |states: Vec<Option<State>>| states.into_iter().map(|s| s.expect("every block can be reached")).collect();
+    (whole(before), whole(behind))
+}
+
+/// The meetings at which one value alone comes in, beside the meeting itself (Braun et al., CC 2013).
+fn needless(function: &Function, before: &[State], behind: &[State]) -> BTreeSet<(u32, Location)> {
+    let mut same: BTreeMap<Value, Value> = BTreeMap::new();
+    let mut found = BTreeSet::new();
+    loop {
+        let count = found.len();
+        for (block, state) in before.iter().enumerate() {
+            let start = function.blocks[block].start();
+            for (location, value) in state.locations() {
+                if value != Value::Meeting(start, location) || found.contains(&(start, location)) {
+                    continue;
+                }
+                let entered = (block == function.first).then(State::entry);
+                let states = function.graph.previous[block].iter().map(|&p| &behind[p]).chain(&entered);
+                let original = |mut value: Value| {
+                    while let Some(&other) = same.get(&value) {
+                        value = other;
+                    }
+                    value
+                };
+                let incoming: Option<BTreeSet<Value>> = states.map(|state| state.get(location).map(original)).collect();
+                let Some(mut incoming) = incoming else { continue };
+                incoming.remove(&value);
+                if let (1, Some(one)) = (incoming.len(), incoming.pop_first()) {
+                    same.insert(value, one);
+                    found.insert((start, location));
+                }
+            }
+        }
+        if found.len() == count {
+            return found;
         }
     }
 }

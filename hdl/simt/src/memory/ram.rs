@@ -34,11 +34,11 @@ pub(super) fn banks(m: Builder, s: &Shape, taken: Signal, request: Request<Signa
     let load_bank = if s.lanes == 1 { load.valid } else { load.address.slice(2, s.lane_bits()).decode(s.lanes) };
     let load_enables = cat(&elements(load_bank, 1).into_iter().map(|b| b.repeat(4)).collect::<Vec<_>>());
     let is_load = request.operation.eq(operation::LOAD);
-    wire!(line = load.valid.mux(load.address.from_bit(2 + s.lanes.ilog2()), request.line));
-    wire!(enables = load.valid.mux(load_enables, request.enables.only_if(!is_load)));
-    wire!(store = load.valid.mux(load.word.repeat(s.lanes), request.data));
+    wire!(line = request.valid.mux(request.line, load.address.from_bit(2 + s.lanes.ilog2())));
+    wire!(enables = request.valid.mux(request.enables.only_if(!is_load), load_enables));
+    wire!(store = request.valid.mux(request.data, load.word.repeat(s.lanes)));
     m.assert("load_only_while_idle", !(load.valid & request.valid));
-    let valid = request.operation.bit(operation::IS_ATOMIC) & !load.valid;
+    let valid = request.operation.bit(operation::IS_ATOMIC) & request.valid;
     let inputs = BankIn {
         access: all(taken | load.valid),
         line: all(line),

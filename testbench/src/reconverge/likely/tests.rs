@@ -4,9 +4,8 @@ use crate::reconverge::postdominators;
 /// Likely-convergence blocks of all blocks with two ways.
 fn points(next: &[&[usize]], returns: &[usize]) -> Vec<(usize, usize)> {
     let blocks = next.len();
-    let mut graph = Graph { returns: vec![false; blocks], exits: vec![false; blocks], ..Graph::default() };
-    graph.next = next.iter().map(|next| next.to_vec()).collect();
-    returns.iter().for_each(|&block| graph.returns[block] = true);
+    let returns = (0..blocks).map(|block| returns.contains(&block)).collect();
+    let graph = Graph::new(next.iter().map(|next| next.to_vec()).collect(), returns, vec![false; blocks]);
     let behind = postdominators::immediate(&graph);
     let branch = |block: usize| next[block].len() > 1;
     let points = super::points(&graph, &behind, branch).into_iter().enumerate();

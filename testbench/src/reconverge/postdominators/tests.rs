@@ -3,15 +3,14 @@ use proptest::prelude::*;
 
 /// A graph from its edges; the blocks after which threads return, and after which they end.
 fn graph(blocks: usize, edges: &[(usize, usize)], returns: &[usize], exits: &[usize]) -> Graph {
-    let mut graph = Graph { next: vec![Vec::new(); blocks], returns: vec![false; blocks], exits: vec![false; blocks] };
+    let mut next = vec![Vec::new(); blocks];
     for &(from, to) in edges {
-        if !graph.next[from].contains(&to) {
-            graph.next[from].push(to);
+        if !next[from].contains(&to) {
+            next[from].push(to);
         }
     }
-    returns.iter().for_each(|&block| graph.returns[block] = true);
-    exits.iter().for_each(|&block| graph.exits[block] = true);
-    graph
+    let flags = |of: &[usize]| (0..blocks).map(|block| of.contains(&block)).collect();
+    Graph::new(next, flags(returns), flags(exits))
 }
 
 /// Immediate post-dominators by their definition: p post-dominates b if without p no way leads from b to a goal.
@@ -111,7 +110,7 @@ fn graphs() -> impl Strategy<Value = Graph> {
         let edges = prop::collection::vec((0..blocks, 0..blocks), 0..3 * blocks);
         let ends = || prop::collection::vec(prop::bool::weighted(0.1), blocks);
         (edges, ends(), ends()).prop_map(move |(edges, returns, exits)| {
-            let mut graph = Graph { returns, exits, ..self::graph(blocks, &edges, &[], &[]) };
+            let mut graph = Graph { returns, exits, ..graph(blocks, &edges, &[], &[]) };
             for block in 0..blocks {
                 graph.exits[block] |= graph.next[block].is_empty() && !graph.returns[block];
             }

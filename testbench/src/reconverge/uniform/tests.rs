@@ -67,6 +67,18 @@ fn a_loop_that_threads_leave_in_different_turns() {
 }
 
 #[test]
+fn a_counter_passes_an_inner_loop() {
+    // for (i = 0; i < 9; i++) for (j = 0; j < lane; j++) ..
+    let asm = Asm::default()
+        .put([csrr(A0, LANE), addi(S0, ZERO, 0), addi(A5, ZERO, 9)])
+        .label("top")
+        .put([addi(A1, ZERO, 0)]);
+    let asm = asm.label("inner").put([addi(A1, A1, 1)]).label("inner back").branch(BLT, A1, A0, "inner");
+    let asm = asm.put([addi(S0, S0, 1)]).label("back").branch(BLT, S0, A5, "top").exit();
+    check(&asm, &[("inner back", false), ("back", true)]);
+}
+
+#[test]
 fn a_break_leaves_the_loop_uniform_and_what_is_behind_varying() {
     let asm = Asm::default().put([csrr(A0, LANE), addi(A1, ZERO, 0), addi(A5, ZERO, 9)]);
     let asm = asm.label("top").label("break").branch(BEQ, A0, A1, "out").put([addi(A1, A1, 1)]);
