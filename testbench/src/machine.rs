@@ -495,7 +495,9 @@ impl Machine {
     fn ended(&mut self) -> Result<(), MachineError> {
         let fault = self.fault();
         // The instruction-set simulator has no bus, and no instruction is to blame.
-        if let Some((cause::BUS_ERROR, fault)) = &fault {
+        if let Some((cause::BUS_ERROR, fault)) = &fault
+            && self.shape.bus_width().is_some()
+        {
             return Err(MachineError::Bus { address: fault.address.expect("a bus error has an address") });
         }
         if let Some(check) = &mut self.check {
