@@ -2,7 +2,7 @@
 //!
 //! One pending bit a (warp, register); where several writes of one register are under way (a replayed load), the load
 //! queue counts them and releases the last. It stands beside the divergence unit behind an interface of its own, which
-//! carries masks, because mechanisms that run two paths of a warp at once need another one.
+//! carries masks, because mechanisms that run two paths of a warp at once need another one: [`dual`].
 
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -162,6 +162,7 @@ fn described<O: Signals>(m: Builder, s: &Shape, i: ScoreboardIn<Signal>, row: &T
     m.replicate("row", s.warps, row, RowIn { needs, set, early, late })
 }
 
+pub mod dual;
 pub mod proof;
 
 #[cfg(test)]

@@ -1,0 +1,204 @@
+//! The scoreboard for two paths of a warp at once: left and right sides, with shadow bits.
+//!
+//! Two bits a (warp, side, register): *pending* (P), a write of the register issued on the side is under way; *shadow*
+//! (S), it was already when the warp's paths last changed. A path may issue if no register it reads or writes has P on
+//! its own side or S on the other: the latest writes of the other path are not its business, but of those before a
+//! divergence or a reconvergence the threads may be its own. (`dual-path-execution.txt` §3.2; `docs/dual-path.md` says
+//! why this is safe and waits for nothing for ever)
+//!
+//! | event | P | S |
+//! |---|---|---|
+//! | issue | set on the side that issues | |
+//! | push, pop | | becomes P, on both sides |
+//! | write back | cleared on the side the instruction carries | likewise |
+//!
+//! An instruction carries the side on which it issued, whatever happens to the stack before it writes. All events of a
+//! cycle see the sides as they are before its edge; what issues in the cycle of a push or a pop, and is not released in
+//! it, is part of the copy.
+//!
+//! As in [`super::scoreboard`], several writes of one (warp, side, register) under way are counted elsewhere, and the
+//! last releases the register. It knows no masks, no stack, and not which sides have a path: the bits of a side without
+//! one mean nothing. It is for the dual-path divergence unit; no core contains it.
+
+use super::{Mark, Needs};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// The sides of a warp, as `side` says them and as an index into what there is for each side.
+pub const LEFT: u32 = 0;
+pub const RIGHT: u32 = 1;
+
+/// A register of a warp that gets or has got its value.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct SidePending<T> {
+    /// 1 bit.
+    pub valid: T,
+    pub warp: T,
+    /// 1 bit: where the instruction issued, [`LEFT`] or [`RIGHT`].
+    pub side: T,
+    pub rd: T,
+}
+
+impl SidePending<Width> {
+    pub fn shape(s: &Shape) -> SidePending<Width> {
+        SidePending { valid: 1, warp: s.warp_bits(), side: 1, rd: 5 }
+    }
+}
+
+/// A warp's stack changes at the end of the cycle.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct StackChange<T> {
+    /// 1 bit.
+    pub valid: T,
+    pub warp: T,
+}
+
+impl StackChange<Width> {
+    pub fn shape(s: &Shape) -> StackChange<Width> {
+        StackChange { valid: 1, warp: s.warp_bits() }
+    }
+}
+
+#[derive(Bundle, Clone, PartialEq, Debug)]
+pub struct DualScoreboardIn<T> {
+    /// For each warp, the heads of the left and the right buffer.
+    pub heads: Vec<[Needs<T>; 2]>,
+    /// An instruction that writes a register issues.
+    pub issue: SidePending<T>,
+    /// A write whose time is fixed: the value is there for whoever issues from the next cycle on.
+    pub early: SidePending<T>,
+    /// The last late write (load, divide) of the register is done.
+    pub late: SidePending<T>,
+    /// A path diverges. Whatever else gives a thread another side counts as a push too, except the start of a warp, which
+    /// must be quiet then.
+    pub push: StackChange<T>,
+    /// Both paths have reconverged.
+    pub pop: StackChange<T>,
+}
+
+impl DualScoreboardIn<Width> {
+    pub fn shape(s: &Shape) -> DualScoreboardIn<Width> {
+        let (pending, change) = (SidePending::shape(s), StackChange::shape(s));
+        DualScoreboardIn {
+            heads: vec![[Needs::shape(); 2]; s.warps as usize],
+            issue: pending,
+            early: pending,
+            late: pending,
+            push: change,
+            pop: change,
+        }
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct DualScoreboardOut<T> {
+    /// For each side, one bit a warp: the side's head waits for no register.
+    pub clear: [T; 2],
+    /// One bit a warp: none of its registers is pending on any side.
+    pub quiet: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct RowIn<T> {
+    needs: [Needs<T>; 2],
+    set: [Mark<T>; 2],
+    early: [Mark<T>; 2],
+    late: [Mark<T>; 2],
+    /// The stack changes.
+    copy: T,
+}
+
+/// A row as proofs and tests see it.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct RowOut<T> {
+    clear: [T; 2],
+    quiet: T,
+    /// For each side, one bit a register.
+    pending: [T; 2],
+    shadow: [T; 2],
+}
+
+fn row_inputs() -> RowIn<Width> {
+    let marks = [Mark { here: 1, registers: 32 }; 2];
+    RowIn { needs: [Needs::shape(); 2], set: marks, early: marks, late: marks, copy: 1 }
+}
+
+/// One warp's pending and shadow bits.
+fn row() -> TypedModule<RowIn<Width>, DualScoreboardOut<Signal>> {
+    module("dual_scoreboard_row", row_inputs(), |m, i| {
+        let RowOut { clear, quiet, .. } = row_described(m, i);
+        DualScoreboardOut { clear, quiet }
+    })
+}
+
+/// The same for proofs and tests, which see the bits.
+fn row_shown() -> TypedModule<RowIn<Width>, RowOut<Signal>> {
+    module("dual_scoreboard_row", row_inputs(), row_described)
+}
+
+fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
+    m.doc("The pending and shadow bits of one warp's registers.");
+    let bits = [("left", 0), ("right", 1)].map(|(name, k)| {
+        let pending = m.reg(&format!("pending_{name}"), 32).reset(0u32);
+        let shadow = m.reg(&format!("shadow_{name}"), 32).reset(0u32);
+        let [set, early, late] = [i.set, i.early, i.late].map(|marks| marks[k].registers.only_if(marks[k].here));
+        let (released, kept) = (early | late, pending.q & !(early | late));
+        pending.next(kept | set);
+        shadow.next(i.copy.mux(kept | set, shadow.q & !released));
+        m.assert(&format!("{name}_early_and_late_apart"), !(early & late).any());
+        m.assert(&format!("{name}_released_was_pending"), !(released & !pending.q).any());
+        m.assert(&format!("{name}_shadow_is_pending"), !(shadow.q & !pending.q).any());
+        m.cover(&format!("{name}_copies_again"), i.copy & shadow.q.any());
+        m.cover(&format!("{name}_copies_what_issues"), i.copy & set.any());
+        m.cover(&format!("{name}_copies_less_what_is_released"), i.copy & released.any());
+        (pending.q, shadow.q)
+    });
+    let [(left, left_shadow), (right, right_shadow)] = bits;
+    let clear = [("left", 0, left, right_shadow), ("right", 1, right, left_shadow)].map(|(name, k, own, other)| {
+        let Needs { rs1, rs2, rd, use1, use2, writes } = i.needs[k];
+        let needed = [(rs1, use1), (rs2, use2), (rd, writes)];
+        let waits = |bits: Signal| cat(&needed.map(|(register, used)| bits.select(register, 1) & used)).any();
+        m.cover(&format!("{name}_waits_for_a_shadow_only"), waits(other) & !waits(own));
+        m.cover(&format!("{name}_waits_for_its_own_only"), waits(own) & !waits(other));
+        !waits(own | other)
+    });
+    RowOut { clear, quiet: !(left | right).any(), pending: [left, right], shadow: [left_shadow, right_shadow] }
+}
+
+pub fn dual_scoreboard(s: &Shape) -> TypedModule<DualScoreboardIn<Width>, DualScoreboardOut<Signal>> {
+    module("dual_scoreboard", DualScoreboardIn::shape(s), |m, i| {
+        m.doc("Which registers of which path of which warp await a write.");
+        described(m, s, i, &row())
+    })
+}
+
+/// The scoreboard over rows of either kind.
+fn described<O: Signals>(m: Builder, s: &Shape, i: DualScoreboardIn<Signal>, row: &TypedModule<RowIn<Width>, O>) -> O {
+    let on = |p: SidePending<Signal>| {
+        [!p.side, p.side].map(|here| Mark {
+            here: each(p.warp.decode(s.warps).only_if(p.valid & here)),
+            registers: all(p.rd.decode(32)),
+        })
+    };
+    let needs = [0, 1].map(|side| {
+        let column = |f: fn(&Needs<Signal>) -> Signal| {
+            each(cat(&i.heads.iter().map(|heads| f(&heads[side])).collect::<Vec<_>>()))
+        };
+        Needs {
+            rs1: column(|n| n.rs1),
+            rs2: column(|n| n.rs2),
+            rd: column(|n| n.rd),
+            use1: column(|n| n.use1),
+            use2: column(|n| n.use2),
+            writes: column(|n| n.writes),
+        }
+    });
+    let [push, pop] = [i.push, i.pop].map(|change| change.warp.decode(s.warps).only_if(change.valid));
+    let (set, early, late) = (on(i.issue), on(i.early), on(i.late));
+    m.replicate("row", s.warps, row, RowIn { needs, set, early, late, copy: each(push | pop) })
+}
+
+pub mod proof;
+
+#[cfg(test)]
+mod tests;

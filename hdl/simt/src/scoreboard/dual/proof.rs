@@ -1,0 +1,150 @@
+//! What the dual scoreboard is for: no thread reads or writes a register while a write of its own is under way; the other
+//! path's writes since the last push or pop hold nobody back; whoever waits, waits for fewer and fewer writes.
+//!
+//! Any thread and any three registers of any warp are followed. The thread is on the left, on the right or, as one that
+//! is suspended or has ended, nowhere. Every push and every pop puts it anywhere, which is more than any stack does; in
+//! between it may only leave. All else disturbs.
+
+use super::{DualScoreboardIn, DualScoreboardOut, RowOut, SidePending, StackChange, described, row_shown};
+use crate::proof::{cover, held, implies, index_of};
+use crate::scoreboard::Needs;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+#[derive(Bundle, Clone, PartialEq, Debug)]
+pub struct ProofIn<T> {
+    pub scoreboard: DualScoreboardIn<T>,
+    /// The warp and the registers that are followed.
+    pub warp: T,
+    pub registers: [T; 3],
+    /// Where a push, a pop or a start puts the thread: nowhere or on one side.
+    pub stays: T,
+    pub goes: T,
+    /// The warp starts, if it is quiet.
+    pub starts: T,
+    /// The thread ends.
+    pub ends: T,
+}
+
+/// The dual scoreboard with all legal inputs: only what is pending is released, and not twice in a cycle.
+pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScoreboardOut<Signal>> {
+    let inputs = ProofIn {
+        scoreboard: DualScoreboardIn::shape(s),
+        warp: s.warp_bits(),
+        registers: [5; 3],
+        stays: 1,
+        goes: 1,
+        starts: 1,
+        ends: 1,
+    };
+    module("dual_scoreboard_proof", inputs, |m, i| {
+        let of_warp = |p: SidePending<Signal>| SidePending { warp: index_of(s.warps, p.warp), ..p };
+        let [issue, early, late] = [i.scoreboard.issue, i.scoreboard.early, i.scoreboard.late].map(of_warp);
+        let [push, pop] = [i.scoreboard.push, i.scoreboard.pop]
+            .map(|change| StackChange { warp: index_of(s.warps, change.warp), ..change });
+        let shown = m.deferred("shown", [s.warps * 32; 2]);
+        let at = |sides: [Signal; 2], warp: Signal, register: Signal| {
+            sides.map(|bits| bits.select(cat(&[register, warp]).slice(0, s.bank_bits()), 1))
+        };
+        let pending = |p: SidePending<Signal>| {
+            let [left, right] = at(shown.value, p.warp, p.rd);
+            p.side.mux(right, left)
+        };
+        let early = SidePending { valid: early.valid & pending(early), ..early };
+        let twice = early.valid & early.warp.eq(late.warp) & early.side.eq(late.side) & early.rd.eq(late.rd);
+        let late = SidePending { valid: late.valid & pending(late) & !twice, ..late };
+        let legal = DualScoreboardIn { issue, early, late, push, pop, ..i.scoreboard.clone() };
+        let RowOut { clear, quiet, pending, shadow } = described(m, s, legal, &row_shown());
+        shown.drive(pending);
+
+        let warp = index_of(s.warps, held(m, "warp_followed", i.warp));
+        let registers = held(m, "registers_followed", i.registers);
+        wire!(quiet_here = quiet.select(warp, 1));
+        let here = |change: StackChange<Signal>| change.valid & change.warp.eq(warp);
+        wire!(moves = here(push) | here(pop));
+        wire!(starts = i.starts & quiet_here);
+
+        let thread = ["left", "right"].map(|name| m.reg(&format!("thread_{name}"), 1).reset(0u32));
+        let side = |k: usize| if k == 0 { !i.goes } else { i.goes };
+        for (k, on) in thread.into_iter().enumerate() {
+            on.next((moves | starts).mux(!i.stays & side(k), on.q & !i.ends));
+        }
+        m.assert("thread_is_on_one_side", !(thread[0].q & thread[1].q));
+
+        // For each side and register: a write is under way; it was when the paths last changed; it is the thread's.
+        let writes = [0, 1].map(|k: usize| {
+            [0, 1, 2].map(|r: usize| {
+                let of =
+                    |p: SidePending<Signal>| p.valid & p.warp.eq(warp) & p.side.eq(k as u32) & p.rd.eq(registers[r]);
+                let name = format!("{k}_{r}");
+                let [under_way, before, mine] =
+                    ["under_way", "before", "mine"].map(|what| m.reg(&format!("{what}_{name}"), 1).reset(0u32));
+                let (kept, issues) = (!(of(early) | of(late)), of(issue));
+                under_way.next((under_way.q & kept) | issues);
+                before.next(moves.mux((under_way.q & kept) | issues, before.q & kept));
+                mine.next((mine.q & kept) | (issues & thread[k].q));
+                m.assert(&format!("pending_is_under_way_{name}"), at(pending, warp, registers[r])[k].eq(under_way.q));
+                m.assert(&format!("shadow_was_before_{name}"), at(shadow, warp, registers[r])[k].eq(before.q));
+                m.assert(&format!("quiet_has_none_{name}"), implies(quiet_here, !under_way.q));
+                let elsewhere = thread[1 - k].q;
+                m.assert(&format!("of_threads_on_the_side_{name}"), implies(mine.q & !before.q, !elsewhere));
+                m.assert(&format!("mine_is_under_way_{name}"), implies(mine.q, under_way.q));
+                (under_way.q, before.q, mine.q)
+            })
+        });
+
+        for (k, name) in ["left", "right"].into_iter().enumerate() {
+            let heads: Vec<Needs<Signal>> = i.scoreboard.heads.iter().map(|heads| heads[k]).collect();
+            let Needs { rs1, rs2, rd, use1, use2, writes: writes_rd } = select(&heads, warp);
+            wire!(clear_here = clear[k].select(warp, 1));
+            let needs = [(rs1, use1), (rs2, use2), (rd, writes_rd)];
+            let [mut theirs, mut passed, mut free] = [vec![], vec![], vec![]];
+            for (register, used) in needs {
+                let is = [0, 1, 2].map(|r: usize| register.eq(registers[r]));
+                let holds = [0, 1, 2].map(|r: usize| writes[k][r].0 | writes[1 - k][r].1);
+                let mine = [0, 1, 2].map(|r: usize| writes[0][r].2 | writes[1][r].2);
+                theirs.extend([0, 1, 2].map(|r: usize| is[r] & used & mine[r]));
+                passed.extend([0, 1, 2].map(|r: usize| is[r] & used & writes[1 - k][r].0 & !holds[r]));
+                free.push(!used | cat(&[0, 1, 2].map(|r: usize| is[r] & !holds[r])).any());
+            }
+            wire!(must_wait = thread[k].q & cat(&theirs).any());
+            wire!(may_go = cat(&free).all());
+            m.assert(&format!("{name}_never_before_a_write_of_a_thread"), implies(must_wait, !clear_here));
+            m.assert(&format!("{name}_never_held_back_by_others"), implies(may_go, clear_here));
+
+            // The registers that this side would wait for: none is added unless it issues or the paths change.
+            let waits = cat(&[0, 1, 2].map(|r: usize| writes[k][r].0 | writes[1 - k][r].1));
+            let issues = issue.valid & issue.warp.eq(warp) & issue.side.eq(k as u32);
+            let same = m.pipe_reset(&format!("{name}_same"), !moves & !issues);
+            let added = waits & !m.pipe_reset(&format!("{name}_waits_before"), waits);
+            m.assert(&format!("{name}_waits_for_fewer"), implies(same, !added.any()));
+
+            cover(
+                m,
+                &format!("{name}_waits_for_a_shadow"),
+                must_wait & !writes[k].map(|w| w.0)[0] & writes[1 - k][0].2,
+            );
+            cover(m, &format!("{name}_passes_the_other_path"), may_go & cat(&passed).any() & thread[k].q);
+            cover(
+                m,
+                &format!("{name}_goes_after_a_release"),
+                m.pipe_reset(&format!("{name}_waited"), must_wait) & may_go,
+            );
+        }
+        cover(m, "one_register_on_both_sides", writes[0][0].2 & writes[1][0].0 & !writes[1][0].1);
+        DualScoreboardOut { clear, quiet }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proof::testing::holds_at_random;
+
+    #[test]
+    fn holds_at_random_inputs() {
+        for warps in [1, 2] {
+            holds_at_random(&dual_scoreboard_proof(&Shape::new(2, warps)).check().unwrap().netlist, 20_000);
+        }
+    }
+}
