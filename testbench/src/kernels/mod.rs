@@ -15,6 +15,8 @@ use crate::{
     program::{GRAIN, Program},
 };
 
+mod backprop;
+mod bfs;
 mod bitonic_large;
 mod bitonic_small;
 mod blocked_stencil;
@@ -22,16 +24,23 @@ mod collatz;
 mod dispatch;
 mod gcd;
 mod histogram;
+mod hotspot;
+mod laplace3d;
+mod lu;
 mod mandelbrot;
 mod matmul;
 mod matvec;
 mod motion;
+mod needle;
 mod nqueens;
+mod pathfinder;
+mod quicksort;
 mod reduce;
 mod scan;
 mod search;
 mod sort;
 mod spmv;
+mod stencil3d;
 mod striped_stencil;
 mod transpose;
 mod vecadd;
@@ -328,6 +337,20 @@ pub const ALL: &[Kernel] = &[
     kernel!(dispatch, "calls through a table of functions: divergent jalr, divisions"),
     kernel!(sort, "insertion sort of a list a thread: loops that end on data, scattered accesses"),
     kernel!(search, "first occurrence of a word in lines of text: byte accesses, calls, early exits"),
+    kernel!(lu, "LU decomposition by tiles: half of a warp takes rows, the other half columns", Barriers),
+    kernel!(quicksort, "quicksort, a block a list: elements go down or up", Barriers),
+    kernel!(bfs, "breadth-first search of a graph: branches without an else, loops of unequal length"),
+    kernel!(pathfinder, "cheapest way down a grid: sides that lose a column each step", Scratchpad, Barriers),
+    kernel!(needle, "Needleman-Wunsch alignment: diagonals of a tile, maxima of three", Scratchpad, Barriers),
+    kernel!(hotspot, "heat of a chip: squares that lose their edge each step", Scratchpad, Barriers),
+    kernel!(backprop, "training of a layer of neurons: a tree in the scratchpad, then coherent", Scratchpad, Barriers),
+    kernel!(
+        laplace3d,
+        "Laplace's equation in a box: the surface goes another way than the inside",
+        Scratchpad,
+        Barriers
+    ),
+    kernel!(stencil3d, "seven-point stencil of a box: loads from scratchpad or memory", Scratchpad, Barriers),
 ];
 
 /// No kernel has this name.
