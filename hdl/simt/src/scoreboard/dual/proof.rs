@@ -20,7 +20,7 @@ pub struct ProofIn<T> {
     /// Where a push, a pop or a start puts the thread: nowhere or on one side.
     pub stays: T,
     pub goes: T,
-    /// The warp starts, if it is quiet.
+    /// The warp starts, if it is quiet and the thread not in it.
     pub starts: T,
     /// The thread ends.
     pub ends: T,
@@ -62,9 +62,9 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         wire!(quiet_here = quiet.select(warp, 1));
         let here = |change: StackChange<Signal>| change.valid & change.warp.eq(warp);
         wire!(moves = here(push) | here(pop));
-        wire!(starts = i.starts & quiet_here);
 
         let thread = ["left", "right"].map(|name| m.reg(&format!("thread_{name}"), 1).reset(0u32));
+        wire!(starts = i.starts & quiet_here & !(thread[0].q | thread[1].q));
         let side = |k: usize| if k == 0 { !i.goes } else { i.goes };
         for (k, on) in thread.into_iter().enumerate() {
             on.next((moves | starts).mux(!i.stays & side(k), on.q & !i.ends));
