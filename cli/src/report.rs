@@ -98,8 +98,8 @@ impl Report {
         );
         line("warp instructions", format!("{}, warp IPC {:.3}", s.warp_instructions, s.warp_ipc));
         line("SIMT efficiency", format!("{:.1} %", 100.0 * s.simt_efficiency));
-        let of_cycles = |n: u64| if s.cycles == 0 { 0.0 } else { 100.0 * n as f64 / s.cycles as f64 };
         let per_cycle = |n: u64| if s.cycles == 0 { 0.0 } else { n as f64 / s.cycles as f64 };
+        let of_cycles = |n: u64| 100.0 * per_cycle(n);
         line(
             "issue slots",
             format!(

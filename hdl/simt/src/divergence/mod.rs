@@ -27,6 +27,7 @@ pub mod arbiter;
 pub mod ccs;
 pub mod cct;
 pub mod path_table;
+pub mod proof;
 pub mod stack;
 
 /// The mechanisms, by name.

@@ -6,21 +6,11 @@
 //! their tables can be seen.
 
 use super::{Inside, LaneIn, LaneOut, Place, Thread, compared, described};
+use crate::divergence::proof::ProofIn;
 use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
-
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct ProofIn<T> {
-    pub unit: UnitIn<T>,
-    /// The thread that is followed.
-    pub slot: T,
-    pub lane: T,
-    /// The lanes of the active path that are given to taken and to rest.
-    pub taken: T,
-    pub rest: T,
-}
 
 /// The depth of the induction: one cycle more than a pass takes.
 pub fn pass_cycles(s: &Shape) -> u32 {
@@ -53,9 +43,7 @@ fn lanes_in_place(m: Builder, s: &Shape, i: LaneIn<LaneInput>) -> (LaneOut<Signa
 /// The arbiter with every legal input: outcomes of warps that run, with threads of the active path; memory accesses before
 /// the stop pc; starts of idle slots, wakes of those that wait.
 pub fn arbiter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
-    let inputs =
-        ProofIn { unit: UnitIn::shape(s), slot: s.warp_bits(), lane: s.lane_bits(), taken: s.lanes, rest: s.lanes };
-    module("arbiter_proof", inputs, |m, i| {
+    module("arbiter_proof", ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
         let mut tables = Vec::new();
         let (out, inside) = described(m, s, unit_in.value, |m, i| {

@@ -7,21 +7,11 @@
 use super::super::cct;
 use super::{Inside, described};
 use crate::divergence::cct::{Context, entries};
+use crate::divergence::proof::ProofIn;
 use crate::divergence::{Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
-
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct ProofIn<T> {
-    pub unit: UnitIn<T>,
-    /// The thread that is followed.
-    pub slot: T,
-    pub lane: T,
-    /// The lanes of the active path that are given to taken and to rest.
-    pub taken: T,
-    pub rest: T,
-}
 
 /// A slot's tables.
 struct Slot {
@@ -82,9 +72,7 @@ type Specific<'a> =
     &'a dyn Fn(Builder, &Shape, &ProofIn<Signal>, &[Slot], (&Outcome<Signal>, &Start<Signal>), &UnitOut<Signal>);
 
 fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
-    let inputs =
-        ProofIn { unit: UnitIn::shape(s), slot: s.warp_bits(), lane: s.lane_bits(), taken: s.lanes, rest: s.lanes };
-    module(name, inputs, |m, i| {
+    module(name, ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
         let mut cold = None;
         let (out, tables) = described(m, s, unit_in.value, |m, i| {
