@@ -19,6 +19,9 @@ pub struct ShapeArgs {
     /// What decides which threads of a warp run when they disagree
     #[arg(long, default_value = Divergence::default().name(), value_name = "NAME", value_parser = choice(Divergence::ALL))]
     pub divergence: Divergence,
+    /// Levels of a warp's stack under --divergence stack: 1 … lanes - 1 [default: lanes - 1, always enough]
+    #[arg(long, value_name = "N")]
+    pub levels: Option<u32>,
     /// Bits of the call depth that paths are sorted by: 1 … 16 [default: 8]
     #[arg(long, value_name = "N")]
     pub depth_bits: Option<u32>,
@@ -43,7 +46,8 @@ pub struct ShapeArgs {
     /// Lanes that go to memory together: `aligned`, each to its own bank or with the first lane; `full`, all within a line
     #[arg(long, value_name = "NAME", value_parser = choice(Coalescing::ALL))]
     pub coalescing: Option<Coalescing>,
-    /// The lanes that do not: `split`, their path splits off; `serialise`, they follow while the warp runs on
+    /// The lanes that do not: `split`, their path splits off; `serialise`, they follow while the warp runs on, as it must under
+    /// --divergence stack [default: split, where it can be]
     #[arg(long, value_name = "NAME", value_parser = choice(Replay::ALL))]
     pub replay: Option<Replay>,
     /// Loads that may be under way at once: a power of two, 2 … 64 [default: 8]
@@ -86,6 +90,7 @@ impl ShapeArgs {
         let (lanes, warps) = (self.lanes.unwrap_or(lanes), self.warps.unwrap_or(warps));
         let scratchpad = Shape::default_scratchpad(lanes, warps);
         let most = Shape { lanes, warps, stack: self.stack, memory: MOST_MEMORY, scratchpad, ..Shape::default() };
+        let most = most.with_divergence(self.divergence);
         if self.memory.is_none() {
             most.check()?;
         }
@@ -95,7 +100,7 @@ impl ShapeArgs {
         let shape = Shape {
             memory,
             program,
-            divergence: self.divergence,
+            levels: self.levels,
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             buffer: self.buffer.unwrap_or(most.buffer),
             bank_address: self.bank_address.unwrap_or(most.bank_address),

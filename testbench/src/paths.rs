@@ -3,7 +3,7 @@
 use heddle_hdl::{Bits, index_width};
 use heddle_sim::Engine;
 use heddle_simt::Shape;
-use heddle_simt::divergence::Divergence;
+use heddle_simt::divergence::{Divergence, stack};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,10 +44,15 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
         engine.memory_read(memory.expect("the divergence unit has this memory"), address)
     };
     // A path waits if its bit is not that of its warp's phase.
-    let phase = shape.barriers && word("phases", u64::from(warp)).bit(0);
+    let phase = || shape.barriers && word("phases", u64::from(warp)).bit(0);
     match shape.divergence {
-        Divergence::PathTable => of_path_table(&word, shape, warp, phase),
-        Divergence::Arbiter => of_arbiter(&word, shape, warp, phase),
+        Divergence::PathTable => of_path_table(&word, shape, warp, phase()),
+        Divergence::Arbiter => of_arbiter(&word, shape, warp, phase()),
+        Divergence::Stack => {
+            let waiting = engine.directory().registers.find(&format!("{unit}.waiting"));
+            let waits = waiting.is_some_and(|waiting| engine.register(waiting).bit(warp));
+            of_stack(&word, shape, warp, waits)
+        }
     }
 }
 
@@ -77,6 +82,51 @@ fn of_path_table(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path>
         let count = word("cct.counts", slot).low_u64().min(u64::from(shape.lanes - 2));
         paths.extend((0..count).map(|k| path(format!("CCT[{k}]"), word("cct.cold", base + k), 0)));
     }
+    paths
+}
+
+/// The top, then level by level the side that has not run and the threads that have come to where they meet.
+fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
+    let slot = u64::from(warp);
+    let take = |word: &Bits, at: &mut u32, width: u32| {
+        *at += width;
+        word.extract(*at - width, width).low_u64()
+    };
+    let (pc_bits, depth_bits, lanes) = (shape.pc_bits(), shape.depth_bits, shape.lanes);
+    // Where threads meet; in a function that none of them has returned from, nobody has come there.
+    let meeting = |word: &Bits, at: &mut u32| {
+        let [_, returns, _, pc, depth] = [1, 1, 1, pc_bits, depth_bits].map(|width| take(word, at, width));
+        (pc, depth.saturating_sub(returns))
+    };
+    let mut left = word("threads", slot).low_u64();
+    let mut paths = Vec::new();
+    let mut add = |place: String, (pc, depth): (u64, u64), mask: u64, waits: bool| {
+        let mask = mask & left;
+        left &= !mask;
+        if mask != 0 {
+            paths.push(Path { place, depth, pc: 4 * pc as u32, mask, waits });
+        }
+    };
+    let (top, mut at) = (word("tops", slot), 0);
+    let [pc, depth, mask] = [pc_bits, depth_bits, lanes].map(|width| take(&top, &mut at, width));
+    let mut meet = meeting(&top, &mut at);
+    add("top".into(), (pc, depth), mask, waits);
+    let levels = stack::levels(shape);
+    // A broken core may count more than there are.
+    let count = word("counts", slot).low_u64().min(u64::from(levels));
+    for k in (0..count).rev() {
+        let (level, mut at) = (word("levels", slot << index_width(levels) | k), 0);
+        let [valid, pc, depth, mask] = [1, pc_bits, depth_bits, lanes].map(|width| take(&level, &mut at, width));
+        if valid == 1 {
+            add(format!("level[{k}]"), (pc, depth), mask, false);
+        }
+        let [valid, mask] = [1, lanes].map(|width| take(&level, &mut at, width));
+        if valid == 1 {
+            add(format!("met[{k}]"), meet, mask, false);
+            meet = meeting(&level, &mut at);
+        }
+    }
+    add("met".into(), meet, u64::MAX, false);
     paths
 }
 

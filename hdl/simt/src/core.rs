@@ -14,7 +14,7 @@ mod memory_path;
 
 use crate::barrier::{BarrierIn, barrier};
 use crate::block::Grid;
-use crate::divergence::{self, Outcome, Start, UnitIn, Wake};
+use crate::divergence::{self, Outcome, Refused, Start, UnitIn, Wake};
 use crate::isa::cause;
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
@@ -29,6 +29,7 @@ use crate::pipeline::issue::{IssueIn, Slotted, issue};
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
 use crate::pipeline::steer::{SteerIn, steer};
 use crate::pipeline::writeback::{WritebackIn, writeback};
+use crate::reconvergence::Reconvergence;
 use crate::scoreboard::{Needs, Pending, ScoreboardIn, scoreboard};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -49,6 +50,8 @@ pub struct CoreIn<T> {
     pub restart: T,
     /// The instruction at `fetch_pc` of the cycle before.
     pub fetched: T,
+    /// The side table's entry for the `resolving` of the cycle before, for units that are told where threads meet.
+    pub meets: Option<Reconvergence<T>>,
     /// The request is taken in this cycle.
     pub request_ready: T,
     /// Data of loads, until `response_ready`.
@@ -66,6 +69,8 @@ pub struct CoreOut<T> {
     pub start_ready: T,
     /// Instruction number for instruction memory, which answers in the next cycle.
     pub fetch_pc: T,
+    /// Instruction number for the side table, which answers in the next cycle.
+    pub resolving: T,
     /// Stays until `request_ready`.
     pub request: Request<T>,
     /// The response is written back in this cycle.
@@ -92,6 +97,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         grid: Grid::shape(s),
         restart: 1,
         fetched: 32,
+        meets: Outcome::shape(s).meets,
         request_ready: 1,
         response: Response::shape(s),
         program_end: 32,
@@ -243,7 +249,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let faulted = m.deferred("faulted", 1);
         let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value };
         let resolved = m.instance("resolve", &resolve(s), resolve_in);
-        outcome.drive(resolved.outcome);
+        outcome.drive(Outcome { meets: i.meets, ..resolved.outcome });
         early.drive(resolved.early);
 
         // Stage 9, memory.
@@ -282,6 +288,14 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // A fault stops issue and whatever is behind it, and stays.
         let fault = resolved.fault;
         m.assert("one_fault", !(fault.valid & stopped.q));
+        let fault = unit.refused.map_or(fault, |refused| {
+            let Outcome { slot, taken, rest, .. } = resolved.outcome;
+            let pc = m.pipe("s9_pc", executed.issued.decoded.pc);
+            let Refused { valid, cause } = refused;
+            let of_unit = Fault { valid, cause, slot, pc, mask: taken.mask | rest.mask, address: m.lit(0u32, 32) };
+            let of_unit = m.stage("s10_refused", of_unit);
+            fault.valid.mux(fault, Fault { valid: of_unit.valid & !stopped.q, ..of_unit })
+        });
         let fault = i.bus_error.map_or(fault, |error| {
             let valid = error.valid & !stopped.q;
             let [cause, address] = [m.lit(cause::BUS_ERROR, cause::BITS), error.address.zext(32)];
@@ -354,6 +368,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         CoreOut {
             start_ready: unit.start_ready,
             fetch_pc: fetched.fetching.pc,
+            resolving: executed.issued.decoded.pc,
             request,
             response_ready: memory.response_ready,
             exit: resolved.exit,

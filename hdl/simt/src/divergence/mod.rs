@@ -38,15 +38,24 @@ pub enum Divergence {
     PathTable,
     /// A pc a thread and a tree of comparators.
     Arbiter,
+    /// A stack of reconvergence points.
+    Stack,
 }
 
 impl Divergence {
     /// Every mechanism with its name on the command line. A new mechanism is one line here and one in [`unit()`].
-    pub const ALL: &[(&str, Divergence)] = &[("path-table", Divergence::PathTable), ("arbiter", Divergence::Arbiter)];
+    pub const ALL: &[(&str, Divergence)] =
+        &[("path-table", Divergence::PathTable), ("arbiter", Divergence::Arbiter), ("stack", Divergence::Stack)];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         name_of(Divergence::ALL, self)
+    }
+
+    /// Whether it runs one side of a branch to where [`crate::reconvergence`] says that both meet, and the other after it.
+    /// Then threads that wait for others of their warp, at a barrier or for a lock, may wait for ever.
+    pub fn reconverges(self) -> bool {
+        self == Divergence::Stack
     }
 }
 
@@ -58,6 +67,7 @@ pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
     match s.divergence {
         Divergence::PathTable => path_table::path_table(s),
         Divergence::Arbiter => arbiter::arbiter(s),
+        Divergence::Stack => stack::stack(s),
     }
 }
 
@@ -123,7 +133,7 @@ pub struct Outcome<T> {
     /// 1 bit: the taken threads' call depth grows by one / shrinks by one. Never both, and only of jumps.
     pub call: T,
     pub ret: T,
-    /// Where the threads of the branch meet again, for units that want to be told.
+    /// Where the threads of the branch meet again, for units that [reconverge](Divergence::reconverges).
     pub meets: Option<Reconvergence<T>>,
 }
 
@@ -183,7 +193,7 @@ impl Outcome<Width> {
             rest: side,
             call: 1,
             ret: 1,
-            meets: None,
+            meets: s.divergence.reconverges().then(|| Reconvergence::shape(s)),
         }
     }
 }
@@ -232,7 +242,18 @@ pub struct UnitOut<T> {
     pub steer: Steer<T>,
     /// 1 bit: issue must hold back control instructions, so that a waiting update gets its turn.
     pub hold: T,
+    /// Of units that [reconverge](Divergence::reconverges).
+    pub refused: Option<Refused<T>>,
     pub events: Events<T>,
+}
+
+/// The unit cannot go on after the outcome in this cycle: the core must stop.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Refused<T> {
+    /// 1 bit.
+    pub valid: T,
+    /// One of [`crate::isa::cause`].
+    pub cause: T,
 }
 
 /// Where the front end must hand over: an instruction at pc - 1 reports *arrived*.
