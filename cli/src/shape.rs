@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
-use heddle_simt::{Backing, BankAddress, Cache, Coalescing, Replay, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, BankAddress, Cache, Coalescing, PathScheduler, Replay, Shape, SlaveModel, Timing};
 
 /// Options of the core's shape.
 #[derive(Args, Clone, Debug)]
@@ -22,6 +22,10 @@ pub struct ShapeArgs {
     /// Levels of a warp's stack under --divergence stack: 1 … lanes - 1 [default: lanes - 1, always enough]
     #[arg(long, value_name = "N")]
     pub levels: Option<u32>,
+    /// Under --divergence dual-path, the paths of a warp that are considered for issue: `full`, both; `constrained`, one, until it
+    /// issues an instruction that takes long [default: full]
+    #[arg(long, value_name = "NAME", value_parser = choice(PathScheduler::ALL))]
+    pub path_scheduler: Option<PathScheduler>,
     /// Bits of the call depth that paths are sorted by: 1 … 16 [default: 8]
     #[arg(long, value_name = "N")]
     pub depth_bits: Option<u32>,
@@ -101,6 +105,7 @@ impl ShapeArgs {
             memory,
             program,
             levels: self.levels,
+            path_scheduler: self.path_scheduler.unwrap_or(most.path_scheduler),
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             buffer: self.buffer.unwrap_or(most.buffer),
             bank_address: self.bank_address.unwrap_or(most.bank_address),

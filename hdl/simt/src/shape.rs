@@ -21,6 +21,8 @@ pub struct Shape {
     /// Levels of a warp's stack, for mechanisms that have one: 1 … lanes - 1; without a number `lanes - 1`, which are always
     /// enough. A program that needs more ends with a fault.
     pub levels: Option<u32>,
+    /// Under [`Divergence::DualPath`]: which paths of a warp are considered for issue in a cycle.
+    pub path_scheduler: PathScheduler,
     /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
     pub depth_bits: u32,
     /// The instruction `barrier`. Without it, it is illegal, and the divergence unit has no logic for threads that wait.
@@ -67,6 +69,26 @@ impl BankAddress {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         name_of(BankAddress::ALL, self)
+    }
+}
+
+/// Which paths of a warp are considered for issue. (`dual-path-execution.txt` §3.3)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathScheduler {
+    /// Both.
+    Full,
+    /// One, until it issues an instruction that takes long.
+    Constrained,
+}
+
+impl PathScheduler {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, PathScheduler)] =
+        &[("full", PathScheduler::Full), ("constrained", PathScheduler::Constrained)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(PathScheduler::ALL, self)
     }
 }
 
@@ -174,6 +196,7 @@ impl Default for Shape {
             stack: 1024,
             divergence: Divergence::PathTable,
             levels: None,
+            path_scheduler: PathScheduler::Full,
             depth_bits: 8,
             barriers: true,
             buffer: 4,
@@ -300,6 +323,7 @@ impl Shape {
         if let Some(levels) = self.levels {
             option("levels", true, levels.to_string());
         }
+        option("path-scheduler", self.path_scheduler != usual.path_scheduler, self.path_scheduler.name().into());
         option("program", self.program != usual.program, self.program.to_string());
         option("stack", self.stack != usual.stack, self.stack.to_string());
         option("depth-bits", self.depth_bits != usual.depth_bits, self.depth_bits.to_string());
@@ -339,6 +363,21 @@ impl Shape {
     /// Bits of a warp number.
     pub fn warp_bits(&self) -> Width {
         index_width(self.warps)
+    }
+
+    /// Paths of a warp that may issue.
+    pub fn sides(&self) -> u32 {
+        self.divergence.sides()
+    }
+
+    /// Front-end contexts: paths that may issue.
+    pub fn slots(&self) -> u32 {
+        self.warps * self.sides()
+    }
+
+    /// Bits of a slot number.
+    pub fn slot_bits(&self) -> Width {
+        index_width(self.slots())
     }
 
     /// Bits of a lane number.

@@ -383,6 +383,7 @@ fn described(
         steer,
         hold,
         refused: None,
+        dual: None,
         events: events(m, s, &i, starts, running.mask, entering, lanes.at_sides),
     };
     let live = live.q;

@@ -202,6 +202,7 @@ fn described(
         steer,
         hold,
         refused: None,
+        dual: None,
         events,
     };
     (out, Inside { live: live.q, hct0, hct1, ghost_live, ghost_cold })
