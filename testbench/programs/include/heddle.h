@@ -14,8 +14,9 @@
     heddle_csr_value;                                              \
   })
 
-/* An argument: a global the host sets before a launch. Read it once into a local. */
-#define HEDDLE_ARG(type, name, value) __attribute__((used)) type volatile name = (value)
+/* An argument: a global the host sets before a launch. Read it once into a local. It lies in the program, where no thread can change
+ * it: so `heddle reconverge` knows that it is the same for all. */
+#define HEDDLE_ARG(type, name, value) __attribute__((used, section(".arguments"))) type const volatile name = (value)
 
 /* An array the host fills or reads. Aligned to 64 words, so that lane i of any warp meets word i of a block. */
 #define HEDDLE_BUFFER(type, name, length) __attribute__((used, aligned(256))) type name[length]
