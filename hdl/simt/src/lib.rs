@@ -29,4 +29,5 @@ pub mod shape;
 pub mod system;
 
 pub use divergence::Divergence;
+pub use pipeline::schedule::Schedule;
 pub use shape::{Backing, BankAddress, Cache, Coalescing, Replay, Shape, ShapeError, SlaveModel, Timing};
