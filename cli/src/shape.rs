@@ -4,7 +4,9 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
-use heddle_simt::{Backing, BankAddress, Cache, Coalescing, PathScheduler, Replay, Shape, SlaveModel, Timing};
+use heddle_simt::{
+    Backing, BankAddress, Cache, Coalescing, PathScheduler, Replay, Schedule, Shape, SlaveModel, Timing,
+};
 
 /// Options of the core's shape.
 #[derive(Args, Clone, Debug)]
@@ -32,6 +34,10 @@ pub struct ShapeArgs {
     /// Entries of a warp's instruction buffer: 4, 8 or 16 [default: 4]
     #[arg(long, value_name = "N")]
     pub buffer: Option<u32>,
+    /// The warp that issues when several could: `loose-round-robin`, the next after the last one; `greedy-then-oldest`, the last
+    /// one until it stalls, then the one that was started first; `sticky`, the last one until it stalls, then the next
+    #[arg(long, value_name = "NAME", value_parser = choice(Schedule::ALL))]
+    pub schedule: Option<Schedule>,
     /// The address of a register bank: `shared`, one for all lanes; `per-lane`, one a lane
     #[arg(long, value_name = "NAME", value_parser = choice(BankAddress::ALL))]
     pub bank_address: Option<BankAddress>,
@@ -108,6 +114,7 @@ impl ShapeArgs {
             path_scheduler: self.path_scheduler.unwrap_or(most.path_scheduler),
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             buffer: self.buffer.unwrap_or(most.buffer),
+            schedule: self.schedule.unwrap_or(most.schedule),
             bank_address: self.bank_address.unwrap_or(most.bank_address),
             multiply: self.multiply.unwrap_or(most.multiply),
             coalescing: self.coalescing.unwrap_or(most.coalescing),
@@ -255,6 +262,7 @@ mod tests {
         let backing = Backing::Model(Timing { latency: 80, jitter: 31, interval: 2, seed: 7 });
         let other = Shape { depth_bits: 4, buffer: 8, loads: 16, requests: 4, stack: 512, ..Shape::small(32, 2) };
         let other = Shape { coalescing: Coalescing::Full, replay: Replay::Serialise, cache, backing, ..other };
+        let other = Shape { schedule: Schedule::Sticky, ..other };
         let other = Shape { bank_address: BankAddress::PerLane, multiply: false, program: 8192, ..other };
         let slave = SlaveModel { timing: Timing { latency: 9, ..Timing::FASTEST }, error: None };
         let on_a_bus = Shape { backing: Backing::Wishbone { width: 64, slave }, ..Shape::default() };

@@ -1,6 +1,7 @@
 //! The configuration of a core: one struct, checked once.
 
 use crate::divergence::Divergence;
+use crate::pipeline::schedule::Schedule;
 use heddle_hdl::{Width, index_width};
 
 /// What can be chosen about a core. [`Shape::check`] says whether a choice can be built.
@@ -29,6 +30,8 @@ pub struct Shape {
     pub barriers: bool,
     /// Entries of a slot's instruction buffer: 4, 8 or 16.
     pub buffer: u32,
+    /// Which slot issues when several could.
+    pub schedule: Schedule,
     /// Loads that may be under way at once: a power of two, 2 … 64.
     pub loads: u32,
     /// The address of a register bank: one for all lanes, or one a lane (for mechanisms that mix warps).
@@ -200,6 +203,7 @@ impl Default for Shape {
             depth_bits: 8,
             barriers: true,
             buffer: 4,
+            schedule: Schedule::LooseRoundRobin,
             loads: 8,
             bank_address: BankAddress::Shared,
             coalescing: Coalescing::Aligned,
@@ -329,6 +333,7 @@ impl Shape {
         option("depth-bits", self.depth_bits != usual.depth_bits, self.depth_bits.to_string());
         option("barriers", self.barriers != usual.barriers, on(self.barriers));
         option("buffer", self.buffer != usual.buffer, self.buffer.to_string());
+        option("schedule", self.schedule != usual.schedule, self.schedule.name().into());
         option("loads", self.loads != usual.loads, self.loads.to_string());
         option("bank-address", self.bank_address != usual.bank_address, self.bank_address.name().into());
         option("coalescing", self.coalescing != usual.coalescing, self.coalescing.name().into());

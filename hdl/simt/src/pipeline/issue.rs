@@ -1,4 +1,5 @@
-//! Stage 4, issue: the instruction buffers, and the choice of a slot whose first instruction can go.
+//! Stage 4, issue: the instruction buffers, and the choice of a slot ([`crate::pipeline::schedule`]) whose first
+//! instruction can go.
 //!
 //! An instruction goes when its registers are not pending ([`crate::scoreboard`]) and its unit has room: an access to memory
 //! needs a place in the queue before the memory port (where there is one), one that memory answers a free entry of the load
@@ -8,10 +9,10 @@
 //! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port.
 
 use super::pairs::{Pairs, PairsIn};
-use crate::arbiter::{places_above, round_robin};
 use crate::divergence::Steer;
 use crate::divergence::dual_path::Unissued;
 use crate::isa::Decoded;
+use crate::pipeline::schedule::{Slots, by_age, choose};
 use crate::scoreboard::Needs;
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -35,6 +36,8 @@ pub struct IssueIn<T> {
     /// From decode.
     pub decoded: Slotted<T>,
     pub steer: Steer<T>,
+    /// One bit a slot: a warp is started on it. Where the schedule is by age.
+    pub starts: Option<T>,
     /// From the scoreboard, one bit a slot.
     pub clear: T,
     /// There is a place for an access to memory / for one that is answered; the divider is free.
@@ -128,6 +131,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
     let inputs = IssueIn {
         decoded: Slotted::shape(s),
         steer,
+        starts: by_age(s).then_some(s.warps),
         clear: s.slots(),
         access_room: 1,
         load_room: 1,
@@ -167,10 +171,10 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let pairs = i.pairs.map(|pairs| Pairs::new(s, m, pairs));
         let may = pairs.as_ref().map_or(filled, |pairs| pairs.may_issue(head.control));
         wire!(ready = filled & registers_ok & !unit_busy & may);
-        let after = m.reg("after", s.slots()).reset(0u32);
-        wire!(choice = round_robin(ready, after.q));
-        wire!(any = ready.any());
-        after.next_if(any, places_above(choice));
+        let (choice, any) = match &pairs {
+            Some(pairs) => pairs.choose(m, s, filled, ready, i.starts),
+            None => choose(m, s, Slots { filled, ready, starts: i.starts }),
+        };
         pop.drive(choice);
         replay.next((replay.q & !choice) | steered);
         wire!(slot = choice.one_hot_index());

@@ -89,6 +89,7 @@ impl Bench {
                 pc: 0u32.into(),
                 replay: true.into(),
             },
+            starts: None,
             clear: a.clear.into(),
             access_room: a.access_room.into(),
             load_room: a.load_room.into(),

@@ -97,15 +97,15 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
             let heads: Vec<Needs<Signal>> = i.scoreboard.heads.iter().map(|heads| heads[k]).collect();
             let Needs { rs1, rs2, rd, use1, use2, writes: writes_rd } = select(&heads, warp);
             wire!(clear_here = clear[k].select(warp, 1));
+            // What is first read is the first register, and so on; any of them may be the same.
             let needs = [(rs1, use1), (rs2, use2), (rd, writes_rd)];
             let [mut theirs, mut passed, mut free] = [vec![], vec![], vec![]];
-            for (register, used) in needs {
-                let is = [0, 1, 2].map(|r: usize| register.eq(registers[r]));
-                let holds = [0, 1, 2].map(|r: usize| writes[k][r].0 | writes[1 - k][r].1);
-                let mine = [0, 1, 2].map(|r: usize| writes[0][r].2 | writes[1][r].2);
-                theirs.extend([0, 1, 2].map(|r: usize| is[r] & used & mine[r]));
-                passed.extend([0, 1, 2].map(|r: usize| is[r] & used & writes[1 - k][r].0 & !holds[r]));
-                free.push(!used | cat(&[0, 1, 2].map(|r: usize| is[r] & !holds[r])).any());
+            for (r, (register, used)) in needs.into_iter().enumerate() {
+                let is = register.eq(registers[r]);
+                let holds = writes[k][r].0 | writes[1 - k][r].1;
+                theirs.push(is & used & (writes[0][r].2 | writes[1][r].2));
+                passed.push(is & used & writes[1 - k][r].0 & !holds);
+                free.push(!used | (is & !holds));
             }
             wire!(must_wait = thread[k].q & cat(&theirs).any());
             wire!(may_go = cat(&free).all());
