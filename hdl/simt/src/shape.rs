@@ -231,7 +231,7 @@ impl Shape {
         Shape { barriers: false, atomics: false, scratchpad: 0, ..Shape::new(lanes, warps) }
     }
 
-    /// The same core with another divergence unit, and with [`Replay::Serialise`] if that needs it.
+    /// The same core with another divergence unit, and with [`Replay::Serialise`] for one that [reconverges](Divergence::reconverges).
     pub fn with_divergence(self, divergence: Divergence) -> Shape {
         let replay = if divergence.reconverges() { Replay::Serialise } else { self.replay };
         Shape { divergence, replay, ..self }
@@ -262,7 +262,7 @@ impl Shape {
         if let Some(levels) = self.levels {
             range("levels", levels, 1, (self.lanes - 1).max(1))?;
         }
-        if self.divergence.reconverges() && self.replay == Replay::Split {
+        if self.divergence == Divergence::Stack && self.replay == Replay::Split {
             let allowed = format!("divergence = {} needs replay = serialise", self.divergence.name());
             return Err(ShapeError { field: "replay", value: self.replay.name().into(), allowed });
         }
