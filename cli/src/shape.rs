@@ -4,7 +4,9 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
-use heddle_simt::{Backing, BankAddress, Cache, Coalescing, Replay, Schedule, Shape, SlaveModel, Timing};
+use heddle_simt::{
+    Backing, BankAddress, Cache, Coalescing, PathScheduler, Replay, Schedule, Shape, SlaveModel, Timing,
+};
 
 /// Options of the core's shape.
 #[derive(Args, Clone, Debug)]
@@ -19,6 +21,13 @@ pub struct ShapeArgs {
     /// What decides which threads of a warp run when they disagree
     #[arg(long, default_value = Divergence::default().name(), value_name = "NAME", value_parser = choice(Divergence::ALL))]
     pub divergence: Divergence,
+    /// Levels of a warp's stack under --divergence stack: 1 … lanes - 1 [default: lanes - 1, always enough]
+    #[arg(long, value_name = "N")]
+    pub levels: Option<u32>,
+    /// Under --divergence dual-path, the paths of a warp that are considered for issue: `full`, both; `constrained`, one, until it
+    /// issues an instruction that takes long [default: full]
+    #[arg(long, value_name = "NAME", value_parser = choice(PathScheduler::ALL))]
+    pub path_scheduler: Option<PathScheduler>,
     /// Bits of the call depth that paths are sorted by: 1 … 16 [default: 8]
     #[arg(long, value_name = "N")]
     pub depth_bits: Option<u32>,
@@ -47,7 +56,8 @@ pub struct ShapeArgs {
     /// Lanes that go to memory together: `aligned`, each to its own bank or with the first lane; `full`, all within a line
     #[arg(long, value_name = "NAME", value_parser = choice(Coalescing::ALL))]
     pub coalescing: Option<Coalescing>,
-    /// The lanes that do not: `split`, their path splits off; `serialise`, they follow while the warp runs on
+    /// The lanes that do not: `split`, their path splits off; `serialise`, they follow while the warp runs on, as it must under
+    /// --divergence stack [default: split, where it can be]
     #[arg(long, value_name = "NAME", value_parser = choice(Replay::ALL))]
     pub replay: Option<Replay>,
     /// Loads that may be under way at once: a power of two, 2 … 64 [default: 8]
@@ -90,6 +100,7 @@ impl ShapeArgs {
         let (lanes, warps) = (self.lanes.unwrap_or(lanes), self.warps.unwrap_or(warps));
         let scratchpad = Shape::default_scratchpad(lanes, warps);
         let most = Shape { lanes, warps, stack: self.stack, memory: MOST_MEMORY, scratchpad, ..Shape::default() };
+        let most = most.with_divergence(self.divergence);
         if self.memory.is_none() {
             most.check()?;
         }
@@ -99,7 +110,8 @@ impl ShapeArgs {
         let shape = Shape {
             memory,
             program,
-            divergence: self.divergence,
+            levels: self.levels,
+            path_scheduler: self.path_scheduler.unwrap_or(most.path_scheduler),
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             buffer: self.buffer.unwrap_or(most.buffer),
             schedule: self.schedule.unwrap_or(most.schedule),

@@ -55,6 +55,7 @@ pub fn shapes() -> Vec<Shape> {
         Shape::new(1, 1),
         Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 64) },
         Shape { divergence: Divergence::Arbiter, ..Shape::new(32, 2) },
+        Shape { coalescing: Coalescing::Full, ..Shape::new(8, 8) }.with_divergence(Divergence::Stack),
     ]
 }
 

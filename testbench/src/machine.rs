@@ -6,6 +6,7 @@ use crate::grid::{Grid, GridError, ThreadId, Whereabouts, thread_ranges};
 use crate::kernels::{Device, DeviceError};
 use crate::paths::paths;
 use crate::program::{Program, ProgramError};
+use crate::reconverge::{self, ReconvergeError};
 use heddle_hdl::Errors;
 use heddle_hdl::netlist::Module;
 use heddle_sim::compiled::Checks;
@@ -59,6 +60,8 @@ pub enum MachineError {
     Design(#[from] Errors),
     #[error(transparent)]
     Program(#[from] ProgramError),
+    #[error("{0}")]
+    Reconverge(#[from] ReconvergeError),
     #[error(transparent)]
     Simulation(#[from] SimulationError),
     #[error(transparent)]
@@ -69,6 +72,8 @@ pub enum MachineError {
     Memory { address: usize, got: u8, want: u8 },
     #[error("{0}")]
     Fault(Fault),
+    #[error("{fault}; {at}")]
+    PartWaits { fault: Fault, at: String },
     #[error("bus error: the memory on the bus refused the access to {address:#010x}")]
     Bus { address: u32 },
     #[error("{}", exit_codes(.first, *.count))]
@@ -271,6 +276,8 @@ struct Places {
     /// The memory with the number of each warp's block.
     block_of_slot: usize,
     program: usize,
+    /// If the core has one.
+    side_table: Option<usize>,
     /// The memories that [`banks`] names.
     banks: Vec<usize>,
     /// One of each a lane: the register with a bit a warp in which a thread failed, and the memory that says which.
@@ -339,6 +346,10 @@ impl Machine {
     pub fn load(&mut self, program: Program) -> Result<(), MachineError> {
         let memory = program.memory_image(&self.shape)?;
         let instructions = program.instruction_image(&self.shape)?;
+        let side_table = match self.places.side_table {
+            Some(at) => Some((at, reconverge::analyse(&program)?.side_image(&self.shape))),
+            None => None,
+        };
         self.summary = Summary::default();
         let check = || CommitCheck::new(self.simulation.directory(), &program, &self.shape);
         self.check = self.iss.then(check).transpose()?;
@@ -346,6 +357,9 @@ impl Machine {
         let engine = self.simulation.engine();
         let words: Vec<u64> = instructions.into_iter().map(u64::from).collect();
         engine.memory_load(self.places.program, 0, &words);
+        if let Some((at, image)) = side_table {
+            (0..).zip(image).for_each(|(pc, entry)| engine.memory_write(at, pc, &entry));
+        }
         let banks = self.places.banks.len();
         let words: Vec<u64> =
             memory.chunks_exact(4).map(|w| u64::from(u32::from_le_bytes([w[0], w[1], w[2], w[3]]))).collect();
@@ -503,6 +517,8 @@ impl Machine {
         if let Some(check) = &mut self.check {
             let engine = self.simulation.engine();
             let checked = match &fault {
+                // To the instruction-set simulator, the instruction is right.
+                Some((cause::STACK_OVERFLOW | cause::BARRIER_OF_A_PART, _)) => Ok(()),
                 Some((code, fault)) => {
                     let lanes = (0..self.shape.lanes).filter(|lane| fault.mask >> lane & 1 == 1);
                     let threads = lanes.map(|lane| fault.warp * self.shape.lanes + lane);
@@ -513,6 +529,7 @@ impl Machine {
             checked.map_err(MachineError::Commit)?;
         }
         match fault {
+            Some((cause::BARRIER_OF_A_PART, fault)) => Err(MachineError::PartWaits { fault, at: self.whereabouts() }),
             Some((_, fault)) => Err(MachineError::Fault(fault)),
             None => self.check_memory(),
         }
@@ -579,7 +596,10 @@ impl Machine {
             return None;
         }
         let code = code as u32;
-        let has_address = !matches!(code, cause::ILLEGAL_INSTRUCTION | cause::BREAKPOINT | cause::UNKNOWN_ECALL);
+        let has_address = match code {
+            cause::ILLEGAL_INSTRUCTION | cause::BREAKPOINT | cause::UNKNOWN_ECALL => false,
+            code => !matches!(code, cause::STACK_OVERFLOW | cause::BARRIER_OF_A_PART),
+        };
         let (pc, warp) = (pc as u32 * 4, slot as u32);
         let lanes = (0..self.shape.lanes).filter(|lane| mask >> lane & 1 == 1);
         let threads: Vec<ThreadId> = lanes.map(|lane| self.thread(warp, lane)).collect();
@@ -730,6 +750,7 @@ impl Places {
             live_threads: memory("core.divergence.ghost_live"),
             block_of_slot: memory("core.collect.block_of_slot"),
             program: memory("instructions"),
+            side_table: shape.divergence.reconverges().then(|| memory("side_table")),
             banks: banks(shape).iter().map(|path| memory(path)).collect(),
             failed: (0..shape.lanes)
                 .map(|lane| format!("core.metrics.lane[{lane}]"))

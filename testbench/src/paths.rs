@@ -3,7 +3,7 @@
 use heddle_hdl::{Bits, index_width};
 use heddle_sim::Engine;
 use heddle_simt::Shape;
-use heddle_simt::divergence::Divergence;
+use heddle_simt::divergence::{Divergence, stack};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,10 +44,15 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
         engine.memory_read(memory.expect("the divergence unit has this memory"), address)
     };
     // A path waits if its bit is not that of its warp's phase.
-    let phase = shape.barriers && word("phases", u64::from(warp)).bit(0);
+    let phase = || shape.barriers && word("phases", u64::from(warp)).bit(0);
     match shape.divergence {
-        Divergence::PathTable => of_path_table(&word, shape, warp, phase),
-        Divergence::Arbiter => of_arbiter(&word, shape, warp, phase),
+        Divergence::PathTable => of_path_table(&word, shape, warp, phase()),
+        Divergence::Arbiter => of_arbiter(&word, shape, warp, phase()),
+        Divergence::Stack | Divergence::DualPath => {
+            let waiting = engine.directory().registers.find(&format!("{unit}.waiting"));
+            let waits = waiting.is_some_and(|waiting| engine.register(waiting).bit(warp));
+            of_stack(&word, shape, warp, waits)
+        }
     }
 }
 
@@ -77,6 +82,83 @@ fn of_path_table(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path>
         let count = word("cct.counts", slot).low_u64().min(u64::from(shape.lanes - 2));
         paths.extend((0..count).map(|k| path(format!("CCT[{k}]"), word("cct.cold", base + k), 0)));
     }
+    paths
+}
+
+/// Reads the fields of a word one after the other.
+struct Fields<'a> {
+    shape: &'a Shape,
+    word: Bits,
+    at: u32,
+}
+
+impl Fields<'_> {
+    fn take(&mut self, width: u32) -> u64 {
+        self.at += width;
+        self.word.extract(self.at - width, width).low_u64()
+    }
+
+    /// Pc, depth and mask.
+    fn path(&mut self) -> ((u64, u64), u64) {
+        let (pc, depth) = (self.take(self.shape.pc_bits()), self.take(self.shape.depth_bits));
+        ((pc, depth), self.take(self.shape.lanes))
+    }
+
+    /// The same behind a bit that says whether there is such a path.
+    fn valid_path(&mut self) -> Option<((u64, u64), u64)> {
+        let valid = self.take(1) == 1;
+        Some(self.path()).filter(|_| valid)
+    }
+
+    /// Where threads meet; in a function that none of them has returned from, nobody has come there.
+    fn meeting(&mut self) -> (u64, u64) {
+        let [_, returns, _] = [0; 3].map(|_| self.take(1));
+        let (pc, depth) = (self.take(self.shape.pc_bits()), self.take(self.shape.depth_bits));
+        (pc, depth.saturating_sub(returns))
+    }
+}
+
+/// The top, or both paths of it; then level by level the path that has not run on, and the threads that have come to where
+/// they meet.
+fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
+    let slot = u64::from(warp);
+    let fields = |word: Bits| Fields { shape, word, at: 0 };
+    let mut left = word("threads", slot).low_u64();
+    let mut paths = Vec::new();
+    let mut add = |place: String, (pc, depth): (u64, u64), mask: u64, waits: bool| {
+        let mask = mask & left;
+        left &= !mask;
+        if mask != 0 {
+            paths.push(Path { place, depth, pc: 4 * pc as u32, mask, waits });
+        }
+    };
+    let mut top = fields(word("tops", slot));
+    if shape.sides() > 1 {
+        for side in ["left", "right"] {
+            if let Some((at, mask)) = top.valid_path() {
+                add(side.into(), at, mask, waits);
+            }
+        }
+    } else {
+        let (at, mask) = top.path();
+        add("top".into(), at, mask, waits);
+    }
+    let mut meet = top.meeting();
+    let levels = stack::levels(shape);
+    // A broken core may count more than there are.
+    let count = word("counts", slot).low_u64().min(u64::from(levels));
+    for k in (0..count).rev() {
+        let mut level = fields(word("levels", slot << index_width(levels) | k));
+        if let Some((at, mask)) = level.valid_path() {
+            add(format!("level[{k}]"), at, mask, false);
+        }
+        let (valid, mask) = (level.take(1) == 1, level.take(shape.lanes));
+        if valid {
+            add(format!("met[{k}]"), meet, mask, false);
+            meet = level.meeting();
+        }
+    }
+    add("met".into(), meet, u64::MAX, false);
     paths
 }
 

@@ -50,7 +50,7 @@ fn explain(shape: &Shape, failing: &Failing) -> String {
 
 fn programs(shape: &Shape) {
     for (name, divergence) in Divergence::ALL {
-        let shape = Shape { divergence: *divergence, ..shape.clone() };
+        let shape = shape.clone().with_divergence(*divergence);
         let (first, count) = (number("HEDDLE_SEED", 0), number("HEDDLE_PROGRAMS", PROGRAMS));
         let options = MachineOptions { max_cycles: 2_000_000, ..MachineOptions::default() };
         let nothing = heddle_testbench::asm::Asm::default().exit().program();

@@ -14,7 +14,8 @@ mod memory_path;
 
 use crate::barrier::{BarrierIn, barrier};
 use crate::block::Grid;
-use crate::divergence::{self, Outcome, Start, UnitIn, Wake};
+use crate::divergence::dual_path::Dual;
+use crate::divergence::{self, Outcome, Refused, Start, UnitIn, Wake, warp_of};
 use crate::isa::cause;
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
@@ -26,10 +27,12 @@ use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
 use crate::pipeline::execute::{ExecuteIn, execute};
 use crate::pipeline::fetch::{FetchIn, fetch};
 use crate::pipeline::issue::{IssueIn, Slotted, issue};
+use crate::pipeline::pairs::PairsIn;
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
 use crate::pipeline::schedule::by_age;
-use crate::pipeline::steer::{SteerIn, steer};
+use crate::pipeline::steer::{Flush, SteerIn, steer};
 use crate::pipeline::writeback::{WritebackIn, writeback};
+use crate::reconvergence::Reconvergence;
 use crate::scoreboard::{Needs, Pending, ScoreboardIn, scoreboard};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -50,6 +53,8 @@ pub struct CoreIn<T> {
     pub restart: T,
     /// The instruction at `fetch_pc` of the cycle before.
     pub fetched: T,
+    /// The side table's entry for the `resolving` of the cycle before, for units that are told where threads meet.
+    pub meets: Option<Reconvergence<T>>,
     /// The request is taken in this cycle.
     pub request_ready: T,
     /// Data of loads, until `response_ready`.
@@ -67,6 +72,8 @@ pub struct CoreOut<T> {
     pub start_ready: T,
     /// Instruction number for instruction memory, which answers in the next cycle.
     pub fetch_pc: T,
+    /// Instruction number for the side table, which answers in the next cycle.
+    pub resolving: T,
     /// Stays until `request_ready`.
     pub request: Request<T>,
     /// The response is written back in this cycle.
@@ -93,6 +100,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         grid: Grid::shape(s),
         restart: 1,
         fetched: 32,
+        meets: Outcome::shape(s).meets,
         request_ready: 1,
         response: Response::shape(s),
         program_end: 32,
@@ -105,14 +113,14 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let write = m.deferred("write", Write::shape(s));
         let early = m.deferred("early", Pending::shape(s));
         let late = m.deferred("late", Pending::shape(s));
-        let decode_slot = m.deferred("decode_slot", s.warp_bits());
-        let issue_slot = m.deferred("issue_slot", s.warp_bits());
-        let buffered = m.deferred("buffered", count_width(s.buffer) * s.warps);
+        let decode_slot = m.deferred("decode_slot", s.slot_bits());
+        let issue_slot = m.deferred("issue_slot", s.slot_bits());
+        let buffered = m.deferred("buffered", count_width(s.buffer) * s.slots());
         let stop_valid = m.deferred("stop_valid", 1);
-        let stop_slot = m.deferred("stop_slot", s.warp_bits());
+        let stop_slot = m.deferred("stop_slot", s.slot_bits());
         let decoding = m.deferred("decoding", crate::pipeline::steer::Fetch::shape(s));
         let fetching = m.deferred("fetching", crate::pipeline::steer::Fetch::shape(s));
-        let clear = m.deferred("clear", s.warps);
+        let clear = m.deferred("clear", s.slots());
         let bubble = m.deferred("bubble", 1);
         let access_room = m.deferred("access_room", 1);
         let load_room = m.deferred("load_room", 1);
@@ -120,6 +128,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let divider_free = m.deferred("divider_free", 1);
         let counters = m.deferred("counters", Counters { cycles: 64, instructions: 64 });
         let wake = m.deferred("wake", Wake::shape(s));
+        let unissued = UnitIn::shape(s).unissued.map(|shape| m.deferred("unissued", shape));
 
         // Stage 9, converge: the divergence unit. It also serves stages 3 and 4.
         let unit = m.instance(
@@ -131,8 +140,10 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 decode_slot: decode_slot.value,
                 issue_slot: issue_slot.value,
                 outcome: outcome.value,
+                unissued: unissued.as_ref().map(|unissued| unissued.value),
             },
         );
+        let flush = unit.dual.map(|dual| Flush { valid: dual.flush, slot: dual.flushed });
 
         if s.barriers {
             let inputs = BarrierIn {
@@ -157,6 +168,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 steer: unit.steer,
                 stop_valid: stop_valid.value,
                 stop_slot: stop_slot.value,
+                flush,
                 fetching: fetching.value,
                 decoding: decoding.value,
                 buffered: buffered.value,
@@ -168,7 +180,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let fetched = m.instance(
             "fetch",
             &fetch(s),
-            FetchIn { chosen, stop_valid: stop_valid.value, stop_slot: stop_slot.value },
+            FetchIn { chosen, stop_valid: stop_valid.value, stop_slot: stop_slot.value, flush },
         );
         fetching.drive(fetched.fetching);
         decoding.drive(fetched.decoding);
@@ -183,8 +195,10 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 
         // Stage 4, with the scoreboard beside it.
         let stopped = m.reg("stopped", 1).reset(0u32);
+        let flushed = flush.map_or(m.lit(0u32, 1), |flush| flush.drops(fetched.decoding.slot));
+        let valid = fetched.decoding.valid & !flushed;
         let issue_in = IssueIn {
-            decoded: Slotted { valid: fetched.decoding.valid, slot: fetched.decoding.slot, decoded: d },
+            decoded: Slotted { valid, slot: fetched.decoding.slot, decoded: d },
             steer: unit.steer,
             starts: by_age(s).then(|| started.slot.decode(s.warps).only_if(started.valid)),
             clear: clear.value,
@@ -193,9 +207,16 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             divider_free: divider_free.value,
             hold_control: unit.hold,
             bubble: bubble.value | stopped.q,
+            pairs: flush.zip(unit.dual).map(|(flush, Dual { busy, active, .. })| {
+                let Outcome { valid, slot, .. } = outcome.value;
+                PairsIn { flush, resolved: valid, resolved_slot: slot, busy, active }
+            }),
         };
         let issued = m.instance("issue", &issue(s), issue_in);
         buffered.drive(issued.buffered);
+        if let Some((deferred, unissued)) = unissued.zip(issued.unissued) {
+            deferred.drive(unissued);
+        }
         let chosen = issued.issued;
         issue_slot.drive(chosen.slot);
         wire!(issue_mask = unit.mask);
@@ -203,6 +224,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             "scoreboard",
             &scoreboard(s),
             ScoreboardIn {
+                changed: unit.dual.map(|dual| dual.changed),
                 heads: issued.heads.clone(),
                 issue: Pending {
                     valid: chosen.valid & chosen.decoded.writes,
@@ -245,7 +267,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let faulted = m.deferred("faulted", 1);
         let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value };
         let resolved = m.instance("resolve", &resolve(s), resolve_in);
-        outcome.drive(resolved.outcome);
+        outcome.drive(Outcome { meets: i.meets, ..resolved.outcome });
         early.drive(resolved.early);
 
         // Stage 9, memory.
@@ -284,6 +306,15 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // A fault stops issue and whatever is behind it, and stays.
         let fault = resolved.fault;
         m.assert("one_fault", !(fault.valid & stopped.q));
+        let fault = unit.refused.map_or(fault, |refused| {
+            let Outcome { slot, taken, rest, .. } = resolved.outcome;
+            let slot = warp_of(s, slot);
+            let pc = m.pipe("s9_pc", executed.issued.decoded.pc);
+            let Refused { valid, cause } = refused;
+            let of_unit = Fault { valid, cause, slot, pc, mask: taken.mask | rest.mask, address: m.lit(0u32, 32) };
+            let of_unit = m.stage("s10_refused", of_unit);
+            fault.valid.mux(fault, Fault { valid: of_unit.valid & !stopped.q, ..of_unit })
+        });
         let fault = i.bus_error.map_or(fault, |error| {
             let valid = error.valid & !stopped.q;
             let [cause, address] = [m.lit(cause::BUS_ERROR, cause::BITS), error.address.zext(32)];
@@ -318,12 +349,12 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         wire!(idle = !unit.live.any() & memory.idle & written.empty & divided.free & !flying);
 
         m.probe("issue_valid", chosen.valid);
-        m.probe("issue_slot", chosen.slot);
+        m.probe("issue_slot", warp_of(s, chosen.slot));
         m.probe("issue_pc", chosen.decoded.pc);
         m.probe("issue_mask", issue_mask);
         m.probe("issue_replay", issued.replay);
         m.probe("write_lanes", written.write.lanes);
-        m.probe("write_slot", written.write.slot);
+        m.probe("write_slot", written.write.warp);
         m.probe("write_rd", written.write.rd);
         m.probe("write_data", written.write.data);
         m.probe("start_taken", start_taken);
@@ -344,6 +375,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 more: i.more,
                 issued: chosen.valid,
                 idle: issued.idle,
+                paths: unit.dual.map_or(m.lit(1u32, 2), |dual| dual.paths),
                 loads_under_way: memory.under_way,
                 access: memory.access,
                 parts: memory.parts,
@@ -356,6 +388,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         CoreOut {
             start_ready: unit.start_ready,
             fetch_pc: fetched.fetching.pc,
+            resolving: executed.issued.decoded.pc,
             request,
             response_ready: memory.response_ready,
             exit: resolved.exit,

@@ -167,6 +167,10 @@ pub mod cause {
     pub const STORE_TO_PROGRAM: u32 = 9;
     /// Of no instruction in particular: when the bus refuses an access, its instruction is long done.
     pub const BUS_ERROR: u32 = 10;
+    /// Of a divergence unit: it has no level left for the branch.
+    pub const STACK_OVERFLOW: u32 = 11;
+    /// Of a divergence unit: other threads of the warp run only after those that wait here.
+    pub const BARRIER_OF_A_PART: u32 = 12;
 
     /// What a cause means, for messages.
     pub fn describe(code: u32) -> &'static str {
@@ -182,6 +186,8 @@ pub mod cause {
             UNKNOWN_ECALL => "unknown system call (ecall with a7 other than 93)",
             STORE_TO_PROGRAM => "store or atomic into the program",
             BUS_ERROR => "bus error",
+            STACK_OVERFLOW => "no level left on the reconvergence stack",
+            BARRIER_OF_A_PART => "barrier that only a part of the warp has reached",
             _ => "unknown cause",
         }
     }

@@ -30,4 +30,6 @@ pub mod system;
 
 pub use divergence::Divergence;
 pub use pipeline::schedule::Schedule;
-pub use shape::{Backing, BankAddress, Cache, Coalescing, Replay, Shape, ShapeError, SlaveModel, Timing};
+pub use shape::{
+    Backing, BankAddress, Cache, Coalescing, PathScheduler, Replay, Shape, ShapeError, SlaveModel, Timing,
+};

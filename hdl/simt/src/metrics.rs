@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `cycles` | cycles from the first in which a thread is live to the last |
 //! | `issued` | warp instructions issued |
+//! | `schedulable` | paths that can be scheduled of the warps that issue, one or two an issue: the sum of `dual-path-execution.txt` Equation 1 |
 //! | `committed` | thread instructions that took effect: a replayed lane counts when it is served |
 //! | `accesses` | accesses that went to memory or scratchpad, each of all lanes that are served together |
 //! | `parts` | those of them that left lanes of their instruction behind, to be replayed or served after them |
@@ -43,6 +44,8 @@ pub struct MetricsIn<T> {
     pub more: T,
     pub issued: T,
     pub idle: Idle<T>,
+    /// Paths of the warp that issues that can be scheduled: 1 or 2, 2 bits.
+    pub paths: T,
     pub loads_under_way: T,
     /// An access goes to memory; it leaves lanes behind.
     pub access: T,
@@ -92,7 +95,8 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         waiting: s.warps,
         more: 1,
         issued: 1,
-        idle: Idle { filled: s.warps, scoreboard: s.warps, unit: s.warps },
+        idle: Idle { filled: s.slots(), scoreboard: s.slots(), unit: s.slots() },
+        paths: 2,
         loads_under_way: 1,
         access: 1,
         parts: 1,
@@ -119,6 +123,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         wire!(barrier = live & !memory & !scoreboard & !(i.live & !i.waiting).any());
         count("cycles", runs);
         count("issued", i.issued);
+        count("schedulable", i.paths.only_if(i.issued));
         count("committed", i.committed);
         count("idle_memory", idle & memory);
         count("idle_scoreboard", idle & scoreboard);

@@ -19,6 +19,11 @@ pub struct Shape {
     pub stack: u32,
     /// The mechanism that decides what runs when the threads of a warp disagree.
     pub divergence: Divergence,
+    /// Levels of a warp's stack, for mechanisms that have one: 1 … lanes - 1; without a number `lanes - 1`, which are always
+    /// enough. A program that needs more ends with a fault.
+    pub levels: Option<u32>,
+    /// Under [`Divergence::DualPath`]: which paths of a warp are considered for issue in a cycle.
+    pub path_scheduler: PathScheduler,
     /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
     pub depth_bits: u32,
     /// The instruction `barrier`. Without it, it is illegal, and the divergence unit has no logic for threads that wait.
@@ -67,6 +72,26 @@ impl BankAddress {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         name_of(BankAddress::ALL, self)
+    }
+}
+
+/// Which paths of a warp are considered for issue. (`dual-path-execution.txt` §3.3)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathScheduler {
+    /// Both.
+    Full,
+    /// One, until it issues an instruction that takes long.
+    Constrained,
+}
+
+impl PathScheduler {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, PathScheduler)] =
+        &[("full", PathScheduler::Full), ("constrained", PathScheduler::Constrained)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(PathScheduler::ALL, self)
     }
 }
 
@@ -160,7 +185,7 @@ pub struct Timing {
 #[error("{field} = {value}: {allowed}")]
 pub struct ShapeError {
     pub field: &'static str,
-    pub value: u32,
+    pub value: String,
     pub allowed: String,
 }
 
@@ -173,6 +198,8 @@ impl Default for Shape {
             program: 64 << 10,
             stack: 1024,
             divergence: Divergence::PathTable,
+            levels: None,
+            path_scheduler: PathScheduler::Full,
             depth_bits: 8,
             barriers: true,
             buffer: 4,
@@ -204,6 +231,12 @@ impl Shape {
         Shape { barriers: false, atomics: false, scratchpad: 0, ..Shape::new(lanes, warps) }
     }
 
+    /// The same core with another divergence unit, and with [`Replay::Serialise`] if that needs it.
+    pub fn with_divergence(self, divergence: Divergence) -> Shape {
+        let replay = if divergence.reconverges() { Replay::Serialise } else { self.replay };
+        Shape { divergence, replay, ..self }
+    }
+
     /// 64 bytes of scratchpad a thread, and at least 256 a warp and 8 KiB.
     pub fn default_scratchpad(lanes: u32, warps: u32) -> u32 {
         let bytes = u64::from(lanes.max(4)).saturating_mul(u64::from(warps)).saturating_mul(64);
@@ -226,22 +259,29 @@ impl Shape {
         power("buffer", self.buffer, 4, 16)?;
         power("loads", self.loads, 2, 64)?;
         range("depth_bits", self.depth_bits, 1, 16)?;
+        if let Some(levels) = self.levels {
+            range("levels", levels, 1, (self.lanes - 1).max(1))?;
+        }
+        if self.divergence.reconverges() && self.replay == Replay::Split {
+            let allowed = format!("divergence = {} needs replay = serialise", self.divergence.name());
+            return Err(ShapeError { field: "replay", value: self.replay.name().into(), allowed });
+        }
         if self.program > self.memory {
             let allowed = format!("must not exceed the memory of {} bytes", self.memory);
-            return Err(ShapeError { field: "program", value: self.program, allowed });
+            return Err(ShapeError { field: "program", value: self.program.to_string(), allowed });
         }
         power("requests", self.requests, 2, 64)?;
         let least = 8 * self.threads();
         if self.scratchpad != 0 && !(self.scratchpad.is_power_of_two() && (least..=1 << 20).contains(&self.scratchpad))
         {
             let allowed = format!("must be 0, or a power of two from {least} (two words a thread) to {}", 1 << 20);
-            return Err(ShapeError { field: "scratchpad", value: self.scratchpad, allowed });
+            return Err(ShapeError { field: "scratchpad", value: self.scratchpad.to_string(), allowed });
         }
         let stacks = u64::from(self.stack) * u64::from(self.threads());
         if stacks >= u64::from(self.memory) {
             let allowed =
                 format!("{} threads' stacks of {} bytes need more than {stacks} bytes", self.threads(), self.stack);
-            return Err(ShapeError { field: "memory", value: self.memory, allowed });
+            return Err(ShapeError { field: "memory", value: self.memory.to_string(), allowed });
         }
         self.check_memory_system()
     }
@@ -256,7 +296,7 @@ impl Shape {
             let most = (self.memory / 2).min(4 << 20);
             if set > most {
                 let allowed = format!("a set of {} ways has {set} bytes, and the cache at most {most}", cache.ways);
-                return Err(ShapeError { field: "cache.ways", value: cache.ways, allowed });
+                return Err(ShapeError { field: "cache.ways", value: cache.ways.to_string(), allowed });
             }
             power("cache.size", cache.size, set, most)?;
         }
@@ -275,6 +315,7 @@ impl Shape {
     pub fn options(&self) -> String {
         let Shape { lanes, warps, memory, .. } = self;
         let usual = Shape { lanes: *lanes, warps: *warps, memory: *memory, ..Shape::default() };
+        let usual = usual.with_divergence(self.divergence);
         let mut text = format!("--lanes {lanes} --warps {warps} --memory {memory}");
         let mut option = |name: &str, differs: bool, value: String| {
             if differs {
@@ -282,7 +323,11 @@ impl Shape {
             }
         };
         let on = |on: bool| if on { "on" } else { "off" }.to_string();
-        option("divergence", self.divergence != usual.divergence, self.divergence.name().into());
+        option("divergence", self.divergence != Divergence::default(), self.divergence.name().into());
+        if let Some(levels) = self.levels {
+            option("levels", true, levels.to_string());
+        }
+        option("path-scheduler", self.path_scheduler != usual.path_scheduler, self.path_scheduler.name().into());
         option("program", self.program != usual.program, self.program.to_string());
         option("stack", self.stack != usual.stack, self.stack.to_string());
         option("depth-bits", self.depth_bits != usual.depth_bits, self.depth_bits.to_string());
@@ -323,6 +368,21 @@ impl Shape {
     /// Bits of a warp number.
     pub fn warp_bits(&self) -> Width {
         index_width(self.warps)
+    }
+
+    /// Paths of a warp that may issue.
+    pub fn sides(&self) -> u32 {
+        self.divergence.sides()
+    }
+
+    /// Front-end contexts: paths that may issue.
+    pub fn slots(&self) -> u32 {
+        self.warps * self.sides()
+    }
+
+    /// Bits of a slot number.
+    pub fn slot_bits(&self) -> Width {
+        index_width(self.slots())
     }
 
     /// Bits of a lane number.
@@ -389,7 +449,7 @@ impl Timing {
         range("model.interval", self.interval, 1, 256)?;
         if self.jitter > 1023 || !(self.jitter + 1).is_power_of_two() {
             let allowed = "must be 0, 1, 3, 7 … 1023: a power of two less 1".into();
-            return Err(ShapeError { field: "model.jitter", value: self.jitter, allowed });
+            return Err(ShapeError { field: "model.jitter", value: self.jitter.to_string(), allowed });
         }
         Ok(())
     }
@@ -404,14 +464,18 @@ fn power(field: &'static str, value: u32, least: u32, most: u32) -> Result<(), S
     if value.is_power_of_two() && (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(ShapeError { field, value, allowed: format!("must be a power of two from {least} to {most}") })
+    Err(ShapeError {
+        field,
+        value: value.to_string(),
+        allowed: format!("must be a power of two from {least} to {most}"),
+    })
 }
 
 fn range(field: &'static str, value: u32, least: u32, most: u32) -> Result<(), ShapeError> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(ShapeError { field, value, allowed: format!("must be from {least} to {most}") })
+    Err(ShapeError { field, value: value.to_string(), allowed: format!("must be from {least} to {most}") })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::memory::port::{Load, Response};
 use crate::memory::wishbone::{BusError, FromSlave, ToSlave, slave};
 use crate::memory::{MemorySystemIn, memory_system};
 use crate::pipeline::resolve::{Exit, Fault};
+use crate::reconvergence::Reconvergence;
 use crate::shape::{Backing, Shape};
 use heddle_hdl::*;
 
@@ -26,8 +27,20 @@ pub struct SystemIn<T> {
     pub program_end: T,
     /// Writes memory before a launch: with a bus only instruction memory, the rest goes over the bus.
     pub load: Load<T>,
+    /// Writes the side table before a launch, if the divergence unit is told where threads meet.
+    pub load_side: Option<LoadSide<T>>,
     /// If main memory is on a bus.
     pub wb: Option<FromSlave<T>>,
+}
+
+/// Writes an entry of the side table.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct LoadSide<T> {
+    /// 1 bit.
+    pub valid: T,
+    /// Instruction number, `pc_bits`.
+    pub pc: T,
+    pub entry: Reconvergence<T>,
 }
 
 /// What the host sees.
@@ -51,7 +64,10 @@ impl SystemIn<Width> {
     pub fn shape(s: &Shape) -> SystemIn<Width> {
         let Grid { blocks, block_threads, .. } = Grid::shape(s);
         let wb = s.bus_width().map(FromSlave::shape);
-        SystemIn { launch: 1, entry: s.pc_bits(), blocks, block_threads, program_end: 32, load: Load::shape(s), wb }
+        let side = s.divergence.reconverges();
+        let load_side = side.then(|| LoadSide { valid: 1, pc: s.pc_bits(), entry: Reconvergence::shape(s) });
+        let load = Load::shape(s);
+        SystemIn { launch: 1, entry: s.pc_bits(), blocks, block_threads, program_end: 32, load, load_side, wb }
     }
 }
 
@@ -78,6 +94,7 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> SystemOut<Signal> {
     let given = m.deferred("distributed", DistributorOut::shape(s));
     let DistributorOut { start, block, filling, more, grid, restart, done } = given.value;
     let fetched = m.deferred("core_fetched", 32);
+    let meets = i.load_side.map(|_| m.deferred("core_meets", Reconvergence::shape(s)));
     let request_ready = m.deferred("core_request_ready", 1);
     let response = m.deferred("core_response", Response::shape(s));
     let bus_error = s.bus_width().map(|_| m.deferred("core_bus_error", BusError::shape(s)));
@@ -92,6 +109,7 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> SystemOut<Signal> {
             grid,
             restart,
             fetched: fetched.value,
+            meets: meets.as_ref().map(|meets| meets.value),
             request_ready: request_ready.value,
             response: response.value,
             program_end: i.program_end,
@@ -102,6 +120,11 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> SystemOut<Signal> {
     fetched.drive(instructions.read_sync(core.fetch_pc, Collision::ReadOld));
     wire!(load_program = i.load.valid & !i.load.address.zext(33).from_bit(s.pc_bits() + 2).any());
     instructions.write(load_program, i.load.address.slice(2, s.pc_bits()), i.load.word);
+    if let Some((meets, load)) = meets.zip(i.load_side) {
+        let side_table = m.memory("side_table", Reconvergence::shape(s), s.pc_bits()).style(MemoryStyle::Block);
+        meets.drive(side_table.read_sync(core.resolving, Collision::ReadOld));
+        side_table.write(load.valid, load.pc, load.entry);
+    }
     let inputs =
         MemorySystemIn { request: core.request, response_ready: core.response_ready, load: i.load, restart, wb: i.wb };
     let memory = m.instance("memory", &memory_system(s), inputs);

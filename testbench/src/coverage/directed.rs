@@ -29,6 +29,7 @@ impl Directed {
         for _ in 0..self.launches {
             match (machine.run(), self.fault) {
                 (Ok(()), None) => {}
+                (Err(MachineError::PartWaits { .. }), Some(cause::BARRIER_OF_A_PART)) => {}
                 (Err(MachineError::Fault(fault)), Some(code)) if fault.what == cause::describe(code) => {}
                 (Ok(()), Some(code)) => return Err(format!("ended without the fault: {}", cause::describe(code))),
                 (Err(error), _) => return Err(error.to_string()),
@@ -51,6 +52,10 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
     ];
     let directed = |(name, program, launches)| Directed { name, program, fault: None, launches, blocks: 2 };
     programs.extend(more.map(directed));
+    if s.barriers && s.divergence.reconverges() && s.lanes > 1 {
+        let fault = Some(cause::BARRIER_OF_A_PART);
+        programs.push(Directed { fault, blocks: 1, ..directed(("barrier of one lane", barrier_of_one_lane(), 1)) });
+    }
     if s.barriers {
         programs.push(directed(("barrier at once", begin().put([BARRIER]).exit(), 1)));
     }
@@ -72,6 +77,11 @@ fn stores_at_one_address() -> Asm {
 
 fn return_without_a_call() -> Asm {
     begin().la(RA, "end").put([jalr(ZERO, RA, 0)]).label("end").exit()
+}
+
+/// Others live, and run after it.
+fn barrier_of_one_lane() -> Asm {
+    begin().put([csrr(5, LANE)]).branch(BEQ, 5, ZERO, "wait").exit().label("wait").put([BARRIER]).exit()
 }
 
 /// The first instruction has an outcome, which comes before the last warps are started.

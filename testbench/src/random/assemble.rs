@@ -34,7 +34,8 @@ impl Features {
             stack_window: true,
             atomics: shape.atomics,
             scratchpad: shape.scratchpad > 0,
-            barriers: shape.barriers,
+            // Threads come to them anywhere, alone too.
+            barriers: shape.barriers && !shape.divergence.reconverges(),
         }
     }
 }

@@ -24,6 +24,9 @@ mod values;
 
 use crate::Program;
 use cfg::{Function, Functions, Targets, Way};
+use heddle_hdl::Bits;
+use heddle_simt::Shape;
+use heddle_simt::reconvergence::{self, Meet};
 use instruction::{Flow, Instruction};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -195,6 +198,22 @@ impl Analysis {
             }
         };
         self.words.iter().enumerate().map(entry).collect()
+    }
+
+    /// The side table of a core that the program fits, from its first instruction on. What follows the program is never read
+    /// with an outcome.
+    pub fn side_image(&self, shape: &Shape) -> Vec<Bits> {
+        let number = |pc: u32| pc / 4;
+        let encode = |entry: Option<SideEntry>| {
+            let none = SideEntry { rpc: Reconvergence::Return, uniform: true, likely: None };
+            let SideEntry { rpc, uniform, likely } = entry.unwrap_or(none);
+            let meet = match rpc {
+                Reconvergence::At(pc) => Meet::At(number(pc)),
+                Reconvergence::Return => Meet::Return,
+            };
+            reconvergence::Reconvergence::new(meet, uniform, likely.map(number)).encode(shape)
+        };
+        self.side_table().into_iter().map(encode).collect()
     }
 }
 

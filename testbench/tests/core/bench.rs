@@ -78,6 +78,7 @@ impl Core {
             block_threads: s.threads().into(),
             program_end: program_end.into(),
             load: idle_load(),
+            load_side: None,
             wb: None,
         });
         t.reset();

@@ -53,7 +53,7 @@ common::sweep!("every instruction", |lanes, warps| every_instruction(lanes, warp
 #[test]
 fn other_divergence_units() {
     for &(_, divergence) in &Divergence::ALL[1..] {
-        on_shape(Shape { divergence, ..Shape::new(8, 2) }, &short(8));
+        on_shape(Shape::new(8, 2).with_divergence(divergence), &short(8));
     }
 }
 

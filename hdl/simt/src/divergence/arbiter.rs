@@ -382,6 +382,8 @@ fn described(
         mask: active.read(i.issue_slot).mask,
         steer,
         hold,
+        refused: None,
+        dual: None,
         events: events(m, s, &i, starts, running.mask, entering, lanes.at_sides),
     };
     let live = live.q;

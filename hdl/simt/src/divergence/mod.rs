@@ -1,7 +1,8 @@
 //! Divergence units: what decides which threads of a warp run when they disagree.
 //!
 //! The pipeline knows one interface, below; each mechanism is one module behind it. A *slot* is a schedulable front-end
-//! context: with path tables, a warp.
+//! context: a warp; or, where two paths of a warp may issue, a side of a warp, whose number is twice the warp's, plus one for the
+//! right side.
 //!
 //! | when | pipeline → unit | unit → pipeline |
 //! |---|---|---|
@@ -26,6 +27,7 @@ use heddle_hdl::*;
 pub mod arbiter;
 pub mod ccs;
 pub mod cct;
+pub mod dual_path;
 pub mod path_table;
 pub mod proof;
 pub mod stack;
@@ -38,15 +40,35 @@ pub enum Divergence {
     PathTable,
     /// A pc a thread and a tree of comparators.
     Arbiter,
+    /// A stack of reconvergence points.
+    Stack,
+    /// A stack whose entries hold both sides of a branch, which run side by side.
+    DualPath,
 }
 
 impl Divergence {
     /// Every mechanism with its name on the command line. A new mechanism is one line here and one in [`unit()`].
-    pub const ALL: &[(&str, Divergence)] = &[("path-table", Divergence::PathTable), ("arbiter", Divergence::Arbiter)];
+    pub const ALL: &[(&str, Divergence)] = &[
+        ("path-table", Divergence::PathTable),
+        ("arbiter", Divergence::Arbiter),
+        ("stack", Divergence::Stack),
+        ("dual-path", Divergence::DualPath),
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         name_of(Divergence::ALL, self)
+    }
+
+    /// Whether it runs one side of a branch to where [`crate::reconvergence`] says that both meet, and the other after it.
+    /// Then threads that wait for others of their warp, at a barrier or for a lock, may wait for ever.
+    pub fn reconverges(self) -> bool {
+        matches!(self, Divergence::Stack | Divergence::DualPath)
+    }
+
+    /// Slots of a warp: paths of it that may issue.
+    pub fn sides(self) -> u32 {
+        if self == Divergence::DualPath { 2 } else { 1 }
     }
 }
 
@@ -58,6 +80,8 @@ pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
     match s.divergence {
         Divergence::PathTable => path_table::path_table(s),
         Divergence::Arbiter => arbiter::arbiter(s),
+        Divergence::Stack => stack::stack(s),
+        Divergence::DualPath => dual_path::dual_path(s),
     }
 }
 
@@ -123,7 +147,7 @@ pub struct Outcome<T> {
     /// 1 bit: the taken threads' call depth grows by one / shrinks by one. Never both, and only of jumps.
     pub call: T,
     pub ret: T,
-    /// Where the threads of the branch meet again, for units that want to be told.
+    /// Where the threads of the branch meet again, for units that [reconverge](Divergence::reconverges).
     pub meets: Option<Reconvergence<T>>,
 }
 
@@ -177,13 +201,13 @@ impl Outcome<Width> {
         let side = Side::shape(s);
         Outcome {
             valid: 1,
-            slot: s.warp_bits(),
+            slot: s.slot_bits(),
             kind: kind::BITS,
             taken: side,
             rest: side,
             call: 1,
             ret: 1,
-            meets: None,
+            meets: s.divergence.reconverges().then(|| Reconvergence::shape(s)),
         }
     }
 }
@@ -198,17 +222,20 @@ pub struct UnitIn<T> {
     /// The slot in issue.
     pub issue_slot: T,
     pub outcome: Outcome<T>,
+    /// Of the sibling of the outcome's slot, for units with two slots a warp.
+    pub unissued: Option<dual_path::Unissued<T>>,
 }
 
 impl UnitIn<Width> {
     pub fn shape(s: &Shape) -> UnitIn<Width> {
-        let slot = s.warp_bits();
+        let slot = s.slot_bits();
         UnitIn {
             start: Start::shape(s),
             wake: Wake::shape(s),
             decode_slot: slot,
             issue_slot: slot,
             outcome: Outcome::shape(s),
+            unissued: (s.sides() > 1).then(|| dual_path::Unissued::shape(s)),
         }
     }
 }
@@ -232,7 +259,20 @@ pub struct UnitOut<T> {
     pub steer: Steer<T>,
     /// 1 bit: issue must hold back control instructions, so that a waiting update gets its turn.
     pub hold: T,
+    /// Of units that [reconverge](Divergence::reconverges).
+    pub refused: Option<Refused<T>>,
+    /// Of units with two slots a warp.
+    pub dual: Option<dual_path::Dual<T>>,
     pub events: Events<T>,
+}
+
+/// The unit cannot go on after the outcome in this cycle: the core must stop.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Refused<T> {
+    /// 1 bit.
+    pub valid: T,
+    /// One of [`crate::isa::cause`].
+    pub cause: T,
 }
 
 /// Where the front end must hand over: an instruction at pc - 1 reports *arrived*.
@@ -266,6 +306,20 @@ pub struct Events<T> {
     pub paths: T,
 }
 
+/// The warp of a slot.
+pub fn warp_of(s: &Shape, slot: Signal) -> Signal {
+    match s.sides() {
+        1 => slot,
+        _ if s.warps == 1 => slot.literal(0u32),
+        _ => slot.from_bit(1),
+    }
+}
+
+/// 1 bit: the slot is the right side of its warp.
+pub fn side_of(s: &Shape, slot: Signal) -> Signal {
+    if s.sides() > 1 { slot.bit(0) } else { slot.bit(0).literal(0u32) }
+}
+
 /// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
 fn depth_after(m: Builder, outcome: &Outcome<Signal>, depth: Signal) -> Signal {
     let less = outcome.ret & depth.any();
@@ -297,6 +351,7 @@ fn assume_legal(
 ) {
     let Outcome { valid, slot, kind, taken, rest, call, ret, .. } = i.outcome;
     let waits = kind.eq(kind::WAIT);
+    let slot = warp_of(s, slot);
     m.assume("outcome_of_a_live_slot", !valid | live.select(slot, 1));
     m.assume("start_on_an_idle_slot", !starts | !live.select(i.start.slot, 1));
     m.assume("not_both_call_and_return", !(valid & call & ret));

@@ -201,6 +201,8 @@ fn described(
         mask: hct0.read(i.issue_slot).mask,
         steer,
         hold,
+        refused: None,
+        dual: None,
         events,
     };
     (out, Inside { live: live.q, hct0, hct1, ghost_live, ghost_cold })

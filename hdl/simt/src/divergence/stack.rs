@@ -9,7 +9,9 @@
 //! * If the branch's rpc is the top's, there is no new group; and if nothing is pushed then, no level.
 //! * An rpc is a pc at a call depth, or, of a branch whose sides return, wherever the first of them returns to, one depth less.
 //!
-//! Each level parts the top's threads strictly, so `lanes - 1` levels a warp are enough; nothing can overflow.
+//! Each level parts the top's threads strictly, so `lanes - 1` levels a warp are always enough. With fewer ([`Shape::levels`])
+//! a branch that finds none left is refused, and the core stops with a fault: memory for what a program is not expected to
+//! need would cost more than it saves.
 //!
 //! | turn | what follows |
 //! |---|---|
@@ -24,12 +26,12 @@
 //!
 //! Whatever it is told about meeting, every thread does what its program says: threads become one path only at one pc.
 //!
-//! What it does not do: siblings never run before the top has reached its rpc. So a warp whose top waits at a barrier while
-//! others of its threads do not is stuck, and so are locks between threads of a warp. No shape has it: the pipeline does not
-//! bring [`crate::reconvergence`] to it. It cannot replay a memory access for a part of its threads (`Replay::Split`).
+//! What it does not do: siblings never run before the top has reached its rpc. So a barrier that the top reaches while other
+//! threads of its warp live below is refused, and locks between threads of a warp can wait for ever. It cannot replay a memory
+//! access for a part of its threads (`Replay::Split`).
 
-use super::{Events, Outcome, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
-use crate::reconvergence::Reconvergence;
+use super::{Events, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
+use crate::isa::cause;
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -88,41 +90,55 @@ struct Read<T> {
 
 impl Top<Width> {
     pub fn shape(s: &Shape) -> Top<Width> {
-        let (pc, depth) = (s.pc_bits(), s.depth_bits);
-        Top { pc, depth, mask: s.lanes, rpc: Rpc { valid: 1, returns: 1, known: 1, pc, depth } }
+        Top { pc: s.pc_bits(), depth: s.depth_bits, mask: s.lanes, rpc: Rpc::shape(s) }
     }
 }
 
 impl Level<Width> {
     pub fn shape(s: &Shape) -> Level<Width> {
-        let Top { pc, depth, mask, rpc } = Top::shape(s);
-        Level { sibling: Sibling { valid: 1, pc, depth, mask }, group: Group { valid: 1, mask, rpc } }
+        Level { sibling: Sibling::shape(s), group: Group::shape(s) }
+    }
+}
+
+impl Rpc<Width> {
+    pub fn shape(s: &Shape) -> Rpc<Width> {
+        Rpc { valid: 1, returns: 1, known: 1, pc: s.pc_bits(), depth: s.depth_bits }
+    }
+}
+
+impl Sibling<Width> {
+    pub fn shape(s: &Shape) -> Sibling<Width> {
+        Sibling { valid: 1, pc: s.pc_bits(), depth: s.depth_bits, mask: s.lanes }
+    }
+}
+
+impl Group<Width> {
+    pub fn shape(s: &Shape) -> Group<Width> {
+        Group { valid: 1, mask: s.lanes, rpc: Rpc::shape(s) }
     }
 }
 
 impl Rpc<Signal> {
     /// Whether threads at this pc and depth have reached it.
-    fn reached(self, pc: Signal, depth: Signal) -> Signal {
+    pub(super) fn reached(self, pc: Signal, depth: Signal) -> Signal {
         let level = self.returns.mux(depth + 1, depth).eq(self.depth);
         self.valid & level & (!self.known | pc.eq(self.pc))
     }
 
     /// The same, now that threads at `pc` have reached it.
-    fn found(self, reached: Signal, pc: Signal) -> Rpc<Signal> {
+    pub(super) fn found(self, reached: Signal, pc: Signal) -> Rpc<Signal> {
         Rpc { known: self.known | reached, pc: (reached & !self.known).mux(pc, self.pc), ..self }
     }
 }
 
 /// Levels of a warp.
 pub fn levels(s: &Shape) -> u32 {
-    s.lanes - 1
+    s.levels.unwrap_or(s.lanes - 1).min(s.lanes - 1)
 }
 
 /// The stack unit of a shape.
 pub fn stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-    let unit = UnitIn::shape(s);
-    let outcome = Outcome { meets: Some(Reconvergence::shape(s)), ..unit.outcome };
-    module("stack", UnitIn { outcome, ..unit }, |m, i| described(m, s, i))
+    module("stack", UnitIn::shape(s), |m, i| described(m, s, i))
 }
 
 fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
@@ -188,7 +204,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
 
     // What a branch leaves.
     wire!(both_stay = parts & !taken_is_there & !rest_is_there);
-    wire!(pushes = parts & !both_are_there & (!same_group | both_stay));
+    wire!(leaves = parts & !both_are_there & (!same_group | both_stay));
+    let full = if levels(s) < s.lanes - 1 { leaves & count.eq(levels(s)) } else { m.lit(0u32, 1) };
+    wire!(pushes = leaves & !full);
     let sibling = Sibling { valid: both_stay, ..stayed };
     let group = Group { valid: !same_group, mask: stay, rpc: top.rpc };
     let pushed = Level { sibling, group };
@@ -240,15 +258,15 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     popping.next_if(updates, (popping.q & !at) | at.only_if(must_pop));
     wire!(reads = free & (must_pop | fetches));
     fetched.next_if(free, Read { valid: reads, at: slot });
-    let waiting = match &parked {
-        Some(parked) => {
-            // All threads of the warp are here; if not, those below never come.
-            wire!(all_wait = waits & moved.mask.eq(threads_after));
-            parked.next_if(updates, (parked.q & !at) | at.only_if(all_wait));
-            parked.q
-        }
-        None => m.lit(0u32, s.warps),
-    };
+    // Threads on levels below never come.
+    wire!(part_waits = waits & moved.mask.ne(threads_after));
+    let waiting = parked.map_or(m.lit(0u32, s.warps), |parked| {
+        parked.next_if(updates, (parked.q & !at) | at.only_if(waits & !part_waits));
+        parked.q
+    });
+    let code = |c: u32| m.lit(c, cause::BITS);
+    let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
+    let refused = Some(Refused { valid: part_waits | full, cause });
     let steer = Steer { valid: updates & !must_pop & !waits & !ends, slot, pc: after.pc, replay: m.lit(0u32, 1) };
 
     // Checks.
@@ -259,6 +277,12 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let deepest = top.depth.all() & outcome.call & taken.mask.any();
     m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
     m.assert("a_push_has_room", !pushes | count.lt(levels(s)));
+    if s.barriers {
+        m.cover("part_of_a_warp_waits", part_waits);
+    }
+    if levels(s) < s.lanes - 1 {
+        m.cover("no_level_is_left", full);
+    }
     m.assert("pops_of_popping_slots", !pops | (popping.q.select(slot, 1) & count.any()));
     wire!(live_after = (pops | wakes).mux(ghost_live.read(slot), threads_after));
     let top_is_live = after.mask.any() & !(after.mask & !live_after).any();
@@ -305,6 +329,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         mask: tops.read(i.issue_slot).mask,
         steer,
         hold,
+        refused,
+        dual: None,
         events,
     }
 }

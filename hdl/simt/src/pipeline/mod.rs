@@ -24,6 +24,7 @@ pub mod load_queue;
 pub mod load_store;
 pub mod memory;
 pub mod network;
+pub mod pairs;
 pub mod place;
 pub mod request_queue;
 pub mod resolve;

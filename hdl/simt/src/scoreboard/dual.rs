@@ -18,9 +18,10 @@
 //!
 //! As in [`super::scoreboard`], several writes of one (warp, side, register) under way are counted elsewhere, and the
 //! last releases the register. It knows no masks, no stack, and not which sides have a path: the bits of a side without
-//! one mean nothing. It is for the dual-path divergence unit; no core contains it.
+//! one mean nothing. It is for the dual-path divergence unit.
 
-use super::{Mark, Needs};
+use super::{Mark, Needs, Pending, ScoreboardIn, ScoreboardOut};
+use crate::divergence::{side_of, warp_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -163,6 +164,31 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
         !waits(own | other)
     });
     RowOut { clear, quiet: !(left | right).any(), pending: [left, right], shadow: [left_shadow, right_shadow] }
+}
+
+/// The scoreboard of a core whose slots are the sides of warps.
+pub(super) fn over_slots(
+    s: &Shape,
+    m: Builder,
+    i: ScoreboardIn<Signal>,
+    changed: StackChange<Signal>,
+) -> ScoreboardOut<Signal> {
+    let of = |p: Pending<Signal>| {
+        let (warp, side) = (warp_of(s, p.slot), side_of(s, p.slot));
+        SidePending { valid: p.valid, warp, side, rd: p.rd }
+    };
+    let heads = i.heads.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    let inputs = DualScoreboardIn {
+        heads,
+        issue: of(i.issue),
+        early: of(i.early),
+        late: of(i.late),
+        push: changed,
+        pop: m.zero(StackChange::shape(s)),
+    };
+    let DualScoreboardOut { clear: [left, right], quiet } = m.instance("sides", &dual_scoreboard(s), inputs);
+    let clear = (0..s.warps).flat_map(|w| [left.bit(w), right.bit(w)]);
+    ScoreboardOut { clear: cat(&clear.collect::<Vec<_>>()), quiet }
 }
 
 pub fn dual_scoreboard(s: &Shape) -> TypedModule<DualScoreboardIn<Width>, DualScoreboardOut<Signal>> {

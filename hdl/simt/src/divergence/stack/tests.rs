@@ -2,9 +2,14 @@
 //! there.
 
 use super::*;
+use crate::divergence::Divergence;
 use crate::divergence::testing::{P, Plan, Slot, Told, Watch, all_hit};
-use crate::reconvergence::Meet;
+use crate::reconvergence::{Meet, Reconvergence};
 use std::collections::BTreeMap;
+
+fn shape(lanes: u32, warps: u32) -> Shape {
+    Shape { barriers: false, ..Shape::new(lanes, warps).with_divergence(Divergence::Stack) }
+}
 
 fn plan(s: &Shape) -> Plan {
     stack(s).check().unwrap()
@@ -22,7 +27,7 @@ fn threads_are_where_outcomes_sent_them() {
     let mut covers = BTreeMap::new();
     for (k, lanes) in [1, 2, 4, 8, 64].into_iter().enumerate() {
         for warps in [1, 2, 16] {
-            let s = Shape { barriers: false, ..Shape::new(lanes, warps) };
+            let s = shape(lanes, warps);
             let mut watch = Watch::new(&plan(&s), &s, 10 * k as u64 + u64::from(warps));
             for cycle in 0..4000 {
                 told_at_random(&mut watch);
@@ -37,7 +42,7 @@ fn threads_are_where_outcomes_sent_them() {
 /// `thread-block-compaction.txt` §2.2.2: `if (a) { if (b) B; else C; D } else E; F`. D and F are where threads meet.
 #[test]
 fn nested_branches() {
-    let s = Shape { barriers: false, ..Shape::new(4, 1) };
+    let s = shape(4, 1);
     let mut watch = Watch::new(&plan(&s), &s, 1);
     let (a, b, c, d, e, f) = (0, 10, 20, 30, 40, 50);
     let side = |pc: u64, mask: u64| P { pc, mask, ..P::default() };
@@ -74,7 +79,7 @@ fn nested_branches() {
 /// At a barrier all threads of a warp wait together, or nobody is woken: siblings cannot come there.
 #[test]
 fn threads_wait_together_or_for_ever() {
-    let s = Shape::new(4, 1);
+    let s = Shape { barriers: true, ..shape(4, 1) };
     let side = |pc: u64, mask: u64| P { pc, mask, ..P::default() };
     let wait = |pc: u64, mask: u64| {
         let taken = P { waits: true, ..side(pc, mask) };

@@ -96,6 +96,7 @@ impl Bench {
             divider_free: a.divider_free.into(),
             hold_control: a.hold.into(),
             bubble: a.bubble.into(),
+            pairs: None,
         });
         let out = self.t.peek();
         self.check_views(&out);

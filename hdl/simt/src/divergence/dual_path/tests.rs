@@ -1,0 +1,1 @@
+//! The dual-path unit from its ports.

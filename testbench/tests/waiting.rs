@@ -1,0 +1,112 @@
+//! What becomes of threads that wait for others of their warp, by divergence unit.
+
+use heddle_simt::isa::atomic;
+use heddle_simt::{Divergence, Shape};
+use heddle_testbench::asm::*;
+use heddle_testbench::kernels::Device;
+use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
+
+fn machine(shape: &Shape, program: &Asm) -> Machine {
+    let options = MachineOptions { max_cycles: 20_000, ..MachineOptions::default() };
+    Machine::new(shape, program.program(), &options).unwrap()
+}
+
+fn reconverging() -> impl Iterator<Item = Divergence> {
+    Divergence::ALL.iter().map(|(_, divergence)| *divergence).filter(|divergence| divergence.reconverges())
+}
+
+/// Address of a lock, and behind it of a count of those who had it.
+const LOCK: i32 = 0x400;
+
+/// x7 = 0 if the thread has got the lock.
+fn take(asm: Asm) -> Asm {
+    asm.put([addi(6, ZERO, LOCK), addi(5, ZERO, 1)]).put([amo(atomic::SWAP, 7, 5, 6)])
+}
+
+/// Counts, and gives the lock back.
+fn count_and_release(asm: Asm) -> Asm {
+    asm.put([lw(8, 6, 4), addi(8, 8, 1), sw(8, 6, 4), sw(ZERO, 6, 0)])
+}
+
+fn shapes() -> impl Iterator<Item = Shape> {
+    let shapes = [(2, 1), (4, 2), (16, 1)].map(|(lanes, warps)| Shape::new(lanes, warps));
+    shapes.into_iter().flat_map(|shape| {
+        let all = Divergence::ALL.iter();
+        all.map(move |&(_, divergence)| shape.clone().with_divergence(divergence))
+    })
+}
+
+/// Whoever has the lock comes after those who want it, on every unit: they go round for ever.
+#[test]
+fn a_lock_that_is_held_behind_the_loop_is_a_deadlock() {
+    let program = count_and_release(take(Asm::default().label("again")).branch(BNE, 7, ZERO, "again"));
+    let program = program.put([addi(A0, ZERO, 0)]).exit();
+    for shape in shapes() {
+        let result = machine(&shape, &program).run();
+        assert!(matches!(result, Err(MachineError::Endless { .. })), "{}: {result:?}", shape.options());
+    }
+}
+
+/// Whoever has the lock gives it back before the others try again, on every unit.
+#[test]
+fn a_lock_that_is_given_back_within_the_loop_is_none() {
+    let program = take(Asm::default().put([addi(9, ZERO, 0)]).label("again")).branch(BNE, 7, ZERO, "not_yet");
+    let program = count_and_release(program).put([addi(9, ZERO, 1)]);
+    let program = program.label("not_yet").branch(BEQ, 9, ZERO, "again").put([addi(A0, ZERO, 0)]).exit();
+    for shape in shapes() {
+        let mut machine = machine(&shape, &program);
+        machine.run().unwrap_or_else(|error| panic!("{}: {error}", shape.options()));
+        assert_eq!(machine.read(LOCK as u32 + 4, 4).unwrap(), shape.threads().to_le_bytes());
+    }
+}
+
+/// Stacks run the other side of a branch only when this one has come to where both meet.
+#[test]
+fn a_barrier_on_one_side_of_a_branch_is_refused() {
+    let program = Asm::default()
+        .put([csrr(5, LANE), addi(6, ZERO, 2)])
+        .branch(BLTU, 5, 6, "wait")
+        .put([NOP])
+        .jal(ZERO, "end")
+        .label("wait")
+        .put([BARRIER])
+        .label("end")
+        .put([addi(A0, ZERO, 0)])
+        .exit();
+    for divergence in reconverging() {
+        let shape = Shape::new(4, 2).with_divergence(divergence);
+        let error = machine(&shape, &program).run().unwrap_err().to_string();
+        let rest =
+            error.strip_prefix("barrier that only a part of the warp has reached at 0x00000014 (wait) in threads ");
+        let rest = rest.unwrap_or_else(|| panic!("{error}"));
+        assert!(
+            ["0-1 of block 0 (warp 0, ", "4-5 of block 0 (warp 1, "].iter().any(|t| rest.starts_with(t)),
+            "{error}"
+        );
+        let others = ["threads 2-3 of block 0 running at 0x0000000c", "threads 6-7 of block 0 running at 0x0000000c"];
+        assert!(others.iter().any(|t| error.contains(t)) || error.contains("threads 2-3, 6-7 of block 0"), "{error}");
+    }
+}
+
+/// Lane k of 4 is parted from the later ones at a branch within the branches before.
+#[test]
+fn branches_deeper_than_the_stack_are_refused() {
+    let program = Asm::default()
+        .put([csrr(5, LANE), addi(6, ZERO, 1), addi(7, ZERO, 2), addi(A0, ZERO, 0)])
+        .branch(BLTU, 5, 6, "a")
+        .branch(BLTU, 5, 7, "b")
+        .put([NOP])
+        .label("b")
+        .put([NOP])
+        .label("a")
+        .exit();
+    for divergence in reconverging() {
+        let run = |levels| {
+            let shape = Shape { levels, ..Shape::new(4, 1).with_divergence(divergence) };
+            machine(&shape, &program).run().map_err(|error| error.to_string())
+        };
+        assert_eq!((run(None), run(Some(3)), run(Some(2))), (Ok(()), Ok(()), Ok(())));
+        let error = run(Some(1)).unwrap_err();
+        assert!(error.starts_with("no level left on the reconvergence stack at 0x00000014 in threads 1-3"), "{error}");
+    }
+}
