@@ -56,6 +56,7 @@ pub fn shapes() -> Vec<Shape> {
         Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 64) },
         Shape { divergence: Divergence::Arbiter, ..Shape::new(32, 2) },
         Shape { coalescing: Coalescing::Full, ..Shape::new(8, 8) }.with_divergence(Divergence::Stack),
+        Shape::new(8, 8).with_divergence(Divergence::DualPath),
     ]
 }
 

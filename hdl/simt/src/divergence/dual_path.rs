@@ -211,8 +211,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     wire!(pushes = leaves & !full);
     let Some(unissued) = i.unissued else { unreachable!("the pipeline says where the sibling is") };
     let sibling_slot = join(s, warp, !side);
-    wire!(has_issued = unissued.valid & !owed.q.select(sibling_slot, 1));
-    let suspended = Sibling { pc: has_issued.mux(unissued.pc, sibling.pc), ..sibling };
+    let suspended = Sibling { pc: unissued.valid.mux(unissued.pc, sibling.pc), ..sibling };
     let group = Group { valid: !same_group, mask: stay, rpc: top.rpc };
     let pushed = Level { sibling: suspended, group, side };
     let beside = both_go.mux(stayed, pushes.mux(none, sibling));
@@ -329,7 +328,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     if s.lanes > 1 {
         m.cover("both_sides_run", both_go & !pushes);
         m.cover("suspends_a_sibling", dual.flush);
-        m.cover("suspends_a_sibling_that_was_not_steered", dual.flush & owed.q.select(sibling_slot, 1));
         m.cover("suspends_a_sibling_that_has_not_issued", dual.flush & !unissued.valid);
         m.cover("one_side_is_there", parts & (taken_is_there ^ rest_is_there));
         m.cover("one_side_is_there_without_a_push", parts & (taken_is_there ^ rest_is_there) & !pushes);
@@ -354,14 +352,20 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
 
     wire!(put_off = ((start.valid | (wake.valid & wake_possible)) & !start_ready) | popping.q.any() | owed.q.any());
     let hold = hold(m, outcome.valid, |_| put_off);
+    // Siblings on the levels of each warp.
     let wide = s.lane_bits() + 1;
+    let siblings = m.memory("siblings", wide, warp_bits);
+    let more = (pushes & sibling.valid).zext(wide) - (pops & head.sibling.valid).zext(wide);
+    let suspended = siblings.read(warp).only_if(!starts) + more;
+    siblings.write(outcome.valid | pops | starts, warp, suspended);
     let no = m.lit(0u32, 1);
-    let paths = left.zext(wide) + after.left.valid.zext(wide) + after.right.valid.zext(wide);
+    let paths = suspended + after.left.valid.zext(wide) + after.right.valid.zext(wide);
     let events = Events {
         merges: (pops & group_runs).zext(2),
         insert: no,
         extract: no,
         swap: no,
+        levels: left.zext(wide).only_if(outcome.valid),
         paths: paths.only_if(outcome.valid & !ends),
     };
     let of_decode = stops.read(warp_of(s, i.decode_slot));

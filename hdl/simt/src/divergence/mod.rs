@@ -304,6 +304,9 @@ pub struct Events<T> {
     pub swap: T,
     /// Paths that the warp of an outcome holds after it, `lane_bits + 1`, in the cycle of the outcome or a later one; else 0.
     pub paths: T,
+    /// Of units that [reconverge](Divergence::reconverges), levels in use of the warp of an outcome after it, `lane_bits + 1`;
+    /// else 0.
+    pub levels: T,
 }
 
 /// The warp of a slot.

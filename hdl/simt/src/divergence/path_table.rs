@@ -145,6 +145,7 @@ fn described(
         extract: cold.extract,
         swap: cold.swap,
         paths: paths.only_if(outcome.valid),
+        levels: m.lit(0u32, s.lane_bits() + 1),
     };
     let steer = Steer {
         valid: (updates & x.valid & !x.waits & !cold.more_returns) | wakes | (cold.swap & parked & !x.waits),

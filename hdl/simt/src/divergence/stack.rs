@@ -318,6 +318,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         insert: none,
         extract: none,
         swap: none,
+        levels: left.zext(wide).only_if(outcome.valid),
         paths: (left.zext(wide) + m.lit(1u32, wide)).only_if(outcome.valid & !ends),
     };
     UnitOut {
