@@ -9,10 +9,10 @@
 //! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port.
 
 use super::pairs::{Pairs, PairsIn};
+use super::schedule::{Candidates, by_age, choose};
 use crate::divergence::Steer;
 use crate::divergence::dual_path::Unissued;
 use crate::isa::Decoded;
-use crate::pipeline::schedule::{Slots, by_age, choose};
 use crate::scoreboard::Needs;
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -36,7 +36,7 @@ pub struct IssueIn<T> {
     /// From decode.
     pub decoded: Slotted<T>,
     pub steer: Steer<T>,
-    /// One bit a slot: a warp is started on it. Where the schedule is by age.
+    /// One bit a warp: it is started. Where the schedule is by age.
     pub starts: Option<T>,
     /// From the scoreboard, one bit a slot.
     pub clear: T,
@@ -172,10 +172,9 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         );
         let may = pairs.as_ref().map_or(filled, |pairs| pairs.may_issue(head.control));
         wire!(ready = filled & registers_ok & !unit_busy & may);
-        let (choice, any) = match &pairs {
-            Some(pairs) => pairs.choose(m, s, filled, ready, i.starts),
-            None => choose(m, s, Slots { filled, ready, starts: i.starts }),
-        };
+        let considered = pairs.as_ref().and_then(Pairs::considered);
+        let waiting = considered.map_or(filled, |considered| filled & considered);
+        let (choice, any) = choose(m, s, Candidates { waiting, ready, starts: i.starts });
         pop.drive(choice);
         replay.next((replay.q & !choice) | steered);
         wire!(slot = choice.one_hot_index());

@@ -2,18 +2,16 @@
 //!
 //! * At most one control instruction of a warp is unresolved. (`dual-path-execution.txt` §3.1: whoever diverges suspends the other)
 //! * Under [`PathScheduler::Constrained`], one path of a warp is considered in a cycle, the same until it issues an instruction that
-//!   takes long (one that memory answers, or a divide) or is no more; then the other. (§3.3)
-//! * Warps are chosen as [`Schedule`](super::schedule::Schedule) says; of two paths of the warp that could issue, the one that did not
-//!   issue last. (§3.3: one more level of selection)
+//!   takes long (one that memory answers, a divide, or one for whose outcome the front end waits) or is no more; then the
+//!   other. (§3.3)
 //! * An access that is issued again, for threads that were left unserved, on the side on which it issued before does not wait for
 //!   registers, as nothing else of that side is under way to them; on the other side it waits for that side's own writes.
 //! * A path that is suspended goes on behind the last instruction that it issued.
 
 use super::issue::Slotted;
-use super::schedule::{self, Slots};
 use super::steer::Flush;
 use crate::divergence::dual_path::Unissued;
-use crate::divergence::{Steer, side_of, warp_of};
+use crate::divergence::{Steer, warp_of};
 use crate::shape::{PathScheduler, Shape};
 use heddle_hdl::*;
 
@@ -51,8 +49,6 @@ pub(super) struct Pairs {
     unresolved: Reg<Signal>,
     /// One bit a warp, under the constrained scheduler: the right path is considered.
     turn: Option<Reg<Signal>>,
-    /// One bit a warp: the left path issued last.
-    left_was_last: Reg<Signal>,
     /// One bit a slot: what it replays was issued on the other side.
     changed_side: Reg<Signal>,
 }
@@ -63,7 +59,7 @@ impl Pairs {
         let constrained = s.path_scheduler == PathScheduler::Constrained;
         let turn = constrained.then(|| m.reg("turn", s.warps).reset(0u32));
         let changed_side = m.reg("changed_side", s.slots()).reset(0u32);
-        Pairs { i, unresolved, turn, left_was_last: m.reg("left_was_last", s.warps).reset(0u32), changed_side }
+        Pairs { i, unresolved, turn, changed_side }
     }
 
     /// One bit a slot: if its first instruction is a replay, it need not wait for registers.
@@ -74,34 +70,18 @@ impl Pairs {
     /// One bit a slot: its first instruction, which has an outcome where `control` says so, may issue.
     pub fn may_issue(&self, control: Signal) -> Signal {
         let may_part = twice(!(self.unresolved.q | self.i.busy));
-        let turn = self.turn.as_ref().map(|turn| interleave(!turn.q, turn.q));
         let may = !control | may_part;
-        turn.map_or(may, |turn| may & turn)
+        self.considered().map_or(may, |considered| may & considered)
     }
 
-    /// One of the slots that are ready (one-hot, none if none is), and whether there is one. `starts` is as in [`Slots`].
-    pub fn choose(
-        &self,
-        m: Builder,
-        s: &Shape,
-        filled: Signal,
-        ready: Signal,
-        starts: Option<Signal>,
-    ) -> (Signal, Signal) {
-        let either = |slots: Signal| {
-            let (left, right) = apart(slots);
-            left | right
-        };
-        let (warps, any) = schedule::choose(m, s, Slots { filled: either(filled), ready: either(ready), starts });
-        let (left, right) = apart(ready);
-        wire!(goes_right = right & (!left | self.left_was_last.q));
-        m.cover("both_paths_could_issue", (left & right & warps).any());
-        (interleave(warps & !goes_right, warps & goes_right), any)
+    /// One bit a slot, under the constrained scheduler: it is the one of its warp that is considered.
+    pub fn considered(&self) -> Option<Signal> {
+        self.turn.as_ref().map(|turn| interleave(!turn.q, turn.q))
     }
 
     /// Takes note of what issues; where the sibling of the resolved slot goes on.
     pub fn issue(self, s: &Shape, m: Builder, issued: &Slotted<Signal>, steer: Steer<Signal>) -> Unissued<Signal> {
-        let Pairs { i, unresolved, turn, left_was_last, changed_side } = self;
+        let Pairs { i, unresolved, turn, changed_side } = self;
         let on = |valid: Signal, slot: Signal| warp_of(s, slot).decode(s.warps).only_if(valid);
         let Slotted { valid, slot, decoded } = *issued;
         let sets = on(valid & decoded.control, slot);
@@ -109,8 +89,6 @@ impl Pairs {
         unresolved.next((unresolved.q & !clears) | sets);
         m.assert("one_control_instruction_of_a_warp", !(sets & unresolved.q).any());
         m.assert("resolved_was_unresolved", !(clears & !unresolved.q).any());
-        let (left, right) = [!side_of(s, slot), side_of(s, slot)].map(|side| on(valid & side, slot)).into();
-        left_was_last.next((left_was_last.q | left) & !right);
         if let Some(turn) = turn {
             let (left, right) = apart(i.active);
             wire!(

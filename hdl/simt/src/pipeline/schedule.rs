@@ -1,6 +1,6 @@
 //! The choice of a slot to issue among those that could: [`Schedule`].
 //!
-//! State and logic stand in the module that asks ([`choose`]), except for the ages of slots.
+//! State and logic stand in the module that asks ([`choose`]), except for the ages of warps.
 //!
 //! **Nobody waits for ever** that could issue. Loose round robin comes to every slot within as many issues as there are
 //! slots. A slot that runs on stalls behind its next branch, jump or memory instruction at the latest, so sticky comes to
@@ -21,7 +21,7 @@ use heddle_hdl::*;
 pub enum Schedule {
     /// The next one after the last.
     LooseRoundRobin,
-    /// The last one until it stalls, then the one whose warp was started first.
+    /// The last one until it stalls, then that of the warp that was started first; of the paths of a warp, the left one.
     GreedyThenOldest,
     /// The last one until it stalls, then the next one after it.
     Sticky,
@@ -44,14 +44,14 @@ impl Schedule {
 /// Cycles from one turn to the next.
 pub const PATIENCE: u32 = 64;
 
-/// What the choice depends on, one bit a slot.
+/// What the choice depends on.
 #[derive(Clone, Copy)]
-pub struct Slots {
-    /// It has an instruction.
-    pub filled: Signal,
-    /// Which can go.
+pub struct Candidates {
+    /// One bit a slot: it has an instruction, which goes some day even if no other slot goes any more.
+    pub waiting: Signal,
+    /// One bit a slot: its instruction, which is waiting, can go now.
     pub ready: Signal,
-    /// A warp is started on it, one in a cycle; no slot is ready before. Where [`by_age`] says so.
+    /// One bit a warp: it is started, at most one in a cycle; no slot of it is ready before. Where [`by_age`] says so.
     pub starts: Option<Signal>,
 }
 
@@ -61,16 +61,16 @@ pub fn by_age(s: &Shape) -> bool {
 }
 
 /// One of the slots that are ready (one-hot, none if none is), and whether there is one.
-pub fn choose(m: Builder, s: &Shape, slots: Slots) -> (Signal, Signal) {
-    match (slots.starts, s.schedule) {
-        (Some(starts), _) => greedy_then_oldest(m, s, slots, starts),
-        (None, Schedule::Sticky) => sticky(m, s, slots.ready),
-        (None, _) => loose_round_robin(m, s, slots.ready),
+pub fn choose(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal) {
+    match s.schedule {
+        Schedule::GreedyThenOldest if s.slots() > 1 => greedy_then_oldest(m, s, candidates),
+        Schedule::Sticky => sticky(m, s, candidates.ready),
+        _ => loose_round_robin(m, s, candidates.ready),
     }
 }
 
 fn loose_round_robin(m: Builder, s: &Shape, ready: Signal) -> (Signal, Signal) {
-    let after = m.reg("after", s.warps).reset(0u32);
+    let after = m.reg("after", s.slots()).reset(0u32);
     wire!(choice = round_robin(ready, after.q));
     wire!(any = ready.any());
     after.next_if(any, places_above(choice));
@@ -79,7 +79,7 @@ fn loose_round_robin(m: Builder, s: &Shape, ready: Signal) -> (Signal, Signal) {
 
 /// Round robin that begins at the last slot and not above it.
 fn sticky(m: Builder, s: &Shape, ready: Signal) -> (Signal, Signal) {
-    let from = m.reg("from", s.warps).reset(0u32);
+    let from = m.reg("from", s.slots()).reset(0u32);
     wire!(choice = round_robin(ready, from.q));
     wire!(any = ready.any());
     from.next_if(any, choice | places_above(choice));
@@ -89,22 +89,35 @@ fn sticky(m: Builder, s: &Shape, ready: Signal) -> (Signal, Signal) {
     (choice, any)
 }
 
-fn greedy_then_oldest(m: Builder, s: &Shape, slots: Slots, starts: Signal) -> (Signal, Signal) {
-    let Slots { filled, ready, .. } = slots;
-    let rows = AgeIn { starts_here: each(starts), starts: all(starts), ready_here: each(ready), ready: all(ready) };
-    wire!(oldest = m.replicate("age", s.warps, &age(s), rows).oldest);
-    let last = m.reg("last", s.warps).reset(0u32);
+fn greedy_then_oldest(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal) {
+    let Candidates { waiting, ready, starts } = candidates;
+    let oldest_of = |ready: Signal| {
+        let by_start = |starts| {
+            let (starts_here, ready_here) = (each(starts), each(ready));
+            let rows = AgeIn { starts_here, starts: all(starts), ready_here, ready: all(ready) };
+            m.replicate("age", s.warps, &age(s), rows).oldest
+        };
+        starts.map_or(ready, by_start)
+    };
+    let oldest = if s.sides() == 1 {
+        oldest_of(ready)
+    } else {
+        let paths = elements(ready, s.sides());
+        let warp = oldest_of(cat(&paths.iter().map(|paths| paths.any()).collect::<Vec<_>>()));
+        cat(&(0..).zip(paths).map(|(w, paths)| paths.lowest_one().only_if(warp.bit(w))).collect::<Vec<_>>())
+    };
+    let last = m.reg("last", s.slots()).reset(0u32);
     wire!(last_ready = ready & last.q);
 
-    let turn = m.reg("turn", s.warps).reset(1u32);
+    let turn = m.reg("turn", s.slots()).reset(1u32);
     let due = m.reg("due", 1).reset(0u32);
     let cycles = m.reg("cycles", PATIENCE.ilog2()).reset(0u32);
     cycles.next(cycles.q + 1);
     wire!(turn_ready = (ready & turn.q).only_if(due.q));
     wire!(takes_turn = turn_ready.any());
     due.next((due.q & !takes_turn) | cycles.q.all());
-    let following = cat(&[turn.q.bit(s.warps - 1), turn.q.slice(0, s.warps - 1)]);
-    turn.next_if(due.q & (takes_turn | !(filled & turn.q).any()), following);
+    let following = cat(&[turn.q.bit(s.slots() - 1), turn.q.slice(0, s.slots() - 1)]);
+    turn.next_if(due.q & (takes_turn | !(waiting & turn.q).any()), following);
 
     wire!(runs_on = last_ready.any());
     wire!(otherwise = runs_on.mux(last_ready, oldest));
@@ -115,31 +128,31 @@ fn greedy_then_oldest(m: Builder, s: &Shape, slots: Slots, starts: Signal) -> (S
     m.cover("runs_on_before_an_older_one", runs_on & !(last_ready & oldest).any());
     m.cover("oldest_is_not_the_lowest", !runs_on & !oldest.eq(ready.lowest_one()));
     m.cover("turn_changes_the_choice", takes_turn & !turn_ready.eq(otherwise));
-    m.cover("turn_waits", due.q & (filled & !ready & turn.q).any());
+    m.cover("turn_waits", due.q & (waiting & !ready & turn.q).any());
     (choice, any)
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct AgeIn<T> {
-    /// A warp is started on this slot / one bit a slot.
+    /// This warp is started / one bit a warp.
     starts_here: T,
     starts: T,
-    /// This slot is ready / one bit a slot.
+    /// This warp has a slot that is ready / one bit a warp.
     ready_here: T,
     ready: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct AgeOut<T> {
-    /// This slot is ready, and no older one.
+    /// This warp is ready, and no older one.
     oldest: T,
 }
 
-/// A slot's row of the matrix that says who is older than whom.
+/// A warp's row of the matrix that says who is older than whom.
 fn age(s: &Shape) -> TypedModule<AgeIn<Width>, AgeOut<Signal>> {
     let inputs = AgeIn { starts_here: 1, starts: s.warps, ready_here: 1, ready: s.warps };
     module("schedule_age", inputs, |m, i| {
-        m.doc("Which slots are older than this one, one bit a slot; and whether it is the oldest that is ready.");
+        m.doc("Which warps are older than this one, one bit a warp; and whether it is the oldest that is ready.");
         let older = m.reg("older", s.warps);
         older.next((older.q | i.starts_here.repeat(s.warps)) & !i.starts);
         AgeOut { oldest: i.ready_here & !(i.ready & older.q).any() }
