@@ -252,6 +252,7 @@ impl DualPath {
             cache: self.shape.cache.or(Some(CACHE)),
             memory_model: self.shape.memory_model.or(Some(timing).filter(|_| self.shape.bus.is_none())),
             replay: Some(Replay::Serialise),
+            divergence: Divergence::Stack,
             ..self.shape.clone()
         };
         let shape = args.shape()?;
@@ -261,7 +262,8 @@ impl DualPath {
         };
         debug_assert!(shape.backing != Backing::OnChip);
         let of = |&(_, divergence, path_scheduler): &(&str, Divergence, PathScheduler)| {
-            let shape = Shape { memory, path_scheduler, ..shape.clone() }.with_divergence(divergence);
+            let levels = shape.levels.filter(|_| divergence.reconverges());
+            let shape = Shape { memory, path_scheduler, levels, ..shape.clone() }.with_divergence(divergence);
             shape.check()?;
             Ok(shape)
         };
