@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 fn names(study: &str) -> [String; 2] {
-    ["svg", "md"].map(|kind| format!("study-{study}.{kind}"))
+    ["md", "svg"].map(|kind| format!("study-{study}.{kind}"))
 }
 
 /// Fails if the folder cannot be written.
@@ -20,7 +20,7 @@ pub fn check(folder: &Path, study: &str) -> Result<()> {
 /// Writes chart and page, each whole or not at all.
 pub fn write(folder: &Path, study: &str, chart: &str, page: &str) -> Result<()> {
     let mut files = Vec::new();
-    for (name, text) in names(study).iter().zip([chart, page]) {
+    for (name, text) in names(study).iter().zip([page, chart]) {
         let mut file = ResultFile::create(&folder.join(name))?;
         file.writer().write_all(text.as_bytes())?;
         files.push(file);
