@@ -20,22 +20,15 @@ pub mod directed;
 
 /// Covers that no program hits, and why: module, cover, reason.
 pub const EXPECTED: &[(&str, &str, &str)] = &[
-    ("arbiter", "both_sides_meet_others", BETWEEN),
     ("barrier", "waits_for_a_start", FILLING),
-    ("ccs", "order_cba", SORTED),
     ("cct", "several_seek", WAITS),
     ("cct", "sorter_finds_a_path_that_can_run", WAITS),
-    ("path_table", "arrives_and_meets_none", EXCHANGED),
     ("path_table", "returned_path_runs", WAITS),
 ];
 
-const BETWEEN: &str = "a branch from between two places where others are, to both at once: the block's own test has it";
 const WAITS: &str = "it takes many paths of a warp at barriers while others run";
 const FILLING: &str =
     "the distributor starts a warp in every cycle it can, so the last one started has not come to a barrier";
-const SORTED: &str = "it takes the sorter to bring a path before one that runs, in the few cycles before that parts";
-const EXCHANGED: &str =
-    "the sorter exchanges the path ahead in the few cycles between decode and arrival: the block's own test has it";
 
 /// A memory that answers late and out of order, and takes requests seldom.
 const LATE: Backing = Backing::Model(Timing { latency: 10, jitter: 31, interval: 16, seed: 1 });
