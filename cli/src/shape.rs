@@ -57,7 +57,7 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "NAME", value_parser = choice(Coalescing::ALL))]
     pub coalescing: Option<Coalescing>,
     /// The lanes that do not: `split`, their path splits off; `serialise`, they follow while the warp runs on, as it must under
-    /// --divergence stack [default: split, where it can be]
+    /// --divergence stack [default: split; serialise for stack and dual-path]
     #[arg(long, value_name = "NAME", value_parser = choice(Replay::ALL))]
     pub replay: Option<Replay>,
     /// Loads that may be under way at once: a power of two, 2 … 64 [default: 8]

@@ -5,7 +5,7 @@
 //! A program that fails is made small, printed, and left as an ELF file for `heddle run FILE --check iss`.
 
 use heddle_simt::divergence::Divergence;
-use heddle_simt::{Backing, BankAddress, Coalescing, Replay, Schedule, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, BankAddress, Coalescing, PathScheduler, Replay, Schedule, Shape, SlaveModel, Timing};
 use heddle_testbench::disassemble;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::Device;
@@ -48,34 +48,39 @@ fn explain(shape: &Shape, failing: &Failing) -> String {
     )
 }
 
+/// On every divergence unit.
 fn programs(shape: &Shape) {
-    for (name, divergence) in Divergence::ALL {
-        let shape = shape.clone().with_divergence(*divergence);
-        let (first, count) = (number("HEDDLE_SEED", 0), number("HEDDLE_PROGRAMS", PROGRAMS));
-        let options = MachineOptions { max_cycles: 2_000_000, ..MachineOptions::default() };
-        let nothing = heddle_testbench::asm::Asm::default().exit().program();
-        let mut machine = Machine::new(&shape, nothing, &options).unwrap();
-        let (mut issued, mut committed, mut most_paths) = (0, 0, 0);
-        let failing = search(first..first + count, |program| {
-            let checked = check(&mut machine, program);
-            let summary = machine.summary();
-            issued += summary.warp_instructions;
-            committed += summary.thread_instructions;
-            most_paths = most_paths.max(summary.most_paths);
-            checked
-        });
-        if let Some(failing) = failing {
-            panic!("{name}, {}", explain(&shape, &failing));
-        }
-        let efficiency = 100.0 * committed as f64 / (issued * u64::from(shape.lanes)) as f64;
-        let _ = writeln!(
-            std::io::stderr(),
-            "{name}, {} lanes × {} warps: {count} programs from seed {first}, {committed} thread instructions, \
-             SIMT efficiency {efficiency:.0} %, at most {most_paths} paths in a warp",
-            shape.lanes,
-            shape.warps
-        );
+    for (_, divergence) in Divergence::ALL {
+        programs_on(&shape.clone().with_divergence(*divergence));
     }
+}
+
+fn programs_on(shape: &Shape) {
+    let name = shape.divergence.name();
+    let (first, count) = (number("HEDDLE_SEED", 0), number("HEDDLE_PROGRAMS", PROGRAMS));
+    let options = MachineOptions { max_cycles: 2_000_000, ..MachineOptions::default() };
+    let nothing = heddle_testbench::asm::Asm::default().exit().program();
+    let mut machine = Machine::new(shape, nothing, &options).unwrap();
+    let (mut issued, mut committed, mut most_paths) = (0, 0, 0);
+    let failing = search(first..first + count, |program| {
+        let checked = check(&mut machine, program);
+        let summary = machine.summary();
+        issued += summary.warp_instructions;
+        committed += summary.thread_instructions;
+        most_paths = most_paths.max(summary.most_paths);
+        checked
+    });
+    if let Some(failing) = failing {
+        panic!("{name}, {}", explain(shape, &failing));
+    }
+    let efficiency = 100.0 * committed as f64 / (issued * u64::from(shape.lanes)) as f64;
+    let _ = writeln!(
+        std::io::stderr(),
+        "{name}, {} lanes × {} warps: {count} programs from seed {first}, {committed} thread instructions, \
+         SIMT efficiency {efficiency:.0} %, at most {most_paths} paths in a warp",
+        shape.lanes,
+        shape.warps
+    );
 }
 
 macro_rules! shapes {
@@ -102,6 +107,17 @@ const BUS: Backing = {
     let timing = Timing { latency: 6, jitter: 7, interval: 1, seed: 1 };
     Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } }
 };
+
+/// What the dual path alone has: paths that part at accesses to memory, and one path considered at a time.
+#[test]
+fn dual_path_parts_at_accesses() {
+    for (lanes, warps, path_scheduler) in
+        [(2, 1, PathScheduler::Constrained), (4, 4, PathScheduler::Full), (16, 2, PathScheduler::Constrained)]
+    {
+        let shape = Shape { backing: LATE, ..Shape::new(lanes, warps) }.with_divergence(Divergence::DualPath);
+        programs_on(&Shape { path_scheduler, replay: Replay::Split, ..shape });
+    }
+}
 
 shapes! {
     lanes_1_warps_1: Shape::new(1, 1);

@@ -128,6 +128,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let divider_free = m.deferred("divider_free", 1);
         let counters = m.deferred("counters", Counters { cycles: 64, instructions: 64 });
         let wake = m.deferred("wake", Wake::shape(s));
+        let own_clear = (s.sides() > 1).then(|| m.deferred("own_clear", s.slots()));
         let unissued = UnitIn::shape(s).unissued.map(|shape| m.deferred("unissued", shape));
 
         // Stage 9, converge: the divergence unit. It also serves stages 3 and 4.
@@ -207,9 +208,10 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             divider_free: divider_free.value,
             hold_control: unit.hold,
             bubble: bubble.value | stopped.q,
-            pairs: flush.zip(unit.dual).map(|(flush, Dual { busy, active, .. })| {
+            pairs: flush.zip(unit.dual).map(|(flush, Dual { busy, active, changes_side, .. })| {
                 let Outcome { valid, slot, .. } = outcome.value;
-                PairsIn { flush, resolved: valid, resolved_slot: slot, busy, active }
+                let own_clear = own_clear.as_ref().expect("a scoreboard of two slots a warp").value;
+                PairsIn { flush, resolved: valid, resolved_slot: slot, busy, active, changes_side, own_clear }
             }),
         };
         let issued = m.instance("issue", &issue(s), issue_in);
@@ -237,6 +239,9 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             },
         );
         clear.drive(marked.clear);
+        if let Some((deferred, own_clear)) = own_clear.zip(marked.own_clear) {
+            deferred.drive(own_clear);
+        }
 
         // Stages 5 and 6.
         let collected = m.instance(

@@ -58,6 +58,8 @@ pub struct ScoreboardIn<T> {
 pub struct ScoreboardOut<T> {
     /// One bit a slot: no register of its head is pending.
     pub clear: T,
+    /// One bit a slot, where a warp has two: none is pending of the slot's own writes.
+    pub own_clear: Option<T>,
     /// One bit a warp: none of its registers is pending.
     pub quiet: T,
 }
@@ -95,7 +97,7 @@ fn row_inputs() -> RowIn<Width> {
 fn row() -> TypedModule<RowIn<Width>, ScoreboardOut<Signal>> {
     module("scoreboard_row", row_inputs(), |m, i| {
         let RowOut { clear, quiet, .. } = row_described(m, i);
-        ScoreboardOut { clear, quiet }
+        ScoreboardOut { clear, own_clear: None, quiet }
     })
 }
 

@@ -231,7 +231,7 @@ impl Shape {
         Shape { barriers: false, atomics: false, scratchpad: 0, ..Shape::new(lanes, warps) }
     }
 
-    /// The same core with another divergence unit, and with [`Replay::Serialise`] if that needs it.
+    /// The same core with another divergence unit, and with [`Replay::Serialise`] for one that [reconverges](Divergence::reconverges).
     pub fn with_divergence(self, divergence: Divergence) -> Shape {
         let replay = if divergence.reconverges() { Replay::Serialise } else { self.replay };
         Shape { divergence, replay, ..self }
@@ -261,8 +261,17 @@ impl Shape {
         range("depth_bits", self.depth_bits, 1, 16)?;
         if let Some(levels) = self.levels {
             range("levels", levels, 1, (self.lanes - 1).max(1))?;
+            if !self.divergence.reconverges() {
+                let allowed = format!("divergence = {} has no stack", self.divergence.name());
+                return Err(ShapeError { field: "levels", value: levels.to_string(), allowed });
+            }
         }
-        if self.divergence.reconverges() && self.replay == Replay::Split {
+        if self.path_scheduler != PathScheduler::Full && self.sides() == 1 {
+            let (field, value) = ("path_scheduler", self.path_scheduler.name().into());
+            let allowed = format!("divergence = {} has one path of a warp to consider", self.divergence.name());
+            return Err(ShapeError { field, value, allowed });
+        }
+        if self.divergence == Divergence::Stack && self.replay == Replay::Split {
             let allowed = format!("divergence = {} needs replay = serialise", self.divergence.name());
             return Err(ShapeError { field: "replay", value: self.replay.name().into(), allowed });
         }
@@ -489,6 +498,23 @@ mod tests {
         assert_eq!(odd.check().unwrap_err().to_string(), "lanes = 3: must be a power of two from 1 to 64");
         let small = Shape { memory: 64 << 10, ..Shape::default() };
         assert_eq!(small.check().unwrap_err().field, "memory");
+    }
+
+    #[test]
+    fn what_a_divergence_unit_does_not_have_is_refused() {
+        let error = |s: Shape| s.check().unwrap_err().to_string();
+        let with = |divergence| Shape::new(4, 2).with_divergence(divergence);
+        for &(_, divergence) in Divergence::ALL {
+            assert_eq!(with(divergence).check(), Ok(()));
+        }
+        let split = Shape { replay: Replay::Split, ..with(Divergence::Stack) };
+        assert_eq!(error(split), "replay = split: divergence = stack needs replay = serialise");
+        let levels = |divergence, levels| Shape { levels: Some(levels), ..with(divergence) };
+        assert_eq!(error(levels(Divergence::Stack, 4)), "levels = 4: must be from 1 to 3");
+        assert_eq!(error(levels(Divergence::Arbiter, 3)), "levels = 3: divergence = arbiter has no stack");
+        let constrained = Shape { path_scheduler: PathScheduler::Constrained, ..with(Divergence::Stack) };
+        let allowed = "path_scheduler = constrained: divergence = stack has one path of a warp to consider";
+        assert_eq!(error(constrained), allowed);
     }
 
     #[test]

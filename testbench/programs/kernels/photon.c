@@ -9,8 +9,10 @@
 enum { PHOTONS = 320, LAYERS = 3, BINS = 32, ENTRIES = 256 };
 /* Depths are in units of 2^-16 mm, weights of 2^-16; sines, cosines and steps of 2^-12. */
 enum { FRACTION_BITS = 12, ONE = 1 << FRACTION_BITS, WEIGHT = 1 << 16, BIN_BITS = 12 };
-/* A photon whose weight falls below the least lives on with one of `CHANCE` times that weight. */
+/* Of photons whose weight falls below the least, one in `CHANCE` lives on, with that many times the weight. */
 enum { LEAST_WEIGHT = WEIGHT / 64, CHANCE = 8 };
+/* The logarithm of 2; and from a sine or cosine to the entry of a table. */
+enum { LOG_2 = 2839, TO_ENTRY = FRACTION_BITS - 8 };
 
 /* A layer's lower edge, the mean length of a step, and the part of the weight that is scattered, not absorbed, at its end. */
 struct layer {
@@ -31,8 +33,6 @@ HEDDLE_BUFFER(uint32_t, mirrored, ENTRIES + 1);
 /* Weight that is absorbed, by depth; and that leaves above and below. */
 HEDDLE_BUFFER(uint32_t, absorbed, BINS);
 HEDDLE_BUFFER(uint32_t, left, 2);
-
-enum { LOG_2 = 2839, TO_ENTRY = FRACTION_BITS - 8 };
 
 static void score(uint32_t *sum, uint32_t weight) { __atomic_fetch_add(sum, weight, __ATOMIC_RELAXED); }
 

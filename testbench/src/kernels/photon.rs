@@ -120,7 +120,7 @@ fn wander(tables: &Tables, seeds: &[u32]) -> Scores {
             let number = next();
             let halvings = number.leading_zeros();
             let steps = 2839 * halvings + tables.logarithm[((number << halvings >> 23) & 255) as usize] as u32;
-            let length = ((steps * step) >> FRACTION_BITS) * cosine.unsigned_abs() >> FRACTION_BITS;
+            let length = (((steps * step) >> FRACTION_BITS) * cosine.unsigned_abs()) >> FRACTION_BITS;
             let up = cosine < 0;
             let target = match (up, layer) {
                 (false, _) => edge,

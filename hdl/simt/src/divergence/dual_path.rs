@@ -28,14 +28,16 @@
 //! The pipeline sees to it that at most one control instruction of a warp is unresolved, and none while [`Dual::busy`]. The
 //! scoreboard is [`crate::scoreboard::dual`]; `docs/dual-path.md`.
 //!
-//! What it does not do: paths below the top never run beside one of the top (path forwarding, §7.1), and an access to memory
-//! never parts a path (§7.2). Like [`super::stack`], it refuses a barrier that only a part of a warp reaches.
+//! Under [`Replay::Split`], an access to memory that serves only some threads parts the path like a branch: those served go on as the
+//! path, the others are the other side, which issues the access again, as far as the side table says (§7.2).
+//!
+//! What it does not do: paths below the top never run beside one of the top (path forwarding, §7.1). Like [`super::stack`], it refuses a barrier that only a part of a warp reaches.
 
 use super::stack::{Group, Rpc, Sibling, levels};
 use super::{Events, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind, side_of, warp_of};
 use crate::isa::cause;
 use crate::scoreboard::dual::StackChange;
-use crate::shape::Shape;
+use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
 /// What the pipeline says beside [`UnitIn`]: where the sibling of an outcome's slot is.
@@ -65,6 +67,8 @@ pub struct Dual<T> {
     pub busy: T,
     /// One bit a slot: it has a path.
     pub active: T,
+    /// 1 bit: what [`UnitOut::steer`] replays was issued on the other side: writes of this side's own may be under way.
+    pub changes_side: T,
     /// Paths of the warp of `issue_slot` that can be scheduled: 1 or 2, 2 bits.
     pub paths: T,
 }
@@ -147,6 +151,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let popping = m.reg("popping", s.warps).reset(0u32);
     let owed = m.reg("owed", s.slots()).reset(0u32);
     let active = m.reg("active", s.slots()).reset(0u32);
+    // The path is to be steered to an access that left its threads unserved.
+    let replays = (s.replay == Replay::Split).then(|| m.reg("replays", s.slots()).reset(0u32));
     let fetched = m.reg("fetched", Read { valid: 1, at: warp_bits }).reset_zero();
 
     // Whose turn it is.
@@ -286,13 +292,20 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let dropped = slots_of(at).only_if(renewed);
     owed.next((owed.q & !sent_now & !dropped) | other_slot.only_if(renewed & (steered & other_comes)));
     let actives = cat(&[after.left.valid, after.right.valid]).repeat(s.warps);
+    let replay = replays.map_or(m.lit(0u32, 1), |replays| {
+        let left_unserved = outcome.valid & outcome.kind.eq(kind::MEMORY);
+        let rest_alone = left_unserved & !goes_as_taken;
+        let beside = other_slot.only_if(left_unserved & both_go);
+        replays.next((replays.q & !sent_now & !dropped) | beside);
+        sends.mux(replays.q.select(sent, 1), rest_alone & steered)
+    });
     active.next_if(updates, (active.q & !slots_of(at)) | (slots_of(at) & actives));
     let (now, _) = top.of(side_of(s, sent));
     let steer = Steer {
         valid: sends | (updates & !waits & steered),
         slot: sends.mux(sent, slot),
         pc: sends.mux(now.pc, steers_right.mux(after.right, after.left).pc),
-        replay: m.lit(0u32, 1),
+        replay,
     };
     let dual = Dual {
         flush: pushes & sibling.valid,
@@ -300,6 +313,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         changed: StackChange { valid: changes | pops, warp },
         busy: popping.q | cat(&(0..s.warps).map(|w| owed.q.slice(2 * w, 2).any()).collect::<Vec<_>>()),
         active: active.q,
+        changes_side: sends,
         paths: {
             let of = tops.read(warp_of(s, i.issue_slot));
             of.left.valid.zext(2) + of.right.valid.zext(2)

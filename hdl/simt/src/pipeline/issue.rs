@@ -158,7 +158,9 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         // The next instruction of the slot is a replay.
         let replay = m.reg("replays", s.slots()).reset(0u32);
         wire!(steered = i.steer.slot.decode(s.slots()) & (i.steer.valid & i.steer.replay).repeat(s.slots()));
-        wire!(registers_ok = i.clear | replay.q);
+        let pairs = i.pairs.map(|pairs| Pairs::new(s, m, pairs));
+        let may_replay = pairs.as_ref().map_or(replay.q, |pairs| replay.q & pairs.may_replay());
+        wire!(registers_ok = i.clear | may_replay);
         let head = rows.head;
         let no = |condition: Signal| (!condition).repeat(s.slots());
         wire!(
@@ -168,7 +170,6 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
                 | (head.control & i.hold_control.repeat(s.slots()))
                 | i.bubble.repeat(s.slots())
         );
-        let pairs = i.pairs.map(|pairs| Pairs::new(s, m, pairs));
         let may = pairs.as_ref().map_or(filled, |pairs| pairs.may_issue(head.control));
         wire!(ready = filled & registers_ok & !unit_busy & may);
         let considered = pairs.as_ref().and_then(Pairs::considered);

@@ -2,7 +2,10 @@
 //!
 //! * At most one control instruction of a warp is unresolved. (`dual-path-execution.txt` §3.1: whoever diverges suspends the other)
 //! * Under [`PathScheduler::Constrained`], one path of a warp is considered in a cycle, the same until it issues an instruction that
-//!   takes long (one that memory answers, or a divide) or is no more; then the other. (§3.3)
+//!   takes long (one that memory answers, a divide, or one for whose outcome the front end waits) or is no more; then the
+//!   other. (§3.3)
+//! * An access that is issued again, for threads that were left unserved, on the side on which it issued before does not wait for
+//!   registers, as nothing else of that side is under way to them; on the other side it waits for that side's own writes.
 //! * A path that is suspended goes on behind the last instruction that it issued.
 
 use super::issue::Slotted;
@@ -23,12 +26,19 @@ pub struct PairsIn<T> {
     pub busy: T,
     /// One bit a slot: it has a path.
     pub active: T,
+    /// 1 bit: what `steer` replays was issued on the other side.
+    pub changes_side: T,
+    /// One bit a slot: no register of its first instruction awaits a write of the slot's own.
+    pub own_clear: T,
 }
 
 impl PairsIn<Width> {
     pub fn shape(s: &Shape) -> Option<PairsIn<Width>> {
         let (resolved_slot, busy, active) = (s.slot_bits(), s.warps, s.slots());
-        Flush::shape(s).map(|flush| PairsIn { flush, resolved: 1, resolved_slot, busy, active })
+        let own_clear = s.slots();
+        let (resolved, changes_side) = (1, 1);
+        let of = |flush| PairsIn { flush, resolved, resolved_slot, busy, active, changes_side, own_clear };
+        Flush::shape(s).map(of)
     }
 }
 
@@ -39,6 +49,8 @@ pub(super) struct Pairs {
     unresolved: Reg<Signal>,
     /// One bit a warp, under the constrained scheduler: the right path is considered.
     turn: Option<Reg<Signal>>,
+    /// One bit a slot: what it replays was issued on the other side.
+    changed_side: Reg<Signal>,
 }
 
 impl Pairs {
@@ -46,7 +58,13 @@ impl Pairs {
         let unresolved = m.reg("unresolved", s.warps).reset(0u32);
         let constrained = s.path_scheduler == PathScheduler::Constrained;
         let turn = constrained.then(|| m.reg("turn", s.warps).reset(0u32));
-        Pairs { i, unresolved, turn }
+        let changed_side = m.reg("changed_side", s.slots()).reset(0u32);
+        Pairs { i, unresolved, turn, changed_side }
+    }
+
+    /// One bit a slot: if its first instruction is a replay, it need not wait for registers.
+    pub fn may_replay(&self) -> Signal {
+        !self.changed_side.q | self.i.own_clear
     }
 
     /// One bit a slot: its first instruction, which has an outcome where `control` says so, may issue.
@@ -63,7 +81,7 @@ impl Pairs {
 
     /// Takes note of what issues; where the sibling of the resolved slot goes on.
     pub fn issue(self, s: &Shape, m: Builder, issued: &Slotted<Signal>, steer: Steer<Signal>) -> Unissued<Signal> {
-        let Pairs { i, unresolved, turn } = self;
+        let Pairs { i, unresolved, turn, changed_side } = self;
         let on = |valid: Signal, slot: Signal| warp_of(s, slot).decode(s.warps).only_if(valid);
         let Slotted { valid, slot, decoded } = *issued;
         let sets = on(valid & decoded.control, slot);
@@ -73,7 +91,10 @@ impl Pairs {
         m.assert("resolved_was_unresolved", !(clears & !unresolved.q).any());
         if let Some(turn) = turn {
             let (left, right) = apart(i.active);
-            wire!(changes = on(valid & (decoded.answers | decoded.divide), slot) | !choose(turn.q, right, left));
+            wire!(
+                changes = on(valid & (decoded.answers | decoded.divide | decoded.control), slot)
+                    | !choose(turn.q, right, left)
+            );
             let other_is_active = choose(turn.q, left, right);
             turn.next(turn.q ^ (changes & other_is_active));
             m.cover("path_changes", (changes & other_is_active).any());
@@ -84,6 +105,7 @@ impl Pairs {
         let next = decoded.pc + 1;
         following.write(valid, slot, next);
         let steered = steer.slot.decode(s.slots()).only_if(steer.valid);
+        changed_side.next((changed_side.q & !steered) | steered.only_if(i.changes_side));
         has_issued.next((has_issued.q & !steered) | slot.decode(s.slots()).only_if(valid));
         wire!(sibling = i.resolved_slot ^ 1);
         wire!(now = valid & slot.eq(sibling));

@@ -95,6 +95,8 @@ impl DualScoreboardIn<Width> {
 pub struct DualScoreboardOut<T> {
     /// For each side, one bit a warp: the side's head waits for no register.
     pub clear: [T; 2],
+    /// The same, of the side's own writes.
+    pub own_clear: [T; 2],
     /// One bit a warp: none of its registers is pending on any side.
     pub quiet: T,
 }
@@ -113,6 +115,7 @@ struct RowIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct RowOut<T> {
     clear: [T; 2],
+    own_clear: [T; 2],
     quiet: T,
     /// For each side, one bit a register.
     pending: [T; 2],
@@ -127,8 +130,8 @@ fn row_inputs() -> RowIn<Width> {
 /// One warp's pending and shadow bits.
 fn row() -> TypedModule<RowIn<Width>, DualScoreboardOut<Signal>> {
     module("dual_scoreboard_row", row_inputs(), |m, i| {
-        let RowOut { clear, quiet, .. } = row_described(m, i);
-        DualScoreboardOut { clear, quiet }
+        let RowOut { clear, own_clear, quiet, .. } = row_described(m, i);
+        DualScoreboardOut { clear, own_clear, quiet }
     })
 }
 
@@ -161,9 +164,17 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
         let waits = |bits: Signal| cat(&needed.map(|(register, used)| bits.select(register, 1) & used)).any();
         m.cover(&format!("{name}_waits_for_a_shadow_only"), waits(other) & !waits(own));
         m.cover(&format!("{name}_waits_for_its_own_only"), waits(own) & !waits(other));
-        !waits(own | other)
+        (!waits(own | other), !waits(own))
     });
-    RowOut { clear, quiet: !(left | right).any(), pending: [left, right], shadow: [left_shadow, right_shadow] }
+    let own_clear = clear.map(|(_, own)| own);
+    let clear = clear.map(|(all, _)| all);
+    RowOut {
+        clear,
+        own_clear,
+        quiet: !(left | right).any(),
+        pending: [left, right],
+        shadow: [left_shadow, right_shadow],
+    }
 }
 
 /// The scoreboard of a core whose slots are the sides of warps.
@@ -186,9 +197,10 @@ pub(super) fn over_slots(
         push: changed,
         pop: m.zero(StackChange::shape(s)),
     };
-    let DualScoreboardOut { clear: [left, right], quiet } = m.instance("sides", &dual_scoreboard(s), inputs);
-    let clear = (0..s.warps).flat_map(|w| [left.bit(w), right.bit(w)]);
-    ScoreboardOut { clear: cat(&clear.collect::<Vec<_>>()), quiet }
+    let DualScoreboardOut { clear, own_clear, quiet } = m.instance("sides", &dual_scoreboard(s), inputs);
+    let by_slot =
+        |[left, right]: [Signal; 2]| cat(&(0..s.warps).flat_map(|w| [left.bit(w), right.bit(w)]).collect::<Vec<_>>());
+    ScoreboardOut { clear: by_slot(clear), own_clear: Some(by_slot(own_clear)), quiet }
 }
 
 pub fn dual_scoreboard(s: &Shape) -> TypedModule<DualScoreboardIn<Width>, DualScoreboardOut<Signal>> {

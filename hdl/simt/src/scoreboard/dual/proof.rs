@@ -54,7 +54,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         let twice = early.valid & early.warp.eq(late.warp) & early.side.eq(late.side) & early.rd.eq(late.rd);
         let late = SidePending { valid: late.valid & pending(late) & !twice, ..late };
         let legal = DualScoreboardIn { issue, early, late, push, pop, ..i.scoreboard.clone() };
-        let RowOut { clear, quiet, pending, shadow } = described(m, s, legal, &row_shown());
+        let RowOut { clear, own_clear, quiet, pending, shadow } = described(m, s, legal, &row_shown());
         shown.drive(pending);
 
         let warp = index_of(s.warps, held(m, "warp_followed", i.warp));
@@ -132,7 +132,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
             );
         }
         cover(m, "one_register_on_both_sides", writes[0][0].2 & writes[1][0].0 & !writes[1][0].1);
-        DualScoreboardOut { clear, quiet }
+        DualScoreboardOut { clear, own_clear, quiet }
     })
 }
 
