@@ -10,7 +10,7 @@ use crate::program::{Program, ProgramError};
 use crate::random::{self, Features};
 use heddle_hdl::netlist::PropertyKind;
 use heddle_sim::compiled::Checks;
-use heddle_simt::{Backing, Coalescing, Divergence, Replay, Shape, Timing};
+use heddle_simt::{Backing, Coalescing, Divergence, Replay, Schedule, Shape, Timing};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,10 +40,10 @@ pub fn shapes() -> Vec<Shape> {
         Shape::new(8, 8),
         Shape::new(4, 64),
         Shape::new(64, 1),
-        Shape { loads: 2, ..Shape::new(16, 4) },
+        Shape { loads: 2, schedule: Schedule::GreedyThenOldest, ..Shape::new(16, 4) },
         Shape { barriers: false, requests: 2, backing: LATE, ..Shape::new(4, 2) },
         Shape { replay: Replay::Serialise, coalescing: Coalescing::Full, requests: 2, loads: 2, ..Shape::new(8, 4) },
-        Shape { replay: Replay::Serialise, backing: LATE, ..Shape::new(4, 8) },
+        Shape { replay: Replay::Serialise, backing: LATE, schedule: Schedule::Sticky, ..Shape::new(4, 8) },
         Shape::new(2, 2),
         Shape::new(1, 1),
         Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 64) },
@@ -59,6 +59,9 @@ pub fn name(shape: &Shape) -> String {
     let mut name = format!("{} × {}", shape.lanes, shape.warps);
     if shape.divergence != usual.divergence {
         name += &format!(", {}", shape.divergence.name());
+    }
+    if shape.schedule != usual.schedule {
+        name += &format!(", {}", shape.schedule.name());
     }
     if shape.loads != usual.loads {
         name += &format!(", {} loads", shape.loads);

@@ -4,7 +4,7 @@
 
 mod common;
 
-use heddle_simt::{Divergence, Shape};
+use heddle_simt::{Divergence, Schedule, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::ALL;
 use heddle_testbench::machine::{Machine, MachineOptions};
@@ -46,6 +46,14 @@ fn other_divergence_units() {
         for (lanes, warps) in [(8, 8), (32, 1)] {
             kernels(&Shape::new(lanes, warps).with_divergence(divergence));
         }
+    }
+}
+
+#[test]
+fn other_schedules() {
+    for &(_, schedule) in &Schedule::ALL[1..] {
+        kernels(&Shape { schedule, ..Shape::new(4, 16) });
+        kernels(&Shape { schedule, ..Shape::new(8, 4).with_divergence(Divergence::DualPath) });
     }
 }
 

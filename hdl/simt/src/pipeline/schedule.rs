@@ -3,8 +3,8 @@
 //! State and logic stand in the module that asks ([`choose`]), except for the ages of warps.
 //!
 //! **Nobody waits for ever** that could issue. Loose round robin comes to every slot within as many issues as there are
-//! slots. A slot that runs on stalls behind its next branch, jump or memory instruction at the latest, so sticky comes to
-//! every slot within as many such runs. Greedy then oldest alone would leave a young slot aside for as long as older ones
+//! slots. A slot that runs on stalls behind its next branch or jump at the latest, so sticky comes to every slot within as
+//! many such runs. Greedy then oldest alone would leave a young slot aside for as long as older ones
 //! find work, such as waiting for what the young one must store; so every [`PATIENCE`] cycles it is some slot's *turn*:
 //! slots with an instruction get it one after the other, and whoever has it goes first as soon as it can. It ends with
 //! one instruction, after which greed is for this slot.
