@@ -85,7 +85,8 @@ fn of_path_table(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path>
     paths
 }
 
-/// The top, then level by level the side that has not run and the threads that have come to where they meet.
+/// The top, then level by level the side that has not run, and the threads that have come to where they are likely to meet
+/// or to where they meet.
 fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
     let slot = u64::from(warp);
     let take = |word: &Bits, at: &mut u32, width: u32| {
@@ -96,8 +97,9 @@ fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
     // Where threads meet; in a function that none of them has returned from, nobody has come there.
     let meeting = |word: &Bits, at: &mut u32| {
         let [_, returns, _, pc, depth] = [1, 1, 1, pc_bits, depth_bits].map(|width| take(word, at, width));
-        (pc, depth.saturating_sub(returns))
+        (pc, depth, returns)
     };
+    let met = |(pc, depth, returns): (u64, u64, u64)| (pc, depth.saturating_sub(returns));
     let mut left = word("threads", slot).low_u64();
     let mut paths = Vec::new();
     let mut add = |place: String, (pc, depth): (u64, u64), mask: u64, waits: bool| {
@@ -112,21 +114,36 @@ fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
     let mut meet = meeting(&top, &mut at);
     add("top".into(), (pc, depth), mask, waits);
     let levels = stack::levels(shape);
+    let entry = |k: u64| slot << index_width(levels) | k;
+    let with_points = stack::has_likely(shape);
+    // Where threads are likely to meet, at the depth of their branch.
+    let point = |word: &Bits, at: &mut u32| [1, pc_bits, index_width(levels)].map(|width| take(word, at, width))[1];
+    let mut likely = if with_points { point(&top, &mut at) } else { 0 };
     // A broken core may count more than there are.
     let count = word("counts", slot).low_u64().min(u64::from(levels));
     for k in (0..count).rev() {
-        let (level, mut at) = (word("levels", slot << index_width(levels) | k), 0);
+        let (level, mut at) = (word("levels", entry(k)), 0);
         let [valid, pc, depth, mask] = [1, pc_bits, depth_bits, lanes].map(|width| take(&level, &mut at, width));
         if valid == 1 {
             add(format!("level[{k}]"), (pc, depth), mask, false);
         }
         let [valid, mask] = [1, lanes].map(|width| take(&level, &mut at, width));
+        let outer = meeting(&level, &mut at);
+        if with_points {
+            let gathers = take(&level, &mut at, 1) == 1;
+            if gathers {
+                add(format!("likely[{k}]"), (likely, meet.1), word("gathered", entry(k)).low_u64(), false);
+            }
+            if gathers || valid == 1 {
+                likely = point(&level, &mut at);
+            }
+        }
         if valid == 1 {
-            add(format!("met[{k}]"), meet, mask, false);
-            meet = meeting(&level, &mut at);
+            add(format!("met[{k}]"), met(meet), mask, false);
+            meet = outer;
         }
     }
-    add("met".into(), meet, u64::MAX, false);
+    add("met".into(), met(meet), u64::MAX, false);
     paths
 }
 

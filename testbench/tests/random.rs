@@ -48,9 +48,11 @@ fn explain(shape: &Shape, failing: &Failing) -> String {
     )
 }
 
+/// On every divergence unit, and on stacks with likely-convergence points.
 fn programs(shape: &Shape) {
-    for (name, divergence) in Divergence::ALL {
-        let shape = shape.clone().with_divergence(*divergence);
+    let all = Divergence::ALL.iter().flat_map(|unit| [(unit, false), (unit, true)]);
+    for ((name, divergence), likely) in all.filter(|((_, unit), likely)| !likely || unit.reconverges()) {
+        let shape = Shape { likely, ..shape.clone().with_divergence(*divergence) };
         let (first, count) = (number("HEDDLE_SEED", 0), number("HEDDLE_PROGRAMS", PROGRAMS));
         let options = MachineOptions { max_cycles: 2_000_000, ..MachineOptions::default() };
         let nothing = heddle_testbench::asm::Asm::default().exit().program();

@@ -21,6 +21,8 @@ pub struct Shape {
     /// Levels of a warp's stack, for mechanisms that have one: 1 … lanes - 1; without a number `lanes - 1`, which are always
     /// enough. A program that needs more ends with a fault.
     pub levels: Option<u32>,
+    /// Stacks let threads meet at likely-convergence points, too.
+    pub likely: bool,
     /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
     pub depth_bits: u32,
     /// The instruction `barrier`. Without it, it is illegal, and the divergence unit has no logic for threads that wait.
@@ -174,6 +176,7 @@ impl Default for Shape {
             stack: 1024,
             divergence: Divergence::PathTable,
             levels: None,
+            likely: false,
             depth_bits: 8,
             barriers: true,
             buffer: 4,
@@ -234,6 +237,10 @@ impl Shape {
         range("depth_bits", self.depth_bits, 1, 16)?;
         if let Some(levels) = self.levels {
             range("levels", levels, 1, (self.lanes - 1).max(1))?;
+        }
+        if self.likely && !self.divergence.reconverges() {
+            let allowed = format!("divergence = {} needs no likely-convergence points", self.divergence.name());
+            return Err(ShapeError { field: "likely", value: "on".into(), allowed });
         }
         if self.divergence.reconverges() && self.replay == Replay::Split {
             let allowed = format!("divergence = {} needs replay = serialise", self.divergence.name());
@@ -300,6 +307,7 @@ impl Shape {
         if let Some(levels) = self.levels {
             option("levels", true, levels.to_string());
         }
+        option("likely", self.likely, on(self.likely));
         option("program", self.program != usual.program, self.program.to_string());
         option("stack", self.stack != usual.stack, self.stack.to_string());
         option("depth-bits", self.depth_bits != usual.depth_bits, self.depth_bits.to_string());
