@@ -9,14 +9,22 @@
 //! * If the branch's rpc is the top's, there is no new group; and if nothing is pushed then, no level.
 //! * An rpc is a pc at a call depth, or, of a branch whose sides return, wherever the first of them returns to, one depth less.
 //!
+//! With [`Shape::likely`], threads also meet at likely-convergence points (§4): a branch that leaves both sides running makes its
+//! level gather those who come to its point. They pop as at an rpc, and run on together when the sibling has run, towards the
+//! rpc that they had. Branches of the same group with the same point or none inherit it (the level is the paper's LPos); a new
+//! group has none, since it meets first.
+//!
+//! * If nobody has gathered when the sibling goes, nobody is to come either: it has the point outside of the level.
+//! * If all of the group have gathered, nobody waits at its rpc: they have the rpc and the point outside.
+//!
 //! Each level parts the top's threads strictly, so `lanes - 1` levels a warp are always enough. With fewer ([`Shape::levels`])
 //! a branch that finds none left is refused, and the core stops with a fault: memory for what a program is not expected to
 //! need would cost more than it saves.
 //!
 //! | turn | what follows |
 //! |---|---|
-//! | outcome | the top moves; parts (a level is pushed); or reaches its rpc or is empty: the warp is *popping* |
-//! | pop | a level's sibling is the top and is steered; or its group is, and is steered unless it has to pop again |
+//! | outcome | the top moves; parts (a level is pushed); or is where it meets others, or is empty: the warp is *popping* |
+//! | pop | a level's sibling is the top; or those at its likely point; or its group. It is steered unless it has to pop again |
 //! | start | the new threads are the top, over no level |
 //! | wake | as an outcome that does not move the top |
 //! | fetch | reads the head of a popping warp |
