@@ -7,8 +7,11 @@ use crate::shape::ShapeArgs;
 use crate::target::{TARGET, Target};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use heddle_hdl::{Bits, width_of};
 use heddle_simt::Shape;
+use heddle_simt::reconvergence::Reconvergence;
 use heddle_simt::system::system;
+use heddle_testbench::reconverge;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -17,7 +20,8 @@ use std::path::PathBuf;
 /// One file a module and the list of them, heddle.f, whose paths are relative to the present folder. Other files in the
 /// folder stay. What memory holds at the launch of a program (a kernel's inputs included) comes too, for $readmemh:
 /// instructions.hex for the top's memory `instructions`, and bank_K.hex for `memory.main.bank[K].replica.words`; with
-/// --bus, memory.hex for the memory that is on the bus, a word of 32 bits a line.
+/// --bus, memory.hex for the memory that is on the bus, a word of 32 bits a line; with --divergence stack, side_table.hex
+/// for the top's memory `side_table`: where the threads of each branch meet.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle gen --lanes 16 --warps 4 --out build/
@@ -86,6 +90,14 @@ fn images(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<Entry>> {
     let words = image::memory(target, shape, seed).with_context(|| target.name.clone())?;
     let instructions = target.program.instruction_image(shape)?;
     let mut entries = vec![Entry { name: "instructions.hex".into(), text: image::hex(instructions.into_iter()) }];
+    if shape.divergence.reconverges() {
+        let analysis = reconverge::analyse(&target.program).with_context(|| target.name.clone())?;
+        let mut words = analysis.side_image(shape);
+        words.resize(1 << shape.pc_bits(), Bits::from(0u32));
+        let digits = width_of(&Reconvergence::shape(shape)).div_ceil(4) as usize;
+        let text = words.iter().map(|word| format!("{word:0digits$x}\n")).collect();
+        entries.push(Entry { name: "side_table.hex".into(), text });
+    }
     if shape.bus_width().is_some() {
         entries.push(Entry { name: "memory.hex".into(), text: image::hex(words.into_iter()) });
         return Ok(entries);

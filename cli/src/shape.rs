@@ -28,6 +28,9 @@ pub struct ShapeArgs {
     /// issues an instruction that takes long [default: full]
     #[arg(long, value_name = "NAME", value_parser = choice(PathScheduler::ALL))]
     pub path_scheduler: Option<PathScheduler>,
+    /// Whether threads also meet at likely-convergence points, under --divergence stack [default: off]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub likely: Option<bool>,
     /// Bits of the call depth that paths are sorted by: 1 … 16 [default: 8]
     #[arg(long, value_name = "N")]
     pub depth_bits: Option<u32>,
@@ -112,6 +115,7 @@ impl ShapeArgs {
             program,
             levels: self.levels,
             path_scheduler: self.path_scheduler.unwrap_or(most.path_scheduler),
+            likely: self.likely.unwrap_or(most.likely),
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             buffer: self.buffer.unwrap_or(most.buffer),
             schedule: self.schedule.unwrap_or(most.schedule),
@@ -266,7 +270,8 @@ mod tests {
         let other = Shape { bank_address: BankAddress::PerLane, multiply: false, program: 8192, ..other };
         let slave = SlaveModel { timing: Timing { latency: 9, ..Timing::FASTEST }, error: None };
         let on_a_bus = Shape { backing: Backing::Wishbone { width: 64, slave }, ..Shape::default() };
-        for shape in [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other, on_a_bus] {
+        let stack = Shape { levels: Some(3), likely: true, ..Shape::default().with_divergence(Divergence::Stack) };
+        for shape in [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other, on_a_bus, stack] {
             assert_eq!(options(&shape.options()).unwrap().shape().unwrap(), shape, "{}", shape.options());
         }
     }
@@ -289,6 +294,7 @@ mod tests {
         let error = |text: &str| options(text).unwrap().shape().unwrap_err().to_string();
         assert!(error("--cache 4K,ways=3").starts_with("cache.ways = 3: must be a power of two"));
         assert!(error("--memory-model latency=0").starts_with("model.latency = 0: must be from 1 to 4096"));
+        assert!(error("--likely on").starts_with("likely = on: divergence = path-table needs no"));
         assert!(error("--requests 3").starts_with("requests = 3: "));
         assert_eq!(error("--bus 512"), "wishbone.width = 512: must be a power of two from 32 to 256");
     }

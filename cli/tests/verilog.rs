@@ -60,6 +60,29 @@ fn memory_images_hold_program_and_inputs() {
     assert_eq!(lines("bank_0.hex") + lines("bank_1.hex"), (512 << 10) / 4);
 }
 
+/// A line for each instruction: the reconvergence pc lies lowest. `collatz` has a branch that is told of one.
+#[test]
+fn stacks_come_with_their_side_table() {
+    let place = Place::new();
+    place.good("gen collatz --lanes 2 --warps 1 --program 128K --divergence stack --out o");
+    let text = fs::read_to_string(place.path().join("o/side_table.hex")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), (128 << 10) / 4);
+    // Two pcs of 15 bits, and 3 bits.
+    assert!(lines.iter().all(|line| line.len() == 33usize.div_ceil(4)));
+    let json = place.good("reconverge collatz --json");
+    let found: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let number = |value: &serde_json::Value| value.as_u64().map(|address| address as usize / 4);
+    let entries = found["side_table"].as_array().unwrap();
+    let meetings: Vec<_> = entries.iter().filter_map(|e| Some((number(&e["pc"])?, number(&e["rpc"]["at"])?))).collect();
+    assert!(!meetings.is_empty(), "{found}");
+    for (pc, rpc) in meetings {
+        assert_eq!(usize::from_str_radix(lines[pc], 16).unwrap() & 0x7fff, rpc, "{}", lines[pc]);
+    }
+    place.good("gen collatz --lanes 2 --warps 1 --out p");
+    assert!(!place.path().join("p/side_table.hex").exists());
+}
+
 /// The bus of a core, without what simulations put on it.
 #[test]
 fn memory_on_a_bus_is_outside() {

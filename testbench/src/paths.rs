@@ -92,6 +92,23 @@ struct Fields<'a> {
     at: u32,
 }
 
+/// Where threads meet.
+#[derive(Clone, Copy)]
+struct Meeting {
+    pc: u64,
+    /// Call depth of the branch.
+    depth: u64,
+    /// At one depth less.
+    returns: u64,
+}
+
+impl Meeting {
+    /// In a function that none of them has returned from, nobody has come there.
+    fn place(self) -> (u64, u64) {
+        (self.pc, self.depth.saturating_sub(self.returns))
+    }
+}
+
 impl Fields<'_> {
     fn take(&mut self, width: u32) -> u64 {
         self.at += width;
@@ -110,16 +127,21 @@ impl Fields<'_> {
         Some(self.path()).filter(|_| valid)
     }
 
-    /// Where threads meet; in a function that none of them has returned from, nobody has come there.
-    fn meeting(&mut self) -> (u64, u64) {
+    fn meeting(&mut self) -> Meeting {
         let [_, returns, _] = [0; 3].map(|_| self.take(1));
-        let (pc, depth) = (self.take(self.shape.pc_bits()), self.take(self.shape.depth_bits));
-        (pc, depth.saturating_sub(returns))
+        Meeting { returns, pc: self.take(self.shape.pc_bits()), depth: self.take(self.shape.depth_bits) }
+    }
+
+    /// The pc where threads are likely to meet, at the depth of their branch.
+    fn point(&mut self) -> u64 {
+        let [_, pc, _] =
+            [1, self.shape.pc_bits(), index_width(stack::levels(self.shape))].map(|width| self.take(width));
+        pc
     }
 }
 
 /// The top, or both paths of it; then level by level the path that has not run on, and the threads that have come to where
-/// they meet.
+/// they are likely to meet or to where they meet.
 fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
     let slot = u64::from(warp);
     let fields = |word: Bits| Fields { shape, word, at: 0 };
@@ -145,20 +167,33 @@ fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
     }
     let mut meet = top.meeting();
     let levels = stack::levels(shape);
+    let entry = |k: u64| slot << index_width(levels) | k;
+    let with_points = stack::has_likely(shape);
+    let mut likely = if with_points { top.point() } else { 0 };
     // A broken core may count more than there are.
     let count = word("counts", slot).low_u64().min(u64::from(levels));
     for k in (0..count).rev() {
-        let mut level = fields(word("levels", slot << index_width(levels) | k));
+        let mut level = fields(word("levels", entry(k)));
         if let Some((at, mask)) = level.valid_path() {
             add(format!("level[{k}]"), at, mask, false);
         }
         let (valid, mask) = (level.take(1) == 1, level.take(shape.lanes));
+        let outer = level.meeting();
+        if with_points {
+            let gathers = level.take(1) == 1;
+            if gathers {
+                add(format!("likely[{k}]"), (likely, meet.depth), word("gathered", entry(k)).low_u64(), false);
+            }
+            if gathers || valid {
+                likely = level.point();
+            }
+        }
         if valid {
-            add(format!("met[{k}]"), meet, mask, false);
-            meet = level.meeting();
+            add(format!("met[{k}]"), meet.place(), mask, false);
+            meet = outer;
         }
     }
-    add("met".into(), meet, u64::MAX, false);
+    add("met".into(), meet.place(), u64::MAX, false);
     paths
 }
 

@@ -65,6 +65,14 @@ fn a_lost_return_is_found() {
     assert!(proven.verdict.waveform().is_some_and(Path::exists), "{}", proven.verdict);
 }
 
+/// A stack that forgets who waits where a branch meets, if the other side is there already.
+#[test]
+fn a_lost_group_is_found() {
+    let Some(tools) = tools() else { return };
+    let proven = mutated(&tools, "stack-2x1", "parts & ((~same_group) | both_stay)", "parts & both_stay");
+    assert!(proven.verdict.waveform().is_some_and(Path::exists), "{}", proven.verdict);
+}
+
 /// A harness whose block never gets a valid input proves nothing.
 #[test]
 fn an_empty_proof_is_found() {

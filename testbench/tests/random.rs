@@ -48,10 +48,14 @@ fn explain(shape: &Shape, failing: &Failing) -> String {
     )
 }
 
-/// On every divergence unit.
+/// On every divergence unit, and with likely-convergence points where there are such.
 fn programs(shape: &Shape) {
     for (_, divergence) in Divergence::ALL {
-        programs_on(&shape.clone().with_divergence(*divergence));
+        let shape = shape.clone().with_divergence(*divergence);
+        programs_on(&shape);
+        if divergence.has_likely_points() {
+            programs_on(&Shape { likely: true, ..shape });
+        }
     }
 }
 

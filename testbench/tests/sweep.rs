@@ -44,7 +44,11 @@ fn kernels(shape: &Shape) {
 fn other_divergence_units() {
     for &(_, divergence) in &Divergence::ALL[1..] {
         for (lanes, warps) in [(8, 8), (32, 1)] {
-            kernels(&Shape::new(lanes, warps).with_divergence(divergence));
+            let shape = Shape::new(lanes, warps).with_divergence(divergence);
+            kernels(&shape);
+            if divergence.has_likely_points() {
+                kernels(&Shape { likely: true, ..shape });
+            }
         }
     }
 }

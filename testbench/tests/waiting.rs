@@ -144,3 +144,34 @@ fn no_schedule_forgets_the_warp_that_all_others_wait_for() {
         }
     }
 }
+
+/// `thread-block-compaction.txt` §4, Example 2: `while (A) { if (x) B; else if (C) break; E }`. At each turn half of the threads go
+/// through B; from the 25th on, one a turn leaves at C.
+#[test]
+fn threads_that_meet_at_a_likely_point_run_together() {
+    let program = Asm::default()
+        .put([csrr(5, LANE), addi(6, ZERO, 0), addi(7, ZERO, 32), addi(9, 5, 25), addi(A0, ZERO, 0)])
+        .label("A")
+        .put([add(8, 5, 6), andi(8, 8, 1)])
+        .branch(BNE, 8, ZERO, "C")
+        .put([NOP])
+        .jal(ZERO, "E")
+        .label("C")
+        .branch(BEQ, 6, 9, "F")
+        .label("E")
+        .put([NOP; 9])
+        .put([addi(6, 6, 1)])
+        .branch(BLT, 6, 7, "A")
+        .label("F")
+        .exit();
+    for divergence in reconverging().filter(|divergence| divergence.has_likely_points()) {
+        let efficiency = |likely| {
+            let mut machine = machine(&Shape { likely, ..Shape::new(8, 1).with_divergence(divergence) }, &program);
+            machine.run().unwrap();
+            machine.summary().simt_efficiency
+        };
+        let (without, with) = (efficiency(false), efficiency(true));
+        println!("{}: SIMT efficiency {without:.2}, with likely points {with:.2}", divergence.name());
+        assert!(without < 0.6 && with > 0.8, "{without} {with}");
+    }
+}

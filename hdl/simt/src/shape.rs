@@ -24,6 +24,8 @@ pub struct Shape {
     pub levels: Option<u32>,
     /// Under [`Divergence::DualPath`]: which paths of a warp are considered for issue in a cycle.
     pub path_scheduler: PathScheduler,
+    /// Stacks let threads meet at likely-convergence points, too.
+    pub likely: bool,
     /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
     pub depth_bits: u32,
     /// The instruction `barrier`. Without it, it is illegal, and the divergence unit has no logic for threads that wait.
@@ -200,6 +202,7 @@ impl Default for Shape {
             divergence: Divergence::PathTable,
             levels: None,
             path_scheduler: PathScheduler::Full,
+            likely: false,
             depth_bits: 8,
             barriers: true,
             buffer: 4,
@@ -271,6 +274,10 @@ impl Shape {
             let allowed = format!("divergence = {} has one path of a warp to consider", self.divergence.name());
             return Err(ShapeError { field, value, allowed });
         }
+        if self.likely && !self.divergence.has_likely_points() {
+            let allowed = format!("divergence = {} has no likely-convergence points", self.divergence.name());
+            return Err(ShapeError { field: "likely", value: "on".into(), allowed });
+        }
         if self.divergence == Divergence::Stack && self.replay == Replay::Split {
             let allowed = format!("divergence = {} needs replay = serialise", self.divergence.name());
             return Err(ShapeError { field: "replay", value: self.replay.name().into(), allowed });
@@ -337,6 +344,7 @@ impl Shape {
             option("levels", true, levels.to_string());
         }
         option("path-scheduler", self.path_scheduler != usual.path_scheduler, self.path_scheduler.name().into());
+        option("likely", self.likely, on(self.likely));
         option("program", self.program != usual.program, self.program.to_string());
         option("stack", self.stack != usual.stack, self.stack.to_string());
         option("depth-bits", self.depth_bits != usual.depth_bits, self.depth_bits.to_string());

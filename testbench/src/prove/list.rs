@@ -4,9 +4,11 @@ use heddle_hdl::netlist::Module;
 use heddle_hdl::{Bundle, Errors, Signals, TypedModule, Width};
 use heddle_simt::barrier::proof::barrier_proof;
 use heddle_simt::distributor::proof::distributor_proof;
+use heddle_simt::divergence::Divergence;
 use heddle_simt::divergence::arbiter::proof::{arbiter_proof, pass_cycles};
 use heddle_simt::divergence::ccs::proof::ccs_proof;
 use heddle_simt::divergence::path_table::proof::{path_table_proof, patience, sorter_proof};
+use heddle_simt::divergence::stack::proof::stack_proof;
 use heddle_simt::memory::cache::proof::cache_proof;
 use heddle_simt::memory::wishbone::proof::wishbone_proof;
 use heddle_simt::pipeline::resolve::proof::resolve_proof;
@@ -154,6 +156,16 @@ const ARBITER: Block = Block {
     cover_depth: 14,
 };
 
+const STACK: Block = Block {
+    name: "stack",
+    block: "divergence/stack.rs",
+    says: "Whatever it is told about where threads meet, every live thread of a warp is in exactly one place, which has the pc \
+           and call depth that outcomes gave it; lanes - 1 levels are enough; after an outcome, a start or a wake a warp is \
+           steered once, to its top, in a bounded time, unless it waits, ends or is refused.",
+    method: Method::Induction,
+    cover_depth: 14,
+};
+
 const SORTER: Block = Block {
     name: "sorter",
     block: "divergence/cct.rs",
@@ -232,6 +244,19 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     {
         let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, ..shape(lanes, warps) };
         all.push(ARBITER.at(&s, pass_cycles(&s), lanes <= 2, arbiter_proof)?);
+    }
+    for (lanes, warps, barriers, likely) in [
+        (1, 1, true, false),
+        (2, 1, false, false),
+        (2, 2, true, false),
+        (2, 2, false, true),
+        (4, 1, true, false),
+        (4, 1, false, true),
+    ] {
+        let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, likely, ..shape(lanes, warps) };
+        let proof = STACK.at(&s.with_divergence(Divergence::Stack), 2, lanes <= 2 || !likely, stack_proof)?;
+        let (letter, with) = if likely { ("l", ", likely") } else { ("", "") };
+        all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
     }
     for (lanes, warps) in [(1, 1), (2, 2), (1, 4), (4, 4), (4, 8)] {
         all.push(DISTRIBUTOR.at(&Shape { program: 16, ..shape(lanes, warps) }, 2, true, distributor_proof)?);

@@ -370,7 +370,7 @@ fn described(
     }
 
     wire!(put_off = (start.valid | (wake.valid & wake_possible)) & !start_ready);
-    let hold = hold(m, outcome.valid, |_| put_off);
+    let (hold, _) = hold(m, outcome.valid, |_| put_off);
     m.probe("updates", turn);
     m.probe("slot", leaving.slot);
     let out = UnitOut {

@@ -365,7 +365,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     m.cover("warp_ends", ends);
 
     wire!(put_off = ((start.valid | (wake.valid & wake_possible)) & !start_ready) | popping.q.any() | owed.q.any());
-    let hold = hold(m, outcome.valid, |_| put_off);
+    let (hold, _) = hold(m, outcome.valid, |_| put_off);
     // Siblings on the levels of each warp.
     let wide = s.lane_bits() + 1;
     let siblings = m.memory("siblings", wide, warp_bits);

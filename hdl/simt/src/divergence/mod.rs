@@ -66,6 +66,11 @@ impl Divergence {
         matches!(self, Divergence::Stack | Divergence::DualPath)
     }
 
+    /// Whether [`Shape::likely`] is a choice.
+    pub fn has_likely_points(self) -> bool {
+        self == Divergence::Stack
+    }
+
     /// Slots of a warp: paths of it that may issue.
     pub fn sides(self) -> u32 {
         if self == Divergence::DualPath { 2 } else { 1 }
@@ -332,14 +337,14 @@ fn depth_after(m: Builder, outcome: &Outcome<Signal>, depth: Signal) -> Signal {
 }
 
 /// [`UnitOut::hold`]: from seven outcomes on in a time in which something else is put off without a pause, as `put_off`
-/// says of what is returned here.
-fn hold(m: Builder, outcome: Signal, put_off: impl FnOnce(Signal) -> Signal) -> Signal {
+/// says of what is returned here. And the number of those outcomes.
+fn hold(m: Builder, outcome: Signal, put_off: impl FnOnce(Signal) -> Signal) -> (Signal, Signal) {
     let outcomes = m.reg("outcomes", 3).reset(0u32);
     wire!(hold = outcomes.q.all());
     let one_more = outcome & !hold;
     outcomes.next((outcomes.q + one_more.zext(3)).only_if(put_off(hold)));
     m.cover("holds", hold);
-    hold
+    (hold, outcomes.q)
 }
 
 /// What every unit may count on. `live` and `waiting` are the unit's outputs, `active` is the mask of the outcome's slot;

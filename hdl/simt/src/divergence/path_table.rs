@@ -135,7 +135,7 @@ fn described(
     // outcome: it is asked for in one cycle, and again if that one is lost.
     wire!(put_off = (start.valid | (wake.valid & wake_possible)) & !start_ready);
     let asked = |hold: Signal| hold & cold.returned & !put_off;
-    let hold = hold(m, outcome.valid, |hold| (cold.due | put_off) & !asked(hold));
+    let (hold, _) = hold(m, outcome.valid, |hold| (cold.due | put_off) & !asked(hold));
 
     let wide = s.lane_bits() + 1;
     let paths = cold.count.zext(wide) + cat(&[x.valid, y.valid, z.valid]).count_ones().zext(wide);

@@ -19,15 +19,40 @@ fn plan(s: &Shape) -> Plan {
 fn told_at_random(watch: &mut Watch) {
     let r = &mut watch.pipeline.random;
     let meet = if r.u8(..4) == 0 { Meet::Return } else { Meet::At(r.u32(..14)) };
-    watch.pipeline.meets = Some(Reconvergence::new(meet, false, None));
+    let likely = r.bool().then(|| r.u32(..14));
+    watch.pipeline.meets = Some(Reconvergence::new(meet, false, likely));
+}
+
+fn side(pc: u64, mask: u64) -> P {
+    P { pc, mask, ..P::default() }
+}
+
+/// The slot runs these threads at a pc, towards a stop pc.
+fn runs(watch: &mut Watch, pc: u64, mask: u64, stop: Option<u64>) {
+    watch.settle(0);
+    let (x, at) = watch.asked(0);
+    assert_eq!((x.pc, x.mask, at), (pc, mask, stop));
+}
+
+fn tell(watch: &mut Watch, kind: u32, taken: P, rest: P, meets: (u64, Option<u32>)) {
+    watch.pipeline.meets = Some(Reconvergence::new(Meet::At(meets.0 as u32), false, meets.1));
+    watch.tell(Told { kind, taken, rest, ..Told::default() });
+}
+
+/// A stack of one warp of four threads that run at 0.
+fn begin(s: &Shape) -> Watch {
+    let mut watch = Watch::new(&plan(s), s, 1);
+    watch.pipeline.meets = Some(Reconvergence::new(Meet::At(0), false, None));
+    watch.cycle(None, Some((0, side(0, 0b1111))));
+    watch
 }
 
 #[test]
 fn threads_are_where_outcomes_sent_them() {
     let mut covers = BTreeMap::new();
     for (k, lanes) in [1, 2, 4, 8, 64].into_iter().enumerate() {
-        for warps in [1, 2, 16] {
-            let s = shape(lanes, warps);
+        for (warps, likely) in [(1, false), (2, true), (2, false), (16, true), (16, false)] {
+            let s = Shape { likely, ..shape(lanes, warps) };
             let mut watch = Watch::new(&plan(&s), &s, 10 * k as u64 + u64::from(warps));
             for cycle in 0..4000 {
                 told_at_random(&mut watch);
@@ -42,56 +67,102 @@ fn threads_are_where_outcomes_sent_them() {
 /// `thread-block-compaction.txt` §2.2.2: `if (a) { if (b) B; else C; D } else E; F`. D and F are where threads meet.
 #[test]
 fn nested_branches() {
-    let s = shape(4, 1);
-    let mut watch = Watch::new(&plan(&s), &s, 1);
     let (a, b, c, d, e, f) = (0, 10, 20, 30, 40, 50);
-    let side = |pc: u64, mask: u64| P { pc, mask, ..P::default() };
-    let runs = |watch: &mut Watch, pc: u64, mask: u64, stop: Option<u64>| {
-        watch.settle(0);
-        let (x, at) = watch.asked(0);
-        assert_eq!((x.pc, x.mask, at), (pc, mask, stop));
-    };
-    let tell = |watch: &mut Watch, kind: u32, taken: P, rest: P, meet: u64| {
-        watch.pipeline.meets = Some(Reconvergence::new(Meet::At(meet as u32), false, None));
-        watch.tell(Told { kind, taken, rest, ..Told::default() });
-    };
     let none = P::default();
-    watch.pipeline.meets = Some(Reconvergence::new(Meet::At(0), false, None));
-    watch.cycle(None, Some((0, side(a, 0b1111))));
+    let mut watch = begin(&shape(4, 1));
     runs(&mut watch, a, 0b1111, None);
-    tell(&mut watch, kind::BRANCH, side(b, 0b0111), side(e, 0b1000), f);
+    tell(&mut watch, kind::BRANCH, side(b, 0b0111), side(e, 0b1000), (f, None));
     runs(&mut watch, b, 0b0111, Some(f));
-    tell(&mut watch, kind::BRANCH, side(c, 0b0001), side(b + 1, 0b0110), d);
+    tell(&mut watch, kind::BRANCH, side(c, 0b0001), side(b + 1, 0b0110), (d, None));
     runs(&mut watch, c, 0b0001, Some(d));
-    tell(&mut watch, kind::ARRIVED, side(d, 0b0001), none, 0);
+    tell(&mut watch, kind::ARRIVED, side(d, 0b0001), none, (0, None));
     runs(&mut watch, b + 1, 0b0110, Some(d));
-    tell(&mut watch, kind::JUMP, side(d, 0b0110), none, 0);
+    tell(&mut watch, kind::JUMP, side(d, 0b0110), none, (0, None));
     runs(&mut watch, d, 0b0111, Some(f));
-    tell(&mut watch, kind::JUMP, side(f, 0b0111), none, 0);
+    tell(&mut watch, kind::JUMP, side(f, 0b0111), none, (0, None));
     runs(&mut watch, e, 0b1000, Some(f));
-    tell(&mut watch, kind::ARRIVED, side(f, 0b1000), none, 0);
+    tell(&mut watch, kind::ARRIVED, side(f, 0b1000), none, (0, None));
     runs(&mut watch, f, 0b1111, None);
-    tell(&mut watch, kind::EXIT, none, none, 0);
+    tell(&mut watch, kind::EXIT, none, none, (0, None));
     watch.settle(0);
     assert_eq!(watch.pipeline.slots[0], Slot::Idle);
+}
+
+/// `thread-block-compaction.txt` §4, Example 2 and Figure 10: `while (A) { if (A) B; else if (C) break (D); E } F`. Threads 0 and 1
+/// meet at E, long before F, where 2 and 3 wait.
+#[test]
+fn likely_points() {
+    let (b, c, d, e, f) = (10, 20, 30, 40, 50);
+    let none = P::default();
+    let told = (f, Some(e as u32));
+    let mut watch = begin(&Shape { likely: true, ..shape(4, 1) });
+    tell(&mut watch, kind::BRANCH, side(c, 0b1110), side(b, 0b0001), told);
+    runs(&mut watch, c, 0b1110, Some(e));
+    tell(&mut watch, kind::BRANCH, side(d, 0b1100), side(e, 0b0010), told);
+    runs(&mut watch, d, 0b1100, Some(e));
+    tell(&mut watch, kind::JUMP, side(f, 0b1100), none, told);
+    runs(&mut watch, b, 0b0001, Some(e));
+    tell(&mut watch, kind::ARRIVED, side(e, 0b0001), none, told);
+    runs(&mut watch, e, 0b0011, Some(f));
+    tell(&mut watch, kind::JUMP, side(0, 0b0011), none, told);
+    runs(&mut watch, 0, 0b0011, Some(f));
+    // Once more: this time, both come to E, and thread 0 leaves at C after that.
+    tell(&mut watch, kind::BRANCH, side(c, 0b0010), side(b, 0b0001), told);
+    runs(&mut watch, c, 0b0010, Some(e));
+    tell(&mut watch, kind::BRANCH, none, side(e, 0b0010), told);
+    runs(&mut watch, b, 0b0001, Some(e));
+    tell(&mut watch, kind::JUMP, side(e, 0b0001), none, told);
+    runs(&mut watch, e, 0b0011, Some(f));
+    tell(&mut watch, kind::BRANCH, side(0, 0b0001), side(f, 0b0010), told);
+    runs(&mut watch, 0, 0b0001, Some(f));
+    tell(&mut watch, kind::BRANCH, side(f, 0b0001), none, told);
+    runs(&mut watch, f, 0b1111, None);
+}
+
+/// When all threads of a group have come to the likely point, nobody is left to be waited for at the group's rpc.
+#[test]
+fn all_threads_at_a_likely_point() {
+    let (b, c, e, f) = (10, 20, 40, 50);
+    let mut watch = begin(&Shape { likely: true, ..shape(4, 1) });
+    tell(&mut watch, kind::BRANCH, side(c, 0b1110), side(b, 0b0001), (f, Some(e as u32)));
+    tell(&mut watch, kind::ARRIVED, side(e, 0b1110), P::default(), (0, None));
+    runs(&mut watch, b, 0b0001, Some(e));
+    tell(&mut watch, kind::ARRIVED, side(e, 0b0001), P::default(), (0, None));
+    runs(&mut watch, e, 0b1111, None);
+}
+
+/// A branch within a function to the next instruction says nothing about where the function returns to.
+#[test]
+fn a_branch_that_parts_nobody_is_no_return() {
+    let s = shape(4, 1);
+    let mut watch = begin(&s);
+    let deep = |pc: u64, mask: u64| P { depth: 1, ..side(pc, mask) };
+    let tell = |watch: &mut Watch, told: Told, meet: Meet| {
+        watch.pipeline.meets = Some(Reconvergence::new(meet, false, None));
+        watch.tell(told);
+    };
+    let call = Told { kind: kind::JUMP, taken: deep(10, 0b1111), call: true, ..Told::default() };
+    let ret = |mask: u64| Told { kind: kind::JUMP, taken: side(1, mask), ret: true, ..Told::default() };
+    let branch = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
+    tell(&mut watch, call, Meet::At(1));
+    tell(&mut watch, branch(deep(20, 0b0011), deep(11, 0b1100)), Meet::Return);
+    tell(&mut watch, branch(deep(21, 0b0001), deep(21, 0b0010)), Meet::At(21));
+    runs(&mut watch, 21, 0b0011, None);
+    tell(&mut watch, ret(0b0011), Meet::Return);
+    runs(&mut watch, 11, 0b1100, None);
+    tell(&mut watch, ret(0b1100), Meet::Return);
+    runs(&mut watch, 1, 0b1111, None);
 }
 
 /// At a barrier all threads of a warp wait together, or nobody is woken: siblings cannot come there.
 #[test]
 fn threads_wait_together_or_for_ever() {
     let s = Shape { barriers: true, ..shape(4, 1) };
-    let side = |pc: u64, mask: u64| P { pc, mask, ..P::default() };
     let wait = |pc: u64, mask: u64| {
         let taken = P { waits: true, ..side(pc, mask) };
         Told { kind: kind::WAIT, taken, ..Told::default() }
     };
-    let begin = || {
-        let mut watch = Watch::new(&plan(&s), &s, 1);
-        watch.pipeline.meets = Some(Reconvergence::new(Meet::At(20), false, None));
-        watch.cycle(None, Some((0, side(0, 0b1111))));
-        watch
-    };
-    let mut watch = begin();
+    let mut watch = begin(&s);
     watch.tell(wait(1, 0b1111));
     watch.settle(0);
     assert_eq!(watch.pipeline.slots[0], Slot::Parked);
@@ -100,7 +171,8 @@ fn threads_wait_together_or_for_ever() {
     watch.settle(0);
     assert_eq!((watch.pipeline.slots[0], watch.asked(0).0), (Slot::Runs, side(1, 0b1111)));
 
-    let mut watch = begin();
+    let mut watch = begin(&s);
+    watch.pipeline.meets = Some(Reconvergence::new(Meet::At(20), false, None));
     watch.tell(Told { kind: kind::BRANCH, taken: side(10, 0b0011), rest: side(1, 0b1100), ..Told::default() });
     watch.tell(wait(11, 0b0011));
     (0..20).for_each(|_| watch.cycle(None, None));

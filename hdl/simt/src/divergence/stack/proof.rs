@@ -1,0 +1,343 @@
+//! The stack as a whole: whatever it is told about meeting, every live thread of a warp is in exactly one place, which has the
+//! pc and call depth that outcomes gave the thread; a warp is steered once, to the top, in bounded time.
+//!
+//! A thread's place is the topmost that holds it: the top, or a level's sibling, those at its likely point, or its group. One
+//! thread is followed, any of them. The other assertions say of every warp, from its top down, what makes that inductive.
+//! With all levels; a warp whose outcome is refused stays as it is, since the core stops.
+
+use super::{Gathering, Inside, Level, Likely, Rpc, Top, described, has_likely, levels};
+use crate::divergence::proof::ProofIn;
+use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::proof::{cover, held, implies, index_of};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// Cycles from the issue of an instruction to its outcome: what `hold` came too late for.
+const ISSUE_TO_OUTCOME: u32 = 5;
+/// Outcomes after which `hold` rises, while something is put off.
+const PATIENCE: u32 = 7;
+/// Bits of numbers of cycles.
+const CYCLES: Width = 10;
+
+/// A warp's state.
+struct Warp {
+    number: u32,
+    live: Signal,
+    waiting: Signal,
+    popping: Signal,
+    refused: Signal,
+    threads: Signal,
+    top: Top<Signal>,
+    count: Signal,
+    /// From the lowest.
+    levels: Vec<Held>,
+}
+
+/// A level of a warp.
+struct Held {
+    /// It is one of `count`.
+    valid: Signal,
+    level: Level<Signal>,
+    gathering: Gathering<Signal>,
+    /// Those at the likely point.
+    gathered: Signal,
+    /// Where the threads above it meet, and are likely to.
+    rpc: Rpc<Signal>,
+    point: Likely<Signal>,
+    /// The threads above it.
+    above: Signal,
+}
+
+/// The stack with every legal input: outcomes of warps that run, with threads of the top and anything about meeting; starts
+/// of idle slots, wakes of those that wait; `hold` is obeyed.
+pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
+    module("stack_proof", ProofIn::shape(s), |m, i| {
+        let unit_in = m.deferred("unit_in", UnitIn::shape(s));
+        let (out, inside) = described(m, s, unit_in.value);
+        let refused = m.reg("refused", s.warps).reset(0u32);
+        let warps: Vec<Warp> = (0..s.warps).map(|number| warp(m, s, number, refused.q, &inside)).collect();
+        let mut late = vec![m.pipe_reset("late_0", out.hold)];
+        for k in 1..ISSUE_TO_OUTCOME as usize {
+            late.push(m.pipe_reset(&format!("late_{k}"), late[k - 1]));
+        }
+        let told = legal(m, s, &i, &inside, refused.q, late[late.len() - 1]);
+        unit_in.drive(told);
+        let refuses = out.refused.map_or(m.lit(0u32, 1), |refused| refused.valid & told.outcome.valid);
+        refused.next(refused.q | (told.outcome.slot.decode(s.warps) & refuses.repeat(s.warps)));
+
+        for warp in &warps {
+            from_the_top_down(m, s, warp);
+            between_turns(m, warp, &inside);
+            steers(m, warp, &told, &out);
+        }
+        let at = inside.fetched.at;
+        m.assert("a_slot_is_fetched", at.eq(index_of(s.warps, at)));
+        in_time(m, s, &warps, &inside, &late, &out);
+        follow(m, s, &i, &warps, &told, &out);
+
+        cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
+        let any = |f: &dyn Fn(&Warp) -> Signal| cat(&warps.iter().map(f).collect::<Vec<_>>()).any();
+        if s.lanes > 1 {
+            cover(m, "all_levels", any(&|warp| warp.live & warp.count.eq(levels(s))));
+            cover(m, "pops", inside.fetched.valid & out.steer.valid);
+            cover(m, "meets", out.events.merges.any());
+        }
+        if has_likely(s) {
+            let gathers =
+                |warp: &Warp| cat(&warp.levels.iter().map(|k| k.valid & k.gathered.any()).collect::<Vec<_>>());
+            cover(m, "gathers", any(&|warp| warp.live & gathers(warp).any()));
+        }
+        if s.barriers {
+            cover(m, "wakes", told.wake.valid & out.wake_ready);
+        }
+        out
+    })
+}
+
+fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>, inside: &Inside, refused: Signal, held: Signal) -> UnitIn<Signal> {
+    let UnitIn { start, wake, outcome, .. } = i.unit;
+    let number = index_of(s.warps, outcome.slot);
+    let top = inside.tops.read(number);
+    let runs = inside.live & !inside.waiting & !inside.popping & !refused;
+    let (taken, rest) = (top.mask & i.taken, top.mask & i.rest & !i.taken);
+    let never = outcome.kind.eq(kind::WAIT) & (m.lit(!s.barriers, 1) | !taken.any());
+    let jump = outcome.kind.eq(kind::JUMP);
+    let call = jump & outcome.call & !top.depth.all();
+    let outcome = Outcome {
+        valid: outcome.valid & runs.select(number, 1) & !held,
+        slot: number,
+        kind: never.mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind),
+        taken: Side { mask: taken, ..outcome.taken },
+        rest: Side { mask: rest, ..outcome.rest },
+        call,
+        ret: jump & outcome.ret & !call,
+        meets: outcome.meets,
+    };
+    let idle = index_of(s.warps, start.slot);
+    let some = start.mask | (!start.mask.any()).zext(s.lanes);
+    let start = Start { valid: start.valid & !inside.live.select(idle, 1), slot: idle, mask: some, ..start };
+    let waits = index_of(s.warps, wake.slot);
+    let wake = Wake { valid: wake.valid & inside.waiting.select(waits, 1), slot: waits };
+    UnitIn { start, wake, outcome, ..i.unit }
+}
+
+fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, inside: &Inside) -> Warp {
+    let at = m.lit(number, s.warp_bits());
+    let (top, count) = (inside.tops.read(at), inside.counts.read(at));
+    let (nobody, nowhere) = (m.lit(0u32, s.lanes), m.zero(Likely::shape(s)));
+    let (mut above, mut rpc, mut point) = (top.mask, top.rpc, top.likely.unwrap_or(nowhere));
+    let entry_bits = index_width(levels(s));
+    let mut held = Vec::new();
+    for k in (0..levels(s)).rev() {
+        let entry = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
+        let valid = count.gt(k);
+        let level = inside.levels.as_ref().expect("it has levels").read(entry);
+        let none = Gathering { valid: m.lit(0u32, 1), outer: nowhere };
+        let gathering = level.likely.unwrap_or(none);
+        let gathered = inside.gathered.as_ref().map_or(nobody, |gathered| gathered.read(entry));
+        let gathered = gathered.only_if(gathering.valid);
+        held.push(Held { valid, level, gathering, gathered, rpc, point, above });
+        let below =
+            level.group.valid.mux(level.group.mask, above | level.sibling.mask.only_if(level.sibling.valid) | gathered);
+        above = valid.mux(below, above);
+        rpc = (valid & level.group.valid).mux(level.group.rpc, rpc);
+        point = (valid & (level.group.valid | gathering.valid)).mux(gathering.outer, point);
+    }
+    let warp = Warp {
+        number,
+        live: inside.live.bit(number),
+        waiting: inside.waiting.bit(number),
+        popping: inside.popping.bit(number),
+        refused: refused.bit(number),
+        threads: inside.threads.read(at),
+        top,
+        count,
+        levels: held.into_iter().rev().collect(),
+    };
+    let all = |what: &str, holds: Signal| m.assert(&warp.name(what), implies(warp.runs(), holds));
+    all("lowest_has_all", !(warp.threads & !above).any());
+    all("lowest_meets_nobody", !rpc.valid & !point.valid);
+    let of_the_unit = inside.ghost_live.read(at);
+    all("has_its_threads", warp.threads.eq(of_the_unit));
+    warp
+}
+
+impl Warp {
+    fn name(&self, what: &str) -> String {
+        format!("slot_{}_{what}", self.number)
+    }
+
+    fn runs(&self) -> Signal {
+        self.live & !self.refused
+    }
+
+    fn is(&self, slot: Signal) -> Signal {
+        slot.eq(slot.literal(self.number))
+    }
+}
+
+fn is_within(part: Signal, whole: Signal) -> Signal {
+    !(part & !whole).any()
+}
+
+/// Whether threads at this place have come to the likely point of a group that meets at `rpc`.
+fn is_at(point: Likely<Signal>, rpc: Rpc<Signal>, pc: Signal, depth: Signal) -> Signal {
+    point.valid & pc.eq(point.pc) & depth.eq(rpc.depth)
+}
+
+/// Levels part the threads above them strictly, threads that have met know where, and nobody is where they meet without
+/// being there.
+fn from_the_top_down(m: Builder, s: &Shape, warp: &Warp) {
+    for (k, held) in warp.levels.iter().enumerate() {
+        let Held { level, gathering, gathered, rpc, point, above, .. } = *held;
+        let (sibling, group) = (level.sibling, level.group);
+        let level = |what: &str, holds: Signal| {
+            m.assert(&warp.name(&format!("level_{k}_{what}")), implies(warp.runs() & held.valid, holds));
+        };
+        level("has_something", sibling.valid | group.valid | gathering.valid);
+        level("meets", rpc.valid & (rpc.returns | rpc.known));
+        let of_sibling = sibling.mask.only_if(sibling.valid);
+        level("sibling_is_apart", !(of_sibling & (above | gathered)).any() & is_within(of_sibling, warp.threads));
+        let is_there = rpc.reached(sibling.pc, sibling.depth) | is_at(point, rpc, sibling.pc, sibling.depth);
+        level("sibling_is_on_its_way", implies(sibling.valid, sibling.mask.any() & !is_there));
+        let all = above | of_sibling | gathered;
+        level("group_has_them", implies(group.valid, is_within(all, group.mask)));
+        let parted = above.ne(group.mask) & of_sibling.ne(group.mask);
+        level("group_is_parted", implies(group.valid, parted));
+        let met = group.mask & warp.threads & !all;
+        level("group_knows_where", implies(group.valid & met.any(), rpc.known));
+        if has_likely(s) {
+            let its_own = point.valid & point.level.eq(k as u32);
+            level("point_is_its_own", implies(gathering.valid, its_own));
+            level("point_is_of_the_group", implies(group.valid & !gathering.valid, !point.valid));
+            level("gathered_are_apart", !(gathered & above).any() & is_within(gathered, warp.threads));
+            let before = gathered.any() & !rpc.reached(point.pc, rpc.depth);
+            level("gathered_are_some", implies(gathering.valid & !sibling.valid, gathered.any()));
+            level("gathered_are_not_there", implies(gathered.any(), before));
+        }
+    }
+}
+
+/// What holds of a warp's top, and of the level that was read for it.
+fn between_turns(m: Builder, warp: &Warp, inside: &Inside) {
+    let Warp { live, waiting, popping, top, count, threads, .. } = *warp;
+    let all = |what: &str, holds: Signal| m.assert(&warp.name(what), holds);
+    let one_state =
+        implies(waiting | popping, live) & !(waiting & popping) & implies(warp.refused, !waiting & !popping);
+    all("is_in_one_state", one_state);
+    all("count_is_bounded", implies(warp.runs(), count.le(warp.levels.len() as u32)));
+    all("pops_a_level", implies(popping, count.any()));
+    let runs = warp.runs();
+    all("top_is_live", implies(runs, is_within(top.mask, threads) & (popping | top.mask.any())));
+    let is_there = top.rpc.reached(top.pc, top.depth);
+    all("waits_together", implies(waiting, top.mask.eq(threads)));
+    let point = top.likely.map_or(m.lit(0u32, 1), |likely| is_at(likely, top.rpc, top.pc, top.depth));
+    all("top_is_on_its_way", implies(runs & !popping & !waiting, !is_there & !point));
+    all("top_is_there", implies(popping & top.mask.any(), is_there & top.rpc.known));
+    let fetched = inside.fetched.valid & warp.is(inside.fetched.at);
+    let heads: Vec<Signal> =
+        (1..).zip(&warp.levels).map(|(k, held)| count.eq(k as u32) & same(held.level, inside.head)).collect();
+    if !heads.is_empty() {
+        all("head_was_fetched", implies(fetched, popping & cat(&heads).any()));
+    } else {
+        all("head_was_fetched", !fetched);
+    }
+}
+
+fn same(a: Level<Signal>, b: Level<Signal>) -> Signal {
+    cat(&a.leaves().iter().zip(b.leaves()).map(|(a, b)| a.eq(b)).collect::<Vec<_>>()).all()
+}
+
+/// A warp is steered once after each outcome, start or wake, when it does not pop any more, and to its top; unless it waits,
+/// has ended or is refused.
+fn steers(m: Builder, warp: &Warp, told: &UnitIn<Signal>, out: &UnitOut<Signal>) {
+    let acts = told.outcome.valid & warp.is(told.outcome.slot);
+    let begins = told.start.valid & out.start_ready & warp.is(told.start.slot);
+    let wakes = told.wake.valid & out.wake_ready & warp.is(told.wake.slot);
+    let steered = out.steer.valid & warp.is(out.steer.slot);
+    let owes = m.reg(&warp.name("owes"), 1).reset(0u32);
+    owes.next((owes.q | acts | begins | wakes) & !steered);
+    m.assert(&warp.name("is_steered"), implies(warp.runs(), owes.q.eq(warp.popping | warp.waiting)));
+    m.assert(&warp.name("is_steered_once"), implies(steered, owes.q | acts | begins | wakes));
+    let to_top = warp.live & warp.top.pc.eq(m.pipe(&warp.name("steered_pc"), out.steer.pc));
+    let was_steered = m.pipe_reset(&warp.name("steered"), steered);
+    m.assert(&warp.name("is_steered_to_its_top"), implies(was_steered & !warp.refused, to_top));
+}
+
+/// Warps do not pop for ever. Each cycle brings all of them nearer to the end: what is left are the levels of warps that
+/// pop (a warp may end then); the outcomes that `hold` still lets through, each of which may make a warp pop, end or wait; and starts and wakes.
+fn in_time(m: Builder, s: &Shape, warps: &[Warp], inside: &Inside, late: &[Signal], out: &UnitOut<Signal>) {
+    let number = |n: u32| m.lit(n, CYCLES);
+    let sum = |terms: &mut dyn Iterator<Item = Signal>| terms.fold(number(0), |sum, term| sum + term.zext(CYCLES));
+    let levels = levels(s);
+    let left_to_pop = sum(&mut warps.iter().map(|warp| (warp.count.zext(CYCLES) + 2).only_if(warp.popping)));
+    let left_to_pop = left_to_pop - inside.fetched.valid.zext(CYCLES);
+    let come_late = sum(&mut late.iter().map(|&held| !held));
+    let outcomes = out.hold.mux(come_late, number(PATIENCE + ISSUE_TO_OUTCOME) - inside.outcomes.zext(CYCLES));
+    let an_outcome = number(levels + 4);
+    let starts = sum(&mut warps.iter().map(|warp| !warp.live));
+    let wakes = sum(&mut warps.iter().map(|warp| number(levels + 3).only_if(warp.waiting)));
+    let times = |count: Signal, each: Signal| count.mul_full(each).slice(0, CYCLES);
+    wire!(left = left_to_pop + times(outcomes, an_outcome) + starts + wakes);
+    let busy = m.reg("busy", CYCLES).reset(0u32);
+    busy.next((busy.q + 1).only_if(inside.popping.any()));
+    let most = s.warps * (levels + 2) + (PATIENCE + ISSUE_TO_OUTCOME) * (levels + 4) + s.warps * (levels + 3);
+    m.assert("warps_pop_in_time", implies(inside.popping.any(), (busy.q + left).le(most) & busy.q.le(most)));
+    m.assert("outcomes_are_counted", out.hold.eq(inside.outcomes.eq(PATIENCE)));
+}
+
+/// One thread's pc and depth, in the place that is its.
+fn follow(m: Builder, s: &Shape, i: &ProofIn<Signal>, warps: &[Warp], told: &UnitIn<Signal>, out: &UnitOut<Signal>) {
+    let UnitIn { start, outcome, .. } = *told;
+    let slot = index_of(s.warps, held(m, "slot_followed", i.slot));
+    let lane = index_of(s.lanes, held(m, "lane_followed", i.lane));
+    let alive = m.reg("alive", 1).reset(0u32);
+    let pc = m.reg("pc", s.pc_bits());
+    let depth = m.reg("depth", s.depth_bits);
+    let has = |mask: Signal| mask.select(lane, 1);
+    let runs = cat(&warps.iter().map(|warp| warp.is(slot) & has(warp.top.mask)).collect::<Vec<_>>()).any();
+    wire!(acts = outcome.valid & outcome.slot.eq(slot) & runs);
+    wire!(begins = start.valid & out.start_ready & start.slot.eq(slot));
+    wire!(goes = acts & has(outcome.taken.mask));
+    wire!(stays = acts & has(outcome.rest.mask));
+    let deeper = pick([(outcome.call, depth.q + 1), (outcome.ret & depth.q.any(), depth.q - 1)], depth.q);
+    alive.next(pick([(begins, has(start.mask)), (acts, goes | stays)], alive.q));
+    pc.next(pick([(begins, start.pc), (goes, outcome.taken.pc), (stays, outcome.rest.pc)], pc.q));
+    depth.next(pick([(begins, depth.q.literal(0u32)), (goes, deeper)], depth.q));
+
+    for warp in warps {
+        let mine = warp.is(slot) & !warp.refused;
+        let dead = implies(mine & !warp.live, !alive.q);
+        m.assert(&warp.name("thread_has_ended_with_it"), dead);
+        m.assert(&warp.name("thread_is_live"), implies(mine & warp.live, alive.q.eq(has(warp.threads))));
+        let mut places = vec![(has(warp.top.mask), [warp.top.pc, warp.top.depth])];
+        for Held { valid, level, gathered, rpc, point, .. } in warp.levels.iter().rev() {
+            let Level { sibling, group, .. } = *level;
+            let of_group = rpc.returns.mux(rpc.depth - 1, rpc.depth);
+            places.push((*valid & sibling.valid & has(sibling.mask), [sibling.pc, sibling.depth]));
+            places.push((*valid & has(*gathered), [point.pc, rpc.depth]));
+            places.push((*valid & group.valid & has(group.mask), [rpc.pc, of_group]));
+        }
+        let is_somewhere = cat(&places.iter().map(|place| place.0).collect::<Vec<_>>()).any();
+        let [at, of] = pick(places, [pc.q, depth.q]);
+        let right = is_somewhere & at.eq(pc.q) & of.eq(depth.q);
+        m.assert(&warp.name("thread_keeps_its_place"), implies(mine & warp.live & alive.q, right));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::divergence::Divergence;
+    use crate::proof::testing::holds_at_random;
+
+    #[test]
+    fn holds_at_random_inputs() {
+        for (lanes, warps, barriers) in [(1, 1, false), (2, 2, true), (4, 2, true), (8, 2, false)] {
+            for likely in [false, true] {
+                let s = Shape { program: 16, depth_bits: 1, barriers, likely, ..Shape::new(lanes, warps) };
+                holds_at_random(&stack_proof(&s.with_divergence(Divergence::Stack)).check().unwrap().netlist, 20_000);
+            }
+        }
+    }
+}
