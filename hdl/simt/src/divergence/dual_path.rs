@@ -131,10 +131,31 @@ impl Top<Signal> {
 
 /// The dual-path unit of a shape.
 pub fn dual_path(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-    module("dual_path", UnitIn::shape(s), |m, i| described(m, s, i))
+    module("dual_path", UnitIn::shape(s), |m, i| described(m, s, i).0)
 }
 
-fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
+/// What a proof must see of the unit.
+struct Inside {
+    live: Signal,
+    waiting: Signal,
+    popping: Signal,
+    owed: Signal,
+    active: Signal,
+    replays: Signal,
+    tops: Mem<Top<Width>>,
+    threads: Mem<Width>,
+    stops: Mem<Stops<Width>>,
+    counts: Mem<Width>,
+    levels: Option<Mem<Level<Width>>>,
+    /// The level that was read, and of which warp it is.
+    fetched: Read<Signal>,
+    head: Level<Signal>,
+    ghost_live: Mem<Width>,
+    /// Outcomes towards `hold`.
+    outcomes: Signal,
+}
+
+fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Inside) {
     m.doc("Divergence unit: a stack of reconvergence points whose entries hold both sides of a branch.");
     let UnitIn { start, wake, outcome, .. } = i;
     let warp_bits = s.warp_bits();
@@ -289,7 +310,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let dropped = slots_of(at).only_if(renewed);
     owed.next((owed.q & !sent_now & !dropped) | other_slot.only_if(renewed & (steered & other_comes)));
     let actives = cat(&[after.left.valid, after.right.valid]).repeat(s.warps);
-    let replay = replays.map_or(m.lit(0u32, 1), |replays| {
+    let replay = replays.as_ref().map_or(m.lit(0u32, 1), |replays| {
         let left_unserved = outcome.valid & outcome.kind.eq(kind::MEMORY);
         let rest_alone = left_unserved & !goes_as_taken;
         let beside = other_slot.only_if(left_unserved & both_go);
@@ -363,7 +384,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     m.cover("warp_ends", ends);
 
     wire!(put_off = ((start.valid | (wake.valid & wake_possible)) & !start_ready) | popping.q.any() | owed.q.any());
-    let (hold, _) = hold(m, outcome.valid, |_| put_off);
+    let (hold, outcomes) = hold(m, outcome.valid, |_| put_off);
     // Siblings on the levels of each warp.
     let wide = s.lane_bits() + 1;
     let siblings = m.memory("siblings", wide, warp_bits);
@@ -382,7 +403,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     };
     let of_decode = stops.read(warp_of(s, i.decode_slot));
     let (of_issue, _) = tops.read(warp_of(s, i.issue_slot)).of(side_of(s, i.issue_slot));
-    UnitOut {
+    let out = UnitOut {
         start_ready,
         wake_ready,
         live: live.q,
@@ -394,7 +415,27 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         refused,
         dual: Some(dual),
         events,
-    }
+    };
+    let (live, popping, owed, active, fetched) = (live.q, popping.q, owed.q, active.q, fetched.q);
+    let replays = replays.map_or(m.lit(0u32, s.slots()), |replays| replays.q);
+    let inside = Inside {
+        live,
+        waiting,
+        popping,
+        owed,
+        active,
+        replays,
+        tops,
+        threads,
+        stops,
+        counts,
+        levels: levels_held,
+        fetched,
+        head,
+        ghost_live,
+        outcomes,
+    };
+    (out, inside)
 }
 
 fn overlap(top: &Top<Signal>) -> Signal {
@@ -411,5 +452,6 @@ fn both_sides(s: &Shape, warps: Signal) -> Signal {
     cat(&(0..s.warps).map(|w| warps.bit(w).repeat(2)).collect::<Vec<_>>())
 }
 
+pub mod proof;
 #[cfg(test)]
 mod tests;
