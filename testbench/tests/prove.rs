@@ -73,6 +73,15 @@ fn a_lost_group_is_found() {
     assert!(proven.verdict.waveform().is_some_and(Path::exists), "{}", proven.verdict);
 }
 
+/// A dual-path unit that steers one of two sides that begin at a branch.
+#[test]
+fn a_lost_steer_is_found() {
+    let Some(tools) = tools() else { return };
+    let proven =
+        mutated(&tools, "dual-path-4x1b", "wire renewed = (starts | pops) | changes", "wire renewed = starts | pops");
+    assert!(proven.verdict.waveform().is_some_and(Path::exists), "{}", proven.verdict);
+}
+
 /// A harness whose block never gets a valid input proves nothing.
 #[test]
 fn an_empty_proof_is_found() {

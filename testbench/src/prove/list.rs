@@ -280,7 +280,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     ] {
         let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, ..shape(lanes, warps) };
         let s = Shape { replay, ..s.with_divergence(Divergence::DualPath) };
-        let proof = DUAL_PATH.at(&s, 2, lanes <= 2, dual_path_proof)?;
+        let proof = DUAL_PATH.at(&s, 2, lanes <= 4, dual_path_proof)?;
         let (letter, with) = if replay == Replay::Split { ("s", ", split") } else { ("", "") };
         all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
     }

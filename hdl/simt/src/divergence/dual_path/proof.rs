@@ -68,15 +68,15 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
         let (out, inside) = described(m, s, unit_in.value);
         let late = held_since(m, out.hold);
         let refused = m.reg("refused", s.warps).reset(0u32);
-        let (slots, told) = front_ends(m, s, &i, &inside, refused.q, late[late.len() - 1], &out);
+        let (slots, passed, told) = front_ends(m, s, &i, &inside, refused.q, late[late.len() - 1], &out);
         unit_in.drive(told);
         let refuses = refuses(m, s, &inside, &told, &out);
         refused.next(refused.q | (warp_of(s, told.outcome.slot).decode(s.warps) & refuses.repeat(s.warps)));
 
         let warps: Vec<Warp> = (0..s.warps).map(|n| warp(m, s, n, refused.q, &slots, &inside)).collect();
         for warp in &warps {
-            from_the_top_down(m, warp);
-            between_turns(m, warp, &inside);
+            from_the_top_down(m, warp, passed);
+            between_turns(m, warp, passed, &inside);
             steers(m, warp, &told, &out);
         }
         let at = inside.fetched.at;
@@ -109,7 +109,7 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
     })
 }
 
-/// What the slots do, and what the unit is told: of the sibling, how far it is.
+/// What the slots do; whether one has ever run past a stop pc; and what the unit is told: of the sibling, how far it is.
 fn front_ends(
     m: Builder,
     s: &Shape,
@@ -118,7 +118,7 @@ fn front_ends(
     refused: Signal,
     held: Signal,
     out: &UnitOut<Signal>,
-) -> (Vec<Slot>, UnitIn<Signal>) {
+) -> (Vec<Slot>, Signal, UnitIn<Signal>) {
     let dual = out.dual.expect("it has two sides");
     let bits = |name: &str| m.reg(name, s.slots()).reset(0u32);
     let (runs, issued) = (bits("runs"), bits("issued"));
@@ -134,20 +134,25 @@ fn front_ends(
     wire!(issues = i.issues.expect("it has two sides") & runs.q & !acts);
     runs.next((runs.q & !acts & !flushed) | steered);
     issued.next((issued.q | issues) & !steered);
-    let mut after = Vec::new();
+    let (mut after, mut passes) = (Vec::new(), Vec::new());
     let slots = (0..s.slots()).map(|n| {
         let pc = m.reg(&format!("slot_{n}_pc"), s.pc_bits());
         let next = issues.bit(n).mux(pc.q + 1, pc.q);
         pc.next(steered.bit(n).mux(out.steer.pc, next));
         after.push(next);
+        let stops = inside.stops.read(m.lit(n / 2, s.warp_bits()));
+        let stop = if n % 2 == 0 { stops.left } else { stops.right };
+        passes.push(issues.bit(n) & stop & next.eq(stops.pc));
         Slot { runs: runs.q.bit(n), issued: issued.q.bit(n), pc: pc.q, issues: issues.bit(n) }
     });
     let slots: Vec<Slot> = slots.collect();
+    let passed = m.reg("passed", 1).reset(0u32);
+    passed.next(passed.q | cat(&passes).any());
     let sibling = slot ^ 1;
     let any = i.unit.unissued.expect("it has two sides");
     let valid = runs.q.select(sibling, 1).mux((issued.q | issues).select(sibling, 1), any.valid);
     let pc = valid.mux(select(&after, sibling), any.pc);
-    (slots, UnitIn { unissued: Some(Unissued { valid, pc }), ..told })
+    (slots, passed.q, UnitIn { unissued: Some(Unissued { valid, pc }), ..told })
 }
 
 /// A barrier is refused exactly if a live thread of the warp does not come to it, and nothing else is.
@@ -230,9 +235,9 @@ fn is_within(part: Signal, whole: Signal) -> Signal {
     !(part & !whole).any()
 }
 
-/// Each path has fewer threads than the path it is a part of, siblings are apart from all above them, and threads that have
-/// met know where.
-fn from_the_top_down(m: Builder, warp: &Warp) {
+/// Each path has fewer threads than the path it is a part of, siblings are apart from all above them, threads that have met
+/// know where; and while no stop pc is passed, nobody is where they meet without being there.
+fn from_the_top_down(m: Builder, warp: &Warp, passed: Signal) {
     for (k, held) in warp.levels.iter().enumerate() {
         let Held { level, rpc, above, parts, .. } = *held;
         let (sibling, group) = (level.sibling, level.group);
@@ -244,6 +249,8 @@ fn from_the_top_down(m: Builder, warp: &Warp) {
         level("meets", rpc.valid & (rpc.returns | rpc.known));
         level("sibling_has_threads", implies(sibling.valid, of_sibling.any()) & is_within(of_sibling, warp.threads));
         level("sibling_is_apart", !(of_sibling & (above | group.mask.only_if(group.valid))).any());
+        let is_there = group.valid.mux(group.rpc, rpc).reached(sibling.pc, sibling.depth);
+        level("sibling_is_on_its_way", implies(sibling.valid & !passed, !is_there));
         level("group_has_them", implies(group.valid, is_within(above, group.mask)));
         level("group_is_parted", implies(group.valid, parts[0].ne(group.mask) & parts[1].ne(group.mask)));
         let met = group.mask & warp.threads & !above;
@@ -252,7 +259,7 @@ fn from_the_top_down(m: Builder, warp: &Warp) {
 }
 
 /// What holds of a warp's top, and of the level that was read for it.
-fn between_turns(m: Builder, warp: &Warp, inside: &Inside) {
+fn between_turns(m: Builder, warp: &Warp, passed: Signal, inside: &Inside) {
     let Warp { live, waiting, popping, top, count, threads, active, owed, .. } = *warp;
     let all = |what: &str, holds: Signal| m.assert(&warp.name(what), holds);
     let one_state =
@@ -279,6 +286,9 @@ fn between_turns(m: Builder, warp: &Warp, inside: &Inside) {
     let ahead = |path: Sibling<Signal>| path.valid & rpc.known & rpc.reached(rpc.pc, path.depth);
     let sides = stops.left.eq(ahead(top.left)) & stops.right.eq(ahead(top.right));
     all("stops_where_it_meets", implies(live, sides & stops.pc.eq(rpc.pc)));
+    let are_there =
+        warp.sides().map(|(path, slot)| path.valid & rpc.reached(slot.runs.mux(slot.pc, path.pc), path.depth));
+    all("sides_are_on_their_way", implies(runs & !waiting & !passed, !cat(&are_there).any()));
     let fetched = inside.fetched.valid & warp.is(inside.fetched.at);
     let heads: Vec<Signal> =
         (1..).zip(&warp.levels).map(|(k, held)| count.eq(k as u32) & same(held.level, inside.head)).collect();
