@@ -56,7 +56,6 @@ pub fn shapes() -> Vec<Shape> {
         Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 64) },
         Shape { divergence: Divergence::Arbiter, ..Shape::new(32, 2) },
         Shape { coalescing: Coalescing::Full, ..Shape::new(8, 8) }.with_divergence(Divergence::Stack),
-        Shape { likely: true, ..Shape::new(16, 4) }.with_divergence(Divergence::Stack),
     ]
 }
 
@@ -66,9 +65,6 @@ pub fn name(shape: &Shape) -> String {
     let mut name = format!("{} × {}", shape.lanes, shape.warps);
     if shape.divergence != usual.divergence {
         name += &format!(", {}", shape.divergence.name());
-    }
-    if shape.likely != usual.likely {
-        name += ", likely points";
     }
     if shape.loads != usual.loads {
         name += &format!(", {} loads", shape.loads);
