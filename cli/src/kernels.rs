@@ -32,8 +32,9 @@ impl Kernels {
             let rows: Vec<Row> = ALL.iter().map(|k| Row { name: k.name, about: k.about }).collect();
             return print_json(&rows);
         }
+        let width = ALL.iter().map(|k| k.name.len()).max().unwrap_or(0) + 2;
         let line =
-            |name: &str, about: &str| if self.names { format!("{name}\n") } else { format!("{name:<12}{about}\n") };
+            |name: &str, about: &str| if self.names { format!("{name}\n") } else { format!("{name:<width$}{about}\n") };
         print(&ALL.iter().map(|k| line(k.name, k.about)).collect::<String>())
     }
 }

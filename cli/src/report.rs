@@ -122,6 +122,12 @@ impl Report {
             ),
         );
         line("paths", format!("at most {} in a warp, {} convergences", s.most_paths, s.convergences));
+        if s.avg_path > 1.0 {
+            line("AvgPath", format!("{:.3} paths that can be scheduled, an instruction", s.avg_path));
+        }
+        if s.most_levels > 0 {
+            line("stack", format!("at most {} levels in use", s.most_levels));
+        }
         if self.divergence == Divergence::PathTable.name() {
             let (insertions, extractions, swaps) = (s.cct_insertions, s.cct_extractions, s.cct_swaps);
             let text = format!("{insertions} insertions, {extractions} extractions, {swaps} sort swaps");
@@ -200,6 +206,8 @@ mod tests {
             "accesses",
             "parts",
             "most_paths",
+            "most_levels",
+            "avg_path",
             "convergences",
         ];
         for field in fields {

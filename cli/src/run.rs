@@ -169,8 +169,8 @@ impl Run {
     /// The file for the picture, so that a bad path is refused before the run.
     fn image_file(&self, kernel: Option<&Kernel>) -> Result<Option<ResultFile>> {
         match &self.image {
-            Some(_) if kernel.is_none_or(|kernel| kernel.name != PICTURE) => {
-                bail!("--image is for {PICTURE}: {} makes no picture", self.target)
+            Some(_) if kernel.is_none_or(|kernel| !PICTURES.contains(&kernel.name)) => {
+                bail!("--image is for {}: {} makes no picture", PICTURES.join(" and "), self.target)
             }
             Some(path) => Ok(Some(ResultFile::create(path)?)),
             None => Ok(None),
@@ -195,8 +195,8 @@ impl Run {
     }
 }
 
-/// The kernel that makes a picture.
-const PICTURE: &str = "mandelbrot";
+/// The kernels that make a picture.
+const PICTURES: [&str; 2] = ["mandelbrot", "raytrace"];
 
 /// Pixels of the file a side, of one pixel of the picture.
 const SCALE: u32 = 8;

@@ -4,7 +4,9 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
-use heddle_simt::{Backing, BankAddress, Cache, Coalescing, Replay, Shape, SlaveModel, Timing};
+use heddle_simt::{
+    Backing, BankAddress, Cache, Coalescing, PathScheduler, Replay, Schedule, Shape, SlaveModel, Timing,
+};
 
 /// Options of the core's shape.
 #[derive(Args, Clone, Debug)]
@@ -22,6 +24,10 @@ pub struct ShapeArgs {
     /// Levels of a warp's stack under --divergence stack: 1 … lanes - 1 [default: lanes - 1, always enough]
     #[arg(long, value_name = "N")]
     pub levels: Option<u32>,
+    /// Under --divergence dual-path, the paths of a warp that are considered for issue: `full`, both; `constrained`, one, until it
+    /// issues an instruction that takes long [default: full]
+    #[arg(long, value_name = "NAME", value_parser = choice(PathScheduler::ALL))]
+    pub path_scheduler: Option<PathScheduler>,
     /// Whether threads also meet at likely-convergence points, under --divergence stack [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub likely: Option<bool>,
@@ -31,6 +37,10 @@ pub struct ShapeArgs {
     /// Entries of a warp's instruction buffer: 4, 8 or 16 [default: 4]
     #[arg(long, value_name = "N")]
     pub buffer: Option<u32>,
+    /// The warp that issues when several could: `loose-round-robin`, the next after the last one; `greedy-then-oldest`, the last
+    /// one until it stalls, then the one that was started first; `sticky`, the last one until it stalls, then the next
+    #[arg(long, value_name = "NAME", value_parser = choice(Schedule::ALL))]
+    pub schedule: Option<Schedule>,
     /// The address of a register bank: `shared`, one for all lanes; `per-lane`, one a lane
     #[arg(long, value_name = "NAME", value_parser = choice(BankAddress::ALL))]
     pub bank_address: Option<BankAddress>,
@@ -50,7 +60,7 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "NAME", value_parser = choice(Coalescing::ALL))]
     pub coalescing: Option<Coalescing>,
     /// The lanes that do not: `split`, their path splits off; `serialise`, they follow while the warp runs on, as it must under
-    /// --divergence stack [default: split, where it can be]
+    /// --divergence stack [default: split; serialise for stack and dual-path]
     #[arg(long, value_name = "NAME", value_parser = choice(Replay::ALL))]
     pub replay: Option<Replay>,
     /// Loads that may be under way at once: a power of two, 2 … 64 [default: 8]
@@ -104,9 +114,11 @@ impl ShapeArgs {
             memory,
             program,
             levels: self.levels,
+            path_scheduler: self.path_scheduler.unwrap_or(most.path_scheduler),
             likely: self.likely.unwrap_or(most.likely),
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             buffer: self.buffer.unwrap_or(most.buffer),
+            schedule: self.schedule.unwrap_or(most.schedule),
             bank_address: self.bank_address.unwrap_or(most.bank_address),
             multiply: self.multiply.unwrap_or(most.multiply),
             coalescing: self.coalescing.unwrap_or(most.coalescing),
@@ -254,6 +266,7 @@ mod tests {
         let backing = Backing::Model(Timing { latency: 80, jitter: 31, interval: 2, seed: 7 });
         let other = Shape { depth_bits: 4, buffer: 8, loads: 16, requests: 4, stack: 512, ..Shape::small(32, 2) };
         let other = Shape { coalescing: Coalescing::Full, replay: Replay::Serialise, cache, backing, ..other };
+        let other = Shape { schedule: Schedule::Sticky, ..other };
         let other = Shape { bank_address: BankAddress::PerLane, multiply: false, program: 8192, ..other };
         let slave = SlaveModel { timing: Timing { latency: 9, ..Timing::FASTEST }, error: None };
         let on_a_bus = Shape { backing: Backing::Wishbone { width: 64, slave }, ..Shape::default() };

@@ -1,6 +1,8 @@
 //! `heddle study`: experiments on the core, a file each, and what they share.
 
 mod chart;
+mod dual_path;
+mod page;
 mod runs;
 mod simtight;
 
@@ -11,6 +13,7 @@ use clap::{Args, Subcommand};
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study simtight
+  heddle study dual-path
   heddle study simtight vecadd gcd --warps 8 --json")]
 pub struct Study {
     #[command(subcommand)]
@@ -20,12 +23,14 @@ pub struct Study {
 #[derive(Subcommand)]
 enum What {
     Simtight(simtight::Simtight),
+    DualPath(dual_path::DualPath),
 }
 
 impl Study {
     pub fn run(self) -> Result<()> {
         match self.what {
             What::Simtight(study) => study.run(),
+            What::DualPath(study) => study.run(),
         }
     }
 }

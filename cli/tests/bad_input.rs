@@ -105,7 +105,10 @@ fn results_that_cannot_be_written() {
     );
     assert!(place.bad("run mandelbrot --image file/m.png").starts_with("cannot write file/m.png"));
     assert!(place.bad("run mandelbrot --image .").starts_with("cannot write ."));
-    assert_eq!(place.bad("run vecadd --image v.png"), "--image is for mandelbrot: vecadd makes no picture");
+    assert_eq!(
+        place.bad("run vecadd --image v.png"),
+        "--image is for mandelbrot and raytrace: vecadd makes no picture"
+    );
     assert!(place.bad("run vecadd --wave none/v.vcd").contains("none/v.vcd"));
     assert!(place.bad("run vecadd --wave v.txt").contains("must end in .vcd or .fst"));
 }

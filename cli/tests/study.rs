@@ -34,3 +34,34 @@ fn what_cannot_be_studied_is_one_line() {
     let off = "histogram --lanes 2 --warps 1 --atomics off";
     assert_eq!(bad(off), "histogram: the kernel needs atomic memory operations, which the core does not have");
 }
+
+#[test]
+fn dual_path_is_compared_with_the_others_on_one_core() {
+    let place = Place::new();
+    let json = place.good("study dual-path lu bfs --lanes 8 --warps 2 --json --svg ipc.svg");
+    let report: Value = serde_json::from_str(&json).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
+    let units: Vec<String> = rows.iter().map(|row| text(row, "divergence")).collect();
+    assert_eq!(units[..5], ["stack", "dual-path", "constrained", "arbiter", "path-table"]);
+    assert_eq!(units[..5], units[5..]);
+    let row = |kernel: &str, unit: &str| {
+        rows.iter().find(|row| text(row, "kernel") == kernel && text(row, "divergence") == unit).unwrap()
+    };
+    let number = |row: &Value, field: &str| row[field].as_f64().unwrap();
+    for kernel in ["lu", "bfs"] {
+        let [stack, dual] = ["stack", "dual-path"].map(|unit| row(kernel, unit));
+        // The same instructions for the same threads.
+        for field in ["simt_efficiency", "thread_instructions"] {
+            assert_eq!(number(stack, field), number(dual, field), "{kernel}");
+        }
+        assert_eq!(number(stack, "avg_path"), 1.0);
+    }
+    assert!(number(row("lu", "dual-path"), "avg_path") > 1.1);
+    assert!(number(row("lu", "dual-path"), "thread_ipc") > number(row("lu", "stack"), "thread_ipc"));
+    assert_eq!(number(row("bfs", "dual-path"), "avg_path"), 1.0);
+    assert!(std::fs::read_to_string(place.path().join("ipc.svg")).unwrap().contains("8 lanes × 2 warps"));
+    let bad = |options: &str| place.bad(&format!("study dual-path {options}"));
+    assert!(bad("gcd").starts_with("gcd is no kernel of this study; those are lu, quicksort, "));
+    assert_eq!(bad("lu --lanes 4 --levels 4"), "levels = 4: must be from 1 to 3");
+}

@@ -1,18 +1,16 @@
-//! A picture made of iteration counts, as text for terminals and as PNG.
+//! A picture that a kernel makes, as text for terminals and as PNG.
 
 use std::io::Write;
 
-/// Iteration counts, row by row from the top left.
+/// Pixels, row by row from the top left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// Pixels of a row.
     pub width: u32,
     /// Rows.
     pub height: u32,
-    /// One count a pixel, `width * height` of them.
-    pub iterations: Vec<u32>,
-    /// The count of a pixel inside the set, which is drawn black.
-    pub limit: u32,
+    /// Red, green and blue, `width * height` times.
+    pub pixels: Vec<[u8; 3]>,
 }
 
 /// Characters from dark to light, for text without colour.
@@ -61,27 +59,14 @@ impl Image {
         writer.finish()
     }
 
-    /// 0 inside, and more than 0 up to 1 the later a point escaped; a logarithm, as most points escape early.
-    fn light(&self, x: u32, y: u32) -> f32 {
-        let count = self.iterations[(y * self.width + x) as usize];
-        if count >= self.limit {
-            return 0.0;
-        }
-        ((count + 2) as f32).ln() / ((self.limit + 2) as f32).ln()
+    fn colour(&self, x: u32, y: u32) -> [u8; 3] {
+        self.pixels[(y * self.width + x) as usize]
     }
 
-    /// Black inside; outside from deep blue over orange to white.
-    fn colour(&self, x: u32, y: u32) -> [u8; 3] {
-        let light = self.light(x, y);
-        if light == 0.0 {
-            return [0, 0, 0];
-        }
-        let ramp = |from: f32, to: f32| ((light - from) / (to - from)).clamp(0.0, 1.0);
-        let red = ramp(0.3, 0.7);
-        let green = ramp(0.3, 1.0);
-        let blue =
-            if light < 0.5 { 0.2 + ramp(0.0, 0.5) * 0.5 } else { 0.7 - ramp(0.5, 0.75) * 0.5 + ramp(0.75, 1.0) * 0.8 };
-        [red, green, blue].map(|part| (part * 255.0) as u8)
+    /// From 0, black, to 1, white.
+    fn light(&self, x: u32, y: u32) -> f32 {
+        let [red, green, blue] = self.colour(x, y).map(f32::from);
+        (0.3 * red + 0.59 * green + 0.11 * blue) / 255.0
     }
 }
 
@@ -90,7 +75,8 @@ mod tests {
     use super::*;
 
     fn image() -> Image {
-        Image { width: 2, height: 3, iterations: vec![0, 1, 5, 9, 10, 10], limit: 10 }
+        let [white, red, black] = [[255; 3], [255, 0, 0], [0; 3]];
+        Image { width: 2, height: 3, pixels: vec![white, white, red, black, black, black] }
     }
 
     #[test]
@@ -99,7 +85,7 @@ mod tests {
         let lines: Vec<&str> = plain.lines().collect();
         assert_eq!(lines.len(), 2);
         assert!(lines.iter().all(|l| l.len() == 2));
-        assert_eq!(lines[1], "  ");
+        assert_eq!(lines, ["*+", "  "]);
         assert!(image().text(true).contains('▀'));
     }
 
@@ -112,7 +98,7 @@ mod tests {
         let info = reader.next_frame(&mut pixels).unwrap();
         assert_eq!((info.width, info.height), (6, 9));
         assert_eq!(pixels[pixels.len() - 3..], [0, 0, 0]);
-        assert_ne!(pixels[..3], [0, 0, 0]);
+        assert_eq!(pixels[..3], [255, 255, 255]);
         assert_eq!(pixels[..3], pixels[3..6]);
     }
 }

@@ -155,6 +155,9 @@ pub struct Summary {
     pub warp_ipc: f64,
     /// Active lanes an issued instruction, of all lanes.
     pub simt_efficiency: f64,
+    /// Paths of the issuing warp that can be scheduled, an issued instruction: 1, or up to 2 under
+    /// [`heddle_simt::Divergence::DualPath`]. (`dual-path-execution.txt` Equation 1)
+    pub avg_path: f64,
     /// Cycles without an issue, by cause.
     pub idle: IdleCycles,
     /// Accesses that went to memory or scratchpad, each of all lanes that are served together.
@@ -163,6 +166,8 @@ pub struct Summary {
     pub parts: u64,
     /// The greatest number of paths that a warp held.
     pub most_paths: u64,
+    /// The greatest number of levels of its stack that a warp had in use.
+    pub most_levels: u64,
     /// Paths that became one with another.
     pub convergences: u64,
     /// Paths that went to the cold context table.
@@ -252,6 +257,8 @@ pub struct Machine {
     max_cycles: u64,
     seed: u64,
     summary: Summary,
+    /// Paths that could be scheduled, summed over instructions issued.
+    schedulable: u64,
     grid: Grid,
     iss: bool,
     /// On while a program is loaded, if `iss` is.
@@ -332,6 +339,7 @@ impl Machine {
             max_cycles: options.max_cycles,
             seed: options.seed,
             summary: Summary::default(),
+            schedulable: 0,
             grid: Grid::one_block(shape.threads()),
             iss: options.iss,
             check: None,
@@ -351,6 +359,7 @@ impl Machine {
             None => None,
         };
         self.summary = Summary::default();
+        self.schedulable = 0;
         let check = || CommitCheck::new(self.simulation.directory(), &program, &self.shape);
         self.check = self.iss.then(check).transpose()?;
         self.simulation.start(self.seed);
@@ -625,28 +634,34 @@ impl Machine {
     /// Where every live thread is: at the barrier where it waits; at the next instruction that its warp issues, in the cycles
     /// that follow; or where its path begins.
     fn whereabouts(&mut self) -> String {
-        let slots = 0..self.shape.warps;
+        let (slots, sides) = (0..self.shape.warps, self.shape.sides());
         let engine = self.simulation.engine();
         let tables: Vec<_> = slots
             .flat_map(|warp| paths(engine, "core", &self.shape, warp).into_iter().map(move |path| (warp, path)))
             .collect();
         let runs: BTreeSet<u32> = tables.iter().filter(|(_, path)| !path.waits).map(|(warp, _)| *warp).collect();
-        let mut next = BTreeMap::new();
+        let mut next: BTreeMap<u32, Vec<(u32, u64)>> = BTreeMap::new();
         for _ in 0..PATIENCE {
             self.simulation.engine().settle();
             if self.probe("issue_valid") == 1 {
                 let (warp, pc) = (self.probe("issue_slot") as u32, self.probe("issue_pc") as u32 * 4);
-                next.entry(warp).or_insert((pc, self.probe("issue_mask")));
+                let (mask, seen) = (self.probe("issue_mask"), next.entry(warp).or_default());
+                if seen.iter().all(|(_, other)| other & mask == 0) {
+                    seen.push((pc, mask));
+                }
             }
-            if runs.iter().all(|warp| next.contains_key(warp)) || self.simulation.step().is_err() {
+            if runs.iter().all(|warp| next.get(warp).is_some_and(|seen| seen.len() as u32 == sides))
+                || self.simulation.step().is_err()
+            {
                 break;
             }
         }
         let mut places = Whereabouts::default();
         for (warp, path) in tables {
             for lane in (0..self.shape.lanes).filter(|lane| path.mask >> lane & 1 == 1) {
-                let issues = next.get(&warp).filter(|(_, mask)| !path.waits && mask >> lane & 1 == 1);
-                places.add(self.thread(warp, lane), path.waits, issues.map_or(path.pc, |(pc, _)| *pc));
+                let issues = next.get(&warp).and_then(|seen| seen.iter().find(|(_, mask)| mask >> lane & 1 == 1));
+                let pc = issues.filter(|_| !path.waits).map_or(path.pc, |(pc, _)| *pc);
+                places.add(self.thread(warp, lane), path.waits, pc);
             }
         }
         places.text(&self.program)
@@ -671,6 +686,10 @@ impl Machine {
         s.idle.nothing_live += simulated - cycles;
         s.accesses += counter(self, "accesses");
         s.parts += counter(self, "parts");
+        // A sum over all launches, like the instructions.
+        let schedulable = self.schedulable + counter(self, "schedulable");
+        self.schedulable = schedulable;
+        s.most_levels = s.most_levels.max(counter(self, "most_levels"));
         s.most_paths = s.most_paths.max(counter(self, "most_paths"));
         s.convergences += counter(self, "merges");
         s.cct_insertions += counter(self, "inserts");
@@ -692,6 +711,7 @@ impl Machine {
         s.thread_ipc = ratio(s.thread_instructions, s.cycles);
         s.warp_ipc = ratio(s.warp_instructions, s.cycles);
         s.simt_efficiency = ratio(s.thread_instructions, s.warp_instructions * u64::from(self.shape.lanes));
+        s.avg_path = ratio(schedulable, s.warp_instructions);
         self.summary = s;
     }
 

@@ -48,7 +48,7 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
     match shape.divergence {
         Divergence::PathTable => of_path_table(&word, shape, warp, phase()),
         Divergence::Arbiter => of_arbiter(&word, shape, warp, phase()),
-        Divergence::Stack => {
+        Divergence::Stack | Divergence::DualPath => {
             let waiting = engine.directory().registers.find(&format!("{unit}.waiting"));
             let waits = waiting.is_some_and(|waiting| engine.register(waiting).bit(warp));
             of_stack(&word, shape, warp, waits)
@@ -85,21 +85,66 @@ fn of_path_table(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path>
     paths
 }
 
-/// The top, then level by level the side that has not run, and the threads that have come to where they are likely to meet
-/// or to where they meet.
+/// Reads the fields of a word one after the other.
+struct Fields<'a> {
+    shape: &'a Shape,
+    word: Bits,
+    at: u32,
+}
+
+/// Where threads meet.
+#[derive(Clone, Copy)]
+struct Meeting {
+    pc: u64,
+    /// Call depth of the branch.
+    depth: u64,
+    /// At one depth less.
+    returns: u64,
+}
+
+impl Meeting {
+    /// In a function that none of them has returned from, nobody has come there.
+    fn place(self) -> (u64, u64) {
+        (self.pc, self.depth.saturating_sub(self.returns))
+    }
+}
+
+impl Fields<'_> {
+    fn take(&mut self, width: u32) -> u64 {
+        self.at += width;
+        self.word.extract(self.at - width, width).low_u64()
+    }
+
+    /// Pc, depth and mask.
+    fn path(&mut self) -> ((u64, u64), u64) {
+        let (pc, depth) = (self.take(self.shape.pc_bits()), self.take(self.shape.depth_bits));
+        ((pc, depth), self.take(self.shape.lanes))
+    }
+
+    /// The same behind a bit that says whether there is such a path.
+    fn valid_path(&mut self) -> Option<((u64, u64), u64)> {
+        let valid = self.take(1) == 1;
+        Some(self.path()).filter(|_| valid)
+    }
+
+    fn meeting(&mut self) -> Meeting {
+        let [_, returns, _] = [0; 3].map(|_| self.take(1));
+        Meeting { returns, pc: self.take(self.shape.pc_bits()), depth: self.take(self.shape.depth_bits) }
+    }
+
+    /// The pc where threads are likely to meet, at the depth of their branch.
+    fn point(&mut self) -> u64 {
+        let [_, pc, _] =
+            [1, self.shape.pc_bits(), index_width(stack::levels(self.shape))].map(|width| self.take(width));
+        pc
+    }
+}
+
+/// The top, or both paths of it; then level by level the path that has not run on, and the threads that have come to where
+/// they are likely to meet or to where they meet.
 fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
     let slot = u64::from(warp);
-    let take = |word: &Bits, at: &mut u32, width: u32| {
-        *at += width;
-        word.extract(*at - width, width).low_u64()
-    };
-    let (pc_bits, depth_bits, lanes) = (shape.pc_bits(), shape.depth_bits, shape.lanes);
-    // Where threads meet; in a function that none of them has returned from, nobody has come there.
-    let meeting = |word: &Bits, at: &mut u32| {
-        let [_, returns, _, pc, depth] = [1, 1, 1, pc_bits, depth_bits].map(|width| take(word, at, width));
-        (pc, depth, returns)
-    };
-    let met = |(pc, depth, returns): (u64, u64, u64)| (pc, depth.saturating_sub(returns));
+    let fields = |word: Bits| Fields { shape, word, at: 0 };
     let mut left = word("threads", slot).low_u64();
     let mut paths = Vec::new();
     let mut add = |place: String, (pc, depth): (u64, u64), mask: u64, waits: bool| {
@@ -109,41 +154,46 @@ fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
             paths.push(Path { place, depth, pc: 4 * pc as u32, mask, waits });
         }
     };
-    let (top, mut at) = (word("tops", slot), 0);
-    let [pc, depth, mask] = [pc_bits, depth_bits, lanes].map(|width| take(&top, &mut at, width));
-    let mut meet = meeting(&top, &mut at);
-    add("top".into(), (pc, depth), mask, waits);
+    let mut top = fields(word("tops", slot));
+    if shape.sides() > 1 {
+        for side in ["left", "right"] {
+            if let Some((at, mask)) = top.valid_path() {
+                add(side.into(), at, mask, waits);
+            }
+        }
+    } else {
+        let (at, mask) = top.path();
+        add("top".into(), at, mask, waits);
+    }
+    let mut meet = top.meeting();
     let levels = stack::levels(shape);
     let entry = |k: u64| slot << index_width(levels) | k;
     let with_points = stack::has_likely(shape);
-    // Where threads are likely to meet, at the depth of their branch.
-    let point = |word: &Bits, at: &mut u32| [1, pc_bits, index_width(levels)].map(|width| take(word, at, width))[1];
-    let mut likely = if with_points { point(&top, &mut at) } else { 0 };
+    let mut likely = if with_points { top.point() } else { 0 };
     // A broken core may count more than there are.
     let count = word("counts", slot).low_u64().min(u64::from(levels));
     for k in (0..count).rev() {
-        let (level, mut at) = (word("levels", entry(k)), 0);
-        let [valid, pc, depth, mask] = [1, pc_bits, depth_bits, lanes].map(|width| take(&level, &mut at, width));
-        if valid == 1 {
-            add(format!("level[{k}]"), (pc, depth), mask, false);
+        let mut level = fields(word("levels", entry(k)));
+        if let Some((at, mask)) = level.valid_path() {
+            add(format!("level[{k}]"), at, mask, false);
         }
-        let [valid, mask] = [1, lanes].map(|width| take(&level, &mut at, width));
-        let outer = meeting(&level, &mut at);
+        let (valid, mask) = (level.take(1) == 1, level.take(shape.lanes));
+        let outer = level.meeting();
         if with_points {
-            let gathers = take(&level, &mut at, 1) == 1;
+            let gathers = level.take(1) == 1;
             if gathers {
-                add(format!("likely[{k}]"), (likely, meet.1), word("gathered", entry(k)).low_u64(), false);
+                add(format!("likely[{k}]"), (likely, meet.depth), word("gathered", entry(k)).low_u64(), false);
             }
-            if gathers || valid == 1 {
-                likely = point(&level, &mut at);
+            if gathers || valid {
+                likely = level.point();
             }
         }
-        if valid == 1 {
-            add(format!("met[{k}]"), met(meet), mask, false);
+        if valid {
+            add(format!("met[{k}]"), meet.place(), mask, false);
             meet = outer;
         }
     }
-    add("met".into(), met(meet), u64::MAX, false);
+    add("met".into(), meet.place(), u64::MAX, false);
     paths
 }
 

@@ -557,6 +557,7 @@ mod tests {
         program.check(&Shape { scratchpad: 1024, ..Shape::default() }).unwrap();
 
         let mut bytes = patched(header_field(1, P_VADDR), SCRATCHPAD + 256);
+        bytes[header_field(1, P_FILESZ)] = 4;
         assert_eq!(self::error(&bytes), ProgramError::ScratchpadContents { start: SCRATCHPAD + 256 });
         bytes[header_field(1, P_FILESZ)..][..4].fill(0);
         assert_eq!(Program::parse(&bytes).unwrap().scratchpad(), 256 + word(VECADD, header_field(1, P_MEMSZ)));

@@ -10,7 +10,7 @@ use heddle_sim::directory::Directory;
 use heddle_sim::lockstep::Lockstep;
 use heddle_sim::verilator::{BuildError, Recipe, Verilator};
 use heddle_sim::{Engine, Simulation};
-use heddle_simt::{Backing, Divergence, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, Divergence, PathScheduler, Shape, SlaveModel, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
 use heddle_testbench::machine::{Machine, MachineOptions, design};
@@ -110,8 +110,18 @@ fn sixteen_lanes_four_warps() {
 
 #[test]
 fn arbiter_four_lanes_two_warps() {
-    let shape = Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 2) };
-    kernels(shape, &["search", "dispatch", "nqueens"]);
+    kernels(Shape::new(4, 2).with_divergence(Divergence::Arbiter), &["search", "dispatch", "nqueens"]);
+}
+
+#[test]
+fn stack_four_lanes_two_warps() {
+    kernels(Shape::new(4, 2).with_divergence(Divergence::Stack), &["gcd", "quicksort", "nqueens"]);
+}
+
+#[test]
+fn dual_path_four_lanes_two_warps() {
+    let shape = Shape::new(4, 2).with_divergence(Divergence::DualPath);
+    kernels(Shape { path_scheduler: PathScheduler::Constrained, ..shape }, &["gcd", "quicksort", "nqueens"]);
 }
 
 /// The check is checked: the Verilog's adder subtracts.

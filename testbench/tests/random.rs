@@ -5,7 +5,7 @@
 //! A program that fails is made small, printed, and left as an ELF file for `heddle run FILE --check iss`.
 
 use heddle_simt::divergence::Divergence;
-use heddle_simt::{Backing, BankAddress, Coalescing, Replay, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, BankAddress, Coalescing, PathScheduler, Replay, Schedule, Shape, SlaveModel, Timing};
 use heddle_testbench::disassemble;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::Device;
@@ -48,36 +48,43 @@ fn explain(shape: &Shape, failing: &Failing) -> String {
     )
 }
 
-/// On every divergence unit, and on stacks with likely-convergence points.
+/// On every divergence unit, and with likely-convergence points where there are such.
 fn programs(shape: &Shape) {
-    let all = Divergence::ALL.iter().flat_map(|unit| [(unit, false), (unit, true)]);
-    for ((name, divergence), likely) in all.filter(|((_, unit), likely)| !likely || unit.reconverges()) {
-        let shape = Shape { likely, ..shape.clone().with_divergence(*divergence) };
-        let (first, count) = (number("HEDDLE_SEED", 0), number("HEDDLE_PROGRAMS", PROGRAMS));
-        let options = MachineOptions { max_cycles: 2_000_000, ..MachineOptions::default() };
-        let nothing = heddle_testbench::asm::Asm::default().exit().program();
-        let mut machine = Machine::new(&shape, nothing, &options).unwrap();
-        let (mut issued, mut committed, mut most_paths) = (0, 0, 0);
-        let failing = search(first..first + count, |program| {
-            let checked = check(&mut machine, program);
-            let summary = machine.summary();
-            issued += summary.warp_instructions;
-            committed += summary.thread_instructions;
-            most_paths = most_paths.max(summary.most_paths);
-            checked
-        });
-        if let Some(failing) = failing {
-            panic!("{name}, {}", explain(&shape, &failing));
+    for (_, divergence) in Divergence::ALL {
+        let shape = shape.clone().with_divergence(*divergence);
+        programs_on(&shape);
+        if divergence.has_likely_points() {
+            programs_on(&Shape { likely: true, ..shape });
         }
-        let efficiency = 100.0 * committed as f64 / (issued * u64::from(shape.lanes)) as f64;
-        let _ = writeln!(
-            std::io::stderr(),
-            "{name}, {} lanes × {} warps: {count} programs from seed {first}, {committed} thread instructions, \
-             SIMT efficiency {efficiency:.0} %, at most {most_paths} paths in a warp",
-            shape.lanes,
-            shape.warps
-        );
     }
+}
+
+fn programs_on(shape: &Shape) {
+    let name = shape.divergence.name();
+    let (first, count) = (number("HEDDLE_SEED", 0), number("HEDDLE_PROGRAMS", PROGRAMS));
+    let options = MachineOptions { max_cycles: 2_000_000, ..MachineOptions::default() };
+    let nothing = heddle_testbench::asm::Asm::default().exit().program();
+    let mut machine = Machine::new(shape, nothing, &options).unwrap();
+    let (mut issued, mut committed, mut most_paths) = (0, 0, 0);
+    let failing = search(first..first + count, |program| {
+        let checked = check(&mut machine, program);
+        let summary = machine.summary();
+        issued += summary.warp_instructions;
+        committed += summary.thread_instructions;
+        most_paths = most_paths.max(summary.most_paths);
+        checked
+    });
+    if let Some(failing) = failing {
+        panic!("{name}, {}", explain(shape, &failing));
+    }
+    let efficiency = 100.0 * committed as f64 / (issued * u64::from(shape.lanes)) as f64;
+    let _ = writeln!(
+        std::io::stderr(),
+        "{name}, {} lanes × {} warps: {count} programs from seed {first}, {committed} thread instructions, \
+         SIMT efficiency {efficiency:.0} %, at most {most_paths} paths in a warp",
+        shape.lanes,
+        shape.warps
+    );
 }
 
 macro_rules! shapes {
@@ -91,6 +98,11 @@ fn with(shape: Shape, coalescing: Coalescing, replay: Replay, backing: Backing) 
     Shape { coalescing, replay, backing, ..shape }
 }
 
+/// The same core with another schedule.
+fn scheduled(shape: Shape, schedule: Schedule) -> Shape {
+    Shape { schedule, ..shape }
+}
+
 /// A memory that answers late and out of order.
 const LATE: Backing = Backing::Model(Timing { latency: 20, jitter: 31, interval: 2, seed: 1 });
 
@@ -100,19 +112,30 @@ const BUS: Backing = {
     Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } }
 };
 
+/// What the dual path alone has: paths that part at accesses to memory, and one path considered at a time.
+#[test]
+fn dual_path_parts_at_accesses() {
+    for (lanes, warps, path_scheduler) in
+        [(2, 1, PathScheduler::Constrained), (4, 4, PathScheduler::Full), (16, 2, PathScheduler::Constrained)]
+    {
+        let shape = Shape { backing: LATE, ..Shape::new(lanes, warps) }.with_divergence(Divergence::DualPath);
+        programs_on(&Shape { path_scheduler, replay: Replay::Split, ..shape });
+    }
+}
+
 shapes! {
     lanes_1_warps_1: Shape::new(1, 1);
     lanes_1_warps_4: with(Shape::new(1, 4), Coalescing::Full, Replay::Serialise, Backing::OnChip);
     lanes_2_warps_1: with(Shape { requests: 2, ..Shape::new(2, 1) }, Coalescing::Aligned, Replay::Serialise, LATE);
-    lanes_2_warps_8: with(Shape::new(2, 8), Coalescing::Full, Replay::Split, Backing::OnChip);
+    lanes_2_warps_8: with(scheduled(Shape::new(2, 8), Schedule::GreedyThenOldest), Coalescing::Full, Replay::Split, Backing::OnChip);
     lanes_4_warps_1: Shape::small(4, 1);
-    lanes_4_warps_2: Shape { loads: 2, ..Shape::new(4, 2) };
+    lanes_4_warps_2: scheduled(Shape { loads: 2, ..Shape::new(4, 2) }, Schedule::Sticky);
     lanes_4_warps_4: with(Shape::new(4, 4), Coalescing::Full, Replay::Serialise, BUS);
     lanes_8_warps_2: Shape { buffer: 8, backing: LATE, ..Shape::new(8, 2) };
-    lanes_8_warps_8: with(Shape::new(8, 8), Coalescing::Aligned, Replay::Split, LATE);
+    lanes_8_warps_8: with(scheduled(Shape::new(8, 8), Schedule::Sticky), Coalescing::Aligned, Replay::Split, LATE);
     lanes_16_warps_4: Shape { bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
     lanes_32_warps_1: Shape::new(32, 1);
-    lanes_32_warps_2: with(Shape::new(32, 2), Coalescing::Full, Replay::Serialise, Backing::OnChip);
+    lanes_32_warps_2: with(scheduled(Shape::new(32, 2), Schedule::GreedyThenOldest), Coalescing::Full, Replay::Serialise, Backing::OnChip);
     lanes_64_warps_2: with(Shape::new(64, 2), Coalescing::Aligned, Replay::Serialise, Backing::OnChip);
     lanes_4_warps_64: Shape::new(4, 64);
 }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use heddle_simt::{Divergence, Shape};
+use heddle_simt::{Divergence, Schedule, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::ALL;
 use heddle_testbench::machine::{Machine, MachineOptions};
@@ -43,13 +43,21 @@ fn kernels(shape: &Shape) {
 #[test]
 fn other_divergence_units() {
     for &(_, divergence) in &Divergence::ALL[1..] {
-        for (lanes, warps) in [(2, 4), (8, 8), (32, 1)] {
+        for (lanes, warps) in [(8, 8), (32, 1)] {
             let shape = Shape::new(lanes, warps).with_divergence(divergence);
             kernels(&shape);
-            if divergence.reconverges() {
+            if divergence.has_likely_points() {
                 kernels(&Shape { likely: true, ..shape });
             }
         }
+    }
+}
+
+#[test]
+fn other_schedules() {
+    for &(_, schedule) in &Schedule::ALL[1..] {
+        kernels(&Shape { schedule, ..Shape::new(4, 16) });
+        kernels(&Shape { schedule, ..Shape::new(8, 4).with_divergence(Divergence::DualPath) });
     }
 }
 

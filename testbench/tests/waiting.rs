@@ -1,10 +1,11 @@
-//! What becomes of threads that wait for others of their warp, by divergence unit.
+//! What becomes of threads that wait for others: of their warp, by divergence unit; of other warps, by schedule.
 
 use heddle_simt::isa::atomic;
-use heddle_simt::{Divergence, Shape};
+use heddle_simt::{Divergence, Schedule, Shape};
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
+use std::io::Write;
 
 fn machine(shape: &Shape, program: &Asm) -> Machine {
     let options = MachineOptions { max_cycles: 20_000, ..MachineOptions::default() };
@@ -111,6 +112,39 @@ fn branches_deeper_than_the_stack_are_refused() {
     }
 }
 
+/// All warps but the one that is started last wait in a loop for what that stores. A round of the loop is long enough for a
+/// few warps to find work in every cycle, and they come to it first, because the one divider is theirs first.
+#[test]
+fn no_schedule_forgets_the_warp_that_all_others_wait_for() {
+    let units = [Divergence::PathTable, Divergence::DualPath];
+    for (&(_, schedule), divergence) in Schedule::ALL.iter().flat_map(|schedule| units.map(|unit| (schedule, unit))) {
+        for (lanes, warps) in [(1, 32), (4, 8)] {
+            let shape = Shape { schedule, ..Shape::new(lanes, warps).with_divergence(divergence) };
+            let program = Asm::default()
+                .put([csrr(5, MHARTID), addi(6, ZERO, LOCK), addi(7, ZERO, (shape.threads() - lanes) as i32)])
+                .put([addi(8, ZERO, 1), addi(A0, ZERO, 0), divu(8, 8, 8), addi(8, 8, 0)])
+                .branch(BLTU, 5, 7, "wait")
+                .put([addi(10, ZERO, 8)])
+                .label("work")
+                .put([addi(10, 10, -1)])
+                .branch(BNE, 10, ZERO, "work")
+                .put([sw(8, 6, 0)])
+                .jal(ZERO, "end")
+                .label("wait")
+                .put([NOP; 30])
+                .put([lw(9, 6, 0)])
+                .branch(BEQ, 9, ZERO, "wait")
+                .label("end")
+                .exit();
+            let options = MachineOptions { max_cycles: 200_000, ..MachineOptions::default() };
+            let mut machine = Machine::new(&shape, program.program(), &options).unwrap();
+            machine.run().unwrap_or_else(|error| panic!("{}: {error}", shape.options()));
+            let cycles = machine.summary().cycles;
+            let _ = writeln!(std::io::stderr(), "{}: {cycles} cycles", shape.options());
+        }
+    }
+}
+
 /// `thread-block-compaction.txt` §4, Example 2: `while (A) { if (x) B; else if (C) break; E }`. At each turn half of the threads go
 /// through B; from the 25th on, one a turn leaves at C.
 #[test]
@@ -130,7 +164,7 @@ fn threads_that_meet_at_a_likely_point_run_together() {
         .branch(BLT, 6, 7, "A")
         .label("F")
         .exit();
-    for divergence in reconverging() {
+    for divergence in reconverging().filter(|divergence| divergence.has_likely_points()) {
         let efficiency = |likely| {
             let mut machine = machine(&Shape { likely, ..Shape::new(8, 1).with_divergence(divergence) }, &program);
             machine.run().unwrap();

@@ -3,6 +3,7 @@
 mod page;
 
 use super::chart::{Bars, Chart};
+use super::page as files;
 use super::runs::{Run, all};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
@@ -72,6 +73,7 @@ const PUBLISHED: [(&str, u32); 14] = [
     ("motion", 27),
 ];
 
+const STUDY: &str = "simtight";
 /// SIMTight's lanes.
 const LANES: u32 = 32;
 const WARPS: u32 = 32;
@@ -164,7 +166,7 @@ impl Simtight {
             heddle_testbench::Program::parse(kernel.elf)?.check(&shape).context(kernel.name)?;
         }
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
-        self.docs.as_deref().map(page::check).transpose()?;
+        self.docs.as_deref().map(|folder| files::check(folder, STUDY)).transpose()?;
         let interrupt = Interrupt::catch()?;
         let runs: Vec<Run> = kernels.iter().map(|&(kernel, _)| Run { kernel, shape: shape.clone() }).collect();
         let summaries = all(&runs, self.shape.seed, &interrupt)?;
@@ -172,7 +174,7 @@ impl Simtight {
             Row::new(kernel.name, published, shape.lanes, summary)
         };
         let report = Report {
-            study: "simtight",
+            study: STUDY,
             lanes: shape.lanes,
             warps: shape.warps,
             divergence: shape.divergence.name(),
@@ -185,7 +187,7 @@ impl Simtight {
             file.finish()?;
         }
         if let Some(folder) = &self.docs {
-            page::write(folder, &report)?;
+            files::write(folder, STUDY, &chart(&report), &page::page(&report))?;
         }
         if self.json { print_json(&report) } else { print(&table(&report)) }
     }
@@ -293,7 +295,7 @@ mod tests {
         let idle = IdleCycles { memory: 50, scoreboard: 150, ..IdleCycles::default() };
         let waits = Summary { cycles: 2000, warp_ipc: 0.9, thread_ipc: 3.0, simt_efficiency: 0.1, idle, ..busy };
         Report {
-            study: "simtight",
+            study: STUDY,
             lanes: 32,
             warps: 16,
             divergence: "path-table",

@@ -14,7 +14,8 @@ mod memory_path;
 
 use crate::barrier::{BarrierIn, barrier};
 use crate::block::Grid;
-use crate::divergence::{self, Outcome, Refused, Start, UnitIn, Wake};
+use crate::divergence::dual_path::Dual;
+use crate::divergence::{self, Outcome, Refused, Start, UnitIn, Wake, warp_of};
 use crate::isa::cause;
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
@@ -26,8 +27,10 @@ use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
 use crate::pipeline::execute::{ExecuteIn, execute};
 use crate::pipeline::fetch::{FetchIn, fetch};
 use crate::pipeline::issue::{IssueIn, Slotted, issue};
+use crate::pipeline::pairs::PairsIn;
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
-use crate::pipeline::steer::{SteerIn, steer};
+use crate::pipeline::schedule::by_age;
+use crate::pipeline::steer::{Flush, SteerIn, steer};
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
 use crate::scoreboard::{Needs, Pending, ScoreboardIn, scoreboard};
@@ -110,14 +113,14 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let write = m.deferred("write", Write::shape(s));
         let early = m.deferred("early", Pending::shape(s));
         let late = m.deferred("late", Pending::shape(s));
-        let decode_slot = m.deferred("decode_slot", s.warp_bits());
-        let issue_slot = m.deferred("issue_slot", s.warp_bits());
-        let buffered = m.deferred("buffered", count_width(s.buffer) * s.warps);
+        let decode_slot = m.deferred("decode_slot", s.slot_bits());
+        let issue_slot = m.deferred("issue_slot", s.slot_bits());
+        let buffered = m.deferred("buffered", count_width(s.buffer) * s.slots());
         let stop_valid = m.deferred("stop_valid", 1);
-        let stop_slot = m.deferred("stop_slot", s.warp_bits());
+        let stop_slot = m.deferred("stop_slot", s.slot_bits());
         let decoding = m.deferred("decoding", crate::pipeline::steer::Fetch::shape(s));
         let fetching = m.deferred("fetching", crate::pipeline::steer::Fetch::shape(s));
-        let clear = m.deferred("clear", s.warps);
+        let clear = m.deferred("clear", s.slots());
         let bubble = m.deferred("bubble", 1);
         let access_room = m.deferred("access_room", 1);
         let load_room = m.deferred("load_room", 1);
@@ -125,6 +128,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let divider_free = m.deferred("divider_free", 1);
         let counters = m.deferred("counters", Counters { cycles: 64, instructions: 64 });
         let wake = m.deferred("wake", Wake::shape(s));
+        let own_clear = (s.sides() > 1).then(|| m.deferred("own_clear", s.slots()));
+        let unissued = UnitIn::shape(s).unissued.map(|shape| m.deferred("unissued", shape));
 
         // Stage 9, converge: the divergence unit. It also serves stages 3 and 4.
         let unit = m.instance(
@@ -136,8 +141,10 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 decode_slot: decode_slot.value,
                 issue_slot: issue_slot.value,
                 outcome: outcome.value,
+                unissued: unissued.as_ref().map(|unissued| unissued.value),
             },
         );
+        let flush = unit.dual.map(|dual| Flush { valid: dual.flush, slot: dual.flushed });
 
         if s.barriers {
             let inputs = BarrierIn {
@@ -162,6 +169,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 steer: unit.steer,
                 stop_valid: stop_valid.value,
                 stop_slot: stop_slot.value,
+                flush,
                 fetching: fetching.value,
                 decoding: decoding.value,
                 buffered: buffered.value,
@@ -173,7 +181,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let fetched = m.instance(
             "fetch",
             &fetch(s),
-            FetchIn { chosen, stop_valid: stop_valid.value, stop_slot: stop_slot.value },
+            FetchIn { chosen, stop_valid: stop_valid.value, stop_slot: stop_slot.value, flush },
         );
         fetching.drive(fetched.fetching);
         decoding.drive(fetched.decoding);
@@ -188,18 +196,29 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 
         // Stage 4, with the scoreboard beside it.
         let stopped = m.reg("stopped", 1).reset(0u32);
+        let flushed = flush.map_or(m.lit(0u32, 1), |flush| flush.drops(fetched.decoding.slot));
+        let valid = fetched.decoding.valid & !flushed;
         let issue_in = IssueIn {
-            decoded: Slotted { valid: fetched.decoding.valid, slot: fetched.decoding.slot, decoded: d },
+            decoded: Slotted { valid, slot: fetched.decoding.slot, decoded: d },
             steer: unit.steer,
+            starts: by_age(s).then(|| started.slot.decode(s.warps).only_if(started.valid)),
             clear: clear.value,
             access_room: access_room.value,
             load_room: load_room.value,
             divider_free: divider_free.value,
             hold_control: unit.hold,
             bubble: bubble.value | stopped.q,
+            pairs: flush.zip(unit.dual).map(|(flush, Dual { busy, active, changes_side, .. })| {
+                let Outcome { valid, slot, .. } = outcome.value;
+                let own_clear = own_clear.as_ref().expect("a scoreboard of two slots a warp").value;
+                PairsIn { flush, resolved: valid, resolved_slot: slot, busy, active, changes_side, own_clear }
+            }),
         };
         let issued = m.instance("issue", &issue(s), issue_in);
         buffered.drive(issued.buffered);
+        if let Some((deferred, unissued)) = unissued.zip(issued.unissued) {
+            deferred.drive(unissued);
+        }
         let chosen = issued.issued;
         issue_slot.drive(chosen.slot);
         wire!(issue_mask = unit.mask);
@@ -207,6 +226,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             "scoreboard",
             &scoreboard(s),
             ScoreboardIn {
+                changed: unit.dual.map(|dual| dual.changed),
                 heads: issued.heads.clone(),
                 issue: Pending {
                     valid: chosen.valid & chosen.decoded.writes,
@@ -219,6 +239,9 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             },
         );
         clear.drive(marked.clear);
+        if let Some((deferred, own_clear)) = own_clear.zip(marked.own_clear) {
+            deferred.drive(own_clear);
+        }
 
         // Stages 5 and 6.
         let collected = m.instance(
@@ -290,6 +313,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         m.assert("one_fault", !(fault.valid & stopped.q));
         let fault = unit.refused.map_or(fault, |refused| {
             let Outcome { slot, taken, rest, .. } = resolved.outcome;
+            let slot = warp_of(s, slot);
             let pc = m.pipe("s9_pc", executed.issued.decoded.pc);
             let Refused { valid, cause } = refused;
             let of_unit = Fault { valid, cause, slot, pc, mask: taken.mask | rest.mask, address: m.lit(0u32, 32) };
@@ -330,12 +354,12 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         wire!(idle = !unit.live.any() & memory.idle & written.empty & divided.free & !flying);
 
         m.probe("issue_valid", chosen.valid);
-        m.probe("issue_slot", chosen.slot);
+        m.probe("issue_slot", warp_of(s, chosen.slot));
         m.probe("issue_pc", chosen.decoded.pc);
         m.probe("issue_mask", issue_mask);
         m.probe("issue_replay", issued.replay);
         m.probe("write_lanes", written.write.lanes);
-        m.probe("write_slot", written.write.slot);
+        m.probe("write_slot", written.write.warp);
         m.probe("write_rd", written.write.rd);
         m.probe("write_data", written.write.data);
         m.probe("start_taken", start_taken);
@@ -356,6 +380,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 more: i.more,
                 issued: chosen.valid,
                 idle: issued.idle,
+                paths: unit.dual.map_or(m.lit(1u32, 2), |dual| dual.paths),
                 loads_under_way: memory.under_way,
                 access: memory.access,
                 parts: memory.parts,

@@ -29,4 +29,7 @@ pub mod shape;
 pub mod system;
 
 pub use divergence::Divergence;
-pub use shape::{Backing, BankAddress, Cache, Coalescing, Replay, Shape, ShapeError, SlaveModel, Timing};
+pub use pipeline::schedule::Schedule;
+pub use shape::{
+    Backing, BankAddress, Cache, Coalescing, PathScheduler, Replay, Shape, ShapeError, SlaveModel, Timing,
+};

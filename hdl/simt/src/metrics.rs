@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `cycles` | cycles from the first in which a thread is live to the last |
 //! | `issued` | warp instructions issued |
+//! | `schedulable` | paths that can be scheduled of the warps that issue, one or two an issue: the sum of `dual-path-execution.txt` Equation 1 |
 //! | `committed` | thread instructions that took effect: a replayed lane counts when it is served |
 //! | `accesses` | accesses that went to memory or scratchpad, each of all lanes that are served together |
 //! | `parts` | those of them that left lanes of their instruction behind, to be replayed or served after them |
@@ -18,6 +19,7 @@
 //! | `inserts`, `extracts`, `swaps` | paths that went to the cold context table, came back, were exchanged by the sorter |
 //! | `failures` | threads that ended with an exit code other than 0 |
 //! | `most_paths` | the greatest number of paths that a warp held after an outcome |
+//! | `most_levels` | the greatest number of levels of its stack that a warp had in use after an outcome |
 //!
 //! The first failure of each hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 //!
@@ -43,6 +45,8 @@ pub struct MetricsIn<T> {
     pub more: T,
     pub issued: T,
     pub idle: Idle<T>,
+    /// Paths of the warp that issues that can be scheduled: 1 or 2, 2 bits.
+    pub paths: T,
     pub loads_under_way: T,
     /// An access goes to memory; it leaves lanes behind.
     pub access: T,
@@ -92,12 +96,13 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         waiting: s.warps,
         more: 1,
         issued: 1,
-        idle: Idle { filled: s.warps, scoreboard: s.warps, unit: s.warps },
+        idle: Idle { filled: s.slots(), scoreboard: s.slots(), unit: s.slots() },
+        paths: 2,
         loads_under_way: 1,
         access: 1,
         parts: 1,
         committed: count_width(s.lanes),
-        events: Events { merges: 2, insert: 1, extract: 1, swap: 1, paths: path_bits },
+        events: Events { merges: 2, insert: 1, extract: 1, swap: 1, paths: path_bits, levels: path_bits },
         exit: Exit { valid: 1, slot: s.warp_bits(), mask: s.lanes, codes: 32 * s.lanes },
     };
     module("metrics", inputs, |m, i| {
@@ -119,6 +124,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         wire!(barrier = live & !memory & !scoreboard & !(i.live & !i.waiting).any());
         count("cycles", runs);
         count("issued", i.issued);
+        count("schedulable", i.paths.only_if(i.issued));
         count("committed", i.committed);
         count("idle_memory", idle & memory);
         count("idle_scoreboard", idle & scoreboard);
@@ -130,10 +136,11 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         count("inserts", i.events.insert);
         count("extracts", i.events.extract);
         count("swaps", i.events.swap);
-        let most = m.reg("most_paths", path_bits).reset(0u32);
-        let paths = i.events.paths;
-        most.next_if(i.restart | paths.gt(most.q), i.restart.mux(paths.literal(0u32), paths));
-        m.probe("most_paths", most.q);
+        for (name, number) in [("most_paths", i.events.paths), ("most_levels", i.events.levels)] {
+            let most = m.reg(name, path_bits).reset(0u32);
+            most.next_if(i.restart | number.gt(most.q), i.restart.mux(number.literal(0u32), number));
+            m.probe(name, most.q);
+        }
         let exits = each(i.exit.mask.only_if(i.exit.valid));
         let blocks = m.memory("block_of_slot", 32, s.warp_bits());
         blocks.write(i.started.valid, i.started.slot, i.started.block);

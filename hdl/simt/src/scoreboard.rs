@@ -34,7 +34,7 @@ pub struct Pending<T> {
 
 impl Pending<Width> {
     pub fn shape(s: &Shape) -> Pending<Width> {
-        Pending { valid: 1, slot: s.warp_bits(), rd: 5 }
+        Pending { valid: 1, slot: s.slot_bits(), rd: 5 }
     }
 }
 
@@ -50,13 +50,17 @@ pub struct ScoreboardIn<T> {
     pub early: Pending<T>,
     /// The last late write (load, divide) of the register is done.
     pub late: Pending<T>,
+    /// The paths of a warp change, where a warp has two slots.
+    pub changed: Option<dual::StackChange<T>>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ScoreboardOut<T> {
     /// One bit a slot: no register of its head is pending.
     pub clear: T,
-    /// One bit a slot: none of its registers is pending.
+    /// One bit a slot, where a warp has two: none is pending of the slot's own writes.
+    pub own_clear: Option<T>,
+    /// One bit a warp: none of its registers is pending.
     pub quiet: T,
 }
 
@@ -93,7 +97,7 @@ fn row_inputs() -> RowIn<Width> {
 fn row() -> TypedModule<RowIn<Width>, ScoreboardOut<Signal>> {
     module("scoreboard_row", row_inputs(), |m, i| {
         let RowOut { clear, quiet, .. } = row_described(m, i);
-        ScoreboardOut { clear, quiet }
+        ScoreboardOut { clear, own_clear: None, quiet }
     })
 }
 
@@ -127,11 +131,12 @@ impl ScoreboardIn<Width> {
     pub fn shape(s: &Shape) -> ScoreboardIn<Width> {
         let pending = Pending::shape(s);
         ScoreboardIn {
-            heads: vec![Needs::shape(); s.warps as usize],
+            heads: vec![Needs::shape(); s.slots() as usize],
             issue: pending,
             issue_mask: s.lanes,
             early: pending,
             late: pending,
+            changed: (s.sides() > 1).then(|| dual::StackChange::shape(s)),
         }
     }
 }
@@ -139,7 +144,10 @@ impl ScoreboardIn<Width> {
 pub fn scoreboard(s: &Shape) -> TypedModule<ScoreboardIn<Width>, ScoreboardOut<Signal>> {
     module("scoreboard", ScoreboardIn::shape(s), |m, i| {
         m.doc("Which registers of which slot await a write.");
-        described(m, s, i, &row())
+        match i.changed {
+            Some(changed) => dual::over_slots(s, m, i, changed),
+            None => described(m, s, i, &row()),
+        }
     })
 }
 
@@ -220,7 +228,14 @@ mod tests {
                 let heads = heads.into_iter().map(|n| n.map("", &mut |_, v: u32| Bits::from(v))).collect();
                 let (issued, early_port, late_port) = (port(issue), port(early), port(late));
                 let issue_mask = 0b01u32.into();
-                t.poke(ScoreboardIn { heads, issue: issued, issue_mask, early: early_port, late: late_port });
+                t.poke(ScoreboardIn {
+                    heads,
+                    issue: issued,
+                    issue_mask,
+                    early: early_port,
+                    late: late_port,
+                    changed: None,
+                });
                 let out = t.peek();
                 for w in 0..warps {
                     assert_eq!(out.clear.bit(w), clear[w as usize], "warp {w}, pending {pending:?}");

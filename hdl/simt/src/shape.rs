@@ -1,6 +1,7 @@
 //! The configuration of a core: one struct, checked once.
 
 use crate::divergence::Divergence;
+use crate::pipeline::schedule::Schedule;
 use heddle_hdl::{Width, index_width};
 
 /// What can be chosen about a core. [`Shape::check`] says whether a choice can be built.
@@ -21,6 +22,8 @@ pub struct Shape {
     /// Levels of a warp's stack, for mechanisms that have one: 1 … lanes - 1; without a number `lanes - 1`, which are always
     /// enough. A program that needs more ends with a fault.
     pub levels: Option<u32>,
+    /// Under [`Divergence::DualPath`]: which paths of a warp are considered for issue in a cycle.
+    pub path_scheduler: PathScheduler,
     /// Stacks let threads meet at likely-convergence points, too.
     pub likely: bool,
     /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
@@ -29,6 +32,8 @@ pub struct Shape {
     pub barriers: bool,
     /// Entries of a slot's instruction buffer: 4, 8 or 16.
     pub buffer: u32,
+    /// Which slot issues when several could.
+    pub schedule: Schedule,
     /// Loads that may be under way at once: a power of two, 2 … 64.
     pub loads: u32,
     /// The address of a register bank: one for all lanes, or one a lane (for mechanisms that mix warps).
@@ -69,6 +74,26 @@ impl BankAddress {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         name_of(BankAddress::ALL, self)
+    }
+}
+
+/// Which paths of a warp are considered for issue. (`dual-path-execution.txt` §3.3)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathScheduler {
+    /// Both.
+    Full,
+    /// One, until it issues an instruction that takes long.
+    Constrained,
+}
+
+impl PathScheduler {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, PathScheduler)] =
+        &[("full", PathScheduler::Full), ("constrained", PathScheduler::Constrained)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(PathScheduler::ALL, self)
     }
 }
 
@@ -176,10 +201,12 @@ impl Default for Shape {
             stack: 1024,
             divergence: Divergence::PathTable,
             levels: None,
+            path_scheduler: PathScheduler::Full,
             likely: false,
             depth_bits: 8,
             barriers: true,
             buffer: 4,
+            schedule: Schedule::LooseRoundRobin,
             loads: 8,
             bank_address: BankAddress::Shared,
             coalescing: Coalescing::Aligned,
@@ -207,7 +234,7 @@ impl Shape {
         Shape { barriers: false, atomics: false, scratchpad: 0, ..Shape::new(lanes, warps) }
     }
 
-    /// The same core with another divergence unit, and with [`Replay::Serialise`] if that needs it.
+    /// The same core with another divergence unit, and with [`Replay::Serialise`] for one that [reconverges](Divergence::reconverges).
     pub fn with_divergence(self, divergence: Divergence) -> Shape {
         let replay = if divergence.reconverges() { Replay::Serialise } else { self.replay };
         Shape { divergence, replay, ..self }
@@ -237,12 +264,21 @@ impl Shape {
         range("depth_bits", self.depth_bits, 1, 16)?;
         if let Some(levels) = self.levels {
             range("levels", levels, 1, (self.lanes - 1).max(1))?;
+            if !self.divergence.reconverges() {
+                let allowed = format!("divergence = {} has no stack", self.divergence.name());
+                return Err(ShapeError { field: "levels", value: levels.to_string(), allowed });
+            }
         }
-        if self.likely && !self.divergence.reconverges() {
-            let allowed = format!("divergence = {} needs no likely-convergence points", self.divergence.name());
+        if self.path_scheduler != PathScheduler::Full && self.sides() == 1 {
+            let (field, value) = ("path_scheduler", self.path_scheduler.name().into());
+            let allowed = format!("divergence = {} has one path of a warp to consider", self.divergence.name());
+            return Err(ShapeError { field, value, allowed });
+        }
+        if self.likely && !self.divergence.has_likely_points() {
+            let allowed = format!("divergence = {} has no likely-convergence points", self.divergence.name());
             return Err(ShapeError { field: "likely", value: "on".into(), allowed });
         }
-        if self.divergence.reconverges() && self.replay == Replay::Split {
+        if self.divergence == Divergence::Stack && self.replay == Replay::Split {
             let allowed = format!("divergence = {} needs replay = serialise", self.divergence.name());
             return Err(ShapeError { field: "replay", value: self.replay.name().into(), allowed });
         }
@@ -307,12 +343,14 @@ impl Shape {
         if let Some(levels) = self.levels {
             option("levels", true, levels.to_string());
         }
+        option("path-scheduler", self.path_scheduler != usual.path_scheduler, self.path_scheduler.name().into());
         option("likely", self.likely, on(self.likely));
         option("program", self.program != usual.program, self.program.to_string());
         option("stack", self.stack != usual.stack, self.stack.to_string());
         option("depth-bits", self.depth_bits != usual.depth_bits, self.depth_bits.to_string());
         option("barriers", self.barriers != usual.barriers, on(self.barriers));
         option("buffer", self.buffer != usual.buffer, self.buffer.to_string());
+        option("schedule", self.schedule != usual.schedule, self.schedule.name().into());
         option("loads", self.loads != usual.loads, self.loads.to_string());
         option("bank-address", self.bank_address != usual.bank_address, self.bank_address.name().into());
         option("coalescing", self.coalescing != usual.coalescing, self.coalescing.name().into());
@@ -347,6 +385,21 @@ impl Shape {
     /// Bits of a warp number.
     pub fn warp_bits(&self) -> Width {
         index_width(self.warps)
+    }
+
+    /// Paths of a warp that may issue.
+    pub fn sides(&self) -> u32 {
+        self.divergence.sides()
+    }
+
+    /// Front-end contexts: paths that may issue.
+    pub fn slots(&self) -> u32 {
+        self.warps * self.sides()
+    }
+
+    /// Bits of a slot number.
+    pub fn slot_bits(&self) -> Width {
+        index_width(self.slots())
     }
 
     /// Bits of a lane number.
@@ -453,6 +506,23 @@ mod tests {
         assert_eq!(odd.check().unwrap_err().to_string(), "lanes = 3: must be a power of two from 1 to 64");
         let small = Shape { memory: 64 << 10, ..Shape::default() };
         assert_eq!(small.check().unwrap_err().field, "memory");
+    }
+
+    #[test]
+    fn what_a_divergence_unit_does_not_have_is_refused() {
+        let error = |s: Shape| s.check().unwrap_err().to_string();
+        let with = |divergence| Shape::new(4, 2).with_divergence(divergence);
+        for &(_, divergence) in Divergence::ALL {
+            assert_eq!(with(divergence).check(), Ok(()));
+        }
+        let split = Shape { replay: Replay::Split, ..with(Divergence::Stack) };
+        assert_eq!(error(split), "replay = split: divergence = stack needs replay = serialise");
+        let levels = |divergence, levels| Shape { levels: Some(levels), ..with(divergence) };
+        assert_eq!(error(levels(Divergence::Stack, 4)), "levels = 4: must be from 1 to 3");
+        assert_eq!(error(levels(Divergence::Arbiter, 3)), "levels = 3: divergence = arbiter has no stack");
+        let constrained = Shape { path_scheduler: PathScheduler::Constrained, ..with(Divergence::Stack) };
+        let allowed = "path_scheduler = constrained: divergence = stack has one path of a warp to consider";
+        assert_eq!(error(constrained), allowed);
     }
 
     #[test]

@@ -14,8 +14,9 @@
     heddle_csr_value;                                              \
   })
 
-/* An argument: a global the host sets before a launch. Read it once into a local. */
-#define HEDDLE_ARG(type, name, value) __attribute__((used)) type volatile name = (value)
+/* An argument: a global the host sets before a launch. Read it once into a local. It lies in the program, where no thread can change
+ * it: so `heddle reconverge` knows that it is the same for all. */
+#define HEDDLE_ARG(type, name, value) __attribute__((used, section(".arguments"))) type const volatile name = (value)
 
 /* An array the host fills or reads. Aligned to 64 words, so that lane i of any warp meets word i of a block. */
 #define HEDDLE_BUFFER(type, name, length) __attribute__((used, aligned(256))) type name[length]
@@ -41,11 +42,20 @@ static inline uint32_t heddle_block_thread(void) { return HEDDLE_CSR(HEDDLE_CSR_
 /* Threads of a block. */
 static inline uint32_t heddle_block_threads(void) { return HEDDLE_CSR(HEDDLE_CSR_BLOCKTHREADS); }
 
-/* Waits until all threads of the block that have not ended wait here. What they stored before, all see after. */
-static inline void heddle_barrier(void) { __asm__ volatile(".word 0x0000000b" ::: "memory"); }
+/* Ends the text of an asm that the compiler must keep in one place. GCC takes each separator for an instruction, and does not copy a
+ * hundred: not into both sides of a branch, so that threads would wait in two places, nor for the turns of a loop. Nothing is
+ * assembled from them. */
+#define HEDDLE_ONE_PLACE                              \
+  ";;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;" \
+  ";;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;"
 
-/* The end of an if or a loop in a loop, where its paths should meet: the compiler keeps it in one place. Without it, each may
- * jump to the top of the loop around for itself, and the first to be there goes on alone. */
-static inline void heddle_converge(void) { __asm__ volatile(""); }
+/* Waits until all threads of the block that have not ended wait here. What they stored before, all see after. */
+static inline __attribute__((always_inline)) void heddle_barrier(void) {
+  __asm__ volatile(".word 0x0000000b" HEDDLE_ONE_PLACE ::: "memory");
+}
+
+/* The end of an if or a loop in a loop, where its paths should meet. Without it, each may jump to the top of the loop around for
+ * itself, and the first to be there goes on alone. */
+static inline __attribute__((always_inline)) void heddle_converge(void) { __asm__ volatile(HEDDLE_ONE_PLACE); }
 
 #endif

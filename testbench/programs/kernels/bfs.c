@@ -10,7 +10,7 @@ enum { EXPAND, ADVANCE };
 
 HEDDLE_ARG(uint32_t, phase, EXPAND);
 /* Set by a launch that finds a new node. */
-HEDDLE_ARG(uint32_t, found, 0);
+HEDDLE_BUFFER(uint32_t, found, 1);
 /* Neighbours of node n are target[first[n]] to target[first[n + 1] - 1]. */
 HEDDLE_BUFFER(uint32_t, first, NODES + 1);
 HEDDLE_BUFFER(uint32_t, target, EDGES);
@@ -39,7 +39,7 @@ static void advance(uint32_t node) {
   if (marked[node]) {
     frontier[node] = 1;
     visited[node] = 1;
-    found = 1;
+    found[0] = 1;
     marked[node] = 0;
   }
 }

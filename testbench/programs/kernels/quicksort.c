@@ -12,12 +12,6 @@ HEDDLE_BUFFER(uint32_t, moved, LISTS * LENGTH);
 HEDDLE_BUFFER(uint32_t, below, LISTS * THREADS);
 HEDDLE_BUFFER(uint32_t, above, LISTS * THREADS);
 
-/* For each index that is this thread's. All threads go round as often, so that the compiler does not put one barrier behind the loop
- * for threads that have an index and another for those that have none: on a stack, these never meet. */
-#define EACH(start, end)                                          \
-  for (uint32_t base = (start); base < (end); base += threads)    \
-    for (uint32_t i = base + thread, once = i < (end); once; once = 0)
-
 int main(void) {
   uint32_t block = heddle_block(), thread = heddle_block_thread(), threads = heddle_block_threads();
   uint32_t *list = data + block * LENGTH, *other = moved + block * LENGTH;
@@ -27,14 +21,14 @@ int main(void) {
   struct { uint32_t from, to; } waiting[DEPTH];
   for (;;) {
     if (to - from <= SMALL) {
-      EACH(from, to) {
+      for (uint32_t i = from + thread; i < to; i += threads) {
         uint32_t value = list[i], place = from;
         for (uint32_t k = from; k < to; k++)
           if (list[k] < value || (list[k] == value && k < i)) place++;
         other[place] = value;
       }
       heddle_barrier();
-      EACH(from, to) list[i] = other[i];
+      for (uint32_t i = from + thread; i < to; i += threads) list[i] = other[i];
       heddle_barrier();
       if (depth == 0) return 0;
       depth--;
@@ -43,7 +37,7 @@ int main(void) {
       continue;
     }
     uint32_t pivot = list[(from + to) / 2], down = 0, up = 0;
-    EACH(from, to) {
+    for (uint32_t i = from + thread; i < to; i += threads) {
       if (list[i] < pivot) down++;
       else if (list[i] > pivot) up++;
     }
@@ -56,7 +50,7 @@ int main(void) {
       middle += downs[t];
       middle_end -= ups[t];
     }
-    EACH(from, to) {
+    for (uint32_t i = from + thread; i < to; i += threads) {
       uint32_t value = list[i];
       if (value < pivot) {
         other[low++] = value;
@@ -65,9 +59,9 @@ int main(void) {
       }
       heddle_converge();
     }
-    EACH(middle, middle_end) other[i] = pivot;
+    for (uint32_t i = middle + thread; i < middle_end; i += threads) other[i] = pivot;
     heddle_barrier();
-    EACH(from, to) list[i] = other[i];
+    for (uint32_t i = from + thread; i < to; i += threads) list[i] = other[i];
     heddle_barrier();
     if (middle - from < to - middle_end) {
       waiting[depth].from = middle_end;

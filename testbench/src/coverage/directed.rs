@@ -17,14 +17,16 @@ pub struct Directed {
     pub fault: Option<u32>,
     /// It is launched so often.
     pub launches: u32,
-    /// Blocks of all threads of the core that a launch has.
+    /// Blocks that a launch has.
     pub blocks: u32,
+    /// Warps of a block.
+    pub warps: u32,
 }
 
 impl Directed {
     /// Runs it on a machine that has it loaded.
     pub fn run(&self, machine: &mut Machine) -> Result<(), String> {
-        let threads = machine.shape().threads();
+        let threads = self.warps * machine.shape().lanes;
         machine.set_grid(Grid { blocks: self.blocks, threads }).map_err(|error| error.to_string())?;
         for _ in 0..self.launches {
             match (machine.run(), self.fault) {
@@ -47,11 +49,15 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
         ("return without a call", return_without_a_call(), 1),
         ("outcomes while warps start", outcomes_while_warps_start(), 1),
         ("each lane ends alone", each_lane_ends_alone(s.lanes), 1),
+        ("inner branch that none survives", inner_branch_that_none_survives(), 1),
         ("path behind the sorter", path_behind_the_sorter(), 4),
         ("division that outlives its block", division_that_outlives_its_block(), 1),
     ];
-    let directed = |(name, program, launches)| Directed { name, program, fault: None, launches, blocks: 2 };
+    let warps = s.warps;
+    let directed = |(name, program, launches)| Directed { name, program, fault: None, launches, blocks: 2, warps };
     programs.extend(more.map(directed));
+    let short_blocks = directed(("blocks of one warp whose lanes end alone", each_lane_ends_alone(s.lanes), 1));
+    programs.push(Directed { blocks: 32 * warps, warps: 1, ..short_blocks });
     if s.barriers && s.divergence.reconverges() && s.lanes > 1 {
         let fault = Some(cause::BARRIER_OF_A_PART);
         programs.push(Directed { fault, blocks: 1, ..directed(("barrier of one lane", barrier_of_one_lane(), 1)) });
@@ -99,6 +105,21 @@ fn each_lane_ends_alone(lanes: u32) -> Asm {
     (0..lanes).fold(program, |program, _| program.put([NOP, ECALL]))
 }
 
+/// Lanes 0 and 1 part from the others, then from each other, and end before they could meet anybody.
+fn inner_branch_that_none_survives() -> Asm {
+    begin()
+        .put([addi(A7, ZERO, 93), csrr(5, LANE), addi(6, ZERO, 1), addi(7, ZERO, 2)])
+        .branch(BLTU, 5, 7, "inner")
+        .jal(ZERO, "end")
+        .label("inner")
+        .branch(BLTU, 5, 6, "first")
+        .put([ECALL])
+        .label("first")
+        .put([ECALL])
+        .label("end")
+        .put([ECALL])
+}
+
 /// Lane 0 is at `cold`, in the cold table; the lanes from 3 on go far ahead and are y. Lanes 1 and 2 pass `cold` unless the
 /// sorter has made it y before, and part behind it: in `loop`, which lane 2 runs through twice.
 fn path_behind_the_sorter() -> Asm {
@@ -136,6 +157,8 @@ fn faults(s: &Shape) -> Vec<Directed> {
         ("store outside memory", begin().put([sw(7, 6, 0)]), cause::STORE_OUT_OF_RANGE),
         ("store to the program", begin().put([sw(7, ZERO, 0)]), cause::STORE_TO_PROGRAM),
     ];
-    let directed = |(name, program, fault)| Directed { name, program, fault: Some(fault), launches: 1, blocks: 1 };
+    let warps = s.warps;
+    let directed =
+        |(name, program, fault)| Directed { name, program, fault: Some(fault), launches: 1, blocks: 1, warps };
     cases.into_iter().map(directed).collect()
 }

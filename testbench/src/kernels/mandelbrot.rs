@@ -28,7 +28,10 @@ pub(super) fn drive(device: &mut dyn Device, _seed: u64) -> Result<Output, Kerne
         .collect();
     let got = device.read_words("iterations", pixels)?;
     check("iterations", &want, &got)?;
-    Ok(Output { checked: pixels, image: Some(Image { width: WIDTH, height: HEIGHT, iterations: got, limit: LIMIT }) })
+    Ok(Output {
+        checked: pixels,
+        image: Some(Image { width: WIDTH, height: HEIGHT, pixels: got.into_iter().map(colour).collect() }),
+    })
 }
 
 /// Iterations until a point leaves the circle of radius 2, at most `LIMIT`.
@@ -43,4 +46,19 @@ fn escape(x0: i32, y0: i32) -> u32 {
         x = xx - yy + x0;
     }
     LIMIT
+}
+
+/// Black inside the set. Outside from deep blue over orange to white, the later a point escaped; by the logarithm, as most
+/// escape early.
+fn colour(iterations: u32) -> [u8; 3] {
+    if iterations == LIMIT {
+        return [0; 3];
+    }
+    let light = ((iterations + 2) as f32).ln() / ((LIMIT + 2) as f32).ln();
+    let ramp = |from: f32, to: f32| ((light - from) / (to - from)).clamp(0.0, 1.0);
+    let red = ramp(0.3, 0.7);
+    let green = ramp(0.3, 1.0);
+    let blue =
+        if light < 0.5 { 0.2 + ramp(0.0, 0.5) * 0.5 } else { 0.7 - ramp(0.5, 0.75) * 0.5 + ramp(0.75, 1.0) * 0.8 };
+    [red, green, blue].map(|part| (part * 255.0) as u8)
 }

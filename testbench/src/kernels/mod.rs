@@ -34,7 +34,9 @@ mod motion;
 mod needle;
 mod nqueens;
 mod pathfinder;
+mod photon;
 mod quicksort;
+mod raytrace;
 mod reduce;
 mod scan;
 mod search;
@@ -42,6 +44,7 @@ mod sort;
 mod spmv;
 mod stencil3d;
 mod striped_stencil;
+mod suffix;
 mod transpose;
 mod vecadd;
 
@@ -351,6 +354,9 @@ pub const ALL: &[Kernel] = &[
         Barriers
     ),
     kernel!(stencil3d, "seven-point stencil of a box: loads from scratchpad or memory", Scratchpad, Barriers),
+    kernel!(suffix, "matching with a suffix tree: threads at nodes and threads on edges, loads that scatter"),
+    kernel!(raytrace, "ray tracing in fixed point: spheres, floor or sky, shadows, reflections; makes a picture"),
+    kernel!(photon, "photons in layers of tissue: steps that end in a layer or at its edge; atomic additions", Atomics),
 ];
 
 /// No kernel has this name.
@@ -393,7 +399,7 @@ fn words(count: usize, mut make: impl FnMut() -> u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::{fs, io::Write, path::Path};
 
     use heddle_simt::isa;
 
@@ -516,6 +522,22 @@ mod tests {
             for (need, found) in found {
                 assert_eq!(kernel.needs.contains(&need), found, "{}: {need}", kernel.name);
             }
+        }
+    }
+
+    /// Threads of a block that wait in two places may never meet on a stack.
+    #[test]
+    fn the_compiler_copies_no_barrier() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/kernels");
+        for kernel in ALL {
+            let mut source = fs::read_to_string(folder.join(kernel.name).with_extension("c")).unwrap();
+            if source.contains("\"bitonic.h\"") {
+                source += &fs::read_to_string(folder.join("bitonic.h")).unwrap();
+            }
+            let program = Program::parse(kernel.elf).unwrap();
+            let words = (0..program.program_end()).step_by(4).filter_map(|pc| program.word(pc));
+            let barriers = words.filter(|&word| word == isa::BARRIER).count();
+            assert_eq!(barriers, source.matches("heddle_barrier()").count(), "{}", kernel.name);
         }
     }
 

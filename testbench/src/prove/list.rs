@@ -12,6 +12,7 @@ use heddle_simt::divergence::stack::proof::stack_proof;
 use heddle_simt::memory::cache::proof::cache_proof;
 use heddle_simt::memory::wishbone::proof::wishbone_proof;
 use heddle_simt::pipeline::resolve::proof::resolve_proof;
+use heddle_simt::scoreboard::dual::proof::dual_scoreboard_proof;
 use heddle_simt::scoreboard::proof::scoreboard_proof;
 use heddle_simt::{Backing, Cache, Coalescing, Shape, SlaveModel, Timing};
 use serde::Serialize;
@@ -115,6 +116,17 @@ const SCOREBOARD: Block = Block {
     cover_depth: 4,
 };
 
+const DUAL_SCOREBOARD: Block = Block {
+    name: "dual-scoreboard",
+    block: "scoreboard/dual.rs",
+    says: "No instruction issues while a register that it reads or writes awaits a write of a thread of its path, whatever \
+           pushes and pops moved the thread meanwhile; one whose registers have no write under way on its side, nor one on the \
+           other from before the last push or pop, is never held back; a path that waits gets nothing more to wait for \
+           before the next push or pop.",
+    method: Method::Induction,
+    cover_depth: 7,
+};
+
 const RESOLVE: Block = Block {
     name: "resolve",
     block: "pipeline/resolve.rs",
@@ -212,6 +224,9 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     }
     for warps in [1, 2, 8] {
         all.push(SCOREBOARD.at(&shape(2, warps), if warps > 2 { 2 } else { 4 }, true, scoreboard_proof)?);
+    }
+    for warps in [1, 2, 8] {
+        all.push(DUAL_SCOREBOARD.at(&shape(2, warps), 2, true, dual_scoreboard_proof)?);
     }
     for (coalescing, name) in [(Coalescing::Aligned, "resolve"), (Coalescing::Full, "resolve-full")] {
         for lanes in [1, 2, 4, 8] {

@@ -25,8 +25,8 @@ mod values;
 use crate::Program;
 use cfg::{Function, Functions, Targets, Way};
 use heddle_hdl::Bits;
-use heddle_simt::Shape;
 use heddle_simt::reconvergence::{self, Meet};
+use heddle_simt::{Replay, Shape};
 use instruction::{Flow, Instruction};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -213,7 +213,24 @@ impl Analysis {
             };
             reconvergence::Reconvergence::new(meet, uniform, likely.map(number)).encode(shape)
         };
-        self.side_table().into_iter().map(encode).collect()
+        let mut table = self.side_table();
+        if shape.replay == Replay::Split {
+            self.add_accesses(&mut table);
+        }
+        table.into_iter().map(encode).collect()
+    }
+
+    /// Entries for accesses to memory, whose threads may part too: they meet at the end of their block, or at the
+    /// control-flow instruction that is its last. (`dual-path-execution.txt` §7.2)
+    fn add_accesses(&self, table: &mut [Option<SideEntry>]) {
+        for block in self.functions.iter().flat_map(|function| &function.blocks) {
+            let last = block.end - 4;
+            let end = if table[last as usize / 4].is_some() { last } else { block.end };
+            for pc in (block.start..end).step_by(4) {
+                let rpc = Reconvergence::At(end);
+                table[pc as usize / 4].get_or_insert(SideEntry { rpc, uniform: false, likely: None });
+            }
+        }
     }
 }
 

@@ -74,6 +74,14 @@ fn kernels_make_sense() {
     }
 }
 
+#[test]
+fn arguments_are_the_same_for_all_threads() {
+    // Whether a launch expands the frontier or advances it.
+    let analysis = analyse(&kernel("bfs")).unwrap();
+    let uniform = analysis.branches.iter().filter(|branch| branch.kind == Kind::Branch && branch.uniform);
+    assert_eq!(uniform.count(), 1);
+}
+
 const SHAPES: [(u32, u32); 2] = [(4, 2), (8, 8)];
 
 #[test]

@@ -1,8 +1,8 @@
 //! Which branches are uniform: taken by all threads of a block that come to them at one visit, or by none.
 //!
 //! A value varies if threads at one visit may have different ones. Thread and warp numbers, counters, loads and atomics do,
-//! except loads of the program itself, which nothing can store to, at a uniform address; the registers at the start of a
-//! thread do; and so does what is made from a value that varies. Beside this flow of data there are three ways in which
+//! except loads at a constant address in the program, where no thread can store and where a launch's arguments lie; the
+//! registers at the start of a thread do; and so does what is made from a value that varies. Beside this flow of data there are three ways in which
 //! a branch with a varying condition makes values vary (as in Rosemann, Moll and Hack, POPL 2021, but threads meet where a stack
 //! lets them):
 //!

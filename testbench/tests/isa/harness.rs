@@ -160,7 +160,7 @@ impl Way {
 
 /// A program of many cases.
 pub struct Suite {
-    name: &'static str,
+    pub name: &'static str,
     bodies: Vec<Body>,
     program: Program,
     /// Address of each body.

@@ -14,7 +14,7 @@ mod suites;
 mod table;
 
 use harness::{Bench, CHOICES, Effort};
-use heddle_simt::{Divergence, Shape};
+use heddle_simt::{Divergence, Schedule, Shape};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::ThreadId;
 use heddle_testbench::iss::LaunchError;
@@ -36,8 +36,10 @@ fn on_shape(shape: Shape, effort: &Effort) {
     let started = Instant::now();
     let pairs = reference::pairs();
     let seed = u64::from(7 * shape.lanes + shape.warps);
+    let reconverges = shape.divergence.reconverges();
     let mut bench = Bench::new(shape);
-    for suite in suites::all(&CHOICES[0]) {
+    // On a stack, threads that come to a barrier by ways of their own are refused.
+    for suite in suites::all(&CHOICES[0]).into_iter().filter(|suite| !(reconverges && suite.name == "barriers")) {
         bench.suite(&suite, &pairs, effort, seed);
     }
     for choice in &CHOICES {
@@ -54,6 +56,13 @@ common::sweep!("every instruction", |lanes, warps| every_instruction(lanes, warp
 fn other_divergence_units() {
     for &(_, divergence) in &Divergence::ALL[1..] {
         on_shape(Shape::new(8, 2).with_divergence(divergence), &short(8));
+    }
+}
+
+#[test]
+fn other_schedules() {
+    for &(_, schedule) in &Schedule::ALL[1..] {
+        on_shape(Shape { schedule, ..Shape::new(4, 4) }, &short(4));
     }
 }
 

@@ -1,38 +1,14 @@
-//! The page on the study, with its chart.
+//! The page on the study.
 
-use super::{Report, chart};
-use crate::output::ResultFile;
+use super::Report;
 use crate::report::si;
-use anyhow::Result;
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::Path;
 
-const PAGE: &str = "study-simtight.md";
-const CHART: &str = "study-simtight.svg";
 /// The page with `{core}` and `{table}` left open.
 const TEXT: &str = include_str!("page.md");
 
-/// Fails if the folder cannot be written.
-pub fn check(folder: &Path) -> Result<()> {
-    for name in [PAGE, CHART] {
-        ResultFile::create(&folder.join(name))?;
-    }
-    Ok(())
-}
-
-/// Writes page and chart, each whole or not at all.
-pub fn write(folder: &Path, report: &Report) -> Result<()> {
-    let mut files = Vec::new();
-    for (name, text) in [(CHART, chart(report)), (PAGE, page(report))] {
-        let mut file = ResultFile::create(&folder.join(name))?;
-        file.writer().write_all(text.as_bytes())?;
-        files.push(file);
-    }
-    files.into_iter().try_for_each(ResultFile::finish)
-}
-
-fn page(report: &Report) -> String {
+/// The page.
+pub fn page(report: &Report) -> String {
     let core = format!("{} lanes × {} warps, {}", report.lanes, report.warps, report.divergence);
     TEXT.replace("{core}", &core).replace("{options}", &report.core).replace("{table}", table(report).trim_end())
 }
@@ -75,9 +51,5 @@ mod tests {
         );
         assert!(text.contains("`--lanes 32 --warps 16 --coalescing full`"), "{text}");
         assert!(!text.contains('{'), "{text}");
-        let folder = tempfile::tempdir().unwrap();
-        check(folder.path()).unwrap();
-        write(folder.path(), &example()).unwrap();
-        assert_eq!(folder.path().read_dir().unwrap().count(), 2);
     }
 }

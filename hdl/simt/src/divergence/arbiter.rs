@@ -383,6 +383,7 @@ fn described(
         steer,
         hold,
         refused: None,
+        dual: None,
         events: events(m, s, &i, starts, running.mask, entering, lanes.at_sides),
     };
     let live = live.q;
@@ -408,7 +409,7 @@ fn events(
     at_sides: Option<[Signal; 2]>,
 ) -> Events<Signal> {
     let count = s.lane_bits() + 1;
-    let none = Events { merges: 2, insert: 1, extract: 1, swap: 1, paths: count };
+    let none = Events { merges: 2, insert: 1, extract: 1, swap: 1, paths: count, levels: count };
     let Some([at_taken, at_rest]) = at_sides else { return m.zero(none) };
     let [taken, rest] = [i.outcome.taken.mask, i.outcome.rest.mask];
     let came = m.pipe_reset("outcome_entering", i.outcome.valid);

@@ -1,7 +1,8 @@
 //! Divergence units: what decides which threads of a warp run when they disagree.
 //!
 //! The pipeline knows one interface, below; each mechanism is one module behind it. A *slot* is a schedulable front-end
-//! context: with path tables, a warp.
+//! context: a warp; or, where two paths of a warp may issue, a side of a warp, whose number is twice the warp's, plus one for the
+//! right side.
 //!
 //! | when | pipeline → unit | unit → pipeline |
 //! |---|---|---|
@@ -26,6 +27,7 @@ use heddle_hdl::*;
 pub mod arbiter;
 pub mod ccs;
 pub mod cct;
+pub mod dual_path;
 pub mod path_table;
 pub mod proof;
 pub mod stack;
@@ -40,12 +42,18 @@ pub enum Divergence {
     Arbiter,
     /// A stack of reconvergence points.
     Stack,
+    /// A stack whose entries hold both sides of a branch, which run side by side.
+    DualPath,
 }
 
 impl Divergence {
     /// Every mechanism with its name on the command line. A new mechanism is one line here and one in [`unit()`].
-    pub const ALL: &[(&str, Divergence)] =
-        &[("path-table", Divergence::PathTable), ("arbiter", Divergence::Arbiter), ("stack", Divergence::Stack)];
+    pub const ALL: &[(&str, Divergence)] = &[
+        ("path-table", Divergence::PathTable),
+        ("arbiter", Divergence::Arbiter),
+        ("stack", Divergence::Stack),
+        ("dual-path", Divergence::DualPath),
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -55,7 +63,17 @@ impl Divergence {
     /// Whether it runs one side of a branch to where [`crate::reconvergence`] says that both meet, and the other after it.
     /// Then threads that wait for others of their warp, at a barrier or for a lock, may wait for ever.
     pub fn reconverges(self) -> bool {
+        matches!(self, Divergence::Stack | Divergence::DualPath)
+    }
+
+    /// Whether [`Shape::likely`] is a choice.
+    pub fn has_likely_points(self) -> bool {
         self == Divergence::Stack
+    }
+
+    /// Slots of a warp: paths of it that may issue.
+    pub fn sides(self) -> u32 {
+        if self == Divergence::DualPath { 2 } else { 1 }
     }
 }
 
@@ -68,6 +86,7 @@ pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
         Divergence::PathTable => path_table::path_table(s),
         Divergence::Arbiter => arbiter::arbiter(s),
         Divergence::Stack => stack::stack(s),
+        Divergence::DualPath => dual_path::dual_path(s),
     }
 }
 
@@ -187,7 +206,7 @@ impl Outcome<Width> {
         let side = Side::shape(s);
         Outcome {
             valid: 1,
-            slot: s.warp_bits(),
+            slot: s.slot_bits(),
             kind: kind::BITS,
             taken: side,
             rest: side,
@@ -208,17 +227,20 @@ pub struct UnitIn<T> {
     /// The slot in issue.
     pub issue_slot: T,
     pub outcome: Outcome<T>,
+    /// Of the sibling of the outcome's slot, for units with two slots a warp.
+    pub unissued: Option<dual_path::Unissued<T>>,
 }
 
 impl UnitIn<Width> {
     pub fn shape(s: &Shape) -> UnitIn<Width> {
-        let slot = s.warp_bits();
+        let slot = s.slot_bits();
         UnitIn {
             start: Start::shape(s),
             wake: Wake::shape(s),
             decode_slot: slot,
             issue_slot: slot,
             outcome: Outcome::shape(s),
+            unissued: (s.sides() > 1).then(|| dual_path::Unissued::shape(s)),
         }
     }
 }
@@ -244,6 +266,8 @@ pub struct UnitOut<T> {
     pub hold: T,
     /// Of units that [reconverge](Divergence::reconverges).
     pub refused: Option<Refused<T>>,
+    /// Of units with two slots a warp.
+    pub dual: Option<dual_path::Dual<T>>,
     pub events: Events<T>,
 }
 
@@ -285,6 +309,23 @@ pub struct Events<T> {
     pub swap: T,
     /// Paths that the warp of an outcome holds after it, `lane_bits + 1`, in the cycle of the outcome or a later one; else 0.
     pub paths: T,
+    /// Of units that [reconverge](Divergence::reconverges), levels in use of the warp of an outcome after it, `lane_bits + 1`;
+    /// else 0.
+    pub levels: T,
+}
+
+/// The warp of a slot.
+pub fn warp_of(s: &Shape, slot: Signal) -> Signal {
+    match s.sides() {
+        1 => slot,
+        _ if s.warps == 1 => slot.literal(0u32),
+        _ => slot.from_bit(1),
+    }
+}
+
+/// 1 bit: the slot is the right side of its warp.
+pub fn side_of(s: &Shape, slot: Signal) -> Signal {
+    if s.sides() > 1 { slot.bit(0) } else { slot.bit(0).literal(0u32) }
 }
 
 /// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
@@ -318,6 +359,7 @@ fn assume_legal(
 ) {
     let Outcome { valid, slot, kind, taken, rest, call, ret, .. } = i.outcome;
     let waits = kind.eq(kind::WAIT);
+    let slot = warp_of(s, slot);
     m.assume("outcome_of_a_live_slot", !valid | live.select(slot, 1));
     m.assume("start_on_an_idle_slot", !starts | !live.select(i.start.slot, 1));
     m.assume("not_both_call_and_return", !(valid & call & ret));

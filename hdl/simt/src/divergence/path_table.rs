@@ -145,6 +145,7 @@ fn described(
         extract: cold.extract,
         swap: cold.swap,
         paths: paths.only_if(outcome.valid),
+        levels: m.lit(0u32, s.lane_bits() + 1),
     };
     let steer = Steer {
         valid: (updates & x.valid & !x.waits & !cold.more_returns) | wakes | (cold.swap & parked & !x.waits),
@@ -202,6 +203,7 @@ fn described(
         steer,
         hold,
         refused: None,
+        dual: None,
         events,
     };
     (out, Inside { live: live.q, hct0, hct1, ghost_live, ghost_cold })

@@ -146,20 +146,33 @@ impl Likely<Width> {
 
 impl Top<Width> {
     pub fn shape(s: &Shape) -> Top<Width> {
-        let (pc, depth) = (s.pc_bits(), s.depth_bits);
-        let rpc = Rpc { valid: 1, returns: 1, known: 1, pc, depth };
-        Top { pc, depth, mask: s.lanes, rpc, likely: has_likely(s).then(|| Likely::shape(s)) }
+        let likely = has_likely(s).then(|| Likely::shape(s));
+        Top { pc: s.pc_bits(), depth: s.depth_bits, mask: s.lanes, rpc: Rpc::shape(s), likely }
     }
 }
 
 impl Level<Width> {
     pub fn shape(s: &Shape) -> Level<Width> {
-        let Top { pc, depth, mask, rpc, likely } = Top::shape(s);
-        Level {
-            sibling: Sibling { valid: 1, pc, depth, mask },
-            group: Group { valid: 1, mask, rpc },
-            likely: likely.map(|outer| Gathering { valid: 1, outer }),
-        }
+        let likely = has_likely(s).then(|| Gathering { valid: 1, outer: Likely::shape(s) });
+        Level { sibling: Sibling::shape(s), group: Group::shape(s), likely }
+    }
+}
+
+impl Rpc<Width> {
+    pub fn shape(s: &Shape) -> Rpc<Width> {
+        Rpc { valid: 1, returns: 1, known: 1, pc: s.pc_bits(), depth: s.depth_bits }
+    }
+}
+
+impl Sibling<Width> {
+    pub fn shape(s: &Shape) -> Sibling<Width> {
+        Sibling { valid: 1, pc: s.pc_bits(), depth: s.depth_bits, mask: s.lanes }
+    }
+}
+
+impl Group<Width> {
+    pub fn shape(s: &Shape) -> Group<Width> {
+        Group { valid: 1, mask: s.lanes, rpc: Rpc::shape(s) }
     }
 }
 
@@ -172,13 +185,13 @@ impl Pop<Width> {
 
 impl Rpc<Signal> {
     /// Whether threads at this pc and depth have reached it.
-    fn reached(self, pc: Signal, depth: Signal) -> Signal {
+    pub(super) fn reached(self, pc: Signal, depth: Signal) -> Signal {
         let level = self.returns.mux(depth + 1, depth).eq(self.depth);
         self.valid & level & (!self.known | pc.eq(self.pc))
     }
 
     /// The same, now that threads at `pc` have reached it.
-    fn found(self, reached: Signal, pc: Signal) -> Rpc<Signal> {
+    pub(super) fn found(self, reached: Signal, pc: Signal) -> Rpc<Signal> {
         Rpc { known: self.known | reached, pc: (reached & !self.known).mux(pc, self.pc), ..self }
     }
 
@@ -458,6 +471,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         insert: never,
         extract: never,
         swap: never,
+        levels: left.zext(wide).only_if(outcome.valid),
         paths: (left.zext(wide) + m.lit(1u32, wide)).only_if(outcome.valid & !ends),
     };
     let out = UnitOut {
@@ -470,6 +484,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         steer,
         hold,
         refused,
+        dual: None,
         events,
     };
     let (live, popping, fetched) = (live.q, popping.q, fetched.q);

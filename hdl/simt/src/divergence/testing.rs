@@ -123,6 +123,7 @@ impl Pipeline {
                 ret: o.ret.into(),
                 meets: self.meets.map(|m| m.map("", &mut |_, v: u64| v.into())),
             },
+            unissued: None,
         });
     }
 

@@ -5,6 +5,11 @@ use super::testing::{P, Slot, Told, Watch, lanes, mask};
 use super::*;
 use crate::reconvergence::Meet;
 
+/// Those with a slot a warp; the others' tests are beside them.
+fn units() -> impl Iterator<Item = &'static (&'static str, Divergence)> {
+    Divergence::ALL.iter().filter(|(_, divergence)| divergence.sides() == 1)
+}
+
 /// Units that are told where threads meet are told that all branches meet at one place.
 fn watch(divergence: Divergence, shape: Shape, seed: u64) -> Watch {
     let s = Shape { divergence, ..shape };
@@ -15,7 +20,7 @@ fn watch(divergence: Divergence, shape: Shape, seed: u64) -> Watch {
 
 #[test]
 fn slots_run_threads_that_are_where_outcomes_sent_them() {
-    for (name, divergence) in Divergence::ALL {
+    for (name, divergence) in units() {
         for lanes in [1, 2, 4, 8, 16, 64] {
             for (warps, barriers) in [(1, true), (2, false), (8, true)] {
                 println!("{name}");
@@ -35,7 +40,7 @@ fn figure_1e() {
     let (a, b, c, d, e) = (0, 10, 20, 30, 40);
     let side = |pc: u64, threads: &str| P { pc, mask: mask(threads), ..P::default() };
     let branch = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
-    for (name, divergence) in Divergence::ALL.iter().filter(|(_, divergence)| !divergence.reconverges()) {
+    for (name, divergence) in units().filter(|(_, divergence)| !divergence.reconverges()) {
         println!("{name}");
         let mut watch = watch(*divergence, Shape::new(4, 1), 1);
         let runs = |watch: &mut Watch, pc: u64, threads: &str, stops: Option<u64>| {
@@ -62,7 +67,7 @@ fn figure_1e() {
 /// A wake and a start get their turn although other slots would give an outcome in every cycle.
 #[test]
 fn outcomes_do_not_starve_a_wake() {
-    for (name, divergence) in Divergence::ALL {
+    for (name, divergence) in units() {
         println!("{name}");
         let mut watch = watch(*divergence, Shape::new(4, 16), 1);
         let all = P { mask: 0b1111, ..P::default() };

@@ -6,6 +6,7 @@
 use super::issue::Slotted;
 use crate::block::Grid;
 use crate::csr::{self, Source};
+use crate::divergence::warp_of;
 use crate::isa::Decoded;
 use crate::shape::{BankAddress, Shape};
 use heddle_hdl::*;
@@ -24,7 +25,7 @@ pub struct Issued<T> {
 impl Issued<Width> {
     pub fn shape(s: &Shape) -> Issued<Width> {
         let decoded = Decoded::shape(s);
-        Issued { valid: 1, slot: s.warp_bits(), mask: s.lanes, decoded, tag: index_width(s.loads) }
+        Issued { valid: 1, slot: s.slot_bits(), mask: s.lanes, decoded, tag: index_width(s.loads) }
     }
 }
 
@@ -33,7 +34,7 @@ impl Issued<Width> {
 pub struct Write<T> {
     /// One bit a lane.
     pub lanes: T,
-    pub slot: T,
+    pub warp: T,
     pub rd: T,
     /// 32 bits a lane.
     pub data: T,
@@ -41,7 +42,7 @@ pub struct Write<T> {
 
 impl Write<Width> {
     pub fn shape(s: &Shape) -> Write<Width> {
-        Write { lanes: s.lanes, slot: s.warp_bits(), rd: 5, data: 32 * s.lanes }
+        Write { lanes: s.lanes, warp: s.warp_bits(), rd: 5, data: 32 * s.lanes }
     }
 }
 
@@ -170,14 +171,15 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
         let at_5 = m.stage("s5", issued);
         let blocks = m.memory("block_of_slot", 32, s.warp_bits()).style(MemoryStyle::Distributed);
         blocks.write(i.started.valid, i.started.slot, i.started.block);
-        let (csr_value, csr_lane) = csr_value(s, m, &at_5, &i, blocks.read(at_5.slot));
+        let (csr_value, csr_lane) = csr_value(s, m, &at_5, &i, blocks.read(warp_of(s, at_5.slot)));
         let d = at_5.decoded;
         let decoded = Decoded { imm: d.csr.mux(csr_value, d.imm), ..d };
         let at_6 = m.stage("s6", Issued { decoded, ..at_5 });
         let b_lane = m.pipe("s6_b_lane", d.csr & csr_lane);
 
         // A bank is addressed by warp and register.
-        let bank = |slot: Signal, register: Signal| if s.warps == 1 { register } else { cat(&[register, slot]) };
+        let bank = |warp: Signal, register: Signal| if s.warps == 1 { register } else { cat(&[register, warp]) };
+        let read_warp = warp_of(s, at_5.slot);
         let address = |a: Signal| match s.bank_address {
             BankAddress::Shared => all(a),
             BankAddress::PerLane => each(a.repeat(s.lanes)),
@@ -190,10 +192,10 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
             s.lanes,
             &lane(s),
             LaneIn {
-                read1: address(bank(at_5.slot, d.rs1)),
-                read2: address(bank(at_5.slot, d.rs2)),
+                read1: address(bank(read_warp, d.rs1)),
+                read2: address(bank(read_warp, d.rs2)),
                 write: each(i.write.lanes),
-                write_address: address(bank(i.write.slot, i.write.rd)),
+                write_address: address(bank(i.write.warp, i.write.rd)),
                 write_data: each(i.write.data),
                 pc: all(pc),
                 imm: all(c.imm),
@@ -219,12 +221,13 @@ fn csr_value(s: &Shape, m: Builder, at: &Issued<Signal>, i: &CollectIn<Signal>, 
         0 => warp.zext(32),
         shift => cat(&[m.lit(0u32, shift), warp]).zext(32),
     };
+    let warp = warp_of(s, at.slot);
     let CollectIn { grid, cycles, instructions, .. } = *i;
     let value = |source: Source| match source {
-        Source::Thread => (first_thread(at.slot), true),
-        Source::ThreadInBlock => (first_thread(at.slot & grid.group), true),
+        Source::Thread => (first_thread(warp), true),
+        Source::ThreadInBlock => (first_thread(warp & grid.group), true),
         Source::Lane => (constant(0), true),
-        Source::Warp => (at.slot.zext(32), false),
+        Source::Warp => (warp.zext(32), false),
         Source::Block => (block, false),
         Source::Blocks => (grid.blocks, false),
         Source::BlockThreads => (grid.block_threads.zext(32), false),

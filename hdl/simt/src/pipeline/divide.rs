@@ -31,7 +31,7 @@ pub struct Quotient<T> {
 
 impl Quotient<Width> {
     pub fn shape(s: &Shape) -> Quotient<Width> {
-        Quotient { valid: 1, slot: s.warp_bits(), rd: 5, mask: s.lanes, data: 32 * s.lanes }
+        Quotient { valid: 1, slot: s.slot_bits(), rd: 5, mask: s.lanes, data: 32 * s.lanes }
     }
 }
 

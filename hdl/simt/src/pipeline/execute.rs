@@ -3,6 +3,7 @@
 
 use super::collect::{Issued, Operands};
 use super::place::{PlaceIn, Wrong, place};
+use crate::divergence::warp_of;
 use crate::lane::alu::{AluIn, alu};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -83,7 +84,7 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
                 accesses: all(d.accesses()),
                 writes: all(d.store | d.atomic),
                 size: all(d.funct3.slice(0, 2)),
-                slot: all(issued.slot),
+                slot: all(warp_of(s, issued.slot)),
                 number: each(cat(&numbers)),
                 group: all(i.group),
                 program_end: all(i.program_end),

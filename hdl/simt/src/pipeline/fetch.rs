@@ -1,6 +1,6 @@
 //! Stage 2, fetch: presents the pc to instruction memory, which answers in stage 3.
 
-use super::steer::Fetch;
+use super::steer::{Fetch, Flush};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -10,6 +10,7 @@ pub struct FetchIn<T> {
     /// Decode stops this slot's front end: younger fetches of the slot are squashed.
     pub stop_valid: T,
     pub stop_slot: T,
+    pub flush: Option<Flush<T>>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -21,11 +22,12 @@ pub struct FetchOut<T> {
 }
 
 pub fn fetch(s: &Shape) -> TypedModule<FetchIn<Width>, FetchOut<Signal>> {
-    let inputs = FetchIn { chosen: Fetch::shape(s), stop_valid: 1, stop_slot: s.warp_bits() };
+    let inputs = FetchIn { chosen: Fetch::shape(s), stop_valid: 1, stop_slot: s.slot_bits(), flush: Flush::shape(s) };
     module("fetch", inputs, |m, i| {
         m.doc("Stage 2: the pc goes to instruction memory.");
         let fetching = m.stage("fetching", i.chosen);
-        wire!(squashed = i.stop_valid & i.stop_slot.eq(fetching.slot));
+        let flushed = i.flush.map_or(m.lit(0u32, 1), |flush| flush.drops(fetching.slot));
+        wire!(squashed = (i.stop_valid & i.stop_slot.eq(fetching.slot)) | flushed);
         m.cover("squashed", fetching.valid & squashed);
         let decoding = m.stage("decoding", Fetch { valid: fetching.valid & !squashed, ..fetching });
         FetchOut { fetching, decoding }
@@ -57,6 +59,7 @@ mod tests {
                     chosen: Fetch { valid: chosen.is_some().into(), slot: slot.into(), pc: pc.into() },
                     stop_valid: stop.is_some().into(),
                     stop_slot: stop.unwrap_or(0).into(),
+                    flush: None,
                 });
                 let out = t.peek();
                 let seen = |f: Fetch<Bits>| (f.valid == 1).then(|| (f.slot.low_u64() as u32, f.pc.low_u64() as u32));

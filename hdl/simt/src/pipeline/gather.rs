@@ -34,7 +34,7 @@ pub struct Loaded<T> {
 
 impl Loaded<Width> {
     pub fn shape(s: &Shape) -> Loaded<Width> {
-        Loaded { valid: 1, slot: s.warp_bits(), rd: 5, lanes: s.lanes, data: 32 * s.lanes, last: 1 }
+        Loaded { valid: 1, slot: s.slot_bits(), rd: 5, lanes: s.lanes, data: 32 * s.lanes, last: 1 }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Stage 4, issue: the instruction buffers, and the choice of a slot whose first instruction can go.
+//! Stage 4, issue: the instruction buffers, and the choice of a slot ([`crate::pipeline::schedule`]) whose first
+//! instruction can go.
 //!
 //! An instruction goes when its registers are not pending ([`crate::scoreboard`]) and its unit has room: an access to memory
 //! needs a place in the queue before the memory port (where there is one), one that memory answers a free entry of the load
@@ -7,8 +8,10 @@
 //!
 //! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port.
 
-use crate::arbiter::{places_above, round_robin};
+use super::pairs::{Pairs, PairsIn};
+use super::schedule::{Candidates, by_age, choose};
 use crate::divergence::Steer;
+use crate::divergence::dual_path::Unissued;
 use crate::isa::Decoded;
 use crate::scoreboard::Needs;
 use crate::shape::Shape;
@@ -24,7 +27,7 @@ pub struct Slotted<T> {
 
 impl Slotted<Width> {
     pub fn shape(s: &Shape) -> Slotted<Width> {
-        Slotted { valid: 1, slot: s.warp_bits(), decoded: Decoded::shape(s) }
+        Slotted { valid: 1, slot: s.slot_bits(), decoded: Decoded::shape(s) }
     }
 }
 
@@ -33,6 +36,8 @@ pub struct IssueIn<T> {
     /// From decode.
     pub decoded: Slotted<T>,
     pub steer: Steer<T>,
+    /// One bit a warp: it is started. Where the schedule is by age.
+    pub starts: Option<T>,
     /// From the scoreboard, one bit a slot.
     pub clear: T,
     /// There is a place for an access to memory / for one that is answered; the divider is free.
@@ -42,6 +47,7 @@ pub struct IssueIn<T> {
     /// The divergence unit holds control instructions back.
     pub hold_control: T,
     pub bubble: T,
+    pub pairs: Option<PairsIn<T>>,
 }
 
 #[derive(Bundle, Clone, PartialEq, Debug)]
@@ -54,6 +60,8 @@ pub struct IssueOut<T> {
     /// Instructions in each buffer, `count_width(buffer)` bits a slot.
     pub buffered: T,
     pub idle: Idle<T>,
+    /// Of the sibling of `resolved_slot`, where a warp has two slots.
+    pub unissued: Option<Unissued<T>>,
 }
 
 /// Why slots with an instruction could not issue it, one bit a slot.
@@ -80,6 +88,7 @@ struct Head<T> {
 struct RowIn<T> {
     push: T,
     pop: T,
+    flush: Option<T>,
     entry: Head<T>,
 }
 
@@ -96,34 +105,40 @@ struct RowOut<T> {
 fn row(s: &Shape) -> TypedModule<RowIn<Width>, RowOut<Signal>> {
     let entry = Head { needs: Needs::shape(), accesses: 1, answers: 1, divide: 1, control: 1 };
     let place = index_width(s.buffer);
-    module("issue_row", RowIn { push: 1, pop: 1, entry }, |m, i| {
+    let flush = (s.sides() > 1).then_some(1);
+    module("issue_row", RowIn { push: 1, pop: 1, flush, entry }, |m, i| {
         m.doc("One slot's instruction buffer: places, count, and what its head needs.");
         let first = m.reg("first", place).reset(0u32);
         let free = m.reg("free", place).reset(0u32);
         let count = m.reg("count", count_width(s.buffer)).reset(0u32);
-        first.next_if(i.pop, first.q + 1);
+        let flush = i.flush.unwrap_or(m.lit(0u32, 1));
+        first.next_if(i.pop | flush, flush.mux(free.q, first.q + 1));
         free.next_if(i.push, free.q + 1);
-        count.next_if(i.push ^ i.pop, i.push.mux(count.q + 1, count.q - 1));
+        let changed = i.push.mux(count.q + 1, count.q - 1);
+        count.next_if((i.push ^ i.pop) | flush, flush.mux(changed.literal(0u32), changed));
         let entries = m.memory("needs", entry, place).style(MemoryStyle::Distributed);
         entries.write(i.push, free.q, i.entry);
         m.assert("no_overflow", !(i.push & !i.pop & count.q.eq(s.buffer)));
         m.assert("no_underflow", !(i.pop & count.q.eq(0)));
+        m.assert("nothing_is_pushed_that_is_flushed", !(i.push & flush));
         m.cover("full", count.q.eq(s.buffer));
         RowOut { head: entries.read(first.q), count: count.q, first: first.q, free: free.q }
     })
 }
 
 pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
-    let steer = Steer { valid: 1, slot: s.warp_bits(), pc: s.pc_bits(), replay: 1 };
+    let steer = Steer { valid: 1, slot: s.slot_bits(), pc: s.pc_bits(), replay: 1 };
     let inputs = IssueIn {
         decoded: Slotted::shape(s),
         steer,
-        clear: s.warps,
+        starts: by_age(s).then_some(s.warps),
+        clear: s.slots(),
         access_room: 1,
         load_room: 1,
         divider_free: 1,
         hold_control: 1,
         bubble: 1,
+        pairs: PairsIn::shape(s),
     };
     module("issue", inputs, |m, i| {
         m.doc("Stage 4: instruction buffers and the choice of an instruction to issue.");
@@ -131,47 +146,51 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let d = i.decoded.decoded;
         let needs = Needs { rs1: d.rs1, rs2: d.rs2, rd: d.rd, use1: d.use1, use2: d.use2, writes: d.writes };
         let entry = Head { needs, accesses: d.accesses(), answers: d.answers, divide: d.divide, control: d.control };
-        wire!(push = i.decoded.slot.decode(s.warps) & i.decoded.valid.repeat(s.warps));
-        let pop = m.deferred("pop", s.warps);
+        wire!(push = i.decoded.slot.decode(s.slots()) & i.decoded.valid.repeat(s.slots()));
+        let pop = m.deferred("pop", s.slots());
         let entry = entry.map("", &mut |_, e| all(e));
-        let rows = m.replicate("row", s.warps, &row(s), RowIn { push: each(push), pop: each(pop.value), entry });
+        let flush = i.pairs.map(|pairs| each(pairs.flush.slot.decode(s.slots()).only_if(pairs.flush.valid)));
+        let rows =
+            m.replicate("row", s.slots(), &row(s), RowIn { push: each(push), pop: each(pop.value), flush, entry });
 
         let count_bits = count_width(s.buffer);
         wire!(filled = cat(&elements(rows.count, count_bits).into_iter().map(|c| c.any()).collect::<Vec<_>>()));
         // The next instruction of the slot is a replay.
-        let replay = m.reg("replays", s.warps).reset(0u32);
-        wire!(steered = i.steer.slot.decode(s.warps) & (i.steer.valid & i.steer.replay).repeat(s.warps));
-        wire!(registers_ok = i.clear | replay.q);
+        let replay = m.reg("replays", s.slots()).reset(0u32);
+        wire!(steered = i.steer.slot.decode(s.slots()) & (i.steer.valid & i.steer.replay).repeat(s.slots()));
+        let pairs = i.pairs.map(|pairs| Pairs::new(s, m, pairs));
+        let may_replay = pairs.as_ref().map_or(replay.q, |pairs| replay.q & pairs.may_replay());
+        wire!(registers_ok = i.clear | may_replay);
         let head = rows.head;
-        let no = |condition: Signal| (!condition).repeat(s.warps);
+        let no = |condition: Signal| (!condition).repeat(s.slots());
         wire!(
             unit_busy = (head.accesses & no(i.access_room))
                 | (head.answers & no(i.load_room))
                 | (head.divide & no(i.divider_free))
-                | (head.control & i.hold_control.repeat(s.warps))
-                | i.bubble.repeat(s.warps)
+                | (head.control & i.hold_control.repeat(s.slots()))
+                | i.bubble.repeat(s.slots())
         );
-        wire!(ready = filled & registers_ok & !unit_busy);
-        let after = m.reg("after", s.warps).reset(0u32);
-        wire!(choice = round_robin(ready, after.q));
-        wire!(any = ready.any());
-        after.next_if(any, places_above(choice));
+        let may = pairs.as_ref().map_or(filled, |pairs| pairs.may_issue(head.control));
+        wire!(ready = filled & registers_ok & !unit_busy & may);
+        let considered = pairs.as_ref().and_then(Pairs::considered);
+        let waiting = considered.map_or(filled, |considered| filled & considered);
+        let (choice, any) = choose(m, s, Candidates { waiting, ready, starts: i.starts });
         pop.drive(choice);
         replay.next((replay.q & !choice) | steered);
         wire!(slot = choice.one_hot_index());
 
         // The instructions of all slots share one memory: slot above place.
-        let buffer = m.memory("buffer", Decoded::shape(s), s.warps.ilog2() + place).style(MemoryStyle::Distributed);
+        let buffer = m.memory("buffer", Decoded::shape(s), s.slots().ilog2() + place).style(MemoryStyle::Distributed);
         let at = |slot: Signal, places: Signal| {
             let place_of_slot = places.select(slot, place);
-            if s.warps == 1 { place_of_slot } else { cat(&[place_of_slot, slot]) }
+            if s.slots() == 1 { place_of_slot } else { cat(&[place_of_slot, slot]) }
         };
         buffer.write(i.decoded.valid, at(i.decoded.slot, rows.free), d);
         let decoded = buffer.read(at(slot, rows.first));
 
         let none = |all: Signal| filled & all;
         let idle = Idle { filled, scoreboard: none(!registers_ok), unit: none(registers_ok & unit_busy) };
-        let heads = (0..s.warps)
+        let heads = (0..s.slots())
             .map(|w| {
                 let pick = |packed: Signal, width: Width| packed.slice(w * width, width);
                 let on = filled.bit(w);
@@ -197,7 +216,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         m.cover("replay", (replay.q & choice).any());
         m.cover("replay_with_its_register_pending", (replay.q & choice & !i.clear).any());
         let issued = Slotted { valid: any, slot, decoded };
-        IssueOut { issued, replay: (replay.q & choice).any(), heads, buffered: rows.count, idle }
+        let unissued = pairs.map(|pairs| pairs.issue(s, m, &issued, i.steer));
+        IssueOut { issued, replay: (replay.q & choice).any(), heads, buffered: rows.count, idle, unissued }
     })
 }
 

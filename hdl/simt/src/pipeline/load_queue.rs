@@ -60,7 +60,7 @@ pub struct Route<T> {
 impl Load<Width> {
     pub fn shape(s: &Shape) -> Load<Width> {
         let route = Route { size: 3, served: s.lanes, route: network::route_bits(s), offset: 2 * s.lanes };
-        Load { slot: s.warp_bits(), rd: 5, route }
+        Load { slot: s.slot_bits(), rd: 5, route }
     }
 }
 
@@ -68,7 +68,7 @@ impl LoadQueueIn<Width> {
     pub fn shape(s: &Shape) -> LoadQueueIn<Width> {
         LoadQueueIn {
             take: 1,
-            take_slot: s.warp_bits(),
+            take_slot: s.slot_bits(),
             take_rd: 5,
             access: Access::shape(s),
             more: Pending::shape(s),

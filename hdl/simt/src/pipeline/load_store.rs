@@ -38,7 +38,7 @@ impl Whole<Width> {
     pub fn shape(s: &Shape) -> Whole<Width> {
         Whole {
             valid: 1,
-            slot: s.warp_bits(),
+            slot: s.slot_bits(),
             rd: 5,
             asked: Asked::shape(),
             mask: s.lanes,

@@ -5,7 +5,7 @@
 //! | 1 steer | [`steer`] | choose the slot to fetch for |
 //! | 2 fetch | [`fetch`] | instruction memory read |
 //! | 3 decode | [`decode`] | into the slot's instruction buffer |
-//! | 4 issue | [`issue`] | scoreboard check, choose a ready slot, take its mask |
+//! | 4 issue | [`issue`], [`schedule`] | scoreboard check, choose a ready slot, take its mask |
 //! | 5, 6 collect | [`collect`] | register file read, one bank a lane |
 //! | 7 execute | [`execute`], [`divide`] | ALU, branch condition, address; the divider starts |
 //! | 8 resolve | [`resolve`] | taken masks, targets, served lanes, faults |
@@ -24,9 +24,11 @@ pub mod load_queue;
 pub mod load_store;
 pub mod memory;
 pub mod network;
+pub mod pairs;
 pub mod place;
 pub mod request_queue;
 pub mod resolve;
+pub mod schedule;
 pub mod steer;
 pub mod writeback;
 

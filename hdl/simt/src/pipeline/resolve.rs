@@ -13,7 +13,7 @@ use super::load_store::Whole;
 use super::memory::{Access, Lanes};
 use super::place::Wrong;
 use crate::address::SCRATCHPAD;
-use crate::divergence::{Outcome, Side, kind};
+use crate::divergence::{Outcome, Side, kind, warp_of};
 use crate::isa::{Decoded, cause};
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
@@ -56,7 +56,7 @@ pub struct Computed<T> {
 
 impl Computed<Width> {
     pub fn shape(s: &Shape) -> Computed<Width> {
-        Computed { valid: 1, slot: s.warp_bits(), rd: 5, mask: s.lanes, multiply: 1, data: 32 * s.lanes }
+        Computed { valid: 1, slot: s.slot_bits(), rd: 5, mask: s.lanes, multiply: 1, data: 32 * s.lanes }
     }
 }
 
@@ -192,11 +192,11 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             multiply: m.pipe("s9_result_multiply", d.multiply),
             data: m.pipe("s9_result_data", (d.jal | d.jalr).mux(link, result)),
         };
-        let exit = Exit { valid: good & d.ecall, slot: issued.slot, mask, codes: data };
+        let exit = Exit { valid: good & d.ecall, slot: warp_of(s, issued.slot), mask, codes: data };
         let fault = Fault {
             valid: fault,
             cause: blame.cause,
-            slot: issued.slot,
+            slot: warp_of(s, issued.slot),
             pc: d.pc,
             mask: blame.mask,
             address: jump_target,
@@ -204,7 +204,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         m.assert("mask_not_empty", !issued.valid | mask.any());
         m.assert("leader_served", !good | (served & leader).any());
         m.probe("commit_lanes", served.only_if(good));
-        m.probe("commit_slot", issued.slot);
+        m.probe("commit_slot", warp_of(s, issued.slot));
         m.probe("commit_pc", d.pc);
         m.cover("behind_a_fault", issued.valid & i.stopped);
         m.cover("jalr_diverges", good & d.jalr & (mask & !served).any());

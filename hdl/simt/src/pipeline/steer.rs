@@ -19,7 +19,27 @@ pub struct Fetch<T> {
 
 impl Fetch<Width> {
     pub fn shape(s: &Shape) -> Fetch<Width> {
-        Fetch { valid: 1, slot: s.warp_bits(), pc: s.pc_bits() }
+        Fetch { valid: 1, slot: s.slot_bits(), pc: s.pc_bits() }
+    }
+}
+
+/// What has not issued of a slot is dropped, for units with two slots a warp: a path that parts suspends the other.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Flush<T> {
+    pub valid: T,
+    pub slot: T,
+}
+
+impl Flush<Width> {
+    pub fn shape(s: &Shape) -> Option<Flush<Width>> {
+        (s.sides() > 1).then(|| Flush { valid: 1, slot: s.slot_bits() })
+    }
+}
+
+impl Flush<Signal> {
+    /// Whether it is of this slot.
+    pub fn drops(self, slot: Signal) -> Signal {
+        self.valid & self.slot.eq(slot)
     }
 }
 
@@ -30,6 +50,7 @@ pub struct SteerIn<T> {
     /// Decode stops this slot's front end (`valid`, `slot`).
     pub stop_valid: T,
     pub stop_slot: T,
+    pub flush: Option<Flush<T>>,
     /// What stage 2 and stage 3 hold.
     pub fetching: Fetch<T>,
     pub decoding: Fetch<T>,
@@ -49,27 +70,29 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
     let count_bits = count_width(s.buffer);
     let fetch = Fetch::shape(s);
     let inputs = SteerIn {
-        steer: Steer { valid: 1, slot: s.warp_bits(), pc: s.pc_bits(), replay: 1 },
+        steer: Steer { valid: 1, slot: s.slot_bits(), pc: s.pc_bits(), replay: 1 },
         stop_valid: 1,
-        stop_slot: s.warp_bits(),
+        stop_slot: s.slot_bits(),
+        flush: Flush::shape(s),
         fetching: fetch,
         decoding: fetch,
-        buffered: count_bits * s.warps,
+        buffered: count_bits * s.slots(),
     };
     module("steer", inputs, |m, i| {
         m.doc("Stage 1: chooses the slot to fetch for.");
-        let on = |valid: Signal, slot: Signal| slot.decode(s.warps) & valid.repeat(s.warps);
+        let on = |valid: Signal, slot: Signal| slot.decode(s.slots()) & valid.repeat(s.slots());
         wire!(in_fetch = on(i.fetching.valid, i.fetching.slot));
         wire!(in_decode = on(i.decoding.valid, i.decoding.slot));
-        wire!(stopped = on(i.stop_valid, i.stop_slot));
+        let flushed = i.flush.map_or(m.lit(0u32, s.slots()), |flush| on(flush.valid, flush.slot));
+        wire!(stopped = on(i.stop_valid, i.stop_slot) | flushed);
         wire!(steered = on(i.steer.valid, i.steer.slot));
 
-        let running = m.reg("running", s.warps).reset(0u32);
+        let running = m.reg("running", s.slots()).reset(0u32);
         running.next((running.q & !stopped) | steered);
         // The next pc is where the unit steered the slot to (fresh), or where the last fetch left it.
-        let fresh = m.reg("fresh", s.warps);
+        let fresh = m.reg("fresh", s.slots());
 
-        let room: Vec<Signal> = (0..s.warps)
+        let room: Vec<Signal> = (0..s.slots())
             .map(|slot| {
                 let count = i.buffered.slice(slot * count_bits, count_bits);
                 let flying = in_fetch.bit(slot).zext(count_bits) + in_decode.bit(slot).zext(count_bits);
@@ -78,15 +101,15 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
             .collect();
         wire!(wanting = running.q & cat(&room));
         wire!(preferred = wanting & !(in_fetch | in_decode));
-        let after = m.reg("after", s.warps).reset(0u32);
+        let after = m.reg("after", s.slots()).reset(0u32);
         wire!(choice = round_robin(preferred.any().mux(preferred, wanting), after.q));
         wire!(any = choice.any());
         after.next_if(any, places_above(choice));
         wire!(slot = choice.one_hot_index());
 
-        let steered_pc = m.memory("steered_pc", s.pc_bits(), s.warp_bits()).style(MemoryStyle::Distributed);
+        let steered_pc = m.memory("steered_pc", s.pc_bits(), s.slot_bits()).style(MemoryStyle::Distributed);
         steered_pc.write(i.steer.valid, i.steer.slot, i.steer.pc);
-        let following_pc = m.memory("following_pc", s.pc_bits(), s.warp_bits()).style(MemoryStyle::Distributed);
+        let following_pc = m.memory("following_pc", s.pc_bits(), s.slot_bits()).style(MemoryStyle::Distributed);
         wire!(pc = (fresh.q & choice).any().mux(steered_pc.read(slot), following_pc.read(slot)));
         following_pc.write(any, slot, pc + 1);
         fresh.next((fresh.q & !choice) | steered);

@@ -10,6 +10,7 @@ use super::gather::{GatherIn, Loaded, gather};
 use super::load_queue::Load;
 use super::network;
 use super::resolve::Computed;
+use crate::divergence::warp_of;
 use crate::memory::port::Response;
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
@@ -174,7 +175,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
 
         let late = Pending { valid: (from_load & loaded.last) | from_quotient, slot: target.slot, rd: target.rd };
         let Target { lanes: enables, slot, rd } = target;
-        let write = Write { lanes: enables, slot, rd, data };
+        let write = Write { lanes: enables, warp: warp_of(s, slot), rd, data };
         WritebackOut {
             write,
             response_taken,

@@ -18,9 +18,10 @@
 //!
 //! As in [`super::scoreboard`], several writes of one (warp, side, register) under way are counted elsewhere, and the
 //! last releases the register. It knows no masks, no stack, and not which sides have a path: the bits of a side without
-//! one mean nothing. It is for the dual-path divergence unit; no core contains it.
+//! one mean nothing. It is for the dual-path divergence unit.
 
-use super::{Mark, Needs};
+use super::{Mark, Needs, Pending, ScoreboardIn, ScoreboardOut};
+use crate::divergence::{side_of, warp_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -94,6 +95,8 @@ impl DualScoreboardIn<Width> {
 pub struct DualScoreboardOut<T> {
     /// For each side, one bit a warp: the side's head waits for no register.
     pub clear: [T; 2],
+    /// The same, of the side's own writes.
+    pub own_clear: [T; 2],
     /// One bit a warp: none of its registers is pending on any side.
     pub quiet: T,
 }
@@ -112,6 +115,7 @@ struct RowIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct RowOut<T> {
     clear: [T; 2],
+    own_clear: [T; 2],
     quiet: T,
     /// For each side, one bit a register.
     pending: [T; 2],
@@ -126,8 +130,8 @@ fn row_inputs() -> RowIn<Width> {
 /// One warp's pending and shadow bits.
 fn row() -> TypedModule<RowIn<Width>, DualScoreboardOut<Signal>> {
     module("dual_scoreboard_row", row_inputs(), |m, i| {
-        let RowOut { clear, quiet, .. } = row_described(m, i);
-        DualScoreboardOut { clear, quiet }
+        let RowOut { clear, own_clear, quiet, .. } = row_described(m, i);
+        DualScoreboardOut { clear, own_clear, quiet }
     })
 }
 
@@ -160,9 +164,43 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
         let waits = |bits: Signal| cat(&needed.map(|(register, used)| bits.select(register, 1) & used)).any();
         m.cover(&format!("{name}_waits_for_a_shadow_only"), waits(other) & !waits(own));
         m.cover(&format!("{name}_waits_for_its_own_only"), waits(own) & !waits(other));
-        !waits(own | other)
+        (!waits(own | other), !waits(own))
     });
-    RowOut { clear, quiet: !(left | right).any(), pending: [left, right], shadow: [left_shadow, right_shadow] }
+    let own_clear = clear.map(|(_, own)| own);
+    let clear = clear.map(|(all, _)| all);
+    RowOut {
+        clear,
+        own_clear,
+        quiet: !(left | right).any(),
+        pending: [left, right],
+        shadow: [left_shadow, right_shadow],
+    }
+}
+
+/// The scoreboard of a core whose slots are the sides of warps.
+pub(super) fn over_slots(
+    s: &Shape,
+    m: Builder,
+    i: ScoreboardIn<Signal>,
+    changed: StackChange<Signal>,
+) -> ScoreboardOut<Signal> {
+    let of = |p: Pending<Signal>| {
+        let (warp, side) = (warp_of(s, p.slot), side_of(s, p.slot));
+        SidePending { valid: p.valid, warp, side, rd: p.rd }
+    };
+    let heads = i.heads.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    let inputs = DualScoreboardIn {
+        heads,
+        issue: of(i.issue),
+        early: of(i.early),
+        late: of(i.late),
+        push: changed,
+        pop: m.zero(StackChange::shape(s)),
+    };
+    let DualScoreboardOut { clear, own_clear, quiet } = m.instance("sides", &dual_scoreboard(s), inputs);
+    let by_slot =
+        |[left, right]: [Signal; 2]| cat(&(0..s.warps).flat_map(|w| [left.bit(w), right.bit(w)]).collect::<Vec<_>>());
+    ScoreboardOut { clear: by_slot(clear), own_clear: Some(by_slot(own_clear)), quiet }
 }
 
 pub fn dual_scoreboard(s: &Shape) -> TypedModule<DualScoreboardIn<Width>, DualScoreboardOut<Signal>> {

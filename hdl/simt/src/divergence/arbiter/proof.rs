@@ -99,7 +99,7 @@ fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>, inside: &Inside) -> UnitIn<
     let start = Start { valid: start.valid & !inside.live.select(idle, 1), slot: idle, ..start };
     let waits = index_of(s.warps, wake.slot);
     let wake = Wake { valid: wake.valid & inside.waiting.select(waits, 1), slot: waits };
-    UnitIn { start, wake, outcome, decode_slot: i.unit.decode_slot, issue_slot: i.unit.issue_slot }
+    UnitIn { start, wake, outcome, ..i.unit }
 }
 
 /// The threads of a warp as they stand in the table.

@@ -41,7 +41,7 @@ impl Bench {
         let issued = Slotted { valid: put.is_some().into(), slot: slot.into(), decoded };
         let none = (0, 3, 0, vec![7; self.s.lanes as usize]);
         let (written, rd, lanes, data) = write.unwrap_or(&none);
-        let write = Write { lanes: (*lanes).into(), slot: (*written).into(), rd: (*rd).into(), data: packed(data) };
+        let write = Write { lanes: (*lanes).into(), warp: (*written).into(), rd: (*rd).into(), data: packed(data) };
         let (cycles, instructions) = (self.cycles.into(), (self.cycles * 2).into());
         let mask = (u64::MAX >> (64 - self.s.lanes)).into();
         let (blocks, block_threads, group) = self.grid;

@@ -89,12 +89,14 @@ impl Bench {
                 pc: 0u32.into(),
                 replay: true.into(),
             },
+            starts: None,
             clear: a.clear.into(),
             access_room: a.access_room.into(),
             load_room: a.load_room.into(),
             divider_free: a.divider_free.into(),
             hold_control: a.hold.into(),
             bubble: a.bubble.into(),
+            pairs: None,
         });
         let out = self.t.peek();
         self.check_views(&out);

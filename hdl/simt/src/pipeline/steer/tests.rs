@@ -31,13 +31,14 @@ fn front(s: &Shape) -> TypedModule<FrontIn<Width>, FrontOut<Signal>> {
             steer: steered,
             stop_valid,
             stop_slot,
+            flush: None,
             fetching: fetching.value,
             decoding: decoding.value,
             buffered,
         };
         let SteerOut { chosen, running } = m.instance("steer", &steer(s), inputs);
         let FetchOut { fetching: second, decoding: third } =
-            m.instance("fetch", &fetch(s), FetchIn { chosen, stop_valid, stop_slot });
+            m.instance("fetch", &fetch(s), FetchIn { chosen, stop_valid, stop_slot, flush: None });
         fetching.drive(second);
         decoding.drive(third);
         FrontOut { chosen, running, fetching: second, decoding: third }

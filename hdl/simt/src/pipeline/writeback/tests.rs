@@ -122,7 +122,7 @@ fn priority_alignment_and_bubbles() {
             };
             assert_eq!(out.write.lanes, mask);
             for k in (0..lanes).filter(|k| mask >> k & 1 == 1) {
-                assert_eq!((out.write.slot.low_u64(), out.write.rd.low_u64()), (slot.into(), rd.into()));
+                assert_eq!((out.write.warp.low_u64(), out.write.rd.low_u64()), (slot.into(), rd.into()));
                 assert_eq!(out.write.data.extract(32 * k, 32), u64::from(data[k as usize]), "lane {k}, size {size}");
             }
             let releases = (load_goes && last) || quotient_goes;

@@ -54,7 +54,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         let twice = early.valid & early.warp.eq(late.warp) & early.side.eq(late.side) & early.rd.eq(late.rd);
         let late = SidePending { valid: late.valid & pending(late) & !twice, ..late };
         let legal = DualScoreboardIn { issue, early, late, push, pop, ..i.scoreboard.clone() };
-        let RowOut { clear, quiet, pending, shadow } = described(m, s, legal, &row_shown());
+        let RowOut { clear, own_clear, quiet, pending, shadow } = described(m, s, legal, &row_shown());
         shown.drive(pending);
 
         let warp = index_of(s.warps, held(m, "warp_followed", i.warp));
@@ -97,15 +97,15 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
             let heads: Vec<Needs<Signal>> = i.scoreboard.heads.iter().map(|heads| heads[k]).collect();
             let Needs { rs1, rs2, rd, use1, use2, writes: writes_rd } = select(&heads, warp);
             wire!(clear_here = clear[k].select(warp, 1));
+            // What is first read is the first register, and so on; any of them may be the same.
             let needs = [(rs1, use1), (rs2, use2), (rd, writes_rd)];
             let [mut theirs, mut passed, mut free] = [vec![], vec![], vec![]];
-            for (register, used) in needs {
-                let is = [0, 1, 2].map(|r: usize| register.eq(registers[r]));
-                let holds = [0, 1, 2].map(|r: usize| writes[k][r].0 | writes[1 - k][r].1);
-                let mine = [0, 1, 2].map(|r: usize| writes[0][r].2 | writes[1][r].2);
-                theirs.extend([0, 1, 2].map(|r: usize| is[r] & used & mine[r]));
-                passed.extend([0, 1, 2].map(|r: usize| is[r] & used & writes[1 - k][r].0 & !holds[r]));
-                free.push(!used | cat(&[0, 1, 2].map(|r: usize| is[r] & !holds[r])).any());
+            for (r, (register, used)) in needs.into_iter().enumerate() {
+                let is = register.eq(registers[r]);
+                let holds = writes[k][r].0 | writes[1 - k][r].1;
+                theirs.push(is & used & (writes[0][r].2 | writes[1][r].2));
+                passed.push(is & used & writes[1 - k][r].0 & !holds);
+                free.push(!used | (is & !holds));
             }
             wire!(must_wait = thread[k].q & cat(&theirs).any());
             wire!(may_go = cat(&free).all());
@@ -132,7 +132,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
             );
         }
         cover(m, "one_register_on_both_sides", writes[0][0].2 & writes[1][0].0 & !writes[1][0].1);
-        DualScoreboardOut { clear, quiet }
+        DualScoreboardOut { clear, own_clear, quiet }
     })
 }
 

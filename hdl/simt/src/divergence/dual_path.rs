@@ -1,0 +1,417 @@
+//! The dual-path divergence unit: a stack whose entries hold both sides of a branch, which run side by side.
+//!
+//! `dual-path-execution.txt` §3.1. Of each warp the *top* has two paths, left and right, each a slot of the pipeline of its own, and
+//! the reconvergence place where both meet, the *rpc* ([`super::stack::Rpc`]). Below lie levels, one for each path of a top that
+//! parted since: the *sibling*, the other path of that top, suspended where its next instruction had not issued yet; and the
+//! *group*: all threads of the path that parted, where they go on to meet the sibling, and on which side.
+//!
+//! * A side that is at the rpc already does not run: its threads are in a group.
+//! * If the branch's rpc is the top's, there is no new group. Then a path that parts puts its other side into the free place of
+//!   the top, if there is one, and nothing is pushed.
+//! * A path that has come to the rpc is no more; when neither is left, the level above them is popped.
+//!
+//! Each level belongs to a path with fewer threads than the level below it, so `lanes - 1` levels are always enough. With
+//! fewer ([`Shape::levels`]), a branch that finds none left is refused.
+//!
+//! | turn | what follows |
+//! |---|---|
+//! | outcome | the path moves; or parts (its sibling is flushed, a level pushed); or reaches the rpc or ends |
+//! | pop | the group and the sibling of a level are the top |
+//! | start | the new threads are the left path, over no level |
+//! | wake | as an outcome that does not move the path |
+//! | send | a path that came to the top beside another is steered |
+//! | fetch | reads the head of a popping warp |
+//!
+//! An outcome always has its turn; then a pop, a start, a wake, a send, a fetch. Of two paths that come to the top at once, one is
+//! steered at once, the other *owed*.
+//!
+//! The pipeline sees to it that at most one control instruction of a warp is unresolved, and none while [`Dual::busy`]. The
+//! scoreboard is [`crate::scoreboard::dual`]; `docs/dual-path.md`.
+//!
+//! Under [`Replay::Split`], an access to memory that serves only some threads parts the path like a branch: those served go on as the
+//! path, the others are the other side, which issues the access again, as far as the side table says (§7.2).
+//!
+//! What it does not do: paths below the top never run beside one of the top (path forwarding, §7.1). Like [`super::stack`], it refuses a barrier that only a part of a warp reaches.
+
+use super::stack::{Group, Rpc, Sibling, levels};
+use super::{Events, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind, side_of, warp_of};
+use crate::isa::cause;
+use crate::scoreboard::dual::StackChange;
+use crate::shape::{Replay, Shape};
+use heddle_hdl::*;
+
+/// What the pipeline says beside [`UnitIn`]: where the sibling of an outcome's slot is.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Unissued<T> {
+    /// 1 bit: it has issued something since it was steered, this cycle's instruction included.
+    pub valid: T,
+    /// Then, the instruction behind that.
+    pub pc: T,
+}
+
+impl Unissued<Width> {
+    pub fn shape(s: &Shape) -> Unissued<Width> {
+        Unissued { valid: 1, pc: s.pc_bits() }
+    }
+}
+
+/// What the unit says beside [`UnitOut`].
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Dual<T> {
+    /// 1 bit, and the slot: what has not issued of it by the end of this cycle is dropped.
+    pub flush: T,
+    pub flushed: T,
+    /// The paths of a warp change.
+    pub changed: StackChange<T>,
+    /// One bit a warp: paths are still to be popped or steered.
+    pub busy: T,
+    /// One bit a slot: it has a path.
+    pub active: T,
+    /// 1 bit: what [`UnitOut::steer`] replays was issued on the other side: writes of this side's own may be under way.
+    pub changes_side: T,
+    /// Paths of the warp of `issue_slot` that can be scheduled: 1 or 2, 2 bits.
+    pub paths: T,
+}
+
+/// What runs: left and right, and where they meet.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Top<T> {
+    pub left: Sibling<T>,
+    pub right: Sibling<T>,
+    pub rpc: Rpc<T>,
+}
+
+/// What a path that parted has left. At least one of `sibling` and `group` is valid.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Level<T> {
+    pub sibling: Sibling<T>,
+    pub group: Group<T>,
+    /// 1 bit: the group is the right path.
+    pub side: T,
+}
+
+/// A read that is done.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Read<T> {
+    valid: T,
+    at: T,
+}
+
+/// What decode must know of a warp: the rpc, and for which sides it lies ahead.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Stops<T> {
+    left: T,
+    right: T,
+    pc: T,
+}
+
+impl Top<Width> {
+    pub fn shape(s: &Shape) -> Top<Width> {
+        Top { left: Sibling::shape(s), right: Sibling::shape(s), rpc: Rpc::shape(s) }
+    }
+}
+
+impl Level<Width> {
+    pub fn shape(s: &Shape) -> Level<Width> {
+        Level { sibling: Sibling::shape(s), group: Group::shape(s), side: 1 }
+    }
+}
+
+impl Top<Signal> {
+    /// The path of a side, and the other.
+    fn of(self, right: Signal) -> (Sibling<Signal>, Sibling<Signal>) {
+        (right.mux(self.right, self.left), right.mux(self.left, self.right))
+    }
+
+    /// A top of a path on a side, and the other.
+    fn with(right: Signal, own: Sibling<Signal>, other: Sibling<Signal>, rpc: Rpc<Signal>) -> Top<Signal> {
+        Top { left: right.mux(other, own), right: right.mux(own, other), rpc }
+    }
+}
+
+/// The dual-path unit of a shape.
+pub fn dual_path(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+    module("dual_path", UnitIn::shape(s), |m, i| described(m, s, i))
+}
+
+fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
+    m.doc("Divergence unit: a stack of reconvergence points whose entries hold both sides of a branch.");
+    let UnitIn { start, wake, outcome, .. } = i;
+    let warp_bits = s.warp_bits();
+    let count_bits = count_width(levels(s));
+    let index_bits = index_width(levels(s));
+    let live = m.reg("live", s.warps).reset(0u32);
+    let parked = s.barriers.then(|| m.reg("waiting", s.warps).reset(0u32));
+    let tops = m.memory("tops", Top::shape(s), warp_bits).style(MemoryStyle::Distributed);
+    let threads = m.memory("threads", s.lanes, warp_bits).style(MemoryStyle::Distributed);
+    let stops = m.memory("stops", Stops { left: 1, right: 1, pc: s.pc_bits() }, warp_bits);
+    let stops = stops.style(MemoryStyle::Distributed);
+    let counts = m.memory("counts", count_bits, warp_bits).style(MemoryStyle::Distributed);
+    let levels_held = (s.lanes > 1).then(|| m.memory("levels", Level::shape(s), index_bits + s.warps.ilog2()));
+    let popping = m.reg("popping", s.warps).reset(0u32);
+    let owed = m.reg("owed", s.slots()).reset(0u32);
+    let active = m.reg("active", s.slots()).reset(0u32);
+    // The path is to be steered to an access that left its threads unserved.
+    let replays = (s.replay == Replay::Split).then(|| m.reg("replays", s.slots()).reset(0u32));
+    let fetched = m.reg("fetched", Read { valid: 1, at: warp_bits }).reset_zero();
+
+    // Whose turn it is.
+    wire!(pops = fetched.q.valid & !outcome.valid);
+    wire!(start_ready = !outcome.valid & !fetched.q.valid);
+    wire!(starts = start.valid & start_ready);
+    let wake_possible = m.lit(s.barriers, 1);
+    wire!(wake_ready = start_ready & !start.valid & wake_possible);
+    wire!(wakes = wake.valid & wake_ready);
+    wire!(sends = start_ready & !start.valid & !wakes & owed.q.any());
+    wire!(fetches = start_ready & !start.valid & !wakes & !owed.q.any() & popping.q.any());
+    wire!(sent = owed.q.lowest_one().one_hot_index());
+    let others = [
+        (outcome.valid, warp_of(s, outcome.slot)),
+        (fetched.q.valid, fetched.q.at),
+        (start.valid, start.slot),
+        (wakes, wake.slot),
+        (owed.q.any(), warp_of(s, sent)),
+    ];
+    wire!(warp = pick(others, popping.q.lowest_one().one_hot_index()));
+    let at = warp.decode(s.warps);
+    wire!(top = tops.read(warp));
+    wire!(count = counts.read(warp).only_if(!starts));
+    let one = m.lit(1u32, 1);
+    let none = m.zero(Sibling::shape(s));
+
+    // Outcome and wake: the threads of a path move, and part or meet.
+    let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads meet") };
+    wire!(side = outcome.valid.mux(side_of(s, outcome.slot), !top.left.valid));
+    let (own, sibling) = top.of(side);
+    wire!(taken_depth = depth_after(m, &outcome, own.depth));
+    let (taken, rest) = (outcome.taken, outcome.rest);
+    wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any());
+    let branch = Rpc { valid: one, returns: meets.returns, known: !meets.returns, pc: meets.rpc, depth: own.depth };
+    let same_place = top.rpc.returns & meets.returns | (!top.rpc.returns & !meets.returns & top.rpc.pc.eq(meets.rpc));
+    wire!(same_group = top.rpc.valid & top.rpc.depth.eq(own.depth) & same_place);
+    wire!(meeting = (parts & !same_group).mux(branch, top.rpc));
+    wire!(taken_is_there = meeting.reached(taken.pc, taken_depth));
+    wire!(rest_is_there = meeting.reached(rest.pc, own.depth));
+    wire!(both_are_there = parts & taken_is_there & rest_is_there);
+    wire!(both_go = parts & !taken_is_there & !rest_is_there);
+    wire!(goes_as_taken = taken.mask.any() & !(parts & taken_is_there & !rest_is_there));
+    let here = Sibling { valid: one, ..own };
+    let went = Sibling { valid: one, pc: taken.pc, depth: taken_depth, mask: taken.mask };
+    let stayed = Sibling { valid: one, pc: rest.pc, depth: own.depth, mask: rest.mask };
+    let goes = outcome.valid.mux(goes_as_taken.mux(went, stayed), here);
+    wire!(stay = taken.mask | rest.mask);
+    wire!(moves = outcome.valid | wakes);
+    wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
+    // If both sides are at a place of their own, they go on together, on the way to the top's rpc.
+    wire!(together = !parts | both_are_there);
+    let on_the_way = (both_are_there & !same_group).mux(top.rpc, meeting);
+    wire!(arrives = moves & !waits & together & on_the_way.reached(goes.pc, goes.depth));
+    let found = on_the_way.found(arrives | (parts & taken_is_there), (parts & taken_is_there).mux(taken.pc, goes.pc));
+    let mask = outcome.valid.mux(together.mux(stay, goes.mask), own.mask);
+    wire!(goes_on = moves & !arrives & mask.any());
+    let moved = Sibling { valid: goes_on, mask, ..goes };
+
+    // What a branch leaves, and where the sibling is.
+    wire!(leaves = parts & !both_are_there & (!same_group | (both_go & sibling.valid)));
+    let full = if levels(s) < s.lanes - 1 { leaves & count.eq(levels(s)) } else { m.lit(0u32, 1) };
+    wire!(pushes = leaves & !full);
+    let Some(unissued) = i.unissued else { unreachable!("the pipeline says where the sibling is") };
+    let sibling_slot = join(s, warp, !side);
+    let suspended = Sibling { pc: unissued.valid.mux(unissued.pc, sibling.pc), ..sibling };
+    let group = Group { valid: !same_group, mask: stay, rpc: top.rpc };
+    let pushed = Level { sibling: suspended, group, side };
+    let beside = both_go.mux(stayed, pushes.mux(none, sibling));
+    wire!(changes = both_go | pushes);
+
+    // Pop: the group and the sibling.
+    wire!(remaining = threads.read(warp));
+    let free = !(fetched.q.valid & outcome.valid);
+    let head = levels_held.as_ref().map(|levels| {
+        let address = |entry: Signal| {
+            let entry = entry.slice(0, index_bits);
+            if s.warps > 1 { cat(&[entry, warp]) } else { entry }
+        };
+        // After a pop of one level the next below is read.
+        wire!(next = count - 1 - pops.zext(count_bits));
+        let head = levels.read_sync_if(free, address(next), Collision::Never);
+        levels.write(pushes, address(count), pushed);
+        head
+    });
+    let head = head.unwrap_or_else(|| m.zero(Level::shape(s)));
+    let of_group = top.rpc.returns.mux(top.rpc.depth - 1, top.rpc.depth);
+    let group_mask = head.group.mask & remaining;
+    wire!(arrives_again = head.group.valid & head.group.rpc.reached(top.rpc.pc, of_group));
+    wire!(group_runs = head.group.valid & group_mask.any() & !arrives_again);
+    let group = Sibling { valid: group_runs, pc: top.rpc.pc, depth: of_group, mask: group_mask };
+    let outer = head.group.valid.mux(head.group.rpc.found(arrives_again, top.rpc.pc), top.rpc);
+    let popped = Top::with(head.side, group, head.sibling, outer);
+
+    // Where it goes.
+    let begun = Sibling { valid: one, pc: start.pc, mask: start.mask, ..none };
+    let begun = Top { left: begun, right: none, rpc: m.zero(Rpc::shape(s)) };
+    let after = pick([(starts, begun), (pops, popped)], Top::with(side, moved, beside, found));
+    let runs = after.left.valid | after.right.valid;
+    let left = count + pushes.zext(count_bits) - pops.zext(count_bits);
+    wire!(updates = moves | pops | starts);
+    wire!(must_pop = updates & !runs & left.any());
+    wire!(pops_again = pops & must_pop);
+    tops.write(updates, warp, after);
+    counts.write(outcome.valid | pops | starts, warp, left);
+    let ahead = |side: Sibling<Signal>| {
+        let depth = after.rpc.returns.mux(side.depth + 1, side.depth);
+        side.valid & after.rpc.valid & after.rpc.known & depth.eq(after.rpc.depth)
+    };
+    stops.write(updates, warp, Stops { left: ahead(after.left), right: ahead(after.right), pc: after.rpc.pc });
+    wire!(threads_after = starts.mux(start.mask, remaining & !(own.mask & !stay)));
+    threads.write(outcome.valid | starts, warp, threads_after);
+    wire!(ends = updates & !must_pop & !runs);
+    live.next_if(updates, (live.q & !at) | at.only_if(!ends));
+    popping.next_if(updates, (popping.q & !at) | at.only_if(must_pop));
+    wire!(reads = free & (must_pop | fetches));
+    fetched.next_if(free, Read { valid: reads, at: warp });
+    // Threads on levels below, or on the other side, never come.
+    wire!(part_waits = waits & mask.ne(threads_after));
+    let waiting = parked.map_or(m.lit(0u32, s.warps), |parked| {
+        parked.next_if(updates, (parked.q & !at) | at.only_if(waits & !part_waits));
+        parked.q
+    });
+    let code = |c: u32| m.lit(c, cause::BITS);
+    let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
+    let refused = Some(Refused { valid: part_waits | full, cause });
+
+    // Who is steered: the path that moved, or one that came to the top; another that did is owed.
+    let comes = |right: Signal, path: Sibling<Signal>| path.valid & (starts | pops | changes | side.eq(right));
+    let (left_comes, right_comes) = (comes(m.lit(0u32, 1), after.left), comes(one, after.right));
+    let steers_right = outcome.valid.mux(side, !left_comes);
+    let (steered, other_comes) = (steers_right.mux(right_comes, left_comes), steers_right.mux(left_comes, right_comes));
+    let slots_of = |warps: Signal| both_sides(s, warps);
+    let slot = join(s, warp, steers_right);
+    wire!(renewed = starts | pops | changes);
+    let other_slot = join(s, warp, !steers_right).decode(s.slots());
+    let sent_now = sent.decode(s.slots()).only_if(sends);
+    let dropped = slots_of(at).only_if(renewed);
+    owed.next((owed.q & !sent_now & !dropped) | other_slot.only_if(renewed & (steered & other_comes)));
+    let actives = cat(&[after.left.valid, after.right.valid]).repeat(s.warps);
+    let replay = replays.map_or(m.lit(0u32, 1), |replays| {
+        let left_unserved = outcome.valid & outcome.kind.eq(kind::MEMORY);
+        let rest_alone = left_unserved & !goes_as_taken;
+        let beside = other_slot.only_if(left_unserved & both_go);
+        replays.next((replays.q & !sent_now & !dropped) | beside);
+        sends.mux(replays.q.select(sent, 1), rest_alone & steered)
+    });
+    active.next_if(updates, (active.q & !slots_of(at)) | (slots_of(at) & actives));
+    let (now, _) = top.of(side_of(s, sent));
+    let steer = Steer {
+        valid: sends | (updates & !waits & steered),
+        slot: sends.mux(sent, slot),
+        pc: sends.mux(now.pc, steers_right.mux(after.right, after.left).pc),
+        replay,
+    };
+    let dual = Dual {
+        flush: pushes & sibling.valid,
+        flushed: sibling_slot,
+        changed: StackChange { valid: changes | pops, warp },
+        busy: popping.q | cat(&(0..s.warps).map(|w| owed.q.slice(2 * w, 2).any()).collect::<Vec<_>>()),
+        active: active.q,
+        changes_side: sends,
+        paths: {
+            let of = tops.read(warp_of(s, i.issue_slot));
+            of.left.valid.zext(2) + of.right.valid.zext(2)
+        },
+    };
+
+    // Checks.
+    let ghost_live = m.memory("ghost_live", s.lanes, warp_bits);
+    ghost_live.write(outcome.valid | starts, warp, threads_after);
+    let outcome_top = tops.read(warp_of(s, outcome.slot));
+    let (of_outcome, _) = outcome_top.of(side_of(s, outcome.slot));
+    assume_legal(m, s, &i, (live.q, waiting), of_outcome.mask, (starts, wakes));
+    m.assume("outcome_of_a_path", !outcome.valid | of_outcome.valid);
+    m.assume("no_outcome_of_a_busy_warp", !(outcome.valid & dual.busy.select(warp_of(s, outcome.slot), 1)));
+    let deepest = own.depth.all() & outcome.call & taken.mask.any();
+    m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
+    m.assert("a_push_has_room", !pushes | count.lt(levels(s)));
+    m.assert("pops_of_popping_warps", !pops | (popping.q.select(warp, 1) & count.any()));
+    m.assert("a_level_has_something", !pops | head.sibling.valid | head.group.valid);
+    m.assert("sides_are_apart", !(updates & after.left.valid & after.right.valid) | !overlap(&after));
+    wire!(live_after = (pops | wakes).mux(ghost_live.read(warp), threads_after));
+    let masks = after.left.mask.only_if(after.left.valid) | after.right.mask.only_if(after.right.valid);
+    m.assert("paths_have_live_threads", !updates | !(masks & !live_after).any());
+    m.assert("the_lowest_have_all_threads", !(updates & !left.any() & !after.rpc.valid) | masks.eq(live_after));
+    m.assert("a_group_meets_somewhere", !(pops & head.group.valid & group_mask.any()) | top.rpc.known);
+    if s.lanes > 1 {
+        m.cover("both_sides_run", both_go & !pushes);
+        m.cover("suspends_a_sibling", dual.flush);
+        m.cover("suspends_a_sibling_that_has_not_issued", dual.flush & !unissued.valid);
+        m.cover("one_side_is_there", parts & (taken_is_there ^ rest_is_there));
+        m.cover("one_side_is_there_without_a_push", parts & (taken_is_there ^ rest_is_there) & !pushes);
+        m.cover("both_sides_are_there", both_are_there);
+        m.cover("one_arrives_first", arrives & sibling.valid);
+        m.cover("pops_a_group", pops & group_runs);
+        m.cover("pops_a_sibling", pops & head.sibling.valid);
+        m.cover("pops_both", pops & head.sibling.valid & group_runs);
+        m.cover("pops_again", pops_again);
+        m.cover("popped_head_waits", fetched.q.valid & outcome.valid);
+        m.cover("fetches", fetches);
+        m.cover("meets_where_it_returns", arrives & on_the_way.returns);
+        m.cover("part_of_a_group_has_ended", pops & group_runs & (head.group.mask & !remaining).any());
+        if s.barriers {
+            m.cover("part_of_a_warp_waits", part_waits);
+        }
+        if levels(s) < s.lanes - 1 {
+            m.cover("no_level_is_left", full);
+        }
+    }
+    m.cover("warp_ends", ends);
+
+    wire!(put_off = ((start.valid | (wake.valid & wake_possible)) & !start_ready) | popping.q.any() | owed.q.any());
+    let (hold, _) = hold(m, outcome.valid, |_| put_off);
+    // Siblings on the levels of each warp.
+    let wide = s.lane_bits() + 1;
+    let siblings = m.memory("siblings", wide, warp_bits);
+    let more = (pushes & sibling.valid).zext(wide) - (pops & head.sibling.valid).zext(wide);
+    let suspended = siblings.read(warp).only_if(!starts) + more;
+    siblings.write(outcome.valid | pops | starts, warp, suspended);
+    let no = m.lit(0u32, 1);
+    let paths = suspended + after.left.valid.zext(wide) + after.right.valid.zext(wide);
+    let events = Events {
+        merges: (pops & group_runs).zext(2),
+        insert: no,
+        extract: no,
+        swap: no,
+        levels: left.zext(wide).only_if(outcome.valid),
+        paths: paths.only_if(outcome.valid & !ends),
+    };
+    let of_decode = stops.read(warp_of(s, i.decode_slot));
+    let (of_issue, _) = tops.read(warp_of(s, i.issue_slot)).of(side_of(s, i.issue_slot));
+    UnitOut {
+        start_ready,
+        wake_ready,
+        live: live.q,
+        waiting,
+        stop: Stop { valid: side_of(s, i.decode_slot).mux(of_decode.right, of_decode.left), pc: of_decode.pc },
+        mask: of_issue.mask,
+        steer,
+        hold,
+        refused,
+        dual: Some(dual),
+        events,
+    }
+}
+
+fn overlap(top: &Top<Signal>) -> Signal {
+    (top.left.mask & top.right.mask).any()
+}
+
+/// The slot of a side of a warp.
+fn join(s: &Shape, warp: Signal, right: Signal) -> Signal {
+    if s.warps > 1 { cat(&[right, warp]) } else { right }
+}
+
+/// One bit a slot, of one bit a warp.
+fn both_sides(s: &Shape, warps: Signal) -> Signal {
+    cat(&(0..s.warps).map(|w| warps.bit(w).repeat(2)).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,365 @@
+//! The dual-path unit from its ports: both paths of a warp have threads that are where outcomes and straight-line instructions
+//! left them, whatever the unit is told about meeting; told right, they meet there.
+
+use super::*;
+use crate::divergence::testing::{all_hit, mask};
+use crate::divergence::{Divergence, Outcome, Side, Start, Wake};
+use crate::reconvergence::{Meet, Reconvergence};
+use heddle_hdl::netlist::PropertyKind;
+use heddle_sim::Sim;
+use std::collections::BTreeMap;
+
+/// Cycles from the steering of a slot to the first instruction it issues, and from issue to outcome, at least.
+const STEER_TO_OUTCOME: u64 = 8;
+
+fn shape(lanes: u32, warps: u32) -> Shape {
+    Shape { barriers: false, ..Shape::new(lanes, warps).with_divergence(Divergence::DualPath) }
+}
+
+/// Where a thread is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Place {
+    depth: u64,
+    pc: u64,
+}
+
+/// What a control instruction does.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    slot: u32,
+    kind: u32,
+    taken: u64,
+    target: u64,
+    rest: u64,
+    stays: u64,
+    call: bool,
+    ret: bool,
+}
+
+/// The unit under a pipeline.
+struct Bench {
+    t: Sim<UnitIn<Width>, UnitOut<Signal>>,
+    s: Shape,
+    random: fastrand::Rng,
+    meets: Reconvergence<u64>,
+    /// By warp and lane, of live threads.
+    threads: Vec<Vec<Option<Place>>>,
+    /// Of slots that run: when they were steered, and whether they have issued something since.
+    runs: Vec<Option<(u64, bool)>>,
+    /// When a warp last ran, was started or had an outcome.
+    heard: Vec<u64>,
+    parked: Vec<bool>,
+}
+
+impl Bench {
+    fn new(s: &Shape, seed: u64) -> Bench {
+        println!("{} lanes, {} warps, seed {seed}", s.lanes, s.warps);
+        let mut t = Sim::new(&dual_path(s).check().unwrap());
+        t.reset();
+        Bench {
+            t,
+            s: s.clone(),
+            random: fastrand::Rng::with_seed(seed),
+            meets: Reconvergence::new(Meet::At(0), false, None),
+            threads: vec![vec![None; s.lanes as usize]; s.warps as usize],
+            runs: vec![None; s.slots() as usize],
+            heard: vec![0; s.warps as usize],
+            parked: vec![false; s.warps as usize],
+        }
+    }
+
+    fn poke(&mut self, told: Option<Told>, start: Option<(u32, u64, u64)>, wake: Option<u32>, asked: u32) {
+        let o = told.unwrap_or(Told {
+            slot: 0,
+            kind: kind::BRANCH,
+            taken: 0,
+            target: 0,
+            rest: 0,
+            stays: 0,
+            call: false,
+            ret: false,
+        });
+        let (warp, pc, mask) = start.unwrap_or_default();
+        let sibling = o.slot ^ 1;
+        let issued = told.is_some() && self.runs[sibling as usize].is_some_and(|(_, issued)| issued);
+        let unissued = if issued { self.place(sibling).pc } else { self.random.u64(..8) };
+        self.t.poke(UnitIn {
+            start: Start { valid: start.is_some().into(), slot: warp.into(), pc: pc.into(), mask: mask.into() },
+            wake: Wake { valid: wake.is_some().into(), slot: wake.unwrap_or(0).into() },
+            decode_slot: asked.into(),
+            issue_slot: asked.into(),
+            outcome: Outcome {
+                valid: told.is_some().into(),
+                slot: o.slot.into(),
+                kind: o.kind.into(),
+                taken: Side { mask: o.taken.into(), pc: o.target.into() },
+                rest: Side { mask: o.rest.into(), pc: o.stays.into() },
+                call: o.call.into(),
+                ret: o.ret.into(),
+                meets: Some(self.meets.map("", &mut |_, v: u64| v.into())),
+            },
+            unissued: Some(Unissued { valid: issued.into(), pc: unissued.into() }),
+        });
+    }
+
+    /// Mask and stop pc of a slot.
+    fn ask(&mut self, slot: u32) -> (u64, Option<u64>) {
+        self.poke(None, None, None, slot);
+        let out = self.t.peek();
+        (out.mask.low_u64(), (out.stop.valid == 1).then(|| out.stop.pc.low_u64()))
+    }
+
+    /// Where the threads of a slot are: all in one place.
+    fn place(&mut self, slot: u32) -> Place {
+        let mask = self.ask(slot).0;
+        let threads = &self.threads[(slot / 2) as usize];
+        let mut places: Vec<Place> = (0..self.s.lanes as usize)
+            .filter(|lane| mask >> lane & 1 == 1)
+            .map(|lane| threads[lane].unwrap_or_else(|| panic!("lane {lane} of slot {slot} has ended")))
+            .collect();
+        places.dedup();
+        assert!(places.len() == 1, "slot {slot}, mask {mask:#b}: {places:?}");
+        places[0]
+    }
+
+    fn put(&mut self, warp: u32, mask: u64, place: Option<Place>) {
+        for lane in (0..self.s.lanes as usize).filter(|lane| mask >> lane & 1 == 1) {
+            self.threads[warp as usize][lane] = place;
+        }
+    }
+
+    /// One cycle.
+    fn cycle(&mut self, told: Option<Told>, start: Option<(u32, u64, u64)>, wake: Option<u32>) {
+        let asked = told.map(|told| (told.slot, self.place(told.slot), self.ask(told.slot).0));
+        self.poke(told, start, wake, 0);
+        let (out, cycle) = (self.t.peek(), self.t.cycle());
+        self.t.step();
+        let dual = out.dual.unwrap();
+        if let Some((told, (slot, place, mask))) = told.zip(asked) {
+            let depth = if told.ret { place.depth.saturating_sub(1) } else { place.depth + u64::from(told.call) };
+            self.put(slot / 2, mask, None);
+            self.put(slot / 2, told.taken, Some(Place { depth, pc: told.target }));
+            self.put(slot / 2, told.rest, Some(Place { pc: told.stays, ..place }));
+            self.runs[slot as usize] = None;
+            self.heard[(slot / 2) as usize] = cycle;
+            self.parked[(slot / 2) as usize] = told.kind == kind::WAIT;
+        }
+        if let Some((warp, pc, mask)) = start.filter(|_| out.start_ready == 1) {
+            self.put(warp, mask, Some(Place { depth: 0, pc }));
+            self.heard[warp as usize] = cycle;
+        }
+        if let Some(warp) = wake.filter(|_| out.wake_ready == 1) {
+            self.heard[warp as usize] = cycle;
+            self.parked[warp as usize] = false;
+        }
+        if dual.flush == 1 {
+            self.runs[dual.flushed.low_u64() as usize] = None;
+        }
+        if out.steer.valid == 1 {
+            let (slot, pc) = (out.steer.slot.low_u64() as u32, out.steer.pc.low_u64());
+            assert!(self.runs[slot as usize].is_none(), "slot {slot} is steered while it runs");
+            self.runs[slot as usize] = Some((cycle, false));
+            assert_eq!(self.place(slot).pc, pc, "slot {slot} is steered to {pc}");
+        }
+        self.check(cycle);
+    }
+
+    /// Both sides of each warp.
+    fn check(&mut self, cycle: u64) {
+        self.poke(None, None, None, 0);
+        let out = self.t.peek();
+        for warp in 0..self.s.warps {
+            let lives = self.threads[warp as usize].iter().any(Option::is_some);
+            assert!(out.live.bit(warp) || !lives, "warp {warp}");
+            let masks = [0, 1].map(|side| match self.runs[(2 * warp + side) as usize] {
+                Some(_) => self.ask(2 * warp + side).0,
+                None => 0,
+            });
+            assert_eq!(masks[0] & masks[1], 0, "warp {warp}");
+            if masks != [0; 2] || !out.live.bit(warp) || self.parked[warp as usize] {
+                self.heard[warp as usize] = cycle;
+            }
+            let patience = u64::from(24 + 4 * self.s.warps + 2 * self.s.lanes);
+            assert!(cycle - self.heard[warp as usize] < patience, "warp {warp} is not steered, or does not end");
+        }
+    }
+
+    /// The slot may have an outcome.
+    fn is_ready(&mut self, slot: u32) -> bool {
+        self.poke(None, None, None, slot);
+        let busy = self.t.peek().dual.unwrap().busy.bit(slot / 2);
+        !busy && self.runs[slot as usize].is_some_and(|(since, _)| since + STEER_TO_OUTCOME <= self.t.cycle())
+    }
+
+    /// A straight-line instruction of the slot issues.
+    fn advance(&mut self, slot: u32) {
+        let (mask, stop) = self.ask(slot);
+        let Place { depth, pc } = self.place(slot);
+        if stop != Some(pc + 1) && pc + 1 < 1 << self.s.pc_bits() {
+            self.put(slot / 2, mask, Some(Place { depth, pc: pc + 1 }));
+            self.runs[slot as usize].as_mut().unwrap().1 = true;
+        }
+    }
+
+    /// What a control instruction of the slot could do.
+    fn invent(&mut self, slot: u32) -> Told {
+        let (mask, stop) = self.ask(slot);
+        let Place { depth, pc } = self.place(slot);
+        let r = &mut self.random;
+        let last = (1 << self.s.pc_bits()) - 1;
+        let next = (pc + 1) & last;
+        let some = mask & r.u64(..);
+        let kind = match r.u32(..100) {
+            0..6 => kind::EXIT,
+            6..25 => kind::ARRIVED,
+            25..45 => kind::JUMP,
+            _ => kind::BRANCH,
+        };
+        let kind = if stop == Some(pc + 1) && kind == kind::ARRIVED { kind::ARRIVED } else { kind };
+        let (taken, target, stays) = match kind {
+            kind::EXIT => (0, 0, next),
+            kind::ARRIVED => (mask, next, pc),
+            kind::JUMP => (if r.u8(..3) == 0 && some != 0 { some } else { mask }, r.u64(..12), pc),
+            _ => (some, if r.u8(..8) == 0 { next } else { r.u64(..12) }, next),
+        };
+        let rest = if kind == kind::EXIT { 0 } else { mask & !taken };
+        let call = kind == kind::JUMP && depth < 3 && r.u8(..3) == 0;
+        let ret = kind == kind::JUMP && !call && r.bool();
+        Told { slot, kind, taken, target, rest, stays, call, ret }
+    }
+
+    fn random_cycle(&mut self, density: u32) {
+        let meet = if self.random.u8(..4) == 0 { Meet::Return } else { Meet::At(self.random.u32(..14)) };
+        self.meets = Reconvergence::new(meet, false, None);
+        let out = self.t.peek();
+        let (hold, live) = (out.hold == 1, out.live);
+        let ready: Vec<u32> = (0..self.s.slots()).filter(|&slot| self.is_ready(slot)).collect();
+        for &slot in &ready {
+            if self.random.u8(..3) == 0 {
+                self.advance(slot);
+            }
+        }
+        let may = !hold && !ready.is_empty() && self.random.u32(..100) < density;
+        let told = may.then(|| {
+            let slot = ready[self.random.usize(..ready.len())];
+            self.invent(slot)
+        });
+        let idle = (0..self.s.warps).find(|&warp| !live.bit(warp));
+        let begins = idle.filter(|_| self.random.u8(..8) == 0);
+        let start = begins.map(|warp| (warp, self.random.u64(..12), u64::MAX >> (64 - self.s.lanes)));
+        self.cycle(told, start, None);
+    }
+
+    fn count_covers(&mut self, hits: &mut BTreeMap<String, u64>) {
+        let directory = self.t.simulation().directory().clone();
+        for (k, property) in directory.properties.iter().enumerate() {
+            if directory.property_kind(k) == PropertyKind::Cover {
+                *hits.entry(property.path.clone()).or_default() += self.t.cover_hits(&property.path);
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_are_where_instructions_left_them() {
+    let mut covers = BTreeMap::new();
+    for (k, lanes) in [1, 2, 4, 8, 64].into_iter().enumerate() {
+        for warps in [1, 2, 8] {
+            let mut bench = Bench::new(&shape(lanes, warps), 10 * k as u64 + u64::from(warps));
+            for cycle in 0..3000 {
+                bench.random_cycle([15, 100][cycle / 64 % 2]);
+            }
+            bench.count_covers(&mut covers);
+        }
+    }
+    all_hit(&covers);
+}
+
+/// Masks of both slots of warp 0, of those that run.
+fn sides(bench: &mut Bench) -> [Option<(u64, u64)>; 2] {
+    (0..40).for_each(|_| bench.cycle(None, None, None));
+    [0, 1].map(|slot| bench.runs[slot].map(|_| (bench.place(slot as u32).pc, bench.ask(slot as u32).0)))
+}
+
+/// `dual-path-execution.txt` Figure 4 (the control flow of Figure 1): A; if B else { C; if D else E; F }; G. While C is
+/// parted, B is suspended behind what it has issued; D and E meet at F, then F and B run side by side again, and meet at G.
+#[test]
+fn figure_4() {
+    let mut bench = Bench::new(&shape(8, 1), 1);
+    let (a, b, c, d, e, f, g) = (0, 10, 20, 30, 40, 50, 60);
+    let branch = |slot, taken, target, rest, stays| Told {
+        slot,
+        kind: kind::BRANCH,
+        taken: mask(taken),
+        target,
+        rest: mask(rest),
+        stays,
+        call: false,
+        ret: false,
+    };
+    let arrives = |slot, threads, at| Told { kind: kind::ARRIVED, ..branch(slot, threads, at, "00000000", at) };
+    let meet = |bench: &mut Bench, at: u64| bench.meets = Reconvergence::new(Meet::At(at as u32), false, None);
+    bench.cycle(None, Some((0, a, 0xff)), None);
+    assert_eq!(sides(&mut bench), [Some((a, 0xff)), None]);
+
+    meet(&mut bench, g);
+    bench.cycle(Some(branch(0, "11000000", b, "00111111", c)), None, None);
+    assert_eq!(sides(&mut bench), [Some((b, mask("11000000"))), Some((c, mask("00111111")))]);
+    bench.advance(0);
+    bench.advance(0);
+
+    meet(&mut bench, f);
+    bench.cycle(Some(branch(1, "00110000", d, "00001111", e)), None, None);
+    assert_eq!(sides(&mut bench), [Some((e, mask("00001111"))), Some((d, mask("00110000")))]);
+    bench.cycle(Some(arrives(0, "00001111", f)), None, None);
+    assert_eq!(sides(&mut bench), [None, Some((d, mask("00110000")))]);
+    bench.cycle(Some(arrives(1, "00110000", f)), None, None);
+    assert_eq!(sides(&mut bench), [Some((b + 2, mask("11000000"))), Some((f, mask("00111111")))]);
+
+    bench.cycle(Some(arrives(1, "00111111", g)), None, None);
+    assert_eq!(sides(&mut bench), [Some((b + 2, mask("11000000"))), None]);
+    bench.cycle(Some(arrives(0, "11000000", g)), None, None);
+    assert_eq!(sides(&mut bench), [Some((g, 0xff)), None]);
+}
+
+/// An `if` without `else` within a side does not suspend the other side if it meets where both do, and does otherwise.
+#[test]
+fn one_side_is_at_the_place_already() {
+    let meet = |bench: &mut Bench, at: u32| bench.meets = Reconvergence::new(Meet::At(at), false, None);
+    let told = |slot, taken, target, rest, stays| Told {
+        slot,
+        kind: kind::BRANCH,
+        taken,
+        target,
+        rest,
+        stays,
+        call: false,
+        ret: false,
+    };
+    for (at, sibling) in [(60, Some((10, 0b0011))), (50, None)] {
+        let mut bench = Bench::new(&shape(4, 2), 1);
+        meet(&mut bench, 60);
+        bench.cycle(None, Some((0, 0, 0b1111)), None);
+        sides(&mut bench);
+        bench.cycle(Some(told(0, 0b0011, 10, 0b1100, 1)), None, None);
+        sides(&mut bench);
+        meet(&mut bench, at);
+        bench.cycle(Some(told(1, 0b0100, at.into(), 0b1000, 2)), None, None);
+        assert_eq!(sides(&mut bench), [sibling, Some((2, 0b1000))]);
+    }
+}
+
+/// All threads wait together and go on together.
+#[test]
+fn a_barrier_is_for_all_threads() {
+    let s = Shape { barriers: true, ..shape(4, 1) };
+    let mut bench = Bench::new(&s, 1);
+    bench.cycle(None, Some((0, 0, 0b1111)), None);
+    sides(&mut bench);
+    let wait = Told { slot: 0, kind: kind::WAIT, taken: 0b1111, target: 1, rest: 0, stays: 0, call: false, ret: false };
+    bench.cycle(Some(wait), None, None);
+    assert_eq!(sides(&mut bench), [None, None]);
+    assert_eq!(bench.t.peek().waiting, 1u64);
+    bench.cycle(None, None, Some(0));
+    assert_eq!(sides(&mut bench), [Some((1, 0b1111)), None]);
+}

@@ -1,0 +1,137 @@
+//! Beside stage 4, where a warp has two slots: which of the two may issue, and where each is.
+//!
+//! * At most one control instruction of a warp is unresolved. (`dual-path-execution.txt` §3.1: whoever diverges suspends the other)
+//! * Under [`PathScheduler::Constrained`], one path of a warp is considered in a cycle, the same until it issues an instruction that
+//!   takes long (one that memory answers, a divide, or one for whose outcome the front end waits) or is no more; then the
+//!   other. (§3.3)
+//! * An access that is issued again, for threads that were left unserved, on the side on which it issued before does not wait for
+//!   registers, as nothing else of that side is under way to them; on the other side it waits for that side's own writes.
+//! * A path that is suspended goes on behind the last instruction that it issued.
+
+use super::issue::Slotted;
+use super::steer::Flush;
+use crate::divergence::dual_path::Unissued;
+use crate::divergence::{Steer, warp_of};
+use crate::shape::{PathScheduler, Shape};
+use heddle_hdl::*;
+
+/// What issue must know where a warp has two slots.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct PairsIn<T> {
+    pub flush: Flush<T>,
+    /// 1 bit: a control instruction of the slot has come to the divergence unit.
+    pub resolved: T,
+    pub resolved_slot: T,
+    /// One bit a warp: it may not issue control instructions.
+    pub busy: T,
+    /// One bit a slot: it has a path.
+    pub active: T,
+    /// 1 bit: what `steer` replays was issued on the other side.
+    pub changes_side: T,
+    /// One bit a slot: no register of its first instruction awaits a write of the slot's own.
+    pub own_clear: T,
+}
+
+impl PairsIn<Width> {
+    pub fn shape(s: &Shape) -> Option<PairsIn<Width>> {
+        let (resolved_slot, busy, active) = (s.slot_bits(), s.warps, s.slots());
+        let own_clear = s.slots();
+        let (resolved, changes_side) = (1, 1);
+        let of = |flush| PairsIn { flush, resolved, resolved_slot, busy, active, changes_side, own_clear };
+        Flush::shape(s).map(of)
+    }
+}
+
+/// State and inputs.
+pub(super) struct Pairs {
+    i: PairsIn<Signal>,
+    /// One bit a warp: a control instruction is unresolved.
+    unresolved: Reg<Signal>,
+    /// One bit a warp, under the constrained scheduler: the right path is considered.
+    turn: Option<Reg<Signal>>,
+    /// One bit a slot: what it replays was issued on the other side.
+    changed_side: Reg<Signal>,
+}
+
+impl Pairs {
+    pub fn new(s: &Shape, m: Builder, i: PairsIn<Signal>) -> Pairs {
+        let unresolved = m.reg("unresolved", s.warps).reset(0u32);
+        let constrained = s.path_scheduler == PathScheduler::Constrained;
+        let turn = constrained.then(|| m.reg("turn", s.warps).reset(0u32));
+        let changed_side = m.reg("changed_side", s.slots()).reset(0u32);
+        Pairs { i, unresolved, turn, changed_side }
+    }
+
+    /// One bit a slot: if its first instruction is a replay, it need not wait for registers.
+    pub fn may_replay(&self) -> Signal {
+        !self.changed_side.q | self.i.own_clear
+    }
+
+    /// One bit a slot: its first instruction, which has an outcome where `control` says so, may issue.
+    pub fn may_issue(&self, control: Signal) -> Signal {
+        let may_part = twice(!(self.unresolved.q | self.i.busy));
+        let may = !control | may_part;
+        self.considered().map_or(may, |considered| may & considered)
+    }
+
+    /// One bit a slot, under the constrained scheduler: it is the one of its warp that is considered.
+    pub fn considered(&self) -> Option<Signal> {
+        self.turn.as_ref().map(|turn| interleave(!turn.q, turn.q))
+    }
+
+    /// Takes note of what issues; where the sibling of the resolved slot goes on.
+    pub fn issue(self, s: &Shape, m: Builder, issued: &Slotted<Signal>, steer: Steer<Signal>) -> Unissued<Signal> {
+        let Pairs { i, unresolved, turn, changed_side } = self;
+        let on = |valid: Signal, slot: Signal| warp_of(s, slot).decode(s.warps).only_if(valid);
+        let Slotted { valid, slot, decoded } = *issued;
+        let sets = on(valid & decoded.control, slot);
+        let clears = on(i.resolved, i.resolved_slot);
+        unresolved.next((unresolved.q & !clears) | sets);
+        m.assert("one_control_instruction_of_a_warp", !(sets & unresolved.q).any());
+        m.assert("resolved_was_unresolved", !(clears & !unresolved.q).any());
+        if let Some(turn) = turn {
+            let (left, right) = apart(i.active);
+            wire!(
+                changes = on(valid & (decoded.answers | decoded.divide | decoded.control), slot)
+                    | !choose(turn.q, right, left)
+            );
+            let other_is_active = choose(turn.q, left, right);
+            turn.next(turn.q ^ (changes & other_is_active));
+            m.cover("path_changes", (changes & other_is_active).any());
+        }
+
+        let has_issued = m.reg("has_issued", s.slots()).reset(0u32);
+        let following = m.memory("following", s.pc_bits(), s.slot_bits()).style(MemoryStyle::Distributed);
+        let next = decoded.pc + 1;
+        following.write(valid, slot, next);
+        let steered = steer.slot.decode(s.slots()).only_if(steer.valid);
+        changed_side.next((changed_side.q & !steered) | steered.only_if(i.changes_side));
+        has_issued.next((has_issued.q & !steered) | slot.decode(s.slots()).only_if(valid));
+        wire!(sibling = i.resolved_slot ^ 1);
+        wire!(now = valid & slot.eq(sibling));
+        m.cover("sibling_issues_when_it_is_suspended", i.flush.valid & now);
+        let pc = now.mux(next, following.read(sibling));
+        Unissued { valid: now | has_issued.q.select(sibling, 1), pc }
+    }
+}
+
+/// One bit a slot, of one bit a warp.
+fn twice(warps: Signal) -> Signal {
+    interleave(warps, warps)
+}
+
+/// One bit a slot, of the bits of the left and of the right ones.
+fn interleave(left: Signal, right: Signal) -> Signal {
+    cat(&(0..left.width()).flat_map(|w| [left.bit(w), right.bit(w)]).collect::<Vec<_>>())
+}
+
+/// The bits of left and right slots, one bit a warp each.
+fn apart(slots: Signal) -> (Signal, Signal) {
+    let side = |first: u32| cat(&(first..slots.width()).step_by(2).map(|k| slots.bit(k)).collect::<Vec<_>>());
+    (side(0), side(1))
+}
+
+/// Bit by bit: `on` where `which` is 1, `off` where it is 0.
+fn choose(which: Signal, on: Signal, off: Signal) -> Signal {
+    (which & on) | (!which & off)
+}

@@ -1,0 +1,163 @@
+//! The choice of a slot to issue among those that could: [`Schedule`].
+//!
+//! State and logic stand in the module that asks ([`choose`]), except for the ages of warps.
+//!
+//! **Nobody waits for ever** that could issue. Loose round robin comes to every slot within as many issues as there are
+//! slots. A slot that runs on stalls behind its next branch or jump at the latest, so sticky comes to every slot within as
+//! many such runs. Greedy then oldest alone would leave a young slot aside for as long as older ones
+//! find work, such as waiting for what the young one must store; so every [`PATIENCE`] cycles it is some slot's *turn*:
+//! slots with an instruction get it one after the other, and whoever has it goes first as soon as it can. It ends with
+//! one instruction, after which greed is for this slot.
+//!
+//! A slot that can go only now and then, because others take the unit that it needs, may be missed under loose round robin
+//! and sticky again and again; a turn lasts until it gets it.
+
+use crate::arbiter::{places_above, round_robin};
+use crate::shape::{Shape, name_of};
+use heddle_hdl::*;
+
+/// Who issues when several slots could.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Schedule {
+    /// The next one after the last.
+    LooseRoundRobin,
+    /// The last one until it stalls, then that of the warp that was started first; of the paths of a warp, the left one.
+    GreedyThenOldest,
+    /// The last one until it stalls, then the next one after it.
+    Sticky,
+}
+
+impl Schedule {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Schedule)] = &[
+        ("loose-round-robin", Schedule::LooseRoundRobin),
+        ("greedy-then-oldest", Schedule::GreedyThenOldest),
+        ("sticky", Schedule::Sticky),
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Schedule::ALL, self)
+    }
+}
+
+/// Cycles from one turn to the next.
+pub const PATIENCE: u32 = 64;
+
+/// What the choice depends on.
+#[derive(Clone, Copy)]
+pub struct Candidates {
+    /// One bit a slot: it has an instruction, which goes some day even if no other slot goes any more.
+    pub waiting: Signal,
+    /// One bit a slot: its instruction, which is waiting, can go now.
+    pub ready: Signal,
+    /// One bit a warp: it is started, at most one in a cycle; no slot of it is ready before. Where [`by_age`] says so.
+    pub starts: Option<Signal>,
+}
+
+/// Whether the choice depends on when warps were started.
+pub fn by_age(s: &Shape) -> bool {
+    s.schedule == Schedule::GreedyThenOldest && s.warps > 1
+}
+
+/// One of the slots that are ready (one-hot, none if none is), and whether there is one.
+pub fn choose(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal) {
+    match s.schedule {
+        Schedule::GreedyThenOldest if s.slots() > 1 => greedy_then_oldest(m, s, candidates),
+        Schedule::Sticky => sticky(m, s, candidates.ready),
+        _ => loose_round_robin(m, s, candidates.ready),
+    }
+}
+
+fn loose_round_robin(m: Builder, s: &Shape, ready: Signal) -> (Signal, Signal) {
+    let after = m.reg("after", s.slots()).reset(0u32);
+    wire!(choice = round_robin(ready, after.q));
+    wire!(any = ready.any());
+    after.next_if(any, places_above(choice));
+    (choice, any)
+}
+
+/// Round robin that begins at the last slot and not above it.
+fn sticky(m: Builder, s: &Shape, ready: Signal) -> (Signal, Signal) {
+    let from = m.reg("from", s.slots()).reset(0u32);
+    wire!(choice = round_robin(ready, from.q));
+    wire!(any = ready.any());
+    from.next_if(any, choice | places_above(choice));
+    let last = from.q.lowest_one();
+    m.cover("stays", (choice & last).any() & (ready & !choice).any());
+    m.cover("goes_on", any & from.q.any() & !(choice & last).any());
+    (choice, any)
+}
+
+fn greedy_then_oldest(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal) {
+    let Candidates { waiting, ready, starts } = candidates;
+    let oldest_of = |ready: Signal| {
+        let by_start = |starts| {
+            let (starts_here, ready_here) = (each(starts), each(ready));
+            let rows = AgeIn { starts_here, starts: all(starts), ready_here, ready: all(ready) };
+            m.replicate("age", s.warps, &age(s), rows).oldest
+        };
+        starts.map_or(ready, by_start)
+    };
+    let oldest = if s.sides() == 1 {
+        oldest_of(ready)
+    } else {
+        let paths = elements(ready, s.sides());
+        let warp = oldest_of(cat(&paths.iter().map(|paths| paths.any()).collect::<Vec<_>>()));
+        cat(&(0..).zip(paths).map(|(w, paths)| paths.lowest_one().only_if(warp.bit(w))).collect::<Vec<_>>())
+    };
+    let last = m.reg("last", s.slots()).reset(0u32);
+    wire!(last_ready = ready & last.q);
+
+    let turn = m.reg("turn", s.slots()).reset(1u32);
+    let due = m.reg("due", 1).reset(0u32);
+    let cycles = m.reg("cycles", PATIENCE.ilog2()).reset(0u32);
+    cycles.next(cycles.q + 1);
+    wire!(turn_ready = (ready & turn.q).only_if(due.q));
+    wire!(takes_turn = turn_ready.any());
+    due.next((due.q & !takes_turn) | cycles.q.all());
+    let following = cat(&[turn.q.bit(s.slots() - 1), turn.q.slice(0, s.slots() - 1)]);
+    turn.next_if(due.q & (takes_turn | !(waiting & turn.q).any()), following);
+
+    wire!(runs_on = last_ready.any());
+    wire!(otherwise = runs_on.mux(last_ready, oldest));
+    wire!(choice = takes_turn.mux(turn_ready, otherwise));
+    wire!(any = ready.any());
+    last.next_if(any, choice);
+    m.assert("one_is_oldest", oldest.any().eq(any) & !(oldest & (oldest - 1)).any());
+    m.cover("runs_on_before_an_older_one", runs_on & !(last_ready & oldest).any());
+    m.cover("oldest_is_not_the_lowest", !runs_on & !oldest.eq(ready.lowest_one()));
+    m.cover("turn_changes_the_choice", takes_turn & !turn_ready.eq(otherwise));
+    m.cover("turn_waits", due.q & (waiting & !ready & turn.q).any());
+    (choice, any)
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct AgeIn<T> {
+    /// This warp is started / one bit a warp.
+    starts_here: T,
+    starts: T,
+    /// This warp has a slot that is ready / one bit a warp.
+    ready_here: T,
+    ready: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct AgeOut<T> {
+    /// This warp is ready, and no older one.
+    oldest: T,
+}
+
+/// A warp's row of the matrix that says who is older than whom.
+fn age(s: &Shape) -> TypedModule<AgeIn<Width>, AgeOut<Signal>> {
+    let inputs = AgeIn { starts_here: 1, starts: s.warps, ready_here: 1, ready: s.warps };
+    module("schedule_age", inputs, |m, i| {
+        m.doc("Which warps are older than this one, one bit a warp; and whether it is the oldest that is ready.");
+        let older = m.reg("older", s.warps);
+        older.next((older.q | i.starts_here.repeat(s.warps)) & !i.starts);
+        AgeOut { oldest: i.ready_here & !(i.ready & older.q).any() }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+use super::*;
+use crate::divergence::Divergence;
+use heddle_sim::Sim;
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct In<T> {
+    waiting: T,
+    ready: T,
+    starts: Option<T>,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Out<T> {
+    choice: T,
+    any: T,
+}
+
+/// A scheduler and its reference.
+struct Bench {
+    t: Sim<In<Width>, Out<Signal>>,
+    s: Shape,
+    /// The slot that went last.
+    last: Option<u32>,
+    /// Warps, the oldest first.
+    ages: Vec<u32>,
+    turn: u32,
+    due: bool,
+    cycle: u32,
+}
+
+impl Bench {
+    fn new(schedule: Schedule, warps: u32, divergence: Divergence) -> Bench {
+        let s = Shape { schedule, ..Shape::new(2, warps).with_divergence(divergence) };
+        let inputs = In { waiting: s.slots(), ready: s.slots(), starts: by_age(&s).then_some(warps) };
+        let scheduler = module("scheduler", inputs, |m, In { waiting, ready, starts }| {
+            let (choice, any) = choose(m, &s, Candidates { waiting, ready, starts });
+            Out { choice, any }
+        });
+        let mut t = Sim::new(&scheduler.check().unwrap());
+        t.poke(In { waiting: Bits::ZERO, ready: Bits::ZERO, starts: by_age(&s).then_some(Bits::ZERO) });
+        t.reset();
+        Bench { t, s, last: None, ages: Vec::new(), turn: 0, due: false, cycle: 0 }
+    }
+
+    /// The first that is ready, counted from `from`, around the circle.
+    fn around(&self, from: u32, ready: u128) -> Option<u32> {
+        let slots = self.s.slots();
+        (0..slots).map(|k| (from + k) % slots).find(|slot| ready >> slot & 1 == 1)
+    }
+
+    /// Who should go.
+    fn expected(&self, ready: u128) -> Option<u32> {
+        let is_ready = |slot: &u32| ready >> slot & 1 == 1;
+        match self.s.schedule {
+            Schedule::LooseRoundRobin => self.around(self.last.map_or(0, |last| last + 1), ready),
+            Schedule::Sticky => self.around(self.last.unwrap_or(0), ready),
+            Schedule::GreedyThenOldest => {
+                let turn = Some(self.turn).filter(|slot| self.due && is_ready(slot));
+                let paths = |&warp: &u32| warp * self.s.sides()..(warp + 1) * self.s.sides();
+                let oldest = || self.ages.iter().flat_map(paths).find(is_ready);
+                turn.or(self.last.filter(is_ready)).or_else(oldest)
+            }
+        }
+    }
+
+    /// One cycle, compared with the reference. Who goes.
+    fn cycle(&mut self, waiting: u128, ready: u128, starts: Option<u32>) -> Option<u32> {
+        let starts_port = by_age(&self.s).then_some(Bits::from(starts.map_or(0, |warp| 1u64 << warp)));
+        self.t.poke(In { waiting: waiting.into(), ready: ready.into(), starts: starts_port });
+        let out = self.t.peek();
+        let expected = self.expected(ready);
+        let name = self.s.schedule.name();
+        assert_eq!(out.any == 1, expected.is_some());
+        let one_hot = Bits::from(expected.map_or(0, |slot| 1u128 << slot));
+        assert_eq!(out.choice, one_hot, "{name}: {ready:b} after {:?}, ages {:?}", self.last, self.ages);
+        let taken = self.due && expected == Some(self.turn);
+        if self.due && (taken || waiting >> self.turn & 1 == 0) {
+            self.turn = (self.turn + 1) % self.s.slots();
+        }
+        self.due = self.due && !taken || self.cycle % PATIENCE == PATIENCE - 1;
+        self.cycle += 1;
+        self.last = expected.or(self.last);
+        if let Some(warp) = starts {
+            self.ages.retain(|&other| other != warp);
+            self.ages.push(warp);
+        }
+        self.t.step();
+        expected
+    }
+
+    fn start(&mut self, warps: impl IntoIterator<Item = u32>) {
+        warps.into_iter().for_each(|warp| assert_eq!(self.cycle(0, 0, Some(warp)), None));
+    }
+}
+
+/// Every schedule with one and with two slots a warp.
+fn benches(warps: u32) -> impl Iterator<Item = Bench> {
+    let bench = move |&(_, schedule): &(&str, Schedule)| {
+        [Divergence::PathTable, Divergence::DualPath].map(|divergence| Bench::new(schedule, warps, divergence))
+    };
+    Schedule::ALL.iter().flat_map(bench)
+}
+
+/// All orders of so many warps.
+fn orders(warps: u32) -> Vec<Vec<u32>> {
+    let Some(last) = warps.checked_sub(1) else { return vec![vec![]] };
+    let insert = |order: Vec<u32>| {
+        (0..=last as usize).map(move |place| {
+            let mut longer = order.clone();
+            longer.insert(place, last);
+            longer
+        })
+    };
+    orders(last).into_iter().flat_map(insert).collect()
+}
+
+#[test]
+fn every_choice_after_every_start_and_every_choice() {
+    for mut bench in [1, 2, 4].into_iter().flat_map(benches) {
+        let slots = bench.s.slots();
+        for order in orders(bench.s.warps) {
+            bench.start(order);
+            for (last, ready) in (0..slots).flat_map(|last| (0..1 << slots).map(move |ready| (last, ready))) {
+                assert_eq!(bench.cycle(1 << last, 1 << last, None), Some(last));
+                bench.cycle(ready, ready, None);
+            }
+        }
+    }
+}
+
+#[test]
+fn random_slots_against_the_rules() {
+    for (warps, seed) in [(1, 1), (2, 2), (8, 3), (32, 4), (64, 5)] {
+        for mut bench in benches(warps) {
+            let sides = bench.s.sides();
+            println!("{}, {warps} warps of {sides}, seed {seed}", bench.s.schedule.name());
+            let mut r = fastrand::Rng::with_seed(seed);
+            let slots_of = |warp: u32| ((1 << sides) - 1) << (warp * sides);
+            let mut started = 0u128;
+            for _ in 0..3000 {
+                let starts = Some(r.u32(..warps)).filter(|_| r.u8(..8) == 0);
+                let starting = starts.map_or(0, slots_of);
+                let waiting = started & (r.u128(..) | r.u128(..)) & !starting;
+                let ready = waiting & r.u128(..) & if r.bool() { r.u128(..) } else { u128::MAX };
+                bench.cycle(waiting, ready, starts);
+                started |= starting;
+            }
+        }
+    }
+}
+
+/// Slots stall as programs make them: after a run of instructions there is a pause. Whoever could go goes in the end.
+#[test]
+fn nobody_starves() {
+    const RUN: u32 = 6;
+    for (warps, seed) in [(2, 1), (8, 2), (64, 3)] {
+        for mut bench in benches(warps) {
+            println!("{}, {warps} warps of {}, seed {seed}", bench.s.schedule.name(), bench.s.sides());
+            let mut r = fastrand::Rng::with_seed(seed);
+            bench.start(0..warps);
+            let slots = bench.s.slots();
+            let bound = match bench.s.schedule {
+                Schedule::LooseRoundRobin => slots,
+                Schedule::Sticky => slots * RUN,
+                Schedule::GreedyThenOldest => (slots + 1) * PATIENCE,
+            };
+            // Of each slot: instructions left of its run, cycles to the next run, cycles since it could go.
+            let mut states = vec![(0, 0, 0); slots as usize];
+            for _ in 0..20_000 {
+                for (run, pause, _) in states.iter_mut().filter(|(run, ..)| *run == 0) {
+                    *pause -= 1i32;
+                    if *pause < 0 {
+                        *run = r.u32(1..=RUN);
+                    }
+                }
+                let runs = (0..).zip(&states).filter(|(_, (run, ..))| *run > 0);
+                let ready = runs.fold(0, |bits, (slot, _)| bits | 1 << slot);
+                let goes = bench.cycle(ready, ready, None);
+                for (slot, (run, pause, waits)) in (0..).zip(&mut states) {
+                    if goes == Some(slot) {
+                        (*run, *pause, *waits) = (*run - 1, 2, 0);
+                    } else if *run > 0 {
+                        *waits += 1;
+                        assert!(*waits <= bound, "slot {slot} waits for {waits} cycles");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A turn waits for a slot that has an instruction and cannot go, and is not taken by those without one.
+#[test]
+fn a_turn_lasts_until_it_is_taken() {
+    let mut bench = Bench::new(Schedule::GreedyThenOldest, 4, Divergence::PathTable);
+    bench.start(0..4);
+    let mut only = |waiting, ready, slot| assert_eq!(bench.cycle(waiting, ready, None), Some(slot));
+    // The first turn is slot 0's, the second finds nobody at 1 and 2.
+    (0..3 * PATIENCE).for_each(|_| only(0b1001, 0b0001, 0));
+    only(0b1001, 0b1001, 3);
+    only(0b1001, 0b1001, 3);
+    only(0b1001, 0b0001, 0);
+    only(0b1001, 0b1001, 0);
+}
