@@ -185,16 +185,16 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let (own, sibling) = top.of(side);
     wire!(taken_depth = depth_after(m, &outcome, own.depth));
     let (taken, rest) = (outcome.taken, outcome.rest);
-    wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any());
+    wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(own.depth));
+    wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
     let branch = Rpc { valid: one, returns: meets.returns, known: !meets.returns, pc: meets.rpc, depth: own.depth };
     let same_place = top.rpc.returns & meets.returns | (!top.rpc.returns & !meets.returns & top.rpc.pc.eq(meets.rpc));
     wire!(same_group = top.rpc.valid & top.rpc.depth.eq(own.depth) & same_place);
     wire!(meeting = (parts & !same_group).mux(branch, top.rpc));
-    wire!(taken_is_there = meeting.reached(taken.pc, taken_depth));
-    wire!(rest_is_there = meeting.reached(rest.pc, own.depth));
-    wire!(both_are_there = parts & taken_is_there & rest_is_there);
+    wire!(taken_is_there = parts & meeting.reached(taken.pc, taken_depth));
+    wire!(rest_is_there = parts & meeting.reached(rest.pc, own.depth));
     wire!(both_go = parts & !taken_is_there & !rest_is_there);
-    wire!(goes_as_taken = taken.mask.any() & !(parts & taken_is_there & !rest_is_there));
+    wire!(goes_as_taken = taken.mask.any() & !taken_is_there);
     let here = Sibling { valid: one, ..own };
     let went = Sibling { valid: one, pc: taken.pc, depth: taken_depth, mask: taken.mask };
     let stayed = Sibling { valid: one, pc: rest.pc, depth: own.depth, mask: rest.mask };
@@ -202,17 +202,14 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     wire!(stay = taken.mask | rest.mask);
     wire!(moves = outcome.valid | wakes);
     wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
-    // If both sides are at a place of their own, they go on together, on the way to the top's rpc.
-    wire!(together = !parts | both_are_there);
-    let on_the_way = (both_are_there & !same_group).mux(top.rpc, meeting);
-    wire!(arrives = moves & !waits & together & on_the_way.reached(goes.pc, goes.depth));
-    let found = on_the_way.found(arrives | (parts & taken_is_there), (parts & taken_is_there).mux(taken.pc, goes.pc));
-    let mask = outcome.valid.mux(together.mux(stay, goes.mask), own.mask);
+    wire!(arrives = moves & !waits & !parts & top.rpc.reached(goes.pc, goes.depth));
+    let found = meeting.found(arrives | taken_is_there, taken_is_there.mux(taken.pc, goes.pc));
+    let mask = outcome.valid.mux(parts.mux(goes.mask, stay), own.mask);
     wire!(goes_on = moves & !arrives & mask.any());
     let moved = Sibling { valid: goes_on, mask, ..goes };
 
     // What a branch leaves, and where the sibling is.
-    wire!(leaves = parts & !both_are_there & (!same_group | (both_go & sibling.valid)));
+    wire!(leaves = parts & (!same_group | (both_go & sibling.valid)));
     let full = if levels(s) < s.lanes - 1 { leaves & count.eq(levels(s)) } else { m.lit(0u32, 1) };
     wire!(pushes = leaves & !full);
     let Some(unissued) = i.unissued else { unreachable!("the pipeline says where the sibling is") };
@@ -270,7 +267,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     wire!(reads = free & (must_pop | fetches));
     fetched.next_if(free, Read { valid: reads, at: warp });
     // Threads on levels below, or on the other side, never come.
-    wire!(part_waits = waits & mask.ne(threads_after));
+    wire!(part_waits = waits & (rest.mask.any() | mask.ne(threads_after)));
     let waiting = parked.map_or(m.lit(0u32, s.warps), |parked| {
         parked.next_if(updates, (parked.q & !at) | at.only_if(waits & !part_waits));
         parked.q
@@ -343,9 +340,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         m.cover("both_sides_run", both_go & !pushes);
         m.cover("suspends_a_sibling", dual.flush);
         m.cover("suspends_a_sibling_that_has_not_issued", dual.flush & !unissued.valid);
-        m.cover("one_side_is_there", parts & (taken_is_there ^ rest_is_there));
-        m.cover("one_side_is_there_without_a_push", parts & (taken_is_there ^ rest_is_there) & !pushes);
-        m.cover("both_sides_are_there", both_are_there);
+        m.cover("one_side_is_there", taken_is_there | rest_is_there);
+        m.cover("one_side_is_there_without_a_push", (taken_is_there | rest_is_there) & !pushes);
+        m.cover("sides_go_to_one_place", outcome.valid & taken.mask.any() & rest.mask.any() & !apart);
         m.cover("one_arrives_first", arrives & sibling.valid);
         m.cover("pops_a_group", pops & group_runs);
         m.cover("pops_a_sibling", pops & head.sibling.valid);
@@ -353,7 +350,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         m.cover("pops_again", pops_again);
         m.cover("popped_head_waits", fetched.q.valid & outcome.valid);
         m.cover("fetches", fetches);
-        m.cover("meets_where_it_returns", arrives & on_the_way.returns);
+        m.cover("meets_where_it_returns", arrives & top.rpc.returns);
         m.cover("part_of_a_group_has_ended", pops & group_runs & (head.group.mask & !remaining).any());
         if s.barriers {
             m.cover("part_of_a_warp_waits", part_waits);
