@@ -7,6 +7,7 @@ use heddle_simt::distributor::proof::distributor_proof;
 use heddle_simt::divergence::Divergence;
 use heddle_simt::divergence::arbiter::proof::{arbiter_proof, pass_cycles};
 use heddle_simt::divergence::ccs::proof::ccs_proof;
+use heddle_simt::divergence::dual_path::proof::dual_path_proof;
 use heddle_simt::divergence::path_table::proof::{path_table_proof, patience, sorter_proof};
 use heddle_simt::divergence::stack::proof::stack_proof;
 use heddle_simt::memory::cache::proof::cache_proof;
@@ -14,7 +15,7 @@ use heddle_simt::memory::wishbone::proof::wishbone_proof;
 use heddle_simt::pipeline::resolve::proof::resolve_proof;
 use heddle_simt::scoreboard::dual::proof::dual_scoreboard_proof;
 use heddle_simt::scoreboard::proof::scoreboard_proof;
-use heddle_simt::{Backing, Cache, Coalescing, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, Cache, Coalescing, Replay, Shape, SlaveModel, Timing};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -166,6 +167,17 @@ const STACK: Block = Block {
     cover_depth: 14,
 };
 
+const DUAL_PATH: Block = Block {
+    name: "dual-path",
+    block: "divergence/dual_path.rs",
+    says: "Whatever it is told about where threads meet, every live thread of a warp is in exactly one place, at the pc and call \
+           depth that outcomes and the instructions between them gave it; both sides are apart, and lanes - 1 levels are \
+           enough; each side that comes to the top is steered once, in a bounded time, and only sides that run are flushed; \
+           exactly the barriers of a part of a warp are refused.",
+    method: Method::Induction,
+    cover_depth: 14,
+};
+
 const SORTER: Block = Block {
     name: "sorter",
     block: "divergence/cct.rs",
@@ -256,6 +268,20 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, likely, ..shape(lanes, warps) };
         let proof = STACK.at(&s.with_divergence(Divergence::Stack), 2, lanes <= 2 || !likely, stack_proof)?;
         let (letter, with) = if likely { ("l", ", likely") } else { ("", "") };
+        all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
+    }
+    for (lanes, warps, barriers, replay) in [
+        (1, 1, true, Replay::Serialise),
+        (2, 1, false, Replay::Serialise),
+        (2, 1, true, Replay::Split),
+        (2, 2, true, Replay::Serialise),
+        (4, 1, true, Replay::Serialise),
+        (4, 1, false, Replay::Split),
+    ] {
+        let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, ..shape(lanes, warps) };
+        let s = Shape { replay, ..s.with_divergence(Divergence::DualPath) };
+        let proof = DUAL_PATH.at(&s, 2, lanes <= 2, dual_path_proof)?;
+        let (letter, with) = if replay == Replay::Split { ("s", ", split") } else { ("", "") };
         all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
     }
     for (lanes, warps) in [(1, 1), (2, 2), (1, 4), (4, 4), (4, 8)] {

@@ -5,7 +5,7 @@
 //! parted since: the *sibling*, the other path of that top, suspended where its next instruction had not issued yet; and the
 //! *group*: all threads of the path that parted, where they go on to meet the sibling, and on which side.
 //!
-//! * A side that is at the rpc already does not run: its threads are in a group.
+//! * A side that is at the rpc already does not run: its threads are in a group. Sides that go to one place do not part.
 //! * If the branch's rpc is the top's, there is no new group. Then a path that parts puts its other side into the free place of
 //!   the top, if there is one, and nothing is pushed.
 //! * A path that has come to the rpc is no more; when neither is left, the level above them is popped.
@@ -131,10 +131,31 @@ impl Top<Signal> {
 
 /// The dual-path unit of a shape.
 pub fn dual_path(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-    module("dual_path", UnitIn::shape(s), |m, i| described(m, s, i))
+    module("dual_path", UnitIn::shape(s), |m, i| described(m, s, i).0)
 }
 
-fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
+/// What a proof must see of the unit.
+struct Inside {
+    live: Signal,
+    waiting: Signal,
+    popping: Signal,
+    owed: Signal,
+    active: Signal,
+    replays: Signal,
+    tops: Mem<Top<Width>>,
+    threads: Mem<Width>,
+    stops: Mem<Stops<Width>>,
+    counts: Mem<Width>,
+    levels: Option<Mem<Level<Width>>>,
+    /// The level that was read, and of which warp it is.
+    fetched: Read<Signal>,
+    head: Level<Signal>,
+    ghost_live: Mem<Width>,
+    /// Outcomes towards `hold`.
+    outcomes: Signal,
+}
+
+fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Inside) {
     m.doc("Divergence unit: a stack of reconvergence points whose entries hold both sides of a branch.");
     let UnitIn { start, wake, outcome, .. } = i;
     let warp_bits = s.warp_bits();
@@ -289,7 +310,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let dropped = slots_of(at).only_if(renewed);
     owed.next((owed.q & !sent_now & !dropped) | other_slot.only_if(renewed & (steered & other_comes)));
     let actives = cat(&[after.left.valid, after.right.valid]).repeat(s.warps);
-    let replay = replays.map_or(m.lit(0u32, 1), |replays| {
+    let replay = replays.as_ref().map_or(m.lit(0u32, 1), |replays| {
         let left_unserved = outcome.valid & outcome.kind.eq(kind::MEMORY);
         let rest_alone = left_unserved & !goes_as_taken;
         let beside = other_slot.only_if(left_unserved & both_go);
@@ -330,6 +351,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     m.assert("a_push_has_room", !pushes | count.lt(levels(s)));
     m.assert("pops_of_popping_warps", !pops | (popping.q.select(warp, 1) & count.any()));
     m.assert("a_level_has_something", !pops | head.sibling.valid | head.group.valid);
+    m.assert("sides_that_are_there_are_one", !(taken_is_there & rest_is_there));
     m.assert("sides_are_apart", !(updates & after.left.valid & after.right.valid) | !overlap(&after));
     wire!(live_after = (pops | wakes).mux(ghost_live.read(warp), threads_after));
     let masks = after.left.mask.only_if(after.left.valid) | after.right.mask.only_if(after.right.valid);
@@ -362,7 +384,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     m.cover("warp_ends", ends);
 
     wire!(put_off = ((start.valid | (wake.valid & wake_possible)) & !start_ready) | popping.q.any() | owed.q.any());
-    let (hold, _) = hold(m, outcome.valid, |_| put_off);
+    let (hold, outcomes) = hold(m, outcome.valid, |_| put_off);
     // Siblings on the levels of each warp.
     let wide = s.lane_bits() + 1;
     let siblings = m.memory("siblings", wide, warp_bits);
@@ -381,7 +403,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     };
     let of_decode = stops.read(warp_of(s, i.decode_slot));
     let (of_issue, _) = tops.read(warp_of(s, i.issue_slot)).of(side_of(s, i.issue_slot));
-    UnitOut {
+    let out = UnitOut {
         start_ready,
         wake_ready,
         live: live.q,
@@ -393,7 +415,27 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         refused,
         dual: Some(dual),
         events,
-    }
+    };
+    let (live, popping, owed, active, fetched) = (live.q, popping.q, owed.q, active.q, fetched.q);
+    let replays = replays.map_or(m.lit(0u32, s.slots()), |replays| replays.q);
+    let inside = Inside {
+        live,
+        waiting,
+        popping,
+        owed,
+        active,
+        replays,
+        tops,
+        threads,
+        stops,
+        counts,
+        levels: levels_held,
+        fetched,
+        head,
+        ghost_live,
+        outcomes,
+    };
+    (out, inside)
 }
 
 fn overlap(top: &Top<Signal>) -> Signal {
@@ -410,5 +452,6 @@ fn both_sides(s: &Shape, warps: Signal) -> Signal {
     cat(&(0..s.warps).map(|w| warps.bit(w).repeat(2)).collect::<Vec<_>>())
 }
 
+pub mod proof;
 #[cfg(test)]
 mod tests;

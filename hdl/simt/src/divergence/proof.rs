@@ -1,6 +1,7 @@
-//! What the proofs of divergence units have in common: their inputs.
+//! What the proofs of divergence units have in common: their inputs, and the thread that is followed.
 
-use super::UnitIn;
+use super::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::proof::{held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -13,10 +14,167 @@ pub struct ProofIn<T> {
     /// The lanes of the active path that are given to taken and to rest.
     pub taken: T,
     pub rest: T,
+    /// One bit a slot: a straight-line instruction issues if one can. Only where a warp has two slots.
+    pub issues: Option<T>,
 }
 
 impl ProofIn<Width> {
     pub fn shape(s: &Shape) -> ProofIn<Width> {
-        ProofIn { unit: UnitIn::shape(s), slot: s.warp_bits(), lane: s.lane_bits(), taken: s.lanes, rest: s.lanes }
+        ProofIn {
+            unit: UnitIn::shape(s),
+            slot: s.warp_bits(),
+            lane: s.lane_bits(),
+            taken: s.lanes,
+            rest: s.lanes,
+            issues: (s.sides() > 1).then(|| s.slots()),
+        }
+    }
+}
+
+/// Cycles from the issue of an instruction to its outcome: what `hold` comes too late for.
+const ISSUE_TO_OUTCOME: u32 = 5;
+/// Outcomes after which `hold` rises, while something is put off.
+const PATIENCE: u32 = 7;
+/// Bits of numbers of cycles.
+const CYCLES: Width = 10;
+
+/// `hold` one cycle ago, two, and so on: with the last there is no outcome.
+pub fn held_since(m: Builder, hold: Signal) -> Vec<Signal> {
+    let mut late = vec![m.pipe_reset("late_0", hold)];
+    for k in 1..ISSUE_TO_OUTCOME as usize {
+        late.push(m.pipe_reset(&format!("late_{k}"), late[k - 1]));
+    }
+    late
+}
+
+/// Every legal input of a unit that is told where threads meet, out of any: outcomes, if the slot `runs`, of threads of its
+/// path, whose mask and call depth are given; starts of idle slots, wakes of those that wait.
+pub fn legal(
+    m: Builder,
+    s: &Shape,
+    i: &ProofIn<Signal>,
+    (live, waiting): (Signal, Signal),
+    runs: Signal,
+    (mask, depth): (Signal, Signal),
+) -> UnitIn<Signal> {
+    let UnitIn { start, wake, outcome, .. } = i.unit;
+    let (taken, rest) = (mask & i.taken, mask & i.rest & !i.taken);
+    let never = outcome.kind.eq(kind::WAIT) & (m.lit(!s.barriers, 1) | !taken.any());
+    let jump = outcome.kind.eq(kind::JUMP);
+    let call = jump & outcome.call & !depth.all();
+    let outcome = Outcome {
+        valid: outcome.valid & runs,
+        slot: index_of(s.slots(), outcome.slot),
+        kind: never.mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind),
+        taken: Side { mask: taken, ..outcome.taken },
+        rest: Side { mask: rest, ..outcome.rest },
+        call,
+        ret: jump & outcome.ret & !call,
+        meets: outcome.meets,
+    };
+    let idle = index_of(s.warps, start.slot);
+    let some = start.mask | (!start.mask.any()).zext(s.lanes);
+    let start = Start { valid: start.valid & !live.select(idle, 1), slot: idle, mask: some, ..start };
+    let waits = index_of(s.warps, wake.slot);
+    let wake = Wake { valid: wake.valid & waiting.select(waits, 1), slot: waits };
+    UnitIn { start, wake, outcome, ..i.unit }
+}
+
+/// What keeps a warp of a stack from running.
+pub struct Waits {
+    /// It pops, and has this many levels.
+    pub popping: Signal,
+    pub count: Signal,
+    pub waiting: Signal,
+    /// One turn is left: a start, or the steering of a side.
+    pub one: Signal,
+}
+
+/// No warp is busy for ever: popping, or with a side to be steered. Each cycle brings all of them nearer to the end: what is left
+/// are the levels of warps that pop (then there may be one turn); the outcomes that `hold` still lets through, each of
+/// which may make a warp pop, end or wait; and starts and wakes.
+pub fn in_time(
+    m: Builder,
+    levels: u32,
+    warps: &[Waits],
+    (busy, fetched): (Signal, Signal),
+    (hold, late, outcomes): (Signal, &[Signal], Signal),
+) {
+    let number = |n: u32| m.lit(n, CYCLES);
+    let sum = |terms: &mut dyn Iterator<Item = Signal>| terms.fold(number(0), |sum, term| sum + term.zext(CYCLES));
+    let of_a_warp = levels + 2;
+    let of_an_outcome = of_a_warp + 1;
+    let left = |warp: &Waits| {
+        let pops = warp.count.zext(CYCLES) + 2;
+        pick([(warp.popping, pops), (warp.waiting, number(of_a_warp))], warp.one.zext(CYCLES))
+    };
+    let of_warps = sum(&mut warps.iter().map(left)) - fetched.zext(CYCLES);
+    let come_late = sum(&mut late.iter().map(|&held| !held));
+    let outcomes_left = hold.mux(come_late, number(PATIENCE + ISSUE_TO_OUTCOME) - outcomes.zext(CYCLES));
+    let of_outcomes = outcomes_left.mul_full(number(of_an_outcome)).slice(0, CYCLES);
+    wire!(left = of_warps + of_outcomes);
+    let since = m.reg("busy_since", CYCLES).reset(0u32);
+    since.next((since.q + 1).only_if(busy));
+    let most = warps.len() as u32 * of_a_warp + (PATIENCE + ISSUE_TO_OUTCOME) * of_an_outcome;
+    m.assert("warps_are_busy_in_time", implies(busy, (since.q + left).le(most) & since.q.le(most)));
+    m.assert("outcomes_are_counted", hold.eq(outcomes.eq(PATIENCE)));
+}
+
+/// The thread that is followed, any of them.
+#[derive(Clone, Copy)]
+pub struct Followed {
+    pub warp: Signal,
+    pub lane: Signal,
+}
+
+/// Where it is.
+pub struct Whereabouts {
+    pub alive: Signal,
+    pub pc: Signal,
+    pub depth: Signal,
+    pub waits: Signal,
+    /// It comes with a start, in this cycle.
+    pub begins: Signal,
+    /// The outcome in this cycle leaves it where it is: the `rest`.
+    pub stays: Signal,
+}
+
+impl Followed {
+    pub fn any(m: Builder, s: &Shape, i: &ProofIn<Signal>) -> Followed {
+        let warp = index_of(s.warps, held(m, "slot_followed", i.slot));
+        Followed { warp, lane: index_of(s.lanes, held(m, "lane_followed", i.lane)) }
+    }
+
+    pub fn is_in(self, mask: Signal) -> Signal {
+        mask.select(self.lane, 1)
+    }
+
+    /// Where instructions leave it. `acts`: it is of the path that has an outcome in this cycle; `issues`: of one of which a
+    /// straight-line instruction issues.
+    pub fn moved(
+        self,
+        m: Builder,
+        s: &Shape,
+        told: &UnitIn<Signal>,
+        out: &UnitOut<Signal>,
+        (acts, issues): (Signal, Signal),
+    ) -> Whereabouts {
+        let UnitIn { start, wake, outcome, .. } = *told;
+        let alive = m.reg("alive", 1).reset(0u32);
+        let pc = m.reg("pc", s.pc_bits());
+        let depth = m.reg("depth", s.depth_bits);
+        let waits = m.reg("waits", 1).reset(0u32);
+        wire!(begins = start.valid & out.start_ready & start.slot.eq(self.warp));
+        wire!(wakes = wake.valid & out.wake_ready & wake.slot.eq(self.warp));
+        wire!(goes = acts & self.is_in(outcome.taken.mask));
+        wire!(stays = acts & self.is_in(outcome.rest.mask));
+        let deeper = pick([(outcome.call, depth.q + 1), (outcome.ret & depth.q.any(), depth.q - 1)], depth.q);
+        let ways = [(begins, start.pc), (goes, outcome.taken.pc), (stays, outcome.rest.pc), (issues, pc.q + 1)];
+        alive.next(pick([(begins, self.is_in(start.mask)), (acts, goes | stays)], alive.q));
+        pc.next(pick(ways, pc.q));
+        depth.next(pick([(begins, depth.q.literal(0u32)), (goes, deeper)], depth.q));
+        let never = m.lit(0u32, 1);
+        waits.next(pick([(begins | wakes, never), (goes, outcome.kind.eq(kind::WAIT))], waits.q));
+        Whereabouts { alive: alive.q, pc: pc.q, depth: depth.q, waits: waits.q, begins, stays }
     }
 }

@@ -353,31 +353,22 @@ fn one_side_is_at_the_place_already() {
 #[test]
 fn a_branch_that_parts_nobody_is_no_return() {
     let mut bench = Bench::new(&shape(4, 1), 1);
-    let told = |slot, kind, taken, target, rest, stays| Told {
-        slot,
-        kind,
-        taken,
-        target,
-        rest,
-        stays,
-        call: false,
-        ret: false,
-    };
-    let tell = |bench: &mut Bench, told: Told, meet: Meet| {
-        bench.meets = Reconvergence::new(meet, false, None);
-        bench.cycle(Some(told), None, None);
-        sides(bench)
-    };
+    let told = Told { slot: 0, kind: kind::JUMP, taken: 0, target: 1, rest: 0, stays: 0, call: false, ret: false };
+    let branch = Told { kind: kind::BRANCH, ..told };
     bench.cycle(None, Some((0, 0, 0b1111)), None);
     sides(&mut bench);
-    tell(&mut bench, Told { call: true, ..told(0, kind::JUMP, 0b1111, 10, 0, 0) }, Meet::At(1));
-    let parted = tell(&mut bench, told(0, kind::BRANCH, 0b0011, 20, 0b1100, 11), Meet::Return);
-    assert_eq!(parted, [Some((20, 0b0011)), Some((11, 0b1100))]);
-    let together = tell(&mut bench, told(0, kind::BRANCH, 0b0001, 21, 0b0010, 21), Meet::At(21));
-    assert_eq!(together, [Some((21, 0b0011)), Some((11, 0b1100))]);
-    let ret = |slot, mask| Told { ret: true, ..told(slot, kind::JUMP, mask, 1, 0, 0) };
-    assert_eq!(tell(&mut bench, ret(0, 0b0011), Meet::Return), [None, Some((11, 0b1100))]);
-    assert_eq!(tell(&mut bench, ret(1, 0b1100), Meet::Return), [Some((1, 0b1111)), None]);
+    let mut tell = |told: Told, meet: Meet| {
+        bench.meets = Reconvergence::new(meet, false, None);
+        bench.cycle(Some(told), None, None);
+        sides(&mut bench)
+    };
+    tell(Told { taken: 0b1111, target: 10, call: true, ..told }, Meet::At(1));
+    tell(Told { taken: 0b0011, target: 20, rest: 0b1100, stays: 11, ..branch }, Meet::Return);
+    let both = tell(Told { taken: 0b0001, target: 21, rest: 0b0010, stays: 21, ..branch }, Meet::At(21));
+    assert_eq!(both, [Some((21, 0b0011)), Some((11, 0b1100))]);
+    tell(Told { taken: 0b0011, ret: true, ..told }, Meet::Return);
+    let all = tell(Told { slot: 1, taken: 0b1100, ret: true, ..told }, Meet::Return);
+    assert_eq!(all, [Some((1, 0b1111)), None]);
 }
 
 /// All threads wait together and go on together.

@@ -6,18 +6,11 @@
 //! With all levels; a warp whose outcome is refused stays as it is, since the core stops.
 
 use super::{Gathering, Inside, Level, Likely, Rpc, Top, described, has_likely, levels};
-use crate::divergence::proof::ProofIn;
-use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
-use crate::proof::{cover, held, implies, index_of};
+use crate::divergence::proof::{Followed, ProofIn, Waits, Whereabouts, held_since, in_time, legal};
+use crate::divergence::{UnitIn, UnitOut};
+use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
-
-/// Cycles from the issue of an instruction to its outcome: what `hold` came too late for.
-const ISSUE_TO_OUTCOME: u32 = 5;
-/// Outcomes after which `hold` rises, while something is put off.
-const PATIENCE: u32 = 7;
-/// Bits of numbers of cycles.
-const CYCLES: Width = 10;
 
 /// A warp's state.
 struct Warp {
@@ -56,11 +49,12 @@ pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
         let (out, inside) = described(m, s, unit_in.value);
         let refused = m.reg("refused", s.warps).reset(0u32);
         let warps: Vec<Warp> = (0..s.warps).map(|number| warp(m, s, number, refused.q, &inside)).collect();
-        let mut late = vec![m.pipe_reset("late_0", out.hold)];
-        for k in 1..ISSUE_TO_OUTCOME as usize {
-            late.push(m.pipe_reset(&format!("late_{k}"), late[k - 1]));
-        }
-        let told = legal(m, s, &i, &inside, refused.q, late[late.len() - 1]);
+        let late = held_since(m, out.hold);
+        let number = index_of(s.warps, i.unit.outcome.slot);
+        let runs = inside.live & !inside.waiting & !inside.popping & !refused.q;
+        let may = runs.select(number, 1) & !late[late.len() - 1];
+        let top = inside.tops.read(number);
+        let told = legal(m, s, &i, (inside.live, inside.waiting), may, (top.mask, top.depth));
         unit_in.drive(told);
         let refuses = out.refused.map_or(m.lit(0u32, 1), |refused| refused.valid & told.outcome.valid);
         refused.next(refused.q | (told.outcome.slot.decode(s.warps) & refuses.repeat(s.warps)));
@@ -72,7 +66,13 @@ pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
         }
         let at = inside.fetched.at;
         m.assert("a_slot_is_fetched", at.eq(index_of(s.warps, at)));
-        in_time(m, s, &warps, &inside, &late, &out);
+        let waits = |warp: &Warp| {
+            let Warp { popping, count, waiting, live, .. } = *warp;
+            Waits { popping, count, waiting, one: !live }
+        };
+        let waits: Vec<Waits> = warps.iter().map(waits).collect();
+        let busy = (inside.popping.any(), inside.fetched.valid);
+        in_time(m, levels(s), &waits, busy, (out.hold, &late, inside.outcomes));
         follow(m, s, &i, &warps, &told, &out);
 
         cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
@@ -92,33 +92,6 @@ pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
         }
         out
     })
-}
-
-fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>, inside: &Inside, refused: Signal, held: Signal) -> UnitIn<Signal> {
-    let UnitIn { start, wake, outcome, .. } = i.unit;
-    let number = index_of(s.warps, outcome.slot);
-    let top = inside.tops.read(number);
-    let runs = inside.live & !inside.waiting & !inside.popping & !refused;
-    let (taken, rest) = (top.mask & i.taken, top.mask & i.rest & !i.taken);
-    let never = outcome.kind.eq(kind::WAIT) & (m.lit(!s.barriers, 1) | !taken.any());
-    let jump = outcome.kind.eq(kind::JUMP);
-    let call = jump & outcome.call & !top.depth.all();
-    let outcome = Outcome {
-        valid: outcome.valid & runs.select(number, 1) & !held,
-        slot: number,
-        kind: never.mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind),
-        taken: Side { mask: taken, ..outcome.taken },
-        rest: Side { mask: rest, ..outcome.rest },
-        call,
-        ret: jump & outcome.ret & !call,
-        meets: outcome.meets,
-    };
-    let idle = index_of(s.warps, start.slot);
-    let some = start.mask | (!start.mask.any()).zext(s.lanes);
-    let start = Start { valid: start.valid & !inside.live.select(idle, 1), slot: idle, mask: some, ..start };
-    let waits = index_of(s.warps, wake.slot);
-    let wake = Wake { valid: wake.valid & inside.waiting.select(waits, 1), slot: waits };
-    UnitIn { start, wake, outcome, ..i.unit }
 }
 
 fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, inside: &Inside) -> Warp {
@@ -264,64 +237,33 @@ fn steers(m: Builder, warp: &Warp, told: &UnitIn<Signal>, out: &UnitOut<Signal>)
     m.assert(&warp.name("is_steered_to_its_top"), implies(was_steered & !warp.refused, to_top));
 }
 
-/// Warps do not pop for ever. Each cycle brings all of them nearer to the end: what is left are the levels of warps that
-/// pop (a warp may end then); the outcomes that `hold` still lets through, each of which may make a warp pop, end or wait; and starts and wakes.
-fn in_time(m: Builder, s: &Shape, warps: &[Warp], inside: &Inside, late: &[Signal], out: &UnitOut<Signal>) {
-    let number = |n: u32| m.lit(n, CYCLES);
-    let sum = |terms: &mut dyn Iterator<Item = Signal>| terms.fold(number(0), |sum, term| sum + term.zext(CYCLES));
-    let levels = levels(s);
-    let left_to_pop = sum(&mut warps.iter().map(|warp| (warp.count.zext(CYCLES) + 2).only_if(warp.popping)));
-    let left_to_pop = left_to_pop - inside.fetched.valid.zext(CYCLES);
-    let come_late = sum(&mut late.iter().map(|&held| !held));
-    let outcomes = out.hold.mux(come_late, number(PATIENCE + ISSUE_TO_OUTCOME) - inside.outcomes.zext(CYCLES));
-    let an_outcome = number(levels + 4);
-    let starts = sum(&mut warps.iter().map(|warp| !warp.live));
-    let wakes = sum(&mut warps.iter().map(|warp| number(levels + 3).only_if(warp.waiting)));
-    let times = |count: Signal, each: Signal| count.mul_full(each).slice(0, CYCLES);
-    wire!(left = left_to_pop + times(outcomes, an_outcome) + starts + wakes);
-    let busy = m.reg("busy", CYCLES).reset(0u32);
-    busy.next((busy.q + 1).only_if(inside.popping.any()));
-    let most = s.warps * (levels + 2) + (PATIENCE + ISSUE_TO_OUTCOME) * (levels + 4) + s.warps * (levels + 3);
-    m.assert("warps_pop_in_time", implies(inside.popping.any(), (busy.q + left).le(most) & busy.q.le(most)));
-    m.assert("outcomes_are_counted", out.hold.eq(inside.outcomes.eq(PATIENCE)));
-}
-
 /// One thread's pc and depth, in the place that is its.
 fn follow(m: Builder, s: &Shape, i: &ProofIn<Signal>, warps: &[Warp], told: &UnitIn<Signal>, out: &UnitOut<Signal>) {
-    let UnitIn { start, outcome, .. } = *told;
-    let slot = index_of(s.warps, held(m, "slot_followed", i.slot));
-    let lane = index_of(s.lanes, held(m, "lane_followed", i.lane));
-    let alive = m.reg("alive", 1).reset(0u32);
-    let pc = m.reg("pc", s.pc_bits());
-    let depth = m.reg("depth", s.depth_bits);
-    let has = |mask: Signal| mask.select(lane, 1);
-    let runs = cat(&warps.iter().map(|warp| warp.is(slot) & has(warp.top.mask)).collect::<Vec<_>>()).any();
-    wire!(acts = outcome.valid & outcome.slot.eq(slot) & runs);
-    wire!(begins = start.valid & out.start_ready & start.slot.eq(slot));
-    wire!(goes = acts & has(outcome.taken.mask));
-    wire!(stays = acts & has(outcome.rest.mask));
-    let deeper = pick([(outcome.call, depth.q + 1), (outcome.ret & depth.q.any(), depth.q - 1)], depth.q);
-    alive.next(pick([(begins, has(start.mask)), (acts, goes | stays)], alive.q));
-    pc.next(pick([(begins, start.pc), (goes, outcome.taken.pc), (stays, outcome.rest.pc)], pc.q));
-    depth.next(pick([(begins, depth.q.literal(0u32)), (goes, deeper)], depth.q));
+    let thread = Followed::any(m, s, i);
+    let runs = |warp: &Warp| warp.is(thread.warp) & thread.is_in(warp.top.mask);
+    let runs = cat(&warps.iter().map(runs).collect::<Vec<_>>()).any();
+    wire!(acts = told.outcome.valid & told.outcome.slot.eq(thread.warp) & runs);
+    let Whereabouts { alive, pc, depth, waits, .. } = thread.moved(m, s, told, out, (acts, m.lit(0u32, 1)));
 
     for warp in warps {
-        let mine = warp.is(slot) & !warp.refused;
-        let dead = implies(mine & !warp.live, !alive.q);
+        let mine = warp.is(thread.warp) & !warp.refused;
+        let dead = implies(mine & !warp.live, !alive);
         m.assert(&warp.name("thread_has_ended_with_it"), dead);
-        m.assert(&warp.name("thread_is_live"), implies(mine & warp.live, alive.q.eq(has(warp.threads))));
-        let mut places = vec![(has(warp.top.mask), [warp.top.pc, warp.top.depth])];
+        m.assert(&warp.name("thread_is_live"), implies(mine & warp.live, alive.eq(thread.is_in(warp.threads))));
+        let waits = implies(mine & warp.live & alive, waits.eq(warp.waiting));
+        m.assert(&warp.name("thread_waits"), waits);
+        let mut places = vec![(thread.is_in(warp.top.mask), [warp.top.pc, warp.top.depth])];
         for Held { valid, level, gathered, rpc, point, .. } in warp.levels.iter().rev() {
             let Level { sibling, group, .. } = *level;
             let of_group = rpc.returns.mux(rpc.depth - 1, rpc.depth);
-            places.push((*valid & sibling.valid & has(sibling.mask), [sibling.pc, sibling.depth]));
-            places.push((*valid & has(*gathered), [point.pc, rpc.depth]));
-            places.push((*valid & group.valid & has(group.mask), [rpc.pc, of_group]));
+            places.push((*valid & sibling.valid & thread.is_in(sibling.mask), [sibling.pc, sibling.depth]));
+            places.push((*valid & thread.is_in(*gathered), [point.pc, rpc.depth]));
+            places.push((*valid & group.valid & thread.is_in(group.mask), [rpc.pc, of_group]));
         }
         let is_somewhere = cat(&places.iter().map(|place| place.0).collect::<Vec<_>>()).any();
-        let [at, of] = pick(places, [pc.q, depth.q]);
-        let right = is_somewhere & at.eq(pc.q) & of.eq(depth.q);
-        m.assert(&warp.name("thread_keeps_its_place"), implies(mine & warp.live & alive.q, right));
+        let [at, of] = pick(places, [pc, depth]);
+        let right = is_somewhere & at.eq(pc) & of.eq(depth);
+        m.assert(&warp.name("thread_keeps_its_place"), implies(mine & warp.live & alive, right));
     }
 }
 

@@ -1,0 +1,407 @@
+//! The dual-path unit as a whole: whatever it is told about meeting, every live thread of a warp is in exactly one place, at
+//! the pc and call depth that instructions gave it; each side is steered once when it comes to the top, in bounded time.
+//!
+//! A thread's place is a side of the top; else the topmost level whose sibling or group holds it. One thread is followed, any
+//! of them, through outcomes and the straight-line instructions between them, which may run past any stop pc: each slot has a
+//! front end that goes where it is steered, one pc an instruction, until it has an outcome or is flushed. The other assertions
+//! say of every warp, from its top down, what makes that inductive. With all levels; a warp whose outcome is refused stays as
+//! it is, since the core stops.
+
+use super::{Inside, Level, Top, Unissued, described, levels};
+use crate::divergence::proof::{Followed, ProofIn, Waits, Whereabouts, held_since, in_time, legal};
+use crate::divergence::stack::{Rpc, Sibling};
+use crate::divergence::{UnitIn, UnitOut, kind, side_of, warp_of};
+use crate::isa::cause;
+use crate::proof::{cover, implies, index_of};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// The front end of a slot.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// It has been steered, and neither had an outcome nor been flushed since.
+    runs: Signal,
+    /// Something has issued since.
+    issued: Signal,
+    /// Of the next instruction.
+    pc: Signal,
+    /// Something issues in this cycle.
+    issues: Signal,
+}
+
+/// A warp's state.
+struct Warp {
+    number: u32,
+    live: Signal,
+    waiting: Signal,
+    popping: Signal,
+    refused: Signal,
+    threads: Signal,
+    top: Top<Signal>,
+    /// Left and right; one bit each.
+    active: Signal,
+    owed: Signal,
+    slots: [Slot; 2],
+    count: Signal,
+    /// From the lowest.
+    levels: Vec<Held>,
+}
+
+/// A level of a warp.
+struct Held {
+    /// It is one of `count`.
+    valid: Signal,
+    level: Level<Signal>,
+    /// Where the threads above it meet.
+    rpc: Rpc<Signal>,
+    /// The threads above it.
+    above: Signal,
+    /// Both sides of the top above it, each with the siblings of levels between that have no group.
+    parts: [Signal; 2],
+}
+
+/// The unit with every legal input: outcomes of sides that run, of warps that are not busy, with threads of the path and
+/// anything about meeting; starts of idle warps, wakes of those that wait; `hold` is obeyed.
+pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
+    module("dual_path_proof", ProofIn::shape(s), |m, i| {
+        let unit_in = m.deferred("unit_in", UnitIn::shape(s));
+        let (out, inside) = described(m, s, unit_in.value);
+        let late = held_since(m, out.hold);
+        let refused = m.reg("refused", s.warps).reset(0u32);
+        let (slots, told) = front_ends(m, s, &i, &inside, refused.q, late[late.len() - 1], &out);
+        unit_in.drive(told);
+        let refuses = refuses(m, s, &inside, &told, &out);
+        refused.next(refused.q | (warp_of(s, told.outcome.slot).decode(s.warps) & refuses.repeat(s.warps)));
+
+        let warps: Vec<Warp> = (0..s.warps).map(|n| warp(m, s, n, refused.q, &slots, &inside)).collect();
+        for warp in &warps {
+            from_the_top_down(m, warp);
+            between_turns(m, warp, &inside);
+            steers(m, warp, &told, &out);
+        }
+        let at = inside.fetched.at;
+        m.assert("a_warp_is_fetched", at.eq(index_of(s.warps, at)));
+        let waits = |warp: &Warp| {
+            let Warp { popping, count, waiting, live, owed, .. } = *warp;
+            Waits { popping, count, waiting, one: !live | owed.any() }
+        };
+        let waits: Vec<Waits> = warps.iter().map(waits).collect();
+        let busy = (inside.popping.any() | inside.owed.any(), inside.fetched.valid);
+        in_time(m, levels(s), &waits, busy, (out.hold, &late, inside.outcomes));
+        follow(m, s, &i, &warps, &inside, &told, &out);
+
+        cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
+        if s.lanes > 1 {
+            let any = |f: &dyn Fn(&Warp) -> Signal| cat(&warps.iter().map(f).collect::<Vec<_>>()).any();
+            let dual = out.dual.expect("it has two sides");
+            cover(m, "both_run", any(&|warp| warp.live & warp.slots[0].runs & warp.slots[1].runs));
+            cover(m, "meets", out.events.merges.any());
+            cover(m, "all_levels", any(&|warp| warp.live & warp.count.eq(levels(s))));
+            if s.lanes > 2 {
+                cover(m, "flushes", dual.flush);
+                cover(m, "resumes", inside.fetched.valid & inside.head.sibling.valid & out.steer.valid);
+            }
+        }
+        if s.barriers {
+            cover(m, "wakes", told.wake.valid & out.wake_ready);
+        }
+        out
+    })
+}
+
+/// What the slots do, and what the unit is told: of the sibling, how far it is.
+fn front_ends(
+    m: Builder,
+    s: &Shape,
+    i: &ProofIn<Signal>,
+    inside: &Inside,
+    refused: Signal,
+    held: Signal,
+    out: &UnitOut<Signal>,
+) -> (Vec<Slot>, UnitIn<Signal>) {
+    let dual = out.dual.expect("it has two sides");
+    let bits = |name: &str| m.reg(name, s.slots()).reset(0u32);
+    let (runs, issued) = (bits("runs"), bits("issued"));
+    let slot = i.unit.outcome.slot;
+    let (path, _) = inside.tops.read(warp_of(s, slot)).of(side_of(s, slot));
+    let warp_runs = inside.live & !dual.busy & !refused;
+    let may = warp_runs.select(warp_of(s, slot), 1) & runs.q.select(slot, 1) & !held;
+    let told = legal(m, s, i, (inside.live, inside.waiting), may, (path.mask, path.depth));
+
+    let acts = slot.decode(s.slots()).only_if(told.outcome.valid);
+    let flushed = dual.flushed.decode(s.slots()).only_if(dual.flush);
+    let steered = out.steer.slot.decode(s.slots()).only_if(out.steer.valid);
+    wire!(issues = i.issues.expect("it has two sides") & runs.q & !acts);
+    runs.next((runs.q & !acts & !flushed) | steered);
+    issued.next((issued.q | issues) & !steered);
+    let mut after = Vec::new();
+    let slots = (0..s.slots()).map(|n| {
+        let pc = m.reg(&format!("slot_{n}_pc"), s.pc_bits());
+        let next = issues.bit(n).mux(pc.q + 1, pc.q);
+        pc.next(steered.bit(n).mux(out.steer.pc, next));
+        after.push(next);
+        Slot { runs: runs.q.bit(n), issued: issued.q.bit(n), pc: pc.q, issues: issues.bit(n) }
+    });
+    let slots: Vec<Slot> = slots.collect();
+    let sibling = slot ^ 1;
+    let any = i.unit.unissued.expect("it has two sides");
+    let valid = runs.q.select(sibling, 1).mux((issued.q | issues).select(sibling, 1), any.valid);
+    let pc = valid.mux(select(&after, sibling), any.pc);
+    (slots, UnitIn { unissued: Some(Unissued { valid, pc }), ..told })
+}
+
+/// A barrier is refused exactly if a live thread of the warp does not come to it, and nothing else is.
+fn refuses(m: Builder, s: &Shape, inside: &Inside, told: &UnitIn<Signal>, out: &UnitOut<Signal>) -> Signal {
+    let outcome = told.outcome;
+    let (taken, stay) = (outcome.taken.mask, outcome.taken.mask | outcome.rest.mask);
+    let (path, _) = inside.tops.read(warp_of(s, outcome.slot)).of(side_of(s, outcome.slot));
+    let live = inside.threads.read(warp_of(s, outcome.slot)) & !(path.mask & !stay);
+    let refused = out.refused.expect("it can refuse");
+    wire!(should = outcome.valid & outcome.kind.eq(kind::WAIT) & taken.ne(live));
+    m.assert("refuses_barriers_of_a_part", refused.valid.eq(should));
+    m.assert("says_why", implies(refused.valid, refused.cause.eq(cause::BARRIER_OF_A_PART)));
+    should
+}
+
+fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], inside: &Inside) -> Warp {
+    let at = m.lit(number, s.warp_bits());
+    let (top, count) = (inside.tops.read(at), inside.counts.read(at));
+    let mut parts = [threads_of(top.left), threads_of(top.right)];
+    let (mut above, mut rpc) = (parts[0] | parts[1], top.rpc);
+    let entry_bits = index_width(levels(s));
+    let mut held = Vec::new();
+    for k in (0..levels(s)).rev() {
+        let entry = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
+        let valid = count.gt(k);
+        let level = inside.levels.as_ref().expect("it has levels").read(entry);
+        held.push(Held { valid, level, rpc, above, parts });
+        let sibling = threads_of(level.sibling);
+        let group = level.group;
+        let below = group.valid.mux([group.mask, sibling], parts.map(|part| part | sibling));
+        parts = valid.mux(below, parts);
+        above = valid.mux(group.valid.mux(group.mask, above) | sibling, above);
+        rpc = (valid & group.valid).mux(group.rpc, rpc);
+    }
+    let first = 2 * number as usize;
+    let warp = Warp {
+        number,
+        live: inside.live.bit(number),
+        waiting: inside.waiting.bit(number),
+        popping: inside.popping.bit(number),
+        refused: refused.bit(number),
+        threads: inside.threads.read(at),
+        top,
+        active: inside.active.slice(2 * number, 2),
+        owed: inside.owed.slice(2 * number, 2),
+        slots: [slots[first], slots[first + 1]],
+        count,
+        levels: held.into_iter().rev().collect(),
+    };
+    let all = |what: &str, holds: Signal| m.assert(&warp.name(what), implies(warp.runs(), holds));
+    all("lowest_has_all", is_within(warp.threads, above));
+    all("lowest_meets_nobody", !rpc.valid);
+    all("has_its_threads", warp.threads.eq(inside.ghost_live.read(at)));
+    warp
+}
+
+impl Warp {
+    fn name(&self, what: &str) -> String {
+        format!("warp_{}_{what}", self.number)
+    }
+
+    fn runs(&self) -> Signal {
+        self.live & !self.refused
+    }
+
+    fn is(&self, warp: Signal) -> Signal {
+        warp.eq(warp.literal(self.number))
+    }
+
+    fn sides(&self) -> [(Sibling<Signal>, Slot); 2] {
+        [(self.top.left, self.slots[0]), (self.top.right, self.slots[1])]
+    }
+}
+
+fn threads_of(path: Sibling<Signal>) -> Signal {
+    path.mask.only_if(path.valid)
+}
+
+fn is_within(part: Signal, whole: Signal) -> Signal {
+    !(part & !whole).any()
+}
+
+/// Each path has fewer threads than the path it is a part of, siblings are apart from all above them, and threads that have
+/// met know where.
+fn from_the_top_down(m: Builder, warp: &Warp) {
+    for (k, held) in warp.levels.iter().enumerate() {
+        let Held { level, rpc, above, parts, .. } = *held;
+        let (sibling, group) = (level.sibling, level.group);
+        let level = |what: &str, holds: Signal| {
+            m.assert(&warp.name(&format!("level_{k}_{what}")), implies(warp.runs() & held.valid, holds));
+        };
+        let of_sibling = threads_of(sibling);
+        level("has_something", sibling.valid | group.valid);
+        level("meets", rpc.valid & (rpc.returns | rpc.known));
+        level("sibling_has_threads", implies(sibling.valid, of_sibling.any()) & is_within(of_sibling, warp.threads));
+        level("sibling_is_apart", !(of_sibling & (above | group.mask.only_if(group.valid))).any());
+        level("group_has_them", implies(group.valid, is_within(above, group.mask)));
+        level("group_is_parted", implies(group.valid, parts[0].ne(group.mask) & parts[1].ne(group.mask)));
+        let met = group.mask & warp.threads & !above;
+        level("group_knows_where", implies(group.valid & met.any(), rpc.known));
+    }
+}
+
+/// What holds of a warp's top, and of the level that was read for it.
+fn between_turns(m: Builder, warp: &Warp, inside: &Inside) {
+    let Warp { live, waiting, popping, top, count, threads, active, owed, .. } = *warp;
+    let all = |what: &str, holds: Signal| m.assert(&warp.name(what), holds);
+    let one_state =
+        implies(waiting | popping, live) & !(waiting & popping) & implies(warp.refused, live & !waiting & !popping);
+    all("is_in_one_state", one_state);
+    let runs = warp.runs();
+    let (left, right) = (threads_of(top.left), threads_of(top.right));
+    all("pops_without_sides", implies(runs, popping.eq(!(top.left.valid | top.right.valid))));
+    all("pops_a_level", implies(popping, count.any()));
+    all("count_is_bounded", implies(runs, count.le(warp.levels.len() as u32)));
+    all("sides_are_apart", implies(runs, !(left & right).any()));
+    let live_ones = |path: Sibling<Signal>| implies(path.valid, path.mask.any()) & is_within(threads_of(path), threads);
+    all("sides_are_live", implies(runs, live_ones(top.left) & live_ones(top.right)));
+    all("waits_together", implies(waiting, (top.left.valid ^ top.right.valid) & (left | right).eq(threads)));
+    let valid = cat(&[top.left.valid, top.right.valid]);
+    all("active_are_its_sides", implies(!warp.refused, active.eq(valid.only_if(live))));
+    let none_waits = !(owed & !active).any() & !(waiting & owed.any());
+    all("owed_are_active", implies(!warp.refused, none_waits));
+    all("owed_is_one", owed.eq(owed.lowest_one()));
+    let replays = inside.replays.slice(2 * warp.number, 2);
+    all("replays_are_owed", implies(!warp.refused, is_within(replays, owed)));
+    let stops = inside.stops.read(m.lit(warp.number, inside.fetched.at.width()));
+    let rpc = top.rpc;
+    let ahead = |path: Sibling<Signal>| path.valid & rpc.known & rpc.reached(rpc.pc, path.depth);
+    let sides = stops.left.eq(ahead(top.left)) & stops.right.eq(ahead(top.right));
+    all("stops_where_it_meets", implies(live, sides & stops.pc.eq(rpc.pc)));
+    let fetched = inside.fetched.valid & warp.is(inside.fetched.at);
+    let heads: Vec<Signal> =
+        (1..).zip(&warp.levels).map(|(k, held)| count.eq(k as u32) & same(held.level, inside.head)).collect();
+    if heads.is_empty() {
+        all("head_was_fetched", !fetched);
+    } else {
+        all("head_was_fetched", implies(fetched, popping & cat(&heads).any()));
+    }
+}
+
+fn same(a: Level<Signal>, b: Level<Signal>) -> Signal {
+    cat(&a.leaves().iter().zip(b.leaves()).map(|(a, b)| a.eq(b)).collect::<Vec<_>>()).all()
+}
+
+/// A side of a warp that does not wait runs, since it was steered once, unless it is owed that; and only sides that run are flushed.
+fn steers(m: Builder, warp: &Warp, told: &UnitIn<Signal>, out: &UnitOut<Signal>) {
+    let dual = out.dual.expect("it has two sides");
+    for (side, (path, slot)) in warp.sides().into_iter().enumerate() {
+        let number = 2 * warp.number + side as u32;
+        let is = |slot: Signal| slot.eq(slot.literal(number));
+        let name = |what: &str| format!("slot_{number}_{what}");
+        let (acts, flushed) = (told.outcome.valid & is(told.outcome.slot), dual.flush & is(dual.flushed));
+        let steered = out.steer.valid & is(out.steer.slot);
+        let side = side as u32;
+        let should = warp.active.bit(side) & !warp.owed.bit(side) & !warp.waiting;
+        m.assert(&name("runs_if_it_is_active"), implies(!warp.refused, slot.runs.eq(should)));
+        m.assert(&name("is_steered_once"), implies(!warp.refused & steered, !slot.runs | acts | flushed));
+        m.assert(&name("is_flushed_while_it_runs"), implies(flushed, slot.runs & !acts));
+        let there = slot.pc.eq(path.pc);
+        m.assert(&name("begins_where_it_was_steered"), implies(!warp.refused & slot.runs & !slot.issued, there));
+    }
+}
+
+/// One thread's pc and depth, in the place that is its.
+fn follow(
+    m: Builder,
+    s: &Shape,
+    i: &ProofIn<Signal>,
+    warps: &[Warp],
+    inside: &Inside,
+    told: &UnitIn<Signal>,
+    out: &UnitOut<Signal>,
+) {
+    let thread = Followed::any(m, s, i);
+    let dual = out.dual.expect("it has two sides");
+    let is_in = |path: Sibling<Signal>| path.valid & thread.is_in(path.mask);
+    let of_sides = |f: &dyn Fn(Sibling<Signal>, Slot, u32) -> Signal| {
+        let of_side = |warp: &Warp, side: u32| {
+            let (path, slot) = warp.sides()[side as usize];
+            warp.live & warp.is(thread.warp) & is_in(path) & f(path, slot, 2 * warp.number + side)
+        };
+        let sides = [0, 1].map(|side| cat(&warps.iter().map(|warp| of_side(warp, side)).collect::<Vec<_>>()).any());
+        cat(&sides)
+    };
+    wire!(acts = told.outcome.valid & of_sides(&|_, _, n| told.outcome.slot.eq(told.outcome.slot.literal(n))).any());
+    wire!(issues = of_sides(&|_, slot, _| slot.issues).any());
+    let is = thread.moved(m, s, told, out, (acts, issues));
+    let memory = told.outcome.kind.eq(kind::MEMORY);
+    let unserved = m.reg("unserved", 1).reset(0u32);
+    unserved.next(pick([(acts, is.stays & memory), (issues | is.begins, m.lit(0u32, 1))], unserved.q));
+    let Whereabouts { alive, pc, depth, waits, begins, .. } = is;
+    let refused = cat(&warps.iter().map(|warp| warp.is(thread.warp) & warp.refused).collect::<Vec<_>>()).any();
+
+    for warp in warps {
+        let mine = warp.is(thread.warp) & !warp.refused;
+        m.assert(&warp.name("thread_has_ended_with_it"), implies(mine & !warp.live, !alive));
+        let all = |what: &str, holds: Signal| m.assert(&warp.name(what), implies(mine & warp.live, holds));
+        all("thread_is_live", alive.eq(thread.is_in(warp.threads)));
+        all("thread_waits", implies(alive, waits.eq(warp.waiting)));
+        let mut places = Vec::new();
+        for (path, slot) in warp.sides() {
+            places.push((is_in(path), [slot.runs.mux(slot.pc, path.pc), path.depth]));
+        }
+        for Held { valid, level, rpc, .. } in warp.levels.iter().rev() {
+            let Level { sibling, group, .. } = *level;
+            let of_group = rpc.returns.mux(rpc.depth - 1, rpc.depth);
+            places.push((*valid & is_in(sibling), [sibling.pc, sibling.depth]));
+            places.push((*valid & group.valid & thread.is_in(group.mask), [rpc.pc, of_group]));
+        }
+        let is_somewhere = cat(&places.iter().map(|place| place.0).collect::<Vec<_>>()).any();
+        let [at, of] = pick(places, [pc, depth]);
+        all("thread_keeps_its_place", implies(alive, is_somewhere & at.eq(pc) & of.eq(depth)));
+    }
+
+    // The scoreboard is told when a thread comes to a side.
+    wire!(sides = of_sides(&|_, _, _| m.lit(1u32, 1)));
+    let changed = begins | (dual.changed.valid & dual.changed.warp.eq(thread.warp));
+    let comes = sides & !m.pipe_reset("were", sides);
+    m.assert("thread_comes_with_a_change", implies(comes.any() & !refused, m.pipe_reset("has_changed", changed)));
+    // What the front end asks about a side.
+    let issue = i.unit.issue_slot;
+    let asked = of_sides(&|_, slot, n| slot.runs & issue.eq(issue.literal(n)));
+    m.assert("thread_is_in_the_mask", implies(asked.any(), thread.is_in(out.mask)));
+    let decode = i.unit.decode_slot;
+    let rpc = inside.tops.read(thread.warp).rpc;
+    let stops = rpc.valid & rpc.known & rpc.reached(rpc.pc, depth);
+    let right = out.stop.valid.eq(stops) & implies(stops, out.stop.pc.eq(rpc.pc));
+    let asked = of_sides(&|_, _, n| decode.eq(decode.literal(n)));
+    m.assert("thread_stops_where_it_meets", implies(asked.any() & !refused, right));
+    // Replays are of threads that an access has left.
+    let replays = of_sides(&|_, _, n| inside.replays.bit(n));
+    m.assert("thread_that_is_owed_a_replay", implies(replays.any() & !refused, unserved.q));
+    let steered =
+        m.pipe_reset("replayed", out.steer.slot.decode(s.slots()).only_if(out.steer.valid & out.steer.replay));
+    let replayed = of_sides(&|_, _, n| steered.bit(n));
+    m.assert("thread_that_is_replayed", implies(replayed.any() & !refused, unserved.q));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::divergence::Divergence;
+    use crate::proof::testing::holds_at_random;
+    use crate::shape::Replay;
+
+    #[test]
+    fn holds_at_random_inputs() {
+        for (lanes, warps, barriers) in [(1, 1, false), (2, 2, true), (4, 2, true), (8, 2, false)] {
+            for replay in [Replay::Serialise, Replay::Split] {
+                let s = Shape { program: 16, depth_bits: 1, barriers, ..Shape::new(lanes, warps) };
+                let s = Shape { replay, ..s.with_divergence(Divergence::DualPath) };
+                holds_at_random(&dual_path_proof(&s).check().unwrap().netlist, 20_000);
+            }
+        }
+    }
+}
