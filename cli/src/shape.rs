@@ -294,7 +294,7 @@ mod tests {
         let error = |text: &str| options(text).unwrap().shape().unwrap_err().to_string();
         assert!(error("--cache 4K,ways=3").starts_with("cache.ways = 3: must be a power of two"));
         assert!(error("--memory-model latency=0").starts_with("model.latency = 0: must be from 1 to 4096"));
-        assert!(error("--likely on").starts_with("likely = on: divergence = path-table needs no"));
+        assert!(error("--likely on").starts_with("likely = on: divergence = path-table has no"));
         assert!(error("--requests 3").starts_with("requests = 3: "));
         assert_eq!(error("--bus 512"), "wishbone.width = 512: must be a power of two from 32 to 256");
     }

@@ -50,7 +50,6 @@ pub fn shapes() -> Vec<Shape> {
         Shape { divergence: Divergence::Arbiter, ..Shape::new(32, 2) },
         Shape { coalescing: Coalescing::Full, ..Shape::new(8, 8) }.with_divergence(Divergence::Stack),
         Shape::new(8, 8).with_divergence(Divergence::DualPath),
-        Shape { likely: true, ..Shape::new(16, 4) }.with_divergence(Divergence::Stack),
     ]
 }
 
@@ -63,9 +62,6 @@ pub fn name(shape: &Shape) -> String {
     }
     if shape.schedule != usual.schedule {
         name += &format!(", {}", shape.schedule.name());
-    }
-    if shape.likely != usual.likely {
-        name += ", likely points";
     }
     if shape.loads != usual.loads {
         name += &format!(", {} loads", shape.loads);

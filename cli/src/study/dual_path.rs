@@ -376,7 +376,7 @@ fn chart(report: &Report) -> String {
     let chart = Chart {
         title: &title,
         series: &UNITS.map(|(name, ..)| name),
-        mark: "bound: lanes × SIMT efficiency",
+        mark: "bound of the stack",
         most: report.lanes.into(),
         step: f64::from(report.lanes) / 8.0,
         groups: report.rows.chunks(UNITS.len()).map(group).collect(),

@@ -73,7 +73,7 @@ pub struct CoreOut<T> {
     /// Instruction number for instruction memory, which answers in the next cycle.
     pub fetch_pc: T,
     /// Instruction number for the side table, which answers in the next cycle.
-    pub resolving: T,
+    pub resolving: Option<T>,
     /// Stays until `request_ready`.
     pub request: Request<T>,
     /// The response is written back in this cycle.
@@ -393,7 +393,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         CoreOut {
             start_ready: unit.start_ready,
             fetch_pc: fetched.fetching.pc,
-            resolving: executed.issued.decoded.pc,
+            resolving: i.meets.map(|_| executed.issued.decoded.pc),
             request,
             response_ready: memory.response_ready,
             exit: resolved.exit,

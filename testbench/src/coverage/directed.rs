@@ -49,7 +49,7 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
         ("return without a call", return_without_a_call(), 1),
         ("outcomes while warps start", outcomes_while_warps_start(), 1),
         ("each lane ends alone", each_lane_ends_alone(s.lanes), 1),
-        ("inner branch that none survives", inner_branch_that_none_survives(), 1),
+        ("return to where others wait", return_to_where_others_wait(), 1),
         ("path behind the sorter", path_behind_the_sorter(), 4),
         ("division that outlives its block", division_that_outlives_its_block(), 1),
     ];
@@ -105,19 +105,19 @@ fn each_lane_ends_alone(lanes: u32) -> Asm {
     (0..lanes).fold(program, |program, _| program.put([NOP, ECALL]))
 }
 
-/// Lanes 0 and 1 part from the others, then from each other, and end before they could meet anybody.
-fn inner_branch_that_none_survives() -> Asm {
+/// Lanes 0 and 1 part in a function, both return, and are where the others wait.
+fn return_to_where_others_wait() -> Asm {
     begin()
-        .put([addi(A7, ZERO, 93), csrr(5, LANE), addi(6, ZERO, 1), addi(7, ZERO, 2)])
-        .branch(BLTU, 5, 7, "inner")
-        .jal(ZERO, "end")
-        .label("inner")
+        .put([csrr(5, LANE), addi(6, ZERO, 1), sltiu(7, 5, 2)])
+        .branch(BEQ, 7, ZERO, "join")
+        .jal(RA, "f")
+        .label("join")
+        .exit()
+        .label("f")
         .branch(BLTU, 5, 6, "first")
-        .put([ECALL])
+        .put([jalr(ZERO, RA, 0)])
         .label("first")
-        .put([ECALL])
-        .label("end")
-        .put([ECALL])
+        .put([jalr(ZERO, RA, 0)])
 }
 
 /// Lane 0 is at `cold`, in the cold table; the lanes from 3 on go far ahead and are y. Lanes 1 and 2 pass `cold` unless the

@@ -51,6 +51,7 @@ impl Bare<'_> {
             request_ready: 1u32.into(),
             response,
             program_end: program_end.into(),
+            meets: None,
             bus_error: None,
         };
         self.t.poke(inputs.clone());

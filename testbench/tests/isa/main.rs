@@ -14,7 +14,7 @@ mod suites;
 mod table;
 
 use harness::{Bench, CHOICES, Effort};
-use heddle_simt::{Divergence, Schedule, Shape};
+use heddle_simt::{Divergence, Shape};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::ThreadId;
 use heddle_testbench::iss::LaunchError;
@@ -56,13 +56,6 @@ common::sweep!("every instruction", |lanes, warps| every_instruction(lanes, warp
 fn other_divergence_units() {
     for &(_, divergence) in &Divergence::ALL[1..] {
         on_shape(Shape::new(8, 2).with_divergence(divergence), &short(8));
-    }
-}
-
-#[test]
-fn other_schedules() {
-    for &(_, schedule) in &Schedule::ALL[1..] {
-        on_shape(Shape { schedule, ..Shape::new(4, 4) }, &short(4));
     }
 }
 

@@ -135,3 +135,6 @@ fn apart(slots: Signal) -> (Signal, Signal) {
 fn choose(which: Signal, on: Signal, off: Signal) -> Signal {
     (which & on) | (!which & off)
 }
+
+#[cfg(test)]
+mod tests;
