@@ -135,7 +135,7 @@ fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
             }
         }
         if let Some(resolved) = resolved {
-            let sibling = &model[resolved].following[resolved_slot % 2 ^ 1];
+            let sibling = &model[resolved].following[1 - resolved_slot % 2];
             let unissued = out.unissued.unwrap();
             assert_eq!(unissued.valid == 1, sibling.is_some());
             assert!(sibling.is_none_or(|pc| unissued.pc == pc));
