@@ -21,7 +21,7 @@ use std::time::Duration;
 #[derive(Args)]
 #[command(
     after_help = "Examples:
-  heddle cover                          on shapes from 1 × 1 to 64 × 1 and 4 × 64
+  heddle cover                          on shapes from 1 × 16 to 64 × 1 and 4 × 64
   heddle cover --lanes 16 --warps 4     on one shape
   heddle cover --programs 200 --json
   heddle cover --docs docs              the same, as a page",

@@ -45,7 +45,7 @@ pub fn shapes() -> Vec<Shape> {
         Shape { replay: Replay::Serialise, coalescing: Coalescing::Full, requests: 2, loads: 2, ..Shape::new(8, 4) },
         Shape { replay: Replay::Serialise, backing: LATE, schedule: Schedule::Sticky, ..Shape::new(4, 8) },
         Shape::new(2, 2),
-        Shape::new(1, 1),
+        Shape::new(1, 16),
         Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 64) },
         Shape { divergence: Divergence::Arbiter, ..Shape::new(32, 2) },
         Shape { coalescing: Coalescing::Full, ..Shape::new(8, 8) }.with_divergence(Divergence::Stack),
