@@ -605,10 +605,14 @@ impl Machine {
             return None;
         }
         let code = code as u32;
-        let has_address = match code {
-            cause::ILLEGAL_INSTRUCTION | cause::BREAKPOINT | cause::UNKNOWN_ECALL => false,
-            code => !matches!(code, cause::STACK_OVERFLOW | cause::BARRIER_OF_A_PART),
-        };
+        let has_address = !matches!(
+            code,
+            cause::ILLEGAL_INSTRUCTION
+                | cause::BREAKPOINT
+                | cause::UNKNOWN_ECALL
+                | cause::STACK_OVERFLOW
+                | cause::BARRIER_OF_A_PART
+        );
         let (pc, warp) = (pc as u32 * 4, slot as u32);
         let lanes = (0..self.shape.lanes).filter(|lane| mask >> lane & 1 == 1);
         let threads: Vec<ThreadId> = lanes.map(|lane| self.thread(warp, lane)).collect();

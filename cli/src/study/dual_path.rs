@@ -9,7 +9,7 @@ use crate::output::{ResultFile, print, print_json};
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use heddle_simt::{Backing, Cache, Coalescing, Divergence, PathScheduler, Replay, Shape, Timing};
+use heddle_simt::{Cache, Coalescing, Divergence, PathScheduler, Replay, Shape, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{Kernel, find};
 use heddle_testbench::machine::{IdleCycles, Summary};
@@ -260,7 +260,6 @@ impl DualPath {
             Some(memory) => memory,
             None => Shape::default_memory(shape.lanes, shape.warps, shape.stack + INPUT).min(64 << 20),
         };
-        debug_assert!(shape.backing != Backing::OnChip);
         let of = |&(_, divergence, path_scheduler): &(&str, Divergence, PathScheduler)| {
             let levels = shape.levels.filter(|_| divergence.reconverges());
             let shape = Shape { memory, path_scheduler, levels, ..shape.clone() }.with_divergence(divergence);

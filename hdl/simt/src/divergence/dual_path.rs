@@ -34,7 +34,9 @@
 //! What it does not do: paths below the top never run beside one of the top (path forwarding, §7.1). Like [`super::stack`], it refuses a barrier that only a part of a warp reaches.
 
 use super::stack::{Group, Rpc, Sibling, levels};
-use super::{Events, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind, side_of, warp_of};
+use super::{
+    Events, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
+};
 use crate::isa::cause;
 use crate::scoreboard::dual::StackChange;
 use crate::shape::{Replay, Shape};
@@ -208,10 +210,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let (taken, rest) = (outcome.taken, outcome.rest);
     wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(own.depth));
     wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
-    let branch = Rpc { valid: one, returns: meets.returns, known: !meets.returns, pc: meets.rpc, depth: own.depth };
-    let same_place = top.rpc.returns & meets.returns | (!top.rpc.returns & !meets.returns & top.rpc.pc.eq(meets.rpc));
-    wire!(same_group = top.rpc.valid & top.rpc.depth.eq(own.depth) & same_place);
-    wire!(meeting = (parts & !same_group).mux(branch, top.rpc));
+    wire!(same_group = top.rpc.is_of(meets, own.depth));
+    wire!(meeting = (parts & !same_group).mux(Rpc::of_branch(meets, own.depth), top.rpc));
     wire!(taken_is_there = parts & meeting.reached(taken.pc, taken_depth));
     wire!(rest_is_there = parts & meeting.reached(rest.pc, own.depth));
     wire!(both_go = parts & !taken_is_there & !rest_is_there);
@@ -275,10 +275,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(pops_again = pops & must_pop);
     tops.write(updates, warp, after);
     counts.write(outcome.valid | pops | starts, warp, left);
-    let ahead = |side: Sibling<Signal>| {
-        let depth = after.rpc.returns.mux(side.depth + 1, side.depth);
-        side.valid & after.rpc.valid & after.rpc.known & depth.eq(after.rpc.depth)
-    };
+    let ahead = |side: Sibling<Signal>| side.valid & after.rpc.is_ahead(side.depth);
     stops.write(updates, warp, Stops { left: ahead(after.left), right: ahead(after.right), pc: after.rpc.pc });
     wire!(threads_after = starts.mux(start.mask, remaining & !(own.mask & !stay)));
     threads.write(outcome.valid | starts, warp, threads_after);
@@ -302,7 +299,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let (left_comes, right_comes) = (comes(m.lit(0u32, 1), after.left), comes(one, after.right));
     let steers_right = outcome.valid.mux(side, !left_comes);
     let (steered, other_comes) = (steers_right.mux(right_comes, left_comes), steers_right.mux(left_comes, right_comes));
-    let slots_of = |warps: Signal| both_sides(s, warps);
+    let slots_of = |warps: Signal| by_slot(warps, warps);
     let slot = join(s, warp, steers_right);
     wire!(renewed = starts | pops | changes);
     let other_slot = join(s, warp, !steers_right).decode(s.slots());
@@ -445,11 +442,6 @@ fn overlap(top: &Top<Signal>) -> Signal {
 /// The slot of a side of a warp.
 fn join(s: &Shape, warp: Signal, right: Signal) -> Signal {
     if s.warps > 1 { cat(&[right, warp]) } else { right }
-}
-
-/// One bit a slot, of one bit a warp.
-fn both_sides(s: &Shape, warps: Signal) -> Signal {
-    cat(&(0..s.warps).map(|w| warps.bit(w).repeat(2)).collect::<Vec<_>>())
 }
 
 pub mod proof;

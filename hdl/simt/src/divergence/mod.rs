@@ -328,6 +328,11 @@ pub fn side_of(s: &Shape, slot: Signal) -> Signal {
     if s.sides() > 1 { slot.bit(0) } else { slot.bit(0).literal(0u32) }
 }
 
+/// One bit a slot, of one bit a warp each for left and right sides.
+pub fn by_slot(left: Signal, right: Signal) -> Signal {
+    cat(&(0..left.width()).flat_map(|w| [left.bit(w), right.bit(w)]).collect::<Vec<_>>())
+}
+
 /// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
 fn depth_after(m: Builder, outcome: &Outcome<Signal>, depth: Signal) -> Signal {
     let less = outcome.ret & depth.any();

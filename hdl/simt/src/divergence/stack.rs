@@ -40,6 +40,7 @@
 
 use super::{Events, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
 use crate::isa::cause;
+use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -184,6 +185,18 @@ impl Pop<Width> {
 }
 
 impl Rpc<Signal> {
+    /// Where the threads of a branch at this depth meet.
+    pub(super) fn of_branch(meets: Reconvergence<Signal>, depth: Signal) -> Rpc<Signal> {
+        let Reconvergence { rpc: pc, returns, .. } = meets;
+        Rpc { valid: returns.literal(1u32), returns, known: !returns, pc, depth }
+    }
+
+    /// Whether the threads of a branch at this depth meet here, too.
+    pub(super) fn is_of(self, meets: Reconvergence<Signal>, depth: Signal) -> Signal {
+        let same_pc = !self.returns & !meets.returns & self.pc.eq(meets.rpc);
+        self.valid & self.depth.eq(depth) & (self.returns & meets.returns | same_pc)
+    }
+
     /// Whether threads at this pc and depth have reached it.
     pub(super) fn reached(self, pc: Signal, depth: Signal) -> Signal {
         let level = self.returns.mux(depth + 1, depth).eq(self.depth);
@@ -196,7 +209,7 @@ impl Rpc<Signal> {
     }
 
     /// Whether threads at this depth come to it by going on.
-    fn is_ahead(self, depth: Signal) -> Signal {
+    pub(super) fn is_ahead(self, depth: Signal) -> Signal {
         self.valid & self.known & self.returns.mux(depth + 1, depth).eq(self.depth)
     }
 }
@@ -285,10 +298,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(top.depth));
     wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
     let (never, one) = (m.lit(0u32, 1), m.lit(1u32, 1));
-    let branch = Rpc { valid: one, returns: meets.returns, known: !meets.returns, pc: meets.rpc, depth: top.depth };
-    let same_place = top.rpc.returns & meets.returns | (!top.rpc.returns & !meets.returns & top.rpc.pc.eq(meets.rpc));
-    wire!(same_group = top.rpc.valid & top.rpc.depth.eq(top.depth) & same_place);
-    wire!(meeting = (parts & !same_group).mux(branch, top.rpc));
+    wire!(same_group = top.rpc.is_of(meets, top.depth));
+    wire!(meeting = (parts & !same_group).mux(Rpc::of_branch(meets, top.depth), top.rpc));
     wire!(taken_is_there = parts & meeting.reached(taken.pc, taken_depth));
     wire!(rest_is_there = parts & meeting.reached(rest.pc, top.depth));
     wire!(both_stay = parts & !taken_is_there & !rest_is_there);

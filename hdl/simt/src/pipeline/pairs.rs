@@ -11,7 +11,7 @@
 use super::issue::Slotted;
 use super::steer::Flush;
 use crate::divergence::dual_path::Unissued;
-use crate::divergence::{Steer, warp_of};
+use crate::divergence::{Steer, by_slot, warp_of};
 use crate::shape::{PathScheduler, Shape};
 use heddle_hdl::*;
 
@@ -69,14 +69,14 @@ impl Pairs {
 
     /// One bit a slot: its first instruction, which has an outcome where `control` says so, may issue.
     pub fn may_issue(&self, control: Signal) -> Signal {
-        let may_part = twice(!(self.unresolved.q | self.i.busy));
-        let may = !control | may_part;
+        let may_part = !(self.unresolved.q | self.i.busy);
+        let may = !control | by_slot(may_part, may_part);
         self.considered().map_or(may, |considered| may & considered)
     }
 
     /// One bit a slot, under the constrained scheduler: it is the one of its warp that is considered.
     pub fn considered(&self) -> Option<Signal> {
-        self.turn.as_ref().map(|turn| interleave(!turn.q, turn.q))
+        self.turn.as_ref().map(|turn| by_slot(!turn.q, turn.q))
     }
 
     /// Takes note of what issues; where the sibling of the resolved slot goes on.
@@ -113,16 +113,6 @@ impl Pairs {
         let pc = now.mux(next, following.read(sibling));
         Unissued { valid: now | has_issued.q.select(sibling, 1), pc }
     }
-}
-
-/// One bit a slot, of one bit a warp.
-fn twice(warps: Signal) -> Signal {
-    interleave(warps, warps)
-}
-
-/// One bit a slot, of the bits of the left and of the right ones.
-fn interleave(left: Signal, right: Signal) -> Signal {
-    cat(&(0..left.width()).flat_map(|w| [left.bit(w), right.bit(w)]).collect::<Vec<_>>())
 }
 
 /// The bits of left and right slots, one bit a warp each.

@@ -21,7 +21,7 @@
 //! one mean nothing. It is for the dual-path divergence unit.
 
 use super::{Mark, Needs, Pending, ScoreboardIn, ScoreboardOut};
-use crate::divergence::{side_of, warp_of};
+use crate::divergence::{by_slot, side_of, warp_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -198,9 +198,8 @@ pub(super) fn over_slots(
         pop: m.zero(StackChange::shape(s)),
     };
     let DualScoreboardOut { clear, own_clear, quiet } = m.instance("sides", &dual_scoreboard(s), inputs);
-    let by_slot =
-        |[left, right]: [Signal; 2]| cat(&(0..s.warps).flat_map(|w| [left.bit(w), right.bit(w)]).collect::<Vec<_>>());
-    ScoreboardOut { clear: by_slot(clear), own_clear: Some(by_slot(own_clear)), quiet }
+    let slots = |[left, right]: [Signal; 2]| by_slot(left, right);
+    ScoreboardOut { clear: slots(clear), own_clear: Some(slots(own_clear)), quiet }
 }
 
 pub fn dual_scoreboard(s: &Shape) -> TypedModule<DualScoreboardIn<Width>, DualScoreboardOut<Signal>> {
