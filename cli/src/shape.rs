@@ -5,7 +5,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
-    Backing, BankAddress, Cache, Coalescing, PathScheduler, Replay, Schedule, Shape, SlaveModel, Timing,
+    Backing, BankAddress, Cache, Coalescing, Compaction, PathScheduler, Replay, Schedule, Shape, SlaveModel, Timing,
 };
 
 /// Options of the core's shape.
@@ -21,14 +21,20 @@ pub struct ShapeArgs {
     /// What decides which threads of a warp run when they disagree
     #[arg(long, default_value = Divergence::default().name(), value_name = "NAME", value_parser = choice(Divergence::ALL))]
     pub divergence: Divergence,
-    /// Levels of a warp's stack under --divergence stack: 1 … lanes - 1 [default: lanes - 1, always enough]
+    /// Levels of a warp's stack under --divergence stack or dual-path: 1 … lanes - 1 [default: lanes - 1, always enough]; of a
+    /// block's under block-stack: 1 … threads - 1 [default: 32]
     #[arg(long, value_name = "N")]
     pub levels: Option<u32>,
     /// Under --divergence dual-path, the paths of a warp that are considered for issue: `full`, both; `constrained`, one, until it
     /// issues an instruction that takes long [default: full]
     #[arg(long, value_name = "NAME", value_parser = choice(PathScheduler::ALL))]
     pub path_scheduler: Option<PathScheduler>,
-    /// Whether threads also meet at likely-convergence points, under --divergence stack [default: off]
+    /// Under --divergence block-stack, where the warps of a block wait for each other to form new ones: `always`, at every
+    /// conditional branch; `skip-uniform`, at those that may part the block; `off`, the same, but threads stay in their warps
+    /// [default: skip-uniform]
+    #[arg(long, value_name = "NAME", value_parser = choice(Compaction::ALL))]
+    pub compaction: Option<Compaction>,
+    /// Whether threads also meet at likely-convergence points, under --divergence stack or block-stack [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub likely: Option<bool>,
     /// Bits of the call depth that paths are sorted by: 1 … 16 [default: 8]
@@ -115,6 +121,7 @@ impl ShapeArgs {
             program,
             levels: self.levels,
             path_scheduler: self.path_scheduler.unwrap_or(most.path_scheduler),
+            compaction: self.compaction.unwrap_or(most.compaction),
             likely: self.likely.unwrap_or(most.likely),
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             buffer: self.buffer.unwrap_or(most.buffer),

@@ -4,7 +4,7 @@ use heddle_hdl::{Bits, index_width};
 use heddle_sim::Engine;
 use heddle_simt::Shape;
 use heddle_simt::divergence::Divergence;
-use heddle_simt::divergence::levels::levels;
+use heddle_simt::divergence::levels::{has_likely, levels};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,9 +32,12 @@ impl fmt::Display for Path {
     }
 }
 
-/// The paths of a warp, the one that runs first. The engine must show memories; `core` is the path of the core's instance,
-/// empty if it is the top.
+/// The paths of a warp, the one that runs first; none where threads of several warps run together. The engine must show
+/// memories; `core` is the path of the core's instance, empty if it is the top.
 pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<Path> {
+    if shape.divergence.compacts() {
+        return Vec::new();
+    }
     let unit = if core.is_empty() { "divergence".into() } else { format!("{core}.divergence") };
     let live = engine.directory().registers.find(&format!("{unit}.live")).expect("a divergence unit has `live`");
     if !engine.register(live).bit(warp) {
@@ -54,6 +57,7 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
             let waits = waiting.is_some_and(|waiting| engine.register(waiting).bit(warp));
             of_stack(&word, shape, warp, waits)
         }
+        Divergence::BlockStack => unreachable!("it has no paths of warps"),
     }
 }
 
@@ -168,7 +172,7 @@ fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
     let mut meet = top.meeting();
     let levels = levels(shape);
     let entry = |k: u64| slot << index_width(levels) | k;
-    let with_points = stack::has_likely(shape);
+    let with_points = has_likely(shape);
     let mut likely = if with_points { top.point() } else { 0 };
     // A broken core may count more than there are.
     let count = word("counts", slot).low_u64().min(u64::from(levels));

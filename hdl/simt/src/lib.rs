@@ -31,5 +31,5 @@ pub mod system;
 pub use divergence::Divergence;
 pub use pipeline::schedule::Schedule;
 pub use shape::{
-    Backing, BankAddress, Cache, Coalescing, PathScheduler, Replay, Shape, ShapeError, SlaveModel, Timing,
+    Backing, BankAddress, Cache, Coalescing, Compaction, PathScheduler, Replay, Shape, ShapeError, SlaveModel, Timing,
 };

@@ -103,7 +103,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         parts: 1,
         committed: count_width(s.lanes),
         events: Events { merges: 2, insert: 1, extract: 1, swap: 1, paths: path_bits, levels: path_bits },
-        exit: Exit { valid: 1, slot: s.warp_bits(), mask: s.lanes, codes: 32 * s.lanes },
+        exit: Exit::shape(s),
     };
     module("metrics", inputs, |m, i| {
         m.doc("Counters of what the core did; for simulation.");
@@ -149,7 +149,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         let inputs = FailureIn {
             restart: all(i.restart),
             exits,
-            slot: all(i.exit.slot),
+            slot: i.exit.homes.map_or(all(i.exit.slot), each),
             block: all(blocks.read(i.exit.slot)),
             code: each(i.exit.codes),
         };

@@ -292,7 +292,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     });
     let code = |c: u32| m.lit(c, cause::BITS);
     let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
-    let refused = Some(Refused { valid: part_waits | full, cause });
+    let refused = Some(Refused { valid: part_waits | full, cause, because: None });
 
     // Who is steered: the path that moved, or one that came to the top; another that did is owed.
     let comes = |right: Signal, path: Sibling<Signal>| path.valid & (starts | pops | changes | side.eq(right));
@@ -411,6 +411,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         hold,
         refused,
         dual: Some(dual),
+        block: None,
         events,
     };
     let (live, popping, owed, active, fetched) = (live.q, popping.q, owed.q, active.q, fetched.q);

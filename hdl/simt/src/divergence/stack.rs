@@ -184,7 +184,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     });
     let code = |c: u32| m.lit(c, cause::BITS);
     let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
-    let refused = Some(Refused { valid: part_waits | full, cause });
+    let refused = Some(Refused { valid: part_waits | full, cause, because: None });
     let steer = Steer { valid: updates & !must_pop & !waits & !ends, slot, pc: after.pc, replay: never };
 
     // Checks.
@@ -245,6 +245,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         hold,
         refused,
         dual: None,
+        block: None,
         events,
     };
     let (live, popping, fetched) = (live.q, popping.q, fetched.q);

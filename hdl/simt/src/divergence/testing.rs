@@ -122,8 +122,10 @@ impl Pipeline {
                 call: o.call.into(),
                 ret: o.ret.into(),
                 meets: self.meets.map(|m| m.map("", &mut |_, v: u64| v.into())),
+                homes: None,
             },
             unissued: None,
+            block: None,
         });
     }
 
