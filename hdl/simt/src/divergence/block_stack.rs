@@ -306,8 +306,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     // Which block goes on: the last of its warps has arrived, and no write is under way.
     let after = m.reg("after", s.warps).reset(0u32);
     wire!(still = whole_group(!running.q & quiet & !filling, group));
-    let own = same_group(step.q.block, group, s.warps).only_if(step.q.valid);
-    wire!(choice = round_robin(arrived.q & still & !own, after.q));
+    let in_hand = |slot: Signal, valid: Signal| same_group(slot, group, s.warps).only_if(valid);
+    wire!(busy = in_hand(step.q.block, step.q.valid) | in_hand(formed.q.slot, formed.q.valid));
+    wire!(choice = round_robin(arrived.q & still & !busy, after.q));
 
     // The stack. All threads of a block do one thing, or a level is popped.
     let Step { block: at, .. } = step.q;
