@@ -22,7 +22,7 @@ pub struct ShapeArgs {
     #[arg(long, default_value = Divergence::default().name(), value_name = "NAME", value_parser = choice(Divergence::ALL))]
     pub divergence: Divergence,
     /// Levels of a warp's stack under --divergence stack or dual-path: 1 … lanes - 1 [default: lanes - 1, always enough]; of a
-    /// block's under block-stack: 1 … threads - 1 [default: 32]
+    /// block's under block-stack: 1 … threads - 1 [default: 128, or as many as can be needed]
     #[arg(long, value_name = "N")]
     pub levels: Option<u32>,
     /// Under --divergence dual-path, the paths of a warp that are considered for issue: `full`, both; `constrained`, one, until it

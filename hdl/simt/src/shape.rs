@@ -462,6 +462,12 @@ impl Shape {
         self.mixes().then(|| self.lanes * self.warp_bits())
     }
 
+    /// Bits of a number of levels of a stack.
+    pub fn levels_bits(&self) -> Width {
+        let together = if self.divergence.compacts() { self.threads() } else { self.lanes };
+        index_width(together) + 1
+    }
+
     /// Bits of a register number together with its warp: the address of a register bank.
     pub fn bank_bits(&self) -> Width {
         self.warps.ilog2() + 5

@@ -340,9 +340,16 @@ pub struct Events<T> {
     pub swap: T,
     /// Paths that the warp of an outcome holds after it, `lane_bits + 1`, in the cycle of the outcome or a later one; else 0.
     pub paths: T,
-    /// Of units that [reconverge](Divergence::reconverges), levels in use of the warp of an outcome after it, `lane_bits + 1`;
-    /// else 0.
+    /// Of units that [reconverge](Divergence::reconverges), levels in use of the warp of an outcome after it, or of a block;
+    /// `levels_bits`; else 0.
     pub levels: T,
+}
+
+impl Events<Width> {
+    pub fn shape(s: &Shape) -> Events<Width> {
+        let paths = s.lane_bits() + 1;
+        Events { merges: 2, insert: 1, extract: 1, swap: 1, paths, levels: s.levels_bits() }
+    }
 }
 
 /// The warp of a slot.
