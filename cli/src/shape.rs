@@ -5,7 +5,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
-    Backing, BankAddress, Cache, Coalescing, Compaction, PathScheduler, Replay, Schedule, Shape, SlaveModel, Timing,
+    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, PathScheduler, Replay, Schedule, Shape,
+    SlaveModel, Timing,
 };
 
 /// Options of the core's shape.
@@ -30,10 +31,14 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "NAME", value_parser = choice(PathScheduler::ALL))]
     pub path_scheduler: Option<PathScheduler>,
     /// Under --divergence block-stack, where the warps of a block wait for each other to form new ones: `always`, at every
-    /// conditional branch; `skip-uniform`, at those that may part the block; `off`, the same, but threads stay in their warps
-    /// [default: skip-uniform]
+    /// conditional branch; `skip-uniform`, at those that may part the block; `predict`, where it was worth it before; `off`, as
+    /// skip-uniform, but threads stay in their warps [default: skip-uniform]
     #[arg(long, value_name = "NAME", value_parser = choice(Compaction::ALL))]
     pub compaction: Option<Compaction>,
+    /// The prediction table of --compaction predict: branches that it holds, 1 … 32, and what it knows of each, such as 8 or
+    /// 8,history=counter: `latest`, `sticky` or `counter` [default: 32,history=latest]
+    #[arg(long, value_name = "N[,history=NAME]", value_parser = capt)]
+    pub capt: Option<Capt>,
     /// Whether threads also meet at likely-convergence points, under --divergence stack or block-stack [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub likely: Option<bool>,
@@ -122,6 +127,7 @@ impl ShapeArgs {
             levels: self.levels,
             path_scheduler: self.path_scheduler.unwrap_or(most.path_scheduler),
             compaction: self.compaction.unwrap_or(most.compaction),
+            capt: self.capt.unwrap_or(most.capt),
             likely: self.likely.unwrap_or(most.likely),
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             buffer: self.buffer.unwrap_or(most.buffer),
@@ -192,6 +198,16 @@ fn cache(text: &str) -> Result<Cache, String> {
     let fields = [("ways", &mut cache.ways), ("line", &mut cache.line), ("misses", &mut cache.misses)];
     set_fields(rest, fields)?;
     Ok(cache)
+}
+
+/// A prediction table: `8,history=counter`.
+fn capt(text: &str) -> Result<Capt, String> {
+    let (entries, history) = text.split_once(",history=").unwrap_or((text, History::Latest.name()));
+    let entries = entries.parse().map_err(|_| format!("`{entries}`: wanted is a number of branches, such as 8"))?;
+    let found = History::ALL.iter().find(|(name, _)| *name == history);
+    let names = History::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let (_, history) = found.ok_or_else(|| format!("history: `{history}` is none of {names}"))?;
+    Ok(Capt { entries, history: *history })
 }
 
 /// The timing of a model: `latency=100,jitter=15`.

@@ -216,6 +216,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 let own_clear = own_clear.as_ref().expect("a scoreboard of two slots a warp").value;
                 PairsIn { flush, resolved: valid, resolved_slot: slot, busy, active, changes_side, own_clear }
             }),
+            held: unit.block.and_then(|block| block.ahead),
         };
         let issued = m.instance("issue", &issue(s), issue_in);
         buffered.drive(issued.buffered);
@@ -312,7 +313,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             let Issued { slot: resolving, decoded, .. } = executed.issued;
             let (written, pc) = (written.write.warp, decoded.pc);
             let (quiet, group) = (marked.quiet, i.grid.group);
-            block.drive(BlockIn { group, filling: i.filling, quiet, written, resolving, pc });
+            block.drive(BlockIn { restart: i.restart, group, filling: i.filling, quiet, written, resolving, pc });
         }
         late.drive(written.late);
         response_taken.drive(written.response_taken);

@@ -29,6 +29,8 @@ pub struct Shape {
     pub path_scheduler: PathScheduler,
     /// Under [`Divergence::BlockStack`]: where the warps of a block wait for each other, and what becomes of them.
     pub compaction: Compaction,
+    /// Under [`Compaction::Predict`]: the prediction table.
+    pub capt: Capt,
     /// Stacks let threads meet at likely-convergence points, too.
     pub likely: bool,
     /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
@@ -111,12 +113,53 @@ pub enum Compaction {
     Always,
     /// At branches that may part the block.
     SkipUniform,
+    /// Where it was worth it before, says the [prediction table](Capt). (CAPRI)
+    Predict,
+}
+
+/// The compaction-adequacy prediction table. (`capri.txt` §3.1)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capt {
+    /// Branches that it holds: 1 … 32.
+    pub entries: u32,
+    pub history: History,
+}
+
+impl Capt {
+    /// The paper's default.
+    pub const DEFAULT: Capt = Capt { entries: 32, history: History::Latest };
+}
+
+/// What an entry of the prediction table knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum History {
+    /// Whether the last time was worth it, 1 bit.
+    Latest,
+    /// That a warp has parted there, 1 bit.
+    Sticky,
+    /// A saturating counter, 2 bits.
+    Counter,
+}
+
+impl History {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, History)] =
+        &[("latest", History::Latest), ("sticky", History::Sticky), ("counter", History::Counter)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(History::ALL, self)
+    }
 }
 
 impl Compaction {
     /// Every choice with its name on the command line.
-    pub const ALL: &[(&str, Compaction)] =
-        &[("off", Compaction::Off), ("always", Compaction::Always), ("skip-uniform", Compaction::SkipUniform)];
+    pub const ALL: &[(&str, Compaction)] = &[
+        ("off", Compaction::Off),
+        ("always", Compaction::Always),
+        ("skip-uniform", Compaction::SkipUniform),
+        ("predict", Compaction::Predict),
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -230,6 +273,7 @@ impl Default for Shape {
             levels: None,
             path_scheduler: PathScheduler::Full,
             compaction: Compaction::SkipUniform,
+            capt: Capt::DEFAULT,
             likely: false,
             depth_bits: 8,
             barriers: true,
@@ -317,6 +361,12 @@ impl Shape {
             let allowed = format!("divergence = {} needs bank_address = per-lane", self.divergence.name());
             return Err(ShapeError { field: "bank_address", value: self.bank_address.name().into(), allowed });
         }
+        range("capt.entries", self.capt.entries, 1, 32)?;
+        if self.capt != Capt::DEFAULT && self.compaction != Compaction::Predict {
+            let allowed = format!("compaction = {} predicts nothing", self.compaction.name());
+            let value = format!("{},history={}", self.capt.entries, self.capt.history.name());
+            return Err(ShapeError { field: "capt", value, allowed });
+        }
         if self.compaction != Compaction::SkipUniform && !self.divergence.compacts() {
             let allowed = format!("divergence = {} forms no warps", self.divergence.name());
             return Err(ShapeError { field: "compaction", value: self.compaction.name().into(), allowed });
@@ -384,6 +434,8 @@ impl Shape {
         }
         option("path-scheduler", self.path_scheduler != usual.path_scheduler, self.path_scheduler.name().into());
         option("compaction", self.compaction != usual.compaction, self.compaction.name().into());
+        let Capt { entries, history } = self.capt;
+        option("capt", self.capt != usual.capt, format!("{entries},history={}", history.name()));
         option("likely", self.likely, on(self.likely));
         option("program", self.program != usual.program, self.program.to_string());
         option("stack", self.stack != usual.stack, self.stack.to_string());
@@ -455,6 +507,11 @@ impl Shape {
     /// Whether a slot may hold threads of several static warps.
     pub fn mixes(&self) -> bool {
         self.divergence.compacts() && self.warps > 1
+    }
+
+    /// Whether warps may run ahead of their block.
+    pub fn predicts(&self) -> bool {
+        self.mixes() && self.compaction == Compaction::Predict
     }
 
     /// Bits of the static warps of a slot's lanes, `warp_bits` a lane, where they may differ.

@@ -28,16 +28,26 @@
 //! The paper's warp count is a bit a slot here, `running`: the count is 0 when none is on. It holds the two targets of a branch
 //! as the block's two uppermost entries; here they become entries when the last warp has arrived.
 //!
+//! With [`Compaction::Predict`] (CAPRI, `capri.txt` §3) a warp that a branch does not part runs on at once, *ahead* of its block; and so does
+//! one that is parted, with the side that goes first, where the [prediction table](mod@capt) says that forming warps is not worth it.
+//! A warp that is ahead gets no further than its next control instruction, which is held back until its threads are the top;
+//! then it goes on as one of the top's warps. Jumps are always waited for. When a side becomes the top, the table learns
+//! whether its threads fit into fewer warps than they came in.
+//!
+//! Slots suffice: a warp that is ahead with the side that goes second is whole, so the others of its branch came in as many
+//! warps as there are other slots, and no lane has more threads of them than that.
+//!
 //! Each of [`Shape::levels`] is a branch that parted the block's threads. A program that needs more stops with a fault.
 //!
 //! Masks of a block have a bit a thread of the core, `lanes` groups of `warps` bits: those of a lane are side by side. Blocks that are
 //! resident together share the words of masks, each has the bits of its own warps.
 
-mod compactor;
+pub mod capt;
+pub mod compactor;
 
 use super::levels::{
-    Gathering, Group, Level, Likely, Parting, Pop, Rpc, Sibling, Top, has_likely, is_at_point, levels, part, pop,
-    stop_of,
+    Gathering, Group, Level, Likely, Parting, Pop, Rpc, Sibling, Sides, Top, has_likely, is_at_point, levels, part,
+    pop, sides, stop_of,
 };
 use super::{
     Culprit, Events, Outcome, Refused, Side, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
@@ -48,12 +58,15 @@ use crate::isa::cause;
 use crate::pipeline::resolve::Jump;
 use crate::reconvergence::Reconvergence;
 use crate::shape::{Compaction, Shape};
+use capt::{CaptIn, capt};
 use compactor::{CompactorIn, compactor};
 use heddle_hdl::*;
 
 /// What the unit must know of blocks, and of registers.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct BlockIn<T> {
+    /// 1 bit: a launch begins.
+    pub restart: T,
     /// See [`crate::block::Grid::group`].
     pub group: T,
     /// One bit a slot: not all warps of its block have been started.
@@ -73,6 +86,8 @@ pub struct BlockOut<T> {
     /// The static warp of each lane of `issue_slot`, and of `written`.
     pub homes: Option<T>,
     pub written_homes: Option<T>,
+    /// One bit a slot: its warp is ahead, and must not issue a control instruction.
+    pub ahead: Option<T>,
     /// The target of the `jalr` in stage 8, if a warp of the block has arrived at it.
     pub jump: Jump<T>,
 }
@@ -152,12 +167,48 @@ struct Held<T> {
     group: T,
     rpc: Rpc<T>,
     likely: Option<Gathering<T>>,
+    /// The branch.
+    branch: Option<Branch<T>>,
+}
+
+/// What the prediction table learns from.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Branch<T> {
+    /// Behind the branch.
+    pc: T,
+    /// Warps that came with threads for the side.
+    warps: T,
+}
+
+/// Warps that came with threads for each side of a branch.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Came<T> {
+    taken: T,
+    rest: T,
+}
+
+/// A warp that is ahead.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Ahead<T> {
+    /// It is of the branch where the block's warps arrive; and then, on the taken side.
+    at_branch: T,
+    taken: T,
+    /// Else the level whose sibling it is of.
+    level: T,
 }
 
 impl BlockIn<Width> {
     pub fn shape(s: &Shape) -> BlockIn<Width> {
         let slot = s.warp_bits();
-        BlockIn { group: slot, filling: s.warps, quiet: s.warps, written: slot, resolving: slot, pc: s.pc_bits() }
+        BlockIn {
+            restart: 1,
+            group: slot,
+            filling: s.warps,
+            quiet: s.warps,
+            written: slot,
+            resolving: slot,
+            pc: s.pc_bits(),
+        }
     }
 }
 
@@ -171,15 +222,16 @@ impl Place<Width> {
 impl Held<Width> {
     fn shape(s: &Shape) -> Held<Width> {
         let Level { sibling, group, likely } = Level::shape(s);
-        Held { sibling: 1, pc: sibling.pc, depth: sibling.depth, group: 1, rpc: group.rpc, likely }
+        let branch = s.predicts().then(|| Branch { pc: s.pc_bits(), warps: count_width(s.warps) });
+        Held { sibling: 1, pc: sibling.pc, depth: sibling.depth, group: 1, rpc: group.rpc, likely, branch }
     }
 }
 
 impl Held<Signal> {
-    fn of(level: Level<Signal>) -> Held<Signal> {
+    fn of(level: Level<Signal>, branch: Option<Branch<Signal>>) -> Held<Signal> {
         let Level { sibling, group, likely } = level;
         let (pc, depth) = (sibling.pc, sibling.depth);
-        Held { sibling: sibling.valid, pc, depth, group: group.valid, rpc: group.rpc, likely }
+        Held { sibling: sibling.valid, pc, depth, group: group.valid, rpc: group.rpc, likely, branch }
     }
 
     fn with(self, sibling: Signal, group: Signal) -> Level<Signal> {
@@ -244,6 +296,11 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let Top { rpc, likely, .. } = Top::shape(&wide);
     let ends = m.memory("ends", Ends { rpc, likely }, slot_bits).style(MemoryStyle::Distributed);
     let step = m.reg("step", Step { valid: 1, block: slot_bits, arrived: 1, read: 1 }).reset_zero();
+    let came_shape = Came { taken: count_width(s.warps), rest: count_width(s.warps) };
+    let came = s.predicts().then(|| m.memory("came", came_shape, slot_bits).style(MemoryStyle::Distributed));
+    // Slots whose warps are ahead, and the threads of these.
+    let ahead = s.predicts().then(|| m.reg("ahead", s.warps).reset(0u32));
+    let ahead_threads = s.predicts().then(|| m.reg("ahead_threads", threads).reset(0u32));
     let formed = m.reg("formed", Formed { valid: 1, fixed: 1, slot: slot_bits, top: Top::shape(&wide) }).reset_zero();
 
     // Whose turn it is: an outcome's; else that of the next warp that is formed; else a start's.
@@ -280,6 +337,21 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     wire!(waits = is(kind::WAIT));
     wire!(exits = is(kind::EXIT));
     wire!(arrives = outcome.valid & !goes_on);
+
+    // Or it arrives, and goes ahead.
+    let Sides { meeting, taken_is_there, rest_is_there, towards, taken_first, .. } =
+        sides(m, &wide, &outcome, taken_depth, &Top { depth, ..would_be });
+    let runs_at = |is_there: Signal, pc: Signal| !is_there & !(towards.valid & pc.eq(towards.pc));
+    let on_taken = splits.mux(taken_first, all_go);
+    let ahead_side = on_taken.mux(outcome.taken, outcome.rest);
+    let may_run = runs_at(on_taken.mux(taken_is_there, rest_is_there), ahead_side.pc);
+    let predicted = s.predicts().then(|| m.deferred("predicted", 1));
+    let goes_ahead =
+        predicted.as_ref().map_or(never, |adequate| branches & parts & may_run & (!splits | !adequate.value));
+    wire!(goes_ahead = goes_ahead);
+    let as_parted =
+        Top { pc: ahead_side.pc, depth, mask: warp.mask, rpc: meeting, likely: before.likely.map(|_| towards) };
+    let ahead_stop = nearer(ahead_side.pc, stop_of(as_parted), stop_of(Top { pc: ahead_side.pc, depth, ..would_be }));
     let code = |kind: u32| m.lit(kind, place::BITS);
     let here = Place {
         kind: pick(
@@ -306,7 +378,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
 
     // Which block goes on: the last of its warps has arrived, and no write is under way.
     let after = m.reg("after", s.warps).reset(0u32);
-    wire!(still = whole_group(!running.q & quiet & !filling, group));
+    let is_ahead = ahead.as_ref().map_or(m.lit(0u32, s.warps), |ahead| ahead.q);
+    wire!(still = whole_group(((!running.q & quiet) | is_ahead) & !filling, group));
     let in_hand = |slot: Signal, valid: Signal| same_group(slot, group, s.warps).only_if(valid);
     wire!(busy = in_hand(step.q.block, step.q.valid) | in_hand(formed.q.slot, formed.q.valid));
     wire!(choice = round_robin(arrived.q & still & !busy, after.q));
@@ -346,6 +419,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let parting = part(m, &wide, &whole, top, count);
     let Parting { parts: apart, meeting, taken_is_there, full, pushes, pushed, gathers, towards, side, stay, .. } =
         parting;
+    let both_came = came.as_ref().map(|came| came.read(at));
+    let branch_of =
+        |taken: Signal| both_came.map(|both| Branch { pc: told.pc, warps: taken.mux(both.taken, both.rest) });
     wire!(at_rpc = whole.valid & !apart & top.rpc.reached(side.pc, side.depth));
     let reached = meeting.found(at_rpc | taken_is_there, taken_is_there.mux(whole.taken.pc, side.pc));
     let next = Top {
@@ -373,12 +449,15 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
             masks.write(enable, level, (masks.read(level) & !own_columns) | (mask & own_columns));
         };
         let head = held.read_sync_if(step.q.valid & !step.q.read, entry(count - 1), Collision::Never);
+        let held_head = head;
         let head = head.with(own(&siblings, below), own(&groups, below));
         let at_point = gathered.as_ref().map_or(nobody, |gathered| own(gathered, below));
         let popped = pop(m, &wide, top, head, at_point, all_live, pops);
         put(&siblings, pushes, above, pushed.sibling.mask);
         put(&groups, pushes, above, pushed.group.mask);
-        let held_next = pushes.mux(Held::of(pushed), Held::of(popped.left));
+        let branch_held = held_head.branch;
+        let pushed = Held::of(pushed, branch_of(!parting.goes_as_taken));
+        let held_next = pushes.mux(pushed, Held::of(popped.left, branch_held));
         held.write(pushes | (pops & popped.stays), entry(pushes.mux(count, count - 1)), held_next);
 
         let comes = pops.mux(popped.top, next);
@@ -393,11 +472,11 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         }
         let stays = pops & popped.stays;
         m.assert("a_sibling_is_live", !(pops & popped.to_sibling) | !(head.sibling.mask & !all_live).any());
-        (popped, (comes, joins, stays))
+        (popped, (comes, joins, stays, branch_held))
     } else {
-        (m.zero(Pop::shape(&wide)), (next, never, never))
+        (m.zero(Pop::shape(&wide)), (next, never, never, None))
     };
-    let (comes, joins, stays) = left_of_it;
+    let (comes, joins, stays, branch_held) = left_of_it;
     wire!(joins = joins);
     let left = count + pushes.zext(count.width()) - (pops & !stays).zext(count.width());
     wire!(acts = begins | pops);
@@ -426,11 +505,70 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let Formed { fixed, slot: next_slot, top: forming, .. } = formed.q;
     let compacted = m.instance("compactor", &compactor(s), CompactorIn { threads: forming.mask, fixed });
     wire!(last = forms & !compacted.left.any());
-    let into = if s.warps == 1 { next_slot } else { fixed.mux(compacted.first, next_slot) };
-    let again = Formed { valid: !last, slot: next_slot + 1, top: Top { mask: compacted.left, ..forming }, ..formed.q };
+    let free = same_group(next_slot, group, s.warps) & !running.q;
+    wire!(into = fixed.mux(compacted.first, free.lowest_one().one_hot_index()));
+    let again = Formed { valid: !last, top: Top { mask: compacted.left, ..forming }, ..formed.q };
     let off = m.lit(s.compaction == Compaction::Off, 1);
-    let new = Formed { valid: one, fixed: off | comes.mask.eq(all_live), slot: at, top: comes };
+    let to_form = comes.mask & !ahead_threads.as_ref().map_or(nobody, |ahead| ahead.q);
+    let static_again = comes.mask.eq(all_live) & to_form.eq(comes.mask);
+    let top = Top { mask: to_form, ..comes };
+    let new = Formed { valid: to_form.any(), fixed: off | static_again, slot: at, top };
     formed.next_if(forms | forms_next, forms.mux(again, new));
+
+    // Warps that are ahead go on with the top when it is theirs.
+    if let (Some(ahead), Some(ahead_threads), Some(came), Some(predicted)) = (ahead, ahead_threads, came, predicted) {
+        let who_shape = Ahead { at_branch: 1, taken: 1, level: index_bits };
+        let below = (count - 1).slice(0, index_bits);
+        let slots: Vec<_> = (0..s.warps).map(|slot| m.reg(&format!("ahead_{slot}"), who_shape).reset_zero()).collect();
+        let own_slots = same_group(at, group, s.warps);
+        let mut released = Vec::new();
+        for (slot, who) in (0..).zip(&slots) {
+            let is_ahead = ahead.q.bit(slot) & own_slots.bit(slot);
+            let Ahead { at_branch, taken, level } = who.q;
+            let with_branch = begins & at_branch & (!apart | taken.eq(parting.goes_as_taken));
+            let with_level = pops & popped.to_sibling & !at_branch & level.eq(below);
+            released.push(is_ahead & (with_branch | with_level));
+            let goes = goes_ahead & outcome.slot.eq(slot);
+            let new = Ahead { at_branch: one, taken: on_taken, level };
+            let to_level = Ahead { at_branch: never, taken, level: count.slice(0, index_bits) };
+            who.next_if(goes | (is_ahead & begins & at_branch), goes.mux(new, to_level));
+        }
+        wire!(released = cat(&released));
+        ahead.next((ahead.q | outcome.slot.decode(s.warps).only_if(goes_ahead)) & !released);
+        let go_ahead = spread(ahead_side.mask, warp.homes, outcome.slot).only_if(goes_ahead);
+        ahead_threads.next((ahead_threads.q | go_ahead) & !comes.mask.only_if(forms_next));
+
+        // What the table learns from.
+        let before = came.read(block).only_if(!is_first);
+        let one_more = |count: Signal, side: Side<Signal>| count + side.mask.any().zext(count.width());
+        let Came { taken, rest } = before;
+        let now = Came { taken: one_more(taken, outcome.taken), rest: one_more(rest, outcome.rest) };
+        came.write(branches & parts, block, now);
+        let of_branch = branch_of(parting.goes_as_taken).zip(branch_held).map(|(new, held)| pops.mux(held, new));
+        let learned = of_branch.expect("a block with several warps has levels");
+        let most = elements(comes.mask, s.warps).into_iter().map(|lane| lane.count_ones());
+        let most = most.reduce(|a, b| a.gt(b).mux(a, b)).expect("a lane");
+        let with_branch = branch & !told.jump;
+        let inputs = CaptIn {
+            clear: of_block.restart,
+            asks: branches & parts & splits,
+            asked: outcome.rest.pc,
+            learns: forms_next & (with_branch | (pops & popped.to_sibling)),
+            learned: learned.pc,
+            was_adequate: most.lt(learned.warps),
+        };
+        let table = m.instance("capt", &capt(s), inputs);
+        predicted.drive(table.adequate);
+        m.assert("a_warp_that_is_ahead_runs", !(ahead.q & !running.q).any());
+        m.assert("formed_threads_are_not_ahead", !formed.q.valid | !(forming.mask & ahead_threads.q).any());
+        m.assert("ahead_threads_are_live", !(ahead_threads.q & !live.q).any());
+        m.cover("goes_ahead_whole", goes_ahead & !splits);
+        m.cover("goes_ahead_in_part", goes_ahead & splits);
+        m.cover("parts_and_waits", branches & parts & splits & table.known & table.adequate);
+        m.cover("second_side_is_ahead", begins & apart & (own_slots & ahead.q & !released).any());
+        m.cover("goes_on_with_a_level", pops & released.any());
+        m.cover("all_were_ahead", forms_next & !to_form.any());
+    }
 
     // What slots run.
     let at_start = Warp { mask: start.mask, homes: s.homes_bits().map(|_| start.slot.repeat(s.lanes)) };
@@ -438,15 +576,16 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let (wide_start, lanes_of) = (m.zero(Top::shape(&wide)), |top: Top<Signal>| Top { mask: warp.mask, ..top });
     let runs = pick(
         [(starts, lanes_of(Top { pc: start.pc, ..wide_start })), (forms, lanes_of(forming))],
-        Top { rpc: before.rpc, ..would_be },
+        goes_ahead.mux(as_parted, Top { rpc: before.rpc, ..would_be }),
     );
     let slot = pick([(starts, start.slot), (forms, into)], outcome.slot);
-    warps.write(starts | forms, slot, starts.mux(at_start, compact));
-    wire!(steers = starts | forms | goes_on);
+    let part_of_it = Warp { mask: ahead_side.mask, ..warp };
+    warps.write(starts | forms | goes_ahead, slot, pick([(starts, at_start), (forms, compact)], part_of_it));
+    wire!(steers = starts | forms | goes_on | goes_ahead);
     depths.write(steers, slot, runs.depth);
-    stops.write(steers, slot, stop_of(runs));
+    stops.write(steers, slot, goes_ahead.mux(ahead_stop, stop_of(runs)));
     let bit = |slot: Signal, on: Signal| slot.decode(s.warps).only_if(on);
-    running.next((running.q | bit(slot, starts | forms)) & !bit(outcome.slot, arrives));
+    running.next((running.q | bit(slot, starts | forms)) & !bit(outcome.slot, arrives & !goes_ahead));
     let begun_here = same_group(at, group, s.warps).only_if(begins);
     arrived.next((arrived.q | bit(outcome.slot, arrives)) & !begun_here);
     recorded.next((recorded.q | bit(block, records)) & !begun_here);
@@ -481,7 +620,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let slots_live = by_warp(live.q) | running.q | arrived.q;
     wire!(is_live = slots_live);
     assume_legal(m, s, &i, (is_live, m.lit(0u32, s.warps)), warp.mask, (starts, never));
-    m.assume("outcome_of_a_warp_that_runs", !outcome.valid | running.q.select(outcome.slot, 1));
+    m.assume("outcome_of_a_warp_that_runs", !outcome.valid | (running.q & !is_ahead).select(outcome.slot, 1));
     m.assert("a_warp_is_formed_where_none_runs", !forms | !running.q.select(into, 1));
     m.assert("a_warp_is_formed_in_its_block", !forms | block_of(into).eq(block_of(next_slot)));
     m.assert("formed_threads_are_live", !(forming.mask & !live.q).any() | !formed.q.valid);
@@ -537,8 +676,16 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         block: Some(BlockOut {
             homes: issued.homes,
             written_homes: s.homes_bits().and_then(|_| warps.read(of_block.written).homes),
+            ahead: s.predicts().then_some(is_ahead),
             jump,
         }),
         events,
     }
+}
+
+/// The first of two places that threads come to from here.
+fn nearer(pc: Signal, a: Stop<Signal>, b: Stop<Signal>) -> Stop<Signal> {
+    let ahead = |stop: Stop<Signal>| stop.valid & stop.pc.gt(pc);
+    let a_first = ahead(a) & !(ahead(b) & b.pc.lt(a.pc));
+    a_first.mux(a, b)
 }

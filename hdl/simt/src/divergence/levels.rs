@@ -120,7 +120,8 @@ pub struct Parting {
     pub towards: Likely<Signal>,
     /// The rest is at that point, and so goes first.
     pub rest_first: Signal,
-    /// The side that goes on; its mask is right if the threads part. And all threads that are left.
+    /// The side that goes on, and whether it is the taken one; its mask is right if the threads part. And all threads that are left.
+    pub goes_as_taken: Signal,
     pub side: Sibling<Signal>,
     pub stay: Signal,
 }
@@ -217,32 +218,68 @@ pub fn has_likely(s: &Shape) -> bool {
     s.likely && s.lanes > 1
 }
 
+/// What would become of the sides of a branch if it parted the top's threads.
+#[derive(Clone, Copy)]
+pub struct Sides {
+    /// The branch's threads meet where the top's do; and where they meet.
+    pub same_group: Signal,
+    pub meeting: Rpc<Signal>,
+    /// A side is there already.
+    pub taken_is_there: Signal,
+    pub rest_is_there: Signal,
+    /// The branch makes a likely point; and the one that the sides have, if any, whose level is not known.
+    pub gathers: Signal,
+    pub towards: Likely<Signal>,
+    /// The side that goes first: it is at the likely point, or it is the taken one, if that is not there.
+    pub rest_first: Signal,
+    pub taken_first: Signal,
+}
+
+/// Of an outcome of the top's threads, whose taken threads have this call depth afterwards.
+pub fn sides(m: Builder, s: &Shape, outcome: &Outcome<Signal>, taken_depth: Signal, top: &Top<Signal>) -> Sides {
+    let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads meet") };
+    let (taken, rest) = (outcome.taken, outcome.rest);
+    let same_group = top.rpc.is_of(meets, top.depth);
+    let meeting = same_group.mux(top.rpc, Rpc::of_branch(meets, top.depth));
+    let taken_is_there = meeting.reached(taken.pc, taken_depth);
+    let rest_is_there = meeting.reached(rest.pc, top.depth);
+    let both_stay = !taken_is_there & !rest_is_there;
+    let nowhere = m.zero(Likely::shape(s));
+    let point = top.likely.unwrap_or(nowhere);
+    let told = Likely { valid: m.lit(1u32, 1), pc: meets.likely_pc, ..nowhere };
+    let same_point = same_group & point.valid & point.pc.eq(meets.likely_pc);
+    let gathers = both_stay & meets.likely & !same_point & m.lit(has_likely(s), 1);
+    let towards = gathers.mux(told, point.only_if(same_group));
+    let rest_first = both_stay & towards.valid & rest.pc.eq(towards.pc);
+    let taken_first = !taken_is_there & !rest_first;
+    Sides { same_group, meeting, taken_is_there, rest_is_there, gathers, towards, rest_first, taken_first }
+}
+
 /// What an outcome of the top's threads does, with `count` levels below.
 pub fn part(m: Builder, s: &Shape, outcome: &Outcome<Signal>, top: Top<Signal>, count: Signal) -> Parting {
-    let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads meet") };
     wire!(taken_depth = depth_after(m, outcome, top.depth));
     let (taken, rest) = (outcome.taken, outcome.rest);
     wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(top.depth));
     wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
-    let (never, one) = (m.lit(0u32, 1), m.lit(1u32, 1));
-    wire!(same_group = top.rpc.is_of(meets, top.depth));
-    wire!(meeting = (parts & !same_group).mux(Rpc::of_branch(meets, top.depth), top.rpc));
-    wire!(taken_is_there = parts & meeting.reached(taken.pc, taken_depth));
-    wire!(rest_is_there = parts & meeting.reached(rest.pc, top.depth));
+    let never = m.lit(0u32, 1);
+    let if_parted = sides(m, s, outcome, taken_depth, &top);
+    wire!(same_group = if_parted.same_group);
+    let meeting = parts.mux(if_parted.meeting, top.rpc).named("meeting");
+    wire!(taken_is_there = parts & if_parted.taken_is_there);
+    wire!(rest_is_there = parts & if_parted.rest_is_there);
     wire!(both_stay = parts & !taken_is_there & !rest_is_there);
 
     // A side that is at the likely point goes there first.
     wire!(leaves = parts & (!same_group | both_stay));
     let full = if levels(s) < s.lanes - 1 { leaves & count.eq(levels(s)) } else { never };
     wire!(pushes = leaves & !full);
-    let nowhere = m.zero(Likely::shape(s));
-    let point = top.likely.unwrap_or(nowhere);
-    let told = Likely { valid: one, pc: meets.likely_pc, level: count.slice(0, index_width(levels(s))) };
-    let same_point = same_group & point.valid & point.pc.eq(meets.likely_pc);
-    wire!(gathers = both_stay & pushes & meets.likely & !same_point & m.lit(has_likely(s), 1));
-    let towards = gathers.mux(told, point.only_if(!parts | same_group));
-    wire!(rest_first = both_stay & towards.valid & rest.pc.eq(towards.pc));
-    wire!(goes_as_taken = taken.mask.any() & !taken_is_there & !rest_first);
+    wire!(gathers = pushes & if_parted.gathers);
+    let point = top.likely.unwrap_or(m.zero(Likely::shape(s)));
+    let here = count.slice(0, index_width(levels(s)));
+    let level = gathers.mux(here, point.level);
+    let towards = parts.mux(Likely { level, ..if_parted.towards }, point);
+    wire!(rest_first = parts & if_parted.rest_first);
+    wire!(goes_as_taken = taken.mask.any() & (!parts | if_parted.taken_first));
     let went = Sibling { valid: both_stay, pc: taken.pc, depth: taken_depth, mask: taken.mask };
     let stayed = Sibling { valid: both_stay, pc: rest.pc, depth: top.depth, mask: rest.mask };
     let side = goes_as_taken.mux(went, stayed);
@@ -264,7 +301,7 @@ pub fn part(m: Builder, s: &Shape, outcome: &Outcome<Signal>, top: Top<Signal>, 
     m.cover("sides_go_to_one_place", outcome.valid & taken.mask.any() & rest.mask.any() & !apart);
     if has_likely(s) {
         m.cover("gathers", gathers);
-        m.cover("same_point", both_stay & meets.likely & same_point);
+        m.cover("same_point", both_stay & outcome.meets.map_or(never, |meets| meets.likely) & !if_parted.gathers);
         m.cover("the_rest_is_at_the_point", rest_first);
     }
     Parting {
@@ -280,6 +317,7 @@ pub fn part(m: Builder, s: &Shape, outcome: &Outcome<Signal>, top: Top<Signal>, 
         gathers,
         towards,
         rest_first,
+        goes_as_taken,
         side,
         stay,
     }

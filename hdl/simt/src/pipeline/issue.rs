@@ -48,6 +48,8 @@ pub struct IssueIn<T> {
     pub hold_control: T,
     pub bubble: T,
     pub pairs: Option<PairsIn<T>>,
+    /// One bit a slot: its control instructions are held back. For units that let warps run ahead.
+    pub held: Option<T>,
 }
 
 #[derive(Bundle, Clone, PartialEq, Debug)]
@@ -141,6 +143,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         hold_control: 1,
         bubble: 1,
         pairs: PairsIn::shape(s),
+        held: s.predicts().then_some(s.slots()),
     };
     module("issue", inputs, |m, i| {
         m.doc("Stage 4: instruction buffers and the choice of an instruction to issue.");
@@ -169,7 +172,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             unit_busy = (head.accesses & no(i.access_room))
                 | (head.answers & no(i.load_room))
                 | (head.divide & no(i.divider_free))
-                | (head.control & i.hold_control.repeat(s.slots()))
+                | (head.control & (i.hold_control.repeat(s.slots()) | i.held.unwrap_or(m.lit(0u32, s.slots()))))
                 | i.bubble.repeat(s.slots())
         );
         let may = pairs.as_ref().map_or(filled, |pairs| pairs.may_issue(head.control));
