@@ -6,7 +6,7 @@
  * lower half, and end early where the rest of the query is found. Loads scatter over text and array. */
 #include "heddle.h"
 
-enum { TEXT = 256, QUERIES = 192, LENGTH = 10 };
+enum { TEXT = 256, QUERIES = 384, LENGTH = 6 };
 
 /* Letters are 0 to 3; what ends the text is above them. */
 HEDDLE_BUFFER(uint8_t, text, TEXT + 1);

@@ -60,17 +60,16 @@ static uint32_t search(struct rectangle window) {
 }
 
 int main(void) {
-  uint32_t lanes = HEDDLE_CSR(HEDDLE_CSR_LANES), lane = HEDDLE_CSR(HEDDLE_CSR_LANE);
-  uint32_t *place = taken + heddle_block_thread() / lanes, *other = place + MOST_WARPS;
-  for (;;) {
-    if (lane == 0) *place = __atomic_fetch_add(queue, lanes, __ATOMIC_RELAXED);
+  uint32_t lanes = HEDDLE_CSR(HEDDLE_CSR_LANES), lane = HEDDLE_CSR(HEDDLE_CSR_LANE), warp = heddle_block_thread() / lanes;
+  for (uint32_t turn = 0;; turn ^= MOST_WARPS) {
+    uint32_t *firsts = taken + turn;
+    if (lane == 0) firsts[warp] = __atomic_fetch_add(queue, lanes, __ATOMIC_RELAXED);
     heddle_barrier();
-    uint32_t first = *place;
-    if (first >= SEARCHES) return 0;
-    if (first + lane < SEARCHES) found[first + lane] = search(windows[first + lane]);
+    uint32_t number = firsts[warp] + lane;
+    if (number < SEARCHES) found[number] = search(windows[number]);
     heddle_converge();
-    uint32_t *swap = place;
-    place = other;
-    other = swap;
+    /* For all of the block or none, as some at a barrier would wait for those who left. Others may have taken the last searches
+     * in this turn, but nobody takes one in a later turn. */
+    if (firsts[0] >= SEARCHES) return 0;
   }
 }

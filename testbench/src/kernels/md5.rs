@@ -10,7 +10,7 @@ const MESSAGES: usize = 256;
 const BLOCK: usize = 64;
 const LENGTH: usize = 8;
 const STEPS: usize = 64;
-const THREADS: u32 = 256;
+const THREADS: u32 = 128;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);

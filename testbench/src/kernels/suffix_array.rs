@@ -9,11 +9,11 @@ use super::{Device, KernelError, Output, check};
 use crate::grid::Grid;
 
 const TEXT: usize = 256;
-const QUERIES: usize = 192;
-const LENGTHS: RangeInclusive<usize> = 4..=10;
+const QUERIES: usize = 384;
+const LENGTHS: RangeInclusive<usize> = 3..=6;
 /// Above all letters.
 const END: u8 = u8::MAX;
-const THREADS: u32 = 256;
+const THREADS: u32 = 192;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
