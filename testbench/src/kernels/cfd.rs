@@ -148,7 +148,7 @@ fn mesh(rng: &mut Rng) -> Vec<Element> {
         let sides = [0, 1, 2].map(side);
         let [[a, b], [c, d]] = [sides[0].normal, sides[1].normal].map(|normal| normal.map(i64::from));
         let twice_area = (a * d - b * c) >> FRACTION_BITS;
-        Element { sides, duration: ((2 * DURATION << FRACTION_BITS) / twice_area) as i32 }
+        Element { sides, duration: (((2 * DURATION) << FRACTION_BITS) / twice_area) as i32 }
     };
     triangles.iter().map(element).collect()
 }

@@ -55,15 +55,14 @@ fn transform(numbers: &[Complex], roots: &[Complex]) -> Vec<Complex> {
         transform(&numbers, roots)
     };
     let (even, odd) = (half(0), half(1));
+    let mean = |a: i32, b: i32| (a + b) >> 1;
     let pair = |place: usize| {
         let ((re, im), (cosine, sine)) = (odd[place], roots[place * (LENGTH / length)]);
-        let turned = (re * cosine - im * sine >> FRACTION_BITS, re * sine + im * cosine >> FRACTION_BITS);
-        (even[place], turned)
+        let (by_re, by_im) = ((re * cosine - im * sine) >> FRACTION_BITS, (re * sine + im * cosine) >> FRACTION_BITS);
+        let (re, im) = even[place];
+        ((mean(re, by_re), mean(im, by_im)), (mean(re, -by_re), mean(im, -by_im)))
     };
-    let (low, high): (Vec<Complex>, Vec<Complex>) = (0..length / 2)
-        .map(pair)
-        .map(|((re, im), (by_re, by_im))| ((re + by_re >> 1, im + by_im >> 1), (re - by_re >> 1, im - by_im >> 1)))
-        .unzip();
+    let (low, high): (Vec<Complex>, Vec<Complex>) = (0..length / 2).map(pair).unzip();
     [low, high].concat()
 }
 

@@ -27,7 +27,8 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
         let step = |random: &u32| {
             let [_, bytes @ ..] = random.to_le_bytes();
             let normal = bytes.iter().map(|&byte| i32::from(byte) - 128).sum::<i32>();
-            price += price * (drift + (volatility * normal >> 8)) >> FRACTION_BITS;
+            let rise = drift + ((volatility * normal) >> 8);
+            price += (price * rise) >> FRACTION_BITS;
             price
         };
         let next = |random: u32| random.wrapping_mul(1664525).wrapping_add(1013904223);
