@@ -6,7 +6,8 @@
 
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
-    Backing, BankAddress, Capt, Coalescing, Compaction, History, PathScheduler, Replay, Schedule, Shape, SlaveModel, Timing,
+    Backing, BankAddress, Capt, Coalescing, Compaction, History, PathScheduler, Replay, Schedule, Shape, SlaveModel,
+    Timing,
 };
 use heddle_testbench::disassemble;
 use heddle_testbench::grid::Grid;

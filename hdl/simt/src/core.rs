@@ -30,7 +30,7 @@ use crate::pipeline::fetch::{FetchIn, fetch};
 use crate::pipeline::issue::{IssueIn, Slotted, issue};
 use crate::pipeline::pairs::PairsIn;
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
-use crate::pipeline::schedule::by_age;
+use crate::pipeline::schedule::{by_age, by_block};
 use crate::pipeline::steer::{Flush, SteerIn, steer};
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
@@ -205,6 +205,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             decoded: Slotted { valid, slot: fetched.decoding.slot, decoded: d },
             steer: unit.steer,
             starts: by_age(s).then(|| started.slot.decode(s.warps).only_if(started.valid)),
+            group: by_block(s).then_some(i.grid.group),
             clear: clear.value,
             access_room: access_room.value,
             load_room: load_room.value,

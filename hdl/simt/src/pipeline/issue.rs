@@ -9,7 +9,7 @@
 //! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port.
 
 use super::pairs::{Pairs, PairsIn};
-use super::schedule::{Candidates, by_age, choose};
+use super::schedule::{Candidates, by_age, by_block, choose};
 use crate::divergence::Steer;
 use crate::divergence::dual_path::Unissued;
 use crate::isa::Decoded;
@@ -38,6 +38,8 @@ pub struct IssueIn<T> {
     pub steer: Steer<T>,
     /// One bit a warp: it is started. Where the schedule is by age.
     pub starts: Option<T>,
+    /// See [`crate::block::Grid::group`]. Where the schedule is by block.
+    pub group: Option<T>,
     /// From the scoreboard, one bit a slot.
     pub clear: T,
     /// There is a place for an access to memory / for one that is answered; the divider is free.
@@ -136,6 +138,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         decoded: Slotted::shape(s),
         steer,
         starts: by_age(s).then_some(s.warps),
+        group: by_block(s).then(|| s.warp_bits()),
         clear: s.slots(),
         access_room: 1,
         load_room: 1,
@@ -179,7 +182,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         wire!(ready = filled & registers_ok & !unit_busy & may);
         let considered = pairs.as_ref().and_then(Pairs::considered);
         let waiting = considered.map_or(filled, |considered| filled & considered);
-        let (choice, any) = choose(m, s, Candidates { waiting, ready, starts: i.starts });
+        let (choice, any) = choose(m, s, Candidates { waiting, ready, starts: i.starts, group: i.group });
         pop.drive(choice);
         replay.next((replay.q & !choice) | steered);
         wire!(slot = choice.one_hot_index());
