@@ -49,7 +49,9 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "N")]
     pub buffer: Option<u32>,
     /// The warp that issues when several could: `loose-round-robin`, the next after the last one; `greedy-then-oldest`, the last
-    /// one until it stalls, then the one that was started first; `sticky`, the last one until it stalls, then the next
+    /// one until it stalls, then the one that was started first; `sticky`, the last one until it stalls, then the next; `block-age`,
+    /// one of the block that was started first; `block-round-robin`, of another block every cycle; `block-sticky`, of the last block
+    /// until all of it stalls
     #[arg(long, value_name = "NAME", value_parser = choice(Schedule::ALL))]
     pub schedule: Option<Schedule>,
     /// The address of a register bank: `shared`, one for all lanes; `per-lane`, one a lane

@@ -4,7 +4,7 @@ use crate::commit::{CommitCheck, Mismatch};
 use crate::disassemble;
 use crate::grid::{Grid, GridError, ThreadId, Whereabouts, thread_ranges};
 use crate::kernels::{Device, DeviceError};
-use crate::paths::paths;
+use crate::paths::{self, paths};
 use crate::program::{Program, ProgramError};
 use crate::reconverge::{self, ReconvergeError};
 use heddle_hdl::Errors;
@@ -641,6 +641,9 @@ impl Machine {
     /// Where every live thread is: at the barrier where it waits; at the next instruction that its warp issues, in the cycles
     /// that follow; or where its path begins.
     fn whereabouts(&mut self) -> String {
+        if self.shape.divergence.compacts() {
+            return self.whereabouts_of_blocks();
+        }
         let (slots, sides) = (0..self.shape.warps, self.shape.sides());
         let engine = self.simulation.engine();
         let tables: Vec<_> = slots
@@ -669,6 +672,18 @@ impl Machine {
                 let issues = next.get(&warp).and_then(|seen| seen.iter().find(|(_, mask)| mask >> lane & 1 == 1));
                 let pc = issues.filter(|_| !path.waits).map_or(path.pc, |(pc, _)| *pc);
                 places.add(self.thread(warp, lane), path.waits, pc);
+            }
+        }
+        places.text(&self.program)
+    }
+
+    /// The same where blocks have a stack: those who wait, and those who run only after them.
+    fn whereabouts_of_blocks(&mut self) -> String {
+        let mut places = Whereabouts::default();
+        for block in (0..self.shape.warps).step_by(self.grid.slots(&self.shape) as usize) {
+            for (thread, waits, pc) in paths::of_block(self.simulation.engine(), "core", &self.shape, &self.grid, block)
+            {
+                places.add(self.thread(thread / self.shape.lanes, thread % self.shape.lanes), waits, pc);
             }
         }
         places.text(&self.program)

@@ -387,22 +387,25 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     // The stack. All threads of a block do one thing, or a level is popped.
     let Step { block: at, .. } = step.q;
     let free = !formed.q.valid;
-    wire!(begins = step.q.valid & step.q.arrived & free);
+    wire!(due = step.q.valid & step.q.arrived & free);
     wire!(pops = step.q.valid & !step.q.arrived & step.q.read & free);
     wire!(own_columns = columns(at));
     let counts = distributed("counts", count_width(levels(&wide)));
     wire!(count = counts.read(at));
     let told = places.read(at);
     let kept = ends.read(at);
-    wire!(together = recorded.q.select(at, 1) & begins);
+    wire!(all_taken = taken.q & own_columns);
+    wire!(all_rest = rest.q & own_columns);
+    wire!(all_live = live.q & own_columns);
+    let is_recorded = recorded.q.select(at, 1);
+    wire!(part_waits = due & is_recorded & told.kind.eq(place::BARRIER) & all_taken.ne(all_live));
+    wire!(begins = due & !part_waits);
+    wire!(together = is_recorded & begins);
     let of_kind = |kind: u32| together & told.kind.eq(kind);
     wire!(branch = of_kind(place::BRANCH));
     wire!(barrier = of_kind(place::BARRIER));
     wire!(met = of_kind(place::RPC));
     wire!(point = of_kind(place::POINT));
-    wire!(all_taken = taken.q & own_columns);
-    wire!(all_rest = rest.q & own_columns);
-    wire!(all_live = live.q & own_columns);
     let whole = Outcome {
         valid: branch | barrier,
         slot: at,
@@ -490,7 +493,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let begun = m.zero(Ends { rpc: Rpc::shape(s), likely: comes.likely.map(|_| Likely::shape(&wide)) });
     ends.write(acts | starts, acts.mux(at, block_of(start.slot)), acts.mux(now_ends, begun));
     counts.write(acts | starts, acts.mux(at, block_of(start.slot)), left.only_if(acts));
-    let part_waits = barrier & all_taken.ne(all_live);
     wire!(forms_next = acts & !must_pop);
 
     let chosen = Step { valid: choice.any(), block: block_of(choice.one_hot_index()), arrived: one, read: never };
@@ -612,7 +614,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let cause = pick(causes, m.lit(cause::STACK_OVERFLOW, cause::BITS));
     let whose = elsewhere.mux(outcome.slot, at);
     let blamed = warps.read(whose);
-    let pc = elsewhere.mux(outcome.rest.pc, told.pc);
+    // The instruction before the place, unless that is a jump, which may be executed again.
+    let pc = elsewhere.mux(outcome.rest.pc - branches.zext(s.pc_bits()), told.pc - (!told.jump).zext(s.pc_bits()));
     let because = Some(Culprit { slot: whose, pc, mask: blamed.mask, homes: blamed.homes });
     let refused = Some(Refused { valid: refuses, cause, because });
 
@@ -645,7 +648,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     m.cover("jumps_with_the_first", known & is(kind::JUMP));
     if s.barriers {
         m.cover("part_of_a_block_waits", part_waits);
-        m.cover("barrier", barrier & !part_waits);
+        m.cover("barrier", barrier);
     }
     if s.warps > 1 {
         m.cover("warps_are_mixed", forms & !fixed & compacted.mixes);
