@@ -1,9 +1,9 @@
 //! The barrier unit: wakes the warps of a block when all its live threads wait.
 //!
 //! ```text
-//!   live, waiting ──► arrived = waiting & !released ─► all of the group: arrived or not live; filled ──► released ─► wake,
-//!                               ▲                                                                          │      one a
-//!                               └──────────────────────────────────────────────────────────────────────────┘      cycle
+//!   live, waiting ──► arrived = waiting & !released ─► all of the group: arrived or not live; filled ──► released ─► offer,
+//!                               ▲                                                                          │         one a
+//!                               └──────────────────────────────────────────────────────────────────────────┘         cycle
 //! ```
 //!
 //! The divergence unit says of each warp whether all its live threads wait. When those of a block do, and all its warps have
@@ -11,6 +11,9 @@
 //! warp that was woken may be at the next barrier before the last one of the set is woken; so nobody of a set counts as
 //! arrived before it is woken, and a block has no second set before the first is empty. Warps without live threads do not
 //! count.
+//!
+//! The warp to be woken is a register, the *offer*: which one it is decides what a divergence unit reads, moves and writes in
+//! the cycle in which it takes the wake. The next is chosen while it is taken, or while there is none.
 //!
 //! What it does not do: it does not know which barrier instruction a thread waits at. Threads of a block that wait at
 //! different ones go on together.
@@ -45,10 +48,10 @@ pub struct BarrierOut<T> {
     pub wake: Wake<T>,
 }
 
-/// What a proof sees: the release sets, one bit a slot, and the places above the last warp that was woken.
+/// What a proof sees: the release sets, one bit a slot; and the offer, whose slot is the last one offered if it is not valid.
 struct Inside {
     released: Signal,
-    after: Signal,
+    offer: Wake<Signal>,
 }
 
 /// The barrier unit of a shape.
@@ -63,15 +66,19 @@ fn described(m: Builder, s: &Shape, i: BarrierIn<Signal>) -> (BarrierOut<Signal>
     wire!(ready = (arrived | !i.live) & !i.filling);
     wire!(complete = whole_group(ready, i.group) & i.live);
 
-    let after = m.reg("after", s.warps).reset(0u32);
-    wire!(choice = round_robin(released.q, after.q));
-    let wake = Wake { valid: released.q.any(), slot: choice.one_hot_index() };
-    wire!(woken = choice.only_if(i.wake_ready));
-    after.next_if(woken.any(), places_above(choice));
-    released.next((released.q & !woken) | complete);
+    let offer = m.reg("offer", Wake::shape(s)).reset_zero();
+    let wake = offer.q;
+    wire!(last = wake.slot.decode(s.warps));
+    wire!(offered = last.only_if(wake.valid));
+    wire!(others = released.q & !offered);
+    wire!(choice = round_robin(others, places_above(last)));
+    let next = Wake { valid: others.any(), slot: others.any().mux(choice.one_hot_index(), wake.slot) };
+    offer.next_if(!wake.valid | i.wake_ready, next);
+    released.next((released.q & !offered.only_if(i.wake_ready)) | complete);
 
     m.assert("only_waiting_warps_are_released", !(released.q & !(i.live & i.waiting)).any());
     m.assert("a_warp_is_released_once", !(released.q & complete).any());
+    m.assert("an_offer_is_released", !wake.valid | (offered & released.q).any());
     wire!(all_wait = i.live.any() & !(i.live & !i.waiting).any() & !i.filling.any());
     m.assert("somebody_is_woken_if_all_wait", !all_wait | released.q.any() | complete.any());
     m.cover("block_is_released", complete.any());
@@ -79,7 +86,7 @@ fn described(m: Builder, s: &Shape, i: BarrierIn<Signal>) -> (BarrierOut<Signal>
     m.cover("warp_laps_another", (whole_group(arrived | released.q | !i.live, i.group) & arrived).any());
     m.cover("waits_for_a_start", whole_group(arrived | !i.live, i.group).any() & (arrived & i.filling).any());
     m.cover("wake_has_no_turn", wake.valid & !i.wake_ready);
-    (BarrierOut { wake }, Inside { released: released.q, after: after.q })
+    (BarrierOut { wake }, Inside { released: released.q, offer: wake })
 }
 
 pub mod proof;
