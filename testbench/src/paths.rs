@@ -3,7 +3,8 @@
 use heddle_hdl::{Bits, index_width};
 use heddle_sim::Engine;
 use heddle_simt::Shape;
-use heddle_simt::divergence::{Divergence, stack};
+use heddle_simt::divergence::Divergence;
+use heddle_simt::divergence::levels::levels;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -134,8 +135,7 @@ impl Fields<'_> {
 
     /// The pc where threads are likely to meet, at the depth of their branch.
     fn point(&mut self) -> u64 {
-        let [_, pc, _] =
-            [1, self.shape.pc_bits(), index_width(stack::levels(self.shape))].map(|width| self.take(width));
+        let [_, pc, _] = [1, self.shape.pc_bits(), index_width(levels(self.shape))].map(|width| self.take(width));
         pc
     }
 }
@@ -166,7 +166,7 @@ fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
         add("top".into(), at, mask, waits);
     }
     let mut meet = top.meeting();
-    let levels = stack::levels(shape);
+    let levels = levels(shape);
     let entry = |k: u64| slot << index_width(levels) | k;
     let with_points = stack::has_likely(shape);
     let mut likely = if with_points { top.point() } else { 0 };

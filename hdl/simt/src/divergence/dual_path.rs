@@ -1,7 +1,7 @@
 //! The dual-path divergence unit: a stack whose entries hold both sides of a branch, which run side by side.
 //!
 //! `dual-path-execution.txt` §3.1. Of each warp the *top* has two paths, left and right, each a slot of the pipeline of its own, and
-//! the reconvergence place where both meet, the *rpc* ([`super::stack::Rpc`]). Below lie levels, one for each path of a top that
+//! the reconvergence place where both meet, the *rpc* ([`super::levels::Rpc`]). Below lie levels, one for each path of a top that
 //! parted since: the *sibling*, the other path of that top, suspended where its next instruction had not issued yet; and the
 //! *group*: all threads of the path that parted, where they go on to meet the sibling, and on which side.
 //!
@@ -33,7 +33,7 @@
 //!
 //! What it does not do: paths below the top never run beside one of the top (path forwarding, §7.1). Like [`super::stack`], it refuses a barrier that only a part of a warp reaches.
 
-use super::stack::{Group, Rpc, Sibling, levels};
+use super::levels::{Group, Rpc, Sibling, levels};
 use super::{
     Events, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
 };

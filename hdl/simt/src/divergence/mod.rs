@@ -28,6 +28,7 @@ pub mod arbiter;
 pub mod ccs;
 pub mod cct;
 pub mod dual_path;
+pub mod levels;
 pub mod path_table;
 pub mod proof;
 pub mod stack;
