@@ -4,7 +4,7 @@ use heddle_hdl::{Bits, index_width};
 use heddle_sim::Engine;
 use heddle_simt::Shape;
 use heddle_simt::divergence::Divergence;
-use heddle_simt::divergence::levels::levels;
+use heddle_simt::divergence::levels::{has_likely, levels};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -168,7 +168,7 @@ fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
     let mut meet = top.meeting();
     let levels = levels(shape);
     let entry = |k: u64| slot << index_width(levels) | k;
-    let with_points = stack::has_likely(shape);
+    let with_points = has_likely(shape);
     let mut likely = if with_points { top.point() } else { 0 };
     // A broken core may count more than there are.
     let count = word("counts", slot).low_u64().min(u64::from(levels));
