@@ -66,19 +66,23 @@ fn described(m: Builder, s: &Shape, i: BarrierIn<Signal>) -> (BarrierOut<Signal>
     wire!(ready = (arrived | !i.live) & !i.filling);
     wire!(complete = whole_group(ready, i.group) & i.live);
 
-    let offer = m.reg("offer", Wake::shape(s)).reset_zero();
-    let wake = offer.q;
-    wire!(last = wake.slot.decode(s.warps));
-    wire!(offered = last.only_if(wake.valid));
-    wire!(others = released.q & !offered);
+    // The last warp that was offered, and whether it still is.
+    let offered = m.reg("offered", 1).reset(0u32);
+    let slot = m.reg("offered_slot", s.warp_bits()).reset(s.warps - 1);
+    let wake = Wake { valid: offered.q, slot: slot.q };
+    wire!(last = slot.q.decode(s.warps));
+    wire!(offer = last.only_if(offered.q));
+    wire!(others = (released.q | complete) & !offer);
+    wire!(renews = !offered.q | i.wake_ready);
+    offered.next_if(renews, others.any());
     wire!(choice = round_robin(others, places_above(last)));
-    let next = Wake { valid: others.any(), slot: others.any().mux(choice.one_hot_index(), wake.slot) };
-    offer.next_if(!wake.valid | i.wake_ready, next);
-    released.next((released.q & !offered.only_if(i.wake_ready)) | complete);
+    slot.next_if(renews & others.any(), choice.one_hot_index());
+    released.next((released.q & !offer.only_if(i.wake_ready)) | complete);
 
     m.assert("only_waiting_warps_are_released", !(released.q & !(i.live & i.waiting)).any());
     m.assert("a_warp_is_released_once", !(released.q & complete).any());
-    m.assert("an_offer_is_released", !wake.valid | (offered & released.q).any());
+    m.assert("an_offer_is_released", !wake.valid | (offer & released.q).any());
+    m.assert("one_of_the_released_is_offered", wake.valid | !released.q.any());
     wire!(all_wait = i.live.any() & !(i.live & !i.waiting).any() & !i.filling.any());
     m.assert("somebody_is_woken_if_all_wait", !all_wait | released.q.any() | complete.any());
     m.cover("block_is_released", complete.any());

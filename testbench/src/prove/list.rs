@@ -202,7 +202,7 @@ const BARRIER: Block = Block {
     block: "barrier.rs",
     says: "Nobody is woken before all live warps of the block, all of which were started, have arrived at the same barrier; the \
            counts of barriers that warps of a block have passed never differ by more than one; when all have arrived, each \
-           is woken within as many turns as there are warps, and one.",
+           is woken within as many turns as there are warps.",
     method: Method::Induction,
     cover_depth: 12,
 };

@@ -117,5 +117,5 @@ fn what_a_barrier_and_a_block_take() {
     let mut core = Core::new(&with_barriers(4, 1), &ends);
     assert_eq!(core.run_grid(Grid { blocks: 2, threads: 4 }, 0), None);
     let block = core.issues_of(0)[1].cycle - core.issues_of(2)[0].cycle;
-    assert_eq!((barrier(1), barrier(4), block), (vec![12], vec![12, 13, 14, 15], 11));
+    assert_eq!((barrier(1), barrier(4), block), (vec![11], vec![11, 12, 13, 14], 11));
 }

@@ -97,17 +97,16 @@ pub fn barrier_proof(s: &Shape) -> TypedModule<ProofIn<Width>, BarrierOut<Signal
         m.assert("released_is_due", implies(of_me(inside.released), due));
 
         // Woken when every warp had its turn.
-        let age = m.reg("age", count_width(2 * warps + 1)).reset(0u32);
+        let age = m.reg("age", count_width(2 * warps)).reset(0u32);
         age.next_if(i.wake_ready | !due, (age.q + 1).only_if(due & !of_me(woken)));
-        let bound = warps + 1;
-        m.assert("woken_in_a_bounded_time", age.q.le(bound));
+        m.assert("woken_in_a_bounded_time", age.q.le(warps));
         let was_due = m.pipe_reset("was_due", due & !of_me(woken));
         m.assert("due_is_released", implies(was_due, of_me(inside.released)));
         let last = index_of(warps, inside.offer.slot);
-        // The others that may be offered before this warp is, and the time to offer it.
+        // The one offered, and others that may be offered before this warp is.
         let turns = (me + !last).only_if(m.lit(warps > 1, 1)).zext(age.q.width()) + 1;
         let is_offered = inside.offer.valid & last.eq(me);
-        let passing = of_me(inside.released).mux(is_offered | (age.q + turns).le(bound), !age.q.any());
+        let passing = of_me(inside.released).mux(is_offered | (age.q + turns).le(warps), !age.q.any());
         m.assert("turns_pass", passing);
 
         cover(m, "released", of_me(woken));

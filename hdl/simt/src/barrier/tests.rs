@@ -85,7 +85,7 @@ impl Bench {
         for slot in 0..n {
             let waits_long = self.due(slot) && ready;
             self.overdue[slot] = if waits_long { self.overdue[slot] + 1 } else { self.overdue[slot] };
-            assert!(self.overdue[slot] <= n as u32 + 2, "warp {slot} is not woken: {:?}", self.warps);
+            assert!(self.overdue[slot] <= n as u32 + 1, "warp {slot} is not woken: {:?}", self.warps);
         }
         let woken = (wake.valid == 1 && ready).then(|| wake.slot.low_u64() as usize);
         if let Some(slot) = woken {
@@ -142,7 +142,7 @@ fn a_wake_in_every_cycle_when_it_is_taken() {
     t.reset();
     let mut waiting = Bits::from(0xffu64);
     let mut woken = Vec::new();
-    for cycle in 0..12 {
+    for cycle in 0..10 {
         let inputs = BarrierIn {
             live: 0xffu64.into(),
             waiting: waiting.clone(),
@@ -159,6 +159,5 @@ fn a_wake_in_every_cycle_when_it_is_taken() {
         }
         t.step();
     }
-    // The first two cycles find the set and offer one of it; in cycle 4 the wake is not taken.
-    assert_eq!(woken, [(2, 1), (3, 2), (5, 3), (6, 4), (7, 5), (8, 6), (9, 7), (10, 0)]);
+    assert_eq!(woken, [(1, 0), (2, 1), (3, 2), (5, 3), (6, 4), (7, 5), (8, 6), (9, 7)]);
 }
