@@ -115,7 +115,8 @@ fn arbiter_four_lanes_two_warps() {
 
 #[test]
 fn stack_four_lanes_two_warps() {
-    kernels(Shape::new(4, 2).with_divergence(Divergence::Stack), &["gcd", "quicksort", "nqueens"]);
+    let shape = Shape::new(4, 2).with_divergence(Divergence::Stack);
+    kernels(Shape { likely: true, ..shape }, &["gcd", "quicksort", "nqueens", "raytrace"]);
 }
 
 #[test]
