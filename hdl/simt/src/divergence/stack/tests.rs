@@ -214,6 +214,27 @@ fn a_return_to_where_others_wait() {
     runs(&mut watch, 6, 0b1111, None);
 }
 
+/// A function that calls itself: those of the inner activation meet where that returns to, not where the outer one does.
+#[test]
+fn an_inner_activation_returns_before_the_outer_one() {
+    let mut watch = begin(&shape(4, 1));
+    let deeper = |pc: u64, mask: u64| P { depth: 2, ..side(pc, mask) };
+    let inner_ret = |mask: u64| Told { taken: deep(21, mask), ..ret(21, mask) };
+    tell_of(&mut watch, call(10, 0b1111), Meet::At(1));
+    tell_of(&mut watch, branch(deep(20, 0b0111), deep(11, 0b1000)), Meet::Return);
+    tell_of(&mut watch, Told { taken: deeper(10, 0b0111), ..call(10, 0b0111) }, Meet::At(21));
+    tell_of(&mut watch, branch(deeper(20, 0b0001), deeper(11, 0b0110)), Meet::Return);
+    runs(&mut watch, 20, 0b0001, None);
+    tell_of(&mut watch, inner_ret(0b0001), Meet::Return);
+    runs(&mut watch, 11, 0b0110, None);
+    tell_of(&mut watch, inner_ret(0b0110), Meet::Return);
+    runs(&mut watch, 21, 0b0111, None);
+    tell_of(&mut watch, ret(1, 0b0111), Meet::Return);
+    runs(&mut watch, 11, 0b1000, None);
+    tell_of(&mut watch, ret(1, 0b1000), Meet::Return);
+    runs(&mut watch, 1, 0b1111, None);
+}
+
 /// At a barrier all threads of a warp wait together, or nobody is woken: siblings cannot come there.
 #[test]
 fn threads_wait_together_or_for_ever() {
