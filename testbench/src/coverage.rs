@@ -21,12 +21,14 @@ pub mod directed;
 /// Covers that no program hits, and why: module, cover, reason.
 pub const EXPECTED: &[(&str, &str, &str)] = &[
     ("barrier", "waits_for_a_start", FILLING),
+    ("block_stack", "not_uniform", UNIFORM),
     ("cct", "several_seek", WAITS),
     ("cct", "sorter_finds_a_path_that_can_run", WAITS),
     ("path_table", "returned_path_runs", WAITS),
 ];
 
 const WAITS: &str = "it takes many paths of a warp at barriers while others run";
+const UNIFORM: &str = "the side table is right: no branch that it calls uniform parts a block";
 const FILLING: &str =
     "the distributor starts a warp in every cycle it can, so the last one started has not come to a barrier";
 
@@ -54,7 +56,6 @@ pub fn shapes() -> Vec<Shape> {
             compaction: Compaction::Predict,
             capt: Capt { entries: 2, history: History::Latest },
             schedule: Schedule::BlockSticky,
-            likely: true,
             ..Shape::new(4, 8).with_divergence(Divergence::BlockStack)
         },
     ]
