@@ -344,14 +344,16 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let runs_at = |is_there: Signal, pc: Signal| !is_there & !(towards.valid & pc.eq(towards.pc));
     let on_taken = splits.mux(taken_first, all_go);
     let ahead_side = on_taken.mux(outcome.taken, outcome.rest);
-    let may_run = runs_at(on_taken.mux(taken_is_there, rest_is_there), ahead_side.pc);
+    let if_together = Top { pc: ahead_side.pc, depth, ..would_be };
+    wire!(meets_there = rpc.reached(ahead_side.pc, depth) | is_at_point(&if_together).unwrap_or(never));
+    let may_run = runs_at(on_taken.mux(taken_is_there, rest_is_there), ahead_side.pc) & !meets_there;
     let predicted = s.predicts().then(|| m.deferred("predicted", 1));
     let goes_ahead =
         predicted.as_ref().map_or(never, |adequate| branches & parts & may_run & (!splits | !adequate.value));
     wire!(goes_ahead = goes_ahead);
     let as_parted =
         Top { pc: ahead_side.pc, depth, mask: warp.mask, rpc: meeting, likely: before.likely.map(|_| towards) };
-    let ahead_stop = nearer(ahead_side.pc, stop_of(as_parted), stop_of(Top { pc: ahead_side.pc, depth, ..would_be }));
+    let ahead_stop = nearer(ahead_side.pc, stop_of(as_parted), stop_of(if_together));
     let code = |kind: u32| m.lit(kind, place::BITS);
     let here = Place {
         kind: pick(
