@@ -507,7 +507,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let Formed { fixed, slot: next_slot, top: forming, .. } = formed.q;
     let compacted = m.instance("compactor", &compactor(s), CompactorIn { threads: forming.mask, fixed });
     wire!(last = forms & !compacted.left.any());
-    let free = same_group(next_slot, group, s.warps) & !running.q;
+    // A slot whose warp has arrived since may still owe a write.
+    let free = same_group(next_slot, group, s.warps) & !running.q & !arrived.q;
     wire!(into = fixed.mux(compacted.first, free.lowest_one().one_hot_index()));
     let again = Formed { valid: !last, top: Top { mask: compacted.left, ..forming }, ..formed.q };
     let off = m.lit(s.compaction == Compaction::Off, 1);
@@ -624,6 +625,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     assume_legal(m, s, &i, (is_live, m.lit(0u32, s.warps)), warp.mask, (starts, never));
     m.assume("outcome_of_a_warp_that_runs", !outcome.valid | (running.q & !is_ahead).select(outcome.slot, 1));
     m.assert("a_warp_is_formed_where_none_runs", !forms | !running.q.select(into, 1));
+    m.assert("a_warp_is_formed_where_no_write_is_due", !forms | quiet.select(into, 1));
     m.assert("a_warp_is_formed_in_its_block", !forms | block_of(into).eq(block_of(next_slot)));
     m.assert("formed_threads_are_live", !(forming.mask & !live.q).any() | !formed.q.valid);
     m.assert("sides_are_apart", !(taken.q & rest.q).any());
