@@ -693,3 +693,6 @@ fn nearer(pc: Signal, a: Stop<Signal>, b: Stop<Signal>) -> Stop<Signal> {
     let a_first = ahead(a) & !(ahead(b) & b.pc.lt(a.pc));
     a_first.mux(a, b)
 }
+
+#[cfg(test)]
+mod tests;
