@@ -6,6 +6,8 @@ use heddle_simt::barrier::proof::barrier_proof;
 use heddle_simt::distributor::proof::distributor_proof;
 use heddle_simt::divergence::Divergence;
 use heddle_simt::divergence::arbiter::proof::{arbiter_proof, pass_cycles};
+use heddle_simt::divergence::block_stack::capt::proof::capt_proof;
+use heddle_simt::divergence::block_stack::compactor::proof::compactor_proof;
 use heddle_simt::divergence::ccs::proof::ccs_proof;
 use heddle_simt::divergence::dual_path::proof::dual_path_proof;
 use heddle_simt::divergence::path_table::proof::{path_table_proof, patience, sorter_proof};
@@ -15,7 +17,7 @@ use heddle_simt::memory::wishbone::proof::wishbone_proof;
 use heddle_simt::pipeline::resolve::proof::resolve_proof;
 use heddle_simt::scoreboard::dual::proof::dual_scoreboard_proof;
 use heddle_simt::scoreboard::proof::scoreboard_proof;
-use heddle_simt::{Backing, Cache, Coalescing, Replay, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, Cache, Capt, Coalescing, History, Replay, Shape, SlaveModel, Timing};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -178,6 +180,24 @@ const DUAL_PATH: Block = Block {
     cover_depth: 14,
 };
 
+const COMPACTOR: Block = Block {
+    name: "compactor",
+    block: "divergence/block_stack/compactor.rs",
+    says: "Iterated, it puts each thread into exactly one warp, in its lane, the lowest static warp of a lane first; the warps are \
+           as many as one lane has threads at most, or, where static warps are wanted, exactly those.",
+    method: Method::Induction,
+    cover_depth: 4,
+};
+
+const CAPT: Block = Block {
+    name: "capt",
+    block: "divergence/block_stack/capt.rs",
+    says: "A branch has an entry exactly if a warp has parted there, and fewer other branches than there are entries since; it \
+           has one only, which says what was learned since it came; a branch without one is adequate.",
+    method: Method::Induction,
+    cover_depth: 8,
+};
+
 const SORTER: Block = Block {
     name: "sorter",
     block: "divergence/cct.rs",
@@ -283,6 +303,21 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         let proof = DUAL_PATH.at(&s, 2, lanes <= 4, dual_path_proof)?;
         let (letter, with) = if replay == Replay::Split { ("s", ", split") } else { ("", "") };
         all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
+    }
+    for (lanes, warps) in [(1, 1), (2, 2), (4, 2), (2, 4), (4, 4)] {
+        let s = shape(lanes, warps).with_divergence(Divergence::BlockStack);
+        all.push(COMPACTOR.at(&s, 2, true, compactor_proof)?);
+    }
+    for (entries, program) in [(2, 16), (4, 32)] {
+        for &(name, history) in History::ALL {
+            let s = Shape { program, capt: Capt { entries, history }, ..shape(2, 2) };
+            let proof = CAPT.at(&s, 2, true, capt_proof)?;
+            all.push(Proof {
+                name: format!("capt-{entries}-{name}"),
+                shape: format!("{entries} entries, {name}"),
+                ..proof
+            });
+        }
     }
     for (lanes, warps) in [(1, 1), (2, 2), (1, 4), (4, 4), (4, 8)] {
         all.push(DISTRIBUTOR.at(&Shape { program: 16, ..shape(lanes, warps) }, 2, true, distributor_proof)?);

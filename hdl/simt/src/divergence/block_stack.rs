@@ -344,14 +344,16 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let runs_at = |is_there: Signal, pc: Signal| !is_there & !(towards.valid & pc.eq(towards.pc));
     let on_taken = splits.mux(taken_first, all_go);
     let ahead_side = on_taken.mux(outcome.taken, outcome.rest);
-    let may_run = runs_at(on_taken.mux(taken_is_there, rest_is_there), ahead_side.pc);
+    let if_together = Top { pc: ahead_side.pc, depth, ..would_be };
+    wire!(meets_there = rpc.reached(ahead_side.pc, depth) | is_at_point(&if_together).unwrap_or(never));
+    let may_run = runs_at(on_taken.mux(taken_is_there, rest_is_there), ahead_side.pc) & !meets_there;
     let predicted = s.predicts().then(|| m.deferred("predicted", 1));
     let goes_ahead =
         predicted.as_ref().map_or(never, |adequate| branches & parts & may_run & (!splits | !adequate.value));
     wire!(goes_ahead = goes_ahead);
     let as_parted =
         Top { pc: ahead_side.pc, depth, mask: warp.mask, rpc: meeting, likely: before.likely.map(|_| towards) };
-    let ahead_stop = nearer(ahead_side.pc, stop_of(as_parted), stop_of(Top { pc: ahead_side.pc, depth, ..would_be }));
+    let ahead_stop = nearer(ahead_side.pc, stop_of(as_parted), stop_of(if_together));
     let code = |kind: u32| m.lit(kind, place::BITS);
     let here = Place {
         kind: pick(
@@ -507,7 +509,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let Formed { fixed, slot: next_slot, top: forming, .. } = formed.q;
     let compacted = m.instance("compactor", &compactor(s), CompactorIn { threads: forming.mask, fixed });
     wire!(last = forms & !compacted.left.any());
-    let free = same_group(next_slot, group, s.warps) & !running.q;
+    // A slot whose warp has arrived since may still owe a write.
+    let free = same_group(next_slot, group, s.warps) & !running.q & !arrived.q;
     wire!(into = fixed.mux(compacted.first, free.lowest_one().one_hot_index()));
     let again = Formed { valid: !last, top: Top { mask: compacted.left, ..forming }, ..formed.q };
     let off = m.lit(s.compaction == Compaction::Off, 1);
@@ -625,6 +628,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     assume_legal(m, s, &i, (is_live, m.lit(0u32, s.warps)), warp.mask, (starts, never));
     m.assume("outcome_of_a_warp_that_runs", !outcome.valid | (running.q & !is_ahead).select(outcome.slot, 1));
     m.assert("a_warp_is_formed_where_none_runs", !forms | !running.q.select(into, 1));
+    m.assert("a_warp_is_formed_where_no_write_is_due", !forms | quiet.select(into, 1));
     m.assert("a_warp_is_formed_in_its_block", !forms | block_of(into).eq(block_of(next_slot)));
     m.assert("formed_threads_are_live", !(forming.mask & !live.q).any() | !formed.q.valid);
     m.assert("sides_are_apart", !(taken.q & rest.q).any());
@@ -692,3 +696,6 @@ fn nearer(pc: Signal, a: Stop<Signal>, b: Stop<Signal>) -> Stop<Signal> {
     let a_first = ahead(a) & !(ahead(b) & b.pc.lt(a.pc));
     a_first.mux(a, b)
 }
+
+#[cfg(test)]
+mod tests;

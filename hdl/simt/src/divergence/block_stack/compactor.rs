@@ -73,3 +73,7 @@ pub fn compactor(s: &Shape) -> TypedModule<CompactorIn<Width>, CompactorOut<Sign
         }
     })
 }
+
+pub mod proof;
+#[cfg(test)]
+mod tests;
