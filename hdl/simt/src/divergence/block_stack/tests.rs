@@ -534,7 +534,11 @@ fn any_control(p: &mut Pipeline, slot: usize, at: At) -> Control {
         3..25 => kind::JUMP,
         _ => kind::BRANCH,
     };
-    let uniform = kind != kind::WAIT && r.u8(..3) == 0;
+    // A block comes to a jump that may part once only before it waits, since the table says the same each time.
+    let uniform = match kind {
+        kind::JUMP => pc % 2 == 0,
+        _ => kind != kind::WAIT && r.u8(..3) == 0,
+    };
     let (target, other, dense) = (r.u64(..14), r.u64(..14), r.u8(..=4));
     let goes = |thread: u8| if uniform { dense > 1 } else { thread < dense };
     let targets = (0..count).map(|_| match (kind, goes(r.u8(..4))) {

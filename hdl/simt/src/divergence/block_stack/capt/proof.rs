@@ -55,7 +55,7 @@ pub fn capt_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CaptOut<Signal>> {
         m.assert("says_whether_it_knows", implies(looks, out.known.eq(known)));
         m.assert("says_what_was_learned", implies(looks, out.adequate.eq(!known | history.q.msb())));
         if s.capt.history == History::Sticky {
-            m.assert("stays_adequate", implies(looks, out.adequate));
+            m.assert("stays_adequate", implies(known, history.q.msb()) & implies(looks, out.adequate));
         } else {
             cover(m, "inadequate", looks & !out.adequate);
         }
