@@ -1,10 +1,11 @@
-//! Ctrl-C: the first ends the run after the batch of cycles under way, with its report; the second ends the process at once.
+//! Ctrl-C, or SIGTERM as of `timeout`: the first ends the run after the batch of cycles under way, with its report; the second
+//! ends the process at once.
 
 use crate::machine_error;
 use anyhow::{Context, Error, Result};
 use heddle_testbench::machine::MachineError;
 use heddle_testbench::prove::Stopped;
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -14,20 +15,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What a shell expects of a command that Ctrl-C ended.
 pub const EXIT: u8 = 128 + SIGINT as u8;
 
-/// Whether Ctrl-C was pressed.
+/// Whether Ctrl-C was pressed, or SIGTERM came, which is dealt with as if it were.
 #[derive(Clone)]
 pub struct Interrupt {
     pressed: Arc<AtomicBool>,
 }
 
 impl Interrupt {
-    /// From now on, Ctrl-C is noted.
+    /// From now on, Ctrl-C and SIGTERM are noted.
     pub fn catch() -> Result<Interrupt> {
         let pressed = Arc::new(AtomicBool::new(false));
-        // Handlers run in this order: one that finds the flag set does what happens without handlers.
-        flag::register_conditional_default(SIGINT, pressed.clone())
-            .and_then(|_| flag::register(SIGINT, pressed.clone()))
-            .context("cannot handle Ctrl-C")?;
+        for signal in [SIGINT, SIGTERM] {
+            // Handlers run in this order: one that finds the flag set does what happens without handlers.
+            flag::register_conditional_default(signal, pressed.clone())
+                .and_then(|_| flag::register(signal, pressed.clone()))
+                .context("cannot handle Ctrl-C")?;
+        }
         Ok(Interrupt { pressed })
     }
 

@@ -1,7 +1,7 @@
 //! The `heddle` command: one file a subcommand, and what they share.
 //!
 //! Results go to standard output, messages and progress to standard error. Every failure is one line and a non-zero exit:
-//! 1 for what was asked, 2 for how it was asked, 130 for Ctrl-C.
+//! 1 for what was asked, 2 for how it was asked, 130 for Ctrl-C or SIGTERM.
 
 mod bench;
 mod cosim;

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// covers: one that is out of reach counts as a failure, because the proof may say nothing. The provers are found in PATH
 /// or in a virtual environment in the user's cache folder (or $HEDDLE_CACHE), which `./test` makes.
 ///
-/// Ctrl-C ends all proofs under way; the exit code is then 130.
+/// Ctrl-C or SIGTERM ends all proofs under way; the exit code is then 130.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle prove                       all of them, two at a time

@@ -2,6 +2,12 @@
 
 mod common;
 use common::*;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 #[test]
 fn examples_of_the_help_name_what_is_there() {
@@ -14,5 +20,38 @@ fn a_page_is_of_all_proofs() {
     for some in ["ccs", "--quick"] {
         let error = place.bad(&format!("prove {some} --docs ."));
         assert!(error.contains("cannot be used with"), "{error}");
+    }
+}
+
+/// With provers of which sby never ends.
+#[test]
+fn an_interruption_leaves_no_prover_and_no_folder() {
+    for ends in [interrupt as fn(&Child), terminate] {
+        let place = Place::new();
+        fs::create_dir(place.path().join("bin")).unwrap();
+        fs::create_dir(place.path().join("cache")).unwrap();
+        for name in ["sby", "yosys", "yosys-smtbmc", "yosys-witness", "yices-smt2"] {
+            let path = place.path().join("bin").join(name);
+            let sby = format!("echo $$ >{0}/new; mv {0}/new {0}/process; exec sleep 60", place.path().display());
+            let does = if name == "sby" { sby.as_str() } else { "exit 0" };
+            fs::write(&path, format!("#!/bin/sh\n{does}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut command = place.command("prove ccs-1x1");
+        command.env("PATH", format!("{}/bin:/usr/bin:/bin", place.path().display()));
+        command.env("HEDDLE_CACHE", place.path().join("cache"));
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let process = place.path().join("process");
+        while !process.exists() {
+            assert_eq!(child.try_wait().unwrap(), None, "it ended before it began");
+            sleep(Duration::from_millis(10));
+        }
+        ends(&child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: interrupted\n");
+        assert_eq!(fs::read_dir(place.path().join("cache")).unwrap().count(), 0);
+        let process = fs::read_to_string(process).unwrap();
+        assert!(!Path::new("/proc").join(process.trim()).exists(), "sby runs on");
     }
 }

@@ -163,15 +163,17 @@ fn an_interrupted_run_reports_and_completes_its_waveform() {
 
 #[test]
 fn an_interruption_is_json_too() {
-    let place = Place::new();
-    let child = under_way(&place, "--json", "w.fst");
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{output:?}");
-    let report = json(std::str::from_utf8(&output.stdout).unwrap());
-    assert_eq!((&report["ok"], &report["interrupted"]), (&false.into(), &true.into()));
-    assert!(report["cycles"].is_u64());
-    assert_eq!(place.names(), ["loop.elf", "w.fst"]);
+    for ends in [interrupt as fn(&Child), terminate] {
+        let place = Place::new();
+        let child = under_way(&place, "--json", "w.fst");
+        ends(&child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        let report = json(std::str::from_utf8(&output.stdout).unwrap());
+        assert_eq!((&report["ok"], &report["interrupted"]), (&false.into(), &true.into()));
+        assert!(report["cycles"].is_u64());
+        assert_eq!(place.names(), ["loop.elf", "w.fst"]);
+    }
 }
 
 /// `script` gives the command a terminal.

@@ -10,7 +10,7 @@ use crate::program::{Program, ProgramError};
 use crate::random::{self, Features};
 use heddle_hdl::netlist::PropertyKind;
 use heddle_sim::compiled::Checks;
-use heddle_simt::{Backing, Coalescing, Divergence, Replay, Schedule, Shape, Timing};
+use heddle_simt::{Backing, Capt, Coalescing, Compaction, Divergence, History, Replay, Schedule, Shape, Timing};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,6 +50,13 @@ pub fn shapes() -> Vec<Shape> {
         Shape { divergence: Divergence::Arbiter, ..Shape::new(32, 2) },
         Shape { coalescing: Coalescing::Full, ..Shape::new(8, 8) }.with_divergence(Divergence::Stack),
         Shape::new(8, 8).with_divergence(Divergence::DualPath),
+        Shape {
+            compaction: Compaction::Predict,
+            capt: Capt { entries: 2, history: History::Latest },
+            schedule: Schedule::BlockSticky,
+            likely: true,
+            ..Shape::new(4, 8).with_divergence(Divergence::BlockStack)
+        },
     ]
 }
 
@@ -62,6 +69,9 @@ pub fn name(shape: &Shape) -> String {
     }
     if shape.schedule != usual.schedule {
         name += &format!(", {}", shape.schedule.name());
+    }
+    if shape.compaction != usual.compaction {
+        name += &format!(", {}", shape.compaction.name());
     }
     if shape.loads != usual.loads {
         name += &format!(", {} loads", shape.loads);

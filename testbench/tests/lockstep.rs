@@ -10,7 +10,7 @@ use heddle_sim::directory::Directory;
 use heddle_sim::lockstep::Lockstep;
 use heddle_sim::verilator::{BuildError, Recipe, Verilator};
 use heddle_sim::{Engine, Simulation};
-use heddle_simt::{Backing, Divergence, PathScheduler, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, Capt, Compaction, Divergence, History, PathScheduler, Schedule, Shape, SlaveModel, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
 use heddle_testbench::machine::{Machine, MachineOptions, design};
@@ -115,13 +115,22 @@ fn arbiter_four_lanes_two_warps() {
 
 #[test]
 fn stack_four_lanes_two_warps() {
-    kernels(Shape::new(4, 2).with_divergence(Divergence::Stack), &["gcd", "quicksort", "nqueens"]);
+    let shape = Shape::new(4, 2).with_divergence(Divergence::Stack);
+    kernels(Shape { likely: true, ..shape }, &["gcd", "quicksort", "nqueens", "raytrace"]);
 }
 
 #[test]
 fn dual_path_four_lanes_two_warps() {
     let shape = Shape::new(4, 2).with_divergence(Divergence::DualPath);
     kernels(Shape { path_scheduler: PathScheduler::Constrained, ..shape }, &["gcd", "quicksort", "nqueens"]);
+}
+
+#[test]
+fn block_stack_four_lanes_four_warps() {
+    let shape = Shape::new(4, 4).with_divergence(Divergence::BlockStack);
+    let capt = Capt { entries: 2, history: History::Counter };
+    let shape = Shape { compaction: Compaction::Predict, capt, likely: true, schedule: Schedule::BlockSticky, ..shape };
+    kernels(shape, &["gcd", "quicksort", "raytrace"]);
 }
 
 /// The check is checked: the Verilog's adder subtracts.

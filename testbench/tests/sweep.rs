@@ -4,7 +4,7 @@
 
 mod common;
 
-use heddle_simt::{Divergence, Schedule, Shape};
+use heddle_simt::{Compaction, Divergence, Schedule, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::ALL;
 use heddle_testbench::machine::{Machine, MachineOptions};
@@ -55,6 +55,8 @@ fn other_schedules() {
     kernels(&Shape { schedule: Schedule::Sticky, ..Shape::new(4, 16) });
     let dual_path = Shape::new(8, 4).with_divergence(Divergence::DualPath);
     kernels(&Shape { schedule: Schedule::GreedyThenOldest, ..dual_path });
+    let blocks = Shape::new(4, 16).with_divergence(Divergence::BlockStack);
+    kernels(&Shape { schedule: Schedule::BlockAge, compaction: Compaction::Predict, ..blocks });
 }
 
 common::sweep!("every kernel", all_kernels, all_kernels);

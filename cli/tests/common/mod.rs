@@ -156,6 +156,12 @@ pub fn interrupt(child: &Child) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
+/// What `kill` sends.
+pub fn terminate(child: &Child) {
+    let kill = format!("kill -TERM {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
+
 /// What Ctrl-C at a terminal sends, to a child that leads a process group and to its own children.
 pub fn interrupt_group(child: &Child) {
     let kill = format!("kill -INT -{}", child.id());

@@ -54,7 +54,7 @@ pub struct CoreIn<T> {
     pub restart: T,
     /// The instruction at `fetch_pc` of the cycle before.
     pub fetched: T,
-    /// The side table's entry for the `resolving` of the cycle before, for units that are told where threads meet.
+    /// The side table's entry for the `executing` of the cycle before, for units that are told where threads meet.
     pub meets: Option<Reconvergence<T>>,
     /// The request is taken in this cycle.
     pub request_ready: T,
@@ -74,7 +74,7 @@ pub struct CoreOut<T> {
     /// Instruction number for instruction memory, which answers in the next cycle.
     pub fetch_pc: T,
     /// Instruction number for the side table, which answers in the next cycle.
-    pub resolving: Option<T>,
+    pub executing: Option<T>,
     /// Stays until `request_ready`.
     pub request: Request<T>,
     /// The response is written back in this cycle.
@@ -279,7 +279,9 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let jump = unit.block.map(|block| block.jump);
         let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value, jump };
         let resolved = m.instance("resolve", &resolve(s), resolve_in);
-        outcome.drive(Outcome { meets: i.meets, ..resolved.outcome });
+        // Block RAM answers late in its cycle, and what the unit does with the answer fills one.
+        let meets = m.pipe("s9_meets", i.meets);
+        outcome.drive(Outcome { meets, ..resolved.outcome });
         early.drive(resolved.early);
 
         // Stage 9, memory.
@@ -413,7 +415,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         CoreOut {
             start_ready: unit.start_ready,
             fetch_pc: fetched.fetching.pc,
-            resolving: i.meets.map(|_| executed.issued.decoded.pc),
+            executing: i.meets.map(|_| operands.issued.decoded.pc),
             request,
             response_ready: memory.response_ready,
             exit: resolved.exit,

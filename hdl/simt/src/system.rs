@@ -120,9 +120,9 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> SystemOut<Signal> {
     fetched.drive(instructions.read_sync(core.fetch_pc, Collision::ReadOld));
     wire!(load_program = i.load.valid & !i.load.address.zext(33).from_bit(s.pc_bits() + 2).any());
     instructions.write(load_program, i.load.address.slice(2, s.pc_bits()), i.load.word);
-    if let Some(((meets, load), resolving)) = meets.zip(i.load_side).zip(core.resolving) {
+    if let Some(((meets, load), executing)) = meets.zip(i.load_side).zip(core.executing) {
         let side_table = m.memory("side_table", Reconvergence::shape(s), s.pc_bits()).style(MemoryStyle::Block);
-        meets.drive(side_table.read_sync(resolving, Collision::ReadOld));
+        meets.drive(side_table.read_sync(executing, Collision::ReadOld));
         side_table.write(load.valid, load.pc, load.entry);
     }
     let inputs =

@@ -47,9 +47,9 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
 
 fn picture(rng: &mut Rng) -> Vec<i32> {
     const PATCH: usize = 6;
-    let light: Vec<i32> = (0..WIDTH * HEIGHT / PATCH).map(|_| rng.i32(..192)).collect();
+    let light: Vec<i32> = (0..WIDTH * HEIGHT / PATCH).map(|_| rng.i32(0..192)).collect();
     let pixel = |place: usize| light[place / WIDTH / PATCH * WIDTH + place % WIDTH / PATCH];
-    (0..WIDTH * HEIGHT).map(|place| pixel(place) + rng.i32(..64)).collect()
+    (0..WIDTH * HEIGHT).map(|place| pixel(place) + rng.i32(0..64)).collect()
 }
 
 /// Of the pixels above and left of a place, their sum.

@@ -15,7 +15,7 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let mut rng = Rng::with_seed(seed);
     let seeds = words(PATHS, || rng.u32(..));
     // Steps are near 1 % of the price.
-    let (drift, volatility, strike) = (rng.i32(..ONE / 256), rng.i32(ONE / 64..ONE / 16), rng.i32(ONE * 7 / 8..ONE));
+    let (drift, volatility, strike) = (rng.i32(0..ONE / 256), rng.i32(ONE / 64..ONE / 16), rng.i32(ONE * 7 / 8..ONE));
     device.write_words("seeds", &seeds)?;
     device.write_word("drift", drift as u32)?;
     device.write_word("volatility", volatility as u32)?;

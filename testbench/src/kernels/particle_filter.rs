@@ -19,7 +19,7 @@ const TO_WEIGHT: u32 = 10;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let centre = [rng.i32(..SIDE), rng.i32(..SIDE)];
+    let centre = [rng.i32(0..SIDE), rng.i32(0..SIDE)];
     let mut place = |axis: usize| {
         let spread = RADIUS << PLACE_BITS;
         words(PARTICLES, || ((centre[axis] << PLACE_BITS) + rng.i32(-spread..spread)) as u32)

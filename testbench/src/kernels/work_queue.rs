@@ -48,7 +48,7 @@ struct Rectangle([i16; 4]);
 impl Rectangle {
     fn random(rng: &mut Rng, sides: std::ops::Range<i16>) -> Rectangle {
         let [width, height] = [(); 2].map(|()| rng.i16(sides.clone()));
-        let (left, top) = (rng.i16(..SIDE - width), rng.i16(..SIDE - height));
+        let (left, top) = (rng.i16(0..SIDE - width), rng.i16(0..SIDE - height));
         Rectangle([left, top, left + width, top + height])
     }
 

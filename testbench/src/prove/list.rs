@@ -202,7 +202,7 @@ const BARRIER: Block = Block {
     block: "barrier.rs",
     says: "Nobody is woken before all live warps of the block, all of which were started, have arrived at the same barrier; the \
            counts of barriers that warps of a block have passed never differ by more than one; when all have arrived, each \
-           is woken after as many turns as there are warps.",
+           is woken within as many turns as there are warps.",
     method: Method::Induction,
     cover_depth: 12,
 };
@@ -229,7 +229,7 @@ const WISHBONE: Block = Block {
 /// All proofs, block after block.
 pub fn proofs() -> Result<Vec<Proof>, Errors> {
     let mut all = Vec::new();
-    // Paths that wait matter to the divergence unit only; of that, the CCS is proven with them.
+    // Of path tables, only the CCS is proven with paths that wait.
     let shape = |lanes, warps| Shape { barriers: false, ..Shape::new(lanes, warps) };
     for (lanes, barriers) in [(1, false), (2, false), (4, false), (8, false), (8, true), (16, false), (64, true)] {
         all.push(CCS.at(&Shape { barriers, ..Shape::new(lanes, 1) }, 2, lanes <= 16, ccs_proof)?);

@@ -102,14 +102,12 @@ pub fn barrier_proof(s: &Shape) -> TypedModule<ProofIn<Width>, BarrierOut<Signal
         m.assert("woken_in_a_bounded_time", age.q.le(warps));
         let was_due = m.pipe_reset("was_due", due & !of_me(woken));
         m.assert("due_is_released", implies(was_due, of_me(inside.released)));
-        let turns = match warps {
-            1 => age.q.literal(0u32),
-            _ => (me + inside.after.count_ones().slice(0, slot)).zext(age.q.width()),
-        };
-        let passing = of_me(inside.released).mux((age.q + turns).le(warps), !age.q.any());
+        let last = index_of(warps, inside.offer.slot);
+        // The one offered, and others that may be offered before this warp is.
+        let turns = (me + !last).only_if(m.lit(warps > 1, 1)).zext(age.q.width()) + 1;
+        let is_offered = inside.offer.valid & last.eq(me);
+        let passing = of_me(inside.released).mux(is_offered | (age.q + turns).le(warps), !age.q.any());
         m.assert("turns_pass", passing);
-        let below = !inside.after;
-        m.assert("turns_are_in_order", !(below & (below + 1)).any() & below.bit(0));
 
         cover(m, "released", of_me(woken));
         cover(m, "second_barrier", of_me(woken) & phase.eq(1));

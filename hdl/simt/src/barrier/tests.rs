@@ -134,3 +134,30 @@ fn no_phase_is_lost() {
         assert!(block == 1 || bench.t.cover_hits("waits_for_a_start") > 0);
     }
 }
+
+#[test]
+fn a_wake_in_every_cycle_when_it_is_taken() {
+    let warps = 8;
+    let mut t = Sim::new(&barrier(&Shape::new(1, warps)).check().unwrap());
+    t.reset();
+    let mut waiting = Bits::from(0xffu64);
+    let mut woken = Vec::new();
+    for cycle in 0..10 {
+        let inputs = BarrierIn {
+            live: 0xffu64.into(),
+            waiting: waiting.clone(),
+            filling: 0u64.into(),
+            group: 7u64.into(),
+            wake_ready: (cycle != 4).into(),
+        };
+        t.poke(inputs);
+        let wake = t.peek().wake;
+        if wake.valid == 1 && cycle != 4 {
+            let slot = wake.slot.low_u64();
+            woken.push((cycle, slot));
+            waiting = Bits::from(waiting.low_u64() & !(1 << slot));
+        }
+        t.step();
+    }
+    assert_eq!(woken, [(1, 0), (2, 1), (3, 2), (5, 3), (6, 4), (7, 5), (8, 6), (9, 7)]);
+}

@@ -131,26 +131,107 @@ fn all_threads_at_a_likely_point() {
     runs(&mut watch, e, 0b1111, None);
 }
 
+/// Threads in a function that was called at 0.
+fn deep(pc: u64, mask: u64) -> P {
+    P { depth: 1, ..side(pc, mask) }
+}
+
+fn call(pc: u64, mask: u64) -> Told {
+    Told { kind: kind::JUMP, taken: deep(pc, mask), call: true, ..Told::default() }
+}
+
+fn ret(pc: u64, mask: u64) -> Told {
+    Told { kind: kind::JUMP, taken: side(pc, mask), ret: true, ..Told::default() }
+}
+
+fn branch(taken: P, rest: P) -> Told {
+    Told { kind: kind::BRANCH, taken, rest, ..Told::default() }
+}
+
+fn tell_of(watch: &mut Watch, told: Told, meet: Meet) {
+    watch.pipeline.meets = Some(Reconvergence::new(meet, false, None));
+    watch.tell(told);
+}
+
 /// A branch within a function to the next instruction says nothing about where the function returns to.
 #[test]
 fn a_branch_that_parts_nobody_is_no_return() {
-    let s = shape(4, 1);
-    let mut watch = begin(&s);
-    let deep = |pc: u64, mask: u64| P { depth: 1, ..side(pc, mask) };
-    let tell = |watch: &mut Watch, told: Told, meet: Meet| {
-        watch.pipeline.meets = Some(Reconvergence::new(meet, false, None));
-        watch.tell(told);
-    };
-    let call = Told { kind: kind::JUMP, taken: deep(10, 0b1111), call: true, ..Told::default() };
-    let ret = |mask: u64| Told { kind: kind::JUMP, taken: side(1, mask), ret: true, ..Told::default() };
-    let branch = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
-    tell(&mut watch, call, Meet::At(1));
-    tell(&mut watch, branch(deep(20, 0b0011), deep(11, 0b1100)), Meet::Return);
-    tell(&mut watch, branch(deep(21, 0b0001), deep(21, 0b0010)), Meet::At(21));
+    let mut watch = begin(&shape(4, 1));
+    tell_of(&mut watch, call(10, 0b1111), Meet::At(1));
+    tell_of(&mut watch, branch(deep(20, 0b0011), deep(11, 0b1100)), Meet::Return);
+    tell_of(&mut watch, branch(deep(21, 0b0001), deep(21, 0b0010)), Meet::At(21));
     runs(&mut watch, 21, 0b0011, None);
-    tell(&mut watch, ret(0b0011), Meet::Return);
+    tell_of(&mut watch, ret(1, 0b0011), Meet::Return);
     runs(&mut watch, 11, 0b1100, None);
-    tell(&mut watch, ret(0b1100), Meet::Return);
+    tell_of(&mut watch, ret(1, 0b1100), Meet::Return);
+    runs(&mut watch, 1, 0b1111, None);
+}
+
+/// Threads of a branch within the function meet before those that meet where it returns to.
+#[test]
+fn a_branch_on_a_side_that_returns() {
+    let mut watch = begin(&shape(4, 1));
+    tell_of(&mut watch, call(10, 0b1111), Meet::At(1));
+    tell_of(&mut watch, branch(deep(20, 0b0111), deep(11, 0b1000)), Meet::Return);
+    runs(&mut watch, 20, 0b0111, None);
+    tell_of(&mut watch, branch(deep(25, 0b0001), deep(21, 0b0110)), Meet::At(30));
+    runs(&mut watch, 25, 0b0001, Some(30));
+    tell_of(&mut watch, Told { kind: kind::ARRIVED, taken: deep(30, 0b0001), ..Told::default() }, Meet::At(0));
+    runs(&mut watch, 21, 0b0110, Some(30));
+    tell_of(&mut watch, Told { kind: kind::JUMP, taken: deep(30, 0b0110), ..Told::default() }, Meet::At(0));
+    runs(&mut watch, 30, 0b0111, None);
+    tell_of(&mut watch, ret(1, 0b0111), Meet::Return);
+    runs(&mut watch, 11, 0b1000, None);
+    tell_of(&mut watch, ret(1, 0b1000), Meet::Return);
+    runs(&mut watch, 1, 0b1111, None);
+}
+
+/// Of a `jalr` that returns, the leader's threads are where the others come to.
+#[test]
+fn a_return_in_two_parts() {
+    let mut watch = begin(&shape(4, 1));
+    tell_of(&mut watch, call(10, 0b1111), Meet::At(1));
+    tell_of(&mut watch, Told { rest: deep(10, 0b1100), ..ret(1, 0b0011) }, Meet::Return);
+    runs(&mut watch, 10, 0b1100, None);
+    tell_of(&mut watch, ret(1, 0b1100), Meet::Return);
+    runs(&mut watch, 1, 0b1111, None);
+}
+
+/// A function that some call last before the others wait: those that meet where it returns to are there, too.
+#[test]
+fn a_return_to_where_others_wait() {
+    let mut watch = begin(&shape(4, 1));
+    tell_of(&mut watch, branch(side(5, 0b0111), side(1, 0b1000)), Meet::At(6));
+    tell_of(&mut watch, call(20, 0b0111), Meet::At(6));
+    runs(&mut watch, 20, 0b0111, None);
+    tell_of(&mut watch, branch(deep(30, 0b0001), deep(21, 0b0110)), Meet::Return);
+    runs(&mut watch, 30, 0b0001, None);
+    tell_of(&mut watch, ret(6, 0b0001), Meet::Return);
+    runs(&mut watch, 21, 0b0110, None);
+    tell_of(&mut watch, ret(6, 0b0110), Meet::Return);
+    runs(&mut watch, 1, 0b1000, Some(6));
+    tell_of(&mut watch, Told { kind: kind::ARRIVED, taken: side(6, 0b1000), ..Told::default() }, Meet::At(0));
+    runs(&mut watch, 6, 0b1111, None);
+}
+
+/// A function that calls itself: those of the inner activation meet where that returns to, not where the outer one does.
+#[test]
+fn an_inner_activation_returns_before_the_outer_one() {
+    let mut watch = begin(&shape(4, 1));
+    let deeper = |pc: u64, mask: u64| P { depth: 2, ..side(pc, mask) };
+    let inner_ret = |mask: u64| Told { taken: deep(21, mask), ..ret(21, mask) };
+    tell_of(&mut watch, call(10, 0b1111), Meet::At(1));
+    tell_of(&mut watch, branch(deep(20, 0b0111), deep(11, 0b1000)), Meet::Return);
+    tell_of(&mut watch, Told { taken: deeper(10, 0b0111), ..call(10, 0b0111) }, Meet::At(21));
+    tell_of(&mut watch, branch(deeper(20, 0b0001), deeper(11, 0b0110)), Meet::Return);
+    runs(&mut watch, 20, 0b0001, None);
+    tell_of(&mut watch, inner_ret(0b0001), Meet::Return);
+    runs(&mut watch, 11, 0b0110, None);
+    tell_of(&mut watch, inner_ret(0b0110), Meet::Return);
+    runs(&mut watch, 21, 0b0111, None);
+    tell_of(&mut watch, ret(1, 0b0111), Meet::Return);
+    runs(&mut watch, 11, 0b1000, None);
+    tell_of(&mut watch, ret(1, 0b1000), Meet::Return);
     runs(&mut watch, 1, 0b1111, None);
 }
 
