@@ -1,10 +1,14 @@
 //! `heddle study`: experiments on the core, a file each, and what they share.
 
 mod chart;
+mod compaction;
+mod core;
 mod dual_path;
+mod kernels;
 mod page;
 mod runs;
 mod simtight;
+mod table;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -14,6 +18,7 @@ use clap::{Args, Subcommand};
 #[command(after_help = "Examples:
   heddle study simtight
   heddle study dual-path
+  heddle study compaction
   heddle study simtight vecadd gcd --warps 8 --json")]
 pub struct Study {
     #[command(subcommand)]
@@ -24,6 +29,7 @@ pub struct Study {
 enum What {
     Simtight(simtight::Simtight),
     DualPath(dual_path::DualPath),
+    Compaction(compaction::Compaction),
 }
 
 impl Study {
@@ -31,6 +37,7 @@ impl Study {
         match self.what {
             What::Simtight(study) => study.run(),
             What::DualPath(study) => study.run(),
+            What::Compaction(study) => study.run(),
         }
     }
 }

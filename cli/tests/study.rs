@@ -26,7 +26,7 @@ fn what_cannot_be_studied_is_one_line() {
     let place = Place::new();
     let bad = |options: &str| place.bad(&format!("study simtight {options}"));
     assert_eq!(bad("vecad"), "no kernel is called `vecad`; did you mean `vecadd`?");
-    assert!(bad("mandelbrot").starts_with("mandelbrot is no kernel of SIMTight's; those are vecadd, histogram, "));
+    assert!(bad("mandelbrot").starts_with("mandelbrot is no kernel of this study; those are vecadd, histogram, "));
     assert_eq!(bad("--lanes 3"), "lanes = 3: must be a power of two from 1 to 64");
     assert_eq!(bad("vecadd --svg none/x.svg"), "cannot write none/x.svg: there is no such folder");
     assert!(bad("--docs none").ends_with("none/study-simtight.md: there is no such folder"));
@@ -64,4 +64,45 @@ fn dual_path_is_compared_with_the_others_on_one_core() {
     let bad = |options: &str| place.bad(&format!("study dual-path {options}"));
     assert!(bad("gcd").starts_with("gcd is no kernel of this study; those are lu, quicksort, "));
     assert_eq!(bad("lu --lanes 4 --levels 4"), "levels = 4: must be from 1 to 3");
+}
+
+#[test]
+fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
+    let place = Place::new();
+    let json = place.good("study compaction bfs monte_carlo --lanes 4 --warps 4 --json --svg ipc.svg");
+    let report: Value = serde_json::from_str(&json).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
+    let variants = |study: &str, kernel: &str| -> Vec<String> {
+        let is_of = |row: &&Value| text(row, "study") == study && text(row, "kernel") == kernel;
+        rows.iter().filter(is_of).map(|row| text(row, "variant")).collect()
+    };
+    for kernel in ["bfs", "monte_carlo"] {
+        assert_eq!(variants("tbc-paper", kernel), ["never", "tbc", "path-table"]);
+        let capri = variants("capri-paper", kernel);
+        assert_eq!(capri[..4], ["never", "tbc", "tbc+", "capri-latest-32"]);
+        assert_eq!(capri.len(), 12);
+    }
+    let row = |study: &str, kernel: &str, variant: &str| {
+        let names = [study, kernel, variant].map(String::from);
+        rows.iter().find(|row| ["study", "kernel", "variant"].map(|field| text(row, field)) == names).unwrap()
+    };
+    let number = |row: &Value, field: &str| row[field].as_f64().unwrap();
+    for study in ["tbc-paper", "capri-paper"] {
+        let [never, tbc] = ["never", "tbc"].map(|variant| row(study, "bfs", variant));
+        assert!(number(tbc, "simt_efficiency") > number(never, "simt_efficiency"));
+        assert_eq!(number(tbc, "over_never"), number(tbc, "thread_ipc") / number(never, "thread_ipc"));
+        let coherent = row(study, "monte_carlo", "tbc");
+        assert_eq!((text(coherent, "set").as_str(), number(coherent, "simt_efficiency")), ("coherent", 1.0));
+    }
+    assert!(std::fs::read_to_string(place.path().join("ipc.svg")).unwrap().contains("4 lanes × 4 warps"));
+    let few = place.good("study compaction suffix_array --config tbc-paper --lanes 4 --warps 4 --levels 1 --json");
+    let report: Value = serde_json::from_str(&few).unwrap();
+    let tbc = &report["rows"][1];
+    assert!(tbc["thread_ipc"].is_null() && text(tbc, "failure").contains("of block"), "{tbc}");
+    let bad = |options: &str| place.bad(&format!("study compaction {options}"));
+    assert!(bad("gcd").starts_with("gcd is no kernel of this study; those are bfs, face_detection, "));
+    assert!(bad("two_point --config tbc-paper").starts_with("two_point is no kernel of this study; those are bfs, "));
+    assert_eq!(bad("bfs --lanes 4 --warps 2 --block-threads 9"), "blocks of 9 threads: the core has 8");
+    assert_eq!(bad("bfs --lanes 4 --warps 2 --levels 8"), "levels = 8: must be from 1 to 7");
 }

@@ -15,8 +15,10 @@ pub struct Chart<'a> {
 }
 
 pub struct Bars {
+    /// Above the group, if another kind begins with it.
+    pub heading: Option<String>,
     pub name: String,
-    /// Of each series; nothing where there is none.
+    /// Of each series; no bar where there is none.
     pub values: Vec<Option<f64>>,
     pub mark: Option<f64>,
 }
@@ -30,18 +32,32 @@ const NUMBERS: f64 = 40.0;
 const BAR: f64 = 13.0;
 /// Between groups of bars.
 const GAP: f64 = 9.0;
+/// A heading's height.
+const HEADING: f64 = 26.0;
 /// Above the bars.
 const HEAD: f64 = 76.0;
 /// Below them.
 const AXIS: f64 = 34.0;
 const COLOURS: [&str; 5] = ["#f08c2e", "#08519c", "#3182bd", "#85b9dd", "#c6dbef"];
 
+impl Bars {
+    /// Each with the number of its series.
+    fn bars(&self) -> impl Iterator<Item = (usize, f64)> {
+        self.values.iter().enumerate().filter_map(|(series, value)| Some((series, (*value)?)))
+    }
+
+    /// With what is above and below.
+    fn height(&self) -> f64 {
+        let heading = if self.heading.is_some() { HEADING } else { 0.0 };
+        heading + self.bars().count() as f64 * BAR + GAP
+    }
+}
+
 impl Chart<'_> {
     pub fn svg(&self) -> String {
         let scale = WIDTH / self.most;
         let left = MARGIN + LABELS;
-        let group_height = self.series.len() as f64 * BAR;
-        let bottom = HEAD + self.groups.len() as f64 * (group_height + GAP);
+        let bottom = HEAD + self.groups.iter().map(Bars::height).sum::<f64>();
         let size = (left + WIDTH + NUMBERS + MARGIN, bottom + AXIS);
         let title = text(MARGIN, 28.0, "start", self.title).set("font-size", 16);
         let mut picture = document(size).add(title).add(self.legend());
@@ -54,19 +70,23 @@ impl Chart<'_> {
         let mut numbers = Group::new().set("font-size", 11);
         let mut top = HEAD;
         for group in &self.groups {
-            picture = picture.add(text(left - 8.0, top + group_height / 2.0 + 4.0, "end", &group.name));
-            for (number, value) in group.values.iter().enumerate() {
-                let Some(value) = value else { continue };
-                let y = top + number as f64 * BAR;
-                picture = picture.add(rectangle(left, y, value * scale, BAR - 1.0, COLOURS[number % COLOURS.len()]));
+            if let Some(heading) = &group.heading {
+                picture = picture.add(text(MARGIN, top + HEADING - 12.0, "start", heading).set("font-weight", "bold"));
+                top += HEADING;
+            }
+            let height = group.bars().count() as f64 * BAR;
+            picture = picture.add(text(left - 8.0, top + height / 2.0 + 4.0, "end", &group.name));
+            for (place, (series, value)) in group.bars().enumerate() {
+                let y = top + place as f64 * BAR;
+                picture = picture.add(rectangle(left, y, value * scale, BAR - 1.0, COLOURS[series % COLOURS.len()]));
                 let x = left + value * scale + 4.0;
                 numbers = numbers.add(above_lines(text(x, y + BAR - 3.0, "start", &format!("{value:.1}"))));
             }
             if let Some(mark) = group.mark {
                 let x = left + mark * scale;
-                picture = picture.add(line(x, top - 3.0, top + group_height + 2.0, INK).set("stroke-width", 2));
+                picture = picture.add(line(x, top - 3.0, top + height + 2.0, INK).set("stroke-width", 2));
             }
-            top += group_height + GAP;
+            top += height + GAP;
         }
         format!("{}\n", picture.add(numbers))
     }
@@ -90,7 +110,12 @@ mod tests {
 
     #[test]
     fn a_bar_for_every_value_and_a_mark_for_every_group_that_has_one() {
-        let bars = |name: &str, values: [Option<f64>; 2], mark| Bars { name: name.into(), values: values.into(), mark };
+        let bars = |name: &str, values: [Option<f64>; 2], mark| Bars {
+            heading: None,
+            name: name.into(),
+            values: values.into(),
+            mark,
+        };
         let chart = Chart {
             title: "IPC",
             series: &["theirs", "ours"],

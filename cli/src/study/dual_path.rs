@@ -2,19 +2,20 @@
 //! Model*.
 
 use super::chart::{Bars, Chart};
+use super::core::CoreArgs;
+use super::kernels::chosen;
 use super::page;
 use super::runs::{Run, all};
+use super::table::{gain, markdown, plain, share};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
-use crate::shape::ShapeArgs;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
-use heddle_simt::{Cache, Coalescing, Divergence, PathScheduler, Replay, Shape, Timing};
+use heddle_simt::{Divergence, PathScheduler, Shape};
 use heddle_testbench::Program;
-use heddle_testbench::kernels::{Kernel, find};
+use heddle_testbench::kernels::Kernel;
 use heddle_testbench::machine::{IdleCycles, Summary};
 use serde::Serialize;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -31,23 +32,14 @@ use std::path::PathBuf;
   heddle study dual-path --memory-model latency=400     a slower memory
   heddle study dual-path --json | jq '.rows[] | {kernel, divergence, thread_ipc}'
   heddle study dual-path --docs docs                    table and chart as a page",
-    mut_arg("lanes", |arg| arg.help("Threads of a warp: 1, 2, 4 … 64 [default: 32]")),
     mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 16]")),
-    mut_arg("coalescing", |arg| arg.help("Which lanes of an access go together [default: full]")),
-    mut_arg("loads", |arg| arg.help("Loads that may be under way at once [default: 32]")),
-    mut_arg("cache", |arg| arg.help("The data cache [default: 16K,ways=4,line=1,misses=16]")),
-    mut_arg("memory_model", |arg| arg.help("Memory behind it [default: latency=200]")),
-    mut_arg("memory", |arg| arg.help("Bytes of memory; unless given, enough for the largest inputs")),
-    mut_arg("divergence", |arg| arg.hide(true)),
-    mut_arg("path_scheduler", |arg| arg.hide(true)),
-    mut_arg("replay", |arg| arg.hide(true)),
 )]
 pub struct DualPath {
     /// Some of the kernels
     #[arg(value_name = "KERNEL")]
     kernels: Vec<String>,
     #[command(flatten)]
-    shape: ShapeArgs,
+    core: CoreArgs,
     /// Print one JSON object with an array `rows` instead of a table
     #[arg(long)]
     json: bool,
@@ -99,13 +91,7 @@ const UNITS: [(&str, Divergence, PathScheduler); 5] = [
 ];
 
 const STUDY: &str = "dual-path";
-const LANES: u32 = 32;
 const WARPS: u32 = 16;
-const LOADS: u32 = 32;
-const CACHE: Cache = Cache { size: 16 << 10, ways: 4, line: 1, misses: 16 };
-const LATENCY: u32 = 200;
-/// Bytes of input that the largest kernel takes for each thread.
-const INPUT: u32 = 4 << 10;
 
 #[derive(Serialize)]
 struct Report {
@@ -196,9 +182,11 @@ impl DualPath {
         // A machine runs all kernels before the next is built.
         let runs: Vec<Run> = shapes
             .iter()
-            .flat_map(|shape| kernels.iter().map(|&(_, kernel)| Run { kernel, shape: shape.clone() }))
+            .flat_map(|shape| {
+                kernels.iter().map(|&(_, kernel)| Run { kernel, shape: shape.clone(), block_threads: None })
+            })
             .collect();
-        let summaries = all(&runs, self.shape.seed, &interrupt)?;
+        let summaries = all(&runs, self.core.shape.seed, &interrupt)?;
         let row = |unit: usize, at: usize| {
             let summary = &summaries[unit * kernels.len() + at];
             Row::new(kernels[at].0, UNITS[unit].0, summary, &summaries[at])
@@ -210,7 +198,7 @@ impl DualPath {
             lanes: shapes[0].lanes,
             warps: shapes[0].warps,
             core: shapes[0].options(),
-            seed: self.shape.seed,
+            seed: self.core.shape.seed,
             means: UNITS.iter().map(|&(name, ..)| mean(name, &rows)).collect(),
             rows,
         };
@@ -219,50 +207,23 @@ impl DualPath {
             file.finish()?;
         }
         if let Some(folder) = &self.docs {
-            page::write(folder, STUDY, &chart(&report), &markdown(&report))?;
+            page::write(folder, STUDY, &chart(&report), &text(&report))?;
         }
         if self.json { print_json(&report) } else { print(&table(&report)) }
     }
 
     /// Those that are asked for, or all.
     fn kernels(&self) -> Result<Vec<(&'static Studied, &'static Kernel)>> {
-        let all = KERNELS.map(|kernel| kernel.name);
-        let names: Vec<&str> = match self.kernels.as_slice() {
-            [] => all.to_vec(),
-            asked => asked.iter().map(String::as_str).collect(),
-        };
-        let studied = |name: &str| {
-            let kernel = find(name)?;
-            match KERNELS.iter().find(|studied| studied.name == name) {
-                Some(studied) => Ok((studied, kernel)),
-                None => bail!("{name} is no kernel of this study; those are {}", all.join(", ")),
-            }
-        };
-        names.into_iter().map(studied).collect()
+        let kernels = chosen(&self.kernels, &KERNELS.map(|kernel| kernel.name))?;
+        Ok(kernels.into_iter().map(|(place, kernel)| (&KERNELS[place], kernel)).collect())
     }
 
     /// A core for each unit.
     fn shapes(&self) -> Result<Vec<Shape>> {
-        let timing = Timing { latency: LATENCY, ..Timing::FASTEST };
-        let args = ShapeArgs {
-            lanes: self.shape.lanes.or(Some(LANES)),
-            warps: self.shape.warps.or(Some(WARPS)),
-            coalescing: self.shape.coalescing.or(Some(Coalescing::Full)),
-            loads: self.shape.loads.or(Some(LOADS)),
-            cache: self.shape.cache.or(Some(CACHE)),
-            memory_model: self.shape.memory_model.or(Some(timing).filter(|_| self.shape.bus.is_none())),
-            replay: Some(Replay::Serialise),
-            divergence: Divergence::Stack,
-            ..self.shape.clone()
-        };
-        let shape = args.shape()?;
-        let memory = match self.shape.memory {
-            Some(memory) => memory,
-            None => Shape::default_memory(shape.lanes, shape.warps, shape.stack + INPUT).min(64 << 20),
-        };
+        let shape = self.core.shape(Divergence::Stack, WARPS)?;
         let of = |&(_, divergence, path_scheduler): &(&str, Divergence, PathScheduler)| {
             let levels = shape.levels.filter(|_| divergence.reconverges());
-            let shape = Shape { memory, path_scheduler, levels, ..shape.clone() }.with_divergence(divergence);
+            let shape = Shape { path_scheduler, levels, ..shape.clone() }.with_divergence(divergence);
             shape.check()?;
             Ok(shape)
         };
@@ -287,11 +248,6 @@ fn mean(divergence: &'static str, rows: &[Row]) -> Mean {
     }
 }
 
-/// As a percentage above or below: `+14.9 %`.
-fn gain(ratio: f64) -> String {
-    if ratio.is_nan() { "-".into() } else { format!("{:+.1} %", 100.0 * (ratio - 1.0)) }
-}
-
 /// The cells of a kernel's line: name, the paper's name, thread IPC of the stack, the others over it, the paper's figure, AvgPath,
 /// SIMT efficiency and idle cycles of dual-path.
 fn cells(rows: &[Row]) -> Vec<String> {
@@ -303,7 +259,7 @@ fn cells(rows: &[Row]) -> Vec<String> {
         .chain([
             dual.published.map_or("-".into(), gain),
             format!("{:.3}", dual.avg_path),
-            format!("{:.1} %", 100.0 * dual.simt_efficiency),
+            share(dual.simt_efficiency),
             gain(dual.idle_over_stack),
         ])
         .collect()
@@ -323,9 +279,10 @@ const COLUMNS: [&str; 11] = [
     "idle",
 ];
 
-/// Lines of cells: the kernels, then the means.
+/// Lines of cells: the headings, the kernels, then the means.
 fn lines(report: &Report) -> Vec<Vec<String>> {
-    let mut lines: Vec<Vec<String>> = report.rows.chunks(UNITS.len()).map(cells).collect();
+    let kernels = report.rows.chunks(UNITS.len()).map(cells);
+    let mut lines: Vec<Vec<String>> = std::iter::once(COLUMNS.map(String::from).to_vec()).chain(kernels).collect();
     let means = |name: &str, value: fn(&Mean) -> f64, paper: String, last: [String; 2]| {
         let [path, idle] = last;
         let over = report.means[1..].iter().map(|mean| gain(value(mean)));
@@ -343,30 +300,19 @@ fn lines(report: &Report) -> Vec<Vec<String>> {
 }
 
 fn table(report: &Report) -> String {
-    let lines: Vec<Vec<String>> = std::iter::once(COLUMNS.map(String::from).to_vec()).chain(lines(report)).collect();
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
-    let mut text = format!("{}\n", report.core);
-    for line in &lines {
-        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
-            0 | 1 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
-    }
-    text
+    format!("{}\n{}", report.core, plain(&lines(report), 2))
 }
 
-/// The page, with `{core}` and `{table}` filled in.
-fn markdown(report: &Report) -> String {
-    let lines = std::iter::once(COLUMNS.map(String::from).to_vec()).chain(lines(report));
+/// The page's text, with `{core}` and `{table}` filled in.
+fn text(report: &Report) -> String {
     let core = format!("{} lanes × {} warps", report.lanes, report.warps);
     let text = include_str!("dual_path/page.md").replace("{core}", &core).replace("{options}", &report.core);
-    text.replace("{table}", page::markdown(lines).trim_end())
+    text.replace("{table}", markdown(&lines(report)).trim_end())
 }
 
 fn chart(report: &Report) -> String {
     let group = |rows: &[Row]| Bars {
+        heading: None,
         name: rows[0].kernel.into(),
         values: rows.iter().map(|row| Some(row.thread_ipc)).collect(),
         mark: Some(f64::from(report.lanes) * rows[0].simt_efficiency),
@@ -386,6 +332,7 @@ fn chart(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heddle_testbench::kernels::find;
 
     /// Two kernels, on whose dual paths a tenth more and as much is done as on stacks.
     pub(super) fn example() -> Report {
@@ -429,7 +376,7 @@ mod tests {
 
     #[test]
     fn the_page_has_a_line_a_kernel() {
-        let text = markdown(&example());
+        let text = text(&example());
         assert!(text.contains("| lu | LUD | 10.00 | +10.0 % | +10.0 % |"), "{text}");
         assert!(text.contains("32 lanes × 16 warps") && !text.contains('{'), "{text}");
     }

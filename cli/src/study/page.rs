@@ -28,18 +28,6 @@ pub fn write(folder: &Path, study: &str, chart: &str, page: &str) -> Result<()> 
     files.into_iter().try_for_each(ResultFile::finish)
 }
 
-/// The lines of a table of Markdown.
-pub fn markdown(lines: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut text = String::new();
-    for (number, line) in lines.into_iter().enumerate() {
-        text += &format!("| {} |\n", line.join(" | "));
-        if number == 0 {
-            text += &format!("|{}\n", "---|".repeat(line.len()));
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,11 +40,5 @@ mod tests {
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
         assert_eq!((read("study-x.svg").as_str(), read("study-x.md").as_str()), ("<svg/>", "# X"));
         assert_eq!(folder.path().read_dir().unwrap().count(), 2);
-    }
-
-    #[test]
-    fn the_first_line_is_the_heading() {
-        let line = |cells: [&str; 2]| cells.map(String::from).to_vec();
-        assert_eq!(markdown([line(["a", "b"]), line(["1", "2"])]), "| a | b |\n|---|---|\n| 1 | 2 |\n");
     }
 }

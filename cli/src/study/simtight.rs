@@ -3,15 +3,17 @@
 mod page;
 
 use super::chart::{Bars, Chart};
+use super::core::memory;
+use super::kernels::chosen;
 use super::page as files;
 use super::runs::{Run, all};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
 use crate::shape::ShapeArgs;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use heddle_simt::{Coalescing, Replay, Shape};
-use heddle_testbench::kernels::{Kernel, find};
+use heddle_testbench::kernels::Kernel;
 use heddle_testbench::machine::{IdleCycles, Summary};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -79,9 +81,6 @@ const LANES: u32 = 32;
 const WARPS: u32 = 32;
 /// As much as SIMTight has.
 const SCRATCHPAD: u32 = 64 << 10;
-
-/// Bytes of input that the largest kernel takes for each thread, and any kernel besides.
-const INPUT: u32 = 4 << 10;
 
 #[derive(Serialize)]
 struct Report {
@@ -168,7 +167,8 @@ impl Simtight {
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
         self.docs.as_deref().map(|folder| files::check(folder, STUDY)).transpose()?;
         let interrupt = Interrupt::catch()?;
-        let runs: Vec<Run> = kernels.iter().map(|&(kernel, _)| Run { kernel, shape: shape.clone() }).collect();
+        let runs: Vec<Run> =
+            kernels.iter().map(|&(kernel, _)| Run { kernel, shape: shape.clone(), block_threads: None }).collect();
         let summaries = all(&runs, self.shape.seed, &interrupt)?;
         let row = |(&(kernel, published), summary): (&(&Kernel, u32), &Summary)| {
             Row::new(kernel.name, published, shape.lanes, summary)
@@ -194,21 +194,8 @@ impl Simtight {
 
     /// Those that are asked for, or all.
     fn kernels(&self) -> Result<Vec<(&'static Kernel, u32)>> {
-        let all: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
-        let names: Vec<&str> = match self.kernels.as_slice() {
-            [] => all.clone(),
-            asked => asked.iter().map(String::as_str).collect(),
-        };
-        let published = |name: &str| match PUBLISHED.iter().find(|(other, _)| *other == name) {
-            Some((name, ipc)) => Ok((find(name)?, *ipc)),
-            None => match find(name) {
-                Ok(_) => bail!("{name} is no kernel of SIMTight's; those are {}", all.join(", ")),
-                Err(unknown) => {
-                    bail!("{unknown}{}", if unknown.nearest.is_some() { "" } else { "; `heddle kernels` lists them" })
-                }
-            },
-        };
-        names.into_iter().map(published).collect()
+        let kernels = chosen(&self.kernels, &PUBLISHED.map(|(name, _)| name))?;
+        Ok(kernels.into_iter().map(|(place, kernel)| (kernel, PUBLISHED[place].1)).collect())
     }
 
     /// The core that suits: all that coalesces does, and what does not follows while the warp runs on.
@@ -222,11 +209,7 @@ impl Simtight {
             ..self.shape.clone()
         };
         let shape = args.shape()?;
-        let memory = match self.shape.memory {
-            Some(memory) => memory,
-            None => Shape::default_memory(shape.lanes, shape.warps, shape.stack + INPUT).min(64 << 20),
-        };
-        let shape = Shape { memory, ..shape };
+        let shape = Shape { memory: memory(&self.shape, &shape), ..shape };
         shape.check()?;
         Ok(shape)
     }
@@ -260,6 +243,7 @@ fn table(report: &Report) -> String {
 
 fn chart(report: &Report) -> String {
     let group = |row: &Row| Bars {
+        heading: None,
         name: row.kernel.into(),
         values: vec![Some(row.simtight_ipc.into()), Some(row.thread_ipc)],
         mark: Some(row.bound),
@@ -279,6 +263,7 @@ fn chart(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heddle_testbench::kernels::find;
 
     /// One kernel that issues in every cycle and one that does not.
     pub(super) fn example() -> Report {

@@ -85,6 +85,11 @@ pub trait Device {
         self.shape().threads()
     }
 
+    /// Threads that a block should have where the driver would give it `wanted`.
+    fn preferred_threads(&self, wanted: u32) -> u32 {
+        wanted
+    }
+
     /// [`Device::launch_grid`] of one block of all [`Device::threads`].
     fn launch(&mut self) -> Result<(), DeviceError> {
         self.launch_grid(Grid::one_block(self.threads()))
@@ -120,11 +125,11 @@ impl dyn Device + '_ {
         self.write_words(name, &[word])
     }
 
-    /// Threads for each block: as many as `wanted`, fewer if the core has no more, more if the share of the scratchpad would
+    /// Threads for each block: as many as `wanted` or the device [prefers](Device::preferred_threads), fewer if the core has no more, more if the share of the scratchpad would
     /// else be less than the program needs.
     fn block_threads(&self, wanted: u32) -> u32 {
         let all = self.threads();
-        let mut threads = wanted.min(all);
+        let mut threads = self.preferred_threads(wanted).min(all);
         let share = |threads| Grid { blocks: 1, threads }.scratchpad(self.shape());
         while threads < all && share(threads) < self.program().scratchpad() {
             threads *= 2;

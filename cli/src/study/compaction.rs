@@ -1,0 +1,602 @@
+//! `heddle study compaction`: warps formed anew from the threads of a block, on the kernels of *Thread Block Compaction and
+//! Simplified Control Flow* and of *CAPRI*, each in the setting of its paper.
+
+mod tables;
+
+use super::chart::{Bars, Chart};
+use super::core::CoreArgs;
+use super::kernels::chosen;
+use super::page;
+use super::runs::{Run, each};
+use crate::interrupt::Interrupt;
+use crate::output::{ResultFile, print, print_json};
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use heddle_simt::{BankAddress, Capt, Compaction as Waits, Divergence, History, Schedule, Shape};
+use heddle_testbench::Program;
+use heddle_testbench::kernels::Kernel;
+use heddle_testbench::machine::{IdleCycles, Summary};
+use serde::Serialize;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// Thread instructions a cycle where the warps of a block form new ones, against a stack a warp, on otherwise one core.
+///
+/// There are two configurations. tbc-paper: the oldest block goes first, and its threads meet at likely-convergence points, too. capri-paper: the last block goes on until it stalls; beside thread block compaction at
+/// every branch (tbc) and at those that may part the block (tbc+) there is that which predicts where it is worth it (CAPRI).
+/// The kernels have the control structure of those that the papers measured, in a divergent and a coherent set. All cores
+/// serve the lanes of an access that do not go together one after the other (--replay serialise).
+#[derive(Args)]
+#[command(
+    after_help = "Examples:
+  heddle study compaction                                       all kernels of both papers on 32 lanes and 32 warps
+  heddle study compaction --config tbc-paper                    those of one
+  heddle study compaction bfs suffix_array --block-threads 256  two of them in blocks of 8 warps
+  heddle study compaction --schedule block-round-robin          another order of blocks
+  heddle study compaction --json | jq '.rows[] | {study, kernel, set, variant, thread_ipc}'
+  heddle study compaction --docs docs                           tables and chart as a page",
+    mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 32]")),
+    mut_arg("schedule", |arg| arg.help("Which slot issues when several could [default: the paper's, see above]")),
+    mut_arg("levels", |arg| arg.help("Levels of a block's stack: 1 … threads - 1 [default: 128, or as many as can be needed]")),
+    mut_arg("likely", |arg| arg.hide(true)),
+)]
+pub struct Compaction {
+    /// Some of the kernels
+    #[arg(value_name = "KERNEL")]
+    kernels: Vec<String>,
+    /// One of the configurations
+    #[arg(long, value_name = "NAME")]
+    config: Option<Name>,
+    /// Threads of a block, instead of what each kernel asks for; fewer if the core has no more
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    block_threads: Option<u32>,
+    #[command(flatten)]
+    core: CoreArgs,
+    /// Print one JSON object with an array `rows` instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Write a chart
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+    /// Write study-compaction.md and study-compaction.svg into this folder, too
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "config", "svg"])]
+    docs: Option<PathBuf>,
+}
+
+/// A configuration's name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Name {
+    TbcPaper,
+    CapriPaper,
+}
+
+impl Name {
+    fn text(self) -> &'static str {
+        match self {
+            Name::TbcPaper => "tbc-paper",
+            Name::CapriPaper => "capri-paper",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Set {
+    Divergent,
+    Coherent,
+}
+
+impl Set {
+    fn text(self) -> &'static str {
+        match self {
+            Set::Divergent => "divergent",
+            Set::Coherent => "coherent",
+        }
+    }
+}
+
+/// What is compared in a paper, and on what.
+struct Configuration {
+    name: Name,
+    variants: &'static [Variant],
+    kernels: &'static [Studied],
+}
+
+/// A core.
+struct Variant {
+    name: &'static str,
+    divergence: Divergence,
+    schedule: Schedule,
+    likely: bool,
+    waits: Waits,
+    capt: Capt,
+    /// The paper's IPC over that of never: harmonic means of the divergent and the coherent set.
+    published: [Option<f64>; 2],
+}
+
+/// A kernel, and the paper's of its structure.
+struct Studied {
+    name: &'static str,
+    paper: &'static str,
+    set: Set,
+    /// Entries of a block's stack in Table 3 of the paper on thread block compaction.
+    entries: Option<u32>,
+}
+
+const fn divergent(name: &'static str, paper: &'static str, entries: Option<u32>) -> Studied {
+    Studied { name, paper, set: Set::Divergent, entries }
+}
+
+const fn coherent(name: &'static str, paper: &'static str, entries: Option<u32>) -> Studied {
+    Studied { name, paper, set: Set::Coherent, entries }
+}
+
+const TBC_KERNELS: [Studied; 14] = [
+    divergent("bfs", "BFS2", Some(3)),
+    divergent("face_detection", "FCDT", Some(5)),
+    divergent("hotspot", "HOTSP", Some(2)),
+    divergent("laplace3d", "LPS", Some(5)),
+    divergent("suffix", "MUM", Some(13)),
+    divergent("suffix_array", "MUMpp", Some(14)),
+    divergent("work_queue", "NVRT", Some(5)),
+    coherent("backprop", "BACKP", Some(2)),
+    coherent("md5", "for AES", None),
+    coherent("monte_carlo", "LIB", Some(1)),
+    coherent("fft", "-", None),
+    coherent("quasi_random", "-", None),
+    coherent("particle_filter", "-", None),
+    coherent("cfd", "-", None),
+];
+
+const CAPRI_KERNELS: [Studied; 11] = [
+    divergent("bfs", "BFS", None),
+    divergent("suffix", "MUM", None),
+    divergent("suffix_array", "MUM++", None),
+    divergent("laplace3d", "LPS", None),
+    divergent("backprop", "BACKP", None),
+    divergent("two_point", "TPACF", None),
+    coherent("monte_carlo", "LIB", None),
+    coherent("particle_filter", "PFLT", None),
+    coherent("cfd", "CFD", None),
+    coherent("fft", "FFT", None),
+    coherent("quasi_random", "QSRDM", None),
+];
+
+/// A stack a warp without likely points.
+const NEVER: Variant = Variant {
+    name: "never",
+    divergence: Divergence::Stack,
+    schedule: Schedule::LooseRoundRobin,
+    likely: false,
+    waits: Waits::SkipUniform,
+    capt: Capt::DEFAULT,
+    published: [Some(1.0), Some(1.0)],
+};
+
+const PATH_TABLE: Variant =
+    Variant { name: "path-table", divergence: Divergence::PathTable, published: [None, None], ..NEVER };
+
+const TBC_VARIANTS: [Variant; 3] = [
+    NEVER,
+    // §6; of the coherent set it has no number.
+    Variant {
+        name: "tbc",
+        divergence: Divergence::BlockStack,
+        schedule: Schedule::BlockAge,
+        likely: true,
+        published: [Some(1.22), None],
+        ..NEVER
+    },
+    PATH_TABLE,
+];
+
+/// One of the variants of CAPRI's paper, in all of which the last block goes first.
+const fn sticky(variant: Variant) -> Variant {
+    Variant { schedule: Schedule::BlockSticky, ..variant }
+}
+
+const fn compacting(name: &'static str, waits: Waits, published: [Option<f64>; 2]) -> Variant {
+    sticky(Variant { name, divergence: Divergence::BlockStack, waits, published, ..NEVER })
+}
+
+const fn capri(name: &'static str, entries: u32, history: History, published: [Option<f64>; 2]) -> Variant {
+    Variant { capt: Capt { entries, history }, ..compacting(name, Waits::Predict, published) }
+}
+
+const CAPRI_VARIANTS: [Variant; 12] = [
+    sticky(NEVER),
+    // §5.3 and abstract: CAPRI over PDOM, over TBC and over TBC+.
+    compacting("tbc", Waits::Always, [Some(1.126 / 1.076), Some(0.899)]),
+    compacting("tbc+", Waits::SkipUniform, [Some(1.126 / 1.072), Some(0.911)]),
+    capri("capri-latest-32", 32, History::Latest, [Some(1.126), Some(1.0)]),
+    capri("capri-sticky-32", 32, History::Sticky, [None, None]),
+    capri("capri-counter-32", 32, History::Counter, [None, None]),
+    capri("capri-latest-1", 1, History::Latest, [None, None]),
+    capri("capri-latest-2", 2, History::Latest, [None, None]),
+    capri("capri-latest-4", 4, History::Latest, [None, None]),
+    capri("capri-latest-8", 8, History::Latest, [None, None]),
+    capri("capri-latest-16", 16, History::Latest, [None, None]),
+    sticky(PATH_TABLE),
+];
+
+static CONFIGURATIONS: [Configuration; 2] = [
+    Configuration { name: Name::TbcPaper, variants: &TBC_VARIANTS, kernels: &TBC_KERNELS },
+    Configuration { name: Name::CapriPaper, variants: &CAPRI_VARIANTS, kernels: &CAPRI_KERNELS },
+];
+
+/// What bars of the chart stand for.
+const CHARTED: [&str; 5] = ["never", "tbc", "tbc+", "capri-latest-32", "path-table"];
+
+const STUDY: &str = "compaction";
+const WARPS: u32 = 32;
+
+#[derive(Serialize)]
+struct Report {
+    study: &'static str,
+    lanes: u32,
+    warps: u32,
+    /// The options that choose the core, but for the variants'.
+    core: String,
+    /// Threads of a block, if not what each kernel asks for.
+    block_threads: Option<u32>,
+    seed: u64,
+    rows: Vec<Row>,
+    means: Vec<Mean>,
+}
+
+/// A kernel on a variant.
+#[derive(Serialize)]
+struct Row {
+    study: Name,
+    kernel: &'static str,
+    /// Its namesake in the paper.
+    paper: &'static str,
+    set: Set,
+    variant: &'static str,
+    /// The options that choose the variant's core.
+    core: String,
+    #[serde(flatten)]
+    figures: Option<Figures>,
+    /// Why there are none.
+    failure: Option<String>,
+    /// Entries of a block's stack that the paper's kernel used, where it says so.
+    published_entries: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Figures {
+    blocks: u64,
+    threads: u64,
+    cycles: u64,
+    thread_instructions: u64,
+    thread_ipc: f64,
+    /// The thread IPC, of never's; nothing if never has none.
+    over_never: Option<f64>,
+    /// Active lanes an issued instruction, of all lanes.
+    simt_efficiency: f64,
+    /// Cycles without an issue.
+    idle_cycles: u64,
+    idle: IdleCycles,
+    /// Levels in use at most of a warp's or a block's stack.
+    most_levels: u64,
+}
+
+impl Figures {
+    fn new(s: &Summary, never: Option<&Summary>) -> Figures {
+        Figures {
+            blocks: s.blocks,
+            threads: s.threads,
+            cycles: s.cycles,
+            thread_instructions: s.thread_instructions,
+            thread_ipc: s.thread_ipc,
+            over_never: never.map(|never| s.thread_ipc / never.thread_ipc),
+            simt_efficiency: s.simt_efficiency,
+            idle_cycles: s.cycles - s.warp_instructions,
+            idle: s.idle,
+            most_levels: s.most_levels,
+        }
+    }
+}
+
+/// A variant on a set.
+#[derive(Serialize)]
+struct Mean {
+    study: Name,
+    set: Set,
+    variant: &'static str,
+    /// Those that ran.
+    kernels: usize,
+    /// Harmonic mean of the IPC over never's.
+    over_never: Option<f64>,
+    published: Option<f64>,
+    /// Arithmetic means.
+    simt_efficiency: Option<f64>,
+    idle_share: Option<f64>,
+}
+
+/// A configuration's part of the study.
+struct Part {
+    configuration: &'static Configuration,
+    kernels: Vec<(&'static Studied, &'static Kernel)>,
+    shapes: Vec<Shape>,
+}
+
+impl Compaction {
+    pub fn run(self) -> Result<()> {
+        let parts = self.parts()?;
+        for part in &parts {
+            for (_, kernel) in &part.kernels {
+                Program::parse(kernel.elf)?.check(&part.shapes[0]).context(kernel.name)?;
+            }
+        }
+        let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
+        self.docs.as_deref().map(|folder| page::check(folder, STUDY)).transpose()?;
+        let interrupt = Interrupt::catch()?;
+        // A machine runs all kernels before the next is built.
+        let of_part = |part: &Part| {
+            let runs =
+                part.shapes.iter().flat_map(|shape| part.kernels.iter().map(move |&(_, kernel)| (kernel, shape)));
+            let block_threads = self.block_threads;
+            runs.map(|(kernel, shape)| Run { kernel, shape: shape.clone(), block_threads }).collect::<Vec<_>>()
+        };
+        let runs: Vec<Run> = parts.iter().flat_map(of_part).collect();
+        let mut results = each(&runs, self.core.shape.seed, &interrupt)?.into_iter();
+        let mut rows = Vec::new();
+        for part in &parts {
+            rows.extend(part.rows(&results.by_ref().take(part.shapes.len() * part.kernels.len()).collect::<Vec<_>>()));
+        }
+        let shape = &parts[0].shapes[0];
+        let report = Report {
+            study: STUDY,
+            lanes: shape.lanes,
+            warps: shape.warps,
+            core: Shape { schedule: Schedule::LooseRoundRobin, ..shape.clone() }.options(),
+            block_threads: self.block_threads,
+            seed: self.core.shape.seed,
+            means: parts.iter().flat_map(|part| means(part.configuration, &rows)).collect(),
+            rows,
+        };
+        if let Some(mut file) = svg {
+            file.writer().write_all(chart(&report).as_bytes())?;
+            file.finish()?;
+        }
+        if let Some(folder) = &self.docs {
+            page::write(folder, STUDY, &chart(&report), &tables::page(&report))?;
+        }
+        if self.json { print_json(&report) } else { print(&tables::plain_text(&report)) }
+    }
+
+    /// Of the configurations that are asked for, those that have one of the kernels that are.
+    fn parts(&self) -> Result<Vec<Part>> {
+        let asked =
+            CONFIGURATIONS.iter().filter(|configuration| self.config.is_none_or(|name| name == configuration.name));
+        let configurations: Vec<&'static Configuration> = asked.collect();
+        let mut all: Vec<&'static str> = Vec::new();
+        for kernel in configurations.iter().flat_map(|configuration| configuration.kernels) {
+            if !all.contains(&kernel.name) {
+                all.push(kernel.name);
+            }
+        }
+        let asked = chosen(&self.kernels, &all)?;
+        let part = |configuration: &'static Configuration| {
+            let studied = |kernel: &Kernel| configuration.kernels.iter().find(|studied| studied.name == kernel.name);
+            let kernels = asked.iter().filter_map(|&(_, kernel)| Some((studied(kernel)?, kernel))).collect();
+            let shapes = configuration.variants.iter().map(|variant| self.shape(variant)).collect::<Result<_>>()?;
+            Ok(Part { configuration, kernels, shapes })
+        };
+        let parts: Vec<Part> = configurations.into_iter().map(part).collect::<Result<_>>()?;
+        Ok(parts.into_iter().filter(|part| !part.kernels.is_empty()).collect())
+    }
+
+    fn shape(&self, variant: &Variant) -> Result<Shape> {
+        let shape = self.core.shape(Divergence::BlockStack, WARPS)?;
+        let compacts = variant.divergence.compacts();
+        if let Some(threads) = self.block_threads.filter(|threads| *threads > shape.threads()) {
+            bail!("blocks of {threads} threads: the core has {}", shape.threads());
+        }
+        let shape = Shape {
+            levels: shape.levels.filter(|_| compacts),
+            bank_address: self.core.shape.bank_address.unwrap_or(BankAddress::Shared),
+            schedule: self.core.shape.schedule.unwrap_or(variant.schedule),
+            likely: variant.likely,
+            compaction: variant.waits,
+            capt: variant.capt,
+            ..shape
+        };
+        let shape = shape.with_divergence(variant.divergence);
+        shape.check()?;
+        Ok(shape)
+    }
+}
+
+impl Part {
+    /// A row a kernel and variant, of the results of one variant after the other.
+    fn rows(&self, results: &[Result<Summary, String>]) -> Vec<Row> {
+        let row = |at: usize, variant: usize| {
+            let result = |variant: usize| results[variant * self.kernels.len() + at].as_ref();
+            let kernel = self.kernels[at].0;
+            Row {
+                study: self.configuration.name,
+                kernel: kernel.name,
+                paper: kernel.paper,
+                set: kernel.set,
+                variant: self.configuration.variants[variant].name,
+                core: self.shapes[variant].options(),
+                figures: result(variant).ok().map(|summary| Figures::new(summary, result(0).ok())),
+                failure: result(variant).err().cloned(),
+                published_entries: kernel.entries,
+            }
+        };
+        let kernels = 0..self.kernels.len();
+        kernels
+            .flat_map(|at| (0..self.shapes.len()).map(move |variant| (at, variant)))
+            .map(|(at, v)| row(at, v))
+            .collect()
+    }
+}
+
+/// The means of a configuration's rows, of each set by variant.
+fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
+    let mean = |set: Set, variant: &Variant| {
+        let is_of = |row: &&Row| row.study == configuration.name && row.set == set && row.variant == variant.name;
+        let figures: Vec<&Figures> = rows.iter().filter(is_of).filter_map(|row| row.figures.as_ref()).collect();
+        let average = |value: &dyn Fn(&Figures) -> Option<f64>| {
+            let values: Vec<f64> = figures.iter().filter_map(|figures| value(figures)).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        Mean {
+            study: configuration.name,
+            set,
+            variant: variant.name,
+            kernels: figures.len(),
+            over_never: average(&|figures| figures.over_never.map(f64::recip)).map(f64::recip),
+            published: variant.published[set as usize],
+            simt_efficiency: average(&|figures| Some(figures.simt_efficiency)),
+            idle_share: average(&|figures| Some(figures.idle_cycles as f64 / figures.cycles as f64)),
+        }
+    };
+    let sets = [Set::Divergent, Set::Coherent];
+    sets.into_iter().flat_map(|set| configuration.variants.iter().map(move |variant| mean(set, variant))).collect()
+}
+
+fn chart(report: &Report) -> String {
+    let group = |(number, rows): (usize, &[Row])| {
+        let of = |name: &&str| rows.iter().find(|row| row.variant == *name)?.figures.as_ref();
+        let first = number == 0;
+        Bars {
+            heading: first.then(|| rows[0].study.text().into()),
+            name: rows[0].kernel.into(),
+            values: CHARTED.iter().map(|name| of(name).map(|figures| figures.thread_ipc)).collect(),
+            mark: of(&"never").map(|never| f64::from(report.lanes) * never.simt_efficiency),
+        }
+    };
+    let studies = report.rows.chunk_by(|a, b| a.study == b.study);
+    let groups = studies.flat_map(|rows| rows.chunk_by(|a, b| a.kernel == b.kernel).enumerate().map(group));
+    let title = format!("Thread instructions a cycle, {} lanes × {} warps", report.lanes, report.warps);
+    let chart = Chart {
+        title: &title,
+        series: &CHARTED,
+        mark: "bound of never",
+        most: report.lanes.into(),
+        step: f64::from(report.lanes) / 8.0,
+        groups: groups.collect(),
+    };
+    chart.svg()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_testbench::kernels::find;
+
+    /// A divergent and a coherent kernel in both papers' settings; block stacks do a quarter more than others on the first, and
+    /// CAPRI's paper's divergent one stops its cores with a fault under `tbc+`.
+    pub(super) fn example() -> Report {
+        let never = Summary {
+            cycles: 1000,
+            warp_instructions: 600,
+            thread_ipc: 10.0,
+            simt_efficiency: 0.5,
+            most_levels: 2,
+            ..Summary::default()
+        };
+        let block = Summary { thread_ipc: 12.5, cycles: 800, simt_efficiency: 0.75, most_levels: 3, ..never };
+        let part = |configuration: &'static Configuration| {
+            let studied = |set| configuration.kernels.iter().find(|kernel| kernel.set == set).unwrap();
+            let kernels = [Set::Divergent, Set::Coherent].map(|set| (studied(set), find(studied(set).name).unwrap()));
+            let shapes =
+                configuration.variants.iter().map(|v| Shape::default().with_divergence(v.divergence)).collect();
+            Part { configuration, kernels: kernels.to_vec(), shapes }
+        };
+        let rows = |part: &Part| {
+            let results = part.configuration.variants.iter().flat_map(|variant| {
+                let divergent = match variant.name {
+                    "tbc+" => Err("stack overflow".into()),
+                    _ if variant.divergence.compacts() => Ok(block),
+                    _ => Ok(never),
+                };
+                [divergent, Ok(never)]
+            });
+            part.rows(&results.collect::<Vec<_>>())
+        };
+        let rows: Vec<Row> = CONFIGURATIONS.iter().flat_map(|configuration| rows(&part(configuration))).collect();
+        Report {
+            study: STUDY,
+            lanes: 32,
+            warps: 16,
+            core: "--lanes 32 --warps 16".into(),
+            block_threads: None,
+            seed: 1,
+            means: CONFIGURATIONS.iter().flat_map(|configuration| means(configuration, &rows)).collect(),
+            rows,
+        }
+    }
+
+    #[test]
+    fn means_are_harmonic_and_leave_out_what_failed() {
+        let report = example();
+        let mean = |study, set, variant| {
+            let is = |mean: &&Mean| (mean.study, mean.set, mean.variant) == (study, set, variant);
+            let mean = report.means.iter().find(is).unwrap();
+            (mean.kernels, mean.over_never)
+        };
+        assert_eq!(mean(Name::TbcPaper, Set::Divergent, "tbc"), (1, Some(1.25)));
+        assert_eq!(mean(Name::TbcPaper, Set::Coherent, "tbc"), (1, Some(1.0)));
+        assert_eq!(mean(Name::CapriPaper, Set::Divergent, "tbc+"), (0, None));
+        let rows = |ipcs: [f64; 2]| {
+            let summary = |thread_ipc| Summary { thread_ipc, cycles: 1, ..Summary::default() };
+            let row = |ipc: f64| Row {
+                study: Name::TbcPaper,
+                kernel: "",
+                paper: "",
+                set: Set::Divergent,
+                variant: "tbc",
+                core: String::new(),
+                figures: Some(Figures::new(&summary(ipc), Some(&summary(1.0)))),
+                failure: None,
+                published_entries: None,
+            };
+            ipcs.map(row)
+        };
+        // 2 / (1 / 1 + 1 / 3)
+        assert_eq!(means(&CONFIGURATIONS[0], &rows([1.0, 3.0]))[1].over_never, Some(1.5));
+    }
+
+    #[test]
+    fn json_has_the_documented_fields() {
+        let json = serde_json::to_value(example()).unwrap();
+        let rows = json["rows"].as_array().unwrap();
+        let tbc = &rows[1];
+        let text = |row: &serde_json::Value, field: &str| row[field].as_str().unwrap_or("nothing").to_string();
+        let names = ["study", "kernel", "set", "variant"].map(|field| text(tbc, field));
+        assert_eq!(names, ["tbc-paper", "bfs", "divergent", "tbc"]);
+        assert_eq!((tbc["thread_ipc"].as_f64(), tbc["over_never"].as_f64()), (Some(12.5), Some(1.25)));
+        for field in ["simt_efficiency", "idle_cycles", "most_levels"] {
+            assert!(tbc.get(field).is_some(), "{field}");
+        }
+        let failed = rows.iter().find(|row| row["variant"] == "tbc+").unwrap();
+        assert_eq!((failed["thread_ipc"].as_f64(), text(failed, "failure").as_str()), (None, "stack overflow"));
+    }
+
+    #[test]
+    fn every_kernel_of_the_study_is_there_and_never_comes_first() {
+        for configuration in &CONFIGURATIONS {
+            assert_eq!(configuration.variants[0].name, "never");
+            for kernel in configuration.kernels {
+                assert_eq!(find(kernel.name).unwrap().name, kernel.name);
+            }
+        }
+        for name in CHARTED {
+            assert!(CAPRI_VARIANTS.iter().any(|variant| variant.name == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_chart_has_the_bars_of_both_papers() {
+        let picture = chart(&example());
+        // A divergent kernel has one bar less with CAPRI; the background; the legend.
+        assert_eq!(picture.matches("<rect ").count(), 3 + 3 + 4 + 5 + 1 + CHARTED.len());
+        assert!(picture.contains("tbc-paper") && picture.contains("capri-paper"));
+    }
+}

@@ -1,0 +1,60 @@
+//! The core of a study: what is usual where no option says otherwise.
+
+use crate::shape::ShapeArgs;
+use clap::Args;
+use heddle_simt::{Cache, Coalescing, Divergence, Replay, Shape, Timing};
+
+/// Bytes of input that the largest kernel takes for each thread.
+const INPUT: u32 = 4 << 10;
+
+/// The memory that is asked for, or enough for the largest inputs.
+pub fn memory(args: &ShapeArgs, shape: &Shape) -> u32 {
+    let enough = || Shape::default_memory(shape.lanes, shape.warps, shape.stack + INPUT).min(64 << 20);
+    args.memory.unwrap_or_else(enough)
+}
+
+const LANES: u32 = 32;
+const LOADS: u32 = 32;
+const CACHE: Cache = Cache { size: 16 << 10, ways: 4, line: 1, misses: 16 };
+const LATENCY: u32 = 200;
+
+/// Options of a core like that of a graphics processor, on which studies compare divergence units: they choose the unit and all
+/// that goes with it.
+#[derive(Args)]
+#[command(
+    mut_arg("lanes", |arg| arg.help("Threads of a warp: 1, 2, 4 … 64 [default: 32]")),
+    mut_arg("coalescing", |arg| arg.help("Which lanes of an access go together [default: full]")),
+    mut_arg("loads", |arg| arg.help("Loads that may be under way at once [default: 32]")),
+    mut_arg("cache", |arg| arg.help("The data cache [default: 16K,ways=4,line=1,misses=16]")),
+    mut_arg("memory_model", |arg| arg.help("Memory behind it [default: latency=200]")),
+    mut_arg("memory", |arg| arg.help("Bytes of memory; unless given, enough for the largest inputs")),
+    mut_arg("divergence", |arg| arg.hide(true)),
+    mut_arg("path_scheduler", |arg| arg.hide(true)),
+    mut_arg("compaction", |arg| arg.hide(true)),
+    mut_arg("capt", |arg| arg.hide(true)),
+    mut_arg("replay", |arg| arg.hide(true)),
+)]
+pub struct CoreArgs {
+    #[command(flatten)]
+    pub shape: ShapeArgs,
+}
+
+impl CoreArgs {
+    /// The core with one divergence unit, of so many warps unless an option says otherwise.
+    pub fn shape(&self, divergence: Divergence, warps: u32) -> anyhow::Result<Shape> {
+        let timing = Timing { latency: LATENCY, ..Timing::FASTEST };
+        let args = ShapeArgs {
+            lanes: self.shape.lanes.or(Some(LANES)),
+            warps: self.shape.warps.or(Some(warps)),
+            coalescing: self.shape.coalescing.or(Some(Coalescing::Full)),
+            loads: self.shape.loads.or(Some(LOADS)),
+            cache: self.shape.cache.or(Some(CACHE)),
+            memory_model: self.shape.memory_model.or(Some(timing).filter(|_| self.shape.bus.is_none())),
+            replay: Some(Replay::Serialise),
+            divergence,
+            ..self.shape.clone()
+        };
+        let shape = args.shape()?;
+        Ok(Shape { memory: memory(&self.shape, &shape), ..shape })
+    }
+}
