@@ -35,7 +35,8 @@
 //! whether its threads fit into fewer warps than they came in.
 //!
 //! Slots suffice: a warp that is ahead with the side that goes second is whole, so the others of its branch came in as many
-//! warps as there are other slots, and no lane has more threads of them than that.
+//! warps as there are other slots, and no lane has more threads of them than that. Nobody goes ahead in part where both
+//! sides are one place: then the others of the warp would need another slot.
 //!
 //! Each of [`Shape::levels`] is a branch that parted the block's threads. A program that needs more stops with a fault.
 //!
@@ -348,8 +349,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     wire!(meets_there = rpc.reached(ahead_side.pc, depth) | is_at_point(&if_together).unwrap_or(never));
     let may_run = runs_at(on_taken.mux(taken_is_there, rest_is_there), ahead_side.pc) & !meets_there;
     let predicted = s.predicts().then(|| m.deferred("predicted", 1));
+    let apart = outcome.taken.pc.ne(outcome.rest.pc);
     let goes_ahead =
-        predicted.as_ref().map_or(never, |adequate| branches & parts & may_run & (!splits | !adequate.value));
+        predicted.as_ref().map_or(never, |adequate| branches & parts & may_run & (!splits | (apart & !adequate.value)));
     wire!(goes_ahead = goes_ahead);
     let as_parted =
         Top { pc: ahead_side.pc, depth, mask: warp.mask, rpc: meeting, likely: before.likely.map(|_| towards) };
