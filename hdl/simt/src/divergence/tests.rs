@@ -5,9 +5,9 @@ use super::testing::{P, Slot, Told, Watch, lanes, mask};
 use super::*;
 use crate::reconvergence::Meet;
 
-/// Those with a slot a warp; the others' tests are beside them.
+/// Those whose slots are warps; the others' tests are beside them.
 fn units() -> impl Iterator<Item = &'static (&'static str, Divergence)> {
-    Divergence::ALL.iter().filter(|(_, divergence)| divergence.sides() == 1)
+    Divergence::ALL.iter().filter(|(_, divergence)| divergence.sides() == 1 && !divergence.compacts())
 }
 
 /// Units that are told where threads meet are told that all branches meet at one place.
