@@ -146,8 +146,8 @@ struct Formed<T> {
     valid: T,
     /// As they are in static warps.
     fixed: T,
-    /// The slot of the next warp.
-    slot: T,
+    /// The block's lowest slot.
+    block: T,
     /// Those that are left.
     top: Top<T>,
 }
@@ -272,12 +272,12 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let BlockIn { group, filling, quiet, .. } = of_block;
     let (never, one, nobody) = (m.lit(0u32, 1), m.lit(1u32, 1), m.lit(0u32, threads));
     let block_of = |slot: Signal| slot & !group;
-    let columns = |slot: Signal| same_group(slot, group, s.warps).repeat(s.lanes);
     let spread = |mask: Signal, homes: Option<Signal>, slot: Signal| {
         let warps = homes.map_or(vec![slot; s.lanes as usize], |homes| elements(homes, slot_bits));
         let lanes = (0..).zip(warps).map(|(lane, warp)| warp.decode(s.warps).only_if(mask.bit(lane)));
         cat(&lanes.collect::<Vec<_>>())
     };
+    let bit = |slot: Signal, on: Signal| slot.decode(s.warps).only_if(on);
     let by_warp = |threads: Signal| elements(threads, s.warps).into_iter().reduce(|a, b| a | b).expect("a lane");
 
     // Of slots.
@@ -302,7 +302,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     // Slots whose warps are ahead, and the threads of these.
     let ahead = s.predicts().then(|| m.reg("ahead", s.warps).reset(0u32));
     let ahead_threads = s.predicts().then(|| m.reg("ahead_threads", threads).reset(0u32));
-    let formed = m.reg("formed", Formed { valid: 1, fixed: 1, slot: slot_bits, top: Top::shape(&wide) }).reset_zero();
+    let formed = m.reg("formed", Formed { valid: 1, fixed: 1, block: slot_bits, top: Top::shape(&wide) }).reset_zero();
 
     // Whose turn it is: an outcome's; else that of the next warp that is formed; else a start's.
     wire!(forms = formed.q.valid & !outcome.valid);
@@ -323,6 +323,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     wire!(branches = is(kind::BRANCH));
     wire!(may_part = !meets.uniform | splits | (branches & m.lit(s.compaction == Compaction::Always, 1)));
     wire!(parts = (branches | jumps) & may_part);
+    wire!(parting_branch = branches & parts);
     wire!(moves = ((branches | jumps) & !may_part) | is(kind::ARRIVED));
     let gone = Side { mask: taken_depth, pc: outcome.taken.pc };
     let stayed = Side { mask: depth, pc: outcome.rest.pc };
@@ -351,7 +352,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let predicted = s.predicts().then(|| m.deferred("predicted", 1));
     let apart = outcome.taken.pc.ne(outcome.rest.pc);
     let goes_ahead =
-        predicted.as_ref().map_or(never, |adequate| branches & parts & may_run & (!splits | (apart & !adequate.value)));
+        predicted.as_ref().map_or(never, |adequate| parting_branch & may_run & (!splits | (apart & !adequate.value)));
     wire!(goes_ahead = goes_ahead);
     let as_parted =
         Top { pc: ahead_side.pc, depth, mask: warp.mask, rpc: meeting, likely: before.likely.map(|_| towards) };
@@ -385,7 +386,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let is_ahead = ahead.as_ref().map_or(m.lit(0u32, s.warps), |ahead| ahead.q);
     wire!(still = whole_group(((!running.q & quiet) | is_ahead) & !filling, group));
     let in_hand = |slot: Signal, valid: Signal| same_group(slot, group, s.warps).only_if(valid);
-    wire!(busy = in_hand(step.q.block, step.q.valid) | in_hand(formed.q.slot, formed.q.valid));
+    wire!(busy = in_hand(step.q.block, step.q.valid) | in_hand(formed.q.block, formed.q.valid));
     wire!(choice = round_robin(arrived.q & still & !busy, after.q));
 
     // The stack. All threads of a block do one thing, or a level is popped.
@@ -393,7 +394,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let free = !formed.q.valid;
     wire!(due = step.q.valid & step.q.arrived & free);
     wire!(pops = step.q.valid & !step.q.arrived & step.q.read & free);
-    wire!(own_columns = columns(at));
+    let own_slots = same_group(at, group, s.warps);
+    wire!(own_columns = own_slots.repeat(s.lanes));
     let counts = distributed("counts", count_width(levels(&wide)));
     wire!(count = counts.read(at));
     let told = places.read(at);
@@ -455,16 +457,14 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         let put = |masks: &Mem<Width>, enable: Signal, level: Signal, mask: Signal| {
             masks.write(enable, level, (masks.read(level) & !own_columns) | (mask & own_columns));
         };
-        let head = held.read_sync_if(step.q.valid & !step.q.read, entry(count - 1), Collision::Never);
-        let held_head = head;
-        let head = head.with(own(&siblings, below), own(&groups, below));
+        let read = held.read_sync_if(step.q.valid & !step.q.read, entry(count - 1), Collision::Never);
+        let head = read.with(own(&siblings, below), own(&groups, below));
         let at_point = gathered.as_ref().map_or(nobody, |gathered| own(gathered, below));
         let popped = pop(m, &wide, top, head, at_point, all_live, pops);
         put(&siblings, pushes, above, pushed.sibling.mask);
         put(&groups, pushes, above, pushed.group.mask);
-        let branch_held = held_head.branch;
         let pushed = Held::of(pushed, branch_of(!parting.goes_as_taken));
-        let held_next = pushes.mux(pushed, Held::of(popped.left, branch_held));
+        let held_next = pushes.mux(pushed, Held::of(popped.left, read.branch));
         held.write(pushes | (pops & popped.stays), entry(pushes.mux(count, count - 1)), held_next);
 
         let comes = pops.mux(popped.top, next);
@@ -479,7 +479,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         }
         let stays = pops & popped.stays;
         m.assert("a_sibling_is_live", !(pops & popped.to_sibling) | !(head.sibling.mask & !all_live).any());
-        (popped, (comes, joins, stays, branch_held))
+        (popped, (comes, joins, stays, read.branch))
     } else {
         (m.zero(Pop::shape(&wide)), (next, never, never, None))
     };
@@ -488,10 +488,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let left = count + pushes.zext(count.width()) - (pops & !stays).zext(count.width());
     wire!(acts = begins | pops);
     wire!(nobody_left = !comes.mask.any());
-    wire!(
-        must_pop =
-            (begins & (met | at_rpc | joins | nobody_left)) | (pops & (popped.arrives_again | joins | nobody_left))
-    );
+    wire!(must_pop = (acts & (joins | nobody_left)) | at_rpc | (pops & popped.arrives_again));
     wire!(pops_next = must_pop & left.any());
     let now_ends = Ends { rpc: comes.rpc, likely: comes.likely };
     let begun = m.zero(Ends { rpc: Rpc::shape(s), likely: comes.likely.map(|_| Likely::shape(&wide)) });
@@ -508,18 +505,18 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     after.next_if(done & choice.any(), places_above(choice));
 
     // New warps, one a cycle.
-    let Formed { fixed, slot: next_slot, top: forming, .. } = formed.q;
+    let Formed { fixed, block: of_formed, top: forming, .. } = formed.q;
     let compacted = m.instance("compactor", &compactor(s), CompactorIn { threads: forming.mask, fixed });
     wire!(last = forms & !compacted.left.any());
     // A slot whose warp has arrived since may still owe a write.
-    let free = same_group(next_slot, group, s.warps) & !running.q & !arrived.q;
-    wire!(into = fixed.mux(compacted.first, free.lowest_one().one_hot_index()));
+    let unused = same_group(of_formed, group, s.warps) & !running.q & !arrived.q;
+    wire!(into = fixed.mux(compacted.first, unused.lowest_one().one_hot_index()));
     let again = Formed { valid: !last, top: Top { mask: compacted.left, ..forming }, ..formed.q };
     let off = m.lit(s.compaction == Compaction::Off, 1);
     let to_form = comes.mask & !ahead_threads.as_ref().map_or(nobody, |ahead| ahead.q);
     let static_again = comes.mask.eq(all_live) & to_form.eq(comes.mask);
     let top = Top { mask: to_form, ..comes };
-    let new = Formed { valid: to_form.any(), fixed: off | static_again, slot: at, top };
+    let new = Formed { valid: to_form.any(), fixed: off | static_again, block: at, top };
     formed.next_if(forms | forms_next, forms.mux(again, new));
 
     // Warps that are ahead go on with the top when it is theirs.
@@ -527,7 +524,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         let who_shape = Ahead { at_branch: 1, taken: 1, level: index_bits };
         let below = (count - 1).slice(0, index_bits);
         let slots: Vec<_> = (0..s.warps).map(|slot| m.reg(&format!("ahead_{slot}"), who_shape).reset_zero()).collect();
-        let own_slots = same_group(at, group, s.warps);
         let mut released = Vec::new();
         for (slot, who) in (0..).zip(&slots) {
             let is_ahead = ahead.q.bit(slot) & own_slots.bit(slot);
@@ -541,7 +537,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
             who.next_if(goes | (is_ahead & begins & at_branch), goes.mux(new, to_level));
         }
         wire!(released = cat(&released));
-        ahead.next((ahead.q | outcome.slot.decode(s.warps).only_if(goes_ahead)) & !released);
+        ahead.next((ahead.q | bit(outcome.slot, goes_ahead)) & !released);
         let go_ahead = spread(ahead_side.mask, warp.homes, outcome.slot).only_if(goes_ahead);
         ahead_threads.next((ahead_threads.q | go_ahead) & !comes.mask.only_if(forms_next));
 
@@ -550,7 +546,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         let one_more = |count: Signal, side: Side<Signal>| count + side.mask.any().zext(count.width());
         let Came { taken, rest } = before;
         let now = Came { taken: one_more(taken, outcome.taken), rest: one_more(rest, outcome.rest) };
-        came.write(branches & parts, block, now);
+        came.write(parting_branch, block, now);
         let of_branch = branch_of(parting.goes_as_taken).zip(branch_held).map(|(new, held)| pops.mux(held, new));
         let learned = of_branch.expect("a block with several warps has levels");
         let most = elements(comes.mask, s.warps).into_iter().map(|lane| lane.count_ones());
@@ -558,7 +554,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         let with_branch = branch & !told.jump;
         let inputs = CaptIn {
             clear: of_block.restart,
-            asks: branches & parts & splits,
+            asks: parting_branch & splits,
             asked: outcome.rest.pc,
             learns: forms_next & (with_branch | (pops & popped.to_sibling)),
             learned: learned.pc,
@@ -571,7 +567,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         m.assert("ahead_threads_are_live", !(ahead_threads.q & !live.q).any());
         m.cover("goes_ahead_whole", goes_ahead & !splits);
         m.cover("goes_ahead_in_part", goes_ahead & splits);
-        m.cover("parts_and_waits", branches & parts & splits & table.known & table.adequate);
+        m.cover("parts_and_waits", parting_branch & splits & table.known & table.adequate);
         m.cover("second_side_is_ahead", begins & apart & (own_slots & ahead.q & !released).any());
         m.cover("goes_on_with_a_level", pops & released.any());
         m.cover("all_were_ahead", forms_next & !to_form.any());
@@ -591,9 +587,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     wire!(steers = starts | forms | goes_on | goes_ahead);
     depths.write(steers, slot, runs.depth);
     stops.write(steers, slot, goes_ahead.mux(ahead_stop, stop_of(runs)));
-    let bit = |slot: Signal, on: Signal| slot.decode(s.warps).only_if(on);
     running.next((running.q | bit(slot, starts | forms)) & !bit(outcome.slot, arrives & !goes_ahead));
-    let begun_here = same_group(at, group, s.warps).only_if(begins);
+    let begun_here = own_slots.only_if(begins);
     arrived.next((arrived.q | bit(outcome.slot, arrives)) & !begun_here);
     recorded.next((recorded.q | bit(block, records)) & !begun_here);
     let clears = own_columns.only_if(begins);
@@ -625,13 +620,12 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let refused = Some(Refused { valid: refuses, cause, because });
 
     // Checks.
-    let slots_live = by_warp(live.q) | running.q | arrived.q;
-    wire!(is_live = slots_live);
+    wire!(is_live = by_warp(live.q) | running.q | arrived.q);
     assume_legal(m, s, &i, (is_live, m.lit(0u32, s.warps)), warp.mask, (starts, never));
     m.assume("outcome_of_a_warp_that_runs", !outcome.valid | (running.q & !is_ahead).select(outcome.slot, 1));
     m.assert("a_warp_is_formed_where_none_runs", !forms | !running.q.select(into, 1));
     m.assert("a_warp_is_formed_where_no_write_is_due", !forms | quiet.select(into, 1));
-    m.assert("a_warp_is_formed_in_its_block", !forms | block_of(into).eq(block_of(next_slot)));
+    m.assert("a_warp_is_formed_in_its_block", !forms | block_of(into).eq(of_formed));
     m.assert("formed_threads_are_live", !(forming.mask & !live.q).any() | !formed.q.valid);
     m.assert("sides_are_apart", !(taken.q & rest.q).any());
     m.assert(

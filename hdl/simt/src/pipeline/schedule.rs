@@ -117,7 +117,8 @@ fn greedy_then_oldest(m: Builder, s: &Shape, candidates: Candidates) -> (Signal,
     wire!(last_ready = ready & last.q);
     wire!(runs_on = last_ready.any());
     wire!(otherwise = runs_on.mux(last_ready, oldest));
-    let (choice, any, takes_turn) = in_turn(m, s, candidates, otherwise);
+    wire!(any = ready.any());
+    let (choice, takes_turn) = in_turn(m, s, candidates, otherwise);
     last.next_if(any, choice);
     m.cover("runs_on_before_an_older_one", runs_on & !(last_ready & oldest).any());
     m.cover("oldest_is_not_the_lowest", !runs_on & !oldest.eq(ready.lowest_one()));
@@ -136,24 +137,25 @@ fn block_first(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal
         one | places_above(one)
     };
     wire!(any = ready.any());
-    let at = m.reg("block", s.slot_bits()).reset(0u32);
-    let preferred = match s.schedule {
-        Schedule::BlockAge => oldest(m, s, candidates),
-        _ => round_robin(ready, from(at.q)),
+    let preferred = if s.schedule == Schedule::BlockAge {
+        oldest(m, s, candidates)
+    } else {
+        let at = m.reg("block", s.slot_bits()).reset(0u32);
+        let preferred = round_robin(ready, from(at.q));
+        match s.schedule {
+            Schedule::BlockRoundRobin => at.next((at.q & !group) + group + 1),
+            _ => at.next_if(any, preferred.one_hot_index() & !group),
+        }
+        preferred
     };
     wire!(preferred = preferred);
     let slot = preferred.one_hot_index();
-    match s.schedule {
-        Schedule::BlockAge => at.next(at.q),
-        Schedule::BlockRoundRobin => at.next((at.q & !group) + group + 1),
-        _ => at.next_if(any, slot & !group),
-    };
     wire!(members = same_group(slot, group, s.slots()));
     // The last slot of each block.
     let last = m.reg("last", s.slots()).reset(0u32);
     wire!(in_block = round_robin(ready & members, places_above(last.q & members)));
-    let (choice, _, takes_turn) = match s.schedule {
-        Schedule::BlockRoundRobin => (in_block, any, m.lit(0u32, 1)),
+    let (choice, takes_turn) = match s.schedule {
+        Schedule::BlockRoundRobin => (in_block, m.lit(0u32, 1)),
         _ => in_turn(m, s, candidates, in_block),
     };
     let of_choice = same_group(choice.one_hot_index(), group, s.slots());
@@ -186,8 +188,8 @@ fn oldest(m: Builder, s: &Shape, candidates: Candidates) -> Signal {
     oldest
 }
 
-/// The choice, unless it is another slot's turn; whether there is one, and whether it is a turn.
-fn in_turn(m: Builder, s: &Shape, candidates: Candidates, otherwise: Signal) -> (Signal, Signal, Signal) {
+/// The choice, unless it is another slot's turn; and whether it is.
+fn in_turn(m: Builder, s: &Shape, candidates: Candidates, otherwise: Signal) -> (Signal, Signal) {
     let Candidates { waiting, ready, .. } = candidates;
     let turn = m.reg("turn", s.slots()).reset(1u32);
     let due = m.reg("due", 1).reset(0u32);
@@ -200,9 +202,8 @@ fn in_turn(m: Builder, s: &Shape, candidates: Candidates, otherwise: Signal) -> 
     turn.next_if(due.q & (takes_turn | !(waiting & turn.q).any()), following);
 
     wire!(choice = takes_turn.mux(turn_ready, otherwise));
-    wire!(any = ready.any());
     m.cover("turn_waits", due.q & (waiting & !ready & turn.q).any());
-    (choice, any, takes_turn)
+    (choice, takes_turn)
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
