@@ -378,7 +378,8 @@ impl Pipeline {
         for (thread, at) in self.threads.iter().enumerate() {
             assert_eq!(live.bit(thread as u32), at.is_some(), "thread {thread}");
         }
-        let forming = (self.t.register("formed_valid") == 1).then(|| self.t.register("formed_block").low_u64() as usize);
+        let forming =
+            (self.t.register("formed_valid") == 1).then(|| self.t.register("formed_block").low_u64() as usize);
         let patience = 400 + 40 * self.segments.len() as u32 * (self.s.warps + block_levels(&self.s).min(16));
         for block in 0..self.segments.len() {
             let slots = self.slots_of(block);
