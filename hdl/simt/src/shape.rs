@@ -24,6 +24,8 @@ pub struct Shape {
     pub levels: Option<u32>,
     /// Under [`Divergence::DualPath`]: which paths of a warp are considered for issue in a cycle.
     pub path_scheduler: PathScheduler,
+    /// Under [`Divergence::DualPath`]: a suspended path runs where a side of its warp is free.
+    pub path_forwarding: bool,
     /// Stacks let threads meet at likely-convergence points, too.
     pub likely: bool,
     /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
@@ -202,6 +204,7 @@ impl Default for Shape {
             divergence: Divergence::PathTable,
             levels: None,
             path_scheduler: PathScheduler::Full,
+            path_forwarding: false,
             likely: false,
             depth_bits: 8,
             barriers: true,
@@ -274,6 +277,10 @@ impl Shape {
             let allowed = format!("divergence = {} has one path of a warp to consider", self.divergence.name());
             return Err(ShapeError { field, value, allowed });
         }
+        if self.path_forwarding && self.sides() == 1 {
+            let allowed = format!("divergence = {} has no paths to forward", self.divergence.name());
+            return Err(ShapeError { field: "path_forwarding", value: "on".into(), allowed });
+        }
         if self.likely && !self.divergence.has_likely_points() {
             let allowed = format!("divergence = {} has no likely-convergence points", self.divergence.name());
             return Err(ShapeError { field: "likely", value: "on".into(), allowed });
@@ -344,6 +351,7 @@ impl Shape {
             option("levels", true, levels.to_string());
         }
         option("path-scheduler", self.path_scheduler != usual.path_scheduler, self.path_scheduler.name().into());
+        option("path-forwarding", self.path_forwarding, on(self.path_forwarding));
         option("likely", self.likely, on(self.likely));
         option("program", self.program != usual.program, self.program.to_string());
         option("stack", self.stack != usual.stack, self.stack.to_string());
@@ -523,6 +531,8 @@ mod tests {
         let constrained = Shape { path_scheduler: PathScheduler::Constrained, ..with(Divergence::Stack) };
         let allowed = "path_scheduler = constrained: divergence = stack has one path of a warp to consider";
         assert_eq!(error(constrained), allowed);
+        let forwarding = Shape { path_forwarding: true, ..with(Divergence::Stack) };
+        assert_eq!(error(forwarding), "path_forwarding = on: divergence = stack has no paths to forward");
     }
 
     #[test]
