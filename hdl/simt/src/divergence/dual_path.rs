@@ -318,7 +318,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     popping.next_if(updates, (popping.q & !at) | at.only_if(must_pop));
     wire!(reads = free & (must_pop | fetches));
     fetched.next_if(free, Read { valid: reads, at: warp });
-    let forwarding = forwarding.zip(turn).map(|(forwarding, turn)| forwarding.note(turn, updates, at, &after));
     // Threads on levels below, or on the other side, never come.
     wire!(part_waits = waits & (rest.mask.any() | mask.ne(threads_after)));
     let waiting = parked.map_or(m.lit(0u32, s.warps), |parked| {
@@ -327,7 +326,13 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     });
     let code = |c: u32| m.lit(c, cause::BITS);
     let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
-    let refused = Some(Refused { valid: part_waits | full, cause });
+    let refuses = part_waits | full;
+    let refused = Some(Refused { valid: refuses, cause });
+    let forwarding = forwarding.zip(turn).map(|(forwarding, turn)| {
+        // A warp that was refused something stays as it is.
+        wire!(room = after.has_room() & !refuses);
+        forwarding.note(turn, updates, at, room)
+    });
 
     // Who is steered: the path that moved, or one that came to the top; another that did is owed.
     let comes = |right: Signal, path: Sibling<Signal>| {
@@ -504,6 +509,7 @@ fn join(s: &Shape, warp: Signal, right: Signal) -> Signal {
 }
 
 mod forwarding;
+pub use forwarding::forwards;
 pub mod proof;
 #[cfg(test)]
 mod tests;

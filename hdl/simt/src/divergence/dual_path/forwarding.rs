@@ -87,7 +87,7 @@ impl Top<Signal> {
     }
 
     /// 1 bit: a side is free, and the uppermost level has a sibling for it.
-    fn has_room(self) -> Signal {
+    pub(super) fn has_room(self) -> Signal {
         let taken = self.forwarded.map_or(self.left.valid.literal(1u32), |forwarded| forwarded.taken);
         (self.left.valid ^ self.right.valid) & !taken
     }
@@ -193,10 +193,9 @@ impl Forwarding {
         Turn { offers, takes, warp: lender }
     }
 
-    /// Takes note of the top `after` of warp `at` (one bit) if it changes, and of what is offered.
-    pub fn note(self, turn: Turn, updates: Signal, at: Signal, after: &Top<Signal>) -> (Signal, Read<Signal>) {
+    /// Takes note of what is offered, and in a cycle that `updates` a warp, `at` (one bit), whether it has `room`.
+    pub fn note(self, turn: Turn, updates: Signal, at: Signal, room: Signal) -> (Signal, Read<Signal>) {
         let Forwarding { lends, offered } = self;
-        wire!(room = after.has_room());
         lends.next_if(updates, (lends.q & !at) | at.only_if(room));
         offered.next(Read { valid: turn.offers, at: turn.warp });
         (lends.q, offered.q)

@@ -334,7 +334,7 @@ fn from_the_top_down(m: Builder, warp: &Warp, passed: Signal) {
         let untaken = path.valid & !taken;
         level("has_something", path.valid | group.valid);
         level("meets", rpc.valid & (rpc.returns | rpc.known));
-        level("sibling_has_threads", implies(untaken, sibling.any()) & is_within(sibling | forwarded, warp.threads));
+        level("sibling_has_threads", implies(untaken, sibling.any()) & is_within(sibling, warp.threads));
         let of_group = threads | group.mask.only_if(group.valid);
         level("sibling_is_apart", !((sibling | forwarded) & of_group).any());
         let mine = group.valid.mux(group.rpc, rpc);
@@ -428,7 +428,7 @@ fn between_turns(m: Builder, warp: &Warp, passed: Signal, inside: &Inside) {
     }
     if let Some([lends, offered]) = warp.lends {
         let room = live & (top.left.valid ^ top.right.valid) & !forwarded.taken;
-        all("lends_if_it_can", implies(!warp.refused, lends.eq(room) & !(lends & (popping | waiting))));
+        all("lends_if_it_can", lends.eq(room & !warp.refused) & !(lends & (popping | waiting)));
         all("head_was_offered", implies(offered, lends & cat(&heads).any()));
     }
 }
