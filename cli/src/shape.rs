@@ -5,7 +5,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
-    Backing, BankAddress, Cache, Coalescing, PathScheduler, Replay, Schedule, Shape, SlaveModel, Timing,
+    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, PathScheduler, Replay, Schedule, Shape,
+    SlaveModel, Timing,
 };
 
 /// Options of the core's shape.
@@ -21,7 +22,8 @@ pub struct ShapeArgs {
     /// What decides which threads of a warp run when they disagree
     #[arg(long, default_value = Divergence::default().name(), value_name = "NAME", value_parser = choice(Divergence::ALL))]
     pub divergence: Divergence,
-    /// Levels of a warp's stack under --divergence stack: 1 … lanes - 1 [default: lanes - 1, always enough]
+    /// Levels of a warp's stack under --divergence stack or dual-path: 1 … lanes - 1 [default: lanes - 1, always enough]; of a
+    /// block's under block-stack: 1 … threads - 1 [default: 128, or as many as can be needed]
     #[arg(long, value_name = "N")]
     pub levels: Option<u32>,
     /// Under --divergence dual-path, the paths of a warp that are considered for issue: `full`, both; `constrained`, one, until it
@@ -31,7 +33,16 @@ pub struct ShapeArgs {
     /// Whether, under --divergence dual-path, a suspended path runs beside the one that is left of the two above it [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub path_forwarding: Option<bool>,
-    /// Whether threads also meet at likely-convergence points, under --divergence stack [default: off]
+    /// Under --divergence block-stack, where the warps of a block wait for each other to form new ones: `always`, at every
+    /// conditional branch; `skip-uniform`, at those that may part the block; `predict`, where it was worth it before; `off`, as
+    /// skip-uniform, but threads stay in their warps [default: skip-uniform]
+    #[arg(long, value_name = "NAME", value_parser = choice(Compaction::ALL))]
+    pub compaction: Option<Compaction>,
+    /// The prediction table of --compaction predict: branches that it holds, 1 … 32, and what it knows of each, such as 8 or
+    /// 8,history=counter: `latest`, `sticky` or `counter` [default: 32,history=latest]
+    #[arg(long, value_name = "N[,history=NAME]", value_parser = capt)]
+    pub capt: Option<Capt>,
+    /// Whether threads also meet at likely-convergence points, under --divergence stack or block-stack [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub likely: Option<bool>,
     /// Bits of the call depth that paths are sorted by: 1 … 16 [default: 8]
@@ -41,7 +52,9 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "N")]
     pub buffer: Option<u32>,
     /// The warp that issues when several could: `loose-round-robin`, the next after the last one; `greedy-then-oldest`, the last
-    /// one until it stalls, then the one that was started first; `sticky`, the last one until it stalls, then the next
+    /// one until it stalls, then the one that was started first; `sticky`, the last one until it stalls, then the next; `block-age`,
+    /// one of the block that was started first; `block-round-robin`, of another block every cycle; `block-sticky`, of the last block
+    /// until all of it stalls
     #[arg(long, value_name = "NAME", value_parser = choice(Schedule::ALL))]
     pub schedule: Option<Schedule>,
     /// The address of a register bank: `shared`, one for all lanes; `per-lane`, one a lane
@@ -119,6 +132,8 @@ impl ShapeArgs {
             levels: self.levels,
             path_scheduler: self.path_scheduler.unwrap_or(most.path_scheduler),
             path_forwarding: self.path_forwarding.unwrap_or(most.path_forwarding),
+            compaction: self.compaction.unwrap_or(most.compaction),
+            capt: self.capt.unwrap_or(most.capt),
             likely: self.likely.unwrap_or(most.likely),
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             buffer: self.buffer.unwrap_or(most.buffer),
@@ -189,6 +204,16 @@ fn cache(text: &str) -> Result<Cache, String> {
     let fields = [("ways", &mut cache.ways), ("line", &mut cache.line), ("misses", &mut cache.misses)];
     set_fields(rest, fields)?;
     Ok(cache)
+}
+
+/// A prediction table: `8,history=counter`.
+fn capt(text: &str) -> Result<Capt, String> {
+    let (entries, history) = text.split_once(",history=").unwrap_or((text, History::Latest.name()));
+    let entries = entries.parse().map_err(|_| format!("`{entries}`: wanted is a number of branches, such as 8"))?;
+    let found = History::ALL.iter().find(|(name, _)| *name == history);
+    let names = History::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let (_, history) = found.ok_or_else(|| format!("history: `{history}` is none of {names}"))?;
+    Ok(Capt { entries, history: *history })
 }
 
 /// The timing of a model: `latency=100,jitter=15`.

@@ -294,12 +294,13 @@ impl CommitCheck {
 
     /// Exit codes against those of the cycle before.
     fn exits(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
-        let [slot, mask] = [self.places.exit_slot, self.places.exit_mask].map(|probe| engine.probe(probe).low_u64());
+        let mask = engine.probe(self.places.exit_mask).low_u64();
+        let members = self.places.members(engine, self.places.exit_slot, self.places.exit_homes, &self.shape);
         let codes = engine.probe(self.places.exit_codes);
         let mut left = if engine.probe(self.places.exit_valid) == 1 { mask } else { 0 };
         for (thread, pc, want) in self.ended.drain(..) {
-            let (warp, lane) = (thread / self.shape.lanes, thread % self.shape.lanes);
-            if u64::from(warp) != slot || left >> lane & 1 == 0 {
+            let lane = thread % self.shape.lanes;
+            if members(lane) != thread || left >> lane & 1 == 0 {
                 return Err(Difference { thread, pc, text: "the core does not say that it ends".into() });
             }
             left &= !(1 << lane);
@@ -312,7 +313,7 @@ impl CommitCheck {
         match bits(left).next() {
             None => Ok(()),
             Some(lane) => {
-                let thread = slot as u32 * self.shape.lanes + lane;
+                let thread = members(lane);
                 let text = "the core says that it ends, without an exit".into();
                 Err(Difference { thread, pc: self.last_pc(thread), text })
             }
@@ -325,11 +326,11 @@ impl CommitCheck {
         if lanes == 0 {
             return Ok(());
         }
-        let warp = engine.probe(self.places.write_slot).low_u64() as u32;
+        let members = self.places.members(engine, self.places.write_slot, self.places.write_homes, &self.shape);
         let register = engine.probe(self.places.write_rd).low_u64() as u8;
         let data = engine.probe(self.places.write_data);
         for lane in bits(lanes) {
-            let thread = warp * self.shape.lanes + lane;
+            let thread = members(lane);
             let got = (data.limb(lane as usize / 2) >> (32 * (lane % 2))) as u32;
             let Some(owed) = self.owed[32 * thread as usize + register as usize].take() else {
                 let text = format!("{got:#x} is written to {}, which no instruction under way writes", name(register));
@@ -353,11 +354,11 @@ impl CommitCheck {
         if lanes == 0 {
             return Ok(());
         }
-        let warp = engine.probe(self.places.commit_slot).low_u64() as u32;
+        let members = self.places.members(engine, self.places.commit_slot, self.places.commit_homes, &self.shape);
         let pc = 4 * engine.probe(self.places.commit_pc).low_u64() as u32;
         let mut accesses = Vec::new();
         for lane in bits(lanes) {
-            let thread = warp * self.shape.lanes + lane;
+            let thread = members(lane);
             self.at(thread, pc)?;
             let differs = |text: String| Difference { thread, pc, text };
             let step = self.iss.step(thread);
@@ -471,12 +472,16 @@ struct Places {
     exit_valid: usize,
     exit_slot: usize,
     exit_mask: usize,
+    /// The static warp of each lane, where a slot mixes warps.
+    exit_homes: Option<usize>,
     exit_codes: usize,
     commit_lanes: usize,
     commit_slot: usize,
+    commit_homes: Option<usize>,
     commit_pc: usize,
     write_lanes: usize,
     write_slot: usize,
+    write_homes: Option<usize>,
     write_rd: usize,
     write_data: usize,
     /// Register banks, one a lane.
@@ -518,17 +523,37 @@ impl Places {
             exit_valid: probe("exit_valid"),
             exit_slot: probe("exit_slot"),
             exit_mask: probe("exit_mask"),
+            exit_homes: shape.mixes().then(|| probe("exit_homes")),
             exit_codes: probe("exit_codes"),
             commit_lanes: probe("resolve.commit_lanes"),
             commit_slot: probe("resolve.commit_slot"),
+            commit_homes: shape.mixes().then(|| probe("resolve.commit_homes")),
             commit_pc: probe("resolve.commit_pc"),
             write_lanes: probe("write_lanes"),
             write_slot: probe("write_slot"),
+            write_homes: shape.mixes().then(|| probe("write_homes")),
             write_rd: probe("write_rd"),
             write_data: probe("write_data"),
             registers: banks("collect.lane", "registers"),
             scratchpad: if shape.scratchpad > 0 { banks("scratchpad.bank", "words") } else { vec![] },
             scratchpad_lines: u64::from(shape.scratchpad / 4 / shape.lanes),
+        }
+    }
+
+    /// The thread in each lane of the slot that a probe names, given the probe of its lanes' static warps.
+    fn members(
+        &self,
+        engine: &dyn Engine,
+        slot: usize,
+        homes: Option<usize>,
+        shape: &Shape,
+    ) -> impl Fn(u32) -> u32 + use<> {
+        let (lanes, bits) = (shape.lanes, shape.warp_bits());
+        let slot = engine.probe(slot).low_u64() as u32;
+        let homes = homes.map(|homes| engine.probe(homes));
+        move |lane| {
+            let warp = homes.as_ref().map_or(slot, |homes| homes.extract(lane * bits, bits).low_u64() as u32);
+            warp * lanes + lane
         }
     }
 

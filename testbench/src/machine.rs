@@ -4,7 +4,7 @@ use crate::commit::{CommitCheck, Mismatch};
 use crate::disassemble;
 use crate::grid::{Grid, GridError, ThreadId, Whereabouts, thread_ranges};
 use crate::kernels::{Device, DeviceError};
-use crate::paths::paths;
+use crate::paths::{self, paths};
 use crate::program::{Program, ProgramError};
 use crate::reconverge::{self, ReconvergeError};
 use heddle_hdl::Errors;
@@ -277,9 +277,11 @@ struct Places {
     program_end: usize,
     stopped: usize,
     fault: [usize; 6],
+    fault_homes: Option<usize>,
     /// The register with a bit a warp, and the memory with a word a warp and a bit a lane.
     live_warps: usize,
-    live_threads: usize,
+    /// Absent where `live_warps` has a bit a thread.
+    live_threads: Option<usize>,
     /// The memory with the number of each warp's block.
     block_of_slot: usize,
     program: usize,
@@ -518,7 +520,7 @@ impl Machine {
     fn ended(&mut self) -> Result<(), MachineError> {
         let fault = self.fault();
         // The instruction-set simulator has no bus, and no instruction is to blame.
-        if let Some((cause::BUS_ERROR, fault)) = &fault
+        if let Some((cause::BUS_ERROR, fault, _)) = &fault
             && self.shape.bus_width().is_some()
         {
             return Err(MachineError::Bus { address: fault.address.expect("a bus error has an address") });
@@ -527,19 +529,19 @@ impl Machine {
             let engine = self.simulation.engine();
             let checked = match &fault {
                 // To the instruction-set simulator, the instruction is right.
-                Some((cause::STACK_OVERFLOW | cause::BARRIER_OF_A_PART, _)) => Ok(()),
-                Some((code, fault)) => {
-                    let lanes = (0..self.shape.lanes).filter(|lane| fault.mask >> lane & 1 == 1);
-                    let threads = lanes.map(|lane| fault.warp * self.shape.lanes + lane);
-                    check.fault(engine, self.seed, *code, fault.pc, fault.address, threads)
+                Some((code, ..)) if cause::is_of_divergence(*code) => Ok(()),
+                Some((code, fault, harts)) => {
+                    check.fault(engine, self.seed, *code, fault.pc, fault.address, harts.iter().copied())
                 }
                 None => check.end(engine, self.seed),
             };
             checked.map_err(MachineError::Commit)?;
         }
         match fault {
-            Some((cause::BARRIER_OF_A_PART, fault)) => Err(MachineError::PartWaits { fault, at: self.whereabouts() }),
-            Some((_, fault)) => Err(MachineError::Fault(fault)),
+            Some((cause::BARRIER_OF_A_PART, fault, _)) => {
+                Err(MachineError::PartWaits { fault, at: self.whereabouts() })
+            }
+            Some((_, fault, _)) => Err(MachineError::Fault(fault)),
             None => self.check_memory(),
         }
     }
@@ -562,9 +564,11 @@ impl Machine {
     /// Read from the state as it is, without computing anything.
     fn live_threads(&mut self) -> u32 {
         let engine = self.simulation.engine();
-        let warps = engine.register(self.places.live_warps).low_u64();
+        let live = engine.register(self.places.live_warps);
+        let Some(live_threads) = self.places.live_threads else { return live.count_ones() };
+        let warps = live.low_u64();
         let live = (0..u64::from(self.shape.warps)).filter(|warp| warps >> warp & 1 == 1);
-        live.map(|warp| engine.memory_read(self.places.live_threads, warp).low_u64().count_ones()).sum()
+        live.map(|warp| engine.memory_read(live_threads, warp).low_u64().count_ones()).sum()
     }
 
     /// Of a settled cycle.
@@ -598,24 +602,23 @@ impl Machine {
         engine.probe(probe.expect("the system has this probe")).low_u64()
     }
 
-    /// The fault and the core's number of its cause.
-    fn fault(&mut self) -> Option<(u32, Fault)> {
+    /// The fault, the core's number of its cause, and the hardware threads that are at fault.
+    fn fault(&mut self) -> Option<(u32, Fault, Vec<u32>)> {
         let [valid, code, slot, pc, mask, address] = self.places.fault.map(|o| self.simulation.engine().peek_u64(o));
         if valid == 0 {
             return None;
         }
         let code = code as u32;
-        let has_address = !matches!(
-            code,
-            cause::ILLEGAL_INSTRUCTION
-                | cause::BREAKPOINT
-                | cause::UNKNOWN_ECALL
-                | cause::STACK_OVERFLOW
-                | cause::BARRIER_OF_A_PART
-        );
+        let has_address = !matches!(code, cause::ILLEGAL_INSTRUCTION | cause::BREAKPOINT | cause::UNKNOWN_ECALL)
+            && !cause::is_of_divergence(code);
         let (pc, warp) = (pc as u32 * 4, slot as u32);
+        let homes = self.places.fault_homes.map(|homes| self.simulation.engine().peek(homes));
+        let bits = self.shape.warp_bits();
+        let home = |lane| homes.as_ref().map_or(warp, |homes| homes.extract(lane * bits, bits).low_u64() as u32);
         let lanes = (0..self.shape.lanes).filter(|lane| mask >> lane & 1 == 1);
-        let threads: Vec<ThreadId> = lanes.map(|lane| self.thread(warp, lane)).collect();
+        let at: Vec<(u32, u32)> = lanes.map(|lane| (home(lane), lane)).collect();
+        let threads: Vec<ThreadId> = at.iter().map(|&(warp, lane)| self.thread(warp, lane)).collect();
+        let harts = at.iter().map(|(warp, lane)| warp * self.shape.lanes + lane).collect();
         let fault = Fault {
             what: cause::describe(code),
             pc,
@@ -626,7 +629,7 @@ impl Machine {
             mask,
             address: has_address.then_some(address as u32),
         };
-        Some((code, fault))
+        Some((code, fault, harts))
     }
 
     /// The thread of a lane of a warp slot.
@@ -638,6 +641,9 @@ impl Machine {
     /// Where every live thread is: at the barrier where it waits; at the next instruction that its warp issues, in the cycles
     /// that follow; or where its path begins.
     fn whereabouts(&mut self) -> String {
+        if self.shape.divergence.compacts() {
+            return self.whereabouts_of_blocks();
+        }
         let (slots, sides) = (0..self.shape.warps, self.shape.sides());
         let engine = self.simulation.engine();
         let tables: Vec<_> = slots
@@ -666,6 +672,18 @@ impl Machine {
                 let issues = next.get(&warp).and_then(|seen| seen.iter().find(|(_, mask)| mask >> lane & 1 == 1));
                 let pc = issues.filter(|_| !path.waits).map_or(path.pc, |(pc, _)| *pc);
                 places.add(self.thread(warp, lane), path.waits, pc);
+            }
+        }
+        places.text(&self.program)
+    }
+
+    /// The same where blocks have a stack: those who wait, and those who run only after them.
+    fn whereabouts_of_blocks(&mut self) -> String {
+        let mut places = Whereabouts::default();
+        for block in (0..self.shape.warps).step_by(self.grid.slots(&self.shape) as usize) {
+            for (thread, waits, pc) in paths::of_block(self.simulation.engine(), "core", &self.shape, &self.grid, block)
+            {
+                places.add(self.thread(thread / self.shape.lanes, thread % self.shape.lanes), waits, pc);
             }
         }
         places.text(&self.program)
@@ -770,8 +788,12 @@ impl Places {
             program_end: input("program_end"),
             stopped: output("stopped"),
             fault: fault.map(|field| output(&format!("fault_{field}"))),
-            live_warps: register("core.divergence.live"),
-            live_threads: memory("core.divergence.ghost_live"),
+            fault_homes: shape.mixes().then(|| output("fault_homes")),
+            live_warps: register(match shape.divergence.compacts() {
+                true => "core.divergence.live_threads",
+                false => "core.divergence.live",
+            }),
+            live_threads: (!shape.divergence.compacts()).then(|| memory("core.divergence.ghost_live")),
             block_of_slot: memory("core.collect.block_of_slot"),
             program: memory("instructions"),
             side_table: shape.divergence.reconverges().then(|| memory("side_table")),

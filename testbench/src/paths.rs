@@ -1,9 +1,12 @@
 //! The paths of a warp as they stand in the tables of the core's divergence unit: for tests, and for people who ask why.
 
+use crate::grid::Grid;
 use heddle_hdl::{Bits, index_width};
 use heddle_sim::Engine;
 use heddle_simt::Shape;
-use heddle_simt::divergence::{Divergence, dual_path, stack};
+use heddle_simt::divergence::block_stack::block_levels;
+use heddle_simt::divergence::levels::{has_likely, levels};
+use heddle_simt::divergence::{Divergence, dual_path};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,9 +34,12 @@ impl fmt::Display for Path {
     }
 }
 
-/// The paths of a warp, the one that runs first. The engine must show memories; `core` is the path of the core's instance,
-/// empty if it is the top.
+/// The paths of a warp, the one that runs first; none where threads of several warps run together. The engine must show
+/// memories; `core` is the path of the core's instance, empty if it is the top.
 pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<Path> {
+    if shape.divergence.compacts() {
+        return Vec::new();
+    }
     let unit = if core.is_empty() { "divergence".into() } else { format!("{core}.divergence") };
     let live = engine.directory().registers.find(&format!("{unit}.live")).expect("a divergence unit has `live`");
     if !engine.register(live).bit(warp) {
@@ -53,6 +59,7 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
             let waits = waiting.is_some_and(|waiting| engine.register(waiting).bit(warp));
             of_stack(&word, shape, warp, waits)
         }
+        Divergence::BlockStack => unreachable!("it has no paths of warps"),
     }
 }
 
@@ -134,8 +141,7 @@ impl Fields<'_> {
 
     /// The pc where threads are likely to meet, at the depth of their branch.
     fn point(&mut self) -> u64 {
-        let [_, pc, _] =
-            [1, self.shape.pc_bits(), index_width(stack::levels(self.shape))].map(|width| self.take(width));
+        let [_, pc, _] = [1, self.shape.pc_bits(), index_width(levels(self.shape))].map(|width| self.take(width));
         pc
     }
 }
@@ -170,9 +176,9 @@ fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
     // The sibling of the uppermost level: whether it is no more there, and where it meets others.
     let [mut taken, ..] = [0; 3].map(|_| if forwards { top.take(1) } else { 0 });
     let mut forwarded = if forwards { top.meeting() } else { meet };
-    let levels = stack::levels(shape);
+    let levels = levels(shape);
     let entry = |k: u64| slot << index_width(levels) | k;
-    let with_points = stack::has_likely(shape);
+    let with_points = has_likely(shape);
     let mut likely = if with_points { top.point() } else { 0 };
     // A broken core may count more than there are.
     let count = word("counts", slot).low_u64().min(u64::from(levels));
@@ -222,4 +228,40 @@ fn of_arbiter(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path> {
         }
     }
     paths.into_values().collect()
+}
+
+/// Of the block on the warp slots from `first`: threads that wait at a barrier, and those that have not run since a branch parted
+/// them; whether they wait, and the byte address where they go on. For [`Divergence::BlockStack`].
+pub fn of_block(engine: &dyn Engine, core: &str, shape: &Shape, grid: &Grid, first: u32) -> Vec<(u32, bool, u32)> {
+    let unit = format!("{core}.divergence");
+    let memory = |name: &str, address: u64| {
+        let memory = engine.directory().memories.find(&format!("{unit}.{name}"));
+        engine.memory_read(memory.expect("the divergence unit has this memory"), address)
+    };
+    let register = |name: &str| {
+        let register = engine.directory().registers.find(&format!("{unit}.{name}"));
+        engine.register(register.expect("the divergence unit has this register"))
+    };
+    let slots = first..first + grid.slots(shape);
+    let threads = |mask: Bits| {
+        // A lane's warps are side by side.
+        let of_warp =
+            move |warp| (0..shape.lanes).map(move |lane| (lane * shape.warps + warp, warp * shape.lanes + lane));
+        slots.clone().flat_map(of_warp).filter(move |(bit, _)| mask.bit(*bit)).map(|(_, thread)| thread)
+    };
+    let place = memory("places", first.into());
+    let is_barrier = register("recorded").bit(first) && place.extract(0, 2).low_u64() == 3;
+    let pc_at = |word: &Bits, at: u32| 4 * word.extract(at, shape.pc_bits()).low_u64() as u32;
+    let waiting = threads(register("taken")).filter(|_| is_barrier).map(|thread| (thread, true, pc_at(&place, 2)));
+    let mut found: Vec<_> = waiting.collect();
+    if shape.threads() > 1 {
+        let most = block_levels(shape);
+        for level in 0..memory("counts", first.into()).low_u64().min(most.into()) {
+            let held = memory("levels", u64::from(first) << index_width(most) | level);
+            if held.bit(0) {
+                found.extend(threads(memory("siblings", level)).map(|thread| (thread, false, pc_at(&held, 1))));
+            }
+        }
+    }
+    found
 }

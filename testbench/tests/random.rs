@@ -5,7 +5,10 @@
 //! A program that fails is made small, printed, and left as an ELF file for `heddle run FILE --check iss`.
 
 use heddle_simt::divergence::Divergence;
-use heddle_simt::{Backing, BankAddress, Coalescing, PathScheduler, Replay, Schedule, Shape, SlaveModel, Timing};
+use heddle_simt::{
+    Backing, BankAddress, Capt, Coalescing, Compaction, History, PathScheduler, Replay, Schedule, Shape, SlaveModel,
+    Timing,
+};
 use heddle_testbench::disassemble;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::Device;
@@ -54,7 +57,11 @@ fn programs(shape: &Shape) {
         let shape = shape.clone().with_divergence(*divergence);
         programs_on(&shape);
         if divergence.has_likely_points() {
-            programs_on(&Shape { likely: true, ..shape });
+            programs_on(&Shape { likely: true, ..shape.clone() });
+        }
+        if divergence.compacts() {
+            let capt = Capt { entries: 2, history: History::Latest };
+            programs_on(&Shape { compaction: Compaction::Predict, capt, likely: true, ..shape });
         }
     }
 }

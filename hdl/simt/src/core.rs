@@ -14,14 +14,15 @@ mod memory_path;
 
 use crate::barrier::{BarrierIn, barrier};
 use crate::block::Grid;
+use crate::divergence::block_stack::BlockIn;
 use crate::divergence::dual_path::Dual;
-use crate::divergence::{self, Outcome, Refused, Start, UnitIn, Wake, warp_of};
+use crate::divergence::{self, Culprit, Outcome, Refused, Start, UnitIn, Wake, warp_of};
 use crate::isa::cause;
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
 use crate::memory::wishbone::BusError;
 use crate::metrics::{MetricsIn, metrics};
-use crate::pipeline::collect::{CollectIn, Operands, Started, Write, collect};
+use crate::pipeline::collect::{CollectIn, Issued, Operands, Started, Write, collect};
 use crate::pipeline::decode::{DecodeIn, decode};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
 use crate::pipeline::execute::{ExecuteIn, execute};
@@ -29,7 +30,7 @@ use crate::pipeline::fetch::{FetchIn, fetch};
 use crate::pipeline::issue::{IssueIn, Slotted, issue};
 use crate::pipeline::pairs::PairsIn;
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
-use crate::pipeline::schedule::by_age;
+use crate::pipeline::schedule::{by_age, by_block};
 use crate::pipeline::steer::{Flush, SteerIn, steer};
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
@@ -130,6 +131,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let wake = m.deferred("wake", Wake::shape(s));
         let own_clear = (s.sides() > 1).then(|| m.deferred("own_clear", s.slots()));
         let unissued = UnitIn::shape(s).unissued.map(|shape| m.deferred("unissued", shape));
+        let block = UnitIn::shape(s).block.map(|shape| m.deferred("blocks", shape));
 
         // Stage 9, converge: the divergence unit. It also serves stages 3 and 4.
         let unit = m.instance(
@@ -142,11 +144,12 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 issue_slot: issue_slot.value,
                 outcome: outcome.value,
                 unissued: unissued.as_ref().map(|unissued| unissued.value),
+                block: block.as_ref().map(|block| block.value),
             },
         );
         let flush = unit.dual.map(|dual| Flush { valid: dual.flush, slot: dual.flushed });
 
-        if s.barriers {
+        if s.barriers && !s.divergence.compacts() {
             let inputs = BarrierIn {
                 live: unit.live,
                 waiting: unit.waiting,
@@ -202,6 +205,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             decoded: Slotted { valid, slot: fetched.decoding.slot, decoded: d },
             steer: unit.steer,
             starts: by_age(s).then(|| started.slot.decode(s.warps).only_if(started.valid)),
+            group: by_block(s).then_some(i.grid.group),
             clear: clear.value,
             access_room: access_room.value,
             load_room: load_room.value,
@@ -213,6 +217,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 let own_clear = own_clear.as_ref().expect("a scoreboard of two slots a warp").value;
                 PairsIn { flush, resolved: valid, resolved_slot: slot, busy, active, changes_side, own_clear }
             }),
+            held: unit.block.and_then(|block| block.ahead),
         };
         let issued = m.instance("issue", &issue(s), issue_in);
         buffered.drive(issued.buffered);
@@ -250,6 +255,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             CollectIn {
                 issued: chosen,
                 mask: issue_mask,
+                homes: unit.block.and_then(|block| block.homes),
                 tag: load_tag.value,
                 write: write.value,
                 grid: i.grid,
@@ -270,7 +276,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 
         // Stage 8.
         let faulted = m.deferred("faulted", 1);
-        let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value };
+        let jump = unit.block.map(|block| block.jump);
+        let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value, jump };
         let resolved = m.instance("resolve", &resolve(s), resolve_in);
         outcome.drive(Outcome { meets: i.meets, ..resolved.outcome });
         early.drive(resolved.early);
@@ -302,7 +309,13 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 quotient: divided.result,
             },
         );
-        write.drive(written.write);
+        write.drive(Write { homes: unit.block.and_then(|block| block.written_homes), ..written.write });
+        if let Some(block) = block {
+            let Issued { slot: resolving, decoded, .. } = executed.issued;
+            let (written, pc) = (written.write.warp, decoded.pc);
+            let (quiet, group) = (marked.quiet, i.grid.group);
+            block.drive(BlockIn { restart: i.restart, group, filling: i.filling, quiet, written, resolving, pc });
+        }
         late.drive(written.late);
         response_taken.drive(written.response_taken);
         quotient_taken.drive(written.quotient_taken);
@@ -312,11 +325,12 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let fault = resolved.fault;
         m.assert("one_fault", !(fault.valid & stopped.q));
         let fault = unit.refused.map_or(fault, |refused| {
-            let Outcome { slot, taken, rest, .. } = resolved.outcome;
-            let slot = warp_of(s, slot);
+            let Outcome { slot, taken, rest, homes, .. } = resolved.outcome;
             let pc = m.pipe("s9_pc", executed.issued.decoded.pc);
-            let Refused { valid, cause } = refused;
-            let of_unit = Fault { valid, cause, slot, pc, mask: taken.mask | rest.mask, address: m.lit(0u32, 32) };
+            let here = Culprit { slot: warp_of(s, slot), pc, mask: taken.mask | rest.mask, homes };
+            let Refused { valid, cause, because } = refused;
+            let Culprit { slot, pc, mask, homes } = because.unwrap_or(here);
+            let of_unit = Fault { valid, cause, slot, pc, mask, homes, address: m.lit(0u32, 32) };
             let of_unit = m.stage("s10_refused", of_unit);
             fault.valid.mux(fault, Fault { valid: of_unit.valid & !stopped.q, ..of_unit })
         });
@@ -357,9 +371,15 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         m.probe("issue_slot", warp_of(s, chosen.slot));
         m.probe("issue_pc", chosen.decoded.pc);
         m.probe("issue_mask", issue_mask);
+        if let Some(homes) = unit.block.and_then(|block| block.homes) {
+            m.probe("issue_homes", homes);
+        }
         m.probe("issue_replay", issued.replay);
         m.probe("write_lanes", written.write.lanes);
         m.probe("write_slot", written.write.warp);
+        if let Some(homes) = unit.block.and_then(|block| block.written_homes) {
+            m.probe("write_homes", homes);
+        }
         m.probe("write_rd", written.write.rd);
         m.probe("write_data", written.write.data);
         m.probe("start_taken", start_taken);

@@ -171,6 +171,14 @@ pub mod cause {
     pub const STACK_OVERFLOW: u32 = 11;
     /// Of a divergence unit: other threads of the warp run only after those that wait here.
     pub const BARRIER_OF_A_PART: u32 = 12;
+    /// Of a divergence unit: warps that run together are at different branches, although the side table says that none in
+    /// between parts them.
+    pub const NOT_UNIFORM: u32 = 13;
+
+    /// Whether a divergence unit could not go on; the instruction itself is right.
+    pub fn is_of_divergence(code: u32) -> bool {
+        matches!(code, STACK_OVERFLOW | BARRIER_OF_A_PART | NOT_UNIFORM)
+    }
 
     /// What a cause means, for messages.
     pub fn describe(code: u32) -> &'static str {
@@ -188,6 +196,7 @@ pub mod cause {
             BUS_ERROR => "bus error",
             STACK_OVERFLOW => "no level left on the reconvergence stack",
             BARRIER_OF_A_PART => "barrier that only a part of the warp has reached",
+            NOT_UNIFORM => "a branch that the side table calls uniform has parted the warps of a block",
             _ => "unknown cause",
         }
     }

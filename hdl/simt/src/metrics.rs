@@ -88,7 +88,6 @@ fn failure(s: &Shape) -> TypedModule<FailureIn<Width>, Vec<Signal>> {
 }
 
 pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
-    let path_bits = s.lane_bits() + 1;
     let inputs = MetricsIn {
         restart: 1,
         started: Started::shape(s),
@@ -102,8 +101,8 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         access: 1,
         parts: 1,
         committed: count_width(s.lanes),
-        events: Events { merges: 2, insert: 1, extract: 1, swap: 1, paths: path_bits, levels: path_bits },
-        exit: Exit { valid: 1, slot: s.warp_bits(), mask: s.lanes, codes: 32 * s.lanes },
+        events: Events::shape(s),
+        exit: Exit::shape(s),
     };
     module("metrics", inputs, |m, i| {
         m.doc("Counters of what the core did; for simulation.");
@@ -137,7 +136,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         count("extracts", i.events.extract);
         count("swaps", i.events.swap);
         for (name, number) in [("most_paths", i.events.paths), ("most_levels", i.events.levels)] {
-            let most = m.reg(name, path_bits).reset(0u32);
+            let most = m.reg(name, number.width()).reset(0u32);
             most.next_if(i.restart | number.gt(most.q), i.restart.mux(number.literal(0u32), number));
             m.probe(name, most.q);
         }
@@ -149,7 +148,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         let inputs = FailureIn {
             restart: all(i.restart),
             exits,
-            slot: all(i.exit.slot),
+            slot: i.exit.homes.map_or(all(i.exit.slot), each),
             block: all(blocks.read(i.exit.slot)),
             code: each(i.exit.codes),
         };

@@ -20,12 +20,19 @@ pub struct Shape {
     /// The mechanism that decides what runs when the threads of a warp disagree.
     pub divergence: Divergence,
     /// Levels of a warp's stack, for mechanisms that have one: 1 … lanes - 1; without a number `lanes - 1`, which are always
-    /// enough. A program that needs more ends with a fault.
+    /// enough. Of a block's stack: 1 … threads - 1, without a number [`DEFAULT_LEVELS`] or as many as are always enough. A program
+    /// that needs more ends with a fault.
+    ///
+    /// [`DEFAULT_LEVELS`]: crate::divergence::block_stack::DEFAULT_LEVELS
     pub levels: Option<u32>,
     /// Under [`Divergence::DualPath`]: which paths of a warp are considered for issue in a cycle.
     pub path_scheduler: PathScheduler,
     /// Under [`Divergence::DualPath`]: a suspended path runs where a side of its warp is free.
     pub path_forwarding: bool,
+    /// Under [`Divergence::BlockStack`]: where the warps of a block wait for each other, and what becomes of them.
+    pub compaction: Compaction,
+    /// Under [`Compaction::Predict`]: the prediction table.
+    pub capt: Capt,
     /// Stacks let threads meet at likely-convergence points, too.
     pub likely: bool,
     /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
@@ -96,6 +103,69 @@ impl PathScheduler {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         name_of(PathScheduler::ALL, self)
+    }
+}
+
+/// Where the warps of a block wait for each other to form new warps. (`thread-block-compaction.txt` §3.1, `capri.txt` §2.2)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compaction {
+    /// As `SkipUniform`, but threads stay in their static warps, for programs that count on them.
+    Off,
+    /// At every conditional branch.
+    Always,
+    /// At branches that may part the block.
+    SkipUniform,
+    /// Where it was worth it before, says the [prediction table](Capt). (CAPRI)
+    Predict,
+}
+
+/// The compaction-adequacy prediction table. (`capri.txt` §3.1)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capt {
+    /// Branches that it holds: 1 … 32.
+    pub entries: u32,
+    pub history: History,
+}
+
+impl Capt {
+    /// The paper's default.
+    pub const DEFAULT: Capt = Capt { entries: 32, history: History::Latest };
+}
+
+/// What an entry of the prediction table knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum History {
+    /// Whether the last time was worth it, 1 bit.
+    Latest,
+    /// That a warp has parted there, 1 bit.
+    Sticky,
+    /// A saturating counter, 2 bits.
+    Counter,
+}
+
+impl History {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, History)] =
+        &[("latest", History::Latest), ("sticky", History::Sticky), ("counter", History::Counter)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(History::ALL, self)
+    }
+}
+
+impl Compaction {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Compaction)] = &[
+        ("off", Compaction::Off),
+        ("always", Compaction::Always),
+        ("skip-uniform", Compaction::SkipUniform),
+        ("predict", Compaction::Predict),
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Compaction::ALL, self)
     }
 }
 
@@ -205,6 +275,8 @@ impl Default for Shape {
             levels: None,
             path_scheduler: PathScheduler::Full,
             path_forwarding: false,
+            compaction: Compaction::SkipUniform,
+            capt: Capt::DEFAULT,
             likely: false,
             depth_bits: 8,
             barriers: true,
@@ -237,10 +309,12 @@ impl Shape {
         Shape { barriers: false, atomics: false, scratchpad: 0, ..Shape::new(lanes, warps) }
     }
 
-    /// The same core with another divergence unit, and with [`Replay::Serialise`] for one that [reconverges](Divergence::reconverges).
+    /// The same core with another divergence unit, and with [`Replay::Serialise`] for one that [reconverges](Divergence::reconverges),
+    /// [`BankAddress::PerLane`] for one that [compacts](Divergence::compacts).
     pub fn with_divergence(self, divergence: Divergence) -> Shape {
         let replay = if divergence.reconverges() { Replay::Serialise } else { self.replay };
-        Shape { divergence, replay, ..self }
+        let bank_address = if divergence.compacts() { BankAddress::PerLane } else { self.bank_address };
+        Shape { divergence, replay, bank_address, ..self }
     }
 
     /// 64 bytes of scratchpad a thread, and at least 256 a warp and 8 KiB.
@@ -266,7 +340,8 @@ impl Shape {
         power("loads", self.loads, 2, 64)?;
         range("depth_bits", self.depth_bits, 1, 16)?;
         if let Some(levels) = self.levels {
-            range("levels", levels, 1, (self.lanes - 1).max(1))?;
+            let together = if self.divergence.compacts() { self.threads() } else { self.lanes };
+            range("levels", levels, 1, (together - 1).max(1))?;
             if !self.divergence.reconverges() {
                 let allowed = format!("divergence = {} has no stack", self.divergence.name());
                 return Err(ShapeError { field: "levels", value: levels.to_string(), allowed });
@@ -285,9 +360,23 @@ impl Shape {
             let allowed = format!("divergence = {} has no likely-convergence points", self.divergence.name());
             return Err(ShapeError { field: "likely", value: "on".into(), allowed });
         }
-        if self.divergence == Divergence::Stack && self.replay == Replay::Split {
+        if matches!(self.divergence, Divergence::Stack | Divergence::BlockStack) && self.replay == Replay::Split {
             let allowed = format!("divergence = {} needs replay = serialise", self.divergence.name());
             return Err(ShapeError { field: "replay", value: self.replay.name().into(), allowed });
+        }
+        if self.divergence.compacts() && self.bank_address == BankAddress::Shared {
+            let allowed = format!("divergence = {} needs bank_address = per-lane", self.divergence.name());
+            return Err(ShapeError { field: "bank_address", value: self.bank_address.name().into(), allowed });
+        }
+        range("capt.entries", self.capt.entries, 1, 32)?;
+        if self.capt != Capt::DEFAULT && self.compaction != Compaction::Predict {
+            let allowed = format!("compaction = {} predicts nothing", self.compaction.name());
+            let value = format!("{},history={}", self.capt.entries, self.capt.history.name());
+            return Err(ShapeError { field: "capt", value, allowed });
+        }
+        if self.compaction != Compaction::SkipUniform && !self.divergence.compacts() {
+            let allowed = format!("divergence = {} forms no warps", self.divergence.name());
+            return Err(ShapeError { field: "compaction", value: self.compaction.name().into(), allowed });
         }
         if self.program > self.memory {
             let allowed = format!("must not exceed the memory of {} bytes", self.memory);
@@ -352,6 +441,9 @@ impl Shape {
         }
         option("path-scheduler", self.path_scheduler != usual.path_scheduler, self.path_scheduler.name().into());
         option("path-forwarding", self.path_forwarding, on(self.path_forwarding));
+        option("compaction", self.compaction != usual.compaction, self.compaction.name().into());
+        let Capt { entries, history } = self.capt;
+        option("capt", self.capt != usual.capt, format!("{entries},history={}", history.name()));
         option("likely", self.likely, on(self.likely));
         option("program", self.program != usual.program, self.program.to_string());
         option("stack", self.stack != usual.stack, self.stack.to_string());
@@ -418,6 +510,27 @@ impl Shape {
     /// Bits of a pc. Inside the core a pc counts instructions, not bytes: it is the byte address divided by 4.
     pub fn pc_bits(&self) -> Width {
         self.program.ilog2() - 2
+    }
+
+    /// Whether a slot may hold threads of several static warps.
+    pub fn mixes(&self) -> bool {
+        self.divergence.compacts() && self.warps > 1
+    }
+
+    /// Whether warps may run ahead of their block.
+    pub fn predicts(&self) -> bool {
+        self.mixes() && self.compaction == Compaction::Predict
+    }
+
+    /// Bits of the static warps of a slot's lanes, `warp_bits` a lane, where they may differ.
+    pub fn homes_bits(&self) -> Option<Width> {
+        self.mixes().then(|| self.lanes * self.warp_bits())
+    }
+
+    /// Bits of a number of levels of a stack.
+    pub fn levels_bits(&self) -> Width {
+        let together = if self.divergence.compacts() { self.threads() } else { self.lanes };
+        index_width(together) + 1
     }
 
     /// Bits of a register number together with its warp: the address of a register bank.

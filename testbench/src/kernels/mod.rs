@@ -20,8 +20,11 @@ mod bfs;
 mod bitonic_large;
 mod bitonic_small;
 mod blocked_stencil;
+mod cfd;
 mod collatz;
 mod dispatch;
+mod face_detection;
+mod fft;
 mod gcd;
 mod histogram;
 mod hotspot;
@@ -30,11 +33,15 @@ mod lu;
 mod mandelbrot;
 mod matmul;
 mod matvec;
+mod md5;
+mod monte_carlo;
 mod motion;
 mod needle;
 mod nqueens;
+mod particle_filter;
 mod pathfinder;
 mod photon;
+mod quasi_random;
 mod quicksort;
 mod raytrace;
 mod reduce;
@@ -45,8 +52,11 @@ mod spmv;
 mod stencil3d;
 mod striped_stencil;
 mod suffix;
+mod suffix_array;
 mod transpose;
+mod two_point;
 mod vecadd;
+mod work_queue;
 
 /// Whatever went wrong in a device, in its own words.
 pub type DeviceError = Box<dyn Error + Send + Sync>;
@@ -357,6 +367,27 @@ pub const ALL: &[Kernel] = &[
     kernel!(suffix, "matching with a suffix tree: threads at nodes and threads on edges, loads that scatter"),
     kernel!(raytrace, "ray tracing in fixed point: spheres, floor or sky, shadows, reflections; makes a picture"),
     kernel!(photon, "photons in layers of tissue: steps that end in a layer or at its edge; atomic additions", Atomics),
+    kernel!(suffix_array, "matching with suffixes in order: binary searches that compare unequal numbers of letters"),
+    kernel!(two_point, "two-point angular correlation: histograms whose bin is searched for"),
+    kernel!(face_detection, "a cascade of classifiers: windows of a picture that most stages reject"),
+    kernel!(
+        work_queue,
+        "persistent threads whose managers take work from a queue: searches of unequal length",
+        Scratchpad,
+        Atomics,
+        Barriers
+    ),
+    kernel!(md5, "MD5 of short messages: coherent, shifts and logic"),
+    kernel!(monte_carlo, "an option's price by random paths in fixed point: coherent, multiplications"),
+    kernel!(fft, "fast Fourier transforms in fixed point, in the scratchpad: coherent", Scratchpad, Barriers),
+    kernel!(quasi_random, "points of Sobol's sequence: coherent"),
+    kernel!(
+        particle_filter,
+        "particles that follow a disc through frames: running sums, draws; coherent",
+        Scratchpad,
+        Barriers
+    ),
+    kernel!(cfd, "gas around a body, on an unstructured mesh: coherent but at the body; loads that scatter"),
 ];
 
 /// No kernel has this name.

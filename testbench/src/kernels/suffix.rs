@@ -1,6 +1,8 @@
 //! Driver of `suffix`: a random text and the tree of its suffixes; queries are random, or pieces of the text with some letters
 //! changed. The host looks for the matches in the text itself.
 
+use std::ops::RangeInclusive;
+
 use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check};
@@ -8,36 +10,66 @@ use super::{Device, KernelError, Output, check};
 const TEXT: usize = 512;
 const LETTERS: u8 = 4;
 const QUERIES: usize = 192;
-const LENGTH: usize = 48;
-const SHORTEST: usize = 16;
+const LENGTHS: RangeInclusive<usize> = 16..=48;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let text: Vec<u8> = (0..TEXT).map(|_| rng.u8(..LETTERS)).collect();
-    let mut queries = vec![0; QUERIES * LENGTH];
-    let mut lengths = Vec::new();
-    for query in queries.chunks_mut(LENGTH) {
-        let length = rng.usize(SHORTEST..=LENGTH);
-        let copied = rng.usize(..TEXT - length);
-        for (place, letter) in query[..length].iter_mut().enumerate() {
-            *letter = if rng.u32(..6) == 0 { rng.u8(..LETTERS) } else { text[copied + place] };
-        }
-        lengths.push(length as u32);
-    }
+    let text = text(&mut rng, TEXT);
+    let queries = Queries::random(&mut rng, &text, QUERIES, LENGTHS);
     device.write_bytes("text", &text)?;
     device.write_bytes("nodes", &Tree::of(&text).bytes())?;
-    device.write_bytes("queries", &queries)?;
-    device.write_words("lengths", &lengths)?;
+    device.write_bytes("queries", &queries.letters)?;
+    device.write_words("lengths", &queries.lengths)?;
     device.launch()?;
-    let mut want = vec![0; QUERIES * LENGTH];
-    for ((query, results), &length) in queries.chunks(LENGTH).zip(want.chunks_mut(LENGTH)).zip(&lengths) {
-        let query = &query[..length as usize];
-        for (start, result) in results[..query.len()].iter_mut().enumerate() {
-            *result = longest(&text, &query[start..]) as u32;
-        }
-    }
+    let want = queries.matched(&text);
     check("matched", &want, &device.read_words("matched", want.len())?)?;
-    Ok(Output::checked(lengths.iter().sum::<u32>() as usize))
+    Ok(Output::checked(queries.starts()))
+}
+
+/// Random letters.
+pub(super) fn text(rng: &mut Rng, letters: usize) -> Vec<u8> {
+    (0..letters).map(|_| rng.u8(..LETTERS)).collect()
+}
+
+/// Pieces of a text with some letters changed.
+pub(super) struct Queries {
+    /// Of all queries, each with room for the longest.
+    pub letters: Vec<u8>,
+    pub lengths: Vec<u32>,
+}
+
+impl Queries {
+    pub fn random(rng: &mut Rng, text: &[u8], count: usize, lengths: RangeInclusive<usize>) -> Queries {
+        let mut queries = Queries { letters: vec![0; count * lengths.end()], lengths: Vec::new() };
+        for query in queries.letters.chunks_mut(*lengths.end()) {
+            let length = rng.usize(lengths.clone());
+            let copied = rng.usize(..text.len() - length);
+            for (place, letter) in query[..length].iter_mut().enumerate() {
+                *letter = if rng.u32(..6) == 0 { rng.u8(..LETTERS) } else { text[copied + place] };
+            }
+            queries.lengths.push(length as u32);
+        }
+        queries
+    }
+
+    /// Places in all queries.
+    pub fn starts(&self) -> usize {
+        self.lengths.iter().sum::<u32>() as usize
+    }
+
+    /// For each place in each query, the letters that match.
+    pub fn matched(&self, text: &[u8]) -> Vec<u32> {
+        let mut matched = vec![0; self.letters.len()];
+        let room = self.letters.len() / self.lengths.len();
+        let all = self.letters.chunks(room).zip(matched.chunks_mut(room)).zip(&self.lengths);
+        for ((query, results), &length) in all {
+            let query = &query[..length as usize];
+            for (start, result) in results[..query.len()].iter_mut().enumerate() {
+                *result = longest(text, &query[start..]) as u32;
+            }
+        }
+        matched
+    }
 }
 
 /// Letters of the longest beginning that is anywhere in the text.

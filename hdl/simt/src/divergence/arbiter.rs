@@ -384,6 +384,7 @@ fn described(
         hold,
         refused: None,
         dual: None,
+        block: None,
         events: events(m, s, &i, starts, running.mask, entering, lanes.at_sides),
     };
     let live = live.q;

@@ -1,7 +1,7 @@
 //! The dual-path divergence unit: a stack whose entries hold both sides of a branch, which run side by side.
 //!
 //! `dual-path-execution.txt` §3.1. Of each warp the *top* has two paths, left and right, each a slot of the pipeline of its own, and
-//! the reconvergence place where both meet, the *rpc* ([`super::stack::Rpc`]). Below lie levels, one for each path of a top that
+//! the reconvergence place where both meet, the *rpc* ([`super::levels::Rpc`]). Below lie levels, one for each path of a top that
 //! parted since: the *sibling*, the other path of that top, suspended where its next instruction had not issued yet; and the
 //! *group*: all threads of the path that parted, where they go on to meet the sibling, and on which side.
 //!
@@ -36,7 +36,7 @@
 //! What it does not do: like [`super::stack`], it refuses a barrier that only a part of a warp reaches.
 
 use self::forwarding::{Before, Forwarded, Forwarding};
-use super::stack::{Group, Rpc, Sibling, levels};
+use super::levels::{Group, Rpc, Sibling, levels};
 use super::{
     Events, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
 };
@@ -327,7 +327,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let code = |c: u32| m.lit(c, cause::BITS);
     let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
     let refuses = part_waits | full;
-    let refused = Some(Refused { valid: refuses, cause });
+    let refused = Some(Refused { valid: refuses, cause, because: None });
     let forwarding = forwarding.zip(turn).map(|(forwarding, turn)| {
         // A warp that was refused something stays as it is.
         wire!(room = after.has_room() & !refuses);
@@ -474,6 +474,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         hold,
         refused,
         dual: Some(dual),
+        block: None,
         events,
     };
     let (live, popping, owed, active, fetched) = (live.q, popping.q, owed.q, active.q, fetched.q);

@@ -25,9 +25,11 @@ use crate::shape::{Shape, name_of};
 use heddle_hdl::*;
 
 pub mod arbiter;
+pub mod block_stack;
 pub mod ccs;
 pub mod cct;
 pub mod dual_path;
+pub mod levels;
 pub mod path_table;
 pub mod proof;
 pub mod stack;
@@ -44,6 +46,8 @@ pub enum Divergence {
     Stack,
     /// A stack whose entries hold both sides of a branch, which run side by side.
     DualPath,
+    /// A stack a block, whose threads form new warps where they part.
+    BlockStack,
 }
 
 impl Divergence {
@@ -53,6 +57,7 @@ impl Divergence {
         ("arbiter", Divergence::Arbiter),
         ("stack", Divergence::Stack),
         ("dual-path", Divergence::DualPath),
+        ("block-stack", Divergence::BlockStack),
     ];
 
     /// Its name on the command line.
@@ -63,12 +68,17 @@ impl Divergence {
     /// Whether it runs one side of a branch to where [`crate::reconvergence`] says that both meet, and the other after it.
     /// Then threads that wait for others of their warp, at a barrier or for a lock, may wait for ever.
     pub fn reconverges(self) -> bool {
-        matches!(self, Divergence::Stack | Divergence::DualPath)
+        matches!(self, Divergence::Stack | Divergence::DualPath | Divergence::BlockStack)
     }
 
     /// Whether [`Shape::likely`] is a choice.
     pub fn has_likely_points(self) -> bool {
-        self == Divergence::Stack
+        matches!(self, Divergence::Stack | Divergence::BlockStack)
+    }
+
+    /// Whether it forms warps of threads of several: then a slot's lanes may have different static warps.
+    pub fn compacts(self) -> bool {
+        self == Divergence::BlockStack
     }
 
     /// Slots of a warp: paths of it that may issue.
@@ -87,6 +97,7 @@ pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
         Divergence::Arbiter => arbiter::arbiter(s),
         Divergence::Stack => stack::stack(s),
         Divergence::DualPath => dual_path::dual_path(s),
+        Divergence::BlockStack => block_stack::block_stack(s),
     }
 }
 
@@ -154,6 +165,8 @@ pub struct Outcome<T> {
     pub ret: T,
     /// Where the threads of the branch meet again, for units that [reconverge](Divergence::reconverges).
     pub meets: Option<Reconvergence<T>>,
+    /// The static warp of each lane, where a slot [mixes](Shape::mixes) them.
+    pub homes: Option<T>,
 }
 
 /// Threads and where they go next.
@@ -213,6 +226,7 @@ impl Outcome<Width> {
             call: 1,
             ret: 1,
             meets: s.divergence.reconverges().then(|| Reconvergence::shape(s)),
+            homes: s.homes_bits(),
         }
     }
 }
@@ -229,6 +243,8 @@ pub struct UnitIn<T> {
     pub outcome: Outcome<T>,
     /// Of the sibling of the outcome's slot, for units with two slots a warp.
     pub unissued: Option<dual_path::Unissued<T>>,
+    /// Of blocks and their registers, for units that [compact](Divergence::compacts).
+    pub block: Option<block_stack::BlockIn<T>>,
 }
 
 impl UnitIn<Width> {
@@ -241,6 +257,7 @@ impl UnitIn<Width> {
             issue_slot: slot,
             outcome: Outcome::shape(s),
             unissued: (s.sides() > 1).then(|| dual_path::Unissued::shape(s)),
+            block: s.divergence.compacts().then(|| block_stack::BlockIn::shape(s)),
         }
     }
 }
@@ -268,16 +285,30 @@ pub struct UnitOut<T> {
     pub refused: Option<Refused<T>>,
     /// Of units with two slots a warp.
     pub dual: Option<dual_path::Dual<T>>,
+    /// Of units that [compact](Divergence::compacts).
+    pub block: Option<block_stack::BlockOut<T>>,
     pub events: Events<T>,
 }
 
-/// The unit cannot go on after the outcome in this cycle: the core must stop.
+/// The unit cannot go on: the core must stop.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Refused<T> {
     /// 1 bit.
     pub valid: T,
     /// One of [`crate::isa::cause`].
     pub cause: T,
+    /// Because of whom, if not of the outcome in this cycle.
+    pub because: Option<Culprit<T>>,
+}
+
+/// Threads that cannot go on.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Culprit<T> {
+    /// Their slot, and the instruction number of what they did last.
+    pub slot: T,
+    pub pc: T,
+    pub mask: T,
+    pub homes: Option<T>,
 }
 
 /// Where the front end must hand over: an instruction at pc - 1 reports *arrived*.
@@ -309,9 +340,16 @@ pub struct Events<T> {
     pub swap: T,
     /// Paths that the warp of an outcome holds after it, `lane_bits + 1`, in the cycle of the outcome or a later one; else 0.
     pub paths: T,
-    /// Of units that [reconverge](Divergence::reconverges), levels in use of the warp of an outcome after it, `lane_bits + 1`;
-    /// else 0.
+    /// Of units that [reconverge](Divergence::reconverges), levels in use of the warp of an outcome after it, or of a block;
+    /// `levels_bits`; else 0.
     pub levels: T,
+}
+
+impl Events<Width> {
+    pub fn shape(s: &Shape) -> Events<Width> {
+        let paths = s.lane_bits() + 1;
+        Events { merges: 2, insert: 1, extract: 1, swap: 1, paths, levels: s.levels_bits() }
+    }
 }
 
 /// The warp of a slot.

@@ -204,6 +204,7 @@ fn described(
         hold,
         refused: None,
         dual: None,
+        block: None,
         events,
     };
     (out, Inside { live: live.q, hct0, hct1, ghost_live, ghost_cold })

@@ -71,6 +71,7 @@ pub fn legal(
         call,
         ret: jump & outcome.ret & !call,
         meets: outcome.meets,
+        homes: i.unit.outcome.homes,
     };
     let idle = index_of(s.warps, start.slot);
     let some = start.mask | (!start.mask.any()).zext(s.lanes);

@@ -122,8 +122,10 @@ impl Pipeline {
                 call: o.call.into(),
                 ret: o.ret.into(),
                 meets: self.meets.map(|m| m.map("", &mut |_, v: u64| v.into())),
+                homes: None,
             },
             unissued: None,
+            block: None,
         });
     }
 
@@ -131,7 +133,7 @@ impl Pipeline {
     pub fn invent(&mut self, slot: usize, x: P, stop: Option<u64>) -> Told {
         let r = &mut self.random;
         let last = (1 << self.s.pc_bits()) - 1;
-        let here = ((x.pc + r.u64(..6)) & last).min(stop.map_or(last, |stop| stop - 1));
+        let here = ((x.pc + r.u64(..6)) & last).min(stop.map_or(last, |stop| stop.wrapping_sub(1)));
         let kind = match r.u32(..100) {
             0..4 => kind::EXIT,
             4..20 => kind::ARRIVED,

@@ -17,6 +17,8 @@ pub struct Issued<T> {
     pub valid: T,
     pub slot: T,
     pub mask: T,
+    /// The static warp of each lane, where a slot [mixes](Shape::mixes) them.
+    pub homes: Option<T>,
     pub decoded: Decoded<T>,
     /// Entry of the load queue, of an access that is answered; only under [`crate::shape::Replay::Split`].
     pub tag: T,
@@ -25,7 +27,8 @@ pub struct Issued<T> {
 impl Issued<Width> {
     pub fn shape(s: &Shape) -> Issued<Width> {
         let decoded = Decoded::shape(s);
-        Issued { valid: 1, slot: s.slot_bits(), mask: s.lanes, decoded, tag: index_width(s.loads) }
+        let (homes, tag) = (s.homes_bits(), index_width(s.loads));
+        Issued { valid: 1, slot: s.slot_bits(), mask: s.lanes, homes, decoded, tag }
     }
 }
 
@@ -34,7 +37,9 @@ impl Issued<Width> {
 pub struct Write<T> {
     /// One bit a lane.
     pub lanes: T,
+    /// The warp, or where a slot mixes warps, the slot; and then the static warp of each lane.
     pub warp: T,
+    pub homes: Option<T>,
     pub rd: T,
     /// 32 bits a lane.
     pub data: T,
@@ -42,7 +47,7 @@ pub struct Write<T> {
 
 impl Write<Width> {
     pub fn shape(s: &Shape) -> Write<Width> {
-        Write { lanes: s.lanes, warp: s.warp_bits(), rd: 5, data: 32 * s.lanes }
+        Write { lanes: s.lanes, warp: s.warp_bits(), homes: s.homes_bits(), rd: 5, data: 32 * s.lanes }
     }
 }
 
@@ -65,6 +70,7 @@ impl Started<Width> {
 pub struct CollectIn<T> {
     pub issued: Slotted<T>,
     pub mask: T,
+    pub homes: Option<T>,
     pub tag: T,
     pub write: Write<T>,
     pub grid: Grid<T>,
@@ -114,6 +120,18 @@ struct LaneIn<T> {
     /// The lane's number is added to the immediate (which has zeros there).
     b_lane: T,
     number: T,
+    home: Option<HomeIn<T>>,
+}
+
+/// Where a slot mixes warps: a lane's static warp, and whether the number of its thread in the core, in the block, or of the warp
+/// is added, too.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct HomeIn<T> {
+    warp: T,
+    in_block: T,
+    thread: T,
+    thread_in_block: T,
+    warp_itself: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -140,6 +158,13 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
         b_imm: 1,
         b_lane: 1,
         number: s.lane_bits(),
+        home: s.homes_bits().map(|_| HomeIn {
+            warp: s.warp_bits(),
+            in_block: s.warp_bits(),
+            thread: 1,
+            thread_in_block: 1,
+            warp_itself: 1,
+        }),
     };
     module("collect_lane", inputs, |m, i| {
         m.doc("One lane of stages 5 and 6: the register bank and the operands.");
@@ -147,7 +172,13 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
         registers.write(i.write, i.write_address, i.write_data);
         wire!(rs1 = registers.read_sync(i.read1, Collision::ReadNew).only_if(i.use1));
         wire!(rs2 = registers.read_sync(i.read2, Collision::ReadNew).only_if(i.use2));
-        wire!(immediate = i.imm | i.number.zext(32).only_if(i.b_lane));
+        let of_lane = i.imm | i.number.zext(32).only_if(i.b_lane);
+        let immediate = i.home.map_or(of_lane, |home| {
+            let first = first_thread(s, m, home.warp).only_if(home.thread);
+            let in_block = first_thread(s, m, home.in_block).only_if(home.thread_in_block);
+            of_lane | first | in_block | home.warp.zext(32).only_if(home.warp_itself)
+        });
+        wire!(immediate = immediate);
         LaneOut { a: i.a_pc.mux(i.pc, rs1), b: i.b_imm.mux(immediate, rs2), data: rs2 }
     })
 }
@@ -156,6 +187,7 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
     let inputs = CollectIn {
         issued: Slotted::shape(s),
         mask: s.lanes,
+        homes: s.homes_bits(),
         tag: index_width(s.loads),
         write: Write::shape(s),
         grid: Grid::shape(s),
@@ -165,13 +197,12 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
     };
     module("collect", inputs, |m, i| {
         m.doc("Stages 5 and 6: register banks and operands.");
-        let slotted = i.issued;
-        let issued =
-            Issued { valid: slotted.valid, slot: slotted.slot, mask: i.mask, decoded: slotted.decoded, tag: i.tag };
+        let Slotted { valid, slot, decoded } = i.issued;
+        let issued = Issued { valid, slot, mask: i.mask, homes: i.homes, decoded, tag: i.tag };
         let at_5 = m.stage("s5", issued);
         let blocks = m.memory("block_of_slot", 32, s.warp_bits()).style(MemoryStyle::Distributed);
         blocks.write(i.started.valid, i.started.slot, i.started.block);
-        let (csr_value, csr_lane) = csr_value(s, m, &at_5, &i, blocks.read(warp_of(s, at_5.slot)));
+        let (csr_value, csr_lane, of_homes) = csr_value(s, m, &at_5, &i, blocks.read(warp_of(s, at_5.slot)));
         let d = at_5.decoded;
         let decoded = Decoded { imm: d.csr.mux(csr_value, d.imm), ..d };
         let at_6 = m.stage("s6", Issued { decoded, ..at_5 });
@@ -180,10 +211,19 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
         // A bank is addressed by warp and register.
         let bank = |warp: Signal, register: Signal| if s.warps == 1 { register } else { cat(&[register, warp]) };
         let read_warp = warp_of(s, at_5.slot);
-        let address = |a: Signal| match s.bank_address {
-            BankAddress::Shared => all(a),
-            BankAddress::PerLane => each(a.repeat(s.lanes)),
+        let address = |warp: Signal, homes: Option<Signal>, register: Signal| match (s.bank_address, homes) {
+            (_, Some(homes)) => {
+                let of_lane = elements(homes, s.warp_bits()).into_iter().map(|warp| bank(warp, register));
+                each(cat(&of_lane.collect::<Vec<_>>()))
+            }
+            (BankAddress::Shared, None) => all(bank(warp, register)),
+            (BankAddress::PerLane, None) => each(bank(warp, register).repeat(s.lanes)),
         };
+        let home = at_6.homes.zip(of_homes).map(|(homes, of_homes)| {
+            let [thread, thread_in_block, warp_itself] = m.pipe("s6_of_homes", of_homes).map(all);
+            let in_block = homes & i.grid.group.repeat(s.lanes);
+            HomeIn { warp: each(homes), in_block: each(in_block), thread, thread_in_block, warp_itself }
+        });
         let numbers: Vec<Signal> = (0..s.lanes).map(|k| m.lit(k, s.lane_bits())).collect();
         let c = at_6.decoded;
         let pc = cat(&[m.lit(0u32, 2), c.pc]).zext(32);
@@ -192,10 +232,10 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
             s.lanes,
             &lane(s),
             LaneIn {
-                read1: address(bank(read_warp, d.rs1)),
-                read2: address(bank(read_warp, d.rs2)),
+                read1: address(read_warp, at_5.homes, d.rs1),
+                read2: address(read_warp, at_5.homes, d.rs2),
                 write: each(i.write.lanes),
-                write_address: address(bank(i.write.warp, i.write.rd)),
+                write_address: address(i.write.warp, i.write.homes, i.write.rd),
                 write_data: each(i.write.data),
                 pc: all(pc),
                 imm: all(c.imm),
@@ -205,6 +245,7 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
                 b_imm: all(c.b_imm),
                 b_lane: all(b_lane),
                 number: each(cat(&numbers)),
+                home,
             },
         );
         let operands = Operands { issued: at_6, a: lanes.a, b: lanes.b, data: lanes.data };
@@ -212,20 +253,31 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
     })
 }
 
-/// The value of the CSR that the instruction names, without the lane's number, and whether that is to be added.
-fn csr_value(s: &Shape, m: Builder, at: &Issued<Signal>, i: &CollectIn<Signal>, block: Signal) -> (Signal, Signal) {
-    let number = at.decoded.imm.slice(0, 12);
-    let constant = |v: u32| m.lit(v, 32);
-    let first_thread = |warp: Signal| match s.lanes.ilog2() {
-        _ if s.warps == 1 => constant(0),
+/// The number of a warp's first thread, 32 bits.
+fn first_thread(s: &Shape, m: Builder, warp: Signal) -> Signal {
+    match s.lanes.ilog2() {
+        _ if s.warps == 1 => m.lit(0u32, 32),
         0 => warp.zext(32),
         shift => cat(&[m.lit(0u32, shift), warp]).zext(32),
-    };
-    let warp = warp_of(s, at.slot);
+    }
+}
+
+/// The value of the CSR that the instruction names, without what depends on the lane: whether its number is to be added; and where
+/// a slot mixes warps, whether that of its thread, of its thread in the block, or of its static warp is.
+fn csr_value(
+    s: &Shape,
+    m: Builder,
+    at: &Issued<Signal>,
+    i: &CollectIn<Signal>,
+    block: Signal,
+) -> (Signal, Signal, Option<[Signal; 3]>) {
+    let number = at.decoded.imm.slice(0, 12);
+    let constant = |v: u32| m.lit(v, 32);
+    let warp = if s.mixes() { m.lit(0u32, s.warp_bits()) } else { warp_of(s, at.slot) };
     let CollectIn { grid, cycles, instructions, .. } = *i;
     let value = |source: Source| match source {
-        Source::Thread => (first_thread(warp), true),
-        Source::ThreadInBlock => (first_thread(warp & grid.group), true),
+        Source::Thread => (first_thread(s, m, warp), true),
+        Source::ThreadInBlock => (first_thread(s, m, warp & grid.group), true),
         Source::Lane => (constant(0), true),
         Source::Warp => (warp.zext(32), false),
         Source::Block => (block, false),
@@ -246,7 +298,14 @@ fn csr_value(s: &Shape, m: Builder, at: &Issued<Signal>, i: &CollectIn<Signal>, 
     let lanes: Vec<(u32, Signal)> = arms.iter().map(|(a, (_, lane))| (*a, m.lit(*lane, 1))).collect();
     wire!(csr_value = case(number, &values, constant(0)));
     wire!(csr_lane = case(number, &lanes, m.lit(0u32, 1)));
-    (csr_value, csr_lane)
+    let of_homes = s.mixes().then(|| {
+        [Source::Thread, Source::ThreadInBlock, Source::Warp].map(|source| {
+            let registers = csr::MAP.iter().filter(|c| c.source == source);
+            let named = registers.map(|c| number.eq(u32::from(c.address))).collect::<Vec<_>>();
+            at.decoded.csr & cat(&named).any()
+        })
+    });
+    (csr_value, csr_lane, of_homes)
 }
 
 #[cfg(test)]

@@ -118,6 +118,7 @@ mod tests {
                         mask: if divides { mask } else { 1 }.into(),
                         decoded,
                         tag: 0u32.into(),
+                        homes: None,
                     };
                     let operands = if divides {
                         Operands { issued, a: packed(&a), b: packed(&vec![b; lanes as usize]), ..zero.clone() }

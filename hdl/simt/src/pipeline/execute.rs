@@ -84,7 +84,7 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
                 accesses: all(d.accesses()),
                 writes: all(d.store | d.atomic),
                 size: all(d.funct3.slice(0, 2)),
-                slot: all(warp_of(s, issued.slot)),
+                slot: issued.homes.map_or(all(warp_of(s, issued.slot)), each),
                 number: each(cat(&numbers)),
                 group: all(i.group),
                 program_end: all(i.program_end),

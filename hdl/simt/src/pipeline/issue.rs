@@ -9,7 +9,7 @@
 //! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port.
 
 use super::pairs::{Pairs, PairsIn};
-use super::schedule::{Candidates, by_age, choose};
+use super::schedule::{Candidates, by_age, by_block, choose};
 use crate::divergence::Steer;
 use crate::divergence::dual_path::Unissued;
 use crate::isa::Decoded;
@@ -38,6 +38,8 @@ pub struct IssueIn<T> {
     pub steer: Steer<T>,
     /// One bit a warp: it is started. Where the schedule is by age.
     pub starts: Option<T>,
+    /// See [`crate::block::Grid::group`]. Where the schedule is by block.
+    pub group: Option<T>,
     /// From the scoreboard, one bit a slot.
     pub clear: T,
     /// There is a place for an access to memory / for one that is answered; the divider is free.
@@ -48,6 +50,8 @@ pub struct IssueIn<T> {
     pub hold_control: T,
     pub bubble: T,
     pub pairs: Option<PairsIn<T>>,
+    /// One bit a slot: its control instructions are held back. For units that let warps run ahead.
+    pub held: Option<T>,
 }
 
 #[derive(Bundle, Clone, PartialEq, Debug)]
@@ -134,6 +138,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         decoded: Slotted::shape(s),
         steer,
         starts: by_age(s).then_some(s.warps),
+        group: by_block(s).then(|| s.warp_bits()),
         clear: s.slots(),
         access_room: 1,
         load_room: 1,
@@ -141,6 +146,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         hold_control: 1,
         bubble: 1,
         pairs: PairsIn::shape(s),
+        held: s.predicts().then_some(s.slots()),
     };
     module("issue", inputs, |m, i| {
         m.doc("Stage 4: instruction buffers and the choice of an instruction to issue.");
@@ -169,14 +175,14 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             unit_busy = (head.accesses & no(i.access_room))
                 | (head.answers & no(i.load_room))
                 | (head.divide & no(i.divider_free))
-                | (head.control & i.hold_control.repeat(s.slots()))
+                | (head.control & (i.hold_control.repeat(s.slots()) | i.held.unwrap_or(m.lit(0u32, s.slots()))))
                 | i.bubble.repeat(s.slots())
         );
         let may = pairs.as_ref().map_or(filled, |pairs| pairs.may_issue(head.control));
         wire!(ready = filled & registers_ok & !unit_busy & may);
         let considered = pairs.as_ref().and_then(Pairs::considered);
         let waiting = considered.map_or(filled, |considered| filled & considered);
-        let (choice, any) = choose(m, s, Candidates { waiting, ready, starts: i.starts });
+        let (choice, any) = choose(m, s, Candidates { waiting, ready, starts: i.starts, group: i.group });
         pop.drive(choice);
         replay.next((replay.q & !choice) | steered);
         wire!(slot = choice.one_hot_index());

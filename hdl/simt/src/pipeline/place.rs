@@ -18,6 +18,7 @@ pub struct PlaceIn<T> {
     pub writes: T,
     /// Bytes of the access, as a power of two; 2 bits.
     pub size: T,
+    /// The lane's static warp.
     pub slot: T,
     /// The lane's number.
     pub number: T,

@@ -24,6 +24,23 @@ pub struct ResolveIn<T> {
     pub executed: Executed<T>,
     /// An earlier instruction was at fault: this one has no effect.
     pub stopped: T,
+    /// Where the block goes, for units that [compact](crate::divergence::Divergence::compacts).
+    pub jump: Option<Jump<T>>,
+}
+
+/// The target of a `jalr` that other warps of the block have executed.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Jump<T> {
+    /// 1 bit; then, threads with another target are not served.
+    pub valid: T,
+    /// Instruction number.
+    pub pc: T,
+}
+
+impl Jump<Width> {
+    pub fn shape(s: &Shape) -> Jump<Width> {
+        Jump { valid: 1, pc: s.pc_bits() }
+    }
 }
 
 /// What goes on to stage 9, registered unless stated, but for the address of a fault.
@@ -66,8 +83,16 @@ pub struct Exit<T> {
     pub valid: T,
     pub slot: T,
     pub mask: T,
+    /// The static warp of each lane, where a slot [mixes](Shape::mixes) them.
+    pub homes: Option<T>,
     /// 32 bits a lane.
     pub codes: T,
+}
+
+impl Exit<Width> {
+    pub fn shape(s: &Shape) -> Exit<Width> {
+        Exit { valid: 1, slot: s.warp_bits(), mask: s.lanes, homes: s.homes_bits(), codes: 32 * s.lanes }
+    }
 }
 
 /// Why the core stops.
@@ -80,18 +105,22 @@ pub struct Fault<T> {
     /// Instruction number.
     pub pc: T,
     pub mask: T,
+    /// The static warp of each lane, where a slot [mixes](Shape::mixes) them.
+    pub homes: Option<T>,
     /// Of jumps, the target; of memory accesses, the address of the first lane in `mask`.
     pub address: T,
 }
 
 impl Fault<Width> {
     pub fn shape(s: &Shape) -> Fault<Width> {
-        Fault { valid: 1, cause: cause::BITS, slot: s.warp_bits(), pc: s.pc_bits(), mask: s.lanes, address: 32 }
+        let (slot, pc) = (s.warp_bits(), s.pc_bits());
+        Fault { valid: 1, cause: cause::BITS, slot, pc, mask: s.lanes, homes: s.homes_bits(), address: 32 }
     }
 }
 
 pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
-    module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1 }, |m, i| {
+    let jump = s.divergence.compacts().then(|| Jump::shape(s));
+    module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, jump }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");
         let Executed { issued, leader, result, wrong, taken, target, data, exits } = i.executed;
         let d = issued.decoded;
@@ -113,14 +142,18 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             m.instance("coalesce", &coalesce(s), inputs)
         });
         // A jalr target is even: bit 0 of the sum does not count.
-        wire!(same_target = same_target(result, leader_result, s.lanes));
+        let target_of_all = i
+            .jump
+            .map_or(leader_result, |jump| jump.valid.mux(cat(&[m.lit(0u32, 2), jump.pc]).zext(32), leader_result));
+        wire!(same_target = same_target(result, target_of_all, s.lanes));
         let serving = chosen.map_or(mask, |c: CoalesceOut<Signal>| c.served);
         wire!(served = memory.mux(serving, d.jalr.mux(mask & same_target, mask)));
         wire!(taken_branch = mask & taken);
 
-        let even = cat(&[m.lit(0u32, 1), leader_result.from_bit(1)]);
+        let even = cat(&[m.lit(0u32, 1), target_of_all.from_bit(1)]);
         wire!(jump_target = d.jalr.mux(even, target));
         wire!(jumps = d.jal | d.jalr | (d.branch & taken_branch.any()));
+        let told = d.jalr & i.jump.map_or(m.lit(0u32, 1), |jump| jump.valid);
         let pc_end = s.pc_bits() + 2;
         wire!(target_misaligned = jump_target.slice(0, 2).any());
         wire!(target_outside = jump_target.from_bit(pc_end).any());
@@ -163,6 +196,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             call: d.call,
             ret: d.ret,
             meets: None,
+            homes: issued.homes,
         };
         wire!(accesses = good & memory);
         let access = chosen.map(|chosen| {
@@ -192,19 +226,24 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             multiply: m.pipe("s9_result_multiply", d.multiply),
             data: m.pipe("s9_result_data", (d.jal | d.jalr).mux(link, result)),
         };
-        let exit = Exit { valid: good & d.ecall, slot: warp_of(s, issued.slot), mask, codes: data };
+        let exit =
+            Exit { valid: good & d.ecall, slot: warp_of(s, issued.slot), mask, homes: issued.homes, codes: data };
         let fault = Fault {
             valid: fault,
             cause: blame.cause,
             slot: warp_of(s, issued.slot),
             pc: d.pc,
             mask: blame.mask,
+            homes: issued.homes,
             address: jump_target,
         };
         m.assert("mask_not_empty", !issued.valid | mask.any());
-        m.assert("leader_served", !good | (served & leader).any());
+        m.assert("leader_served", !good | told | (served & leader).any());
         m.probe("commit_lanes", served.only_if(good));
         m.probe("commit_slot", warp_of(s, issued.slot));
+        if let Some(homes) = issued.homes {
+            m.probe("commit_homes", homes);
+        }
         m.probe("commit_pc", d.pc);
         m.cover("behind_a_fault", issued.valid & i.stopped);
         m.cover("jalr_diverges", good & d.jalr & (mask & !served).any());

@@ -4,15 +4,19 @@
 //!
 //! **Nobody waits for ever** that could issue. Loose round robin comes to every slot within as many issues as there are
 //! slots. A slot that runs on stalls behind its next branch or jump at the latest, so sticky comes to every slot within as
-//! many such runs. Greedy then oldest alone would leave a young slot aside for as long as older ones
-//! find work, such as waiting for what the young one must store; so every [`PATIENCE`] cycles it is some slot's *turn*:
+//! many such runs. Greedy then oldest, the oldest block first, and a block until it stalls would leave a slot aside for as long as others
+//! find work, such as waiting for what that slot must store; so every [`PATIENCE`] cycles it is some slot's *turn*:
 //! slots with an instruction get it one after the other, and whoever has it goes first as soon as it can. It ends with
 //! one instruction, after which greed is for this slot.
+//!
+//! Three choose among blocks first (`thread-block-compaction.txt` §6.2); among the slots of a block it is always the next one after
+//! the last.
 //!
 //! A slot that can go only now and then, because others take the unit that it needs, may be missed under loose round robin
 //! and sticky again and again; a turn lasts until it gets it.
 
 use crate::arbiter::{places_above, round_robin};
+use crate::block::same_group;
 use crate::shape::{Shape, name_of};
 use heddle_hdl::*;
 
@@ -25,6 +29,12 @@ pub enum Schedule {
     GreedyThenOldest,
     /// The last one until it stalls, then the next one after it.
     Sticky,
+    /// One of the block that was started first.
+    BlockAge,
+    /// One of another block every cycle.
+    BlockRoundRobin,
+    /// One of the last block until all of it stalls, then one of the next.
+    BlockSticky,
 }
 
 impl Schedule {
@@ -33,6 +43,9 @@ impl Schedule {
         ("loose-round-robin", Schedule::LooseRoundRobin),
         ("greedy-then-oldest", Schedule::GreedyThenOldest),
         ("sticky", Schedule::Sticky),
+        ("block-age", Schedule::BlockAge),
+        ("block-round-robin", Schedule::BlockRoundRobin),
+        ("block-sticky", Schedule::BlockSticky),
     ];
 
     /// Its name on the command line.
@@ -53,11 +66,18 @@ pub struct Candidates {
     pub ready: Signal,
     /// One bit a warp: it is started, at most one in a cycle; no slot of it is ready before. Where [`by_age`] says so.
     pub starts: Option<Signal>,
+    /// See [`crate::block::Grid::group`]. Where [`by_block`] says so.
+    pub group: Option<Signal>,
 }
 
 /// Whether the choice depends on when warps were started.
 pub fn by_age(s: &Shape) -> bool {
-    s.schedule == Schedule::GreedyThenOldest && s.warps > 1
+    matches!(s.schedule, Schedule::GreedyThenOldest | Schedule::BlockAge) && s.warps > 1
+}
+
+/// Whether it depends on the blocks of slots.
+pub fn by_block(s: &Shape) -> bool {
+    matches!(s.schedule, Schedule::BlockAge | Schedule::BlockRoundRobin | Schedule::BlockSticky) && s.warps > 1
 }
 
 /// One of the slots that are ready (one-hot, none if none is), and whether there is one.
@@ -65,6 +85,7 @@ pub fn choose(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal)
     match s.schedule {
         Schedule::GreedyThenOldest if s.slots() > 1 => greedy_then_oldest(m, s, candidates),
         Schedule::Sticky => sticky(m, s, candidates.ready),
+        _ if by_block(s) => block_first(m, s, candidates),
         _ => loose_round_robin(m, s, candidates.ready),
     }
 }
@@ -90,7 +111,62 @@ fn sticky(m: Builder, s: &Shape, ready: Signal) -> (Signal, Signal) {
 }
 
 fn greedy_then_oldest(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal) {
-    let Candidates { waiting, ready, starts } = candidates;
+    let oldest = oldest(m, s, candidates);
+    let ready = candidates.ready;
+    let last = m.reg("last", s.slots()).reset(0u32);
+    wire!(last_ready = ready & last.q);
+    wire!(runs_on = last_ready.any());
+    wire!(otherwise = runs_on.mux(last_ready, oldest));
+    let (choice, any, takes_turn) = in_turn(m, s, candidates, otherwise);
+    last.next_if(any, choice);
+    m.cover("runs_on_before_an_older_one", runs_on & !(last_ready & oldest).any());
+    m.cover("oldest_is_not_the_lowest", !runs_on & !oldest.eq(ready.lowest_one()));
+    m.cover("turn_changes_the_choice", takes_turn & !choice.eq(otherwise));
+    (choice, any)
+}
+
+/// A slot of the block that is preferred, the next one after the last of that block.
+fn block_first(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal) {
+    let Candidates { ready, group, .. } = candidates;
+    let group = group.expect("blocks have a size");
+    // Of a slot's number, both paths of a warp are of its block.
+    let group = if s.sides() == 1 { group } else { cat(&[m.lit(1u32, 1), group]) };
+    let from = |slot: Signal| {
+        let one = slot.decode(s.slots());
+        one | places_above(one)
+    };
+    wire!(any = ready.any());
+    let at = m.reg("block", s.slot_bits()).reset(0u32);
+    let preferred = match s.schedule {
+        Schedule::BlockAge => oldest(m, s, candidates),
+        _ => round_robin(ready, from(at.q)),
+    };
+    wire!(preferred = preferred);
+    let slot = preferred.one_hot_index();
+    match s.schedule {
+        Schedule::BlockAge => at.next(at.q),
+        Schedule::BlockRoundRobin => at.next((at.q & !group) + group + 1),
+        _ => at.next_if(any, slot & !group),
+    };
+    wire!(members = same_group(slot, group, s.slots()));
+    // The last slot of each block.
+    let last = m.reg("last", s.slots()).reset(0u32);
+    wire!(in_block = round_robin(ready & members, places_above(last.q & members)));
+    let (choice, _, takes_turn) = match s.schedule {
+        Schedule::BlockRoundRobin => (in_block, any, m.lit(0u32, 1)),
+        _ => in_turn(m, s, candidates, in_block),
+    };
+    let of_choice = same_group(choice.one_hot_index(), group, s.slots());
+    last.next_if(any, (last.q & !of_choice) | choice);
+    m.assert("a_block_has_one_last", (last.q & members).eq((last.q & members).lowest_one()));
+    m.cover("a_block_goes_before_another", any & !takes_turn & (ready & !members).any());
+    m.cover("several_of_a_block_could_go", any & (ready & members & !in_block).any());
+    (choice, any)
+}
+
+/// The slot of the warp that was started first, of those that are ready, and of a warp's paths the left one.
+fn oldest(m: Builder, s: &Shape, candidates: Candidates) -> Signal {
+    let Candidates { ready, starts, .. } = candidates;
     let oldest_of = |ready: Signal| {
         let by_start = |starts| {
             let (starts_here, ready_here) = (each(starts), each(ready));
@@ -106,9 +182,13 @@ fn greedy_then_oldest(m: Builder, s: &Shape, candidates: Candidates) -> (Signal,
         let warp = oldest_of(cat(&paths.iter().map(|paths| paths.any()).collect::<Vec<_>>()));
         cat(&(0..).zip(paths).map(|(w, paths)| paths.lowest_one().only_if(warp.bit(w))).collect::<Vec<_>>())
     };
-    let last = m.reg("last", s.slots()).reset(0u32);
-    wire!(last_ready = ready & last.q);
+    m.assert("one_is_oldest", oldest.any().eq(ready.any()) & !(oldest & (oldest - 1)).any());
+    oldest
+}
 
+/// The choice, unless it is another slot's turn; whether there is one, and whether it is a turn.
+fn in_turn(m: Builder, s: &Shape, candidates: Candidates, otherwise: Signal) -> (Signal, Signal, Signal) {
+    let Candidates { waiting, ready, .. } = candidates;
     let turn = m.reg("turn", s.slots()).reset(1u32);
     let due = m.reg("due", 1).reset(0u32);
     let cycles = m.reg("cycles", PATIENCE.ilog2()).reset(0u32);
@@ -119,17 +199,10 @@ fn greedy_then_oldest(m: Builder, s: &Shape, candidates: Candidates) -> (Signal,
     let following = cat(&[turn.q.bit(s.slots() - 1), turn.q.slice(0, s.slots() - 1)]);
     turn.next_if(due.q & (takes_turn | !(waiting & turn.q).any()), following);
 
-    wire!(runs_on = last_ready.any());
-    wire!(otherwise = runs_on.mux(last_ready, oldest));
     wire!(choice = takes_turn.mux(turn_ready, otherwise));
     wire!(any = ready.any());
-    last.next_if(any, choice);
-    m.assert("one_is_oldest", oldest.any().eq(any) & !(oldest & (oldest - 1)).any());
-    m.cover("runs_on_before_an_older_one", runs_on & !(last_ready & oldest).any());
-    m.cover("oldest_is_not_the_lowest", !runs_on & !oldest.eq(ready.lowest_one()));
-    m.cover("turn_changes_the_choice", takes_turn & !turn_ready.eq(otherwise));
     m.cover("turn_waits", due.q & (waiting & !ready & turn.q).any());
-    (choice, any)
+    (choice, any, takes_turn)
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -175,7 +175,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
 
         let late = Pending { valid: (from_load & loaded.last) | from_quotient, slot: target.slot, rd: target.rd };
         let Target { lanes: enables, slot, rd } = target;
-        let write = Write { lanes: enables, warp: warp_of(s, slot), rd, data };
+        let write = Write { lanes: enables, warp: warp_of(s, slot), homes: None, rd, data };
         WritebackOut {
             write,
             response_taken,

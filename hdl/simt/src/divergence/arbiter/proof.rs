@@ -94,6 +94,7 @@ fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>, inside: &Inside) -> UnitIn<
         call,
         ret: jump & outcome.ret & !call,
         meets: None,
+        homes: None,
     };
     let idle = index_of(s.warps, start.slot);
     let start = Start { valid: start.valid & !inside.live.select(idle, 1), slot: idle, ..start };

@@ -9,8 +9,8 @@
 
 use super::forwarding::{Before, Forwarded};
 use super::{Inside, Level, Top, Unissued, described, levels};
+use crate::divergence::levels::{Rpc, Sibling};
 use crate::divergence::proof::{Followed, ProofIn, Waits, Whereabouts, held_since, in_time, legal};
-use crate::divergence::stack::{Rpc, Sibling};
 use crate::divergence::{UnitIn, UnitOut, kind, side_of, warp_of};
 use crate::isa::cause;
 use crate::proof::{cover, implies, index_of};

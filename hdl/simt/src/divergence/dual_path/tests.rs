@@ -102,8 +102,10 @@ impl Bench {
                 call: o.call.into(),
                 ret: o.ret.into(),
                 meets: Some(self.meets.map("", &mut |_, v: u64| v.into())),
+                homes: None,
             },
             unissued: Some(Unissued { valid: issued.into(), pc: unissued.into() }),
+            block: None,
         });
     }
 

@@ -97,6 +97,7 @@ fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Wid
             call,
             ret: jump & i.unit.outcome.ret & !call,
             meets: None,
+            homes: None,
         };
         let idle = index_of(s.warps, i.unit.start.slot);
         let start = Start { valid: i.unit.start.valid & !tables.live.select(idle, 1), slot: idle, ..i.unit.start };

@@ -5,7 +5,8 @@
 //! thread is followed, any of them. The other assertions say of every warp, from its top down, what makes that inductive.
 //! With all levels; a warp whose outcome is refused stays as it is, since the core stops.
 
-use super::{Gathering, Inside, Level, Likely, Rpc, Top, described, has_likely, levels};
+use super::{Inside, described};
+use crate::divergence::levels::{Gathering, Level, Likely, Rpc, Top, has_likely, levels};
 use crate::divergence::proof::{Followed, ProofIn, Waits, Whereabouts, held_since, in_time, legal};
 use crate::divergence::{UnitIn, UnitOut};
 use crate::proof::{cover, implies, index_of};

@@ -41,7 +41,13 @@ impl Bench {
         let issued = Slotted { valid: put.is_some().into(), slot: slot.into(), decoded };
         let none = (0, 3, 0, vec![7; self.s.lanes as usize]);
         let (written, rd, lanes, data) = write.unwrap_or(&none);
-        let write = Write { lanes: (*lanes).into(), warp: (*written).into(), rd: (*rd).into(), data: packed(data) };
+        let write = Write {
+            lanes: (*lanes).into(),
+            warp: (*written).into(),
+            homes: None,
+            rd: (*rd).into(),
+            data: packed(data),
+        };
         let (cycles, instructions) = (self.cycles.into(), (self.cycles * 2).into());
         let mask = (u64::MAX >> (64 - self.s.lanes)).into();
         let (blocks, block_threads, group) = self.grid;
@@ -49,7 +55,17 @@ impl Bench {
         let started = self.started.take();
         let (slot, block) = started.unwrap_or((0, 99));
         let started = Started { valid: started.is_some().into(), slot: slot.into(), block: block.into() };
-        self.t.poke(CollectIn { issued, mask, tag: 1u32.into(), write, grid, started, cycles, instructions });
+        self.t.poke(CollectIn {
+            issued,
+            mask,
+            homes: None,
+            tag: 1u32.into(),
+            write,
+            grid,
+            started,
+            cycles,
+            instructions,
+        });
         let out = self.t.peek().operands;
         self.t.step();
         self.cycles += 1;

@@ -90,6 +90,7 @@ impl Bench {
                 replay: true.into(),
             },
             starts: None,
+            group: None,
             clear: a.clear.into(),
             access_room: a.access_room.into(),
             load_room: a.load_room.into(),
@@ -97,6 +98,7 @@ impl Bench {
             hold_control: a.hold.into(),
             bubble: a.bubble.into(),
             pairs: None,
+            held: None,
         });
         let out = self.t.peek();
         self.check_views(&out);

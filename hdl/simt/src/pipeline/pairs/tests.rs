@@ -43,6 +43,8 @@ fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
         decoded: Slotted::shape(&s),
         steer: Steer { valid: 1, slot: s.slot_bits(), pc: s.pc_bits(), replay: 1 },
         starts: None,
+        group: None,
+        held: None,
         clear: s.slots(),
         access_room: 1,
         load_room: 1,

@@ -238,7 +238,14 @@ impl Bench {
             control: (!plain || last).into(),
             ..zero.issued.decoded
         };
-        let issued = Issued { valid: true.into(), slot: 1u32.into(), mask: i.mask.into(), decoded, tag: 2u32.into() };
+        let issued = Issued {
+            valid: true.into(),
+            slot: 1u32.into(),
+            mask: i.mask.into(),
+            homes: None,
+            decoded,
+            tag: 2u32.into(),
+        };
         let executed = Executed {
             issued,
             leader: (i.mask & i.mask.wrapping_neg()).into(),
@@ -252,7 +259,7 @@ impl Bench {
             data: packed(&i.data),
             exits: i.exits.into(),
         };
-        self.t.poke(ResolveIn { executed, stopped: 0u32.into() });
+        self.t.poke(ResolveIn { executed, stopped: 0u32.into(), jump: None });
         let early = self.t.peek().early;
         assert_eq!(early.valid == 1, writes && !answers, "{i:x?}");
         self.t.step();

@@ -1,12 +1,14 @@
 use super::*;
 use crate::divergence::Divergence;
 use heddle_sim::Sim;
+use std::collections::{BTreeSet, HashMap};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct In<T> {
     waiting: T,
     ready: T,
     starts: Option<T>,
+    group: Option<T>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -26,20 +28,37 @@ struct Bench {
     turn: u32,
     due: bool,
     cycle: u32,
+    /// Slots of a block less 1.
+    group: u32,
+    /// The first slot of the block that is preferred, and the last slot that went of each block.
+    block: u32,
+    last_of: HashMap<u32, u32>,
 }
 
 impl Bench {
-    fn new(schedule: Schedule, warps: u32, divergence: Divergence) -> Bench {
+    /// With blocks of so many warps.
+    fn new(schedule: Schedule, warps: u32, divergence: Divergence, of_block: u32) -> Bench {
         let s = Shape { schedule, ..Shape::new(2, warps).with_divergence(divergence) };
-        let inputs = In { waiting: s.slots(), ready: s.slots(), starts: by_age(&s).then_some(warps) };
-        let scheduler = module("scheduler", inputs, |m, In { waiting, ready, starts }| {
-            let (choice, any) = choose(m, &s, Candidates { waiting, ready, starts });
+        let group = by_block(&s).then(|| s.warp_bits());
+        let inputs = In { waiting: s.slots(), ready: s.slots(), starts: by_age(&s).then_some(warps), group };
+        let scheduler = module("scheduler", inputs, |m, In { waiting, ready, starts, group }| {
+            let (choice, any) = choose(m, &s, Candidates { waiting, ready, starts, group });
             Out { choice, any }
         });
         let mut t = Sim::new(&scheduler.check().unwrap());
-        t.poke(In { waiting: Bits::ZERO, ready: Bits::ZERO, starts: by_age(&s).then_some(Bits::ZERO) });
+        let group = of_block * s.sides() - 1;
+        let (starts, warps) = (by_age(&s).then_some(Bits::ZERO), by_block(&s).then(|| (of_block - 1).into()));
+        t.poke(In { waiting: Bits::ZERO, ready: Bits::ZERO, starts, group: warps });
         t.reset();
-        Bench { t, s, last: None, ages: Vec::new(), turn: 0, due: false, cycle: 0 }
+        let last_of = HashMap::new();
+        Bench { t, s, last: None, ages: Vec::new(), turn: 0, due: false, cycle: 0, group, block: 0, last_of }
+    }
+
+    /// The next one of the slot's block after the block's last.
+    fn in_block(&self, slot: u32, ready: u128) -> Option<u32> {
+        let first = slot & !self.group;
+        let from = self.last_of.get(&first).map_or(0, |last| last + 1 - first);
+        (0..=self.group).map(|k| first + ((from + k) & self.group)).find(|slot| ready >> slot & 1 == 1)
     }
 
     /// The first that is ready, counted from `from`, around the circle.
@@ -51,22 +70,26 @@ impl Bench {
     /// Who should go.
     fn expected(&self, ready: u128) -> Option<u32> {
         let is_ready = |slot: &u32| ready >> slot & 1 == 1;
+        let turn = || Some(self.turn).filter(|slot| self.due && is_ready(slot));
+        let paths = |&warp: &u32| warp * self.s.sides()..(warp + 1) * self.s.sides();
+        let oldest = || self.ages.iter().flat_map(paths).find(is_ready);
+        let preferred = || self.around(self.block, ready);
         match self.s.schedule {
             Schedule::LooseRoundRobin => self.around(self.last.map_or(0, |last| last + 1), ready),
             Schedule::Sticky => self.around(self.last.unwrap_or(0), ready),
-            Schedule::GreedyThenOldest => {
-                let turn = Some(self.turn).filter(|slot| self.due && is_ready(slot));
-                let paths = |&warp: &u32| warp * self.s.sides()..(warp + 1) * self.s.sides();
-                let oldest = || self.ages.iter().flat_map(paths).find(is_ready);
-                turn.or(self.last.filter(is_ready)).or_else(oldest)
-            }
+            Schedule::GreedyThenOldest => turn().or(self.last.filter(is_ready)).or_else(oldest),
+            _ if !by_block(&self.s) => self.around(self.last.map_or(0, |last| last + 1), ready),
+            Schedule::BlockRoundRobin => preferred().and_then(|slot| self.in_block(slot, ready)),
+            Schedule::BlockAge => turn().or_else(|| oldest().and_then(|slot| self.in_block(slot, ready))),
+            Schedule::BlockSticky => turn().or_else(|| preferred().and_then(|slot| self.in_block(slot, ready))),
         }
     }
 
     /// One cycle, compared with the reference. Who goes.
     fn cycle(&mut self, waiting: u128, ready: u128, starts: Option<u32>) -> Option<u32> {
         let starts_port = by_age(&self.s).then_some(Bits::from(starts.map_or(0, |warp| 1u64 << warp)));
-        self.t.poke(In { waiting: waiting.into(), ready: ready.into(), starts: starts_port });
+        let group = by_block(&self.s).then(|| (self.group / self.s.sides()).into());
+        self.t.poke(In { waiting: waiting.into(), ready: ready.into(), starts: starts_port, group });
         let out = self.t.peek();
         let expected = self.expected(ready);
         let name = self.s.schedule.name();
@@ -80,6 +103,13 @@ impl Bench {
         self.due = self.due && !taken || self.cycle % PATIENCE == PATIENCE - 1;
         self.cycle += 1;
         self.last = expected.or(self.last);
+        if let Some(slot) = expected {
+            self.last_of.insert(slot & !self.group, slot);
+        }
+        match self.s.schedule {
+            Schedule::BlockRoundRobin => self.block = (self.block + self.group + 1) % self.s.slots(),
+            _ => self.block = self.around(self.block, ready).map_or(self.block, |slot| slot & !self.group),
+        }
         if let Some(warp) = starts {
             self.ages.retain(|&other| other != warp);
             self.ages.push(warp);
@@ -96,7 +126,13 @@ impl Bench {
 /// Every schedule with one and with two slots a warp.
 fn benches(warps: u32) -> impl Iterator<Item = Bench> {
     let bench = move |&(_, schedule): &(&str, Schedule)| {
-        [Divergence::PathTable, Divergence::DualPath].map(|divergence| Bench::new(schedule, warps, divergence))
+        let units = [Divergence::PathTable, Divergence::DualPath].into_iter();
+        let blocks = [1, 2, warps].map(|of_block| of_block.min(warps)).into_iter().collect::<BTreeSet<_>>();
+        let is_by_block = by_block(&Shape { schedule, ..Shape::new(2, warps) });
+        let blocks: Vec<u32> = blocks.into_iter().filter(|of_block| is_by_block || *of_block == 1).collect();
+        units.flat_map(move |unit| {
+            blocks.clone().into_iter().map(move |of_block| Bench::new(schedule, warps, unit, of_block))
+        })
     };
     Schedule::ALL.iter().flat_map(bench)
 }
@@ -162,7 +198,7 @@ fn nobody_starves() {
             let bound = match bench.s.schedule {
                 Schedule::LooseRoundRobin => slots,
                 Schedule::Sticky => slots * RUN,
-                Schedule::GreedyThenOldest => (slots + 1) * PATIENCE,
+                _ => (slots + 1) * PATIENCE,
             };
             // Of each slot: instructions left of its run, cycles to the next run, cycles since it could go.
             let mut states = vec![(0, 0, 0); slots as usize];
@@ -192,7 +228,7 @@ fn nobody_starves() {
 /// A turn waits for a slot that has an instruction and cannot go, and is not taken by those without one.
 #[test]
 fn a_turn_lasts_until_it_is_taken() {
-    let mut bench = Bench::new(Schedule::GreedyThenOldest, 4, Divergence::PathTable);
+    let mut bench = Bench::new(Schedule::GreedyThenOldest, 4, Divergence::PathTable, 1);
     bench.start(0..4);
     let mut only = |waiting, ready, slot| assert_eq!(bench.cycle(waiting, ready, None), Some(slot));
     // The first turn is slot 0's, the second finds nobody at 1 and 2.

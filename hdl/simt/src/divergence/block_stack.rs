@@ -1,0 +1,694 @@
+//! The block-stack divergence unit: thread block compaction. All warps of a block share a stack of reconvergence points; where its
+//! threads part, they form new warps.
+//!
+//! `thread-block-compaction.txt` §3. A *dynamic warp* is what a slot runs: threads of any of the block's static warps, each in its own
+//! lane. All dynamic warps of a block run between the same two places: from where they were formed to the next branch
+//! that may part them, or to where threads meet. There each *arrives*, and waits for the others.
+//!
+//! ```text
+//!  outcome ─► goes on alone (no branch that parts) ─► steer
+//!     │
+//!     └─► arrives: its threads join the block's two targets, in any order of warps
+//!                       │ when the last warp of the block has arrived, and no register awaits a write
+//!                       ▼
+//!               the stack: push, pop ─► what runs next: pc, threads ─► compactor ─► a warp a cycle: slot, threads ─► steer
+//!                 (super::levels)                                    (compactor.rs)
+//! ```
+//!
+//! * A branch that the side table calls uniform is no place to wait, unless [`Compaction::Always`]. A warp whose threads part there all
+//!   the same waits for the others. If they are at another branch, the table was wrong: the core stops with a fault.
+//! * Each thread that arrives is put on its side at once. So the stack sees one branch of the whole block, as [`super::stack`] sees one
+//!   of a warp; sides without threads are never pushed.
+//! * A `jalr` that may part is served for the target of the first warp's first thread ([`BlockOut::jump`]).
+//! * At a barrier all live threads of the block must arrive. If some of them are in the stack, they never come: a fault.
+//! * When threads are formed anew, no register of any warp of the block awaits a write; so no instruction reads a register that another
+//!   dynamic warp still owes, and a slot's homes stay while a write of it is under way.
+//! * An entry with all live threads of the block, and any with [`Compaction::Off`], has the static warps.
+//!
+//! The paper's warp count is a bit a slot here, `running`: the count is 0 when none is on. It holds the two targets of a branch
+//! as the block's two uppermost entries; here they become entries when the last warp has arrived.
+//!
+//! With [`Compaction::Predict`] (CAPRI, `capri.txt` §3) a warp that a branch does not part runs on at once, *ahead* of its block; and so does
+//! one that is parted, with the side that goes first, where the [prediction table](mod@capt) says that forming warps is not worth it.
+//! A warp that is ahead gets no further than its next control instruction, which is held back until its threads are the top;
+//! then it goes on as one of the top's warps. Jumps are always waited for. When a side becomes the top, the table learns
+//! whether its threads fit into fewer warps than they came in.
+//!
+//! Slots suffice: a warp that is ahead with the side that goes second is whole, so the others of its branch came in as many
+//! warps as there are other slots, and no lane has more threads of them than that.
+//!
+//! Each of [`Shape::levels`] is a branch that parted the block's threads. A program that needs more stops with a fault.
+//!
+//! Masks of a block have a bit a thread of the core, `lanes` groups of `warps` bits: those of a lane are side by side. Blocks that are
+//! resident together share the words of masks, each has the bits of its own warps.
+
+pub mod capt;
+pub mod compactor;
+
+use super::levels::{
+    Gathering, Group, Level, Likely, Parting, Pop, Rpc, Sibling, Sides, Top, has_likely, is_at_point, levels, part,
+    pop, sides, stop_of,
+};
+use super::{
+    Culprit, Events, Outcome, Refused, Side, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
+};
+use crate::arbiter::{places_above, round_robin};
+use crate::block::{same_group, whole_group};
+use crate::isa::cause;
+use crate::pipeline::resolve::Jump;
+use crate::reconvergence::Reconvergence;
+use crate::shape::{Compaction, Shape};
+use capt::{CaptIn, capt};
+use compactor::{CompactorIn, compactor};
+use heddle_hdl::*;
+
+/// What the unit must know of blocks, and of registers.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct BlockIn<T> {
+    /// 1 bit: a launch begins.
+    pub restart: T,
+    /// See [`crate::block::Grid::group`].
+    pub group: T,
+    /// One bit a slot: not all warps of its block have been started.
+    pub filling: T,
+    /// One bit a slot: no register of it awaits a write.
+    pub quiet: T,
+    /// The slot whose register is written in this cycle.
+    pub written: T,
+    /// Slot and pc of the instruction in stage 8.
+    pub resolving: T,
+    pub pc: T,
+}
+
+/// What the unit says beside [`UnitOut`].
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct BlockOut<T> {
+    /// The static warp of each lane of `issue_slot`, and of `written`.
+    pub homes: Option<T>,
+    pub written_homes: Option<T>,
+    /// One bit a slot: its warp is ahead, and must not issue a control instruction.
+    pub ahead: Option<T>,
+    /// The target of the `jalr` in stage 8, if a warp of the block has arrived at it.
+    pub jump: Jump<T>,
+}
+
+/// What a slot runs.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Warp<T> {
+    mask: T,
+    /// The static warp of each lane.
+    homes: Option<T>,
+}
+
+/// Where the first warp of a block has arrived, and so all.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Place<T> {
+    /// One of [`place`].
+    kind: T,
+    /// The pc of the instruction, or for what is no branch, behind it.
+    pc: T,
+    depth: T,
+    /// Of a branch or jump.
+    jump: T,
+    call: T,
+    ret: T,
+    target: T,
+    meets: Reconvergence<T>,
+}
+
+/// The kinds of places where warps arrive.
+mod place {
+    pub const BITS: u32 = 2;
+    /// A branch or jump.
+    pub const BRANCH: u32 = 0;
+    /// The rpc of the top.
+    pub const RPC: u32 = 1;
+    /// Its likely-convergence point.
+    pub const POINT: u32 = 2;
+    pub const BARRIER: u32 = 3;
+}
+
+/// What the stack does for a block.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Step<T> {
+    valid: T,
+    /// The block's lowest slot.
+    block: T,
+    /// All have arrived; else the uppermost level is popped, once it is `read`.
+    arrived: T,
+    read: T,
+}
+
+/// Threads that are being formed into warps.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Formed<T> {
+    valid: T,
+    /// As they are in static warps.
+    fixed: T,
+    /// The slot of the next warp.
+    slot: T,
+    /// Those that are left.
+    top: Top<T>,
+}
+
+/// A block's threads, where they meet: the part of a [`Top`] that is kept while warps run.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Ends<T> {
+    rpc: Rpc<T>,
+    likely: Option<Likely<T>>,
+}
+
+/// A [`Level`] without its masks.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Held<T> {
+    sibling: T,
+    pc: T,
+    depth: T,
+    group: T,
+    rpc: Rpc<T>,
+    likely: Option<Gathering<T>>,
+    /// The branch.
+    branch: Option<Branch<T>>,
+}
+
+/// What the prediction table learns from.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Branch<T> {
+    /// Behind the branch.
+    pc: T,
+    /// Warps that came with threads for the side.
+    warps: T,
+}
+
+/// Warps that came with threads for each side of a branch.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Came<T> {
+    taken: T,
+    rest: T,
+}
+
+/// A warp that is ahead.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Ahead<T> {
+    /// It is of the branch where the block's warps arrive; and then, on the taken side.
+    at_branch: T,
+    taken: T,
+    /// Else the level whose sibling it is of.
+    level: T,
+}
+
+impl BlockIn<Width> {
+    pub fn shape(s: &Shape) -> BlockIn<Width> {
+        let slot = s.warp_bits();
+        BlockIn {
+            restart: 1,
+            group: slot,
+            filling: s.warps,
+            quiet: s.warps,
+            written: slot,
+            resolving: slot,
+            pc: s.pc_bits(),
+        }
+    }
+}
+
+impl Place<Width> {
+    fn shape(s: &Shape) -> Place<Width> {
+        let (pc, meets) = (s.pc_bits(), Reconvergence::shape(s));
+        Place { kind: place::BITS, pc, depth: s.depth_bits, jump: 1, call: 1, ret: 1, target: pc, meets }
+    }
+}
+
+impl Held<Width> {
+    fn shape(s: &Shape) -> Held<Width> {
+        let Level { sibling, group, likely } = Level::shape(s);
+        let branch = s.predicts().then(|| Branch { pc: s.pc_bits(), warps: count_width(s.warps) });
+        Held { sibling: 1, pc: sibling.pc, depth: sibling.depth, group: 1, rpc: group.rpc, likely, branch }
+    }
+}
+
+impl Held<Signal> {
+    fn of(level: Level<Signal>, branch: Option<Branch<Signal>>) -> Held<Signal> {
+        let Level { sibling, group, likely } = level;
+        let (pc, depth) = (sibling.pc, sibling.depth);
+        Held { sibling: sibling.valid, pc, depth, group: group.valid, rpc: group.rpc, likely, branch }
+    }
+
+    fn with(self, sibling: Signal, group: Signal) -> Level<Signal> {
+        Level {
+            sibling: Sibling { valid: self.sibling, pc: self.pc, depth: self.depth, mask: sibling },
+            group: Group { valid: self.group, mask: group, rpc: self.rpc },
+            likely: self.likely,
+        }
+    }
+}
+
+/// The shape whose one warp has the threads of all blocks: what [`super::levels`] sees.
+fn as_one_warp(s: &Shape) -> Shape {
+    Shape { lanes: s.threads(), levels: Some(block_levels(s)), ..s.clone() }
+}
+
+/// Levels of a block's stack.
+pub fn block_levels(s: &Shape) -> u32 {
+    s.levels.unwrap_or(DEFAULT_LEVELS).min(s.threads() - 1)
+}
+
+/// Levels of a block's stack, unless said otherwise. The paper's programs need 14 entries at most, but for one with 38 (Table 3);
+/// ours, one with 69.
+pub const DEFAULT_LEVELS: u32 = 128;
+
+/// The block-stack unit of a shape.
+pub fn block_stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+    module("block_stack", UnitIn::shape(s), |m, i| described(m, s, i))
+}
+
+fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
+    m.doc("Divergence unit: a stack of reconvergence points a block, whose threads form new warps where they part.");
+    let wide = as_one_warp(s);
+    let UnitIn { start, outcome, .. } = i;
+    let Some(of_block) = i.block else { unreachable!("a unit for blocks is told of them") };
+    let (slot_bits, threads) = (s.warp_bits(), s.threads());
+    let BlockIn { group, filling, quiet, .. } = of_block;
+    let (never, one, nobody) = (m.lit(0u32, 1), m.lit(1u32, 1), m.lit(0u32, threads));
+    let block_of = |slot: Signal| slot & !group;
+    let columns = |slot: Signal| same_group(slot, group, s.warps).repeat(s.lanes);
+    let spread = |mask: Signal, homes: Option<Signal>, slot: Signal| {
+        let warps = homes.map_or(vec![slot; s.lanes as usize], |homes| elements(homes, slot_bits));
+        let lanes = (0..).zip(warps).map(|(lane, warp)| warp.decode(s.warps).only_if(mask.bit(lane)));
+        cat(&lanes.collect::<Vec<_>>())
+    };
+    let by_warp = |threads: Signal| elements(threads, s.warps).into_iter().reduce(|a, b| a | b).expect("a lane");
+
+    // Of slots.
+    let distributed = |name: &str, width: Width| m.memory(name, width, slot_bits).style(MemoryStyle::Distributed);
+    let warp_shape = Warp { mask: s.lanes, homes: s.homes_bits() };
+    let warps = m.memory("warps", warp_shape, slot_bits).style(MemoryStyle::Distributed);
+    let depths = distributed("depths", s.depth_bits);
+    let stops = m.memory("stops", Stop { valid: 1, pc: s.pc_bits() }, slot_bits).style(MemoryStyle::Distributed);
+    let running = m.reg("running", s.warps).reset(0u32);
+    let arrived = m.reg("arrived", s.warps).reset(0u32);
+    // Of blocks.
+    let live = m.reg("live_threads", threads).reset(0u32);
+    let taken = m.reg("taken", threads).reset(0u32);
+    let rest = m.reg("rest", threads).reset(0u32);
+    let recorded = m.reg("recorded", s.warps).reset(0u32);
+    let places = m.memory("places", Place::shape(s), slot_bits).style(MemoryStyle::Distributed);
+    let Top { rpc, likely, .. } = Top::shape(&wide);
+    let ends = m.memory("ends", Ends { rpc, likely }, slot_bits).style(MemoryStyle::Distributed);
+    let step = m.reg("step", Step { valid: 1, block: slot_bits, arrived: 1, read: 1 }).reset_zero();
+    let came_shape = Came { taken: count_width(s.warps), rest: count_width(s.warps) };
+    let came = s.predicts().then(|| m.memory("came", came_shape, slot_bits).style(MemoryStyle::Distributed));
+    // Slots whose warps are ahead, and the threads of these.
+    let ahead = s.predicts().then(|| m.reg("ahead", s.warps).reset(0u32));
+    let ahead_threads = s.predicts().then(|| m.reg("ahead_threads", threads).reset(0u32));
+    let formed = m.reg("formed", Formed { valid: 1, fixed: 1, slot: slot_bits, top: Top::shape(&wide) }).reset_zero();
+
+    // Whose turn it is: an outcome's; else that of the next warp that is formed; else a start's.
+    wire!(forms = formed.q.valid & !outcome.valid);
+    wire!(start_ready = !outcome.valid & !formed.q.valid & !step.q.valid);
+    wire!(starts = start.valid & start_ready);
+
+    // An outcome: the warp goes on alone, or arrives.
+    let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads meet") };
+    let is = |kind: u32| outcome.valid & outcome.kind.eq(kind);
+    wire!(block = block_of(outcome.slot));
+    let before = ends.read(block);
+    let warp = warps.read(outcome.slot);
+    wire!(depth = depths.read(outcome.slot));
+    wire!(taken_depth = depth_after(m, &outcome, depth));
+    let all_go = outcome.taken.mask.any();
+    wire!(splits = all_go & outcome.rest.mask.any());
+    wire!(jumps = is(kind::JUMP));
+    wire!(branches = is(kind::BRANCH));
+    wire!(may_part = !meets.uniform | splits | (branches & m.lit(s.compaction == Compaction::Always, 1)));
+    wire!(parts = (branches | jumps) & may_part);
+    wire!(moves = ((branches | jumps) & !may_part) | is(kind::ARRIVED));
+    let gone = Side { mask: taken_depth, pc: outcome.taken.pc };
+    let stayed = Side { mask: depth, pc: outcome.rest.pc };
+    let Side { mask: to_depth, pc: to } = all_go.mux(gone, stayed);
+    let first = places.read(block);
+    wire!(is_first = !recorded.q.select(block, 1));
+    let found = !is_first & first.kind.eq(place::RPC);
+    let rpc = before.rpc.found(found, first.pc);
+    wire!(meets_here = moves & rpc.reached(to, to_depth));
+    let would_be = Top { pc: to, depth: to_depth, mask: warp.mask, rpc, likely: before.likely };
+    wire!(at_point = moves & !meets_here & is_at_point(&would_be).unwrap_or(never));
+    wire!(goes_on = moves & !meets_here & !at_point);
+    wire!(waits = is(kind::WAIT));
+    wire!(exits = is(kind::EXIT));
+    wire!(arrives = outcome.valid & !goes_on);
+
+    // Or it arrives, and goes ahead.
+    let Sides { meeting, taken_is_there, rest_is_there, towards, taken_first, .. } =
+        sides(m, &wide, &outcome, taken_depth, &Top { depth, ..would_be });
+    let runs_at = |is_there: Signal, pc: Signal| !is_there & !(towards.valid & pc.eq(towards.pc));
+    let on_taken = splits.mux(taken_first, all_go);
+    let ahead_side = on_taken.mux(outcome.taken, outcome.rest);
+    let may_run = runs_at(on_taken.mux(taken_is_there, rest_is_there), ahead_side.pc);
+    let predicted = s.predicts().then(|| m.deferred("predicted", 1));
+    let goes_ahead =
+        predicted.as_ref().map_or(never, |adequate| branches & parts & may_run & (!splits | !adequate.value));
+    wire!(goes_ahead = goes_ahead);
+    let as_parted =
+        Top { pc: ahead_side.pc, depth, mask: warp.mask, rpc: meeting, likely: before.likely.map(|_| towards) };
+    let ahead_stop = nearer(ahead_side.pc, stop_of(as_parted), stop_of(Top { pc: ahead_side.pc, depth, ..would_be }));
+    let code = |kind: u32| m.lit(kind, place::BITS);
+    let here = Place {
+        kind: pick(
+            [(meets_here, code(place::RPC)), (at_point, code(place::POINT)), (waits, code(place::BARRIER))],
+            code(place::BRANCH),
+        ),
+        pc: parts.mux(outcome.rest.pc, to),
+        depth: parts.mux(depth, to_depth),
+        jump: jumps,
+        call: outcome.call,
+        ret: outcome.ret,
+        target: outcome.taken.pc,
+        meets,
+    };
+    let same = here.kind.eq(first.kind) & here.pc.eq(first.pc) & here.depth.eq(first.depth);
+    wire!(records = arrives & !exits & is_first);
+    wire!(elsewhere = arrives & !exits & !is_first & !same);
+    places.write(records, block, here);
+
+    let moved = spread(warp.mask, warp.homes, outcome.slot);
+    let on_sides = |side: Side<Signal>| spread(side.mask, warp.homes, outcome.slot);
+    let joins_taken = on_sides(outcome.taken).only_if(parts | waits) | moved.only_if(at_point);
+    let joins_rest = on_sides(outcome.rest).only_if(parts);
+
+    // Which block goes on: the last of its warps has arrived, and no write is under way.
+    let after = m.reg("after", s.warps).reset(0u32);
+    let is_ahead = ahead.as_ref().map_or(m.lit(0u32, s.warps), |ahead| ahead.q);
+    wire!(still = whole_group(((!running.q & quiet) | is_ahead) & !filling, group));
+    let in_hand = |slot: Signal, valid: Signal| same_group(slot, group, s.warps).only_if(valid);
+    wire!(busy = in_hand(step.q.block, step.q.valid) | in_hand(formed.q.slot, formed.q.valid));
+    wire!(choice = round_robin(arrived.q & still & !busy, after.q));
+
+    // The stack. All threads of a block do one thing, or a level is popped.
+    let Step { block: at, .. } = step.q;
+    let free = !formed.q.valid;
+    wire!(due = step.q.valid & step.q.arrived & free);
+    wire!(pops = step.q.valid & !step.q.arrived & step.q.read & free);
+    wire!(own_columns = columns(at));
+    let counts = distributed("counts", count_width(levels(&wide)));
+    wire!(count = counts.read(at));
+    let told = places.read(at);
+    let kept = ends.read(at);
+    wire!(all_taken = taken.q & own_columns);
+    wire!(all_rest = rest.q & own_columns);
+    wire!(all_live = live.q & own_columns);
+    let is_recorded = recorded.q.select(at, 1);
+    wire!(part_waits = due & is_recorded & told.kind.eq(place::BARRIER) & all_taken.ne(all_live));
+    wire!(begins = due & !part_waits);
+    wire!(together = is_recorded & begins);
+    let of_kind = |kind: u32| together & told.kind.eq(kind);
+    wire!(branch = of_kind(place::BRANCH));
+    wire!(barrier = of_kind(place::BARRIER));
+    wire!(met = of_kind(place::RPC));
+    wire!(point = of_kind(place::POINT));
+    let whole = Outcome {
+        valid: branch | barrier,
+        slot: at,
+        kind: told.jump.mux(m.lit(kind::JUMP, kind::BITS), m.lit(kind::BRANCH, kind::BITS)),
+        taken: Side { mask: all_taken.only_if(branch | barrier), pc: barrier.mux(told.pc, told.target) },
+        rest: Side { mask: all_rest.only_if(branch), pc: told.pc },
+        call: told.call & branch,
+        ret: told.ret & branch,
+        meets: Some(told.meets),
+        homes: None,
+    };
+    let rpc = kept.rpc.found(met, told.pc);
+    let top = Top { pc: told.pc, depth: told.depth, mask: all_taken | all_rest, rpc, likely: kept.likely };
+    let parting = part(m, &wide, &whole, top, count);
+    let Parting { parts: apart, meeting, taken_is_there, full, pushes, pushed, gathers, towards, side, stay, .. } =
+        parting;
+    let both_came = came.as_ref().map(|came| came.read(at));
+    let branch_of =
+        |taken: Signal| both_came.map(|both| Branch { pc: told.pc, warps: taken.mux(both.taken, both.rest) });
+    wire!(at_rpc = whole.valid & !apart & top.rpc.reached(side.pc, side.depth));
+    let reached = meeting.found(at_rpc | taken_is_there, taken_is_there.mux(whole.taken.pc, side.pc));
+    let next = Top {
+        pc: side.pc,
+        depth: side.depth,
+        mask: apart.mux(side.mask, stay),
+        rpc: reached,
+        likely: top.likely.map(|_| point.mux(kept.likely.unwrap_or(towards), towards)),
+    };
+
+    // Memories of levels: what is a block's own, and the words of masks, which blocks share.
+    let index_bits = index_width(levels(&wide));
+    let entry = |level: Signal| {
+        let level = level.slice(0, index_bits);
+        if s.warps > 1 { cat(&[level, at]) } else { level }
+    };
+    let (popped, left_of_it) = if threads > 1 {
+        let held = m.memory("levels", Held::shape(&wide), index_bits + s.warps.ilog2());
+        let masks = |name| m.memory(name, threads, index_bits).style(MemoryStyle::Distributed);
+        let (siblings, groups) = (masks("siblings"), masks("groups"));
+        let gathered = has_likely(&wide).then(|| masks("gathered"));
+        let (below, above) = ((count - 1).slice(0, index_bits), count.slice(0, index_bits));
+        let own = |masks: &Mem<Width>, level: Signal| masks.read(level) & own_columns;
+        let put = |masks: &Mem<Width>, enable: Signal, level: Signal, mask: Signal| {
+            masks.write(enable, level, (masks.read(level) & !own_columns) | (mask & own_columns));
+        };
+        let head = held.read_sync_if(step.q.valid & !step.q.read, entry(count - 1), Collision::Never);
+        let held_head = head;
+        let head = head.with(own(&siblings, below), own(&groups, below));
+        let at_point = gathered.as_ref().map_or(nobody, |gathered| own(gathered, below));
+        let popped = pop(m, &wide, top, head, at_point, all_live, pops);
+        put(&siblings, pushes, above, pushed.sibling.mask);
+        put(&groups, pushes, above, pushed.group.mask);
+        let branch_held = held_head.branch;
+        let pushed = Held::of(pushed, branch_of(!parting.goes_as_taken));
+        let held_next = pushes.mux(pushed, Held::of(popped.left, branch_held));
+        held.write(pushes | (pops & popped.stays), entry(pushes.mux(count, count - 1)), held_next);
+
+        let comes = pops.mux(popped.top, next);
+        let comes_to_point = is_at_point(&comes).unwrap_or(never);
+        let joins = point | (((whole.valid & !at_rpc) | (pops & !popped.arrives_again)) & comes_to_point);
+        if let (Some(gathered), Some(now)) = (&gathered, kept.likely) {
+            let level = pick([(pops, popped.outer.level), (point, now.level)], towards.level);
+            let some = point.mux(all_taken, comes.mask).only_if(joins);
+            put(gathered, gathers | joins, level, own(gathered, level).only_if(!gathers) | some);
+            m.cover("joins_after_a_pop", pops & joins);
+            m.cover("arrives_at_a_likely_point", point);
+        }
+        let stays = pops & popped.stays;
+        m.assert("a_sibling_is_live", !(pops & popped.to_sibling) | !(head.sibling.mask & !all_live).any());
+        (popped, (comes, joins, stays, branch_held))
+    } else {
+        (m.zero(Pop::shape(&wide)), (next, never, never, None))
+    };
+    let (comes, joins, stays, branch_held) = left_of_it;
+    wire!(joins = joins);
+    let left = count + pushes.zext(count.width()) - (pops & !stays).zext(count.width());
+    wire!(acts = begins | pops);
+    wire!(nobody_left = !comes.mask.any());
+    wire!(
+        must_pop =
+            (begins & (met | at_rpc | joins | nobody_left)) | (pops & (popped.arrives_again | joins | nobody_left))
+    );
+    wire!(pops_next = must_pop & left.any());
+    let now_ends = Ends { rpc: comes.rpc, likely: comes.likely };
+    let begun = m.zero(Ends { rpc: Rpc::shape(s), likely: comes.likely.map(|_| Likely::shape(&wide)) });
+    ends.write(acts | starts, acts.mux(at, block_of(start.slot)), acts.mux(now_ends, begun));
+    counts.write(acts | starts, acts.mux(at, block_of(start.slot)), left.only_if(acts));
+    wire!(forms_next = acts & !must_pop);
+
+    let chosen = Step { valid: choice.any(), block: block_of(choice.one_hot_index()), arrived: one, read: never };
+    let pop_next = Step { valid: one, block: at, arrived: never, read: never };
+    let read = Step { read: one, ..step.q };
+    wire!(done = !step.q.valid | (acts & !pops_next));
+    let continues = acts.mux(pop_next, (!step.q.arrived & !step.q.read).mux(read, step.q));
+    step.next(done.mux(chosen, continues));
+    after.next_if(done & choice.any(), places_above(choice));
+
+    // New warps, one a cycle.
+    let Formed { fixed, slot: next_slot, top: forming, .. } = formed.q;
+    let compacted = m.instance("compactor", &compactor(s), CompactorIn { threads: forming.mask, fixed });
+    wire!(last = forms & !compacted.left.any());
+    let free = same_group(next_slot, group, s.warps) & !running.q;
+    wire!(into = fixed.mux(compacted.first, free.lowest_one().one_hot_index()));
+    let again = Formed { valid: !last, top: Top { mask: compacted.left, ..forming }, ..formed.q };
+    let off = m.lit(s.compaction == Compaction::Off, 1);
+    let to_form = comes.mask & !ahead_threads.as_ref().map_or(nobody, |ahead| ahead.q);
+    let static_again = comes.mask.eq(all_live) & to_form.eq(comes.mask);
+    let top = Top { mask: to_form, ..comes };
+    let new = Formed { valid: to_form.any(), fixed: off | static_again, slot: at, top };
+    formed.next_if(forms | forms_next, forms.mux(again, new));
+
+    // Warps that are ahead go on with the top when it is theirs.
+    if let (Some(ahead), Some(ahead_threads), Some(came), Some(predicted)) = (ahead, ahead_threads, came, predicted) {
+        let who_shape = Ahead { at_branch: 1, taken: 1, level: index_bits };
+        let below = (count - 1).slice(0, index_bits);
+        let slots: Vec<_> = (0..s.warps).map(|slot| m.reg(&format!("ahead_{slot}"), who_shape).reset_zero()).collect();
+        let own_slots = same_group(at, group, s.warps);
+        let mut released = Vec::new();
+        for (slot, who) in (0..).zip(&slots) {
+            let is_ahead = ahead.q.bit(slot) & own_slots.bit(slot);
+            let Ahead { at_branch, taken, level } = who.q;
+            let with_branch = begins & at_branch & (!apart | taken.eq(parting.goes_as_taken));
+            let with_level = pops & popped.to_sibling & !at_branch & level.eq(below);
+            released.push(is_ahead & (with_branch | with_level));
+            let goes = goes_ahead & outcome.slot.eq(slot);
+            let new = Ahead { at_branch: one, taken: on_taken, level };
+            let to_level = Ahead { at_branch: never, taken, level: count.slice(0, index_bits) };
+            who.next_if(goes | (is_ahead & begins & at_branch), goes.mux(new, to_level));
+        }
+        wire!(released = cat(&released));
+        ahead.next((ahead.q | outcome.slot.decode(s.warps).only_if(goes_ahead)) & !released);
+        let go_ahead = spread(ahead_side.mask, warp.homes, outcome.slot).only_if(goes_ahead);
+        ahead_threads.next((ahead_threads.q | go_ahead) & !comes.mask.only_if(forms_next));
+
+        // What the table learns from.
+        let before = came.read(block).only_if(!is_first);
+        let one_more = |count: Signal, side: Side<Signal>| count + side.mask.any().zext(count.width());
+        let Came { taken, rest } = before;
+        let now = Came { taken: one_more(taken, outcome.taken), rest: one_more(rest, outcome.rest) };
+        came.write(branches & parts, block, now);
+        let of_branch = branch_of(parting.goes_as_taken).zip(branch_held).map(|(new, held)| pops.mux(held, new));
+        let learned = of_branch.expect("a block with several warps has levels");
+        let most = elements(comes.mask, s.warps).into_iter().map(|lane| lane.count_ones());
+        let most = most.reduce(|a, b| a.gt(b).mux(a, b)).expect("a lane");
+        let with_branch = branch & !told.jump;
+        let inputs = CaptIn {
+            clear: of_block.restart,
+            asks: branches & parts & splits,
+            asked: outcome.rest.pc,
+            learns: forms_next & (with_branch | (pops & popped.to_sibling)),
+            learned: learned.pc,
+            was_adequate: most.lt(learned.warps),
+        };
+        let table = m.instance("capt", &capt(s), inputs);
+        predicted.drive(table.adequate);
+        m.assert("a_warp_that_is_ahead_runs", !(ahead.q & !running.q).any());
+        m.assert("formed_threads_are_not_ahead", !formed.q.valid | !(forming.mask & ahead_threads.q).any());
+        m.assert("ahead_threads_are_live", !(ahead_threads.q & !live.q).any());
+        m.cover("goes_ahead_whole", goes_ahead & !splits);
+        m.cover("goes_ahead_in_part", goes_ahead & splits);
+        m.cover("parts_and_waits", branches & parts & splits & table.known & table.adequate);
+        m.cover("second_side_is_ahead", begins & apart & (own_slots & ahead.q & !released).any());
+        m.cover("goes_on_with_a_level", pops & released.any());
+        m.cover("all_were_ahead", forms_next & !to_form.any());
+    }
+
+    // What slots run.
+    let at_start = Warp { mask: start.mask, homes: s.homes_bits().map(|_| start.slot.repeat(s.lanes)) };
+    let compact = Warp { mask: compacted.mask, homes: compacted.homes };
+    let (wide_start, lanes_of) = (m.zero(Top::shape(&wide)), |top: Top<Signal>| Top { mask: warp.mask, ..top });
+    let runs = pick(
+        [(starts, lanes_of(Top { pc: start.pc, ..wide_start })), (forms, lanes_of(forming))],
+        goes_ahead.mux(as_parted, Top { rpc: before.rpc, ..would_be }),
+    );
+    let slot = pick([(starts, start.slot), (forms, into)], outcome.slot);
+    let part_of_it = Warp { mask: ahead_side.mask, ..warp };
+    warps.write(starts | forms | goes_ahead, slot, pick([(starts, at_start), (forms, compact)], part_of_it));
+    wire!(steers = starts | forms | goes_on | goes_ahead);
+    depths.write(steers, slot, runs.depth);
+    stops.write(steers, slot, goes_ahead.mux(ahead_stop, stop_of(runs)));
+    let bit = |slot: Signal, on: Signal| slot.decode(s.warps).only_if(on);
+    running.next((running.q | bit(slot, starts | forms)) & !bit(outcome.slot, arrives & !goes_ahead));
+    let begun_here = same_group(at, group, s.warps).only_if(begins);
+    arrived.next((arrived.q | bit(outcome.slot, arrives)) & !begun_here);
+    recorded.next((recorded.q | bit(block, records)) & !begun_here);
+    let clears = own_columns.only_if(begins);
+    taken.next((taken.q | joins_taken) & !clears);
+    rest.next((rest.q | joins_rest) & !clears);
+    let begins_live = spread(start.mask, at_start.homes, start.slot).only_if(starts);
+    live.next((live.q | begins_live) & !moved.only_if(exits));
+
+    // What the core asks.
+    let issued = warps.read(i.issue_slot);
+    let resolving = block_of(of_block.resolving);
+    let theirs = places.read(resolving);
+    let jump_of = |place: &Place<Signal>| place.kind.eq(place::BRANCH) & place.jump & place.pc.eq(of_block.pc);
+    wire!(just_now = records & block.eq(resolving) & jump_of(&here));
+    let known = recorded.q.select(resolving, 1) & jump_of(&theirs);
+    let jump = Jump { valid: just_now | known, pc: just_now.mux(here.target, theirs.target) };
+
+    let refuses = elsewhere | full | part_waits;
+    let causes = [
+        (elsewhere, m.lit(cause::NOT_UNIFORM, cause::BITS)),
+        (part_waits, m.lit(cause::BARRIER_OF_A_PART, cause::BITS)),
+    ];
+    let cause = pick(causes, m.lit(cause::STACK_OVERFLOW, cause::BITS));
+    let whose = elsewhere.mux(outcome.slot, at);
+    let blamed = warps.read(whose);
+    // The instruction before the place, unless that is a jump, which may be executed again.
+    let pc = elsewhere.mux(outcome.rest.pc - branches.zext(s.pc_bits()), told.pc - (!told.jump).zext(s.pc_bits()));
+    let because = Some(Culprit { slot: whose, pc, mask: blamed.mask, homes: blamed.homes });
+    let refused = Some(Refused { valid: refuses, cause, because });
+
+    // Checks.
+    let slots_live = by_warp(live.q) | running.q | arrived.q;
+    wire!(is_live = slots_live);
+    assume_legal(m, s, &i, (is_live, m.lit(0u32, s.warps)), warp.mask, (starts, never));
+    m.assume("outcome_of_a_warp_that_runs", !outcome.valid | (running.q & !is_ahead).select(outcome.slot, 1));
+    m.assert("a_warp_is_formed_where_none_runs", !forms | !running.q.select(into, 1));
+    m.assert("a_warp_is_formed_in_its_block", !forms | block_of(into).eq(block_of(next_slot)));
+    m.assert("formed_threads_are_live", !(forming.mask & !live.q).any() | !formed.q.valid);
+    m.assert("sides_are_apart", !(taken.q & rest.q).any());
+    m.assert(
+        "nobody_arrives_twice",
+        !(joins_taken & (taken.q | rest.q)).any() & !(joins_rest & (taken.q | rest.q)).any(),
+    );
+    m.assert("who_arrives_is_live", !((joins_taken | joins_rest) & !live.q).any());
+    m.assert(
+        "jumps_go_where_the_first_goes",
+        !(arrives & jumps & parts & !is_first & all_go & same) | first.target.eq(outcome.taken.pc),
+    );
+    m.assert("live_threads_go_on", !(done & step.q.valid & must_pop & !left.any()) | !all_live.any());
+    m.cover("goes_on_alone", goes_on & (branches | jumps));
+    m.cover("meets_where_it_returns", met & kept.rpc.returns);
+    m.cover("a_block_ends", acts & must_pop & !left.any());
+    m.cover("pops_again", pops & pops_next);
+    m.cover("arrives_while_the_stack_acts", arrives & acts);
+    m.cover("waits_for_writes", (arrived.q & !still).any() & whole_group(!running.q & !filling, group).any());
+    m.cover("warps_are_static_again", forms_next & new.fixed & pops);
+    m.cover("jumps_with_the_first", known & is(kind::JUMP));
+    if s.barriers {
+        m.cover("part_of_a_block_waits", part_waits);
+        m.cover("barrier", barrier);
+    }
+    if s.warps > 1 {
+        m.cover("warps_are_mixed", forms & !fixed & compacted.mixes);
+    }
+    m.cover("not_uniform", elsewhere);
+
+    wire!(put_off = formed.q.valid | (start.valid & !start_ready));
+    let (hold, _) = hold(m, outcome.valid, |_| put_off);
+    let events = Events {
+        merges: m.lit(0u32, 2),
+        insert: never,
+        extract: never,
+        swap: never,
+        paths: m.lit(0u32, s.lane_bits() + 1),
+        levels: left.zext(s.levels_bits()).only_if(acts),
+    };
+    UnitOut {
+        start_ready,
+        wake_ready: never,
+        live: is_live,
+        waiting: m.lit(0u32, s.warps),
+        stop: stops.read(i.decode_slot),
+        mask: issued.mask,
+        steer: Steer { valid: steers, slot, pc: runs.pc, replay: never },
+        hold,
+        refused,
+        dual: None,
+        block: Some(BlockOut {
+            homes: issued.homes,
+            written_homes: s.homes_bits().and_then(|_| warps.read(of_block.written).homes),
+            ahead: s.predicts().then_some(is_ahead),
+            jump,
+        }),
+        events,
+    }
+}
+
+/// The first of two places that threads come to from here.
+fn nearer(pc: Signal, a: Stop<Signal>, b: Stop<Signal>) -> Stop<Signal> {
+    let ahead = |stop: Stop<Signal>| stop.valid & stop.pc.gt(pc);
+    let a_first = ahead(a) & !(ahead(b) & b.pc.lt(a.pc));
+    a_first.mux(a, b)
+}

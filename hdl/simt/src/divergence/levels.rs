@@ -1,0 +1,394 @@
+//! What the levels of a stack of reconvergence points hold, and how a branch makes one and a pop takes one: the logic of
+//! [`super::stack`] and [`super::block_stack`], which keep the memories. The stack's page says what it is for.
+//!
+//! Everything here is of one group of threads, `lanes` of the shape: a warp, or a block seen as one wide warp.
+
+use super::{Outcome, Stop, depth_after};
+use crate::reconvergence::Reconvergence;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// Where threads meet.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Rpc<T> {
+    /// 1 bit: nowhere, if it is 0.
+    pub valid: T,
+    /// 1 bit: where the function returns to, at one depth less. `known`: `pc` is right; it is not before the first return.
+    pub returns: T,
+    pub known: T,
+    pub pc: T,
+    /// Call depth of the branch.
+    pub depth: T,
+}
+
+/// Where threads probably meet before their rpc, at the rpc's call depth.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Likely<T> {
+    /// 1 bit: nowhere, if it is 0.
+    pub valid: T,
+    pub pc: T,
+    /// The level that gathers them.
+    pub level: T,
+}
+
+/// What runs.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Top<T> {
+    pub pc: T,
+    pub depth: T,
+    pub mask: T,
+    pub rpc: Rpc<T>,
+    /// With [`Shape::likely`].
+    pub likely: Option<Likely<T>>,
+}
+
+/// What a branch has left. At least one of the three is valid.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Level<T> {
+    pub sibling: Sibling<T>,
+    pub group: Group<T>,
+    /// With [`Shape::likely`].
+    pub likely: Option<Gathering<T>>,
+}
+
+/// The side that has not run; its rpc is the top's.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Sibling<T> {
+    pub valid: T,
+    pub pc: T,
+    pub depth: T,
+    pub mask: T,
+}
+
+/// Those that meet at the top's rpc, and where they go on to meet others.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Group<T> {
+    pub valid: T,
+    pub mask: T,
+    pub rpc: Rpc<T>,
+}
+
+/// Those that have come to the likely-convergence point which the top has while this level is the uppermost; there are some
+/// when the sibling has run.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Gathering<T> {
+    /// 1 bit.
+    pub valid: T,
+    /// The point, if any, of the threads that the level parted. It is of a group outside of this level's, if that has one.
+    pub outer: Likely<T>,
+}
+
+/// What a pop makes of the threads above a level.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Pop<T> {
+    /// The new top.
+    pub top: Top<T>,
+    /// The likely point outside of the level.
+    pub outer: Likely<T>,
+    pub to_sibling: T,
+    pub to_point: T,
+    /// Out of the level's group.
+    pub to_outer: T,
+    /// Something is left of the level, and what.
+    pub stays: T,
+    pub left: Level<T>,
+    /// The new top is at its rpc, too.
+    pub arrives_again: T,
+}
+
+/// What an outcome does to the top's threads.
+#[derive(Clone, Copy)]
+pub struct Parting {
+    /// 1 bit each: the threads go to two places, which are still to be left before they meet.
+    pub parts: Signal,
+    pub both_stay: Signal,
+    /// The branch's threads meet where the top's do.
+    pub same_group: Signal,
+    /// A side is where the threads of the branch meet.
+    pub taken_is_there: Signal,
+    pub rest_is_there: Signal,
+    /// Where they meet.
+    pub meeting: Rpc<Signal>,
+    /// There should be one more level, and there is none.
+    pub full: Signal,
+    /// The level that is pushed.
+    pub pushes: Signal,
+    pub pushed: Level<Signal>,
+    /// It gathers those at a likely point.
+    pub gathers: Signal,
+    /// The likely point that the sides have, if any.
+    pub towards: Likely<Signal>,
+    /// The rest is at that point, and so goes first.
+    pub rest_first: Signal,
+    /// The side that goes on, and whether it is the taken one; its mask is right if the threads part. And all threads that are left.
+    pub goes_as_taken: Signal,
+    pub side: Sibling<Signal>,
+    pub stay: Signal,
+}
+
+impl Likely<Width> {
+    pub fn shape(s: &Shape) -> Likely<Width> {
+        Likely { valid: 1, pc: s.pc_bits(), level: index_width(levels(s)) }
+    }
+}
+
+impl Top<Width> {
+    pub fn shape(s: &Shape) -> Top<Width> {
+        let likely = has_likely(s).then(|| Likely::shape(s));
+        Top { pc: s.pc_bits(), depth: s.depth_bits, mask: s.lanes, rpc: Rpc::shape(s), likely }
+    }
+}
+
+impl Level<Width> {
+    pub fn shape(s: &Shape) -> Level<Width> {
+        let likely = has_likely(s).then(|| Gathering { valid: 1, outer: Likely::shape(s) });
+        Level { sibling: Sibling::shape(s), group: Group::shape(s), likely }
+    }
+}
+
+impl Rpc<Width> {
+    pub fn shape(s: &Shape) -> Rpc<Width> {
+        Rpc { valid: 1, returns: 1, known: 1, pc: s.pc_bits(), depth: s.depth_bits }
+    }
+}
+
+impl Sibling<Width> {
+    pub fn shape(s: &Shape) -> Sibling<Width> {
+        Sibling { valid: 1, pc: s.pc_bits(), depth: s.depth_bits, mask: s.lanes }
+    }
+}
+
+impl Group<Width> {
+    pub fn shape(s: &Shape) -> Group<Width> {
+        Group { valid: 1, mask: s.lanes, rpc: Rpc::shape(s) }
+    }
+}
+
+impl Pop<Width> {
+    pub fn shape(s: &Shape) -> Pop<Width> {
+        let (top, outer, left) = (Top::shape(s), Likely::shape(s), Level::shape(s));
+        Pop { top, outer, to_sibling: 1, to_point: 1, to_outer: 1, stays: 1, left, arrives_again: 1 }
+    }
+}
+
+impl Rpc<Signal> {
+    /// Where the threads of a branch at this depth meet.
+    pub fn of_branch(meets: Reconvergence<Signal>, depth: Signal) -> Rpc<Signal> {
+        let Reconvergence { rpc: pc, returns, .. } = meets;
+        Rpc { valid: returns.literal(1u32), returns, known: !returns, pc, depth }
+    }
+
+    /// Whether the threads of a branch at this depth meet here, too.
+    pub fn is_of(self, meets: Reconvergence<Signal>, depth: Signal) -> Signal {
+        let same_pc = !self.returns & !meets.returns & self.pc.eq(meets.rpc);
+        self.valid & self.depth.eq(depth) & (self.returns & meets.returns | same_pc)
+    }
+
+    /// Whether threads at this pc and depth have reached it.
+    pub(super) fn reached(self, pc: Signal, depth: Signal) -> Signal {
+        let level = self.returns.mux(depth + 1, depth).eq(self.depth);
+        self.valid & level & (!self.known | pc.eq(self.pc))
+    }
+
+    /// The same, now that threads at `pc` have reached it.
+    pub fn found(self, reached: Signal, pc: Signal) -> Rpc<Signal> {
+        Rpc { known: self.known | reached, pc: (reached & !self.known).mux(pc, self.pc), ..self }
+    }
+
+    /// Whether threads at this depth come to it by going on.
+    pub fn is_ahead(self, depth: Signal) -> Signal {
+        self.valid & self.known & self.returns.mux(depth + 1, depth).eq(self.depth)
+    }
+}
+
+impl Likely<Signal> {
+    /// The point, if `keeps`; else none.
+    pub fn only_if(self, keeps: Signal) -> Likely<Signal> {
+        Likely { valid: self.valid & keeps, ..self }
+    }
+}
+
+/// Levels of a warp.
+pub fn levels(s: &Shape) -> u32 {
+    s.levels.unwrap_or(s.lanes - 1).min(s.lanes - 1)
+}
+
+/// Whether there are branches that part, and likely points for them.
+pub fn has_likely(s: &Shape) -> bool {
+    s.likely && s.lanes > 1
+}
+
+/// What would become of the sides of a branch if it parted the top's threads.
+#[derive(Clone, Copy)]
+pub struct Sides {
+    /// The branch's threads meet where the top's do; and where they meet.
+    pub same_group: Signal,
+    pub meeting: Rpc<Signal>,
+    /// A side is there already.
+    pub taken_is_there: Signal,
+    pub rest_is_there: Signal,
+    /// The branch makes a likely point; and the one that the sides have, if any, whose level is not known.
+    pub gathers: Signal,
+    pub towards: Likely<Signal>,
+    /// The side that goes first: it is at the likely point, or it is the taken one, if that is not there.
+    pub rest_first: Signal,
+    pub taken_first: Signal,
+}
+
+/// Of an outcome of the top's threads, whose taken threads have this call depth afterwards.
+pub fn sides(m: Builder, s: &Shape, outcome: &Outcome<Signal>, taken_depth: Signal, top: &Top<Signal>) -> Sides {
+    let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads meet") };
+    let (taken, rest) = (outcome.taken, outcome.rest);
+    let same_group = top.rpc.is_of(meets, top.depth);
+    let meeting = same_group.mux(top.rpc, Rpc::of_branch(meets, top.depth));
+    let taken_is_there = meeting.reached(taken.pc, taken_depth);
+    let rest_is_there = meeting.reached(rest.pc, top.depth);
+    let both_stay = !taken_is_there & !rest_is_there;
+    let nowhere = m.zero(Likely::shape(s));
+    let point = top.likely.unwrap_or(nowhere);
+    let told = Likely { valid: m.lit(1u32, 1), pc: meets.likely_pc, ..nowhere };
+    let same_point = same_group & point.valid & point.pc.eq(meets.likely_pc);
+    let gathers = both_stay & meets.likely & !same_point & m.lit(has_likely(s), 1);
+    let towards = gathers.mux(told, point.only_if(same_group));
+    let rest_first = both_stay & towards.valid & rest.pc.eq(towards.pc);
+    let taken_first = !taken_is_there & !rest_first;
+    Sides { same_group, meeting, taken_is_there, rest_is_there, gathers, towards, rest_first, taken_first }
+}
+
+/// What an outcome of the top's threads does, with `count` levels below.
+pub fn part(m: Builder, s: &Shape, outcome: &Outcome<Signal>, top: Top<Signal>, count: Signal) -> Parting {
+    wire!(taken_depth = depth_after(m, outcome, top.depth));
+    let (taken, rest) = (outcome.taken, outcome.rest);
+    wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(top.depth));
+    wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
+    let never = m.lit(0u32, 1);
+    let if_parted = sides(m, s, outcome, taken_depth, &top);
+    wire!(same_group = if_parted.same_group);
+    let meeting = parts.mux(if_parted.meeting, top.rpc).named("meeting");
+    wire!(taken_is_there = parts & if_parted.taken_is_there);
+    wire!(rest_is_there = parts & if_parted.rest_is_there);
+    wire!(both_stay = parts & !taken_is_there & !rest_is_there);
+
+    // A side that is at the likely point goes there first.
+    wire!(leaves = parts & (!same_group | both_stay));
+    let full = if levels(s) < s.lanes - 1 { leaves & count.eq(levels(s)) } else { never };
+    wire!(pushes = leaves & !full);
+    wire!(gathers = pushes & if_parted.gathers);
+    let point = top.likely.unwrap_or(m.zero(Likely::shape(s)));
+    let here = count.slice(0, index_width(levels(s)));
+    let level = gathers.mux(here, point.level);
+    let towards = parts.mux(Likely { level, ..if_parted.towards }, point);
+    wire!(rest_first = parts & if_parted.rest_first);
+    wire!(goes_as_taken = taken.mask.any() & (!parts | if_parted.taken_first));
+    let went = Sibling { valid: both_stay, pc: taken.pc, depth: taken_depth, mask: taken.mask };
+    let stayed = Sibling { valid: both_stay, pc: rest.pc, depth: top.depth, mask: rest.mask };
+    let side = goes_as_taken.mux(went, stayed);
+    wire!(stay = taken.mask | rest.mask);
+    let group = Group { valid: !same_group, mask: stay, rpc: top.rpc };
+    let likely = top.likely.map(|outer| Gathering { valid: gathers, outer });
+    let pushed = Level { sibling: rest_first.mux(went, stayed), group, likely };
+
+    m.assert("a_push_has_room", !pushes | count.lt(levels(s)));
+    let deepest = top.depth.all() & outcome.call & taken.mask.any();
+    m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
+    m.assert("sides_that_are_there_are_one", !(taken_is_there & rest_is_there));
+    if levels(s) < s.lanes - 1 {
+        m.cover("no_level_is_left", full);
+    }
+    m.cover("same_group", parts & same_group);
+    m.cover("same_group_without_a_push", parts & same_group & !pushes);
+    m.cover("one_side_is_there", taken_is_there | rest_is_there);
+    m.cover("sides_go_to_one_place", outcome.valid & taken.mask.any() & rest.mask.any() & !apart);
+    if has_likely(s) {
+        m.cover("gathers", gathers);
+        m.cover("same_point", both_stay & outcome.meets.map_or(never, |meets| meets.likely) & !if_parted.gathers);
+        m.cover("the_rest_is_at_the_point", rest_first);
+    }
+    Parting {
+        parts,
+        both_stay,
+        same_group,
+        taken_is_there,
+        rest_is_there,
+        meeting,
+        full,
+        pushes,
+        pushed,
+        gathers,
+        towards,
+        rest_first,
+        goes_as_taken,
+        side,
+        stay,
+    }
+}
+
+/// What becomes of the level `head` when nobody of the top is left above it: its sibling runs, else those at the likely point, else
+/// the group. If nobody is at the likely point when the sibling goes, the sibling has none to meet there. `gathered` are
+/// those at the point, `live` all threads that have not ended; `pops` says whether it is.
+pub fn pop(
+    m: Builder,
+    s: &Shape,
+    top: Top<Signal>,
+    head: Level<Signal>,
+    gathered: Signal,
+    live: Signal,
+    pops: Signal,
+) -> Pop<Signal> {
+    let (sibling, group) = (head.sibling, head.group);
+    let never = m.lit(0u32, 1);
+    let depth = top.rpc.depth;
+    let nowhere = m.zero(Likely::shape(s));
+    let point = top.likely.unwrap_or(nowhere);
+    let Gathering { valid: gathering, outer } = head.likely.unwrap_or(Gathering { valid: never, outer: nowhere });
+    wire!(some_gathered = gathering & gathered.any());
+    wire!(to_sibling = sibling.valid);
+    wire!(to_point = !to_sibling & gathering);
+    wire!(of_group = group.mask & live);
+    wire!(to_outer = !to_sibling & (!gathering | (group.valid & gathered.eq(of_group))));
+    wire!(group_stays = group.valid & !to_outer);
+    wire!(gathering_stays = to_sibling & some_gathered);
+    wire!(stays = group_stays | gathering_stays);
+    let likely = head.likely.map(|gathering| Gathering { valid: gathering_stays, ..gathering });
+    let left = Level { sibling: Sibling { valid: never, ..sibling }, likely, ..head };
+
+    let group_depth = top.rpc.returns.mux(depth - 1, depth);
+    let others = Sibling { pc: top.rpc.pc, depth: group_depth, mask: of_group, ..sibling };
+    let likely_ones = Sibling { pc: point.pc, depth, mask: gathered, ..sibling };
+    let Sibling { pc, depth, mask, .. } = pick([(to_sibling, sibling), (to_point, likely_ones)], others);
+    wire!(arrives_again = to_outer & group.rpc.reached(pc, depth));
+    let rpc = to_outer.mux(group.rpc.found(arrives_again, pc), top.rpc);
+    let keeps = to_sibling & (!gathering | some_gathered);
+    let likely = head.likely.map(|_| keeps.mux(point, outer.only_if(!group_stays)));
+
+    m.assert("a_level_has_something", !pops | to_sibling | to_point | group.valid);
+    m.assert("a_group_meets_somewhere", !(pops & to_outer & !to_point & mask.any()) | top.rpc.known);
+    m.cover("pops_a_sibling", pops & to_sibling);
+    m.cover("pops_a_group", pops & to_outer & !to_point);
+    m.cover("part_of_a_group_has_ended", pops & !to_sibling & (group.mask & !live).any());
+    m.cover("a_whole_group_has_ended", pops & to_outer & !mask.any());
+    if head.likely.is_some() {
+        m.assert("those_at_a_point_are_some", !(pops & to_point) | mask.any());
+        m.cover("pops_those_at_a_point", pops & to_point & !to_outer);
+        m.cover("all_are_at_the_point", pops & to_point & to_outer & group.valid);
+        m.cover("nobody_is_at_the_point", pops & to_sibling & gathering & !stays);
+    }
+    let top = Top { pc, depth, mask, rpc, likely };
+    Pop { top, outer, to_sibling, to_point, to_outer, stays, left, arrives_again }
+}
+
+/// Whether threads at this place have come to the likely point of the top that they are.
+pub fn is_at_point(top: &Top<Signal>) -> Option<Signal> {
+    top.likely.map(|point| point.valid & top.pc.eq(point.pc) & top.depth.eq(top.rpc.depth))
+}
+
+/// Where a top comes to by going on: its rpc, or before it the likely point.
+pub fn stop_of(top: Top<Signal>) -> Stop<Signal> {
+    let Top { pc, depth, rpc, .. } = top;
+    let meets = rpc.is_ahead(depth);
+    top.likely.map_or(Stop { valid: meets, pc: rpc.pc }, |likely| {
+        let may_join = likely.valid & depth.eq(rpc.depth) & pc.lt(likely.pc);
+        let first = may_join & !(meets & pc.lt(rpc.pc) & rpc.pc.lt(likely.pc));
+        Stop { valid: meets | may_join, pc: first.mux(likely.pc, rpc.pc) }
+    })
+}

@@ -1,0 +1,49 @@
+/* MD5 (RFC 1321) of short messages, a thread a message. Coherent: all threads take the same 64 steps. */
+#include "heddle.h"
+
+enum { MESSAGES = 256, WORDS = 16, STEPS = 64 };
+
+/* Word 0 of all messages, then word 1. Each is a block, with what the standard puts behind a message. */
+HEDDLE_BUFFER(uint32_t, messages, WORDS * MESSAGES);
+/* What each step adds. */
+HEDDLE_BUFFER(uint32_t, sines, STEPS);
+/* Word 0 of all digests, then word 1. */
+HEDDLE_BUFFER(uint32_t, digests, 4 * MESSAGES);
+
+static uint32_t rotated(uint32_t x, uint32_t by) { return x << by | x >> (32 - by); }
+static uint32_t f(uint32_t x, uint32_t y, uint32_t z) { return z ^ (x & (y ^ z)); }
+static uint32_t g(uint32_t x, uint32_t y, uint32_t z) { return y ^ (z & (x ^ y)); }
+static uint32_t h(uint32_t x, uint32_t y, uint32_t z) { return x ^ y ^ z; }
+static uint32_t i(uint32_t x, uint32_t y, uint32_t z) { return y ^ (x | ~z); }
+
+/* The standard's names: of functions, and of the four words of the digest. */
+#define STEP(function, a, b, c, d, by)                                                   \
+  a = b + rotated(a + function(b, c, d) + message[word % WORDS * MESSAGES] + *sine, by); \
+  sine++;                                                                                \
+  word += stride;
+
+#define ROUND(function, first, step, by0, by1, by2, by3)                \
+  for (uint32_t word = first, stride = step, n = 0; n < WORDS; n += 4) { \
+    STEP(function, a, b, c, d, by0)                                     \
+    STEP(function, d, a, b, c, by1)                                     \
+    STEP(function, c, d, a, b, by2)                                     \
+    STEP(function, b, c, d, a, by3)                                     \
+  }
+
+int main(void) {
+  uint32_t number = heddle_block() * heddle_block_threads() + heddle_block_thread();
+  if (number < MESSAGES) {
+    const uint32_t *message = messages + number, *sine = sines;
+    uint32_t a = 0x67452301, b = 0xefcdab89, c = 0x98badcfe, d = 0x10325476;
+    ROUND(f, 0, 1, 7, 12, 17, 22)
+    ROUND(g, 1, 5, 5, 9, 14, 20)
+    ROUND(h, 5, 3, 4, 11, 16, 23)
+    ROUND(i, 0, 7, 6, 10, 15, 21)
+    digests[number] = a + 0x67452301;
+    digests[MESSAGES + number] = b + 0xefcdab89;
+    digests[2 * MESSAGES + number] = c + 0x98badcfe;
+    digests[3 * MESSAGES + number] = d + 0x10325476;
+  }
+  heddle_converge();
+  return 0;
+}

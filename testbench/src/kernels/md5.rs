@@ -1,0 +1,43 @@
+//! Driver of `md5`: random messages that fit in a block with what the standard puts behind them.
+
+use fastrand::Rng;
+
+use super::{Device, KernelError, Output, check, from_bytes};
+use crate::grid::Grid;
+
+const MESSAGES: usize = 256;
+/// Bytes of a block, and of them those of the message's length.
+const BLOCK: usize = 64;
+const LENGTH: usize = 8;
+const STEPS: usize = 64;
+const THREADS: u32 = 128;
+
+pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+    let mut rng = Rng::with_seed(seed);
+    let mut message = || (0..rng.usize(..BLOCK - LENGTH)).map(|_| rng.u8(..)).collect();
+    let messages: Vec<Vec<u8>> = (0..MESSAGES).map(|_| message()).collect();
+    let blocks: Vec<Vec<u32>> = messages.iter().map(|message| from_bytes(&padded(message))).collect();
+    let digests: Vec<Vec<u32>> = messages.iter().map(|message| from_bytes(&md5::compute(message).0)).collect();
+    let sines: Vec<u32> = (1..=STEPS).map(|step| ((step as f64).sin().abs() * 2f64.powi(32)) as u32).collect();
+    device.write_words("messages", &by_word(&blocks))?;
+    device.write_words("sines", &sines)?;
+    let threads = device.block_threads(THREADS);
+    device.launch_grid(Grid { blocks: (MESSAGES as u32).div_ceil(threads), threads })?;
+    let want = by_word(&digests);
+    check("digests", &want, &device.read_words("digests", want.len())?)?;
+    Ok(Output::checked(want.len()))
+}
+
+/// A message, a one, zeros, and the message's length in bits.
+fn padded(message: &[u8]) -> [u8; BLOCK] {
+    let mut block = [0; BLOCK];
+    block[..message.len()].copy_from_slice(message);
+    block[message.len()] = 0x80;
+    block[BLOCK - LENGTH..].copy_from_slice(&(8 * message.len() as u64).to_le_bytes());
+    block
+}
+
+/// Word 0 of all, then word 1.
+fn by_word(all: &[Vec<u32>]) -> Vec<u32> {
+    (0..all[0].len()).flat_map(|word| all.iter().map(move |one| one[word])).collect()
+}
