@@ -62,6 +62,8 @@ enum User {
     Node(Id),
     /// The how-manieth action, from 1.
     Action(usize),
+    /// The condition of a group.
+    Group(usize),
 }
 
 /// The needed users of each node that is a cell.
@@ -79,6 +81,9 @@ fn cell_users(flat: &Flat, order: &[usize], regions: &Regions) -> HashMap<Id, Ve
         for id in action.operands().into_iter().chain(action.guard).filter(|&id| is_cell(id)) {
             users.entry(id).or_default().push(User::Action(k + 1));
         }
+    }
+    for (k, group) in regions.groups.iter().enumerate().filter(|(_, group)| is_cell(group.condition.bit)) {
+        users.entry(group.condition.bit).or_default().push(User::Group(k));
     }
     users
 }
@@ -261,6 +266,10 @@ impl Lower<'_, '_> {
         for (id, types) in results.into_iter().zip(types) {
             self.values[id.index()] = Some(values.by_ref().take(types.len()).collect());
         }
+    }
+
+    fn is_computed(&self, group: usize) -> bool {
+        self.regions.groups[group].results.iter().any(|id| self.values[id.index()].is_some())
     }
 
     fn zero(&mut self, ty: Type) -> Value {
@@ -573,6 +582,7 @@ impl Lower<'_, '_> {
                     users.iter().any(|user| match *user {
                         User::Node(user) => self.values[user.index()].is_none() && !inside(region, user, &self.regions),
                         User::Action(place) => place > self.done,
+                        User::Group(group) => !self.is_computed(group),
                     })
                 });
                 if needed {
