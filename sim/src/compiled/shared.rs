@@ -28,6 +28,10 @@ pub fn shared(flat: &Flat, needed: &[bool], least: u32) -> Vec<Shared> {
     // Groups only get smaller as nodes go to others: what was found for a literal before is the most that it can be now.
     let mut promises: BinaryHeap<(u32, Literal)> = search.candidates().into_iter().map(|c| (u32::MAX, c)).collect();
     while let Some((_, condition)) = promises.pop() {
+        // A condition must always be computed.
+        if search.group[condition.bit.index()].is_some() {
+            continue;
+        }
         let [few, all] = [false, true].map(|vectors| search.nodes_under(condition, vectors));
         let [gain_of_few, gain_of_all] = [&few, &all].map(|nodes| search.gain(nodes));
         let (nodes, gain) = if gain_of_all > gain_of_few { (all, gain_of_all) } else { (few, gain_of_few) };
@@ -171,7 +175,8 @@ impl<'a> Search<'a> {
                     (Op::And, _) if self.is_bit(user) => self.known(node.args[1 - position], true),
                     (Op::AndNot, 1) if self.is_bit(user) => self.known(node.args[0], true),
                     (Op::AndNot, 0) if self.is_bit(user) => self.known(node.args[1], false),
-                    (Op::Or, _) if self.is_bit(user) => self.known(node.args[1 - position], false),
+                    // Only one way: what is not computed is 0, and an or of two such would be off. An and is off in any case.
+                    (Op::Or, 1) if self.is_bit(user) => self.known(node.args[0], false),
                     _ => none,
                 }
             }

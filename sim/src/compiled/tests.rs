@@ -2,7 +2,8 @@
 //! replicated instance; memories; and designs that were compiled wrongly, slowly or not at all. Other whole designs are compared in `tests/differential.rs`.
 
 use super::*;
-use crate::fuzz::random_bits;
+use crate::fuzz::{compare, random_bits};
+use crate::interpreter::Interpreter;
 use fastrand::Rng;
 use heddle_hdl::eval::eval;
 use heddle_hdl::netlist::{
@@ -407,4 +408,80 @@ fn there_are_no_lanes_unless_asked_for() {
     let cells = Cells::new(&directory, &lanes);
     let flat = flatten(&directory, &lanes, &cells, Purpose::Settle).unwrap();
     assert_eq!(flat.nodes.iter().find(|n| n.lanes > 1), None);
+}
+
+/// A design that multiplies much only where bits allow it: the compiler finds groups of nodes with shared conditions in it.
+struct Conditions {
+    top: Module,
+    bits: Vec<NodeId>,
+    wide: NodeId,
+}
+
+impl Conditions {
+    fn new(bits: u32) -> Conditions {
+        let mut top = Module::empty("top");
+        let bits = (0..bits).map(|_| input(&mut top, 1)).collect();
+        let wide = input(&mut top, 16);
+        Conditions { top, bits, wide }
+    }
+
+    fn bit(&mut self, op: Op, args: &[NodeId]) -> NodeId {
+        node(&mut self.top, op, 1, args.to_vec())
+    }
+
+    /// A product of so many factors, another one for each `start`.
+    fn costly(&mut self, start: u8, factors: u32) -> NodeId {
+        let start = node(&mut self.top, Op::Const(Bits::from(start)), 16, vec![]);
+        let first = node(&mut self.top, Op::Xor, 16, vec![start, self.wide]);
+        (0..factors).fold(first, |value, _| node(&mut self.top, Op::Mul, 16, vec![value, first]))
+    }
+
+    fn costly_bit(&mut self, start: u8, factors: u32) -> NodeId {
+        let value = self.costly(start, factors);
+        self.bit(Op::Parity, &[value])
+    }
+
+    /// The engines agree.
+    fn check(self) {
+        let directory = Arc::new(Directory::new(&Arc::new(self.top)));
+        let mut interpreter = Interpreter::new(&directory, 1).unwrap();
+        for &level in OptLevel::ALL {
+            let mut compiled = Compiled::new(&directory, 1, level).unwrap();
+            compare(&mut interpreter, &mut compiled, 1, 200).unwrap_or_else(|m| panic!("{level:?}: {m}"));
+        }
+    }
+}
+
+/// Each operand of an or matters only while the other is off; but one of them must be computed.
+#[test]
+fn an_or_of_two_that_are_not_computed_is_on() {
+    let mut c = Conditions::new(2);
+    let [l, m] = [c.bits[0], c.bits[1]];
+    let operands = [(l, m, 3), (m, l, 5)].map(|(own, other, start)| {
+        let value = c.costly_bit(start, 20);
+        let also = c.bit(Op::Or, &[other, value]);
+        output(&mut c.top, also);
+        c.bit(Op::Or, &[own, value])
+    });
+    let or = c.bit(Op::Or, &operands);
+    output(&mut c.top, or);
+    c.check();
+}
+
+/// `either` is computed only under `m`; that it is on whenever `own` is on is no reason to look at it.
+#[test]
+fn a_condition_is_always_computed() {
+    let mut c = Conditions::new(4);
+    let [m, own] = [c.bits[0], c.bits[1]];
+    let much = c.costly_bit(3, 40);
+    let either = c.bit(Op::Or, &[own, much]);
+    let under_m = c.bit(Op::And, &[m, either]);
+    output(&mut c.top, under_m);
+    let value = c.costly_bit(5, 20);
+    for other in [c.bits[2], c.bits[3]] {
+        let both = c.bit(Op::And, &[own, other]);
+        let under_both = c.bit(Op::And, &[both, value]);
+        output(&mut c.top, under_both);
+    }
+    c.check();
 }
