@@ -16,6 +16,11 @@ fn shape(lanes: u32, warps: u32) -> Shape {
     Shape { barriers: false, ..Shape::new(lanes, warps).with_divergence(Divergence::DualPath) }
 }
 
+/// The same with path forwarding.
+fn forwarding(lanes: u32, warps: u32) -> Shape {
+    Shape { path_forwarding: true, ..shape(lanes, warps) }
+}
+
 /// Where a thread is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Place {
@@ -267,11 +272,13 @@ fn threads_are_where_instructions_left_them() {
     let mut covers = BTreeMap::new();
     for (k, lanes) in [1, 2, 4, 8, 64].into_iter().enumerate() {
         for warps in [1, 2, 8] {
-            let mut bench = Bench::new(&shape(lanes, warps), 10 * k as u64 + u64::from(warps));
-            for cycle in 0..3000 {
-                bench.random_cycle([15, 100][cycle / 64 % 2]);
+            for s in [shape(lanes, warps), forwarding(lanes, warps)] {
+                let mut bench = Bench::new(&s, 10 * k as u64 + u64::from(warps));
+                for cycle in 0..3000 {
+                    bench.random_cycle([15, 100][cycle / 64 % 2]);
+                }
+                bench.count_covers(&mut covers);
             }
-            bench.count_covers(&mut covers);
         }
     }
     all_hit(&covers);
@@ -283,45 +290,83 @@ fn sides(bench: &mut Bench) -> [Option<(u64, u64)>; 2] {
     [0, 1].map(|slot| bench.runs[slot].map(|_| (bench.place(slot as u32).pc, bench.ask(slot as u32).0)))
 }
 
+fn branch(slot: u32, taken: &str, target: u64, rest: &str, stays: u64) -> Told {
+    let (taken, rest) = (mask(taken), mask(rest));
+    Told { slot, kind: kind::BRANCH, taken, target, rest, stays, call: false, ret: false }
+}
+
+fn arrives(slot: u32, threads: &str, at: u64) -> Told {
+    Told { kind: kind::ARRIVED, ..branch(slot, threads, at, "00000000", at) }
+}
+
 /// `dual-path-execution.txt` Figure 4 (the control flow of Figure 1): A; if B else { C; if D else E; F }; G. While C is
 /// parted, B is suspended behind what it has issued; D and E meet at F, then F and B run side by side again, and meet at G.
+///
+/// With path forwarding (§7.1), B runs beside D or E when the other of them is at F, and on beside F.
 #[test]
 fn figure_4() {
-    let mut bench = Bench::new(&shape(8, 1), 1);
-    let (a, b, c, d, e, f, g) = (0, 10, 20, 30, 40, 50, 60);
-    let branch = |slot, taken, target, rest, stays| Told {
-        slot,
-        kind: kind::BRANCH,
-        taken: mask(taken),
-        target,
-        rest: mask(rest),
-        stays,
-        call: false,
-        ret: false,
-    };
-    let arrives = |slot, threads, at| Told { kind: kind::ARRIVED, ..branch(slot, threads, at, "00000000", at) };
+    for forwards in [false, true] {
+        let mut bench = Bench::new(&if forwards { forwarding(8, 1) } else { shape(8, 1) }, 1);
+        let (a, b, c, d, e, f, g) = (0, 10, 20, 30, 40, 50, 60);
+        let meet = |bench: &mut Bench, at: u64| bench.meets = Reconvergence::new(Meet::At(at as u32), false, None);
+        bench.cycle(None, Some((0, a, 0xff)), None);
+        assert_eq!(sides(&mut bench), [Some((a, 0xff)), None]);
+
+        meet(&mut bench, g);
+        bench.cycle(Some(branch(0, "11000000", b, "00111111", c)), None, None);
+        assert_eq!(sides(&mut bench), [Some((b, mask("11000000"))), Some((c, mask("00111111")))]);
+        bench.advance(0);
+        bench.advance(0);
+
+        meet(&mut bench, f);
+        bench.cycle(Some(branch(1, "00110000", d, "00001111", e)), None, None);
+        assert_eq!(sides(&mut bench), [Some((e, mask("00001111"))), Some((d, mask("00110000")))]);
+        bench.cycle(Some(arrives(0, "00001111", f)), None, None);
+        let mut next = b + 2;
+        let forwarded = forwards.then_some((next, mask("11000000")));
+        assert_eq!(sides(&mut bench), [forwarded, Some((d, mask("00110000")))]);
+        if forwards {
+            bench.advance(0);
+            next += 1;
+        }
+        bench.cycle(Some(arrives(1, "00110000", f)), None, None);
+        assert_eq!(sides(&mut bench), [Some((next, mask("11000000"))), Some((f, mask("00111111")))]);
+
+        bench.cycle(Some(arrives(1, "00111111", g)), None, None);
+        assert_eq!(sides(&mut bench), [Some((next, mask("11000000"))), None]);
+        bench.cycle(Some(arrives(0, "11000000", g)), None, None);
+        assert_eq!(sides(&mut bench), [Some((g, 0xff)), None]);
+    }
+}
+
+/// Figure 4 with path forwarding, where B parts while it is forwarded, into H and I, which meet at J: D is suspended, forwarded when
+/// H is at J, and at F before I is at J. So B and C's threads meet their own, though the levels alternate.
+#[test]
+fn a_forwarded_path_parts() {
+    let mut bench = Bench::new(&forwarding(8, 1), 1);
+    let (a, b, c, d, e, f, g, h, i, j) = (0, 10, 20, 30, 40, 50, 60, 12, 14, 16);
     let meet = |bench: &mut Bench, at: u64| bench.meets = Reconvergence::new(Meet::At(at as u32), false, None);
     bench.cycle(None, Some((0, a, 0xff)), None);
-    assert_eq!(sides(&mut bench), [Some((a, 0xff)), None]);
-
+    sides(&mut bench);
     meet(&mut bench, g);
     bench.cycle(Some(branch(0, "11000000", b, "00111111", c)), None, None);
-    assert_eq!(sides(&mut bench), [Some((b, mask("11000000"))), Some((c, mask("00111111")))]);
-    bench.advance(0);
-    bench.advance(0);
-
+    sides(&mut bench);
     meet(&mut bench, f);
     bench.cycle(Some(branch(1, "00110000", d, "00001111", e)), None, None);
-    assert_eq!(sides(&mut bench), [Some((e, mask("00001111"))), Some((d, mask("00110000")))]);
+    sides(&mut bench);
     bench.cycle(Some(arrives(0, "00001111", f)), None, None);
-    assert_eq!(sides(&mut bench), [None, Some((d, mask("00110000")))]);
-    bench.cycle(Some(arrives(1, "00110000", f)), None, None);
-    assert_eq!(sides(&mut bench), [Some((b + 2, mask("11000000"))), Some((f, mask("00111111")))]);
+    assert_eq!(sides(&mut bench), [Some((b, mask("11000000"))), Some((d, mask("00110000")))]);
 
-    bench.cycle(Some(arrives(1, "00111111", g)), None, None);
-    assert_eq!(sides(&mut bench), [Some((b + 2, mask("11000000"))), None]);
-    bench.cycle(Some(arrives(0, "11000000", g)), None, None);
-    assert_eq!(sides(&mut bench), [Some((g, 0xff)), None]);
+    bench.advance(1);
+    meet(&mut bench, j);
+    bench.cycle(Some(branch(0, "10000000", h, "01000000", i)), None, None);
+    assert_eq!(sides(&mut bench), [Some((h, mask("10000000"))), Some((i, mask("01000000")))]);
+    bench.cycle(Some(arrives(0, "10000000", j)), None, None);
+    assert_eq!(sides(&mut bench), [Some((d + 1, mask("00110000"))), Some((i, mask("01000000")))]);
+    bench.cycle(Some(arrives(0, "00110000", f)), None, None);
+    assert_eq!(sides(&mut bench), [None, Some((i, mask("01000000")))]);
+    bench.cycle(Some(arrives(1, "01000000", j)), None, None);
+    assert_eq!(sides(&mut bench), [Some((j, mask("11000000"))), Some((f, mask("00111111")))]);
 }
 
 /// An `if` without `else` within a side does not suspend the other side if it meets where both do, and does otherwise.
