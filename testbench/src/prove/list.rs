@@ -301,19 +301,22 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         let (letter, with) = if likely { ("l", ", likely") } else { ("", "") };
         all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
     }
-    for (lanes, warps, barriers, replay) in [
-        (1, 1, true, Replay::Serialise),
-        (2, 1, false, Replay::Serialise),
-        (2, 1, true, Replay::Split),
-        (2, 2, true, Replay::Serialise),
-        (4, 1, true, Replay::Serialise),
-        (4, 1, false, Replay::Split),
+    for (lanes, warps, barriers, replay, path_forwarding) in [
+        (1, 1, true, Replay::Serialise, false),
+        (2, 1, false, Replay::Serialise, false),
+        (2, 1, true, Replay::Split, false),
+        (2, 2, true, Replay::Serialise, false),
+        (4, 1, true, Replay::Serialise, false),
+        (4, 1, false, Replay::Split, false),
+        (4, 1, false, Replay::Serialise, true),
     ] {
         let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, ..shape(lanes, warps) };
-        let s = Shape { replay, ..s.with_divergence(Divergence::DualPath) };
-        let proof = DUAL_PATH.at(&s, 2, lanes <= 4, dual_path_proof)?;
+        let s = Shape { replay, path_forwarding, ..s.with_divergence(Divergence::DualPath) };
+        let proof = DUAL_PATH.at(&s, 2, !path_forwarding, dual_path_proof)?;
         let (letter, with) = if replay == Replay::Split { ("s", ", split") } else { ("", "") };
-        all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
+        let (forwards, forwarding) = if path_forwarding { ("f", ", forwarding") } else { ("", "") };
+        let (name, shape) = (proof.name + letter + forwards, proof.shape + with + forwarding);
+        all.push(Proof { name, shape, ..proof });
     }
     for (lanes, warps) in [(1, 1), (2, 2), (4, 2), (2, 4), (4, 4)] {
         let s = shape(lanes, warps).with_divergence(Divergence::BlockStack);
