@@ -117,6 +117,7 @@ impl Run {
             seed: self.shape.seed,
             checks: if self.no_checks { Checks::None } else { Checks::Assertions },
             iss: self.check == Some(Reference::Iss),
+            compaction: true,
             wave: self.wave.clone(),
             max_cycles: self.limit.cycles(),
         };
