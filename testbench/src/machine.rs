@@ -8,8 +8,8 @@ use crate::kernels::{Device, DeviceError};
 use crate::paths::{self, paths};
 use crate::program::{Program, ProgramError};
 use crate::reconverge::{self, ReconvergeError};
-use heddle_hdl::Errors;
 use heddle_hdl::netlist::Module;
+use heddle_hdl::{Bits, Errors};
 use heddle_sim::compiled::Checks;
 use heddle_sim::directory::Directory;
 use heddle_sim::engine::{RunEnd, Why};
@@ -236,6 +236,10 @@ pub struct TraceLine {
     pub pc: u32,
     /// One bit a lane, lane 0 lowest.
     pub mask: u64,
+    /// The block of its threads.
+    pub block: u32,
+    /// In each lane, the number in the block of the thread that is active.
+    pub threads: Vec<Option<u32>>,
     /// The instruction.
     pub text: String,
 }
@@ -607,11 +611,19 @@ impl Machine {
             return;
         }
         let pc = self.probe("issue_pc") as u32 * 4;
+        let (warp, mask) = (self.probe("issue_slot") as u32, self.probe("issue_mask"));
+        let homes = self.shape.mixes().then(|| self.probe_bits("core.issue_homes"));
+        let bits = self.shape.warp_bits();
+        let home = |lane| homes.as_ref().map_or(warp, |homes| homes.extract(lane * bits, bits).low_u64() as u32);
+        let members = (0..self.shape.lanes).map(|lane| (mask >> lane & 1 == 1).then(|| self.thread(home(lane), lane)));
+        let members: Vec<Option<ThreadId>> = members.collect();
         let line = TraceLine {
             cycle: self.simulation.engine().cycle(),
-            warp: self.probe("issue_slot") as u32,
+            warp,
             pc,
-            mask: self.probe("issue_mask"),
+            mask,
+            block: members.iter().flatten().next().map_or(0, |member| member.block),
+            threads: members.iter().map(|member| member.map(|member| member.thread)).collect(),
             text: self.program.word(pc).map_or_else(|| "?".into(), |word| disassemble(word, pc)),
         };
         watch.issued(line);
@@ -627,9 +639,13 @@ impl Machine {
     }
 
     fn probe_at(&mut self, path: &str) -> u64 {
+        self.probe_bits(path).low_u64()
+    }
+
+    fn probe_bits(&mut self, path: &str) -> Bits {
         let engine = self.simulation.engine();
         let probe = engine.directory().probes.find(path);
-        engine.probe(probe.expect("the system has this probe")).low_u64()
+        engine.probe(probe.expect("the system has this probe"))
     }
 
     /// The fault, the core's number of its cause, and the hardware threads that are at fault.
