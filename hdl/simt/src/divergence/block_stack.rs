@@ -535,6 +535,27 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         ahead.follows(m, (&arriving, going, on_sides(going.side)), turn, of_block.restart);
     }
 
+    // What simulations look at.
+    m.probe("passes", branches | jumps);
+    m.probe("passes_jump", jumps);
+    m.probe("passes_parts", parts);
+    m.probe("passes_arrives", arrives);
+    m.probe("passes_ahead", goes_ahead);
+    m.probe("passes_slot", outcome.slot);
+    m.probe("passes_taken", outcome.taken.mask);
+    m.probe("passes_rest", outcome.rest.mask);
+    m.probe("acts", acts);
+    m.probe("acts_block", at);
+    m.probe("acts_count", count);
+    m.probe("acts_begins", begins);
+    m.probe("acts_at_branch", branch);
+    m.probe("acts_apart", apart);
+    m.probe("acts_as_taken", parting.goes_as_taken);
+    m.probe("acts_leaves_sibling", pushes & pushed.sibling.valid);
+    m.probe("acts_to_sibling", pops & popped.to_sibling);
+    m.probe("acts_forms", forms_next);
+    m.probe("forms", forms);
+
     // What the core asks.
     let issued = warps.read(i.issue_slot);
     let resolving = block_of(of_block.resolving);
