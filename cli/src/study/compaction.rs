@@ -177,8 +177,18 @@ const NEVER: Variant = Variant {
 const PATH_TABLE: Variant =
     Variant { name: "path-table", divergence: Divergence::PathTable, published: [None, None], ..NEVER };
 
-const TBC_VARIANTS: [Variant; 3] = [
+const TBC_VARIANTS: [Variant; 4] = [
     NEVER,
+    // What waiting costs.
+    Variant {
+        name: "wait",
+        divergence: Divergence::BlockStack,
+        schedule: Schedule::BlockAge,
+        likely: true,
+        waits: Waits::Off,
+        published: [None, None],
+        ..NEVER
+    },
     // §6; of the coherent set it has no number.
     Variant {
         name: "tbc",

@@ -5,20 +5,21 @@
  * neighbours. No branch has an else, so one of its two paths is empty: none is interleavable. */
 #include "heddle.h"
 
-enum { NODES = 1000, EDGES = 6 * NODES };
+enum { MOST_NODES = 4096, MOST_EDGES = 6 * MOST_NODES };
 enum { EXPAND, ADVANCE };
 
 HEDDLE_ARG(uint32_t, phase, EXPAND);
+HEDDLE_ARG(uint32_t, nodes, 0);
 /* Set by a launch that finds a new node. */
 HEDDLE_BUFFER(uint32_t, found, 1);
 /* Neighbours of node n are target[first[n]] to target[first[n + 1] - 1]. */
-HEDDLE_BUFFER(uint32_t, first, NODES + 1);
-HEDDLE_BUFFER(uint32_t, target, EDGES);
-HEDDLE_BUFFER(uint8_t, frontier, NODES);
-HEDDLE_BUFFER(uint8_t, marked, NODES);
-HEDDLE_BUFFER(uint8_t, visited, NODES);
+HEDDLE_BUFFER(uint32_t, first, MOST_NODES + 1);
+HEDDLE_BUFFER(uint32_t, target, MOST_EDGES);
+HEDDLE_BUFFER(uint8_t, frontier, MOST_NODES);
+HEDDLE_BUFFER(uint8_t, marked, MOST_NODES);
+HEDDLE_BUFFER(uint8_t, visited, MOST_NODES);
 /* Edges between a node and the source. */
-HEDDLE_BUFFER(uint32_t, distance, NODES);
+HEDDLE_BUFFER(uint32_t, distance, MOST_NODES);
 
 static void expand(uint32_t node) {
   if (frontier[node]) {
@@ -46,7 +47,7 @@ static void advance(uint32_t node) {
 
 int main(void) {
   uint32_t node = heddle_block() * heddle_block_threads() + heddle_block_thread();
-  if (node < NODES) {
+  if (node < nodes) {
     if (phase == EXPAND) expand(node);
     else advance(node);
   }

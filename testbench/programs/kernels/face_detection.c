@@ -5,7 +5,7 @@
  * Threads diverge as in the paper's FCDT: a window is done at the stage that rejects it, which is an early one for most. */
 #include "heddle.h"
 
-enum { ACROSS = 32, DOWN = 16, WINDOW = 16, WIDTH = ACROSS + WINDOW, HEIGHT = DOWN + WINDOW, STAGES = 6, FEATURES = 27 };
+enum { ACROSS = 32, MOST_DOWN = 64, WINDOW = 16, WIDTH = ACROSS + WINDOW, HEIGHT = MOST_DOWN + WINDOW, STAGES = 6, FEATURES = 27 };
 
 /* From the window's corner to the rectangle's; its width; and its height times WIDTH. */
 struct rectangle {
@@ -23,13 +23,14 @@ struct stage {
   int32_t least;
 };
 
+HEDDLE_ARG(uint32_t, windows, 0);
 /* Of the pixels above and left of a place, their sum. */
 HEDDLE_BUFFER(uint32_t, integral, WIDTH * HEIGHT);
 HEDDLE_BUFFER(struct feature, features, FEATURES);
 HEDDLE_BUFFER(struct stage, stages, STAGES);
 /* Of each window: stages that it passed, and the sum in the last one it came to. */
-HEDDLE_BUFFER(uint32_t, passed, ACROSS * DOWN);
-HEDDLE_BUFFER(int32_t, score, ACROSS * DOWN);
+HEDDLE_BUFFER(uint32_t, passed, ACROSS * MOST_DOWN);
+HEDDLE_BUFFER(int32_t, score, ACROSS * MOST_DOWN);
 
 static int32_t brightness(const uint32_t *window, const struct rectangle *rectangle) {
   const uint32_t *top = window + rectangle->corner, *bottom = top + rectangle->height;
@@ -38,7 +39,7 @@ static int32_t brightness(const uint32_t *window, const struct rectangle *rectan
 
 int main(void) {
   uint32_t place = heddle_block() * heddle_block_threads() + heddle_block_thread();
-  if (place < ACROSS * DOWN) {
+  if (place < windows) {
     const uint32_t *window = integral + place / ACROSS * WIDTH + place % ACROSS;
     const struct feature *feature = features;
     uint32_t stage = 0;

@@ -2,11 +2,11 @@
  * in time). Coherent: each thread has a butterfly in every stage, and waits for the others after it. */
 #include "heddle.h"
 
-enum { TRANSFORMS = 4, LENGTH_LOG2 = 8, LENGTH = 1 << LENGTH_LOG2, FRACTION_BITS = 14 };
+enum { MOST_TRANSFORMS = 16, LENGTH_LOG2 = 8, LENGTH = 1 << LENGTH_LOG2, FRACTION_BITS = 14 };
 
 /* All transforms, first inputs, then outputs, which are LENGTH times less than the sum. */
-HEDDLE_BUFFER(int32_t, real, TRANSFORMS * LENGTH);
-HEDDLE_BUFFER(int32_t, imaginary, TRANSFORMS * LENGTH);
+HEDDLE_BUFFER(int32_t, real, MOST_TRANSFORMS * LENGTH);
+HEDDLE_BUFFER(int32_t, imaginary, MOST_TRANSFORMS * LENGTH);
 /* Roots of unity, in units of 2^-FRACTION_BITS. */
 HEDDLE_BUFFER(int32_t, cosine, LENGTH / 2);
 HEDDLE_BUFFER(int32_t, sine, LENGTH / 2);

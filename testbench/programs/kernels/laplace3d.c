@@ -4,30 +4,31 @@
  * sides of the branch are work: it is interleavable. */
 #include "heddle.h"
 
-enum { SIDE = 16, PLANE = SIDE * SIDE, ROWS = 4, WIDTH = SIDE, PART = ROWS * WIDTH };
+enum { WIDTH = 32, MOST_HEIGHT = 64, PLANE = WIDTH * MOST_HEIGHT, DEPTH = 8, ROWS = 4, PART = ROWS * WIDTH };
 
 /* Of 2^18, rounded up. Values are below 2^13, so that products fit in 32 bits. */
 enum { SIXTH = 43691 };
 
-HEDDLE_BUFFER(uint32_t, before, SIDE * PLANE);
-HEDDLE_BUFFER(uint32_t, after, SIDE * PLANE);
+HEDDLE_BUFFER(uint32_t, before, DEPTH * PLANE);
+HEDDLE_BUFFER(uint32_t, after, DEPTH * PLANE);
 /* The part of a plane, and a row above and below. */
 HEDDLE_SHARED(uint32_t, part, PART + 2 * WIDTH);
 
 int main(void) {
   uint32_t thread = heddle_block_thread(), threads = heddle_block_threads(), top = heddle_block() * ROWS;
-  for (uint32_t z = 0; z < SIDE; z++) {
+  uint32_t height = heddle_blocks() * ROWS, end = height * WIDTH;
+  for (uint32_t z = 0; z < DEPTH; z++) {
     const uint32_t *plane = before + z * PLANE;
     for (uint32_t i = thread; i < PART + 2 * WIDTH; i += threads) {
       uint32_t place = top * WIDTH + i - WIDTH;
-      if (place < PLANE) part[i] = plane[place];
+      if (place < end) part[i] = plane[place];
       heddle_converge();
     }
     heddle_barrier();
     for (uint32_t i = thread; i < PART; i += threads) {
       uint32_t x = i % WIDTH, y = top + i / WIDTH, place = z * PLANE + top * WIDTH + i;
       const uint32_t *here = part + WIDTH + i;
-      if (x == 0 || x == SIDE - 1 || y == 0 || y == SIDE - 1 || z == 0 || z == SIDE - 1) {
+      if (x == 0 || x == WIDTH - 1 || y == 0 || y == height - 1 || z == 0 || z == DEPTH - 1) {
         after[place] = *here;
       } else {
         uint32_t sum = here[-1] + here[1] + here[-WIDTH] + here[WIDTH] + before[place - PLANE] + before[place + PLANE];

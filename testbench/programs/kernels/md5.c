@@ -1,14 +1,15 @@
 /* MD5 (RFC 1321) of short messages, a thread a message. Coherent: all threads take the same 64 steps. */
 #include "heddle.h"
 
-enum { MESSAGES = 256, WORDS = 16, STEPS = 64 };
+enum { MOST_MESSAGES = 2048, WORDS = 16, STEPS = 64 };
 
+HEDDLE_ARG(uint32_t, count, 0);
 /* Word 0 of all messages, then word 1. Each is a block, with what the standard puts behind a message. */
-HEDDLE_BUFFER(uint32_t, messages, WORDS * MESSAGES);
+HEDDLE_BUFFER(uint32_t, messages, WORDS * MOST_MESSAGES);
 /* What each step adds. */
 HEDDLE_BUFFER(uint32_t, sines, STEPS);
 /* Word 0 of all digests, then word 1. */
-HEDDLE_BUFFER(uint32_t, digests, 4 * MESSAGES);
+HEDDLE_BUFFER(uint32_t, digests, 4 * MOST_MESSAGES);
 
 static uint32_t rotated(uint32_t x, uint32_t by) { return x << by | x >> (32 - by); }
 static uint32_t f(uint32_t x, uint32_t y, uint32_t z) { return z ^ (x & (y ^ z)); }
@@ -18,7 +19,7 @@ static uint32_t i(uint32_t x, uint32_t y, uint32_t z) { return y ^ (x | ~z); }
 
 /* The standard's names: of functions, and of the four words of the digest. */
 #define STEP(function, a, b, c, d, by)                                                   \
-  a = b + rotated(a + function(b, c, d) + message[word % WORDS * MESSAGES] + *sine, by); \
+  a = b + rotated(a + function(b, c, d) + message[word % WORDS * MOST_MESSAGES] + *sine, by); \
   sine++;                                                                                \
   word += stride;
 
@@ -32,7 +33,7 @@ static uint32_t i(uint32_t x, uint32_t y, uint32_t z) { return y ^ (x | ~z); }
 
 int main(void) {
   uint32_t number = heddle_block() * heddle_block_threads() + heddle_block_thread();
-  if (number < MESSAGES) {
+  if (number < count) {
     const uint32_t *message = messages + number, *sine = sines;
     uint32_t a = 0x67452301, b = 0xefcdab89, c = 0x98badcfe, d = 0x10325476;
     ROUND(f, 0, 1, 7, 12, 17, 22)
@@ -40,9 +41,9 @@ int main(void) {
     ROUND(h, 5, 3, 4, 11, 16, 23)
     ROUND(i, 0, 7, 6, 10, 15, 21)
     digests[number] = a + 0x67452301;
-    digests[MESSAGES + number] = b + 0xefcdab89;
-    digests[2 * MESSAGES + number] = c + 0x98badcfe;
-    digests[3 * MESSAGES + number] = d + 0x10325476;
+    digests[MOST_MESSAGES + number] = b + 0xefcdab89;
+    digests[2 * MOST_MESSAGES + number] = c + 0x98badcfe;
+    digests[3 * MOST_MESSAGES + number] = d + 0x10325476;
   }
   heddle_converge();
   return 0;

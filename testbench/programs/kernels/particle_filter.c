@@ -1,10 +1,10 @@
-/* A particle filter in fixed point that follows a bright disc through frames, one launch a frame and one block of threads: particles
+/* A particle filter in fixed point that follows a bright disc through frames, one launch a frame and a block a filter: particles
  * move at random, are weighed by how bright the picture is around them, and are drawn anew by their weights.
  * Coherent, as the paper's PFLT: running sums have zeros before them and the search of a particle takes equally many steps, so that
  * neither needs a branch. */
 #include "heddle.h"
 
-enum { PARTICLES = 512, SIDE = 64, PLACE_BITS = 8, OFFSETS = 4, WEIGHTS = 256 };
+enum { MOST_FILTERS = 8, PARTICLES = 256, SIDE = 64, PLACE_BITS = 8, OFFSETS = 4, WEIGHTS = 256 };
 /* A pixel is as likely the disc's as the background's if it is in the middle of these. */
 enum { BACKGROUND = 100, DISC = 228, TO_WEIGHT = 10 };
 /* What a black pixel counts, so that no sum is below 0. */
@@ -12,12 +12,12 @@ enum { BLACK = DISC * DISC - BACKGROUND * BACKGROUND };
 
 HEDDLE_BUFFER(uint8_t, frame, SIDE * SIDE);
 /* In units of 2^-PLACE_BITS of a pixel; the picture's edges meet the opposite ones. */
-HEDDLE_BUFFER(uint32_t, x, PARTICLES);
-HEDDLE_BUFFER(uint32_t, y, PARTICLES);
-HEDDLE_BUFFER(uint32_t, moved_x, PARTICLES);
-HEDDLE_BUFFER(uint32_t, moved_y, PARTICLES);
+HEDDLE_BUFFER(uint32_t, x, MOST_FILTERS * PARTICLES);
+HEDDLE_BUFFER(uint32_t, y, MOST_FILTERS * PARTICLES);
+HEDDLE_BUFFER(uint32_t, moved_x, MOST_FILTERS * PARTICLES);
+HEDDLE_BUFFER(uint32_t, moved_y, MOST_FILTERS * PARTICLES);
 /* State of each particle's random numbers. */
-HEDDLE_BUFFER(uint32_t, seeds, PARTICLES);
+HEDDLE_BUFFER(uint32_t, seeds, MOST_FILTERS * PARTICLES);
 /* Pixels that belong to the disc around a particle. */
 HEDDLE_BUFFER(int32_t, offset_x, OFFSETS);
 HEDDLE_BUFFER(int32_t, offset_y, OFFSETS);
@@ -44,13 +44,13 @@ static uint32_t likelihood(uint32_t column, uint32_t row) {
 }
 
 int main(void) {
-  uint32_t thread = heddle_block_thread(), threads = heddle_block_threads();
+  uint32_t thread = heddle_block_thread(), threads = heddle_block_threads(), own = heddle_block() * PARTICLES;
   uint32_t *from = sums, *to = sums + 2 * PARTICLES;
   for (uint32_t i = thread; i < PARTICLES; i += threads) {
-    uint32_t random = seeds[i], column = x[i] + noise(&random), row = y[i] + noise(&random);
-    seeds[i] = random;
-    moved_x[i] = column;
-    moved_y[i] = row;
+    uint32_t random = seeds[own + i], column = x[own + i] + noise(&random), row = y[own + i] + noise(&random);
+    seeds[own + i] = random;
+    moved_x[own + i] = column;
+    moved_y[own + i] = row;
     from[i] = to[i] = 0;
     from[PARTICLES + i] = weights[likelihood(column >> PLACE_BITS, row >> PLACE_BITS) >> TO_WEIGHT];
   }
@@ -67,8 +67,8 @@ int main(void) {
   for (uint32_t i = thread; i < PARTICLES; i += threads) {
     uint32_t wanted = first + i * apart, drawn = 0;
     for (uint32_t step = PARTICLES / 2; step > 0; step /= 2) drawn += step & -(sum[drawn + step - 1] <= wanted);
-    x[i] = moved_x[drawn];
-    y[i] = moved_y[drawn];
+    x[own + i] = moved_x[own + drawn];
+    y[own + i] = moved_y[own + drawn];
   }
   return 0;
 }

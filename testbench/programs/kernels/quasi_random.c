@@ -4,21 +4,22 @@
  * Coherent: runs begin at multiples of their length, so that all threads change the same bit. */
 #include "heddle.h"
 
-enum { DIMENSIONS = 2, BITS = 12, RUN = 8, RUNS = 512, POINTS = RUN * RUNS };
+enum { DIMENSIONS = 2, BITS = 14, RUN = 8, MOST_RUNS = 2048, MOST_POINTS = RUN * MOST_RUNS };
 
+HEDDLE_ARG(uint32_t, runs, 0);
 /* Of each bit, in one dimension, then in the other. */
 HEDDLE_BUFFER(uint32_t, directions, DIMENSIONS * BITS);
 /* Where the sequence begins. */
 HEDDLE_BUFFER(uint32_t, shifts, DIMENSIONS);
 /* All points' places in a dimension, then in the other: of each run the first, then of each run the second. */
-HEDDLE_BUFFER(uint32_t, points, DIMENSIONS * POINTS);
+HEDDLE_BUFFER(uint32_t, points, DIMENSIONS * MOST_POINTS);
 
 int main(void) {
   uint32_t run = heddle_block() * heddle_block_threads() + heddle_block_thread();
-  if (run < RUNS) {
+  if (run < runs) {
     for (uint32_t dimension = 0; dimension < DIMENSIONS; dimension++) {
       const uint32_t *direction = directions + dimension * BITS;
-      uint32_t *point = points + dimension * POINTS + run;
+      uint32_t *point = points + dimension * MOST_POINTS + run;
       uint32_t number = run * RUN, gray = number ^ number >> 1, place = shifts[dimension];
       for (uint32_t bit = 0; bit < BITS; bit++) place ^= direction[bit] & -(gray >> bit & 1);
       *point = place;
@@ -26,7 +27,7 @@ int main(void) {
         uint32_t bit = 0;
         while ((n >> bit & 1) == 0) bit++;
         place ^= direction[bit];
-        point += RUNS;
+        point += MOST_RUNS;
         *point = place;
       }
     }

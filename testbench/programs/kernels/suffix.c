@@ -5,26 +5,28 @@
  * or on an edge, where a letter is compared. Both are work, so the branch is interleavable. Loads scatter over the tree. */
 #include "heddle.h"
 
-enum { TEXT = 512, NODES = 2 * TEXT, LETTERS = 4, QUERIES = 192, LENGTH = 48 };
+enum { TEXT = 512, NODES = 2 * TEXT, LETTERS = 4, MOST_QUERIES = 2048, LENGTH = 32 };
 
 /* The letters from the root to a node are text[start] and what follows, `depth` of them. */
 struct node {
   uint16_t start, depth, link, child[LETTERS];
 } __attribute__((aligned(16)));
 
+HEDDLE_ARG(uint32_t, count, 0);
 /* Letters are 0 to 3. Node 0 is the root, which is nobody's child: 0 is no child. */
 HEDDLE_BUFFER(uint8_t, text, TEXT);
 HEDDLE_BUFFER(struct node, nodes, NODES);
-HEDDLE_BUFFER(uint8_t, queries, QUERIES * LENGTH);
-HEDDLE_BUFFER(uint32_t, lengths, QUERIES);
-HEDDLE_BUFFER(uint32_t, matched, QUERIES * LENGTH);
+/* Letter 0 of all queries, then letter 1; and so the results. */
+HEDDLE_BUFFER(uint8_t, queries, LENGTH * MOST_QUERIES);
+HEDDLE_BUFFER(uint32_t, lengths, MOST_QUERIES);
+HEDDLE_BUFFER(uint8_t, matched, LENGTH * MOST_QUERIES);
 
-static void match(const uint8_t *query, uint32_t length, uint32_t *results) {
+static void match(const uint8_t *query, uint32_t length, uint8_t *results) {
   /* The match ends at node `above`, or on the edge from there to `below`. */
   uint32_t above = 0, below = 0, letters = 0;
   for (uint32_t start = 0; start < length; start++) {
     for (; start + letters < length; letters++) {
-      uint32_t letter = query[start + letters], depth = nodes[above].depth;
+      uint32_t letter = query[(start + letters) * MOST_QUERIES], depth = nodes[above].depth;
       int goes_on;
       if (letters == depth) {
         below = nodes[above].child[letter];
@@ -37,12 +39,12 @@ static void match(const uint8_t *query, uint32_t length, uint32_t *results) {
       if (letters + 1 == nodes[below].depth) above = below;
       heddle_converge();
     }
-    results[start] = letters;
+    results[start * MOST_QUERIES] = letters;
     if (letters == 0) continue;
     letters--;
     above = nodes[above].link;
     while (nodes[above].depth < letters) {
-      below = nodes[above].child[query[start + 1 + nodes[above].depth]];
+      below = nodes[above].child[query[(start + 1 + nodes[above].depth) * MOST_QUERIES]];
       if (nodes[below].depth > letters) break;
       above = below;
     }
@@ -51,7 +53,7 @@ static void match(const uint8_t *query, uint32_t length, uint32_t *results) {
 }
 
 int main(void) {
-  uint32_t threads = heddle_threads();
-  for (uint32_t i = heddle_thread(); i < QUERIES; i += threads) match(queries + i * LENGTH, lengths[i], matched + i * LENGTH);
+  uint32_t i = heddle_block() * heddle_block_threads() + heddle_block_thread();
+  if (i < count) match(queries + i, lengths[i], matched + i);
   return 0;
 }

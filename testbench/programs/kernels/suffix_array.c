@@ -6,15 +6,16 @@
  * lower half, and end early where the rest of the query is found. Loads scatter over text and array. */
 #include "heddle.h"
 
-enum { TEXT = 256, QUERIES = 384, LENGTH = 6 };
+enum { TEXT = 256, MOST_QUERIES = 2048, LENGTH = 6 };
 
+HEDDLE_ARG(uint32_t, count, 0);
 /* Letters are 0 to 3; what ends the text is above them. */
 HEDDLE_BUFFER(uint8_t, text, TEXT + 1);
 /* Where suffixes begin, the least suffix first. */
 HEDDLE_BUFFER(uint16_t, suffixes, TEXT);
-HEDDLE_BUFFER(uint8_t, queries, QUERIES * LENGTH);
-HEDDLE_BUFFER(uint32_t, lengths, QUERIES);
-HEDDLE_BUFFER(uint32_t, matched, QUERIES * LENGTH);
+HEDDLE_BUFFER(uint8_t, queries, MOST_QUERIES * LENGTH);
+HEDDLE_BUFFER(uint32_t, lengths, MOST_QUERIES);
+HEDDLE_BUFFER(uint8_t, matched, MOST_QUERIES * LENGTH);
 
 static uint32_t longest(const uint8_t *query, uint32_t length) {
   uint32_t low = 0, high = TEXT, low_letters = 0, high_letters = 0, most = 0;
@@ -40,7 +41,7 @@ static uint32_t longest(const uint8_t *query, uint32_t length) {
 
 int main(void) {
   uint32_t number = heddle_block() * heddle_block_threads() + heddle_block_thread();
-  if (number < QUERIES) {
+  if (number < count) {
     const uint8_t *query = queries + number * LENGTH;
     uint32_t length = lengths[number];
     for (uint32_t start = 0; start < length; start++) {

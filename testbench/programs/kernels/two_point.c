@@ -1,31 +1,38 @@
 /* Two-point angular correlation: for each point of a survey of the sky, how many of some random points are within which angle. A
- * thread a point, and a histogram a point, so that nothing need be atomic.
+ * thread a point, and a histogram a point in the scratchpad, so that nothing need be atomic.
  *
  * Threads diverge as in the paper's TPACF: the search for a pair's bin ends where the data says. It begins at the widest angles,
  * where most pairs are. */
 #include "heddle.h"
 
-enum { POINTS = 512, RANDOM = 16, BINS = 12, FRACTION_BITS = 14 };
+enum { MOST_POINTS = 2048, RANDOM = 16, BINS = 12, FRACTION_BITS = 14, MOST_THREADS = 256 };
+/* A count has a byte. */
+enum { WORDS = BINS / 4 };
 
+HEDDLE_ARG(uint32_t, count, 0);
 /* Directions of unit length, in units of 2^-FRACTION_BITS: all x, then all y, then all z. */
-HEDDLE_BUFFER(int32_t, points, 3 * POINTS);
+HEDDLE_BUFFER(int32_t, points, 3 * MOST_POINTS);
 HEDDLE_BUFFER(int32_t, random, 3 * RANDOM);
 /* The least cosine of all bins but the first, that of the widest angles; and what is above all cosines. */
 HEDDLE_BUFFER(int32_t, edges, BINS);
-/* Pairs of a point in a bin: all points of bin 0, then of bin 1. */
-HEDDLE_BUFFER(uint32_t, histograms, BINS * POINTS);
+/* Pairs of a point in four bins: all points of bins 0 to 3, then of bins 4 to 7. */
+HEDDLE_BUFFER(uint32_t, histograms, WORDS * MOST_POINTS);
+HEDDLE_SHARED(uint32_t, pairs, WORDS * MOST_THREADS);
 
 int main(void) {
   uint32_t point = heddle_block() * heddle_block_threads() + heddle_block_thread();
-  if (point < POINTS) {
-    int32_t x = points[point], y = points[POINTS + point], z = points[2 * POINTS + point];
+  uint32_t *own = pairs + heddle_block_thread();
+  if (point < count) {
+    int32_t x = points[point], y = points[MOST_POINTS + point], z = points[2 * MOST_POINTS + point];
+    for (uint32_t word = 0; word < WORDS; word++) own[word * MOST_THREADS] = 0;
     for (uint32_t other = 0; other < RANDOM; other++) {
       int32_t cosine = (x * random[other] + y * random[RANDOM + other] + z * random[2 * RANDOM + other]) >> FRACTION_BITS;
-      uint32_t *pairs = histograms + point;
-      for (const int32_t *edge = edges; cosine >= *edge; edge++) pairs += POINTS;
+      uint32_t bin = 0;
+      while (cosine >= edges[bin]) bin++;
       heddle_converge();
-      ++*pairs;
+      own[bin / 4 * MOST_THREADS] += 1 << bin % 4 * 8;
     }
+    for (uint32_t word = 0; word < WORDS; word++) histograms[word * MOST_POINTS + point] = own[word * MOST_THREADS];
   }
   return 0;
 }

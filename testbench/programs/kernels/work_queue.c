@@ -6,7 +6,7 @@
  * meets them. That is not so with every mechanism: here all wait at a barrier. */
 #include "heddle.h"
 
-enum { SEARCHES = 1024, RECTANGLES = 128, LEAF = 4, NODES = 2 * RECTANGLES / LEAF - 1, MOST_WARPS = 64 };
+enum { MOST_SEARCHES = 4096, RECTANGLES = 128, LEAF = 4, NODES = 2 * RECTANGLES / LEAF - 1, MOST_WARPS = 64 };
 
 /* Without right and bottom. */
 struct rectangle {
@@ -20,11 +20,12 @@ struct node {
   int16_t next, first;
 };
 
+HEDDLE_ARG(uint32_t, searches, 0);
 HEDDLE_BUFFER(struct node, nodes, NODES);
 HEDDLE_BUFFER(struct rectangle, rectangles, RECTANGLES);
-HEDDLE_BUFFER(struct rectangle, windows, SEARCHES);
+HEDDLE_BUFFER(struct rectangle, windows, MOST_SEARCHES);
 /* Sums of the numbers of all rectangles that are found, counted from 1. */
-HEDDLE_BUFFER(uint32_t, found, SEARCHES);
+HEDDLE_BUFFER(uint32_t, found, MOST_SEARCHES);
 /* The first search that nobody has taken. */
 HEDDLE_BUFFER(uint32_t, queue, 1);
 /* The first search of each warp, in even and in odd turns: a manager may be a turn ahead of its workers. */
@@ -61,15 +62,16 @@ static uint32_t search(struct rectangle window) {
 
 int main(void) {
   uint32_t lanes = HEDDLE_CSR(HEDDLE_CSR_LANES), lane = HEDDLE_CSR(HEDDLE_CSR_LANE), warp = heddle_block_thread() / lanes;
+  uint32_t count = searches;
   for (uint32_t turn = 0;; turn ^= MOST_WARPS) {
     uint32_t *firsts = taken + turn;
     if (lane == 0) firsts[warp] = __atomic_fetch_add(queue, lanes, __ATOMIC_RELAXED);
     heddle_barrier();
     uint32_t number = firsts[warp] + lane;
-    if (number < SEARCHES) found[number] = search(windows[number]);
+    if (number < count) found[number] = search(windows[number]);
     heddle_converge();
     /* For all of the block or none, as some at a barrier would wait for those who left. Others may have taken the last searches
      * in this turn, but nobody takes one in a later turn. */
-    if (firsts[0] >= SEARCHES) return 0;
+    if (firsts[0] >= count) return 0;
   }
 }

@@ -10,7 +10,7 @@ const NEURONS: usize = 16;
 const ROWS: usize = 16;
 const BLOCKS: usize = INPUTS / ROWS;
 const FRACTION_BITS: u32 = 12;
-const THREADS: u32 = 64;
+const THREADS: u32 = 256;
 
 /// Values of `phase`.
 const FORWARD: u32 = 0;

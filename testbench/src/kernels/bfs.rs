@@ -8,6 +8,8 @@ use super::{Device, KernelError, Output, check};
 use crate::grid::Grid;
 
 const NODES: usize = 1000;
+const MOST_NODES: usize = 4096;
+const THREADS: u32 = 256;
 const MOST_NEIGHBOURS: usize = 6;
 const UNKNOWN: u32 = u32::MAX;
 
@@ -17,28 +19,30 @@ const ADVANCE: u32 = 1;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let source = rng.usize(..NODES);
+    let nodes = device.items(NODES, MOST_NODES);
+    let source = rng.usize(..nodes);
     let mut first = vec![0];
     let mut target = Vec::new();
-    for node in 0..NODES {
+    for node in 0..nodes {
         // The source has neighbours whatever the seed.
         let least = if node == source { MOST_NEIGHBOURS } else { 0 };
-        target.extend((0..rng.usize(least..=MOST_NEIGHBOURS)).map(|_| rng.u32(..NODES as u32)));
+        target.extend((0..rng.usize(least..=MOST_NEIGHBOURS)).map(|_| rng.u32(..nodes as u32)));
         first.push(target.len() as u32);
     }
-    let mut only_source = vec![0; NODES];
+    let mut only_source = vec![0; nodes];
     only_source[source] = 1;
-    let mut distance = vec![UNKNOWN; NODES];
+    let mut distance = vec![UNKNOWN; nodes];
     distance[source] = 0;
+    device.write_word("nodes", nodes as u32)?;
     device.write_words("first", &first)?;
     device.write_words("target", &target)?;
     device.write_bytes("frontier", &only_source)?;
     device.write_bytes("visited", &only_source)?;
     device.write_words("distance", &distance)?;
 
-    let threads = device.block_threads(64);
-    let grid = Grid { blocks: (NODES as u32).div_ceil(threads), threads };
-    for _level in 0..NODES {
+    let threads = device.block_threads(THREADS);
+    let grid = Grid { blocks: (nodes as u32).div_ceil(threads), threads };
+    for _level in 0..nodes {
         device.write_word("phase", EXPAND)?;
         device.launch_grid(grid)?;
         device.write_word("phase", ADVANCE)?;
@@ -58,6 +62,6 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
             }
         }
     }
-    check("distance", &distance, &device.read_words("distance", NODES)?)?;
-    Ok(Output::checked(NODES))
+    check("distance", &distance, &device.read_words("distance", nodes)?)?;
+    Ok(Output::checked(nodes))
 }

@@ -2,16 +2,18 @@
 //! nearly in order. A gas streams from left to right.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check};
 use crate::grid::Grid;
 
-/// Squares along a side of the mesh, and those of the body.
+/// Squares along a side of the mesh, and along one of the body.
 const SIDE: usize = 16;
-const BODY: Range<usize> = 7..9;
+const MOST_SIDE: usize = 32;
+const BODY: usize = 2;
+/// Elements of the largest mesh.
+const MOST_ELEMENTS: usize = 2 * (MOST_SIDE * MOST_SIDE - BODY * BODY);
 const SIDES: usize = 3;
 /// Places by which an element's number is off, at most.
 const DISORDER: usize = 8;
@@ -30,13 +32,16 @@ const FLOW: u32 = 1;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let elements = mesh(&mut rng);
+    let squares = device.items(2 * SIDE * SIDE, 2 * MOST_SIDE * MOST_SIDE) / 2;
+    let elements = mesh(&mut rng, squares.isqrt());
     let mut about = |middle: i32| middle + rng.i32(-ONE / 8..ONE / 8);
     let states: Vec<State> =
         (0..=elements.len()).map(|_| State([about(ONE), about(ONE / 2), about(0), about(5 * ONE / 2)])).collect();
     let by_side = |value: fn(&Side) -> i32| -> Vec<u32> {
-        (0..SIDES).flat_map(|side| elements.iter().map(move |element| value(&element.sides[side]) as u32)).collect()
+        let of_side = |side: usize| with_room(elements.iter().map(move |element| value(&element.sides[side])));
+        (0..SIDES).flat_map(of_side).collect()
     };
+    device.write_word("elements", elements.len() as u32)?;
     device.write_words("neighbours", &by_side(|side| side.neighbour as i32))?;
     device.write_words("normals_x", &by_side(|side| side.normal[0]))?;
     device.write_words("normals_y", &by_side(|side| side.normal[1]))?;
@@ -54,9 +59,14 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     }
     let after: Vec<[i32; 4]> =
         elements.iter().zip(&states).map(|(element, state)| element.step(*state, &states)).collect();
-    let want: Vec<u32> = (0..4).flat_map(|number| after.iter().map(move |after| after[number] as u32)).collect();
+    let want: Vec<u32> = (0..4).flat_map(|number| with_room(after.iter().map(move |after| after[number]))).collect();
     check("after", &want, &device.read_words("after", want.len())?)?;
-    Ok(Output::checked(want.len()))
+    Ok(Output::checked(4 * after.len()))
+}
+
+/// A value of each element, with room for those of the largest mesh.
+fn with_room(values: impl Iterator<Item = i32>) -> impl Iterator<Item = u32> {
+    values.map(|value| value as u32).chain(std::iter::repeat(0)).take(MOST_ELEMENTS)
 }
 
 fn times(a: i32, b: i32) -> i32 {
@@ -116,16 +126,17 @@ impl Element {
     }
 }
 
-fn mesh(rng: &mut Rng) -> Vec<Element> {
-    let corner = |x: usize, y: usize| y * (SIDE + 1) + x;
+fn mesh(rng: &mut Rng, across: usize) -> Vec<Element> {
+    let corner = |x: usize, y: usize| y * (across + 1) + x;
+    let body = (across - BODY) / 2..(across + BODY) / 2;
     let mut place = |number: usize| {
-        [number % (SIDE + 1), number / (SIDE + 1)].map(|at| at as i32 * ONE + rng.i32(-ONE / 5..ONE / 5))
+        [number % (across + 1), number / (across + 1)].map(|at| at as i32 * ONE + rng.i32(-ONE / 5..ONE / 5))
     };
-    let places: Vec<[i32; 2]> = (0..=corner(SIDE, SIDE)).map(&mut place).collect();
+    let places: Vec<[i32; 2]> = (0..=corner(across, across)).map(&mut place).collect();
     // Corners of each triangle, against the clock.
     let mut triangles = Vec::new();
-    for (x, y) in (0..SIDE * SIDE).map(|square| (square % SIDE, square / SIDE)) {
-        if !(BODY.contains(&x) && BODY.contains(&y)) {
+    for (x, y) in (0..across * across).map(|square| (square % across, square / across)) {
+        if !(body.contains(&x) && body.contains(&y)) {
             let [a, b, c, d] = [corner(x, y), corner(x + 1, y), corner(x + 1, y + 1), corner(x, y + 1)];
             triangles.extend([[a, b, c], [a, c, d]]);
         }
@@ -136,7 +147,7 @@ fn mesh(rng: &mut Rng) -> Vec<Element> {
     for (number, triangle) in triangles.iter().enumerate() {
         (0..SIDES).for_each(|side| _ = owner.insert(ends(triangle, side), number));
     }
-    let at_rim = |number: usize| [number % (SIDE + 1), number / (SIDE + 1)].iter().any(|at| at % SIDE == 0);
+    let at_rim = |number: usize| [number % (across + 1), number / (across + 1)].iter().any(|at| at % across == 0);
     let element = |triangle: &[usize; SIDES]| {
         let side = |side: usize| {
             let (from, to) = ends(triangle, side);

@@ -7,20 +7,22 @@ use super::{Device, KernelError, Output, check};
 use crate::grid::Grid;
 
 const ACROSS: usize = 32;
-const WINDOWS: usize = ACROSS * 16;
+const DOWN: usize = 16;
+const MOST_DOWN: usize = 64;
 const WINDOW: usize = 16;
 const WIDTH: usize = ACROSS + WINDOW;
-const HEIGHT: usize = WINDOWS / ACROSS + WINDOW;
+const HEIGHT: usize = MOST_DOWN + WINDOW;
 /// Features of each stage.
 const STAGES: [usize; 6] = [2, 3, 4, 5, 6, 7];
 const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
+    let windows = device.items(ACROSS * DOWN, ACROSS * MOST_DOWN);
     let picture = picture(&mut rng);
     let (mut features, mut stages) = (Vec::new(), Vec::new());
-    let (mut passed, mut score) = (vec![0; WINDOWS], vec![0; WINDOWS]);
-    let mut left: Vec<usize> = (0..WINDOWS).collect();
+    let (mut passed, mut score) = (vec![0; windows], vec![0; windows]);
+    let mut left: Vec<usize> = (0..windows).collect();
     for count in STAGES {
         let stage: Vec<Feature> = (0..count).map(|_| Feature::random(&mut rng, &picture)).collect();
         for &window in &left {
@@ -37,12 +39,13 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_words("integral", &integral(&picture))?;
     device.write_words("features", &features)?;
     device.write_words("stages", &stages)?;
+    device.write_word("windows", windows as u32)?;
     let threads = device.block_threads(THREADS);
-    device.launch_grid(Grid { blocks: (WINDOWS as u32).div_ceil(threads), threads })?;
-    check("passed", &passed, &device.read_words("passed", WINDOWS)?)?;
+    device.launch_grid(Grid { blocks: (windows as u32).div_ceil(threads), threads })?;
+    check("passed", &passed, &device.read_words("passed", windows)?)?;
     let score: Vec<u32> = score.iter().map(|&score| score as u32).collect();
-    check("score", &score, &device.read_words("score", WINDOWS)?)?;
-    Ok(Output::checked(2 * WINDOWS))
+    check("score", &score, &device.read_words("score", windows)?)?;
+    Ok(Output::checked(2 * windows))
 }
 
 fn picture(rng: &mut Rng) -> Vec<i32> {
@@ -105,7 +108,7 @@ impl Feature {
         let part = Rectangle { column: column + rng.usize(..stripes) * stripe, width: stripe, ..whole };
         let (below, above) = (rng.i32(-20..=20), rng.i32(-20..=20));
         let mut feature = Feature { whole, part, weight: stripes as i32, threshold: 0, below, above };
-        feature.threshold = feature.contrast(picture, rng.usize(..WINDOWS));
+        feature.threshold = feature.contrast(picture, rng.usize(..ACROSS * DOWN));
         feature
     }
 

@@ -8,6 +8,7 @@ use super::{Device, KernelError, Output, check};
 use crate::grid::Grid;
 
 const TRANSFORMS: usize = 4;
+const MOST_TRANSFORMS: usize = 16;
 const LENGTH: usize = 256;
 const FRACTION_BITS: u32 = 14;
 const THREADS: u32 = 128;
@@ -17,8 +18,9 @@ type Complex = (i32, i32);
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
+    let transforms = device.items(TRANSFORMS * LENGTH, MOST_TRANSFORMS * LENGTH) / LENGTH;
     let mut number = || rng.i32(-(1 << 14)..1 << 14);
-    let numbers: Vec<Complex> = (0..TRANSFORMS * LENGTH).map(|_| (number(), number())).collect();
+    let numbers: Vec<Complex> = (0..transforms * LENGTH).map(|_| (number(), number())).collect();
     let roots = roots();
     let (real, imaginary) = parts(&numbers);
     let (cosine, sine) = parts(&roots);
@@ -26,7 +28,7 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_words("imaginary", &imaginary)?;
     device.write_words("cosine", &cosine)?;
     device.write_words("sine", &sine)?;
-    device.launch_grid(Grid { blocks: TRANSFORMS as u32, threads: device.block_threads(THREADS) })?;
+    device.launch_grid(Grid { blocks: transforms as u32, threads: device.block_threads(THREADS) })?;
     let want: Vec<Complex> = numbers.chunks(LENGTH).flat_map(|numbers| transform(numbers, &roots)).collect();
     let (real, imaginary) = parts(&want);
     check("real", &real, &device.read_words("real", real.len())?)?;

@@ -9,7 +9,7 @@ const SIDE: usize = 40;
 const TILE: usize = 12;
 const STEPS: usize = 2;
 const LAUNCHES: usize = 2;
-const THREADS: u32 = 64;
+const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);

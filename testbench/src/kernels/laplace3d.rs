@@ -5,25 +5,34 @@ use fastrand::Rng;
 use super::{Device, KernelError, Output, check, words};
 use crate::grid::Grid;
 
-const SIDE: usize = 16;
-const PLANE: usize = SIDE * SIDE;
+const WIDTH: usize = 32;
+const DEPTH: usize = 8;
+/// Rows of a plane that a block takes, and blocks.
 const ROWS: usize = 4;
-const THREADS: u32 = 32;
+const BLOCKS: usize = 4;
+const MOST_BLOCKS: usize = 16;
+const PLANE: usize = WIDTH * ROWS * MOST_BLOCKS;
+const THREADS: u32 = 128;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let before = words(SIDE * PLANE, || rng.u32(..1 << 13));
+    let part = ROWS * WIDTH;
+    let blocks = device.items(BLOCKS * part, MOST_BLOCKS * part) / part;
+    let before = words(DEPTH * PLANE, || rng.u32(..1 << 13));
     device.write_words("before", &before)?;
-    device.launch_grid(Grid { blocks: (SIDE / ROWS) as u32, threads: device.block_threads(THREADS) })?;
-    let inside = |coordinate: usize| (1..SIDE - 1).contains(&coordinate);
+    device.launch_grid(Grid { blocks: blocks as u32, threads: device.block_threads(THREADS) })?;
+    let inside = |coordinate: usize, end: usize| (1..end - 1).contains(&coordinate);
     let value = |place: usize| {
-        if inside(place % SIDE) && inside(place / SIDE % SIDE) && inside(place / PLANE) {
-            [1, SIDE, PLANE].iter().map(|apart| before[place - apart] + before[place + apart]).sum::<u32>() / 6
+        let (x, y, z) = (place % WIDTH, place % PLANE / WIDTH, place / PLANE);
+        if y >= blocks * ROWS {
+            0
+        } else if inside(x, WIDTH) && inside(y, blocks * ROWS) && inside(z, DEPTH) {
+            [1, WIDTH, PLANE].iter().map(|apart| before[place - apart] + before[place + apart]).sum::<u32>() / 6
         } else {
             before[place]
         }
     };
     let want: Vec<u32> = (0..before.len()).map(value).collect();
     check("after", &want, &device.read_words("after", want.len())?)?;
-    Ok(Output::checked(want.len()))
+    Ok(Output::checked(DEPTH * WIDTH * ROWS * blocks))
 }

@@ -6,6 +6,7 @@ use super::{Device, KernelError, Output, check, from_bytes};
 use crate::grid::Grid;
 
 const MESSAGES: usize = 256;
+const MOST_MESSAGES: usize = 2048;
 /// Bytes of a block, and of them those of the message's length.
 const BLOCK: usize = 64;
 const LENGTH: usize = 8;
@@ -14,18 +15,20 @@ const THREADS: u32 = 128;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
+    let count = device.items(MESSAGES, MOST_MESSAGES);
     let mut message = || (0..rng.usize(..BLOCK - LENGTH)).map(|_| rng.u8(..)).collect();
-    let messages: Vec<Vec<u8>> = (0..MESSAGES).map(|_| message()).collect();
+    let messages: Vec<Vec<u8>> = (0..count).map(|_| message()).collect();
     let blocks: Vec<Vec<u32>> = messages.iter().map(|message| from_bytes(&padded(message))).collect();
     let digests: Vec<Vec<u32>> = messages.iter().map(|message| from_bytes(&md5::compute(message).0)).collect();
     let sines: Vec<u32> = (1..=STEPS).map(|step| ((step as f64).sin().abs() * 2f64.powi(32)) as u32).collect();
     device.write_words("messages", &by_word(&blocks))?;
+    device.write_word("count", count as u32)?;
     device.write_words("sines", &sines)?;
     let threads = device.block_threads(THREADS);
-    device.launch_grid(Grid { blocks: (MESSAGES as u32).div_ceil(threads), threads })?;
+    device.launch_grid(Grid { blocks: (count as u32).div_ceil(threads), threads })?;
     let want = by_word(&digests);
     check("digests", &want, &device.read_words("digests", want.len())?)?;
-    Ok(Output::checked(want.len()))
+    Ok(Output::checked(4 * count))
 }
 
 /// A message, a one, zeros, and the message's length in bits.
@@ -37,7 +40,11 @@ fn padded(message: &[u8]) -> [u8; BLOCK] {
     block
 }
 
-/// Word 0 of all, then word 1.
+/// Word 0 of all, then word 1; each with room for the most.
 fn by_word(all: &[Vec<u32>]) -> Vec<u32> {
-    (0..all[0].len()).flat_map(|word| all.iter().map(move |one| one[word])).collect()
+    let mut words = vec![0; all[0].len() * MOST_MESSAGES];
+    for (number, one) in all.iter().enumerate() {
+        (0..).zip(one).for_each(|(word, &value): (usize, _)| words[word * MOST_MESSAGES + number] = value);
+    }
+    words
 }

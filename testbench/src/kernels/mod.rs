@@ -137,6 +137,12 @@ impl dyn Device + '_ {
         threads
     }
 
+    /// Items of a kernel's work, a thread each: four for each thread of the core, so that blocks follow each other, but within
+    /// these bounds.
+    fn items(&self, least: usize, most: usize) -> usize {
+        (4 * self.threads() as usize).clamp(least, most)
+    }
+
     fn variable(&self, name: &str, bytes: usize) -> Result<u32, KernelError> {
         let symbol = self.program().symbol(name);
         let symbol = symbol.ok_or_else(|| KernelError::NoSymbol { name: name.into() })?;
@@ -373,7 +379,7 @@ pub const ALL: &[Kernel] = &[
     kernel!(raytrace, "ray tracing in fixed point: spheres, floor or sky, shadows, reflections; makes a picture"),
     kernel!(photon, "photons in layers of tissue: steps that end in a layer or at its edge; atomic additions", Atomics),
     kernel!(suffix_array, "matching with suffixes in order: binary searches that compare unequal numbers of letters"),
-    kernel!(two_point, "two-point angular correlation: histograms whose bin is searched for"),
+    kernel!(two_point, "two-point angular correlation: histograms whose bin is searched for", Scratchpad),
     kernel!(face_detection, "a cascade of classifiers: windows of a picture that most stages reject"),
     kernel!(
         work_queue,
@@ -420,11 +426,14 @@ pub fn find(name: &str) -> Result<&'static Kernel, UnknownKernel> {
 }
 
 /// Compares results with the host's.
-fn check(array: &'static str, want: &[u32], got: &[u32]) -> Result<(), KernelError> {
+fn check<T: Copy + PartialEq>(array: &'static str, want: &[T], got: &[T]) -> Result<(), KernelError>
+where
+    u32: From<T>,
+{
     assert_eq!(want.len(), got.len(), "the driver reads what it checks");
     match want.iter().zip(got).position(|(want, got)| want != got) {
         None => Ok(()),
-        Some(index) => Err(KernelError::Wrong { array, index, want: want[index], got: got[index] }),
+        Some(index) => Err(KernelError::Wrong { array, index, want: want[index].into(), got: got[index].into() }),
     }
 }
 

@@ -6,6 +6,7 @@ use super::{Device, KernelError, Output, check, words};
 use crate::grid::Grid;
 
 const PATHS: usize = 512;
+const MOST_PATHS: usize = 4096;
 const STEPS: usize = 16;
 const FRACTION_BITS: u32 = 12;
 const ONE: i32 = 1 << FRACTION_BITS;
@@ -13,15 +14,17 @@ const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let seeds = words(PATHS, || rng.u32(..));
+    let paths = device.items(PATHS, MOST_PATHS);
+    let seeds = words(paths, || rng.u32(..));
     // Steps are near 1 % of the price.
     let (drift, volatility, strike) = (rng.i32(0..ONE / 256), rng.i32(ONE / 64..ONE / 16), rng.i32(ONE * 7 / 8..ONE));
     device.write_words("seeds", &seeds)?;
     device.write_word("drift", drift as u32)?;
     device.write_word("volatility", volatility as u32)?;
+    device.write_word("paths", paths as u32)?;
     device.write_word("strike", strike as u32)?;
     let threads = device.block_threads(THREADS);
-    device.launch_grid(Grid { blocks: (PATHS as u32).div_ceil(threads), threads })?;
+    device.launch_grid(Grid { blocks: (paths as u32).div_ceil(threads), threads })?;
     let payoff = |&seed: &u32| {
         let mut price = ONE;
         let step = |random: &u32| {
@@ -37,6 +40,6 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
         (randoms.iter().map(step).sum::<i32>() / STEPS as i32 - strike).max(0) as u32
     };
     let want: Vec<u32> = seeds.iter().map(payoff).collect();
-    check("payoffs", &want, &device.read_words("payoffs", PATHS)?)?;
-    Ok(Output::checked(PATHS))
+    check("payoffs", &want, &device.read_words("payoffs", paths)?)?;
+    Ok(Output::checked(paths))
 }

@@ -1,4 +1,5 @@
-//! Driver of `particle_filter`: a bright disc that moves over a dark picture with noise. The host adds weights one after another and
+//! Driver of `particle_filter`: a bright disc that moves over a dark picture with noise, and filters that follow it, each with its own
+//! particles. The host adds weights one after another and
 //! divides the sums to draw.
 
 use fastrand::Rng;
@@ -7,7 +8,10 @@ use super::{Device, KernelError, Output, check, words};
 use crate::grid::Grid;
 
 const FRAMES: i32 = 2;
-const PARTICLES: usize = 512;
+const FILTERS: usize = 2;
+const MOST_FILTERS: usize = 8;
+const PARTICLES: usize = 256;
+const THREADS: u32 = 256;
 const SIDE: i32 = 64;
 const PLACE_BITS: u32 = 8;
 const RADIUS: i32 = 3;
@@ -19,13 +23,15 @@ const TO_WEIGHT: u32 = 10;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
+    let filters = device.items(FILTERS * PARTICLES, MOST_FILTERS * PARTICLES) / PARTICLES;
+    let all = filters * PARTICLES;
     let centre = [rng.i32(0..SIDE), rng.i32(0..SIDE)];
     let mut place = |axis: usize| {
         let spread = RADIUS << PLACE_BITS;
-        words(PARTICLES, || ((centre[axis] << PLACE_BITS) + rng.i32(-spread..spread)) as u32)
+        words(all, || ((centre[axis] << PLACE_BITS) + rng.i32(-spread..spread)) as u32)
     };
     let (mut x, mut y) = (place(0), place(1));
-    let mut seeds = words(PARTICLES, || rng.u32(..));
+    let mut seeds = words(all, || rng.u32(..));
     let weight = |entry: usize| (65535.0 * ((entry as f64 - 255.0) / 32.0).exp()) as u32 + 1;
     let weights: Vec<u32> = (0..WEIGHTS).map(weight).collect();
     device.write_words("x", &x)?;
@@ -39,32 +45,42 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
         let start = rng.u32(..);
         device.write_bytes("frame", &frame)?;
         device.write_word("start", start)?;
-        device.launch_grid(Grid::one_block(device.threads().min(PARTICLES as u32)))?;
+        device.launch_grid(Grid { blocks: filters as u32, threads: device.block_threads(THREADS) })?;
 
-        let mut sums = Vec::new();
-        let mut moved = Vec::new();
-        let mut sum = 0;
-        for ((x, y), random) in x.iter().zip(&y).zip(&mut seeds) {
-            let mut go = |place: &u32| {
-                *random = random.wrapping_mul(1664525).wrapping_add(1013904223);
-                let [_, _, a, b] = random.to_le_bytes();
-                place.wrapping_add(u32::from(a) + u32::from(b)).wrapping_sub(256)
-            };
-            let to = (go(x), go(y));
-            sum += weights[(likelihood(&frame, to) >> TO_WEIGHT) as usize];
-            sums.push(sum);
-            moved.push(to);
+        let (mut drawn_x, mut drawn_y) = (Vec::new(), Vec::new());
+        let filters = x.chunks(PARTICLES).zip(y.chunks(PARTICLES)).zip(seeds.chunks_mut(PARTICLES));
+        for ((x, y), seeds) in filters {
+            let (x, y) = draw(x, y, seeds, &frame, &weights, start);
+            drawn_x.extend(x);
+            drawn_y.extend(y);
         }
-        let apart = sum / PARTICLES as u32;
-        let draw = |number: usize| {
-            let wanted = start % apart + number as u32 * apart;
-            moved[sums.partition_point(|&sum| sum <= wanted)]
-        };
-        (x, y) = (0..PARTICLES).map(draw).unzip();
+        (x, y) = (drawn_x, drawn_y);
     }
-    check("x", &x, &device.read_words("x", PARTICLES)?)?;
-    check("y", &y, &device.read_words("y", PARTICLES)?)?;
-    Ok(Output::checked(2 * PARTICLES))
+    check("x", &x, &device.read_words("x", all)?)?;
+    check("y", &y, &device.read_words("y", all)?)?;
+    Ok(Output::checked(2 * all))
+}
+
+/// The particles of a filter after a frame: they move at random and are drawn anew.
+fn draw(x: &[u32], y: &[u32], seeds: &mut [u32], frame: &[u8], weights: &[u32], start: u32) -> (Vec<u32>, Vec<u32>) {
+    let (mut sums, mut moved, mut sum) = (Vec::new(), Vec::new(), 0);
+    for ((x, y), random) in x.iter().zip(y).zip(seeds) {
+        let mut go = |place: &u32| {
+            *random = random.wrapping_mul(1664525).wrapping_add(1013904223);
+            let [_, _, a, b] = random.to_le_bytes();
+            place.wrapping_add(u32::from(a) + u32::from(b)).wrapping_sub(256)
+        };
+        let to = (go(x), go(y));
+        sum += weights[(likelihood(frame, to) >> TO_WEIGHT) as usize];
+        sums.push(sum);
+        moved.push(to);
+    }
+    let apart = sum / PARTICLES as u32;
+    let drawn = |number: usize| {
+        let wanted = start % apart + number as u32 * apart;
+        moved[sums.partition_point(|&sum| sum <= wanted)]
+    };
+    (0..PARTICLES).map(drawn).unzip()
 }
 
 /// Edges meet the opposite ones.

@@ -6,10 +6,10 @@ use super::{Device, KernelError, Output, check, words};
 use crate::grid::Grid;
 
 const DIMENSIONS: usize = 2;
-const BITS: usize = 12;
+const BITS: usize = 14;
 const RUN: usize = 8;
 const RUNS: usize = 512;
-const POINTS: usize = RUN * RUNS;
+const MOST_RUNS: usize = 2048;
 const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
@@ -18,19 +18,21 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let directions = directions();
     device.write_words("shifts", &shifts)?;
     device.write_words("directions", &directions.concat())?;
+    let runs = device.items(RUNS, MOST_RUNS);
+    device.write_word("runs", runs as u32)?;
     let threads = device.block_threads(THREADS);
-    device.launch_grid(Grid { blocks: (RUNS as u32).div_ceil(threads), threads })?;
-    let mut want = vec![0; DIMENSIONS * POINTS];
-    for ((places, mut place), directions) in want.chunks_mut(POINTS).zip(shifts).zip(&directions) {
-        for number in 0..POINTS {
+    device.launch_grid(Grid { blocks: (runs as u32).div_ceil(threads), threads })?;
+    let mut want = vec![0; DIMENSIONS * RUN * MOST_RUNS];
+    for ((places, mut place), directions) in want.chunks_mut(RUN * MOST_RUNS).zip(shifts).zip(&directions) {
+        for number in 0..RUN * runs {
             if number > 0 {
                 place ^= directions[number.trailing_zeros() as usize];
             }
-            places[number % RUN * RUNS + number / RUN] = place;
+            places[number % RUN * MOST_RUNS + number / RUN] = place;
         }
     }
     check("points", &want, &device.read_words("points", want.len())?)?;
-    Ok(Output::checked(want.len()))
+    Ok(Output::checked(DIMENSIONS * RUN * runs))
 }
 
 /// Of van der Corput's sequence; and of the polynomial x + 1, by Sobol's recurrence.

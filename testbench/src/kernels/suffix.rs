@@ -6,24 +6,39 @@ use std::ops::RangeInclusive;
 use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check};
+use crate::grid::Grid;
 
 const TEXT: usize = 512;
 const LETTERS: u8 = 4;
 const QUERIES: usize = 192;
-const LENGTHS: RangeInclusive<usize> = 16..=48;
+const MOST_QUERIES: usize = 2048;
+const LENGTHS: RangeInclusive<usize> = 16..=32;
+const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
     let text = text(&mut rng, TEXT);
-    let queries = Queries::random(&mut rng, &text, QUERIES, LENGTHS);
+    let queries = Queries::random(&mut rng, &text, device.items(QUERIES, MOST_QUERIES), LENGTHS);
     device.write_bytes("text", &text)?;
     device.write_bytes("nodes", &Tree::of(&text).bytes())?;
-    device.write_bytes("queries", &queries.letters)?;
+    device.write_bytes("queries", &by_place(&queries.letters))?;
     device.write_words("lengths", &queries.lengths)?;
-    device.launch()?;
-    let want = queries.matched(&text);
-    check("matched", &want, &device.read_words("matched", want.len())?)?;
+    let count = queries.lengths.len() as u32;
+    device.write_word("count", count)?;
+    let threads = device.block_threads(THREADS);
+    device.launch_grid(Grid { blocks: count.div_ceil(threads), threads })?;
+    let want = by_place(&queries.matched(&text));
+    check("matched", &want, &device.read_bytes("matched", want.len())?)?;
     Ok(Output::checked(queries.starts()))
+}
+
+/// The first byte of all queries, then the second, each with room for the most.
+fn by_place(by_query: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; LENGTHS.end() * MOST_QUERIES];
+    for (number, query) in by_query.chunks(*LENGTHS.end()).enumerate() {
+        (0..).zip(query).for_each(|(place, &byte): (usize, _)| bytes[place * MOST_QUERIES + number] = byte);
+    }
+    bytes
 }
 
 /// Random letters.
@@ -58,14 +73,14 @@ impl Queries {
     }
 
     /// For each place in each query, the letters that match.
-    pub fn matched(&self, text: &[u8]) -> Vec<u32> {
+    pub fn matched(&self, text: &[u8]) -> Vec<u8> {
         let mut matched = vec![0; self.letters.len()];
         let room = self.letters.len() / self.lengths.len();
         let all = self.letters.chunks(room).zip(matched.chunks_mut(room)).zip(&self.lengths);
         for ((query, results), &length) in all {
             let query = &query[..length as usize];
             for (start, result) in results[..query.len()].iter_mut().enumerate() {
-                *result = longest(text, &query[start..]) as u32;
+                *result = longest(text, &query[start..]) as u8;
             }
         }
         matched

@@ -10,15 +10,16 @@ use crate::grid::Grid;
 
 const TEXT: usize = 256;
 const QUERIES: usize = 384;
+const MOST_QUERIES: usize = 2048;
 const LENGTHS: RangeInclusive<usize> = 3..=6;
 /// Above all letters.
 const END: u8 = u8::MAX;
-const THREADS: u32 = 192;
+const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
     let text = suffix::text(&mut rng, TEXT);
-    let queries = Queries::random(&mut rng, &text, QUERIES, LENGTHS);
+    let queries = Queries::random(&mut rng, &text, device.items(QUERIES, MOST_QUERIES), LENGTHS);
     let ended = [&text[..], &[END]].concat();
     let mut suffixes: Vec<u16> = (0..TEXT as u16).collect();
     suffixes.sort_by_key(|&from| &ended[from as usize..]);
@@ -26,9 +27,11 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_bytes("suffixes", &suffixes.iter().flat_map(|from| from.to_le_bytes()).collect::<Vec<_>>())?;
     device.write_bytes("queries", &queries.letters)?;
     device.write_words("lengths", &queries.lengths)?;
+    let count = queries.lengths.len() as u32;
+    device.write_word("count", count)?;
     let threads = device.block_threads(THREADS);
-    device.launch_grid(Grid { blocks: (QUERIES as u32).div_ceil(threads), threads })?;
+    device.launch_grid(Grid { blocks: count.div_ceil(threads), threads })?;
     let want = queries.matched(&text);
-    check("matched", &want, &device.read_words("matched", want.len())?)?;
+    check("matched", &want, &device.read_bytes("matched", want.len())?)?;
     Ok(Output::checked(queries.starts()))
 }

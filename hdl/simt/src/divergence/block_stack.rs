@@ -28,27 +28,20 @@
 //! The paper's warp count is a bit a slot here, `running`: the count is 0 when none is on. It holds the two targets of a branch
 //! as the block's two uppermost entries; here they become entries when the last warp has arrived.
 //!
-//! With [`Compaction::Predict`] (CAPRI, `capri.txt` §3) a warp that a branch does not part runs on at once, *ahead* of its block; and so does
-//! one that is parted, with the side that goes first, where the [prediction table](mod@capt) says that forming warps is not worth it.
-//! A warp that is ahead gets no further than its next control instruction, which is held back until its threads are the top;
-//! then it goes on as one of the top's warps. Jumps are always waited for. When a side becomes the top, the table learns
-//! whether its threads fit into fewer warps than they came in.
-//!
-//! Slots suffice: a warp that is ahead with the side that goes second is whole, so the others of its branch came in as many
-//! warps as there are other slots, and no lane has more threads of them than that. Nobody goes ahead in part where both
-//! sides are one place: then the others of the warp would need another slot.
+//! With [`Compaction::Predict`] some of the warps that arrive go on at once, [`ahead`] of their block.
 //!
 //! Each of [`Shape::levels`] is a branch that parted the block's threads. A program that needs more stops with a fault.
 //!
 //! Masks of a block have a bit a thread of the core, `lanes` groups of `warps` bits: those of a lane are side by side. Blocks that are
 //! resident together share the words of masks, each has the bits of its own warps.
 
+pub mod ahead;
 pub mod capt;
 pub mod compactor;
 
 use super::levels::{
-    Gathering, Group, Level, Likely, Parting, Pop, Rpc, Sibling, Sides, Top, has_likely, is_at_point, levels, part,
-    pop, sides, stop_of,
+    Gathering, Group, Level, Likely, Parting, Pop, Rpc, Sibling, Top, has_likely, is_at_point, levels, part, pop,
+    stop_of,
 };
 use super::{
     Culprit, Events, Outcome, Refused, Side, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
@@ -59,7 +52,7 @@ use crate::isa::cause;
 use crate::pipeline::resolve::Jump;
 use crate::reconvergence::Reconvergence;
 use crate::shape::{Compaction, Shape};
-use capt::{CaptIn, capt};
+use ahead::{Ahead, Arriving, Branch, Others, Turn};
 use compactor::{CompactorIn, compactor};
 use heddle_hdl::*;
 
@@ -168,34 +161,8 @@ struct Held<T> {
     group: T,
     rpc: Rpc<T>,
     likely: Option<Gathering<T>>,
-    /// The branch.
+    /// The branch, where it is [predicted](ahead).
     branch: Option<Branch<T>>,
-}
-
-/// What the prediction table learns from.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct Branch<T> {
-    /// Behind the branch.
-    pc: T,
-    /// Warps that came with threads for the side.
-    warps: T,
-}
-
-/// Warps that came with threads for each side of a branch.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct Came<T> {
-    taken: T,
-    rest: T,
-}
-
-/// A warp that is ahead.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct Ahead<T> {
-    /// It is of the branch where the block's warps arrive; and then, on the taken side.
-    at_branch: T,
-    taken: T,
-    /// Else the level whose sibling it is of.
-    level: T,
 }
 
 impl BlockIn<Width> {
@@ -223,7 +190,7 @@ impl Place<Width> {
 impl Held<Width> {
     fn shape(s: &Shape) -> Held<Width> {
         let Level { sibling, group, likely } = Level::shape(s);
-        let branch = s.predicts().then(|| Branch { pc: s.pc_bits(), warps: count_width(s.warps) });
+        let branch = s.predicts().then(|| Branch::shape(s));
         Held { sibling: 1, pc: sibling.pc, depth: sibling.depth, group: 1, rpc: group.rpc, likely, branch }
     }
 }
@@ -297,11 +264,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let Top { rpc, likely, .. } = Top::shape(&wide);
     let ends = m.memory("ends", Ends { rpc, likely }, slot_bits).style(MemoryStyle::Distributed);
     let step = m.reg("step", Step { valid: 1, block: slot_bits, arrived: 1, read: 1 }).reset_zero();
-    let came_shape = Came { taken: count_width(s.warps), rest: count_width(s.warps) };
-    let came = s.predicts().then(|| m.memory("came", came_shape, slot_bits).style(MemoryStyle::Distributed));
-    // Slots whose warps are ahead, and the threads of these.
-    let ahead = s.predicts().then(|| m.reg("ahead", s.warps).reset(0u32));
-    let ahead_threads = s.predicts().then(|| m.reg("ahead_threads", threads).reset(0u32));
+    let ahead = s.predicts().then(|| Ahead::new(m, s, &wide));
     let formed = m.reg("formed", Formed { valid: 1, fixed: 1, block: slot_bits, top: Top::shape(&wide) }).reset_zero();
 
     // Whose turn it is: an outcome's; else that of the next warp that is formed; else a start's.
@@ -341,22 +304,11 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     wire!(arrives = outcome.valid & !goes_on);
 
     // Or it arrives, and goes ahead.
-    let Sides { meeting, taken_is_there, rest_is_there, towards, taken_first, .. } =
-        sides(m, &wide, &outcome, taken_depth, &Top { depth, ..would_be });
-    let runs_at = |is_there: Signal, pc: Signal| !is_there & !(towards.valid & pc.eq(towards.pc));
-    let on_taken = splits.mux(taken_first, all_go);
-    let ahead_side = on_taken.mux(outcome.taken, outcome.rest);
-    let if_together = Top { pc: ahead_side.pc, depth, ..would_be };
-    wire!(meets_there = rpc.reached(ahead_side.pc, depth) | is_at_point(&if_together).unwrap_or(never));
-    let may_run = runs_at(on_taken.mux(taken_is_there, rest_is_there), ahead_side.pc) & !meets_there;
-    let predicted = s.predicts().then(|| m.deferred("predicted", 1));
-    let apart = outcome.taken.pc.ne(outcome.rest.pc);
-    let goes_ahead =
-        predicted.as_ref().map_or(never, |adequate| parting_branch & may_run & (!splits | (apart & !adequate.value)));
-    wire!(goes_ahead = goes_ahead);
-    let as_parted =
-        Top { pc: ahead_side.pc, depth, mask: warp.mask, rpc: meeting, likely: before.likely.map(|_| towards) };
-    let ahead_stop = nearer(ahead_side.pc, stop_of(as_parted), stop_of(if_together));
+    let top_here = Top { depth, ..would_be };
+    let arriving =
+        Arriving { outcome: &outcome, taken_depth, top: top_here, parting: parting_branch, splits, block, is_first };
+    let going = ahead.as_ref().map(|ahead| ahead.goes(m, &arriving));
+    wire!(goes_ahead = going.map_or(never, |going| going.goes));
     let code = |kind: u32| m.lit(kind, place::BITS);
     let here = Place {
         kind: pick(
@@ -383,7 +335,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
 
     // Which block goes on: the last of its warps has arrived, and no write is under way.
     let after = m.reg("after", s.warps).reset(0u32);
-    let is_ahead = ahead.as_ref().map_or(m.lit(0u32, s.warps), |ahead| ahead.q);
+    let is_ahead = ahead.as_ref().map_or(m.lit(0u32, s.warps), Ahead::slots);
     wire!(still = whole_group(((!running.q & quiet) | is_ahead) & !filling, group));
     let in_hand = |slot: Signal, valid: Signal| same_group(slot, group, s.warps).only_if(valid);
     wire!(busy = in_hand(step.q.block, step.q.valid) | in_hand(formed.q.block, formed.q.valid));
@@ -428,9 +380,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let parting = part(m, &wide, &whole, top, count);
     let Parting { parts: apart, meeting, taken_is_there, full, pushes, pushed, gathers, towards, side, stay, .. } =
         parting;
-    let both_came = came.as_ref().map(|came| came.read(at));
-    let branch_of =
-        |taken: Signal| both_came.map(|both| Branch { pc: told.pc, warps: taken.mux(both.taken, both.rest) });
+    let branch_of = |taken: Signal| ahead.as_ref().map(|ahead| ahead.branch(at, told.pc, taken));
     wire!(at_rpc = whole.valid & !apart & top.rpc.reached(side.pc, side.depth));
     let reached = meeting.found(at_rpc | taken_is_there, taken_is_there.mux(whole.taken.pc, side.pc));
     let next = Top {
@@ -513,80 +463,27 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     wire!(into = fixed.mux(compacted.first, unused.lowest_one().one_hot_index()));
     let again = Formed { valid: !last, top: Top { mask: compacted.left, ..forming }, ..formed.q };
     let off = m.lit(s.compaction == Compaction::Off, 1);
-    let to_form = comes.mask & !ahead_threads.as_ref().map_or(nobody, |ahead| ahead.q);
+    let to_form = comes.mask & !ahead.as_ref().map_or(nobody, Ahead::threads);
     let static_again = comes.mask.eq(all_live) & to_form.eq(comes.mask);
     let top = Top { mask: to_form, ..comes };
     let new = Formed { valid: to_form.any(), fixed: off | static_again, block: at, top };
     formed.next_if(forms | forms_next, forms.mux(again, new));
 
-    // Warps that are ahead go on with the top when it is theirs.
-    if let (Some(ahead), Some(ahead_threads), Some(came), Some(predicted)) = (ahead, ahead_threads, came, predicted) {
-        let who_shape = Ahead { at_branch: 1, taken: 1, level: index_bits };
-        let below = (count - 1).slice(0, index_bits);
-        let slots: Vec<_> = (0..s.warps).map(|slot| m.reg(&format!("ahead_{slot}"), who_shape).reset_zero()).collect();
-        let mut released = Vec::new();
-        for (slot, who) in (0..).zip(&slots) {
-            let is_ahead = ahead.q.bit(slot) & own_slots.bit(slot);
-            let Ahead { at_branch, taken, level } = who.q;
-            let with_branch = begins & at_branch & (!apart | taken.eq(parting.goes_as_taken));
-            let with_level = pops & popped.to_sibling & !at_branch & level.eq(below);
-            released.push(is_ahead & (with_branch | with_level));
-            let goes = goes_ahead & outcome.slot.eq(slot);
-            let new = Ahead { at_branch: one, taken: on_taken, level };
-            let to_level = Ahead { at_branch: never, taken, level: count.slice(0, index_bits) };
-            who.next_if(goes | (is_ahead & begins & at_branch), goes.mux(new, to_level));
-        }
-        wire!(released = cat(&released));
-        ahead.next((ahead.q | bit(outcome.slot, goes_ahead)) & !released);
-        let go_ahead = spread(ahead_side.mask, warp.homes, outcome.slot).only_if(goes_ahead);
-        ahead_threads.next((ahead_threads.q | go_ahead) & !comes.mask.only_if(forms_next));
-
-        // What the table learns from.
-        let before = came.read(block).only_if(!is_first);
-        let one_more = |count: Signal, side: Side<Signal>| count + side.mask.any().zext(count.width());
-        let Came { taken, rest } = before;
-        let now = Came { taken: one_more(taken, outcome.taken), rest: one_more(rest, outcome.rest) };
-        came.write(parting_branch, block, now);
-        let of_branch = branch_of(parting.goes_as_taken).zip(branch_held).map(|(new, held)| pops.mux(held, new));
-        let learned = of_branch.expect("a block with several warps has levels");
-        let most = elements(comes.mask, s.warps).into_iter().map(|lane| lane.count_ones());
-        let most = most.reduce(|a, b| a.gt(b).mux(a, b)).expect("a lane");
-        let with_branch = branch & !told.jump;
-        let inputs = CaptIn {
-            clear: of_block.restart,
-            asks: parting_branch & splits,
-            asked: outcome.rest.pc,
-            learns: forms_next & (with_branch | (pops & popped.to_sibling)),
-            learned: learned.pc,
-            was_adequate: most.lt(learned.warps),
-        };
-        let table = m.instance("capt", &capt(s), inputs);
-        predicted.drive(table.adequate);
-        m.assert("a_warp_that_is_ahead_runs", !(ahead.q & !running.q).any());
-        m.assert("formed_threads_are_not_ahead", !formed.q.valid | !(forming.mask & ahead_threads.q).any());
-        m.assert("ahead_threads_are_live", !(ahead_threads.q & !live.q).any());
-        m.cover("goes_ahead_whole", goes_ahead & !splits);
-        m.cover("goes_ahead_in_part", goes_ahead & splits);
-        m.cover("parts_and_waits", parting_branch & splits & table.known & table.adequate);
-        m.cover("second_side_is_ahead", begins & apart & (own_slots & ahead.q & !released).any());
-        m.cover("goes_on_with_a_level", pops & released.any());
-        m.cover("all_were_ahead", forms_next & !to_form.any());
-    }
-
     // What slots run.
     let at_start = Warp { mask: start.mask, homes: s.homes_bits().map(|_| start.slot.repeat(s.lanes)) };
     let compact = Warp { mask: compacted.mask, homes: compacted.homes };
     let (wide_start, lanes_of) = (m.zero(Top::shape(&wide)), |top: Top<Signal>| Top { mask: warp.mask, ..top });
+    let alone = Top { rpc: before.rpc, ..would_be };
     let runs = pick(
         [(starts, lanes_of(Top { pc: start.pc, ..wide_start })), (forms, lanes_of(forming))],
-        goes_ahead.mux(as_parted, Top { rpc: before.rpc, ..would_be }),
+        going.map_or(alone, |going| going.goes.mux(going.at, alone)),
     );
     let slot = pick([(starts, start.slot), (forms, into)], outcome.slot);
-    let part_of_it = Warp { mask: ahead_side.mask, ..warp };
+    let part_of_it = Warp { mask: going.map_or(warp.mask, |going| going.side.mask), ..warp };
     warps.write(starts | forms | goes_ahead, slot, pick([(starts, at_start), (forms, compact)], part_of_it));
     wire!(steers = starts | forms | goes_on | goes_ahead);
     depths.write(steers, slot, runs.depth);
-    stops.write(steers, slot, goes_ahead.mux(ahead_stop, stop_of(runs)));
+    stops.write(steers, slot, going.map_or(stop_of(runs), |going| going.goes.mux(going.stop, stop_of(runs))));
     running.next((running.q | bit(slot, starts | forms)) & !bit(outcome.slot, arrives & !goes_ahead));
     let begun_here = own_slots.only_if(begins);
     arrived.next((arrived.q | bit(outcome.slot, arrives)) & !begun_here);
@@ -596,6 +493,26 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     rest.next((rest.q | joins_rest) & !clears);
     let begins_live = spread(start.mask, at_start.homes, start.slot).only_if(starts);
     live.next((live.q | begins_live) & !moved.only_if(exits));
+
+    let of = branch_of(parting.goes_as_taken).zip(branch_held).map(|(new, held)| pops.mux(held, new));
+    if let (Some(ahead), Some(going), Some(of)) = (ahead, going, of) {
+        let turn = Turn {
+            slots: own_slots,
+            begins,
+            branch: branch & !told.jump,
+            apart,
+            goes_as_taken: parting.goes_as_taken,
+            pops,
+            to_sibling: popped.to_sibling,
+            of,
+            count,
+            forms: forms_next,
+            threads: comes.mask,
+        };
+        let forming = forming.mask.only_if(formed.q.valid);
+        ahead.check(m, Others { running: running.q, live: live.q, forming });
+        ahead.follows(m, (&arriving, going, on_sides(going.side)), turn, of_block.restart);
+    }
 
     // What the core asks.
     let issued = warps.read(i.issue_slot);
@@ -684,13 +601,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         }),
         events,
     }
-}
-
-/// The first of two places that threads come to from here.
-fn nearer(pc: Signal, a: Stop<Signal>, b: Stop<Signal>) -> Stop<Signal> {
-    let ahead = |stop: Stop<Signal>| stop.valid & stop.pc.gt(pc);
-    let a_first = ahead(a) & !(ahead(b) & b.pc.lt(a.pc));
-    a_first.mux(a, b)
 }
 
 #[cfg(test)]
