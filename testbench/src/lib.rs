@@ -8,6 +8,7 @@
 //! * [`paths`](mod@paths): what the divergence unit's tables hold.
 //! * [`disassemble`](mod@disassemble): the text of an instruction.
 //! * [`machine`]: the simulated core as a device.
+//! * [`model`]: a core that forms warps in other ways, as a cycle model.
 //! * [`asm`]: programs that tests make up.
 //! * [`random`]: programs whose threads part and meet in every way.
 //! * [`reconverge`]: where the threads of a program meet again, for stacks.
@@ -32,6 +33,7 @@ pub mod image;
 pub mod iss;
 pub mod kernels;
 pub mod machine;
+pub mod model;
 pub mod paths;
 pub mod program;
 pub mod prove;

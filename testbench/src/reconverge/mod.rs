@@ -15,7 +15,7 @@
 
 mod cfg;
 mod graph;
-mod instruction;
+pub(crate) mod instruction;
 mod likely;
 mod postdominators;
 mod targets;
