@@ -26,6 +26,7 @@ mod shape;
 mod study;
 mod target;
 mod timed;
+mod timeline;
 mod trace;
 
 use clap::error::ErrorKind;

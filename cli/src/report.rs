@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use heddle_simt::{Divergence, Shape};
+use heddle_testbench::compaction::Compactions;
 use heddle_testbench::machine::Summary;
 use serde::Serialize;
 use std::fmt::Write;
@@ -128,6 +129,22 @@ impl Report {
         if s.most_levels > 0 {
             line("stack", format!("at most {} levels in use", s.most_levels));
         }
+        if let Some(Compactions { times, warps_before, warps_after }) = s.compaction.filter(|made| made.times > 0) {
+            let [before, after] = [warps_before, warps_after].map(|warps| warps as f64 / times as f64);
+            line("compactions", format!("{times}, of {before:.2} warps to {after:.2}"));
+        }
+        if let Some((p, accuracy)) = s.prediction.and_then(|p| Some((p, p.accuracy()?))) {
+            let text = format!(
+                "{:.1} % of {} right: bypassed {} rightly, {} wrongly; stalled {} rightly, {} wrongly",
+                100.0 * accuracy,
+                p.all(),
+                p.bypass_right,
+                p.bypass_wrong,
+                p.stall_right,
+                p.stall_wrong
+            );
+            line("warps at branches", text);
+        }
         if self.divergence == Divergence::PathTable.name() {
             let (insertions, extractions, swaps) = (s.cct_insertions, s.cct_extractions, s.cct_swaps);
             let text = format!("{insertions} insertions, {extractions} extractions, {swaps} sort swaps");
@@ -161,6 +178,7 @@ pub fn si(number: f64) -> String {
 mod tests {
     use super::*;
     use heddle_sim::EngineKind;
+    use heddle_testbench::compaction::Prediction;
 
     fn report() -> Report {
         let summary = Summary { launches: 1, cycles: 200, warp_instructions: 150, ..Summary::default() };
@@ -180,6 +198,18 @@ mod tests {
         assert!(text.contains("75.0 % issued"), "{text}");
         assert!(text.contains("20.0k cycles/s"), "{text}");
         assert!(text.contains("8 lanes × 8 warps, path-table"), "{text}");
+    }
+
+    #[test]
+    fn text_says_what_compaction_did() {
+        let mut report = report();
+        assert!(!report.text().contains("warps at branches"));
+        report.summary.compaction = Some(Compactions { times: 4, warps_before: 10, warps_after: 7 });
+        let [bypass_right, bypass_wrong, stall_right, stall_wrong] = [5, 1, 3, 1];
+        report.summary.prediction = Some(Prediction { bypass_right, bypass_wrong, stall_right, stall_wrong });
+        let text = report.text();
+        assert!(text.contains("4, of 2.50 warps to 1.75"), "{text}");
+        assert!(text.contains("80.0 % of 10 right: bypassed 5 rightly"), "{text}");
     }
 
     #[test]
@@ -209,6 +239,8 @@ mod tests {
             "most_levels",
             "avg_path",
             "convergences",
+            "compaction",
+            "prediction",
         ];
         for field in fields {
             assert!(json.get(field).is_some(), "{field}");

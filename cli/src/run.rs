@@ -10,15 +10,19 @@ use crate::report::{Report, Variable};
 use crate::shape::ShapeArgs;
 use crate::target::{TARGET, Target};
 use crate::timed::Timed;
+use crate::timeline::{Record, parse_range};
 use crate::trace::Trace;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use heddle_sim::compiled::Checks;
+use heddle_simt::Shape;
 use heddle_testbench::image::Image;
 use heddle_testbench::kernels::{Device, Kernel, Output};
 use heddle_testbench::machine::{Machine, MachineOptions};
-use std::io::{IsTerminal, stdout};
+use std::io::{IsTerminal, Write as _, stdout};
+use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 /// Run a program on the simulated core and say what the core did.
 ///
@@ -32,6 +36,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   heddle run mandelbrot --image mandelbrot.png
   heddle run nqueens --lanes 4 --warps 1 --trace | less
+  heddle run if_else --lanes 4 --warps 2 --divergence block-stack --timeline if_else.svg
   heddle run collatz --json | jq .simt_efficiency
   heddle run prog.elf --check iss --lanes 4 --warps 1
   heddle run prog.elf --blocks 100 --block-threads 32
@@ -67,6 +72,12 @@ pub struct Run {
     /// Print every instruction that issues: cycle, warp, pc, mask (lane 0 leftmost), disassembly
     #[arg(long, conflicts_with = "json")]
     trace: bool,
+    /// Draw which threads ran together: a line a visit of a basic block
+    #[arg(long, value_name = "FILE.svg", conflicts_with = "trace")]
+    timeline: Option<PathBuf>,
+    /// The cycles that it shows, FROM..TO
+    #[arg(long, value_name = "CYCLES", value_parser = parse_range, default_value = "0..", requires = "timeline")]
+    timeline_cycles: Range<u64>,
     /// Write a word of an ELF file's variable before the launch
     #[arg(long, value_name = "NAME=VALUE", value_parser = Setting::parse)]
     set: Vec<Setting>,
@@ -109,6 +120,7 @@ impl Run {
         target.grid = self.grid.grid(&target, &shape)?;
         let interrupt = Interrupt::catch()?;
         let mut image = self.image_file(target.kernel)?;
+        let timeline = self.timeline(&target, &shape)?;
         if let (Some(kernel), false) = (target.kernel, self.set.is_empty()) {
             bail!("--set is for ELF files: the inputs of {} are its driver's", kernel.name);
         }
@@ -117,6 +129,7 @@ impl Run {
             seed: self.shape.seed,
             checks: if self.no_checks { Checks::None } else { Checks::Assertions },
             iss: self.check == Some(Reference::Iss),
+            compaction: true,
             wave: self.wave.clone(),
             max_cycles: self.limit.cycles(),
         };
@@ -124,6 +137,8 @@ impl Run {
             Machine::new(&shape, target.program.clone(), &options).with_context(|| target.name.clone())?;
         if self.trace {
             machine.watch(Box::new(Trace::new(shape.lanes, &interrupt)));
+        } else if let Some((_, record)) = &timeline {
+            machine.watch(Box::new(Record::watch(record, &interrupt)));
         } else {
             machine.watch(Box::new(Progress::new(shape.threads(), self.limit.max_cycles, &interrupt)));
         }
@@ -142,6 +157,10 @@ impl Run {
         };
         machine.finish()?;
         finished?;
+        if let Some((mut file, record)) = timeline {
+            file.writer().write_all(Record::svg(&record)?.as_bytes())?;
+            file.finish()?;
+        }
 
         let outcome = match result {
             Ok(outcome) => outcome,
@@ -164,6 +183,15 @@ impl Run {
             print(&picture.text(stdout().is_terminal()))?;
         }
         if self.json { print_json(&report) } else { print(&report.text()) }
+    }
+
+    /// Its file, and what it is to show.
+    fn timeline(&self, target: &Target, shape: &Shape) -> Result<Option<(ResultFile, Arc<Mutex<Record>>)>> {
+        let Some(path) = &self.timeline else { return Ok(None) };
+        let (lanes, warps, unit) = (shape.lanes, shape.warps, shape.divergence.name());
+        let title = format!("{} on {lanes} lanes × {warps} warps, {unit}", target.name);
+        let record = Record::new(title, &target.program, self.timeline_cycles.clone())?;
+        Ok(Some((ResultFile::create(path)?, record)))
     }
 
     /// The file for the picture, so that a bad path is refused before the run.

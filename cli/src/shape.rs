@@ -30,6 +30,9 @@ pub struct ShapeArgs {
     /// issues an instruction that takes long [default: full]
     #[arg(long, value_name = "NAME", value_parser = choice(PathScheduler::ALL))]
     pub path_scheduler: Option<PathScheduler>,
+    /// Whether, under --divergence dual-path, a suspended path runs beside the one that is left of the two above it [default: off]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub path_forwarding: Option<bool>,
     /// Under --divergence block-stack, where the warps of a block wait for each other to form new ones: `always`, at every
     /// conditional branch; `skip-uniform`, at those that may part the block; `predict`, where it was worth it before; `off`, as
     /// skip-uniform, but threads stay in their warps [default: skip-uniform]
@@ -128,6 +131,7 @@ impl ShapeArgs {
             program,
             levels: self.levels,
             path_scheduler: self.path_scheduler.unwrap_or(most.path_scheduler),
+            path_forwarding: self.path_forwarding.unwrap_or(most.path_forwarding),
             compaction: self.compaction.unwrap_or(most.compaction),
             capt: self.capt.unwrap_or(most.capt),
             likely: self.likely.unwrap_or(most.likely),
@@ -296,7 +300,10 @@ mod tests {
         let slave = SlaveModel { timing: Timing { latency: 9, ..Timing::FASTEST }, error: None };
         let on_a_bus = Shape { backing: Backing::Wishbone { width: 64, slave }, ..Shape::default() };
         let stack = Shape { levels: Some(3), likely: true, ..Shape::default().with_divergence(Divergence::Stack) };
-        for shape in [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other, on_a_bus, stack] {
+        let dual_path = Shape::default().with_divergence(Divergence::DualPath);
+        let path_scheduler = PathScheduler::Constrained;
+        let dual_path = Shape { path_scheduler, path_forwarding: true, replay: Replay::Split, ..dual_path };
+        for shape in [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other, on_a_bus, stack, dual_path] {
             assert_eq!(options(&shape.options()).unwrap().shape().unwrap(), shape, "{}", shape.options());
         }
     }
@@ -320,6 +327,7 @@ mod tests {
         assert!(error("--cache 4K,ways=3").starts_with("cache.ways = 3: must be a power of two"));
         assert!(error("--memory-model latency=0").starts_with("model.latency = 0: must be from 1 to 4096"));
         assert!(error("--likely on").starts_with("likely = on: divergence = path-table has no"));
+        assert!(error("--path-forwarding on").starts_with("path_forwarding = on: divergence = path-table has no"));
         assert!(error("--requests 3").starts_with("requests = 3: "));
         assert_eq!(error("--bus 512"), "wishbone.width = 512: must be a power of two from 32 to 256");
     }

@@ -8,6 +8,7 @@ mod kernels;
 mod page;
 mod runs;
 mod simtight;
+mod stacked;
 mod table;
 
 use anyhow::Result;

@@ -35,7 +35,7 @@ impl Trace {
 
 impl Watch for Trace {
     fn issued(&mut self, line: TraceLine) {
-        let TraceLine { cycle, warp, pc, mask, text } = line;
+        let TraceLine { cycle, warp, pc, mask, text, .. } = line;
         let mask = mask_text(mask, self.lanes);
         let width = self.lanes.max(4) as usize;
         self.write(format_args!("{cycle:>9}  {warp:>4}  {pc:#010x}  {mask:<width$}  {text}\n"));

@@ -107,6 +107,25 @@ fn a_trace_has_a_line_an_instruction() {
 }
 
 #[test]
+fn a_timeline_shows_which_threads_ran_together() {
+    let place = Place::new();
+    place.good("run if_else --lanes 4 --warps 2 --divergence block-stack --timeline t.svg");
+    let picture = std::fs::read_to_string(place.path().join("t.svg")).unwrap();
+    let words: Vec<&str> = picture.split(['<', '>']).map(str::trim).filter(|word| word.len() < 10).collect();
+    let of_block = |name: &str| {
+        let at = |k: usize| words[k..].iter().skip(1).filter_map(|word| word.parse::<u32>().ok());
+        let lines = words.iter().enumerate().filter(|(_, word)| **word == name).map(|(k, _)| at(k));
+        lines.map(|threads| threads.take(4).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    assert_eq!(of_block("main A"), [[0, 1, 2, 3], [4, 5, 6, 7]]);
+    assert_eq!(of_block("main C")[0][..3], [0, 5, 6]);
+    assert_eq!((of_block("main B")[0].as_slice(), of_block("main B")[1][0]), ([4, 1, 2, 3].as_slice(), 7));
+    assert_eq!(of_block("main D"), [[0, 1, 2, 3], [4, 5, 6, 7]]);
+    let late = place.bad("run if_else --lanes 4 --warps 2 --timeline l.svg --timeline-cycles 100000..");
+    assert!(late.contains("nothing issues in these cycles"), "{late}");
+}
+
+#[test]
 fn a_reader_that_leaves_early_is_no_failure() {
     let place = Place::new();
     let mut command = place.command(&format!("run gcd {SMALL} --trace"));

@@ -51,7 +51,7 @@ pub fn shapes() -> Vec<Shape> {
         Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 64) },
         Shape { divergence: Divergence::Arbiter, ..Shape::new(32, 2) },
         Shape { coalescing: Coalescing::Full, ..Shape::new(8, 8) }.with_divergence(Divergence::Stack),
-        Shape::new(8, 8).with_divergence(Divergence::DualPath),
+        Shape { path_forwarding: true, ..Shape::new(8, 8) }.with_divergence(Divergence::DualPath),
         Shape {
             compaction: Compaction::Predict,
             capt: Capt { entries: 2, history: History::Latest },
@@ -67,6 +67,9 @@ pub fn name(shape: &Shape) -> String {
     let mut name = format!("{} × {}", shape.lanes, shape.warps);
     if shape.divergence != usual.divergence {
         name += &format!(", {}", shape.divergence.name());
+    }
+    if shape.path_forwarding {
+        name += ", forwarding";
     }
     if shape.schedule != usual.schedule {
         name += &format!(", {}", shape.schedule.name());

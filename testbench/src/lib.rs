@@ -24,6 +24,7 @@
 
 pub mod asm;
 pub mod commit;
+pub mod compaction;
 pub mod coverage;
 pub mod csr_text;
 pub mod disassemble;

@@ -1,14 +1,15 @@
 //! The simulated core as a device: loads programs, launches them, says what happened.
 
 use crate::commit::{CommitCheck, Mismatch};
+use crate::compaction::{Compactions, Prediction, Watched};
 use crate::disassemble;
 use crate::grid::{Grid, GridError, ThreadId, Whereabouts, thread_ranges};
 use crate::kernels::{Device, DeviceError};
 use crate::paths::{self, paths};
 use crate::program::{Program, ProgramError};
 use crate::reconverge::{self, ReconvergeError};
-use heddle_hdl::Errors;
 use heddle_hdl::netlist::Module;
+use heddle_hdl::{Bits, Errors};
 use heddle_sim::compiled::Checks;
 use heddle_sim::directory::Directory;
 use heddle_sim::engine::{RunEnd, Why};
@@ -37,6 +38,8 @@ pub struct MachineOptions {
     /// Compare every instruction of every thread with the instruction-set simulator ([`crate::commit`]). Slow; needs the
     /// core's probes.
     pub iss: bool,
+    /// Count what [`crate::compaction`] does, where warps are compacted. Slower; needs registers and the core's probes.
+    pub compaction: bool,
     /// A waveform, `.vcd` or `.fst`.
     pub wave: Option<PathBuf>,
     /// Cycles after which a launch is given up.
@@ -46,7 +49,15 @@ pub struct MachineOptions {
 impl Default for MachineOptions {
     fn default() -> MachineOptions {
         let Options { engine, seed, wave, .. } = Options::default();
-        MachineOptions { engine, seed, checks: Checks::Assertions, iss: true, wave, max_cycles: 100_000_000 }
+        MachineOptions {
+            engine,
+            seed,
+            checks: Checks::Assertions,
+            iss: true,
+            compaction: false,
+            wave,
+            max_cycles: 100_000_000,
+        }
     }
 }
 
@@ -178,6 +189,10 @@ pub struct Summary {
     pub cct_swaps: u64,
     /// What the data cache did, if there is one.
     pub cache: Option<CacheVisits>,
+    /// Warps before and after compactions, where they are [counted](MachineOptions::compaction).
+    pub compaction: Option<Compactions>,
+    /// Decisions of warps to wait for a compaction or not, likewise.
+    pub prediction: Option<Prediction>,
 }
 
 /// What requests found in the data cache.
@@ -221,6 +236,10 @@ pub struct TraceLine {
     pub pc: u32,
     /// One bit a lane, lane 0 lowest.
     pub mask: u64,
+    /// The block of its threads.
+    pub block: u32,
+    /// In each lane, the number in the block of the thread that is active.
+    pub threads: Vec<Option<u32>>,
     /// The instruction.
     pub text: String,
 }
@@ -263,6 +282,10 @@ pub struct Machine {
     iss: bool,
     /// On while a program is loaded, if `iss` is.
     check: Option<CommitCheck>,
+    /// [`MachineOptions::compaction`], where there are any.
+    counts_compaction: bool,
+    /// On while a program is loaded, if that is.
+    compaction: Option<Watched>,
     watch: Option<Box<dyn Watch>>,
     /// Cycles that take about [`BATCH_TIME`].
     batch: u64,
@@ -345,6 +368,8 @@ impl Machine {
             grid: Grid::one_block(shape.threads()),
             iss: options.iss,
             check: None,
+            counts_compaction: options.compaction && shape.divergence.compacts(),
+            compaction: None,
             watch: None,
             batch: 1,
         };
@@ -364,6 +389,8 @@ impl Machine {
         self.schedulable = 0;
         let check = || CommitCheck::new(self.simulation.directory(), &program, &self.shape);
         self.check = self.iss.then(check).transpose()?;
+        let compaction = || Watched::new(self.simulation.directory(), "core", &self.shape);
+        self.compaction = self.counts_compaction.then(compaction);
         self.simulation.start(self.seed);
         let engine = self.simulation.engine();
         let words: Vec<u64> = instructions.into_iter().map(u64::from).collect();
@@ -442,6 +469,9 @@ impl Machine {
         if let Some(check) = &mut self.check {
             check.launch(self.simulation.engine(), self.grid, self.program.entry())?;
         }
+        if let Some(compaction) = &mut self.compaction {
+            compaction.launch(self.grid.slots(&self.shape));
+        }
         self.simulation.engine().poke_u64(self.places.launch, 1);
         self.simulation.step()?;
         self.simulation.engine().poke_u64(self.places.launch, 0);
@@ -499,17 +529,21 @@ impl Machine {
     fn run_cycles(&mut self, most: u64, watch: Option<&mut dyn Watch>) -> Result<RunEnd, MachineError> {
         let stop = Some(self.places.stopped);
         let mut trace = watch.filter(|watch| watch.wants_trace());
-        if trace.is_none() && self.check.is_none() {
+        if trace.is_none() && self.check.is_none() && self.compaction.is_none() {
             return Ok(self.simulation.run(most, stop)?);
         }
         let mut end = RunEnd { cycles: 0, why: Why::Limit };
         while end.cycles < most && end.why == Why::Limit {
-            self.simulation.engine().settle();
             if let Some(watch) = &mut trace {
+                self.simulation.engine().settle();
                 self.trace(*watch);
             }
             if let Some(check) = &mut self.check {
+                self.simulation.engine().settle();
                 check.cycle(self.simulation.engine(), self.seed).map_err(MachineError::Commit)?;
+            }
+            if let Some(compaction) = &mut self.compaction {
+                compaction.cycle(self.simulation.engine());
             }
             end = RunEnd { cycles: end.cycles + 1, ..self.simulation.run(1, stop)? };
         }
@@ -577,11 +611,19 @@ impl Machine {
             return;
         }
         let pc = self.probe("issue_pc") as u32 * 4;
+        let (warp, mask) = (self.probe("issue_slot") as u32, self.probe("issue_mask"));
+        let homes = self.shape.mixes().then(|| self.probe_bits("core.issue_homes"));
+        let bits = self.shape.warp_bits();
+        let home = |lane| homes.as_ref().map_or(warp, |homes| homes.extract(lane * bits, bits).low_u64() as u32);
+        let members = (0..self.shape.lanes).map(|lane| (mask >> lane & 1 == 1).then(|| self.thread(home(lane), lane)));
+        let members: Vec<Option<ThreadId>> = members.collect();
         let line = TraceLine {
             cycle: self.simulation.engine().cycle(),
-            warp: self.probe("issue_slot") as u32,
+            warp,
             pc,
-            mask: self.probe("issue_mask"),
+            mask,
+            block: members.iter().flatten().next().map_or(0, |member| member.block),
+            threads: members.iter().map(|member| member.map(|member| member.thread)).collect(),
             text: self.program.word(pc).map_or_else(|| "?".into(), |word| disassemble(word, pc)),
         };
         watch.issued(line);
@@ -597,9 +639,13 @@ impl Machine {
     }
 
     fn probe_at(&mut self, path: &str) -> u64 {
+        self.probe_bits(path).low_u64()
+    }
+
+    fn probe_bits(&mut self, path: &str) -> Bits {
         let engine = self.simulation.engine();
         let probe = engine.directory().probes.find(path);
-        engine.probe(probe.expect("the system has this probe")).low_u64()
+        engine.probe(probe.expect("the system has this probe"))
     }
 
     /// The fault, the core's number of its cause, and the hardware threads that are at fault.
@@ -729,6 +775,8 @@ impl Machine {
             c.silent_misses += silent_misses;
             s.cache = Some(c);
         }
+        s.compaction = self.compaction.as_ref().map(Watched::compactions);
+        s.prediction = self.compaction.as_ref().map(Watched::prediction);
         let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
         s.thread_ipc = ratio(s.thread_instructions, s.cycles);
         s.warp_ipc = ratio(s.warp_instructions, s.cycles);

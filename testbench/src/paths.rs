@@ -4,9 +4,9 @@ use crate::grid::Grid;
 use heddle_hdl::{Bits, index_width};
 use heddle_sim::Engine;
 use heddle_simt::Shape;
-use heddle_simt::divergence::Divergence;
 use heddle_simt::divergence::block_stack::block_levels;
 use heddle_simt::divergence::levels::{has_likely, levels};
+use heddle_simt::divergence::{Divergence, dual_path};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -172,6 +172,10 @@ fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
         add("top".into(), at, mask, waits);
     }
     let mut meet = top.meeting();
+    let forwards = dual_path::forwards(shape);
+    // The sibling of the uppermost level: whether it is no more there, and where it meets others.
+    let [mut taken, ..] = [0; 3].map(|_| if forwards { top.take(1) } else { 0 });
+    let mut forwarded = if forwards { top.meeting() } else { meet };
     let levels = levels(shape);
     let entry = |k: u64| slot << index_width(levels) | k;
     let with_points = has_likely(shape);
@@ -180,11 +184,18 @@ fn of_stack(word: Word, shape: &Shape, warp: u32, waits: bool) -> Vec<Path> {
     let count = word("counts", slot).low_u64().min(u64::from(levels));
     for k in (0..count).rev() {
         let mut level = fields(word("levels", entry(k)));
-        if let Some((at, mask)) = level.valid_path() {
+        if let Some((at, mask)) = level.valid_path().filter(|_| taken == 0) {
             add(format!("level[{k}]"), at, mask, false);
         }
         let (valid, mask) = (level.take(1) == 1, level.take(shape.lanes));
-        let outer = level.meeting();
+        let mut outer = level.meeting();
+        if forwards {
+            let [_side, before, _group, sibling] = [0; 4].map(|_| level.take(1));
+            taken = before;
+            if sibling == 0 {
+                std::mem::swap(&mut outer, &mut forwarded);
+            }
+        }
         if with_points {
             let gathers = level.take(1) == 1;
             if gathers {

@@ -122,7 +122,8 @@ fn stack_four_lanes_two_warps() {
 #[test]
 fn dual_path_four_lanes_two_warps() {
     let shape = Shape::new(4, 2).with_divergence(Divergence::DualPath);
-    kernels(Shape { path_scheduler: PathScheduler::Constrained, ..shape }, &["gcd", "quicksort", "nqueens"]);
+    let shape = Shape { path_scheduler: PathScheduler::Constrained, path_forwarding: true, ..shape };
+    kernels(shape, &["gcd", "quicksort", "nqueens"]);
 }
 
 #[test]

@@ -119,14 +119,20 @@ const BUS: Backing = {
     Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } }
 };
 
-/// What the dual path alone has: paths that part at accesses to memory, and one path considered at a time.
+/// What the dual path alone has: paths that part at accesses to memory, one path considered at a time, paths forwarded.
 #[test]
-fn dual_path_parts_at_accesses() {
-    for (lanes, warps, path_scheduler) in
-        [(2, 1, PathScheduler::Constrained), (4, 4, PathScheduler::Full), (16, 2, PathScheduler::Constrained)]
-    {
+fn dual_path_options() {
+    let (full, constrained) = (PathScheduler::Full, PathScheduler::Constrained);
+    for (lanes, warps, path_scheduler, replay, path_forwarding) in [
+        (2, 1, constrained, Replay::Split, false),
+        (4, 4, full, Replay::Split, false),
+        (16, 2, constrained, Replay::Split, true),
+        (4, 1, full, Replay::Serialise, true),
+        (8, 4, full, Replay::Split, true),
+        (32, 2, constrained, Replay::Serialise, true),
+    ] {
         let shape = Shape { backing: LATE, ..Shape::new(lanes, warps) }.with_divergence(Divergence::DualPath);
-        programs_on(&Shape { path_scheduler, replay: Replay::Split, ..shape });
+        programs_on(&Shape { path_scheduler, replay, path_forwarding, ..shape });
     }
 }
 

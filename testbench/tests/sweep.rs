@@ -54,7 +54,7 @@ fn other_divergence_units() {
 fn other_schedules() {
     kernels(&Shape { schedule: Schedule::Sticky, ..Shape::new(4, 16) });
     let dual_path = Shape::new(8, 4).with_divergence(Divergence::DualPath);
-    kernels(&Shape { schedule: Schedule::GreedyThenOldest, ..dual_path });
+    kernels(&Shape { schedule: Schedule::GreedyThenOldest, path_forwarding: true, ..dual_path });
     let blocks = Shape::new(4, 16).with_divergence(Divergence::BlockStack);
     kernels(&Shape { schedule: Schedule::BlockAge, compaction: Compaction::Predict, ..blocks });
 }

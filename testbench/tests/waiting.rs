@@ -1,7 +1,7 @@
 //! What becomes of threads that wait for others: of their warp, by divergence unit; of other warps, by schedule.
 
 use heddle_simt::isa::atomic;
-use heddle_simt::{Divergence, Schedule, Shape};
+use heddle_simt::{Backing, Divergence, Schedule, Shape, Timing};
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
@@ -32,8 +32,10 @@ fn count_and_release(asm: Asm) -> Asm {
 fn shapes() -> impl Iterator<Item = Shape> {
     let shapes = [(2, 1), (4, 2), (16, 1)].map(|(lanes, warps)| Shape::new(lanes, warps));
     shapes.into_iter().flat_map(|shape| {
-        let all = Divergence::ALL.iter();
-        all.map(move |&(_, divergence)| shape.clone().with_divergence(divergence))
+        let of = |divergence| shape.clone().with_divergence(divergence);
+        let forwarding = Shape { path_forwarding: true, ..of(Divergence::DualPath) };
+        let units = Divergence::ALL.iter().map(|&(_, divergence)| of(divergence));
+        units.chain([forwarding]).collect::<Vec<_>>()
     })
 }
 
@@ -143,6 +145,36 @@ fn no_schedule_forgets_the_warp_that_all_others_wait_for() {
             let _ = writeln!(std::io::stderr(), "{}: {cycles} cycles", shape.options());
         }
     }
+}
+
+/// `dual-path-execution.txt` §7.1: the odd lanes have many loads, one after the other; of the even ones lane 0 as well, behind a branch
+/// that lane 2 has little to do after. With path forwarding those of lane 0 and of the odd lanes are under way together.
+#[test]
+fn a_forwarded_path_does_not_wait() {
+    let loads = || [lw(9, 8, 0), andi(9, 9, 0), add(8, 8, 9)].repeat(20);
+    let program = Asm::default()
+        .put([csrr(5, LANE), andi(6, 5, 1), andi(7, 5, 2), addi(8, ZERO, LOCK), addi(A0, ZERO, 0)])
+        .branch(BNE, 6, ZERO, "odd")
+        .branch(BNE, 7, ZERO, "meet")
+        .put([NOP])
+        .put(loads())
+        .label("meet")
+        .put([NOP])
+        .jal(ZERO, "end")
+        .label("odd")
+        .put(loads())
+        .label("end")
+        .exit();
+    let backing = Backing::Model(Timing { latency: 40, ..Timing::FASTEST });
+    let shape = Shape { backing, ..Shape::new(4, 1) }.with_divergence(Divergence::DualPath);
+    let [without, with] = [false, true].map(|path_forwarding| {
+        let mut machine = machine(&Shape { path_forwarding, ..shape.clone() }, &program);
+        machine.run().unwrap();
+        machine.summary()
+    });
+    println!("{} cycles, with path forwarding {}", without.cycles, with.cycles);
+    assert_eq!(without.warp_instructions, with.warp_instructions);
+    assert!(3 * with.cycles < 2 * without.cycles, "{} {}", without.cycles, with.cycles);
 }
 
 /// `thread-block-compaction.txt` §4, Example 2: `while (A) { if (x) B; else if (C) break; E }`. At each turn half of the threads go

@@ -1,6 +1,7 @@
 //! `heddle study compaction`: warps formed anew from the threads of a block, on the kernels of *Thread Block Compaction and
 //! Simplified Control Flow* and of *CAPRI*, each in the setting of its paper.
 
+mod prediction;
 mod tables;
 
 use super::chart::{Bars, Chart};
@@ -14,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use heddle_simt::{BankAddress, Capt, Compaction as Waits, Divergence, History, Schedule, Shape};
 use heddle_testbench::Program;
+use heddle_testbench::compaction::{Compactions, Prediction};
 use heddle_testbench::kernels::Kernel;
 use heddle_testbench::machine::{IdleCycles, Summary};
 use heddle_testbench::model::Mechanism;
@@ -59,8 +61,11 @@ pub struct Compaction {
     /// Write a chart
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
-    /// Write study-compaction.md and study-compaction.svg into this folder, too
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "config", "svg"])]
+    /// Write a chart of the warps' decisions at branches, on capri-paper
+    #[arg(long, value_name = "FILE.svg")]
+    decisions: Option<PathBuf>,
+    /// Write study-compaction.md and its charts into this folder, too
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "config", "svg", "decisions"])]
     docs: Option<PathBuf>,
 }
 
@@ -307,6 +312,9 @@ struct Figures {
     idle: IdleCycles,
     /// Levels in use at most of a warp's or a block's stack.
     most_levels: u64,
+    /// Of block stacks.
+    compaction: Option<Compactions>,
+    prediction: Option<Prediction>,
 }
 
 impl Figures {
@@ -322,7 +330,15 @@ impl Figures {
             idle_cycles: s.cycles - s.warp_instructions,
             idle: s.idle,
             most_levels: s.most_levels,
+            compaction: s.compaction,
+            prediction: s.prediction,
         }
+    }
+
+    /// Warps before and after a compaction.
+    fn warps(&self) -> Option<[f64; 2]> {
+        let Compactions { times, warps_before, warps_after } = self.compaction?;
+        (times > 0).then(|| [warps_before, warps_after].map(|warps| warps as f64 / times as f64))
     }
 }
 
@@ -340,6 +356,10 @@ struct Mean {
     /// Arithmetic means.
     simt_efficiency: Option<f64>,
     idle_share: Option<f64>,
+    /// Warps before and after a compaction.
+    warps: Option<[f64; 2]>,
+    /// Shares of decisions at branches: bypass and stall that are right, bypass and stall that are wrong.
+    decisions: Option<[f64; 4]>,
 }
 
 /// A configuration's part of the study.
@@ -357,8 +377,10 @@ impl Compaction {
                 Program::parse(kernel.elf)?.check(&part.shapes[0]).context(kernel.name)?;
             }
         }
-        let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY)).transpose()?;
+        let create = |path: &Option<PathBuf>| path.as_deref().map(ResultFile::create).transpose();
+        let files =
+            [(create(&self.svg)?, chart as fn(&Report) -> String), (create(&self.decisions)?, prediction::chart)];
+        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &["", "decisions"])).transpose()?;
         let interrupt = Interrupt::catch()?;
         // A machine runs all kernels before the next is built.
         let of_part = |part: &Part| {
@@ -389,12 +411,15 @@ impl Compaction {
             means: parts.iter().flat_map(|part| means(part.configuration, &rows)).collect(),
             rows,
         };
-        if let Some(mut file) = svg {
-            file.writer().write_all(chart(&report).as_bytes())?;
-            file.finish()?;
+        for (file, chart) in files {
+            if let Some(mut file) = file {
+                file.writer().write_all(chart(&report).as_bytes())?;
+                file.finish()?;
+            }
         }
         if let Some(folder) = &self.docs {
-            page::write(folder, STUDY, &chart(&report), &tables::page(&report))?;
+            let charts = [("", chart(&report)), ("decisions", prediction::chart(&report))];
+            page::write(folder, STUDY, &tables::page(&report), &charts)?;
         }
         if self.json { print_json(&report) } else { print(&tables::plain_text(&report)) }
     }
@@ -481,6 +506,7 @@ fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
             let values: Vec<f64> = figures.iter().filter_map(|figures| value(figures)).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
+        let shares = |figures: &Figures| prediction::shares(figures.prediction.as_ref()?);
         Mean {
             study: configuration.name,
             set,
@@ -490,10 +516,17 @@ fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
             published: variant.published[set as usize],
             simt_efficiency: average(&|figures| Some(figures.simt_efficiency)),
             idle_share: average(&|figures| Some(figures.idle_cycles as f64 / figures.cycles as f64)),
+            warps: all([0, 1].map(|when| average(&|figures| Some(figures.warps()?[when])))),
+            decisions: all([0, 1, 2, 3].map(|class| average(&|figures| Some(shares(figures)?[class])))),
         }
     };
     let sets = [Set::Divergent, Set::Coherent];
     sets.into_iter().flat_map(|set| configuration.variants.iter().map(move |variant| mean(set, variant))).collect()
+}
+
+/// All of them, or nothing.
+fn all<const N: usize>(values: [Option<f64>; N]) -> Option<[f64; N]> {
+    values.iter().all(Option::is_some).then(|| values.map(Option::unwrap_or_default))
 }
 
 fn chart(report: &Report) -> String {
@@ -537,7 +570,10 @@ mod tests {
             most_levels: 2,
             ..Summary::default()
         };
+        let compaction = Some(Compactions { times: 4, warps_before: 10, warps_after: 7 });
+        let prediction = Some(Prediction { bypass_right: 5, bypass_wrong: 1, stall_right: 3, stall_wrong: 1 });
         let block = Summary { thread_ipc: 12.5, cycles: 800, simt_efficiency: 0.75, most_levels: 3, ..never };
+        let block = Summary { compaction, prediction, ..block };
         let part = |configuration: &'static Configuration| {
             let studied = |set| configuration.kernels.iter().find(|kernel| kernel.set == set).unwrap();
             let kernels = [Set::Divergent, Set::Coherent].map(|set| (studied(set), find(studied(set).name).unwrap()));
@@ -597,19 +633,20 @@ mod tests {
             ipcs.map(row)
         };
         // 2 / (1 / 1 + 1 / 3)
-        assert_eq!(means(&CONFIGURATIONS[0], &rows([1.0, 3.0]))[1].over_never, Some(1.5));
+        let means = means(&CONFIGURATIONS[0], &rows([1.0, 3.0]));
+        assert_eq!(means.iter().find(|mean| mean.variant == "tbc").unwrap().over_never, Some(1.5));
     }
 
     #[test]
     fn json_has_the_documented_fields() {
         let json = serde_json::to_value(example()).unwrap();
         let rows = json["rows"].as_array().unwrap();
-        let tbc = &rows[1];
+        let tbc = rows.iter().find(|row| row["variant"] == "tbc").unwrap();
         let text = |row: &serde_json::Value, field: &str| row[field].as_str().unwrap_or("nothing").to_string();
         let names = ["study", "kernel", "set", "variant"].map(|field| text(tbc, field));
         assert_eq!(names, ["tbc-paper", "bfs", "divergent", "tbc"]);
         assert_eq!((tbc["thread_ipc"].as_f64(), tbc["over_never"].as_f64()), (Some(12.5), Some(1.25)));
-        for field in ["simt_efficiency", "idle_cycles", "most_levels"] {
+        for field in ["simt_efficiency", "idle_cycles", "most_levels", "compaction", "prediction"] {
             assert!(tbc.get(field).is_some(), "{field}");
         }
         let failed = rows.iter().find(|row| row["variant"] == "tbc+").unwrap();

@@ -30,6 +30,7 @@ const LATENCY: u32 = 200;
     mut_arg("memory", |arg| arg.help("Bytes of memory; unless given, enough for the largest inputs")),
     mut_arg("divergence", |arg| arg.hide(true)),
     mut_arg("path_scheduler", |arg| arg.hide(true)),
+    mut_arg("path_forwarding", |arg| arg.hide(true)),
     mut_arg("compaction", |arg| arg.hide(true)),
     mut_arg("capt", |arg| arg.hide(true)),
     mut_arg("replay", |arg| arg.hide(true)),

@@ -177,7 +177,7 @@ impl DualPath {
             Program::parse(kernel.elf)?.check(&shapes[0]).context(kernel.name)?;
         }
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY)).transpose()?;
+        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[""])).transpose()?;
         let interrupt = Interrupt::catch()?;
         // A machine runs all kernels before the next is built.
         let runs: Vec<Run> = shapes
@@ -212,7 +212,7 @@ impl DualPath {
             file.finish()?;
         }
         if let Some(folder) = &self.docs {
-            page::write(folder, STUDY, &chart(&report), &text(&report))?;
+            page::write(folder, STUDY, &text(&report), &[("", chart(&report))])?;
         }
         if self.json { print_json(&report) } else { print(&table(&report)) }
     }

@@ -112,7 +112,8 @@ impl Worker<'_> {
                 machine
             }
             None => {
-                let options = MachineOptions { seed: self.seed, iss: false, ..MachineOptions::default() };
+                let options =
+                    MachineOptions { seed: self.seed, iss: false, compaction: true, ..MachineOptions::default() };
                 let mut machine = Machine::new(shape, program, &options)?;
                 machine.watch(Box::new(Poll(self.interrupt.clone())));
                 machine

@@ -165,7 +165,7 @@ impl Simtight {
             heddle_testbench::Program::parse(kernel.elf)?.check(&shape).context(kernel.name)?;
         }
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
-        self.docs.as_deref().map(|folder| files::check(folder, STUDY)).transpose()?;
+        self.docs.as_deref().map(|folder| files::check(folder, STUDY, &[""])).transpose()?;
         let interrupt = Interrupt::catch()?;
         let runs: Vec<Run> = kernels
             .iter()
@@ -189,7 +189,7 @@ impl Simtight {
             file.finish()?;
         }
         if let Some(folder) = &self.docs {
-            files::write(folder, STUDY, &chart(&report), &page::page(&report))?;
+            files::write(folder, STUDY, &page::page(&report), &[("", chart(&report))])?;
         }
         if self.json { print_json(&report) } else { print(&table(&report)) }
     }

@@ -27,6 +27,8 @@ pub struct Shape {
     pub levels: Option<u32>,
     /// Under [`Divergence::DualPath`]: which paths of a warp are considered for issue in a cycle.
     pub path_scheduler: PathScheduler,
+    /// Under [`Divergence::DualPath`]: a suspended path runs where a side of its warp is free.
+    pub path_forwarding: bool,
     /// Under [`Divergence::BlockStack`]: where the warps of a block wait for each other, and what becomes of them.
     pub compaction: Compaction,
     /// Under [`Compaction::Predict`]: the prediction table.
@@ -272,6 +274,7 @@ impl Default for Shape {
             divergence: Divergence::PathTable,
             levels: None,
             path_scheduler: PathScheduler::Full,
+            path_forwarding: false,
             compaction: Compaction::SkipUniform,
             capt: Capt::DEFAULT,
             likely: false,
@@ -348,6 +351,10 @@ impl Shape {
             let (field, value) = ("path_scheduler", self.path_scheduler.name().into());
             let allowed = format!("divergence = {} has one path of a warp to consider", self.divergence.name());
             return Err(ShapeError { field, value, allowed });
+        }
+        if self.path_forwarding && self.sides() == 1 {
+            let allowed = format!("divergence = {} has no paths to forward", self.divergence.name());
+            return Err(ShapeError { field: "path_forwarding", value: "on".into(), allowed });
         }
         if self.likely && !self.divergence.has_likely_points() {
             let allowed = format!("divergence = {} has no likely-convergence points", self.divergence.name());
@@ -433,6 +440,7 @@ impl Shape {
             option("levels", true, levels.to_string());
         }
         option("path-scheduler", self.path_scheduler != usual.path_scheduler, self.path_scheduler.name().into());
+        option("path-forwarding", self.path_forwarding, on(self.path_forwarding));
         option("compaction", self.compaction != usual.compaction, self.compaction.name().into());
         let Capt { entries, history } = self.capt;
         option("capt", self.capt != usual.capt, format!("{entries},history={}", history.name()));
@@ -636,6 +644,8 @@ mod tests {
         let constrained = Shape { path_scheduler: PathScheduler::Constrained, ..with(Divergence::Stack) };
         let allowed = "path_scheduler = constrained: divergence = stack has one path of a warp to consider";
         assert_eq!(error(constrained), allowed);
+        let forwarding = Shape { path_forwarding: true, ..with(Divergence::Stack) };
+        assert_eq!(error(forwarding), "path_forwarding = on: divergence = stack has no paths to forward");
     }
 
     #[test]

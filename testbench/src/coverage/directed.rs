@@ -52,6 +52,8 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
         ("return to where others wait", return_to_where_others_wait(), 1),
         ("path behind the sorter", path_behind_the_sorter(), 4),
         ("division that outlives its block", division_that_outlives_its_block(), 1),
+        ("path that ends before those above it", paths_above_another_end(100, 60), 1),
+        ("path that outlives those above it", paths_above_another_end(30, 200), 1),
     ];
     let warps = s.warps;
     let directed = |(name, program, launches)| Directed { name, program, fault: None, launches, blocks: 2, warps };
@@ -138,6 +140,21 @@ fn path_behind_the_sorter() -> Asm {
         .branch(BNE, 6, ZERO, "loop")
         .label("end")
         .exit()
+}
+
+/// The odd lanes are suspended while the others part, and again while these do. All end before they could meet: the last of
+/// the others, and the odd ones, after so many instructions. In a function, since those that do not return meet nowhere.
+fn paths_above_another_end(last: usize, odd: usize) -> Asm {
+    let parts = |asm: Asm, bit: i32, to: &str| asm.put([andi(6, 5, bit)]).branch(BNE, 6, ZERO, to);
+    let ends = |asm: Asm, after: usize, meet: &str| asm.put(vec![NOP; after]).branch(BNE, ZERO, ZERO, meet).exit();
+    let program = begin().jal(RA, "function").exit().label("function").put([csrr(5, LANE)]);
+    let program = parts(program, 1, "odd");
+    let program = parts(program, 2, "first").put([NOP; 20]);
+    let program = ends(parts(program, 4, "last"), 1, "inner meet");
+    let program = ends(program.label("last"), last, "inner meet");
+    let program = ends(program.label("inner meet").jal(ZERO, "outer meet").label("first"), 1, "outer meet");
+    let program = ends(program.label("odd"), odd, "return");
+    program.label("outer meet").put([NOP]).label("return").put([jalr(ZERO, RA, 0)])
 }
 
 /// Each cause of a fault.

@@ -28,6 +28,7 @@ mod fft;
 mod gcd;
 mod histogram;
 mod hotspot;
+mod if_else;
 mod laplace3d;
 mod lu;
 mod mandelbrot;
@@ -353,6 +354,7 @@ pub const ALL: &[Kernel] = &[
         Barriers
     ),
     kernel!(striped_stencil, "five-point stencil along rows, in the scratchpad: coherent", Scratchpad, Barriers),
+    kernel!(if_else, "a branch, both its sides, and where they meet"),
     kernel!(gcd, "greatest common divisors by subtraction: both sides of a branch"),
     kernel!(motion, "motion estimation: sums of absolute differences in the scratchpad", Scratchpad, Barriers),
     kernel!(mandelbrot, "Mandelbrot set in fixed point: loops of unequal length; makes a picture"),

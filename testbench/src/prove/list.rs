@@ -8,6 +8,7 @@ use heddle_simt::divergence::Divergence;
 use heddle_simt::divergence::arbiter::proof::{arbiter_proof, pass_cycles};
 use heddle_simt::divergence::block_stack::capt::proof::capt_proof;
 use heddle_simt::divergence::block_stack::compactor::proof::compactor_proof;
+use heddle_simt::divergence::block_stack::proof::block_stack_proof;
 use heddle_simt::divergence::ccs::proof::ccs_proof;
 use heddle_simt::divergence::dual_path::proof::dual_path_proof;
 use heddle_simt::divergence::path_table::proof::{path_table_proof, patience, sorter_proof};
@@ -17,7 +18,7 @@ use heddle_simt::memory::wishbone::proof::wishbone_proof;
 use heddle_simt::pipeline::resolve::proof::resolve_proof;
 use heddle_simt::scoreboard::dual::proof::dual_scoreboard_proof;
 use heddle_simt::scoreboard::proof::scoreboard_proof;
-use heddle_simt::{Backing, Cache, Capt, Coalescing, History, Replay, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, Cache, Capt, Coalescing, Compaction, History, Replay, Shape, SlaveModel, Timing};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -198,6 +199,16 @@ const CAPT: Block = Block {
     cover_depth: 8,
 };
 
+const BLOCK_STACK: Block = Block {
+    name: "block-stack",
+    block: "divergence/block_stack.rs",
+    says: "Whatever it is told about where threads meet, a live thread is in exactly one warp, with the pc and call depth that \
+           outcomes gave it, or waits; no warp runs a thread of which another owes a write; the home of a write stays until \
+           it is done; no warp is formed where one runs.",
+    method: Method::Bounded,
+    cover_depth: 16,
+};
+
 const SORTER: Block = Block {
     name: "sorter",
     block: "divergence/cct.rs",
@@ -290,19 +301,22 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         let (letter, with) = if likely { ("l", ", likely") } else { ("", "") };
         all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
     }
-    for (lanes, warps, barriers, replay) in [
-        (1, 1, true, Replay::Serialise),
-        (2, 1, false, Replay::Serialise),
-        (2, 1, true, Replay::Split),
-        (2, 2, true, Replay::Serialise),
-        (4, 1, true, Replay::Serialise),
-        (4, 1, false, Replay::Split),
+    for (lanes, warps, barriers, replay, path_forwarding) in [
+        (1, 1, true, Replay::Serialise, false),
+        (2, 1, false, Replay::Serialise, false),
+        (2, 1, true, Replay::Split, false),
+        (2, 2, true, Replay::Serialise, false),
+        (4, 1, true, Replay::Serialise, false),
+        (4, 1, false, Replay::Split, false),
+        (4, 1, false, Replay::Serialise, true),
     ] {
         let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, ..shape(lanes, warps) };
-        let s = Shape { replay, ..s.with_divergence(Divergence::DualPath) };
-        let proof = DUAL_PATH.at(&s, 2, lanes <= 4, dual_path_proof)?;
+        let s = Shape { replay, path_forwarding, ..s.with_divergence(Divergence::DualPath) };
+        let proof = DUAL_PATH.at(&s, 2, !path_forwarding, dual_path_proof)?;
         let (letter, with) = if replay == Replay::Split { ("s", ", split") } else { ("", "") };
-        all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
+        let (forwards, forwarding) = if path_forwarding { ("f", ", forwarding") } else { ("", "") };
+        let (name, shape) = (proof.name + letter + forwards, proof.shape + with + forwarding);
+        all.push(Proof { name, shape, ..proof });
     }
     for (lanes, warps) in [(1, 1), (2, 2), (4, 2), (2, 4), (4, 4)] {
         let s = shape(lanes, warps).with_divergence(Divergence::BlockStack);
@@ -318,6 +332,15 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
                 ..proof
             });
         }
+    }
+    for (lanes, warps, compaction, depth) in
+        [(1, 2, Compaction::SkipUniform, 14), (2, 2, Compaction::SkipUniform, 12), (2, 2, Compaction::Predict, 12)]
+    {
+        let capt = Capt { entries: 1, ..Capt::DEFAULT };
+        let s = Shape { program: 16, depth_bits: 1, metrics: false, compaction, capt, ..shape(lanes, warps) };
+        let proof = BLOCK_STACK.at(&s.with_divergence(Divergence::BlockStack), depth, lanes == 1, block_stack_proof)?;
+        let (letter, with) = if compaction == Compaction::Predict { ("p", ", predict") } else { ("", "") };
+        all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
     }
     for (lanes, warps) in [(1, 1), (2, 2), (1, 4), (4, 4), (4, 8)] {
         all.push(DISTRIBUTOR.at(&Shape { program: 16, ..shape(lanes, warps) }, 2, true, distributor_proof)?);

@@ -1,5 +1,6 @@
 //! The tables of the study, and its page.
 
+use super::prediction::{published, shares};
 use super::{CONFIGURATIONS, Configuration, Figures, MODEL_NEVER, Mean, Name, Report, Row, Set, Variant};
 use crate::study::table::{gain, markdown, plain, share};
 use heddle_simt::{Capt, Compaction as Waits, Divergence, History};
@@ -95,6 +96,24 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
     if !sizes.is_empty() {
         tables.push(table("thread IPC over never by branches that the prediction table holds", &sizes, over));
     }
+    let compacts = |variant: &&Variant| variant.divergence.compacts() && variant.waits != Waits::Off;
+    let blocks: Vec<&Variant> = main.iter().copied().filter(compacts).collect();
+    let warps = Cells {
+        first: false,
+        figure: |figures| figures.warps().map_or("-".into(), before_and_after),
+        mean: |mean| Some(mean.warps.map_or("-".into(), before_and_after)),
+        published: |_| None,
+    };
+    tables.push(table("warps before and after a compaction", &blocks, warps));
+    if name == Name::CapriPaper {
+        let decisions = Cells {
+            first: false,
+            figure: |figures| figures.prediction.as_ref().and_then(shares).map_or("-".into(), right),
+            mean: |mean| Some(mean.decisions.map_or("-".into(), right)),
+            published: |mean| Some(percent(published(mean.study, mean.set, mean.variant), share)),
+        };
+        tables.push(table("right decisions of warps at branches, of all", &blocks, decisions));
+    }
     if name == Name::TbcPaper {
         tables.push(Table { title: "levels of a stack in use at most", lines: levels(report, name, &main) });
         tables.push(Table { title: "cycles of never, of the core and of the cycle model", lines: fit(report, name) });
@@ -104,6 +123,15 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
 
 fn percent(value: Option<f64>, text: fn(f64) -> String) -> String {
     value.map_or("-".into(), text)
+}
+
+fn before_and_after([before, after]: [f64; 2]) -> String {
+    format!("{before:.2} → {after:.2}")
+}
+
+/// Of the shares of the four classes.
+fn right([bypass, stall, ..]: [f64; 4]) -> String {
+    share(bypass + stall)
 }
 
 /// What stands in a table's cells.
@@ -213,20 +241,28 @@ mod tests {
         let lines: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         let tbc = lines.iter().position(|line| line.starts_with("tbc-paper: thread IPC")).unwrap();
-        assert_eq!(lines[tbc + 1], "kernel paper's set never IPC tbc path-table");
-        assert_eq!(lines[tbc + 2], "bfs BFS2 divergent 10.00 +25.0 % +0.0 %");
-        assert_eq!(lines[tbc + 4], "mean divergent +25.0 % +0.0 %");
-        assert_eq!(lines[tbc + 5], "paper divergent +22.0 % -");
-        assert!(lines.contains(&"bfs BFS2 divergent 2 3 3".into()), "{text}");
+        assert_eq!(lines[tbc + 1], "kernel paper's set never IPC wait tbc path-table dwf dwf-wb");
+        assert_eq!(lines[tbc + 2], "bfs BFS2 divergent 10.00 +25.0 % +25.0 % +0.0 % +0.0 % +0.0 %");
+        assert_eq!(lines[tbc + 4], "mean divergent +25.0 % +25.0 % +0.0 % +0.0 % +0.0 %");
+        assert_eq!(lines[tbc + 5], "paper divergent - +22.0 % - +4.0 % +15.1 %");
+        assert!(lines.contains(&"bfs BFS2 divergent 2 3 3 3".into()), "{text}");
+        assert!(lines.contains(&"bfs BFS2 divergent 1000 1000 +0.0 %".into()), "{text}");
+        assert!(lines.contains(&"mean absolute deviation 0.0 %".into()), "{text}");
         let failed = "bfs BFS divergent 10.00 +25.0 % fault +25.0 % +25.0 % +25.0 % +0.0 %";
         assert!(lines.contains(&failed.into()), "{text}");
         assert!(text.contains("\ncapri-paper, bfs on tbc+: stack overflow\n"), "{text}");
+        let decisions = "bfs BFS divergent 80.0 % fault 80.0 % 80.0 % 80.0 %";
+        assert!(
+            lines.contains(&decisions.into()) && lines.contains(&"paper divergent - - 86.6 % - -".into()),
+            "{text}"
+        );
+        assert!(lines.contains(&"bfs BFS2 divergent 2.50 → 1.75".into()), "{text}");
     }
 
     #[test]
     fn the_page_has_the_tables_and_nothing_open() {
         let text = page(&example());
-        assert!(text.contains("| bfs | BFS2 | divergent | 10.00 | +25.0 % | +0.0 % |"), "{text}");
+        assert!(text.contains("| bfs | BFS2 | divergent | 10.00 | +25.0 % | +25.0 % | +0.0 % | +0.0 % |"), "{text}");
         assert!(text.contains("32 lanes × 16 warps") && !text.contains('{'), "{text}");
         assert!(text.contains("* capri-paper, bfs on tbc+: stack overflow"), "{text}");
     }

@@ -227,10 +227,27 @@ pub const DEFAULT_LEVELS: u32 = 128;
 
 /// The block-stack unit of a shape.
 pub fn block_stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-    module("block_stack", UnitIn::shape(s), |m, i| described(m, s, i))
+    module("block_stack", UnitIn::shape(s), |m, i| described(m, s, i).0)
 }
 
-fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
+/// The state, for proofs.
+struct Inside {
+    warps: Mem<Warp<Width>>,
+    depths: Mem<Width>,
+    places: Mem<Place<Width>>,
+    counts: Mem<Width>,
+    running: Signal,
+    recorded: Signal,
+    /// One bit a slot: its warp is ahead.
+    ahead: Signal,
+    /// One bit a thread: it has arrived; it is being formed into a warp.
+    arrived: Signal,
+    forming: Signal,
+    /// Words of masks of levels: siblings, groups, and those at likely points.
+    levels: Vec<Mem<Width>>,
+}
+
+fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Inside) {
     m.doc("Divergence unit: a stack of reconvergence points a block, whose threads form new warps where they part.");
     let wide = as_one_warp(s);
     let UnitIn { start, outcome, .. } = i;
@@ -317,13 +334,15 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         ),
         pc: parts.mux(outcome.rest.pc, to),
         depth: parts.mux(depth, to_depth),
-        jump: jumps,
+        jump: jumps & parts,
         call: outcome.call,
         ret: outcome.ret,
         target: outcome.taken.pc,
         meets,
     };
-    let same = here.kind.eq(first.kind) & here.pc.eq(first.pc) & here.depth.eq(first.depth);
+    // A jump's pc is its own, a branch's is that behind it.
+    let same_kind = here.kind.eq(first.kind) & here.jump.eq(first.jump);
+    let same = same_kind & here.pc.eq(first.pc) & here.depth.eq(first.depth);
     wire!(records = arrives & !exits & is_first);
     wire!(elsewhere = arrives & !exits & !is_first & !same);
     places.write(records, block, here);
@@ -397,6 +416,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         let level = level.slice(0, index_bits);
         if s.warps > 1 { cat(&[level, at]) } else { level }
     };
+    let mut words = Vec::new();
     let (popped, left_of_it) = if threads > 1 {
         let held = m.memory("levels", Held::shape(&wide), index_bits + s.warps.ilog2());
         let masks = |name| m.memory(name, threads, index_bits).style(MemoryStyle::Distributed);
@@ -429,6 +449,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         }
         let stays = pops & popped.stays;
         m.assert("a_sibling_is_live", !(pops & popped.to_sibling) | !(head.sibling.mask & !all_live).any());
+        words = [siblings, groups].into_iter().chain(gathered).collect();
         (popped, (comes, joins, stays, read.branch))
     } else {
         (m.zero(Pop::shape(&wide)), (next, never, never, None))
@@ -514,6 +535,27 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         ahead.follows(m, (&arriving, going, on_sides(going.side)), turn, of_block.restart);
     }
 
+    // What simulations look at.
+    m.probe("passes", branches | jumps);
+    m.probe("passes_jump", jumps);
+    m.probe("passes_parts", parts);
+    m.probe("passes_arrives", arrives);
+    m.probe("passes_ahead", goes_ahead);
+    m.probe("passes_slot", outcome.slot);
+    m.probe("passes_taken", outcome.taken.mask);
+    m.probe("passes_rest", outcome.rest.mask);
+    m.probe("acts", acts);
+    m.probe("acts_block", at);
+    m.probe("acts_count", count);
+    m.probe("acts_begins", begins);
+    m.probe("acts_at_branch", branch);
+    m.probe("acts_apart", apart);
+    m.probe("acts_as_taken", parting.goes_as_taken);
+    m.probe("acts_leaves_sibling", pushes & pushed.sibling.valid);
+    m.probe("acts_to_sibling", pops & popped.to_sibling);
+    m.probe("acts_forms", forms_next);
+    m.probe("forms", forms);
+
     // What the core asks.
     let issued = warps.read(i.issue_slot);
     let resolving = block_of(of_block.resolving);
@@ -582,7 +624,19 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         paths: m.lit(0u32, s.lane_bits() + 1),
         levels: left.zext(s.levels_bits()).only_if(acts),
     };
-    UnitOut {
+    let inside = Inside {
+        warps,
+        depths,
+        places,
+        counts,
+        running: running.q,
+        recorded: recorded.q,
+        ahead: is_ahead,
+        arrived: taken.q | rest.q,
+        forming: forming.mask.only_if(formed.q.valid),
+        levels: words,
+    };
+    let out = UnitOut {
         start_ready,
         wake_ready: never,
         live: is_live,
@@ -600,8 +654,10 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
             jump,
         }),
         events,
-    }
+    };
+    (out, inside)
 }
 
+pub mod proof;
 #[cfg(test)]
 mod tests;

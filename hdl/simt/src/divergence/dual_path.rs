@@ -31,8 +31,11 @@
 //! Under [`Replay::Split`], an access to memory that serves only some threads parts the path like a branch: those served go on as the
 //! path, the others are the other side, which issues the access again, as far as the side table says (§7.2).
 //!
-//! What it does not do: paths below the top never run beside one of the top (path forwarding, §7.1). Like [`super::stack`], it refuses a barrier that only a part of a warp reaches.
+//! With [`Shape::path_forwarding`], the sibling of the uppermost level comes up where a side of the top is free ([`forwarding`]).
+//!
+//! What it does not do: like [`super::stack`], it refuses a barrier that only a part of a warp reaches.
 
+use self::forwarding::{Before, Forwarded, Forwarding};
 use super::levels::{Group, Rpc, Sibling, levels};
 use super::{
     Events, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
@@ -81,6 +84,8 @@ pub struct Top<T> {
     pub left: Sibling<T>,
     pub right: Sibling<T>,
     pub rpc: Rpc<T>,
+    /// With [`Shape::path_forwarding`].
+    pub forwarded: Option<Forwarded<T>>,
 }
 
 /// What a path that parted has left. At least one of `sibling` and `group` is valid.
@@ -90,6 +95,8 @@ pub struct Level<T> {
     pub group: Group<T>,
     /// 1 bit: the group is the right path.
     pub side: T,
+    /// With [`Shape::path_forwarding`].
+    pub before: Option<Before<T>>,
 }
 
 /// A read that is done.
@@ -105,17 +112,26 @@ struct Stops<T> {
     left: T,
     right: T,
     pc: T,
+    /// With [`Shape::path_forwarding`], the right side's.
+    right_pc: Option<T>,
 }
 
 impl Top<Width> {
     pub fn shape(s: &Shape) -> Top<Width> {
-        Top { left: Sibling::shape(s), right: Sibling::shape(s), rpc: Rpc::shape(s) }
+        let path = Sibling::shape(s);
+        Top { left: path, right: path, rpc: Rpc::shape(s), forwarded: Forwarded::shape(s) }
     }
 }
 
 impl Level<Width> {
     pub fn shape(s: &Shape) -> Level<Width> {
-        Level { sibling: Sibling::shape(s), group: Group::shape(s), side: 1 }
+        Level { sibling: Sibling::shape(s), group: Group::shape(s), side: 1, before: Before::shape(s) }
+    }
+}
+
+impl Stops<Width> {
+    fn shape(s: &Shape) -> Stops<Width> {
+        Stops { left: 1, right: 1, pc: s.pc_bits(), right_pc: Forwarded::shape(s).map(|_| s.pc_bits()) }
     }
 }
 
@@ -127,7 +143,7 @@ impl Top<Signal> {
 
     /// A top of a path on a side, and the other.
     fn with(right: Signal, own: Sibling<Signal>, other: Sibling<Signal>, rpc: Rpc<Signal>) -> Top<Signal> {
-        Top { left: right.mux(other, own), right: right.mux(own, other), rpc }
+        Top { left: right.mux(other, own), right: right.mux(own, other), rpc, forwarded: None }
     }
 }
 
@@ -152,6 +168,8 @@ struct Inside {
     /// The level that was read, and of which warp it is.
     fetched: Read<Signal>,
     head: Level<Signal>,
+    /// With path forwarding, the warps with room for a sibling, and the one that was read for it.
+    forwarding: Option<(Signal, Read<Signal>)>,
     ghost_live: Mem<Width>,
     /// Outcomes towards `hold`.
     outcomes: Signal,
@@ -167,8 +185,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let parked = s.barriers.then(|| m.reg("waiting", s.warps).reset(0u32));
     let tops = m.memory("tops", Top::shape(s), warp_bits).style(MemoryStyle::Distributed);
     let threads = m.memory("threads", s.lanes, warp_bits).style(MemoryStyle::Distributed);
-    let stops = m.memory("stops", Stops { left: 1, right: 1, pc: s.pc_bits() }, warp_bits);
-    let stops = stops.style(MemoryStyle::Distributed);
+    let stops = m.memory("stops", Stops::shape(s), warp_bits).style(MemoryStyle::Distributed);
     let counts = m.memory("counts", count_bits, warp_bits).style(MemoryStyle::Distributed);
     let levels_held = (s.lanes > 1).then(|| m.memory("levels", Level::shape(s), index_bits + s.warps.ilog2()));
     let popping = m.reg("popping", s.warps).reset(0u32);
@@ -177,6 +194,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     // The path is to be steered to an access that left its threads unserved.
     let replays = (s.replay == Replay::Split).then(|| m.reg("replays", s.slots()).reset(0u32));
     let fetched = m.reg("fetched", Read { valid: 1, at: warp_bits }).reset_zero();
+    let forwarding = Forwarding::new(s, m);
 
     // Whose turn it is.
     wire!(pops = fetched.q.valid & !outcome.valid);
@@ -188,6 +206,11 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(sends = start_ready & !start.valid & !wakes & owed.q.any());
     wire!(fetches = start_ready & !start.valid & !wakes & !owed.q.any() & popping.q.any());
     wire!(sent = owed.q.lowest_one().one_hot_index());
+    let turn = forwarding.as_ref().map(|forwarding| {
+        let free = start_ready & !start.valid & !wakes & !owed.q.any() & !popping.q.any();
+        forwarding.turn(m, free)
+    });
+    let takes = turn.map(|turn| turn.takes);
     let others = [
         (outcome.valid, warp_of(s, outcome.slot)),
         (fetched.q.valid, fetched.q.at),
@@ -195,7 +218,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         (wakes, wake.slot),
         (owed.q.any(), warp_of(s, sent)),
     ];
-    wire!(warp = pick(others, popping.q.lowest_one().one_hot_index()));
+    let popper = popping.q.lowest_one().one_hot_index();
+    wire!(warp = pick(others, turn.map_or(popper, |turn| popping.q.any().mux(popper, turn.warp))));
     let at = warp.decode(s.warps);
     wire!(top = tops.read(warp));
     wire!(count = counts.read(warp).only_if(!starts));
@@ -210,8 +234,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let (taken, rest) = (outcome.taken, outcome.rest);
     wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(own.depth));
     wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
-    wire!(same_group = top.rpc.is_of(meets, own.depth));
-    wire!(meeting = (parts & !same_group).mux(Rpc::of_branch(meets, own.depth), top.rpc));
+    let own_rpc = top.rpc_of(side);
+    wire!(same_group = own_rpc.is_of(meets, own.depth));
+    wire!(meeting = (parts & !same_group).mux(Rpc::of_branch(meets, own.depth), own_rpc));
     wire!(taken_is_there = parts & meeting.reached(taken.pc, taken_depth));
     wire!(rest_is_there = parts & meeting.reached(rest.pc, own.depth));
     wire!(both_go = parts & !taken_is_there & !rest_is_there);
@@ -223,7 +248,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(stay = taken.mask | rest.mask);
     wire!(moves = outcome.valid | wakes);
     wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
-    wire!(arrives = moves & !waits & !parts & top.rpc.reached(goes.pc, goes.depth));
+    wire!(arrives = moves & !waits & !parts & own_rpc.reached(goes.pc, goes.depth));
     let found = meeting.found(arrives | taken_is_there, taken_is_there.mux(taken.pc, goes.pc));
     let mask = outcome.valid.mux(parts.mux(goes.mask, stay), own.mask);
     wire!(goes_on = moves & !arrives & mask.any());
@@ -236,12 +261,13 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let Some(unissued) = i.unissued else { unreachable!("the pipeline says where the sibling is") };
     let sibling_slot = join(s, warp, !side);
     let suspended = Sibling { pc: unissued.valid.mux(unissued.pc, sibling.pc), ..sibling };
-    let group = Group { valid: !same_group, mask: stay, rpc: top.rpc };
-    let pushed = Level { sibling: suspended, group, side };
+    let (group, before) = forwarding::left_by(&top, side, stay, same_group);
+    let pushed = Level { sibling: suspended, group, side, before };
     let beside = both_go.mux(stayed, pushes.mux(none, sibling));
     wire!(changes = both_go | pushes);
+    let moved = forwarding::moved(&top, side, (pushes, !sibling.valid), Top::with(side, moved, beside, found));
 
-    // Pop: the group and the sibling.
+    // Pop: the group and the sibling; or the sibling comes up.
     wire!(remaining = threads.read(warp));
     let free = !(fetched.q.valid & outcome.valid);
     let head = levels_held.as_ref().map(|levels| {
@@ -258,25 +284,33 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let head = head.unwrap_or_else(|| m.zero(Level::shape(s)));
     let of_group = top.rpc.returns.mux(top.rpc.depth - 1, top.rpc.depth);
     let group_mask = head.group.mask & remaining;
-    wire!(arrives_again = head.group.valid & head.group.rpc.reached(top.rpc.pc, of_group));
+    let group_rpc = head.rpc(&top);
+    wire!(arrives_again = head.group.valid & group_rpc.reached(top.rpc.pc, of_group));
     wire!(group_runs = head.group.valid & group_mask.any() & !arrives_again);
     let group = Sibling { valid: group_runs, pc: top.rpc.pc, depth: of_group, mask: group_mask };
-    let outer = head.group.valid.mux(head.group.rpc.found(arrives_again, top.rpc.pc), top.rpc);
-    let popped = Top::with(head.side, group, head.sibling, outer);
+    let popped = forwarding::popped(takes, &top, &head, group, group_rpc.found(arrives_again, top.rpc.pc));
+    let renews = takes.map_or(pops, |takes| pops | takes);
+    let drops = takes.map_or(pops, |takes| pops | (takes & !head.group.valid));
 
     // Where it goes.
     let begun = Sibling { valid: one, pc: start.pc, mask: start.mask, ..none };
-    let begun = Top { left: begun, right: none, rpc: m.zero(Rpc::shape(s)) };
-    let after = pick([(starts, begun), (pops, popped)], Top::with(side, moved, beside, found));
-    let runs = after.left.valid | after.right.valid;
-    let left = count + pushes.zext(count_bits) - pops.zext(count_bits);
-    wire!(updates = moves | pops | starts);
+    let lowest = m.zero(Top::shape(s));
+    let forwarded = lowest.forwarded.map(|nothing| Forwarded { taken: one, ..nothing });
+    let begun = Top { left: begun, forwarded, ..lowest };
+    let after = pick([(starts, begun), (renews, popped)], moved);
+    let runs = after.runs();
+    let left = count + pushes.zext(count_bits) - drops.zext(count_bits);
+    wire!(updates = moves | renews | starts);
     wire!(must_pop = updates & !runs & left.any());
     wire!(pops_again = pops & must_pop);
     tops.write(updates, warp, after);
-    counts.write(outcome.valid | pops | starts, warp, left);
-    let ahead = |side: Sibling<Signal>| side.valid & after.rpc.is_ahead(side.depth);
-    stops.write(updates, warp, Stops { left: ahead(after.left), right: ahead(after.right), pc: after.rpc.pc });
+    counts.write(outcome.valid | renews | starts, warp, left);
+    let no = m.lit(0u32, 1);
+    let (left_rpc, right_rpc) = (after.rpc_of(no), after.rpc_of(one));
+    let ahead = |side: Sibling<Signal>, rpc: Rpc<Signal>| side.valid & rpc.is_ahead(side.depth);
+    let (left_stops, right_stops) = (ahead(after.left, left_rpc), ahead(after.right, right_rpc));
+    let right_pc = after.forwarded.map(|_| right_rpc.pc);
+    stops.write(updates, warp, Stops { left: left_stops, right: right_stops, pc: left_rpc.pc, right_pc });
     wire!(threads_after = starts.mux(start.mask, remaining & !(own.mask & !stay)));
     threads.write(outcome.valid | starts, warp, threads_after);
     wire!(ends = updates & !must_pop & !runs);
@@ -292,11 +326,24 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     });
     let code = |c: u32| m.lit(c, cause::BITS);
     let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
-    let refused = Some(Refused { valid: part_waits | full, cause, because: None });
+    let refuses = part_waits | full;
+    let refused = Some(Refused { valid: refuses, cause, because: None });
+    let forwarding = forwarding.zip(turn).map(|(forwarding, turn)| {
+        // A warp that was refused something stays as it is.
+        wire!(room = after.has_room() & !refuses);
+        forwarding.note(turn, updates, at, room)
+    });
 
     // Who is steered: the path that moved, or one that came to the top; another that did is owed.
-    let comes = |right: Signal, path: Sibling<Signal>| path.valid & (starts | pops | changes | side.eq(right));
-    let (left_comes, right_comes) = (comes(m.lit(0u32, 1), after.left), comes(one, after.right));
+    let comes = |right: Signal, path: Sibling<Signal>| {
+        let comes = path.valid & (starts | renews | changes | side.eq(right));
+        let runs_on = takes.zip(top.forwarded).map(|(takes, forwarded)| {
+            let (before, _) = top.of(right);
+            (pops & forwarded.is(right)) | (takes & before.valid)
+        });
+        runs_on.map_or(comes, |runs_on| comes & !runs_on)
+    };
+    let (left_comes, right_comes) = (comes(no, after.left), comes(one, after.right));
     let steers_right = outcome.valid.mux(side, !left_comes);
     let (steered, other_comes) = (steers_right.mux(right_comes, left_comes), steers_right.mux(left_comes, right_comes));
     let slots_of = |warps: Signal| by_slot(warps, warps);
@@ -325,7 +372,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let dual = Dual {
         flush: pushes & sibling.valid,
         flushed: sibling_slot,
-        changed: StackChange { valid: changes | pops, warp },
+        changed: StackChange { valid: changes | renews, warp },
         busy: popping.q | cat(&(0..s.warps).map(|w| owed.q.slice(2 * w, 2).any()).collect::<Vec<_>>()),
         active: active.q,
         changes_side: sends,
@@ -350,7 +397,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     m.assert("a_level_has_something", !pops | head.sibling.valid | head.group.valid);
     m.assert("sides_that_are_there_are_one", !(taken_is_there & rest_is_there));
     m.assert("sides_are_apart", !(updates & after.left.valid & after.right.valid) | !overlap(&after));
-    wire!(live_after = (pops | wakes).mux(ghost_live.read(warp), threads_after));
+    wire!(live_after = (renews | wakes).mux(ghost_live.read(warp), threads_after));
     let masks = after.left.mask.only_if(after.left.valid) | after.right.mask.only_if(after.right.valid);
     m.assert("paths_have_live_threads", !updates | !(masks & !live_after).any());
     m.assert("the_lowest_have_all_threads", !(updates & !left.any() & !after.rpc.valid) | masks.eq(live_after));
@@ -378,6 +425,19 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
             m.cover("no_level_is_left", full);
         }
     }
+    if let Some((takes, f)) = takes.zip(top.forwarded) {
+        m.assert("what_is_not_taken_is_there", !(renews & !f.taken) | head.sibling.valid);
+        let is_own = outcome.valid & f.is(side);
+        m.cover("forwards", takes & head.group.valid);
+        m.cover("comes_up_for_good", takes & !head.group.valid);
+        m.cover("forwarded_parts", is_own & pushes);
+        m.cover("forwarded_arrives", is_own & arrives);
+        m.cover("forwarded_ends", is_own & !mask.any());
+        m.cover("suspends_the_forwarded", pushes & f.is(!side));
+        m.cover("pops_around_the_forwarded", pops & f.valid);
+        m.cover("forwarded_is_still", pops & f.valid & after.forwarded.map_or(no, |after| after.is(f.right)));
+        m.cover("pops_again_beside_the_forwarded", pops_again & f.valid);
+    }
     m.cover("warp_ends", ends);
 
     wire!(put_off = ((start.valid | (wake.valid & wake_possible)) & !start_ready) | popping.q.any() | owed.q.any());
@@ -385,10 +445,10 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     // Siblings on the levels of each warp.
     let wide = s.lane_bits() + 1;
     let siblings = m.memory("siblings", wide, warp_bits);
-    let more = (pushes & sibling.valid).zext(wide) - (pops & head.sibling.valid).zext(wide);
+    let untaken = top.forwarded.map_or(head.sibling.valid, |forwarded| !forwarded.taken);
+    let more = (pushes & sibling.valid).zext(wide) - (renews & untaken).zext(wide);
     let suspended = siblings.read(warp).only_if(!starts) + more;
-    siblings.write(outcome.valid | pops | starts, warp, suspended);
-    let no = m.lit(0u32, 1);
+    siblings.write(outcome.valid | renews | starts, warp, suspended);
     let paths = suspended + after.left.valid.zext(wide) + after.right.valid.zext(wide);
     let events = Events {
         merges: (pops & group_runs).zext(2),
@@ -405,7 +465,10 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         wake_ready,
         live: live.q,
         waiting,
-        stop: Stop { valid: side_of(s, i.decode_slot).mux(of_decode.right, of_decode.left), pc: of_decode.pc },
+        stop: Stop {
+            valid: side_of(s, i.decode_slot).mux(of_decode.right, of_decode.left),
+            pc: of_decode.right_pc.map_or(of_decode.pc, |pc| side_of(s, i.decode_slot).mux(pc, of_decode.pc)),
+        },
         mask: of_issue.mask,
         steer,
         hold,
@@ -430,6 +493,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         levels: levels_held,
         fetched,
         head,
+        forwarding,
         ghost_live,
         outcomes,
     };
@@ -445,6 +509,8 @@ fn join(s: &Shape, warp: Signal, right: Signal) -> Signal {
     if s.warps > 1 { cat(&[right, warp]) } else { right }
 }
 
+mod forwarding;
+pub use forwarding::forwards;
 pub mod proof;
 #[cfg(test)]
 mod tests;

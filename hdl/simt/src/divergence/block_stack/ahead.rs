@@ -227,6 +227,7 @@ impl Ahead {
         let CaptOut { adequate, known } = m.instance("capt", &capt(&self.s), inputs);
         self.adequate.drive(adequate);
 
+        m.probe("released", released.count_ones());
         m.cover("goes_ahead_whole", going.goes & !splits);
         m.cover("goes_ahead_in_part", going.goes & splits);
         m.cover("parts_and_waits", parting & splits & known & adequate);

@@ -1,12 +1,13 @@
 //! The dual-path unit as a whole: whatever it is told about meeting, every live thread of a warp is in exactly one place, at
 //! the pc and call depth that instructions gave it; each side is steered once when it comes to the top, in bounded time.
 //!
-//! A thread's place is a side of the top; else the topmost level whose sibling or group holds it. One thread is followed, any
-//! of them, through outcomes and the straight-line instructions between them, which may run past any stop pc: each slot has a
-//! front end that goes where it is steered, one pc an instruction, until it has an outcome or is flushed. The other assertions
-//! say of every warp, from its top down, what makes that inductive. With all levels; a warp whose outcome is refused stays as
-//! it is, since the core stops.
+//! A thread's place is a side of the top; else the topmost level whose sibling, unless that was forwarded, or group holds it.
+//! One thread is followed, any of them, through outcomes and the straight-line instructions between them, which may run past any
+//! stop pc: each slot has a front end that goes where it is steered, one pc an instruction, until it has an outcome or is flushed.
+//! The other assertions say of every warp, from its top down, what makes that inductive. With all levels; a warp whose outcome is
+//! refused stays as it is, since the core stops.
 
+use super::forwarding::{Before, Forwarded};
 use super::{Inside, Level, Top, Unissued, described, levels};
 use crate::divergence::levels::{Rpc, Sibling};
 use crate::divergence::proof::{Followed, ProofIn, Waits, Whereabouts, held_since, in_time, legal};
@@ -45,6 +46,8 @@ struct Warp {
     count: Signal,
     /// From the lowest.
     levels: Vec<Held>,
+    /// With path forwarding: it lends, and it is offered.
+    lends: Option<[Signal; 2]>,
 }
 
 /// A level of a warp.
@@ -52,12 +55,23 @@ struct Held {
     /// It is one of `count`.
     valid: Signal,
     level: Level<Signal>,
-    /// Where the threads above it meet.
+    above: Above,
+    /// Its sibling, if it has not been forwarded.
+    sibling: Signal,
+}
+
+/// A warp above a level: as it is, or as it will be when the levels in between have been popped.
+#[derive(Clone, Copy)]
+struct Above {
+    /// The threads that come from the level's group, where they meet, and both sides of them, each with the siblings of
+    /// levels between that have no group.
+    threads: Signal,
     rpc: Rpc<Signal>,
-    /// The threads above it.
-    above: Signal,
-    /// Both sides of the top above it, each with the siblings of levels between that have no group.
     parts: [Signal; 2],
+    /// What became of the level's sibling, and its threads if it came up.
+    taken: Signal,
+    forwarded: Signal,
+    forwarded_rpc: Rpc<Signal>,
 }
 
 /// The unit with every legal input: outcomes of sides that run, of warps that are not busy, with threads of the path and
@@ -76,11 +90,15 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
         let warps: Vec<Warp> = (0..s.warps).map(|n| warp(m, s, n, refused.q, &slots, &inside)).collect();
         for warp in &warps {
             from_the_top_down(m, warp, passed);
+            levels_suffice(m, s, warp);
             between_turns(m, warp, passed, &inside);
             steers(m, warp, &told, &out);
         }
-        let at = inside.fetched.at;
-        m.assert("a_warp_is_fetched", at.eq(index_of(s.warps, at)));
+        let is_warp = |at: Signal| at.eq(index_of(s.warps, at));
+        m.assert("a_warp_is_fetched", is_warp(inside.fetched.at));
+        if let Some((_, offered)) = inside.forwarding {
+            m.assert("a_warp_is_offered", is_warp(offered.at) & !(offered.valid & inside.fetched.valid));
+        }
         let waits = |warp: &Warp| {
             let Warp { popping, count, waiting, live, owed, .. } = *warp;
             Waits { popping, count, waiting, one: !live | owed.any() }
@@ -100,6 +118,11 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
             if s.lanes > 2 {
                 cover(m, "flushes", dual.flush);
                 cover(m, "resumes", inside.fetched.valid & inside.head.sibling.valid & out.steer.valid);
+                if inside.forwarding.is_some() {
+                    let forwarded = any(&|warp| warp.live & warp.top.forwarded.expect("it forwards").valid);
+                    cover(m, "forwards", forwarded);
+                    cover(m, "runs_on", m.pipe_reset("was_forwarded", forwarded) & inside.fetched.valid);
+                }
             }
         }
         if s.barriers {
@@ -141,8 +164,9 @@ fn front_ends(
         pc.next(steered.bit(n).mux(out.steer.pc, next));
         after.push(next);
         let stops = inside.stops.read(m.lit(n / 2, s.warp_bits()));
-        let stop = if n % 2 == 0 { stops.left } else { stops.right };
-        passes.push(issues.bit(n) & stop & next.eq(stops.pc));
+        let (left, right) = ((stops.left, stops.pc), (stops.right, stops.right_pc.unwrap_or(stops.pc)));
+        let (stop, stop_pc) = if n % 2 == 0 { left } else { right };
+        passes.push(issues.bit(n) & stop & next.eq(stop_pc));
         Slot { runs: runs.q.bit(n), issued: issued.q.bit(n), pc: pc.q, issues: issues.bit(n) }
     });
     let slots: Vec<Slot> = slots.collect();
@@ -171,21 +195,29 @@ fn refuses(m: Builder, s: &Shape, inside: &Inside, told: &UnitIn<Signal>, out: &
 fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], inside: &Inside) -> Warp {
     let at = m.lit(number, s.warp_bits());
     let (top, count) = (inside.tops.read(at), inside.counts.read(at));
-    let mut parts = [threads_of(top.left), threads_of(top.right)];
-    let (mut above, mut rpc) = (parts[0] | parts[1], top.rpc);
+    let of_sides = |is: &dyn Fn(Signal) -> Signal| {
+        let (left, right) = (m.lit(0u32, 1), m.lit(1u32, 1));
+        [threads_of(top.left).only_if(is(left)), threads_of(top.right).only_if(is(right))]
+    };
+    let forwarded = top.forwarded.unwrap_or(no_forwarded(top.rpc));
+    let parts = of_sides(&|right| !forwarded.is(right));
+    let mut above = Above {
+        threads: parts[0] | parts[1],
+        rpc: top.rpc,
+        parts,
+        taken: forwarded.taken,
+        forwarded: of_sides(&|right| forwarded.is(right)).into_iter().reduce(|a, b| a | b).expect("two sides"),
+        forwarded_rpc: forwarded.rpc,
+    };
     let entry_bits = index_width(levels(s));
     let mut held = Vec::new();
     for k in (0..levels(s)).rev() {
         let entry = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
         let valid = count.gt(k);
         let level = inside.levels.as_ref().expect("it has levels").read(entry);
-        held.push(Held { valid, level, rpc, above, parts });
-        let sibling = threads_of(level.sibling);
-        let group = level.group;
-        let below = group.valid.mux([group.mask, sibling], parts.map(|part| part | sibling));
-        parts = valid.mux(below, parts);
-        above = valid.mux(group.valid.mux(group.mask, above) | sibling, above);
-        rpc = (valid & group.valid).mux(group.rpc, rpc);
+        let sibling = threads_of(level.sibling).only_if(!above.taken);
+        held.push(Held { valid, level, above, sibling });
+        above = above.below(valid, level, sibling);
     }
     let first = 2 * number as usize;
     let warp = Warp {
@@ -201,12 +233,66 @@ fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], ins
         slots: [slots[first], slots[first + 1]],
         count,
         levels: held.into_iter().rev().collect(),
+        lends: inside.forwarding.map(|(lends, offered)| [lends.bit(number), offered.valid & offered.at.eq(at)]),
     };
     let all = |what: &str, holds: Signal| m.assert(&warp.name(what), implies(warp.runs(), holds));
-    all("lowest_has_all", is_within(warp.threads, above));
-    all("lowest_meets_nobody", !rpc.valid);
+    all("lowest_has_all", is_within(warp.threads, above.threads));
+    all("lowest_meets_nobody", !above.rpc.valid);
+    all("lowest_forwards_nobody", !above.forwarded.any());
+    if top.forwarded.is_some() {
+        all("lowest_has_no_sibling", above.taken);
+    }
     all("has_its_threads", warp.threads.eq(inside.ghost_live.read(at)));
     warp
+}
+
+impl Above {
+    /// The warp below a level, if that is one of its levels.
+    fn below(self, valid: Signal, level: Level<Signal>, sibling: Signal) -> Above {
+        let Level { group, before, .. } = level;
+        let sibling = sibling | self.forwarded;
+        let none = sibling.only_if(valid.literal(0u32));
+        let (normal, forwarded, before) = match before {
+            None => (sibling, none, no_before(valid)),
+            Some(before) => (sibling.only_if(!before.sibling), sibling.only_if(before.sibling), before),
+        };
+        let parts = [group.mask.only_if(!before.group), normal];
+        let parts = group.valid.mux(parts, self.parts.map(|part| part | normal));
+        let (mine, others) = match level.before {
+            None => (group.rpc, self.forwarded_rpc),
+            Some(before) => {
+                let (of_sibling, other) = (self.forwarded_rpc, group.rpc);
+                (before.sibling.mux(other, of_sibling), before.sibling.mux(of_sibling, other))
+            }
+        };
+        let below = Above {
+            threads: group.valid.mux(parts[0] | parts[1], self.threads | normal),
+            rpc: group.valid.mux(mine, self.rpc),
+            parts,
+            taken: before.taken,
+            forwarded: before.group.mux(group.mask, forwarded),
+            forwarded_rpc: others,
+        };
+        let Above { threads, rpc, parts, taken, forwarded, forwarded_rpc } = self;
+        Above {
+            threads: valid.mux(below.threads, threads),
+            rpc: valid.mux(below.rpc, rpc),
+            parts: valid.mux(below.parts, parts),
+            taken: valid.mux(below.taken, taken),
+            forwarded: valid.mux(below.forwarded, forwarded),
+            forwarded_rpc: valid.mux(below.forwarded_rpc, forwarded_rpc),
+        }
+    }
+}
+
+fn no_forwarded(rpc: Rpc<Signal>) -> Forwarded<Signal> {
+    let no = rpc.valid.literal(0u32);
+    Forwarded { taken: no, valid: no, right: no, rpc }
+}
+
+fn no_before(any: Signal) -> Before<Signal> {
+    let no = any.literal(0u32);
+    Before { taken: no, group: no, sibling: no }
 }
 
 impl Warp {
@@ -239,23 +325,56 @@ fn is_within(part: Signal, whole: Signal) -> Signal {
 /// know where; and while no stop pc is passed, nobody is where they meet without being there.
 fn from_the_top_down(m: Builder, warp: &Warp, passed: Signal) {
     for (k, held) in warp.levels.iter().enumerate() {
-        let Held { level, rpc, above, parts, .. } = *held;
-        let (sibling, group) = (level.sibling, level.group);
+        let Held { valid, level, above, sibling, .. } = *held;
+        let Above { threads, rpc, parts, taken, forwarded, forwarded_rpc } = above;
+        let Level { sibling: path, group, before, .. } = level;
         let level = |what: &str, holds: Signal| {
-            m.assert(&warp.name(&format!("level_{k}_{what}")), implies(warp.runs() & held.valid, holds));
+            m.assert(&warp.name(&format!("level_{k}_{what}")), implies(warp.runs() & valid, holds));
         };
-        let of_sibling = threads_of(sibling);
-        level("has_something", sibling.valid | group.valid);
+        let untaken = path.valid & !taken;
+        level("has_something", path.valid | group.valid);
         level("meets", rpc.valid & (rpc.returns | rpc.known));
-        level("sibling_has_threads", implies(sibling.valid, of_sibling.any()) & is_within(of_sibling, warp.threads));
-        level("sibling_is_apart", !(of_sibling & (above | group.mask.only_if(group.valid))).any());
-        let is_there = group.valid.mux(group.rpc, rpc).reached(sibling.pc, sibling.depth);
-        level("sibling_is_on_its_way", implies(sibling.valid & !passed, !is_there));
-        level("group_has_them", implies(group.valid, is_within(above, group.mask)));
+        level("sibling_has_threads", implies(untaken, sibling.any()) & is_within(sibling, warp.threads));
+        let of_group = threads | group.mask.only_if(group.valid);
+        level("sibling_is_apart", !((sibling | forwarded) & of_group).any());
+        let mine = group.valid.mux(group.rpc, rpc);
+        let siblings_rpc = before.map_or(mine, |b| (group.valid | b.sibling).mux(forwarded_rpc, rpc));
+        let is_there = siblings_rpc.reached(path.pc, path.depth);
+        level("sibling_is_on_its_way", implies(untaken & !passed, !is_there));
+        level("group_has_them", implies(group.valid, is_within(threads, group.mask)));
         level("group_is_parted", implies(group.valid, parts[0].ne(group.mask) & parts[1].ne(group.mask)));
-        let met = group.mask & warp.threads & !above;
+        let met = group.mask & warp.threads & !threads;
         level("group_knows_where", implies(group.valid & met.any(), rpc.known));
+        if let Some(before) = before {
+            level("sibling_is_taken_or_there", taken | path.valid);
+            level("forwarded_was_taken", implies(forwarded.any(), taken));
+            level("one_was_forwarded", !(before.group & before.sibling));
+            level("what_was_forwarded_was_taken", implies(before.group | before.sibling, before.taken));
+            level("forwards_from_a_group", implies(taken | before.group, group.valid));
+        }
     }
+}
+
+/// Each level takes a thread: those of all paths that may run, less the paths, and the levels are never more than `lanes - 1`; nor
+/// were they when a level was pushed.
+fn levels_suffice(m: Builder, s: &Shape, warp: &Warp) {
+    const BITS: Width = 8;
+    let number = |n: u32| m.lit(n, BITS);
+    let spare = |path: Signal| path.count_ones().zext(BITS) - path.any().zext(BITS);
+    let mut suspended = number(0);
+    for (k, Held { valid, level, above, sibling }) in warp.levels.iter().enumerate() {
+        let k = k as u32;
+        let parted = spare(level.group.mask) + spare(*sibling | above.forwarded) + suspended;
+        let fits = (parted + number(k)).lt(s.lanes);
+        m.assert(
+            &warp.name(&format!("level_{k}_is_one_of_all")),
+            implies(warp.runs() & *valid & level.group.valid, fits),
+        );
+        suspended = suspended + spare(*sibling).only_if(*valid);
+    }
+    let top = spare(threads_of(warp.top.left)) + spare(threads_of(warp.top.right)) + suspended;
+    let fits = (top + warp.count.zext(BITS)).lt(s.lanes);
+    m.assert(&warp.name("has_levels_left"), implies(warp.runs(), fits));
 }
 
 /// What holds of a warp's top, and of the level that was read for it.
@@ -267,7 +386,13 @@ fn between_turns(m: Builder, warp: &Warp, passed: Signal, inside: &Inside) {
     all("is_in_one_state", one_state);
     let runs = warp.runs();
     let (left, right) = (threads_of(top.left), threads_of(top.right));
-    all("pops_without_sides", implies(runs, popping.eq(!(top.left.valid | top.right.valid))));
+    let forwarded = top.forwarded.unwrap_or(no_forwarded(top.rpc));
+    let on = |right: Signal| !forwarded.is(right);
+    let (no, one) = (m.lit(0u32, 1), m.lit(1u32, 1));
+    let some = (top.left.valid & on(no)) | (top.right.valid & on(one));
+    all("pops_without_sides", implies(runs, popping.eq(!some)));
+    all("forwarded_is_a_side", implies(runs & forwarded.valid, forwarded.right.mux(top.right, top.left).valid));
+    all("does_not_pop_what_is_owed", !(popping & owed.any()));
     all("pops_a_level", implies(popping, count.any()));
     all("count_is_bounded", implies(runs, count.le(warp.levels.len() as u32)));
     all("sides_are_apart", implies(runs, !(left & right).any()));
@@ -282,12 +407,16 @@ fn between_turns(m: Builder, warp: &Warp, passed: Signal, inside: &Inside) {
     let replays = inside.replays.slice(2 * warp.number, 2);
     all("replays_are_owed", implies(!warp.refused, is_within(replays, owed)));
     let stops = inside.stops.read(m.lit(warp.number, inside.fetched.at.width()));
-    let rpc = top.rpc;
-    let ahead = |path: Sibling<Signal>| path.valid & rpc.known & rpc.reached(rpc.pc, path.depth);
-    let sides = stops.left.eq(ahead(top.left)) & stops.right.eq(ahead(top.right));
-    all("stops_where_it_meets", implies(live, sides & stops.pc.eq(rpc.pc)));
-    let are_there =
-        warp.sides().map(|(path, slot)| path.valid & rpc.reached(slot.runs.mux(slot.pc, path.pc), path.depth));
+    let rpcs = [no, one].map(|right| rpc_of(&top, right));
+    let ahead = |path: Sibling<Signal>, rpc: Rpc<Signal>| path.valid & rpc.known & rpc.reached(rpc.pc, path.depth);
+    let sides = stops.left.eq(ahead(top.left, rpcs[0])) & stops.right.eq(ahead(top.right, rpcs[1]));
+    let pcs = stops.pc.eq(rpcs[0].pc) & stops.right_pc.unwrap_or(stops.pc).eq(rpcs[1].pc);
+    all("stops_where_it_meets", implies(live, sides & pcs));
+    let mut rpcs = rpcs.into_iter();
+    let are_there = warp.sides().map(|(path, slot)| {
+        let rpc = rpcs.next().expect("two sides");
+        path.valid & rpc.reached(slot.runs.mux(slot.pc, path.pc), path.depth)
+    });
     all("sides_are_on_their_way", implies(runs & !waiting & !passed, !cat(&are_there).any()));
     let fetched = inside.fetched.valid & warp.is(inside.fetched.at);
     let heads: Vec<Signal> =
@@ -297,6 +426,16 @@ fn between_turns(m: Builder, warp: &Warp, passed: Signal, inside: &Inside) {
     } else {
         all("head_was_fetched", implies(fetched, popping & cat(&heads).any()));
     }
+    if let Some([lends, offered]) = warp.lends {
+        let room = live & (top.left.valid ^ top.right.valid) & !forwarded.taken;
+        all("lends_if_it_can", lends.eq(room & !warp.refused) & !(lends & (popping | waiting)));
+        all("head_was_offered", implies(offered, lends & cat(&heads).any()));
+    }
+}
+
+/// Where the path of a side meets others.
+fn rpc_of(top: &Top<Signal>, right: Signal) -> Rpc<Signal> {
+    top.forwarded.map_or(top.rpc, |forwarded| (forwarded.valid & forwarded.right.eq(right)).mux(forwarded.rpc, top.rpc))
 }
 
 fn same(a: Level<Signal>, b: Level<Signal>) -> Signal {
@@ -362,10 +501,11 @@ fn follow(
         for (path, slot) in warp.sides() {
             places.push((is_in(path), [slot.runs.mux(slot.pc, path.pc), path.depth]));
         }
-        for Held { valid, level, rpc, .. } in warp.levels.iter().rev() {
+        for Held { valid, level, above, .. } in warp.levels.iter().rev() {
             let Level { sibling, group, .. } = *level;
+            let Above { rpc, taken, .. } = *above;
             let of_group = rpc.returns.mux(rpc.depth - 1, rpc.depth);
-            places.push((*valid & is_in(sibling), [sibling.pc, sibling.depth]));
+            places.push((*valid & is_in(sibling) & !taken, [sibling.pc, sibling.depth]));
             places.push((*valid & group.valid & thread.is_in(group.mask), [rpc.pc, of_group]));
         }
         let is_somewhere = cat(&places.iter().map(|place| place.0).collect::<Vec<_>>()).any();
@@ -383,7 +523,7 @@ fn follow(
     let asked = of_sides(&|_, slot, n| slot.runs & issue.eq(issue.literal(n)));
     m.assert("thread_is_in_the_mask", implies(asked.any(), thread.is_in(out.mask)));
     let decode = i.unit.decode_slot;
-    let rpc = inside.tops.read(thread.warp).rpc;
+    let rpc = rpc_of(&inside.tops.read(thread.warp), side_of(s, decode));
     let stops = rpc.valid & rpc.known & rpc.reached(rpc.pc, depth);
     let right = out.stop.valid.eq(stops) & implies(stops, out.stop.pc.eq(rpc.pc));
     let asked = of_sides(&|_, _, n| decode.eq(decode.literal(n)));
@@ -407,9 +547,11 @@ mod tests {
     #[test]
     fn holds_at_random_inputs() {
         for (lanes, warps, barriers) in [(1, 1, false), (2, 2, true), (4, 2, true), (8, 2, false)] {
-            for replay in [Replay::Serialise, Replay::Split] {
+            for (replay, path_forwarding) in
+                [(Replay::Serialise, false), (Replay::Split, false), (Replay::Serialise, true), (Replay::Split, true)]
+            {
                 let s = Shape { program: 16, depth_bits: 1, barriers, ..Shape::new(lanes, warps) };
-                let s = Shape { replay, ..s.with_divergence(Divergence::DualPath) };
+                let s = Shape { replay, path_forwarding, ..s.with_divergence(Divergence::DualPath) };
                 holds_at_random(&dual_path_proof(&s).check().unwrap().netlist, 20_000);
             }
         }

@@ -16,6 +16,11 @@ fn shape(lanes: u32, warps: u32) -> Shape {
     Shape { barriers: false, ..Shape::new(lanes, warps).with_divergence(Divergence::DualPath) }
 }
 
+/// The same with path forwarding.
+fn forwarding(lanes: u32, warps: u32) -> Shape {
+    Shape { path_forwarding: true, ..shape(lanes, warps) }
+}
+
 /// Where a thread is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Place {
@@ -267,11 +272,13 @@ fn threads_are_where_instructions_left_them() {
     let mut covers = BTreeMap::new();
     for (k, lanes) in [1, 2, 4, 8, 64].into_iter().enumerate() {
         for warps in [1, 2, 8] {
-            let mut bench = Bench::new(&shape(lanes, warps), 10 * k as u64 + u64::from(warps));
-            for cycle in 0..3000 {
-                bench.random_cycle([15, 100][cycle / 64 % 2]);
+            for s in [shape(lanes, warps), forwarding(lanes, warps)] {
+                let mut bench = Bench::new(&s, 10 * k as u64 + u64::from(warps));
+                for cycle in 0..3000 {
+                    bench.random_cycle([15, 100][cycle / 64 % 2]);
+                }
+                bench.count_covers(&mut covers);
             }
-            bench.count_covers(&mut covers);
         }
     }
     all_hit(&covers);
@@ -283,107 +290,188 @@ fn sides(bench: &mut Bench) -> [Option<(u64, u64)>; 2] {
     [0, 1].map(|slot| bench.runs[slot].map(|_| (bench.place(slot as u32).pc, bench.ask(slot as u32).0)))
 }
 
+fn branch(slot: u32, taken: &str, target: u64, rest: &str, stays: u64) -> Told {
+    let (taken, rest) = (mask(taken), mask(rest));
+    Told { slot, kind: kind::BRANCH, taken, target, rest, stays, call: false, ret: false }
+}
+
+fn arrives(slot: u32, threads: &str, at: u64) -> Told {
+    Told { kind: kind::ARRIVED, ..branch(slot, threads, at, "00000000", at) }
+}
+
 /// `dual-path-execution.txt` Figure 4 (the control flow of Figure 1): A; if B else { C; if D else E; F }; G. While C is
 /// parted, B is suspended behind what it has issued; D and E meet at F, then F and B run side by side again, and meet at G.
+///
+/// With path forwarding (§7.1), B runs beside D or E when the other of them is at F, and on beside F.
 #[test]
 fn figure_4() {
-    let mut bench = Bench::new(&shape(8, 1), 1);
-    let (a, b, c, d, e, f, g) = (0, 10, 20, 30, 40, 50, 60);
-    let branch = |slot, taken, target, rest, stays| Told {
-        slot,
-        kind: kind::BRANCH,
-        taken: mask(taken),
-        target,
-        rest: mask(rest),
-        stays,
-        call: false,
-        ret: false,
-    };
-    let arrives = |slot, threads, at| Told { kind: kind::ARRIVED, ..branch(slot, threads, at, "00000000", at) };
+    for forwards in [false, true] {
+        let mut bench = Bench::new(&if forwards { forwarding(8, 1) } else { shape(8, 1) }, 1);
+        let (a, b, c, d, e, f, g) = (0, 10, 20, 30, 40, 50, 60);
+        let meet = |bench: &mut Bench, at: u64| bench.meets = Reconvergence::new(Meet::At(at as u32), false, None);
+        bench.cycle(None, Some((0, a, 0xff)), None);
+        assert_eq!(sides(&mut bench), [Some((a, 0xff)), None]);
+
+        meet(&mut bench, g);
+        bench.cycle(Some(branch(0, "11000000", b, "00111111", c)), None, None);
+        assert_eq!(sides(&mut bench), [Some((b, mask("11000000"))), Some((c, mask("00111111")))]);
+        bench.advance(0);
+        bench.advance(0);
+
+        meet(&mut bench, f);
+        bench.cycle(Some(branch(1, "00110000", d, "00001111", e)), None, None);
+        assert_eq!(sides(&mut bench), [Some((e, mask("00001111"))), Some((d, mask("00110000")))]);
+        bench.cycle(Some(arrives(0, "00001111", f)), None, None);
+        let mut next = b + 2;
+        let forwarded = forwards.then_some((next, mask("11000000")));
+        assert_eq!(sides(&mut bench), [forwarded, Some((d, mask("00110000")))]);
+        if forwards {
+            bench.advance(0);
+            next += 1;
+        }
+        bench.cycle(Some(arrives(1, "00110000", f)), None, None);
+        assert_eq!(sides(&mut bench), [Some((next, mask("11000000"))), Some((f, mask("00111111")))]);
+
+        bench.cycle(Some(arrives(1, "00111111", g)), None, None);
+        assert_eq!(sides(&mut bench), [Some((next, mask("11000000"))), None]);
+        bench.cycle(Some(arrives(0, "11000000", g)), None, None);
+        assert_eq!(sides(&mut bench), [Some((g, 0xff)), None]);
+    }
+}
+
+/// Figure 4 with path forwarding, where B parts while it is forwarded, into H and I, which meet at J: D is suspended, forwarded when
+/// H is at J, and at F before I is at J. So B and C's threads meet their own, though the levels alternate.
+#[test]
+fn a_forwarded_path_parts() {
+    let mut bench = Bench::new(&forwarding(8, 1), 1);
+    let (a, b, c, d, e, f, g, h, i, j) = (0, 10, 20, 30, 40, 50, 60, 12, 14, 16);
     let meet = |bench: &mut Bench, at: u64| bench.meets = Reconvergence::new(Meet::At(at as u32), false, None);
     bench.cycle(None, Some((0, a, 0xff)), None);
-    assert_eq!(sides(&mut bench), [Some((a, 0xff)), None]);
-
+    sides(&mut bench);
     meet(&mut bench, g);
     bench.cycle(Some(branch(0, "11000000", b, "00111111", c)), None, None);
-    assert_eq!(sides(&mut bench), [Some((b, mask("11000000"))), Some((c, mask("00111111")))]);
-    bench.advance(0);
-    bench.advance(0);
-
+    sides(&mut bench);
     meet(&mut bench, f);
     bench.cycle(Some(branch(1, "00110000", d, "00001111", e)), None, None);
-    assert_eq!(sides(&mut bench), [Some((e, mask("00001111"))), Some((d, mask("00110000")))]);
+    sides(&mut bench);
     bench.cycle(Some(arrives(0, "00001111", f)), None, None);
-    assert_eq!(sides(&mut bench), [None, Some((d, mask("00110000")))]);
-    bench.cycle(Some(arrives(1, "00110000", f)), None, None);
-    assert_eq!(sides(&mut bench), [Some((b + 2, mask("11000000"))), Some((f, mask("00111111")))]);
+    assert_eq!(sides(&mut bench), [Some((b, mask("11000000"))), Some((d, mask("00110000")))]);
 
-    bench.cycle(Some(arrives(1, "00111111", g)), None, None);
-    assert_eq!(sides(&mut bench), [Some((b + 2, mask("11000000"))), None]);
-    bench.cycle(Some(arrives(0, "11000000", g)), None, None);
-    assert_eq!(sides(&mut bench), [Some((g, 0xff)), None]);
+    bench.advance(1);
+    meet(&mut bench, j);
+    bench.cycle(Some(branch(0, "10000000", h, "01000000", i)), None, None);
+    assert_eq!(sides(&mut bench), [Some((h, mask("10000000"))), Some((i, mask("01000000")))]);
+    bench.cycle(Some(arrives(0, "10000000", j)), None, None);
+    assert_eq!(sides(&mut bench), [Some((d + 1, mask("00110000"))), Some((i, mask("01000000")))]);
+    bench.cycle(Some(arrives(0, "00110000", f)), None, None);
+    assert_eq!(sides(&mut bench), [None, Some((i, mask("01000000")))]);
+    bench.cycle(Some(arrives(1, "01000000", j)), None, None);
+    assert_eq!(sides(&mut bench), [Some((j, mask("11000000"))), Some((f, mask("00111111")))]);
+}
+
+/// An instruction that takes all threads of a slot to one place.
+fn jump(slot: u32, threads: u64, target: u64) -> Told {
+    Told { slot, kind: kind::JUMP, taken: threads, target, rest: 0, stays: 0, call: false, ret: false }
+}
+
+fn call(slot: u32, threads: u64, target: u64) -> Told {
+    Told { call: true, ..jump(slot, threads, target) }
+}
+
+fn ret(slot: u32, threads: u64, target: u64) -> Told {
+    Told { ret: true, ..jump(slot, threads, target) }
+}
+
+fn parts(slot: u32, (taken, target): (u64, u64), (rest, stays): (u64, u64)) -> Told {
+    Told { kind: kind::BRANCH, rest, stays, ..jump(slot, taken, target) }
+}
+
+/// A warp of four threads that run at 0.
+fn begin() -> Bench {
+    let mut bench = Bench::new(&shape(4, 1), 1);
+    bench.cycle(None, Some((0, 0, 0b1111)), None);
+    sides(&mut bench);
+    bench
+}
+
+/// Where both paths of the warp are after an instruction.
+fn tell(bench: &mut Bench, told: Told, meet: Meet) -> [Option<(u64, u64)>; 2] {
+    bench.meets = Reconvergence::new(meet, false, None);
+    bench.cycle(Some(told), None, None);
+    sides(bench)
 }
 
 /// An `if` without `else` within a side does not suspend the other side if it meets where both do, and does otherwise.
 #[test]
 fn one_side_is_at_the_place_already() {
-    let meet = |bench: &mut Bench, at: u32| bench.meets = Reconvergence::new(Meet::At(at), false, None);
-    let told = |slot, taken, target, rest, stays| Told {
-        slot,
-        kind: kind::BRANCH,
-        taken,
-        target,
-        rest,
-        stays,
-        call: false,
-        ret: false,
-    };
     for (at, sibling) in [(60, Some((10, 0b0011))), (50, None)] {
-        let mut bench = Bench::new(&shape(4, 2), 1);
-        meet(&mut bench, 60);
-        bench.cycle(None, Some((0, 0, 0b1111)), None);
-        sides(&mut bench);
-        bench.cycle(Some(told(0, 0b0011, 10, 0b1100, 1)), None, None);
-        sides(&mut bench);
-        meet(&mut bench, at);
-        bench.cycle(Some(told(1, 0b0100, at.into(), 0b1000, 2)), None, None);
-        assert_eq!(sides(&mut bench), [sibling, Some((2, 0b1000))]);
+        let mut bench = begin();
+        tell(&mut bench, parts(0, (0b0011, 10), (0b1100, 1)), Meet::At(60));
+        let both = tell(&mut bench, parts(1, (0b0100, at), (0b1000, 2)), Meet::At(at as u32));
+        assert_eq!(both, [sibling, Some((2, 0b1000))]);
     }
 }
 
 /// A branch within a function to the next instruction says nothing about where the function returns to.
 #[test]
 fn a_branch_that_parts_nobody_is_no_return() {
-    let mut bench = Bench::new(&shape(4, 1), 1);
-    let told = Told { slot: 0, kind: kind::JUMP, taken: 0, target: 1, rest: 0, stays: 0, call: false, ret: false };
-    let branch = Told { kind: kind::BRANCH, ..told };
-    bench.cycle(None, Some((0, 0, 0b1111)), None);
-    sides(&mut bench);
-    let mut tell = |told: Told, meet: Meet| {
-        bench.meets = Reconvergence::new(meet, false, None);
-        bench.cycle(Some(told), None, None);
-        sides(&mut bench)
-    };
-    tell(Told { taken: 0b1111, target: 10, call: true, ..told }, Meet::At(1));
-    tell(Told { taken: 0b0011, target: 20, rest: 0b1100, stays: 11, ..branch }, Meet::Return);
-    let both = tell(Told { taken: 0b0001, target: 21, rest: 0b0010, stays: 21, ..branch }, Meet::At(21));
+    let mut bench = begin();
+    tell(&mut bench, call(0, 0b1111, 10), Meet::At(1));
+    tell(&mut bench, parts(0, (0b0011, 20), (0b1100, 11)), Meet::Return);
+    let both = tell(&mut bench, parts(0, (0b0001, 21), (0b0010, 21)), Meet::At(21));
     assert_eq!(both, [Some((21, 0b0011)), Some((11, 0b1100))]);
-    tell(Told { taken: 0b0011, ret: true, ..told }, Meet::Return);
-    let all = tell(Told { slot: 1, taken: 0b1100, ret: true, ..told }, Meet::Return);
-    assert_eq!(all, [Some((1, 0b1111)), None]);
+    assert_eq!(tell(&mut bench, ret(0, 0b0011, 1), Meet::Return), [None, Some((11, 0b1100))]);
+    assert_eq!(tell(&mut bench, ret(1, 0b1100, 1), Meet::Return), [Some((1, 0b1111)), None]);
 }
 
-/// All threads wait together and go on together.
+/// Threads of a branch within the function meet before those that meet where it returns to.
 #[test]
-fn a_barrier_is_for_all_threads() {
-    let s = Shape { barriers: true, ..shape(4, 1) };
-    let mut bench = Bench::new(&s, 1);
-    bench.cycle(None, Some((0, 0, 0b1111)), None);
-    sides(&mut bench);
-    let wait = Told { slot: 0, kind: kind::WAIT, taken: 0b1111, target: 1, rest: 0, stays: 0, call: false, ret: false };
-    bench.cycle(Some(wait), None, None);
-    assert_eq!(sides(&mut bench), [None, None]);
-    assert_eq!(bench.t.peek().waiting, 1u64);
-    bench.cycle(None, None, Some(0));
-    assert_eq!(sides(&mut bench), [Some((1, 0b1111)), None]);
+fn a_branch_on_a_side_that_returns() {
+    let mut bench = begin();
+    tell(&mut bench, call(0, 0b1111, 10), Meet::At(1));
+    tell(&mut bench, parts(0, (0b0111, 20), (0b1000, 11)), Meet::Return);
+    let both = tell(&mut bench, parts(0, (0b0001, 25), (0b0110, 21)), Meet::At(30));
+    assert_eq!(both, [Some((25, 0b0001)), Some((21, 0b0110))]);
+    assert_eq!(tell(&mut bench, jump(0, 0b0001, 30), Meet::At(0)), [None, Some((21, 0b0110))]);
+    assert_eq!(tell(&mut bench, jump(1, 0b0110, 30), Meet::At(0)), [Some((30, 0b0111)), Some((11, 0b1000))]);
+    assert_eq!(tell(&mut bench, ret(0, 0b0111, 1), Meet::Return), [None, Some((11, 0b1000))]);
+    assert_eq!(tell(&mut bench, ret(1, 0b1000, 1), Meet::Return), [Some((1, 0b1111)), None]);
+}
+
+/// Of a `jalr` that returns, the leader's threads are where the others come to.
+#[test]
+fn a_return_in_two_parts() {
+    let mut bench = begin();
+    tell(&mut bench, call(0, 0b1111, 10), Meet::At(1));
+    let first = Told { rest: 0b1100, stays: 10, ..ret(0, 0b0011, 1) };
+    assert_eq!(tell(&mut bench, first, Meet::Return), [Some((10, 0b1100)), None]);
+    assert_eq!(tell(&mut bench, ret(0, 0b1100, 1), Meet::Return), [Some((1, 0b1111)), None]);
+}
+
+/// A function that some call last before the others wait: those that meet where it returns to are there, too.
+#[test]
+fn a_return_to_where_others_wait() {
+    let mut bench = begin();
+    tell(&mut bench, parts(0, (0b0111, 5), (0b1000, 1)), Meet::At(6));
+    tell(&mut bench, call(0, 0b0111, 20), Meet::At(6));
+    let both = tell(&mut bench, parts(0, (0b0001, 30), (0b0110, 21)), Meet::Return);
+    assert_eq!(both, [Some((30, 0b0001)), Some((21, 0b0110))]);
+    assert_eq!(tell(&mut bench, ret(0, 0b0001, 6), Meet::Return), [None, Some((21, 0b0110))]);
+    assert_eq!(tell(&mut bench, ret(1, 0b0110, 6), Meet::Return), [None, Some((1, 0b1000))]);
+    assert_eq!(tell(&mut bench, jump(1, 0b1000, 6), Meet::At(0)), [Some((6, 0b1111)), None]);
+}
+
+/// A function that calls itself: those of the inner activation meet where that returns to, not where the outer one does.
+#[test]
+fn an_inner_activation_returns_before_the_outer_one() {
+    let mut bench = begin();
+    tell(&mut bench, call(0, 0b1111, 10), Meet::At(1));
+    tell(&mut bench, parts(0, (0b0111, 20), (0b1000, 11)), Meet::Return);
+    assert_eq!(tell(&mut bench, call(0, 0b0111, 10), Meet::At(21)), [Some((10, 0b0111)), Some((11, 0b1000))]);
+    let both = tell(&mut bench, parts(0, (0b0001, 20), (0b0110, 11)), Meet::Return);
+    assert_eq!(both, [Some((20, 0b0001)), Some((11, 0b0110))]);
+    assert_eq!(tell(&mut bench, ret(0, 0b0001, 21), Meet::Return), [None, Some((11, 0b0110))]);
+    assert_eq!(tell(&mut bench, ret(1, 0b0110, 21), Meet::Return), [Some((21, 0b0111)), Some((11, 0b1000))]);
+    assert_eq!(tell(&mut bench, ret(0, 0b0111, 1), Meet::Return), [None, Some((11, 0b1000))]);
+    assert_eq!(tell(&mut bench, ret(1, 0b1000, 1), Meet::Return), [Some((1, 0b1111)), None]);
 }

@@ -445,6 +445,8 @@ fn random_paths() {
                     let clear = on(&out, w, side);
                     assert!(!(clear && theirs), "cycle {cycle}: {n:?} of {mask:#x} goes before one of {own:?}");
                     assert_eq!(clear, !waits, "cycle {cycle}, warp {w}, side {side}: {n:?}, {own:?}");
+                    let waits = own.iter().any(|write| write.side == side && used(n, write.rd));
+                    assert_eq!(out.own_clear[side].bit(w), !waits, "cycle {cycle}, warp {w}, side {side}, its own");
                     waited += u32::from(theirs);
                     passed += u32::from(clear && own.iter().any(|write| used(n, write.rd)));
                 }

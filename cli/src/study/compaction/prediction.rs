@@ -1,0 +1,83 @@
+//! Decisions to wait for a compaction or not, in the four classes of `capri.txt` §5.1: the picture of its Figure 9.
+
+use super::{Mean, Name, Report, Row, Set};
+use crate::study::stacked::{Bar, Bars, Stacked};
+use heddle_testbench::compaction::Prediction;
+
+/// In the order of their shares; what is right comes first.
+const CLASSES: [(&str, &str); 4] = [
+    ("bypass, right", "#08519c"),
+    ("stall, right", "#6baed6"),
+    ("bypass, wrong", "#fdbe85"),
+    ("stall, wrong", "#d94801"),
+];
+
+/// The variants of the picture; the last is the one that the paper's means are of.
+const CHARTED: [&str; 4] = ["tbc", "tbc+", "capri-sticky-32", "capri-latest-32"];
+
+/// Shares of all decisions, in the order of the classes; none without a decision.
+pub fn shares(p: &Prediction) -> Option<[f64; 4]> {
+    let counts = [p.bypass_right, p.stall_right, p.bypass_wrong, p.stall_wrong];
+    (p.all() > 0).then(|| counts.map(|count| count as f64 / p.all() as f64))
+}
+
+/// The paper's share of right decisions (§5.1).
+pub fn published(study: Name, set: Set, variant: &str) -> Option<f64> {
+    let of_set = if set == Set::Divergent { 0.866 } else { 0.998 };
+    (study == Name::CapriPaper && variant == CHARTED[3]).then_some(of_set)
+}
+
+/// A bar a variant of each kernel of CAPRI's paper, and of the means.
+pub fn chart(report: &Report) -> String {
+    let rows: Vec<&Row> = report.rows.iter().filter(|row| row.study == Name::CapriPaper).collect();
+    let mut groups = Vec::new();
+    for set in [Set::Divergent, Set::Coherent] {
+        let of_set: Vec<&Row> = rows.iter().copied().filter(|row| row.set == set).collect();
+        for rows in of_set.chunk_by(|a, b| a.kernel == b.kernel) {
+            let shares = |name: &str| {
+                let row = rows.iter().find(|row| row.variant == name)?;
+                shares(row.figures.as_ref()?.prediction.as_ref()?)
+            };
+            groups.push(bars(rows[0].kernel.into(), shares, |_| None));
+        }
+        let mean = |name: &str| {
+            let is = |mean: &&Mean| (mean.study, mean.set, mean.variant) == (Name::CapriPaper, set, name);
+            report.means.iter().find(is)?.decisions
+        };
+        let mean_bars = bars(format!("mean, {}", set.text()), mean, |name| published(Name::CapriPaper, set, name));
+        groups.push(mean_bars);
+    }
+    groups.retain(|group| !group.bars.is_empty());
+    let title = "Decisions of warps at branches";
+    Stacked { title, parts: &CLASSES, mark: "right in the paper", groups }.svg()
+}
+
+/// Of the variants that have shares.
+fn bars(name: String, shares: impl Fn(&str) -> Option<[f64; 4]>, mark: impl Fn(&'static str) -> Option<f64>) -> Bars {
+    let bar = |variant: &&'static str| {
+        Some(Bar { name: variant.to_string(), shares: shares(variant)?.to_vec(), mark: mark(variant) })
+    };
+    Bars { name, bars: CHARTED.iter().filter_map(bar).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::example;
+    use super::*;
+
+    #[test]
+    fn the_picture_has_four_classes_a_variant() {
+        let picture = chart(&example());
+        // Of a divergent kernel, which has no result of tbc+, a coherent one without decisions, and the first's mean; the background
+        // and the legend.
+        assert_eq!(picture.matches("<rect ").count(), 2 * 3 * CLASSES.len() + 1 + CLASSES.len());
+        assert!(picture.contains("mean, divergent") && !picture.contains("mean, coherent"));
+    }
+
+    #[test]
+    fn shares_are_of_all_decisions() {
+        let decisions = Prediction { bypass_right: 5, bypass_wrong: 1, stall_right: 3, stall_wrong: 1 };
+        assert_eq!(shares(&decisions), Some([0.5, 0.3, 0.1, 0.1]));
+        assert_eq!(shares(&Prediction::default()), None);
+    }
+}

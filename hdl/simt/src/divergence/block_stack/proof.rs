@@ -1,0 +1,220 @@
+//! The block stack as a whole, from reset on: whatever it is told about meeting, a live thread is in one warp at most, or waits; where
+//! it runs, it has the pc and call depth that outcomes gave it. No warp runs a thread of which another still owes a write, and a slot
+//! knows the home of each write that it owes.
+//!
+//! One thread is followed, any of them; blocks are all of the core or one warp each.
+
+use super::{BlockIn, Inside, Warp, as_one_warp, described, place};
+use crate::block::same_group;
+use crate::divergence::levels::levels;
+use crate::divergence::proof::{Followed, ProofIn, Whereabouts, held_since};
+use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, kind};
+use crate::proof::{cover, held, implies, index_of};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// Inputs beside those of other units.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct BlockProofIn<T> {
+    pub unit: ProofIn<T>,
+    /// 1 bit: blocks are all of the core.
+    pub one_block: T,
+    /// One bit a slot: an instruction issues whose write comes later, if the slot runs; and the last such write is done.
+    pub issues: T,
+    pub writes: T,
+}
+
+/// The writes that slots owe.
+struct Owed {
+    /// One bit a slot: any; and one of the followed thread.
+    any: Reg<Signal>,
+    of_thread: Reg<Signal>,
+}
+
+/// The unit with every legal input: blocks start warp after warp where no thread lives and no write is due; outcomes of warps that
+/// run, with threads of the warp and anything about meeting, until one is refused; `hold` is obeyed.
+pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<Signal>> {
+    let inputs = BlockProofIn { unit: ProofIn::shape(s), one_block: 1, issues: s.warps, writes: s.warps };
+    module("block_stack_proof", inputs, |m, i| {
+        let any = i.unit.unit;
+        let unit_in = m.deferred("unit_in", UnitIn::shape(s));
+        let (out, inside) = described(m, s, unit_in.value);
+        let refused = m.reg("refused", 1).reset(0u32);
+        let owed = |name: &str| m.reg(name, s.warps).reset(0u32);
+        let owed = Owed { any: owed("owed"), of_thread: owed("owed_of_thread") };
+        let one_block = held(m, "block_size", i.one_block);
+        let group = m.lit(s.warps - 1, s.warp_bits()).only_if(one_block);
+
+        // Starts: a block's warps, one after another.
+        let filling = m.reg("filling", 1).reset(0u32);
+        let next = m.reg("next_to_start", s.warp_bits()).reset(0u32);
+        let lowest = index_of(s.warps, any.start.slot) & !group;
+        let its_slots = same_group(lowest, group, s.warps);
+        wire!(may_begin = !filling.q & !(its_slots & (out.live | owed.any.q)).any());
+        wire!(begins = any.start.valid & may_begin);
+        let some = any.start.mask | (!any.start.mask.any()).zext(s.lanes);
+        let start = Start { valid: any.start.valid & filling.q, slot: next.q, mask: some, ..any.start };
+        wire!(started = start.valid & out.start_ready);
+        wire!(is_last = (next.q & group).eq(group));
+        filling.next(begins | (filling.q & !(started & is_last)));
+        next.next(pick([(begins, lowest), (started, next.q + 1)], next.q));
+
+        // Outcomes.
+        let late = held_since(m, out.hold);
+        let slot = index_of(s.warps, any.outcome.slot);
+        let may = (inside.running & !inside.ahead).select(slot, 1) & !late[late.len() - 1] & !refused.q;
+        let warp = inside.warps.read(slot);
+        let outcome = any_outcome(m, s, &i, (slot, may), warp, &inside, group);
+        let block = BlockIn {
+            group,
+            filling: same_group(next.q, group, s.warps).only_if(filling.q),
+            quiet: !owed.any.q,
+            ..any.block.expect("a unit for blocks is told of them")
+        };
+        let told = UnitIn { start, outcome, block: Some(block), ..any };
+        unit_in.drive(told);
+        let refuses = out.refused.map_or(m.lit(0u32, 1), |refusal| refusal.valid);
+        refused.next(refused.q | refuses);
+
+        let thread = Followed::any(m, s, &i.unit);
+        let runs = follow(m, s, (&told, &out, &inside), thread, refused.q);
+        let owed_by = owed.of_thread.q;
+        writes(m, s, &i, owed, runs, (thread, &inside));
+
+        cover(m, "a_block_ends", m.pipe_reset("was_live", out.live.any()) & !out.live.any());
+        if s.lanes > 1 {
+            cover(m, "parts", inside.counts.read(slot & !group).any());
+        }
+        if s.mixes() {
+            let moved = runs & !thread.warp.decode(s.warps);
+            cover(m, "runs_in_another_slot", moved.any());
+            cover(m, "owes_in_another_slot", (moved & owed_by).any());
+        }
+        if s.predicts() {
+            cover(m, "goes_ahead", inside.ahead.any());
+        }
+        out
+    })
+}
+
+/// What a warp of this slot may do, if it `may` do anything.
+fn any_outcome(
+    m: Builder,
+    s: &Shape,
+    i: &BlockProofIn<Signal>,
+    (slot, may): (Signal, Signal),
+    warp: Warp<Signal>,
+    inside: &Inside,
+    group: Signal,
+) -> Outcome<Signal> {
+    let any = i.unit.unit.outcome;
+    let is = |kind: u32| any.kind.eq(kind);
+    let waits = is(kind::WAIT) & m.lit(s.barriers, 1);
+    let legal = is(kind::JUMP) | is(kind::ARRIVED) | is(kind::EXIT) | waits;
+    let kind = legal.mux(any.kind, m.lit(kind::BRANCH, kind::BITS));
+    let (jump, branch) = (is(kind::JUMP), !legal);
+    let some = (branch | jump).mux(warp.mask & i.unit.taken, warp.mask);
+    let taken = some.only_if(!is(kind::EXIT));
+    // Another warp's branch is the same one; and a jump serves those who go where the first of the block went.
+    let known = inside.places.read(slot & !group);
+    let recorded = inside.recorded.select(slot & !group, 1);
+    let same = recorded & known.kind.eq(place::BRANCH) & known.jump.eq(jump) & known.pc.eq(any.rest.pc);
+    let call = jump & same.mux(known.call, any.call & !inside.depths.read(slot).all());
+    Outcome {
+        valid: any.valid & may,
+        slot,
+        kind,
+        taken: Side { mask: taken, pc: ((branch | jump) & same).mux(known.target, any.taken.pc) },
+        rest: Side { mask: (warp.mask & !taken).only_if(branch | jump), ..any.rest },
+        call,
+        ret: jump & same.mux(known.ret, any.ret & !call),
+        meets: any.meets.map(|meets| same.mux(known.meets, meets)),
+        homes: warp.homes,
+    }
+}
+
+/// One thread is in one warp at most, with its pc and call depth, or it waits. A bit a slot: its warp has the thread.
+fn follow(
+    m: Builder,
+    s: &Shape,
+    (told, out, inside): (&UnitIn<Signal>, &UnitOut<Signal>, &Inside),
+    thread: Followed,
+    refused: Signal,
+) -> Signal {
+    let of_slot = |slot: u32| {
+        let warp = inside.warps.read(m.lit(slot, s.warp_bits()));
+        let home = warp.homes.map_or(m.lit(slot, s.warp_bits()), |homes| homes.select(thread.lane, s.warp_bits()));
+        inside.running.bit(slot) & thread.is_in(warp.mask) & home.eq(thread.warp)
+    };
+    let runs = cat(&(0..s.warps).map(of_slot).collect::<Vec<_>>()).named("thread_runs");
+    wire!(acts = told.outcome.valid & runs.select(told.outcome.slot, 1));
+    let Whereabouts { alive, pc, depth, .. } = thread.moved(m, s, told, out, (acts, m.lit(0u32, 1)));
+
+    let all = |what: &str, holds: Signal| m.assert(what, implies(!refused, holds));
+    all("thread_runs_once", !(runs & (runs - 1)).any());
+    all("thread_that_runs_lives", implies(runs.any(), alive));
+    for slot in 0..s.warps {
+        let steered = out.steer.valid & out.steer.slot.eq(slot);
+        let at = m.pipe_if(&format!("slot_{slot}_steered_pc"), steered, out.steer.pc);
+        let here = at.eq(pc) & inside.depths.read(m.lit(slot, s.warp_bits())).eq(depth);
+        all(&format!("slot_{slot}_runs_the_thread_where_it_is"), implies(runs.bit(slot), here));
+    }
+
+    let of_thread = |threads: Signal| threads.select(thread.lane, s.warps).select(thread.warp, 1);
+    let wide = as_one_warp(s);
+    let count = inside.counts.read(told.block.map_or(thread.warp, |block| thread.warp & !block.group));
+    let level = |words: &Mem<Width>, level: u32| {
+        of_thread(words.read(m.lit(level, index_width(levels(&wide))))) & count.gt(level)
+    };
+    let in_levels = inside.levels.iter().flat_map(|words| (0..levels(&wide)).map(|k| level(words, k)));
+    let held = in_levels.fold(m.lit(0u32, 1), |any, level| any | level);
+    let waits = of_thread(inside.arrived) | of_thread(inside.forming) | held;
+    all("thread_is_not_lost", implies(alive, runs.any() | waits));
+    all("thread_runs_or_is_formed", implies(of_thread(inside.forming), alive & !runs.any()));
+    let is_ahead = (runs & inside.ahead).any();
+    all("thread_runs_or_has_arrived", implies(of_thread(inside.arrived) & !is_ahead, alive & !runs.any()));
+    runs
+}
+
+/// Writes of a thread come back where its warp was, before another runs it, and find its home there.
+fn writes(
+    m: Builder,
+    s: &Shape,
+    i: &BlockProofIn<Signal>,
+    owed: Owed,
+    runs: Signal,
+    (thread, inside): (Followed, &Inside),
+) {
+    let begin = inside.running & i.issues;
+    let any = (owed.any.q & !i.writes) | begin;
+    owed.any.next(any);
+    owed.of_thread.next(((owed.of_thread.q & !i.writes) | (begin & runs)) & any);
+    for slot in 0..s.warps {
+        let elsewhere = owed.of_thread.q & !m.lit(1u64 << slot, s.warps);
+        m.assert(&format!("slot_{slot}_runs_nobody_who_is_owed_elsewhere"), !(runs.bit(slot) & elsewhere.any()));
+        let warp = inside.warps.read(m.lit(slot, s.warp_bits()));
+        let home = warp.homes.map_or(m.lit(slot, s.warp_bits()), |homes| homes.select(thread.lane, s.warp_bits()));
+        let stays = implies(owed.of_thread.q.bit(slot), home.eq(thread.warp));
+        m.assert(&format!("slot_{slot}_keeps_the_home_of_a_write"), stays);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::divergence::Divergence;
+    use crate::proof::testing::holds_at_random;
+    use crate::shape::{Capt, Compaction, History};
+
+    #[test]
+    fn holds_at_random_inputs() {
+        for (lanes, warps, barriers) in [(1, 1, false), (1, 4, false), (2, 2, true), (4, 2, false), (2, 4, true)] {
+            for compaction in [Compaction::Off, Compaction::Always, Compaction::SkipUniform, Compaction::Predict] {
+                let capt = Capt { entries: 2, history: History::Latest };
+                let s = Shape { program: 16, depth_bits: 1, barriers, compaction, capt, ..Shape::new(lanes, warps) };
+                let s = s.with_divergence(Divergence::BlockStack);
+                holds_at_random(&block_stack_proof(&s).check().unwrap().netlist, 20_000);
+            }
+        }
+    }
+}

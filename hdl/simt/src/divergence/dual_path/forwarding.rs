@@ -1,0 +1,203 @@
+//! Path forwarding: while one side of the top is free, the sibling of the uppermost level runs there, beside the path that is left.
+//!
+//! `dual-path-execution.txt` §7.1, which leaves the logic open. What comes up so is *forwarded*: it goes to the rpc that it has
+//! below, not to the top's.
+//!
+//! * The sibling of a level without a group has the top's rpc. It comes up for good, and the level goes.
+//! * When the other side is no more, the level is popped around the forwarded path, which runs on where it is.
+//! * If one of the two parts, the other is the sibling of a new level, which may be forwarded in turn. The level has a group then
+//!   if it is the forwarded one that parts, since the sibling meets others elsewhere.
+//!
+//! Each rpc is in one place, so that one that is [found](super::Rpc::found) is so for all who go there. The top has its own and that of
+//! the uppermost level's sibling, wherever this is; a level has the one that was in the top beside its sibling's, or, if that one was
+//! its sibling's as well, the other.
+//!
+//! | turn, after all others | what follows |
+//! |---|---|
+//! | offer | reads the head of a warp with a free side |
+//! | take | its sibling comes up, if nothing else had a turn in between; else it is offered again |
+//!
+//! What it does not do: bring up paths from below the uppermost level.
+
+use super::{Group, Level, Read, Rpc, Sibling, Top};
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// The sibling of the uppermost level.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Forwarded<T> {
+    /// 1 bit: it has come up, or there is none.
+    pub taken: T,
+    /// 1 bit: it has come up and is no more where others meet it; then its side.
+    pub valid: T,
+    pub right: T,
+    /// Where it meets others. It means nothing if the level has no group.
+    pub rpc: Rpc<T>,
+}
+
+/// What was forwarded when the path of a level parted.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Before<T> {
+    /// 1 bit: the sibling of the level below had come up, or there was none.
+    pub taken: T,
+    /// 1 bit each, not both: the level's group, or its sibling, was forwarded.
+    pub group: T,
+    pub sibling: T,
+}
+
+/// Whether paths can be forwarded: beside a path that parts there is a third thread.
+pub fn forwards(s: &Shape) -> bool {
+    s.path_forwarding && s.lanes > 2
+}
+
+impl Forwarded<Width> {
+    pub fn shape(s: &Shape) -> Option<Forwarded<Width>> {
+        forwards(s).then(|| Forwarded { taken: 1, valid: 1, right: 1, rpc: Rpc::shape(s) })
+    }
+}
+
+impl Before<Width> {
+    pub fn shape(s: &Shape) -> Option<Before<Width>> {
+        forwards(s).then_some(Before { taken: 1, group: 1, sibling: 1 })
+    }
+}
+
+impl Forwarded<Signal> {
+    /// It runs on this side.
+    pub fn is(self, right: Signal) -> Signal {
+        self.valid & self.right.eq(right)
+    }
+
+    /// If the path of a side parts.
+    fn before(self, side: Signal) -> Before<Signal> {
+        Before { taken: self.taken, group: self.is(side), sibling: self.is(!side) }
+    }
+}
+
+impl Top<Signal> {
+    /// Where the path of a side meets others.
+    pub(super) fn rpc_of(self, right: Signal) -> Rpc<Signal> {
+        self.forwarded.map_or(self.rpc, |forwarded| forwarded.is(right).mux(forwarded.rpc, self.rpc))
+    }
+
+    /// 1 bit: a path goes to the top's rpc.
+    pub(super) fn runs(self) -> Signal {
+        let any = self.left.valid | self.right.valid;
+        self.forwarded.map_or(any, |forwarded| forwarded.valid.mux(self.left.valid & self.right.valid, any))
+    }
+
+    /// 1 bit: a side is free, and the uppermost level has a sibling for it.
+    pub(super) fn has_room(self) -> Signal {
+        let taken = self.forwarded.map_or(self.left.valid.literal(1u32), |forwarded| forwarded.taken);
+        (self.left.valid ^ self.right.valid) & !taken
+    }
+}
+
+/// The group and the rest of a level that the path of a side leaves, `same_group` if it meets where that path does.
+pub(super) fn left_by(
+    top: &Top<Signal>,
+    side: Signal,
+    mask: Signal,
+    same_group: Signal,
+) -> (Group<Signal>, Option<Before<Signal>>) {
+    let Some(forwarded) = top.forwarded else { return (Group { valid: !same_group, mask, rpc: top.rpc }, None) };
+    let before = forwarded.before(side);
+    let rpc = before.sibling.mux(top.rpc, forwarded.rpc);
+    (Group { valid: !same_group | before.group, mask, rpc }, Some(before))
+}
+
+/// What the path of a side does to the top: `moved`, whose rpc is where that path meets others now. `alone`: it has no sibling.
+pub(super) fn moved(
+    top: &Top<Signal>,
+    side: Signal,
+    (pushes, alone): (Signal, Signal),
+    moved: Top<Signal>,
+) -> Top<Signal> {
+    let Some(forwarded) = top.forwarded else { return moved };
+    let (own, _) = moved.of(side);
+    let below = Forwarded { taken: alone, valid: alone.literal(0u32), rpc: top.rpc_of(!side), ..forwarded };
+    let went = Forwarded { valid: own.valid, rpc: moved.rpc, ..forwarded };
+    let of_forwarded = !pushes & forwarded.is(side);
+    let forwarded = pick([(pushes, below), (of_forwarded, went)], forwarded);
+    Top { rpc: of_forwarded.mux(top.rpc, moved.rpc), forwarded: Some(forwarded), ..moved }
+}
+
+impl Level<Signal> {
+    /// Where its group meets others; it is the uppermost level below the top.
+    pub(super) fn rpc(self, top: &Top<Signal>) -> Rpc<Signal> {
+        let Some((before, forwarded)) = self.before.zip(top.forwarded) else { return self.group.rpc };
+        (before.group | before.sibling).mux(self.group.rpc, forwarded.rpc)
+    }
+}
+
+/// The top without the level `head`, whose group is `group` now and meets others at `rpc`; or if it `takes`, with the head's
+/// sibling beside what is left.
+pub(super) fn popped(
+    takes: Option<Signal>,
+    top: &Top<Signal>,
+    head: &Level<Signal>,
+    group: Sibling<Signal>,
+    rpc: Rpc<Signal>,
+) -> Top<Signal> {
+    let Some(((takes, forwarded), before)) = takes.zip(top.forwarded).zip(head.before) else {
+        return Top::with(head.side, group, head.sibling, head.group.valid.mux(rpc, top.rpc));
+    };
+    let right = takes.mux(top.left.valid, forwarded.valid.mux(forwarded.right, !head.side));
+    let (up, beside) = top.of(right);
+    let sibling = forwarded.valid.mux(up, Sibling { valid: !forwarded.taken, ..head.sibling });
+    let own = takes.mux(beside, group);
+    let rpc_below = pick([(takes | !head.group.valid, top.rpc), (before.group, forwarded.rpc)], rpc);
+    let one = takes.literal(1u32);
+    let up = Forwarded { taken: one, valid: one, right, ..forwarded };
+    let as_before = Forwarded {
+        taken: before.taken,
+        valid: (before.sibling & sibling.valid) | (before.group & own.valid),
+        right: right ^ before.group,
+        rpc: pick([(before.sibling, forwarded.rpc), (before.group, rpc)], head.group.rpc),
+    };
+    let forwarded = Some((takes & head.group.valid).mux(up, as_before));
+    Top { forwarded, ..Top::with(!right, own, sibling, rpc_below) }
+}
+
+/// Whose sibling comes up, and when.
+pub(super) struct Forwarding {
+    /// One bit a warp: a side is free, and the uppermost level has a sibling for it.
+    pub lends: Reg<Signal>,
+    /// That level was read in the cycle before.
+    pub offered: Reg<Read<Signal>>,
+}
+
+/// The turns of it, and the warp.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    pub offers: Signal,
+    pub takes: Signal,
+    pub warp: Signal,
+}
+
+impl Forwarding {
+    pub fn new(s: &Shape, m: Builder) -> Option<Forwarding> {
+        forwards(s).then(|| Forwarding {
+            lends: m.reg("lends", s.warps).reset(0u32),
+            offered: m.reg("offered", Read { valid: 1, at: s.warp_bits() }).reset_zero(),
+        })
+    }
+
+    /// The turns, if nobody else wants one.
+    pub fn turn(&self, m: Builder, free: Signal) -> Turn {
+        let (lends, offered) = (self.lends.q, self.offered.q);
+        wire!(takes = free & offered.valid);
+        wire!(offers = free & !offered.valid & lends.any());
+        wire!(lender = offered.valid.mux(offered.at, lends.lowest_one().one_hot_index()));
+        m.cover("offers_again", offered.valid & !free);
+        Turn { offers, takes, warp: lender }
+    }
+
+    /// Takes note of what is offered, and in a cycle that `updates` a warp, `at` (one bit), whether it has `room`.
+    pub fn note(self, turn: Turn, updates: Signal, at: Signal, room: Signal) -> (Signal, Read<Signal>) {
+        let Forwarding { lends, offered } = self;
+        lends.next_if(updates, (lends.q & !at) | at.only_if(room));
+        offered.next(Read { valid: turn.offers, at: turn.warp });
+        (lends.q, offered.q)
+    }
+}

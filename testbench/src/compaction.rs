@@ -1,0 +1,348 @@
+//! What compaction did, and whether it was worth it: of a simulated core with block stacks
+//! ([`heddle_simt::divergence::block_stack`]), cycle by cycle from its probes.
+//!
+//! **Warps before and after.** Each time threads that a branch or jump sent one way become the top of their block's stack, the warps that came
+//! there with at least one of them are counted, and the warps that run them afterwards: those that are formed, and those that are ahead.
+//! Threads that meet again are not counted.
+//!
+//! **Prediction.** A *dynamic branch* is one execution of a conditional branch by the warps that run a block's top. Each of its
+//! warps waits for the others (*stall*) or does not (*bypass*: it goes on alone, or ahead). [`needed`] says how many of them had to
+//! wait for the fewest warps behind the branch. As `capri.txt` §5.1 compares that number with how many waited: those that waited are right
+//! up to it, wrong beyond it; where fewer waited, so many that did not are wrong, and the others right.
+//!
+//! Where the paper says no more, it is so here:
+//!
+//! * A side that is where threads meet already does not run, so nothing is to be gained for it. A warp with
+//!   [`Compaction::Predict`] that goes there as a whole waits for the others to meet them, not to form warps: it bypasses.
+//! * Several choices may be the least: numbers are compared, not warps.
+//! * What a decision does to the branches behind it does not count.
+//! * Jumps are always waited at, and no decision. [`Compaction::Off`] waits as if it formed warps, and is classed so.
+
+use heddle_sim::Engine;
+use heddle_sim::directory::Directory;
+use heddle_simt::{Compaction, Shape};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Warps before and after compactions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Compactions {
+    /// Times that threads which a branch or jump sent one way became warps.
+    pub times: u64,
+    /// Warps that came there with at least one of these threads.
+    pub warps_before: u64,
+    /// Warps that ran them afterwards.
+    pub warps_after: u64,
+}
+
+/// A warp's decisions at branches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Prediction {
+    /// It did not wait, and that was right.
+    pub bypass_right: u64,
+    /// It did not wait, and had it done so there would have been fewer warps.
+    pub bypass_wrong: u64,
+    /// It waited, as it had to for the fewest warps.
+    pub stall_right: u64,
+    /// It waited in vain.
+    pub stall_wrong: u64,
+}
+
+impl Prediction {
+    /// All decisions.
+    pub fn all(&self) -> u64 {
+        self.bypass_right + self.bypass_wrong + self.stall_right + self.stall_wrong
+    }
+
+    /// The share of those that are right; none without a decision.
+    pub fn accuracy(&self) -> Option<f64> {
+        let right = self.bypass_right + self.stall_right;
+        (self.all() > 0).then(|| right as f64 / self.all() as f64)
+    }
+
+    fn add(&mut self, warps: &[Passing], runs: [bool; 2], apart: bool) {
+        let waited = warps.iter().filter(|warp| warp.waits).count() as u64;
+        let sides = |warp: &Passing| match apart {
+            true => [0, 1].map(|side| if runs[side] { warp.sides[side] } else { 0 }),
+            false => [if runs[0] { warp.sides[0] | warp.sides[1] } else { 0 }, 0],
+        };
+        let needed = needed(&warps.iter().map(sides).collect::<Vec<_>>()).into();
+        let bypassed = warps.len() as u64 - waited;
+        let (stall_right, bypass_wrong) = (waited.min(needed), needed.saturating_sub(waited));
+        self.stall_right += stall_right;
+        self.stall_wrong += waited - stall_right;
+        self.bypass_wrong += bypass_wrong;
+        self.bypass_right += bypassed - bypass_wrong;
+    }
+}
+
+/// A warp that executes a branch.
+#[derive(Clone, Copy)]
+struct Passing {
+    /// One bit a lane, of the threads that took it and of the others.
+    sides: [u64; 2],
+    waits: bool,
+}
+
+/// What is known of a block.
+#[derive(Clone, Default)]
+struct Block {
+    /// Warps that have come to where all arrive; and whether that is no jump.
+    came: Vec<Passing>,
+    branch: bool,
+    /// Branches that its warps did not wait at since they were formed, in their order.
+    passed: Vec<Vec<Passing>>,
+    /// For each level of the stack with a sibling, the warps that came with its threads.
+    siblings: Vec<u64>,
+}
+
+/// Watches the core of one launch after another.
+pub struct Watched {
+    places: Places,
+    predicts: bool,
+    /// Slots of a block.
+    group: u32,
+    /// By slot; of blocks, their first.
+    blocks: Vec<Block>,
+    /// Branches that the warp of a slot has passed since it was formed.
+    passed: Vec<usize>,
+    /// Whether the warps that are being formed are those of a compaction.
+    counts: bool,
+    compactions: Compactions,
+    prediction: Prediction,
+}
+
+impl Watched {
+    /// A core whose probes are in the directory, under the path `core`.
+    pub fn new(directory: &Directory, core: &str, shape: &Shape) -> Watched {
+        let warps = shape.warps as usize;
+        Watched {
+            places: Places::new(directory, core, shape),
+            predicts: shape.compaction == Compaction::Predict,
+            group: shape.warps,
+            blocks: vec![Block::default(); warps],
+            passed: vec![0; warps],
+            counts: false,
+            compactions: Compactions::default(),
+            prediction: Prediction::default(),
+        }
+    }
+
+    /// A launch begins, whose blocks have so many slots.
+    pub fn launch(&mut self, group: u32) {
+        self.group = group;
+        self.blocks.fill(Block::default());
+        self.passed.fill(0);
+        self.counts = false;
+    }
+
+    /// Of all launches.
+    pub fn compactions(&self) -> Compactions {
+        self.compactions
+    }
+
+    /// Of all launches.
+    pub fn prediction(&self) -> Prediction {
+        self.prediction
+    }
+
+    /// Looks at a cycle, before its clock edge.
+    pub fn cycle(&mut self, engine: &mut dyn Engine) {
+        // Registers can be read at once; most cycles have nothing to see.
+        if !self.places.busy.iter().any(|&register| engine.register(register).bit(0)) {
+            return;
+        }
+        engine.settle();
+        if self.places.is(engine, Is::Passes) {
+            self.passes(engine);
+        }
+        if self.places.is(engine, Is::Acts) {
+            self.acts(engine);
+        }
+        if self.places.is(engine, Is::Forms) {
+            self.compactions.warps_after += u64::from(self.counts);
+        }
+    }
+}
+
+impl Watched {
+    /// A warp executes a branch or jump.
+    fn passes(&mut self, engine: &dyn Engine) {
+        let places = &self.places;
+        let [slot, taken, rest] = places.passing.map(|probe| engine.probe(probe).low_u64());
+        let [jump, parts, arrives, ahead] = places.passes.map(|probe| engine.probe(probe).bit(0));
+        let block = &mut self.blocks[(slot as u32 & !(self.group - 1)) as usize];
+        if parts {
+            let whole = taken == 0 || rest == 0;
+            let waits = !(ahead || self.predicts && whole);
+            block.came.push(Passing { sides: [taken, rest], waits });
+            block.branch = !jump;
+        } else if !jump {
+            let passed = &mut self.passed[slot as usize];
+            if block.passed.len() == *passed {
+                block.passed.push(Vec::new());
+            }
+            // Where it meets others it does not run.
+            let sides = if arrives { [0, 0] } else { [taken, rest] };
+            block.passed[*passed].push(Passing { sides, waits: false });
+            *passed += 1;
+        }
+    }
+
+    /// The stack of a block begins to run threads, or pops a level.
+    fn acts(&mut self, engine: &dyn Engine) {
+        let places = &self.places;
+        let [begins, at_branch, apart, as_taken, leaves_sibling, to_sibling, forms] =
+            places.acts.map(|probe| engine.probe(probe).bit(0));
+        let [first, count] = places.acting.map(|probe| engine.probe(probe).low_u64() as usize);
+        let released = places.released.map_or(0, |probe| engine.probe(probe).low_u64());
+        let block = &mut self.blocks[first];
+        let mut before = to_sibling.then(|| block.siblings[count - 1]);
+        if begins {
+            let side = usize::from(!as_taken);
+            let (came, passed) = (std::mem::take(&mut block.came), std::mem::take(&mut block.passed));
+            let with = |side: usize| came.iter().filter(|warp| warp.sides[side] != 0).count() as u64;
+            if at_branch {
+                before = Some(if apart { with(side) } else { came.len() as u64 });
+                if leaves_sibling {
+                    block.siblings.resize(count + 1, 0);
+                    block.siblings[count] = with(1 - side);
+                }
+                if block.branch {
+                    let runs = if as_taken || !apart { [forms, leaves_sibling] } else { [leaves_sibling, forms] };
+                    self.prediction.add(&came, runs, apart);
+                }
+            }
+            passed.iter().for_each(|warps| self.prediction.add(warps, [true; 2], true));
+            self.passed[first..first + self.group as usize].fill(0);
+        }
+        if forms {
+            self.counts = before.is_some();
+        }
+        if let Some(before) = before.filter(|_| forms) {
+            self.compactions.times += 1;
+            self.compactions.warps_before += before;
+            self.compactions.warps_after += released;
+        }
+    }
+}
+
+/// Of warps at a branch, with a bit a lane for the threads of each side: how many must wait, at least, so that as few warps run
+/// behind it as can be. That is, over all choices of those that wait, found by search: a warp that does not wait is one warp
+/// behind the branch for each side that has threads of it; those that wait are, for each side, as many as one lane has threads at
+/// most.
+pub fn needed(warps: &[[u64; 2]]) -> u32 {
+    let count = |side: usize, lane: u32| warps.iter().filter(|warp| warp[side] >> lane & 1 == 1).count() as u32;
+    let most = [0, 1].map(|side| (0..64).map(|lane| count(side, lane)).max().unwrap_or(0));
+    let came = [0, 1].map(|side| warps.iter().filter(|warp| warp[side] != 0).count() as u32);
+    if most == came {
+        return 0;
+    }
+    let all = warps.iter().flatten().fold(0, |all, side| all | side);
+    // A warp may go on without waiting if, in each lane where it has no thread of a side that it has threads of, that side has
+    // fewer threads than the most. Each that does so leaves one less to spare.
+    let spare_of = |side: usize, lane: u32| (most[side] - count(side, lane)) * (all >> lane & 1) as u32;
+    let spare = [0, 1].map(|side| std::array::from_fn(|lane| spare_of(side, lane as u32)));
+    let lacks = |warp: &[u64; 2]| warp.map(|side| if side == 0 { 0 } else { all & !side });
+    let mut kinds: HashMap<[u64; 2], u32> = HashMap::new();
+    warps.iter().for_each(|warp| *kinds.entry(lacks(warp)).or_default() += 1);
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(lacks, _)| (lacks.map(u64::count_ones).iter().sum::<u32>(), *lacks));
+    let mut search = Search { kinds, best: 0 };
+    search.from(0, 0, spare);
+    warps.len() as u32 - search.best
+}
+
+/// The search for the most warps that may go on without waiting.
+struct Search {
+    /// The lanes where a warp has no thread, by side, and how many warps are like it; those with few such lanes first.
+    kinds: Vec<([u64; 2], u32)>,
+    best: u32,
+}
+
+/// Threads that lanes of each side have less than the most.
+type Spare = [[u32; 64]; 2];
+
+impl Search {
+    /// With `gone` warps of the kinds before `at`.
+    fn from(&mut self, at: usize, gone: u32, spare: Spare) {
+        self.best = self.best.max(gone);
+        if at == self.kinds.len() || gone + self.bound(at, &spare) <= self.best {
+            return;
+        }
+        let (lacks, warps) = self.kinds[at];
+        let least = lanes(lacks).map(|(side, lane)| spare[side][lane]).min();
+        let most = least.map_or(warps, |least| least.min(warps));
+        for go in (0..=most).rev() {
+            let mut left = spare;
+            lanes(lacks).for_each(|(side, lane)| left[side][lane] -= go);
+            self.from(at + 1, gone + go, left);
+        }
+    }
+
+    /// At least as many as may go of the kinds from `at` on: as if only the sum of what is to spare counted.
+    fn bound(&self, at: usize, spare: &Spare) -> u32 {
+        let mut left: u32 = spare.iter().flatten().sum();
+        let mut bound = 0;
+        for &(lacks, warps) in &self.kinds[at..] {
+            let size = lacks.map(u64::count_ones).iter().sum();
+            let go = left.checked_div(size).map_or(warps, |fit| fit.min(warps));
+            bound += go;
+            left -= go * size;
+        }
+        bound
+    }
+}
+
+/// Side and lane of the bits that are 1.
+fn lanes(sides: [u64; 2]) -> impl Iterator<Item = (usize, usize)> {
+    (0..2).flat_map(move |side| (0..64).filter(move |lane| sides[side] >> lane & 1 == 1).map(move |lane| (side, lane)))
+}
+
+/// The unit's probes that say when to look.
+#[derive(Clone, Copy)]
+enum Is {
+    Passes,
+    Acts,
+    Forms,
+}
+
+/// The unit's probes.
+struct Places {
+    /// Registers of which one is on where a probe of `when` is: there is an outcome, a block's stack acts, warps are formed.
+    busy: [usize; 3],
+    when: [usize; 3],
+    /// Slot and the lanes of both sides; whether it is a jump, may part, arrives, goes ahead.
+    passing: [usize; 3],
+    passes: [usize; 4],
+    acting: [usize; 2],
+    acts: [usize; 7],
+    released: Option<usize>,
+}
+
+impl Places {
+    fn new(directory: &Directory, core: &str, shape: &Shape) -> Places {
+        let probe =
+            |name: &str| directory.probes.find(&format!("{core}.divergence.{name}")).expect("a block stack's probe");
+        let of = |group: &str, name: &str| probe(&format!("{group}_{name}"));
+        let register =
+            |name: &str| directory.registers.find(&format!("{core}.{name}")).expect("a register of block stacks");
+        Places {
+            busy: ["resolve.s9_outcome_valid", "divergence.step_valid", "divergence.formed_valid"].map(register),
+            when: ["passes", "acts", "forms"].map(probe),
+            passing: ["slot", "taken", "rest"].map(|name| of("passes", name)),
+            passes: ["jump", "parts", "arrives", "ahead"].map(|name| of("passes", name)),
+            acting: ["block", "count"].map(|name| of("acts", name)),
+            acts: ["begins", "at_branch", "apart", "as_taken", "leaves_sibling", "to_sibling", "forms"]
+                .map(|name| of("acts", name)),
+            released: shape.predicts().then(|| probe("released")),
+        }
+    }
+
+    fn is(&self, engine: &dyn Engine, when: Is) -> bool {
+        engine.probe(self.when[when as usize]).bit(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;
