@@ -1,7 +1,7 @@
 //! Ctrl-C, or SIGTERM as of `timeout`: the first ends the run after the batch of cycles under way, with its report; the second
 //! ends the process at once.
 
-use crate::machine_error;
+use crate::device_error;
 use anyhow::{Context, Error, Result};
 use heddle_testbench::machine::MachineError;
 use heddle_testbench::prove::Stopped;
@@ -53,7 +53,7 @@ impl Interrupt {
 
 /// Whether Ctrl-C is why a run failed.
 pub fn is_interruption(error: &Error) -> bool {
-    matches!(machine_error(error), Some(MachineError::Interrupted))
+    matches!(device_error(error), Some(MachineError::Interrupted))
         || matches!(error.downcast_ref(), Some(Stopped::Interrupted))
 }
 

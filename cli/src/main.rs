@@ -123,11 +123,11 @@ fn one_line(text: &str) -> String {
 
 /// What the core did otherwise than the instruction-set simulator takes several lines to say.
 fn is_commit_mismatch(error: &anyhow::Error) -> bool {
-    matches!(machine_error(error), Some(MachineError::Commit(_)))
+    matches!(device_error(error), Some(MachineError::Commit(_)))
 }
 
-/// The machine's error, if that is why a command failed.
-fn machine_error(error: &anyhow::Error) -> Option<&MachineError> {
+/// The error of a machine or model, if that is why a command failed.
+fn device_error<E: std::error::Error + Send + Sync + 'static>(error: &anyhow::Error) -> Option<&E> {
     match error.downcast_ref() {
         Some(KernelError::Device(device)) => device.downcast_ref(),
         _ => error.downcast_ref(),

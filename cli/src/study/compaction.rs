@@ -18,6 +18,7 @@ use heddle_testbench::Program;
 use heddle_testbench::compaction::{Compactions, Prediction};
 use heddle_testbench::kernels::Kernel;
 use heddle_testbench::machine::{IdleCycles, Summary};
+use heddle_testbench::model::Mechanism;
 use serde::Serialize;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -111,6 +112,8 @@ struct Configuration {
 /// A core.
 struct Variant {
     name: &'static str,
+    /// What forms warps in the cycle model that stands for a core. It has the never of its own.
+    model: Option<Mechanism>,
     divergence: Divergence,
     schedule: Schedule,
     likely: bool,
@@ -171,6 +174,7 @@ const CAPRI_KERNELS: [Studied; 11] = [
 /// A stack a warp without likely points.
 const NEVER: Variant = Variant {
     name: "never",
+    model: None,
     divergence: Divergence::Stack,
     schedule: Schedule::LooseRoundRobin,
     likely: false,
@@ -182,7 +186,7 @@ const NEVER: Variant = Variant {
 const PATH_TABLE: Variant =
     Variant { name: "path-table", divergence: Divergence::PathTable, published: [None, None], ..NEVER };
 
-const TBC_VARIANTS: [Variant; 4] = [
+const TBC_VARIANTS: [Variant; 7] = [
     NEVER,
     // What waiting costs.
     Variant {
@@ -204,7 +208,18 @@ const TBC_VARIANTS: [Variant; 4] = [
         ..NEVER
     },
     PATH_TABLE,
+    model(MODEL_NEVER, Mechanism::Stack, None),
+    // §6: 4 % over PDOM; and TBC is 6 % faster than it.
+    model("dwf", Mechanism::Formation, Some(1.04)),
+    model("dwf-wb", Mechanism::WarpBarriers, Some(1.22 / 1.06)),
 ];
+
+const MODEL_NEVER: &str = "model-never";
+
+/// A cycle model, of whose paper only the divergent set has a number.
+const fn model(name: &'static str, mechanism: Mechanism, published: Option<f64>) -> Variant {
+    Variant { name, model: Some(mechanism), published: [published, None], ..NEVER }
+}
 
 /// One of the variants of CAPRI's paper, in all of which the last block goes first.
 const fn sticky(variant: Variant) -> Variant {
@@ -269,7 +284,9 @@ struct Row {
     paper: &'static str,
     set: Set,
     variant: &'static str,
-    /// The options that choose the variant's core.
+    /// From the cycle model, not from the core.
+    model: bool,
+    /// The options that choose the variant's core, but for how the model forms warps.
     core: String,
     #[serde(flatten)]
     figures: Option<Figures>,
@@ -286,7 +303,7 @@ struct Figures {
     cycles: u64,
     thread_instructions: u64,
     thread_ipc: f64,
-    /// The thread IPC, of never's; nothing if never has none.
+    /// The thread IPC, of never's, or of the model's never's; nothing if that has none.
     over_never: Option<f64>,
     /// Active lanes an issued instruction, of all lanes.
     simt_efficiency: f64,
@@ -367,10 +384,15 @@ impl Compaction {
         let interrupt = Interrupt::catch()?;
         // A machine runs all kernels before the next is built.
         let of_part = |part: &Part| {
-            let runs =
-                part.shapes.iter().flat_map(|shape| part.kernels.iter().map(move |&(_, kernel)| (kernel, shape)));
-            let block_threads = self.block_threads;
-            runs.map(|(kernel, shape)| Run { kernel, shape: shape.clone(), block_threads }).collect::<Vec<_>>()
+            let variants = part.configuration.variants.iter().zip(&part.shapes);
+            let runs = variants.flat_map(|variant| part.kernels.iter().map(move |&(_, kernel)| (kernel, variant)));
+            let run = |(kernel, (variant, shape)): (_, (&Variant, &Shape))| Run {
+                kernel,
+                shape: shape.clone(),
+                block_threads: self.block_threads,
+                model: variant.model,
+            };
+            runs.map(run).collect::<Vec<_>>()
         };
         let runs: Vec<Run> = parts.iter().flat_map(of_part).collect();
         let mut results = each(&runs, self.core.shape.seed, &interrupt)?.into_iter();
@@ -451,14 +473,18 @@ impl Part {
         let row = |at: usize, variant: usize| {
             let result = |variant: usize| results[variant * self.kernels.len() + at].as_ref();
             let kernel = self.kernels[at].0;
+            let variants = self.configuration.variants;
+            let is_model = variants[variant].model.is_some();
+            let never = variants.iter().position(|variant| variant.model.is_some() == is_model).unwrap_or(0);
             Row {
                 study: self.configuration.name,
                 kernel: kernel.name,
                 paper: kernel.paper,
                 set: kernel.set,
-                variant: self.configuration.variants[variant].name,
+                variant: variants[variant].name,
+                model: is_model,
                 core: self.shapes[variant].options(),
-                figures: result(variant).ok().map(|summary| Figures::new(summary, result(0).ok())),
+                figures: result(variant).ok().map(|summary| Figures::new(summary, result(never).ok())),
                 failure: result(variant).err().cloned(),
                 published_entries: kernel.entries,
             }
@@ -598,6 +624,7 @@ mod tests {
                 paper: "",
                 set: Set::Divergent,
                 variant: "tbc",
+                model: false,
                 core: String::new(),
                 figures: Some(Figures::new(&summary(ipc), Some(&summary(1.0)))),
                 failure: None,

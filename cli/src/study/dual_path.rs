@@ -183,7 +183,12 @@ impl DualPath {
         let runs: Vec<Run> = shapes
             .iter()
             .flat_map(|shape| {
-                kernels.iter().map(|&(_, kernel)| Run { kernel, shape: shape.clone(), block_threads: None })
+                kernels.iter().map(|&(_, kernel)| Run {
+                    kernel,
+                    shape: shape.clone(),
+                    block_threads: None,
+                    model: None,
+                })
             })
             .collect();
         let summaries = all(&runs, self.core.shape.seed, &interrupt)?;

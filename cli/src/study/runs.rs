@@ -1,13 +1,14 @@
 //! Runs of kernels on cores, as many at a time as there are processors.
 
+use crate::device_error;
 use crate::interrupt::Interrupt;
-use crate::machine_error;
 use anyhow::{Context, Result};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{Device, DeviceError, Kernel};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, Progress, Summary, Watch};
+use heddle_testbench::model::{Mechanism, Model, ModelError};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -20,6 +21,8 @@ pub struct Run {
     pub shape: Shape,
     /// Threads of a block, instead of what the kernel asks for.
     pub block_threads: Option<u32>,
+    /// The cycle model with this mechanism runs it, instead of the core.
+    pub model: Option<Mechanism>,
 }
 
 /// What the cores did, in the order of the runs. Results are checked, and assertions. The first failure ends it all.
@@ -27,12 +30,13 @@ pub fn all(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Summary
     outcomes(runs, seed, interrupt, |result| result)
 }
 
-/// As [`all`], but that a core stops with a fault is a result, too: its message.
+/// As [`all`], but that a core stops with a fault is a result, too, and so are all errors of the model: its message.
 pub fn each(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Result<Summary, String>>> {
     let or_fault = |result: Result<Summary>| match result {
         Ok(summary) => Ok(Ok(summary)),
-        Err(error) => match machine_error(&error) {
-            Some(fault @ (MachineError::Fault(_) | MachineError::PartWaits { .. })) => Ok(Err(fault.to_string())),
+        Err(error) => match (device_error(&error), device_error::<ModelError>(&error)) {
+            (Some(fault @ (MachineError::Fault(_) | MachineError::PartWaits { .. })), _) => Ok(Err(fault.to_string())),
+            (_, Some(error)) => Ok(Err(error.to_string())),
             _ => Err(error),
         },
     };
@@ -77,6 +81,16 @@ fn outcomes<T: Send>(
     Ok(done.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
+impl Run {
+    fn drive(&self, device: &mut dyn Device, seed: u64) -> Result<()> {
+        match self.block_threads {
+            None => (self.kernel.drive)(device, seed)?,
+            Some(threads) => (self.kernel.drive)(&mut OtherBlocks { device, threads }, seed)?,
+        };
+        Ok(())
+    }
+}
+
 /// Keeps the machine of its last run, which takes longer to build than many a program to run.
 struct Worker<'a> {
     machine: Option<Machine>,
@@ -85,8 +99,13 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn run(&mut self, Run { kernel, shape, block_threads }: &Run) -> Result<Summary> {
+    fn run(&mut self, run @ Run { kernel, shape, model, .. }: &Run) -> Result<Summary> {
         let program = Program::parse(kernel.elf)?;
+        if let Some(mechanism) = *model {
+            let mut model = Model::new(shape, &program, mechanism)?;
+            run.drive(&mut model, self.seed)?;
+            return Ok(model.summary());
+        }
         let mut machine = match self.machine.take().filter(|machine| machine.shape() == shape) {
             Some(mut machine) => {
                 machine.load(program)?;
@@ -100,40 +119,37 @@ impl Worker<'_> {
                 machine
             }
         };
-        match *block_threads {
-            None => (kernel.drive)(&mut machine, self.seed)?,
-            Some(threads) => (kernel.drive)(&mut OtherBlocks { machine: &mut machine, threads }, self.seed)?,
-        };
+        run.drive(&mut machine, self.seed)?;
         // One that failed is not used again.
         Ok(self.machine.insert(machine).summary())
     }
 }
 
-/// A machine for whose blocks kernels take another size.
+/// A device for whose blocks kernels take another size.
 struct OtherBlocks<'a> {
-    machine: &'a mut Machine,
+    device: &'a mut dyn Device,
     threads: u32,
 }
 
 impl Device for OtherBlocks<'_> {
     fn program(&self) -> &Program {
-        self.machine.program()
+        self.device.program()
     }
 
     fn shape(&self) -> &Shape {
-        Device::shape(self.machine)
+        self.device.shape()
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
-        Device::write(self.machine, address, bytes)
+        self.device.write(address, bytes)
     }
 
     fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {
-        Device::read(self.machine, address, length)
+        self.device.read(address, length)
     }
 
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
-        Device::launch_grid(self.machine, grid)
+        self.device.launch_grid(grid)
     }
 
     fn preferred_threads(&self, _: u32) -> u32 {

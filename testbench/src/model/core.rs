@@ -1,4 +1,5 @@
-//! The cycles of a launch: block distribution, the scoreboard, issue, and what follows an issue. Times are those of `docs/pipeline.md`.
+//! The cycles of a launch: block distribution, the front end, the scoreboard, issue, and what follows an issue. Times are those
+//! of `docs/pipeline.md`.
 
 use super::ModelError;
 use super::memory::{Access, Kind, Memory};

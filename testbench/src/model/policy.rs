@@ -62,8 +62,8 @@ impl Meeting {
     }
 }
 
-/// What became of threads that stood still: those of a warp behind an instruction that may part them, or those of a static warp that
-/// start, or go on behind a barrier.
+/// What became of threads that stood still: those of a warp behind an instruction that may part them, or those of a static
+/// warp that start, or go on behind a barrier.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Those that go on, in order of their harts.

@@ -117,8 +117,8 @@ fn halves_of_warps_become_one() {
     assert!(barriers.simt_efficiency > 0.8, "{barriers:?}");
 }
 
-/// Lane 0 of each warp takes a detour: its threads fall behind, and nothing brings them back but a warp barrier. (`thread-block-compaction.txt`
-/// Figure 1(a), §2.3)
+/// A lane of each warp takes a detour: its thread falls behind, and nothing brings it back but a warp barrier.
+/// (`thread-block-compaction.txt` Figure 1(a), §2.3)
 #[test]
 fn who_falls_behind_is_left_alone_without_warp_barriers() {
     let program = turns(|asm| {

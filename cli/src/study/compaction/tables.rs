@@ -1,7 +1,7 @@
 //! The tables of the study, and its page.
 
 use super::prediction::{published, shares};
-use super::{CONFIGURATIONS, Configuration, Figures, Mean, Name, Report, Row, Set, Variant};
+use super::{CONFIGURATIONS, Configuration, Figures, MODEL_NEVER, Mean, Name, Report, Row, Set, Variant};
 use crate::study::table::{gain, markdown, plain, share};
 use heddle_simt::{Capt, Compaction as Waits, Divergence, History};
 
@@ -58,7 +58,8 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
     let Configuration { name, variants, .. } = *configuration;
     let table =
         |title, variants: &[&Variant], cells: Cells| Table { title, lines: lines(report, name, variants, cells) };
-    let main: Vec<&Variant> = variants.iter().filter(|variant| variant.capt.entries == Capt::DEFAULT.entries).collect();
+    let is_main = |variant: &&Variant| variant.capt.entries == Capt::DEFAULT.entries && variant.name != MODEL_NEVER;
+    let main: Vec<&Variant> = variants.iter().filter(is_main).collect();
     let others = &main[1..];
     let over = Cells {
         first: true,
@@ -115,6 +116,7 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
     }
     if name == Name::TbcPaper {
         tables.push(Table { title: "levels of a stack in use at most", lines: levels(report, name, &main) });
+        tables.push(Table { title: "cycles of never, of the core and of the cycle model", lines: fit(report, name) });
     }
     tables
 }
@@ -190,10 +192,30 @@ fn lines(report: &Report, name: Name, variants: &[&Variant], cells: Cells) -> Ve
     lines
 }
 
+/// How near the cycle model comes to the core.
+fn fit(report: &Report, name: Name) -> Vec<Vec<String>> {
+    let mut lines = vec![["kernel", "paper's", "set", "core", "model", "over the core"].map(String::from).to_vec()];
+    let mut deviations = Vec::new();
+    for rows in kernels(report, name) {
+        let [core, model] =
+            ["never", MODEL_NEVER].map(|variant| cell(rows, variant, |figures| figures.cycles.to_string()));
+        let ratio = core.parse::<f64>().ok().zip(model.parse::<f64>().ok()).map(|(core, model)| model / core);
+        deviations.extend(ratio.map(|ratio| (ratio - 1.0).abs()));
+        let names = [rows[0].kernel, rows[0].paper, rows[0].set.text()].map(String::from);
+        lines.push(names.into_iter().chain([core, model, percent(ratio, gain)]).collect());
+    }
+    let mean = deviations.iter().sum::<f64>() / deviations.len() as f64;
+    lines.push(["mean absolute deviation", "", "", "", "", &share(mean)].map(String::from).to_vec());
+    lines
+}
+
 /// Of stacks, and the paper's Table 3.
 fn levels(report: &Report, name: Name, variants: &[&Variant]) -> Vec<Vec<String>> {
-    let stacks: Vec<&Variant> =
-        variants.iter().copied().filter(|variant| variant.divergence != Divergence::PathTable).collect();
+    let stacks: Vec<&Variant> = variants
+        .iter()
+        .copied()
+        .filter(|variant| variant.divergence != Divergence::PathTable && variant.model.is_none())
+        .collect();
     let with_paper = |mut line: Vec<String>, paper: String| {
         line.push(paper);
         line
@@ -219,11 +241,13 @@ mod tests {
         let lines: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         let tbc = lines.iter().position(|line| line.starts_with("tbc-paper: thread IPC")).unwrap();
-        assert_eq!(lines[tbc + 1], "kernel paper's set never IPC wait tbc path-table");
-        assert_eq!(lines[tbc + 2], "bfs BFS2 divergent 10.00 +25.0 % +25.0 % +0.0 %");
-        assert_eq!(lines[tbc + 4], "mean divergent +25.0 % +25.0 % +0.0 %");
-        assert_eq!(lines[tbc + 5], "paper divergent - +22.0 % -");
+        assert_eq!(lines[tbc + 1], "kernel paper's set never IPC wait tbc path-table dwf dwf-wb");
+        assert_eq!(lines[tbc + 2], "bfs BFS2 divergent 10.00 +25.0 % +25.0 % +0.0 % +0.0 % +0.0 %");
+        assert_eq!(lines[tbc + 4], "mean divergent +25.0 % +25.0 % +0.0 % +0.0 % +0.0 %");
+        assert_eq!(lines[tbc + 5], "paper divergent - +22.0 % - +4.0 % +15.1 %");
         assert!(lines.contains(&"bfs BFS2 divergent 2 3 3 3".into()), "{text}");
+        assert!(lines.contains(&"bfs BFS2 divergent 1000 1000 +0.0 %".into()), "{text}");
+        assert!(lines.contains(&"mean absolute deviation 0.0 %".into()), "{text}");
         let failed = "bfs BFS divergent 10.00 +25.0 % fault +25.0 % +25.0 % +25.0 % +0.0 %";
         assert!(lines.contains(&failed.into()), "{text}");
         assert!(text.contains("\ncapri-paper, bfs on tbc+: stack overflow\n"), "{text}");
@@ -238,7 +262,7 @@ mod tests {
     #[test]
     fn the_page_has_the_tables_and_nothing_open() {
         let text = page(&example());
-        assert!(text.contains("| bfs | BFS2 | divergent | 10.00 | +25.0 % | +25.0 % | +0.0 % |"), "{text}");
+        assert!(text.contains("| bfs | BFS2 | divergent | 10.00 | +25.0 % | +25.0 % | +0.0 % | +0.0 % |"), "{text}");
         assert!(text.contains("32 lanes × 16 warps") && !text.contains('{'), "{text}");
         assert!(text.contains("* capri-paper, bfs on tbc+: stack overflow"), "{text}");
     }
