@@ -26,6 +26,8 @@ const DECODED: u64 = 2;
 const QUOTIENT: u64 = 36;
 /// From the last outcome of a block to the first start of the next, or to the first wake.
 const RESTART: u64 = 2;
+/// Outcomes after which it is another's turn at the divergence unit.
+const PATIENCE: u64 = 7;
 
 /// A register that some threads wait for.
 struct Pending {
@@ -64,6 +66,9 @@ pub struct Launch<'a> {
     read: bool,
     starts: VecDeque<u32>,
     wakes: VecDeque<(u64, u32)>,
+    /// Outcomes that something else has waited for without a pause; control instructions do not issue.
+    outcomes_before: u64,
+    hold: bool,
     /// Of each hart: pending registers, a bit each; call depth.
     pending: Vec<u32>,
     depth: Vec<u32>,
@@ -109,6 +114,8 @@ impl<'a> Launch<'a> {
             read: false,
             starts: VecDeque::new(),
             wakes: VecDeque::new(),
+            outcomes_before: 0,
+            hold: false,
             pending: vec![0; threads],
             depth: vec![0; threads],
             computed: VecDeque::new(),
@@ -197,6 +204,12 @@ impl<'a> Launch<'a> {
 
     /// The divergence unit's cycle.
     fn converge(&mut self) {
+        let has_outcome = self.outcomes.front().is_some_and(|(at, _)| *at <= self.now);
+        let begins = !self.starts.is_empty() || self.wakes.front().is_some_and(|(from, _)| *from <= self.now);
+        let put_off = begins && (has_outcome || self.read) || !self.popping.is_empty();
+        self.hold = self.outcomes_before == PATIENCE;
+        let one_more = u64::from(has_outcome && !self.hold);
+        self.outcomes_before = if put_off { self.outcomes_before + one_more } else { 0 };
         if let Some((_, outcome)) = self.outcomes.pop_front_if(|(at, _)| *at <= self.now) {
             self.resolve(&outcome);
         } else if self.read {
@@ -302,7 +315,8 @@ impl<'a> Launch<'a> {
             Some(Class::Divide) => self.division.is_none(),
             _ => true,
         };
-        let can = |warp: &Warp| warp.front.is_buffered(self.now) && room(warp);
+        let held = |front: &Front| self.hold && front.stops.is_some() && front.fetched.len() == 1;
+        let can = |warp: &Warp| warp.front.is_buffered(self.now) && room(warp) && !held(&warp.front);
         let can: Vec<usize> = (0..self.pool.len()).filter(|&at| can(&self.pool[at])).collect();
         if can.is_empty() {
             self.idle();
