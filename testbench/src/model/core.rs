@@ -24,8 +24,9 @@ const STEERED: u64 = 1;
 const DECODED: u64 = 2;
 /// To when a division is there.
 const QUOTIENT: u64 = 36;
-/// From the last outcome of a block to the first start of the next, or to the first wake.
-const RESTART: u64 = 2;
+/// From the outcome that ends a thread to when it is not live; from the last outcome before a barrier to the first wake.
+const LIVE: u64 = 1;
+const WAKE: u64 = 2;
 /// Outcomes after which it is another's turn at the divergence unit.
 const PATIENCE: u64 = 7;
 
@@ -34,6 +35,9 @@ struct Pending {
     harts: Vec<u32>,
     rd: u8,
 }
+
+/// Cycles before the first thread is live.
+const BEGIN: u64 = 2;
 
 /// What a launch came to.
 #[derive(Default)]
@@ -144,7 +148,7 @@ impl<'a> Launch<'a> {
             self.cycle()?;
             self.now += 1;
         }
-        self.counts.cycles = self.now;
+        self.counts.cycles = self.now - BEGIN;
         self.failed.map_or(Ok(()), |(thread, code)| Err(ModelError::Exit { thread, code }))
     }
 
@@ -153,8 +157,8 @@ impl<'a> Launch<'a> {
             self.clear(&done);
         }
         self.fetch();
-        self.distribute();
         self.converge();
+        self.distribute();
         self.fill_pool();
         if self.writeback.bubble(self.now) || self.now < self.next_issue {
             self.idle();
@@ -264,7 +268,7 @@ impl<'a> Launch<'a> {
         for hart in &outcome.ended {
             let (live, since) = &mut self.live[(hart / in_group) as usize];
             *live -= 1;
-            *since = self.now + RESTART;
+            *since = self.now + LIVE;
         }
     }
 
@@ -300,6 +304,9 @@ impl<'a> Launch<'a> {
     }
 
     fn idle(&mut self) {
+        if self.now < BEGIN {
+            return;
+        }
         let idle = &mut self.counts.idle;
         let blocked = |warp: &Warp| warp.harts.iter().any(|&hart| self.pending[hart as usize] != 0);
         let blocked = self.waiting.iter().any(blocked);
@@ -428,7 +435,7 @@ impl<'a> Launch<'a> {
             let mut awake: Vec<u32> = self.asleep.extract_if(.., |slot| !waits(slot)).collect();
             awake.sort_unstable();
             awake.dedup();
-            self.wakes.extend(awake.into_iter().map(|slot| (at + RESTART, slot)));
+            self.wakes.extend(awake.into_iter().map(|slot| (at + WAKE, slot)));
         }
         self.outcomes.push_back((at, Outcome { going, ended, next: warp.pc + 4, meets }));
     }

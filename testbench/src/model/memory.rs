@@ -10,6 +10,9 @@ use std::collections::VecDeque;
 const WAITING: usize = 4;
 const OUTBOX: u64 = 8;
 
+/// Sets of the cache that are emptied before the model's first cycle.
+const SWEPT: u64 = 1;
+
 /// What an instruction does to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -258,6 +261,10 @@ impl Memory {
                 self.memory_takes(now + 1, 1);
             }
             return self.respond(group, now + 2);
+        }
+        // A launch begins with the cache's being emptied, a set a cycle.
+        if now + SWEPT < tags.sets.len() as u64 {
+            return;
         }
         let Some(group @ Group { kind, load, line: Some(line) }) = self.first else { return };
         let line = line / tags.of.line;

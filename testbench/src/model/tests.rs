@@ -71,7 +71,7 @@ fn with_a_stack_it_takes_as_long_as_the_core() {
                 let what = format!("{name}, {blocks} blocks of {threads}, {:?}", shape.cache);
                 assert_eq!(model.warp_instructions, core.warp_instructions, "{what}");
                 assert_eq!(model.thread_instructions, core.thread_instructions, "{what}");
-                assert!(model.cycles.abs_diff(core.cycles) <= 2, "{what}: {} for {}", model.cycles, core.cycles);
+                assert_eq!(model.cycles, core.cycles, "{what}");
                 let idle = model.idle;
                 let idle = idle.memory + idle.scoreboard + idle.barrier + idle.no_instruction;
                 assert_eq!(model.cycles, model.warp_instructions + idle, "{what}");
