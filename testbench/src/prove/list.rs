@@ -334,7 +334,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         }
     }
     for (lanes, warps, compaction, depth) in
-        [(1, 2, Compaction::SkipUniform, 14), (2, 2, Compaction::SkipUniform, 12), (2, 2, Compaction::Predict, 12)]
+        [(1, 2, Compaction::SkipUniform, 11), (2, 2, Compaction::SkipUniform, 12), (2, 2, Compaction::Predict, 12)]
     {
         let capt = Capt { entries: 1, ..Capt::DEFAULT };
         let s = Shape { program: 16, depth_bits: 1, metrics: false, compaction, capt, ..shape(lanes, warps) };
