@@ -51,6 +51,9 @@ pub struct ShapeArgs {
     /// Entries of a warp's instruction buffer: 4, 8 or 16 [default: 4]
     #[arg(long, value_name = "N")]
     pub buffer: Option<u32>,
+    /// Cycles from one issue to the next: 1, 2, 4 or 8, for studies: a warp of 32 threads takes 4 on a core of 8 ALUs [default: 1]
+    #[arg(long, value_name = "N")]
+    pub issue_interval: Option<u32>,
     /// The warp that issues when several could: `loose-round-robin`, the next after the last one; `greedy-then-oldest`, the last
     /// one until it stalls, then the one that was started first; `sticky`, the last one until it stalls, then the next; `block-age`,
     /// one of the block that was started first; `block-round-robin`, of another block every cycle; `block-sticky`, of the last block
@@ -137,6 +140,7 @@ impl ShapeArgs {
             likely: self.likely.unwrap_or(most.likely),
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             buffer: self.buffer.unwrap_or(most.buffer),
+            issue_interval: self.issue_interval.unwrap_or(most.issue_interval),
             schedule: self.schedule.unwrap_or(most.schedule),
             bank_address: self.bank_address.unwrap_or(most.bank_address),
             multiply: self.multiply.unwrap_or(most.multiply),
@@ -295,7 +299,7 @@ mod tests {
         let backing = Backing::Model(Timing { latency: 80, jitter: 31, interval: 2, seed: 7 });
         let other = Shape { depth_bits: 4, buffer: 8, loads: 16, requests: 4, stack: 512, ..Shape::small(32, 2) };
         let other = Shape { coalescing: Coalescing::Full, replay: Replay::Serialise, cache, backing, ..other };
-        let other = Shape { schedule: Schedule::Sticky, ..other };
+        let other = Shape { schedule: Schedule::Sticky, issue_interval: 4, ..other };
         let other = Shape { bank_address: BankAddress::PerLane, multiply: false, program: 8192, ..other };
         let slave = SlaveModel { timing: Timing { latency: 9, ..Timing::FASTEST }, error: None };
         let on_a_bus = Shape { backing: Backing::Wishbone { width: 64, slave }, ..Shape::default() };

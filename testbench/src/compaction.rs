@@ -238,65 +238,85 @@ pub fn needed(warps: &[[u64; 2]]) -> u32 {
     if most == came {
         return 0;
     }
-    let all = warps.iter().flatten().fold(0, |all, side| all | side);
     // A warp may go on without waiting if, in each lane where it has no thread of a side that it has threads of, that side has
     // fewer threads than the most. Each that does so leaves one less to spare.
-    let spare_of = |side: usize, lane: u32| (most[side] - count(side, lane)) * (all >> lane & 1) as u32;
-    let spare = [0, 1].map(|side| std::array::from_fn(|lane| spare_of(side, lane as u32)));
-    let lacks = |warp: &[u64; 2]| warp.map(|side| if side == 0 { 0 } else { all & !side });
-    let mut kinds: HashMap<[u64; 2], u32> = HashMap::new();
-    warps.iter().for_each(|warp| *kinds.entry(lacks(warp)).or_default() += 1);
-    let mut kinds: Vec<_> = kinds.into_iter().collect();
-    kinds.sort_by_key(|(lacks, _)| (lacks.map(u64::count_ones).iter().sum::<u32>(), *lacks));
-    let mut search = Search { kinds, best: 0 };
-    search.from(0, 0, spare);
+    let all = warps.iter().flatten().fold(0, |all, side| all | side);
+    let spare = |row: u32| most[row as usize / 64] - count(row as usize / 64, row % 64);
+    let lacks = |side: u64| if side == 0 { 0 } else { u128::from(all & !side) };
+    let mut kinds: HashMap<u128, u32> = HashMap::new();
+    for &[taken, rest] in warps {
+        *kinds.entry(lacks(taken) | lacks(rest) << 64).or_default() += 1;
+    }
+    let mut kinds: Vec<Kind> = kinds.into_iter().map(|(lacks, warps)| Kind { lacks, warps }).collect();
+    kinds.sort_by_key(|kind| (kind.lacks.count_ones(), kind.lacks));
+    let mut search = Search { rows: rows(u128::from(all) | u128::from(all) << 64).collect(), best: 0 };
+    search.from(&kinds, 0, std::array::from_fn(|row| spare(row as u32)));
     warps.len() as u32 - search.best
+}
+
+/// Warps that are alike: a bit a lane and side where they have no thread.
+#[derive(Clone, Copy)]
+struct Kind {
+    lacks: u128,
+    warps: u32,
 }
 
 /// The search for the most warps that may go on without waiting.
 struct Search {
-    /// The lanes where a warp has no thread, by side, and how many warps are like it; those with few such lanes first.
-    kinds: Vec<([u64; 2], u32)>,
+    /// Lanes of both sides.
+    rows: Vec<usize>,
     best: u32,
 }
 
-/// Threads that lanes of each side have less than the most.
-type Spare = [[u32; 64]; 2];
+/// Threads that a lane of a side has less than the most.
+type Spare = [u32; 128];
 
 impl Search {
-    /// With `gone` warps of the kinds before `at`.
-    fn from(&mut self, at: usize, gone: u32, spare: Spare) {
+    /// With so many gone already, of these kinds, those with few bits first.
+    fn from(&mut self, kinds: &[Kind], gone: u32, spare: Spare) {
         self.best = self.best.max(gone);
-        if at == self.kinds.len() || gone + self.bound(at, &spare) <= self.best {
+        let fits = |kind: &Kind| {
+            let least = rows(kind.lacks).map(|row| spare[row]).min();
+            let warps = least.map_or(kind.warps, |least| least.min(kind.warps));
+            (warps > 0).then_some(Kind { warps, ..*kind })
+        };
+        let kinds: Vec<Kind> = kinds.iter().filter_map(fits).collect();
+        let Some((first, others)) = kinds.split_first() else { return };
+        if gone + self.bound(&kinds, &spare) <= self.best {
             return;
         }
-        let (lacks, warps) = self.kinds[at];
-        let least = lanes(lacks).map(|(side, lane)| spare[side][lane]).min();
-        let most = least.map_or(warps, |least| least.min(warps));
-        for go in (0..=most).rev() {
+        for go in (0..=first.warps).rev() {
             let mut left = spare;
-            lanes(lacks).for_each(|(side, lane)| left[side][lane] -= go);
-            self.from(at + 1, gone + go, left);
+            rows(first.lacks).for_each(|row| left[row] -= go);
+            self.from(others, gone + go, left);
         }
     }
 
-    /// At least as many as may go of the kinds from `at` on: as if only the sum of what is to spare counted.
-    fn bound(&self, at: usize, spare: &Spare) -> u32 {
-        let mut left: u32 = spare.iter().flatten().sum();
-        let mut bound = 0;
-        for &(lacks, warps) in &self.kinds[at..] {
-            let size = lacks.map(u64::count_ones).iter().sum();
-            let go = left.checked_div(size).map_or(warps, |fit| fit.min(warps));
-            bound += go;
-            left -= go * size;
-        }
-        bound
+    /// At least as many as may go: as if only one lane's spare threads counted, or the sum of all.
+    fn bound(&self, kinds: &[Kind], spare: &Spare) -> u32 {
+        let of_row = |&row: &usize| {
+            let (lack, others): (Vec<Kind>, Vec<Kind>) = kinds.iter().partition(|kind| kind.lacks >> row & 1 == 1);
+            let count = |kinds: Vec<Kind>| kinds.iter().map(|kind| kind.warps).sum::<u32>();
+            count(others) + count(lack).min(spare[row])
+        };
+        let mut left: u32 = self.rows.iter().map(|&row| spare[row]).sum();
+        let of_sum = kinds.iter().map(|kind| {
+            let go = left.checked_div(kind.lacks.count_ones()).map_or(kind.warps, |fit| fit.min(kind.warps));
+            left -= go * kind.lacks.count_ones();
+            go
+        });
+        let of_sum: u32 = of_sum.sum();
+        self.rows.iter().map(of_row).min().map_or(of_sum, |least| least.min(of_sum))
     }
 }
 
-/// Side and lane of the bits that are 1.
-fn lanes(sides: [u64; 2]) -> impl Iterator<Item = (usize, usize)> {
-    (0..2).flat_map(move |side| (0..64).filter(move |lane| sides[side] >> lane & 1 == 1).map(move |lane| (side, lane)))
+/// The numbers of the bits that are 1.
+fn rows(mut mask: u128) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let row = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (row < 128).then_some(row as usize)
+    })
 }
 
 /// The unit's probes that say when to look.

@@ -25,7 +25,9 @@ use std::path::PathBuf;
 
 /// Thread instructions a cycle where the warps of a block form new ones, against a stack a warp, on otherwise one core.
 ///
-/// There are two configurations. tbc-paper: the oldest block goes first, and its threads meet at likely-convergence points, too. capri-paper: the last block goes on until it stalls; beside thread block compaction at
+/// There are two configurations. tbc-paper: a warp issues in every fourth cycle, as on 8 ALUs, the oldest block goes first, and its
+/// threads meet at likely-convergence points, too. capri-paper: a warp issues in every cycle, and the last block goes on until it
+/// stalls; beside thread block compaction at
 /// every branch (tbc) and at those that may part the block (tbc+) there is that which predicts where it is worth it (CAPRI).
 /// The kernels have the control structure of those that the papers measured, in a divergent and a coherent set. All cores
 /// serve the lanes of an access that do not go together one after the other (--replay serialise).
@@ -36,9 +38,11 @@ use std::path::PathBuf;
   heddle study compaction --config tbc-paper                    those of one
   heddle study compaction bfs suffix_array --block-threads 256  two of them in blocks of 8 warps
   heddle study compaction --schedule block-round-robin          another order of blocks
+  heddle study compaction --issue-interval 1                    a warp issues in every cycle in both
   heddle study compaction --json | jq '.rows[] | {study, kernel, set, variant, thread_ipc}'
   heddle study compaction --docs docs                           tables and chart as a page",
     mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 32]")),
+    mut_arg("issue_interval", |arg| arg.help("Cycles from one issue to the next [default: the paper's, see above]")),
     mut_arg("schedule", |arg| arg.help("Which slot issues when several could [default: the paper's, see above]")),
     mut_arg("levels", |arg| arg.help("Levels of a block's stack: 1 … threads - 1 [default: 128, or as many as can be needed]")),
     mut_arg("likely", |arg| arg.hide(true)),
@@ -105,6 +109,8 @@ impl Set {
 /// What is compared in a paper, and on what.
 struct Configuration {
     name: Name,
+    /// Cycles that a warp's instruction takes of the paper's ALUs.
+    issue_interval: u32,
     variants: &'static [Variant],
     kernels: &'static [Studied],
 }
@@ -251,8 +257,9 @@ const CAPRI_VARIANTS: [Variant; 12] = [
 ];
 
 static CONFIGURATIONS: [Configuration; 2] = [
-    Configuration { name: Name::TbcPaper, variants: &TBC_VARIANTS, kernels: &TBC_KERNELS },
-    Configuration { name: Name::CapriPaper, variants: &CAPRI_VARIANTS, kernels: &CAPRI_KERNELS },
+    // Table 2: warps of 32 threads, 8 ALUs.
+    Configuration { name: Name::TbcPaper, issue_interval: 4, variants: &TBC_VARIANTS, kernels: &TBC_KERNELS },
+    Configuration { name: Name::CapriPaper, issue_interval: 1, variants: &CAPRI_VARIANTS, kernels: &CAPRI_KERNELS },
 ];
 
 /// What bars of the chart stand for.
@@ -404,11 +411,12 @@ impl Compaction {
             rows.extend(part.rows(&results.by_ref().take(part.shapes.len() * part.kernels.len()).collect::<Vec<_>>()));
         }
         let shape = &parts[0].shapes[0];
+        let issue_interval = self.core.shape.issue_interval.unwrap_or(1);
         let report = Report {
             study: STUDY,
             lanes: shape.lanes,
             warps: shape.warps,
-            core: Shape { schedule: Schedule::LooseRoundRobin, ..shape.clone() }.options(),
+            core: Shape { schedule: Schedule::LooseRoundRobin, issue_interval, ..shape.clone() }.options(),
             block_threads: self.block_threads,
             seed: self.core.shape.seed,
             means: parts.iter().flat_map(|part| means(part.configuration, &rows)).collect(),
@@ -442,14 +450,18 @@ impl Compaction {
         let part = |configuration: &'static Configuration| {
             let studied = |kernel: &Kernel| configuration.kernels.iter().find(|studied| studied.name == kernel.name);
             let kernels = asked.iter().filter_map(|&(_, kernel)| Some((studied(kernel)?, kernel))).collect();
-            let shapes = configuration.variants.iter().map(|variant| self.shape(variant)).collect::<Result<_>>()?;
+            let shapes = configuration
+                .variants
+                .iter()
+                .map(|variant| self.shape(configuration, variant))
+                .collect::<Result<_>>()?;
             Ok(Part { configuration, kernels, shapes })
         };
         let parts: Vec<Part> = configurations.into_iter().map(part).collect::<Result<_>>()?;
         Ok(parts.into_iter().filter(|part| !part.kernels.is_empty()).collect())
     }
 
-    fn shape(&self, variant: &Variant) -> Result<Shape> {
+    fn shape(&self, configuration: &Configuration, variant: &Variant) -> Result<Shape> {
         let shape = self.core.shape(Divergence::BlockStack, WARPS)?;
         let compacts = variant.divergence.compacts();
         if let Some(threads) = self.block_threads.filter(|threads| *threads > shape.threads()) {
@@ -458,6 +470,7 @@ impl Compaction {
         let shape = Shape {
             levels: shape.levels.filter(|_| compacts),
             bank_address: self.core.shape.bank_address.unwrap_or(BankAddress::Shared),
+            issue_interval: self.core.shape.issue_interval.unwrap_or(configuration.issue_interval),
             schedule: self.core.shape.schedule.unwrap_or(variant.schedule),
             likely: variant.likely,
             compaction: variant.waits,

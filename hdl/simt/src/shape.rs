@@ -41,6 +41,9 @@ pub struct Shape {
     pub barriers: bool,
     /// Entries of a slot's instruction buffer: 4, 8 or 16.
     pub buffer: u32,
+    /// Cycles from one issue to the next, of all slots: 1, 2, 4 or 8. More than 1 is the time of a core whose warps take turns on
+    /// fewer ALUs, a warp of 32 threads on 8 in 4 cycles, for studies: there are `lanes` ALUs all the same.
+    pub issue_interval: u32,
     /// Which slot issues when several could.
     pub schedule: Schedule,
     /// Loads that may be under way at once: a power of two, 2 … 64.
@@ -281,6 +284,7 @@ impl Default for Shape {
             depth_bits: 8,
             barriers: true,
             buffer: 4,
+            issue_interval: 1,
             schedule: Schedule::LooseRoundRobin,
             loads: 8,
             bank_address: BankAddress::Shared,
@@ -337,6 +341,7 @@ impl Shape {
         power("program", self.program, 1 << 10, 16 << 20)?;
         power("stack", self.stack, 64, 1 << 20)?;
         power("buffer", self.buffer, 4, 16)?;
+        power("issue_interval", self.issue_interval, 1, 8)?;
         power("loads", self.loads, 2, 64)?;
         range("depth_bits", self.depth_bits, 1, 16)?;
         if let Some(levels) = self.levels {
@@ -450,6 +455,7 @@ impl Shape {
         option("depth-bits", self.depth_bits != usual.depth_bits, self.depth_bits.to_string());
         option("barriers", self.barriers != usual.barriers, on(self.barriers));
         option("buffer", self.buffer != usual.buffer, self.buffer.to_string());
+        option("issue-interval", self.issue_interval != usual.issue_interval, self.issue_interval.to_string());
         option("schedule", self.schedule != usual.schedule, self.schedule.name().into());
         option("loads", self.loads != usual.loads, self.loads.to_string());
         option("bank-address", self.bank_address != usual.bank_address, self.bank_address.name().into());

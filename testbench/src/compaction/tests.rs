@@ -3,7 +3,7 @@ use crate::asm::*;
 use crate::grid::Grid;
 use crate::kernels::{self, KernelError};
 use crate::machine::{Machine, MachineOptions, Summary};
-use heddle_simt::{Divergence, Shape};
+use heddle_simt::{Capt, Divergence, History, Shape};
 
 /// Of what the warps of which bits are 1 wait for: warps behind the branch.
 fn behind(warps: &[[u64; 2]], waits: u32) -> u32 {
@@ -85,6 +85,41 @@ fn figure_7_of_thread_block_compaction() {
         assert_eq!(figure_7(compaction), (counted, both_wait), "{}", compaction.name());
     }
     assert_eq!(figure_7(Compaction::Off), (Compactions { warps_after: 4, ..counted }, both_wait));
+}
+
+/// A loop of 8 turns on two warps of four threads, whose branch parts both alike in the first four, so that nothing is gained; then the
+/// other way round in the second warp, so that each side fits into one.
+#[test]
+fn a_prediction_follows_the_branch() {
+    let (lane, half, turn, late) = (5, 6, 7, 8);
+    let program = Asm::default()
+        .put([csrr(lane, LANE), sltiu(lane, lane, 2), csrr(half, THREAD_IN_BLOCK), sltiu(half, half, 4)])
+        .put([addi(turn, ZERO, 0), addi(9, ZERO, 8)])
+        .label("again")
+        .put([sltiu(late, turn, 4), r(0, late, half, 6, late, 0x33), r(0, lane, late, 4, late, 0x33)])
+        .branch(BNE, late, ZERO, "c")
+        .put([addi(10, ZERO, 1)])
+        .jal(ZERO, "d")
+        .label("c")
+        .put([addi(10, ZERO, 2)])
+        .label("d")
+        .put([addi(turn, turn, 1)])
+        .branch(BNE, turn, 9, "again")
+        .put([addi(A0, ZERO, 0)])
+        .exit()
+        .program();
+    let of = |history| {
+        let capt = Capt { history, ..Capt::DEFAULT };
+        let shape = Shape { capt, ..shape(4, 2, Compaction::Predict) };
+        let mut machine = Machine::new(&shape, program.clone(), &counted(true)).unwrap();
+        machine.run().unwrap();
+        machine.summary().prediction.unwrap()
+    };
+    // The branch at the end of the loop parts nobody. That in it is waited at first; after the turns in which that was in vain it is not, until
+    // the table has seen that there is something to be gained.
+    let latest = Prediction { bypass_right: 16 + 6, bypass_wrong: 2, stall_right: 6, stall_wrong: 2 };
+    assert_eq!(of(History::Latest), latest);
+    assert_eq!(of(History::Sticky), Prediction { bypass_right: 16, bypass_wrong: 0, stall_right: 8, stall_wrong: 8 });
 }
 
 /// What a kernel did.

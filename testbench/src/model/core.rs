@@ -73,6 +73,8 @@ pub struct Launch<'a> {
     /// Outcomes that something else has waited for without a pause; control instructions do not issue.
     outcomes_before: u64,
     hold: bool,
+    /// When the next instruction may issue.
+    next_issue: u64,
     /// Of each hart: pending registers, a bit each; call depth.
     pending: Vec<u32>,
     depth: Vec<u32>,
@@ -120,6 +122,7 @@ impl<'a> Launch<'a> {
             wakes: VecDeque::new(),
             outcomes_before: 0,
             hold: false,
+            next_issue: 0,
             pending: vec![0; threads],
             depth: vec![0; threads],
             computed: VecDeque::new(),
@@ -157,7 +160,7 @@ impl<'a> Launch<'a> {
         self.converge();
         self.distribute();
         self.fill_pool();
-        if self.writeback.bubble(self.now) {
+        if self.writeback.bubble(self.now) || self.now < self.next_issue {
             self.idle();
         } else {
             self.issue()?;
@@ -331,6 +334,7 @@ impl<'a> Launch<'a> {
         }
         let choice = self.policy.choose(&self.pool, &can);
         let warp = self.pool.remove(choice);
+        self.next_issue = self.now + u64::from(self.shape.issue_interval);
         self.execute(warp)
     }
 

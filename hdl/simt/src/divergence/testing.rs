@@ -247,9 +247,9 @@ pub struct Watch {
     steered: Vec<Steered>,
     /// The threads that its last outcome, a memory access, left unserved.
     left: Vec<Option<P>>,
-    /// Paths that met in the model, and in the unit.
-    pub met: u64,
-    pub merges: u64,
+    /// Paths that met in the model, less those that left others whom the unit had not let them meet; and in the unit.
+    pub met: i64,
+    pub merges: i64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -329,7 +329,7 @@ impl Watch {
             let before = p.places(told.slot).len();
             p.move_threads(told, self.steered[told.slot].runs.mask);
             let parts = usize::from(told.taken.mask != 0) + usize::from(told.rest.mask != 0);
-            self.met += (before - 1 + parts - p.places(told.slot).len()) as u64;
+            self.met += (before + parts) as i64 - (1 + p.places(told.slot).len()) as i64;
             p.slots[told.slot] = Slot::Waits(cycle);
             self.left[told.slot] = (told.kind == kind::MEMORY && told.rest.mask != 0).then_some(told.rest);
         }
@@ -343,7 +343,7 @@ impl Watch {
             p.slots[slot] = Slot::Waits(cycle);
             self.left[slot] = None;
         }
-        self.merges += out.events.merges.low_u64();
+        self.merges += out.events.merges.low_u64() as i64;
         if out.steer.valid == 1 {
             let (slot, pc) = (out.steer.slot.low_u64() as usize, out.steer.pc.low_u64());
             assert!(matches!(p.slots[slot], Slot::Waits(_)), "slot {slot} is steered twice");

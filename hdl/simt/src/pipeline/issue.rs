@@ -171,12 +171,15 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         wire!(registers_ok = i.clear | may_replay);
         let head = rows.head;
         let no = |condition: Signal| (!condition).repeat(s.slots());
+        // Cycles that are left of the last issue's.
+        let turns = (s.issue_interval > 1).then(|| m.reg("turns_left", s.issue_interval.ilog2()).reset(0u32));
+        let turn = turns.as_ref().map_or(m.lit(0u32, 1), |turns| turns.q.any());
         wire!(
             unit_busy = (head.accesses & no(i.access_room))
                 | (head.answers & no(i.load_room))
                 | (head.divide & no(i.divider_free))
                 | (head.control & (i.hold_control.repeat(s.slots()) | i.held.unwrap_or(m.lit(0u32, s.slots()))))
-                | i.bubble.repeat(s.slots())
+                | (i.bubble | turn).repeat(s.slots())
         );
         let may = pairs.as_ref().map_or(filled, |pairs| pairs.may_issue(head.control));
         wire!(ready = filled & registers_ok & !unit_busy & may);
@@ -184,6 +187,10 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let waiting = considered.map_or(filled, |considered| filled & considered);
         let (choice, any) = choose(m, s, Candidates { waiting, ready, starts: i.starts, group: i.group });
         pop.drive(choice);
+        if let Some(turns) = turns {
+            let last = turns.q.literal(s.issue_interval - 1);
+            turns.next(any.mux(last, turns.q - turns.q.any().zext(turns.q.width())));
+        }
         replay.next((replay.q & !choice) | steered);
         wire!(slot = choice.one_hot_index());
 

@@ -95,7 +95,16 @@ struct Pipeline {
     idle: Vec<u32>,
     /// `hold` in the last cycles, a bit each, the last lowest.
     held: u32,
-    refused: Option<u32>,
+    refused: Option<Refusal>,
+}
+
+/// Why the core stops, and the instruction and the warp that it says it was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Refusal {
+    cause: u32,
+    slot: u64,
+    pc: u64,
+    threads: String,
 }
 
 fn elsewhere() -> Reconvergence<u64> {
@@ -253,8 +262,11 @@ impl Pipeline {
             let homes = self.unpack(block.written_homes);
             assert_eq!(homes, self.slots[written].homes, "slot {written} has other threads while they await a write");
         }
-        if out.refused.as_ref().is_some_and(|refused| refused.valid == 1) {
-            self.refused = Some(out.refused.unwrap().cause.low_u64() as u32);
+        if let Some(refused) = out.refused.filter(|refused| refused.valid == 1) {
+            let Culprit { slot, pc, mask, homes } = refused.because.unwrap();
+            let threads = self.shown(mask.low_u64(), &self.unpack(homes));
+            let (cause, slot, pc) = (refused.cause.low_u64() as u32, slot.low_u64(), pc.low_u64());
+            self.refused = Some(Refusal { cause, slot, pc, threads });
         }
         let steered = (out.steer.valid == 1).then(|| (out.steer.slot.low_u64() as usize, out.steer.pc.low_u64()));
         let jump = (block.jump.valid == 1).then(|| block.jump.pc.low_u64());
@@ -608,14 +620,24 @@ impl Pipeline {
         }
     }
 
-    /// The warps that run: where, and their threads, lane by lane, numbered from 0 warp after warp.
+    /// A warp's threads, lane by lane, numbered from 0 static warp after static warp.
+    fn shown(&self, mask: u64, homes: &[usize]) -> String {
+        let lane = |lane: u32| {
+            let number = homes[lane as usize] as u32 * self.s.lanes + lane;
+            if mask >> lane & 1 == 1 { char::from_digit(number, 36).unwrap() } else { 'x' }
+        };
+        (0..self.s.lanes).map(lane).collect()
+    }
+
+    /// The warps that run: where, and their threads.
     fn shows(&self) -> Vec<(u64, String)> {
         let slots = self.slots.iter().filter_map(|slot| slot.runs.as_ref().map(|runs| (slot, runs)));
-        let lane = |slot: &SlotModel, lane: u32, mask: u64| {
-            let number = slot.homes[lane as usize] as u32 * self.s.lanes + lane;
-            if mask >> lane & 1 == 1 { char::from_digit(number, 16).unwrap() } else { 'x' }
-        };
-        slots.map(|(slot, runs)| (runs.at.pc, (0..self.s.lanes).map(|k| lane(slot, k, runs.mask)).collect())).collect()
+        slots.map(|(slot, runs)| (runs.at.pc, self.shown(runs.mask, &slot.homes))).collect()
+    }
+
+    /// The core stops for this cause, and says that it was this instruction of these threads.
+    fn assert_refused(&self, cause: u32, (slot, pc, threads): (u64, u64, &str)) {
+        assert_eq!(self.refused, Some(Refusal { cause, slot, pc, threads: threads.into() }));
     }
 
     fn assert_shows(&self, pc: u64, warps: &[&str]) {
@@ -813,7 +835,7 @@ fn barriers() {
     p.tell_all(&branch);
     let barrier = p.control(kind::WAIT, C, C + 1, EVERYBODY, meets_at(0));
     p.tell_all(&barrier);
-    assert_eq!(p.refused, Some(cause::BARRIER_OF_A_PART));
+    p.assert_refused(cause::BARRIER_OF_A_PART, (0, C, "0x"));
 }
 
 /// Warps that a table calls together come to different branches.
@@ -828,17 +850,19 @@ fn a_uniform_branch_that_parts() {
         let branch = p.control(kind::BRANCH, pc, D, "0", meets_at(D));
         p.tell(slot, &branch);
     }
-    assert_eq!(p.refused, Some(cause::NOT_UNIFORM));
+    p.assert_refused(cause::NOT_UNIFORM, (1, 3, "23"));
 }
 
 #[test]
 fn too_many_levels() {
-    let mut p = Pipeline::begun(&Shape { levels: Some(1), ..shape(2, 2) }, 2);
-    let branch = p.control(kind::BRANCH, 1, C, "012", meets_at(F));
-    p.tell_all(&branch);
-    let branch = p.control(kind::BRANCH, C, D, "2", meets_at(E));
-    p.tell_all(&branch);
-    assert_eq!(p.refused, Some(cause::STACK_OVERFLOW));
+    for kind in [kind::BRANCH, kind::JUMP] {
+        let mut p = Pipeline::begun(&Shape { levels: Some(1), ..shape(2, 2) }, 2);
+        let branch = p.control(kind::BRANCH, 1, C, "012", meets_at(F));
+        p.tell_all(&branch);
+        let parts = p.control(kind, C, D, "2", meets_at(E));
+        p.tell_all(&parts);
+        p.assert_refused(cause::STACK_OVERFLOW, (0, C, "01"));
+    }
 }
 
 /// `capri.txt` Figures 7 and 8: W0 does not part, and goes on. W1 and W2 do for the first time, so they wait. B's lanes have 3, 2, 1

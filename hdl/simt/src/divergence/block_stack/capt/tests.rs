@@ -45,10 +45,13 @@ fn a_list_in_the_order_of_use() {
             let s = Shape { capt, ..Shape::new(2, 2) };
             let mut r = fastrand::Rng::with_seed(seed as u64);
             let mut t = Sim::new(&super::capt(&s).check().unwrap());
-            t.reset();
             let mut model = Model { entries: vec![], capt };
             let branches = entries + 1 + entries / 4;
-            for _ in 0..2000 {
+            for cycle in 0..2000 {
+                if cycle % 500 == 0 {
+                    t.reset();
+                    model.entries.clear();
+                }
                 let (asked, learned) = (r.u32(..branches), r.u32(..branches));
                 let (asks, learns, adequate, clear) = (r.bool(), r.bool(), r.bool(), r.u8(..) == 0);
                 t.poke(CaptIn {
