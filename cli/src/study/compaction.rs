@@ -317,6 +317,8 @@ struct Figures {
     /// Cycles without an issue.
     idle_cycles: u64,
     idle: IdleCycles,
+    /// Accesses to memory or scratchpad, each of lanes that go together.
+    accesses: u64,
     /// Levels in use at most of a warp's or a block's stack.
     most_levels: u64,
     /// Of block stacks.
@@ -336,6 +338,7 @@ impl Figures {
             simt_efficiency: s.simt_efficiency,
             idle_cycles: s.cycles - s.warp_instructions,
             idle: s.idle,
+            accesses: s.accesses,
             most_levels: s.most_levels,
             compaction: s.compaction,
             prediction: s.prediction,
