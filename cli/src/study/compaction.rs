@@ -295,6 +295,8 @@ struct Row {
     model: bool,
     /// The options that choose the variant's core, but for how the model forms warps.
     core: String,
+    /// Cycles from one issue to the next.
+    issue_interval: u32,
     #[serde(flatten)]
     figures: Option<Figures>,
     /// Why there are none.
@@ -500,6 +502,7 @@ impl Part {
                 variant: variants[variant].name,
                 model: is_model,
                 core: self.shapes[variant].options(),
+                issue_interval: self.shapes[variant].issue_interval,
                 figures: result(variant).ok().map(|summary| Figures::new(summary, result(never).ok())),
                 failure: result(variant).err().cloned(),
                 published_entries: kernel.entries,
@@ -546,6 +549,7 @@ fn all<const N: usize>(values: [Option<f64>; N]) -> Option<[f64; N]> {
 }
 
 fn chart(report: &Report) -> String {
+    let lanes = f64::from(report.lanes);
     let group = |(number, rows): (usize, &[Row])| {
         let of = |name: &&str| rows.iter().find(|row| row.variant == *name)?.figures.as_ref();
         let first = number == 0;
@@ -553,7 +557,7 @@ fn chart(report: &Report) -> String {
             heading: first.then(|| rows[0].study.text().into()),
             name: rows[0].kernel.into(),
             values: CHARTED.iter().map(|name| of(name).map(|figures| figures.thread_ipc)).collect(),
-            mark: of(&"never").map(|never| f64::from(report.lanes) * never.simt_efficiency),
+            mark: of(&"never").map(|never| lanes / f64::from(rows[0].issue_interval) * never.simt_efficiency),
         }
     };
     let studies = report.rows.chunk_by(|a, b| a.study == b.study);
@@ -563,8 +567,8 @@ fn chart(report: &Report) -> String {
         title: &title,
         series: &CHARTED,
         mark: "bound of never",
-        most: report.lanes.into(),
-        step: f64::from(report.lanes) / 8.0,
+        most: lanes,
+        step: lanes / 8.0,
         groups: groups.collect(),
     };
     chart.svg()
@@ -642,6 +646,7 @@ mod tests {
                 variant: "tbc",
                 model: false,
                 core: String::new(),
+                issue_interval: 1,
                 figures: Some(Figures::new(&summary(ipc), Some(&summary(1.0)))),
                 failure: None,
                 published_entries: None,
