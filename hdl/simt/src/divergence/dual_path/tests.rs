@@ -475,3 +475,18 @@ fn an_inner_activation_returns_before_the_outer_one() {
     assert_eq!(tell(&mut bench, ret(0, 0b0111, 1), Meet::Return), [None, Some((11, 0b1000))]);
     assert_eq!(tell(&mut bench, ret(1, 0b1000, 1), Meet::Return), [Some((1, 0b1111)), None]);
 }
+
+/// A function that calls itself, with a branch whose sides meet at the place that its inner activation returns to.
+#[test]
+fn a_branch_meets_where_others_have_returned_to() {
+    let mut bench = begin();
+    tell(&mut bench, call(0, 0b1111, 10), Meet::At(1));
+    tell(&mut bench, call(0, 0b1111, 10), Meet::At(21));
+    tell(&mut bench, parts(0, (0b0001, 20), (0b1110, 11)), Meet::Return);
+    assert_eq!(tell(&mut bench, ret(0, 0b0001, 21), Meet::Return), [None, Some((11, 0b1110))]);
+    let both = tell(&mut bench, parts(1, (0b0010, 15), (0b1100, 12)), Meet::At(21));
+    assert_eq!(both, [Some((12, 0b1100)), Some((15, 0b0010))]);
+    assert_eq!(tell(&mut bench, jump(1, 0b0010, 21), Meet::At(0)), [Some((12, 0b1100)), None]);
+    assert_eq!(tell(&mut bench, jump(0, 0b1100, 21), Meet::At(0)), [None, Some((21, 0b1110))]);
+    assert_eq!(tell(&mut bench, ret(1, 0b1110, 21), Meet::Return), [Some((21, 0b1111)), None]);
+}
