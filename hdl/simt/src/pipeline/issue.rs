@@ -6,7 +6,8 @@
 //! queue (if it is taken here), a divide the divider. A memory instruction that is replayed for threads that were left
 //! unserved does not wait for registers: it waited when it issued first.
 //!
-//! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port.
+//! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port; and each issue
+//! holds it for [`Shape::issue_interval`] less one.
 
 use super::pairs::{Pairs, PairsIn};
 use super::schedule::{Candidates, by_age, by_block, choose};

@@ -143,8 +143,7 @@ fn follow(
 ) -> Signal {
     let of_slot = |slot: u32| {
         let warp = inside.warps.read(m.lit(slot, s.warp_bits()));
-        let home = warp.homes.map_or(m.lit(slot, s.warp_bits()), |homes| homes.select(thread.lane, s.warp_bits()));
-        inside.running.bit(slot) & thread.is_in(warp.mask) & home.eq(thread.warp)
+        inside.running.bit(slot) & thread.is_in(warp.mask) & is_home(m, s, slot, warp, thread)
     };
     let runs = cat(&(0..s.warps).map(of_slot).collect::<Vec<_>>()).named("thread_runs");
     wire!(acts = told.outcome.valid & runs.select(told.outcome.slot, 1));
@@ -176,6 +175,12 @@ fn follow(
     runs
 }
 
+/// The home of the thread's lane in a slot is the thread's static warp.
+fn is_home(m: Builder, s: &Shape, slot: u32, warp: Warp<Signal>, thread: Followed) -> Signal {
+    let home = |homes: Signal| homes.select(thread.lane, s.warp_bits());
+    warp.homes.map_or(m.lit(slot, s.warp_bits()), home).eq(thread.warp)
+}
+
 /// Writes of a thread come back where its warp was, before another runs it, and find its home there.
 fn writes(
     m: Builder,
@@ -193,8 +198,7 @@ fn writes(
         let elsewhere = owed.of_thread.q & !m.lit(1u64 << slot, s.warps);
         m.assert(&format!("slot_{slot}_runs_nobody_who_is_owed_elsewhere"), !(runs.bit(slot) & elsewhere.any()));
         let warp = inside.warps.read(m.lit(slot, s.warp_bits()));
-        let home = warp.homes.map_or(m.lit(slot, s.warp_bits()), |homes| homes.select(thread.lane, s.warp_bits()));
-        let stays = implies(owed.of_thread.q.bit(slot), home.eq(thread.warp));
+        let stays = implies(owed.of_thread.q.bit(slot), is_home(m, s, slot, warp, thread));
         m.assert(&format!("slot_{slot}_keeps_the_home_of_a_write"), stays);
     }
 }
