@@ -1,7 +1,7 @@
 //! What charts are drawn with.
 
 use svg::Document;
-use svg::node::element::{Line, Rectangle, Text};
+use svg::node::element::{Group, Line, Rectangle, Text};
 
 pub const INK: &str = "#222222";
 pub const FAINT: &str = "#dddddd";
@@ -34,6 +34,18 @@ pub fn line(x: f64, top: f64, bottom: f64, colour: &str) -> Line {
 
 pub fn text(x: f64, y: f64, anchor: &str, content: &str) -> Text {
     Text::new(content).set("x", tenths(x)).set("y", tenths(y)).set("text-anchor", anchor).set("fill", INK)
+}
+
+/// Names with their colours, `letter` wide for each letter, and what the mark is, in a line below the title.
+pub fn legend<'a>(names: impl Iterator<Item = (&'a str, &'a str)>, mark: &str, left: f64, letter: f64) -> Group {
+    let mut group = Group::new();
+    let mut x = left;
+    for (name, colour) in names {
+        group = group.add(rectangle(x, 44.0, 12.0, 12.0, colour)).add(text(x + 18.0, 54.0, "start", name));
+        x += 40.0 + letter * name.len() as f64;
+    }
+    let of_mark = line(x + 6.0, 43.0, 57.0, INK).set("stroke-width", 2);
+    group.add(of_mark).add(text(x + 18.0, 54.0, "start", mark))
 }
 
 /// White around letters that may lie on a line.

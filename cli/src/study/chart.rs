@@ -1,6 +1,6 @@
 //! A chart of horizontal bars: a group a kernel, in it a bar a series, and a mark across the group.
 
-use crate::drawing::{FAINT, INK, above_lines, document, line, rectangle, text};
+use crate::drawing::{FAINT, INK, above_lines, document, legend, line, rectangle, text};
 use svg::node::element::Group;
 
 pub struct Chart<'a> {
@@ -92,15 +92,8 @@ impl Chart<'_> {
     }
 
     fn legend(&self) -> Group {
-        let mut group = Group::new();
-        let mut x = MARGIN;
-        for (number, name) in self.series.iter().enumerate() {
-            let square = rectangle(x, 44.0, 12.0, 12.0, COLOURS[number % COLOURS.len()]);
-            group = group.add(square).add(text(x + 18.0, 54.0, "start", name));
-            x += 40.0 + 7.0 * name.len() as f64;
-        }
-        let mark = line(x + 6.0, 43.0, 57.0, INK).set("stroke-width", 2);
-        group.add(mark).add(text(x + 18.0, 54.0, "start", self.mark))
+        let colours = COLOURS.iter().copied().cycle();
+        legend(self.series.iter().copied().zip(colours), self.mark, MARGIN, 7.0)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A chart of horizontal bars, each of which is a whole in parts: a group a kernel.
 
-use crate::drawing::{FAINT, INK, document, line, rectangle, text};
+use crate::drawing::{FAINT, INK, document, legend, line, rectangle, text};
 use svg::node::element::Group;
 
 pub struct Stacked<'a> {
@@ -74,14 +74,7 @@ impl Stacked<'_> {
     }
 
     fn legend(&self) -> Group {
-        let mut group = Group::new();
-        let mut x = MARGIN;
-        for (name, colour) in self.parts {
-            group = group.add(rectangle(x, 44.0, 12.0, 12.0, colour)).add(text(x + 18.0, 54.0, "start", name));
-            x += 40.0 + 6.5 * name.len() as f64;
-        }
-        let mark = line(x + 6.0, 43.0, 57.0, INK).set("stroke-width", 2);
-        group.add(mark).add(text(x + 18.0, 54.0, "start", self.mark))
+        legend(self.parts.iter().copied(), self.mark, MARGIN, 6.5)
     }
 }
 
