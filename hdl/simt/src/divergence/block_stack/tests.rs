@@ -747,25 +747,86 @@ fn static_warps_after_exits() {
     p.assert_shows(D, &["x123", "4xx7"]);
 }
 
+/// Without and with a prediction, which here has every warp wait.
+const WAITING: [Compaction; 2] = [Compaction::SkipUniform, Compaction::Predict];
+
 /// §2.2.2, of a block: `if (a) { if (b) B; else C; D } else E; F`.
 #[test]
 fn nested_branches() {
-    let mut p = Pipeline::begun(&shape(2, 2), 2);
-    let branch = p.control(kind::BRANCH, 1, B, "012", meets_at(F));
-    p.tell_all(&branch);
-    p.assert_shows(B, &["01", "2x"]);
-    let branch = p.control(kind::BRANCH, B, C, "2", meets_at(D));
-    p.tell_all(&branch);
-    p.assert_shows(C, &["2x"]);
-    p.arrive(D);
-    p.assert_shows(B + 1, &["01"]);
-    p.arrive(D);
-    p.assert_shows(D, &["01", "2x"]);
-    let jump = p.control(kind::JUMP, D + 1, F, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(F) });
-    p.tell_all(&jump);
-    p.assert_shows(2, &["x3"]);
-    p.arrive(F);
-    p.assert_shows(F, &["01", "23"]);
+    for compaction in WAITING {
+        let mut p = Pipeline::begun(&Shape { compaction, ..shape(4, 2) }, 2);
+        let branch = p.control(kind::BRANCH, 1, B, "012456", meets_at(F));
+        p.tell_all(&branch);
+        p.assert_shows(B, &["012x", "456x"]);
+        let branch = p.control(kind::BRANCH, B, C, "04", meets_at(D));
+        p.tell_all(&branch);
+        p.assert_shows(C, &["0xxx", "4xxx"]);
+        p.arrive(D);
+        p.assert_shows(B + 1, &["x12x", "x56x"]);
+        p.arrive(D);
+        p.assert_shows(D, &["012x", "456x"]);
+        let jump = p.control(kind::JUMP, D + 1, F, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(F) });
+        p.tell_all(&jump);
+        p.assert_shows(2, &["xxx3", "xxx7"]);
+        p.arrive(F);
+        p.assert_shows(F, &["0123", "4567"]);
+    }
+}
+
+/// Sides of a branch that meet where their function returns to, which the first of them to return says; among them those of another
+/// such branch.
+#[test]
+fn branches_of_a_function_that_returns() {
+    for compaction in WAITING {
+        let mut p = Pipeline::begun(&Shape { compaction, ..shape(4, 2) }, 2);
+        let call = p.control(kind::JUMP, 1, C, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(2) });
+        p.tell_all(&Control { call: true, ..call });
+        let returns = Reconvergence::new(Meet::Return, false, None);
+        let ret = |p: &Pipeline, pc: u64| Control { ret: true, ..p.control(kind::JUMP, pc, 2, EVERYBODY, returns) };
+        let branch = p.control(kind::BRANCH, C, D, "04", returns);
+        p.tell_all(&branch);
+        p.assert_shows(D, &["0xxx", "4xxx"]);
+        let first = ret(&p, D);
+        p.tell_all(&first);
+        p.assert_shows(C + 1, &["x123", "x567"]);
+        let branch = p.control(kind::BRANCH, C + 1, E, "15", returns);
+        p.tell_all(&branch);
+        p.assert_shows(E, &["x1xx", "x5xx"]);
+        let second = ret(&p, E);
+        p.tell_all(&second);
+        p.assert_shows(C + 2, &["xx23", "xx67"]);
+        let third = ret(&p, C + 2);
+        p.tell_all(&third);
+        p.assert_shows(2, &["0123", "4567"]);
+    }
+}
+
+/// A function that calls itself, with a branch whose sides meet at the place that its inner activation returns to.
+#[test]
+fn a_branch_meets_where_others_have_returned_to() {
+    for compaction in WAITING {
+        let mut p = Pipeline::begun(&Shape { compaction, ..shape(4, 2) }, 2);
+        for pc in [1, C] {
+            let call = p.control(kind::JUMP, pc, C, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(pc + 1) });
+            p.tell_all(&Control { call: true, ..call });
+        }
+        let returns = Reconvergence::new(Meet::Return, false, None);
+        let branch = p.control(kind::BRANCH, C + 1, D, "04", returns);
+        p.tell_all(&branch);
+        let ret = p.control(kind::JUMP, D, E, EVERYBODY, returns);
+        p.tell_all(&Control { ret: true, ..ret });
+        p.assert_shows(C + 2, &["x123", "x567"]);
+        let branch = p.control(kind::BRANCH, C + 2, D, "15", meets_at(E));
+        p.tell_all(&branch);
+        p.assert_shows(D, &["x1xx", "x5xx"]);
+        p.arrive(E);
+        p.assert_shows(C + 3, &["xx23", "xx67"]);
+        p.arrive(E);
+        p.assert_shows(E, &["x123", "x567"]);
+        let ret = p.control(kind::JUMP, E, E, EVERYBODY, returns);
+        p.tell_all(&Control { ret: true, ..ret });
+        p.assert_shows(E, &["0123", "4567"]);
+    }
 }
 
 /// A uniform branch is no place to wait, unless that is wanted.
@@ -897,4 +958,36 @@ fn capri_figure_7() {
     p.assert_shows(6, &["x56b", "xxax"]);
     p.arrive(F);
     p.assert_shows(F, &["0123", "4567", "89ab"]);
+}
+
+/// `capri.txt` §3.3: each side of a branch says whether forming warps was worth it, that is, whether its fullest lane has fewer threads
+/// than warps came with some.
+#[test]
+fn each_side_is_learned_from() {
+    let to_the_rest = meets_at(6);
+    let both = meets_at(F);
+    for (who, meets, waits) in [
+        // Three threads of three warps in one lane, or two of them.
+        ("048", to_the_rest, false),
+        ("049", to_the_rest, true),
+        // The side that runs last says otherwise: lane 3 has all of its threads, or no lane has.
+        ("05a", both, false),
+        ("01468b", both, true),
+    ] {
+        let capt = Capt { entries: 2, history: History::Latest };
+        let mut p = Pipeline::begun(&Shape { compaction: Compaction::Predict, capt, ..shape(4, 4) }, 3);
+        let branch = p.control(kind::BRANCH, 5, B, who, meets);
+        p.tell_all(&branch);
+        if meets == both {
+            p.arrive(F);
+            p.arrive(F);
+        } else {
+            p.arrive(6);
+        }
+        p.assert_shows(if meets == both { F } else { 6 }, &["0123", "4567", "89ab"]);
+        let back = p.control(kind::JUMP, F, 0, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(F) });
+        p.tell_all(&back);
+        p.tell(1, &branch);
+        assert_eq!(p.shows().len(), if waits { 2 } else { 3 }, "{who}");
+    }
 }
