@@ -22,8 +22,9 @@
 //! | send | a path that came to the top beside another is steered |
 //! | fetch | reads the head of a popping warp |
 //!
-//! An outcome always has its turn; then a pop, a start, a wake, a send, a fetch. Of two paths that come to the top at once, one is
-//! steered at once, the other *owed*.
+//! An outcome always has its turn; then a pop, a start, a wake, and a send or a fetch. Of two paths that come to the top at once, one
+//! is steered at once, the other *owed*. Whom a send or a fetch is for is chosen the cycle before ([`Due`]): it decides which top is
+//! read, moved and written.
 //!
 //! The pipeline sees to it that at most one control instruction of a warp is unresolved, and none while [`Dual::busy`]. The
 //! scoreboard is [`crate::scoreboard::dual`]; `docs/dual-path.md`.
@@ -106,6 +107,13 @@ struct Read<T> {
     at: T,
 }
 
+/// What is to be sent or fetched next, unless it no longer is.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Due<T> {
+    valid: T,
+    slot: T,
+}
+
 /// What decode must know of a warp: the rpc, and for which sides it lies ahead.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct Stops<T> {
@@ -167,6 +175,7 @@ struct Inside {
     levels: Option<Mem<Level<Width>>>,
     /// The level that was read, and of which warp it is.
     fetched: Read<Signal>,
+    due: Due<Signal>,
     head: Level<Signal>,
     /// With path forwarding, the warps with room for a sibling, and the one that was read for it.
     forwarding: Option<(Signal, Read<Signal>)>,
@@ -194,6 +203,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     // The path is to be steered to an access that left its threads unserved.
     let replays = (s.replay == Replay::Split).then(|| m.reg("replays", s.slots()).reset(0u32));
     let fetched = m.reg("fetched", Read { valid: 1, at: warp_bits }).reset_zero();
+    let due = m.reg("due", Due { valid: 1, slot: s.slot_bits() }).reset_zero();
     let forwarding = Forwarding::new(s, m);
 
     // Whose turn it is.
@@ -203,11 +213,13 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let wake_possible = m.lit(s.barriers, 1);
     wire!(wake_ready = start_ready & !start.valid & wake_possible);
     wire!(wakes = wake.valid & wake_ready);
-    wire!(sends = start_ready & !start.valid & !wakes & owed.q.any());
-    wire!(fetches = start_ready & !start.valid & !wakes & !owed.q.any() & popping.q.any());
-    wire!(sent = owed.q.lowest_one().one_hot_index());
+    wire!(waits_for_a_turn = owed.q | by_slot(popping.q, m.lit(0u32, s.warps)));
+    wire!(due_turn = start_ready & !start.valid & !wakes);
+    let due_warp = warp_of(s, due.q.slot);
+    wire!(sends = due_turn & due.q.valid & owed.q.select(due.q.slot, 1));
+    wire!(fetches = due_turn & due.q.valid & popping.q.select(due_warp, 1));
     let turn = forwarding.as_ref().map(|forwarding| {
-        let free = start_ready & !start.valid & !wakes & !owed.q.any() & !popping.q.any();
+        let free = due_turn & !due.q.valid & !waits_for_a_turn.any();
         forwarding.turn(m, free)
     });
     let takes = turn.map(|turn| turn.takes);
@@ -216,10 +228,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         (fetched.q.valid, fetched.q.at),
         (start.valid, start.slot),
         (wakes, wake.slot),
-        (owed.q.any(), warp_of(s, sent)),
     ];
-    let popper = popping.q.lowest_one().one_hot_index();
-    wire!(warp = pick(others, turn.map_or(popper, |turn| popping.q.any().mux(popper, turn.warp))));
+    wire!(warp = pick(others, turn.map_or(due_warp, |turn| due.q.valid.mux(due_warp, turn.warp))));
     let at = warp.decode(s.warps);
     wire!(top = tops.read(warp));
     wire!(count = counts.read(warp).only_if(!starts));
@@ -349,10 +359,16 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let slots_of = |warps: Signal| by_slot(warps, warps);
     let slot = join(s, warp, steers_right);
     wire!(renewed = starts | pops | changes);
-    let other_slot = join(s, warp, !steers_right).decode(s.slots());
+    let other = join(s, warp, !steers_right);
+    let other_slot = other.decode(s.slots());
+    let sent = due.q.slot;
     let sent_now = sent.decode(s.slots()).only_if(sends);
     let dropped = slots_of(at).only_if(renewed);
     owed.next((owed.q & !sent_now & !dropped) | other_slot.only_if(renewed & (steered & other_comes)));
+    wire!(later = waits_for_a_turn & !slots_of(at));
+    let new = Due { valid: renewed, slot: other };
+    let first = Due { valid: m.lit(1u32, 1), slot: later.lowest_one().one_hot_index() };
+    due.next(later.any().mux(first, new));
     let actives = cat(&[after.left.valid, after.right.valid]).repeat(s.warps);
     let replay = replays.as_ref().map_or(m.lit(0u32, 1), |replays| {
         let left_unserved = outcome.valid & outcome.kind.eq(kind::MEMORY);
@@ -492,6 +508,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         counts,
         levels: levels_held,
         fetched,
+        due: due.q,
         head,
         forwarding,
         ghost_live,

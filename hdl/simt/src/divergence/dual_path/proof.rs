@@ -96,6 +96,11 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
         }
         let is_warp = |at: Signal| at.eq(index_of(s.warps, at));
         m.assert("a_warp_is_fetched", is_warp(inside.fetched.at));
+        let due = inside.due;
+        m.assert("a_slot_is_due", due.slot.eq(index_of(s.slots(), due.slot)));
+        let is_due = inside.owed.select(due.slot, 1) | inside.popping.select(warp_of(s, due.slot), 1);
+        let busy = inside.owed.any() | inside.popping.any();
+        m.assert("who_is_busy_has_a_turn", implies(busy, inside.fetched.valid | (due.valid & is_due)));
         if let Some((_, offered)) = inside.forwarding {
             m.assert("a_warp_is_offered", is_warp(offered.at) & !(offered.valid & inside.fetched.valid));
         }
@@ -104,8 +109,7 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
             Waits { popping, count, waiting, one: !live | owed.any() }
         };
         let waits: Vec<Waits> = warps.iter().map(waits).collect();
-        let busy = (inside.popping.any() | inside.owed.any(), inside.fetched.valid);
-        in_time(m, levels(s), &waits, busy, (out.hold, &late, inside.outcomes));
+        in_time(m, levels(s), &waits, (busy, inside.fetched.valid), (out.hold, &late, inside.outcomes));
         follow(m, s, &i, &warps, &inside, &told, &out);
 
         cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
