@@ -50,12 +50,13 @@ pub fn shapes() -> Vec<Shape> {
         Shape::new(1, 16),
         Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 64) },
         Shape { divergence: Divergence::Arbiter, ..Shape::new(32, 2) },
-        Shape { coalescing: Coalescing::Full, ..Shape::new(8, 8) }.with_divergence(Divergence::Stack),
+        Shape { coalescing: Coalescing::Full, likely: true, ..Shape::new(8, 8) }.with_divergence(Divergence::Stack),
         Shape { path_forwarding: true, ..Shape::new(8, 8) }.with_divergence(Divergence::DualPath),
         Shape {
             compaction: Compaction::Predict,
             capt: Capt { entries: 2, history: History::Latest },
             schedule: Schedule::BlockSticky,
+            likely: true,
             ..Shape::new(4, 8).with_divergence(Divergence::BlockStack)
         },
     ]
@@ -70,6 +71,9 @@ pub fn name(shape: &Shape) -> String {
     }
     if shape.path_forwarding {
         name += ", forwarding";
+    }
+    if shape.likely {
+        name += ", likely points";
     }
     if shape.schedule != usual.schedule {
         name += &format!(", {}", shape.schedule.name());

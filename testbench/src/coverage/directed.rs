@@ -54,6 +54,7 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
         ("division that outlives its block", division_that_outlives_its_block(), 1),
         ("path that ends before those above it", paths_above_another_end(100, 60), 1),
         ("path that outlives those above it", paths_above_another_end(30, 200), 1),
+        ("loop that threads leave", loop_that_threads_leave(), 1),
     ];
     let warps = s.warps;
     let directed = |(name, program, launches)| Directed { name, program, fault: None, launches, blocks: 2, warps };
@@ -155,6 +156,19 @@ fn paths_above_another_end(last: usize, odd: usize) -> Asm {
     let program = ends(program.label("inner meet").jal(ZERO, "outer meet").label("first"), 1, "outer meet");
     let program = ends(program.label("odd"), odd, "return");
     program.label("outer meet").put([NOP]).label("return").put([jalr(ZERO, RA, 0)])
+}
+
+/// Each thread runs 15 times, unless it leaves before, through a loop in which threads go five ways, two of them out of it: so all
+/// meet behind it, and most of them at its end before that.
+fn loop_that_threads_leave() -> Asm {
+    let mix = [addi(8, 8, -1), slli(6, 5, 2), add(7, 5, 6), add(7, 7, 8), add(7, 7, 8), add(7, 7, 8)];
+    let program = begin().put([csrr(5, LANE), addi(8, ZERO, 15)]).label("loop").put(mix);
+    let program = program.put([andi(6, 7, 31), addi(6, 6, -9)]).branch(BEQ, 6, ZERO, "leave");
+    let program = program.put([andi(6, 7, 1)]).branch(BNE, 6, ZERO, "odd");
+    let program = program.put([andi(6, 7, 12)]).branch(BEQ, 6, ZERO, "leave").put([NOP]).jal(ZERO, "end");
+    let program = program.label("odd").put([andi(6, 7, 2)]).branch(BNE, 6, ZERO, "other").put([NOP]).jal(ZERO, "end");
+    let program = program.label("other").put([NOP]).label("end").branch(BNE, 8, ZERO, "loop").jal(ZERO, "behind");
+    program.label("leave").put([NOP]).label("behind").exit()
 }
 
 /// Each cause of a fault.
