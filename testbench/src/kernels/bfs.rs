@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check};
-use crate::grid::Grid;
 
 const NODES: usize = 1000;
 const MOST_NODES: usize = 4096;
@@ -40,8 +39,7 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_bytes("visited", &only_source)?;
     device.write_words("distance", &distance)?;
 
-    let threads = device.block_threads(THREADS);
-    let grid = Grid { blocks: (nodes as u32).div_ceil(threads), threads };
+    let grid = device.grid_of(nodes, THREADS);
     for _level in 0..nodes {
         device.write_word("phase", EXPAND)?;
         device.launch_grid(grid)?;

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check};
-use crate::grid::Grid;
 
 /// Squares along a side of the mesh, and along one of the body.
 const SIDE: usize = 16;
@@ -51,8 +50,7 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     for (number, name) in ["density", "momentum_x", "momentum_y", "energy"].into_iter().enumerate() {
         device.write_words(name, &quantity(number))?;
     }
-    let threads = device.block_threads(THREADS);
-    let grid = Grid { blocks: (states.len() as u32).div_ceil(threads), threads };
+    let grid = device.grid_of(states.len(), THREADS);
     for phase in [DERIVE, FLOW] {
         device.write_word("phase", phase)?;
         device.launch_grid(grid)?;

@@ -4,7 +4,6 @@
 use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check};
-use crate::grid::Grid;
 
 const ACROSS: usize = 32;
 const DOWN: usize = 16;
@@ -40,8 +39,8 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_words("features", &features)?;
     device.write_words("stages", &stages)?;
     device.write_word("windows", windows as u32)?;
-    let threads = device.block_threads(THREADS);
-    device.launch_grid(Grid { blocks: (windows as u32).div_ceil(threads), threads })?;
+    let grid = device.grid_of(windows, THREADS);
+    device.launch_grid(grid)?;
     check("passed", &passed, &device.read_words("passed", windows)?)?;
     let score: Vec<u32> = score.iter().map(|&score| score as u32).collect();
     check("score", &score, &device.read_words("score", windows)?)?;

@@ -3,7 +3,6 @@
 use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check, from_bytes};
-use crate::grid::Grid;
 
 const MESSAGES: usize = 256;
 const MOST_MESSAGES: usize = 2048;
@@ -24,8 +23,8 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_words("messages", &by_word(&blocks))?;
     device.write_word("count", count as u32)?;
     device.write_words("sines", &sines)?;
-    let threads = device.block_threads(THREADS);
-    device.launch_grid(Grid { blocks: (count as u32).div_ceil(threads), threads })?;
+    let grid = device.grid_of(count, THREADS);
+    device.launch_grid(grid)?;
     let want = by_word(&digests);
     check("digests", &want, &device.read_words("digests", want.len())?)?;
     Ok(Output::checked(4 * count))

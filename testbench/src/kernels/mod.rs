@@ -126,8 +126,8 @@ impl dyn Device + '_ {
         self.write_words(name, &[word])
     }
 
-    /// Threads for each block: as many as `wanted` or the device [prefers](Device::preferred_threads), fewer if the core has no more, more if the share of the scratchpad would
-    /// else be less than the program needs.
+    /// Threads for each block: as many as `wanted` or the device [prefers](Device::preferred_threads), fewer if the core has no
+    /// more, more if the share of the scratchpad would else be less than the program needs.
     fn block_threads(&self, wanted: u32) -> u32 {
         let all = self.threads();
         let mut threads = self.preferred_threads(wanted).min(all);
@@ -136,6 +136,12 @@ impl dyn Device + '_ {
             threads *= 2;
         }
         threads
+    }
+
+    /// A grid with a thread for each of so many items, in blocks of [`block_threads`](Self::block_threads).
+    fn grid_of(&self, items: usize, wanted: u32) -> Grid {
+        let threads = self.block_threads(wanted);
+        Grid { blocks: (items as u32).div_ceil(threads), threads }
     }
 
     /// Items of a kernel's work, a thread each: four for each thread of the core, so that blocks follow each other, but within

@@ -3,7 +3,6 @@
 use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check, words};
-use crate::grid::Grid;
 
 const PATHS: usize = 512;
 const MOST_PATHS: usize = 4096;
@@ -23,8 +22,8 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_word("volatility", volatility as u32)?;
     device.write_word("paths", paths as u32)?;
     device.write_word("strike", strike as u32)?;
-    let threads = device.block_threads(THREADS);
-    device.launch_grid(Grid { blocks: (paths as u32).div_ceil(threads), threads })?;
+    let grid = device.grid_of(paths, THREADS);
+    device.launch_grid(grid)?;
     let payoff = |&seed: &u32| {
         let mut price = ONE;
         let step = |random: &u32| {

@@ -3,7 +3,6 @@
 use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check, words};
-use crate::grid::Grid;
 
 const DIMENSIONS: usize = 2;
 const BITS: usize = 14;
@@ -20,8 +19,8 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_words("directions", &directions.concat())?;
     let runs = device.items(RUNS, MOST_RUNS);
     device.write_word("runs", runs as u32)?;
-    let threads = device.block_threads(THREADS);
-    device.launch_grid(Grid { blocks: (runs as u32).div_ceil(threads), threads })?;
+    let grid = device.grid_of(runs, THREADS);
+    device.launch_grid(grid)?;
     let mut want = vec![0; DIMENSIONS * RUN * MOST_RUNS];
     for ((places, mut place), directions) in want.chunks_mut(RUN * MOST_RUNS).zip(shifts).zip(&directions) {
         for number in 0..RUN * runs {

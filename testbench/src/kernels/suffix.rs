@@ -6,7 +6,6 @@ use std::ops::RangeInclusive;
 use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check};
-use crate::grid::Grid;
 
 const TEXT: usize = 512;
 const LETTERS: u8 = 4;
@@ -23,10 +22,10 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_bytes("nodes", &Tree::of(&text).bytes())?;
     device.write_bytes("queries", &by_place(&queries.letters))?;
     device.write_words("lengths", &queries.lengths)?;
-    let count = queries.lengths.len() as u32;
-    device.write_word("count", count)?;
-    let threads = device.block_threads(THREADS);
-    device.launch_grid(Grid { blocks: count.div_ceil(threads), threads })?;
+    let count = queries.lengths.len();
+    device.write_word("count", count as u32)?;
+    let grid = device.grid_of(count, THREADS);
+    device.launch_grid(grid)?;
     let want = by_place(&queries.matched(&text));
     check("matched", &want, &device.read_bytes("matched", want.len())?)?;
     Ok(Output::checked(queries.starts()))

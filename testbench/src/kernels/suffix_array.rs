@@ -6,7 +6,6 @@ use fastrand::Rng;
 
 use super::suffix::{self, Queries};
 use super::{Device, KernelError, Output, check};
-use crate::grid::Grid;
 
 const TEXT: usize = 256;
 const QUERIES: usize = 384;
@@ -27,10 +26,10 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_bytes("suffixes", &suffixes.iter().flat_map(|from| from.to_le_bytes()).collect::<Vec<_>>())?;
     device.write_bytes("queries", &queries.letters)?;
     device.write_words("lengths", &queries.lengths)?;
-    let count = queries.lengths.len() as u32;
-    device.write_word("count", count)?;
-    let threads = device.block_threads(THREADS);
-    device.launch_grid(Grid { blocks: count.div_ceil(threads), threads })?;
+    let count = queries.lengths.len();
+    device.write_word("count", count as u32)?;
+    let grid = device.grid_of(count, THREADS);
+    device.launch_grid(grid)?;
     let want = queries.matched(&text);
     check("matched", &want, &device.read_bytes("matched", want.len())?)?;
     Ok(Output::checked(queries.starts()))
