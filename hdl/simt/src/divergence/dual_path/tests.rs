@@ -386,6 +386,23 @@ fn a_forwarded_path_parts() {
 }
 
 /// An instruction that takes all threads of a slot to one place.
+/// Path forwarding beside a function: what comes up runs at another call depth than the path beside it, and each stops where it
+/// meets its own.
+#[test]
+fn a_forwarded_path_is_at_a_depth_of_its_own() {
+    for (side, deep, other) in [(0, (0b0001, 0b0010), 0b1100), (1, (0b0100, 0b1000), 0b0011)] {
+        let mut bench = begun(&forwarding(4, 1));
+        tell(&mut bench, parts(0, (0b0011, 10), (0b1100, 20)), Meet::At(60));
+        tell(&mut bench, call(side, deep.0 | deep.1, 30), Meet::At(60));
+        tell(&mut bench, parts(side, (deep.0, 40), (deep.1, 31)), Meet::At(50));
+        assert_eq!(stops(&mut bench), [Some(50); 2]);
+        let first = sides(&mut bench)[0].expect("a path on the left").1;
+        let both = tell(&mut bench, jump(0, first, 50), Meet::At(50));
+        assert_eq!(both[0].map(|path| path.1), Some(other), "the outer path comes up");
+        assert_eq!(stops(&mut bench), [Some(60), Some(50)]);
+    }
+}
+
 fn jump(slot: u32, threads: u64, target: u64) -> Told {
     Told { slot, kind: kind::JUMP, taken: threads, target, rest: 0, stays: 0, call: false, ret: false }
 }
@@ -404,7 +421,11 @@ fn parts(slot: u32, (taken, target): (u64, u64), (rest, stays): (u64, u64)) -> T
 
 /// A warp of four threads that run at 0.
 fn begin() -> Bench {
-    let mut bench = Bench::new(&shape(4, 1), 1);
+    begun(&shape(4, 1))
+}
+
+fn begun(s: &Shape) -> Bench {
+    let mut bench = Bench::new(s, 1);
     bench.cycle(None, Some((0, 0, 0b1111)), None);
     sides(&mut bench);
     bench
