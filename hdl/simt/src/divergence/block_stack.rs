@@ -560,10 +560,10 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let issued = warps.read(i.issue_slot);
     let resolving = block_of(of_block.resolving);
     let theirs = places.read(resolving);
-    let jump_of = |place: &Place<Signal>| place.kind.eq(place::BRANCH) & place.jump & place.pc.eq(of_block.pc);
-    wire!(just_now = records & block.eq(resolving) & jump_of(&here));
-    let known = recorded.q.select(resolving, 1) & jump_of(&theirs);
-    let jump = Jump { valid: just_now | known, pc: just_now.mux(here.target, theirs.target) };
+    // Nothing else decides whether a jump that may part arrives; so stage 8 waits for nothing else.
+    wire!(just_now = jumps & parts & is_first & block.eq(resolving) & outcome.rest.pc.eq(of_block.pc));
+    let known = recorded.q.select(resolving, 1) & theirs.jump & theirs.pc.eq(of_block.pc);
+    let jump = Jump { valid: just_now | known, pc: just_now.mux(outcome.taken.pc, theirs.target) };
 
     let refuses = elsewhere | full | part_waits;
     let causes = [
