@@ -216,13 +216,15 @@ impl Ahead {
         );
         let in_lanes = elements(turn.threads, self.s.warps).into_iter().map(|lane| lane.count_ones());
         let most = in_lanes.reduce(|a, b| a.gt(b).mux(a, b)).expect("a lane");
+        // In the cycle after, since counting takes most of this one.
+        let learns = forms & (turn.branch | (pops & to_sibling));
         let inputs = CaptIn {
             clear: restart,
             asks: parting & splits,
             asked: outcome.rest.pc,
-            learns: forms & (turn.branch | (pops & to_sibling)),
-            learned: turn.of.pc,
-            was_adequate: most.lt(turn.of.warps),
+            learns: m.pipe_reset("learns", learns),
+            learned: m.pipe("learned", turn.of.pc),
+            was_adequate: m.pipe("was_adequate", most.lt(turn.of.warps)),
         };
         let CaptOut { adequate, known } = m.instance("capt", &capt(&self.s), inputs);
         self.adequate.drive(adequate);
