@@ -107,7 +107,7 @@ struct Read<T> {
     at: T,
 }
 
-/// What is to be sent or fetched next, unless it no longer is.
+/// What is to be sent or fetched next, if it is owed that or popping then. A popping warp is its left slot.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct Due<T> {
     valid: T,
@@ -365,6 +365,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let sent_now = sent.decode(s.slots()).only_if(sends);
     let dropped = slots_of(at).only_if(renewed);
     owed.next((owed.q & !sent_now & !dropped) | other_slot.only_if(renewed & (steered & other_comes)));
+    // Next: somebody who waits and has no turn now; else a side that is owed from now on, if it is.
     wire!(later = waits_for_a_turn & !slots_of(at));
     let new = Due { valid: renewed, slot: other };
     let first = Due { valid: m.lit(1u32, 1), slot: later.lowest_one().one_hot_index() };
