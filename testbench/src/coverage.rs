@@ -57,7 +57,7 @@ pub fn shapes() -> Vec<Shape> {
             capt: Capt { entries: 2, history: History::Latest },
             schedule: Schedule::BlockSticky,
             likely: true,
-            ..Shape::new(4, 8).with_divergence(Divergence::BlockStack)
+            ..Shape::new(4, 16).with_divergence(Divergence::BlockStack)
         },
     ]
 }
