@@ -115,6 +115,11 @@ fn meets_at(pc: u64) -> Reconvergence<u64> {
     Reconvergence::new(Meet::At(pc as u32), false, None)
 }
 
+/// Where a function returns to.
+fn returns() -> Reconvergence<u64> {
+    Reconvergence::new(Meet::Return, false, None)
+}
+
 fn lanes_of(mask: u64) -> impl Iterator<Item = usize> {
     (0..64).filter(move |lane| mask >> lane & 1 == 1)
 }
@@ -667,6 +672,18 @@ impl Pipeline {
         slots.into_iter().for_each(|slot| self.tell(slot, control));
     }
 
+    /// All warps that run call a function.
+    fn call(&mut self, pc: u64, function: u64) {
+        let jump = self.control(kind::JUMP, pc, function, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(pc + 1) });
+        self.tell_all(&Control { call: true, ..jump });
+    }
+
+    /// All warps that run return.
+    fn ret(&mut self, pc: u64, to: u64) {
+        let jump = self.control(kind::JUMP, pc, to, EVERYBODY, returns());
+        self.tell_all(&Control { ret: true, ..jump });
+    }
+
     /// All that run come to this stop pc.
     fn arrive(&mut self, stop: u64) {
         let slots: Vec<usize> = (0..self.slots.len()).filter(|&slot| self.runs_with_block(slot)).collect();
@@ -779,24 +796,18 @@ fn nested_branches() {
 fn branches_of_a_function_that_returns() {
     for compaction in WAITING {
         let mut p = Pipeline::begun(&Shape { compaction, ..shape(4, 2) }, 2);
-        let call = p.control(kind::JUMP, 1, C, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(2) });
-        p.tell_all(&Control { call: true, ..call });
-        let returns = Reconvergence::new(Meet::Return, false, None);
-        let ret = |p: &Pipeline, pc: u64| Control { ret: true, ..p.control(kind::JUMP, pc, 2, EVERYBODY, returns) };
-        let branch = p.control(kind::BRANCH, C, D, "04", returns);
+        p.call(1, C);
+        let branch = p.control(kind::BRANCH, C, D, "04", returns());
         p.tell_all(&branch);
         p.assert_shows(D, &["0xxx", "4xxx"]);
-        let first = ret(&p, D);
-        p.tell_all(&first);
+        p.ret(D, 2);
         p.assert_shows(C + 1, &["x123", "x567"]);
-        let branch = p.control(kind::BRANCH, C + 1, E, "15", returns);
+        let branch = p.control(kind::BRANCH, C + 1, E, "15", returns());
         p.tell_all(&branch);
         p.assert_shows(E, &["x1xx", "x5xx"]);
-        let second = ret(&p, E);
-        p.tell_all(&second);
+        p.ret(E, 2);
         p.assert_shows(C + 2, &["xx23", "xx67"]);
-        let third = ret(&p, C + 2);
-        p.tell_all(&third);
+        p.ret(C + 2, 2);
         p.assert_shows(2, &["0123", "4567"]);
     }
 }
@@ -807,14 +818,11 @@ fn a_branch_meets_where_others_have_returned_to() {
     for compaction in WAITING {
         let mut p = Pipeline::begun(&Shape { compaction, ..shape(4, 2) }, 2);
         for pc in [1, C] {
-            let call = p.control(kind::JUMP, pc, C, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(pc + 1) });
-            p.tell_all(&Control { call: true, ..call });
+            p.call(pc, C);
         }
-        let returns = Reconvergence::new(Meet::Return, false, None);
-        let branch = p.control(kind::BRANCH, C + 1, D, "04", returns);
+        let branch = p.control(kind::BRANCH, C + 1, D, "04", returns());
         p.tell_all(&branch);
-        let ret = p.control(kind::JUMP, D, E, EVERYBODY, returns);
-        p.tell_all(&Control { ret: true, ..ret });
+        p.ret(D, E);
         p.assert_shows(C + 2, &["x123", "x567"]);
         let branch = p.control(kind::BRANCH, C + 2, D, "15", meets_at(E));
         p.tell_all(&branch);
@@ -823,8 +831,7 @@ fn a_branch_meets_where_others_have_returned_to() {
         p.assert_shows(C + 3, &["xx23", "xx67"]);
         p.arrive(E);
         p.assert_shows(E, &["x123", "x567"]);
-        let ret = p.control(kind::JUMP, E, E, EVERYBODY, returns);
-        p.tell_all(&Control { ret: true, ..ret });
+        p.ret(E, E);
         p.assert_shows(E, &["0123", "4567"]);
     }
 }
