@@ -19,6 +19,7 @@ use heddle_hdl::netlist::Module;
 use heddle_testbench::machine::{MachineError, design};
 use indicatif::{ProgressBar, ProgressStyle};
 use report::{Outcome, Report};
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,7 +59,7 @@ pub struct Mutate {
     /// Only this mutant
     #[arg(long, value_name = "NAME", conflicts_with_all = ["modules", "sample", "all"])]
     mutant: Vec<String>,
-    /// How many mutants, spread evenly over the modules [default: 400; of --list, all]
+    /// How many mutants, of every module its share [default: 400; of --list, all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     sample: Option<u32>,
     /// All mutants; takes hours
@@ -164,7 +165,7 @@ impl Mutate {
         if self.all || !self.mutant.is_empty() || (self.list && self.sample.is_none()) {
             return Ok(all);
         }
-        Ok(spread(all, self.sample.unwrap_or(SAMPLE) as usize, self.shape.seed))
+        Ok(sample(all, self.sample.unwrap_or(SAMPLE) as usize, self.shape.seed))
     }
 
     /// Several mutants at a time, in random order, so that Ctrl-C leaves a sample too. Those that were begun before it and
@@ -199,16 +200,37 @@ impl Mutate {
     }
 }
 
-/// `count` of the list, equally spaced from a random start: of every module as many as its share.
-fn spread<T>(list: Vec<T>, count: usize, seed: u64) -> Vec<T> {
-    let total = list.len();
-    if count >= total {
-        return list;
+/// `count` mutants in the order of the list: of every module its share of them, rounded up where most is left over, and
+/// within a module any.
+fn sample(all: Vec<Mutant>, count: usize, seed: u64) -> Vec<Mutant> {
+    let total = all.len();
+    let mut modules: Vec<(&str, usize)> = Vec::new();
+    for mutant in &all {
+        match modules.iter_mut().find(|(name, _)| *name == mutant.module) {
+            Some((_, size)) => *size += 1,
+            None => modules.push((&mutant.module, 1)),
+        }
     }
-    let start = fastrand::Rng::with_seed(seed).f64();
-    let place = |k: usize| ((k as f64 + start) * total as f64 / count as f64) as usize;
-    let places: std::collections::BTreeSet<usize> = (0..count).map(place).collect();
-    list.into_iter().enumerate().filter(|(k, _)| places.contains(k)).map(|(_, item)| item).collect()
+    let sizes: Vec<usize> = modules.iter().map(|(_, size)| *size).collect();
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut chosen = HashSet::new();
+    for ((name, _), share) in modules.iter().zip(shares(&sizes, count.min(total))) {
+        let of_module = all.iter().enumerate().filter(|(_, mutant)| mutant.module == *name).map(|(place, _)| place);
+        chosen.extend(random.choose_multiple(of_module, share));
+    }
+    all.into_iter().enumerate().filter(|(place, _)| chosen.contains(place)).map(|(_, mutant)| mutant).collect()
+}
+
+/// Whole parts of `count`, which is at most their sum, in proportion to the sizes: rounded down, then up where the remainder
+/// is largest.
+fn shares(sizes: &[usize], count: usize) -> Vec<usize> {
+    let total = sizes.iter().sum::<usize>().max(1);
+    let mut shares: Vec<usize> = sizes.iter().map(|size| size * count / total).collect();
+    let mut by_remainder: Vec<usize> = (0..sizes.len()).collect();
+    by_remainder.sort_by_key(|&k| std::cmp::Reverse(sizes[k] * count % total));
+    let left = count - shares.iter().sum::<usize>();
+    by_remainder.into_iter().take(left).for_each(|k| shares[k] += 1);
+    shares
 }
 
 fn progress(mutants: usize) -> ProgressBar {
@@ -257,7 +279,7 @@ impl Campaign {
     /// differ in the same signal and cycle.
     fn verilog(&self, outcomes: &[Outcome], count: usize) -> Result<Option<(usize, usize)>> {
         let differing: Vec<&Outcome> = outcomes.iter().filter(|o| o.lockstep.is_some()).collect();
-        let tried = spread(differing, count, self.seed);
+        let tried = fastrand::Rng::with_seed(self.seed).choose_multiple(differing, count);
         let mut same = 0;
         for outcome in &tried {
             let bench = &self.benches[0];
@@ -281,12 +303,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_is_spread_over_the_list() {
-        let sample = spread((0..1000).collect(), 10, 7);
-        assert_eq!(sample.len(), 10);
-        assert!(sample.iter().enumerate().all(|(k, &item)| (100 * k..100 * (k + 1)).contains(&(item as usize))));
-        assert_ne!(spread((0..1000).collect::<Vec<_>>(), 10, 8), spread((0..1000).collect::<Vec<_>>(), 10, 7));
-        assert_eq!(spread(vec![1, 2], 10, 7), [1, 2]);
+    fn shares_are_in_proportion() {
+        assert_eq!(shares(&[10, 20, 70], 10), [1, 2, 7]);
+        assert_eq!(shares(&[1, 1, 1], 2), [1, 1, 0]);
+        assert_eq!(shares(&[5, 95], 10), [1, 9], "a half is rounded up once");
+        assert_eq!(shares(&[3, 5], 8), [3, 5]);
+        assert_eq!(shares(&[], 0), [0; 0]);
+    }
+
+    #[test]
+    fn a_sample_has_its_share_of_every_module() {
+        let all = mutants(&design(&heddle_simt::Shape::new(4, 2)).unwrap());
+        let names = |seed| sample(all.clone(), 400, seed).into_iter().map(|m| m.name).collect::<Vec<_>>();
+        let count = |names: &[String], module: &str| names.iter().filter(|n| n.starts_with(module)).count() as f64;
+        let every: Vec<String> = all.iter().map(|m| m.name.clone()).collect();
+        let chosen = names(1);
+        assert_eq!(chosen.len(), 400);
+        assert_eq!(every.iter().filter(|name| chosen.contains(name)).cloned().collect::<Vec<_>>(), chosen, "in order");
+        for module in ["ccs:", "decode:", "resolve:", "ram:", "launcher:"] {
+            let share = 400.0 * count(&every, module) / every.len() as f64;
+            assert!((count(&chosen, module) - share).abs() < 1.0, "{module} {share}");
+        }
+        assert_eq!(chosen, names(1));
+        assert_ne!(chosen, names(2));
+        assert_eq!(sample(all.clone(), usize::MAX, 1).len(), all.len());
     }
 
     #[test]

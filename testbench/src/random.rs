@@ -11,7 +11,7 @@
 //! another, and all other edges lead forward.
 //!
 //! [`RandomProgram::assemble`] makes instructions for a shape. [`search`] runs programs through a check and makes the first
-//! that fails as small as it can. Generation and shrinking are proptest's.
+//! that fails as small as it can.
 
 mod assemble;
 mod program;
@@ -19,15 +19,14 @@ mod program;
 pub use assemble::{DATA, Features};
 pub use program::{Access, Block, Condition, End, Function, GridSize, Init, Op, RandomProgram, Shared};
 
-use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use fastrand::Rng;
 
 /// Programs that [`search`] tries to make a failing one smaller.
 const SHRINKING: usize = 3000;
 
 /// The program of a seed.
 pub fn program(seed: u64) -> RandomProgram {
-    tree(seed).current()
+    RandomProgram::new(&mut Rng::with_seed(seed))
 }
 
 /// A program that fails a check.
@@ -47,35 +46,22 @@ pub fn search(
     mut check: impl FnMut(&RandomProgram) -> Result<(), String>,
 ) -> Option<Failing> {
     for seed in seeds {
-        let mut tree = tree(seed);
-        let program = tree.current();
+        let program = program(seed);
         let Err(message) = check(&program) else { continue };
         let mut failing = Failing { seed, program, message };
-        let mut moved = tree.simplify();
-        for _ in 0..SHRINKING {
-            if !moved {
-                break;
-            }
-            let program = tree.current();
-            moved = match check(&program) {
-                Err(message) => {
-                    failing = Failing { seed, program, message };
-                    tree.simplify()
-                }
-                Ok(()) => tree.complicate(),
-            };
+        let mut tries = SHRINKING;
+        let mut smaller = |failing: &Failing| {
+            failing.program.smaller().take(tries).find_map(|program| {
+                tries -= 1;
+                check(&program).err().map(|message| Failing { seed, program, message })
+            })
+        };
+        while let Some(found) = smaller(&failing) {
+            failing = found;
         }
         return Some(failing);
     }
     None
-}
-
-fn tree(seed: u64) -> impl ValueTree<Value = RandomProgram> {
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-    let mut runner = TestRunner::new_with_rng(Config::default(), random);
-    program::programs().new_tree(&mut runner).expect("no filter can reject a program")
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ fn page(coverage: &Coverage) -> String {
          A cover is a condition that the description names because tests should meet it. The kernels, {} random programs \
          and a few short ones (`testbench/src/coverage/directed.rs`) run on each shape; the hits of all instances of a \
          module are added up. `heddle cover --docs docs` writes this page, and a test fails if a cover is not hit that \
-         has no reason for it (`testbench/tests/coverage.rs`).\n\n\
+         has no reason for it (`testbench/tests/programs/coverage.rs`).\n\n\
          {}.\n\n## Not hit\n\n| module | cover | why |\n|---|---|---|\n",
         coverage.programs,
         summary(coverage)

@@ -1,7 +1,7 @@
-//! What a random program is made of, and how likely each thing is.
+//! What a random program is made of, how likely each thing is, and how a program becomes smaller.
 
-use proptest::collection::vec;
-use proptest::prelude::*;
+use fastrand::Rng;
+use std::ops::RangeInclusive;
 
 /// Registers that hold random values are numbered 0 to 5 here.
 pub const VALUES: u8 = 6;
@@ -9,7 +9,7 @@ pub const VALUES: u8 = 6;
 pub const WORDS: u8 = 8;
 
 /// A program, before it knows the shape it runs on.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RandomProgram {
     /// First values of the registers.
     pub init: Vec<Init>,
@@ -58,7 +58,7 @@ pub enum Access {
 }
 
 /// A function: its blocks in order; the last one returns.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Function {
     /// It returns through x5 instead of x1.
     pub alternate_link: bool,
@@ -67,7 +67,7 @@ pub struct Function {
 }
 
 /// Instructions without a way out of them, and the way out.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Block {
     /// In order.
     pub ops: Vec<Op>,
@@ -76,7 +76,7 @@ pub struct Block {
 }
 
 /// How a register begins, as a function of the thread's number `t`.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Init {
     /// The same for all threads.
     Constant(i32),
@@ -87,7 +87,7 @@ pub enum Init {
 }
 
 /// One instruction, or a few that belong together. Registers are taken modulo their number, x0 among them now and then.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
     /// An instruction on two registers: number in [`super::assemble`]'s list, rd, rs1, rs2.
     Compute(u8, u8, u8, u8),
@@ -122,7 +122,7 @@ pub enum Op {
 }
 
 /// How a block ends. Distances count blocks from the next one: 0 is the next, -1 this one again.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End {
     /// The next block.
     Next,
@@ -135,7 +135,7 @@ pub enum End {
 }
 
 /// When a branch is taken.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Condition {
     /// Number of the comparison, rs1, rs2.
     Compare(u8, u8, u8),
@@ -145,82 +145,149 @@ pub enum Condition {
     Thread(u8),
 }
 
-/// Programs of up to 4 functions.
-pub fn programs() -> impl Strategy<Value = RandomProgram> {
-    let memory = (any::<bool>(), any::<bool>());
-    let grid =
-        prop_oneof![Just(GridSize::Whole), any::<(u8, u8)>().prop_map(|(size, count)| GridSize::Blocks(size, count))];
-    let parts = (vec(init(), VALUES as usize), 0..=10u8, memory, 0..=6u8, grid, vec(function(), 1..=4));
-    parts.prop_map(|(init, fuel, (interleaved, stack_window), barriers, grid, functions)| RandomProgram {
-        init,
-        fuel,
-        interleaved,
-        stack_window,
-        barriers,
-        grid,
-        functions,
-    })
+impl RandomProgram {
+    /// A program of up to 4 functions.
+    pub(super) fn new(r: &mut Rng) -> RandomProgram {
+        RandomProgram {
+            init: (0..VALUES).map(|_| init(r)).collect(),
+            fuel: r.u8(0..=10),
+            interleaved: r.bool(),
+            stack_window: r.bool(),
+            barriers: r.u8(0..=6),
+            grid: if r.bool() { GridSize::Whole } else { GridSize::Blocks(r.u8(..), r.u8(..)) },
+            functions: some(r, 1..=4, |r| Function { alternate_link: r.bool(), blocks: some(r, 1..=7, block) }),
+        }
+    }
+
+    /// Programs that have one thing less than this, the largest things first.
+    pub(super) fn smaller(&self) -> impl Iterator<Item = RandomProgram> {
+        let place = |(f, function): (usize, &Function)| (0..function.blocks.len()).map(move |b| (f, b));
+        let blocks: Vec<(usize, usize)> = self.functions.iter().enumerate().flat_map(place).collect();
+        let functions = 0..self.functions.len();
+        let without_function = functions.filter(|_| self.functions.len() > 1).map(|f| {
+            self.but(|p| {
+                p.functions.remove(f);
+            })
+        });
+        let several = blocks.clone().into_iter().filter(|&(f, _)| self.functions[f].blocks.len() > 1);
+        let without_block = several.map(|(f, b)| {
+            self.but(|p| {
+                p.functions[f].blocks.remove(b);
+            })
+        });
+        let ends = blocks.clone().into_iter();
+        let ends = ends.filter(|&(f, b)| !matches!(self.functions[f].blocks[b].end, End::Next));
+        let without_end = ends.map(|(f, b)| self.but(|p| p.functions[f].blocks[b].end = End::Next));
+        let op = |(f, b): (usize, usize)| (0..self.functions[f].blocks[b].ops.len()).map(move |op| (f, b, op));
+        let without_op = blocks.into_iter().flat_map(op).map(|(f, b, op)| {
+            self.but(|p| {
+                p.functions[f].blocks[b].ops.remove(op);
+            })
+        });
+        let simple: [fn(&mut RandomProgram); 6] = [
+            |p| p.grid = GridSize::Whole,
+            |p| p.barriers = 0,
+            |p| p.fuel /= 2,
+            |p| p.interleaved = false,
+            |p| p.stack_window = false,
+            |p| p.init.fill(Init::Constant(0)),
+        ];
+        let simpler = simple.into_iter().map(|change| self.but(change)).filter(move |p| p != self);
+        without_function.chain(without_block).chain(without_end).chain(without_op).chain(simpler)
+    }
+
+    fn but(&self, change: impl FnOnce(&mut RandomProgram)) -> RandomProgram {
+        let mut program = self.clone();
+        change(&mut program);
+        program
+    }
 }
 
-fn access() -> impl Strategy<Value = Access> {
-    prop_oneof![
-        5 => (0..5u8).prop_map(Access::Load),
-        5 => (0..3u8).prop_map(Access::Store),
-        2 => (0..9u8, 0..=VALUES).prop_map(|(operation, operand)| Access::Atomic(operation, operand)),
-    ]
+/// So many of them.
+fn some<T>(r: &mut Rng, count: RangeInclusive<usize>, mut one: impl FnMut(&mut Rng) -> T) -> Vec<T> {
+    (0..r.usize(count)).map(|_| one(r)).collect()
 }
 
-fn function() -> impl Strategy<Value = Function> {
-    (any::<bool>(), vec(block(), 1..=7)).prop_map(|(alternate_link, blocks)| Function { alternate_link, blocks })
+/// The number of a weight, as often as it weighs.
+fn weighted<const N: usize>(r: &mut Rng, weights: [u32; N]) -> usize {
+    let mut left = r.u32(0..weights.iter().sum());
+    let mut number = 0;
+    while left >= weights[number] {
+        left -= weights[number];
+        number += 1;
+    }
+    number
 }
 
-fn block() -> impl Strategy<Value = Block> {
-    (vec(op(), 0..=6), end()).prop_map(|(ops, end)| Block { ops, end })
+fn init(r: &mut Rng) -> Init {
+    match r.u8(0..3) {
+        0 => Init::Constant(match r.u8(0..6) {
+            0 => 0,
+            1 => 1,
+            2 => -1,
+            3 => i32::MIN,
+            4 => i32::MAX,
+            _ => r.i32(..),
+        }),
+        1 => Init::Linear(r.i16(..), r.i16(..)),
+        _ => Init::Masked(r.u8(..)),
+    }
 }
 
-fn init() -> impl Strategy<Value = Init> {
-    let edge = prop_oneof![Just(0), Just(1), Just(-1), Just(i32::MIN), Just(i32::MAX), any::<i32>()];
-    prop_oneof![
-        edge.prop_map(Init::Constant),
-        any::<(i16, i16)>().prop_map(|(factor, term)| Init::Linear(factor, term)),
-        any::<u8>().prop_map(Init::Masked),
-    ]
+fn block(r: &mut Rng) -> Block {
+    Block { ops: some(r, 0..=6, op), end: end(r) }
 }
 
-fn op() -> impl Strategy<Value = Op> {
-    let register = || 0..=VALUES;
-    let word = || 0..WORDS;
-    let shared = prop_oneof![Just(Shared::Main), Just(Shared::Scratchpad)];
-    prop_oneof![
-        8 => (any::<u8>(), register(), register(), register()).prop_map(|(k, d, a, b)| Op::Compute(k, d, a, b)),
-        4 => (any::<u8>(), register(), register(), any::<i16>()).prop_map(|(k, d, a, v)| Op::Immediate(k, d, a, v)),
-        1 => (any::<bool>(), register(), any::<u32>()).prop_map(|(pc, d, v)| Op::Upper(pc, d, v)),
-        10 => (prop::bool::weighted(0.3), access(), register(), word(), 0..4u8)
-            .prop_map(|(stack, a, r, w, b)| Op::Own(stack, a, r, w, b)),
-        4 => (shared, access(), register(), register(), 0..4u8, 0..4u8)
-            .prop_map(|(shared, a, r, by, spread, apart)| Op::Share(shared, a, r, by, spread, apart)),
-        1 => (0..4u8, register(), register(), any::<bool>()).prop_map(|(k, d, a, over)| Op::Late(k, d, a, over)),
-        1 => (any::<u8>(), register()).prop_map(|(k, d)| Op::Csr(k, d)),
-        1 => Just(Op::Fence),
-        2 => Just(Op::Barrier),
-        2 => any::<u8>().prop_map(Op::Call),
-        2 => (register(), any::<u8>(), any::<u8>(), any::<bool>()).prop_map(|(v, f, g, l)| Op::CallEither(v, f, g, l)),
-        1 => (register(), register(), 1..=6u8).prop_map(|(d, by, bits)| Op::Scatter(d, by, bits)),
-        1 => (register(), register(), 2..=5u8).prop_map(|(a, b, bits)| Op::Leave(a, b, bits)),
-    ]
+fn register(r: &mut Rng) -> u8 {
+    r.u8(0..=VALUES)
 }
 
-fn end() -> impl Strategy<Value = End> {
-    let distance = || prop_oneof![3 => 0..=4i8, 2 => -4..=-1i8];
-    let condition = prop_oneof![
-        3 => (0..6u8, 0..=VALUES, 0..=VALUES).prop_map(|(k, a, b)| Condition::Compare(k, a, b)),
-        3 => (0..VALUES, 0..5u8).prop_map(|(v, bit)| Condition::Bit(v, bit)),
-        2 => (0..6u8).prop_map(Condition::Thread),
-    ];
-    prop_oneof![
-        2 => Just(End::Next),
-        2 => distance().prop_map(End::Jump),
-        6 => (condition, distance()).prop_map(|(c, d)| End::Branch(c, d)),
-        1 => (0..VALUES, [0..5u8, 0..5u8, 0..5u8, 0..5u8]).prop_map(|(v, to)| End::Switch(v, to)),
-    ]
+fn access(r: &mut Rng) -> Access {
+    match weighted(r, [5, 5, 2]) {
+        0 => Access::Load(r.u8(0..5)),
+        1 => Access::Store(r.u8(0..3)),
+        _ => Access::Atomic(r.u8(0..9), register(r)),
+    }
+}
+
+fn op(r: &mut Rng) -> Op {
+    match weighted(r, [8, 4, 1, 10, 4, 1, 1, 1, 2, 2, 2, 1, 1]) {
+        0 => Op::Compute(r.u8(..), register(r), register(r), register(r)),
+        1 => Op::Immediate(r.u8(..), register(r), register(r), r.i16(..)),
+        2 => Op::Upper(r.bool(), register(r), r.u32(..)),
+        3 => Op::Own(r.f64() < 0.3, access(r), register(r), r.u8(0..WORDS), r.u8(0..4)),
+        4 => {
+            let shared = if r.bool() { Shared::Main } else { Shared::Scratchpad };
+            Op::Share(shared, access(r), register(r), register(r), r.u8(0..4), r.u8(0..4))
+        }
+        5 => Op::Late(r.u8(0..4), register(r), register(r), r.bool()),
+        6 => Op::Csr(r.u8(..), register(r)),
+        7 => Op::Fence,
+        8 => Op::Barrier,
+        9 => Op::Call(r.u8(..)),
+        10 => Op::CallEither(register(r), r.u8(..), r.u8(..), r.bool()),
+        11 => Op::Scatter(register(r), register(r), r.u8(1..=6)),
+        _ => Op::Leave(register(r), register(r), r.u8(2..=5)),
+    }
+}
+
+fn end(r: &mut Rng) -> End {
+    match weighted(r, [2, 2, 6, 1]) {
+        0 => End::Next,
+        1 => End::Jump(distance(r)),
+        2 => End::Branch(condition(r), distance(r)),
+        _ => End::Switch(r.u8(0..VALUES), std::array::from_fn(|_| r.u8(0..5))),
+    }
+}
+
+fn distance(r: &mut Rng) -> i8 {
+    if weighted(r, [3, 2]) == 0 { r.i8(0..=4) } else { r.i8(-4..=-1) }
+}
+
+fn condition(r: &mut Rng) -> Condition {
+    match weighted(r, [3, 3, 2]) {
+        0 => Condition::Compare(r.u8(0..6), register(r), register(r)),
+        1 => Condition::Bit(r.u8(0..VALUES), r.u8(0..5)),
+        _ => Condition::Thread(r.u8(0..6)),
+    }
 }

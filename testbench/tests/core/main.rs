@@ -4,9 +4,13 @@
 
 mod bench;
 mod blocks;
+mod commit;
 mod faults;
+mod machine;
 mod memory;
+mod memory_system;
 mod paths;
 mod random;
 mod threads;
 mod timing;
+mod waiting;

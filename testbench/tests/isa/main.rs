@@ -5,11 +5,11 @@
 //! A dozen shapes always; all of lanes × warps {1, 2, 4 … 64}, with more operands and every case in every way, with
 //! `HEDDLE_LONG=1` (`./test --long`).
 
-#[path = "../common/mod.rs"]
-mod common;
 mod faults;
 mod harness;
 mod reference;
+#[path = "../common/shapes.rs"]
+mod shapes;
 mod suites;
 mod table;
 
@@ -48,7 +48,7 @@ fn on_shape(shape: Shape, effort: &Effort) {
     bench.report(started);
 }
 
-common::sweep!("every instruction", |lanes, warps| every_instruction(lanes, warps, &short(lanes)), |lanes, warps| {
+shapes::sweep!("every instruction", |lanes, warps| every_instruction(lanes, warps, &short(lanes)), |lanes, warps| {
     every_instruction(lanes, warps, &LONG)
 });
 

@@ -1,5 +1,4 @@
 //! Runs the built command in an empty folder of its own.
-#![allow(dead_code)] // each test file uses a part
 
 use std::ffi::OsString;
 use std::fs;

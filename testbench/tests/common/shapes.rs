@@ -6,7 +6,7 @@ use std::io::Write;
 /// `$long(lanes, warps)` on all. `$what` is swept.
 macro_rules! sweep {
     ($what:literal, $short:expr, $long:expr) => {
-        common::sweep! { @shapes $short;
+        crate::shapes::sweep! { @shapes $short;
             lanes_1_warps_1: 1, 1;
             lanes_1_warps_16: 1, 16;
             lanes_2_warps_1: 2, 1;
@@ -23,7 +23,7 @@ macro_rules! sweep {
 
         #[test]
         fn all_shapes() {
-            common::all_shapes($what, $long);
+            crate::shapes::all_shapes($what, $long);
         }
     };
     (@shapes $short:expr; $($name:ident: $lanes:literal, $warps:literal;)*) => {

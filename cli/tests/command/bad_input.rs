@@ -1,7 +1,6 @@
 //! Every bad input is one line that names what is wrong and what would be right, a non-zero exit, and no file left.
 
-mod common;
-use common::*;
+use crate::common::*;
 
 #[test]
 fn shapes_that_cannot_be_built() {

@@ -1,8 +1,6 @@
 //! Definitions, instances, replicated instances, and what belongs to which module.
 
-mod common;
-
-use common::{PORTS, Ports, refused, without_places};
+use crate::common::{PORTS, Ports, refused, without_places};
 use heddle_hdl::netlist::{Connection, Op};
 use heddle_hdl::*;
 

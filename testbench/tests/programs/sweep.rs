@@ -2,8 +2,6 @@
 //!
 //! A dozen shapes always; all of lanes × warps {1, 2, 4 … 64} with `HEDDLE_LONG=1` (`./test --long`).
 
-mod common;
-
 use heddle_simt::{Compaction, Divergence, Schedule, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::ALL;
@@ -59,4 +57,4 @@ fn other_schedules() {
     kernels(&Shape { schedule: Schedule::BlockAge, compaction: Compaction::Predict, ..blocks });
 }
 
-common::sweep!("every kernel", all_kernels, all_kernels);
+crate::shapes::sweep!("every kernel", all_kernels, all_kernels);

@@ -1,7 +1,6 @@
 //! `heddle study` on small cores.
 
-mod common;
-use common::*;
+use crate::common::*;
 use serde_json::Value;
 
 #[test]

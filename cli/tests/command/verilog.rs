@@ -1,7 +1,6 @@
 //! `heddle gen` as a user sees it, and Verilator's opinion of what it writes.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::fs;
 use std::io::Write;
 use std::process::Command;

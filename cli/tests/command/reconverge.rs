@@ -1,7 +1,6 @@
 //! `heddle reconverge` as a user sees it.
 
-mod common;
-use common::*;
+use crate::common::*;
 use serde_json::Value;
 use std::fs;
 

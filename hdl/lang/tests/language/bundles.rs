@@ -1,8 +1,6 @@
 //! Structs of signals as ports, state, words, and arms of choices.
 
-mod common;
-
-use common::{PORTS, refused};
+use crate::common::{PORTS, refused};
 use heddle_hdl::netlist::Op;
 use heddle_hdl::*;
 

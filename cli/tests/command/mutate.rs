@@ -1,7 +1,6 @@
 //! `heddle mutate` as a user sees it, and the checks of the core checked on a small sample of mutants.
 
-mod common;
-use common::*;
+use crate::common::*;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;

@@ -1,7 +1,6 @@
-//! `heddle prove` as a user sees it; `testbench/tests/prove.rs` proves.
+//! `heddle prove` as a user sees it; `testbench/tests/verilog/prove.rs` proves.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

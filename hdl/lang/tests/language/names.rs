@@ -1,8 +1,6 @@
 //! Names survive: those of state, ports and instances as they are, wires with a number where a name is taken.
 
-mod common;
-
-use common::{PORTS, refused};
+use crate::common::{PORTS, refused};
 use heddle_hdl::netlist::Module;
 use heddle_hdl::*;
 use std::sync::Arc;
@@ -11,7 +9,7 @@ fn wires(netlist: &Arc<Module>) -> Vec<&str> {
     netlist.nodes.iter().filter_map(|n| n.name.as_deref()).collect()
 }
 
-fn netlist_of<R: Signals>(body: impl FnOnce(Builder, common::Ports<Signal>) -> R) -> Arc<Module> {
+fn netlist_of<R: Signals>(body: impl FnOnce(Builder, crate::common::Ports<Signal>) -> R) -> Arc<Module> {
     module("top", PORTS, body).check().unwrap().netlist
 }
 

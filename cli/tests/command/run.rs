@@ -1,7 +1,6 @@
 //! `heddle run` and `heddle kernels` as a user sees them.
 
-mod common;
-use common::*;
+use crate::common::*;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -1,8 +1,6 @@
 //! Operators refuse what would change a width silently, at the line where it stands.
 
-mod common;
-
-use common::refused;
+use crate::common::refused;
 use heddle_hdl::*;
 
 #[test]
@@ -147,13 +145,13 @@ fn one_mistake_gives_one_message() {
 
 #[test]
 fn every_mistake_is_reported() {
-    let wrong = module("wrong", common::PORTS, |_, i| [i.a + i.b, i.a.zext(2), i.a + 300]);
+    let wrong = module("wrong", crate::common::PORTS, |_, i| [i.a + i.b, i.a.zext(2), i.a + 300]);
     assert_eq!(wrong.check().err().unwrap().0.len(), 3);
 }
 
 #[test]
 fn wide_values() {
-    let wide = module("wide", common::PORTS, |m, i| {
+    let wide = module("wide", crate::common::PORTS, |m, i| {
         let ones = m.lit(Bits::ones(4096), 4096);
         wire!(sum = i.huge + ones);
         let product = sum.mul_full(i.huge);

@@ -1,8 +1,6 @@
 //! Registers, deferred wires and memories.
 
-mod common;
-
-use common::{Ports, refused};
+use crate::common::{Ports, refused};
 use heddle_hdl::netlist::{Op, PropertyKind, ReadTiming};
 use heddle_hdl::*;
 
@@ -135,7 +133,7 @@ fn words_of_memories() {
 
 #[test]
 fn a_promise_of_no_collision_becomes_assertions() {
-    let design = module("top", common::PORTS, |m, i| {
+    let design = module("top", crate::common::PORTS, |m, i| {
         let words = m.memory("words", 8, 4);
         words.write(i.on, i.b, i.a);
         words.write_granules(i.a.slice(0, 2), i.b + 1, i.c);
@@ -154,7 +152,7 @@ fn a_promise_of_no_collision_becomes_assertions() {
 
 #[test]
 fn what_registers_become() {
-    let design = module("top", common::PORTS, |m, i| {
+    let design = module("top", crate::common::PORTS, |m, i| {
         let plain = m.pipe("plain", i.a);
         let valid = m.pipe_reset("valid", i.on);
         let held = m.pipe_if("held", i.on, [i.a, i.c]);

@@ -161,7 +161,7 @@ fn every_instruction_does_what_it_does_in_qemu() {
 
 #[test]
 fn compiled_programs_do_what_they_do_in_qemu() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/qemu/programs.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/qemu/programs.c");
     let mut before = None;
     for level in ["0", "1", "2", "3", "s"] {
         let options = format!("-O{level} -ffreestanding -fno-tree-loop-distribute-patterns -Wl,-Ttext=0x10000 -lgcc");

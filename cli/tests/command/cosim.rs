@@ -1,7 +1,6 @@
 //! `heddle cosim` and `heddle bench` as a user sees them.
 
-mod common;
-use common::*;
+use crate::common::*;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;

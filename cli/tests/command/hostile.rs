@@ -1,8 +1,7 @@
 //! Command lines made up of any options and values: each succeeds without a word on standard error, or fails with one line,
 //! a non-zero exit code, and no file left. `HEDDLE_LONG=1` tries a hundred times as many.
 
-mod common;
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};

@@ -1,7 +1,6 @@
 //! `heddle cover` on one small shape.
 
-mod common;
-use common::*;
+use crate::common::*;
 
 #[test]
 fn covers_of_one_shape() {

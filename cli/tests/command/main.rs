@@ -1,0 +1,13 @@
+//! The `heddle` command as a user sees it.
+
+mod bad_input;
+mod common;
+mod cosim;
+mod cover;
+mod hostile;
+mod mutate;
+mod prove;
+mod reconverge;
+mod run;
+mod study;
+mod verilog;

@@ -1,0 +1,9 @@
+//! Descriptions that are accepted, and what of those that are not is said where.
+
+mod bundles;
+mod common;
+mod loops;
+mod modules;
+mod names;
+mod state;
+mod widths;

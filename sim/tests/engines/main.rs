@@ -1,0 +1,4 @@
+//! The engines on random designs.
+
+mod differential;
+mod mutants;
