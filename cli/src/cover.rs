@@ -7,7 +7,7 @@ use crate::report::si;
 use crate::shape::ShapeArgs;
 use anyhow::{Result, bail};
 use clap::Args;
-use heddle_testbench::coverage::{Cover, Coverage, measure, shapes};
+use heddle_testbench::coverage::{Cover, Coverage, Extent, measure, shapes};
 use indicatif::ProgressBar;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -53,7 +53,9 @@ impl CoverArgs {
         self.docs.as_deref().map(page::check).transpose()?;
         let progress = ProgressBar::new_spinner();
         progress.enable_steady_tick(Duration::from_millis(100));
-        let coverage = measure(&shapes, self.programs, self.shape.seed, &|what| progress.set_message(what.to_string()));
+        let coverage = measure(&shapes, self.programs, self.shape.seed, Extent::All, &|what| {
+            progress.set_message(what.to_string())
+        });
         progress.finish_and_clear();
         let coverage = coverage?;
         if let Some(folder) = &self.docs {

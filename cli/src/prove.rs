@@ -26,7 +26,8 @@ use std::time::Duration;
   heddle prove                       all of them, two at a time
   heddle prove --list                what there is
   heddle prove ccs scoreboard-2x8    all of a block, and one
-  heddle prove --quick --json        those that take less than a minute")]
+  heddle prove --quick --json        those that take less than a minute
+  heddle prove ccs --again           also if it held before, with the same text and provers")]
 pub struct Prove {
     /// Proofs, or blocks for all of theirs [default: all]
     #[arg(value_name = "NAME")]
@@ -34,6 +35,9 @@ pub struct Prove {
     /// Only those that take less than a minute
     #[arg(long)]
     quick: bool,
+    /// Run also what held before; otherwise it is only reported
+    #[arg(long)]
+    again: bool,
     /// List the proofs and what they say
     #[arg(long)]
     list: bool,
@@ -68,6 +72,8 @@ struct Outcome {
     /// Covers of the harness that were reached, of how many.
     covers: String,
     result: Verdict,
+    /// It held before, in so many seconds, and was not run again.
+    kept: bool,
 }
 
 impl Row {
@@ -82,6 +88,7 @@ impl Row {
                 seconds: (p.seconds * 10.0).round() / 10.0,
                 covers: format!("{}/{}", p.covers.0, p.covers.1),
                 result: p.verdict.clone(),
+                kept: p.kept,
             }),
             says: proof.says,
         }
@@ -101,7 +108,9 @@ impl Prove {
         let tools = Tools::find()?;
         let progress = Progress::new(chosen.len());
         let version = tools.version(&stop)?;
-        let results = prove_all(&chosen, &tools, &self.waves, &stop, &|proof, begins| progress.show(proof, begins));
+        let known = (!self.again).then_some(version.as_str());
+        let results =
+            prove_all(&chosen, &tools, known, &self.waves, &stop, &|proof, begins| progress.show(proof, begins));
         drop(progress);
 
         let mut rows = Vec::new();
@@ -201,7 +210,11 @@ fn table(rows: &[Row]) -> String {
     );
     for row in rows {
         let (seconds, covers, result) = row.result.as_ref().map_or_else(Default::default, |outcome| {
-            (format!("{:.1}", outcome.seconds), outcome.covers.clone(), outcome.result.to_string())
+            (
+                format!("{:.1}", outcome.seconds),
+                outcome.covers.clone(),
+                outcome.result.to_string() + if outcome.kept { " (kept)" } else { "" },
+            )
         });
         let _ = writeln!(
             text,

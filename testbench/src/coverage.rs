@@ -12,7 +12,8 @@ use heddle_hdl::netlist::PropertyKind;
 use heddle_sim::compiled::Checks;
 use heddle_simt::{Backing, Capt, Coalescing, Compaction, Divergence, History, Replay, Schedule, Shape, Timing};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -150,23 +151,37 @@ pub struct CoverageError {
     pub problem: String,
 }
 
+/// Module and cover.
+type Name = (String, String);
 /// Hits by module and cover.
-type Hits = BTreeMap<(String, String), u64>;
+type Hits = BTreeMap<Name, u64>;
 
-/// Runs everything on every shape, as many at a time as there are processors. `show` is told of every program that begins.
+/// How much runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// Everything on every shape.
+    All,
+    /// On each shape until none of its covers that should be hit is left, counting hits on all shapes.
+    UntilHit,
+}
+
+/// Runs programs on every shape, as many at a time as there are processors. `show` is told of every program that begins.
 pub fn measure(
     shapes: &[Shape],
     programs: u64,
     seed: u64,
+    extent: Extent,
     show: &(dyn Fn(&str) + Sync),
 ) -> Result<Coverage, CoverageError> {
     let next = AtomicUsize::new(0);
+    let hit = Mutex::default();
     let work = || {
         let mut done = Vec::new();
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(shape) = shapes.get(place) else { return Ok(done) };
-            done.push((place, hits(shape, programs, seed, show)?));
+            let hit = (extent == Extent::UntilHit).then_some(&hit);
+            done.push((place, hits(shape, programs, seed, hit, show)?));
         }
     };
     let workers = thread::available_parallelism().map_or(1, |n| n.get()).min(shapes.len());
@@ -194,14 +209,15 @@ pub fn measure(
     Ok(Coverage { shapes, programs, seed, covers: covers.into_values().collect() })
 }
 
-fn hits(shape: &Shape, programs: u64, seed: u64, show: &dyn Fn(&str)) -> Result<Hits, CoverageError> {
-    let mut run = Run { shape, show, hits: Hits::new(), machine: machine(shape, seed)? };
-    for kernel in ALL.iter().filter(|kernel| kernel.suits(shape)) {
-        let program = Program::parse(kernel.elf);
-        run.program(kernel.name, program, |machine| {
-            (kernel.drive)(machine, seed).map(|_| ()).map_err(|error| error.to_string())
-        })?;
-    }
+/// Without `hit`, all programs run; with it, until it has all covers of the shape. It is what was hit on any shape.
+fn hits(
+    shape: &Shape,
+    programs: u64,
+    seed: u64,
+    hit: Option<&Mutex<BTreeSet<Name>>>,
+    show: &dyn Fn(&str),
+) -> Result<Hits, CoverageError> {
+    let mut run = Run { shape, show, hits: Hits::new(), hit, machine: machine(shape, seed)? };
     for directed in directed::programs(shape) {
         run.program(directed.name, Ok(directed.program.program()), |machine| directed.run(machine))?;
     }
@@ -210,6 +226,12 @@ fn hits(shape: &Shape, programs: u64, seed: u64, show: &dyn Fn(&str)) -> Result<
         let program = random.assemble(shape, Features::of(shape)).program();
         run.program(&format!("random program {seed}"), Ok(program), |machine| {
             machine.launch_grid(random.grid(shape)).map_err(|error| error.to_string())
+        })?;
+    }
+    for kernel in ALL.iter().filter(|kernel| kernel.suits(shape)) {
+        let program = Program::parse(kernel.elf);
+        run.program(kernel.name, program, |machine| {
+            (kernel.drive)(machine, seed).map(|_| ()).map_err(|error| error.to_string())
         })?;
     }
     Ok(run.hits)
@@ -231,6 +253,7 @@ struct Run<'a> {
     show: &'a dyn Fn(&str),
     machine: Machine,
     hits: Hits,
+    hit: Option<&'a Mutex<BTreeSet<Name>>>,
 }
 
 impl Run<'_> {
@@ -240,11 +263,22 @@ impl Run<'_> {
         program: Result<Program, ProgramError>,
         drive: impl FnOnce(&mut Machine) -> Result<(), String>,
     ) -> Result<(), CoverageError> {
+        if self.is_done() {
+            return Ok(());
+        }
         (self.show)(&format!("{}: {what}", name(self.shape)));
         let loaded = program.map_err(MachineError::from).and_then(|program| self.machine.load(program));
         let ran = loaded.map_err(|error| error.to_string()).and_then(|()| drive(&mut self.machine));
         self.add();
         ran.map_err(|problem| CoverageError { program: what.into(), shape: name(self.shape), problem })
+    }
+
+    /// Whether every cover of the shape that should be hit was hit on some shape.
+    fn is_done(&self) -> bool {
+        let Some(hit) = self.hit else { return false };
+        let hit = hit.lock().expect("nobody panics who holds it");
+        let expected = |(module, name): &Name| EXPECTED.iter().any(|(m, n, _)| m == module && n == name);
+        !self.hits.is_empty() && self.hits.keys().all(|name| hit.contains(name) || expected(name))
     }
 
     /// Adds what was hit since the program was loaded.
@@ -257,7 +291,11 @@ impl Run<'_> {
                 // A number at the end of a module's name is its size.
                 let module_name = module.name.trim_end_matches(|c: char| c.is_ascii_digit());
                 let key = (module_name.to_string(), module.properties[entry.index].name.clone());
-                *self.hits.entry(key).or_default() += engine.cover_hits(property);
+                let hits = engine.cover_hits(property);
+                if let (Some(hit), true) = (self.hit, hits > 0) {
+                    hit.lock().expect("nobody panics who holds it").insert(key.clone());
+                }
+                *self.hits.entry(key).or_default() += hits;
             }
         }
     }

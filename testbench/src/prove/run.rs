@@ -1,5 +1,6 @@
 //! One proof: the harness proven, and its covers reached.
 
+use super::kept::Kept;
 use super::list::{Method, Proof};
 use super::tools::Tools;
 use super::verilog::{TOP, covers, verilog};
@@ -25,6 +26,8 @@ pub struct Proven {
     pub covers: (usize, usize),
     /// Whether it holds.
     pub verdict: Verdict,
+    /// It held before, and was not run again.
+    pub kept: bool,
 }
 
 /// Whether what is to be proven holds.
@@ -111,13 +114,15 @@ pub fn prove(
         Verdict::Holds if !unreached.is_empty() => Verdict::Unreached(unreached),
         verdict => verdict,
     };
-    Ok(Proven { seconds: started.elapsed().as_secs_f64(), covers, verdict })
+    Ok(Proven { seconds: started.elapsed().as_secs_f64(), covers, verdict, kept: false })
 }
 
-/// Proves all of them, two at a time; results in their order. `shows` is told when one begins (true) and ends.
+/// Proves all of them, two at a time; results in their order. `shows` is told when one begins (true) and ends. With the
+/// `version` of the provers, what held before is not run again.
 pub fn prove_all(
     proofs: &[Proof],
     tools: &Tools,
+    version: Option<&str>,
     waves: &Path,
     stop: &(dyn Fn() -> bool + Sync),
     shows: &(dyn Fn(&Proof, bool) + Sync),
@@ -134,7 +139,16 @@ pub fn prove_all(
                 Err(Stopped::Interrupted)
             } else {
                 shows(proof, true);
-                prove(proof, &verilog(&proof.harness), tools, waves, stop)
+                let verilog = verilog(&proof.harness);
+                let kept = version.map(|version| Kept::of(proof, &verilog, version));
+                kept.as_ref().and_then(Kept::read).map_or_else(
+                    || {
+                        let proven = prove(proof, &verilog, tools, waves, stop)?;
+                        kept.iter().for_each(|kept| kept.write(&proven));
+                        Ok(proven)
+                    },
+                    Ok,
+                )
             };
             shows(proof, false);
             let _ = place.set(result);

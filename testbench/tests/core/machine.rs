@@ -115,7 +115,7 @@ fn memory_is_bytes() {
         assert_eq!(machine.read(base + at, length).unwrap(), bytes);
     }
     let end = machine.shape().memory;
-    assert_eq!(machine.read(end, 0).unwrap(), []);
+    assert!(machine.read(end, 0).unwrap().is_empty());
     assert!(machine.read(end - 1, 2).is_err() && machine.write(end, &[0]).is_err());
 }
 

@@ -1,6 +1,7 @@
-//! Every kernel is right on cores of every shape.
+//! Kernels are right on cores of every shape.
 //!
-//! A dozen shapes always; all of lanes × warps {1, 2, 4 … 64} with `HEDDLE_LONG=1` (`./test --long`).
+//! Always a dozen shapes, all kernels on one of them and a third on each other; with `HEDDLE_LONG=1` (`./test --long`) all on
+//! all of lanes × warps {1, 2, 4 … 64}.
 
 use heddle_simt::{Compaction, Divergence, Schedule, Shape};
 use heddle_testbench::Program;
@@ -8,15 +9,25 @@ use heddle_testbench::kernels::ALL;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use std::io::Write;
 
+/// Of the kernels a shape runs one of so many, and 8 lanes × 8 warps all; another shape runs others.
+const SHARE: usize = 3;
+
 fn all_kernels(lanes: u32, warps: u32) {
-    kernels(&Shape::new(lanes, warps));
+    kernels(&Shape::new(lanes, warps), 1);
 }
 
-/// Runs all kernels on one machine, which is built once.
-fn kernels(shape: &Shape) {
+fn some_kernels(lanes: u32, warps: u32) {
+    kernels(&Shape::new(lanes, warps), if (lanes, warps) == (8, 8) { 1 } else { SHARE });
+}
+
+/// Runs every `share`-th kernel on one machine, which is built once; with `HEDDLE_LONG` all.
+fn kernels(shape: &Shape, share: usize) {
     let Shape { lanes, warps, .. } = *shape;
     let options = MachineOptions { seed: u64::from(100 * lanes + warps), ..MachineOptions::default() };
-    let kernels: Vec<_> = ALL.iter().filter(|kernel| kernel.suits(shape)).collect();
+    let share = if std::env::var_os("HEDDLE_LONG").is_some() { 1 } else { share };
+    let first = (lanes.ilog2() + 2 * warps.ilog2()) as usize % share;
+    let suitable = ALL.iter().filter(|kernel| kernel.suits(shape));
+    let kernels: Vec<_> = suitable.skip(first).step_by(share).collect();
     let mut programs = kernels.iter().map(|kernel| Program::parse(kernel.elf).unwrap());
     let mut machine = Machine::new(shape, programs.next().unwrap(), &options).unwrap();
     let mut cycles = 0;
@@ -38,23 +49,41 @@ fn kernels(shape: &Shape) {
     let _ = writeln!(std::io::stderr(), "{lanes} lanes × {warps} warps: {} kernels, {cycles} cycles", kernels.len());
 }
 
-#[test]
-fn other_divergence_units() {
-    for &(_, divergence) in &Divergence::ALL[1..] {
-        kernels(&Shape::new(8, 8).with_divergence(divergence));
-        if divergence.has_likely_points() {
-            kernels(&Shape { likely: true, ..Shape::new(32, 1) }.with_divergence(divergence));
-        }
+/// Half of the kernels on 8 × 8, and some with likely-convergence points where there are such.
+fn on(divergence: Divergence) {
+    kernels(&Shape::new(8, 8).with_divergence(divergence), 2);
+    if divergence.has_likely_points() {
+        kernels(&Shape { likely: true, ..Shape::new(32, 1) }.with_divergence(divergence), SHARE);
     }
 }
 
 #[test]
-fn other_schedules() {
-    kernels(&Shape { schedule: Schedule::Sticky, ..Shape::new(4, 16) });
-    let dual_path = Shape::new(8, 4).with_divergence(Divergence::DualPath);
-    kernels(&Shape { schedule: Schedule::GreedyThenOldest, path_forwarding: true, ..dual_path });
-    let blocks = Shape::new(4, 16).with_divergence(Divergence::BlockStack);
-    kernels(&Shape { schedule: Schedule::BlockAge, compaction: Compaction::Predict, ..blocks });
+fn arbiter() {
+    on(Divergence::Arbiter);
 }
 
-crate::shapes::sweep!("every kernel", all_kernels, all_kernels);
+#[test]
+fn stack() {
+    on(Divergence::Stack);
+}
+
+#[test]
+fn dual_path() {
+    on(Divergence::DualPath);
+}
+
+#[test]
+fn block_stack() {
+    on(Divergence::BlockStack);
+}
+
+#[test]
+fn other_schedules() {
+    kernels(&Shape { schedule: Schedule::Sticky, ..Shape::new(4, 16) }, SHARE);
+    let dual_path = Shape::new(8, 4).with_divergence(Divergence::DualPath);
+    kernels(&Shape { schedule: Schedule::GreedyThenOldest, path_forwarding: true, ..dual_path }, SHARE);
+    let blocks = Shape::new(4, 16).with_divergence(Divergence::BlockStack);
+    kernels(&Shape { schedule: Schedule::BlockAge, compaction: Compaction::Predict, ..blocks }, SHARE);
+}
+
+crate::shapes::sweep!("every kernel", some_kernels, all_kernels);
