@@ -32,6 +32,7 @@ use heddle_sim::Engine;
 use heddle_sim::directory::Directory;
 use heddle_simt::Shape;
 use heddle_simt::isa::cause;
+use heddle_simt::pipeline::timing::RESOLVE_TO_OUTCOME;
 use port::Ports;
 use std::collections::VecDeque;
 use std::fmt;
@@ -103,8 +104,8 @@ pub struct CommitCheck {
     places: Places,
     /// By thread and register.
     owed: Vec<Option<Owed>>,
-    /// Threads that ended in the last cycle, with the pc and exit code.
-    ended: Vec<(u32, u32, u32)>,
+    /// Threads that have ended, with the cycle in which the core says so, the pc and the exit code.
+    ended: VecDeque<(u64, u32, u32, u32)>,
     /// The entry point of the launch; the block and the warp of it that start next.
     entry: u32,
     next: (u32, u32),
@@ -126,7 +127,7 @@ impl CommitCheck {
             ports: Ports::new(shape, |name| Places::probe(directory, name)),
             places: Places::new(directory, shape),
             owed: vec![None; 32 * threads],
-            ended: Vec::new(),
+            ended: VecDeque::new(),
             entry: program.entry(),
             next: (0, 0),
             recent: vec![VecDeque::with_capacity(RECENT + 1); threads],
@@ -292,13 +293,14 @@ impl CommitCheck {
         Ok(())
     }
 
-    /// Exit codes against those of the cycle before.
+    /// Exit codes against those of the instructions that ended threads.
     fn exits(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
         let mask = engine.probe(self.places.exit_mask).low_u64();
         let members = self.places.members(engine, self.places.exit_slot, self.places.exit_homes, &self.shape);
         let codes = engine.probe(self.places.exit_codes);
         let mut left = if engine.probe(self.places.exit_valid) == 1 { mask } else { 0 };
-        for (thread, pc, want) in self.ended.drain(..) {
+        let now = engine.cycle();
+        while let Some((_, thread, pc, want)) = self.ended.pop_front_if(|(due, ..)| *due <= now) {
             let lane = thread % self.shape.lanes;
             if members(lane) != thread || left >> lane & 1 == 0 {
                 return Err(Difference { thread, pc, text: "the core does not say that it ends".into() });
@@ -355,7 +357,7 @@ impl CommitCheck {
             return Ok(());
         }
         let members = self.places.members(engine, self.places.commit_slot, self.places.commit_homes, &self.shape);
-        let pc = 4 * engine.probe(self.places.commit_pc).low_u64() as u32;
+        let (pc, now) = (4 * engine.probe(self.places.commit_pc).low_u64() as u32, engine.cycle());
         let mut accesses = Vec::new();
         for lane in bits(lanes) {
             let thread = members(lane);
@@ -378,11 +380,11 @@ impl CommitCheck {
                 *owed = Some(Owed { pc, value: (!step.counter).then_some(value) });
             }
             if let Some(code) = step.exit {
-                self.ended.push((thread, pc, code));
+                self.ended.push_back((now + u64::from(RESOLVE_TO_OUTCOME), thread, pc, code));
             }
             accesses.extend(step.access.map(|access| (thread, access)));
         }
-        self.ports.expect(pc, accesses);
+        self.ports.expect(pc, accesses, now);
         Ok(())
     }
 

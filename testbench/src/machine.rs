@@ -320,7 +320,7 @@ struct Places {
 const BATCH_TIME: Duration = Duration::from_millis(70);
 
 /// Cycles in which a warp that is not stuck issues something.
-const PATIENCE: u64 = 1000;
+const STUCK_AFTER: u64 = 1000;
 
 /// The netlist of a core with memories and work distributor; with a slave on the bus, if it has one.
 pub fn design(shape: &Shape) -> Result<Arc<Module>, MachineError> {
@@ -697,7 +697,7 @@ impl Machine {
             .collect();
         let runs: BTreeSet<u32> = tables.iter().filter(|(_, path)| !path.waits).map(|(warp, _)| *warp).collect();
         let mut next: BTreeMap<u32, Vec<(u32, u64)>> = BTreeMap::new();
-        for _ in 0..PATIENCE {
+        for _ in 0..STUCK_AFTER {
             self.simulation.engine().settle();
             if self.probe("issue_valid") == 1 {
                 let (warp, pc) = (self.probe("issue_slot") as u32, self.probe("issue_pc") as u32 * 4);

@@ -38,6 +38,11 @@ use policy::Policy;
 use stack::Stacks;
 use thiserror::Error;
 
+/// A latency of the core as cycles of the model.
+fn cycles(latency: u32) -> u64 {
+    u64::from(latency)
+}
+
 /// Which threads issue together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mechanism {

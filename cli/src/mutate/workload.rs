@@ -28,7 +28,7 @@ const BUDGET: u64 = 6000;
 
 /// A launch of a program that ends may take so many times the cycles of all its launches on the unchanged core, and a
 /// few more.
-const PATIENCE: u64 = 3;
+const SLOWDOWN: u64 = 3;
 
 /// A core of one shape with its workload.
 pub struct Bench {
@@ -77,7 +77,7 @@ impl Bench {
             work.expected = work.run(&mut machine, seed);
             match work.expected.as_deref() {
                 Some(NEVER_ENDS) => {}
-                None | Some(FAULT) => work.max_cycles = PATIENCE * machine.simulation().engine().cycle() + 1000,
+                None | Some(FAULT) => work.max_cycles = SLOWDOWN * machine.simulation().engine().cycle() + 1000,
                 Some(why) => bail!("{} on the unchanged core: {why}", work.name),
             }
         }

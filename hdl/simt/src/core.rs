@@ -32,6 +32,7 @@ use crate::pipeline::pairs::PairsIn;
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
 use crate::pipeline::schedule::{by_age, by_block};
 use crate::pipeline::steer::{Flush, SteerIn, steer};
+use crate::pipeline::timing::{MULTIPLIER_STAGES, RESOLVE_TO_OUTCOME, SIDE_TABLE_REGISTERS};
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
 use crate::scoreboard::{Needs, Pending, ScoreboardIn, scoreboard};
@@ -90,6 +91,10 @@ pub struct CoreOut<T> {
     /// No thread is live and nothing is under way.
     pub idle: T,
 }
+
+/// A fault stops what is in resolve when it comes out of it, and a block's stack is told of what is in resolve: the next outcome.
+const _: () =
+    assert!(RESOLVE_TO_OUTCOME == 1, "an instruction between resolve and its outcome would not be stopped by a fault");
 
 /// The core of a shape that [`Shape::check`] accepts.
 pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
@@ -280,7 +285,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value, jump };
         let resolved = m.instance("resolve", &resolve(s), resolve_in);
         // Block RAM answers late in its cycle, and what the unit does with the answer fills one.
-        let meets = m.pipe("s9_meets", i.meets);
+        let meets =
+            (0..SIDE_TABLE_REGISTERS).rev().fold(i.meets, |meets, left| m.pipe(&format!("s{}_meets", 9 - left), meets));
         outcome.drive(Outcome { meets, ..resolved.outcome });
         early.drive(resolved.early);
 
@@ -440,16 +446,17 @@ fn needed(heads: &[Needs<Signal>], p: Pending<Signal>) -> Signal {
     same(of(|n| n.rs1), of(|n| n.use1)) | same(of(|n| n.rs2), of(|n| n.use2)) | same(of(|n| n.rd), of(|n| n.writes))
 }
 
-/// The lanes' multipliers, stages 7 to 9; zeros in a core without RV32M.
+/// The lanes' multipliers, from stage 7 to the write; zeros in a core without RV32M.
 fn multiply(s: &Shape, m: Builder, operands: Operands<Signal>) -> Signal {
     if !s.multiply {
         return m.lit(0u32, 32 * s.lanes);
     }
     let decoded = operands.issued.decoded;
-    let first = operands.issued.valid & decoded.multiply;
-    let second = m.pipe_reset("multiply_2", first);
-    let third = m.pipe_reset("multiply_3", second);
-    let valid = all(cat(&[first, second, third]));
+    let mut stages = vec![operands.issued.valid & decoded.multiply];
+    for stage in 1..MULTIPLIER_STAGES as usize {
+        stages.push(m.pipe_reset(&format!("multiply_{}", stage + 1), stages[stage - 1]));
+    }
+    let valid = all(cat(&stages));
     let inputs = MultiplierIn { valid, operation: all(decoded.funct3), a: each(operands.a), b: each(operands.b) };
     m.replicate("multiplier", s.lanes, &multiplier(), inputs).result
 }

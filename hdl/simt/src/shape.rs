@@ -2,6 +2,7 @@
 
 use crate::divergence::Divergence;
 use crate::pipeline::schedule::Schedule;
+use crate::pipeline::timing::{ACCESS_TO_ANSWER, LEAST_BUFFER};
 use heddle_hdl::{Width, index_width};
 
 /// What can be chosen about a core. [`Shape::check`] says whether a choice can be built.
@@ -283,7 +284,7 @@ impl Default for Shape {
             likely: false,
             depth_bits: 8,
             barriers: true,
-            buffer: 4,
+            buffer: LEAST_BUFFER.next_power_of_two(),
             issue_interval: 1,
             schedule: Schedule::LooseRoundRobin,
             loads: 8,
@@ -340,7 +341,7 @@ impl Shape {
         power("memory", self.memory, 4 << 10, 64 << 20)?;
         power("program", self.program, 1 << 10, 16 << 20)?;
         power("stack", self.stack, 64, 1 << 20)?;
-        power("buffer", self.buffer, 4, 16)?;
+        power("buffer", self.buffer, LEAST_BUFFER.next_power_of_two(), 16)?;
         power("issue_interval", self.issue_interval, 1, 8)?;
         power("loads", self.loads, 2, 64)?;
         range("depth_bits", self.depth_bits, 1, 16)?;
@@ -586,7 +587,7 @@ impl Shape {
 
 impl Timing {
     /// An answer in the next cycle, and a request in every one.
-    pub const FASTEST: Timing = Timing { latency: 1, jitter: 0, interval: 1, seed: 1 };
+    pub const FASTEST: Timing = Timing { latency: ACCESS_TO_ANSWER, jitter: 0, interval: 1, seed: 1 };
 
     fn check(&self) -> Result<(), ShapeError> {
         range("model.latency", self.latency, 1, 4096)?;

@@ -9,12 +9,15 @@ use crate::iss::{Access, Operation, Place};
 use heddle_hdl::Bits;
 use heddle_sim::Engine;
 use heddle_simt::memory::port::operation;
+use heddle_simt::pipeline::timing::RESOLVE_TO_ACCESS;
 use heddle_simt::{Replay, Shape};
 use std::collections::VecDeque;
 
 /// An instruction that took effect, with the lanes that have not gone to memory yet.
 struct Owing {
     pc: u32,
+    /// The cycle in which it goes, if nothing holds it up.
+    due: u64,
     /// Lane, thread, and what it accesses.
     lanes: Vec<(u32, u32, Access)>,
 }
@@ -55,7 +58,7 @@ pub struct Ports {
     scratchpad: Option<Port>,
     /// Which lanes go; absent where all lanes of an instruction do.
     lanes: Option<usize>,
-    /// An access goes in the cycle after its instruction took effect.
+    /// Nothing holds accesses up.
     prompt: bool,
     shape: Shape,
 }
@@ -91,13 +94,14 @@ impl Ports {
         self.scratchpad.iter_mut().for_each(|port| port.owing.clear());
     }
 
-    /// The lanes of an instruction that took effect: thread and access.
-    pub fn expect(&mut self, pc: u32, accesses: Vec<(u32, Access)>) {
+    /// The lanes of an instruction that takes effect in cycle `now`: thread and access.
+    pub fn expect(&mut self, pc: u32, accesses: Vec<(u32, Access)>, now: u64) {
+        let due = now + u64::from(RESOLVE_TO_ACCESS);
         let lanes = accesses.into_iter().map(|(thread, access)| (thread % self.shape.lanes, thread, access));
         let (pad, main): (Vec<_>, Vec<_>) = lanes.partition(|(.., a)| matches!(a.place, Place::Scratchpad(_)));
         for (port, lanes) in [(Some(&mut self.main), main), (self.scratchpad.as_mut(), pad)] {
             if let (Some(port), false) = (port, lanes.is_empty()) {
-                port.owing.push_back(Owing { pc, lanes });
+                port.owing.push_back(Owing { pc, due, lanes });
             }
         }
     }
@@ -110,13 +114,19 @@ impl Ports {
                 port.goes(engine, lanes, self.shape.lanes)?;
             }
         }
-        if self.prompt { self.end() } else { Ok(()) }
+        if self.prompt { self.gone(engine.cycle()) } else { Ok(()) }
     }
 
     /// Everything must have gone, as after a launch.
     pub fn end(&self) -> Result<(), Difference> {
+        self.gone(u64::MAX)
+    }
+
+    /// What is due in this cycle or before must have gone.
+    fn gone(&self, now: u64) -> Result<(), Difference> {
         let mut left = [Some(&self.main), self.scratchpad.as_ref()].into_iter().flatten().flat_map(|port| &port.owing);
-        left.next().map_or(Ok(()), |owing| Err(owing.differs("its access does not go to memory".into())))
+        left.find(|owing| owing.due <= now)
+            .map_or(Ok(()), |owing| Err(owing.differs("its access does not go to memory".into())))
     }
 }
 
@@ -136,7 +146,7 @@ impl Port {
         };
         let (go, stay): (Vec<_>, Vec<_>) =
             std::mem::take(&mut first.lanes).into_iter().partition(|&(lane, ..)| lanes >> lane & 1 == 1);
-        let pc = first.pc;
+        let (pc, due) = (first.pc, first.due);
         first.lanes = stay;
         if first.lanes.is_empty() {
             self.owing.pop_front();
@@ -145,7 +155,7 @@ impl Port {
             let text = "an access goes to memory of threads that have no more".into();
             return Err(Difference { thread: 0, pc, text });
         }
-        sent.check(&Owing { pc, lanes: go }, banks)
+        sent.check(&Owing { pc, due, lanes: go }, banks)
     }
 
     fn sent(&self, engine: &dyn Engine, banks: u32) -> Sent {

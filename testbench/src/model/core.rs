@@ -1,7 +1,8 @@
 //! The cycles of a launch: block distribution, the front end, the scoreboard, issue, and what follows an issue. Times are those
-//! of `docs/pipeline.md`.
+//! of the core's table, [`timing`].
 
 use super::ModelError;
+use super::cycles;
 use super::memory::{Access, Kind, Memory};
 use super::op::{Class, Op};
 use super::policy::{Front, Meeting, Outcome, Policy, Thread, Warp};
@@ -12,32 +13,17 @@ use crate::machine::IdleCycles;
 use crate::reconverge::SideEntry;
 use crate::reconverge::instruction::Flow;
 use heddle_simt::Shape;
+use heddle_simt::pipeline::timing;
 use std::collections::VecDeque;
 
-/// Cycles from an issue to when its result can be used, to when it is written, to when its access can be served.
-const RESULT: u64 = 5;
-const WRITTEN: u64 = 6;
-const SERVED: u64 = 6;
-/// To the outcome, and from there, or from a start, to the next fetch; from a fetch to decode.
-const OUTCOME: u64 = 5;
-const STEERED: u64 = 1;
-const DECODED: u64 = 2;
-/// To when a division is there.
-const QUOTIENT: u64 = 36;
-/// From the outcome that ends a thread to when it is not live; from the last outcome before a barrier to the first wake.
-const LIVE: u64 = 1;
-const WAKE: u64 = 2;
-/// Outcomes after which it is another's turn at the divergence unit.
-const PATIENCE: u64 = 7;
+/// What follows from the order of a cycle's steps here.
+const _: () = assert!(timing::FREE_TO_START == 1, "the model's distributor starts a warp in the next cycle");
 
 /// A register that some threads wait for.
 struct Pending {
     harts: Vec<u32>,
     rd: u8,
 }
-
-/// Cycles before the first thread is live.
-const BEGIN: u64 = 2;
 
 /// What a launch came to.
 #[derive(Default)]
@@ -148,7 +134,7 @@ impl<'a> Launch<'a> {
             self.cycle()?;
             self.now += 1;
         }
-        self.counts.cycles = self.now - BEGIN;
+        self.counts.cycles = self.now - cycles(timing::LAUNCH_TO_LIVE);
         self.failed.map_or(Ok(()), |(thread, code)| Err(ModelError::Exit { thread, code }))
     }
 
@@ -214,7 +200,7 @@ impl<'a> Launch<'a> {
         let has_outcome = self.outcomes.front().is_some_and(|(at, _)| *at <= self.now);
         let begins = !self.starts.is_empty() || self.wakes.front().is_some_and(|(from, _)| *from <= self.now);
         let put_off = begins && (has_outcome || self.read) || !self.popping.is_empty();
-        self.hold = self.outcomes_before == PATIENCE;
+        self.hold = self.outcomes_before == cycles(timing::OUTCOMES_BEFORE_HOLD);
         let one_more = u64::from(has_outcome && !self.hold);
         self.outcomes_before = if put_off { self.outcomes_before + one_more } else { 0 };
         if let Some((_, outcome)) = self.outcomes.pop_front_if(|(at, _)| *at <= self.now) {
@@ -238,7 +224,7 @@ impl<'a> Launch<'a> {
     }
 
     fn steer(&mut self, mut warp: Warp) {
-        warp.front.from = self.now + STEERED;
+        warp.front.from = self.now + cycles(timing::OUTCOME_TO_STEER + timing::STEER_TO_CHOICE);
         self.waiting.push(warp);
     }
 
@@ -268,7 +254,7 @@ impl<'a> Launch<'a> {
         for hart in &outcome.ended {
             let (live, since) = &mut self.live[(hart / in_group) as usize];
             *live -= 1;
-            *since = self.now + LIVE;
+            *since = self.now + cycles(timing::OUTCOME_TO_STATE);
         }
     }
 
@@ -278,7 +264,9 @@ impl<'a> Launch<'a> {
         let wants = |front: &Front| {
             front.from <= now && front.fetched.len() < buffer && front.stops.is_none_or(|last| now <= last)
         };
-        let flies = |front: &Front| front.fetched.back().is_some_and(|fetched| now <= fetched + DECODED);
+        let flies = |front: &Front| {
+            front.fetched.back().is_some_and(|fetched| now <= fetched + cycles(timing::CHOICE_TO_DECODE))
+        };
         let turn = |warp: &&mut Warp| (flies(&warp.front), (warp.harts[0] + harts - self.last_fetch - 1) % harts);
         let warps = self.pool.iter_mut().chain(&mut self.waiting).filter(|warp| wants(&warp.front));
         let Some(warp) = warps.min_by_key(turn) else { return };
@@ -289,7 +277,8 @@ impl<'a> Launch<'a> {
         let pc = warp.pc + 4 * warp.front.fetched.len() as u32;
         let control = self.ops.get(pc as usize / 4).is_none_or(|op| op.class == Class::Control);
         warp.front.fetched.push_back(now);
-        warp.front.stops = (control || self.policy.stops(warp, pc + 4)).then_some(now + DECODED);
+        warp.front.stops =
+            (control || self.policy.stops(warp, pc + 4)).then_some(now + cycles(timing::CHOICE_TO_DECODE));
     }
 
     fn fill_pool(&mut self) {
@@ -304,7 +293,7 @@ impl<'a> Launch<'a> {
     }
 
     fn idle(&mut self) {
-        if self.now < BEGIN {
+        if self.now < cycles(timing::LAUNCH_TO_LIVE) {
             return;
         }
         let idle = &mut self.counts.idle;
@@ -370,14 +359,16 @@ impl<'a> Launch<'a> {
         }
         match op.class {
             Class::Computed | Class::Control if op.rd != 0 => {
-                self.writes.push_back(self.now + WRITTEN);
-                self.computed.push_back((self.now + RESULT, pending));
+                self.writes.push_back(self.now + cycles(timing::ISSUE_TO_WRITE));
+                self.computed.push_back((self.now + cycles(timing::ISSUE_TO_DEPENDENT), pending));
             }
-            Class::Divide if op.rd != 0 => self.division = Some((self.now + QUOTIENT, pending)),
+            Class::Divide if op.rd != 0 => {
+                self.division = Some((self.now + cycles(timing::ISSUE_TO_QUOTIENT), pending))
+            }
             Class::Access => {
                 let answered = kind == Kind::Load || op.rd != 0;
                 let load = answered.then(|| self.remember(pending));
-                self.memory.issue(Access { from: self.now + SERVED, kind, load, places });
+                self.memory.issue(Access { from: self.now + cycles(timing::ISSUE_TO_SERVED), kind, load, places });
             }
             _ => {}
         }
@@ -429,13 +420,13 @@ impl<'a> Launch<'a> {
             going.sort_by_key(|thread| thread.hart);
             going
         };
-        let at = self.now + OUTCOME;
+        let at = self.now + cycles(timing::ISSUE_TO_OUTCOME);
         if is_barrier || !ended.is_empty() {
             let waits = |slot: &mut u32| (*slot * lanes..(*slot + 1) * lanes).any(|hart| self.iss.hart(hart).waits());
             let mut awake: Vec<u32> = self.asleep.extract_if(.., |slot| !waits(slot)).collect();
             awake.sort_unstable();
             awake.dedup();
-            self.wakes.extend(awake.into_iter().map(|slot| (at + WAKE, slot)));
+            self.wakes.extend(awake.into_iter().map(|slot| (at + cycles(timing::OUTCOME_TO_WAKE), slot)));
         }
         self.outcomes.push_back((at, Outcome { going, ended, next: warp.pc + 4, meets }));
     }

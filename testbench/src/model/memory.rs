@@ -1,14 +1,16 @@
 //! Accesses of the model: the load-store unit, which serves one group of lanes a cycle, the data cache, memory behind it, and the
 //! scratchpad. What the description of each has to say stands in `docs/memory.md`; data are not here, only time.
 
+use super::cycles;
 use crate::iss::Place;
 use crate::machine::CacheVisits;
+use heddle_simt::memory::cache::{OUTBOX, WAITING};
+use heddle_simt::pipeline::timing::{ACCESS_TO_ANSWER, REQUEST_TO_TAGS, TAGS_TO_ANSWER, TAGS_TO_MEMORY};
 use heddle_simt::{Backing, Cache, Shape, Timing};
 use std::collections::VecDeque;
 
-/// Requests that may wait for one miss, and for memory.
-const WAITING: usize = 4;
-const OUTBOX: u64 = 8;
+/// What follows from the order of a cycle's steps here.
+const _: () = assert!(REQUEST_TO_TAGS == 1, "the model's cache looks at a request in the next cycle");
 
 /// Sets of the cache that are emptied before the model's first cycle.
 const SWEPT: u64 = 1;
@@ -192,7 +194,7 @@ impl Memory {
         if self.scratchpad.is_none()
             && let Some(group) = self.chosen.take_if(|group| group.line.is_none())
         {
-            self.scratchpad = group.load.map(|load| Answer { at: now + 1, load });
+            self.scratchpad = group.load.map(|load| Answer { at: now + cycles(ACCESS_TO_ANSWER), load });
         }
         if self.chosen.is_none() {
             self.chosen = self.serve(now);
@@ -258,9 +260,9 @@ impl Memory {
                 tags.misses.remove(number);
             }
             if group.kind != Kind::Load {
-                self.memory_takes(now + 1, 1);
+                self.memory_takes(now + cycles(TAGS_TO_MEMORY), 1);
             }
-            return self.respond(group, now + 2);
+            return self.respond(group, now + cycles(TAGS_TO_ANSWER));
         }
         // A launch begins with the cache's being emptied, a set a cycle.
         if now + SWEPT < tags.sets.len() as u64 {
@@ -269,10 +271,10 @@ impl Memory {
         let Some(group @ Group { kind, load, line: Some(line) }) = self.first else { return };
         let line = line / tags.of.line;
         let set = (line as usize) % tags.sets.len();
-        let outbox_full = self.memory_free > now + OUTBOX * u64::from(self.timing.interval);
+        let outbox_full = self.memory_free > now + cycles(OUTBOX * self.timing.interval);
         let visits = &mut tags.visits;
         if let Some(miss) = tags.misses.iter_mut().find(|miss| miss.line == line) {
-            if miss.waiting.len() == WAITING {
+            if miss.waiting.len() == WAITING as usize {
                 return;
             }
             miss.waiting.push_back(group);
@@ -283,15 +285,15 @@ impl Memory {
             }
             *if load.is_some() { &mut visits.hits } else { &mut visits.silent_hits } += 1;
             if kind != Kind::Load {
-                self.memory_takes(now + 1, 1);
+                self.memory_takes(now + cycles(TAGS_TO_MEMORY), 1);
             }
-            self.respond(group, now + 2);
+            self.respond(group, now + cycles(TAGS_TO_ANSWER));
         } else if load.is_none() {
             if outbox_full {
                 return;
             }
             visits.silent_misses += 1;
-            self.memory_takes(now + 1, 1);
+            self.memory_takes(now + cycles(TAGS_TO_MEMORY), 1);
         } else {
             let way = tags.sets[set].1;
             let reserved = tags.misses.iter().any(|miss| (miss.set, miss.way) == (set, way));
@@ -302,7 +304,7 @@ impl Memory {
             tags.sets[set].0[way] = Some(line);
             tags.sets[set].1 = (way + 1) % tags.of.ways as usize;
             let beats = tags.of.line;
-            let filled = self.memory_takes(now + 1, beats) + latency;
+            let filled = self.memory_takes(now + cycles(TAGS_TO_MEMORY), beats) + latency;
             let misses = &mut self.cache.as_mut().expect("there is one").misses;
             let number = (0..).find(|&number| misses.iter().all(|miss| miss.number != number)).expect("one is free");
             let miss = Miss { number, line, set, way, filled, waiting: VecDeque::from([group]) };

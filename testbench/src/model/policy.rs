@@ -1,10 +1,9 @@
 //! What a mechanism decides: which threads issue together, and which of those that can does.
 
+use super::cycles;
 use crate::reconverge::Reconvergence;
+use heddle_simt::pipeline::timing::CHOICE_TO_ISSUE;
 use std::collections::VecDeque;
-
-/// Cycles from a fetch to the first issue.
-const BUFFERED: u64 = 3;
 
 /// A thread, and where it goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +48,7 @@ pub struct Meeting {
 impl Front {
     /// Whether the warp's next instruction is in its buffer.
     pub fn is_buffered(&self, now: u64) -> bool {
-        self.fetched.front().is_some_and(|fetched| fetched + BUFFERED <= now)
+        self.fetched.front().is_some_and(|fetched| fetched + cycles(CHOICE_TO_ISSUE) <= now)
     }
 }
 

@@ -1,11 +1,9 @@
 //! Results that come late: who has the write port of the register banks, and when issue makes room. As
 //! `hdl/simt/src/pipeline/writeback.rs` and `gather.rs`, which puts answers to one load together.
 
+use super::cycles;
 use super::memory::Memory;
-
-/// Cycles that a late result waits before issue makes room, and from there to the free cycle.
-const PATIENCE: u32 = 2;
-const BUBBLE: u64 = 6;
+use heddle_simt::pipeline::timing::{ISSUE_TO_WRITE, WAIT_BEFORE_BUBBLE};
 
 /// The write port and what waits for it.
 #[derive(Default)]
@@ -29,7 +27,8 @@ pub enum Late {
 impl Writeback {
     /// Whether issue leaves this cycle free.
     pub fn bubble(&mut self, now: u64) -> bool {
-        let bubble = self.waited == PATIENCE && self.bubble.is_none_or(|last| now > last + BUBBLE);
+        let bubble =
+            self.waited == WAIT_BEFORE_BUBBLE && self.bubble.is_none_or(|last| now > last + cycles(ISSUE_TO_WRITE));
         self.bubble = if bubble { Some(now) } else { self.bubble };
         bubble
     }
@@ -54,7 +53,7 @@ impl Writeback {
         let from_quotient = quotient && !busy && from_load.is_none();
         self.divider_next = (self.divider_next || from_load.is_some()) && quotient && !from_quotient;
         let waits = offered.is_some() && from_load.is_none() || quotient && !from_quotient;
-        self.waited = if waits { (self.waited + 1).min(PATIENCE) } else { 0 };
+        self.waited = if waits { (self.waited + 1).min(WAIT_BEFORE_BUBBLE) } else { 0 };
         if from_load.is_some() {
             self.held = None;
         }

@@ -11,7 +11,7 @@ use heddle_simt::divergence::block_stack::compactor::proof::compactor_proof;
 use heddle_simt::divergence::block_stack::proof::block_stack_proof;
 use heddle_simt::divergence::ccs::proof::ccs_proof;
 use heddle_simt::divergence::dual_path::proof::dual_path_proof;
-use heddle_simt::divergence::path_table::proof::{path_table_proof, patience, sorter_proof};
+use heddle_simt::divergence::path_table::proof::{path_table_proof, sorted_after, sorter_proof};
 use heddle_simt::divergence::stack::proof::stack_proof;
 use heddle_simt::memory::cache::proof::cache_proof;
 use heddle_simt::memory::wishbone::proof::wishbone_proof;
@@ -349,7 +349,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         all.push(BARRIER.at(&shape(1, warps), 2, true, barrier_proof)?);
     }
     let s = Shape { program: 16, depth_bits: 1, ..shape(4, 1) };
-    all.push(SORTER.at(&s, patience(&s) + 3, true, sorter_proof)?);
+    all.push(SORTER.at(&s, sorted_after(&s) + 3, true, sorter_proof)?);
     for (ways, line, misses, depth) in [(1, 1, 1, 10), (2, 2, 2, 9)] {
         let cache = Some(Cache { size: 2 * ways * line * 4, ways, line, misses });
         let s = Shape { cache, metrics: false, memory: 64, loads: 2, ..Shape::new(1, 1) };

@@ -99,13 +99,7 @@ impl Core {
 
     /// The same with a grid of blocks.
     pub fn run_grid(&mut self, grid: Grid, entry: u64) -> Option<Fault> {
-        self.check.launch(self.t.simulation().engine(), grid, 4 * entry as u32).unwrap();
-        self.t.poke_port("blocks", u64::from(grid.blocks));
-        self.t.poke_port("block_threads", u64::from(grid.threads));
-        self.t.poke_port("entry", entry);
-        self.t.poke_port("launch", true);
-        self.t.step();
-        self.t.poke_port("launch", false);
+        self.launch(grid, entry);
         let limit = self.t.cycle() + 100_000;
         while self.t.cycle() < limit {
             let out = self.cycle();
@@ -124,6 +118,17 @@ impl Core {
             }
         }
         panic!("the program does not end");
+    }
+
+    /// The first cycle of a launch.
+    pub fn launch(&mut self, grid: Grid, entry: u64) {
+        self.check.launch(self.t.simulation().engine(), grid, 4 * entry as u32).unwrap();
+        self.t.poke_port("blocks", u64::from(grid.blocks));
+        self.t.poke_port("block_threads", u64::from(grid.threads));
+        self.t.poke_port("entry", entry);
+        self.t.poke_port("launch", true);
+        self.t.step();
+        self.t.poke_port("launch", false);
     }
 
     /// Launches at the first instruction; the program must end without a fault.
@@ -146,7 +151,8 @@ impl Core {
         checked.unwrap_or_else(|mismatch| panic!("{mismatch}"));
     }
 
-    fn cycle(&mut self) -> SystemOut<Bits> {
+    /// One cycle, and what comes out in it.
+    pub fn cycle(&mut self) -> SystemOut<Bits> {
         let out = self.t.peek();
         self.check.cycle(self.t.simulation().engine(), 1).unwrap_or_else(|mismatch| panic!("{mismatch}"));
         let cycle = self.t.cycle();

@@ -3,6 +3,7 @@
 
 use crate::bench::{Core, shape};
 use heddle_simt::Shape;
+use heddle_simt::pipeline::timing;
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::Grid;
 
@@ -117,5 +118,7 @@ fn what_a_barrier_and_a_block_take() {
     let mut core = Core::new(&with_barriers(4, 1), &ends);
     assert_eq!(core.run_grid(Grid { blocks: 2, threads: 4 }, 0), None);
     let block = core.issues_of(0)[1].cycle - core.issues_of(2)[0].cycle;
-    assert_eq!((barrier(1), barrier(4), block), (vec![11], vec![11, 12, 13, 14], 11));
+    let first = u64::from(timing::BARRIER_TO_NEXT);
+    assert_eq!((barrier(1), barrier(4)), (vec![first], (first..first + 4).collect()));
+    assert_eq!(block, u64::from(timing::END_TO_NEXT));
 }

@@ -1,6 +1,7 @@
 //! Loads and stores of a warp: replays, sizes, and which lane's value stays.
 
 use crate::bench::{Core, shape};
+use heddle_simt::pipeline::timing;
 use heddle_simt::{Replay, Shape};
 use heddle_testbench::asm::*;
 
@@ -136,7 +137,7 @@ fn a_replay_reads_its_own_sources_and_does_not_wait() {
         issues.iter().map(|i| (i.mask, i.replay)).collect::<Vec<_>>(),
         [(0b1111, false), (0b1110, true), (0b1100, true), (0b1000, true)]
     );
-    assert!(issues.windows(2).all(|w| w[1].cycle - w[0].cycle == 9));
+    assert!(issues.windows(2).all(|w| w[1].cycle - w[0].cycle == u64::from(timing::CONTROL_TO_NEXT)));
 }
 
 /// Warps that poll eight words of one bank keep the scratchpad's answers coming in every cycle; the load and the division that

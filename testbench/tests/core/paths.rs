@@ -1,6 +1,7 @@
 //! What becomes of the threads of a warp that disagree: path lists, divergent jumps, calls, exits.
 
 use crate::bench::{Core, Paths, shape};
+use heddle_simt::pipeline::timing;
 use heddle_testbench::asm::*;
 
 /// Figure 1(e) of `papers/path-lists-simty.txt`: `if (A && B) C; else D; E`, thread 0 through ABCE, 1 through ADE, 2 and
@@ -23,13 +24,15 @@ fn figure_1_e_path_lists_and_their_cycles() {
     let mut core = Core::new(&shape(4, 1), &program);
     core.run();
     let at = |label| program.at(label);
+    let (one, dependent) = (u64::from(timing::CONTROL_TO_NEXT), u64::from(timing::ISSUE_TO_DEPENDENT));
     let expected: [(u64, Paths); 6] = [
-        (0, vec![(0, 0, 0b1111)]),                              // start
-        (19, vec![(0, at("B"), 0b1101), (0, at("D"), 0b0010)]), // A: three instructions, each waits for the one before
-        (9, vec![(0, at("C"), 0b0001), (0, at("D"), 0b1110)]),  // B: some join D
-        (10, vec![(0, at("D"), 0b1110), (0, at("E"), 0b0001)]), // C, two instructions: jumps ahead
-        (9, vec![(0, at("E"), 0b1111)]),                        // D arrives at its stop pc
-        (14, vec![]),                                           // E: ecall waits 5 cycles for a7; all exit
+        (0, vec![(0, 0, 0b1111)]), // start
+        // A: three instructions, each waits for the one before
+        (one + 2 * dependent, vec![(0, at("B"), 0b1101), (0, at("D"), 0b0010)]),
+        (one, vec![(0, at("C"), 0b0001), (0, at("D"), 0b1110)]), // B: some join D
+        (one + 1, vec![(0, at("D"), 0b1110), (0, at("E"), 0b0001)]), // C, two instructions: jumps ahead
+        (one, vec![(0, at("E"), 0b1111)]),                       // D arrives at its stop pc
+        (one + dependent, vec![]),                               // E: ecall waits for a7; all exit
     ];
     let start = core.updates[0].0;
     let mut last = start;

@@ -14,12 +14,13 @@
 //!
 //! After an outcome a slot is steered exactly once, unless no thread is left that could run: its last thread ended, or all
 //! of them wait. Until then it takes no outcome. At most one outcome of a slot is in flight. Decode of the first instruction
-//! comes [`DECODE_AFTER_STEER`] cycles after the steering, issue one later, and the answers to them need not be right before.
+//! comes [`STEER_TO_DECODE`](crate::pipeline::timing::STEER_TO_DECODE) cycles after the steering, issue one later, and the answers to them need not be right before.
 //!
 //! Threads wait (at a barrier) after an outcome of the kind [`kind::WAIT`], which the instruction `barrier` makes. When all live threads of a slot do, its bit in
 //! `waiting` rises within a bounded time and stays until `wake`, which lets all of them go on. Only with
 //! [`Shape::barriers`].
 
+use crate::pipeline::timing::OUTCOMES_BEFORE_HOLD;
 use crate::reconvergence::Reconvergence;
 use crate::shape::{Shape, name_of};
 use heddle_hdl::*;
@@ -86,9 +87,6 @@ impl Divergence {
         if self == Divergence::DualPath { 2 } else { 1 }
     }
 }
-
-/// Cycles from a slot's steering to the decoding of the first instruction there, at least.
-pub const DECODE_AFTER_STEER: u32 = 3;
 
 /// The divergence unit of a shape.
 pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
@@ -379,13 +377,14 @@ fn depth_after(m: Builder, outcome: &Outcome<Signal>, depth: Signal) -> Signal {
     depth + less.mux(depth.literal(Bits::ones(width)), low)
 }
 
-/// [`UnitOut::hold`]: from seven outcomes on in a time in which something else is put off without a pause, as `put_off`
+/// [`UnitOut::hold`]: from [`OUTCOMES_BEFORE_HOLD`] outcomes on in a time in which something else is put off without a pause, as `put_off`
 /// says of what is returned here. And the number of those outcomes.
 fn hold(m: Builder, outcome: Signal, put_off: impl FnOnce(Signal) -> Signal) -> (Signal, Signal) {
-    let outcomes = m.reg("outcomes", 3).reset(0u32);
+    let width = count_width(OUTCOMES_BEFORE_HOLD);
+    let outcomes = m.reg("outcomes", width).reset(0u32);
     wire!(hold = outcomes.q.all());
     let one_more = outcome & !hold;
-    outcomes.next((outcomes.q + one_more.zext(3)).only_if(put_off(hold)));
+    outcomes.next((outcomes.q + one_more.zext(width)).only_if(put_off(hold)));
     m.cover("holds", hold);
     (hold, outcomes.q)
 }

@@ -1,6 +1,7 @@
 //! What the proofs of divergence units have in common: their inputs, and the thread that is followed.
 
 use super::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD};
 use crate::proof::{held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -31,14 +32,10 @@ impl ProofIn<Width> {
     }
 }
 
-/// Cycles from the issue of an instruction to its outcome: what `hold` comes too late for.
-const ISSUE_TO_OUTCOME: u32 = 5;
-/// Outcomes after which `hold` rises, while something is put off.
-const PATIENCE: u32 = 7;
 /// Bits of numbers of cycles.
 const CYCLES: Width = 10;
 
-/// `hold` one cycle ago, two, and so on: with the last there is no outcome.
+/// `hold` one cycle ago, two, and so on, as long as it comes too late for what has issued: with the last there is no outcome.
 pub fn held_since(m: Builder, hold: Signal) -> Vec<Signal> {
     let mut late = vec![m.pipe_reset("late_0", hold)];
     for k in 1..ISSUE_TO_OUTCOME as usize {
@@ -111,14 +108,15 @@ pub fn in_time(
     };
     let of_warps = sum(&mut warps.iter().map(left)) - fetched.zext(CYCLES);
     let come_late = sum(&mut late.iter().map(|&held| !held));
-    let outcomes_left = hold.mux(come_late, number(PATIENCE + ISSUE_TO_OUTCOME) - outcomes.zext(CYCLES));
+    let outcomes_left = hold.mux(come_late, number(OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME) - outcomes.zext(CYCLES));
     let of_outcomes = outcomes_left.mul_full(number(of_an_outcome)).slice(0, CYCLES);
     wire!(left = of_warps + of_outcomes);
     let since = m.reg("busy_since", CYCLES).reset(0u32);
     since.next((since.q + 1).only_if(busy));
-    let most = warps.len() as u32 * of_a_warp + (PATIENCE + ISSUE_TO_OUTCOME) * of_an_outcome;
+    let most = warps.len() as u32 * of_a_warp + (OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME) * of_an_outcome;
+    assert!(most < 1 << CYCLES, "{most} cycles need more than {CYCLES} bits");
     m.assert("warps_are_busy_in_time", implies(busy, (since.q + left).le(most) & since.q.le(most)));
-    m.assert("outcomes_are_counted", hold.eq(outcomes.eq(PATIENCE)));
+    m.assert("outcomes_are_counted", hold.eq(outcomes.eq(OUTCOMES_BEFORE_HOLD)));
 }
 
 /// The thread that is followed, any of them.

@@ -1,7 +1,8 @@
 //! What the tests of divergence units share: a pipeline that makes random outcomes, starts and wakes, and the threads as
 //! they should be, each with a pc and a call depth of its own, that runs or waits.
 
-use super::{DECODE_AFTER_STEER, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use super::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_DECODE};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
 use heddle_hdl::netlist::PropertyKind;
@@ -57,9 +58,6 @@ pub struct Told {
 /// A start: the slot, and its threads.
 pub type Begun = (usize, P);
 
-/// Cycles from the issue of an instruction to its outcome.
-const ISSUE_TO_OUTCOME: u32 = 5;
-
 pub struct Pipeline {
     pub t: Unit,
     pub s: Shape,
@@ -99,7 +97,8 @@ impl Pipeline {
     /// The most cycles that a slot may wait for its steering once `hold` is obeyed.
     pub fn most_wait(&self) -> u64 {
         let Shape { lanes, warps, barriers, .. } = self.s;
-        u64::from(24 + 3 * warps + 2 * lanes + if barriers { warps * (lanes + 4) } else { 0 })
+        let outcomes = 2 * (OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME);
+        u64::from(outcomes + 3 * warps + 2 * lanes + if barriers { warps * (lanes + 4) } else { 0 })
     }
 
     /// The inputs of a cycle.
@@ -383,7 +382,7 @@ impl Watch {
 }
 
 fn ready(p: &mut Pipeline, steered: &Steered) -> bool {
-    p.t.cycle() > steered.cycle + u64::from(DECODE_AFTER_STEER)
+    p.t.cycle() > steered.cycle + u64::from(STEER_TO_DECODE)
 }
 
 fn asked(p: &mut Pipeline, slot: usize, steered: &mut Steered, left: Option<P>) -> (P, Option<u64>) {

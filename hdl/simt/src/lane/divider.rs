@@ -1,4 +1,4 @@
-//! The divider of one lane, iterative: one quotient bit a step, 32 steps after the start.
+//! The divider of one lane, iterative: one quotient bit a step, [`DIVIDER_STEPS`](crate::pipeline::timing::DIVIDER_STEPS) of them after the start.
 //!
 //! Division by zero gives all ones and the dividend, as RISC-V asks; so does the overflow of the most negative number by
 //! -1, which gives itself and 0.
@@ -19,7 +19,7 @@ pub struct DividerIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct DividerOut<T> {
-    /// Valid after 32 steps, until the next start.
+    /// Valid after [`DIVIDER_STEPS`](crate::pipeline::timing::DIVIDER_STEPS), until the next start.
     pub result: T,
 }
 
@@ -56,6 +56,7 @@ pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::timing::DIVIDER_STEPS;
     use heddle_sim::Sim;
 
     #[test]
@@ -81,7 +82,7 @@ mod tests {
                 t.poke(drive(true, false));
                 t.step();
                 t.poke(drive(false, true));
-                t.steps(32);
+                t.steps(u64::from(DIVIDER_STEPS));
                 t.poke(drive(false, false));
                 t.settle();
                 assert_eq!(t.peek().result, u64::from(want), "operation {operation} of {a:#x}, {b:#x}");

@@ -1,13 +1,14 @@
-//! The multiplier of one lane, pipelined: the result is there three clock edges after the operands.
+//! The multiplier of one lane, pipelined: the result is there [`MULTIPLIER_STAGES`] clock edges after the operands.
 //!
-//! One signed 33 × 33 bit product serves all four instructions; two registers behind it let synthesis use the pipeline
-//! registers of DSP blocks.
+//! One signed 33 × 33 bit product serves all four instructions; the registers behind it let synthesis use the pipeline
+//! registers of DSP blocks. The last one takes half of the product.
 
+use crate::pipeline::timing::MULTIPLIER_STAGES;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct MultiplierIn<T> {
-    /// Three bits: the first, second, third stage has an instruction in this cycle.
+    /// One bit a stage, the first lowest: it has an instruction in this cycle.
     pub valid: T,
     /// funct3 of the instruction: mul, mulh, mulhsu, mulhu.
     pub operation: T,
@@ -21,19 +22,23 @@ pub struct MultiplierOut<T> {
 }
 
 pub fn multiplier() -> TypedModule<MultiplierIn<Width>, MultiplierOut<Signal>> {
-    module("multiplier", MultiplierIn { valid: 3, operation: 3, a: 32, b: 32 }, |m, i| {
+    module("multiplier", MultiplierIn { valid: MULTIPLIER_STAGES, operation: 3, a: 32, b: 32 }, |m, i| {
         let MultiplierIn { valid, operation, a, b } = i;
-        m.doc("The multiplier of one lane: three stages.");
+        m.doc("The multiplier of one lane, pipelined.");
         // a is signed in all but mulhu (3), b in mul (0) and mulh (1); for mul it makes no difference.
         wire!(a_wide = cat(&[a, a.msb() & operation.slice(0, 2).ne(3)]));
         wire!(b_wide = cat(&[b, b.msb() & !operation.bit(1)]));
         wire!(product = a_wide.mul_full_signed(b_wide));
-        let first = m.pipe_if("first", valid.bit(0), product.slice(0, 64));
-        let low = m.pipe_if("low", valid.bit(0), operation.slice(0, 2).eq(0));
-        let second = m.pipe_if("second", valid.bit(1), first);
-        let low = m.pipe_if("low_2", valid.bit(1), low);
-        let result = m.pipe_if("third", valid.bit(2), low.mux(second.slice(0, 32), second.slice(32, 32)));
-        MultiplierOut { result }
+        let names = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
+        let names = &names[..MULTIPLIER_STAGES as usize];
+        let (mut whole, mut low) = (product.slice(0, 64), operation.slice(0, 2).eq(0));
+        for (stage, name) in (0..MULTIPLIER_STAGES - 1).zip(names) {
+            whole = m.pipe_if(name, valid.bit(stage), whole);
+            let name = if stage == 0 { "low".to_string() } else { format!("low_{}", stage + 1) };
+            low = m.pipe_if(&name, valid.bit(stage), low);
+        }
+        let half = low.mux(whole.slice(0, 32), whole.slice(32, 32));
+        MultiplierOut { result: m.pipe_if(names[names.len() - 1], valid.msb(), half) }
     })
 }
 
@@ -43,7 +48,7 @@ mod tests {
     use heddle_sim::Sim;
 
     #[test]
-    fn all_four_products_three_cycles_later() {
+    fn all_four_products_after_as_many_cycles() {
         let mut t = Sim::new(&multiplier().check().unwrap());
         let mut r = fastrand::Rng::with_seed(1);
         let values = [0u32, 1, 3, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x1234_5678];
@@ -56,7 +61,7 @@ mod tests {
                 (3, ((ua * ub) >> 32) as u32),
             ];
             for (operation, want) in wants {
-                for stage in 0..3 {
+                for stage in 0..MULTIPLIER_STAGES {
                     // In each stage alone: whatever comes after it must not disturb it.
                     let mut or_other =
                         |value: u64| Bits::from(if stage == 0 { value } else { r.u64(..) & 0xffff_ffff });

@@ -42,10 +42,10 @@ use heddle_hdl::*;
 use metrics::{MetricsIn, Visit, metrics};
 
 /// Requests that may wait for one miss.
-const WAITING: u32 = 4;
+pub const WAITING: u32 = 4;
 
 /// Requests that may wait for memory.
-const OUTBOX: u32 = 8;
+pub const OUTBOX: u32 = 8;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CacheIn<T> {

@@ -4,6 +4,7 @@
 //! instructions pass it.
 
 use super::collect::Operands;
+use super::timing::DIVIDER_STEPS;
 use crate::lane::divider::{DividerIn, divider};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -49,9 +50,9 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
         let reserved = m.reg("reserved", 1).reset(0u32);
         reserved.next((reserved.q & !i.taken) | i.reserve);
         // Steps left, and whether the result waits.
-        let steps = m.reg("steps", 6).reset(0u32);
+        let steps = m.reg("steps", count_width(DIVIDER_STEPS)).reset(0u32);
         wire!(stepping = steps.q.any());
-        steps.next_if(start | stepping, start.mux(m.lit(32u32, 6), steps.q - 1));
+        steps.next_if(start | stepping, start.mux(steps.q.literal(DIVIDER_STEPS), steps.q - 1));
         let done = m.reg("done", 1).reset(0u32);
         done.next((done.q & !i.taken) | steps.q.eq(1));
         let lanes = m.replicate(
@@ -83,10 +84,11 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
 mod tests {
     use super::*;
     use crate::pipeline::testing::packed;
+    use crate::pipeline::timing::{ISSUE_TO_EXECUTE, ISSUE_TO_QUOTIENT};
     use heddle_sim::Sim;
 
-    /// Reserved at issue, started three cycles later, ready 33 cycles after that, free when taken. Other instructions pass
-    /// stage 7 meanwhile.
+    /// Reserved at issue, started in stage 7, ready when the table says, free when taken. Other instructions pass stage 7
+    /// meanwhile.
     #[test]
     fn the_life_of_a_division() {
         for (lanes, seed) in [(1, 1), (2, 2), (8, 3)] {
@@ -102,10 +104,10 @@ mod tests {
                 let a: Vec<u32> = quotients.iter().map(|&q| q / b * b + r.u32(..b)).collect();
                 let (slot, rd, mask) = (r.u32(..4), r.u32(1..32), r.u32(..1 << lanes));
                 let passes = r.u32(..5);
-                let ready_at = 36;
-                for cycle in 0..60 {
-                    // Something is in stage 7 all the time; the division three cycles after its issue.
-                    let divides = cycle == 3;
+                let ready_at = ISSUE_TO_QUOTIENT;
+                for cycle in 0..2 * ready_at {
+                    // Something is in stage 7 all the time.
+                    let divides = cycle == ISSUE_TO_EXECUTE;
                     let decoded = crate::isa::Decoded {
                         divide: divides.into(),
                         funct3: if divides { 5u32 } else { r.u32(..8) }.into(),

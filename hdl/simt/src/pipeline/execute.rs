@@ -111,9 +111,10 @@ mod tests {
     use super::*;
     use crate::isa::alu;
     use crate::pipeline::testing::packed;
+    use crate::pipeline::timing::EXECUTE_TO_RESOLVE;
     use heddle_sim::Sim;
 
-    /// The lanes work alone; targets and exit requests are there a cycle later. ([`crate::lane::alu`] tests operations.)
+    /// The lanes work alone; targets and exit requests are there in stage 8. ([`crate::lane::alu`] tests operations.)
     #[test]
     fn lanes_targets_and_exits() {
         for (lanes, seed) in [(1, 1), (2, 2), (8, 3), (64, 4)] {
@@ -139,7 +140,7 @@ mod tests {
                 let issued = Issued { valid: true.into(), decoded, ..zero.issued.clone() };
                 let operands = Operands { issued, a: packed(&a), b: packed(&b), data: packed(&b) };
                 t.poke(ExecuteIn { operands, group: 0u32.into(), program_end: 0u32.into() });
-                t.step();
+                t.steps(u64::from(EXECUTE_TO_RESOLVE));
                 let out = t.peek().executed;
                 assert_eq!(out.target, u64::from((pc * 4).wrapping_add(imm)));
                 for k in 0..lanes {

@@ -120,6 +120,7 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::timing::ISSUE_TO_ACCESS;
     use heddle_sim::Sim;
 
     #[derive(Clone, Copy, Debug)]
@@ -127,7 +128,7 @@ mod tests {
         tag: u32,
         slot: u32,
         rd: u32,
-        /// What is filled in at stage 9, five cycles after the entry was taken.
+        /// What is filled in at stage 9.
         served: u64,
         filled: bool,
         taken_at: u32,
@@ -148,7 +149,7 @@ mod tests {
                 let room = under_way.len() < loads as usize;
                 let take = room && r.u8(..3) > 0;
                 let (slot, rd) = (r.u32(..warps), r.u32(..3));
-                let due = under_way.iter().position(|l| !l.filled && l.taken_at + 5 == cycle);
+                let due = under_way.iter().position(|l| !l.filled && l.taken_at + ISSUE_TO_ACCESS == cycle);
                 let ready: Vec<usize> = (0..under_way.len()).filter(|&k| under_way[k].filled).collect();
                 let given = r.choice(&ready).copied().filter(|_| r.bool());
                 let access = due.map_or(quiet.clone(), |k| Access {

@@ -11,6 +11,8 @@
 //! | 8 resolve | [`resolve`] | taken masks, targets, served lanes, faults |
 //! | 9 converge ∥ memory | [`crate::divergence`], [`memory`], [`load_queue`] | paths are updated; memory is accessed |
 //! | 10 write back | [`writeback`], [`gather`](mod@gather) | gather, align, register write |
+//!
+//! How many cycles lie between them is in one table, [`timing`].
 
 pub mod coalesce;
 pub mod collect;
@@ -30,6 +32,7 @@ pub mod request_queue;
 pub mod resolve;
 pub mod schedule;
 pub mod steer;
+pub mod timing;
 pub mod writeback;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! **Nobody waits for ever** that could issue. Loose round robin comes to every slot within as many issues as there are
 //! slots. A slot that runs on stalls behind its next branch or jump at the latest, so sticky comes to every slot within as
 //! many such runs. Greedy then oldest, the oldest block first, and a block until it stalls would leave a slot aside for as long as others
-//! find work, such as waiting for what that slot must store; so every [`PATIENCE`] cycles it is some slot's *turn*:
+//! find work, such as waiting for what that slot must store; so every [`TURN_EVERY`] cycles it is some slot's *turn*:
 //! slots with an instruction get it one after the other, and whoever has it goes first as soon as it can. It ends with
 //! one instruction, after which greed is for this slot.
 //!
@@ -15,6 +15,7 @@
 //! A slot that can go only now and then, because others take the unit that it needs, may be missed under loose round robin
 //! and sticky again and again; a turn lasts until it gets it.
 
+use super::timing::TURN_EVERY;
 use crate::arbiter::{places_above, round_robin};
 use crate::block::same_group;
 use crate::shape::{Shape, name_of};
@@ -53,9 +54,6 @@ impl Schedule {
         name_of(Schedule::ALL, self)
     }
 }
-
-/// Cycles from one turn to the next.
-pub const PATIENCE: u32 = 64;
 
 /// What the choice depends on.
 #[derive(Clone, Copy)]
@@ -193,7 +191,7 @@ fn in_turn(m: Builder, s: &Shape, candidates: Candidates, otherwise: Signal) -> 
     let Candidates { waiting, ready, .. } = candidates;
     let turn = m.reg("turn", s.slots()).reset(1u32);
     let due = m.reg("due", 1).reset(0u32);
-    let cycles = m.reg("cycles", PATIENCE.ilog2()).reset(0u32);
+    let cycles = m.reg("cycles", TURN_EVERY.ilog2()).reset(0u32);
     cycles.next(cycles.q + 1);
     wire!(turn_ready = (ready & turn.q).only_if(due.q));
     wire!(takes_turn = turn_ready.any());

@@ -4,6 +4,7 @@
 //! that stops the front end. Slots with no undecoded fetch come first; a slot with one is chosen only when no other
 //! wants the cycle, since what lies behind the undecoded instruction may be squashed.
 
+use super::timing::CHOICE_TO_DECODE;
 use crate::arbiter::{places_above, round_robin};
 use crate::divergence::Steer;
 use crate::shape::Shape;
@@ -65,6 +66,9 @@ pub struct SteerOut<T> {
     /// One bit a slot: its front end runs.
     pub running: T,
 }
+
+/// A slot's credit counts the fetches in stages 2 and 3, and decode squashes those in stages 1 and 2.
+const _: () = assert!(CHOICE_TO_DECODE == 2, "a fetch under way would be neither counted nor squashed");
 
 pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
     let count_bits = count_width(s.buffer);

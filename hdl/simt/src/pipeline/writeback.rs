@@ -10,17 +10,12 @@ use super::gather::{GatherIn, Loaded, gather};
 use super::load_queue::Load;
 use super::network;
 use super::resolve::Computed;
+use super::timing::{ISSUE_TO_WRITE, WAIT_BEFORE_BUBBLE};
 use crate::divergence::warp_of;
 use crate::memory::port::Response;
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
-
-/// Cycles that a late result waits for a free cycle before issue makes room.
-pub const PATIENCE: u32 = 2;
-
-/// Cycles from a bubble in issue to the free cycle here.
-pub const BUBBLE: u32 = 6;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct WritebackIn<T> {
@@ -160,12 +155,12 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
             Target { lanes: c.mask.literal(0u32), slot: c.slot, rd: c.rd },
         );
 
-        let waited = m.reg("waited", count_width(PATIENCE)).reset(0u32);
+        let waited = m.reg("waited", count_width(WAIT_BEFORE_BUBBLE)).reset(0u32);
         wire!(waiting = (loaded.valid & !from_load) | (quotient.valid & !from_quotient));
-        wire!(impatient = waited.q.eq(PATIENCE));
-        let flying = m.reg("bubbles", BUBBLE).reset(0u32);
+        wire!(impatient = waited.q.eq(WAIT_BEFORE_BUBBLE));
+        let flying = m.reg("bubbles", ISSUE_TO_WRITE).reset(0u32);
         wire!(bubble = impatient & !flying.q.any());
-        flying.next(cat(&[bubble, flying.q.slice(0, BUBBLE - 1)]));
+        flying.next(cat(&[bubble, flying.q.slice(0, ISSUE_TO_WRITE - 1)]));
         waited.next(waiting.mux(impatient.mux(waited.q, waited.q + 1), waited.q.literal(0u32)));
         m.assume("quotients_have_a_register", !quotient.valid | quotient.rd.any());
         m.cover("load_waits_for_the_pipeline", loaded.valid & valid);

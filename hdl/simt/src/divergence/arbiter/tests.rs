@@ -1,8 +1,9 @@
 //! The arbiter against a model that knows only threads: those in the first place run, and stop where the next are.
 
 use super::*;
+use crate::divergence::Start;
 use crate::divergence::testing::{P, Pipeline, Plan, Told, Watch, all_hit};
-use crate::divergence::{DECODE_AFTER_STEER, Start};
+use crate::pipeline::timing::STEER_TO_DECODE;
 use heddle_hdl::netlist::{Module, Op};
 use heddle_sim::Sim;
 use heddle_sim::simulation::{Failed, SimulationError};
@@ -28,7 +29,7 @@ fn compare(p: &Pipeline, slot: usize, x: P, stop: Option<u64>) {
 fn the_stop_pc_is_there_when_decode_asks() {
     for lanes in [1, 2, 4, 8, 16, 32, 64] {
         // Written that many cycles after the one of the steering.
-        assert!(stop_cycles(&Shape::new(lanes, 1)) < DECODE_AFTER_STEER);
+        assert!(stop_cycles(&Shape::new(lanes, 1)) < STEER_TO_DECODE);
     }
 }
 

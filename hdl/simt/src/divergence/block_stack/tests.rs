@@ -3,15 +3,13 @@
 
 use super::*;
 use crate::divergence::testing::{Unit, all_hit};
-use crate::divergence::{DECODE_AFTER_STEER, Divergence, Start, Wake};
+use crate::divergence::{Divergence, Start, Wake};
+use crate::pipeline::timing::{ISSUE_TO_RESOLVE, STEER_TO_DECODE};
 use crate::reconvergence::Meet;
 use crate::shape::{Capt, History};
 use heddle_hdl::netlist::PropertyKind;
 use heddle_sim::Sim;
 use std::collections::BTreeMap;
-
-/// Cycles from the issue of an instruction to its outcome.
-const ISSUE_TO_OUTCOME: u32 = 5;
 
 /// Where outcomes sent a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -484,7 +482,8 @@ impl Pipeline {
                 }
             }
             let told = coming.take().map(|(slot, control)| self.outcome(slot, &control, jump));
-            let kept = self.held >> (ISSUE_TO_OUTCOME - 2) & 1 == 1;
+            // What `hold` kept from being issued is not resolved when it would be.
+            let kept = self.held >> (ISSUE_TO_RESOLVE - 1) & 1 == 1;
             if !kept && self.random.u32(..100) < density {
                 coming = self.next_of_any(told.map(|told| told.slot), &invent);
             }
@@ -503,7 +502,7 @@ impl Pipeline {
         invent: impl Fn(&mut Pipeline, usize, At) -> Control,
     ) -> Option<(usize, Control)> {
         let now = self.t.cycle();
-        let asked = |runs: &Running| now > runs.since + u64::from(DECODE_AFTER_STEER);
+        let asked = |runs: &Running| now > runs.since + u64::from(STEER_TO_DECODE);
         let ready = |slot: &usize| self.runs_with_block(*slot) && self.slots[*slot].runs.as_ref().is_some_and(asked);
         let ready: Vec<usize> = (0..self.slots.len()).filter(|slot| Some(*slot) != but).filter(ready).collect();
         let slot = *ready.get(self.random.usize(..ready.len().max(1)))?;

@@ -4,13 +4,11 @@
 use super::*;
 use crate::divergence::testing::{all_hit, mask};
 use crate::divergence::{Divergence, Outcome, Side, Start, Wake};
+use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_ISSUE};
 use crate::reconvergence::{Meet, Reconvergence};
 use heddle_hdl::netlist::PropertyKind;
 use heddle_sim::Sim;
 use std::collections::BTreeMap;
-
-/// Cycles from the steering of a slot to the first instruction it issues, and from issue to outcome, at least.
-const STEER_TO_OUTCOME: u64 = 8;
 
 fn shape(lanes: u32, warps: u32) -> Shape {
     Shape { barriers: false, ..Shape::new(lanes, warps).with_divergence(Divergence::DualPath) }
@@ -186,8 +184,9 @@ impl Bench {
             if masks != [0; 2] || !out.live.bit(warp) || self.parked[warp as usize] {
                 self.heard[warp as usize] = cycle;
             }
-            let patience = u64::from(24 + 4 * self.s.warps + 2 * self.s.lanes);
-            assert!(cycle - self.heard[warp as usize] < patience, "warp {warp} is not steered, or does not end");
+            let outcomes = 2 * (OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME);
+            let most = u64::from(outcomes + 4 * self.s.warps + 2 * self.s.lanes);
+            assert!(cycle - self.heard[warp as usize] < most, "warp {warp} is not steered, or does not end");
         }
     }
 
@@ -195,7 +194,9 @@ impl Bench {
     fn is_ready(&mut self, slot: u32) -> bool {
         self.poke(None, None, None, slot);
         let busy = self.t.peek().dual.unwrap().busy.bit(slot / 2);
-        !busy && self.runs[slot as usize].is_some_and(|(since, _)| since + STEER_TO_OUTCOME <= self.t.cycle())
+        !busy
+            && self.runs[slot as usize]
+                .is_some_and(|(since, _)| since + u64::from(STEER_TO_ISSUE + ISSUE_TO_OUTCOME) <= self.t.cycle())
     }
 
     /// A straight-line instruction of the slot issues.

@@ -44,11 +44,11 @@ pub fn path_table_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal
     })
 }
 
-/// The same, and what the sorter has done after [`patience`] cycles without outcome and start.
+/// The same, and what the sorter has done after [`sorted_after`] cycles without outcome and start.
 pub fn sorter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     harness(s, "sorter_proof", &|m, s, _, slots, (outcome, start), _| {
-        let idle = m.reg("idle", count_width(patience(s))).reset(0u32);
-        wire!(enough = idle.q.eq(patience(s)));
+        let idle = m.reg("idle", count_width(sorted_after(s))).reset(0u32);
+        wire!(enough = idle.q.eq(sorted_after(s)));
         idle.next(enough.mux(idle.q, idle.q + 1).only_if(!outcome.valid & !start.valid));
         for slot in slots {
             let n = slot.number;
@@ -62,7 +62,7 @@ pub fn sorter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
 
 /// Cycles after which every path that was to return has, and the sorter has been through every stack: the rest of a pass,
 /// a fetch and the entries of each warp, then a pass of each.
-pub fn patience(s: &Shape) -> u32 {
+pub fn sorted_after(s: &Shape) -> u32 {
     let pass = entries(s) + 2;
     (2 * s.warps + 1) * pass
 }

@@ -1,4 +1,5 @@
 use super::super::testing::{Bench, Traffic};
+use crate::pipeline::timing::REQUEST_TO_HIT;
 use crate::shape::{Backing, Cache, Shape, Timing};
 
 fn shape(lanes: u32, cache: Cache, backing: Backing) -> Shape {
@@ -65,6 +66,7 @@ fn hits_do_not_wait() {
     let loads = Traffic { lines: 4, loads: 8, ..Traffic::eager() };
     bench.run(&loads);
     let measured = bench.run(&loads);
-    assert_eq!((*measured.latency.start(), *measured.latency.end()), (3, 3));
+    let hit = u64::from(REQUEST_TO_HIT);
+    assert_eq!((*measured.latency.start(), *measured.latency.end()), (hit, hit));
     assert_eq!(measured.requests, measured.cycles);
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::pipeline::testing::packed;
+use crate::pipeline::timing::{ISSUE_TO_READ, READ_TO_EXECUTE};
 use heddle_sim::Sim;
 use std::collections::{HashMap, VecDeque};
 
@@ -94,7 +95,7 @@ fn banks_read_new_values_and_x0_reads_zero() {
         }
         // The instruction and its operands, when stage 5 has read them: a, b, data of each lane.
         let mut stage_4: Option<Put> = None;
-        let mut expected: VecDeque<Option<(Put, Vec<[u32; 3]>)>> = VecDeque::from([None, None]);
+        let mut expected: VecDeque<Option<(Put, Vec<[u32; 3]>)>> = VecDeque::from(vec![None; READ_TO_EXECUTE as usize]);
         for _ in 0..600 {
             let flag = |r: &mut fastrand::Rng| Bits::from(r.bool());
             // Few registers, so that reads and writes of one cycle meet.
@@ -163,9 +164,9 @@ fn every_csr_in_every_lane() {
             };
             bench.cycle(Some(&Put { slot, d }), None);
             // Counters are those of stage 5.
+            (1..ISSUE_TO_READ).for_each(|_| drop(bench.cycle(None, None)));
             let cycles = bench.cycles;
-            bench.cycle(None, None);
-            bench.cycle(None, None);
+            (0..READ_TO_EXECUTE).for_each(|_| drop(bench.cycle(None, None)));
             let out = bench.cycle(None, None);
             for lane in 0..lanes {
                 let want = match register.source {

@@ -14,6 +14,7 @@ use crate::pipeline::collect::Issued;
 use crate::pipeline::execute::Executed;
 use crate::pipeline::network;
 use crate::pipeline::place::Wrong;
+use crate::pipeline::timing::RESOLVE_TO_OUTCOME;
 use crate::proof::{cover, implies};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -75,8 +76,10 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
         let request = m.instance("memory", &memory(s), MemoryIn { access }).request;
 
         // The instruction whose outcome shows now.
-        let valid = m.pipe_reset("was_valid", issued.valid);
-        let was = m.pipe("was", executed);
+        let name = |name: &str, left: u32| format!("{name}{}", "_then".repeat(left as usize));
+        let stages = || (0..RESOLVE_TO_OUTCOME).rev();
+        let valid = stages().fold(issued.valid, |valid, left| m.pipe_reset(&name("was_valid", left), valid));
+        let was = stages().fold(executed, |was, left| m.pipe(&name("was", left), was));
         let (d, mask) = (was.issued.decoded, was.issued.mask);
         let (taken, rest) = (o.outcome.taken, o.outcome.rest);
         wire!(memory_or_jalr = d.accesses() | d.jalr);

@@ -4,6 +4,7 @@ use crate::memory::port::operation;
 use crate::pipeline::collect::Issued;
 use crate::pipeline::memory::{MemoryIn, MemoryOut, memory};
 use crate::pipeline::testing::packed;
+use crate::pipeline::timing::RESOLVE_TO_OUTCOME;
 use crate::shape::Coalescing;
 use heddle_sim::Sim;
 use std::collections::HashMap;
@@ -262,7 +263,7 @@ impl Bench {
         self.t.poke(ResolveIn { executed, stopped: 0u32.into(), jump: None });
         let early = self.t.peek().early;
         assert_eq!(early.valid == 1, writes && !answers, "{i:x?}");
-        self.t.step();
+        self.t.steps(u64::from(RESOLVE_TO_OUTCOME));
         self.t.peek()
     }
 

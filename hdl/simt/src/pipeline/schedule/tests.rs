@@ -100,7 +100,7 @@ impl Bench {
         if self.due && (taken || waiting >> self.turn & 1 == 0) {
             self.turn = (self.turn + 1) % self.s.slots();
         }
-        self.due = self.due && !taken || self.cycle % PATIENCE == PATIENCE - 1;
+        self.due = self.due && !taken || self.cycle % TURN_EVERY == TURN_EVERY - 1;
         self.cycle += 1;
         self.last = expected.or(self.last);
         if let Some(slot) = expected {
@@ -198,7 +198,7 @@ fn nobody_starves() {
             let bound = match bench.s.schedule {
                 Schedule::LooseRoundRobin => slots,
                 Schedule::Sticky => slots * RUN,
-                _ => (slots + 1) * PATIENCE,
+                _ => (slots + 1) * TURN_EVERY,
             };
             // Of each slot: instructions left of its run, cycles to the next run, cycles since it could go.
             let mut states = vec![(0, 0, 0); slots as usize];
@@ -232,7 +232,7 @@ fn a_turn_lasts_until_it_is_taken() {
     bench.start(0..4);
     let mut only = |waiting, ready, slot| assert_eq!(bench.cycle(waiting, ready, None), Some(slot));
     // The first turn is slot 0's, the second finds nobody at 1 and 2.
-    (0..3 * PATIENCE).for_each(|_| only(0b1001, 0b0001, 0));
+    (0..3 * TURN_EVERY).for_each(|_| only(0b1001, 0b0001, 0));
     only(0b1001, 0b1001, 3);
     only(0b1001, 0b1001, 3);
     only(0b1001, 0b0001, 0);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::pipeline::fetch::{FetchIn, FetchOut, fetch};
+use crate::pipeline::timing::LEAST_BUFFER;
 use heddle_sim::Sim;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -147,7 +148,7 @@ fn random_slots_never_overflow_and_never_lose_a_pc() {
 
 #[test]
 fn one_slot_fetches_every_cycle_while_its_buffer_drains() {
-    let mut bench = Bench::new(1, 4);
+    let mut bench = Bench::new(1, LEAST_BUFFER);
     bench.cycle(Some((0, 100)), false, &[]);
     for cycle in 0..50 {
         let drains = bench.slots[0].buffered > 0;

@@ -130,12 +130,12 @@ fn priority_alignment_and_bubbles() {
             if releases {
                 assert_eq!((out.late.slot.low_u64(), out.late.rd.low_u64()), (slot.into(), rd.into()));
             }
-            let bubble = waited == PATIENCE && last_bubble.is_none_or(|last| step - last > BUBBLE);
+            let bubble = waited == WAIT_BEFORE_BUBBLE && last_bubble.is_none_or(|last| step - last > ISSUE_TO_WRITE);
             assert_eq!(out.bubble == 1, bubble, "waited {waited}");
             bubbles += u32::from(bubble);
             last_bubble = if bubble { Some(step) } else { last_bubble };
             let waits = (loads && !load_goes) || (quotient && !quotient_goes);
-            waited = if waits { PATIENCE.min(waited + 1) } else { 0 };
+            waited = if waits { WAIT_BEFORE_BUBBLE.min(waited + 1) } else { 0 };
             t.step();
             stage_10 = next;
         }
