@@ -5,14 +5,14 @@
 
 use crate::asm::Asm;
 use crate::kernels::{ALL, Device};
-use crate::machine::{Machine, MachineError, MachineOptions};
+use crate::machine::{Machine, MachineError, MachineOptions, design};
 use crate::program::{Program, ProgramError};
 use crate::random::{self, Features};
-use heddle_hdl::netlist::PropertyKind;
+use heddle_hdl::netlist::{Module, Property, PropertyKind};
 use heddle_sim::compiled::Checks;
 use heddle_simt::{Backing, Capt, Coalescing, Compaction, Divergence, History, Replay, Schedule, Shape, Timing};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -153,6 +153,24 @@ pub struct CoverageError {
 /// Hits by module and cover.
 type Hits = BTreeMap<(String, String), u64>;
 
+/// Module and cover, by which hits are added up.
+fn key(module: &Module, cover: &Property) -> (String, String) {
+    // A number at the end of a module's name is its size.
+    (module.name.trim_end_matches(|c: char| c.is_ascii_digit()).to_string(), cover.name.clone())
+}
+
+/// Module and name of every cover of these cores.
+pub fn names(shapes: &[Shape]) -> Result<BTreeSet<(String, String)>, MachineError> {
+    let mut names = BTreeSet::new();
+    for shape in shapes {
+        for module in design(shape)?.modules() {
+            let covers = module.properties.iter().filter(|property| property.kind == PropertyKind::Cover);
+            names.extend(covers.map(|cover| key(&module, cover)));
+        }
+    }
+    Ok(names)
+}
+
 /// Runs everything on every shape, as many at a time as there are processors. `show` is told of every program that begins.
 pub fn measure(
     shapes: &[Shape],
@@ -254,9 +272,7 @@ impl Run<'_> {
         for (property, entry) in directory.properties.iter().enumerate() {
             if directory.property_kind(property) == PropertyKind::Cover {
                 let module = &directory.scopes[entry.scope].module;
-                // A number at the end of a module's name is its size.
-                let module_name = module.name.trim_end_matches(|c: char| c.is_ascii_digit());
-                let key = (module_name.to_string(), module.properties[entry.index].name.clone());
+                let key = key(module, &module.properties[entry.index]);
                 *self.hits.entry(key).or_default() += engine.cover_hits(property);
             }
         }
