@@ -69,8 +69,10 @@ fn the_page_on_proofs_tells_of_proofs_that_there_are() {
 #[test]
 fn the_page_on_coverage_names_covers_of_the_core() {
     let text = page("coverage.md");
-    let there = coverage::names(&coverage::shapes()).unwrap().into_iter().map(|(module, name)| format!("{module}.{name}"));
-    let rows = ["## Not hit", "## Hit"].into_iter().flat_map(|heading| section(&text, heading).filter_map(cells).skip(1));
+    let there =
+        coverage::names(&coverage::shapes()).unwrap().into_iter().map(|(module, name)| format!("{module}.{name}"));
+    let rows =
+        ["## Not hit", "## Hit"].into_iter().flat_map(|heading| section(&text, heading).filter_map(cells).skip(1));
     let named = rows.map(|row| format!("{}.{}", row[0], row[1])).collect();
     all_there("coverage.md", named, &there.collect(), "heddle cover --docs docs");
 }
