@@ -37,6 +37,8 @@ CELLS = {
 }
 # Each carry cell takes the place of two LUTs, each distributed RAM of six: four that store, two for its write port.
 LUTS = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}
+# Yosys names a memory's block RAM after it, and also LUTs and flip-flops at its pins: those are the core's.
+BLOCK_RAM = "DP16KD"
 MEMORIES = re.compile(r"(instructions\.|memory\.main\.bank\[\d+\]\.replica\.words\.)")
 PYTHON = os.path.abspath(sys.executable)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -104,7 +106,8 @@ def synthesise(configuration, build):
     run([PYTHON, "-c", SYNTHESISE], build)
     with open(f"{build}/heddle.json") as file:
         cells = json.load(file)["modules"]["heddle"]["cells"]
-    own = [cell["type"] for name, cell in cells.items() if not MEMORIES.match(name)]
+    memories = {name for name, cell in cells.items() if cell["type"] == BLOCK_RAM and MEMORIES.match(name)}
+    own = [cell["type"] for name, cell in cells.items() if name not in memories]
     found = {name: own.count(cell) for name, cell in CELLS.items()}
     return {"LUTs": sum(n * own.count(cell) for cell, n in LUTS.items()), **found}
 

@@ -17,6 +17,8 @@ mod kernels;
 mod limit;
 mod mutate;
 mod output;
+#[cfg(test)]
+mod pages;
 mod progress;
 mod prove;
 mod reconverge;

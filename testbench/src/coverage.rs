@@ -5,10 +5,10 @@
 
 use crate::asm::Asm;
 use crate::kernels::{ALL, Device};
-use crate::machine::{Machine, MachineError, MachineOptions};
+use crate::machine::{Machine, MachineError, MachineOptions, design};
 use crate::program::{Program, ProgramError};
 use crate::random::{self, Features};
-use heddle_hdl::netlist::PropertyKind;
+use heddle_hdl::netlist::{Module, Property, PropertyKind};
 use heddle_sim::compiled::Checks;
 use heddle_simt::{Backing, Capt, Coalescing, Compaction, Divergence, History, Replay, Schedule, Shape, Timing};
 use serde::Serialize;
@@ -152,7 +152,7 @@ pub struct CoverageError {
 }
 
 /// Module and cover.
-type Name = (String, String);
+pub type Name = (String, String);
 /// Hits by module and cover.
 type Hits = BTreeMap<Name, u64>;
 
@@ -163,6 +163,25 @@ pub enum Extent {
     All,
     /// On each shape until none of its covers that should be hit is left, counting hits on all shapes.
     UntilHit,
+}
+
+
+/// Under what hits are added up.
+fn key(module: &Module, cover: &Property) -> Name {
+    // A number at the end of a module's name is its size.
+    (module.name.trim_end_matches(|c: char| c.is_ascii_digit()).to_string(), cover.name.clone())
+}
+
+/// Module and name of every cover of these cores.
+pub fn names(shapes: &[Shape]) -> Result<BTreeSet<Name>, MachineError> {
+    let mut names = BTreeSet::new();
+    for shape in shapes {
+        for module in design(shape)?.modules() {
+            let covers = module.properties.iter().filter(|property| property.kind == PropertyKind::Cover);
+            names.extend(covers.map(|cover| key(&module, cover)));
+        }
+    }
+    Ok(names)
 }
 
 /// Runs programs on every shape, as many at a time as there are processors. `show` is told of every program that begins.
@@ -288,9 +307,7 @@ impl Run<'_> {
         for (property, entry) in directory.properties.iter().enumerate() {
             if directory.property_kind(property) == PropertyKind::Cover {
                 let module = &directory.scopes[entry.scope].module;
-                // A number at the end of a module's name is its size.
-                let module_name = module.name.trim_end_matches(|c: char| c.is_ascii_digit());
-                let key = (module_name.to_string(), module.properties[entry.index].name.clone());
+                let key = key(module, &module.properties[entry.index]);
                 let hits = engine.cover_hits(property);
                 if let (Some(hit), true) = (self.hit, hits > 0) {
                     hit.lock().expect("nobody panics who holds it").insert(key.clone());

@@ -25,9 +25,8 @@ use std::path::PathBuf;
 
 /// Thread instructions a cycle where the warps of a block form new ones, against a stack a warp, on otherwise one core.
 ///
-/// There are two configurations. tbc-paper: a warp issues in every fourth cycle, as on 8 ALUs, the oldest block goes first, and its
-/// threads meet at likely-convergence points, too. capri-paper: a warp issues in every cycle, and the last block goes on until it
-/// stalls; beside thread block compaction at
+/// There are two configurations. tbc-paper: a warp issues in every fourth cycle, as on 8 ALUs, and the oldest block goes first.
+/// capri-paper: a warp issues in every cycle, and the last block goes on until it stalls; beside thread block compaction at
 /// every branch (tbc) and at those that may part the block (tbc+) there is that which predicts where it is worth it (CAPRI).
 /// The kernels have the control structure of those that the papers measured, in a divergent and a coherent set. All cores
 /// serve the lanes of an access that do not go together one after the other (--replay serialise).

@@ -21,9 +21,9 @@ use std::path::PathBuf;
 
 /// Thread instructions a cycle of 12 kernels on stack, dual-path, arbiter and path tables, which are otherwise one core.
 ///
-/// The kernels have the control structure of those that the paper on dual-path execution measured: seven with branches that
-/// have something to do on both sides (interleavable), five without. Its figures are beside ours. All cores serve the
-/// lanes of an access that do not go together one after the other (--replay serialise).
+/// The kernels have the control structure of those that the paper on dual-path execution measured: seven that it calls
+/// interleavable, as their branches have something to do on both sides, and five that it calls non-interleavable. Its figures
+/// are beside ours. All cores serve the lanes of an access that do not go together one after the other (--replay serialise).
 #[derive(Args)]
 #[command(
     after_help = "Examples:
@@ -56,7 +56,7 @@ struct Studied {
     name: &'static str,
     /// In the paper's Table 2.
     paper: &'static str,
-    /// The paper's class: branches with something to do on both sides matter.
+    /// The paper's class, by its benchmark: branches with something to do on both sides matter. Our kernel may have some in either.
     interleavable: bool,
     /// The paper's IPC of dual-path over stack, where its text gives it (§6.3; of LUD and QSort by way of DWS, which is 37.3 % and 12.8 %
     /// above the stack and 5.2 % and 4.9 % above dual-path).

@@ -2,7 +2,7 @@
  * takes ROWS inputs and all neurons.
  *
  * Threads diverge as in the paper's BACKP: in the tree that adds the products, fewer are at work in each step, and at the end one
- * row writes. An if without an else in each place: no branch is interleavable. */
+ * row writes. An if without an else in each place; the compiler makes some interleavable. */
 #include "heddle.h"
 
 enum { INPUTS = 256, NEURONS = 16, ROWS = 16, BLOCKS = INPUTS / ROWS, FRACTION_BITS = 12 };

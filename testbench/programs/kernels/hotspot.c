@@ -2,7 +2,7 @@
  * it needs of the places around, it computes too.
  *
  * Threads diverge as in the paper's HOTSPOT: at the edges of the chip, where a neighbour is the place itself, and outside the
- * places that are still known, which are fewer in each step. An if without an else in each place: no branch is interleavable. */
+ * places that are still known, which are fewer in each step. An if without an else in each place; the compiler makes some interleavable. */
 #include "heddle.h"
 
 enum { LAUNCHES = 2, SIDE = 40, TILE = 12, STEPS = 2, WIDTH = TILE + 2 * STEPS, TILES = (SIDE + TILE - 1) / TILE };

@@ -2,7 +2,7 @@
  * block a tile, and in it diagonal after diagonal.
  *
  * Threads diverge as in the paper's NW: on a diagonal shorter than the tile, some have nothing to do; and on the maximum of three.
- * An if without an else in each place: no branch is interleavable. */
+ * An if without an else in each place; the compiler makes some interleavable. */
 #include "heddle.h"
 
 enum { LENGTH = 96, TILE = 16, SIDE = LENGTH + 1, MATCH = 5, MISMATCH = -3, GAP = -4 };

@@ -2,7 +2,7 @@
  * it needs of the columns around, it computes too.
  *
  * Threads diverge as in the paper's PathFind: at the sides of the grid, and outside the columns that are still known, which are two
- * less in each step. An if without an else in each place: no branch is interleavable. */
+ * less in each step. An if without an else in each place; the compiler makes some interleavable. */
 #include "heddle.h"
 
 enum { ROWS = 33, COLUMNS = 256, TILE = 24, STEPS = 4, WIDTH = TILE + 2 * STEPS };
