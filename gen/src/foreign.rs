@@ -1,0 +1,133 @@
+//! Foreign modules: their instances, and declarations of them for tools that do not know them.
+//!
+//! A netlist has the stub of a foreign module where it is used. Verilog with stubs is that; Verilog for synthesis has the
+//! foreign module under its own names, and makes clock and reset if the top module says how.
+
+use crate::values::{literal, range};
+use heddle_hdl::names::verilog;
+use heddle_hdl::netlist::{ClockPin, Foreign, Instance, Module, Parameter, Port};
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The modules to write, those below before those who use them: without stubs, none of a foreign module.
+pub fn described(top: &Arc<Module>, stubs: bool) -> Vec<Arc<Module>> {
+    fn visit(m: &Arc<Module>, stubs: bool, seen: &mut HashSet<*const Module>, out: &mut Vec<Arc<Module>>) {
+        if (stubs || m.foreign.is_none()) && seen.insert(Arc::as_ptr(m)) {
+            m.instances.iter().for_each(|i| visit(&i.module, stubs, seen, out));
+            out.push(m.clone());
+        }
+    }
+    let mut out = Vec::new();
+    visit(top, stubs, &mut HashSet::new(), &mut out);
+    out
+}
+
+/// Makes foreign modules those of their stubs, and takes away who makes clock and reset.
+pub fn forget(m: &mut Module) {
+    m.reset = None;
+    for instance in m.instances.iter_mut().filter(|i| i.module.foreign.is_some()) {
+        let mut stub = (*instance.module).clone();
+        stub.foreign = None;
+        instance.module = Arc::new(stub);
+    }
+}
+
+/// The input of the top module that takes the board's clock, if there is one.
+pub fn clock_pin(m: &Module) -> Option<&ClockPin> {
+    m.clock_source()?.input.as_ref()
+}
+
+/// The names of the ports of a module that is described: inputs, then outputs.
+pub fn own_names(m: &Module) -> Vec<String> {
+    m.inputs.iter().chain(&m.outputs).map(|p| p.name.clone()).collect()
+}
+
+/// The names of a foreign module's ports, as Verilog writes them: the stub's inputs, then its outputs.
+pub fn names(foreign: &Foreign) -> Vec<String> {
+    foreign.ports.iter().map(|port| verilog(port)).collect()
+}
+
+/// The pins of an instance that have to do with clock and reset.
+pub fn clock_and_reset_pins(foreign: &Foreign) -> Vec<String> {
+    let pin = |port: &str, value: &str| format!(".{}({value})", verilog(port));
+    let mut pins = Vec::new();
+    if let Some(source) = &foreign.clock_source {
+        pins.extend(source.input.iter().map(|input| pin(&input.port, &input.pin)));
+        pins.push(pin(&source.output, "clk"));
+    }
+    pins.extend(foreign.clocks.iter().map(|port| pin(port, "clk")));
+    pins.extend(foreign.resets.iter().map(|r| pin(&r.port, if r.active_low { "~rst" } else { "rst" })));
+    pins
+}
+
+/// What stands before the name of an instance: attributes, the module, parameters.
+pub fn head(foreign: &Foreign, indent: &str) -> String {
+    let mut text = String::new();
+    for (name, value) in &foreign.attributes {
+        let _ = writeln!(text, "{indent}(* {} = {} *)", verilog(name), written(value));
+    }
+    let _ = write!(text, "{indent}{}", verilog(&foreign.name));
+    if !foreign.parameters.is_empty() {
+        let parameters = foreign.parameters.iter().map(|(name, v)| format!(".{}({})", verilog(name), written(v)));
+        let parameters: Vec<String> = parameters.collect();
+        let separator = format!(",\n{indent}  ");
+        let _ = write!(text, " #(\n{indent}  {}\n{indent})", parameters.join(&separator));
+    }
+    text
+}
+
+/// The value in Verilog.
+fn written(value: &Parameter) -> String {
+    match value {
+        Parameter::Integer(value) => value.to_string(),
+        Parameter::Text(text) => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+        Parameter::Bits(bits, width) => literal(bits, *width),
+        // Always with a point or an exponent.
+        Parameter::Real(value) => format!("{value:?}"),
+    }
+}
+
+/// The foreign modules of a design, each once, by name, with the parameters of all its instances.
+pub fn blackboxes(top: &Arc<Module>, stubs: bool) -> String {
+    let mut known: BTreeMap<&str, (&Instance, &Foreign, Vec<&(String, Parameter)>)> = BTreeMap::new();
+    let modules = described(top, stubs);
+    let instances = modules.iter().filter(|_| !stubs).flat_map(|m| &m.instances);
+    for (instance, foreign) in instances.filter_map(|i| Some((i, i.module.foreign.as_ref()?))) {
+        let (.., parameters) = known.entry(&foreign.name).or_insert((instance, foreign, Vec::new()));
+        for parameter in &foreign.parameters {
+            if parameters.iter().all(|(name, _)| *name != parameter.0) {
+                parameters.push(parameter);
+            }
+        }
+    }
+    let all = known.values().map(|(instance, foreign, parameters)| blackbox(&instance.module, foreign, parameters));
+    all.collect::<Vec<_>>().join("\n")
+}
+
+/// A module with ports and parameters only. `celldefine says that it is a cell of a library, so that lint does not ask what
+/// is in it.
+fn blackbox(stub: &Module, foreign: &Foreign, parameters: &[&(String, Parameter)]) -> String {
+    let mut ports = Vec::new();
+    let mut port = |direction: &str, width: u32, name: &str| {
+        ports.push(format!("  {direction} wire {}{}", range(width), verilog(name)));
+    };
+    if let Some(source) = &foreign.clock_source {
+        source.input.iter().for_each(|input| port("input ", 1, &input.port));
+        port("output", 1, &source.output);
+    }
+    foreign.clocks.iter().for_each(|name| port("input ", 1, name));
+    foreign.resets.iter().for_each(|reset| port("input ", 1, &reset.port));
+    let inputs = stub.inputs.iter().map(|p| ("input ", p));
+    let all = inputs.chain(stub.outputs.iter().map(|p| ("output", p)));
+    for ((direction, Port { width, .. }), name) in all.zip(&foreign.ports) {
+        port(direction, *width, name);
+    }
+    let mut text = format!("`celldefine\n(* blackbox *)\nmodule {}", verilog(&foreign.name));
+    if !parameters.is_empty() {
+        let lines = parameters.iter().map(|(name, v)| format!("  parameter {} = {}", verilog(name), written(v)));
+        let _ = write!(text, " #(\n{}\n)", lines.collect::<Vec<_>>().join(",\n"));
+    }
+    let _ = write!(text, " (\n{}\n);\nendmodule\n`endcelldefine\n", ports.join(",\n"));
+    text
+}
