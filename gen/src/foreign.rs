@@ -5,7 +5,7 @@
 
 use crate::values::{literal, range};
 use heddle_hdl::names::verilog;
-use heddle_hdl::netlist::{ClockPin, Foreign, Instance, Module, Parameter, Port};
+use heddle_hdl::netlist::{ClockPin, Foreign, Instance, Module, Parameter};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -105,29 +105,38 @@ pub fn blackboxes(top: &Arc<Module>, stubs: bool) -> String {
     all.collect::<Vec<_>>().join("\n")
 }
 
-/// A module with ports and parameters only. `celldefine says that it is a cell of a library, so that lint does not ask what
-/// is in it.
+/// A module with ports and parameters only. What is in it is for lint, which asks what drives and reads them; a tool for
+/// synthesis does not look at the inside of a black box.
 fn blackbox(stub: &Module, foreign: &Foreign, parameters: &[&(String, Parameter)]) -> String {
-    let mut ports = Vec::new();
-    let mut port = |direction: &str, width: u32, name: &str| {
-        ports.push(format!("  {direction} wire {}{}", range(width), verilog(name)));
-    };
+    let mut inputs: Vec<(&str, u32)> = Vec::new();
+    let mut outputs: Vec<(&str, u32)> = Vec::new();
     if let Some(source) = &foreign.clock_source {
-        source.input.iter().for_each(|input| port("input ", 1, &input.port));
-        port("output", 1, &source.output);
+        inputs.extend(source.input.iter().map(|input| (input.port.as_str(), 1)));
+        outputs.push((&source.output, 1));
     }
-    foreign.clocks.iter().for_each(|name| port("input ", 1, name));
-    foreign.resets.iter().for_each(|reset| port("input ", 1, &reset.port));
-    let inputs = stub.inputs.iter().map(|p| ("input ", p));
-    let all = inputs.chain(stub.outputs.iter().map(|p| ("output", p)));
-    for ((direction, Port { width, .. }), name) in all.zip(&foreign.ports) {
-        port(direction, *width, name);
-    }
-    let mut text = format!("`celldefine\n(* blackbox *)\nmodule {}", verilog(&foreign.name));
+    inputs.extend(foreign.clocks.iter().map(|port| (port.as_str(), 1)));
+    inputs.extend(foreign.resets.iter().map(|reset| (reset.port.as_str(), 1)));
+    let mut ports = foreign.ports.iter();
+    inputs.extend(stub.inputs.iter().zip(&mut ports).map(|(p, name)| (name.as_str(), p.width)));
+    outputs.extend(stub.outputs.iter().zip(&mut ports).map(|(p, name)| (name.as_str(), p.width)));
+
+    let mut text = format!("(* blackbox *)\nmodule {}", verilog(&foreign.name));
     if !parameters.is_empty() {
         let lines = parameters.iter().map(|(name, v)| format!("  parameter {} = {}", verilog(name), written(v)));
         let _ = write!(text, " #(\n{}\n)", lines.collect::<Vec<_>>().join(",\n"));
     }
-    let _ = write!(text, " (\n{}\n);\nendmodule\n`endcelldefine\n", ports.join(",\n"));
-    text
+    let port =
+        |direction: &str, (name, width): &(&str, u32)| format!("  {direction} wire {}{}", range(*width), verilog(name));
+    let lines = inputs.iter().map(|p| port("input ", p)).chain(outputs.iter().map(|p| port("output", p)));
+    let _ = write!(text, " (\n{}\n);\n", lines.collect::<Vec<_>>().join(",\n"));
+    for (name, width) in &outputs {
+        let _ = writeln!(text, "  assign {} = {width}'d0;", verilog(name));
+    }
+    let read = inputs.iter().map(|(name, _)| verilog(name));
+    let compared = parameters.iter().map(|(name, _)| format!("{0} == {0}", verilog(name)));
+    let read: Vec<String> = read.chain(compared).collect();
+    if !read.is_empty() {
+        let _ = writeln!(text, "  wire unused = &{{1'b0, {}}};", read.join(", "));
+    }
+    text + "endmodule\n"
 }
