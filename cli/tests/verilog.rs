@@ -25,7 +25,7 @@ fn verilog_is_lint_clean() {
         place.good(&format!("gen {shape} --out build/"));
         assert!(place.path().join("build/heddle.f").is_file());
         for tool in &tools {
-            let _ = writeln!(std::io::stderr(), "lint by {}: {shape}", tool.version);
+            let _ = writeln!(std::io::stderr(), "lint by {tool}: {shape}");
             lint_is_clean(&place, tool);
         }
         fs::remove_dir_all(place.path().join("build")).unwrap();
@@ -37,7 +37,7 @@ fn lint_is_clean(place: &Place, tool: &Tool) {
     let lint =
         command.current_dir(place.path()).args(["--lint-only", "-Wall", "-f", "build/heddle.f"]).output().unwrap();
     let text = String::from_utf8_lossy(&lint.stderr);
-    assert!(lint.status.success() && text.is_empty(), "{}: {text}", tool.version);
+    assert!(lint.status.success() && text.is_empty(), "{tool}: {text}");
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn every_verilator() {
     }
     let twin = Twin::new(Shape::new(2, 1));
     for tool in tools {
-        let _ = writeln!(std::io::stderr(), "lock-step with {}", tool.version);
+        let _ = writeln!(std::io::stderr(), "lock-step with {tool}");
         let model = Verilator::of_tool(&tool, &twin.directory, twin.seed, Recipe::default(), &twin.files).unwrap();
         let names = ["gcd", "collatz"];
         run(&twin, twin.machine_with(model, kernels::find(names[0]).unwrap()), &names);

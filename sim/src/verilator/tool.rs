@@ -2,6 +2,7 @@
 
 use super::build::{BuildError, cache, run};
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,6 +15,13 @@ pub struct Tool {
     program: OsString,
     /// What it says that it is.
     pub version: String,
+}
+
+/// With where it is: PyPI's does not tell its number.
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.version, self.program.display())
+    }
 }
 
 impl Tool {

@@ -72,17 +72,17 @@ fn adder(mode: &str) -> TypedModule<CellIn<Width>, CellOut<Signal>> {
     stub.stands_for(cell.parameter("MODE", mode))
 }
 
-/// Four copies of a cell and one of another kind. The last cell's `seen` is not read.
+/// Four copies of a cell and one of another kind. The slow cell's `seen` is not read.
 fn board() -> Arc<Module> {
     let board = module("board", Pins { standby: 1, enables: 4, data: 20 }, |m, i| {
         let status = m.instance("pll", &pll(), Standby { standby: i.standby });
         m.reset_from(!m.pipe("locked", status.lock));
         let cells = m.replicate("lane", 4, &adder("PAR"), CellIn { enable: each(i.enables), data: each(i.data) });
         let last = CellIn { enable: cells.seen.all(), data: cells.sum.slice(3, 5) };
-        let last = m.instance("last", &adder("SEQUENTIAL"), last);
+        let slow = m.instance("slow", &adder("SEQUENTIAL"), last);
         let count = m.reg("count", 8).reset(0u32);
         count.next_if(status.lock, count.q + 1);
-        Leds { leds: cells.sum, last: last.sum, count: count.q }
+        Leds { leds: cells.sum, last: slow.sum, count: count.q }
     });
     board.check().unwrap().netlist
 }
@@ -101,7 +101,7 @@ fn a_foreign_instance_is_its_stub_in_every_engine() {
         for _ in 0..200 {
             stimulus.drive(&mut [&mut both]);
             both.step();
-            assert!(both.mismatch().is_none(), "{}: {}", tool.version, both.mismatch().unwrap());
+            assert!(both.mismatch().is_none(), "{tool}: {}", both.mismatch().unwrap());
         }
     }
 }
