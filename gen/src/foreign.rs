@@ -5,7 +5,7 @@
 
 use crate::values::{literal, range};
 use heddle_hdl::names::verilog;
-use heddle_hdl::netlist::{ClockPin, Foreign, Instance, Module, Parameter};
+use heddle_hdl::netlist::{ClockPin, Foreign, Module, Parameter};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -88,26 +88,28 @@ fn written(value: &Parameter) -> String {
     }
 }
 
-/// The foreign modules of a design, each once, by name, with the parameters of all its instances.
+/// The foreign modules of a design, each once, by name.
 pub fn blackboxes(top: &Arc<Module>, stubs: bool) -> String {
-    let mut known: BTreeMap<&str, (&Instance, &Foreign, Vec<&(String, Parameter)>)> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, Vec<(&Module, &Foreign)>> = BTreeMap::new();
     let modules = described(top, stubs);
-    let instances = modules.iter().filter(|_| !stubs).flat_map(|m| &m.instances);
-    for (instance, foreign) in instances.filter_map(|i| Some((i, i.module.foreign.as_ref()?))) {
-        let (.., parameters) = known.entry(&foreign.name).or_insert((instance, foreign, Vec::new()));
-        for parameter in &foreign.parameters {
-            if parameters.iter().all(|(name, _)| *name != parameter.0) {
-                parameters.push(parameter);
-            }
+    for instance in modules.iter().filter(|_| !stubs).flat_map(|m| &m.instances) {
+        if let Some(foreign) = &instance.module.foreign {
+            by_name.entry(&foreign.name).or_default().push((&instance.module, foreign));
         }
     }
-    let all = known.values().map(|(instance, foreign, parameters)| blackbox(&instance.module, foreign, parameters));
-    all.collect::<Vec<_>>().join("\n")
+    by_name.values().map(|stubs| blackbox(stubs)).collect::<Vec<_>>().join("\n")
 }
 
-/// A module with ports and parameters only. What is in it is for lint, which asks what drives and reads them; a tool for
-/// synthesis does not look at the inside of a black box.
-fn blackbox(stub: &Module, foreign: &Foreign, parameters: &[&(String, Parameter)]) -> String {
+/// A module with ports and parameters only, those of all its stubs. What is in it is for lint, which asks what drives and
+/// reads them; a tool for synthesis does not look at the inside of a black box.
+fn blackbox(stubs: &[(&Module, &Foreign)]) -> String {
+    let (stub, foreign) = stubs[0];
+    let mut parameters: Vec<&(String, Parameter)> = Vec::new();
+    for parameter in stubs.iter().flat_map(|(_, foreign)| &foreign.parameters) {
+        if parameters.iter().all(|(name, _)| *name != parameter.0) {
+            parameters.push(parameter);
+        }
+    }
     let mut inputs: Vec<(&str, u32)> = Vec::new();
     let mut outputs: Vec<(&str, u32)> = Vec::new();
     if let Some(source) = &foreign.clock_source {
