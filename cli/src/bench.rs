@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use heddle_sim::directory::Directory;
 use heddle_sim::simulation::EngineKind;
-use heddle_sim::verilator::{BuildError, Optimise, version};
+use heddle_sim::verilator::{BuildError, Optimise, Tool};
 use heddle_simt::Shape;
 use heddle_testbench::machine::design;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -88,12 +88,12 @@ impl Sim {
             target.program.check(shape).with_context(|| target.name.clone())?;
         }
         self.docs.as_deref().map(page::check).transpose()?;
-        let verilator = match version() {
+        let verilator = match Tool::selected() {
             Err(error @ BuildError::Missing { .. }) if self.docs.is_none() => {
                 eprintln!("note: without Verilator: {error}");
                 None
             }
-            version => Some(version?),
+            tool => Some(tool?.version),
         };
         let models: &[Optimise] = if verilator.is_some() { &Optimise::FAST } else { &[] };
         let progress = self.progress(shapes.len(), models.len());

@@ -26,7 +26,7 @@ use std::time::Instant;
 ///
 /// Every cycle, every output and every probe of the two is compared. The first difference ends the run with its signal,
 /// cycle and both values, and leaves two waveforms of the cycles around it. Models are built when they are first needed
-/// and kept in the user's cache folder (or $HEDDLE_CACHE).
+/// and kept in the user's cache folder (or $HEDDLE_CACHE). Verilator is the one on the path, or $HEDDLE_VERILATOR.
 ///
 /// Ctrl-C ends the comparison with the report so far; the exit code is then 130. A second Ctrl-C ends it at once. Long runs
 /// show their progress if standard error is a terminal.

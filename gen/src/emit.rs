@@ -1,11 +1,12 @@
 //! One netlist module as one Verilog module.
 
+use crate::foreign::{self, clock_pin};
 use crate::liveness::Liveness;
 use crate::memory;
 use crate::unused::{Used, unread_ranges};
 use crate::values::{Names, literal, range, topological};
 use crate::{Options, ProbePart, ProbePort};
-use heddle_hdl::netlist::{Connection, Loc, Module, Node, NodeId, Op, PropertyKind, ReadTiming};
+use heddle_hdl::netlist::{Connection, Foreign, Loc, Module, Node, NodeId, Op, PropertyKind, ReadTiming};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
@@ -57,7 +58,14 @@ impl Text<'_> {
         if !m.doc.is_empty() {
             let _ = writeln!(self.out, "// {}", m.doc);
         }
-        let mut ports = vec!["input  wire clk".to_string(), "input  wire rst".to_string()];
+        let mut ports = Vec::new();
+        match m.clock_source() {
+            None => ports.push("input  wire clk".to_string()),
+            Some(_) => ports.extend(clock_pin(m).map(|pin| format!("input  wire {}", pin.pin))),
+        }
+        if m.reset.is_none() {
+            ports.push("input  wire rst".to_string());
+        }
         ports.extend(m.inputs.iter().map(|p| format!("input  wire {}{}", range(p.width), p.name)));
         ports.extend(m.outputs.iter().map(|p| {
             let kind =
@@ -72,6 +80,12 @@ impl Text<'_> {
         }
         let import = if self.options.cosim { " import heddle_dpi::*;" } else { "" };
         let _ = writeln!(self.out, "module {}{import} (\n  {}\n);", m.name, ports.join(",\n  "));
+        if m.clock_source().is_some() {
+            self.out.push_str("  wire clk;\n");
+        }
+        if m.reset.is_some() {
+            self.out.push_str("  wire rst;\n");
+        }
     }
 
     /// Whether the node's storage is a `reg`.
@@ -249,17 +263,23 @@ impl Text<'_> {
                 (Some(_), 1) => format!("{name}[{}_i]", instance.name),
                 (Some(_), _) => format!("{name}[{}_i*{width} +: {width}]", instance.name),
             };
-            let mut pins = vec![".clk(clk)".to_string(), ".rst(rst)".to_string()];
+            let cell = instance.module.foreign.as_ref();
+            let (mut pins, ports) = match cell {
+                None => (vec![".clk(clk)".to_string(), ".rst(rst)".to_string()], foreign::own_names(&instance.module)),
+                Some(cell) => (foreign::clock_and_reset_pins(cell), foreign::names(cell)),
+            };
+            let mut names = ports.into_iter();
+            let mut name = || names.next().expect("a name for each port");
             for (port, connection) in instance.module.inputs.iter().zip(&instance.inputs) {
                 let value = self.names.value(connection.node());
                 let value = match connection {
                     Connection::All(_) => value,
                     Connection::Each(_) => part(&value, port.width),
                 };
-                pins.push(format!(".{}({value})", port.name));
+                pins.push(format!(".{}({value})", name()));
             }
             for (port, wire) in instance.module.outputs.iter().zip(&self.instance_outputs[index]) {
-                pins.push(format!(".{}({})", port.name, part(wire, port.width)));
+                pins.push(format!(".{}({})", name(), part(wire, port.width)));
             }
             if self.options.cosim {
                 pins.push(".host(host)".to_string());
@@ -267,13 +287,18 @@ impl Text<'_> {
             for ProbePort { name, width, .. } in self.probes(&instance.module) {
                 pins.push(format!(".{name}({})", part(&format!("{}_{name}", instance.name), width)));
             }
-            let (module, name) = (&instance.module.name, &instance.name);
+            let name = &instance.name;
+            let module = |indent: &str| match cell {
+                None => format!("{indent}{}", instance.module.name),
+                Some(cell) => foreign::head(cell, indent),
+            };
             let _ = match instance.replicas {
-                None => write!(self.out, "  {module} {name} (\n    {}\n  );\n", pins.join(",\n    ")),
+                None => write!(self.out, "{} {name} (\n    {}\n  );\n", module("  "), pins.join(",\n    ")),
                 Some(count) => write!(
                     self.out,
                     "  genvar {name}_i;\n  generate\n    for ({name}_i = 0; {name}_i < {count}; {name}_i = {name}_i + 1) \
-                     begin : {name}\n      {module} replica (\n        {}\n      );\n    end\n  endgenerate\n",
+                     begin : {name}\n{} replica (\n        {}\n      );\n    end\n  endgenerate\n",
+                    module("      "),
                     pins.join(",\n        ")
                 ),
             };
@@ -285,6 +310,9 @@ impl Text<'_> {
             if self.names.identifier(port.node) != Some(&port.name) {
                 let _ = writeln!(self.out, "  assign {} = {};", port.name, self.names.value(port.node));
             }
+        }
+        if let Some(reset) = self.m.reset {
+            let _ = writeln!(self.out, "  assign rst = {};", self.names.value(reset));
         }
         if self.options.probes {
             for probe in &self.m.probes {
@@ -420,6 +448,7 @@ fn clock_and_reset(m: &Module, live: &Liveness) -> (bool, bool) {
     let live_memories = || m.memories.iter().enumerate().filter(|(k, _)| live.memories[*k]).map(|(_, x)| x);
     let memories = live_memories().any(|x| sync(x) || !x.writes.is_empty());
     let writes = live_memories().any(|x| !x.writes.is_empty());
-    let below = !m.instances.is_empty();
-    (registers || memories || below, resets || writes || below)
+    let takes = |which: fn(&Foreign) -> bool| m.instances.iter().any(|i| i.module.foreign.as_ref().is_none_or(which));
+    let (clock, reset) = (takes(|f| !f.clocks.is_empty()), takes(|f| !f.resets.is_empty()));
+    (registers || memories || clock, resets || writes || reset)
 }

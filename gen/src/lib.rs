@@ -4,10 +4,12 @@
 //! can grow have a wire of their own; bits that nothing reads go to an explicit sink, so `verilator --lint-only -Wall` is
 //! clean without waivers. Logic and state that only assertions and covers need stands behind `ifdef FORMAL` with them.
 //!
-//! Start at [`verilog`], which makes the text; `emit` writes a module, `values` its expressions, `memory` its memories.
+//! Start at [`verilog`], which makes the text; `emit` writes a module, `values` its expressions, `memory` its memories,
+//! `foreign` what is not described here.
 //! Whoever wants a folder writes the [`Files`]. `docs/verilog.md` shows what comes out.
 
 mod emit;
+mod foreign;
 mod liveness;
 mod memory;
 mod simplify;
@@ -25,6 +27,8 @@ pub struct Options {
     pub cosim: bool,
     /// Only with `cosim`: probes are output ports of the top, `probe_` and the path with `_` for dots, replicas packed.
     pub probes: bool,
+    /// Foreign modules are their stubs, and clock and reset come from outside. Always so with `cosim`.
+    pub stubs: bool,
     /// The folder of memory images as a tool will see it, for `$readmemh`; empty: the folder that the tool runs in.
     pub images: String,
 }
@@ -36,17 +40,24 @@ pub struct Files {
     pub sources: Vec<(String, String)>,
     /// Contents of memories, for `$readmemh`.
     pub images: Vec<(String, String)>,
+    /// Foreign modules without their contents, for tools that do not know them; empty if there are none.
+    pub blackboxes: String,
 }
 
 /// The Verilog of a checked design, one file a module.
 pub fn verilog(top: &Arc<Module>, options: &Options) -> Files {
-    let mut files = Files::default();
+    let stubs = options.cosim || options.stubs;
+    let mut files = Files { blackboxes: foreign::blackboxes(top, stubs), ..Files::default() };
     let extension = if options.cosim { "sv" } else { "v" };
     if options.cosim {
         files.sources.push(("heddle_dpi.sv".to_string(), DPI.to_string()));
     }
-    for m in top.modules() {
-        files.sources.push((format!("{}.{extension}", m.name), emit::emit(&simplify::simplify(&m), options)));
+    for m in foreign::described(top, stubs) {
+        let mut simple = simplify::simplify(&m);
+        if stubs {
+            foreign::forget(&mut simple);
+        }
+        files.sources.push((format!("{}.{extension}", m.name), emit::emit(&simple, options)));
         for memory in &m.memories {
             if let Some(words) = memory.init.as_ref().filter(|w| w.len() > memory::INLINE_WORDS && !options.cosim) {
                 let digits = memory.width.div_ceil(4) as usize;
@@ -64,7 +75,7 @@ pub fn verilog(top: &Arc<Module>, options: &Options) -> Files {
 }
 
 impl Files {
-    /// All modules in one text.
+    /// All modules in one text, without the foreign ones.
     pub fn single(&self) -> String {
         self.sources.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
     }

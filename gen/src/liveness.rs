@@ -10,11 +10,11 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// What outputs and instances need.
+    /// What outputs, instances and the reset need.
     pub fn of_hardware(m: &Module) -> Liveness {
         let outputs = m.outputs.iter().map(|p| p.node);
         let instances = m.instances.iter().flat_map(|i| i.inputs.iter().map(|c| c.node()));
-        Liveness::from(m, outputs.chain(instances).collect())
+        Liveness::from(m, outputs.chain(instances).chain(m.reset).collect())
     }
 
     /// What outputs, instances, properties and probes need, and all state.

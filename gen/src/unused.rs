@@ -37,6 +37,7 @@ impl Used {
         }
         m.outputs.iter().for_each(|p| used.all(m, p.node));
         m.instances.iter().flat_map(|i| &i.inputs).for_each(|c| used.all(m, c.node()));
+        m.reset.into_iter().for_each(|n| used.all(m, n));
         used
     }
 

@@ -3,8 +3,8 @@
 //! Verilog widens operands by context. Operators whose result can grow get a wire of their own, so that the context is
 //! that wire; operators on equal widths nest safely. Wider operands are written out with sized zeros or sign bits.
 
-use crate::Options;
 use crate::liveness::Liveness;
+use crate::{Options, foreign};
 use heddle_hdl::Bits;
 use heddle_hdl::netlist::{Collision, Connection, Memory, Module, NodeId, Op, ReadPort, ReadTiming};
 use std::collections::{HashMap, HashSet};
@@ -39,6 +39,7 @@ impl<'a> Names<'a> {
         taken.extend(m.memories.iter().map(|x| x.name.clone()));
         taken.extend(m.instances.iter().map(|x| x.name.clone()));
         taken.extend(m.inputs.iter().chain(&m.outputs).map(|p| p.name.clone()));
+        taken.extend(foreign::clock_pin(m).map(|pin| pin.pin.clone()));
         if options.probes {
             taken.extend(m.probes.iter().map(|p| format!("probe_{}", p.name)));
         }
@@ -324,6 +325,7 @@ fn uses(m: &Module, live: &Liveness) -> Vec<u32> {
     }
     m.outputs.iter().for_each(|p| count(p.node));
     m.instances.iter().flat_map(|i| &i.inputs).for_each(|c| count(c.node()));
+    m.reset.into_iter().for_each(count);
     uses
 }
 

@@ -165,7 +165,6 @@ pub enum Extent {
     UntilHit,
 }
 
-
 /// Under what hits are added up.
 fn key(module: &Module, cover: &Property) -> Name {
     // A number at the end of a module's name is its size.

@@ -23,14 +23,20 @@ fn verilator() -> Option<String> {
 #[test]
 fn without_verilator_it_says_how_to_install_it() {
     let place = Place::new();
-    let error = place.bad_command(place.command("cosim gcd --lanes 1 --warps 1").env("PATH", ""));
+    let cosim = || place.command("cosim gcd --lanes 1 --warps 1");
+    let error = place.bad_command(cosim().env("PATH", "").env_remove("HEDDLE_VERILATOR"));
     assert_eq!(error, "verilator is not installed; on Debian: apt-get install verilator g++ make");
+    let chosen = |program: &str| place.bad_command(cosim().env("HEDDLE_VERILATOR", program));
+    assert_eq!(chosen("nowhere/verilator"), "HEDDLE_VERILATOR names nowhere/verilator, which is not there");
+    let silent = "HEDDLE_VERILATOR names false, which does not tell its version: it says nothing";
+    assert_eq!(chosen("false"), silent);
 }
 
 #[test]
 fn bad_input_is_refused_before_anything_is_built() {
     let place = Place::new();
-    let bad = |arguments: &str| place.bad_command(place.command(arguments).env("PATH", ""));
+    let bad =
+        |arguments: &str| place.bad_command(place.command(arguments).env("PATH", "").env_remove("HEDDLE_VERILATOR"));
     assert!(bad("cosim gccd").contains("did you mean `gcd`?"));
     assert!(bad("cosim gcd --warps 5").starts_with("warps = 5"));
     assert!(bad("cosim gcd --lanes 64 --warps 64 --stack 16K").starts_with("memory = "));
@@ -92,7 +98,8 @@ fn a_difference_is_reported_with_waveforms() {
     place.file("p.elf", &ends());
     let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
     let mut command = place.command("cosim p.elf --lanes 1 --warps 1 --waves w");
-    let output = command.env("PATH", path).env("HEDDLE_CACHE", place.path().join("models")).output().unwrap();
+    command.env("PATH", path).env_remove("HEDDLE_VERILATOR");
+    let output = command.env("HEDDLE_CACHE", place.path().join("models")).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");

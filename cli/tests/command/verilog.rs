@@ -1,29 +1,42 @@
 //! `heddle gen` as a user sees it, and Verilator's opinion of what it writes.
 
 use crate::common::*;
+use heddle_sim::verilator::Tool;
 use std::fs;
 use std::io::Write;
-use std::process::Command;
 
+/// By every Verilator that is found.
 #[test]
 fn verilog_is_lint_clean() {
     let place = Place::new();
-    for (folder, options) in [("build", ""), ("bus", "--bus 64")] {
-        place.good(&format!("gen --lanes 4 --warps 2 --out {folder}/ {options}"));
-        lint_is_clean(&place, folder);
+    let shapes = [
+        "--lanes 4 --warps 2",
+        "--lanes 4 --warps 2 --bus 64",
+        "--lanes 1 --warps 1",
+        "--lanes 4 --warps 4 --divergence block-stack",
+        "--lanes 2 --warps 2 --divergence dual-path",
+    ];
+    let tools = Tool::found().unwrap();
+    if tools.is_empty() {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: lint of the Verilog, which needs verilator");
+    }
+    for shape in shapes {
+        place.good(&format!("gen {shape} --out build/"));
+        assert!(place.path().join("build/heddle.f").is_file());
+        for tool in &tools {
+            let _ = writeln!(std::io::stderr(), "lint by {tool}: {shape}");
+            lint_is_clean(&place, tool);
+        }
+        fs::remove_dir_all(place.path().join("build")).unwrap();
     }
 }
 
-fn lint_is_clean(place: &Place, folder: &str) {
-    let list = format!("{folder}/heddle.f");
-    assert!(place.path().join(&list).is_file());
-    let lint = Command::new("verilator").current_dir(place.path()).args(["--lint-only", "-Wall", "-f", &list]).output();
-    let Ok(lint) = lint else {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: lint of the Verilog, which needs verilator");
-        return;
-    };
-    assert!(lint.status.success(), "{}", String::from_utf8_lossy(&lint.stderr));
-    assert!(lint.stderr.is_empty(), "{}", String::from_utf8_lossy(&lint.stderr));
+fn lint_is_clean(place: &Place, tool: &Tool) {
+    let mut command = tool.command();
+    let lint =
+        command.current_dir(place.path()).args(["--lint-only", "-Wall", "-f", "build/heddle.f"]).output().unwrap();
+    let text = String::from_utf8_lossy(&lint.stderr);
+    assert!(lint.status.success() && text.is_empty(), "{tool}: {text}");
 }
 
 #[test]

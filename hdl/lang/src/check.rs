@@ -23,6 +23,7 @@ impl<I: Clone, O: Clone> TypedModule<I, O> {
         let mut errors = self.errors.clone();
         if errors.is_empty() {
             let netlist = share(&self.netlist, &mut errors);
+            crate::foreign::check(&netlist, &mut errors);
             if errors.is_empty() {
                 match crate::order::order(&netlist) {
                     Ok(_) => return Ok(Design { netlist, inputs: self.inputs.clone(), outputs: self.outputs.clone() }),
@@ -78,6 +79,9 @@ fn two_contents(a: &Module, b: &Module) -> Diagnostic {
     let why = match different {
         Some(((x, n), (y, m))) if x == y => format!("`{x}` has {n} and {m} bits"),
         Some(((x, _), (y, _))) => format!("one has `{x}` where the other has `{y}`"),
+        None if a.foreign != b.foreign => {
+            "what they stand for differs in name, ports, parameters or attributes".to_string()
+        }
         None => "with the same ports and other contents".to_string(),
     };
     let message = format!("two different modules are called `{}`: {why}; put what differs into the name", a.name);

@@ -26,7 +26,7 @@
 //! ```
 //!
 //! Start at [`module`] (definitions and instances), [`Signal`] (operators), [`Bundle`] (structs of signals),
-//! [`Builder`] (registers, memories, properties). [`netlist`] is what comes out: plain data for the back ends; [`eval`] says
+//! [`Builder`] (registers, memories, properties), [`Foreign`] (modules that are not described here). [`netlist`] is what comes out: plain data for the back ends; [`eval`] says
 //! what each of its operations means, [`order`] in which order they can be computed; [`mutate`] puts mistakes into it. `docs/language.md` is the guide.
 
 extern crate self as heddle_hdl;
@@ -37,10 +37,11 @@ pub mod bundle;
 mod check;
 mod diagnostic;
 pub mod eval;
+mod foreign;
 mod memory;
 mod module;
 pub mod mutate;
-mod names;
+pub mod names;
 pub mod netlist;
 pub mod order;
 mod register;
@@ -54,9 +55,10 @@ pub use bundle::{
 };
 pub use check::Design;
 pub use diagnostic::{Diagnostic, Errors};
+pub use foreign::Foreign;
 pub use heddle_hdl_derive::Bundle;
 pub use memory::Mem;
 pub use module::{LaneInput, TypedModule, all, each, module};
-pub use netlist::{Collision, MemoryStyle};
+pub use netlist::{Collision, MemoryStyle, Parameter};
 pub use register::{Deferred, Reg};
 pub use signal::{Operand, Signal};

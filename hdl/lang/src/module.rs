@@ -147,6 +147,7 @@ impl Builder {
             }
             let ports = definition.netlist.inputs.len();
             d.same_count(&format!("inputs of `{name}`"), ports, connections.len(), loc);
+            d.place_clock_source(name, &definition.netlist, replicas, loc);
             let mut inputs = Vec::new();
             for (port, connection) in definition.netlist.inputs.iter().zip(connections) {
                 let (s, width, connection) = match connection {

@@ -1,6 +1,6 @@
 //! Which names a description may use: legal in Verilog, SystemVerilog and C++, and free of what tools reserve.
 
-/// An error text if `name` cannot be used.
+/// An error text if a description cannot use `name`.
 pub fn check(name: &str) -> Result<(), String> {
     let first = name.chars().next().unwrap_or(' ');
     if !(first.is_ascii_alphabetic() || first == '_') || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
@@ -12,10 +12,29 @@ pub fn check(name: &str) -> Result<(), String> {
     if name == "clk" || name == "rst" {
         return Err(format!("`{name}` is the name of the implicit port"));
     }
-    if KEYWORDS.split_whitespace().any(|k| k == name) {
+    if is_keyword(name) {
         return Err(format!("`{name}` is a keyword of Verilog, SystemVerilog or C++"));
     }
     Ok(())
+}
+
+/// An error text if Verilog can have no such name, not even escaped.
+pub fn check_foreign(name: &str) -> Result<(), String> {
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_graphic()) {
+        return Err(format!("`{}` is no name in Verilog: printable ASCII without spaces", name.escape_debug()));
+    }
+    Ok(())
+}
+
+/// A name of foreign Verilog as Verilog writes it: escaped unless it is a plain identifier.
+pub fn verilog(name: &str) -> String {
+    let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let plain = start && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$');
+    if plain && !is_keyword(name) { name.to_string() } else { format!("\\{name} ") }
+}
+
+fn is_keyword(name: &str) -> bool {
+    KEYWORDS.split_whitespace().any(|k| k == name)
 }
 
 const KEYWORDS: &str = "
@@ -43,13 +62,27 @@ typeid typename using volatile wchar_t";
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::{check, check_foreign, verilog};
 
     #[test]
     fn names() {
         assert!(check("pc_0").is_ok() && check("_x").is_ok());
         for bad in ["", "0a", "a-b", "a__b", "wire", "logic", "template", "clk"] {
             assert!(check(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_of_foreign_verilog_are_escaped_where_they_must_be() {
+        for plain in ["CLKI", "a__b", "clk", "_x$1"] {
+            assert_eq!(verilog(plain), plain);
+        }
+        for odd in ["0a", "a-b", "a[0]", "$and", "wire", "do"] {
+            assert_eq!(verilog(odd), format!("\\{odd} "));
+            assert!(check_foreign(odd).is_ok());
+        }
+        for bad in ["", "a b", "a\n", "\u{e4}"] {
+            assert!(check_foreign(bad).is_err(), "{bad}");
         }
     }
 }

@@ -6,6 +6,9 @@
 //!
 //! **Clock and reset** are implicit: one clock, one synchronous active-high reset, which every module has.
 //!
+//! **Foreign Verilog** is a module that says what it stands for ([`Module::foreign`]). What is in it is a stub. Only
+//! Verilog for synthesis looks at that; to everything else it is a module as any other.
+//!
 //! **Start.** A register without a reset value and a memory without contents start from a seeded random value; a
 //! register with a reset value starts from a random value too, until the first clock edge with reset.
 
@@ -255,6 +258,65 @@ pub struct Probe {
     pub node: NodeId,
 }
 
+/// A module that stands in Verilog that is not made here: a cell of a vendor, or somebody's own module. The module that
+/// has this is its stub.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Foreign {
+    /// Its name in Verilog, as are those of ports, parameters and attributes. [`crate::names::verilog`] writes them.
+    pub name: String,
+    /// The names of the stub's inputs, then of its outputs, in their order.
+    pub ports: Vec<String>,
+    /// Ports that take the clock; the stub takes it implicitly.
+    pub clocks: Vec<String>,
+    /// Ports that take the reset.
+    pub resets: Vec<ForeignReset>,
+    /// It makes the clock of the whole design.
+    pub clock_source: Option<ClockSource>,
+    pub parameters: Vec<(String, Parameter)>,
+    /// Of every instance.
+    pub attributes: Vec<(String, Parameter)>,
+    pub loc: Loc,
+}
+
+/// A port of foreign Verilog that takes the reset.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ForeignReset {
+    pub port: String,
+    /// The port is 0 in reset.
+    pub active_low: bool,
+}
+
+/// How foreign Verilog makes the clock of the design.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClockSource {
+    /// The port that gives it.
+    pub output: String,
+    /// The port that takes the clock of the board, and the input of the top module that this is. None: an oscillator.
+    pub input: Option<ClockPin>,
+}
+
+/// See [`ClockSource`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClockPin {
+    pub port: String,
+    pub pin: String,
+}
+
+/// The value of a parameter or an attribute of foreign Verilog.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Parameter {
+    Integer(i32),
+    /// Printable ASCII.
+    Text(String),
+    /// A value of so many bits.
+    Bits(Bits, u32),
+    /// Finite.
+    Real(f64),
+}
+
+/// Reals are finite, so that each equals itself.
+impl Eq for Parameter {}
+
 /// One module definition. State that no output depends on (it serves only properties and probes) is verification-only
 /// ("ghost"); back ends find it by reachability.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -270,6 +332,10 @@ pub struct Module {
     pub instances: Vec<Instance>,
     pub properties: Vec<Property>,
     pub probes: Vec<Probe>,
+    /// What the module stands for, if it is a stub.
+    pub foreign: Option<Foreign>,
+    /// The value that is the reset in hardware. Only in the top module. Simulations give the reset themselves.
+    pub reset: Option<NodeId>,
 }
 
 impl Module {
@@ -286,12 +352,19 @@ impl Module {
             instances: vec![],
             properties: vec![],
             probes: vec![],
+            foreign: None,
+            reset: None,
         }
     }
 
     /// A node of this module; panics if `id` is another module's and too large.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
+    }
+
+    /// How the clock is made in hardware, if an instance here makes it.
+    pub fn clock_source(&self) -> Option<&ClockSource> {
+        self.instances.iter().find_map(|i| i.module.foreign.as_ref()?.clock_source.as_ref())
     }
 
     /// Every module below this one, each once, instances before those who use them; this one last.

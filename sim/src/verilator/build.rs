@@ -1,6 +1,7 @@
 //! Builds models: Verilog and shim through Verilator, make and g++ into a library in the cache.
 
 use super::shim;
+use super::tool::{Tool, missing_settings};
 use heddle_gen::{Files, Options};
 use heddle_hdl::netlist::Module;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 pub enum BuildError {
     #[error("{tool} is not installed; on Debian: apt-get install verilator g++ make")]
     Missing { tool: &'static str },
+    #[error("HEDDLE_VERILATOR names {}, which {why}", program.display())]
+    Selected { program: PathBuf, why: String },
     #[error("{tool} failed:\n{output}")]
     Failed { tool: &'static str, output: String },
     #[error("cannot write the model to {}: {source}", path.display())]
@@ -87,12 +90,11 @@ impl Recipe {
 
     /// The library of a design's model, from the cache or built now (some seconds to minutes). The Verilog is as
     /// [`Recipe::verilog`] says.
-    pub fn build(self, top: &Module, files: &Files) -> Result<Built, BuildError> {
+    pub fn build(self, tool: &Tool, top: &Module, files: &Files) -> Result<Built, BuildError> {
         let started = Instant::now();
-        let version = version()?;
         let shim = shim::source(top, self);
         let mut hasher = DefaultHasher::new();
-        (&files.sources, &shim, self, version).hash(&mut hasher);
+        (&files.sources, &shim, self, &tool.version).hash(&mut hasher);
         let key = format!("{}-{:016x}", top.name, hasher.finish());
         let cache = cache();
         let library = cache.join(format!("{key}.so"));
@@ -102,19 +104,19 @@ impl Recipe {
         // Built aside and renamed, so that builds at the same time and broken-off ones leave only whole libraries.
         let work = cache.join(format!("{key}.{}", std::process::id()));
         write(&work, |path| std::fs::create_dir_all(path))?;
-        let built = self.compile(top, files, &shim, &work);
+        let built = self.compile(tool, top, files, &shim, &work);
         let kept = built.and_then(|()| write(&library, |to| std::fs::rename(work.join("model.so"), to)));
         // The folder is of no use any more, and an error here would hide the one above.
         let _ = std::fs::remove_dir_all(&work);
         kept.map(|()| Built { library, time: Some(started.elapsed()) })
     }
 
-    fn compile(self, top: &Module, files: &Files, shim: &str, work: &Path) -> Result<(), BuildError> {
+    fn compile(self, tool: &Tool, top: &Module, files: &Files, shim: &str, work: &Path) -> Result<(), BuildError> {
         for (name, text) in files.sources.iter().map(|(n, t)| (n.as_str(), t.as_str())).chain([("shim.cpp", shim)]) {
             write(&work.join(name), |path| std::fs::write(path, text))?;
         }
         let flags = self.optimise.flags();
-        let mut verilator = Command::new("verilator");
+        let mut verilator = tool.command();
         verilator.args(["--cc", "-sv", "-O3", "--noassert", "-Wno-fatal", "-Wno-lint", "-Wno-MULTIDRIVEN"]);
         verilator.args(["--prefix", "Vmodel", "-Mdir", "obj", "--top-module", &top.name]);
         verilator.args(["-CFLAGS", &format!("-fPIC {}", flags.join(" "))]);
@@ -128,17 +130,18 @@ impl Recipe {
         if self.trace {
             objects.push("verilated_vcd_c.o");
         }
+        let include = tool.include()?;
+        let makefile = std::fs::read_to_string(include.join("verilated.mk")).unwrap_or_default();
         let fast = format!("OPT_FAST={}", flags.join(" "));
         run(
             "make",
             Command::new("make")
                 .args(["-s", "-j2", "-C", "obj", "-f", "Vmodel.mk", &fast])
+                .args(missing_settings(&makefile))
                 .args(&objects)
                 .current_dir(work),
         )?;
 
-        let root = run("verilator", Command::new("verilator").args(["--getenv", "VERILATOR_ROOT"]))?;
-        let include = Path::new(root.trim()).join("include");
         let mut link = Command::new("g++");
         link.args(["-shared", "-fPIC", "-std=c++17", "-o", "model.so", "shim.cpp", "-Iobj"]).args(flags);
         link.arg("-I").arg(&include).arg("-I").arg(include.join("vltstd"));
@@ -146,11 +149,6 @@ impl Recipe {
         run("g++", link.current_dir(work))?;
         Ok(())
     }
-}
-
-/// What the installed Verilator says it is.
-pub fn version() -> Result<String, BuildError> {
-    Ok(run("verilator", Command::new("verilator").arg("--version"))?.trim().to_string())
 }
 
 /// Where models (and tools) are kept: `HEDDLE_CACHE`, else `heddle` in the user's cache folder, else in the folder for
@@ -169,7 +167,7 @@ fn write(path: &Path, action: impl FnOnce(&Path) -> io::Result<()>) -> Result<()
 }
 
 /// What the command prints.
-fn run(tool: &'static str, command: &mut Command) -> Result<String, BuildError> {
+pub(super) fn run(tool: &'static str, command: &mut Command) -> Result<String, BuildError> {
     let output = command.output().map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => BuildError::Missing { tool },
         _ => BuildError::Failed { tool, output: e.to_string() },

@@ -2,6 +2,7 @@
 
 use super::build::{BuildError, Recipe};
 use super::shim::pins;
+use super::tool::Tool;
 use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Why};
 use crate::init;
@@ -196,8 +197,19 @@ impl Verilator {
         recipe: Recipe,
         files: &heddle_gen::Files,
     ) -> Result<Verilator, BuildError> {
+        Verilator::of_tool(&Tool::selected()?, directory, seed, recipe, files)
+    }
+
+    /// The same with a Verilator of one's choice.
+    pub fn of_tool(
+        tool: &Tool,
+        directory: &Arc<Directory>,
+        seed: u64,
+        recipe: Recipe,
+        files: &heddle_gen::Files,
+    ) -> Result<Verilator, BuildError> {
         let top = &directory.top;
-        let built = recipe.build(top, files)?;
+        let built = recipe.build(tool, top, files)?;
         let functions = Functions::load(&built.library)?;
         let (inputs, outputs) = pins(top, recipe);
         let host = Box::new(RefCell::new(Host {

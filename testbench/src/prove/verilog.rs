@@ -10,7 +10,8 @@ pub const TOP: &str = "proof";
 
 /// The harness under a top that resets it in the first cycle, and only then.
 pub fn verilog(harness: &Module) -> String {
-    let mut text = heddle_gen::verilog(&Arc::new(with_obligations(harness)), &Options::default()).single();
+    let options = Options { stubs: true, ..Options::default() };
+    let mut text = heddle_gen::verilog(&Arc::new(with_obligations(harness)), &options).single();
     let mut ports = String::new();
     let mut pins = String::new();
     for port in &harness.inputs {

@@ -8,7 +8,7 @@ use heddle_hdl::netlist::Module;
 use heddle_sim::compiled::{Compiled, OptLevel};
 use heddle_sim::directory::Directory;
 use heddle_sim::lockstep::Lockstep;
-use heddle_sim::verilator::{BuildError, Recipe, Verilator};
+use heddle_sim::verilator::{BuildError, Recipe, Tool, Verilator};
 use heddle_sim::{Engine, Simulation};
 use heddle_simt::{Backing, Capt, Compaction, Divergence, History, PathScheduler, Schedule, Shape, SlaveModel, Timing};
 use heddle_testbench::Program;
@@ -49,12 +49,15 @@ impl Twin {
 
     /// A machine that is two in lock-step.
     fn machine(&self, kernel: &Kernel) -> Option<Machine> {
-        let verilog = self.verilog(Recipe::default())?;
+        Some(self.machine_with(self.verilog(Recipe::default())?, kernel))
+    }
+
+    fn machine_with(&self, verilog: Verilator, kernel: &Kernel) -> Machine {
         let rust = Compiled::new(&self.directory, self.seed, OptLevel::default()).unwrap();
         let both = Lockstep::new(Box::new(rust), Box::new(verilog), self.seed);
         let options = MachineOptions { seed: self.seed, ..MachineOptions::default() };
         let simulation = Simulation::over(Box::new(both), self.seed);
-        Some(Machine::over(&self.shape, simulation, program(kernel), &options).unwrap())
+        Machine::over(&self.shape, simulation, program(kernel), &options).unwrap()
     }
 }
 
@@ -63,10 +66,16 @@ fn program(kernel: &Kernel) -> Program {
 }
 
 fn kernels(shape: Shape, names: &[&str]) {
-    let Shape { lanes, warps, .. } = shape;
     let twin = Twin::new(shape);
+    if let Some(machine) = twin.machine(kernels::find(names[0]).unwrap()) {
+        run(&twin, machine, names);
+    }
+}
+
+/// Kernels and random programs, one after the other.
+fn run(twin: &Twin, mut machine: Machine, names: &[&str]) {
+    let Shape { lanes, warps, .. } = twin.shape;
     let all: Vec<&Kernel> = names.iter().map(|name| kernels::find(name).unwrap()).collect();
-    let Some(mut machine) = twin.machine(all[0]) else { return };
     for kernel in all {
         machine.load(program(kernel)).unwrap();
         let result: Result<_, KernelError> = (kernel.drive)(&mut machine, twin.seed);
@@ -132,6 +141,23 @@ fn block_stack_four_lanes_four_warps() {
     let capt = Capt { entries: 2, history: History::Counter };
     let shape = Shape { compaction: Compaction::Predict, capt, likely: true, schedule: Schedule::BlockSticky, ..shape };
     kernels(shape, &["gcd", "quicksort", "raytrace"]);
+}
+
+/// A small core on every Verilator that is found, and which those are.
+#[test]
+fn every_verilator() {
+    let tools = Tool::found().unwrap();
+    if tools.is_empty() {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: lock-step with every Verilator: none is installed");
+        return;
+    }
+    let twin = Twin::new(Shape::new(2, 1));
+    for tool in tools {
+        let _ = writeln!(std::io::stderr(), "lock-step with {tool}");
+        let model = Verilator::of_tool(&tool, &twin.directory, twin.seed, Recipe::default(), &twin.files).unwrap();
+        let names = ["gcd", "collatz"];
+        run(&twin, twin.machine_with(model, kernels::find(names[0]).unwrap()), &names);
+    }
 }
 
 /// The check is checked: the Verilog's adder subtracts.

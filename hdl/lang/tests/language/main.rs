@@ -2,6 +2,7 @@
 
 mod bundles;
 mod common;
+mod foreign;
 mod loops;
 mod modules;
 mod names;

@@ -1,6 +1,8 @@
 //! What the Verilog of small modules looks like. That it means the same as the netlist is tested against Verilator, in
 //! `heddle-sim`.
 
+mod foreign;
+
 use heddle_gen::{Options, cosim_probes, verilog};
 use heddle_hdl::*;
 
@@ -49,7 +51,7 @@ module sample (
   output wire [7:0] y
 );
   reg  [7:0] count;
-  wire [7:0] SUM = count + a;  // verilog.rs:LINE
+  wire [7:0] SUM = count + a;  // main.rs:LINE
   always @(posedge clk) begin
     if (rst) begin
       count <= 8'h3;

@@ -4,6 +4,8 @@
 //! `HEDDLE_FUZZ=400 cargo test --release -p heddle-sim --test verilator` packs more designs into the build, `HEDDLE_SEED=17`
 //! only that one.
 
+mod foreign;
+
 use heddle_gen::{Files, Options, verilog};
 use heddle_hdl::netlist::{Connection, Instance, Module, Node, NodeId, Op, Port};
 use heddle_sim::compiled::{Compiled, OptLevel};
@@ -11,23 +13,25 @@ use heddle_sim::directory::Directory;
 use heddle_sim::engine::Engine;
 use heddle_sim::fuzz::{Limits, Stimulus, design, seeds};
 use heddle_sim::lockstep::Lockstep;
-use heddle_sim::verilator::{BuildError, Optimise, Recipe, Verilator};
+use heddle_sim::verilator::{BuildError, Optimise, Recipe, Tool, Verilator};
 use std::collections::HashMap;
 use std::io::Write;
 use std::panic::Location;
-use std::process::Command;
 use std::sync::Arc;
 
 /// Random designs run for few cycles: the build is what takes time.
 const QUICK: Recipe = Recipe { optimise: Optimise::O0, probes: true, trace: false };
 
-/// False, said on the terminal, where there is no Verilator.
-fn verilator_is_there(test: &str) -> bool {
-    let there = Command::new("verilator").arg("--version").output().is_ok();
-    if !there {
+/// Every Verilator that is found, said on the terminal.
+fn every_verilator(test: &str) -> Vec<Tool> {
+    let tools = Tool::found().unwrap();
+    if tools.is_empty() {
         let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: verilator is not installed");
     }
-    there
+    for tool in &tools {
+        let _ = writeln!(std::io::stderr(), "{test}: {tool}");
+    }
+    tools
 }
 
 /// Gives the module and all below it names of their own.
@@ -110,7 +114,8 @@ fn lockstep(top: &Arc<Module>, files: &Files, seed: u64) -> Result<Lockstep, Bui
 
 #[test]
 fn random_designs_agree_and_lint() {
-    if !verilator_is_there("random designs in Verilator") {
+    let tools = every_verilator("random designs in Verilator");
+    if tools.is_empty() {
         return;
     }
     let top = side_by_side(seeds(16));
@@ -127,7 +132,7 @@ fn random_designs_agree_and_lint() {
         }
         compare_memories(&lockstep, &top, seed);
     }
-    lint(&top);
+    tools.iter().for_each(|tool| lint_with(tool, "designs", &verilog(&top, &Options::default())));
 }
 
 /// The last words of each memory, through host access on both sides.
@@ -143,21 +148,26 @@ fn compare_memories(lockstep: &Lockstep, top: &Arc<Module>, seed: u64) {
 }
 
 /// The Verilog for synthesis is clean under `-Wall`.
-fn lint(top: &Arc<Module>) {
+fn lint_with(tool: &Tool, top: &str, files: &Files) {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new("verilator");
-    command.args(["--lint-only", "-Wall", "--top-module", &top.name]).current_dir(&folder);
-    for (name, text) in verilog(top, &Options::default()).sources {
-        std::fs::write(folder.path().join(&name), text).unwrap();
+    let mut command = tool.command();
+    command.args(["--lint-only", "-Wall", "--top-module", top]).current_dir(&folder);
+    for (name, text) in &files.sources {
+        std::fs::write(folder.path().join(name), text).unwrap();
         command.arg(name);
     }
+    if !files.blackboxes.is_empty() {
+        std::fs::write(folder.path().join("blackboxes.v"), &files.blackboxes).unwrap();
+        command.args(["-v", "blackboxes.v"]);
+    }
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.is_empty(), "{tool}: {text}");
 }
 
 #[test]
 fn a_changed_operator_is_caught_with_two_waveforms() {
-    if !verilator_is_there("a mutation in Verilator") {
+    if every_verilator("a mutation in Verilator").is_empty() {
         return;
     }
     let top = design(3, &Limits { depth: 1, nodes: 25, ..Limits::default() });
