@@ -35,7 +35,7 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let mut rng = Rng::with_seed(seed);
     let grid = device.coarse_grid();
     let square = Square::random(&mut rng);
-    let seeds = words(OF_WORKER * (grid.blocks * grid.threads) as usize, || rng.u32(1..));
+    let seeds = words(device.pieces(OF_WORKER), || rng.u32(1..));
     let zones: Vec<i32> = square.zones.iter().flat_map(|zone| [zone.mean, zone.stays as i32]).collect();
     let directions = square.directions.iter().flat_map(|direction| [direction.along, direction.inverse]).flatten();
     device.write_bytes("zones", &halfwords(&zones))?;
@@ -71,7 +71,10 @@ impl Square {
         };
         let direction = |part: f64| {
             let parts = [(TAU * part).cos(), (TAU * part).sin()];
-            Direction { along: parts.map(fixed), inverse: parts.map(|part| fixed((1.0 / part.abs()).min(MOST_INVERSE))) }
+            Direction {
+                along: parts.map(fixed),
+                inverse: parts.map(|part| fixed((1.0 / part.abs()).min(MOST_INVERSE))),
+            }
         };
         Square {
             zones: (0..ZONES).map(|_| zone()).collect(),

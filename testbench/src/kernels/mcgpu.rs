@@ -50,7 +50,7 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let mut rng = Rng::with_seed(seed);
     let grid = device.coarse_grid();
     let scene = Scene::random(&mut rng);
-    let seeds = words(OF_WORKER * (grid.blocks * grid.threads) as usize, || rng.u32(1..));
+    let seeds = words(device.pieces(OF_WORKER), || rng.u32(1..));
     device.write_bytes("voxels", &scene.voxels)?;
     device.write_bytes("interactions", &halfwords(scene.interactions.as_flattened()))?;
     device.write_bytes("steps", &halfwords(&scene.steps))?;

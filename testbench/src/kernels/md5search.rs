@@ -23,8 +23,7 @@ struct Search {
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
     let grid = device.coarse_grid();
-    let searches: Vec<Search> =
-        (0..OF_WORKER * (grid.blocks * grid.threads) as usize).map(|_| Search::random(&mut rng)).collect();
+    let searches: Vec<Search> = (0..device.pieces(OF_WORKER)).map(|_| Search::random(&mut rng)).collect();
     let mut digests = vec![0; 4 * MOST_SEARCHES];
     for (number, search) in searches.iter().enumerate() {
         let digest = from_bytes(&md5::compute(letters(search.message)).0);

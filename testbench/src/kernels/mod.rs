@@ -168,6 +168,11 @@ impl dyn Device + '_ {
         self.grid_of(workers as usize, workers)
     }
 
+    /// Pieces of work for a [`coarse_grid`](Self::coarse_grid): so many for each thread, or half of that for each of the most threads.
+    fn pieces(&self, of_worker: usize) -> usize {
+        of_worker * self.threads().clamp(16, 128) as usize
+    }
+
     fn variable(&self, name: &str, bytes: usize) -> Result<u32, KernelError> {
         let symbol = self.program().symbol(name);
         let symbol = symbol.ok_or_else(|| KernelError::NoSymbol { name: name.into() })?;
@@ -428,7 +433,11 @@ pub const ALL: &[Kernel] = &[
     kernel!(rsbench, "cross sections by resonances of 4 to 321 nuclides, several lookups a thread"),
     kernel!(rsbench_single, "the same, a thread a lookup: a loop of unequal length"),
     kernel!(xsbench, "cross sections by tables, several lookups a thread: loops of unequal length, loads that scatter"),
-    kernel!(mcb, "particles in a square of zones, several a thread: loops of unequal length; atomic additions", Atomics),
+    kernel!(
+        mcb,
+        "particles in a square of zones, several a thread: loops of unequal length; atomic additions",
+        Atomics
+    ),
     kernel!(pathtracer, "path tracing in fixed point: paths that end by chance; makes a picture"),
     kernel!(mcgpu, "x-rays through voxels: loops in which few steps change a photon; atomic additions", Atomics),
     kernel!(md5search, "messages of MD5 digests, several searches a thread: long loops of unequal length"),

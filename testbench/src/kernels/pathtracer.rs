@@ -2,7 +2,9 @@
 
 use fastrand::Rng;
 
-use super::fixed::{FRACTION_BITS, ONE, Vector, direction, dot, fixed, halfwords, minus, next, plus, root, scaled, signed, times};
+use super::fixed::{
+    FRACTION_BITS, ONE, Vector, direction, dot, fixed, halfwords, minus, next, plus, root, scaled, signed, times,
+};
 use super::traverse::roots;
 use super::{Device, KernelError, Output, check, words};
 use crate::image::Image;
@@ -25,7 +27,7 @@ const EYE: Vector = [0, 0, -FRONT + ONE / 16];
 /// Red, green and blue of what is thrown back, in percent.
 type Colour = [i32; 3];
 
-const WHITE: Colour = [65, 65, 65];
+const WHITE: Colour = [60, 60, 60];
 const RED: Colour = [70, 15, 10];
 const GREEN: Colour = [15, 60, 20];
 /// Left and right, floor and ceiling, front and back.
@@ -110,7 +112,7 @@ fn shown(light: i32) -> u8 {
 fn ray(column: i32, row: i32) -> Vector {
     let across = f64::from(2 * column + 1 - WIDTH) / f64::from(HEIGHT);
     let up = f64::from(HEIGHT - 2 * row - 1) / f64::from(HEIGHT);
-    let along = [across, up, 2.0];
+    let along = [across, up, 1.6];
     let length = along.iter().map(|part| part * part).sum::<f64>().sqrt();
     along.map(|part| fixed(part / length))
 }

@@ -7,7 +7,7 @@ use super::{Device, KernelError, Output, check, words};
 use crate::grid::Grid;
 
 const NUCLIDES: usize = 321;
-const OF_WORKER: usize = 8;
+const OF_WORKER: usize = 6;
 const WINDOWS: usize = 8;
 const TO_WINDOW: u32 = 13;
 const SHAPE: usize = 256;
@@ -19,7 +19,7 @@ const NARROW: std::ops::Range<i32> = 64..1 << (TO_SHAPE + 7 - TO_WINDOW);
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let grid = device.coarse_grid();
-    let lookups = OF_WORKER * (grid.blocks * grid.threads) as usize;
+    let lookups = device.pieces(OF_WORKER);
     look_up(device, seed, grid, lookups)
 }
 
@@ -111,7 +111,11 @@ impl Inputs {
             let x = 16.0 * (2.0 * part - 1.0);
             (HIGHEST * (1.0 + 0.5 * x / (1.0 + x * x).sqrt()) / (1.0 + x * x)) as i32
         };
-        Inputs { resonances, materials: Materials::random(rng, NUCLIDES, NUCLIDES), shape: middles(SHAPE).map(shape).collect() }
+        Inputs {
+            resonances,
+            materials: Materials::random(rng, NUCLIDES, NUCLIDES),
+            shape: middles(SHAPE).map(shape).collect(),
+        }
     }
 
     /// Total, absorption, and whether the neutron is absorbed.

@@ -41,7 +41,7 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let mut rng = Rng::with_seed(seed);
     let grid = device.coarse_grid();
     let spheres: Vec<Sphere> = (0..SPHERES).map(|_| sphere(&mut rng)).collect();
-    let count = OF_WORKER * (grid.blocks * grid.threads) as usize;
+    let count = device.pieces(OF_WORKER);
     let rays: Vec<[Vector; 2]> = (0..count).map(|_| ray(&mut rng)).collect();
     let words = spheres.iter().flat_map(|sphere| sphere.centre.into_iter().chain([sphere.square_radius()]));
     device.write_words("spheres", &signed(words))?;
@@ -140,7 +140,9 @@ mod tests {
     fn some_rays_meet_nothing() {
         let mut rng = Rng::with_seed(1);
         let spheres: Vec<Sphere> = (0..SPHERES).map(|_| sphere(&mut rng)).collect();
-        let met = (0..1000).map(|_| ray(&mut rng)).filter(|&[from, along]| first_met(&spheres, from, along) >> SPHERE_BITS < FAR);
+        let met = (0..1000)
+            .map(|_| ray(&mut rng))
+            .filter(|&[from, along]| first_met(&spheres, from, along) >> SPHERE_BITS < FAR);
         assert!((200..900).contains(&met.count()));
     }
 }

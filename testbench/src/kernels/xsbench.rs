@@ -11,7 +11,7 @@ const NUCLIDES: usize = 68;
 const FUEL: usize = 34;
 const POINTS: usize = 16;
 const REACTIONS: usize = 5;
-const OF_WORKER: usize = 16;
+const OF_WORKER: usize = 12;
 const DIGEST: u32 = 5381;
 const TURN: u32 = 33;
 /// Between a point's energy and the next, at least, so that 2^16 divided by it fits in 16 bits.
@@ -28,14 +28,15 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let tables: Vec<Vec<Point>> = (0..NUCLIDES).map(|_| table(&mut rng)).collect();
     let materials = Materials::random(&mut rng, NUCLIDES, FUEL);
     let grid = device.coarse_grid();
-    let lookups = OF_WORKER * (grid.blocks * grid.threads) as usize;
+    let lookups = device.pieces(OF_WORKER);
     let seeds = words(lookups, || rng.u32(1..));
 
     let points = tables.iter().flat_map(|table| {
         let inverses = table.windows(2).map(|pair| inverse(&pair[0], &pair[1])).chain([0]);
-        table.iter().zip(inverses).flat_map(|(point, inverse)| {
-            [point.energy, inverse].into_iter().chain(point.reactions).chain([0])
-        })
+        table
+            .iter()
+            .zip(inverses)
+            .flat_map(|(point, inverse)| [point.energy, inverse].into_iter().chain(point.reactions).chain([0]))
     });
     let mut energies: Vec<i32> = tables.iter().flatten().map(|point| point.energy).collect();
     energies.sort();
