@@ -103,7 +103,7 @@ impl Square {
             let distance = sides[0].min(sides[1]).min(collision).min(way);
             (0..2).for_each(|axis| at[axis] += times(along.along[axis], distance));
             way -= distance;
-            scores.flux[number] += (weight >> 4) * distance as u32 >> FRACTION_BITS;
+            scores.flux[number] += ((weight >> 4) * distance as u32) >> FRACTION_BITS;
             if way == 0 {
                 scores.left[number] += weight;
                 return;

@@ -124,9 +124,9 @@ impl Inputs {
         let material = self.materials.chosen(next(&mut state));
         let sums = material.iter().fold([0u32; 2], |sums, &(nuclide, density)| {
             let [centre, narrow, gives @ ..] = self.resonances[nuclide * WINDOWS + (energy >> TO_WINDOW) as usize];
-            let place = (SHAPE / 2) as i32 + ((energy - centre) * narrow >> TO_SHAPE);
-            let strength = density * self.shape[place as usize] as u32 >> FRACTION_BITS;
-            [0, 1].map(|kind: usize| sums[kind] + (strength * gives[kind] as u32 >> FRACTION_BITS))
+            let place = (SHAPE / 2) as i32 + (((energy - centre) * narrow) >> TO_SHAPE);
+            let strength = (density * self.shape[place as usize] as u32) >> FRACTION_BITS;
+            [0, 1].map(|kind: usize| sums[kind] + ((strength * gives[kind] as u32) >> FRACTION_BITS))
         });
         let [total, absorption] = sums;
         [total, absorption, u32::from((next(&mut state) >> 16) * (total >> 16) < absorption)]

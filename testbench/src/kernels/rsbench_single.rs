@@ -4,7 +4,7 @@ use super::rsbench::look_up;
 use super::{Device, KernelError, Output};
 
 const LOOKUPS: usize = 256;
-const MOST_LOOKUPS: usize = 2048;
+const MOST_LOOKUPS: usize = 1024;
 const THREADS: u32 = 128;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {

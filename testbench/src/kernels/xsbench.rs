@@ -87,10 +87,10 @@ fn lookup(tables: &[Vec<Point>], materials: &Materials, mut state: u32) -> [u32;
         let table = &tables[nuclide];
         let at = below(table, energy);
         let (low, high) = (&table[at], &table[at + 1]);
-        let part = (energy - low.energy) * inverse(low, high) >> 4;
+        let part = ((energy - low.energy) * inverse(low, high)) >> 4;
         std::array::from_fn(|r| {
             let value = low.reactions[r] + times(high.reactions[r] - low.reactions[r], part);
-            sums[r] + (density * value as u32 >> FRACTION_BITS)
+            sums[r] + ((density * value as u32) >> FRACTION_BITS)
         })
     })
 }
