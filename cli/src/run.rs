@@ -198,7 +198,7 @@ impl Run {
     fn image_file(&self, kernel: Option<&Kernel>) -> Result<Option<ResultFile>> {
         match &self.image {
             Some(_) if kernel.is_none_or(|kernel| !PICTURES.contains(&kernel.name)) => {
-                bail!("--image is for {}: {} makes no picture", PICTURES.join(" and "), self.target)
+                bail!("--image is for {}: {} makes no picture", PICTURES.join(", "), self.target)
             }
             Some(path) => Ok(Some(ResultFile::create(path)?)),
             None => Ok(None),
@@ -224,7 +224,7 @@ impl Run {
 }
 
 /// The kernels that make a picture.
-const PICTURES: [&str; 2] = ["mandelbrot", "raytrace"];
+const PICTURES: [&str; 3] = ["mandelbrot", "raytrace", "pathtracer"];
 
 /// Pixels of the file a side, of one pixel of the picture.
 const SCALE: u32 = 8;

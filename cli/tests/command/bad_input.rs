@@ -106,7 +106,7 @@ fn results_that_cannot_be_written() {
     assert!(place.bad("run mandelbrot --image .").starts_with("cannot write ."));
     assert_eq!(
         place.bad("run vecadd --image v.png"),
-        "--image is for mandelbrot and raytrace: vecadd makes no picture"
+        "--image is for mandelbrot, raytrace, pathtracer: vecadd makes no picture"
     );
     assert!(place.bad("run vecadd --wave none/v.vcd").contains("none/v.vcd"));
     assert!(place.bad("run vecadd --wave v.txt").contains("must end in .vcd or .fst"));

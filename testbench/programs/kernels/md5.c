@@ -1,5 +1,6 @@
 /* MD5 (RFC 1321) of short messages, a thread a message. Coherent: all threads take the same 64 steps. */
 #include "heddle.h"
+#include "md5.h"
 
 enum { MOST_MESSAGES = 2048, WORDS = 16, STEPS = 64 };
 
@@ -10,12 +11,6 @@ HEDDLE_BUFFER(uint32_t, messages, WORDS * MOST_MESSAGES);
 HEDDLE_BUFFER(uint32_t, sines, STEPS);
 /* Word 0 of all digests, then word 1. */
 HEDDLE_BUFFER(uint32_t, digests, 4 * MOST_MESSAGES);
-
-static uint32_t rotated(uint32_t x, uint32_t by) { return x << by | x >> (32 - by); }
-static uint32_t f(uint32_t x, uint32_t y, uint32_t z) { return z ^ (x & (y ^ z)); }
-static uint32_t g(uint32_t x, uint32_t y, uint32_t z) { return y ^ (z & (x ^ y)); }
-static uint32_t h(uint32_t x, uint32_t y, uint32_t z) { return x ^ y ^ z; }
-static uint32_t i(uint32_t x, uint32_t y, uint32_t z) { return y ^ (x | ~z); }
 
 /* The standard's names: of functions, and of the four words of the digest. */
 #define STEP(function, a, b, c, d, by)                                                   \

@@ -4,11 +4,11 @@
  *
  * Threads diverge as in the paper's MCML: a step ends in the layer or at its edge, and there is much to do in both cases, so the
  * branch is interleavable; and photons live for unequal times. Additions are atomic and of integers, so their order does not matter. */
-#include "heddle.h"
+#include "fixed.h"
 
 enum { PHOTONS = 320, LAYERS = 3, BINS = 32, ENTRIES = 256 };
 /* Depths are in units of 2^-16 mm, weights of 2^-16; sines, cosines and steps of 2^-12. */
-enum { FRACTION_BITS = 12, ONE = 1 << FRACTION_BITS, WEIGHT = 1 << 16, BIN_BITS = 12 };
+enum { WEIGHT = 1 << 16, BIN_BITS = 12 };
 /* Of photons whose weight falls below the least, one in `CHANCE` lives on, with that many times the weight. */
 enum { LEAST_WEIGHT = WEIGHT / 64, CHANCE = 8 };
 /* The logarithm of 2; and from a sine or cosine to the entry of a table. */
@@ -35,15 +35,6 @@ HEDDLE_BUFFER(uint32_t, absorbed, BINS);
 HEDDLE_BUFFER(uint32_t, left, 2);
 
 static void score(uint32_t *sum, uint32_t weight) { __atomic_fetch_add(sum, weight, __ATOMIC_RELAXED); }
-
-/* Marsaglia's xorshift; never 0. */
-static uint32_t next(uint32_t *state) {
-  uint32_t x = *state;
-  x ^= x << 13;
-  x ^= x >> 17;
-  x ^= x << 5;
-  return *state = x;
-}
 
 /* Length of a step, exponentially distributed. */
 static uint32_t step(uint32_t random) {

@@ -3,16 +3,11 @@
  *
  * Threads diverge as in the paper's ray tracing: a ray meets a sphere or not, a floor or not, and there is work to do in each
  * case; a shadow is found early or late; rays are thrown back once, several times or never. */
-#include "heddle.h"
+#include "fixed.h"
 
-enum { WIDTH = 64, HEIGHT = 40, SPHERES = 4, BOUNCES = 3, FRACTION_BITS = 12, ONE = 1 << FRACTION_BITS };
+enum { WIDTH = 64, HEIGHT = 40, SPHERES = 4, BOUNCES = 3 };
 /* All is within 11 units, so that the square of a distance fits in 31 bits with twice the fraction. */
 enum { FAR = 11 * ONE, FLOOR = -ONE, SIDE = 4 * ONE, AMBIENT = ONE / 4, LEAST_WEIGHT = ONE / 16 };
-
-/* In units of 2^-FRACTION_BITS, as all numbers. */
-typedef struct {
-  int32_t x, y, z;
-} vector;
 
 /* Red, green and blue are x, y and z. */
 struct sphere {
@@ -25,12 +20,6 @@ HEDDLE_BUFFER(struct sphere, spheres, SPHERES);
 HEDDLE_BUFFER(vector, sun, 1);
 /* Red, green and blue of a pixel, 8 bits each, red highest. */
 HEDDLE_BUFFER(uint32_t, picture, WIDTH * HEIGHT);
-
-static int32_t times(int32_t a, int32_t b) { return (a * b) >> FRACTION_BITS; }
-static int32_t dot(vector a, vector b) { return (a.x * b.x + a.y * b.y + a.z * b.z) >> FRACTION_BITS; }
-static vector scaled(vector a, int32_t by) { return (vector){times(a.x, by), times(a.y, by), times(a.z, by)}; }
-static vector plus(vector a, vector b) { return (vector){a.x + b.x, a.y + b.y, a.z + b.z}; }
-static vector minus(vector a, vector b) { return (vector){a.x - b.x, a.y - b.y, a.z - b.z}; }
 
 /* The square root, bit by bit. */
 static int32_t root(int32_t square) {

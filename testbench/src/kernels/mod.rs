@@ -22,30 +22,40 @@ mod bitonic_small;
 mod blocked_stencil;
 mod cfd;
 mod collatz;
+mod common_call;
 mod dispatch;
 mod face_detection;
 mod fft;
+mod fixed;
 mod gcd;
 mod histogram;
 mod hotspot;
 mod if_else;
+mod iteration_delay;
 mod laplace3d;
+mod loop_merge;
 mod lu;
 mod mandelbrot;
 mod matmul;
 mod matvec;
+mod mcb;
+mod mcgpu;
 mod md5;
+mod md5search;
 mod monte_carlo;
 mod motion;
 mod needle;
 mod nqueens;
 mod particle_filter;
 mod pathfinder;
+mod pathtracer;
 mod photon;
 mod quasi_random;
 mod quicksort;
 mod raytrace;
 mod reduce;
+mod rsbench;
+mod rsbench_single;
 mod scan;
 mod search;
 mod sort;
@@ -55,9 +65,11 @@ mod striped_stencil;
 mod suffix;
 mod suffix_array;
 mod transpose;
+mod traverse;
 mod two_point;
 mod vecadd;
 mod work_queue;
+mod xsbench;
 
 /// Whatever went wrong in a device, in its own words.
 pub type DeviceError = Box<dyn Error + Send + Sync>;
@@ -148,6 +160,17 @@ impl dyn Device + '_ {
     /// these bounds.
     fn items(&self, least: usize, most: usize) -> usize {
         (4 * self.threads() as usize).clamp(least, most)
+    }
+
+    /// A grid for a kernel whose threads each take several pieces of work, one after another: the core's threads, within bounds.
+    fn coarse_grid(&self) -> Grid {
+        let workers = self.threads().clamp(16, 256);
+        self.grid_of(workers as usize, workers)
+    }
+
+    /// Pieces of work for a [`coarse_grid`](Self::coarse_grid): so many for each thread, or half of that for each of the most threads.
+    fn pieces(&self, of_worker: usize) -> usize {
+        of_worker * self.threads().clamp(16, 128) as usize
     }
 
     fn variable(&self, name: &str, bytes: usize) -> Result<u32, KernelError> {
@@ -407,6 +430,21 @@ pub const ALL: &[Kernel] = &[
         Barriers
     ),
     kernel!(cfd, "gas around a body, on an unstructured mesh: coherent but at the body; loads that scatter"),
+    kernel!(rsbench, "cross sections by resonances of 4 to 321 nuclides, several lookups a thread"),
+    kernel!(rsbench_single, "the same, a thread a lookup: a loop of unequal length"),
+    kernel!(xsbench, "cross sections by tables, several lookups a thread: loops of unequal length, loads that scatter"),
+    kernel!(
+        mcb,
+        "particles in a square of zones, several a thread: loops of unequal length; atomic additions",
+        Atomics
+    ),
+    kernel!(pathtracer, "path tracing in fixed point: paths that end by chance; makes a picture"),
+    kernel!(mcgpu, "x-rays through voxels: loops in which few steps change a photon; atomic additions", Atomics),
+    kernel!(md5search, "messages of MD5 digests, several searches a thread: long loops of unequal length"),
+    kernel!(traverse, "rays through a tree of boxes, several a thread: loops of unequal length, loads that scatter"),
+    kernel!(iteration_delay, "a loop with expensive code behind a condition that is rarely true"),
+    kernel!(loop_merge, "a loop of unequal length, with expensive code, in a loop"),
+    kernel!(common_call, "a branch whose sides call the same expensive function"),
 ];
 
 /// No kernel has this name.

@@ -5,14 +5,13 @@ use std::f64::consts::{LN_2, TAU};
 
 use fastrand::Rng;
 
+use super::fixed::{FRACTION_BITS, ONE, fixed, halfwords, middles, next};
 use super::{Device, KernelError, Output, check, to_bytes, words};
 
 const PHOTONS: usize = 320;
 const BINS: usize = 32;
 const BIN_BITS: u32 = 12;
 const ENTRIES: usize = 256;
-const FRACTION_BITS: u32 = 12;
-const ONE: i32 = 1 << FRACTION_BITS;
 const WEIGHT: u32 = 1 << 16;
 const LEAST_WEIGHT: u32 = WEIGHT / 64;
 const CHANCE: u32 = 8;
@@ -54,10 +53,6 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     Ok(Output::checked(BINS + 2))
 }
 
-fn halfwords(numbers: &[i32]) -> Vec<u8> {
-    numbers.iter().flat_map(|&number| (number as i16).to_le_bytes()).collect()
-}
-
 struct Tables {
     logarithm: Vec<i32>,
     scattering: Vec<i32>,
@@ -68,9 +63,7 @@ struct Tables {
 
 impl Tables {
     fn new() -> Tables {
-        let middles = || (0..ENTRIES).map(|entry| (entry as f64 + 0.5) / ENTRIES as f64);
         let cosines = || (0..=ENTRIES).map(|entry| entry as f64 / ENTRIES as f64);
-        let fixed = |number: f64| (number * f64::from(ONE)).round() as i32;
         // Henyey and Greenstein's distribution.
         let scattering = |part: f64| {
             let g = ANISOTROPY;
@@ -78,9 +71,9 @@ impl Tables {
             (1.0 + g * g - ratio * ratio) / (2.0 * g)
         };
         Tables {
-            logarithm: middles().map(|part| fixed(LN_2 - part.ln_1p())).collect(),
-            scattering: middles().map(|part| fixed(scattering(part))).collect(),
-            around: middles().map(|part| fixed((TAU * part).cos())).collect(),
+            logarithm: middles(ENTRIES).map(|part| fixed(LN_2 - part.ln_1p())).collect(),
+            scattering: middles(ENTRIES).map(|part| fixed(scattering(part))).collect(),
+            around: middles(ENTRIES).map(|part| fixed((TAU * part).cos())).collect(),
             sine: cosines().map(|cosine| fixed((1.0 - cosine * cosine).sqrt())).collect(),
             mirrored: cosines().map(|cosine| (fresnel(cosine) * 65536.0) as u32).collect(),
         }
@@ -108,12 +101,7 @@ fn wander(tables: &Tables, seeds: &[u32]) -> Scores {
     let mut scores = Scores { absorbed: [0; BINS], left: [0; 2] };
     for &seed in seeds {
         let mut random = seed;
-        let mut next = || {
-            random ^= random << 13;
-            random ^= random >> 17;
-            random ^= random << 5;
-            random
-        };
+        let mut next = || next(&mut random);
         let (mut depth, mut cosine, mut weight, mut layer) = (0u32, ONE, WEIGHT, 0);
         loop {
             let Layer { edge, step, scattered } = LAYERS[layer];

@@ -1,20 +1,17 @@
 //! Driver of `raytrace`: four spheres on a floor. The host traces the same rays. The seed changes nothing.
 
+use super::fixed::{FRACTION_BITS, ONE, Vector, dot, minus, plus, root, scaled, signed, times};
 use super::{Device, KernelError, Output, check};
 use crate::image::Image;
 
 const WIDTH: i32 = 64;
 const HEIGHT: i32 = 40;
 const BOUNCES: u32 = 3;
-const FRACTION_BITS: u32 = 12;
-const ONE: i32 = 1 << FRACTION_BITS;
 const FAR: i32 = 11 * ONE;
 const FLOOR: i32 = -ONE;
 const SIDE: i32 = 4 * ONE;
 const AMBIENT: i32 = ONE / 4;
 const LEAST_WEIGHT: i32 = ONE / 16;
-
-type Vector = [i32; 3];
 
 /// Length 1, but for rounding.
 const SUN: Vector = [-2365, 3072, -1344];
@@ -72,9 +69,8 @@ impl Sphere {
 }
 
 pub(super) fn drive(device: &mut dyn Device, _seed: u64) -> Result<Output, KernelError> {
-    let words = |numbers: &mut dyn Iterator<Item = i32>| numbers.map(|number| number as u32).collect::<Vec<u32>>();
-    device.write_words("spheres", &words(&mut SPHERES.iter().flat_map(Sphere::words)))?;
-    device.write_words("sun", &words(&mut SUN.into_iter()))?;
+    device.write_words("spheres", &signed(SPHERES.iter().flat_map(Sphere::words)))?;
+    device.write_words("sun", &signed(SUN))?;
     device.launch()?;
     let pixels = || (0..HEIGHT).flat_map(|row| (0..WIDTH).map(move |column| (column, row)));
     let colours: Vec<[u8; 3]> = pixels().map(|(column, row)| pixel(column, row)).collect();
@@ -82,30 +78,6 @@ pub(super) fn drive(device: &mut dyn Device, _seed: u64) -> Result<Output, Kerne
     check("picture", &want, &device.read_words("picture", want.len())?)?;
     let image = Image { width: WIDTH as u32, height: HEIGHT as u32, pixels: colours };
     Ok(Output { checked: want.len(), image: Some(image) })
-}
-
-fn times(a: i32, b: i32) -> i32 {
-    (a * b) >> FRACTION_BITS
-}
-
-fn dot(a: Vector, b: Vector) -> i32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum::<i32>() >> FRACTION_BITS
-}
-
-fn scaled(a: Vector, by: i32) -> Vector {
-    a.map(|part| times(part, by))
-}
-
-fn plus(a: Vector, b: Vector) -> Vector {
-    std::array::from_fn(|axis| a[axis] + b[axis])
-}
-
-fn minus(a: Vector, b: Vector) -> Vector {
-    std::array::from_fn(|axis| a[axis] - b[axis])
-}
-
-fn root(square: i32) -> i32 {
-    (square << FRACTION_BITS).isqrt()
 }
 
 fn pixel(column: i32, row: i32) -> [u8; 3] {
