@@ -73,6 +73,23 @@ static inline __attribute__((always_inline)) void heddle_barrier(void) {
 /* The same, and none is left in c but those that wait there. */
 #define HEDDLE_MOVE(b, c) __asm__ volatile(".insn i 0x0b, 6, x0, x%0, %1" ::"i"(b), "i"(c))
 
+/* Where `heddle predict` should place convergence barriers: docs/predict.md. A directive is a record for that pass, and no instruction.
+ * From here on, threads are expected to come to HEDDLE_RECONVERGE of this name, and wait there for each other: for all, or for
+ * `threshold`, 1 to 64, if it is given. */
+#define HEDDLE_PREDICT(...) HEDDLE_RECORD(0, __VA_ARGS__, 0, 0)
+#define HEDDLE_RECONVERGE(name) HEDDLE_RECORD(1, name, 0, 0)
+/* From here on, threads are expected to call this function, and wait at its beginning. It must not be inlined. */
+#define HEDDLE_PREDICT_FUNCTION(...) HEDDLE_RECORD(2, __VA_ARGS__, 0, 0)
+
+/* Place in the code, kind, threshold and name, in a section that is not loaded. */
+#define HEDDLE_RECORD(kind, name, threshold, ...)                      \
+  __asm__ volatile("8989:\n"                                           \
+                   ".pushsection .heddle.predict,\"\",@progbits\n"     \
+                   ".word 8989b, %0, %1\n"                             \
+                   ".asciz \"" #name "\"\n"                            \
+                   ".balign 4\n"                                       \
+                   ".popsection" ::"i"(kind), "i"(threshold))
+
 /* The end of an if or a loop in a loop, where its paths should meet. Without it, each may jump to the top of the loop around for
  * itself, and the first to be there goes on alone. */
 static inline __attribute__((always_inline)) void heddle_converge(void) { __asm__ volatile(HEDDLE_ONE_PLACE); }

@@ -75,6 +75,11 @@ impl<'a> Linked<'a> {
         Instruction { pc, word: self.word(pc) }
     }
 
+    /// Where an address is, for people.
+    pub fn place(&self, pc: u32) -> String {
+        self.program.nearest_symbol(pc).unwrap_or_else(|| format!("{pc:#x}"))
+    }
+
     /// Number among the sections in memory.
     pub fn number(&self, id: SectionId) -> Option<usize> {
         self.sections.iter().position(|section| section.id == id)

@@ -1,4 +1,4 @@
-//! Nops at every instruction and on every edge change no result.
+//! The pass on whole programs, and that programs are laid out again without changing what they do.
 
 use super::layout::{Edits, Layout};
 use super::linked::Linked;
@@ -15,7 +15,10 @@ use object::elf::{R_RISCV_BRANCH, R_RISCV_JAL, R_RISCV_PCREL_HI20};
 use std::collections::BTreeMap;
 
 pub mod compile;
+mod kernels_with_barriers;
+mod placing;
 mod relocate;
+mod warps;
 
 /// Nops at every instruction and on every edge.
 fn everywhere(linked: &Linked, nops: usize) -> Edits {
