@@ -17,6 +17,7 @@ mod kernels;
 mod limit;
 mod mutate;
 mod output;
+mod predict;
 mod progress;
 mod prove;
 mod reconverge;
@@ -63,6 +64,7 @@ enum Command {
     Prove(prove::Prove),
     Mutate(mutate::Mutate),
     Reconverge(reconverge::Reconverge),
+    Predict(predict::Predict),
     Study(study::Study),
 }
 
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         Command::Prove(command) => command.run(),
         Command::Mutate(command) => command.run(),
         Command::Reconverge(command) => command.run(),
+        Command::Predict(command) => command.run(),
         Command::Study(command) => command.run(),
     };
     match result {

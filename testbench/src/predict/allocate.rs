@@ -8,7 +8,7 @@ use super::body::Body;
 use super::calls::Calls;
 use super::linked::Linked;
 use super::place::{Barrier, Why};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The numbers of each barrier, as many as it wants; or why it has none.
 pub type Numbers = Result<Vec<u32>, &'static str>;
@@ -42,6 +42,8 @@ pub fn numbers(
         }
     }
     let mut forbidden: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    // What is used where.
+    let mut used: HashSet<(u32, u32)> = HashSet::new();
     for entry in callers_first(bodies, calls) {
         let mine: BTreeSet<u32> = forbidden.get(&entry).into_iter().flatten().chain(&everywhere).copied().collect();
         let mut order: Vec<usize> =
@@ -56,15 +58,16 @@ pub fn numbers(
             (rank, std::cmp::Reverse(depth(bodies, entry, &barriers[at])), std::cmp::Reverse(ranges[at].len()))
         });
         for at in order {
-            let taken = |number: &u32| {
-                let has = |other: usize| numbers[other].iter().flatten().flatten().any(|n| n == number);
-                (0..barriers.len()).any(|other| has(other) && !extents[other].is_disjoint(&extents[at]))
-            };
-            let free: Vec<u32> = (0..most).filter(|number| !mine.contains(number) && !taken(number)).collect();
-            numbers[at] = Some(take(&free, wants(&barriers[at])));
+            let taken = |number: u32| extents[at].iter().any(|pc| used.contains(&(number, *pc)));
+            let free: Vec<u32> = (0..most).filter(|&number| !mine.contains(&number) && !taken(number)).collect();
+            let found = take(&free, wants(&barriers[at]));
+            for &number in found.iter().flatten() {
+                used.extend(extents[at].iter().map(|&pc| (number, pc)));
+            }
+            numbers[at] = Some(found);
         }
         let Some(body) = bodies.iter().find(|body| body.entry == entry) else { continue };
-        for &pc in &body.pcs {
+        for &pc in body.pcs.iter().filter(|pc| linked.analysis.callees.contains_key(pc)) {
             let mut live = forbidden.get(&entry).cloned().unwrap_or_default();
             let across = (0..barriers.len()).filter(|&at| ranges[at].contains(&pc));
             live.extend(across.flat_map(|at| numbers[at].iter().flatten().flatten()));

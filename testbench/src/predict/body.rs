@@ -1,11 +1,12 @@
 //! The instructions of a function as a graph.
 
+use super::PredictError;
 use super::linked::Linked;
 use crate::reconverge::FunctionBlocks;
 use crate::reconverge::graph::Graph;
 use crate::reconverge::instruction::Flow;
 use crate::reconverge::postdominators;
-use petgraph::algo::dominators::{Dominators, simple_fast};
+use petgraph::algo::dominators::simple_fast;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 /// A function, an instruction a node.
@@ -20,12 +21,23 @@ pub struct Body {
     pub leaves: Vec<Vec<u32>>,
     /// Immediate post-dominator of each node; none is the end of the function.
     pub behind: Vec<Option<usize>>,
-    dominators: Dominators<NodeIndex>,
+    /// Immediate dominator of each node, and how many dominate it.
+    above: Vec<Option<usize>>,
+    pub depth: Vec<usize>,
+    /// When a walk down the tree of dominators enters each node, and leaves it.
+    walk: Vec<(usize, usize)>,
 }
 
+/// Instructions of the largest function that the pass takes.
+const MOST: usize = 1 << 13;
+
 impl Body {
-    pub fn of(linked: &Linked, function: &FunctionBlocks) -> Body {
+    pub fn of(linked: &Linked, function: &FunctionBlocks) -> Result<Body, PredictError> {
         let pcs: Vec<u32> = function.blocks.iter().flat_map(|block| (block.start..block.end).step_by(4)).collect();
+        if pcs.len() > MOST {
+            let place = linked.place(function.entry);
+            return Err(PredictError::Function { place, instructions: pcs.len(), most: MOST });
+        }
         let number = |pc: u32| pcs.binary_search(&pc).expect("blocks lead to blocks");
         let (mut next, mut returns, mut exits, mut leaves) = (vec![], vec![], vec![], vec![]);
         for block in &function.blocks {
@@ -52,8 +64,11 @@ impl Body {
             ways.add_node(());
         }
         let dominators = simple_fast(&ways, NodeIndex::new(first));
+        let above: Vec<Option<usize>> =
+            (0..pcs.len()).map(|n| dominators.immediate_dominator(NodeIndex::new(n)).map(NodeIndex::index)).collect();
+        let (depth, walk) = walk(&above, first);
         let behind = postdominators::immediate(&graph);
-        Body { entry: function.entry, pcs, graph, first, leaves, behind, dominators }
+        Ok(Body { entry: function.entry, pcs, graph, first, leaves, behind, above, depth, walk })
     }
 
     pub fn node(&self, pc: u32) -> Option<usize> {
@@ -62,16 +77,13 @@ impl Body {
 
     /// Every way from the entry to `node` goes through `by`.
     pub fn dominates(&self, by: usize, node: usize) -> bool {
-        let mut all = self.dominators.dominators(NodeIndex::new(node)).into_iter().flatten();
-        all.any(|dominator| dominator.index() == by)
+        self.walk[by].0 <= self.walk[node].0 && self.walk[node].1 <= self.walk[by].1
     }
 
     /// The nearest node that dominates all.
     pub fn dominator(&self, nodes: &[usize]) -> Option<usize> {
-        let (&first, rest) = nodes.split_first()?;
-        let mut all = self.dominators.dominators(NodeIndex::new(first)).into_iter().flatten();
-        all.map(|dominator| dominator.index())
-            .find(|&dominator| rest.iter().all(|&node| self.dominates(dominator, node)))
+        let mut all = std::iter::successors(nodes.first().copied(), |&node| self.above[node]);
+        all.find(|&dominator| nodes.iter().all(|&node| self.dominates(dominator, node)))
     }
 
     /// The nearest node behind a node that post-dominates it and is not among some.
@@ -82,4 +94,31 @@ impl Body {
         }
         Some(node)
     }
+}
+
+/// Of each node, its depth in the tree of dominators, and when a walk down the tree enters and leaves it.
+fn walk(above: &[Option<usize>], first: usize) -> (Vec<usize>, Vec<(usize, usize)>) {
+    let mut below = vec![Vec::new(); above.len()];
+    for (node, by) in above.iter().enumerate() {
+        if let Some(by) = by.filter(|&by| by != node) {
+            below[by].push(node);
+        }
+    }
+    let (mut depth, mut walk) = (vec![0; above.len()], vec![(0, 0); above.len()]);
+    let mut time = 0;
+    let mut left = vec![(first, false)];
+    while let Some((node, done)) = left.pop() {
+        time += 1;
+        if done {
+            walk[node].1 = time;
+            continue;
+        }
+        walk[node].0 = time;
+        left.push((node, true));
+        for &next in &below[node] {
+            depth[next] = depth[node] + 1;
+            left.push((next, false));
+        }
+    }
+    (depth, walk)
 }

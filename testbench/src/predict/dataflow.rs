@@ -63,12 +63,7 @@ impl Events {
 
     /// Equation 2.
     pub fn live(&self, body: &Body) -> States {
-        let before = |events: &[Event], state: bool| {
-            events.iter().rev().fold(state, |state, event| match event {
-                Event::Join => false,
-                Event::Wait | Event::MayWait => true,
-            })
-        };
+        let before = |events: &[Event], state: bool| events.first().map_or(state, |&first| first != Event::Join);
         let count = body.pcs.len();
         let mut states = States { into: vec![false; count], at: vec![false; count], out: vec![false; count] };
         let mut left: Vec<usize> = (0..count).collect();

@@ -73,6 +73,8 @@ pub enum PredictError {
     NoInstruction { pc: u32 },
     #[error("nothing leads from {from:#010x} to {to:#010x}")]
     NoEdge { from: u32, to: u32 },
+    #[error("function {place} has {instructions} instructions: the pass takes at most {most}")]
+    Function { place: String, instructions: usize, most: usize },
     #[error("{line}")]
     Directive { line: String },
     #[error(
@@ -152,7 +154,8 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
     if directives.is_empty() && !options.pdom {
         return Err(PredictError::Nothing);
     }
-    let bodies: Vec<Body> = linked.analysis.functions.iter().map(|function| Body::of(&linked, function)).collect();
+    let functions = linked.analysis.functions.iter();
+    let bodies = functions.map(|function| Body::of(&linked, function)).collect::<Result<Vec<Body>, _>>()?;
     let calls = Calls::of(&linked, &bodies);
     let (regions, mut notes) = regions::find(&linked, &bodies, &directives)?;
     let mut barriers = Vec::new();

@@ -31,7 +31,7 @@ pub fn barriers(linked: &Linked, body: &Body, regions: &BTreeSet<u32>) -> Vec<Ba
 
 fn barrier(body: &Body, meeting: usize, mut branches: Vec<usize>) -> Barrier {
     // Those that dominate others come before them.
-    branches.sort_by_key(|&node| branches_above(body, node));
+    branches.sort_by_key(|&node| body.depth[node]);
     let mut events = Events::none(body);
     events.before[meeting].push(Event::Wait);
     let mut joins: Vec<(Place, usize)> = Vec::new();
@@ -60,10 +60,6 @@ fn barrier(body: &Body, meeting: usize, mut branches: Vec<usize>) -> Barrier {
         gives_way: vec![],
         ranges,
     }
-}
-
-fn branches_above(body: &Body, node: usize) -> usize {
-    (0..body.pcs.len()).filter(|&by| body.dominates(by, node)).count()
 }
 
 /// Where the threads of a branch join, and the first node where they have.

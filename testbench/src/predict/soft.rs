@@ -22,7 +22,7 @@ pub enum Soft {
 
 impl Soft {
     /// Numbers that a barrier needs.
-    pub fn wants(self, barrier: &Barrier) -> u32 {
+    pub(super) fn wants(self, barrier: &Barrier) -> u32 {
         if self.counts(barrier) { 3 } else { 1 }
     }
 
@@ -30,20 +30,20 @@ impl Soft {
         self == Soft::Count && barrier.threshold > 0
     }
 
-    pub fn join(self, barrier: &Barrier, numbers: &[u32]) -> Vec<u32> {
+    pub(super) fn join(self, barrier: &Barrier, numbers: &[u32]) -> Vec<u32> {
         match *numbers {
             [temp, all, _] if self.counts(barrier) => vec![asm::join(all), asm::copy(temp, all)],
             _ => vec![asm::join(numbers[0])],
         }
     }
 
-    pub fn cancel(self, numbers: &[u32]) -> Vec<u32> {
+    pub(super) fn cancel(self, numbers: &[u32]) -> Vec<u32> {
         // bTemp last: in between, others may copy the rest to it.
         numbers.iter().rev().map(|&number| asm::cancel(number)).collect()
     }
 
     /// The wait, and the rejoin if there is one. `free` is a register that the program does not use.
-    pub fn wait(self, barrier: &Barrier, numbers: &[u32], again: bool, free: u32) -> Vec<u32> {
+    pub(super) fn wait(self, barrier: &Barrier, numbers: &[u32], again: bool, free: u32) -> Vec<u32> {
         match *numbers {
             [temp, all, count] if self.counts(barrier) => {
                 let threshold = barrier.threshold as i32;

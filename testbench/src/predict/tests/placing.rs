@@ -29,7 +29,7 @@ impl Blocks {
 
     fn body(&self) -> Body {
         let linked = self.linked();
-        Body::of(&linked, &linked.analysis.functions[0])
+        Body::of(&linked, &linked.analysis.functions[0]).unwrap()
     }
 
     fn at(&self, label: &str) -> u32 {
@@ -145,7 +145,7 @@ fn a_return_in_the_region() {
     let blocks = Blocks::new(asm.label("return").put([jalr(ZERO, RA, 0)]));
     let linked = blocks.linked();
     let function = linked.analysis.functions.iter().find(|f| f.entry == blocks.at("f")).unwrap();
-    let body = Body::of(&linked, function);
+    let body = Body::of(&linked, function).unwrap();
     let (barrier, meets) =
         place::region(&body, Why::Predicted("x".into()), &[blocks.at("start")], blocks.at("point"), 0);
     let want = ["join start", "wait point", "rejoin point", "cancel after", "cancel body+0x4 -> return"];
