@@ -19,6 +19,7 @@ mod mutate;
 mod output;
 #[cfg(test)]
 mod pages;
+mod predict;
 mod progress;
 mod prove;
 mod reconverge;
@@ -65,6 +66,7 @@ enum Command {
     Prove(prove::Prove),
     Mutate(mutate::Mutate),
     Reconverge(reconverge::Reconverge),
+    Predict(predict::Predict),
     Study(study::Study),
 }
 
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Command::Prove(command) => command.run(),
         Command::Mutate(command) => command.run(),
         Command::Reconverge(command) => command.run(),
+        Command::Predict(command) => command.run(),
         Command::Study(command) => command.run(),
     };
     match result {

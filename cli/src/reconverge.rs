@@ -1,7 +1,7 @@
 //! `heddle reconverge`: where the threads of a program meet again.
 
 mod dot;
-mod picture;
+pub mod picture;
 
 use crate::output::{ResultFile, print, print_json};
 use crate::target::{TARGET, Target};
@@ -10,6 +10,7 @@ use clap::Args;
 use heddle_testbench::reconverge::{Analysis, Block, Branch, FunctionBlocks, Kind, Reconvergence, SideEntry, analyse};
 use heddle_testbench::{Program, disassemble};
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -40,9 +41,13 @@ pub struct Reconverge {
 }
 
 /// A program and what was found out about it.
-struct Found {
-    program: Program,
-    analysis: Analysis,
+pub struct Found {
+    pub program: Program,
+    pub analysis: Analysis,
+    /// More lines of a block, by its start.
+    pub lines: BTreeMap<u32, Vec<String>>,
+    /// Instructions to mark beside the blocks.
+    pub ranges: Vec<BTreeSet<u32>>,
 }
 
 #[derive(Serialize)]
@@ -81,7 +86,7 @@ impl Reconverge {
         let create = |path: &Option<PathBuf>| path.as_deref().map(ResultFile::create).transpose();
         let (svg, dot) = (create(&self.svg)?, create(&self.dot)?);
         let analysis = analyse(&target.program).with_context(|| target.name.clone())?;
-        let found = Found { program: target.program, analysis };
+        let found = Found { program: target.program, analysis, lines: BTreeMap::new(), ranges: vec![] };
         if let (Some(file), Some(path)) = (svg, &self.svg) {
             write(file, path, &picture::picture(&found))?;
         }
@@ -135,6 +140,7 @@ impl Found {
             None if block.exits => lines.push(self.instruction(last)),
             None => {}
         }
+        lines.extend(self.lines.get(&block.start).into_iter().flatten().cloned());
         lines
     }
 

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use heddle_testbench::Program;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError, Output};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -58,12 +59,26 @@ impl Target {
         }
     }
 
+    /// The bytes of the program's file.
+    pub fn elf(argument: &str) -> Result<Cow<'static, [u8]>> {
+        let target = Target::find(argument)?;
+        match target.kernel {
+            Some(kernel) => Ok(kernel.elf.into()),
+            None => Ok(read(Path::new(argument))?.into()),
+        }
+    }
+
     fn file(path: &Path) -> Result<Target> {
-        let mut bytes = Vec::new();
-        File::open(path)
-            .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = read(path)?;
         let program = Program::parse(&bytes).with_context(|| path.display().to_string())?;
         Ok(Target { name: path.display().to_string(), program, kernel: None, grid: None })
     }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(bytes)
 }

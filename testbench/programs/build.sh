@@ -18,7 +18,8 @@ objdump=${OBJDUMP:-${cc%gcc}objdump}
 # their pcs are equal. Loops stay loops: without a C library there is no memcpy or memset for the compiler to call.
 abi="-mabi=ilp32 -misa-spec=2.2"
 flags="-march=rv32ima $abi -O2 -fno-reorder-blocks -fno-tree-loop-distribute-patterns -std=c11 -ffreestanding -Wall -Wextra -Werror"
-link="-nostdlib -nostartfiles -static -Wl,--build-id=none -Wl,-z,max-page-size=256 -Wl,--fatal-warnings"
+# Relocations stay, and code is not relaxed, so that `heddle predict` can lay it out again.
+link="-nostdlib -nostartfiles -static -Wl,--build-id=none -Wl,-z,max-page-size=256 -Wl,--fatal-warnings -Wl,--emit-relocs -Wl,--no-relax"
 
 mkdir -p "$out"
 out=$(cd "$out" && pwd)

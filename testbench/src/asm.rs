@@ -4,6 +4,7 @@
 //! programs that a test makes up while it runs, where no cross compiler need be installed.
 
 use crate::program::Program;
+use heddle_simt::isa::convergence;
 use std::collections::BTreeMap;
 
 /// Register x0.
@@ -108,6 +109,36 @@ pub const ECALL: u32 = 0x73;
 pub const EBREAK: u32 = 0x0010_0073;
 /// Waits for all live threads of the block.
 pub const BARRIER: u32 = 0x0b;
+/// The threads enter convergence barrier `b`.
+pub fn join(b: u32) -> u32 {
+    convergence(convergence::JOIN, b, 0, 0)
+}
+/// The threads wait at convergence barrier `b` until at least `threshold` wait, if it is not 0, or all that participate.
+pub fn wait(b: u32, threshold: u32) -> u32 {
+    convergence(convergence::WAIT, b, threshold, 0)
+}
+/// The threads leave convergence barrier `b`.
+pub fn cancel(b: u32) -> u32 {
+    convergence(convergence::CANCEL, b, 0, 0)
+}
+/// rd = how many threads participate in convergence barrier `b`.
+pub fn count(rd: u32, b: u32) -> u32 {
+    convergence(convergence::COUNT, b, 0, rd)
+}
+/// Those that participate in convergence barrier `c`, and those that wait at `b`, participate in `b`.
+pub fn copy(b: u32, c: u32) -> u32 {
+    convergence(convergence::COPY, b, c, 0)
+}
+/// As [`copy`]; in `c` those are left that wait there.
+pub fn move_(b: u32, c: u32) -> u32 {
+    convergence(convergence::MOVE, b, c, 0)
+}
+
+fn convergence(funct3: u32, b: u32, other: u32, rd: u32) -> u32 {
+    let most = if funct3 == convergence::WAIT { convergence::MOST_THRESHOLD } else { convergence::BARRIERS - 1 };
+    assert!(b < convergence::BARRIERS && other <= most, "no barrier {b}, or no {other}");
+    i(other as i32, b, funct3, rd, 0x0b)
+}
 /// addi x0, x0, 0.
 pub const NOP: u32 = 0x13;
 
@@ -250,6 +281,30 @@ mod tests {
             assert_eq!(disassemble(amo(funct5, 10, 11, 12), 0), format!("{name} a0,a1,(a2)"));
         }
         assert_eq!(disassemble(BARRIER, 0), "barrier");
+    }
+
+    #[test]
+    fn convergence_barriers_have_their_names() {
+        let words =
+            [join(0), wait(3, 0), wait(15, 1), wait(15, 64), cancel(9), count(A0, 2), copy(1, 15), move_(15, 0)];
+        let texts = words.map(|word| disassemble(word, 0));
+        let want = [
+            "join b0",
+            "wait b3",
+            "wait b15,1",
+            "wait b15,64",
+            "cancel b9",
+            "count a0,b2",
+            "copy b1,b15",
+            "move b15,b0",
+        ];
+        assert_eq!(texts, want);
+    }
+
+    #[test]
+    #[should_panic(expected = "no barrier 3, or no 65")]
+    fn a_threshold_over_the_most_is_refused() {
+        wait(3, 65);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The text of one RV32IMA + Zicsr instruction or `barrier`, as an assembler would accept it, with the usual pseudo-instructions.
+//! The text of one RV32IMA + Zicsr instruction, `barrier` or convergence barrier, as an assembler would accept it, with the usual pseudo-instructions.
 //!
 //! One table, first match wins. CSRs have the names of the CSR map. Words that are no instruction of the core read `.word 0x…`.
 
@@ -36,7 +36,8 @@ fn order(word: u32) -> &'static str {
     if word & 0x7f == 0x2f { ["", ".rl", ".aq", ".aqrl"][(word >> 25 & 3) as usize] } else { "" }
 }
 
-/// One operand; letters are those of the GNU assembler's table. What is not a letter of an operand stands for itself.
+/// One operand; letters are those of the GNU assembler's table, and `m` and `n` for convergence
+/// barriers. What is not a letter of an operand stands for itself.
 fn operand(letter: char, word: u32, pc: u32) -> String {
     let register = |low: u32| REGISTERS[(word >> low & 31) as usize].to_string();
     let immediate = word as i32 >> 20;
@@ -50,6 +51,8 @@ fn operand(letter: char, word: u32, pc: u32) -> String {
         'u' => format!("{:#x}", word >> 12),
         'p' => format!("{:#x}", pc.wrapping_add(branch_offset(word))),
         'a' => format!("{:#x}", pc.wrapping_add(jump_offset(word))),
+        'm' => format!("b{}", word >> 15 & 15),
+        'n' => format!("b{}", word >> 20 & 15),
         'Z' => (word >> 15 & 31).to_string(),
         'E' => {
             let address = (word >> 20) as u16;
@@ -182,6 +185,14 @@ const TABLE: &[Row] = &[
     (0xf800_707f, 0xe000_202f, "amomaxu.w", "d,t,(s)"),
     // Our own.
     (0xffff_ffff, 0x0000_000b, "barrier", ""),
+    (0xfff8_7fff, 0x0000_100b, "join", "m"),
+    (0xfff8_7fff, 0x0000_200b, "wait", "m"),
+    (0xfc08_7fff, 0x0000_200b, "wait", "m,j"),
+    (0xfff8_7fff, 0x0400_200b, "wait", "m,j"),
+    (0xfff8_7fff, 0x0000_300b, "cancel", "m"),
+    (0xfff8_707f, 0x0000_400b, "count", "d,m"),
+    (0xff08_7fff, 0x0000_500b, "copy", "m,n"),
+    (0xff08_7fff, 0x0000_600b, "move", "m,n"),
     // Zicsr.
     (0x0000_707f, 0x0000_1073, "csrrw", "d,E,s"),
     (0x0000_707f, 0x0000_2073, "csrrs", "d,E,s"),
@@ -218,6 +229,13 @@ mod tests {
             (0x1005_252f, ".word 0x1005252f"), // lr.w
             (0x0000_000b, "barrier"),
             (0x0000_008b, ".word 0x0000008b"),
+            (0x0001_900b, "join b3"),
+            (0x0009_900b, ".word 0x0009900b"), // join b19
+            (0x0011_900b, ".word 0x0011900b"), // with bits where a threshold would be
+            (0x0081_a00b, "wait b3,8"),
+            (0x0411_a00b, ".word 0x0411a00b"), // wait b3,65
+            (0x0000_208b, ".word 0x0000208b"), // into ra
+            (0x0000_700b, ".word 0x0000700b"),
         ];
         for (word, text) in texts {
             assert_eq!(disassemble(word, 0), text);
@@ -290,7 +308,7 @@ mod tests {
         let seed = 20;
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut words = Vec::new();
-        for &(mask, value, name, operands) in TABLE.iter().filter(|row| row.2 != "barrier") {
+        for &(mask, value, name, operands) in TABLE.iter().filter(|row| row.1 & 0x7f != 0x0b) {
             // The bits of a fence that the manual reserves are ignored here and by the core, but not by objdump.
             for _ in 0..if name.starts_with("fence") { 0 } else { 50 } {
                 let mut word = value | rng.u32(..) & !mask;

@@ -1,5 +1,5 @@
-//! An instruction-set simulator of RV32IMA + Zicsr and `barrier`: each thread for itself, one instruction a step, straight
-//! from the manual. Of the A extension it has the AMOs.
+//! An instruction-set simulator of RV32IMA + Zicsr, `barrier` and convergence barriers: each thread for itself, one
+//! instruction a step, straight from the manual. Of the A extension it has the AMOs. Convergence barriers have no effect.
 //!
 //! It is the reference that the core is compared with, so it shares nothing with it but the CSR map, the address map and the
 //! shape of a grid. It knows no cycles: counters read the number of instructions executed so far, and a comparison puts the
@@ -81,7 +81,8 @@ pub struct Step {
     pub rd: Option<(u8, u32)>,
     /// The memory access, if there was one.
     pub access: Option<Access>,
-    /// Whether the value of `rd` is a cycle or instruction counter, which another machine counts differently.
+    /// Whether the value of `rd` is a cycle or instruction counter, or the `count` of a convergence barrier, which another
+    /// machine counts differently.
     pub counter: bool,
     /// The exit code, if the thread ended here.
     pub exit: Option<u32>,
@@ -361,6 +362,11 @@ impl Iss {
                 step.access = Some(Access { operation, address: a, place, bytes: 4, value: b });
             }
             0x0b if word == 0x0000_000b && self.shape.barriers => step.barrier = true,
+            // Convergence barriers are hints, which decide nothing but when threads run. How many participate depends on that.
+            0x0b if is_convergence(word) => {
+                step.counter = funct3 == 4;
+                result = Some(0).filter(|_| step.counter);
+            }
             0x13 => {
                 result = Some(match (funct3, funct7) {
                     (0, _) => a.wrapping_add(immediate_i),
@@ -460,6 +466,18 @@ impl Device for Iss {
 
 fn is_counter(source: Source) -> bool {
     matches!(source, Source::CycleLow | Source::CycleHigh | Source::InstructionsLow | Source::InstructionsHigh)
+}
+
+/// Whether the word is an instruction of convergence barriers.
+fn is_convergence(word: u32) -> bool {
+    let (rd, b, immediate) = (word >> 7 & 31, word >> 15 & 31, word >> 20);
+    let most = match word >> 12 & 7 {
+        1 | 3 | 4 => 0,
+        2 => 64,
+        5 | 6 => 15,
+        _ => return false,
+    };
+    b < 16 && immediate <= most && (rd == 0 || word >> 12 & 7 == 4)
 }
 
 fn aligned_target(target: u32) -> Result<u32, Cause> {

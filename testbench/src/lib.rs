@@ -12,6 +12,7 @@
 //! * [`asm`]: programs that tests make up.
 //! * [`random`]: programs whose threads part and meet in every way.
 //! * [`reconverge`]: where the threads of a program meet again, for stacks.
+//! * [`predict`]: convergence barriers placed in linked programs.
 //! * [`prove`]: formal proofs of blocks.
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
 //! * [`coverage`]: which covers of the description the programs hit.
@@ -35,6 +36,7 @@ pub mod kernels;
 pub mod machine;
 pub mod model;
 pub mod paths;
+pub mod predict;
 pub mod program;
 pub mod prove;
 pub mod random;

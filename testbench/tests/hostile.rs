@@ -10,6 +10,7 @@ use heddle_testbench::Program;
 use heddle_testbench::iss::Iss;
 use heddle_testbench::kernels::ALL;
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
+use heddle_testbench::predict::{Options, predict};
 use heddle_testbench::program::ProgramError;
 use heddle_testbench::reconverge::analyse;
 use proptest::prelude::*;
@@ -57,20 +58,25 @@ const PHOFF: usize = 28;
 const SHOFF: usize = 32;
 const PHNUM: usize = 44;
 
-/// Of the file's header, the program headers, the section headers, and the first symbols.
-fn fields(file: &[u8]) -> [Fields; 4] {
+/// Of the file's header, the program headers, the section headers, the first symbols, and the first relocations.
+fn fields(file: &[u8]) -> [Fields; 5] {
     let identity = (4..8).map(|at| (at, 1));
     let header = [(16, 2), (18, 2), (20, 4), (24, 4), (28, 4), (32, 4), (36, 4)].into_iter();
     let counts = (40..52).step_by(2).map(|at| (at, 2));
     let words = |start: usize, bytes: usize| (start..start + bytes).step_by(4).map(|at| (at, 4)).collect::<Fields>();
     let sections = words(word(file, SHOFF), 40 * half(file, 48));
-    let symbols = sections.chunks(10).find(|section| word(file, section[1].0) == 2).expect("a symbol table");
-    let (start, size) = (word(file, symbols[4].0), word(file, symbols[5].0));
+    let contents = |kind: usize, most: usize| {
+        let section = sections.chunks(10).find(|section| word(file, section[1].0) == kind);
+        let section = section.expect("symbols and relocations");
+        words(word(file, section[4].0), word(file, section[5].0).min(most))
+    };
+    let (symbols, relocations) = (contents(2, 16 * 16), contents(4, 12 * 64));
     [
         identity.chain(header).chain(counts).collect(),
         words(word(file, PHOFF), 32 * half(file, PHNUM)),
         sections,
-        words(start, size.min(16 * 16)),
+        symbols,
+        relocations,
     ]
 }
 
@@ -98,7 +104,7 @@ fn extremes() -> impl Strategy<Value = u32> {
 }
 
 fn damage() -> impl Strategy<Value = Damage> {
-    let fields = prop::collection::vec((0..4usize, any::<Index>(), extremes()), 0..4);
+    let fields = prop::collection::vec((0..5usize, any::<Index>(), extremes()), 0..4);
     let bytes = prop::collection::vec((any::<Index>(), any::<u8>()), 0..4);
     let cut = prop::option::weighted(0.1, any::<Index>());
     (any::<Index>(), fields, bytes, cut).prop_map(|(kernel, fields, bytes, cut)| Damage { kernel, fields, bytes, cut })
@@ -164,6 +170,22 @@ fn load(file: &[u8]) -> Result<Option<Program>, TestCaseError> {
     Ok(program.check(&shape()).is_ok().then_some(program))
 }
 
+/// What the post-link pass makes of a file is loaded, and can be run; or it is refused in a line.
+fn place_barriers(file: &[u8]) -> Result<bool, TestCaseError> {
+    match predict(file, &Options { pdom: true, ..Options::default() }) {
+        Ok(prediction) => {
+            let program = Program::parse(&prediction.elf);
+            prop_assert!(program.is_ok(), "{:?}", program);
+            if let Ok(mut iss) = Iss::new(&program.unwrap(), &shape()) {
+                iss.set_limit(1500);
+                iss.run().err().map_or(Ok(()), |error| one_line(&error))?;
+            }
+            Ok(true)
+        }
+        Err(error) => one_line(&error).map(|()| false),
+    }
+}
+
 /// The machine of [`shape`], which runs one program after the other.
 fn machine() -> Machine {
     let options = MachineOptions { max_cycles: 1500, ..MachineOptions::default() };
@@ -203,13 +225,26 @@ fn damaged_programs_are_refused_or_run() {
 }
 
 #[test]
+fn barriers_are_placed_in_damaged_programs_or_they_are_refused() {
+    limit_memory();
+    let placed = Cell::new(0);
+    let result = TestRunner::new(cases(1000)).run(&damage(), |damage| {
+        placed.set(placed.get() + u32::from(place_barriers(&damage.file())?));
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+    assert!(placed.get() > 100, "barriers were placed in {} programs only", placed.get());
+}
+
+#[test]
 fn any_bytes_can_be_passed() {
     limit_memory();
     let header = Just(b"\x7fELF\x01\x01\x01".to_vec());
     let bytes = (prop::option::of(header), prop::collection::vec(any::<u8>(), 0..300));
     let result = TestRunner::new(cases(2000)).run(&bytes, |(header, rest)| {
-        load(&[header.unwrap_or_default(), rest].concat())?;
-        Ok(())
+        let file = [header.unwrap_or_default(), rest].concat();
+        load(&file)?;
+        place_barriers(&file).map(drop)
     });
     result.unwrap_or_else(|error| panic!("{error}"));
 }

@@ -1,11 +1,13 @@
 //! The graph as a picture: a column a function, its blocks in order of address, and arrows beside them.
 //!
 //! Ways ahead are on the right, ways back on the left; a dashed arrow leads from a branch whose threads part to its RPC.
-//! Arrows that overlap are in lanes of their own, the shortest next to the blocks.
+//! Arrows that overlap are in lanes of their own, the shortest next to the blocks. Ranges of instructions are bars in the blocks, a colour
+//! each.
 
 use super::Found;
 use crate::drawing::{INK, document, rectangle, text};
 use heddle_testbench::reconverge::{Block, FunctionBlocks, Reconvergence};
+use std::collections::BTreeSet;
 use svg::node::element::{Group, Path};
 
 const MARGIN: f64 = 24.0;
@@ -23,6 +25,11 @@ const TITLE_CHARACTER: f64 = 8.6;
 const BOX: &str = "#f4f6f8";
 const RPC: &str = "#1f6fb5";
 const HEAD: f64 = 4.0;
+/// Of a bar, and of the space for it.
+const BAR: f64 = 5.0;
+const BARS: f64 = 7.0;
+/// Colours of bars, in turn.
+pub const COLOURS: [&str; 8] = ["#d1495b", "#2e8b57", "#e08e1b", "#6a4c93", "#1f6fb5", "#8c6d31", "#17a2a2", "#7f7f7f"];
 
 /// An arrow beside the blocks, between two heights.
 struct Arrow {
@@ -56,7 +63,8 @@ fn column(found: &Found, function: &FunctionBlocks) -> Column {
     let title = found.name(function.entry);
     let lines: Vec<Vec<String>> = function.blocks.iter().map(|block| found.lines(block)).collect();
     let longest = lines.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
-    let inner = (longest as f64 * CHARACTER + 2.0 * PADDING).max(title.chars().count() as f64 * TITLE_CHARACTER);
+    let bars = found.ranges.len() as f64 * BARS;
+    let inner = (longest as f64 * CHARACTER + 2.0 * PADDING + bars).max(title.chars().count() as f64 * TITLE_CHARACTER);
     let mut tops = Vec::new();
     let mut bottom = TITLE;
     for lines in &lines {
@@ -89,6 +97,10 @@ fn column(found: &Found, function: &FunctionBlocks) -> Column {
     let mut group = Group::new().set("font-family", "monospace").add(heading);
     for ((block, lines), &top) in function.blocks.iter().zip(&lines).zip(&tops) {
         group = group.add(outline(block, x, top, inner, lines));
+        for (k, range) in found.ranges.iter().enumerate() {
+            let bar = x + inner - BARS * (found.ranges.len() - k) as f64;
+            group = group.add(marks(block, range, bar, top, lines, COLOURS[k % COLOURS.len()]));
+        }
     }
     for (from, to) in down {
         group = group.add(arrow(&format!("M{:.1},{from:.1} V{:.1}", x + inner / 2.0, to - 2.0), false)).add(tip(
@@ -115,6 +127,23 @@ fn outline(block: &Block, x: f64, top: f64, width: f64, lines: &[String]) -> Gro
     let mut group = Group::new().add(frame);
     for (k, line) in lines.iter().enumerate() {
         group = group.add(text(x + PADDING, top + PADDING + LINE * (k as f64 + 0.75), "start", line));
+    }
+    group
+}
+
+/// The instructions of a block that are in a range, as a part of its height.
+fn marks(block: &Block, range: &BTreeSet<u32>, x: f64, top: f64, lines: &[String], colour: &str) -> Group {
+    let height = lines.len() as f64 * LINE + 2.0 * PADDING;
+    let one = height / f64::from((block.end - block.start) / 4);
+    let mut group = Group::new();
+    let mut pcs = range.range(block.start..block.end).copied().peekable();
+    while let Some(first) = pcs.next() {
+        let mut last = first;
+        while let Some(next) = pcs.next_if_eq(&(last + 4)) {
+            last = next;
+        }
+        let (from, to) = (f64::from((first - block.start) / 4), f64::from((last - block.start) / 4 + 1));
+        group = group.add(rectangle(x, top + one * from, BAR, one * (to - from), colour));
     }
     group
 }

@@ -138,6 +138,7 @@ fn command_line() -> impl Strategy<Value = Vec<OsString>> {
         "cover --warps=7",
         "prove none",
         "reconverge p.elf",
+        "predict p.elf --pdom --out=out.elf",
         "mutate --lanes=3",
         "bench",
         "kernels",

@@ -6,6 +6,7 @@ mod cosim;
 mod cover;
 mod hostile;
 mod mutate;
+mod predict;
 mod prove;
 mod reconverge;
 mod run;

@@ -1,4 +1,5 @@
-//! RV32IMA and `barrier` as the pipeline sees them: the decoded instruction and the codes that select operations.
+//! RV32IMA, `barrier` and the convergence barriers as the pipeline sees them: the decoded instruction and the codes that select
+//! operations.
 
 use crate::pipeline::memory::Asked;
 use crate::shape::Shape;
@@ -147,8 +148,28 @@ pub mod atomic {
     ];
 }
 
-/// The `barrier` instruction, the only one of opcode custom-0: all live threads of a block wait for each other.
+/// The `barrier` instruction, opcode custom-0 with all other bits 0: all live threads of a block wait for each other.
 pub const BARRIER: u32 = 0x0000_000b;
+
+/// Convergence barriers: opcode custom-0, where funct3 says which instruction it is. The barrier is bits 18..15, bit 19 is 0;
+/// bits 31..20 are a threshold, another barrier, or 0; rd is x0 but for `count`. See `docs/convergence-barriers.md`.
+pub mod convergence {
+    pub const JOIN: u32 = 1;
+    /// Bits 31..20 are the threshold.
+    pub const WAIT: u32 = 2;
+    pub const CANCEL: u32 = 3;
+    /// Writes rd.
+    pub const COUNT: u32 = 4;
+    /// Bits 31..20 are the other barrier, which stays as it is.
+    pub const COPY: u32 = 5;
+    /// Bits 31..20 are the other barrier.
+    pub const MOVE: u32 = 6;
+
+    /// Barriers that an instruction can name.
+    pub const BARRIERS: u32 = 16;
+    /// The largest threshold; 0 is none.
+    pub const MOST_THRESHOLD: u32 = 64;
+}
 
 /// Why the core stopped, 4 bits; the numbers are those of the RISC-V `mcause` register where it has one.
 pub mod cause {

@@ -54,6 +54,42 @@ static inline __attribute__((always_inline)) void heddle_barrier(void) {
   __asm__ volatile(".word 0x0000000b" HEDDLE_ONE_PLACE ::: "memory");
 }
 
+/* Convergence barriers: docs/convergence-barriers.md. b and c are barriers of the warp, constants from 0 to 15. All are hints: they
+ * change no result. The threads that come here participate in b, */
+#define HEDDLE_JOIN(b) __asm__ volatile(".insn i 0x0b, 1, x0, x%0, 0" HEDDLE_ONE_PLACE ::"i"(b))
+/* wait at b until all wait that participate, or at least `threshold`, 1 to 64; 0 is no threshold, */
+#define HEDDLE_WAIT(b, threshold) __asm__ volatile(".insn i 0x0b, 2, x0, x%0, %1" HEDDLE_ONE_PLACE ::"i"(b), "i"(threshold))
+/* no longer participate in b. */
+#define HEDDLE_CANCEL(b) __asm__ volatile(".insn i 0x0b, 3, x0, x%0, 0" HEDDLE_ONE_PLACE ::"i"(b))
+/* How many threads of the warp participate in b; 0 on a core without convergence barriers. */
+#define HEDDLE_COUNT(b)                                                              \
+  ({                                                                                 \
+    uint32_t heddle_count;                                                           \
+    __asm__ volatile(".insn i 0x0b, 4, %0, x%1, 0" : "=r"(heddle_count) : "i"(b));     \
+    heddle_count;                                                                    \
+  })
+/* Those participate in b that participate in c, and those that wait at b. */
+#define HEDDLE_COPY(b, c) __asm__ volatile(".insn i 0x0b, 5, x0, x%0, %1" ::"i"(b), "i"(c))
+/* The same, and none is left in c but those that wait there. */
+#define HEDDLE_MOVE(b, c) __asm__ volatile(".insn i 0x0b, 6, x0, x%0, %1" ::"i"(b), "i"(c))
+
+/* Where `heddle predict` should place convergence barriers: docs/predict.md. A directive is a record for that pass, and no instruction.
+ * From here on, threads are expected to come to HEDDLE_RECONVERGE of this name, and wait there for each other: for all, or for
+ * `threshold`, 1 to 64, if it is given. */
+#define HEDDLE_PREDICT(...) HEDDLE_RECORD(0, __VA_ARGS__, 0, 0)
+#define HEDDLE_RECONVERGE(name) HEDDLE_RECORD(1, name, 0, 0)
+/* From here on, threads are expected to call this function, and wait at its beginning. It must not be inlined. */
+#define HEDDLE_PREDICT_FUNCTION(...) HEDDLE_RECORD(2, __VA_ARGS__, 0, 0)
+
+/* Place in the code, kind, threshold and name, in a section that is not loaded. */
+#define HEDDLE_RECORD(kind, name, threshold, ...)                      \
+  __asm__ volatile("8989:\n"                                           \
+                   ".pushsection .heddle.predict,\"\",@progbits\n"     \
+                   ".word 8989b, %0, %1\n"                             \
+                   ".asciz \"" #name "\"\n"                            \
+                   ".balign 4\n"                                       \
+                   ".popsection" ::"i"(kind), "i"(threshold))
+
 /* The end of an if or a loop in a loop, where its paths should meet. Without it, each may jump to the top of the loop around for
  * itself, and the first to be there goes on alone. */
 static inline __attribute__((always_inline)) void heddle_converge(void) { __asm__ volatile(HEDDLE_ONE_PLACE); }

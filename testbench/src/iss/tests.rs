@@ -347,11 +347,30 @@ fn atomics_fault_as_stores_and_only_the_known_ones_exist() {
 #[test]
 fn barrier_is_one_word() {
     assert_eq!(cause(asm::BARRIER, 0), None);
-    for bit in 7..32 {
+    // Bits 14..12 make it an instruction of convergence barriers.
+    for bit in (7..12).chain(15..32) {
         assert_eq!(cause(asm::BARRIER | 1 << bit, 0), Some(Cause::Illegal(asm::BARRIER | 1 << bit)));
     }
     let mut iss = Iss::new(&Program::assembled(&[asm::BARRIER], []), &Shape::small(1, 1)).unwrap();
     assert_eq!(iss.step(0).unwrap_err().cause, Cause::Illegal(asm::BARRIER));
+}
+
+#[test]
+fn convergence_barriers_have_no_effect_and_count_nobody() {
+    let mut iss = machine(&[asm::join(1), asm::wait(1, 64), asm::count(3, 1), asm::copy(15, 0), asm::move_(0, 15)]);
+    iss.harts[0].registers[1..].fill(7);
+    let before = iss.hart(0).registers;
+    for n in 0..5 {
+        let step = iss.step(0).unwrap();
+        assert_eq!((step.rd, step.counter), ((n == 2).then_some((3, 0)), n == 2));
+        assert!(!step.barrier);
+    }
+    assert_eq!(iss.hart(0).registers, std::array::from_fn(|n| if n == 3 { 0 } else { before[n] }));
+    // Barrier 16, a register that nothing is written to, a threshold of 65, a barrier where none is named, funct3 7.
+    for word in [0x0008_100b, 0x0000_108b, 0x0410_200b, 0x0010_300b, 0x0010_400b, 0x0100_500b, 0x8000_600b, 0x0000_700b]
+    {
+        assert_eq!(cause(word, 0), Some(Cause::Illegal(word)), "{word:#010x}");
+    }
 }
 
 /// Threads that access one stack address access words side by side; no two threads meet.

@@ -97,7 +97,7 @@ impl Instruction {
 
     /// The register written, 1 to 31.
     pub fn writes(self) -> Option<u8> {
-        let writes = matches!(self.opcode(), 0x37 | 0x17 | 0x6f | 0x67 | 0x03 | 0x13 | 0x33 | 0x2f | 0x73);
+        let writes = matches!(self.opcode(), 0x37 | 0x17 | 0x6f | 0x67 | 0x03 | 0x13 | 0x33 | 0x2f | 0x73 | 0x0b);
         (writes && self.rd() != 0).then_some(self.rd())
     }
 

@@ -14,10 +14,10 @@
 //! Values tell where indirect jumps lead, and those which blocks there are: the first four go round until nothing is new.
 
 mod cfg;
-mod graph;
+pub(crate) mod graph;
 pub(crate) mod instruction;
 mod likely;
-mod postdominators;
+pub(crate) mod postdominators;
 mod targets;
 mod uniform;
 mod values;
@@ -130,6 +130,9 @@ pub struct Analysis {
     pub branches: Vec<Branch>,
     /// Indirect jumps and calls that lead nobody knows where, in order of address.
     pub unknown: Vec<u32>,
+    /// The functions that an instruction calls, or jumps to in place of returning; of what is unknown, none.
+    #[serde(skip)]
+    pub callees: BTreeMap<u32, BTreeSet<u32>>,
     /// The program's words.
     #[serde(skip)]
     words: Vec<u32>,
@@ -172,7 +175,17 @@ pub fn analyse(program: &Program) -> Result<Analysis, ReconvergeError> {
         }
     }
     let words = (0..program.program_end()).step_by(4).map(|pc| program.word(pc).expect("it is in the program"));
+    let mut callees: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for block in code.parts.values().flat_map(|part| &part.function.blocks) {
+        let last = block.last();
+        let mut called = code.callees(last);
+        called.extend(block.ways.iter().filter_map(|way| if let Way::Tail(entry) = way { Some(*entry) } else { None }));
+        if !called.is_empty() {
+            callees.entry(last.pc).or_default().extend(called);
+        }
+    }
     Ok(Analysis {
+        callees,
         functions: code.parts.values().map(Part::blocks).collect(),
         branches: branches.into_values().collect(),
         unknown: code.unknown.into_iter().collect(),

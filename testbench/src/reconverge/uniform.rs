@@ -141,7 +141,8 @@ impl Walk<'_> {
     fn result_varies(&self, instruction: Instruction, state: &State, block: usize) -> bool {
         match instruction.opcode() {
             0x73 => csr::find((instruction.word >> 20) as u16).is_none_or(|csr| csr_varies(csr.source)),
-            0x2f => true,
+            // An atomic operation, and the count of a convergence barrier.
+            0x2f | 0x0b => true,
             0x03 => {
                 let address = state.register(instruction.rs1());
                 let bytes = instruction.bytes();

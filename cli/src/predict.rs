@@ -1,0 +1,158 @@
+//! `heddle predict`: convergence barriers placed in a linked program.
+
+use crate::output::{ResultFile, print, print_json};
+use crate::reconverge::{Found, picture};
+use crate::target::{TARGET, Target};
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use heddle_testbench::Program;
+use heddle_testbench::predict::{Deconflict, Options, Placement, Prediction, Soft, predict};
+use heddle_testbench::reconverge::{Analysis, analyse};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// Place convergence barriers where a program's directives ask for them.
+///
+/// The program is linked with `--emit-relocs --no-relax`, as the built-in kernels are; HEDDLE_PREDICT, HEDDLE_RECONVERGE and
+/// HEDDLE_PREDICT_FUNCTION of heddle.h say where threads are expected to come together. The file that is written does the same on
+/// every core. docs/predict.md says what is placed, and why.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  heddle predict prog.elf -o faster.elf
+  heddle predict prog.elf --explain --svg prog.svg
+  heddle predict nqueens --pdom -o nqueens-pdom.elf
+  heddle predict prog.elf -o soft.elf --threshold 8")]
+pub struct Predict {
+    /// A built-in kernel or an ELF file
+    #[arg(value_name = TARGET)]
+    target: String,
+    /// The file to write
+    #[arg(short, long, value_name = "OUT.elf", required_unless_present_any = ["explain", "json", "svg"])]
+    out: Option<PathBuf>,
+    /// Barriers at the post-dominators of all branches that may part threads, too
+    #[arg(long)]
+    pdom: bool,
+    /// What becomes of such a barrier if it conflicts with one that was asked for
+    #[arg(long, value_enum, default_value_t = How::Dynamic, value_name = "HOW", requires = "pdom")]
+    deconflict: How,
+    /// How thresholds are built
+    #[arg(long, value_enum, default_value_t = Threshold::Wait, value_name = "HOW")]
+    soft: Threshold,
+    /// In place of the thresholds of all directives, 1 to 64
+    #[arg(long, value_name = "THREADS")]
+    threshold: Option<u32>,
+    /// Barriers that the core has a warp, 1 to 16
+    #[arg(long, value_name = "N", default_value_t = Options::default().barriers)]
+    barriers: u32,
+    /// Print what was placed where, and why
+    #[arg(long)]
+    explain: bool,
+    /// The same as JSON
+    #[arg(long, conflicts_with = "explain")]
+    json: bool,
+    /// Draw the blocks of all functions with the live ranges of barriers
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum How {
+    /// It is not placed
+    Static,
+    /// Threads leave it before they wait at the other
+    Dynamic,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Threshold {
+    /// Into the wait
+    Wait,
+    /// Of three barriers and a count, as Figure 6 of the paper has it
+    Count,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    program: &'a str,
+    inserted: usize,
+    placements: &'a [Placement],
+    notes: &'a [String],
+}
+
+impl Predict {
+    pub fn run(self) -> Result<()> {
+        let elf = Target::elf(&self.target)?;
+        let create = |path: &Option<PathBuf>| path.as_deref().map(ResultFile::create).transpose();
+        let (out, svg) = (create(&self.out)?, create(&self.svg)?);
+        let options = Options {
+            barriers: self.barriers,
+            pdom: self.pdom,
+            deconflict: match self.deconflict {
+                How::Static => Deconflict::Static,
+                How::Dynamic => Deconflict::Dynamic,
+            },
+            soft: match self.soft {
+                Threshold::Wait => Soft::Wait,
+                Threshold::Count => Soft::Count,
+            },
+            threshold: self.threshold,
+        };
+        let prediction = predict(&elf, &options).with_context(|| self.target.clone())?;
+        if let (Some(mut file), Some(path)) = (svg, &self.svg) {
+            let picture = picture::picture(&found(&elf, &prediction)?);
+            file.writer().write_all(picture.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+            file.finish()?;
+        }
+        if let (Some(mut file), Some(path)) = (out, &self.out) {
+            file.writer().write_all(&prediction.elf).with_context(|| format!("cannot write {}", path.display()))?;
+            file.finish()?;
+        }
+        let Prediction { placements, notes, inserted, .. } = &prediction;
+        if self.json {
+            return print_json(&Report { program: &self.target, inserted: *inserted, placements, notes });
+        }
+        let mut text = String::new();
+        if self.explain {
+            placements.iter().for_each(|placement| text.push_str(&placement.text()));
+        }
+        notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let (barriers, instructions) = (placements.len(), *inserted);
+        text.push_str(&format!(
+            "{}: {barriers} barrier{}, {instructions} instruction{} inserted\n",
+            self.target,
+            plural(barriers),
+            plural(instructions)
+        ));
+        print(&text)
+    }
+}
+
+/// The graph of the input, with what is placed in each block and a bar for each barrier.
+fn found(elf: &[u8], prediction: &Prediction) -> Result<Found> {
+    let program = Program::parse(elf)?;
+    let analysis = analyse(&program)?;
+    let mut lines: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for Placement { numbers, instructions, .. } in &prediction.placements {
+        for row in instructions {
+            let to = row.to.map_or(String::new(), |to| format!(" -> {to:#x}"));
+            let line = format!("{} b{} at {:#x}{to}", row.instruction, numbers[0], row.pc);
+            for start in blocks_with(&analysis, row.pc) {
+                lines.entry(start).or_default().push(line.clone());
+            }
+        }
+    }
+    let ranges = prediction.placements.iter().map(|placement| placement.live.iter().copied().collect()).collect();
+    Ok(Found { program, analysis, lines, ranges })
+}
+
+/// The starts of the blocks that an instruction is in: functions may share code.
+fn blocks_with(analysis: &Analysis, pc: u32) -> Vec<u32> {
+    let blocks = analysis.functions.iter().flat_map(|function| &function.blocks);
+    let mut starts: Vec<u32> = blocks.filter(|block| (block.start..block.end).contains(&pc)).map(|b| b.start).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}

@@ -1,0 +1,53 @@
+//! `heddle predict` as a user sees it.
+
+use crate::common::*;
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn a_kernel_with_barriers_runs_as_a_file() {
+    let place = Place::new();
+    let said = place.good("predict if_else --pdom -o out.elf");
+    assert!(said.starts_with("if_else: ") && said.ends_with(" inserted\n"), "{said}");
+    place.good("reconverge out.elf");
+    // What it writes has no relocations.
+    let again = place.bad("predict out.elf --pdom -o again.elf");
+    let flags = "link with -Wl,--emit-relocs -Wl,--no-relax";
+    assert_eq!(again, format!("out.elf: the file has no relocations, so it cannot be laid out again: {flags}"));
+    assert!(!place.path().join("again.elf").exists());
+}
+
+#[test]
+fn what_is_placed_is_explained_and_drawn() {
+    let place = Place::new();
+    let text = place.good("predict nqueens --pdom --explain --svg n.svg");
+    assert!(text.starts_with("b0: a post-dominator's barrier"), "{text}");
+    assert!(
+        text.lines().any(|line| line.starts_with("  wait ") && line.ends_with("post-dominates the branches")),
+        "{text}"
+    );
+    let svg = fs::read_to_string(place.path().join("n.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("wait b0 at 0x") && svg.ends_with("</svg>\n"));
+    let report: Value = serde_json::from_str(&place.good("predict nqueens --pdom --json")).unwrap();
+    let placements = report["placements"].as_array().unwrap();
+    assert_eq!(placements.len(), text.lines().filter(|line| line.starts_with('b')).count());
+    assert_eq!(placements[0]["instructions"][0]["instruction"], "join");
+}
+
+#[test]
+fn misuse_is_one_line_and_writes_nothing() {
+    let place = Place::new();
+    let nothing = "nothing to place: the program has no HEDDLE_PREDICT, and post-dominators were not asked for";
+    assert_eq!(place.bad("predict nqueens -o n.elf"), format!("nqueens: {nothing}"));
+    assert_eq!(
+        place.bad("predict nqueens --pdom --barriers 17 -o n.elf"),
+        "nqueens: 17 barriers a warp: wanted is 1 to 16"
+    );
+    let threshold = "nqueens: a threshold of 65: wanted is 1 to 64";
+    assert_eq!(place.bad("predict nqueens --pdom --threshold 65 -o n.elf"), threshold);
+    assert!(place.bad("predict nqueens --pdom -o none/n.elf").ends_with("there is no such folder"));
+    assert!(place.bad("predict nqueens --pdom").contains("--out"));
+    place.file("p.elf", &ends());
+    assert!(place.bad("predict p.elf --pdom -o n.elf").starts_with("p.elf: "));
+    assert!(!place.path().join("n.elf").exists());
+}

@@ -1,0 +1,258 @@
+//! `heddle predict`: a pass over linked programs that places convergence barriers, as *Speculative Reconvergence* has it
+//! (`speculative-reconvergence.txt`). See `docs/predict.md`.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `linked.rs` | reads a program with its relocations |
+//! | `relocation.rs` | the fields that hold addresses |
+//! | `layout.rs` | where everything lies once instructions are inserted |
+//! | `write.rs` | the file of that |
+//! | `directives.rs` | what the programmer asked for |
+//! | `body.rs` | the instructions of a function as a graph |
+//! | `regions.rs` | which points belong to which regions |
+//! | `dataflow.rs` | equations 1 and 2 |
+//! | `place.rs` | joins, waits, rejoins and cancels of a region (§4.2) |
+//! | `pdom.rs` | barriers at post-dominators, and `deconflict.rs` those that conflict (§4.3) |
+//! | `calls.rs` | regions that call a function (§4.4) |
+//! | `soft.rs` | the instructions, with thresholds (§4.6) |
+//! | `allocate.rs` | numbers of barriers |
+//! | `explain.rs` | what was placed where, and why |
+
+mod allocate;
+mod body;
+mod calls;
+mod dataflow;
+mod deconflict;
+mod directives;
+mod explain;
+mod layout;
+mod linked;
+mod pdom;
+mod place;
+mod regions;
+mod relocation;
+mod soft;
+mod write;
+
+pub use deconflict::Deconflict;
+pub use explain::Placement;
+pub use soft::Soft;
+
+use crate::program::ProgramError;
+use crate::reconverge::ReconvergeError;
+use body::Body;
+use calls::Calls;
+use heddle_simt::isa::convergence;
+use layout::{Edits, Layout};
+use linked::Linked;
+use place::{Barrier, Place, Why};
+use std::collections::{BTreeMap, BTreeSet};
+use thiserror::Error;
+
+/// Why a program is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs)] // the message says what each field is
+pub enum PredictError {
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error(transparent)]
+    Reconverge(#[from] ReconvergeError),
+    #[error("the file cannot be laid out again: {}", one_line(what))]
+    File { what: String },
+    #[error("the file has no relocations, so it cannot be laid out again: {FLAGS}")]
+    NoRelocations,
+    #[error("{what} at {address:#010x} has no relocation of its own: {FLAGS}")]
+    Relaxed { address: u32, what: String },
+    #[error("the relocation of {address:#010x} {what}")]
+    Relocation { address: u32, what: String },
+    #[error("the jump at {pc:#010x} computes its target {target:#010x} without a table, so code cannot be moved")]
+    Computed { pc: u32, target: u32 },
+    #[error("from {from:#010x} no instruction reaches {to:#010x}, once code is inserted")]
+    Far { from: u32, to: u32 },
+    #[error("there is no instruction at {pc:#010x}")]
+    NoInstruction { pc: u32 },
+    #[error("nothing leads from {from:#010x} to {to:#010x}")]
+    NoEdge { from: u32, to: u32 },
+    #[error("function {place} has {instructions} instructions: the pass takes at most {most}")]
+    Function { place: String, instructions: usize, most: usize },
+    #[error("{line}")]
+    Directive { line: String },
+    #[error(
+        "{text} at {place} has a threshold of {threshold}: wanted is 1 to {}, or none",
+        convergence::MOST_THRESHOLD
+    )]
+    Threshold { text: String, place: String, threshold: u32 },
+    #[error("a threshold of {threshold}: wanted is 1 to {}", convergence::MOST_THRESHOLD)]
+    ThresholdAsked { threshold: u32 },
+    #[error("{barriers} barriers a warp: wanted is 1 to {}", convergence::BARRIERS)]
+    Barriers { barriers: u32 },
+    #[error("thresholds cannot be built of barriers that count: the program uses every register")]
+    NoRegister,
+    #[error("nothing to place: the program has no HEDDLE_PREDICT, and post-dominators were not asked for")]
+    Nothing,
+}
+
+const FLAGS: &str = "link with -Wl,--emit-relocs -Wl,--no-relax";
+
+/// What comes from elsewhere may have any characters.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// What is to be placed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Barriers that the core has a warp.
+    pub barriers: u32,
+    /// Barriers at post-dominators too.
+    pub pdom: bool,
+    /// What becomes of those that conflict.
+    pub deconflict: Deconflict,
+    /// How thresholds are built.
+    pub soft: Soft,
+    /// In place of the thresholds of all directives.
+    pub threshold: Option<u32>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            barriers: convergence::BARRIERS,
+            pdom: false,
+            deconflict: Deconflict::default(),
+            soft: Soft::default(),
+            threshold: None,
+        }
+    }
+}
+
+/// A program with its barriers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// The file.
+    pub elf: Vec<u8>,
+    /// What was placed.
+    pub placements: Vec<Placement>,
+    /// What the programmer should know: a line each.
+    pub notes: Vec<String>,
+    /// Instructions inserted, jumps around them apart.
+    pub inserted: usize,
+}
+
+/// Places barriers in a linked program. Any bytes are safe to pass.
+pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError> {
+    if !(1..=convergence::BARRIERS).contains(&options.barriers) {
+        return Err(PredictError::Barriers { barriers: options.barriers });
+    }
+    if let Some(threshold) =
+        options.threshold.filter(|threshold| !(1..=convergence::MOST_THRESHOLD).contains(threshold))
+    {
+        return Err(PredictError::ThresholdAsked { threshold });
+    }
+    let linked = Linked::read(elf)?;
+    let directives = directives::read(&linked)?;
+    if directives.is_empty() && !options.pdom {
+        return Err(PredictError::Nothing);
+    }
+    let functions = linked.analysis.functions.iter();
+    let bodies = functions.map(|function| Body::of(&linked, function)).collect::<Result<Vec<Body>, _>>()?;
+    let calls = Calls::of(&linked, &bodies);
+    let (regions, mut notes) = regions::find(&linked, &bodies, &directives)?;
+    let mut barriers = Vec::new();
+    for region in regions {
+        let body = bodies.iter().find(|body| body.entry == region.function).expect("a region is in a function");
+        let why = Why::Predicted(region.name);
+        let (barrier, meets) = place::region(body, why, &region.joins, region.point, region.threshold);
+        if meets.is_none() {
+            let place = linked.place(region.joins[0]);
+            notes.push(format!(
+                "the region at {place}: its threads meet only behind the return, so none waits behind it"
+            ));
+        }
+        barriers.extend([barrier].into_iter().chain(meets));
+    }
+    let (of_functions, more) = calls::barriers(&linked, &bodies, &calls, &directives)?;
+    barriers.extend(of_functions);
+    notes.extend(more);
+    if let Some(threshold) = options.threshold {
+        let asked = |barrier: &&mut Barrier| matches!(barrier.why, Why::Predicted(_) | Why::Function(_));
+        barriers.iter_mut().filter(asked).for_each(|barrier| barrier.threshold = threshold);
+    }
+    if options.pdom {
+        let regions: BTreeSet<u32> = barriers.iter().flat_map(Barrier::range).collect();
+        for body in &bodies {
+            barriers.extend(pdom::barriers(&linked, body, &regions));
+        }
+        let places =
+            |barrier: &Barrier| barrier.waits.iter().map(|&pc| linked.place(pc)).collect::<Vec<_>>().join(", ");
+        let before = barriers.clone();
+        for (one, other) in deconflict::deconflict(&mut barriers, options.deconflict) {
+            let what = match options.deconflict {
+                Deconflict::Static => "is not placed",
+                Deconflict::Dynamic => "is left before the wait",
+            };
+            let (one, other) = (explain::title(&before[one].why), places(&before[other]));
+            notes.push(format!("the post-dominator's barrier at {other} conflicts with {one}: it {what}"));
+        }
+    }
+    let wants = |barrier: &Barrier| options.soft.wants(barrier);
+    let numbers = allocate::numbers(&linked, &bodies, &calls, &barriers, wants, options.barriers);
+    let mut placed = Vec::new();
+    for (barrier, numbers) in barriers.into_iter().zip(numbers) {
+        match numbers {
+            Ok(numbers) => placed.push((barrier, numbers)),
+            Err(why) => {
+                let place = linked.place(barrier.waits[0]);
+                notes.push(format!("{}, wait at {place}: not placed, because {why}", explain::title(&barrier.why)));
+            }
+        }
+    }
+    let needs_register = placed.iter().any(|(barrier, _)| wants(barrier) > 1);
+    let free = if needs_register { soft::free_register(&linked).ok_or(PredictError::NoRegister)? } else { 0 };
+    let edits = edits(&placed, options.soft, free);
+    let layout = Layout::of(&linked, &edits)?;
+    let placements = placed.iter().map(|(barrier, numbers)| explain::placement(&linked, barrier, numbers)).collect();
+    let (elf, dropped) = write::write(linked, &layout)?;
+    let lost =
+        |name| format!("section {name} is left out: its fields are too small for the distances that code now has");
+    notes.extend(dropped.into_iter().map(lost));
+    Ok(Prediction { elf, placements, notes, inserted: edits.count() })
+}
+
+/// The instructions of all barriers. At one instruction: first threads leave barriers, then they wait behind regions and at post-dominators,
+/// inner ones first; then they join, outer ones first; then they wait at a region's point.
+fn edits(placed: &[(Barrier, Vec<u32>)], soft: Soft, free: u32) -> Edits {
+    let mut all: BTreeMap<(Place, u32, i64, usize), Vec<u32>> = BTreeMap::new();
+    for (number, (barrier, numbers)) in placed.iter().enumerate() {
+        let size = barrier.range().len() as i64;
+        let asked = matches!(barrier.why, Why::Predicted(_) | Why::Function(_));
+        let mut put = |place, phase, order, words| {
+            all.insert((place, phase, order, number), words);
+        };
+        for &place in &barrier.cancels {
+            put(place, 0, 0, soft.cancel(numbers));
+        }
+        for &place in &barrier.joins {
+            let phase = if barrier.why == Why::PostDominator { 5 } else { 2 };
+            put(place, phase, -size, soft.join(barrier, numbers));
+        }
+        for &wait in &barrier.gives_way {
+            put(Place::Before(wait), 3, 0, soft.cancel(numbers));
+        }
+        for &wait in &barrier.waits {
+            let words = soft.wait(barrier, numbers, barrier.rejoins.contains(&wait), free);
+            put(Place::Before(wait), if asked { 4 } else { 1 }, size, words);
+        }
+    }
+    let mut edits = Edits::default();
+    for ((place, ..), words) in all {
+        match place {
+            Place::Before(pc) => edits.before.entry(pc).or_default().extend(words),
+            Place::Edge(from, to) => edits.edges.entry((from, to)).or_default().extend(words),
+        }
+    }
+    edits
+}
+
+#[cfg(test)]
+mod tests;
