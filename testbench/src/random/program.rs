@@ -26,6 +26,23 @@ pub struct RandomProgram {
     pub grid: GridSize,
     /// The first is where threads begin; a function calls only those after it, and itself.
     pub functions: Vec<Function>,
+    /// Instructions on convergence barriers, anywhere.
+    pub hints: Vec<Hint>,
+}
+
+/// An instruction on convergence barriers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// Before which operation or end of a block it is, modulo their number.
+    pub at: u16,
+    /// 1 … 6: [`heddle_simt::isa::convergence`].
+    pub operation: u8,
+    /// The barrier, 0 … 15.
+    pub barrier: u8,
+    /// The threshold, 0 … 64, or modulo 16 the other barrier.
+    pub operand: u8,
+    /// Register of a count.
+    pub rd: u8,
 }
 
 /// How many blocks a launch has and how large they are, for any shape.
@@ -150,8 +167,9 @@ pub fn programs() -> impl Strategy<Value = RandomProgram> {
     let memory = (any::<bool>(), any::<bool>());
     let grid =
         prop_oneof![Just(GridSize::Whole), any::<(u8, u8)>().prop_map(|(size, count)| GridSize::Blocks(size, count))];
-    let parts = (vec(init(), VALUES as usize), 0..=10u8, memory, 0..=6u8, grid, vec(function(), 1..=4));
-    parts.prop_map(|(init, fuel, (interleaved, stack_window), barriers, grid, functions)| RandomProgram {
+    let parts =
+        (vec(init(), VALUES as usize), 0..=10u8, memory, 0..=6u8, grid, vec(function(), 1..=4), vec(hint(), 0..=48));
+    parts.prop_map(|(init, fuel, (interleaved, stack_window), barriers, grid, functions, hints)| RandomProgram {
         init,
         fuel,
         interleaved,
@@ -159,6 +177,22 @@ pub fn programs() -> impl Strategy<Value = RandomProgram> {
         barriers,
         grid,
         functions,
+        hints,
+    })
+}
+
+/// Of a few barriers, so that threads meet at them; now and then of any.
+fn hint() -> impl Strategy<Value = Hint> {
+    let barrier = prop_oneof![4 => 0..3u8, 1 => 0..16u8];
+    let operation =
+        prop_oneof![3 => Just(1u8), 4 => Just(2u8), 1 => Just(3u8), 1 => Just(4u8), 1 => Just(5u8), 1 => Just(6u8)];
+    let operand = prop_oneof![4 => 0..3u8, 1 => 0..=64u8];
+    (any::<u16>(), operation, barrier, operand, 0..=VALUES).prop_map(|(at, operation, barrier, operand, rd)| Hint {
+        at,
+        operation,
+        barrier,
+        operand,
+        rd,
     })
 }
 
