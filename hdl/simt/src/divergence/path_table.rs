@@ -187,7 +187,7 @@ fn described(
 
     // All that could run have given way: now they have not.
     let new_round = rounds.as_ref().zip(round).map(|(rounds, round)| {
-        wire!(new_round = x.valid & !x.waits & x.is_late(s) & (seen | wakes));
+        wire!(new_round = x.valid & x.is_late(s) & (wakes | (seen & !x.waits)));
         rounds.write(new_round, slot, !round);
         new_round
     });
