@@ -150,6 +150,13 @@ impl Report {
             let text = format!("{insertions} insertions, {extractions} extractions, {swaps} sort swaps");
             line("cold context table", text);
         }
+        if let Some(c) = s.convergence {
+            let text = format!(
+                "released {} complete, {} by threshold, {} stuck, {} by patience; {} fell through; gave way {} times",
+                c.complete, c.threshold, c.stuck, c.patience, c.fell_through, c.gave_way
+            );
+            line("convergence barriers", text);
+        }
         if let Some(c) = s.cache {
             let text = format!(
                 "loads: {} hits, {} misses, {} joined a miss; stores: {} hits, {} misses",
@@ -179,6 +186,7 @@ mod tests {
     use super::*;
     use heddle_sim::EngineKind;
     use heddle_testbench::compaction::Prediction;
+    use heddle_testbench::machine::Convergence;
 
     fn report() -> Report {
         let summary = Summary { launches: 1, cycles: 200, warp_instructions: 150, ..Summary::default() };
@@ -213,6 +221,15 @@ mod tests {
     }
 
     #[test]
+    fn text_says_what_convergence_barriers_did() {
+        let mut report = report();
+        assert!(!report.text().contains("convergence barriers"));
+        report.summary.convergence = Some(Convergence { complete: 7, threshold: 5, patience: 2, ..Default::default() });
+        let text = report.text();
+        assert!(text.contains("released 7 complete, 5 by threshold, 0 stuck, 2 by patience; 0 fell"), "{text}");
+    }
+
+    #[test]
     fn an_interrupted_run_is_marked() {
         let text = Report { interrupted: true, ..report() }.text();
         assert!(text.starts_with("gcd                  interrupted\n"), "{text}");
@@ -239,6 +256,7 @@ mod tests {
             "most_levels",
             "avg_path",
             "convergences",
+            "convergence",
             "compaction",
             "prediction",
         ];

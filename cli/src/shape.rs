@@ -48,6 +48,13 @@ pub struct ShapeArgs {
     /// Bits of the call depth that paths are sorted by: 1 … 16 [default: 8]
     #[arg(long, value_name = "N")]
     pub depth_bits: Option<u32>,
+    /// Convergence barriers of a warp under --divergence path-table: 0 … 16 [default: 0, their instructions do nothing]
+    #[arg(long, value_name = "N")]
+    pub convergence_barriers: Option<u32>,
+    /// Outcomes of a warp without an arrival after which threads that wait at a convergence barrier go on, and after which paths give
+    /// way to others: a power of two, 32 … 65536 [default: 4096]
+    #[arg(long, value_name = "N")]
+    pub patience: Option<u32>,
     /// Entries of a warp's instruction buffer: 4, 8 or 16 [default: 4]
     #[arg(long, value_name = "N")]
     pub buffer: Option<u32>,
@@ -139,6 +146,8 @@ impl ShapeArgs {
             capt: self.capt.unwrap_or(most.capt),
             likely: self.likely.unwrap_or(most.likely),
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
+            convergence_barriers: self.convergence_barriers.unwrap_or(most.convergence_barriers),
+            patience: self.patience.unwrap_or(most.patience),
             buffer: self.buffer.unwrap_or(most.buffer),
             issue_interval: self.issue_interval.unwrap_or(most.issue_interval),
             schedule: self.schedule.unwrap_or(most.schedule),

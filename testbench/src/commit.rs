@@ -11,7 +11,8 @@
 //! * the accesses that leave the core must have the addresses, operations, bytes and data of those lanes ([`port`]);
 //! * the value of the register comes later, for loads and divisions out of order. It is joined by thread and register, which
 //!   is unique as long as the scoreboard lets no second write be under way: that is checked, too;
-//! * a counter's value is the core's, which the simulator takes over;
+//! * a counter's value is the core's, which the simulator takes over; so is the `count` of a convergence barrier, which must be at
+//!   most the lanes;
 //! * a thread goes on behind a barrier only when all live threads of its block are there, those of its warps that have not
 //!   started yet, too;
 //! * a fault must be the simulator's fault, an exit code the simulator's code;
@@ -31,7 +32,7 @@ use crate::program::{Program, ProgramError};
 use heddle_sim::Engine;
 use heddle_sim::directory::Directory;
 use heddle_simt::Shape;
-use heddle_simt::isa::cause;
+use heddle_simt::isa::{self, cause};
 use heddle_simt::pipeline::timing::RESOLVE_TO_OUTCOME;
 use port::Ports;
 use std::collections::VecDeque;
@@ -92,8 +93,17 @@ impl std::error::Error for Mismatch {}
 #[derive(Clone, Copy)]
 struct Owed {
     pc: u32,
-    /// None for a counter.
-    value: Option<u32>,
+    value: Expected,
+}
+
+/// The value of a register.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    Exactly(u32),
+    /// Of a counter.
+    Any,
+    /// The threads of a convergence barrier.
+    AtMost(u32),
 }
 
 /// The check of one launch after another.
@@ -338,14 +348,17 @@ impl CommitCheck {
                 let text = format!("{got:#x} is written to {}, which no instruction under way writes", name(register));
                 return Err(Difference { thread, pc: self.last_pc(thread), text });
             };
-            match owed.value {
-                None => self.iss.hart_mut(thread).set_register(register, got),
-                Some(want) if want != got => {
-                    let text = format!("{} is {got:#x} in the core, should be {want:#x}", name(register));
-                    return Err(Difference { thread, pc: owed.pc, text });
+            let want = match owed.value {
+                Expected::Exactly(want) if want != got => format!("{want:#x}"),
+                Expected::AtMost(most) if got > most => format!("at most {most}"),
+                Expected::Exactly(_) => continue,
+                Expected::Any | Expected::AtMost(_) => {
+                    self.iss.hart_mut(thread).set_register(register, got);
+                    continue;
                 }
-                Some(_) => {}
-            }
+            };
+            let text = format!("{} is {got:#x} in the core, should be {want}", name(register));
+            return Err(Difference { thread, pc: owed.pc, text });
         }
         Ok(())
     }
@@ -377,7 +390,15 @@ impl CommitCheck {
                     let text = format!("{} is still to be written by {:#x}", name(register), before.pc);
                     return Err(differs(text));
                 }
-                *owed = Some(Owed { pc, value: (!step.counter).then_some(value) });
+                let value = match step.counter {
+                    false => Expected::Exactly(value),
+                    true if step.word & 0x7f == isa::CUSTOM => {
+                        let barriers = self.shape.convergence_barriers > 0;
+                        Expected::AtMost(if barriers { self.shape.lanes } else { 0 })
+                    }
+                    true => Expected::Any,
+                };
+                *owed = Some(Owed { pc, value });
             }
             if let Some(code) = step.exit {
                 self.ended.push_back((now + u64::from(RESOLVE_TO_OUTCOME), thread, pc, code));

@@ -189,10 +189,29 @@ pub struct Summary {
     pub cct_swaps: u64,
     /// What the data cache did, if there is one.
     pub cache: Option<CacheVisits>,
+    /// What convergence barriers did, in a core that has some.
+    pub convergence: Option<Convergence>,
     /// Warps before and after compactions, where they are [counted](MachineOptions::compaction).
     pub compaction: Option<Compactions>,
     /// Decisions of warps to wait for a compaction or not, likewise.
     pub prediction: Option<Prediction>,
+}
+
+/// How often threads at convergence barriers went on, by reason, and what else they came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Convergence {
+    /// All that participated waited; without those who waited for nobody.
+    pub complete: u64,
+    /// As many waited as the last arrival asked for.
+    pub threshold: u64,
+    /// No path of the warp could run.
+    pub stuck: u64,
+    /// They had waited long.
+    pub patience: u64,
+    /// Participants that came to another place than those who waited, and went on.
+    pub fell_through: u64,
+    /// Times that a path gave way to others of its warp.
+    pub gave_way: u64,
 }
 
 /// What requests found in the data cache.
@@ -301,6 +320,8 @@ struct Places {
     stopped: usize,
     fault: [usize; 6],
     fault_homes: Option<usize>,
+    /// The register with a bit a warp that has threads at convergence barriers, if there are any.
+    holding: Option<usize>,
     /// The register with a bit a warp, and the memory with a word a warp and a bit a lane.
     live_warps: usize,
     /// Absent where `live_warps` has a bit a thread.
@@ -600,7 +621,8 @@ impl Machine {
         let engine = self.simulation.engine();
         let live = engine.register(self.places.live_warps);
         let Some(live_threads) = self.places.live_threads else { return live.count_ones() };
-        let warps = live.low_u64();
+        let held = self.places.holding.map_or(0, |holding| engine.register(holding).low_u64());
+        let warps = live.low_u64() | held;
         let live = (0..u64::from(self.shape.warps)).filter(|warp| warps >> warp & 1 == 1);
         live.map(|warp| engine.memory_read(live_threads, warp).low_u64().count_ones()).sum()
     }
@@ -775,6 +797,15 @@ impl Machine {
             c.silent_misses += silent_misses;
             s.cache = Some(c);
         }
+        if self.shape.convergence_barriers > 0 {
+            let c = s.convergence.get_or_insert_default();
+            c.complete += counter(self, "released_complete");
+            c.threshold += counter(self, "released_threshold");
+            c.stuck += counter(self, "released_stuck");
+            c.patience += counter(self, "released_patience");
+            c.fell_through += counter(self, "fell_through");
+            c.gave_way += counter(self, "gave_way");
+        }
         s.compaction = self.compaction.as_ref().map(Watched::compactions);
         s.prediction = self.compaction.as_ref().map(Watched::prediction);
         let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
@@ -839,8 +870,10 @@ impl Places {
             fault_homes: shape.mixes().then(|| output("fault_homes")),
             live_warps: register(match shape.divergence.compacts() {
                 true => "core.divergence.live_threads",
+                false if shape.convergence_barriers > 0 => "core.divergence.listed",
                 false => "core.divergence.live",
             }),
+            holding: (shape.convergence_barriers > 0).then(|| register("core.divergence.convergence.holding")),
             live_threads: (!shape.divergence.compacts()).then(|| memory("core.divergence.ghost_live")),
             block_of_slot: memory("core.collect.block_of_slot"),
             program: memory("instructions"),

@@ -34,25 +34,29 @@ impl fmt::Display for Path {
     }
 }
 
-/// The paths of a warp, the one that runs first; none where threads of several warps run together. The engine must show
+/// The paths of a warp, the one that runs first, and behind them its threads at convergence barriers; none where threads of several warps run together. The engine must show
 /// memories; `core` is the path of the core's instance, empty if it is the top.
 pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<Path> {
     if shape.divergence.compacts() {
         return Vec::new();
     }
     let unit = if core.is_empty() { "divergence".into() } else { format!("{core}.divergence") };
-    let live = engine.directory().registers.find(&format!("{unit}.live")).expect("a divergence unit has `live`");
-    if !engine.register(live).bit(warp) {
-        return Vec::new();
-    }
+    let live = if shape.convergence_barriers > 0 { "listed" } else { "live" };
+    let live =
+        engine.directory().registers.find(&format!("{unit}.{live}")).expect("a divergence unit knows who is live");
+    let listed = engine.register(live).bit(warp);
     let word = |memory: &str, address: u64| {
         let memory = engine.directory().memories.find(&format!("{unit}.{memory}"));
         engine.memory_read(memory.expect("the divergence unit has this memory"), address)
     };
+    let held = if shape.convergence_barriers > 0 { at_convergence_barriers(&word, shape, warp) } else { vec![] };
+    if !listed {
+        return held;
+    }
     // A path waits if its bit is not that of its warp's phase.
     let phase = || shape.barriers && word("phases", u64::from(warp)).bit(0);
     match shape.divergence {
-        Divergence::PathTable => of_path_table(&word, shape, warp, phase()),
+        Divergence::PathTable => of_path_table(&word, shape, warp, phase()).into_iter().chain(held).collect(),
         Divergence::Arbiter => of_arbiter(&word, shape, warp, phase()),
         Divergence::Stack | Divergence::DualPath => {
             let waiting = engine.directory().registers.find(&format!("{unit}.waiting"));
@@ -70,11 +74,11 @@ type Word<'a> = &'a dyn Fn(&str, u64) -> Bits;
 fn of_path_table(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path> {
     let slot = u64::from(warp);
     let path = |place: String, word: Bits, low: u32| {
-        let (depth, pc) = (shape.depth_bits, shape.pc_bits());
+        let (rank, pc) = (shape.rank_bits(), shape.pc_bits());
         let field = |at: u32, width: u32| word.extract(low + at, width).low_u64();
-        let mask = field(depth + pc, shape.lanes);
-        let waits = shape.barriers && word.bit(low + depth + pc + shape.lanes) != phase;
-        Path { place, depth: field(0, depth), pc: 4 * field(depth, pc) as u32, mask, waits }
+        let mask = field(rank + pc, shape.lanes);
+        let waits = shape.barriers && word.bit(low + rank + pc + shape.lanes) != phase;
+        Path { place, depth: field(0, shape.depth_bits), pc: 4 * field(rank, pc) as u32, mask, waits }
     };
     let mut paths = vec![path("HCT0".into(), word("hct0", slot), 0)];
     if shape.lanes > 1 {
@@ -90,6 +94,20 @@ fn of_path_table(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path>
         paths.extend((0..count).map(|k| path(format!("CCT[{k}]"), word("cct.cold", base + k), 0)));
     }
     paths
+}
+
+/// The threads that wait at each convergence barrier of the warp. They go on at `pc`.
+fn at_convergence_barriers(word: Word, shape: &Shape, warp: u32) -> Vec<Path> {
+    let Shape { convergence_barriers: barriers, lanes, depth_bits, .. } = *shape;
+    let holds = word("convergence.words", warp.into()).extract(barriers, barriers);
+    let path = |barrier: u32| {
+        let entry = word("convergence.entries", u64::from(warp) << shape.barrier_bits() | u64::from(barrier));
+        let field = |at: u32, width: u32| entry.extract(at, width).low_u64();
+        let pc = 4 * field(2 * lanes + depth_bits, shape.pc_bits()) as u32;
+        let (depth, mask) = (field(2 * lanes, depth_bits), field(lanes, lanes));
+        Path { place: format!("wait {barrier}"), depth, pc, mask, waits: true }
+    };
+    (0..barriers).filter(|&barrier| holds.bit(barrier)).map(path).collect()
 }
 
 /// Reads the fields of a word one after the other.

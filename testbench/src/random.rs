@@ -17,7 +17,7 @@ mod assemble;
 mod program;
 
 pub use assemble::{DATA, Features};
-pub use program::{Access, Block, Condition, End, Function, GridSize, Init, Op, RandomProgram, Shared};
+pub use program::{Access, Block, Condition, End, Function, GridSize, Hint, Init, Op, RandomProgram, Shared};
 
 use fastrand::Rng;
 

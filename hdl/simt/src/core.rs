@@ -15,9 +15,10 @@ mod memory_path;
 use crate::barrier::{BarrierIn, barrier};
 use crate::block::Grid;
 use crate::divergence::block_stack::BlockIn;
+use crate::divergence::convergence::{Ahead, Hint, Hints};
 use crate::divergence::dual_path::Dual;
 use crate::divergence::{self, Culprit, Outcome, Refused, Start, UnitIn, Wake, warp_of};
-use crate::isa::cause;
+use crate::isa::{cause, convergence};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
 use crate::memory::wishbone::BusError;
@@ -137,6 +138,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let own_clear = (s.sides() > 1).then(|| m.deferred("own_clear", s.slots()));
         let unissued = UnitIn::shape(s).unissued.map(|shape| m.deferred("unissued", shape));
         let block = UnitIn::shape(s).block.map(|shape| m.deferred("blocks", shape));
+        let hints = UnitIn::shape(s).hints.map(|shape| m.deferred("hints", shape));
 
         // Stage 9, converge: the divergence unit. It also serves stages 3 and 4.
         let unit = m.instance(
@@ -148,6 +150,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 decode_slot: decode_slot.value,
                 issue_slot: issue_slot.value,
                 outcome: outcome.value,
+                hints: hints.as_ref().map(|hints| hints.value),
                 unissued: unissued.as_ref().map(|unissued| unissued.value),
                 block: block.as_ref().map(|block| block.value),
             },
@@ -282,7 +285,10 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // Stage 8.
         let faulted = m.deferred("faulted", 1);
         let jump = unit.block.map(|block| block.jump);
-        let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value, jump };
+        if let Some(hints) = &hints {
+            hints.drive(instructions_on_barriers(s, &operands.issued, &executed.issued, stopped.q | faulted.value));
+        }
+        let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value, jump, count: unit.count };
         let resolved = m.instance("resolve", &resolve(s), resolve_in);
         // Block RAM answers late in its cycle, and what the unit does with the answer fills one.
         let meets =
@@ -437,6 +443,25 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 struct Counters<T> {
     cycles: T,
     instructions: T,
+}
+
+/// What the divergence unit is told of the instructions on convergence barriers in stages 7 and 8.
+fn instructions_on_barriers(s: &Shape, at_7: &Issued<Signal>, at_8: &Issued<Signal>, stopped: Signal) -> Hints<Signal> {
+    let of = |at: &Issued<Signal>| at.decoded.converges.expect("a core with convergence barriers");
+    let copies = at_7.decoded.converges_by(convergence::COPY) | at_7.decoded.converges_by(convergence::MOVE);
+    let other = at_7.decoded.imm.slice(0, s.barrier_bits());
+    let ahead = Ahead { slot: at_7.slot, barrier: of(at_7).barrier, other, both: at_7.valid & copies };
+    let d = at_8.decoded;
+    let hint = Hint {
+        valid: at_8.valid & of(at_8).valid & !stopped,
+        slot: at_8.slot,
+        operation: d.funct3,
+        barrier: of(at_8).barrier,
+        operand: d.imm.slice(0, 7),
+        mask: at_8.mask,
+        next: d.pc + 1,
+    };
+    Hints { ahead, hint }
 }
 
 /// Whether the first instruction of the slot reads or writes the register.

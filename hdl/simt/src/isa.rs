@@ -42,6 +42,9 @@ pub struct Decoded<T> {
     pub divide: T,
     pub csr: T,
     pub barrier: T,
+    /// An instruction on convergence barriers that the core has; `funct3` says which, and the other barrier or the threshold is
+    /// in `imm`. Absent in a core without any.
+    pub converges: Option<Converges<T>>,
     pub ecall: T,
     pub ebreak: T,
     pub illegal: T,
@@ -54,7 +57,25 @@ pub struct Decoded<T> {
     pub control: T,
 }
 
+/// An instruction on convergence barriers: whether it is one, and the barrier that it names.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Converges<T> {
+    pub valid: T,
+    pub barrier: T,
+}
+
 impl Decoded<Signal> {
+    /// It is this one of [`convergence`].
+    pub fn converges_by(&self, operation: u32) -> Signal {
+        let none = self.control.literal(0u32);
+        self.converges.map_or(none, |converges| converges.valid & self.funct3.eq(operation))
+    }
+
+    /// The divergence unit may hold it back: what it does takes a turn there.
+    pub fn takes_turn(&self) -> Signal {
+        self.converges.map_or(self.control, |converges| self.control | converges.valid)
+    }
+
     /// The instruction accesses memory.
     pub fn accesses(&self) -> Signal {
         self.load | self.store | self.atomic
@@ -94,6 +115,7 @@ impl Decoded<Width> {
             divide: 1,
             csr: 1,
             barrier: 1,
+            converges: (s.convergence_barriers > 0).then(|| Converges { valid: 1, barrier: s.barrier_bits() }),
             ecall: 1,
             ebreak: 1,
             illegal: 1,
@@ -147,6 +169,9 @@ pub mod atomic {
         (MAXU, "amomaxu.w"),
     ];
 }
+
+/// The opcode custom-0.
+pub const CUSTOM: u32 = 0x0b;
 
 /// The `barrier` instruction, opcode custom-0 with all other bits 0: all live threads of a block wait for each other.
 pub const BARRIER: u32 = 0x0000_000b;

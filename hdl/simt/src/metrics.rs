@@ -17,6 +17,9 @@
 //! | `idle_no_instruction` | no slot has an instruction: front ends wait for outcomes, or the next block is being started |
 //! | `merges` | convergences: paths that became one with another |
 //! | `inserts`, `extracts`, `swaps` | paths that went to the cold context table, came back, were exchanged by the sorter |
+//! | `released_complete`, `released_threshold`, `released_stuck`, `released_patience` | times that threads at a convergence barrier went on, by reason |
+//! | `fell_through` | times that participants of a convergence barrier came to another place and went on |
+//! | `gave_way` | times that a path gave way to others of its warp |
 //! | `failures` | threads that ended with an exit code other than 0 |
 //! | `most_paths` | the greatest number of paths that a warp held after an outcome |
 //! | `most_levels` | the greatest number of levels of its stack that a warp had in use after an outcome |
@@ -26,6 +29,7 @@
 //! Cycles before the first and after the last live thread ("nothing live") are the caller's cycles less `cycles`.
 
 use crate::divergence::Events;
+use crate::divergence::convergence::Releases;
 use crate::pipeline::collect::Started;
 use crate::pipeline::issue::Idle;
 use crate::pipeline::resolve::Exit;
@@ -135,6 +139,15 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         count("inserts", i.events.insert);
         count("extracts", i.events.extract);
         count("swaps", i.events.swap);
+        if let Some(releases) = i.events.releases {
+            let Releases { complete, threshold, stuck, patience, fell_through, gave_way } = releases;
+            count("released_complete", complete);
+            count("released_threshold", threshold);
+            count("released_stuck", stuck);
+            count("released_patience", patience);
+            count("fell_through", fell_through);
+            count("gave_way", gave_way);
+        }
         for (name, number) in [("most_paths", i.events.paths), ("most_levels", i.events.levels)] {
             let most = m.reg(name, number.width()).reset(0u32);
             most.next_if(i.restart | number.gt(most.q), i.restart.mux(number.literal(0u32), number));

@@ -1,6 +1,7 @@
 //! The configuration of a core: one struct, checked once.
 
 use crate::divergence::Divergence;
+use crate::isa::convergence;
 use crate::pipeline::schedule::Schedule;
 use crate::pipeline::timing::{ACCESS_TO_ANSWER, LEAST_BUFFER};
 use heddle_hdl::{Width, index_width};
@@ -40,6 +41,11 @@ pub struct Shape {
     pub depth_bits: u32,
     /// The instruction `barrier`. Without it, it is illegal, and the divergence unit has no logic for threads that wait.
     pub barriers: bool,
+    /// Convergence barriers of a warp: 0 … 16. Without any, their instructions do nothing. Only under [`Divergence::PathTable`].
+    pub convergence_barriers: u32,
+    /// Outcomes of a warp without an arrival, after which threads that wait at a convergence barrier go on, and after which its
+    /// active path gives way to others while threads wait or have waited: a power of two, 32 … 65536.
+    pub patience: u32,
     /// Entries of a slot's instruction buffer: 4, 8 or 16.
     pub buffer: u32,
     /// Cycles from one issue to the next, of all slots: 1, 2, 4 or 8. More than 1 is the time of a core whose warps take turns on
@@ -284,6 +290,8 @@ impl Default for Shape {
             likely: false,
             depth_bits: 8,
             barriers: true,
+            convergence_barriers: 0,
+            patience: 4096,
             buffer: LEAST_BUFFER.next_power_of_two(),
             issue_interval: 1,
             schedule: Schedule::LooseRoundRobin,
@@ -345,6 +353,13 @@ impl Shape {
         power("issue_interval", self.issue_interval, 1, 8)?;
         power("loads", self.loads, 2, 64)?;
         range("depth_bits", self.depth_bits, 1, 16)?;
+        range("convergence_barriers", self.convergence_barriers, 0, convergence::BARRIERS)?;
+        power("patience", self.patience, 32, 65536)?;
+        if self.convergence_barriers > 0 && self.divergence != Divergence::PathTable {
+            let allowed = format!("divergence = {} has no convergence barriers", self.divergence.name());
+            let value = self.convergence_barriers.to_string();
+            return Err(ShapeError { field: "convergence_barriers", value, allowed });
+        }
         if let Some(levels) = self.levels {
             let together = if self.divergence.compacts() { self.threads() } else { self.lanes };
             range("levels", levels, 1, (together - 1).max(1))?;
@@ -455,6 +470,9 @@ impl Shape {
         option("stack", self.stack != usual.stack, self.stack.to_string());
         option("depth-bits", self.depth_bits != usual.depth_bits, self.depth_bits.to_string());
         option("barriers", self.barriers != usual.barriers, on(self.barriers));
+        let barriers = self.convergence_barriers;
+        option("convergence-barriers", barriers != usual.convergence_barriers, barriers.to_string());
+        option("patience", self.patience != usual.patience, self.patience.to_string());
         option("buffer", self.buffer != usual.buffer, self.buffer.to_string());
         option("issue-interval", self.issue_interval != usual.issue_interval, self.issue_interval.to_string());
         option("schedule", self.schedule != usual.schedule, self.schedule.name().into());
@@ -512,6 +530,22 @@ impl Shape {
     /// Bits of a lane number.
     pub fn lane_bits(&self) -> Width {
         index_width(self.lanes)
+    }
+
+    /// Bits of the number of a convergence barrier.
+    pub fn barrier_bits(&self) -> Width {
+        index_width(self.convergence_barriers)
+    }
+
+    /// Whether the first path of a list may be one that cannot run.
+    pub fn may_park(&self) -> bool {
+        self.barriers || self.convergence_barriers > 0
+    }
+
+    /// Bits of what paths are sorted by before their pc: the call depth, and with convergence barriers, whether the path has
+    /// given way.
+    pub fn rank_bits(&self) -> Width {
+        self.depth_bits + Width::from(self.convergence_barriers > 0)
     }
 
     /// Bits of a pc. Inside the core a pc counts instructions, not bytes: it is the byte address divided by 4.
@@ -651,6 +685,12 @@ mod tests {
         let constrained = Shape { path_scheduler: PathScheduler::Constrained, ..with(Divergence::Stack) };
         let allowed = "path_scheduler = constrained: divergence = stack has one path of a warp to consider";
         assert_eq!(error(constrained), allowed);
+        let barriers = Shape { convergence_barriers: 4, ..with(Divergence::Arbiter) };
+        assert_eq!(error(barriers), "convergence_barriers = 4: divergence = arbiter has no convergence barriers");
+        let many = Shape { convergence_barriers: 17, ..with(Divergence::PathTable) };
+        assert_eq!(error(many), "convergence_barriers = 17: must be from 0 to 16");
+        let hasty = Shape { patience: 1000, ..with(Divergence::PathTable) };
+        assert_eq!(error(hasty), "patience = 1000: must be a power of two from 32 to 65536");
         let forwarding = Shape { path_forwarding: true, ..with(Divergence::Stack) };
         assert_eq!(error(forwarding), "path_forwarding = on: divergence = stack has no paths to forward");
     }

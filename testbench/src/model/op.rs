@@ -1,6 +1,7 @@
 //! What the model knows of an instruction before a thread executes it.
 
 use crate::reconverge::instruction::{Flow, Instruction};
+use heddle_simt::isa::convergence;
 
 /// What the model knows of an instruction.
 #[derive(Clone, Copy)]
@@ -37,7 +38,9 @@ impl Op {
             0x67 => (vec![rs1], true, Class::Control),
             0x6f => (vec![], true, Class::Control),
             0x73 if instruction.funct3() == 0 => (vec![10, 17], false, Class::Control),
-            0x0b => (vec![], false, Class::Control),
+            // `barrier`; what the model has no barriers for does nothing, but `count` has a result.
+            0x0b if instruction.funct3() == 0 => (vec![], false, Class::Control),
+            0x0b => (vec![], instruction.funct3() == convergence::COUNT, Class::Computed),
             0x0f => (vec![], false, Class::Computed),
             _ => (vec![], true, Class::Computed),
         };

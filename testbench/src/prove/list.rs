@@ -143,9 +143,10 @@ const RESOLVE: Block = Block {
 const PATH_TABLE: Block = Block {
     name: "path-table",
     block: "divergence/path_table.rs",
-    says: "Every live thread of a warp is in exactly one path, which has the pc and call depth that outcomes gave the thread; \
-           the cold table neither loses nor doubles a path and never overflows; after an outcome a live slot is steered \
-           once, to the active path.",
+    says: "Every live thread of a warp is in exactly one path, which has the pc and call depth that outcomes gave the thread and \
+           waits from its barrier to the wake; the cold table neither loses nor doubles a path and never overflows; a slot in \
+           `waiting` has no path that can run; after an outcome or a wake a live slot is steered once, to the active path, if \
+           one can run.",
     method: Method::Induction,
     cover_depth: 14,
 };
@@ -260,7 +261,6 @@ const WISHBONE: Block = Block {
 /// All proofs, block after block.
 pub fn proofs() -> Result<Vec<Proof>, Errors> {
     let mut all = Vec::new();
-    // Of path tables, only the CCS is proven with paths that wait.
     let shape = |lanes, warps| Shape { barriers: false, ..Shape::new(lanes, warps) };
     for (lanes, barriers) in [(1, false), (2, false), (4, false), (8, false), (8, true), (16, false), (64, true)] {
         all.push(CCS.at(&Shape { barriers, ..Shape::new(lanes, 1) }, 2, lanes <= 16, ccs_proof)?);
@@ -278,8 +278,18 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
             all.push(Proof { name: format!("{name}-{lanes}x1"), ..proof });
         }
     }
-    for (lanes, warps) in [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (8, 1)] {
-        let s = Shape { program: 16, depth_bits: 1, ..shape(lanes, warps) };
+    for (lanes, warps, barriers) in [
+        (1, 1, false),
+        (2, 1, false),
+        (2, 2, false),
+        (4, 1, false),
+        (4, 2, false),
+        (8, 1, false),
+        (2, 1, true),
+        (2, 2, true),
+        (4, 1, true),
+    ] {
+        let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(lanes, warps) };
         all.push(PATH_TABLE.at(&s, 2, lanes <= 4, path_table_proof)?);
     }
     for (lanes, warps, barriers) in

@@ -1,10 +1,10 @@
 //! From a random program to instructions.
 
-use super::program::{Access, Block, Condition, End, GridSize, Init, Op, RandomProgram, Shared, VALUES, WORDS};
+use super::program::{Access, Block, Condition, End, GridSize, Hint, Init, Op, RandomProgram, Shared, VALUES, WORDS};
 use crate::asm::*;
 use crate::grid::Grid;
 use heddle_simt::address::{SCRATCHPAD, STACK};
-use heddle_simt::isa::atomic;
+use heddle_simt::isa::{atomic, convergence};
 use heddle_simt::{Shape, csr};
 
 /// What a program may use that not every machine has. It does other things instead.
@@ -20,12 +20,23 @@ pub struct Features {
     pub scratchpad: bool,
     /// `barrier`.
     pub barriers: bool,
+    /// Instructions on convergence barriers, which do nothing on a core without any.
+    pub hints: bool,
+    /// What depends on the order in which threads execute: memory that they share, counters, counts of convergence barriers.
+    pub races: bool,
 }
 
 impl Features {
     /// RV32IM alone.
-    pub const ONE_HART: Features =
-        Features { threads: false, stack_window: false, atomics: false, scratchpad: false, barriers: false };
+    pub const ONE_HART: Features = Features {
+        threads: false,
+        stack_window: false,
+        atomics: false,
+        scratchpad: false,
+        barriers: false,
+        hints: false,
+        races: true,
+    };
 
     /// All that a core of this shape has.
     pub fn of(shape: &Shape) -> Features {
@@ -36,6 +47,8 @@ impl Features {
             scratchpad: shape.scratchpad > 0,
             // Threads come to them anywhere, alone too.
             barriers: shape.barriers && !shape.divergence.reconverges(),
+            hints: shape.convergence_barriers > 0,
+            races: true,
         }
     }
 }
@@ -108,7 +121,10 @@ impl RandomProgram {
         let threads = most_threads(shape);
         assert!(threads > 0, "memory of {} bytes is too small", shape.memory);
         let shape = shape.clone();
-        let mut writer = Writer { program: self, shape, features, threads, a: Asm::default(), labels: 0, function: 0 };
+        let places = self.functions.iter().flat_map(|f| &f.blocks).map(|block| block.ops.len() + 1).sum();
+        let a = Asm::default();
+        let mut writer =
+            Writer { program: self, shape, features, threads, a, labels: 0, function: 0, places, next_place: 0 };
         writer.begin();
         for number in 0..self.functions.len() {
             writer.function(number);
@@ -138,6 +154,9 @@ struct Writer<'a> {
     labels: u32,
     /// The one that is written.
     function: usize,
+    /// Where hints may be: how many places, and the next one.
+    places: usize,
+    next_place: usize,
 }
 
 /// A value register; one number more is x0.
@@ -249,6 +268,26 @@ impl Writer<'_> {
         self.put([lw(link, SP, 0), addi(SP, SP, 4), jalr(ZERO, link, 0)]);
     }
 
+    /// The hints of this place.
+    fn hints(&mut self) {
+        let (built, program) = (self.features.hints, self.program);
+        let here = |hint: &&Hint| built && usize::from(hint.at) % self.places == self.next_place;
+        let hints: Vec<Hint> = program.hints.iter().filter(here).copied().collect();
+        self.next_place += 1;
+        for Hint { operation, barrier, operand, rd, .. } in hints {
+            let (b, c) = (u32::from(barrier), u32::from(operand) % convergence::BARRIERS);
+            let word = match u32::from(operation) {
+                convergence::JOIN => join(b),
+                convergence::WAIT => wait(b, operand.into()),
+                convergence::CANCEL => cancel(b),
+                convergence::COUNT => count(if self.features.races { value(rd) } else { ZERO }, b),
+                convergence::COPY => copy(b, c),
+                _ => move_(b, c),
+            };
+            self.put([word]);
+        }
+    }
+
     fn block_label(&self, block: usize) -> String {
         format!("f{}b{block}", self.function)
     }
@@ -256,8 +295,10 @@ impl Writer<'_> {
     fn block(&mut self, block: &Block, at: usize, blocks: usize) {
         self.place(&self.block_label(at));
         for op in &block.ops {
+            self.hints();
             self.op(op);
         }
+        self.hints();
         let next = at + 1;
         let target = |distance: i8| (next as isize + isize::from(distance)).clamp(0, blocks as isize) as usize;
         match block.end {
@@ -349,7 +390,7 @@ impl Writer<'_> {
             }
             Op::Own(stack, access, register, word, byte) => self.own(stack, access, value(register), word, byte),
             Op::Share(shared, access, register, by, spread, apart) => {
-                if self.features.threads {
+                if self.features.threads && self.features.races {
                     self.share(shared, access, value(register), value(by), SPREAD[spread as usize], apart);
                 }
             }
@@ -359,7 +400,7 @@ impl Writer<'_> {
                 self.put([if over { addi(rd, a, 1) } else { add(a, rd, a) }]);
             }
             Op::Csr(at, rd) => {
-                if self.features.threads {
+                if self.features.threads && self.features.races {
                     let csr = &csr::MAP[at as usize % csr::MAP.len()];
                     self.put([csrr(value(rd), u32::from(csr.address))]);
                 }

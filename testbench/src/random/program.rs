@@ -26,6 +26,23 @@ pub struct RandomProgram {
     pub grid: GridSize,
     /// The first is where threads begin; a function calls only those after it, and itself.
     pub functions: Vec<Function>,
+    /// Instructions on convergence barriers, anywhere.
+    pub hints: Vec<Hint>,
+}
+
+/// An instruction on convergence barriers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// Before which operation or end of a block it is, modulo their number.
+    pub at: u16,
+    /// 1 … 6: [`heddle_simt::isa::convergence`].
+    pub operation: u8,
+    /// The barrier, 0 … 15.
+    pub barrier: u8,
+    /// The threshold, 0 … 64, or modulo 16 the other barrier.
+    pub operand: u8,
+    /// Register of a count.
+    pub rd: u8,
 }
 
 /// How many blocks a launch has and how large they are, for any shape.
@@ -156,6 +173,7 @@ impl RandomProgram {
             barriers: r.u8(0..=6),
             grid: if r.bool() { GridSize::Whole } else { GridSize::Blocks(r.u8(..), r.u8(..)) },
             functions: some(r, 1..=4, |r| Function { alternate_link: r.bool(), blocks: some(r, 1..=7, block) }),
+            hints: some(r, 0..=48, hint),
         }
     }
 
@@ -184,6 +202,11 @@ impl RandomProgram {
                 p.functions[f].blocks[b].ops.remove(op);
             })
         });
+        let without_hint = (0..self.hints.len()).map(|hint| {
+            self.but(|p| {
+                p.hints.remove(hint);
+            })
+        });
         let simple: [fn(&mut RandomProgram); 6] = [
             |p| p.grid = GridSize::Whole,
             |p| p.barriers = 0,
@@ -193,7 +216,7 @@ impl RandomProgram {
             |p| p.init.fill(Init::Constant(0)),
         ];
         let simpler = simple.into_iter().map(|change| self.but(change)).filter(move |p| p != self);
-        without_function.chain(without_block).chain(without_end).chain(without_op).chain(simpler)
+        without_function.chain(without_block).chain(without_end).chain(without_op).chain(without_hint).chain(simpler)
     }
 
     fn but(&self, change: impl FnOnce(&mut RandomProgram)) -> RandomProgram {
@@ -217,6 +240,17 @@ fn weighted<const N: usize>(r: &mut Rng, weights: [u32; N]) -> usize {
         number += 1;
     }
     number
+}
+
+/// Of a few barriers, so that threads meet at them; now and then of any.
+fn hint(r: &mut Rng) -> Hint {
+    Hint {
+        at: r.u16(..),
+        operation: 1 + weighted(r, [3, 4, 1, 1, 1, 1]) as u8,
+        barrier: if r.u8(0..5) > 0 { r.u8(0..3) } else { r.u8(0..16) },
+        operand: if r.u8(0..5) > 0 { r.u8(0..3) } else { r.u8(0..=64) },
+        rd: register(r),
+    }
 }
 
 fn init(r: &mut Rng) -> Init {

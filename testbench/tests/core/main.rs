@@ -5,6 +5,7 @@
 mod bench;
 mod blocks;
 mod commit;
+mod convergence;
 mod faults;
 mod machine;
 mod memory;

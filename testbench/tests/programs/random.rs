@@ -11,9 +11,10 @@ use heddle_simt::{
 };
 use heddle_testbench::disassemble;
 use heddle_testbench::grid::Grid;
+use heddle_testbench::iss::Iss;
 use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineOptions};
-use heddle_testbench::random::{Failing, Features, RandomProgram, search};
+use heddle_testbench::random::{DATA, Failing, Features, RandomProgram, search};
 use std::io::Write;
 use std::path::Path;
 
@@ -25,14 +26,26 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 }
 
 /// Runs one program to its end.
-fn check(machine: &mut Machine, program: &RandomProgram) -> Result<(), String> {
+fn check(machine: &mut Machine, program: &RandomProgram, features: Features) -> Result<(), String> {
     let shape = machine.shape().clone();
-    machine.load(program.assemble(&shape, Features::of(&shape)).program()).map_err(|error| error.to_string())?;
-    machine.launch_grid(program.grid(&shape)).map_err(|error| error.to_string())
+    machine.load(program.assemble(&shape, features).program()).map_err(|error| error.to_string())?;
+    machine.launch_grid(program.grid(&shape)).map_err(|error| error.to_string())?;
+    if features.races {
+        return Ok(());
+    }
+    // No thread sees another: memory is as in any other order, with instructions on convergence barriers that do nothing.
+    let mut iss = Iss::new(&program.assemble(&shape, features).program(), &shape).unwrap();
+    iss.run_grid(program.grid(&shape)).map_err(|error| error.to_string())?;
+    let length = (shape.memory - shape.stack * shape.threads() - DATA) as usize;
+    let [got, want] = [machine.read(DATA, length), iss.read(DATA, length)].map(|bytes| bytes.unwrap());
+    match (0..length).find(|&at| got[at] != want[at]) {
+        Some(at) => Err(format!("byte {:#x} is {:#x}, should be {:#x}", DATA as usize + at, got[at], want[at])),
+        None => Ok(()),
+    }
 }
 
-fn explain(shape: &Shape, failing: &Failing) -> String {
-    let asm = failing.program.assemble(shape, Features::of(shape));
+fn explain(shape: &Shape, failing: &Failing, features: Features) -> String {
+    let asm = failing.program.assemble(shape, features);
     let program = asm.program();
     let line = |(at, word): (u32, u32)| {
         let symbol = program.nearest_symbol(at).unwrap_or_default();
@@ -67,6 +80,10 @@ fn programs(shape: &Shape) {
 }
 
 fn programs_on(shape: &Shape) {
+    programs_with(shape, Features::of(shape));
+}
+
+fn programs_with(shape: &Shape, features: Features) {
     let name = shape.divergence.name();
     let (first, count) = (number("HEDDLE_SEED", 0), number("HEDDLE_PROGRAMS", PROGRAMS));
     let options = MachineOptions { max_cycles: 2_000_000, ..MachineOptions::default() };
@@ -74,7 +91,7 @@ fn programs_on(shape: &Shape) {
     let mut machine = Machine::new(shape, nothing, &options).unwrap();
     let (mut issued, mut committed, mut most_paths) = (0, 0, 0);
     let failing = search(first..first + count, |program| {
-        let checked = check(&mut machine, program);
+        let checked = check(&mut machine, program, features);
         let summary = machine.summary();
         issued += summary.warp_instructions;
         committed += summary.thread_instructions;
@@ -82,7 +99,7 @@ fn programs_on(shape: &Shape) {
         checked
     });
     if let Some(failing) = failing {
-        panic!("{name}, {}", explain(shape, &failing));
+        panic!("{name}, {}", explain(shape, &failing, features));
     }
     let efficiency = 100.0 * committed as f64 / (issued * u64::from(shape.lanes)) as f64;
     let _ = writeln!(
@@ -133,6 +150,29 @@ fn dual_path_options() {
     ] {
         let shape = Shape { backing: LATE, ..Shape::new(lanes, warps) }.with_divergence(Divergence::DualPath);
         programs_on(&Shape { path_scheduler, replay, path_forwarding, ..shape });
+    }
+}
+
+/// Instructions on convergence barriers anywhere, on cores that have some of the barriers, and on all units.
+#[test]
+fn convergence_barriers() {
+    let with =
+        |lanes, warps, convergence_barriers| Shape { convergence_barriers, patience: 32, ..Shape::new(lanes, warps) };
+    for shape in [
+        with(1, 4, 2),
+        with(2, 2, 1),
+        Shape { barriers: false, ..with(4, 1, 3) },
+        Shape { backing: LATE, ..with(4, 4, 16) },
+        Shape { replay: Replay::Serialise, ..with(8, 2, 5) },
+        with(16, 4, 2),
+        with(64, 1, 3),
+    ] {
+        programs_on(&shape);
+        programs_with(&shape, Features { races: false, ..Features::of(&shape) });
+    }
+    for (_, divergence) in Divergence::ALL {
+        let shape = Shape::new(4, 4).with_divergence(*divergence);
+        programs_with(&shape, Features { hints: true, ..Features::of(&shape) });
     }
 }
 

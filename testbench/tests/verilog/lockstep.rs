@@ -101,6 +101,11 @@ fn one_lane_two_warps() {
 }
 
 #[test]
+fn four_lanes_two_warps_with_convergence_barriers() {
+    kernels(Shape { convergence_barriers: 3, patience: 32, ..Shape::new(4, 2) }, &["gcd"]);
+}
+
+#[test]
 fn four_lanes_one_warp_on_a_bus() {
     let timing = Timing { latency: 6, jitter: 7, interval: 1, seed: 1 };
     let backing = Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } };

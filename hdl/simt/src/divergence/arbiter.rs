@@ -382,6 +382,7 @@ fn described(
         mask: active.read(i.issue_slot).mask,
         steer,
         hold,
+        count: None,
         refused: None,
         dual: None,
         block: None,
@@ -410,7 +411,7 @@ fn events(
     at_sides: Option<[Signal; 2]>,
 ) -> Events<Signal> {
     let count = s.lane_bits() + 1;
-    let none = Events { merges: 2, insert: 1, extract: 1, swap: 1, paths: count, levels: count };
+    let none = Events { merges: 2, insert: 1, extract: 1, swap: 1, paths: count, levels: count, releases: None };
     let Some([at_taken, at_rest]) = at_sides else { return m.zero(none) };
     let [taken, rest] = [i.outcome.taken.mask, i.outcome.rest.mask];
     let came = m.pipe_reset("outcome_entering", i.outcome.valid);

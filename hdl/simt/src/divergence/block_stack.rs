@@ -623,6 +623,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         swap: never,
         paths: m.lit(0u32, s.lane_bits() + 1),
         levels: left.zext(s.levels_bits()).only_if(acts),
+        releases: None,
     };
     let inside = Inside {
         warps,
@@ -645,6 +646,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         mask: issued.mask,
         steer: Steer { valid: steers, slot, pc: runs.pc, replay: never },
         hold,
+        count: None,
         refused,
         dual: None,
         block: Some(BlockOut {

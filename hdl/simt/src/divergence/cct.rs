@@ -20,7 +20,7 @@
 //! The sorter goes through a stack from the bottom to the head, warp after warp. Afterwards y is the least path outside x;
 //! a stack that was in order (least at the head) still is.
 //!
-//! If x waits, the sorter exchanges x too, and a path in the stack that can run comes to x. Such a warp is *seeking* from
+//! If x waits (or has given way, with convergence barriers: the same here), the sorter exchanges x too, and a path in the stack that can run comes to x. Such a warp is *seeking* from
 //! the outcome or return after which x waits over a stack that is not empty, until the sorter has found a path that can
 //! run or has reached the head without one; then all wait. The pass that decides this starts after the warp began to seek,
 //! and nothing but the sorter changes the warp meanwhile. While some warp seeks, the sorter passes over those that do not.
@@ -60,7 +60,7 @@ impl Context<Width> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CctIn<T> {
-    /// 1 bit: an outcome has its turn.
+    /// 1 bit: an outcome has its turn, or the threads of a convergence barrier, which enter the list.
     pub outcome: T,
     /// 1 bit: a start has its turn; only if there is neither an outcome nor a return.
     pub start: T,
@@ -72,7 +72,7 @@ pub struct CctIn<T> {
     pub has_y: T,
     /// From the CCS, 1 bit: x is valid and y is not.
     pub alone: T,
-    /// From the CCS, 1 bit: x is valid and waits.
+    /// From the CCS, 1 bit: x is valid and waits, or has given way.
     pub x_waits: T,
     /// From the CCS, with `waits` as the tables hold it.
     pub z: Path<T>,
@@ -102,6 +102,8 @@ pub struct CctOut<T> {
     pub seen: T,
     /// 1 bit: some warp is returning or seeking, which outcomes put off.
     pub due: T,
+    /// One bit a warp: it is returning or seeking. With convergence barriers.
+    pub busy: Option<T>,
 }
 
 /// Entries a warp.
@@ -130,6 +132,7 @@ impl CctOut<Width> {
             count: count_width(entries(s)),
             seen: 1,
             due: 1,
+            busy: (s.convergence_barriers > 0).then_some(s.warps),
         }
     }
 }
@@ -150,6 +153,7 @@ pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
 pub(super) struct Inside {
     pub fetched: Read<Signal>,
     pub returning: Signal,
+    pub seeking: Signal,
     pub scan: Signal,
     pub index: Signal,
     pub compared: Read<Signal>,
@@ -163,7 +167,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     m.doc("Cold context table: a stack of paths for each warp, sorted in the background.");
     let fetched = m.reg("fetched", Read { valid: 1, at: slot_bits }).reset_zero();
     let returning = m.reg("returning", s.warps).reset(0u32);
-    let seeking = if s.barriers { Some(m.reg("seeking", s.warps).reset(0u32)) } else { None };
+    let seeking = if s.may_park() { Some(m.reg("seeking", s.warps).reset(0u32)) } else { None };
     let seekers = seeking.as_ref().map_or(m.lit(0u32, s.warps), |r| r.q);
     let scan = m.reg("scan", slot_bits).reset(0u32);
     let index = m.reg("index", count_bits).reset(0u32);
@@ -244,7 +248,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     m.cover("swap_put_off_by_another_warp", compared.q.valid & i.outcome & !of_scanned);
     m.cover("swap_put_off_by_start", compared.q.valid & i.start);
     m.cover("several_return", (returning.q & !returning.q.lowest_one()).any());
-    if s.barriers {
+    if s.may_park() {
         m.cover("sorter_finds_a_path_that_can_run", swap & seekers.select(i.slot, 1) & !i.x_waits);
         m.cover("sorter_finds_that_all_wait", sort & !more & seekers.select(i.slot, 1) & i.x_waits);
         m.cover("sorter_passes_over", sort & !goes_here);
@@ -262,7 +266,20 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
         count,
         seen,
         due: any_returning | any_seeking,
+        busy: (s.convergence_barriers > 0).then(|| returning.q | seekers),
     };
     let (fetched, compared) = (fetched.q, compared.q);
-    (out, Inside { fetched, returning: returning.q, scan: scan.q, index: index.q, compared, counts, cold })
+    (
+        out,
+        Inside {
+            fetched,
+            returning: returning.q,
+            seeking: seekers,
+            scan: scan.q,
+            index: index.q,
+            compared,
+            counts,
+            cold,
+        },
+    )
 }

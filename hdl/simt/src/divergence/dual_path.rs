@@ -473,6 +473,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         extract: no,
         swap: no,
         levels: left.zext(wide).only_if(outcome.valid),
+        releases: None,
         paths: paths.only_if(outcome.valid & !ends),
     };
     let of_decode = stops.read(warp_of(s, i.decode_slot));
@@ -489,6 +490,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         mask: of_issue.mask,
         steer,
         hold,
+        count: None,
         refused,
         dual: Some(dual),
         block: None,

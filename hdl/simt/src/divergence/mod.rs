@@ -19,6 +19,10 @@
 //! Threads wait (at a barrier) after an outcome of the kind [`kind::WAIT`], which the instruction `barrier` makes. When all live threads of a slot do, its bit in
 //! `waiting` rises within a bounded time and stays until `wake`, which lets all of them go on. Only with
 //! [`Shape::barriers`].
+//!
+//! With [`Shape::convergence_barriers`] the pipeline also tells of their instructions, in stage 8 (and which barriers they name, in
+//! stage 7): [`UnitIn::hints`]. They come in order; only `wait` is followed by an outcome, of the kind [`kind::CONVERGE`], in the
+//! next cycle.
 
 use crate::pipeline::timing::OUTCOMES_BEFORE_HOLD;
 use crate::reconvergence::Reconvergence;
@@ -29,6 +33,7 @@ pub mod arbiter;
 pub mod block_stack;
 pub mod ccs;
 pub mod cct;
+pub mod convergence;
 pub mod dual_path;
 pub mod levels;
 pub mod path_table;
@@ -104,7 +109,8 @@ pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
 pub struct Path<T> {
     /// 1 bit. The other fields mean something only where it is 1; then the mask is not empty.
     pub valid: T,
-    /// Call depth, `depth_bits`.
+    /// Call depth, `depth_bits`. With convergence barriers there is a bit above it: 1 unless the path has given way
+    /// ([`convergence`]), so that those that have come after all others that can run.
     pub depth: T,
     /// Instruction number (byte address / 4), `pc_bits`.
     pub pc: T,
@@ -116,7 +122,7 @@ pub struct Path<T> {
 
 impl Path<Width> {
     pub fn shape(s: &Shape) -> Path<Width> {
-        Path { valid: 1, depth: s.depth_bits, pc: s.pc_bits(), mask: s.lanes, waits: 1 }
+        Path { valid: 1, depth: s.rank_bits(), pc: s.pc_bits(), mask: s.lanes, waits: 1 }
     }
 }
 
@@ -124,6 +130,11 @@ impl Path<Signal> {
     /// The path; without [`Shape::barriers`] it never waits, so that nothing is built for it.
     fn as_built(self, s: &Shape) -> Path<Signal> {
         if s.barriers { self } else { Path { waits: self.waits.literal(0u32), ..self } }
+    }
+
+    /// 1 bit: it has given way.
+    fn is_late(self, s: &Shape) -> Signal {
+        if s.convergence_barriers > 0 { !self.depth.msb() } else { self.waits.literal(0u32) }
     }
 }
 
@@ -192,6 +203,9 @@ pub mod kind {
     pub const EXIT: u32 = 4;
     /// `barrier`: the taken threads go to taken.pc and wait there; the others go on. Only with `Shape::barriers`.
     pub const WAIT: u32 = 5;
+    /// `wait` of a convergence barrier: the taken threads go to taken.pc, all or, as the unit knows, some of them now. Only with
+    /// `Shape::convergence_barriers`.
+    pub const CONVERGE: u32 = 6;
 }
 
 impl Start<Width> {
@@ -239,6 +253,8 @@ pub struct UnitIn<T> {
     /// The slot in issue.
     pub issue_slot: T,
     pub outcome: Outcome<T>,
+    /// Instructions on convergence barriers.
+    pub hints: Option<convergence::Hints<T>>,
     /// Of the sibling of the outcome's slot, for units with two slots a warp.
     pub unissued: Option<dual_path::Unissued<T>>,
     /// Of blocks and their registers, for units that [compact](Divergence::compacts).
@@ -254,6 +270,7 @@ impl UnitIn<Width> {
             decode_slot: slot,
             issue_slot: slot,
             outcome: Outcome::shape(s),
+            hints: (s.convergence_barriers > 0).then(|| convergence::Hints::shape(s)),
             unissued: (s.sides() > 1).then(|| dual_path::Unissued::shape(s)),
             block: s.divergence.compacts().then(|| block_stack::BlockIn::shape(s)),
         }
@@ -279,6 +296,8 @@ pub struct UnitOut<T> {
     pub steer: Steer<T>,
     /// 1 bit: issue must hold back control instructions, so that a waiting update gets its turn.
     pub hold: T,
+    /// Of the instruction on convergence barriers in stage 8: the number of threads that participate, `count_width(lanes)`.
+    pub count: Option<T>,
     /// Of units that [reconverge](Divergence::reconverges).
     pub refused: Option<Refused<T>>,
     /// Of units with two slots a warp.
@@ -341,12 +360,15 @@ pub struct Events<T> {
     /// Of units that [reconverge](Divergence::reconverges), levels in use of the warp of an outcome after it, or of a block;
     /// `levels_bits`; else 0.
     pub levels: T,
+    /// Of convergence barriers.
+    pub releases: Option<convergence::Releases<T>>,
 }
 
 impl Events<Width> {
     pub fn shape(s: &Shape) -> Events<Width> {
         let paths = s.lane_bits() + 1;
-        Events { merges: 2, insert: 1, extract: 1, swap: 1, paths, levels: s.levels_bits() }
+        let releases = (s.convergence_barriers > 0).then(convergence::Releases::shape);
+        Events { merges: 2, insert: 1, extract: 1, swap: 1, paths, levels: s.levels_bits(), releases }
     }
 }
 

@@ -10,21 +10,27 @@
 //! | return | HCT0 | head of the CCT | (invalid) | the same; never a z |
 //! | start | the new path | – | – | the same; never y or z |
 //! | wake | HCT0 | – | HCT1 | steers to x; the slot's phase changes |
+//! | release | HCT0, kept first if it runs | threads of a convergence barrier | HCT1 | as an outcome; steers to x if it is not HCT0 |
 //! | sort | HCT0, kept first | an entry of the CCT | HCT1 | y and z are exchanged if b belongs before c |
 //! | sort, a waits | HCT0 | the same | HCT1 | x, y, z written if b is not z; steers to x if it does not wait |
 //!
-//! An outcome always has its turn; then a return, a start, a wake, the sorter. After an outcome that leaves only x while
+//! An outcome always has its turn; then a return, a release, a start, a wake, the sorter. After an outcome that leaves only x while
 //! the CCT holds paths of the warp, the slot is steered by the last return that follows. HCT1 is invalid only if the CCT
 //! has no path of the warp, or while a return is under way.
 //!
 //! A path waits if its bit in the tables differs from its slot's phase. A wake comes when all paths of a slot wait, so one
 //! change of the phase makes all of them run, and their order among each other stays.
 //!
-//! What it does not do: nothing is fair between paths. A path may wait forever for one before it, so locks between
+//! With convergence barriers ([`super::convergence`]) threads may leave the list for another table. A slot may then be live with
+//! an empty list; and a path that has given way comes after all that have not. Such an x does not run: the slot is seeking, as if it
+//! waited. If all that could run have given way, a new *round* begins, in which none has: a bit a slot, as the phase.
+//!
+//! What it does not do: but for that, nothing is fair between paths. A path may wait forever for one before it, so locks between
 //! threads of a warp may not make progress.
 
 use super::ccs::{CcsIn, ccs};
 use super::cct::{CctIn, CctOut, Context, cct, entries};
+use super::convergence::{Hints, Release, TableIn, TableOut, convergence_table};
 use super::{Events, Outcome, Path, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -32,71 +38,119 @@ use heddle_hdl::*;
 /// The path-table unit of a shape.
 pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
     let cold = |m: Builder, i: CctIn<Signal>| m.instance("cct", &cct(s), i);
-    module("path_table", UnitIn::shape(s), |m, i| described(m, s, i, cold).0)
+    let table = |m: Builder, i: TableIn<Signal>| m.instance("convergence", &convergence_table(s), i);
+    module("path_table", UnitIn::shape(s), |m, i| described(m, s, i, cold, table).0)
 }
 
 /// The tables, as a proof sees them.
 struct Inside {
     live: Signal,
+    /// One bit a slot: all its paths wait.
+    waiting: Signal,
+    phases: Option<Mem<Width>>,
+    rounds: Option<Mem<Width>>,
     hct0: Mem<Context<Width>>,
     hct1: Option<Mem<Path<Width>>>,
     ghost_live: Mem<Width>,
     ghost_cold: Mem<Width>,
+    ghost_held: Option<Mem<Width>>,
 }
 
-/// The unit, with a cold table that `place_cold` makes.
+/// The unit, with a cold table that `place_cold` makes, and a table of convergence barriers.
 fn described(
     m: Builder,
     s: &Shape,
     i: UnitIn<Signal>,
     place_cold: impl FnOnce(Builder, CctIn<Signal>) -> CctOut<Signal>,
+    place_barriers: impl FnOnce(Builder, TableIn<Signal>) -> TableOut<Signal>,
 ) -> (UnitOut<Signal>, Inside) {
     m.doc("Divergence unit: sorted path tables.");
     let UnitIn { start, wake, outcome, .. } = i;
-    let live = m.reg("live", s.warps).reset(0u32);
+    // With convergence barriers, a slot may be live while its list is empty.
+    let with_barriers = s.convergence_barriers > 0;
+    let live = m.reg(if with_barriers { "listed" } else { "live" }, s.warps).reset(0u32);
     let hct0 = m.memory("hct0", Context::shape(s), s.warp_bits()).style(MemoryStyle::Distributed);
     let stops = m.memory("stops", Stop { valid: 1, pc: s.pc_bits() }, s.warp_bits()).style(MemoryStyle::Distributed);
     let (cold, cold_in) = cold_table(m, s, place_cold);
+    let barriers_in = with_barriers.then(|| m.deferred("to_barriers", TableIn::shape(s)));
+    let barriers = barriers_in.as_ref().map(|inputs| place_barriers(m, inputs.value));
 
     // Whose turn it is.
     wire!(returns = cold.returned & !outcome.valid);
-    wire!(start_ready = !outcome.valid & !cold.returned);
+    let ready = !outcome.valid & !cold.returned;
+    wire!(start_ready = barriers.map_or(ready, |barriers| ready & !barriers.writes));
     wire!(starts = start.valid & start_ready);
     let wake_possible = m.lit(s.barriers, 1);
     wire!(wake_ready = start_ready & !start.valid & wake_possible);
     wire!(wakes = wake.valid & wake_ready);
-    wire!(updates = outcome.valid | returns | starts);
-    let others = [(outcome.valid, outcome.slot), (starts, start.slot), (wakes, wake.slot)];
+    let releases = barriers.map_or(m.lit(0u32, 1), |barriers| barriers.release.valid);
+    // A release adds to the list, and lets a path that runs do so.
+    let begins = outcome.valid | returns | starts;
+    wire!(updates = if barriers.is_some() { begins | releases } else { begins });
+    let mut others = vec![(outcome.valid, outcome.slot), (starts, start.slot), (wakes, wake.slot)];
+    others.extend(barriers.map(|barriers| (releases, barriers.release.slot)));
     wire!(slot = pick(others, cold.idle_slot));
     wire!(slot_live = live.q.select(slot, 1));
-    wire!(phase = phase(m, s, slot, wakes));
+    // The phase of a slot: its paths wait if their bit differs from it. A wake changes it. Its first value does not matter.
+    let phases = s.barriers.then(|| m.memory("phases", 1, s.warp_bits()).style(MemoryStyle::Distributed));
+    wire!(phase = phases.as_ref().map_or(m.lit(0u32, 1), |phases| phases.read(slot)));
+    if let Some(phases) = &phases {
+        phases.write(wakes, slot, !phase);
+    }
+    let rounds = barriers.map(|_| m.memory("rounds", 1, s.warp_bits()).style(MemoryStyle::Distributed));
+    let round = rounds.as_ref().map(|rounds| rounds.read(slot));
     // Between the tables and the CCS, either way.
-    let turned = |p: Path<Signal>| Path { waits: p.waits ^ phase, ..p }.as_built(s);
+    let turned = |p: Path<Signal>| {
+        let depth = round.map_or(p.depth, |round| p.depth ^ cat(&[m.lit(0u32, s.depth_bits), round]));
+        Path { depth, waits: p.waits ^ phase, ..p }.as_built(s)
+    };
+    // A call depth, and above it whether the path has given way.
+    let deep = |depth: Signal| if barriers.is_some() { depth.slice(0, s.depth_bits) } else { depth };
+    let ranked = |depth: Signal, late: Signal| if barriers.is_some() { cat(&[depth, !late]) } else { depth };
 
     // What passes the CCS.
     wire!(active = turned(hct0.read(slot).path(slot_live)));
     let runs = m.lit(0u32, 1);
-    let depth = active.depth.literal(0u32);
-    let begun = Path { valid: start.mask.any(), depth, pc: start.pc, mask: start.mask, waits: runs };
+    let zero_depth = m.lit(0u32, s.depth_bits);
+    let begun = Path {
+        valid: start.mask.any(),
+        depth: ranked(zero_depth, m.lit(0u32, 1)),
+        pc: start.pc,
+        mask: start.mask,
+        waits: runs,
+    };
+    let depth = deep(active.depth);
+    let converges = outcome.kind.eq(kind::CONVERGE);
+    let goes = barriers.map_or(outcome.taken.mask, |barriers| converges.mux(barriers.goes, outcome.taken.mask));
+    let late = barriers.map_or(runs, |barriers| barriers.gives_way);
     let taken = Path {
-        valid: outcome.taken.mask.any(),
-        depth: depth_after(m, &outcome, active.depth),
+        valid: goes.any(),
+        depth: ranked(depth_after(m, &outcome, depth), late),
         pc: outcome.taken.pc,
-        mask: outcome.taken.mask,
+        mask: goes,
         waits: outcome.kind.eq(kind::WAIT),
     }
     .as_built(s);
     let side = outcome.rest;
-    let rest = Path { valid: side.mask.any(), depth: active.depth, pc: side.pc, mask: side.mask, waits: runs };
+    let rest = Path { valid: side.mask.any(), depth: ranked(depth, late), pc: side.pc, mask: side.mask, waits: runs };
     wire!(a = outcome.valid.mux(taken, starts.mux(begun, active)));
-    wire!(b = outcome.valid.mux(rest, turned(cold.entry.path(returns | cold.sorts))));
+    let from_cold = turned(cold.entry.path(returns | cold.sorts));
+    let second_path = barriers.map_or(from_cold, |barriers| {
+        let Release { depth, pc, mask, .. } = barriers.release;
+        let released = Path { valid: releases, depth: ranked(depth, runs), pc, mask, waits: runs };
+        releases.mux(released, from_cold)
+    });
+    wire!(b = outcome.valid.mux(rest, second_path));
     let hct1 = (s.lanes > 1).then(|| m.memory("hct1", Path::shape(s), s.warp_bits()).style(MemoryStyle::Distributed));
     let second = hct1.as_ref().map_or_else(|| m.zero(Path::shape(s)), |t| t.read(slot));
     wire!(c = turned(Path { valid: second.valid & slot_live, ..second }));
-    wire!(parked = active.waits & !updates);
-    let sorted = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first: slot_live & !updates & !parked });
+    let idles = if barriers.is_some() { active.waits | active.is_late(s) } else { active.waits };
+    wire!(parked = idles & !begins);
+    let sorted = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first: slot_live & !begins & !parked });
     let (x, y, z) = (sorted.x, sorted.y, sorted.z);
     wire!(x_waits = x.valid & x.waits);
+    // It does not run, unless all do not.
+    let x_parks = if barriers.is_some() { x.valid & (x.waits | x.is_late(s)) } else { x_waits };
 
     // Where it goes.
     let at = slot.decode(s.warps);
@@ -110,20 +164,20 @@ fn described(
     stops.write(y_changes, slot, Stop { valid: sorted.y_ahead, pc: y.pc });
     if let Some(cold_in) = &cold_in {
         cold_in.drive(CctIn {
-            outcome: outcome.valid,
+            outcome: outcome.valid | releases,
             start: starts,
             wake: wakes,
             slot,
             has_y: c.valid,
             alone: x.valid & !y.valid,
-            x_waits,
+            x_waits: x_parks,
             z: turned(z),
-            before_y: if s.barriers { sorted.b_before_c & z.valid } else { sorted.b_before_c },
+            before_y: if s.may_park() { sorted.b_before_c & z.valid } else { sorted.b_before_c },
         });
     }
+    let seen = if cold_in.is_some() { cold.seen } else { updates };
     let waiting = if s.barriers {
-        let seen = if cold_in.is_some() { cold.seen } else { updates };
-        let waiting = m.reg("waiting", s.warps).reset(0u32);
+        let waiting = m.reg(if with_barriers { "list_waits" } else { "waiting" }, s.warps).reset(0u32);
         wire!(all_wait = x_waits & seen);
         waiting.next_if(updates | wakes | all_wait, (waiting.q & !at) | at.only_if(all_wait));
         waiting.q
@@ -131,11 +185,42 @@ fn described(
         m.lit(0u32, s.warps)
     };
 
+    // All that could run have given way: now they have not.
+    let new_round = rounds.as_ref().zip(round).map(|(rounds, round)| {
+        wire!(new_round = x.valid & x.is_late(s) & (wakes | (seen & !x.waits)));
+        rounds.write(new_round, slot, !round);
+        new_round
+    });
+    let holding = barriers.map_or(m.lit(0u32, s.warps), |barriers| barriers.holding);
+    if let Some(inputs) = &barriers_in {
+        let hints = i.hints.expect("told of instructions on convergence barriers");
+        let stay = outcome.taken.mask | outcome.rest.mask;
+        inputs.drive(TableIn {
+            depth: deep(hct0.read(hints.hint.slot).depth),
+            hints,
+            outcome: outcome.valid,
+            outcome_slot: outcome.slot,
+            ended: active.mask & !stay,
+            free: ready,
+            turn: updates,
+            turn_slot: slot,
+            alone: !y.valid & !cold.count.any(),
+            new_round: new_round.expect("rounds with barriers"),
+            start: starts,
+            start_slot: start.slot,
+            start_mask: start.mask,
+            stopped: !live.q | waiting,
+            busy: cold.busy.unwrap_or(m.lit(0u32, s.warps)),
+        });
+    }
+
     // Outcomes that come while something else waits for its turn. A head that was read needs only one cycle without an
     // outcome: it is asked for in one cycle, and again if that one is lost.
-    wire!(put_off = (start.valid | (wake.valid & wake_possible)) & !start_ready);
+    let host_waits = (start.valid | (wake.valid & wake_possible)) & !start_ready;
+    wire!(put_off = barriers.map_or(host_waits, |barriers| host_waits | barriers.put_off));
     let asked = |hold: Signal| hold & cold.returned & !put_off;
-    let (hold, _) = hold(m, outcome.valid, |hold| (cold.due | put_off) & !asked(hold));
+    let told = i.hints.map_or(outcome.valid, |hints| outcome.valid | hints.hint.valid);
+    let (hold, _) = hold(m, told, |hold| (cold.due | put_off) & !asked(hold));
 
     let wide = s.lane_bits() + 1;
     let paths = cold.count.zext(wide) + cat(&[x.valid, y.valid, z.valid]).count_ones().zext(wide);
@@ -146,16 +231,23 @@ fn described(
         swap: cold.swap,
         paths: paths.only_if(outcome.valid),
         levels: m.lit(0u32, s.lane_bits() + 1),
+        releases: barriers.map(|barriers| barriers.releases),
     };
+    // A release beside a path that runs leaves it alone.
+    let beside = releases & slot_live & !parked;
+    let steers = if barriers.is_some() { updates & !beside } else { updates };
+    let steered = (steers & x.valid & !x_parks & !cold.more_returns) | wakes | (cold.swap & parked & !x_parks);
     let steer = Steer {
-        valid: (updates & x.valid & !x.waits & !cold.more_returns) | wakes | (cold.swap & parked & !x.waits),
+        valid: new_round.map_or(steered, |new_round| steered | new_round),
         slot,
         pc: x.pc,
         replay: outcome.valid & outcome.kind.eq(kind::MEMORY) & sorted.x_is_b,
     };
 
-    assume_legal(m, s, &i, (live.q, waiting), active.mask, (starts, wakes));
-    let deepest = active.depth.all() & outcome.call & taken.valid;
+    // With threads at convergence barriers a slot is live, and it waits for nobody else.
+    let (all_live, all_waiting) = (live.q | holding, waiting & !holding);
+    assume_legal(m, s, &i, (all_live, all_waiting), active.mask, (starts, wakes));
+    let deepest = depth.all() & outcome.call & taken.valid;
     m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
     m.assert("third_path_goes_to_the_cold_table", !(updates & z.valid) | cold.insert);
     m.cover("returned_path_merges", returns & sorted.merges.any());
@@ -177,8 +269,22 @@ fn described(
     if cold_in.is_some() {
         m.cover("warp_goes_on_with_a_cold_path", outcome.valid & !a.valid & !b.valid & cold.more_returns);
     }
-    let turn = Turn { outcome, starts, begun: start.mask, returns, slot, slot_live, active, second: c, b, x, z };
-    let (ghost_live, ghost_cold, all) = every_thread_in_one_path(m, s, &turn, &cold);
+    let turn = Turn {
+        outcome,
+        starts,
+        begun: start.mask,
+        returns,
+        slot,
+        slot_live,
+        active,
+        second: c,
+        b,
+        x,
+        z,
+        goes,
+        releases,
+    };
+    let Ghosts { ghost_live, ghost_cold, ghost_held, all } = every_thread_in_one_path(m, s, &turn, &cold);
     if s.barriers {
         m.assume("outcome_of_a_path_that_runs", !outcome.valid | !active.waits);
         m.cover("wakes_two_paths", wakes & y.valid);
@@ -186,6 +292,30 @@ fn described(
         m.cover("runs_beside_a_waiting_path", outcome.valid & !x.waits & y.valid & y.waits);
         m.cover("returned_path_runs", returns & active.waits & !x.waits);
         paths_wait_with_their_threads(m, s, &turn, wakes, waiting.select(slot, 1), all);
+    }
+
+    if let Some((Hints { hint, .. }, barriers)) = i.hints.zip(barriers) {
+        let runs = |slot: Signal| live.q.select(slot, 1) & !waiting.select(slot, 1);
+        m.assume("outcome_of_a_path_of_the_list", !outcome.valid | runs(outcome.slot));
+        let of_path = runs(hint.slot) & hint.mask.eq(hct0.read(hint.slot).mask);
+        m.assume("hints_of_the_active_path", !hint.valid | of_path);
+        m.assume("no_hint_after_an_outcome", !(hint.valid & outcome.valid & hint.slot.eq(outcome.slot)));
+        let follows = outcome.valid & converges & outcome.slot.eq(barriers.waited_slot);
+        let all_taken = outcome.taken.mask.eq(active.mask) & !outcome.rest.mask.any();
+        m.assume(
+            "a_wait_and_its_outcome",
+            (barriers.waited | (outcome.valid & converges)).eq(barriers.waited & follows),
+        );
+        m.assume("all_threads_of_a_path_wait", !(outcome.valid & converges) | all_taken);
+        m.probe("release", barriers.release);
+        m.cover("released_beside_a_path_that_runs", beside);
+        m.cover("released_to_an_empty_list", releases & !slot_live);
+        m.cover("released_third_path", releases & z.valid);
+        m.cover("list_becomes_empty", outcome.valid & !x.valid & holding.select(slot, 1));
+        m.cover("new_round", new_round.expect("rounds with barriers"));
+        if s.barriers {
+            m.cover("released_before_paths_that_wait", releases & slot_live & parked);
+        }
     }
 
     m.probe("updates", updates);
@@ -196,18 +326,20 @@ fn described(
     let out = UnitOut {
         start_ready,
         wake_ready,
-        live: live.q,
-        waiting,
+        live: all_live,
+        waiting: all_waiting,
         stop: stops.read(i.decode_slot),
         mask: hct0.read(i.issue_slot).mask,
         steer,
         hold,
+        count: barriers.map(|barriers| barriers.count),
         refused: None,
         dual: None,
         block: None,
         events,
     };
-    (out, Inside { live: live.q, hct0, hct1, ghost_live, ghost_cold })
+    let live = live.q;
+    (out, Inside { live, waiting, phases, rounds, hct0, hct1, ghost_live, ghost_cold, ghost_held })
 }
 
 /// The cold table and its inputs, to be driven; with fewer than 4 lanes there is none, and its outputs are zeros.
@@ -223,17 +355,6 @@ fn cold_table(
     (place(m, inputs.value), Some(inputs))
 }
 
-/// The phase of a slot: its paths wait if their bit differs from it. A wake changes it. Its first value does not matter.
-fn phase(m: Builder, s: &Shape, slot: Signal, wakes: Signal) -> Signal {
-    if !s.barriers {
-        return m.lit(0u32, 1);
-    }
-    let phases = m.memory("phases", 1, s.warp_bits()).style(MemoryStyle::Distributed);
-    let phase = phases.read(slot);
-    phases.write(wakes, slot, !phase);
-    phase
-}
-
 /// What happens in a cycle, for the invariant.
 struct Turn {
     outcome: Outcome<Signal>,
@@ -247,6 +368,17 @@ struct Turn {
     b: Path<Signal>,
     x: Path<Signal>,
     z: Path<Signal>,
+    /// The threads of the outcome that go to taken.pc now.
+    goes: Signal,
+    releases: Signal,
+}
+
+/// Tables that follow the threads, and the live threads of the slot that are in paths.
+struct Ghosts {
+    ghost_live: Mem<Width>,
+    ghost_cold: Mem<Width>,
+    ghost_held: Option<Mem<Width>>,
+    all: Signal,
 }
 
 /// The invariant: every live thread of a warp is in exactly one path.
@@ -255,19 +387,24 @@ struct Turn {
 /// `ghost_cold` those whose path is in the cold table. Whenever a slot has its turn (and the sorter visits all of them),
 /// the threads of HCT0, of HCT1 and the cold ones must be disjoint and together the live ones. That the cold table itself
 /// neither loses nor doubles a thread follows from three facts checked at its port: what enters is disjoint from what is
-/// in it, what leaves was in it, and nothing is in it when its count is 0. Returns the two tables and the live threads of
-/// the slot.
-fn every_thread_in_one_path(
-    m: Builder,
-    s: &Shape,
-    t: &Turn,
-    cold: &CctOut<Signal>,
-) -> (Mem<Width>, Mem<Width>, Signal) {
+/// in it, what leaves was in it, and nothing is in it when its count is 0.
+fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signal>) -> Ghosts {
     let ghost_live = m.memory("ghost_live", s.lanes, s.warp_bits());
     let ghost_cold = m.memory("ghost_cold", s.lanes, s.warp_bits());
     let (all, away) = (ghost_live.read(t.slot), ghost_cold.read(t.slot).only_if(t.slot_live));
     let (first, second) = (t.active.mask, t.second.mask.only_if(t.second.valid));
     let stay = t.outcome.taken.mask | t.outcome.rest.mask;
+    // Those who wait at convergence barriers are in no path.
+    let ghost_held = (s.convergence_barriers > 0).then(|| m.memory("ghost_held", s.lanes, s.warp_bits()));
+    let held = ghost_held.as_ref().map_or(m.lit(0u32, s.lanes), |held| held.read(t.slot));
+    let (come, go) = (t.outcome.taken.mask & !t.goes, t.goes.only_if(t.outcome.valid) | t.b.mask.only_if(t.releases));
+    let held_after = (held & !go) | come.only_if(t.outcome.valid);
+    if let Some(ghost_held) = &ghost_held {
+        let changes = t.outcome.valid | t.starts | t.releases;
+        ghost_held.write(changes, t.slot, held_after.only_if(!t.starts));
+        m.assert("who_goes_on_from_a_barrier_waited", !(t.releases & (t.b.mask & !held).any()));
+        m.assert("who_goes_on_with_others_waited", !(t.outcome.valid & (t.goes & !first & !held).any()));
+    }
 
     let remain = all & !(first & !stay).only_if(t.outcome.valid);
     ghost_live.write(t.outcome.valid | t.starts, t.slot, t.starts.mux(t.begun, remain));
@@ -276,17 +413,21 @@ fn every_thread_in_one_path(
     let enter = t.z.mask.only_if(cold.insert | cold.swap);
     ghost_cold.write(cold.insert | cold.extract | cold.swap | t.starts, t.slot, (away & !leave) | enter);
 
-    wire!(turn = t.slot_live & (t.outcome.valid | t.returns | cold.sorts));
-    let apart = !((first & second) | (first & away) | (second & away)).any();
-    m.assert("every_live_thread_is_in_one_path", !turn | (apart & (first | second | away).eq(all)));
+    wire!(turn = t.slot_live & (t.outcome.valid | t.returns | t.releases | cold.sorts));
+    let listed = first | second | away;
+    let apart = !((first & second) | (first & away) | (second & away) | (listed & held)).any();
+    m.assert("every_live_thread_is_in_one_path", !turn | (apart & (listed | held).eq(all)));
+    if s.convergence_barriers > 0 {
+        m.assert("without_a_list_all_are_held", !(t.releases & !t.slot_live) | held.eq(all));
+    }
     m.assert("x_is_not_empty", !turn | first.any());
     let read = t.returns | cold.sorts;
     m.assert("cold_paths_are_not_empty", !read | cold.entry.mask.any());
     m.assert("what_leaves_was_cold", !turn | !(leave & !away).any());
     m.assert("what_enters_was_not_cold", !turn | !(enter & away & !leave).any());
     m.assert("an_empty_cold_table_has_no_thread", !turn | cold.count.any() | !away.any());
-    m.assert("a_warp_ends_with_its_last_thread", !t.outcome.valid | t.x.valid.eq(remain.any()));
-    (ghost_live, ghost_cold, all)
+    m.assert("a_warp_ends_with_its_last_thread", !t.outcome.valid | t.x.valid.eq((remain & !held_after).any()));
+    Ghosts { ghost_live, ghost_cold, ghost_held, all: all & !held }
 }
 
 /// A path waits exactly if its threads do, and a slot in `waiting` has no thread that could run. A ghost table follows the

@@ -232,6 +232,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         extract: never,
         swap: never,
         levels: left.zext(wide).only_if(outcome.valid),
+        releases: None,
         paths: (left.zext(wide) + m.lit(1u32, wide)).only_if(outcome.valid & !ends),
     };
     let out = UnitOut {
@@ -243,6 +244,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         mask: tops.read(i.issue_slot).mask,
         steer,
         hold,
+        count: None,
         refused,
         dual: None,
         block: None,

@@ -123,6 +123,7 @@ impl Pipeline {
                 meets: self.meets.map(|m| m.map("", &mut |_, v: u64| v.into())),
                 homes: None,
             },
+            hints: None,
             unissued: None,
             block: None,
         });

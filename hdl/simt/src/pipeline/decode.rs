@@ -1,11 +1,11 @@
 //! Stage 3, decode: an instruction word becomes a [`Decoded`] bundle on its way into the slot's buffer.
 //!
-//! Combinational. It also says whether the front end must stop behind the instruction: at everything that produces an
+//! Combinational. Instructions on convergence barriers that the core does not have do nothing; `count` of one is 0 + 0. It also says whether the front end must stop behind the instruction: at everything that produces an
 //! outcome at resolve, and at the instruction before the stop pc.
 
 use crate::csr;
 use crate::divergence::Stop;
-use crate::isa::{BARRIER, Decoded, alu, atomic};
+use crate::isa::{BARRIER, CUSTOM, Converges, Decoded, alu, atomic, convergence};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
@@ -56,6 +56,25 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(system = opcode.eq(0x73));
         let with_barriers = m.lit(s.barriers, 1);
         wire!(barrier = word.eq(BARRIER) & with_barriers);
+        // On convergence barriers: rs1 is the barrier, the immediate the other one or the threshold.
+        wire!(custom = opcode.eq(CUSTOM) & !rs1.msb());
+        let operand = word.slice(20, 12);
+        let is = |code: u32| funct3.eq(code);
+        wire!(counts = custom & is(convergence::COUNT) & operand.eq(0));
+        wire!(joins = (is(convergence::JOIN) | is(convergence::CANCEL)) & operand.eq(0));
+        wire!(waits = is(convergence::WAIT) & operand.le(convergence::MOST_THRESHOLD));
+        wire!(copies = (is(convergence::COPY) | is(convergence::MOVE)) & operand.lt(convergence::BARRIERS));
+        wire!(converges = counts | (custom & (joins | waits | copies) & rd.eq(0)));
+        let converges_here = Decoded::shape(s).converges.map(|shape| {
+            let barriers = s.convergence_barriers;
+            let has = |number: Signal| match barriers {
+                convergence::BARRIERS => m.lit(1u32, 1),
+                _ => number.lt(barriers),
+            };
+            let barrier = rs1.slice(0, shape.barrier);
+            Converges { valid: converges & has(rs1.slice(0, 4)) & (!copies | has(operand.slice(0, 4))), barrier }
+        });
+        wire!(waits_here = converges_here.map_or(m.lit(0u32, 1), |here| here.valid & waits));
         wire!(ecall = word.eq(0x73));
         wire!(ebreak = word.eq(0x0010_0073));
         wire!(csr_known = any_of(csr::MAP.iter().map(|c| word.slice(20, 12).eq(u32::from(c.address)))));
@@ -65,7 +84,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(computes = op_imm | op | muldiv | csr);
         wire!(jumps = jal | jalr | branch);
         wire!(accesses = load | store | atomic);
-        wire!(known = upper | computes | jumps | accesses | fence | barrier | ecall | ebreak);
+        wire!(known = upper | computes | jumps | accesses | fence | barrier | converges | ecall | ebreak);
 
         let sign = word.bit(31);
         wire!(imm_i = word.slice(20, 12).sext(32));
@@ -79,7 +98,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
 
         wire!(use1 = (jalr | branch | load | store | atomic | op_imm | op | muldiv) & rs1.ne(0) | ecall);
         wire!(use2 = (branch | store | atomic | op | muldiv) & rs2.ne(0) | ecall);
-        wire!(writes = (upper | jal | jalr | load | atomic | op_imm | op | muldiv | csr) & rd.ne(0));
+        wire!(writes = (upper | jal | jalr | load | atomic | op_imm | op | muldiv | csr | counts) & rd.ne(0));
         // The exit code is in a0, the number of the system call in a7.
         wire!(source1 = ecall.mux(rs1.literal(17u32), rs1.only_if(use1)));
         wire!(source2 = ecall.mux(rs2.literal(10u32), rs2.only_if(use2)));
@@ -94,7 +113,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(last = stop.valid & stop.pc.eq(pc + 1));
         // Lanes of a memory access may stay behind.
         let parts = accesses & m.lit(s.replay == Replay::Split, 1);
-        wire!(control = jumps | parts | barrier | ecall | ebreak | illegal | last);
+        wire!(control = jumps | parts | barrier | waits_here | ecall | ebreak | illegal | last);
         let decoded = Decoded {
             pc,
             rs1: source1,
@@ -120,6 +139,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
             divide: muldiv & funct3.bit(2) & writes,
             csr,
             barrier,
+            converges: converges_here,
             ecall,
             ebreak,
             illegal,

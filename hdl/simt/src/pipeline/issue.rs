@@ -47,7 +47,7 @@ pub struct IssueIn<T> {
     pub access_room: T,
     pub load_room: T,
     pub divider_free: T,
-    /// The divergence unit holds control instructions back.
+    /// The divergence unit holds back control instructions and those on convergence barriers.
     pub hold_control: T,
     pub bubble: T,
     pub pairs: Option<PairsIn<T>>,
@@ -86,6 +86,7 @@ struct Head<T> {
     accesses: T,
     answers: T,
     divide: T,
+    /// The divergence unit may hold it back.
     control: T,
 }
 
@@ -154,7 +155,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let place = index_width(s.buffer);
         let d = i.decoded.decoded;
         let needs = Needs { rs1: d.rs1, rs2: d.rs2, rd: d.rd, use1: d.use1, use2: d.use2, writes: d.writes };
-        let entry = Head { needs, accesses: d.accesses(), answers: d.answers, divide: d.divide, control: d.control };
+        let entry =
+            Head { needs, accesses: d.accesses(), answers: d.answers, divide: d.divide, control: d.takes_turn() };
         wire!(push = i.decoded.slot.decode(s.slots()) & i.decoded.valid.repeat(s.slots()));
         let pop = m.deferred("pop", s.slots());
         let entry = entry.map("", &mut |_, e| all(e));

@@ -14,7 +14,7 @@ use super::memory::{Access, Lanes};
 use super::place::Wrong;
 use crate::address::SCRATCHPAD;
 use crate::divergence::{Outcome, Side, kind, warp_of};
-use crate::isa::{Decoded, cause};
+use crate::isa::{Decoded, cause, convergence};
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
@@ -26,6 +26,8 @@ pub struct ResolveIn<T> {
     pub stopped: T,
     /// Where the block goes, for units that [compact](crate::divergence::Divergence::compacts).
     pub jump: Option<Jump<T>>,
+    /// What `count` counts, `count_width(lanes)`, in a core with convergence barriers.
+    pub count: Option<T>,
 }
 
 /// The target of a `jalr` that other warps of the block have executed.
@@ -120,7 +122,8 @@ impl Fault<Width> {
 
 pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
     let jump = s.divergence.compacts().then(|| Jump::shape(s));
-    module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, jump }, |m, i| {
+    let count = (s.convergence_barriers > 0).then(|| count_width(s.lanes));
+    module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, jump, count }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");
         let Executed { issued, leader, result, wrong, taken, target, data, exits } = i.executed;
         let d = issued.decoded;
@@ -215,6 +218,10 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
 
         // Return address of a jump; the same for all lanes.
         let link = cat(&[m.lit(0u32, 2), next]).zext(32).repeat(s.lanes);
+        let counted = |result: Signal| {
+            i.count
+                .map_or(result, |count| d.converges_by(convergence::COUNT).mux(count.zext(32).repeat(s.lanes), result))
+        };
         wire!(pipeline_write = d.writes & !d.answers & !d.divide);
         // Without enables, unlike the other registers: an enable would wait for the check for faults, and the results of an
         // access at fault are needed for its address.
@@ -224,7 +231,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             rd: m.pipe("s9_result_rd", d.rd),
             mask: m.pipe("s9_result_mask", served),
             multiply: m.pipe("s9_result_multiply", d.multiply),
-            data: m.pipe("s9_result_data", (d.jal | d.jalr).mux(link, result)),
+            data: m.pipe("s9_result_data", (d.jal | d.jalr).mux(link, counted(result))),
         };
         let exit =
             Exit { valid: good & d.ecall, slot: warp_of(s, issued.slot), mask, homes: issued.homes, codes: data };
@@ -301,6 +308,7 @@ fn outcome_kind(m: Builder, d: &Decoded<Signal>, split: bool) -> Signal {
             (d.accesses() & m.lit(split, 1), code(kind::MEMORY)),
             (d.ecall, code(kind::EXIT)),
             (d.barrier, code(kind::WAIT)),
+            (d.converges_by(convergence::WAIT), code(kind::CONVERGE)),
         ],
         code(kind::ARRIVED),
     )

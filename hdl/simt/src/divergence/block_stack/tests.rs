@@ -215,6 +215,7 @@ impl Pipeline {
                 meets: Some(o.meets.map("", &mut |_, v: u64| v.into())),
                 homes,
             },
+            hints: None,
             unissued: None,
             block: Some(BlockIn {
                 restart: false.into(),

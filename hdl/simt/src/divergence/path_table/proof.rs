@@ -5,10 +5,12 @@
 //! the slot whose turn it is. The cold table's state is described in place, so that they can see it.
 
 use super::super::cct;
+use super::super::convergence::{self, Ahead, Entry, Hint, Hints};
 use super::{Inside, described};
 use crate::divergence::cct::{Context, entries};
 use crate::divergence::proof::ProofIn;
 use crate::divergence::{Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::isa::convergence as isa;
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -22,31 +24,54 @@ struct Slot {
     cold: Vec<Path<Signal>>,
     count: Signal,
     returning: Signal,
+    seeking: Signal,
+    waiting: Signal,
+    /// 1 bit: x does not run.
+    parks: Signal,
+    /// The threads at each convergence barrier, with where they go on.
+    held: Vec<Path<Signal>>,
+    /// 1 bit: an outcome of x will say that its threads wait, and those of `goes` go on.
+    pending: Signal,
+    goes: Signal,
 }
 
 impl Slot {
     fn paths(&self) -> Vec<Path<Signal>> {
         [self.x, self.y].into_iter().chain(self.cold.iter().copied()).collect()
     }
+
+    /// The threads of each path and of each convergence barrier, as they will be once an outcome that is on its way has come.
+    fn masks(&self) -> Vec<Signal> {
+        let mut masks: Vec<Signal> = self.paths().iter().map(|p| p.mask.only_if(p.valid)).collect();
+        masks[0] = self.pending.mux(self.goes, masks[0]);
+        masks.extend(self.held.iter().map(|p| p.mask.only_if(p.valid)));
+        masks
+    }
+
+    fn holds(&self, m: Builder) -> Signal {
+        let holds: Vec<Signal> = self.held.iter().map(|p| p.valid).collect();
+        if holds.is_empty() { m.lit(0u32, 1) } else { cat(&holds).any() }
+    }
 }
 
 /// The number that paths are sorted by.
 fn key(p: Path<Signal>) -> Signal {
-    cat(&[p.pc, !p.depth])
+    cat(&[p.pc, !p.depth, p.waits])
 }
 
-/// The unit of a shape in which no path waits, with every legal input: outcomes of live slots that are not returning, with
-/// threads of the active path; starts of idle slots.
+/// The unit of a shape with every legal input: outcomes of live slots that run, with threads of the active path; starts of idle
+/// slots; wakes of those in which all wait.
 pub fn path_table_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
-    harness(s, "path_table_proof", &|m, s, i, slots, (outcome, start), out| {
-        follow(m, s, i, slots, outcome, start, out.start_ready);
-        steers(m, slots, outcome, start, out);
+    harness(s, "path_table_proof", &|m, s, i, slots, told, out| {
+        follow(m, s, i, slots, told, out);
+        steers(m, slots, told, out);
     })
 }
 
 /// The same, and what the sorter has done after [`sorted_after`] cycles without outcome and start.
 pub fn sorter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
-    harness(s, "sorter_proof", &|m, s, _, slots, (outcome, start), _| {
+    harness(s, "sorter_proof", &|m, s, _, slots, told, _| {
+        let UnitIn { start, outcome, .. } = told;
         let idle = m.reg("idle", count_width(sorted_after(s))).reset(0u32);
         wire!(enough = idle.q.eq(sorted_after(s)));
         idle.next(enough.mux(idle.q, idle.q + 1).only_if(!outcome.valid & !start.valid));
@@ -68,30 +93,39 @@ pub fn sorted_after(s: &Shape) -> u32 {
 }
 
 /// What is special of a proof: its assertions from the inputs, the slots, what happens, and the outputs.
-type Specific<'a> =
-    &'a dyn Fn(Builder, &Shape, &ProofIn<Signal>, &[Slot], (&Outcome<Signal>, &Start<Signal>), &UnitOut<Signal>);
+type Specific<'a> = &'a dyn Fn(Builder, &Shape, &ProofIn<Signal>, &[Slot], &UnitIn<Signal>, &UnitOut<Signal>);
 
 fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     module(name, ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
-        let mut cold = None;
-        let (out, tables) = described(m, s, unit_in.value, |m, i| {
+        let (mut cold, mut barriers) = (None, None);
+        let place_cold = |m: Builder, i| {
             let (out, inside) = cct::described(m, s, i);
             cold = Some((out.entry, inside));
             out
-        });
-        let slots: Vec<Slot> = (0..s.warps).map(|w| slot(m, s, w, &tables, cold.as_ref().map(|c| &c.1))).collect();
+        };
+        let place_barriers = |m: Builder, i| {
+            let (out, inside) = convergence::described(m, s, i);
+            barriers = Some(inside);
+            out
+        };
+        let (out, tables) = described(m, s, unit_in.value, place_cold, place_barriers);
+        let inside = (cold.as_ref().map(|c| &c.1), barriers.as_ref());
+        let slots: Vec<Slot> = (0..s.warps).map(|w| slot(m, s, w, &tables, inside)).collect();
 
         let number = index_of(s.warps, i.unit.outcome.slot);
         let x = tables.hct0.read(number);
-        let returning = cold.as_ref().map_or(m.lit(0u32, 1), |(_, c)| c.returning.select(number, 1));
+        let slot_of = |signal: fn(&Slot) -> Signal| select(&slots.iter().map(signal).collect::<Vec<_>>(), number);
+        let runs = slot_of(|slot| slot.live & !slot.returning & !slot.parks);
         let (taken, rest) = (x.mask & i.taken, x.mask & i.rest & !i.taken);
+        let waits = i.unit.outcome.kind.eq(kind::WAIT);
+        let never = waits & (m.lit(!s.barriers, 1) | !taken.any());
         let jump = i.unit.outcome.kind.eq(kind::JUMP);
-        let call = jump & i.unit.outcome.call & !x.depth.all();
+        let call = jump & i.unit.outcome.call & !x.depth.slice(0, s.depth_bits).all();
         let outcome = Outcome {
-            valid: i.unit.outcome.valid & tables.live.select(number, 1) & !returning,
+            valid: i.unit.outcome.valid & runs,
             slot: number,
-            kind: i.unit.outcome.kind.eq(kind::WAIT).mux(m.lit(kind::BRANCH, kind::BITS), i.unit.outcome.kind),
+            kind: never.mux(m.lit(kind::BRANCH, kind::BITS), i.unit.outcome.kind),
             taken: Side { mask: taken, ..i.unit.outcome.taken },
             rest: Side { mask: rest, ..i.unit.outcome.rest },
             call,
@@ -100,23 +134,48 @@ fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Wid
             homes: None,
         };
         let idle = index_of(s.warps, i.unit.start.slot);
-        let start = Start { valid: i.unit.start.valid & !tables.live.select(idle, 1), slot: idle, ..i.unit.start };
-        let wake = Wake { valid: m.lit(0u32, 1), ..i.unit.wake };
-        unit_in.drive(UnitIn { start, wake, outcome, ..i.unit });
+        let start = Start { valid: i.unit.start.valid & !out.live.select(idle, 1), slot: idle, ..i.unit.start };
+        let woken = index_of(s.warps, i.unit.wake.slot);
+        let wake = Wake { valid: i.unit.wake.valid & out.waiting.select(woken, 1), slot: woken };
+        let mut told = UnitIn { start, wake, outcome, ..i.unit };
+        if let (Some(hints), Some(barriers)) = (&mut told.hints, &barriers) {
+            told.outcome = hinted(m, s, &slots, hints, outcome, barriers, tables.hct0.read(barriers.waited_slot).mask);
+            reads(m, s, hints, &slots, &tables, barriers);
+        }
+        let outcome = told.outcome;
+        unit_in.drive(told);
 
         for slot in &slots {
             between_turns(m, s, slot, &tables);
         }
         if let Some((entry, inside)) = &cold {
             cold_reads(m, s, &slots, *entry, inside);
+            if s.may_park() {
+                sorter_passes(m, s, &slots, inside);
+            }
         }
-        specific(m, s, &i, &slots, (&outcome, &start), &out);
+        specific(m, s, &i, &slots, &told, &out);
 
         let any = |f: &dyn Fn(&Slot) -> Signal| cat(&slots.iter().map(f).collect::<Vec<_>>()).any();
         cover(m, "a_warp_ends", outcome.valid & x.mask.eq(tables.ghost_live.read(number)) & !(taken | rest).any());
         if s.lanes > 1 {
             cover(m, "two_paths", any(&|slot| slot.live & slot.y.valid));
             cover(m, "paths_merge", out.events.merges.any());
+        }
+        if let Some(releases) = out.events.releases {
+            if s.lanes > 1 {
+                cover(m, "some_wait_and_others_run", any(&|slot| slot.live & slot.holds(m)));
+                cover(m, "the_list_is_empty", any(&|slot| !slot.live & slot.holds(m)));
+                cover(m, "released_complete", releases.complete);
+                cover(m, "released_stuck", releases.stuck);
+            }
+        }
+        if s.barriers {
+            cover(m, "all_wait", tables.waiting.any());
+            if s.lanes > 1 {
+                cover(m, "one_waits", any(&|slot| slot.y.valid & slot.y.waits & !slot.x.waits));
+                cover(m, "two_paths_are_woken", any(&|slot| slot.waiting & slot.y.valid) & wake.valid & out.wake_ready);
+            }
         }
         if cold.is_some() {
             cover(m, "a_cold_path", any(&|slot| slot.live & slot.count.any()));
@@ -127,25 +186,149 @@ fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Wid
     })
 }
 
-fn slot(m: Builder, s: &Shape, number: u32, tables: &Inside, cold: Option<&cct::Inside>) -> Slot {
+fn slot(
+    m: Builder,
+    s: &Shape,
+    number: u32,
+    tables: &Inside,
+    (cold, barriers): (Option<&cct::Inside>, Option<&convergence::Inside>),
+) -> Slot {
     let at = m.lit(number, s.warp_bits());
     let live = tables.live.bit(number);
     let entry_bits = index_width(entries(s));
     let none = m.zero(Path::shape(s));
+    let bit = |bits: Option<Signal>| bits.map_or(m.lit(0u32, 1), |bits| bits.bit(number));
     let count = cold.map_or(m.lit(0u32, 1), |c| c.counts.read(at));
+    // Paths as they are, not as the tables have them.
+    let phase = tables.phases.as_ref().map_or(m.lit(0u32, 1), |phases| phases.read(at));
+    let round = tables.rounds.as_ref().map(|rounds| rounds.read(at));
+    let turned = |p: Path<Signal>| {
+        let depth = round.map_or(p.depth, |round| p.depth ^ cat(&[m.lit(0u32, s.depth_bits), round]));
+        Path { depth, waits: p.waits ^ phase, ..p }.as_built(s)
+    };
+    let x = turned(tables.hct0.read(at).path(live));
     let cold_path = |c: &cct::Inside, k: u32| {
         let address = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
-        c.cold.read(address).path(live & count.gt(k))
+        turned(c.cold.read(address).path(live & count.gt(k)))
     };
     let y = tables.hct1.as_ref().map_or(none, |t| t.read(at));
     Slot {
         number,
         live,
-        x: tables.hct0.read(at).path(live),
-        y: Path { valid: y.valid & live, ..y },
+        x,
+        parks: x.waits | x.is_late(s),
+        held: barriers.map_or(vec![], |barriers| held_at(m, s, number, barriers)),
+        pending: barriers.map_or(m.lit(0u32, 1), |b| b.waited & b.waited_slot.eq(at)),
+        goes: barriers.map_or(m.lit(0u32, s.lanes), |b| b.goes),
+        y: turned(Path { valid: y.valid & live, ..y }),
         cold: cold.map_or(vec![], |c| (0..entries(s)).map(|k| cold_path(c, k)).collect()),
         count,
-        returning: cold.map_or(m.lit(0u32, 1), |c| c.returning.bit(number)),
+        returning: bit(cold.map(|c| c.returning)),
+        seeking: bit(cold.map(|c| c.seeking)),
+        waiting: tables.waiting.bit(number),
+    }
+}
+
+/// The threads at the convergence barriers of a warp, as paths that wait.
+fn held_at(m: Builder, s: &Shape, number: u32, barriers: &convergence::Inside) -> Vec<Path<Signal>> {
+    let at = m.lit(number, s.warp_bits());
+    let holds = barriers.words.read(at).holds;
+    let path = |k: u32| {
+        let entry = barriers.entries.read(convergence::address(s, at, m.lit(k, s.barrier_bits())));
+        let (depth, waits) = (cat(&[entry.depth, m.lit(1u32, 1)]), m.lit(1u32, 1));
+        Path { valid: holds.bit(k) & barriers.holding.bit(number), depth, pc: entry.pc, mask: entry.waiting, waits }
+    };
+    (0..s.convergence_barriers).map(path).collect()
+}
+
+/// Legal instructions on convergence barriers out of any: of slots that run and have no outcome in this cycle, of all threads of
+/// the path, on the barriers that were named in the cycle before. Returns the outcome: a `wait` has its own, and nobody else
+/// such a one.
+fn hinted(
+    m: Builder,
+    s: &Shape,
+    slots: &[Slot],
+    hints: &mut Hints<Signal>,
+    outcome: Outcome<Signal>,
+    barriers: &convergence::Inside,
+    all: Signal,
+) -> Outcome<Signal> {
+    let n = s.convergence_barriers;
+    let barrier = |index: Signal| {
+        if n.is_power_of_two() { index_of(n, index) } else { index.lt(n).mux(index, index.literal(0u32)) }
+    };
+    let ahead = hints.ahead;
+    hints.ahead = Ahead {
+        slot: index_of(s.warps, ahead.slot),
+        barrier: barrier(ahead.barrier),
+        other: barrier(ahead.other),
+        ..ahead
+    };
+    let named = m.pipe("named", hints.ahead);
+    let hint = hints.hint;
+    let of = |signal: fn(&Slot) -> Signal| select(&slots.iter().map(signal).collect::<Vec<_>>(), named.slot);
+    let next = m.pipe("next_of_wait", hint.next);
+
+    let copies = hint.operation.eq(isa::COPY) | hint.operation.eq(isa::MOVE);
+    let known = hint.operation.ne(0) & hint.operation.ne(7) & !(copies & !named.both);
+    let outcome_here = outcome.valid & outcome.slot.eq(named.slot);
+    let is_wait = hint.operation.eq(isa::WAIT);
+    let runs = of(|slot| slot.live & !slot.returning & !slot.parks & !slot.pending);
+    let valid = hint.valid & known & runs & !(outcome_here & !barriers.waited);
+    let operand = cat(&[named.other, hint.operand.from_bit(s.barrier_bits())]);
+    let mask = of(|slot| slot.x.mask);
+    hints.hint = Hint { valid, slot: named.slot, barrier: named.barrier, operand, mask, ..hint };
+    cover(m, "waits", valid & is_wait);
+
+    let usual =
+        Outcome { kind: outcome.kind.eq(kind::CONVERGE).mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind), ..outcome };
+    let no = m.lit(0u32, 1);
+    let of_wait = Outcome {
+        valid: m.lit(1u32, 1),
+        slot: barriers.waited_slot,
+        kind: m.lit(kind::CONVERGE, kind::BITS),
+        taken: Side { mask: all, pc: next },
+        rest: Side { mask: m.lit(0u32, s.lanes), ..outcome.rest },
+        call: no,
+        ret: no,
+        ..outcome
+    };
+    barriers.waited.mux(of_wait, usual)
+}
+
+/// What was read of the entries is what they hold, and where the words say that a barrier is held, threads wait.
+fn reads(m: Builder, s: &Shape, hints: &Hints<Signal>, slots: &[Slot], tables: &Inside, b: &convergence::Inside) {
+    let Ahead { slot, barrier, other, both } = m.pipe("reads", hints.ahead);
+    let reset = m.pipe_reset("has_read", m.lit(1u32, 1));
+    let is = |slot: Signal, barrier: Signal, entry: Entry<Signal>| {
+        b.entries.read(convergence::address(s, slot, barrier)).same_as(entry)
+    };
+    m.assert("entry_in_stage_8", implies(reset, is(slot, barrier, b.found[0])));
+    m.assert("other_entry_in_stage_8", implies(reset & both, is(slot, other, b.found[1])));
+    m.assert(
+        "entry_of_the_warden",
+        implies(b.read, is(b.at_slot, b.read_barrier, b.found[1]) & b.at & !(reset & both)),
+    );
+    m.assert("warden_reads_a_barrier", b.read_barrier.zext(5).lt(s.convergence_barriers) | !b.read);
+    m.assert("warden_is_somewhere", b.at_slot.eq(index_of(s.warps, b.at_slot)));
+    for slot in slots {
+        let n = slot.number;
+        let w = m.lit(n, s.warp_bits());
+        let (word, none) = (b.words.read(w), m.lit(0u32, s.lanes));
+        let alive = b.alive.read(w).eq(tables.ghost_live.read(w));
+        m.assert(&format!("slot_{n}_alive"), implies(slot.live | b.holding.bit(n), alive));
+        let held = slot.held.iter().fold(none, |all, p| all | p.mask.only_if(p.valid));
+        let ghost = tables.ghost_held.as_ref().expect("a table of those who wait").read(w);
+        let after = slot.pending.mux((ghost | slot.x.mask) & !slot.goes, ghost);
+        m.assert(&format!("slot_{n}_held_threads"), implies(slot.live | b.holding.bit(n), held.eq(after)));
+        m.assert(&format!("slot_{n}_pending_runs"), implies(slot.pending, slot.live & !slot.parks & !slot.returning));
+        let at = b.at & b.at_slot.eq(b.at_slot.literal(n));
+        let known = slot.live | b.holding.bit(n) | b.looking.bit(n) | b.noted.bit(n) | at;
+        let within = !((word.look | word.old | word.tired) & !word.holds).any();
+        let told = b.holding.bit(n).eq(word.holds.any()) & b.looking.bit(n).eq(word.look.any());
+        m.assert(&format!("slot_{n}_word_is_told"), implies(known, within & told));
+        let somebody = slot.held.iter().map(|p| implies(p.valid, p.mask.any())).collect::<Vec<_>>();
+        m.assert(&format!("slot_{n}_somebody_waits"), cat(&somebody).all());
     }
 }
 
@@ -153,7 +336,8 @@ fn slot(m: Builder, s: &Shape, number: u32, tables: &Inside, cold: Option<&cct::
 fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
     let n = slot.number;
     let at = m.lit(n, s.warp_bits());
-    let masks: Vec<Signal> = slot.paths().iter().map(|p| p.mask.only_if(p.valid)).collect();
+    let live = slot.live | slot.holds(m);
+    let masks = slot.masks();
     let none = m.lit(0u32, s.lanes);
     let (mut seen, mut twice) = (none, none);
     for &mask in &masks {
@@ -161,21 +345,58 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
         seen = seen | mask;
     }
     m.assert(&format!("slot_{n}_paths_are_disjoint"), !twice.any());
-    m.assert(&format!("slot_{n}_paths_are_complete"), implies(slot.live, seen.eq(tables.ghost_live.read(at))));
-    let full: Vec<Signal> = slot.paths().iter().zip(&masks).map(|(p, mask)| implies(p.valid, mask.any())).collect();
+    m.assert(&format!("slot_{n}_paths_are_complete"), implies(live, seen.eq(tables.ghost_live.read(at))));
+    let full: Vec<Signal> = slot.paths().iter().map(|p| implies(p.valid, p.mask.any())).collect();
     m.assert(&format!("slot_{n}_paths_are_not_empty"), cat(&full).all());
+    let all_wait = slot.paths().into_iter().map(|p| implies(p.valid, p.waits));
+    let all_wait = cat(&all_wait.collect::<Vec<_>>()).all();
+    m.assert(&format!("slot_{n}_waits_with_all_its_paths"), implies(slot.waiting, slot.live & all_wait));
+    let busy = slot.returning | slot.seeking | slot.waiting;
+    m.assert(&format!("slot_{n}_finds_out_whether_all_wait"), implies(slot.live & slot.parks, busy));
+    m.assert(&format!("slot_{n}_waits_or_not"), implies(slot.waiting, !slot.returning & !slot.seeking));
+    m.assert(
+        &format!("slot_{n}_seeks_where_x_waits"),
+        implies(slot.seeking, slot.live & slot.parks & slot.count.any()),
+    );
+    let y_waits = implies(slot.y.valid & slot.x.waits, slot.y.waits)
+        & implies(slot.y.valid & slot.parks, slot.y.waits | slot.y.is_late(s));
+    m.assert(&format!("slot_{n}_y_waits_if_x_does"), implies(slot.live, y_waits));
     if slot.cold.is_empty() {
-        m.assert(&format!("slot_{n}_is_sorted"), implies(slot.y.valid, key(slot.x).lt(key(slot.y))));
+        // But for a path that came from a convergence barrier beside one that runs.
+        let sorted = key(slot.x).lt(key(slot.y)) | (m.lit(s.convergence_barriers > 0, 1) & !slot.parks);
+        m.assert(&format!("slot_{n}_is_sorted"), implies(slot.y.valid, sorted));
         m.assert(&format!("slot_{n}_has_no_cold_thread"), implies(slot.live, !tables.ghost_cold.read(at).any()));
         return;
     }
-    let cold = masks[2..].iter().fold(none, |all, &mask| all | mask);
+    let cold = masks[2..2 + slot.cold.len()].iter().fold(none, |all, &mask| all | mask);
     m.assert(&format!("slot_{n}_cold_threads"), implies(slot.live, cold.eq(tables.ghost_cold.read(at))));
     m.assert(&format!("slot_{n}_count_is_bounded"), implies(slot.live, slot.count.le(entries(s))));
     let alone = implies(slot.live & !slot.y.valid, slot.returning | !slot.count.any());
     m.assert(&format!("slot_{n}_alone_is_returning"), alone);
     let returns = slot.live & !slot.y.valid & slot.count.any();
     m.assert(&format!("slot_{n}_returning_has_a_path"), implies(slot.returning, returns));
+}
+
+/// What the sorter has passed of a slot that is seeking waits.
+fn sorter_passes(m: Builder, s: &Shape, slots: &[Slot], c: &cct::Inside) {
+    // If x waits, all wait; if it has given way, all wait or have.
+    let parks = |slot: &Slot, p: Path<Signal>| p.waits | (p.is_late(s) & !slot.x.waits);
+    for slot in slots {
+        let n = slot.number;
+        let here = if s.warps > 1 { c.scan.eq(n) } else { m.lit(1u32, 1) };
+        let width = slot.count.width();
+        let passed = |k: usize| {
+            let k = m.lit(k as u32, width);
+            c.index.gt(k) & !(c.compared.valid & c.compared.at.eq(k))
+        };
+        let waits = (0..slot.cold.len()).map(|k| implies(passed(k) & slot.cold[k].valid, parks(slot, slot.cold[k])));
+        let all = cat(&waits.collect::<Vec<_>>()).all();
+        m.assert(&format!("slot_{n}_has_passed_paths_that_wait"), implies(here & slot.seeking & !slot.returning, all));
+        m.assert(
+            &format!("slot_{n}_sorter_is_within"),
+            implies(here & slot.live & !slot.returning, c.index.le(slot.count)),
+        );
+    }
 }
 
 /// What the cold table has read is what it holds.
@@ -202,9 +423,10 @@ fn cold_reads(m: Builder, s: &Shape, slots: &[Slot], entry: Context<Signal>, c: 
     m.assert("sorter_goes_up", implies(c.compared.valid, c.index.eq(c.compared.at + 1)));
 }
 
-/// A slot is steered once after each outcome that leaves it live, at once or when its paths have returned, and to x.
-fn steers(m: Builder, slots: &[Slot], outcome: &Outcome<Signal>, start: &Start<Signal>, out: &UnitOut<Signal>) {
-    let steer = out.steer;
+/// A slot is steered once after each outcome that leaves it live, at once, or when its paths have returned, one was found that can
+/// run, or all that wait are woken; and to x, which can run.
+fn steers(m: Builder, slots: &[Slot], told: &UnitIn<Signal>, out: &UnitOut<Signal>) {
+    let (UnitIn { start, outcome, .. }, steer) = (*told, out.steer);
     for slot in slots {
         let n = slot.number;
         let is = |number: Signal| number.eq(number.literal(n));
@@ -212,23 +434,18 @@ fn steers(m: Builder, slots: &[Slot], outcome: &Outcome<Signal>, start: &Start<S
         let steered = steer.valid & is(steer.slot);
         let owes = m.reg(&format!("owes_{n}"), 1).reset(0u32);
         owes.next((owes.q | acts | begins) & !steered);
-        m.assert(&format!("slot_{n}_is_steered"), implies(slot.live, owes.q.eq(slot.returning)));
+        m.assert(&format!("slot_{n}_is_steered"), implies(slot.live, owes.q.eq(slot.returning | slot.parks)));
+        m.assert(&format!("slot_{n}_without_a_path_is_to_be_steered"), implies(!slot.live & slot.holds(m), owes.q));
         m.assert(&format!("slot_{n}_is_steered_once"), implies(steered, owes.q | acts | begins));
-        let to_x = slot.live & slot.x.pc.eq(m.pipe(&format!("steered_pc_{n}"), steer.pc));
+        let to_x = slot.live & !slot.parks & slot.x.pc.eq(m.pipe(&format!("steered_pc_{n}"), steer.pc));
         m.assert(&format!("slot_{n}_is_steered_to_x"), implies(m.pipe_reset(&format!("steered_{n}"), steered), to_x));
     }
 }
 
 /// One thread's pc and depth, in whatever path it is.
-fn follow(
-    m: Builder,
-    s: &Shape,
-    i: &ProofIn<Signal>,
-    slots: &[Slot],
-    outcome: &Outcome<Signal>,
-    start: &Start<Signal>,
-    start_ready: Signal,
-) {
+fn follow(m: Builder, s: &Shape, i: &ProofIn<Signal>, slots: &[Slot], told: &UnitIn<Signal>, out: &UnitOut<Signal>) {
+    let UnitIn { start, wake, outcome, .. } = *told;
+    let next = told.hints.map_or(m.lit(0u32, s.pc_bits()), |hints| m.pipe("next_of_hint", hints.hint.next));
     let slot = index_of(s.warps, held(m, "slot_followed", i.slot));
     let lane = index_of(s.lanes, held(m, "lane_followed", i.lane));
     let alive = m.reg("alive", 1).reset(0u32);
@@ -240,7 +457,9 @@ fn follow(
     let mine = |slots: &Slot| slot.eq(slots.number);
     let active = cat(&slots.iter().map(|slot| mine(slot) & here(slot.x)).collect::<Vec<_>>()).any();
     wire!(acts = outcome.valid & outcome.slot.eq(slot) & active);
-    wire!(begins = start.valid & start_ready & start.slot.eq(slot));
+    let waits = m.reg("waits", 1).reset(0u32);
+    wire!(begins = start.valid & out.start_ready & start.slot.eq(slot));
+    wire!(wakes = wake.valid & out.wake_ready & wake.slot.eq(slot));
     wire!(goes = acts & has(outcome.taken.mask));
     wire!(stays = acts & has(outcome.rest.mask));
     let deeper = pick([(outcome.call, depth.q + 1), (outcome.ret & depth.q.any(), depth.q - 1)], depth.q);
@@ -248,13 +467,24 @@ fn follow(
     pc.next(pick([(begins, start.pc), (goes, outcome.taken.pc), (stays, outcome.rest.pc)], pc.q));
     depth.next(pick([(begins, depth.q.literal(0u32)), (goes, deeper)], depth.q));
 
+    let never = m.lit(0u32, 1);
+    waits.next(pick([(begins | wakes, never), (goes, outcome.kind.eq(kind::WAIT))], waits.q));
+
     for slot in slots {
-        let places = cat(&slot.paths().into_iter().map(here).collect::<Vec<_>>());
+        let places = cat(&slot.masks().into_iter().map(has).collect::<Vec<_>>());
         let one = places.any() & places.eq(places.lowest_one());
         let n = slot.number;
         m.assert(&format!("thread_of_slot_{n}_is_in_one_path"), implies(mine(slot), alive.q.mux(one, !places.any())));
-        let right = slot.paths().into_iter().map(|p| implies(here(p), p.pc.eq(pc.q) & p.depth.eq(depth.q)));
-        let right = cat(&right.collect::<Vec<_>>()).all();
+        let deep = |p: Path<Signal>| p.depth.slice(0, s.depth_bits);
+        let at = |p: Path<Signal>| deep(p).eq(depth.q) & p.waits.eq(waits.q);
+        // Before its outcome a thread that waits is in its path, and where it goes on is where the barrier has it.
+        let moved = slot.pending & here(slot.x);
+        let paths = slot.paths().into_iter().map(|p| implies(here(p), p.pc.eq(pc.q) & at(p)));
+        let to = moved.mux(next, pc.q);
+        let held = slot.held.iter().map(|&p| implies(here(p), p.pc.eq(to) & deep(p).eq(depth.q) & !waits.q));
+        let joins = slot.pending & has(slot.goes) & !here(slot.x);
+        let goes_on = implies(joins, pc.q.eq(next) & depth.q.eq(deep(slot.x)) & !waits.q);
+        let right = cat(&paths.chain(held).chain([goes_on]).collect::<Vec<_>>()).all();
         m.assert(&format!("thread_of_slot_{n}_keeps_pc_and_depth"), implies(mine(slot), right));
     }
 }
@@ -266,8 +496,17 @@ mod tests {
 
     #[test]
     fn holds_at_random_inputs() {
-        for (lanes, warps) in [(1, 1), (2, 2), (4, 2), (8, 2)] {
-            let s = Shape { program: 16, depth_bits: 1, ..Shape::new(lanes, warps) };
+        for (lanes, warps, barriers) in [
+            (1, 1, false),
+            (2, 2, false),
+            (4, 2, false),
+            (8, 2, false),
+            (1, 2, true),
+            (2, 2, true),
+            (4, 2, true),
+            (8, 1, true),
+        ] {
+            let s = Shape { program: 16, depth_bits: 1, barriers, ..Shape::new(lanes, warps) };
             holds_at_random(&path_table_proof(&s).check().unwrap().netlist, 20_000);
         }
     }

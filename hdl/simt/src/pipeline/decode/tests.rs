@@ -68,6 +68,13 @@ const TABLE: &[(u32, u32, &str, char, u32)] = &[
     (0x0000000f, 0x707f, "fence", '-', 0),
     (0x0000100f, 0x707f, "fence", '-', 0),
     (0x0000000b, 0xffffffff, "barrier", '-', 0),
+    (0x0000100b, 0xfff87fff, "hint", '-', 0),
+    (0x0000200b, 0xfc087fff, "hint", '-', 0),
+    (0x0400200b, 0xfff87fff, "hint", '-', 0),
+    (0x0000300b, 0xfff87fff, "hint", '-', 0),
+    (0x0000400b, 0xfff8707f, "count", 'C', 0),
+    (0x0000500b, 0xff087fff, "hint", '-', 0),
+    (0x0000600b, 0xff087fff, "hint", '-', 0),
     (0x00000073, 0xffffffff, "ecall", '-', 0),
     (0x00100073, 0xffffffff, "ebreak", '-', 0),
 ];
@@ -119,7 +126,7 @@ fn meaning(word: u32, s: &Shape) -> Meaning {
     if matches!(format, 'R' | 'S' | 'B' | 'A') {
         m.rs2 = rs2;
     }
-    if matches!(format, 'R' | 'I' | 'U' | 'J' | 'A') {
+    if matches!(format, 'R' | 'I' | 'U' | 'J' | 'A' | 'C') {
         m.rd = rd;
     }
     if class == "ecall" {
@@ -170,13 +177,14 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
     let class = want.class;
     assert_eq!(d.a_pc == 1, class == "auipc", "{word:#010x}");
     // A division whose result goes to x0 has no work for the divider.
-    if matches!(class, "lui" | "auipc" | "fence") || class == "divide" && want.rd == 0 {
+    let hint = matches!(class, "hint" | "count");
+    if matches!(class, "lui" | "auipc" | "fence") || hint || class == "divide" && want.rd == 0 {
         want.class = "alu";
     }
     // Where an instruction has no immediate, or uses no ALU result, the field is free.
     let has_imm = matches!(class, "lui" | "auipc" | "jal" | "jalr" | "branch" | "load" | "store" | "atomic")
         || class == "alu" && word & 0x7f == 0x13;
-    let has_alu = matches!(class, "lui" | "auipc" | "jalr" | "load" | "store" | "atomic" | "alu" | "csr");
+    let has_alu = matches!(class, "lui" | "auipc" | "jalr" | "load" | "store" | "atomic" | "alu" | "csr" | "count");
     want = Meaning { imm: if has_imm { want.imm } else { got.imm }, ..want };
     want = Meaning { alu: if has_alu { want.alu } else { got.alu }, ..want };
     assert_eq!(got, want, "{word:#010x}");
@@ -192,7 +200,19 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
     }
     let accesses = matches!(class, "load" | "store" | "atomic");
     let controls = ["branch", "jal", "jalr", "barrier", "ecall", "ebreak", "illegal"];
-    let control = controls.contains(&class) || accesses && s.replay == Replay::Split;
+    let (barrier, operand) = (word >> 15 & 15, word >> 20);
+    let copies = matches!(word >> 12 & 7, convergence::COPY | convergence::MOVE);
+    let there = hint && barrier < s.convergence_barriers && (!copies || operand < s.convergence_barriers);
+    if let Some(converges) = &d.converges {
+        assert_eq!(converges.valid == 1, there, "{word:#010x}");
+        assert!(!there || converges.barrier == u64::from(barrier), "{word:#010x}");
+    }
+    if hint {
+        // What does nothing adds 0 to 0.
+        assert_eq!(d.imm, u64::from(operand), "{word:#010x}");
+    }
+    let waits = there && word >> 12 & 7 == convergence::WAIT;
+    let control = controls.contains(&class) || waits || accesses && s.replay == Replay::Split;
     assert_eq!(d.control == 1, control, "{word:#010x}");
     assert_eq!(d.answers == 1, class == "load" || class == "atomic" && want.rd != 0, "{word:#010x}");
     if class == "atomic" {
@@ -215,11 +235,13 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
 /// Every row of the table with random operands; every word near one of them; random words.
 #[test]
 fn every_instruction_and_random_words() {
-    for (with, seed) in [(true, 1), (false, 2)] {
+    for (with, seed, convergence_barriers) in [(true, 1, 0), (false, 2, 0), (true, 3, 1), (false, 4, 5), (true, 5, 16)]
+    {
         println!("seed {seed}");
         let mut r = fastrand::Rng::with_seed(seed);
         let replay = if with { Replay::Split } else { Replay::Serialise };
-        let s = Shape { multiply: with, barriers: with, atomics: with, replay, ..Shape::default() };
+        let s =
+            Shape { multiply: with, barriers: with, atomics: with, convergence_barriers, replay, ..Shape::default() };
         let mut t = Sim::new(&decode(&s).check().unwrap());
         for &(bits, mask, ..) in TABLE {
             (0..100).for_each(|_| compare(&mut t, bits | r.u32(..) & !mask, &s));

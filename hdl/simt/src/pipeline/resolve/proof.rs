@@ -33,7 +33,7 @@ pub struct ProofIn<T> {
 
 /// Resolve and memory with every instruction: at most one of the kinds that exclude each other, and at least one thread.
 pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>> {
-    let resolve_in = ResolveIn { executed: Executed::shape(s), stopped: 1, jump: None };
+    let resolve_in = ResolveIn { executed: Executed::shape(s), stopped: 1, jump: None, count: None };
     let place = 2 + s.lane_bits();
     let inputs = ProofIn { resolve: resolve_in, sort: 3, lane: s.lane_bits(), place, line: 32 * s.lanes };
     module("resolve_proof", inputs, |m, i| {
@@ -71,7 +71,11 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
             in_program: i.resolve.executed.wrong.in_program & accesses.repeat(s.lanes),
         };
         let executed = Executed { issued, leader: issued.mask.lowest_one(), wrong, ..i.resolve.executed };
-        let o = m.instance("resolve", &resolve(s), ResolveIn { executed, stopped: m.lit(0u32, 1), jump: None });
+        let o = m.instance(
+            "resolve",
+            &resolve(s),
+            ResolveIn { executed, stopped: m.lit(0u32, 1), jump: None, count: None },
+        );
         let access = o.access.expect("under split");
         let request = m.instance("memory", &memory(s), MemoryIn { access }).request;
 

@@ -1,0 +1,531 @@
+//! The convergence barriers of the path tables: threads that wait leave the path list for a table of N entries a warp.
+//!
+//! `speculative-reconvergence.txt` Table 1 and §4.6; `docs/convergence-barriers.md` has the instructions, a trace and the
+//! corner cases. Of barrier b of a warp, W(b) are the threads that wait and E(b) those that are still expected; those that
+//! participate are P(b) = E(b) ∪ W(b). With E instead of P a release writes no entry, and W = P is "no thread of E lives".
+//!
+//! | state | of | what |
+//! |---|---|---|
+//! | `entries` | a barrier of a warp | E, W, and the pc and call depth at which W goes on; written by instructions only |
+//! | `words` | a warp | five bits a barrier, [`Word`]: whether E and W mean something, and what is to be looked at |
+//! | `alive` | a warp | the threads that have not ended; a thread that ends stays in E, where this masks it |
+//!
+//! **Instructions** act in stage 8, in order, one a cycle; the entries are read in the cycle before, and a word that is
+//! written at that edge is read new. What a `wait` does to the path list follows in stage 9, as its outcome: [`TableOut::goes`]
+//! says who goes on.
+//!
+//! **Releases.** A `wait` that completes its barrier releases it by itself: its threads and those that waited are at one pc
+//! and depth. Every other release is found by the *warden*, which visits one barrier at a time, and takes a turn of its own
+//! at the compact-and-sort unit:
+//!
+//! | step | what it does |
+//! |---|---|
+//! | choose a warp | in turn, of those with something to look at, or where nobody can run |
+//! | choose a barrier | first notes what ended threads or passed time give reason to look at; then in turn, of those to look at; else, where nobody can run, of those where threads wait; reads its entry |
+//! | decide | in a cycle without an instruction here: W = P, or patience is over, or nobody can run: released if the CCS is free; else there is nothing to do |
+//!
+//! It begins anew if an instruction of the warp comes in between, so it never decides about what has changed.
+//!
+//! **Patience.** Of a warp that is *parted* (below) outcomes are counted. Every [`Shape::patience`] of them, who has waited
+//! since the last time without an arrival is released.
+//!
+//! **Giving way.** The path list runs the least pc and is not fair. That is no reason for a program to hang that ends without
+//! hints, unless a hint has kept a thread back that others now wait for. So from when threads wait until the warp is one
+//! path again, it is *parted*, and paths give way: after [`Shape::patience`] outcomes the active path, and after [`BRIEF`]
+//! each one after it, comes behind all that have not given way. When all have, nobody has: a new round begins.
+//!
+//! What it does not do: it does not know why a program waits. A thread that waits for others which never come costs time.
+
+use crate::arbiter::{places_above, round_robin};
+use crate::isa::convergence;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// Outcomes that a path has before it gives way, where another one has.
+pub const BRIEF: u32 = 16;
+
+/// An instruction on convergence barriers in stage 8. It has an effect: its barriers exist.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Hint<T> {
+    /// 1 bit.
+    pub valid: T,
+    pub slot: T,
+    /// One of [`convergence`], 3 bits.
+    pub operation: T,
+    pub barrier: T,
+    /// The other barrier, or the threshold, 7 bits.
+    pub operand: T,
+    /// The threads that execute it: all of the active path.
+    pub mask: T,
+    /// Instruction number of the next one.
+    pub next: T,
+}
+
+/// The barriers that the instruction in stage 7 will name in the next cycle.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Ahead<T> {
+    pub slot: T,
+    pub barrier: T,
+    pub other: T,
+    /// 1 bit: it may name `other`.
+    pub both: T,
+}
+
+/// What the pipeline tells.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Hints<T> {
+    pub ahead: Ahead<T>,
+    pub hint: Hint<T>,
+}
+
+/// Why threads that waited go on, and what else happened in this cycle; 1 bit each.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Releases<T> {
+    /// All that participate wait.
+    pub complete: T,
+    /// As many wait as the last arrival asks for.
+    pub threshold: T,
+    /// No path of the warp can run.
+    pub stuck: T,
+    /// They have waited long.
+    pub patience: T,
+    /// Participants came to another place than those that wait: they left the barrier and went on.
+    pub fell_through: T,
+    /// A path gave way.
+    pub gave_way: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct TableIn<T> {
+    pub hints: Hints<T>,
+    /// Call depth of the active path of the hint's slot.
+    pub depth: T,
+    /// An outcome, and the threads that end with it.
+    pub outcome: T,
+    pub outcome_slot: T,
+    pub ended: T,
+    /// 1 bit: the CCS takes a release in this cycle.
+    pub free: T,
+    /// 1 bit: the path list of `turn_slot` changes; then it is one path or none.
+    pub turn: T,
+    pub turn_slot: T,
+    pub alone: T,
+    /// 1 bit: a new round begins for `turn_slot`.
+    pub new_round: T,
+    /// A start that is taken.
+    pub start: T,
+    pub start_slot: T,
+    pub start_mask: T,
+    /// One bit a warp: no path of the list can run.
+    pub stopped: T,
+    /// One bit a warp: it is returning or seeking.
+    pub busy: T,
+}
+
+/// Threads that go on from a barrier.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Release<T> {
+    /// 1 bit: they enter the path list in this cycle.
+    pub valid: T,
+    pub slot: T,
+    pub depth: T,
+    pub pc: T,
+    pub mask: T,
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct TableOut<T> {
+    /// Of the hint: the number of P(b), `count_width(lanes)`.
+    pub count: T,
+    /// Of the `wait` in the cycle before: the threads that go on behind it.
+    pub goes: T,
+    /// There was one, of this slot.
+    pub waited: T,
+    pub waited_slot: T,
+    /// One bit a warp: threads of it wait.
+    pub holding: T,
+    pub release: Release<T>,
+    /// 1 bit: a start must wait.
+    pub writes: T,
+    /// 1 bit: there is something to do, and it is not done in this cycle.
+    pub put_off: T,
+    /// 1 bit: the active path of `outcome_slot` gives way.
+    pub gives_way: T,
+    pub releases: Releases<T>,
+}
+
+/// Five bits a barrier.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Word<T> {
+    /// The entry's E means something; else nobody is expected.
+    pub expects: T,
+    /// Threads wait; else W, pc and depth of the entry mean nothing.
+    pub holds: T,
+    /// Nobody has arrived since the last time that patience was looked after.
+    pub old: T,
+    /// Nobody had arrived between the last two.
+    pub tired: T,
+    /// To be visited.
+    pub look: T,
+}
+
+/// A barrier of a warp.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Entry<T> {
+    pub expected: T,
+    pub waiting: T,
+    pub depth: T,
+    pub pc: T,
+}
+
+impl Hint<Width> {
+    pub fn shape(s: &Shape) -> Hint<Width> {
+        let (slot, barrier) = (s.warp_bits(), s.barrier_bits());
+        Hint { valid: 1, slot, operation: 3, barrier, operand: 7, mask: s.lanes, next: s.pc_bits() }
+    }
+}
+
+impl Hints<Width> {
+    pub fn shape(s: &Shape) -> Hints<Width> {
+        let barrier = s.barrier_bits();
+        let ahead = Ahead { slot: s.warp_bits(), barrier, other: barrier, both: 1 };
+        Hints { ahead, hint: Hint::shape(s) }
+    }
+}
+
+impl Releases<Width> {
+    pub fn shape() -> Releases<Width> {
+        Releases { complete: 1, threshold: 1, stuck: 1, patience: 1, fell_through: 1, gave_way: 1 }
+    }
+}
+
+impl TableIn<Width> {
+    pub fn shape(s: &Shape) -> TableIn<Width> {
+        let (slot, lanes) = (s.warp_bits(), s.lanes);
+        TableIn {
+            hints: Hints::shape(s),
+            depth: s.depth_bits,
+            outcome: 1,
+            outcome_slot: slot,
+            ended: lanes,
+            free: 1,
+            turn: 1,
+            turn_slot: slot,
+            alone: 1,
+            new_round: 1,
+            start: 1,
+            start_slot: slot,
+            start_mask: lanes,
+            stopped: s.warps,
+            busy: s.warps,
+        }
+    }
+}
+
+impl Word<Width> {
+    fn shape(s: &Shape) -> Word<Width> {
+        let n = s.convergence_barriers;
+        Word { expects: n, holds: n, old: n, tired: n, look: n }
+    }
+}
+
+impl Entry<Width> {
+    fn shape(s: &Shape) -> Entry<Width> {
+        Entry { expected: s.lanes, waiting: s.lanes, depth: s.depth_bits, pc: s.pc_bits() }
+    }
+}
+
+/// The table of a shape with convergence barriers.
+pub fn convergence_table(s: &Shape) -> TypedModule<TableIn<Width>, TableOut<Signal>> {
+    module("convergence", TableIn::shape(s), |m, i| described(m, s, i).0)
+}
+
+/// The table's state, as a proof sees it.
+pub(super) struct Inside {
+    pub entries: Mem<Entry<Width>>,
+    pub words: Mem<Word<Width>>,
+    pub alive: Mem<Width>,
+    pub holding: Signal,
+    pub looking: Signal,
+    /// One bit a warp: something of it is to be noted.
+    pub noted: Signal,
+    /// What was read: of the barrier in stage 8; of the other one, or for the warden.
+    pub found: [Entry<Signal>; 2],
+    /// Of the `wait` in the cycle before.
+    pub goes: Signal,
+    pub waited: Signal,
+    pub waited_slot: Signal,
+    /// The warden: the warp, the barrier if its entry is read.
+    pub at: Signal,
+    pub at_slot: Signal,
+    pub read: Signal,
+    pub read_barrier: Signal,
+}
+
+/// The address of a barrier's entry.
+pub(super) fn address(s: &Shape, slot: Signal, barrier: Signal) -> Signal {
+    if s.warps > 1 { cat(&[barrier, slot]) } else { barrier }
+}
+
+pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<Signal>, Inside) {
+    m.doc("Convergence barriers: who participates, who waits, and who may go on.");
+    let n = s.convergence_barriers;
+    let Hint { valid, slot, operation, barrier, operand, mask, next } = i.hints.hint;
+    let entries = m.memory("entries", Entry::shape(s), s.warps.ilog2() + s.barrier_bits());
+    let words = m.memory("words", Word::shape(s), s.warp_bits()).style(MemoryStyle::Distributed);
+    let alive = m.memory("alive", s.lanes, s.warp_bits()).style(MemoryStyle::Distributed);
+    let holding = m.reg("holding", s.warps).reset(0u32);
+    let looking = m.reg("looking", s.warps).reset(0u32);
+    let nobody = m.lit(0u32, s.lanes);
+    let none = m.lit(0u32, n);
+
+    // Instructions: what the entries say.
+    let is = |code: u32| operation.eq(code);
+    let (joins, waits, cancels) = (is(convergence::JOIN), is(convergence::WAIT), is(convergence::CANCEL));
+    wire!(counts = is(convergence::COUNT));
+    wire!(moves = is(convergence::MOVE));
+    wire!(copies = moves | is(convergence::COPY));
+    let other = operand.slice(0, s.barrier_bits());
+    // Of one barrier with itself there is nothing to copy.
+    wire!(changes = valid & !counts & !(copies & other.eq(barrier)));
+    let word = words.read(slot);
+    let at_b = barrier.decode(n);
+    let at_c = other.decode(n);
+    wire!(living = alive.read(slot));
+    let warden_reads = m.deferred("warden_reads", 1);
+    let warden_address = m.deferred("warden_address", s.warps.ilog2() + s.barrier_bits());
+    let ahead = i.hints.ahead;
+    let first_entry = entries.read_sync(address(s, ahead.slot, ahead.barrier), Collision::ReadNew);
+    let second_address = ahead.both.mux(address(s, ahead.slot, ahead.other), warden_address.value);
+    let second_entry = entries.read_sync_if(ahead.both | warden_reads.value, second_address, Collision::ReadNew);
+    let has = |bits: Signal, at: Signal| (bits & at).any();
+    wire!(held = has(word.holds, at_b));
+    wire!(expected = first_entry.expected & living.only_if(has(word.expects, at_b)));
+    wire!(waiting = first_entry.waiting.only_if(held));
+    wire!(
+        other_participants = (second_entry.expected & living.only_if(has(word.expects, at_c)))
+            | second_entry.waiting.only_if(has(word.holds, at_c))
+    );
+
+    // A wait.
+    wire!(arrive = mask & expected);
+    wire!(same_place = first_entry.pc.eq(next) & first_entry.depth.eq(i.depth));
+    wire!(here = !held | same_place);
+    wire!(some_arrive = arrive.any());
+    wire!(enters = waits & some_arrive & here);
+    wire!(falls = waits & some_arrive & !here);
+    wire!(left = expected & !mask);
+    let number = (waiting | counts.mux(expected, arrive)).count_ones();
+    wire!(count = number);
+    let wide = count.width().max(7);
+    wire!(full = !left.any());
+    wire!(enough = operand.any() & count.zext(wide).ge(operand.zext(wide)));
+    wire!(completes = enters & (full | enough));
+    let stay = (waiting | arrive).only_if(enters);
+    wire!(go = (mask & !stay) | stay.only_if(completes));
+    let goes = m.pipe("goes", go);
+    wire!(waited = m.pipe_reset("waited", valid & waits));
+    let waited_slot = m.pipe("waited_slot", slot);
+
+    // What is written.
+    let copied = other_participants & !waiting;
+    let after = pick([(joins, expected | mask), (copies, copied)], left);
+    let arrived = Entry { expected: after, waiting: waiting | arrive, depth: i.depth, pc: next };
+    let entry = enters.mux(arrived, Entry { expected: after, ..first_entry });
+    entries.write(changes, address(s, slot, barrier), entry);
+    let (set, clear) = (|bits: Signal, at: Signal| bits | at, |bits: Signal, at: Signal| bits & !at);
+    let at_both = at_b | at_c.only_if(moves);
+    let arrival = at_b.only_if(enters);
+    let changed = Word {
+        expects: clear(set(word.expects, at_b), at_c.only_if(moves)),
+        holds: clear(set(word.holds, arrival), at_b.only_if(completes)),
+        old: clear(word.old, arrival),
+        tired: clear(word.tired, arrival),
+        look: clear(word.look | (word.holds & at_both.only_if(cancels | falls | copies)), at_b.only_if(completes)),
+    };
+
+    // The warden.
+    let exited = m.reg("exited", s.warps).reset(0u32);
+    let ticked = m.reg("ticked", s.warps).reset(0u32);
+    wire!(stuck = i.stopped & holding.q);
+    wire!(due = (looking.q | stuck | exited.q | ticked.q) & !i.busy);
+    let at = m.reg("at", 1).reset(0u32);
+    let at_slot = m.reg("at_slot", s.warp_bits()).reset(0u32);
+    let here_at = at_slot.q.decode(s.warps);
+    let of_warp = |bits: Signal| (bits & here_at).any();
+    let read = m.reg("read", 1).reset(0u32);
+    let forced = m.reg("forced", 1);
+    let read_barrier = m.reg("read_barrier", s.barrier_bits());
+    let visited = words.read(at_slot.q);
+    wire!(disturbed = changes & slot.eq(at_slot.q));
+    wire!(withdraws = at.q & of_warp(i.busy));
+    wire!(notes = at.q & !read.q & !withdraws & !changes & of_warp(exited.q | ticked.q));
+    wire!(chooses = at.q & !read.q & !withdraws & !disturbed & !ahead.both & !of_warp(exited.q | ticked.q));
+    let last = m.reg("last_visited", n).reset(0u32);
+    let order = places_above(last.q);
+    wire!(nobody_runs = of_warp(stuck));
+    wire!(looks = visited.look.any());
+    let candidates = looks.mux(visited.look, visited.holds.only_if(nobody_runs));
+    wire!(choice = round_robin(candidates, order));
+    let choice_number = choice.one_hot_index();
+    wire!(finds = chooses & choice.any());
+    warden_reads.drive(finds);
+    warden_address.drive(address(s, at_slot.q, choice_number));
+    last.next_if(finds, choice);
+    read_barrier.next_if(finds, choice_number);
+    forced.next_if(finds, !looks);
+
+    let at_read = read_barrier.q.decode(n);
+    wire!(survivors = second_entry.expected & alive.read(at_slot.q).only_if(has(visited.expects, at_read)));
+    wire!(complete = !survivors.any());
+    wire!(tired = has(visited.tired, at_read));
+    wire!(wanted = has(visited.holds, at_read) & (forced.q | complete | tired));
+    wire!(decides = read.q & !withdraws & !changes);
+    wire!(releases = decides & wanted & i.free);
+    wire!(passes = decides & !wanted);
+    wire!(acts = notes | releases | passes);
+    wire!(again = disturbed | ahead.both);
+    read.next(finds | (read.q & !withdraws & !releases & !passes & !again));
+    wire!(leaves = withdraws | releases | passes | (chooses & !finds));
+    wire!(next_warp = round_robin(due, places_above(here_at)));
+    at.next((at.q & !leaves) | (!at.q & due.any()));
+    at_slot.next_if(!at.q & due.any(), next_warp.one_hot_index());
+
+    let done = at_read.only_if(releases | passes);
+    let gone = at_read.only_if(releases);
+    let older = visited.holds.only_if(notes & of_warp(ticked.q));
+    let kept = Word {
+        expects: visited.expects,
+        holds: clear(visited.holds, gone),
+        old: clear(visited.old | older, gone),
+        tired: clear(visited.tired | (visited.old & older), gone),
+        look: clear(visited.look | visited.holds.only_if(notes), done),
+    };
+
+    // One write port.
+    let fresh = Word { expects: none, holds: none, old: none, tired: none, look: none };
+    let written = changes.mux(changed, i.start.mux(fresh, kept));
+    let written_slot = pick([(changes, slot), (i.start, i.start_slot)], at_slot.q);
+    wire!(writes = changes | i.start | acts);
+    words.write(writes, written_slot, written);
+    let written_at = written_slot.decode(s.warps);
+    let follow = |bits: Signal, any: Signal| (bits & !written_at) | written_at.only_if(any);
+    holding.next_if(writes, follow(holding.q, written.holds.any()));
+    looking.next_if(writes, follow(looking.q, written.look.any()));
+
+    // Threads that end.
+    let outcome_at = i.outcome_slot.decode(s.warps);
+    let start_at = i.start_slot.decode(s.warps).only_if(i.start);
+    wire!(ends = i.outcome & i.ended.any());
+    let remain = alive.read(i.outcome_slot) & !i.ended;
+    alive.write(ends | i.start, i.start.mux(i.start_slot, i.outcome_slot), i.start.mux(i.start_mask, remain));
+    let noted = here_at.only_if(notes) | start_at;
+    exited.next((exited.q & !noted) | (outcome_at & holding.q).only_if(ends));
+
+    // Patience, and giving way.
+    let turn_at = i.turn_slot.decode(s.warps);
+    let parted = m.reg("parted", s.warps).reset(0u32);
+    wire!(stays_parted = (holding.q | parted.q.only_if(!i.alone)) & turn_at);
+    parted.next_if(i.turn | i.start, (parted.q & !turn_at.only_if(i.turn) & !start_at) | stays_parted.only_if(i.turn));
+    let counter_bits = s.patience.ilog2();
+    let counter = m.memory("outcomes", counter_bits, s.warp_bits()).style(MemoryStyle::Distributed);
+    let passed = counter.read(i.outcome_slot) + 1;
+    wire!(is_parted = (parted.q & outcome_at).any());
+    counter.write(i.outcome, i.outcome_slot, passed.only_if(is_parted));
+    wire!(tick = is_parted & passed.all());
+    wire!(brief = is_parted & passed.slice(0, BRIEF.ilog2()).all());
+    ticked.next((ticked.q & !noted) | (outcome_at & holding.q).only_if(i.outcome & tick));
+    let gives = m.reg("yields", s.warps).reset(0u32);
+    let others = m.reg("others_gave_way", s.warps).reset(0u32);
+    wire!(gives_way = (gives.q & outcome_at).any() & is_parted);
+    let gave = outcome_at.only_if(i.outcome & gives_way);
+    let ended_round = turn_at.only_if(i.new_round);
+    others.next((others.q | gave) & !ended_round & !start_at);
+    wire!(brief_turn = ((others.q | gave) & outcome_at).any());
+    let gives_next = outcome_at.only_if(tick | (brief & brief_turn));
+    gives.next_if(
+        i.outcome | i.start,
+        (gives.q & !outcome_at.only_if(i.outcome) & !start_at) | gives_next.only_if(i.outcome),
+    );
+
+    // Checks.
+    m.assert("who_waits_is_alive", !valid | !(waiting & !living).any());
+    m.assert("who_executes_does_not_wait", !valid | !(waiting & mask).any());
+    m.assert("who_executes_is_alive", !valid | !(mask & !living).any());
+    m.assert("somebody_waits_where_it_says_so", !valid | !held | waiting.any());
+    let as_before = entry.waiting.only_if(held).eq(waiting) & entry.expected.eq(left);
+    m.assert("only_who_falls_through_leaves", !(valid & falls) | (as_before & go.eq(mask)));
+    m.assert("only_who_waits_stays", !(valid & waits) | (mask & !go & !expected).eq(nobody));
+    m.assert("what_is_looked_at_holds", !at.q | !(visited.look & !visited.holds).any());
+    m.assert("who_is_released_is_alive", !releases | !(second_entry.waiting & !alive.read(at_slot.q)).any());
+    m.assert("somebody_is_released", !releases | second_entry.waiting.any());
+    m.assume("no_start_while_it_writes", !(i.start & (changes | acts)));
+    m.assume("no_start_with_an_outcome", !(i.start & i.outcome));
+    m.cover("joins", changes & joins);
+    m.cover("cancels_where_others_wait", changes & cancels & held);
+    m.cover("counts_some", valid & counts & count.any());
+    m.cover("copies", changes & copies & !moves);
+    m.cover("moves_with_waiting_threads", changes & moves & held);
+    m.cover("completes_with_others", valid & completes & full & held);
+    m.cover("completes_by_threshold", valid & completes & !full);
+    m.cover("waits_without_participants", valid & waits & !some_arrive);
+    m.cover("waits_with_some_participants", valid & enters & (mask & !arrive).any());
+    m.cover("falls_through", valid & falls);
+    m.cover("released_complete", releases & complete);
+    m.cover("released_stuck", releases & !complete & !tired);
+    m.cover("released_by_patience", releases & !complete & tired);
+    m.cover("looked_for_nothing", passes);
+    m.cover("warden_is_disturbed", read.q & again);
+    m.cover("warden_withdraws", withdraws);
+    m.cover("release_waits_for_its_turn", decides & wanted & !i.free);
+    m.cover("release_waits_for_an_instruction", read.q & changes & !disturbed);
+    m.cover("somebody_gives_way", gave.any());
+    m.cover("somebody_gives_way_briefly", gave.any() & (others.q & outcome_at).any());
+
+    let counted = |what: Signal| what & valid;
+    let out = TableOut {
+        count,
+        goes,
+        waited,
+        waited_slot,
+        holding: holding.q,
+        release: Release {
+            valid: releases,
+            slot: at_slot.q,
+            depth: second_entry.depth,
+            pc: second_entry.pc,
+            mask: second_entry.waiting,
+        },
+        writes: changes | acts,
+        put_off: due.any() & !acts,
+        gives_way,
+        releases: Releases {
+            complete: counted(completes & full & held) | (releases & complete),
+            threshold: counted(completes & !full),
+            stuck: releases & !complete & !tired,
+            patience: releases & !complete & tired,
+            fell_through: counted(falls),
+            gave_way: gave.any(),
+        },
+    };
+    let inside = Inside {
+        entries,
+        words,
+        alive,
+        holding: holding.q,
+        looking: looking.q,
+        noted: exited.q | ticked.q,
+        goes,
+        waited,
+        waited_slot,
+        found: [first_entry, second_entry],
+        at: at.q,
+        at_slot: at_slot.q,
+        read: read.q,
+        read_barrier: read_barrier.q,
+    };
+    (out, inside)
+}
+
+#[cfg(test)]
+mod tests;
