@@ -4,7 +4,7 @@
 //! kernels, random programs, and a few short programs for what neither does ([`directed`]).
 
 use crate::asm::Asm;
-use crate::kernels::{ALL, Device};
+use crate::kernels::{ALL, Device, Kernel};
 use crate::machine::{Machine, MachineError, MachineOptions, design};
 use crate::program::{Program, ProgramError};
 use crate::random::{self, Features};
@@ -14,7 +14,6 @@ use heddle_simt::{Backing, Capt, Coalescing, Compaction, Divergence, History, Re
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 pub mod directed;
@@ -23,7 +22,6 @@ pub mod directed;
 pub const EXPECTED: &[(&str, &str, &str)] = &[
     ("barrier", "waits_for_a_start", FILLING),
     ("block_stack", "not_uniform", UNIFORM),
-    ("cct", "several_seek", WAITS),
     ("cct", "sorter_finds_a_path_that_can_run", WAITS),
     ("path_table", "returned_path_runs", WAITS),
 ];
@@ -191,20 +189,23 @@ pub fn measure(
     extent: Extent,
     show: &(dyn Fn(&str) + Sync),
 ) -> Result<Coverage, CoverageError> {
-    let next = AtomicUsize::new(0);
     let hit = Mutex::default();
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(shape) = shapes.get(place) else { return Ok(done) };
-            let hit = (extent == Extent::UntilHit).then_some(&hit);
-            done.push((place, hits(shape, programs, seed, hit, show)?));
-        }
-    };
+    let hit = (extent == Extent::UntilHit).then_some(&hit);
     let workers = thread::available_parallelism().map_or(1, |n| n.get()).min(shapes.len());
+    let work = |worker: usize| {
+        let mut runs = Vec::new();
+        for (place, shape) in shapes.iter().enumerate().skip(worker).step_by(workers) {
+            runs.push((place, Run { shape, show, hits: Hits::new(), hit, machine: machine(shape, seed)? }));
+        }
+        // Program by program, so that what a cheap one hits on one shape need not be looked for on another.
+        runs.iter_mut().try_for_each(|(_, run)| run.directed())?;
+        (seed..seed + programs).try_for_each(|seed| runs.iter_mut().try_for_each(|(_, run)| run.random(seed)))?;
+        ALL.iter().try_for_each(|kernel| runs.iter_mut().try_for_each(|(_, run)| run.kernel(kernel, seed)))?;
+        Ok(runs.into_iter().map(|(place, run)| (place, run.hits)).collect::<Vec<_>>())
+    };
     let done: Result<Vec<_>, CoverageError> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let work = &work;
+        let workers: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
         let join = |worker: thread::ScopedJoinHandle<_>| worker.join().unwrap_or_else(|p| std::panic::resume_unwind(p));
         workers.into_iter().map(join).collect()
     });
@@ -227,34 +228,6 @@ pub fn measure(
     Ok(Coverage { shapes, programs, seed, covers: covers.into_values().collect() })
 }
 
-/// Without `hit`, all programs run; with it, until it has all covers of the shape. It is what was hit on any shape.
-fn hits(
-    shape: &Shape,
-    programs: u64,
-    seed: u64,
-    hit: Option<&Mutex<BTreeSet<Name>>>,
-    show: &dyn Fn(&str),
-) -> Result<Hits, CoverageError> {
-    let mut run = Run { shape, show, hits: Hits::new(), hit, machine: machine(shape, seed)? };
-    for directed in directed::programs(shape) {
-        run.program(directed.name, Ok(directed.program.program()), |machine| directed.run(machine))?;
-    }
-    for seed in seed..seed + programs {
-        let random = random::program(seed);
-        let program = random.assemble(shape, Features::of(shape)).program();
-        run.program(&format!("random program {seed}"), Ok(program), |machine| {
-            machine.launch_grid(random.grid(shape)).map_err(|error| error.to_string())
-        })?;
-    }
-    for kernel in ALL.iter().filter(|kernel| kernel.suits(shape)) {
-        let program = Program::parse(kernel.elf);
-        run.program(kernel.name, program, |machine| {
-            (kernel.drive)(machine, seed).map(|_| ()).map_err(|error| error.to_string())
-        })?;
-    }
-    Ok(run.hits)
-}
-
 fn machine(shape: &Shape, seed: u64) -> Result<Machine, CoverageError> {
     let options = MachineOptions { seed, checks: Checks::All, iss: false, ..MachineOptions::default() };
     let machine: Result<Machine, MachineError> = Machine::new(shape, Asm::default().exit().program(), &options);
@@ -271,10 +244,35 @@ struct Run<'a> {
     show: &'a dyn Fn(&str),
     machine: Machine,
     hits: Hits,
+    /// What was hit on any shape, if no more is to run than hits all; else everything runs.
     hit: Option<&'a Mutex<BTreeSet<Name>>>,
 }
 
 impl Run<'_> {
+    fn directed(&mut self) -> Result<(), CoverageError> {
+        for directed in directed::programs(self.shape) {
+            self.program(directed.name, Ok(directed.program.program()), |machine| directed.run(machine))?;
+        }
+        Ok(())
+    }
+
+    fn random(&mut self, seed: u64) -> Result<(), CoverageError> {
+        let (random, shape) = (random::program(seed), self.shape);
+        let program = random.assemble(shape, Features::of(shape)).program();
+        self.program(&format!("random program {seed}"), Ok(program), |machine| {
+            machine.launch_grid(random.grid(shape)).map_err(|error| error.to_string())
+        })
+    }
+
+    fn kernel(&mut self, kernel: &Kernel, seed: u64) -> Result<(), CoverageError> {
+        if !kernel.suits(self.shape) {
+            return Ok(());
+        }
+        self.program(kernel.name, Program::parse(kernel.elf), |machine| {
+            (kernel.drive)(machine, seed).map(|_| ()).map_err(|error| error.to_string())
+        })
+    }
+
     fn program(
         &mut self,
         what: &str,
