@@ -1,6 +1,8 @@
 //! Numbers of barriers.
 //!
-//! Barriers whose live ranges meet have different numbers. A function that is called uses none that may be live at its calls, so
+//! Barriers whose live ranges meet have different numbers. Others may share one; but threads of a warp that have parted can be in
+//! both ranges at a time, and then leave one barrier at the wait of the other. So all have different numbers as long as there are any, and
+//! then share those that have the fewest. A function that is called uses none that may be live at its calls, so
 //! numbers are chosen from callers to callees. No barrier stays live across recursion, or across a call of which nobody knows where
 //! it leads. What is left without a number is not placed.
 
@@ -30,7 +32,7 @@ pub fn numbers(
         for call in ranges[at].iter().filter(|pc| is_call(linked, **pc)) {
             if calls.unknown.contains(call) && calls.from(linked, *call).is_empty() {
                 numbers[at] = Some(Err("it would be live at a call of which nobody knows where it leads"));
-            } else if calls.from(linked, *call).contains(&barrier.function) {
+            } else if bodies.iter().any(|b| b.node(*call).is_some() && calls.from(linked, *call).contains(&b.entry)) {
                 numbers[at] = Some(Err("it would be live across recursion"));
             }
         }
@@ -42,9 +44,10 @@ pub fn numbers(
         }
     }
     let mut forbidden: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    // What is used where.
+    // What is used where, and by how many barriers.
+    let mut shared = vec![0; most as usize];
     let mut used: HashSet<(u32, u32)> = HashSet::new();
-    for entry in callers_first(bodies, calls) {
+    for &entry in &calls.callers_first {
         let mine: BTreeSet<u32> = forbidden.get(&entry).into_iter().flatten().chain(&everywhere).copied().collect();
         let mut order: Vec<usize> =
             (0..barriers.len()).filter(|&at| barriers[at].function == entry && numbers[at].is_none()).collect();
@@ -59,10 +62,12 @@ pub fn numbers(
         });
         for at in order {
             let taken = |number: u32| extents[at].iter().any(|pc| used.contains(&(number, *pc)));
-            let free: Vec<u32> = (0..most).filter(|&number| !mine.contains(&number) && !taken(number)).collect();
+            let mut free: Vec<u32> = (0..most).filter(|&number| !mine.contains(&number) && !taken(number)).collect();
+            free.sort_by_key(|&number| shared[number as usize]);
             let found = take(&free, wants(&barriers[at]));
             for &number in found.iter().flatten() {
                 used.extend(extents[at].iter().map(|&pc| (number, pc)));
+                shared[number as usize] += 1;
             }
             numbers[at] = Some(found);
         }
@@ -98,20 +103,4 @@ fn depth(bodies: &[Body], entry: u32, barrier: &Barrier) -> usize {
     let back = |from: usize| body.graph.next[from].iter().filter(move |&&to| body.dominates(to, from)).count();
     let cycle = body.graph.cycle(wait, |_| true);
     (0..body.pcs.len()).filter(|&node| cycle[node]).map(back).sum()
-}
-
-/// Functions, each after those that call it; those that call each other in order of address.
-fn callers_first(bodies: &[Body], calls: &Calls) -> Vec<u32> {
-    let mut left: BTreeSet<u32> = bodies.iter().map(|body| body.entry).collect();
-    let mut order = Vec::new();
-    while let Some(&first) = left.first() {
-        let free = left.iter().copied().find(|entry| {
-            let calls_it = |other: &u32| calls.reaches[other].contains(entry) && !calls.reaches[entry].contains(other);
-            !left.iter().any(|other| other != entry && calls_it(other))
-        });
-        let next = free.unwrap_or(first);
-        left.remove(&next);
-        order.push(next);
-    }
-    order
 }

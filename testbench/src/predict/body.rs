@@ -29,7 +29,7 @@ pub struct Body {
 }
 
 /// Instructions of the largest function that the pass takes.
-const MOST: usize = 1 << 13;
+const MOST: usize = 1 << 12;
 
 impl Body {
     pub fn of(linked: &Linked, function: &FunctionBlocks) -> Result<Body, PredictError> {

@@ -12,33 +12,44 @@ use super::dataflow::{Event, Events};
 use super::directives::{Directive, Kind};
 use super::linked::Linked;
 use super::place::{self, Barrier, Place, Why};
+use crate::reconverge::graph::Graph;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which functions each function may come to by calls, and which calls may come to any.
 pub struct Calls {
     pub reaches: BTreeMap<u32, BTreeSet<u32>>,
+    /// Each function after those that call it; those that call each other in any order.
+    pub callers_first: Vec<u32>,
     pub unknown: BTreeSet<u32>,
 }
 
 impl Calls {
     pub fn of(linked: &Linked, bodies: &[Body]) -> Calls {
-        let callees = |body: &Body| -> BTreeSet<u32> {
+        let called = |body: &Body| -> BTreeSet<u32> {
             let all = body.pcs.iter().filter_map(|pc| linked.analysis.callees.get(pc));
             all.flatten().copied().collect()
         };
-        let mut reaches: BTreeMap<u32, BTreeSet<u32>> = bodies.iter().map(|body| (body.entry, callees(body))).collect();
-        loop {
-            let more: BTreeMap<u32, BTreeSet<u32>> = reaches
-                .iter()
-                .map(|(&entry, of)| {
-                    let further = of.iter().filter_map(|callee| reaches.get(callee)).flatten();
-                    (entry, of.iter().chain(further).copied().collect())
-                })
-                .collect();
-            if more == reaches {
-                return Calls { reaches, unknown: linked.analysis.unknown.iter().copied().collect() };
+        let direct: BTreeMap<u32, BTreeSet<u32>> = bodies.iter().map(|body| (body.entry, called(body))).collect();
+        let number = |entry: &u32| bodies.binary_search_by_key(entry, |body| body.entry).ok();
+        let next = direct.values().map(|of| of.iter().filter_map(number).collect()).collect();
+        let graph = Graph::new(next, vec![false; bodies.len()], vec![false; bodies.len()]);
+        let mut callers_first: Vec<u32> =
+            graph.components().iter().flatten().map(|&function| bodies[function].entry).collect();
+        callers_first.reverse();
+        let reach = |entry: u32| {
+            let mut seen = BTreeSet::new();
+            let mut left: Vec<u32> = direct[&entry].iter().copied().collect();
+            while let Some(callee) = left.pop() {
+                if seen.insert(callee) {
+                    left.extend(direct.get(&callee).into_iter().flatten());
+                }
             }
-            reaches = more;
+            seen
+        };
+        Calls {
+            reaches: direct.keys().map(|&entry| (entry, reach(entry))).collect(),
+            callers_first,
+            unknown: linked.analysis.unknown.iter().copied().collect(),
         }
     }
 
@@ -113,12 +124,15 @@ pub fn barriers(
             let why = Why::Function(name.to_string());
             let meets = place::meet(body, &why, &joins, &placed);
             let ranges = joins.iter().map(|&pc| place::range(body, &events, &placed.cancels, node(pc))).collect();
+            let waiting =
+                (0..body.pcs.len()).filter(|&node| !events.called[node].is_empty()).map(|node| body.pcs[node]);
             all.push(Barrier {
                 why,
                 function: body.entry,
                 threshold,
                 joins: joins.iter().map(|&pc| Place::Before(pc)).collect(),
                 waits: vec![],
+                calls: waiting.collect(),
                 rejoins: vec![],
                 cancels: placed.cancels,
                 gives_way: vec![],
@@ -131,6 +145,7 @@ pub fn barriers(
             one.joins.extend(other.joins);
             one.cancels.extend(other.cancels);
             one.ranges.extend(other.ranges);
+            one.calls.extend(other.calls);
         }
         one.waits = vec![function];
         if rejoins {

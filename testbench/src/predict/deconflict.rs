@@ -22,7 +22,7 @@ pub enum Deconflict {
 
 /// Whether threads that wait at each barrier may participate in the other.
 pub fn conflict(a: &Barrier, b: &Barrier) -> bool {
-    let meets = |a: &Barrier, range: &BTreeSet<u32>| a.waits.iter().any(|wait| range.contains(wait));
+    let meets = |a: &Barrier, range: &BTreeSet<u32>| a.waits.iter().chain(&a.calls).any(|wait| range.contains(wait));
     meets(a, &b.range()) && meets(b, &a.range())
 }
 
@@ -36,10 +36,11 @@ pub fn deconflict(barriers: &mut Vec<Barrier>, how: Deconflict) -> Vec<(usize, u
         }
         for one in 0..barriers.len() {
             let (a, b) = (&barriers[one], &barriers[other]);
-            if asked(a) && a.function == b.function && conflict(a, b) {
+            if asked(a) && conflict(a, b) {
                 conflicts.push((one, other));
                 let range = b.range();
-                let waits: Vec<u32> = a.waits.iter().copied().filter(|wait| range.contains(wait)).collect();
+                let waits = a.waits.iter().chain(&a.calls).copied();
+                let waits: Vec<u32> = waits.filter(|wait| range.contains(wait)).collect();
                 barriers[other].gives_way.extend(waits);
             }
         }

@@ -55,7 +55,7 @@ impl<'a> Linked<'a> {
         let program = Program::parse(bytes)?;
         let analysis = analyse(&program)?;
         let builder = Builder::read32(bytes).map_err(|error| PredictError::File { what: error.to_string() })?;
-        let sections = sections(&builder)?;
+        let sections = sections(&builder, bytes.len() as u64, program.program_end())?;
         let blocks = analysis.functions.iter().flat_map(|function| &function.blocks);
         let reached = blocks.flat_map(|block| (block.start..block.end).step_by(4)).collect();
         let mut linked =
@@ -253,8 +253,18 @@ fn damaged(what: &str) -> PredictError {
     PredictError::File { what: what.into() }
 }
 
-/// The sections in memory.
-fn sections(builder: &Builder) -> Result<Vec<Section>, PredictError> {
+/// Sections in memory that the pass takes.
+const MOST_SECTIONS: usize = 1000;
+
+/// The sections in memory. `length` of the file, `program_end` of what can be executed.
+fn sections(builder: &Builder, length: u64, program_end: u32) -> Result<Vec<Section>, PredictError> {
+    let bytes = |section: &object::build::elf::Section| match &section.data {
+        SectionData::Data(data) => data.len() as u64,
+        _ => 0,
+    };
+    if builder.sections.iter().map(bytes).sum::<u64>() > length {
+        return Err(damaged("sections have more contents than the file"));
+    }
     let loads: Vec<&Segment> = builder.segments.iter().filter(|s| s.p_type == PT_LOAD && s.p_memsz > 0).collect();
     let mut sections = Vec::new();
     for section in &builder.sections {
@@ -279,6 +289,9 @@ fn sections(builder: &Builder) -> Result<Vec<Section>, PredictError> {
         }
         let end = address.checked_add(size).filter(|&end| end <= u64::from(u32::MAX));
         let end = end.ok_or_else(|| refused("ends outside memory"))?;
+        if executable && end > program_end.into() {
+            return Err(refused("is executable, but not in the program"));
+        }
         let inside = |s: &&&Segment| s.p_vaddr <= address && end <= s.p_vaddr.saturating_add(s.p_memsz);
         let Some(segment) = loads.iter().find(inside) else {
             if size == 0 {
@@ -295,6 +308,9 @@ fn sections(builder: &Builder) -> Result<Vec<Section>, PredictError> {
             contents,
             segment: segment.id().index(),
         });
+    }
+    if sections.len() > MOST_SECTIONS {
+        return Err(damaged(&format!("{} sections in memory, of which it takes {MOST_SECTIONS}", sections.len())));
     }
     sections.sort_by_key(|section| (section.address, section.size));
     for pair in sections.windows(2) {

@@ -73,6 +73,8 @@ pub enum PredictError {
     NoInstruction { pc: u32 },
     #[error("nothing leads from {from:#010x} to {to:#010x}")]
     NoEdge { from: u32, to: u32 },
+    #[error("the program has {functions} functions: the pass takes at most {MOST_FUNCTIONS}")]
+    Functions { functions: usize },
     #[error("function {place} has {instructions} instructions: the pass takes at most {most}")]
     Function { place: String, instructions: usize, most: usize },
     #[error("{line}")]
@@ -91,6 +93,9 @@ pub enum PredictError {
     #[error("nothing to place: the program has no HEDDLE_PREDICT, and post-dominators were not asked for")]
     Nothing,
 }
+
+/// Functions of a program that the pass takes.
+const MOST_FUNCTIONS: usize = 1 << 10;
 
 const FLAGS: &str = "link with -Wl,--emit-relocs -Wl,--no-relax";
 
@@ -155,6 +160,9 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
         return Err(PredictError::Nothing);
     }
     let functions = linked.analysis.functions.iter();
+    if functions.len() > MOST_FUNCTIONS {
+        return Err(PredictError::Functions { functions: functions.len() });
+    }
     let bodies = functions.map(|function| Body::of(&linked, function)).collect::<Result<Vec<Body>, _>>()?;
     let calls = Calls::of(&linked, &bodies);
     let (regions, mut notes) = regions::find(&linked, &bodies, &directives)?;

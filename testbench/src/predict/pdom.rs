@@ -55,6 +55,7 @@ fn barrier(body: &Body, meeting: usize, mut branches: Vec<usize>) -> Barrier {
         threshold: 0,
         joins: joins.into_iter().map(|(place, _)| place).collect(),
         waits: vec![body.pcs[meeting]],
+        calls: vec![],
         rejoins: vec![],
         cancels: vec![],
         gives_way: vec![],

@@ -38,6 +38,8 @@ pub struct Barrier {
     pub threshold: u32,
     pub joins: Vec<Place>,
     pub waits: Vec<u32>,
+    /// Calls in which threads may come to the wait.
+    pub calls: Vec<u32>,
     /// The waits behind which threads join again.
     pub rejoins: Vec<u32>,
     pub cancels: Vec<Place>,
@@ -149,6 +151,7 @@ pub fn region(body: &Body, why: Why, joins: &[u32], point: u32, threshold: u32) 
         threshold,
         joins: joins.iter().map(|&pc| Place::Before(pc)).collect(),
         waits: vec![point],
+        calls: vec![],
         rejoins: placed.rejoins.iter().map(|&node| body.pcs[node]).collect(),
         cancels: placed.cancels.clone(),
         gives_way: vec![],
@@ -180,6 +183,7 @@ pub fn meet(body: &Body, why: &Why, joins: &[u32], placed: &Placed) -> Option<Ba
         threshold: 0,
         joins: vec![Place::Before(body.pcs[first])],
         waits: vec![body.pcs[behind]],
+        calls: vec![],
         rejoins: vec![],
         cancels: vec![],
         gives_way: vec![],

@@ -6,12 +6,16 @@ use super::PredictError;
 use super::layout::Layout;
 use super::linked::{Linked, To, is_section, is_undefined};
 use super::relocation::Field;
+use crate::program::GRAIN;
 use object::build::{Id, elf::*};
 use object::elf::{PT_LOAD, SHF_ALLOC};
 use std::collections::BTreeMap;
 
 /// Section of the records that directives make.
 pub const RECORDS: &[u8] = b".heddle.predict";
+
+/// Bytes of the largest file that is written: twice the largest memory.
+const MOST_BYTES: u64 = 128 << 20;
 
 /// The file, and what it no longer has.
 pub fn write(mut linked: Linked, layout: &Layout) -> Result<(Vec<u8>, Vec<String>), PredictError> {
@@ -29,7 +33,7 @@ pub fn write(mut linked: Linked, layout: &Layout) -> Result<(Vec<u8>, Vec<String
     let entry = linked.builder.header.e_entry as u32;
     let section = linked.sections.iter().position(|s| s.executable && s.address <= entry && entry - s.address < s.size);
     linked.builder.header.e_entry = layout.start(To { section, address: entry }).into();
-    segments(&mut linked, layout);
+    segments(&mut linked, layout)?;
     for section in linked.builder.sections.iter_mut() {
         section.delete |= matches!(section.data, SectionData::Relocation(_)) || section.name.as_slice() == RECORDS;
     }
@@ -60,7 +64,7 @@ fn data(linked: &mut Linked, layout: &Layout) -> Result<Vec<String>, PredictErro
         let empty = || (id, Sum { bits: term.bits, old: 0, new: 0 });
         let (_, sum) = sums.entry((id.index(), offset)).or_insert_with(empty);
         if sum.bits != term.bits {
-            let address = linked.builder.sections.get(id).sh_addr as u32 + offset;
+            let address = (linked.builder.sections.get(id).sh_addr as u32).wrapping_add(offset);
             return Err(PredictError::Relocation { address, what: "is of a field with another size".into() });
         }
         sum.old += sign * old;
@@ -71,7 +75,7 @@ fn data(linked: &mut Linked, layout: &Layout) -> Result<Vec<String>, PredictErro
         let in_memory = linked.number(id);
         // An instruction of an executable section is where it now lies.
         if in_memory.is_some_and(|number| linked.sections[number].executable) {
-            let address = linked.builder.sections.get(id).sh_addr as u32 + offset;
+            let address = (linked.builder.sections.get(id).sh_addr as u32).wrapping_add(offset);
             if sum.old == sum.new {
                 continue;
             }
@@ -93,7 +97,7 @@ fn data(linked: &mut Linked, layout: &Layout) -> Result<Vec<String>, PredictErro
         if sum.bits < 32 && value & !mask != 0 {
             let name = String::from_utf8_lossy(section.name.as_slice()).into_owned();
             if in_memory.is_some() {
-                let address = section.sh_addr as u32 + offset;
+                let address = (section.sh_addr as u32).wrapping_add(offset);
                 return Err(PredictError::Relocation { address, what: "is of a field too small for its value".into() });
             }
             section.delete = true;
@@ -144,7 +148,7 @@ fn symbols(linked: &mut Linked, layout: &Layout) {
 }
 
 /// Addresses of sections and segments, and where they lie in the file.
-fn segments(linked: &mut Linked, layout: &Layout) {
+fn segments(linked: &mut Linked, layout: &Layout) -> Result<(), PredictError> {
     let headers = linked.builder.segments.iter_mut().fold(0, |count, segment| {
         segment.delete = segment.p_type != PT_LOAD || segment.p_memsz == 0;
         count + u64::from(!segment.delete)
@@ -157,7 +161,8 @@ fn segments(linked: &mut Linked, layout: &Layout) {
         let mine: Vec<usize> =
             order.iter().copied().filter(|&n| linked.sections[n].segment == segment.id().index()).collect();
         let address = mine.first().map_or(segment.p_vaddr, |&number| layout.sections[number].address.into());
-        let align = mine.iter().map(|&number| u64::from(linked.sections[number].align)).max().unwrap_or(1).max(256);
+        let contents = mine.iter().map(|&number| &linked.sections[number]).filter(|section| section.contents);
+        let align = contents.map(|section| u64::from(section.align)).max().unwrap_or(1).max(GRAIN);
         segment.p_align = align;
         segment.p_offset = end.next_multiple_of(align) + address % align;
         if segment.p_offset - align >= end {
@@ -177,6 +182,9 @@ fn segments(linked: &mut Linked, layout: &Layout) {
             }
         }
         end = segment.p_offset + segment.p_filesz;
+        if end > MOST_BYTES {
+            return Err(PredictError::File { what: format!("the new file would have {end} bytes") });
+        }
     }
     // What is empty and in no segment.
     let numbers: Vec<usize> = linked.sections.iter().map(|section| section.id.index()).collect();
@@ -185,4 +193,5 @@ fn segments(linked: &mut Linked, layout: &Layout) {
             section.delete = true;
         }
     }
+    Ok(())
 }

@@ -71,6 +71,13 @@ int main(void) {
 }
 "#;
 
+/// The same, with all turns in one region.
+fn calls_in_a_loop() -> String {
+    let begin = "  HEDDLE_PREDICT_FUNCTION(work THRESHOLD);\n";
+    let text = CALL.replace(&format!("  {begin}"), "");
+    text.replace("  for (uint32_t i = 0; i < 5", &format!("{begin}  for (uint32_t i = 0; i < 5"))
+}
+
 fn source(text: &str, threshold: u32) -> String {
     text.replace(" THRESHOLD", &if threshold > 0 { format!(", {threshold}") } else { String::new() })
 }
@@ -121,7 +128,7 @@ fn checked(elf: &[u8], options: &Options) -> Prediction {
 #[test]
 fn programs_with_directives_keep_their_results_and_nobody_waits_in_vain() {
     let Some(compiler) = compile::compiler("programs with directives") else { return };
-    for text in [DELAY, MERGE, CALL] {
+    for text in [DELAY, MERGE, CALL, &calls_in_a_loop()] {
         for threshold in [0, 1, 5, 64] {
             let elf = compiler.program(&source(text, threshold), &[]);
             let (want, before) = in_warps(&elf);
