@@ -162,13 +162,13 @@ fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Wid
             cover(m, "two_paths", any(&|slot| slot.live & slot.y.valid));
             cover(m, "paths_merge", out.events.merges.any());
         }
-        if let Some(releases) = out.events.releases {
-            if s.lanes > 1 {
-                cover(m, "some_wait_and_others_run", any(&|slot| slot.live & slot.holds(m)));
-                cover(m, "the_list_is_empty", any(&|slot| !slot.live & slot.holds(m)));
-                cover(m, "released_complete", releases.complete);
-                cover(m, "released_stuck", releases.stuck);
-            }
+        if let Some(releases) = out.events.releases
+            && s.lanes > 1
+        {
+            cover(m, "some_wait_and_others_run", any(&|slot| slot.live & slot.holds(m)));
+            cover(m, "the_list_is_empty", any(&|slot| !slot.live & slot.holds(m)));
+            cover(m, "released_complete", releases.complete);
+            cover(m, "released_stuck", releases.stuck);
         }
         if s.barriers {
             cover(m, "all_wait", tables.waiting.any());
