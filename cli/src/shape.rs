@@ -5,7 +5,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
-    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, PathScheduler, Replay, Schedule, Shape,
+    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, PathScheduler, Replay, Schedule, Shape,
     SlaveModel, Timing,
 };
 
@@ -55,6 +55,10 @@ pub struct ShapeArgs {
     /// way to others: a power of two, 32 … 65536 [default: 4096]
     #[arg(long, value_name = "N")]
     pub patience: Option<u32>,
+    /// Where paths of a warp become one: `pc`, where they have the same pc and call depth; `barriers`, at convergence barriers only, as
+    /// on hardware that does not compare pcs, with --replay serialise [default: pc]
+    #[arg(long, value_name = "NAME", value_parser = choice(Merge::ALL))]
+    pub merge: Option<Merge>,
     /// Entries of a warp's instruction buffer: 4, 8 or 16 [default: 4]
     #[arg(long, value_name = "N")]
     pub buffer: Option<u32>,
@@ -148,6 +152,7 @@ impl ShapeArgs {
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             convergence_barriers: self.convergence_barriers.unwrap_or(most.convergence_barriers),
             patience: self.patience.unwrap_or(most.patience),
+            merge: self.merge.unwrap_or(most.merge),
             buffer: self.buffer.unwrap_or(most.buffer),
             issue_interval: self.issue_interval.unwrap_or(most.issue_interval),
             schedule: self.schedule.unwrap_or(most.schedule),

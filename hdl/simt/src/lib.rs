@@ -31,6 +31,6 @@ pub mod system;
 pub use divergence::Divergence;
 pub use pipeline::schedule::Schedule;
 pub use shape::{
-    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, PathScheduler, Replay, Shape, ShapeError,
-    SlaveModel, Timing,
+    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, PathScheduler, Replay, Shape,
+    ShapeError, SlaveModel, Timing,
 };

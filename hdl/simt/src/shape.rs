@@ -46,6 +46,8 @@ pub struct Shape {
     /// Outcomes of a warp without an arrival, after which threads that wait at a convergence barrier go on, and after which its
     /// active path gives way to others while threads wait or have waited: a power of two, 32 … 65536.
     pub patience: u32,
+    /// Where paths become one. [`Merge::Barriers`] needs convergence barriers and [`Replay::Serialise`].
+    pub merge: Merge,
     /// Entries of a slot's instruction buffer: 4, 8 or 16.
     pub buffer: u32,
     /// Cycles from one issue to the next, of all slots: 1, 2, 4 or 8. More than 1 is the time of a core whose warps take turns on
@@ -93,6 +95,25 @@ impl BankAddress {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         name_of(BankAddress::ALL, self)
+    }
+}
+
+/// Where paths of a warp become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Merge {
+    /// Where they have the same pc and call depth.
+    Pc,
+    /// At convergence barriers only, as on hardware that does not compare pcs.
+    Barriers,
+}
+
+impl Merge {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Merge)] = &[("pc", Merge::Pc), ("barriers", Merge::Barriers)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Merge::ALL, self)
     }
 }
 
@@ -292,6 +313,7 @@ impl Default for Shape {
             barriers: true,
             convergence_barriers: 0,
             patience: 4096,
+            merge: Merge::Pc,
             buffer: LEAST_BUFFER.next_power_of_two(),
             issue_interval: 1,
             schedule: Schedule::LooseRoundRobin,
@@ -359,6 +381,19 @@ impl Shape {
             let allowed = format!("divergence = {} has no convergence barriers", self.divergence.name());
             let value = self.convergence_barriers.to_string();
             return Err(ShapeError { field: "convergence_barriers", value, allowed });
+        }
+        if self.merge == Merge::Barriers {
+            let allowed = match (self.convergence_barriers, self.replay) {
+                (0, _) => "needs convergence_barriers of at least 1",
+                (_, Replay::Split) => {
+                    "needs replay = serialise: a path that an access splits would never be whole again"
+                }
+                _ => "",
+            };
+            if !allowed.is_empty() {
+                let (field, value) = ("merge", self.merge.name().into());
+                return Err(ShapeError { field, value, allowed: allowed.into() });
+            }
         }
         if let Some(levels) = self.levels {
             let together = if self.divergence.compacts() { self.threads() } else { self.lanes };
@@ -473,6 +508,7 @@ impl Shape {
         let barriers = self.convergence_barriers;
         option("convergence-barriers", barriers != usual.convergence_barriers, barriers.to_string());
         option("patience", self.patience != usual.patience, self.patience.to_string());
+        option("merge", self.merge != usual.merge, self.merge.name().into());
         option("buffer", self.buffer != usual.buffer, self.buffer.to_string());
         option("issue-interval", self.issue_interval != usual.issue_interval, self.issue_interval.to_string());
         option("schedule", self.schedule != usual.schedule, self.schedule.name().into());
@@ -689,6 +725,11 @@ mod tests {
         assert_eq!(error(barriers), "convergence_barriers = 4: divergence = arbiter has no convergence barriers");
         let many = Shape { convergence_barriers: 17, ..with(Divergence::PathTable) };
         assert_eq!(error(many), "convergence_barriers = 17: must be from 0 to 16");
+        let apart = Shape { merge: Merge::Barriers, ..with(Divergence::PathTable) };
+        assert_eq!(error(apart.clone()), "merge = barriers: needs convergence_barriers of at least 1");
+        let split = Shape { convergence_barriers: 1, ..apart };
+        assert!(error(split.clone()).starts_with("merge = barriers: needs replay = serialise"));
+        assert_eq!(Shape { replay: Replay::Serialise, ..split }.check(), Ok(()));
         let hasty = Shape { patience: 1000, ..with(Divergence::PathTable) };
         assert_eq!(error(hasty), "patience = 1000: must be a power of two from 32 to 65536");
         let forwarding = Shape { path_forwarding: true, ..with(Divergence::Stack) };

@@ -6,8 +6,8 @@
 
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
-    Backing, BankAddress, Capt, Coalescing, Compaction, History, PathScheduler, Replay, Schedule, Shape, SlaveModel,
-    Timing,
+    Backing, BankAddress, Capt, Coalescing, Compaction, History, Merge, PathScheduler, Replay, Schedule, Shape,
+    SlaveModel, Timing,
 };
 use heddle_testbench::disassemble;
 use heddle_testbench::grid::Grid;
@@ -166,6 +166,7 @@ fn convergence_barriers() {
         Shape { replay: Replay::Serialise, ..with(8, 2, 5) },
         with(16, 4, 2),
         with(64, 1, 3),
+        Shape { replay: Replay::Serialise, merge: Merge::Barriers, ..with(8, 4, 4) },
     ] {
         programs_on(&shape);
         programs_with(&shape, Features { races: false, ..Features::of(&shape) });

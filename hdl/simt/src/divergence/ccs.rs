@@ -6,10 +6,12 @@
 //! Combinational. Paths of equal depth and pc become one; the others come out by greatest depth, then least pc, as
 //! x, y, z with no gap. Paths that wait come after all others, in the same order, and meet only each other. Fields of an invalid path mean nothing, on both sides.
 //!
+//! Under [`Merge::Barriers`] no paths become one; equals stay in the order a, b, c.
+//!
 //! What it does not do: it keeps no state, and it does not know where the paths come from.
 
 use super::Path;
-use crate::shape::Shape;
+use crate::shape::{Merge, Shape};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -87,9 +89,11 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
         let i = CcsIn { a: i.a.as_built(s), b: i.b.as_built(s), c: i.c.as_built(s), a_first: i.a_first };
         let CcsIn { a, b, c, a_first } = i;
         let (to_b, to_c, b_to_c) = (compare(a, b), compare(a, c), compare(b, c));
-        wire!(ab = a.valid & b.valid & to_b.same & !a_first);
-        wire!(ac = a.valid & c.valid & to_c.same & !a_first);
-        wire!(bc = b.valid & c.valid & b_to_c.same);
+        let merges = s.merge == Merge::Pc;
+        let meet = |met: Signal| if merges { met } else { m.lit(0u32, 1) };
+        wire!(ab = meet(a.valid & b.valid & to_b.same & !a_first));
+        wire!(ac = meet(a.valid & c.valid & to_c.same & !a_first));
+        wire!(bc = meet(b.valid & c.valid & b_to_c.same));
 
         // A path that merges becomes part of the first of its equals; the paths that remain are in strict order.
         wire!(b_remains = b.valid & !ab);
@@ -118,9 +122,9 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
             merges: (ab | bc).zext(2) + ac.zext(2),
             x_is_b: first[1] & !bc,
             b_before_c: b.valid & c.valid & !b_to_c.reversed & !b_to_c.same,
-            y_ahead: two & ahead,
+            y_ahead: meet(two & ahead),
         };
-        properties(m, &i, &out);
+        properties(m, &i, &out, merges);
         m.cover("order_abc", z.valid & !ba & !ca & !cb);
         m.cover("order_acb", z.valid & !ba & !ca & cb);
         m.cover("order_bac", z.valid & ba & !ca & !cb);
@@ -137,12 +141,16 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
         m.cover("a_alone", a.valid & !two);
         m.cover("b_alone", b_remains & !two);
         m.cover("c_alone", c_remains & !two);
-        m.cover("a_meets_b", ab & !ac);
-        m.cover("a_meets_c", ac & !ab);
-        m.cover("b_meets_c", bc & !ab);
-        m.cover("all_meet", ab & ac);
+        if merges {
+            m.cover("a_meets_b", ab & !ac);
+            m.cover("a_meets_c", ac & !ab);
+            m.cover("b_meets_c", bc & !ab);
+            m.cover("all_meet", ab & ac);
+        }
         if s.barriers {
             m.cover("one_waits", y.valid & y.waits & !x.waits);
+        }
+        if s.barriers && merges {
             m.cover("waiting_paths_meet", x.valid & x.waits & (ab | ac | bc));
         }
         out
@@ -150,7 +158,7 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
 }
 
 /// What must hold of the outputs, said without the selection above.
-fn properties(m: Builder, i: &CcsIn<Signal>, o: &CcsOut<Signal>) {
+fn properties(m: Builder, i: &CcsIn<Signal>, o: &CcsOut<Signal>, merges: bool) {
     let held = |p: Path<Signal>| p.mask.only_if(p.valid);
     let disjoint = |[p, q, r]: [Signal; 3]| !((p & q) | (p & r) | (q & r)).any();
     let (ins, outs) = ([i.a, i.b, i.c].map(held), [o.x, o.y, o.z].map(held));
@@ -159,11 +167,12 @@ fn properties(m: Builder, i: &CcsIn<Signal>, o: &CcsOut<Signal>) {
     m.assert("no_thread_lost", (ins[0] | ins[1] | ins[2]).eq(outs[0] | outs[1] | outs[2]));
     m.assert("outputs_disjoint", disjoint(outs));
     m.assert("no_gap", (o.x.valid | !o.y.valid) & (o.y.valid | !o.z.valid));
-    m.assert("x_before_y", !o.y.valid | i.a_first | key(o.x).lt(key(o.y)));
-    m.assert("y_before_z", !o.z.valid | key(o.y).lt(key(o.z)));
+    let before = |p: Signal, q: Signal| if merges { p.lt(q) } else { p.le(q) };
+    m.assert("x_before_y", !o.y.valid | i.a_first | before(key(o.x), key(o.y)));
+    m.assert("y_before_z", !o.z.valid | before(key(o.y), key(o.z)));
     m.assert("a_stays_first", !i.a_first | o.x.same_as(i.a));
     let ahead = o.y.valid & o.x.depth.eq(o.y.depth) & o.x.waits.eq(o.y.waits) & o.x.pc.lt(o.y.pc);
-    m.assert("ahead_is_at_a_greater_pc", o.y_ahead.eq(ahead));
+    m.assert("ahead_is_at_a_greater_pc", o.y_ahead.eq(if merges { ahead } else { m.lit(0u32, 1) }));
 }
 
 pub mod proof;

@@ -282,12 +282,12 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     // Instructions: what the entries say.
     let is = |code: u32| operation.eq(code);
     let (joins, waits, cancels) = (is(convergence::JOIN), is(convergence::WAIT), is(convergence::CANCEL));
-    wire!(counts = is(convergence::COUNT));
+    wire!(is_count = is(convergence::COUNT));
     wire!(moves = is(convergence::MOVE));
     wire!(copies = moves | is(convergence::COPY));
     let other = operand.slice(0, s.barrier_bits());
     // Of one barrier with itself there is nothing to copy.
-    wire!(changes = valid & !counts & !(copies & other.eq(barrier)));
+    wire!(changes = valid & !is_count & !(copies & other.eq(barrier)));
     let word = words.read(slot);
     let at_b = barrier.decode(n);
     let at_c = other.decode(n);
@@ -301,7 +301,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     let has = |bits: Signal, at: Signal| (bits & at).any();
     wire!(held = has(word.holds, at_b));
     wire!(expected = first_entry.expected & living.only_if(has(word.expects, at_b)));
-    wire!(waiting = first_entry.waiting.only_if(held));
+    wire!(waiters = first_entry.waiting.only_if(held));
     wire!(
         other_participants = (second_entry.expected & living.only_if(has(word.expects, at_c)))
             | second_entry.waiting.only_if(has(word.holds, at_c))
@@ -314,23 +314,23 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     wire!(some_arrive = arrive.any());
     wire!(enters = waits & some_arrive & here);
     wire!(falls = waits & some_arrive & !here);
-    wire!(left = expected & !mask);
-    let number = (waiting | counts.mux(expected, arrive)).count_ones();
-    wire!(count = number);
+    wire!(still_expected = expected & !mask);
+    let number = (waiters | is_count.mux(expected, arrive)).count_ones();
+    let count = number;
     let wide = count.width().max(7);
-    wire!(full = !left.any());
+    wire!(full = !still_expected.any());
     wire!(enough = operand.any() & count.zext(wide).ge(operand.zext(wide)));
     wire!(completes = enters & (full | enough));
-    let stay = (waiting | arrive).only_if(enters);
+    let stay = (waiters | arrive).only_if(enters);
     wire!(go = (mask & !stay) | stay.only_if(completes));
-    let goes = m.pipe("goes", go);
+    let goes = m.pipe("go_on", go);
     wire!(waited = m.pipe_reset("waited", valid & waits));
     let waited_slot = m.pipe("waited_slot", slot);
 
     // What is written.
-    let copied = other_participants & !waiting;
-    let after = pick([(joins, expected | mask), (copies, copied)], left);
-    let arrived = Entry { expected: after, waiting: waiting | arrive, depth: i.depth, pc: next };
+    let copied = other_participants & !waiters;
+    let after = pick([(joins, expected | mask), (copies, copied)], still_expected);
+    let arrived = Entry { expected: after, waiting: waiters | arrive, depth: i.depth, pc: next };
     let entry = enters.mux(arrived, Entry { expected: after, ..first_entry });
     entries.write(changes, address(s, slot, barrier), entry);
     let (set, clear) = (|bits: Signal, at: Signal| bits | at, |bits: Signal, at: Signal| bits & !at);
@@ -357,10 +357,10 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     let forced = m.reg("forced", 1);
     let read_barrier = m.reg("read_barrier", s.barrier_bits());
     let visited = words.read(at_slot.q);
-    wire!(disturbed = changes & slot.eq(at_slot.q));
+    wire!(is_disturbed = changes & slot.eq(at_slot.q));
     wire!(withdraws = at.q & of_warp(i.busy));
     wire!(notes = at.q & !read.q & !withdraws & !changes & of_warp(exited.q | ticked.q));
-    wire!(chooses = at.q & !read.q & !withdraws & !disturbed & !ahead.both & !of_warp(exited.q | ticked.q));
+    wire!(chooses = at.q & !read.q & !withdraws & !is_disturbed & !ahead.both & !of_warp(exited.q | ticked.q));
     let last = m.reg("last_visited", n).reset(0u32);
     let order = places_above(last.q);
     wire!(nobody_runs = of_warp(stuck));
@@ -383,8 +383,8 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     wire!(decides = read.q & !withdraws & !changes);
     wire!(releases = decides & wanted & i.free);
     wire!(passes = decides & !wanted);
-    wire!(acts = notes | releases | passes);
-    wire!(again = disturbed | ahead.both);
+    wire!(warden_acts = notes | releases | passes);
+    wire!(again = is_disturbed | ahead.both);
     read.next(finds | (read.q & !withdraws & !releases & !passes & !again));
     wire!(leaves = withdraws | releases | passes | (chooses & !finds));
     wire!(next_warp = round_robin(due, places_above(here_at)));
@@ -406,7 +406,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     let fresh = Word { expects: none, holds: none, old: none, tired: none, look: none };
     let written = changes.mux(changed, i.start.mux(fresh, kept));
     let written_slot = pick([(changes, slot), (i.start, i.start_slot)], at_slot.q);
-    wire!(writes = changes | i.start | acts);
+    wire!(writes = changes | i.start | warden_acts);
     words.write(writes, written_slot, written);
     let written_at = written_slot.decode(s.warps);
     let follow = |bits: Signal, any: Signal| (bits & !written_at) | written_at.only_if(any);
@@ -428,7 +428,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     wire!(stays_parted = (holding.q | parted.q.only_if(!i.alone)) & turn_at);
     parted.next_if(i.turn | i.start, (parted.q & !turn_at.only_if(i.turn) & !start_at) | stays_parted.only_if(i.turn));
     let counter_bits = s.patience.ilog2();
-    let counter = m.memory("outcomes", counter_bits, s.warp_bits()).style(MemoryStyle::Distributed);
+    let counter = m.memory("ages", counter_bits, s.warp_bits()).style(MemoryStyle::Distributed);
     let passed = counter.read(i.outcome_slot) + 1;
     wire!(is_parted = (parted.q & outcome_at).any());
     counter.write(i.outcome, i.outcome_slot, passed.only_if(is_parted));
@@ -449,21 +449,21 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     );
 
     // Checks.
-    m.assert("who_waits_is_alive", !valid | !(waiting & !living).any());
-    m.assert("who_executes_does_not_wait", !valid | !(waiting & mask).any());
+    m.assert("who_waits_is_alive", !valid | !(waiters & !living).any());
+    m.assert("who_executes_does_not_wait", !valid | !(waiters & mask).any());
     m.assert("who_executes_is_alive", !valid | !(mask & !living).any());
-    m.assert("somebody_waits_where_it_says_so", !valid | !held | waiting.any());
-    let as_before = entry.waiting.only_if(held).eq(waiting) & entry.expected.eq(left);
+    m.assert("somebody_waits_where_it_says_so", !valid | !held | waiters.any());
+    let as_before = entry.waiting.only_if(held).eq(waiters) & entry.expected.eq(still_expected);
     m.assert("only_who_falls_through_leaves", !(valid & falls) | (as_before & go.eq(mask)));
     m.assert("only_who_waits_stays", !(valid & waits) | (mask & !go & !expected).eq(nobody));
     m.assert("what_is_looked_at_holds", !at.q | !(visited.look & !visited.holds).any());
     m.assert("who_is_released_is_alive", !releases | !(second_entry.waiting & !alive.read(at_slot.q)).any());
     m.assert("somebody_is_released", !releases | second_entry.waiting.any());
-    m.assume("no_start_while_it_writes", !(i.start & (changes | acts)));
+    m.assume("no_start_while_it_writes", !(i.start & (changes | warden_acts)));
     m.assume("no_start_with_an_outcome", !(i.start & i.outcome));
     m.cover("joins", changes & joins);
     m.cover("cancels_where_others_wait", changes & cancels & held);
-    m.cover("counts_some", valid & counts & count.any());
+    m.cover("counts_some", valid & is_count & count.any());
     m.cover("copies", changes & copies & !moves);
     m.cover("moves_with_waiting_threads", changes & moves & held);
     m.cover("completes_with_others", valid & completes & full & held);
@@ -478,7 +478,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     m.cover("warden_is_disturbed", read.q & again);
     m.cover("warden_withdraws", withdraws);
     m.cover("release_waits_for_its_turn", decides & wanted & !i.free);
-    m.cover("release_waits_for_an_instruction", read.q & changes & !disturbed);
+    m.cover("release_waits_for_an_instruction", read.q & changes & !is_disturbed);
     m.cover("somebody_gives_way", gave.any());
     m.cover("somebody_gives_way_briefly", gave.any() & (others.q & outcome_at).any());
 
@@ -496,8 +496,8 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
             pc: second_entry.pc,
             mask: second_entry.waiting,
         },
-        writes: changes | acts,
-        put_off: due.any() & !acts,
+        writes: changes | warden_acts,
+        put_off: due.any() & !warden_acts,
         gives_way,
         releases: Releases {
             complete: counted(completes & full & held) | (releases & complete),

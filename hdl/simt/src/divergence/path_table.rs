@@ -245,7 +245,8 @@ fn described(
     };
 
     // With threads at convergence barriers a slot is live, and it waits for nobody else.
-    let (all_live, all_waiting) = (live.q | holding, waiting & !holding);
+    let (all_live, all_waiting) =
+        if with_barriers { (live.q | holding, waiting & !holding) } else { (live.q, waiting) };
     assume_legal(m, s, &i, (all_live, all_waiting), active.mask, (starts, wakes));
     let deepest = depth.all() & outcome.call & taken.valid;
     m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));

@@ -67,12 +67,19 @@ pub fn ccs_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CcsOut<Signal>> {
 mod tests {
     use super::*;
     use crate::proof::testing::holds_at_random;
+    use crate::shape::Merge;
 
     #[test]
     fn holds_at_random_inputs() {
-        for (lanes, barriers) in [(1, false), (2, true), (4, true), (64, true)] {
+        for (lanes, barriers, merge) in [
+            (1, false, Merge::Pc),
+            (2, true, Merge::Pc),
+            (4, true, Merge::Pc),
+            (64, true, Merge::Pc),
+            (4, true, Merge::Barriers),
+        ] {
             // Few keys, so that they meet.
-            let s = Shape { barriers, program: 16, depth_bits: 1, ..Shape::new(lanes, 1) };
+            let s = Shape { barriers, merge, program: 16, depth_bits: 1, ..Shape::new(lanes, 1) };
             holds_at_random(&ccs_proof(&s).check().unwrap().netlist, 20_000);
         }
     }
