@@ -28,8 +28,9 @@ fn without_verilator_it_says_how_to_install_it() {
     assert_eq!(error, "verilator is not installed; on Debian: apt-get install verilator g++ make");
     let chosen = |program: &str| place.bad_command(cosim().env("HEDDLE_VERILATOR", program));
     assert_eq!(chosen("nowhere/verilator"), "HEDDLE_VERILATOR names nowhere/verilator, which is not there");
-    let silent = "HEDDLE_VERILATOR names false, which does not tell its version: it says nothing";
-    assert_eq!(chosen("false"), silent);
+    place.file("silent", b"#!/bin/sh\nexit 1\n");
+    fs::set_permissions(place.path().join("silent"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(chosen("./silent"), "HEDDLE_VERILATOR names ./silent, which does not tell its version: it says nothing");
 }
 
 #[test]

@@ -222,7 +222,7 @@ mod tests {
             next(&mut state);
             u32::from(scene.spectrum[(next(&mut state) >> 24) as usize])
         });
-        assert_eq!(scores.image.iter().chain(&scores.dose).sum::<u32>(), began.sum());
+        assert_eq!(scores.image.iter().chain(&scores.dose).sum::<u32>(), began.sum::<u32>());
         let mean = |material: u8| {
             let doses = || (0..VOXELS).filter(|&voxel| scene.voxels[voxel] == material);
             f64::from(doses().map(|voxel| scores.dose[voxel]).sum::<u32>()) / doses().count() as f64

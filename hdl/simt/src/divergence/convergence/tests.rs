@@ -6,7 +6,8 @@
 use super::*;
 use crate::divergence::path_table::path_table;
 use crate::divergence::testing::{P, all_hit, lanes as shown, mask as lanes_of};
-use crate::divergence::{DECODE_AFTER_STEER, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::pipeline::timing::STEER_TO_DECODE;
 use heddle_hdl::netlist::PropertyKind;
 use heddle_sim::Sim;
 use std::collections::BTreeMap;
@@ -437,7 +438,8 @@ impl Bench {
             // What comes next is not of a slot whose outcome is on its way.
             let cycle = self.t.cycle();
             let busy = [told.filter(|t| t.operation == convergence::WAIT).map(|t| t.slot), outcome.map(|o| o.0)];
-            let runs = |k: &usize| matches!(self.slots[*k], Slot::Runs(since) if cycle > since + u64::from(DECODE_AFTER_STEER));
+            let runs =
+                |k: &usize| matches!(self.slots[*k], Slot::Runs(since) if cycle > since + u64::from(STEER_TO_DECODE));
             let ready: Vec<usize> = (0..self.slots.len()).filter(|k| runs(k) && !busy.contains(&Some(*k))).collect();
             if !ready.is_empty() && !kept && self.r.u32(..100) < density {
                 let slot = ready[self.r.usize(..ready.len())];
