@@ -256,6 +256,9 @@ fn spinning_programs_end_with_any_hints() {
         for replay in [Replay::Split, Replay::Serialise] {
             let shape = Shape { replay, ..with([2, 1, 3, 16, 4][k], Shape::new(lanes, warps)) };
             let mut total = Convergence::default();
+            let nothing = Asm::default().exit();
+            let mut without = machine(&Shape { convergence_barriers: 0, ..shape.clone() }, &nothing);
+            let mut machine = machine(&shape, &nothing);
             for seed in 0..programs {
                 let kernels: [(&str, &dyn Fn(Next) -> Asm); 5] = [
                     ("flag", &flag),
@@ -268,9 +271,10 @@ fn spinning_programs_end_with_any_hints() {
                     let mut r = fastrand::Rng::with_seed(seed);
                     let program = kernel(&mut || random_hints(&mut r));
                     if seed == 0 {
-                        run(&Shape { convergence_barriers: 0, ..shape.clone() }, &program);
+                        without.load(program.program()).unwrap();
+                        without.run().unwrap_or_else(|e| panic!("{name} without hints, {}: {e}", shape.options()));
                     }
-                    let mut machine = machine(&shape, &program);
+                    machine.load(program.program()).unwrap();
                     machine.run().unwrap_or_else(|e| panic!("{name}, seed {seed}, {}: {e}", shape.options()));
                     if name == "lock" {
                         assert_eq!(word(&mut machine, COUNT), shape.threads());

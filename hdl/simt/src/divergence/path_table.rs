@@ -54,6 +54,7 @@ struct Inside {
     ghost_live: Mem<Width>,
     ghost_cold: Mem<Width>,
     ghost_held: Option<Mem<Width>>,
+    ghost_waits: Option<Mem<Width>>,
 }
 
 /// The unit, with a cold table that `place_cold` makes, and a table of convergence barriers.
@@ -286,14 +287,14 @@ fn described(
         releases,
     };
     let Ghosts { ghost_live, ghost_cold, ghost_held, all } = every_thread_in_one_path(m, s, &turn, &cold);
-    if s.barriers {
+    let ghost_waits = s.barriers.then(|| {
         m.assume("outcome_of_a_path_that_runs", !outcome.valid | !active.waits);
         m.cover("wakes_two_paths", wakes & y.valid);
         m.cover("arrives_at_a_waiting_path", outcome.valid & x_waits & sorted.merges.any());
         m.cover("runs_beside_a_waiting_path", outcome.valid & !x.waits & y.valid & y.waits);
         m.cover("returned_path_runs", returns & active.waits & !x.waits);
-        paths_wait_with_their_threads(m, s, &turn, wakes, waiting.select(slot, 1), all);
-    }
+        paths_wait_with_their_threads(m, s, &turn, wakes, waiting.select(slot, 1), all)
+    });
 
     if let Some((Hints { hint, .. }, barriers)) = i.hints.zip(barriers) {
         let runs = |slot: Signal| live.q.select(slot, 1) & !waiting.select(slot, 1);
@@ -340,7 +341,7 @@ fn described(
         events,
     };
     let live = live.q;
-    (out, Inside { live, waiting, phases, rounds, hct0, hct1, ghost_live, ghost_cold, ghost_held })
+    (out, Inside { live, waiting, phases, rounds, hct0, hct1, ghost_live, ghost_cold, ghost_held, ghost_waits })
 }
 
 /// The cold table and its inputs, to be driven; with fewer than 4 lanes there is none, and its outputs are zeros.
@@ -398,9 +399,11 @@ fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signa
     // Those who wait at convergence barriers are in no path.
     let ghost_held = (s.convergence_barriers > 0).then(|| m.memory("ghost_held", s.lanes, s.warp_bits()));
     let held = ghost_held.as_ref().map_or(m.lit(0u32, s.lanes), |held| held.read(t.slot));
-    let (come, go) = (t.outcome.taken.mask & !t.goes, t.goes.only_if(t.outcome.valid) | t.b.mask.only_if(t.releases));
-    let held_after = (held & !go) | come.only_if(t.outcome.valid);
+    let mut held_after = held;
     if let Some(ghost_held) = &ghost_held {
+        let come = t.outcome.taken.mask & !t.goes;
+        let go = t.goes.only_if(t.outcome.valid) | t.b.mask.only_if(t.releases);
+        held_after = (held & !go) | come.only_if(t.outcome.valid);
         let changes = t.outcome.valid | t.starts | t.releases;
         ghost_held.write(changes, t.slot, held_after.only_if(!t.starts));
         m.assert("who_goes_on_from_a_barrier_waited", !(t.releases & (t.b.mask & !held).any()));
@@ -433,7 +436,14 @@ fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signa
 
 /// A path waits exactly if its threads do, and a slot in `waiting` has no thread that could run. A ghost table follows the
 /// threads: they wait from an outcome of the kind WAIT to a wake.
-fn paths_wait_with_their_threads(m: Builder, s: &Shape, t: &Turn, wakes: Signal, waiting: Signal, all: Signal) {
+fn paths_wait_with_their_threads(
+    m: Builder,
+    s: &Shape,
+    t: &Turn,
+    wakes: Signal,
+    waiting: Signal,
+    all: Signal,
+) -> Mem<Width> {
     let ghost_waits = m.memory("ghost_waits", s.lanes, s.warp_bits());
     let wait = ghost_waits.read(t.slot);
     let arrive = t.outcome.taken.mask.only_if(t.outcome.kind.eq(kind::WAIT));
@@ -444,6 +454,7 @@ fn paths_wait_with_their_threads(m: Builder, s: &Shape, t: &Turn, wakes: Signal,
     m.assert("y_waits_with_its_threads", agrees(t.second));
     m.assert("cold_paths_wait_with_their_threads", t.outcome.valid | agrees(t.b));
     m.assert("all_threads_of_a_waiting_slot_wait", !waiting | (t.slot_live & wait.eq(all)));
+    ghost_waits
 }
 
 pub mod proof;

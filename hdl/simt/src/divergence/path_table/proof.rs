@@ -42,6 +42,11 @@ impl Slot {
         [self.x, self.y].into_iter().chain(self.cold.iter().copied()).collect()
     }
 
+    /// x has been steered to, and runs; said by registers alone, so that what is read from the tables is not part of where it is read.
+    fn runs(&self) -> Signal {
+        self.live & !self.returning & !self.seeking & !self.waiting
+    }
+
     /// The threads of each path and of each convergence barrier, as they will be once an outcome that is on its way has come.
     fn masks(&self) -> Vec<Signal> {
         let mut masks: Vec<Signal> = self.paths().iter().map(|p| p.mask.only_if(p.valid)).collect();
@@ -118,7 +123,7 @@ fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Wid
         let number = index_of(s.warps, i.unit.outcome.slot);
         let x = tables.hct0.read(number);
         let slot_of = |signal: fn(&Slot) -> Signal| select(&slots.iter().map(signal).collect::<Vec<_>>(), number);
-        let runs = slot_of(|slot| slot.live & !slot.returning & !slot.parks);
+        let runs = slot_of(Slot::runs);
         let (taken, rest) = (x.mask & i.taken, x.mask & i.rest & !i.taken);
         let waits = i.unit.outcome.kind.eq(kind::WAIT);
         let never = waits & (m.lit(!s.barriers, 1) | !taken.any());
@@ -276,7 +281,7 @@ fn hinted(
     let known = hint.operation.ne(0) & hint.operation.ne(7) & !(copies & !named.both);
     let outcome_here = outcome.valid & outcome.slot.eq(named.slot);
     let is_wait = hint.operation.eq(isa::WAIT);
-    let runs = of(|slot| slot.live & !slot.returning & !slot.parks & !slot.pending);
+    let runs = of(|slot| slot.runs() & !slot.pending);
     let valid = hint.valid & known & runs & !(outcome_here & !barriers.waited);
     let operand = cat(&[named.other, hint.operand.from_bit(s.barrier_bits())]);
     let mask = of(|slot| slot.x.mask);
@@ -361,6 +366,11 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
         &format!("slot_{n}_seeks_where_x_waits"),
         implies(slot.seeking, slot.live & slot.parks & slot.count.any()),
     );
+    if let Some(ghost_waits) = &tables.ghost_waits {
+        let waits = slot.paths().into_iter().map(|p| p.mask.only_if(p.valid & p.waits));
+        let waits = waits.fold(none, |all, mask| all | mask);
+        m.assert(&format!("slot_{n}_ghost_waits"), implies(slot.live, waits.eq(ghost_waits.read(at))));
+    }
     let y_waits = implies(slot.y.valid & slot.x.waits, slot.y.waits)
         & implies(slot.y.valid & slot.parks, slot.y.waits | slot.y.is_late(s));
     m.assert(&format!("slot_{n}_y_waits_if_x_does"), implies(slot.live, y_waits));
