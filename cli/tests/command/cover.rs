@@ -21,7 +21,7 @@ fn covers_of_one_shape() {
     let page = std::fs::read_to_string(place.path().join("coverage.md")).unwrap();
     assert!(page.contains("| resolve | branch_diverges | **not expected** |"), "{page}");
 
-    let output = place.run("cover --lanes 1 --warps 1 --programs 0 --strict");
+    let output = place.run("cover --lanes 1 --warps 16 --programs 0 --strict");
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(

@@ -274,7 +274,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         all.push(SCOREBOARD.at(&shape(2, warps), if warps > 2 { 2 } else { 4 }, true, scoreboard_proof)?);
     }
     for warps in [1, 2, 8] {
-        all.push(DUAL_SCOREBOARD.at(&shape(2, warps), 2, true, dual_scoreboard_proof)?);
+        all.push(DUAL_SCOREBOARD.at(&shape(2, warps), 2, warps <= 2, dual_scoreboard_proof)?);
     }
     for (coalescing, name) in [(Coalescing::Aligned, "resolve"), (Coalescing::Full, "resolve-full")] {
         for lanes in [1, 2, 4, 8] {

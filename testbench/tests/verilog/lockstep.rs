@@ -117,8 +117,13 @@ fn eight_lanes_eight_warps() {
     kernels(Shape::new(8, 8), &["mandelbrot", "nqueens", "dispatch", "sort", "search", "bitonic_small"]);
 }
 
+/// With `HEDDLE_LONG=1`.
 #[test]
 fn sixteen_lanes_four_warps() {
+    if std::env::var_os("HEDDLE_LONG").is_none() {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: lock-step of 16 lanes × 4 warps, which HEDDLE_LONG=1 asks for");
+        return;
+    }
     kernels(Shape::new(16, 4), &["collatz", "nqueens", "reduce", "matmul", "histogram"]);
 }
 
