@@ -384,7 +384,11 @@ fn without_comparing_pcs_paths_meet_at_barriers_only() {
         let [usual, with_barrier] = [&serialise, &apart].map(|shape| efficiency(shape, &[wait(0, 0)]));
         let without = efficiency(&apart, &[cancel(0)]);
         println!("{lanes} lanes: {usual:.3}, barriers only {with_barrier:.3}, none {without:.3}");
-        assert!((usual - with_barrier).abs() < 0.02 && without < 0.6 && with_barrier > 0.8);
+        // Each side executes the `wait`, and nothing else twice.
+        assert!(
+            usual > with_barrier && usual - with_barrier < 0.05 && without < 0.6,
+            "{usual} {with_barrier} {without}"
+        );
     }
 }
 
