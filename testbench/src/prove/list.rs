@@ -151,11 +151,6 @@ const PATH_TABLE: Block = Block {
     cover_depth: 14,
 };
 
-const GATHERS: &str = "The same, and: every live thread is in exactly one path or waits at exactly one convergence barrier, with the \
-                       place at which it goes on; who executes waits nowhere; only threads that wait are released, and only \
-                       participants that come to another place leave a barrier for it; a live slot without a path that runs is \
-                       still to be steered.";
-
 const ARBITER: Block = Block {
     name: "arbiter",
     block: "divergence/arbiter.rs",
@@ -292,19 +287,9 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         (8, 1, false),
         (2, 1, true),
         (2, 2, true),
-        (4, 1, true),
     ] {
         let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(lanes, warps) };
         all.push(PATH_TABLE.at(&s, 2, lanes <= 4, path_table_proof)?);
-    }
-    for (lanes, warps, barriers, convergence_barriers) in
-        [(2, 1, false, 1), (2, 1, true, 1), (2, 1, false, 2), (2, 2, false, 1), (4, 1, false, 1)]
-    {
-        let s = Shape { program: 16, depth_bits: 1, barriers, convergence_barriers, ..shape(lanes, warps) };
-        let proof = PATH_TABLE.at(&Shape { patience: 32, ..s }, 2, lanes * warps <= 2, path_table_proof)?;
-        let name = format!("{}c{convergence_barriers}", proof.name);
-        let shape = format!("{}, {convergence_barriers} convergence", proof.shape);
-        all.push(Proof { name, shape, says: GATHERS, ..proof });
     }
     for (lanes, warps, barriers) in
         [(1, 1, true), (2, 1, true), (2, 2, true), (4, 1, true), (4, 2, false), (8, 1, false)]
