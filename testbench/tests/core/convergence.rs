@@ -126,6 +126,8 @@ fn figure_6_ends_without_stuck_or_impatient_threads() {
 
 /// Instructions on convergence barriers for the next place of a program.
 type Next<'a> = &'a mut dyn FnMut() -> Vec<u32>;
+/// A program with such instructions in all its places.
+type Spins<'a> = &'a dyn Fn(Next) -> Asm;
 
 /// Lane 0 of each warp sets the flag of its warp. The others spin at a lesser pc, which they come to when it has done so, unless
 /// something keeps it back.
@@ -260,7 +262,7 @@ fn spinning_programs_end_with_any_hints() {
             let mut without = machine(&Shape { convergence_barriers: 0, ..shape.clone() }, &nothing);
             let mut machine = machine(&shape, &nothing);
             for seed in 0..programs {
-                let kernels: [(&str, &dyn Fn(Next) -> Asm); 5] = [
+                let kernels: [(&str, Spins); 5] = [
                     ("flag", &flag),
                     ("flag of another warp", &flag_of_another_warp),
                     ("lock", &lock),
