@@ -197,10 +197,13 @@ pub fn measure(
         for (place, shape) in shapes.iter().enumerate().skip(worker).step_by(workers) {
             runs.push((place, Run { shape, show, hits: Hits::new(), hit, machine: machine(shape, seed)? }));
         }
-        // Program by program, so that what a cheap one hits on one shape need not be looked for on another.
+        // What takes least time first, so that what it hits need not be looked for elsewhere: short programs on all shapes, then
+        // kernels on those with neither few nor many lanes and warps.
         runs.iter_mut().try_for_each(|(_, run)| run.directed())?;
         (seed..seed + programs).try_for_each(|seed| runs.iter_mut().try_for_each(|(_, run)| run.random(seed)))?;
-        ALL.iter().try_for_each(|kernel| runs.iter_mut().try_for_each(|(_, run)| run.kernel(kernel, seed)))?;
+        let from_8 = |size: u32| size.ilog2().abs_diff(3);
+        runs.sort_by_key(|(_, run)| from_8(run.shape.lanes) + from_8(run.shape.warps));
+        runs.iter_mut().try_for_each(|(_, run)| ALL.iter().try_for_each(|kernel| run.kernel(kernel, seed)))?;
         Ok(runs.into_iter().map(|(place, run)| (place, run.hits)).collect::<Vec<_>>())
     };
     let done: Result<Vec<_>, CoverageError> = thread::scope(|scope| {
