@@ -58,5 +58,5 @@ fn graphs_are_written() {
     for text in ["place", "beq a0,a5,0xb0", "RPC 0xb0"] {
         assert!(svg.contains(text) && dot.contains(text), "{text}");
     }
-    assert!(dot.contains("\"28_28\" -> \"28_a8\" [style=dashed"), "{dot}");
+    assert!(dot.contains("\"2c_2c\" -> \"2c_b0\" [style=dashed"), "{dot}");
 }
