@@ -299,6 +299,13 @@ impl Engine for Compiled {
         self.bits(self.cells.probes[probe])
     }
 
+    fn visible(&self, limbs: &mut Vec<u64>) {
+        let outputs = self.cells.outputs.clone().map(|number| Place { number, lane: None });
+        for place in outputs.chain(self.cells.probes.iter().copied()) {
+            self.layout.cell(place).read_limbs(&self.state, 0, place.lane, limbs);
+        }
+    }
+
     fn show_signals(&mut self) -> bool {
         self.settled &= self.signals;
         self.signals = true;

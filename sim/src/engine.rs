@@ -71,6 +71,15 @@ pub trait Engine {
 
     fn probe(&self, probe: usize) -> Bits;
 
+    /// Appends the limbs of all outputs, then those of all probes: each as many as its width needs, the least significant
+    /// first. For lock-step, which looks at all of them in every cycle.
+    fn visible(&self, limbs: &mut Vec<u64>) {
+        let directory = self.directory();
+        let mut push = |value: Bits, width: u32| limbs.extend((0..width.div_ceil(64)).map(|k| value.limb(k as usize)));
+        (directory.outputs.iter().enumerate()).for_each(|(k, output)| push(self.peek(k), output.width));
+        (directory.probes.iter().enumerate()).for_each(|(k, probe)| push(self.probe(k), probe.width));
+    }
+
     /// Asks for [`Engine::signal`] to work from the next `settle` on, which may make the engine slower. False: this
     /// engine cannot show signals.
     fn show_signals(&mut self) -> bool;

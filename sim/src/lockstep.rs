@@ -43,12 +43,14 @@ pub struct Lockstep {
     actions: Vec<Action>,
     mismatch: Option<Mismatch>,
     compared: u64,
+    /// What each engine shows in the present cycle; kept, so that a cycle allocates nothing.
+    visible: [Vec<u64>; 2],
 }
 
 impl Lockstep {
     /// Both engines must be on one directory and at their start with `seed`.
     pub fn new(left: Box<dyn Engine>, right: Box<dyn Engine>, seed: u64) -> Lockstep {
-        Lockstep { left, right, seed, actions: Vec::new(), mismatch: None, compared: 0 }
+        Lockstep { left, right, seed, actions: Vec::new(), mismatch: None, compared: 0, visible: Default::default() }
     }
 
     /// What `look` sees on the first engine and on the second.
@@ -99,15 +101,26 @@ impl Lockstep {
         self.left.settle();
         self.right.settle();
         self.compared += 1;
-        let directory = self.left.directory().clone();
+        let [left, right] = &mut self.visible;
+        left.clear();
+        right.clear();
+        self.left.visible(left);
+        self.right.visible(right);
+        if left != right {
+            self.mismatch = Some(self.difference());
+        }
+    }
+
+    /// The first output or probe that differs; there is one.
+    fn difference(&self) -> Mismatch {
+        let directory = self.left.directory();
         let outputs =
             directory.outputs.iter().enumerate().map(|(k, o)| (&o.path, self.left.peek(k), self.right.peek(k)));
         let probes =
             directory.probes.iter().enumerate().map(|(k, p)| (&p.path, self.left.probe(k), self.right.probe(k)));
         let differs = outputs.chain(probes).find(|(_, left, right)| left != right);
-        if let Some((path, left, right)) = differs {
-            self.mismatch = Some(Mismatch { path: path.clone(), cycle: self.left.cycle(), left, right });
-        }
+        let (path, left, right) = differs.expect("what is visible differs");
+        Mismatch { path: path.clone(), cycle: self.left.cycle(), left, right }
     }
 }
 

@@ -81,11 +81,23 @@ impl Form {
 
     /// A word of one lane; without `lane`, of all of them side by side (at most 64 bits each).
     pub fn read(&self, state: &[u64], word: u64, lane: Option<u32>) -> Bits {
+        if self.shape.width <= 64 && (lane.is_some() || self.shape.lanes <= 1) {
+            return Bits::from(self.read_u64(state, word, lane.unwrap_or(0)));
+        }
+        let mut limbs = Vec::new();
+        self.read_limbs(state, word, lane, &mut limbs);
+        Bits::from_limbs(&limbs)
+    }
+
+    /// The same as limbs, which it appends.
+    pub fn read_limbs(&self, state: &[u64], word: u64, lane: Option<u32>, to: &mut Vec<u64>) {
         let width = self.shape.width;
         match lane {
-            None if self.has_packed_bits() => Bits::from(read_u64(state, self.at(word, 0), self.shape.lanes)),
+            None if self.has_packed_bits() => to.push(read_u64(state, self.at(word, 0), self.shape.lanes)),
             None if self.shape.lanes > 1 => {
-                let mut packed = vec![0; limbs(width * self.shape.lanes) as usize];
+                let first = to.len();
+                to.resize(first + limbs(width * self.shape.lanes) as usize, 0);
+                let packed = &mut to[first..];
                 for k in 0..self.shape.lanes {
                     let (value, at) = (self.read_u64(state, word, k), k * width);
                     packed[at as usize / 64] |= value << (at % 64);
@@ -93,13 +105,11 @@ impl Form {
                         packed[at as usize / 64 + 1] |= value >> (64 - at % 64);
                     }
                 }
-                Bits::from_limbs(&packed)
             }
-            _ if width <= 64 => Bits::from(self.read_u64(state, word, lane.unwrap_or(0))),
+            _ if width <= 64 => to.push(self.read_u64(state, word, lane.unwrap_or(0))),
             _ => {
                 let at = self.at(word, lane.unwrap_or(0));
-                let values: Vec<u64> = (0..limbs(width) as usize).map(|k| state[(at + k * self.limb) / 8]).collect();
-                Bits::from_limbs(&values)
+                to.extend((0..limbs(width) as usize).map(|k| state[(at + k * self.limb) / 8]));
             }
         }
     }

@@ -126,28 +126,54 @@ impl Recipe {
         let sources = files.sources.iter().map(|(name, _)| name);
         run("verilator", verilator.args(sources).current_dir(work))?;
 
-        let mut objects = vec!["Vmodel__ALL.a", "verilated.o", "verilated_dpi.o", "verilated_threads.o"];
-        if self.trace {
-            objects.push("verilated_vcd_c.o");
-        }
         let include = tool.include()?;
-        let makefile = std::fs::read_to_string(include.join("verilated.mk")).unwrap_or_default();
-        let fast = format!("OPT_FAST={}", flags.join(" "));
-        run(
-            "make",
-            Command::new("make")
-                .args(["-s", "-j2", "-C", "obj", "-f", "Vmodel.mk", &fast])
-                .args(missing_settings(&makefile))
-                .args(&objects)
-                .current_dir(work),
-        )?;
-
+        self.make(&include, &["Vmodel__ALL.a"], work)?;
+        let runtime = self.runtime(tool, &include, work)?;
         let mut link = Command::new("g++");
         link.args(["-shared", "-fPIC", "-std=c++17", "-o", "model.so", "shim.cpp", "-Iobj"]).args(flags);
         link.arg("-I").arg(&include).arg("-I").arg(include.join("vltstd"));
-        link.args(objects.iter().map(|o| format!("obj/{o}"))).arg("-lpthread");
+        link.arg("obj/Vmodel__ALL.a").args(self.runtime_objects().map(|o| runtime.join(o))).arg("-lpthread");
         run("g++", link.current_dir(work))?;
         Ok(())
+    }
+
+    /// What every model needs of Verilator itself.
+    fn runtime_objects(self) -> impl Iterator<Item = &'static str> {
+        let trace = self.trace.then_some("verilated_vcd_c.o");
+        ["verilated.o", "verilated_dpi.o", "verilated_threads.o"].into_iter().chain(trace)
+    }
+
+    /// The folder in the cache that has the runtime's objects, which take longer to compile than a small model: compiled
+    /// now if they are not there, with the makefile of the model in `work`.
+    fn runtime(self, tool: &Tool, include: &Path, work: &Path) -> Result<PathBuf, BuildError> {
+        let mut hasher = DefaultHasher::new();
+        (self.optimise, self.trace, &tool.version, include).hash(&mut hasher);
+        let folder = cache().join(format!("runtime-{:016x}", hasher.finish()));
+        // The linker runs in another folder.
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        if folder.exists() {
+            return Ok(folder);
+        }
+        let objects: Vec<&str> = self.runtime_objects().collect();
+        self.make(include, &objects, work)?;
+        let new = work.join("runtime");
+        write(&new, |path| std::fs::create_dir(path))?;
+        for object in objects {
+            write(&new.join(object), |path| std::fs::rename(work.join("obj").join(object), path))?;
+        }
+        // Another build may have been first: its objects are as good.
+        match std::fs::rename(&new, &folder) {
+            Err(source) if !folder.exists() => Err(BuildError::Write { path: folder, source }),
+            _ => Ok(folder),
+        }
+    }
+
+    fn make(self, include: &Path, targets: &[&str], work: &Path) -> Result<(), BuildError> {
+        let makefile = std::fs::read_to_string(include.join("verilated.mk")).unwrap_or_default();
+        let mut make = Command::new("make");
+        make.args(["-s", "-j2", "-C", "obj", "-f", "Vmodel.mk"]);
+        make.arg(format!("OPT_FAST={}", self.optimise.flags().join(" ")));
+        run("make", make.args(missing_settings(&makefile)).args(targets).current_dir(work)).map(drop)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Why};
 use crate::init;
 use heddle_hdl::Bits;
+use heddle_hdl::bits::low_mask;
 use libloading::Library;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -288,11 +289,17 @@ impl Verilator {
     }
 
     fn get(&self, pin: usize) -> Bits {
-        let width = self.widths[pin];
-        let mut limbs = vec![0; width.div_ceil(64) as usize];
+        let mut limbs = Vec::new();
+        self.get_limbs(pin, &mut limbs);
+        Bits::from_limbs(&limbs)
+    }
+
+    /// Appends the limbs of a pin.
+    fn get_limbs(&self, pin: usize, limbs: &mut Vec<u64>) {
+        let (first, width) = (limbs.len(), self.widths[pin]);
+        limbs.resize(first + width.div_ceil(64) as usize, 0);
         // SAFETY: as for `set`.
-        unsafe { (self.functions.get)(self.model(), pin as i32, limbs.as_mut_ptr()) };
-        Bits::from_limbs(&limbs).truncate(width)
+        unsafe { (self.functions.get)(self.model(), pin as i32, limbs[first..].as_mut_ptr()) };
     }
 
     /// One access of a memory of the running model; the word before it.
@@ -384,6 +391,18 @@ impl Engine for Verilator {
         self.get(pin).extract(low, width)
     }
 
+    fn visible(&self, limbs: &mut Vec<u64>) {
+        (0..self.directory.outputs.len()).for_each(|pin| self.get_limbs(pin, limbs));
+        let (mut read, mut value) = (None, Vec::new());
+        for &(pin, low, width) in &self.probes {
+            if read.replace(pin) != Some(pin) {
+                value.clear();
+                self.get_limbs(pin, &mut value);
+            }
+            part(&value, low, width, limbs);
+        }
+    }
+
     fn show_signals(&mut self) -> bool {
         false
     }
@@ -442,5 +461,35 @@ impl Engine for Verilator {
 
     fn cover_hits(&self, _: usize) -> u64 {
         0
+    }
+}
+
+/// Appends the limbs of bits `low .. low + width`.
+fn part(limbs: &[u64], low: u32, width: u32, to: &mut Vec<u64>) {
+    let limb = |index: u32| limbs.get(index as usize).copied().unwrap_or(0);
+    for done in (0..width).step_by(64) {
+        let (index, shift) = ((low + done) / 64, (low + done) % 64);
+        let above = if shift == 0 { 0 } else { limb(index + 1) << (64 - shift) };
+        to.push((limb(index) >> shift | above) & low_mask((width - done).min(64)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part;
+    use heddle_hdl::Bits;
+
+    #[test]
+    fn a_part_is_what_bits_extract() {
+        let limbs = [0x0123_4567_89ab_cdef, !0 << 7, 0x55];
+        let value = Bits::from_limbs(&limbs);
+        for low in (0..192).step_by(5) {
+            for width in 1..=192 - low {
+                let mut found = Vec::new();
+                part(&limbs, low, width, &mut found);
+                assert_eq!(found.len() as u32, width.div_ceil(64));
+                assert_eq!(Bits::from_limbs(&found), value.extract(low, width), "{low} {width}");
+            }
+        }
     }
 }
