@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Builds the tests and runs each in a process of its own, as many at a time as there are processors.
 
-usage: run.py [--without PATTERN]... [CARGO ARGUMENT]... [-- CARGO ARGUMENT...]...
+usage: run.py [--without PATTERN]... [CARGO ARGUMENT]...
 
-Cargo's arguments choose packages and targets, as for `cargo test`; behind `--` are more. Tests whose name contains a pattern
-are left out.
+Cargo's arguments choose packages and targets, as for `cargo test`. Tests whose name contains a pattern are left out.
 The last lines are the slowest tests, in seconds of processor time (of all processes that the test started), and
 "N passed, N failed".
 
@@ -12,7 +11,6 @@ Tests that were slow last time begin first, so that none is left alone at the en
 target/test-times.json. The first time, those that a pattern below names begin first.
 """
 
-import itertools
 import json
 import os
 import re
@@ -114,13 +112,12 @@ def main(arguments):
         without.append(arguments[1])
         arguments = arguments[2:]
     started = time.monotonic()
-    choices = [list(choice) for other, choice in itertools.groupby(arguments, "--".__ne__) if other]
-    tests = [test for choice in choices for binary in build(choice) for test in tests_of(*binary)]
+    tests = [test for binary in build(arguments) for test in tests_of(*binary)]
     seconds = time.monotonic() - started
     print(f"{len(tests)} tests, built in {seconds:.0f} s", flush=True)
     left_out = [test for test in tests if any(pattern in test.full_name for pattern in without)]
     tests = [test for test in tests if test not in left_out]
-    if "--workspace" in arguments:
+    if arguments == ["--workspace"]:
         tests.append(Test("examples", "in documentation", ["cargo", "test", "--release", "--quiet", "--doc", "--workspace"]))
 
     times = kept_times()
@@ -148,7 +145,7 @@ def main(arguments):
         print(line)
     for pattern in without:
         count = sum(pattern in test.full_name for test in left_out)
-        print(f"left out: {count} tests of {pattern}")
+        print(f"left out: {count} tests of {pattern.strip()}")
     cpu, wall = sum(test.cpu for test in tests), time.monotonic() - started
     print(f"tests: {wall:.0f} s by the clock, {cpu / 60:.1f} min of processor time; the slowest, in s of processor time:")
     for test in sorted(tests, key=lambda test: -test.cpu)[:SHOWN]:

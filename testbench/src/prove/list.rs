@@ -321,7 +321,8 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     ] {
         let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, ..shape(lanes, warps) };
         let s = Shape { replay, path_forwarding, ..s.with_divergence(Divergence::DualPath) };
-        let proof = DUAL_PATH.at(&s, 2, !path_forwarding, dual_path_proof)?;
+        let quick = !path_forwarding && (lanes <= 2 || replay == Replay::Serialise);
+        let proof = DUAL_PATH.at(&s, 2, quick, dual_path_proof)?;
         let (letter, with) = if replay == Replay::Split { ("s", ", split") } else { ("", "") };
         let (forwards, forwarding) = if path_forwarding { ("f", ", forwarding") } else { ("", "") };
         let (name, shape) = (proof.name + letter + forwards, proof.shape + with + forwarding);

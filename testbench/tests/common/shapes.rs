@@ -18,7 +18,7 @@ macro_rules! sweep {
             lanes_16_warps_4: 16, 4;
             lanes_32_warps_2: 32, 2;
             lanes_64_warps_1: 64, 1;
-            lanes_64_warps_32: 64, 32;
+            lanes_64_warps_8: 64, 8;
         }
 
         #[test]

@@ -53,7 +53,9 @@ fn random_addresses_in_every_lane_size_and_sign() {
     for (lanes, seed) in [(1, 1), (2, 2), (4, 3), (8, 4), (64, 6)] {
         println!("{lanes} lanes, seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
-        for load_kind in [0, 1, 2, 4, 5] {
+        // Of the widest core one kind, which takes as long as all of the others.
+        let kinds: &[u32] = if lanes < 64 { &[0, 1, 2, 4, 5] } else { &[1] };
+        for &load_kind in kinds {
             let size = load_kind & 3;
             let program = store_then_load(size, load_kind);
             let mut core = Core::with_seed(&shape(lanes, 1), &program, seed);

@@ -19,7 +19,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// Programs a shape and divergence unit, unless `HEDDLE_PROGRAMS` says otherwise.
-const PROGRAMS: u64 = 8;
+const PROGRAMS: u64 = 5;
 
 fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number of programs, or a seed"))
