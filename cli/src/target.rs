@@ -50,7 +50,9 @@ impl Target {
     pub fn with_program(self, path: &Path) -> Result<Target> {
         let Some(kernel) = self.kernel else { bail!("--elf is for kernels: {} has no driver", self.name) };
         let other = Target::file(path)?;
-        for symbol in self.program.symbols().iter().filter(|symbol| symbol.global && !symbol.function && symbol.size > 0) {
+        for symbol in
+            self.program.symbols().iter().filter(|symbol| symbol.global && !symbol.function && symbol.size > 0)
+        {
             let (name, size) = (&symbol.name, symbol.size);
             let has = match other.program.symbol(name) {
                 Some(has) if has.size >= size => continue,
