@@ -44,6 +44,9 @@ pub fn legend<'a>(names: impl Iterator<Item = (&'a str, &'a str)>, mark: &str, l
         group = group.add(rectangle(x, 44.0, 12.0, 12.0, colour)).add(text(x + 18.0, 54.0, "start", name));
         x += 40.0 + letter * name.len() as f64;
     }
+    if mark.is_empty() {
+        return group;
+    }
     let of_mark = line(x + 6.0, 43.0, 57.0, INK).set("stroke-width", 2);
     group.add(of_mark).add(text(x + 18.0, 54.0, "start", mark))
 }

@@ -23,7 +23,8 @@ use std::path::PathBuf;
   heddle predict prog.elf -o faster.elf
   heddle predict prog.elf --explain --svg prog.svg
   heddle predict nqueens --pdom -o nqueens-pdom.elf
-  heddle predict prog.elf -o soft.elf --threshold 8")]
+  heddle predict prog.elf -o soft.elf --threshold 8
+  heddle predict rsbench -o out.elf && heddle run rsbench --elf out.elf --convergence-barriers 16")]
 pub struct Predict {
     /// A built-in kernel or an ELF file
     #[arg(value_name = TARGET)]
@@ -34,6 +35,9 @@ pub struct Predict {
     /// Barriers at the post-dominators of all branches that may part threads, too
     #[arg(long)]
     pdom: bool,
+    /// Only those: what a compiler places that knows no directives
+    #[arg(long, requires = "pdom")]
+    ignore_directives: bool,
     /// What becomes of such a barrier if it conflicts with one that was asked for
     #[arg(long, value_enum, default_value_t = How::Dynamic, value_name = "HOW", requires = "pdom")]
     deconflict: How,
@@ -88,6 +92,7 @@ impl Predict {
         let (out, svg) = (create(&self.out)?, create(&self.svg)?);
         let options = Options {
             barriers: self.barriers,
+            directives: !self.ignore_directives,
             pdom: self.pdom,
             deconflict: match self.deconflict {
                 How::Static => Deconflict::Static,

@@ -38,6 +38,7 @@ use std::sync::{Arc, Mutex};
   heddle run nqueens --lanes 4 --warps 1 --trace | less
   heddle run if_else --lanes 4 --warps 2 --divergence block-stack --timeline if_else.svg
   heddle run collatz --json | jq .simt_efficiency
+  heddle run rsbench --elf faster.elf --convergence-barriers 16
   heddle run prog.elf --check iss --lanes 4 --warps 1
   heddle run prog.elf --blocks 100 --block-threads 32
   heddle run prog.elf --set length=100 --show sum --wave prog.fst")]
@@ -45,6 +46,9 @@ pub struct Run {
     /// A built-in kernel (`heddle kernels` lists them) or an RV32IMA ELF file
     #[arg(value_name = TARGET)]
     target: String,
+    /// Run this program with the kernel's inputs and checks, such as what `heddle predict KERNEL` wrote
+    #[arg(long, value_name = "FILE.elf")]
+    elf: Option<PathBuf>,
     #[command(flatten)]
     grid: GridArgs,
     #[command(flatten)]
@@ -116,6 +120,9 @@ impl Setting {
 impl Run {
     pub fn run(self) -> Result<()> {
         let mut target = Target::find(&self.target)?;
+        if let Some(path) = &self.elf {
+            target = target.with_program(path)?;
+        }
         let shape = self.shape.shape()?;
         target.grid = self.grid.grid(&target, &shape)?;
         let interrupt = Interrupt::catch()?;

@@ -3,11 +3,13 @@
 mod chart;
 mod compaction;
 mod core;
+mod draws;
 mod dual_path;
 mod kernels;
 mod page;
 mod runs;
 mod simtight;
+mod speculative;
 mod stacked;
 mod table;
 
@@ -20,6 +22,7 @@ use clap::{Args, Subcommand};
   heddle study simtight
   heddle study dual-path
   heddle study compaction
+  heddle study speculative
   heddle study simtight vecadd gcd --warps 8 --json")]
 pub struct Study {
     #[command(subcommand)]
@@ -31,6 +34,7 @@ enum What {
     Simtight(simtight::Simtight),
     DualPath(dual_path::DualPath),
     Compaction(compaction::Compaction),
+    Speculative(speculative::Speculative),
 }
 
 impl Study {
@@ -39,6 +43,7 @@ impl Study {
             What::Simtight(study) => study.run(),
             What::DualPath(study) => study.run(),
             What::Compaction(study) => study.run(),
+            What::Speculative(study) => study.run(),
         }
     }
 }

@@ -45,6 +45,26 @@ impl Target {
         }
     }
 
+    /// Has the kernel's driver run another program, such as one with barriers placed in it. It must have what the kernel's has and the host
+    /// can reach by name.
+    pub fn with_program(self, path: &Path) -> Result<Target> {
+        let Some(kernel) = self.kernel else { bail!("--elf is for kernels: {} has no driver", self.name) };
+        let other = Target::file(path)?;
+        for symbol in
+            self.program.symbols().iter().filter(|symbol| symbol.global && !symbol.function && symbol.size > 0)
+        {
+            let (name, size) = (&symbol.name, symbol.size);
+            let has = match other.program.symbol(name) {
+                Some(has) if has.size >= size => continue,
+                Some(has) => format!("`{name}` has {} bytes, {size} are needed", has.size),
+                None => format!("the program has no symbol `{name}`"),
+            };
+            bail!("{}: {has}: the driver of {} cannot run it", other.name, kernel.name);
+        }
+        let name = format!("{} of {}", other.name, kernel.name);
+        Ok(Target { name, program: other.program, ..self })
+    }
+
     /// Runs the program on a device that has it loaded: a kernel's driver with its inputs and checks, or a file's launch.
     pub fn drive(&self, device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
         match self.kernel {

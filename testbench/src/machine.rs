@@ -12,12 +12,12 @@ use heddle_hdl::netlist::Module;
 use heddle_hdl::{Bits, Errors};
 use heddle_sim::compiled::Checks;
 use heddle_sim::directory::Directory;
-use heddle_sim::engine::{RunEnd, Why};
+use heddle_sim::engine::{Engine, RunEnd, Why};
 use heddle_sim::simulation::{EngineKind, Options, Simulation, SimulationError};
 use heddle_simt::isa::cause;
 use heddle_simt::memory::banks;
 use heddle_simt::system::simulated;
-use heddle_simt::{Shape, ShapeError};
+use heddle_simt::{Shape, ShapeError, Timing};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
@@ -91,6 +91,8 @@ pub enum MachineError {
     ExitCodes { first: Vec<ThreadExit>, count: u64 },
     #[error("the program did not end in {cycles} cycles; {at}")]
     Endless { cycles: u64, at: String },
+    #[error("a jitter of {jitter} cycles: the memory that was built has {built} at most")]
+    Jitter { built: u32, jitter: u32 },
     #[error("interrupted")]
     Interrupted,
     #[error("{start:#010x}..{end:#010x} is outside memory of {memory} bytes")]
@@ -320,6 +322,8 @@ struct Places {
     stopped: usize,
     fault: [usize; 6],
     fault_homes: Option<usize>,
+    /// Valid, seed and jitter, if memory has jitter.
+    set_jitter: Option<[usize; 3]>,
     /// The register with a bit a warp that has threads at convergence barriers, if there are any.
     holding: Option<usize>,
     /// The register with a bit a warp, and the memory with a word a warp and a bit a lane.
@@ -431,6 +435,27 @@ impl Machine {
         self.program = program;
         self.put_grid(Grid::one_block(self.shape.threads()));
         self.simulation.reset()?;
+        Ok(())
+    }
+
+    /// Draws the times of a memory with jitter from this seed from now on, and up to this many cycles, instead of what the shape's
+    /// [`Timing`] says; until another program is loaded. Before a launch.
+    pub fn set_jitter(&mut self, seed: u32, jitter: u32) -> Result<(), MachineError> {
+        let timing = self.shape.simulated_timing().unwrap_or(Timing::FASTEST);
+        let asked = Timing { seed, jitter, ..timing };
+        asked.check()?;
+        match self.places.set_jitter {
+            Some(places) if jitter <= timing.jitter => {
+                let put = |engine: &mut dyn Engine, values: [u32; 3]| {
+                    places.into_iter().zip(values).for_each(|(place, value)| engine.poke_u64(place, value.into()));
+                };
+                put(self.simulation.engine(), [1, seed, jitter]);
+                self.simulation.step()?;
+                put(self.simulation.engine(), [0; 3]);
+            }
+            None if jitter == 0 => {}
+            _ => return Err(MachineError::Jitter { built: timing.jitter, jitter }),
+        }
         Ok(())
     }
 
@@ -867,6 +892,10 @@ impl Places {
             program_end: input("program_end"),
             stopped: output("stopped"),
             fault: fault.map(|field| output(&format!("fault_{field}"))),
+            set_jitter: shape
+                .simulated_timing()
+                .filter(|timing| timing.jitter > 0)
+                .map(|_| ["valid", "seed", "jitter"].map(|field| input(&format!("set_jitter_{field}")))),
             fault_homes: shape.mixes().then(|| output("fault_homes")),
             live_warps: register(match shape.divergence.compacts() {
                 true => "core.divergence.live_threads",

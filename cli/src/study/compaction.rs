@@ -398,10 +398,9 @@ impl Compaction {
             let variants = part.configuration.variants.iter().zip(&part.shapes);
             let runs = variants.flat_map(|variant| part.kernels.iter().map(move |&(_, kernel)| (kernel, variant)));
             let run = |(kernel, (variant, shape)): (_, (&Variant, &Shape))| Run {
-                kernel,
-                shape: shape.clone(),
                 block_threads: self.block_threads,
                 model: variant.model,
+                ..Run::new(kernel, shape.clone())
             };
             runs.map(run).collect::<Vec<_>>()
         };

@@ -182,14 +182,7 @@ impl DualPath {
         // A machine runs all kernels before the next is built.
         let runs: Vec<Run> = shapes
             .iter()
-            .flat_map(|shape| {
-                kernels.iter().map(|&(_, kernel)| Run {
-                    kernel,
-                    shape: shape.clone(),
-                    block_threads: None,
-                    model: None,
-                })
-            })
+            .flat_map(|shape| kernels.iter().map(|&(_, kernel)| Run::new(kernel, shape.clone())))
             .collect();
         let summaries = all(&runs, self.core.shape.seed, &interrupt)?;
         let row = |unit: usize, at: usize| {

@@ -1,5 +1,6 @@
 //! Runs of kernels on cores, as many at a time as there are processors.
 
+use super::draws::Draw;
 use crate::device_error;
 use crate::interrupt::Interrupt;
 use anyhow::{Context, Result};
@@ -12,17 +13,23 @@ use heddle_testbench::model::{Mechanism, Model, ModelError};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
 /// A kernel on a core.
+#[derive(Clone)]
 pub struct Run {
     pub kernel: &'static Kernel,
+    /// The program that its driver runs, instead of the kernel's.
+    pub elf: Option<Arc<[u8]>>,
     pub shape: Shape,
     /// Threads of a block, instead of what the kernel asks for.
     pub block_threads: Option<u32>,
     /// The cycle model with this mechanism runs it, instead of the core.
     pub model: Option<Mechanism>,
+    /// Inputs and times of memory, instead of those that the seed gives.
+    pub draw: Option<Draw>,
 }
 
 /// What the cores did, in the order of the runs. Results are checked, and assertions. The first failure ends it all.
@@ -82,7 +89,17 @@ fn outcomes<T: Send>(
 }
 
 impl Run {
+    /// The kernel as it is.
+    pub fn new(kernel: &'static Kernel, shape: Shape) -> Run {
+        Run { kernel, elf: None, shape, block_threads: None, model: None, draw: None }
+    }
+
+    fn program(&self) -> Result<Program> {
+        Ok(Program::parse(self.elf.as_deref().unwrap_or(self.kernel.elf))?)
+    }
+
     fn drive(&self, device: &mut dyn Device, seed: u64) -> Result<()> {
+        let seed = self.draw.map_or(seed, |draw| draw.inputs);
         match self.block_threads {
             None => (self.kernel.drive)(device, seed)?,
             Some(threads) => (self.kernel.drive)(&mut OtherBlocks { device, threads }, seed)?,
@@ -99,8 +116,8 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn run(&mut self, run @ Run { kernel, shape, model, .. }: &Run) -> Result<Summary> {
-        let program = Program::parse(kernel.elf)?;
+    fn run(&mut self, run @ Run { shape, model, draw, .. }: &Run) -> Result<Summary> {
+        let program = run.program()?;
         if let Some(mechanism) = *model {
             let mut model = Model::new(shape, &program, mechanism)?;
             run.drive(&mut model, self.seed)?;
@@ -119,6 +136,9 @@ impl Worker<'_> {
                 machine
             }
         };
+        if let (Some(draw), Some(timing)) = (draw, shape.simulated_timing()) {
+            machine.set_jitter(draw.memory, timing.jitter)?;
+        }
         run.drive(&mut machine, self.seed)?;
         // One that failed is not used again.
         Ok(self.machine.insert(machine).summary())

@@ -167,10 +167,7 @@ impl Simtight {
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
         self.docs.as_deref().map(|folder| files::check(folder, STUDY, &[""])).transpose()?;
         let interrupt = Interrupt::catch()?;
-        let runs: Vec<Run> = kernels
-            .iter()
-            .map(|&(kernel, _)| Run { kernel, shape: shape.clone(), block_threads: None, model: None })
-            .collect();
+        let runs: Vec<Run> = kernels.iter().map(|&(kernel, _)| Run::new(kernel, shape.clone())).collect();
         let summaries = all(&runs, self.shape.seed, &interrupt)?;
         let row = |(&(kernel, published), summary): (&(&Kernel, u32), &Summary)| {
             Row::new(kernel.name, published, shape.lanes, summary)

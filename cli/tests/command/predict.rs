@@ -18,6 +18,35 @@ fn a_kernel_with_barriers_runs_as_a_file() {
 }
 
 #[test]
+fn a_kernels_driver_runs_and_checks_what_was_written() {
+    let place = Place::new();
+    place.good("predict common_call -o out.elf");
+    let core = "--lanes 4 --warps 2 --convergence-barriers 16";
+    let report = |program: &str| -> Value {
+        serde_json::from_str(&place.good(&format!("run common_call {program} {core} --json"))).unwrap()
+    };
+    let [before, after] = ["", "--elf out.elf"].map(report);
+    assert_eq!(after["kernel"], "out.elf of common_call");
+    assert!(after["checked"].as_u64() > Some(0) && after["checked"] == before["checked"]);
+    let complete = |report: &Value| report["convergence"]["complete"].as_u64().unwrap();
+    assert!(complete(&before) == 0 && complete(&after) > 0);
+    let other = place.bad("run rsbench --elf out.elf");
+    assert!(other.starts_with("out.elf: the program has no symbol `") && other.ends_with("of rsbench cannot run it"));
+    assert_eq!(place.bad("run out.elf --elf out.elf"), "--elf is for kernels: out.elf has no driver");
+    assert!(place.bad("run common_call --elf none.elf").starts_with("cannot read none.elf"));
+}
+
+#[test]
+fn directives_can_be_left_alone() {
+    let place = Place::new();
+    let text = |options: &str| place.good(&format!("predict loop_merge {options} --explain"));
+    assert!(text("--pdom").contains("the barrier of "));
+    let pdom = text("--pdom --ignore-directives");
+    assert!(pdom.contains("a post-dominator's barrier") && !pdom.contains("the barrier of "), "{pdom}");
+    assert!(place.bad("predict loop_merge --ignore-directives -o out.elf").contains("--pdom"));
+}
+
+#[test]
 fn what_is_placed_is_explained_and_drawn() {
     let place = Place::new();
     let text = place.good("predict nqueens --pdom --explain --svg n.svg");

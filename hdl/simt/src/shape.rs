@@ -649,9 +649,40 @@ impl Shape {
         }
     }
 
+    /// The timing of a memory that is modelled on chip.
+    pub fn modelled(&self) -> Option<Timing> {
+        match self.backing {
+            Backing::Model(timing) => Some(timing),
+            Backing::OnChip | Backing::Wishbone { .. } => None,
+        }
+    }
+
+    /// The timing of a simulation's memory, on chip or on the bus; none if it is as fast as can be.
+    pub fn simulated_timing(&self) -> Option<Timing> {
+        match self.backing {
+            Backing::OnChip => None,
+            Backing::Model(timing) => Some(timing),
+            Backing::Wishbone { slave, .. } => Some(slave.timing),
+        }
+    }
+
     /// Bits of the number of a memory line: `lanes` words side by side.
     pub fn line_bits(&self) -> Width {
         self.address_bits() - 2 - self.lanes.ilog2()
+    }
+}
+
+impl Backing {
+    /// Memory of a simulation that takes another time to its answer, if any is modelled.
+    pub fn with_latency(self, latency: u32) -> Backing {
+        let at = |timing| Timing { latency, ..timing };
+        match self {
+            Backing::OnChip => Backing::OnChip,
+            Backing::Model(timing) => Backing::Model(at(timing)),
+            Backing::Wishbone { width, slave } => {
+                Backing::Wishbone { width, slave: SlaveModel { timing: at(slave.timing), ..slave } }
+            }
+        }
     }
 }
 
@@ -659,7 +690,8 @@ impl Timing {
     /// An answer in the next cycle, and a request in every one.
     pub const FASTEST: Timing = Timing { latency: ACCESS_TO_ANSWER, jitter: 0, interval: 1, seed: 1 };
 
-    fn check(&self) -> Result<(), ShapeError> {
+    /// Fails if no memory can be modelled so.
+    pub fn check(&self) -> Result<(), ShapeError> {
         range("model.latency", self.latency, 1, 4096)?;
         range("model.interval", self.interval, 1, 256)?;
         if self.jitter > 1023 || !(self.jitter + 1).is_power_of_two() {

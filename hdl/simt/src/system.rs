@@ -4,6 +4,7 @@
 use crate::block::Grid;
 use crate::core::{CoreIn, core};
 use crate::distributor::{DistributorIn, DistributorOut, distributor};
+use crate::memory::model::SetJitter;
 use crate::memory::port::{Load, Response};
 use crate::memory::wishbone::{BusError, FromSlave, ToSlave, slave};
 use crate::memory::{MemorySystemIn, memory_system};
@@ -29,6 +30,8 @@ pub struct SystemIn<T> {
     pub load: Load<T>,
     /// Writes the side table before a launch, if the divergence unit is told where threads meet.
     pub load_side: Option<LoadSide<T>>,
+    /// Sets seed and jitter of a simulated memory before a launch, if it has jitter.
+    pub set_jitter: Option<SetJitter<T>>,
     /// If main memory is on a bus.
     pub wb: Option<FromSlave<T>>,
 }
@@ -67,7 +70,18 @@ impl SystemIn<Width> {
         let side = s.divergence.reconverges();
         let load_side = side.then(|| LoadSide { valid: 1, pc: s.pc_bits(), entry: Reconvergence::shape(s) });
         let load = Load::shape(s);
-        SystemIn { launch: 1, entry: s.pc_bits(), blocks, block_threads, program_end: 32, load, load_side, wb }
+        let set_jitter = s.modelled().and_then(SetJitter::shape);
+        SystemIn {
+            launch: 1,
+            entry: s.pc_bits(),
+            blocks,
+            block_threads,
+            program_end: 32,
+            load,
+            load_side,
+            set_jitter,
+            wb,
+        }
     }
 }
 
@@ -79,11 +93,12 @@ pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
 /// The top with a slave on its bus, and the rules of the bus beside it; without a bus, the top.
 pub fn simulated(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
     let Backing::Wishbone { width, slave: model } = s.backing else { return system(s) };
-    module("heddle", SystemIn { wb: None, ..SystemIn::shape(s) }, |m, i| {
+    let inputs = SystemIn { wb: None, set_jitter: SetJitter::shape(model.timing), ..SystemIn::shape(s) };
+    module("heddle", inputs, |m, i| {
         let from_slave = m.deferred("from_slave", FromSlave::shape(width));
-        let out = described(m, s, SystemIn { wb: Some(from_slave.value), ..i });
+        let out = described(m, s, SystemIn { wb: Some(from_slave.value), set_jitter: None, ..i });
         let to_slave = out.wb.expect("a system with a bus is its master");
-        from_slave.drive(slave::attach(m, s, width, model, to_slave));
+        from_slave.drive(slave::attach(m, s, width, model, to_slave, i.set_jitter));
         m.probe("wb", to_slave);
         SystemOut { wb: None, ..out }
     })
@@ -125,8 +140,14 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> SystemOut<Signal> {
         meets.drive(side_table.read_sync(executing, Collision::ReadOld));
         side_table.write(load.valid, load.pc, load.entry);
     }
-    let inputs =
-        MemorySystemIn { request: core.request, response_ready: core.response_ready, load: i.load, restart, wb: i.wb };
+    let inputs = MemorySystemIn {
+        request: core.request,
+        response_ready: core.response_ready,
+        load: i.load,
+        restart,
+        set_jitter: i.set_jitter,
+        wb: i.wb,
+    };
     let memory = m.instance("memory", &memory_system(s), inputs);
     request_ready.drive(memory.request_ready);
     response.drive(memory.response);

@@ -109,6 +109,8 @@ fn one_line(text: &str) -> String {
 pub struct Options {
     /// Barriers that the core has a warp.
     pub barriers: u32,
+    /// Those that directives ask for.
+    pub directives: bool,
     /// Barriers at post-dominators too.
     pub pdom: bool,
     /// What becomes of those that conflict.
@@ -123,6 +125,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             barriers: convergence::BARRIERS,
+            directives: true,
             pdom: false,
             deconflict: Deconflict::default(),
             soft: Soft::default(),
@@ -155,7 +158,7 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
         return Err(PredictError::ThresholdAsked { threshold });
     }
     let linked = Linked::read(elf)?;
-    let directives = directives::read(&linked)?;
+    let directives = if options.directives { directives::read(&linked)? } else { Vec::new() };
     if directives.is_empty() && !options.pdom {
         return Err(PredictError::Nothing);
     }

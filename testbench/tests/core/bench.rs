@@ -79,6 +79,7 @@ impl Core {
             program_end: program_end.into(),
             load: idle_load(),
             load_side: None,
+            set_jitter: None,
             wb: None,
         });
         t.reset();

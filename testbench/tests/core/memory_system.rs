@@ -68,6 +68,42 @@ fn a_launch_begins_with_an_empty_cache() {
     }
 }
 
+/// One machine serves many draws: it takes the cycles of a machine that is built so.
+#[test]
+fn the_host_sets_seed_and_jitter() {
+    let timing = |jitter, seed| Timing { latency: 20, jitter, interval: 1, seed };
+    let on_chip: fn(Timing) -> Backing = Backing::Model;
+    let on_a_bus = |timing| Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } };
+    let kernel = find("vecadd").unwrap();
+    for backing in [on_chip, on_a_bus] {
+        let machine = |jitter, seed| {
+            let shape = Shape { backing: backing(timing(jitter, seed)), ..shape(4, 2) };
+            let options = MachineOptions { iss: false, ..MachineOptions::default() };
+            Machine::new(&shape, Program::parse(kernel.elf).unwrap(), &options).unwrap()
+        };
+        let cycles = |machine: &mut Machine, set: Option<(u32, u32)>| {
+            machine.load(Program::parse(kernel.elf).unwrap()).unwrap();
+            if let Some((jitter, seed)) = set {
+                machine.set_jitter(seed, jitter).unwrap();
+            }
+            (kernel.drive)(machine, 1).unwrap();
+            machine.summary().cycles
+        };
+        let mut one = machine(31, 1);
+        let seventh = cycles(&mut machine(31, 7), None);
+        assert_eq!(cycles(&mut one, Some((31, 7))), seventh);
+        assert_ne!(cycles(&mut one, None), seventh, "a load brings back what was built");
+        assert_eq!(cycles(&mut one, Some((7, 5))), cycles(&mut machine(7, 5), None));
+        assert_eq!(cycles(&mut one, Some((0, 5))), cycles(&mut machine(0, 5), None));
+        let error = |machine: &mut Machine, jitter| machine.set_jitter(1, jitter).unwrap_err().to_string();
+        assert_eq!(error(&mut one, 63), "a jitter of 63 cycles: the memory that was built has 31 at most");
+        assert_eq!(error(&mut one, 2), "model.jitter = 2: must be 0, 1, 3, 7 … 1023: a power of two less 1");
+        let mut without = machine(0, 1);
+        without.set_jitter(1, 0).unwrap();
+        assert_eq!(error(&mut without, 1), "a jitter of 1 cycles: the memory that was built has 0 at most");
+    }
+}
+
 /// A cache hides most of a slow memory's latency from a kernel that uses its data again.
 #[test]
 fn a_cache_pays() {

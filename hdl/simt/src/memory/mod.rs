@@ -28,6 +28,7 @@ pub mod wishbone;
 use crate::shape::{Backing, Shape};
 use cache::CacheIn;
 use heddle_hdl::*;
+use model::SetJitter;
 use port::{Load, Request, Response};
 use wishbone::{BusError, FromSlave, ToSlave};
 
@@ -42,6 +43,8 @@ pub struct MemorySystemIn<T> {
     pub load: Load<T>,
     /// A launch begins: since the last one, the host may have written memory in other ways too.
     pub restart: T,
+    /// If main memory is a model with jitter.
+    pub set_jitter: Option<SetJitter<T>>,
     /// If main memory is on a bus.
     pub wb: Option<FromSlave<T>>,
 }
@@ -66,6 +69,7 @@ impl MemorySystemIn<Width> {
             response_ready: 1,
             load: Load::shape(s),
             restart: 1,
+            set_jitter: s.modelled().and_then(SetJitter::shape),
             wb: s.bus_width().map(FromSlave::shape),
         }
     }
@@ -77,6 +81,7 @@ pub struct MainIn<T> {
     pub request: Request<T>,
     pub response_ready: T,
     pub load: Load<T>,
+    pub set_jitter: Option<SetJitter<T>>,
     pub wb: Option<FromSlave<T>>,
 }
 
@@ -93,7 +98,8 @@ pub struct MainOut<T> {
 impl MainIn<Width> {
     pub fn shape(s: &Shape, tag_bits: Width) -> MainIn<Width> {
         let request = Request { tag: tag_bits, ..Request::shape(s) };
-        MainIn { request, response_ready: 1, load: Load::shape(s), wb: s.bus_width().map(FromSlave::shape) }
+        let set_jitter = s.modelled().and_then(SetJitter::shape);
+        MainIn { request, response_ready: 1, load: Load::shape(s), set_jitter, wb: s.bus_width().map(FromSlave::shape) }
     }
 }
 
@@ -104,9 +110,9 @@ pub fn memory_system(s: &Shape) -> TypedModule<MemorySystemIn<Width>, MemorySyst
 
 fn described(m: Builder, s: &Shape, i: MemorySystemIn<Signal>) -> MemorySystemOut<Signal> {
     m.doc("Everything behind the core's memory port.");
-    let MemorySystemIn { request, response_ready, load, restart, wb } = i;
+    let MemorySystemIn { request, response_ready, load, restart, set_jitter, wb } = i;
     let Some(c) = &s.cache else {
-        let inputs = MainIn { request, response_ready, load, wb };
+        let inputs = MainIn { request, response_ready, load, set_jitter, wb };
         let MainOut { request_ready, response, idle, wb, error } =
             m.instance("main", &main(s, request.tag.width()), inputs);
         return MemorySystemOut { request_ready, response, idle, wb, error };
@@ -122,7 +128,8 @@ fn described(m: Builder, s: &Shape, i: MemorySystemIn<Signal>) -> MemorySystemOu
         below_response: below_response.value,
     };
     let cache = m.instance("cache", &cache::cache(s, c), inputs);
-    let inputs = MainIn { request: cache.below_request, response_ready: cache.below_response_ready, load, wb };
+    let (request, response_ready) = (cache.below_request, cache.below_response_ready);
+    let inputs = MainIn { request, response_ready, load, set_jitter, wb };
     let main = m.instance("main", &main(s, tag_bits), inputs);
     below_request_ready.drive(main.request_ready);
     below_response.drive(main.response);

@@ -3,7 +3,8 @@
 //! A request is taken every `interval` cycles at most and takes effect then. Its response comes `latency` cycles later, or up
 //! to `jitter` more, drawn for each from a shift register that starts at the seed; so responses overtake each other
 //! if there is jitter. Every tag has its place for a response, so as many may be under way as there are tags. One response
-//! leaves in a cycle, and those that are due wait in turn.
+//! leaves in a cycle, and those that are due wait in turn. The host may set seed and jitter ([`SetJitter`]), so that one build
+//! serves many draws.
 //!
 //! It stands for what is behind a memory controller. Its banks hold all of memory in block RAM, so there is no use in
 //! building it: the command line writes no Verilog of it. Lock-step does.
@@ -45,7 +46,8 @@ fn due(bits: Width) -> TypedModule<DueIn<Width>, DueOut<Signal>> {
 
 /// The model of a shape's main memory, with the timing `t`.
 pub fn model(s: &Shape, t: Timing, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
-    module("memory_model", MainIn::shape(s, tag_bits), |m, MainIn { request, response_ready, load, .. }| {
+    module("memory_model", MainIn::shape(s, tag_bits), |m, i| {
+        let MainIn { request, response_ready, load, set_jitter, .. } = i;
         m.doc("A model of a slower memory, for simulation only.");
         let pause = m.reg("pause", count_width(t.interval - 1)).reset(0u32);
         wire!(request_ready = !pause.q.any());
@@ -56,10 +58,12 @@ pub fn model(s: &Shape, t: Timing, tag_bits: Width) -> TypedModule<MainIn<Width>
         wire!(responds = taken & !request.operation.bit(operation::SILENT));
         let bits = count_width(t.latency + t.jitter);
         let latency = m.lit(t.latency, bits);
-        let cycles = if t.jitter == 0 {
-            latency
-        } else {
-            latency + xorshift(m, t.seed, responds).slice(0, count_width(t.jitter)).zext(bits)
+        let cycles = match set_jitter {
+            None => latency,
+            Some(set) => {
+                let Jitter { random, most } = jitter(m, t, set, responds);
+                latency + (random.slice(0, most.width()) & most).zext(bits)
+            }
         };
         let tags = 1 << tag_bits;
         let leaving = m.deferred("leaving", tags);
@@ -93,13 +97,43 @@ pub fn model(s: &Shape, t: Timing, tag_bits: Width) -> TypedModule<MainIn<Width>
     })
 }
 
+/// Puts another seed and another jitter in place of the timing's, while nothing is under way.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct SetJitter<T> {
+    pub valid: T,
+    /// 32 bits.
+    pub seed: T,
+    /// Random cycles at most: 0 or a power of two less 1, as wide as the jitter that is built.
+    pub jitter: T,
+}
+
+impl SetJitter<Width> {
+    /// What a timing has to set: nothing without jitter.
+    pub fn shape(t: Timing) -> Option<SetJitter<Width>> {
+        (t.jitter > 0).then(|| SetJitter { valid: 1, seed: 32, jitter: count_width(t.jitter) })
+    }
+}
+
+/// A source of random cycles.
+#[derive(Clone, Copy)]
+pub(super) struct Jitter {
+    /// 32 bits.
+    pub random: Signal,
+    /// The bits of a random number that count.
+    pub most: Signal,
+}
+
 /// Marsaglia's xorshift with period 2^32 - 1: no state is followed by one like it. A step whenever `steps`.
-pub(super) fn xorshift(m: Builder, seed: u32, steps: Signal) -> Signal {
-    let state = m.reg("random", 32).reset(if seed == 0 { !0 } else { seed });
+pub(super) fn jitter(m: Builder, t: Timing, set: SetJitter<Signal>, steps: Signal) -> Jitter {
+    let most = m.reg("jitter", set.jitter.width()).reset(t.jitter);
+    most.next_if(set.valid, set.jitter);
+    let state = m.reg("random", 32).reset(if t.seed == 0 { !0 } else { t.seed });
     let a = state.q ^ state.q.shl(m.lit(13u32, 4));
     let b = a ^ a.shr(m.lit(17u32, 5));
-    state.next_if(steps, b ^ b.shl(m.lit(5u32, 3)));
-    state.q
+    // From 0 it would never come away.
+    let seed = set.seed.any().mux(set.seed, set.seed.literal(!0u32));
+    state.next_if(steps | set.valid, set.valid.mux(seed, b ^ b.shl(m.lit(5u32, 3))));
+    Jitter { random: state.q, most: most.q }
 }
 
 #[cfg(test)]
@@ -139,6 +173,26 @@ mod tests {
             assert!(*measured.latency.end() >= least + u64::from(jitter) / 2, "{measured:?}");
             assert_eq!(measured.cycles, (measured.requests - 1) * u64::from(interval) + 1);
         }
+    }
+
+    /// Of the same traffic, the cycles of every response.
+    #[test]
+    fn seed_and_jitter_that_the_host_sets_are_as_if_built() {
+        let times = |built: (u32, u32), set: Option<(u32, u32)>| {
+            let (jitter, seed) = built;
+            let mut bench = Bench::new(&shape(2, Timing { latency: 5, jitter, interval: 1, seed }), 9);
+            match set {
+                Some((jitter, seed)) => bench.set_jitter(seed, jitter),
+                None => bench.t.steps(1),
+            }
+            bench.run(&Traffic::eager()).responses
+        };
+        let built = times((31, 7), None);
+        assert_eq!(times((31, 3), Some((31, 7))), built);
+        assert_ne!(times((31, 7), Some((31, 3))), built);
+        assert_eq!(times((31, 3), Some((7, 7))), times((7, 7), None));
+        assert_eq!(times((31, 3), Some((0, 7))), times((0, 7), None));
+        assert_eq!(times((31, 3), Some((31, 0))), times((31, 0), None));
     }
 
     #[test]

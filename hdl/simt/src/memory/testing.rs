@@ -1,6 +1,7 @@
 //! Random traffic on the memory port, for the tests of everything that has one.
 
 use super::atomic::reference;
+use super::model::SetJitter;
 use super::port::{Load, Request, operation};
 use super::wishbone::{FromSlave, slave};
 use super::{MemorySystemIn, MemorySystemOut, banks, described, memory_system};
@@ -69,6 +70,8 @@ pub struct Measured {
     pub cycles: u64,
     /// Cycles from a request to its response.
     pub latency: RangeInclusive<u64>,
+    /// When each response came.
+    pub responses: Vec<u64>,
 }
 
 impl Bench {
@@ -105,13 +108,22 @@ impl Bench {
     }
 
     fn quiet(&self) -> MemorySystemIn<Bits> {
-        MemorySystemIn { wb: None, ..MemorySystemIn::shape(&self.s) }.map("", &mut |_, _| Bits::ZERO)
+        inputs(&self.s).map("", &mut |_, _| Bits::ZERO)
+    }
+
+    /// As the host does it.
+    pub fn set_jitter(&mut self, seed: u32, jitter: u32) {
+        let set_jitter = SetJitter { valid: true.into(), seed: seed.into(), jitter: jitter.into() };
+        self.t.poke(MemorySystemIn { set_jitter: Some(set_jitter), ..self.quiet() });
+        self.t.step();
+        self.t.poke(self.quiet());
     }
 
     /// Requests to random lines; every response has what was there when its request was taken, and at the end memory holds
     /// what it should.
     pub fn run(&mut self, traffic: &Traffic) -> Measured {
-        let mut measured = Measured { requests: 0, cycles: 0, latency: RangeInclusive::new(u64::MAX, 0) };
+        let mut measured =
+            Measured { requests: 0, cycles: 0, latency: RangeInclusive::new(u64::MAX, 0), responses: Vec::new() };
         let mut next = None;
         let mut cycle = 0;
         loop {
@@ -132,6 +144,7 @@ impl Bench {
                     let got = out.response.data.extract(32 * k, 32).low_u64() as u32;
                     assert_eq!(got, word, "cycle {cycle}: word {k} for tag {tag}, asked for in cycle {since}");
                 }
+                measured.responses.push(cycle);
                 let latency = cycle - since;
                 let (least, most) = measured.latency.into_inner();
                 measured.latency = least.min(latency)..=most.max(latency);
@@ -234,12 +247,19 @@ impl Bench {
 /// The memory of a shape, with a slave on its bus if it has one.
 fn simulated(s: &Shape) -> TypedModule<MemorySystemIn<Width>, MemorySystemOut<Signal>> {
     let Backing::Wishbone { width, slave: model } = s.backing else { return memory_system(s) };
-    module("memory_system", MemorySystemIn { wb: None, ..MemorySystemIn::shape(s) }, |m, i| {
+    module("memory_system", inputs(s), |m, i| {
         let from_slave = m.deferred("from_slave", FromSlave::shape(width));
-        let out = described(m, s, MemorySystemIn { wb: Some(from_slave.value), ..i });
-        from_slave.drive(slave::attach(m, s, width, model, out.wb.expect("a memory system with a bus is its master")));
+        let out = described(m, s, MemorySystemIn { wb: Some(from_slave.value), set_jitter: None, ..i });
+        let master = out.wb.expect("a memory system with a bus is its master");
+        from_slave.drive(slave::attach(m, s, width, model, master, i.set_jitter));
         MemorySystemOut { wb: None, ..out }
     })
+}
+
+/// The host's ports of a memory system with its slave.
+fn inputs(s: &Shape) -> MemorySystemIn<Width> {
+    let set_jitter = s.simulated_timing().and_then(SetJitter::shape);
+    MemorySystemIn { wb: None, set_jitter, ..MemorySystemIn::shape(s) }
 }
 
 /// From a path in the system to one in the memory system.

@@ -63,8 +63,8 @@ pub fn wishbone_proof(s: &Shape) -> TypedModule<ProofIn<Width>, MainOut<Signal>>
         let request = stays(m, "request", legal, request_waits.value);
 
         let from_slave = m.deferred("from_slave", i.slave.map("", &mut |_, s: Signal| s.width()));
-        let inputs =
-            MainIn { request, response_ready: i.response_ready, load: m.zero(load), wb: Some(from_slave.value) };
+        let wb = Some(from_slave.value);
+        let inputs = MainIn { request, response_ready: i.response_ready, load: m.zero(load), set_jitter: None, wb };
         let out = m.instance("bridge", &wishbone(s, width, i.request.tag.width()), inputs);
         request_waits.drive(request.valid & !out.request_ready);
 

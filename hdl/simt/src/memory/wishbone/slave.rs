@@ -2,11 +2,12 @@
 //!
 //! It takes a beat every `interval` cycles at most and stalls otherwise. A beat takes effect when it is answered: `latency` cycles after it was
 //! taken at the earliest, and in order, so a late answer holds up those behind it. With `jitter`, an answer is up to that much later and
-//! a stall up to 3 cycles longer, both drawn from a shift register that starts at the seed.
+//! a stall up to 3 cycles longer, both drawn from a shift register that starts at the seed. The host may set both, as those of the
+//! [model](super::super::model).
 //!
 //! Beside it stand the [`rules`](super::rules), so every simulation of a whole core checks them.
 
-use super::super::model::xorshift;
+use super::super::model::{Jitter, SetJitter, jitter};
 use super::rules::{RulesIn, rules};
 use super::{FromSlave, MOST_UNDER_WAY, ToSlave};
 use crate::queue::Queue;
@@ -48,10 +49,18 @@ fn bank(bits: Width) -> TypedModule<BankIn<Width>, BankOut<Signal>> {
     })
 }
 
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct SlaveIn<T> {
+    pub bus: ToSlave<T>,
+    /// If there is jitter.
+    pub set_jitter: Option<SetJitter<T>>,
+}
+
 /// The slave of a shape's bus of `width` data bits.
-pub fn slave(s: &Shape, width: Width, model: SlaveModel) -> TypedModule<ToSlave<Width>, FromSlave<Signal>> {
+pub fn slave(s: &Shape, width: Width, model: SlaveModel) -> TypedModule<SlaveIn<Width>, FromSlave<Signal>> {
     let SlaveModel { timing: t, error } = model;
-    module("wishbone_slave", ToSlave::shape(s, width), |m, bus| {
+    let inputs = SlaveIn { bus: ToSlave::shape(s, width), set_jitter: SetJitter::shape(t) };
+    module("wishbone_slave", inputs, |m, SlaveIn { bus, set_jitter }| {
         m.doc("A slave on the bus, for simulation only.");
         let now = m.reg("now", TIME).reset(0u32);
         now.next(now.q + 1);
@@ -60,9 +69,12 @@ pub fn slave(s: &Shape, width: Width, model: SlaveModel) -> TypedModule<ToSlave<
         let full = m.deferred("full", 1);
         wire!(stall = pause.q.any() | full.value);
         wire!(taken = bus.cyc_o & bus.stb_o & !stall);
-        let random = (t.jitter > 0).then(|| xorshift(m, t.seed, taken));
+        let random = set_jitter.map(|set| jitter(m, t, set, taken));
         let up_to = |most: u32, low: u32, width: Width| match random {
-            Some(random) => random.slice(low, count_width(most)).zext(width),
+            Some(Jitter { random, most: set }) => {
+                let bits = count_width(most);
+                (random.slice(low, bits) & set.slice(0, bits)).zext(width)
+            }
             None => m.zero(width),
         };
         let stalls = pause.q.literal(t.interval - 1) + up_to(longest, 0, pause.q.width());
@@ -91,8 +103,15 @@ pub fn slave(s: &Shape, width: Width, model: SlaveModel) -> TypedModule<ToSlave<
 }
 
 /// The slave on a shape's bus, and the rules beside it.
-pub fn attach(m: Builder, s: &Shape, width: Width, model: SlaveModel, master: ToSlave<Signal>) -> FromSlave<Signal> {
-    let slave = m.instance("slave", &slave(s, width, model), master);
+pub fn attach(
+    m: Builder,
+    s: &Shape,
+    width: Width,
+    model: SlaveModel,
+    master: ToSlave<Signal>,
+    set_jitter: Option<SetJitter<Signal>>,
+) -> FromSlave<Signal> {
+    let slave = m.instance("slave", &slave(s, width, model), SlaveIn { bus: master, set_jitter });
     m.instance("rules", &rules(s, width), RulesIn { master, slave });
     slave
 }

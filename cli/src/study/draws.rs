@@ -1,0 +1,134 @@
+//! Draws: the same comparison with several inputs and memories, so that a gain can be told from chance.
+//!
+//! Draw n gives a kernel the inputs of seed n, and draws the times of memory from seed n. It is the same for all that are compared, so gains are
+//! paired: a ratio for each draw.
+
+use super::runs::{self, Run};
+use super::table::gain;
+use crate::interrupt::Interrupt;
+use anyhow::Result;
+use clap::Args;
+use heddle_testbench::machine::Summary;
+
+/// Random cycles that a memory of draws takes more, at most.
+pub const JITTER: u32 = 31;
+
+#[derive(Args, Clone, Copy)]
+pub struct DrawsArgs {
+    /// Draws: the first has inputs and memory of seed 1, the next of seed 2, and so on
+    #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub draws: u32,
+}
+
+/// What chance decides in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Draw {
+    /// Seed of the kernel's inputs.
+    pub inputs: u64,
+    /// Seed of the times of memory, where it has jitter.
+    pub memory: u32,
+}
+
+impl DrawsArgs {
+    pub fn all(self) -> impl Iterator<Item = Draw> {
+        (1..=self.draws).map(|n| Draw { inputs: n.into(), memory: n })
+    }
+}
+
+/// Every run in every draw: what the cores did, by run and draw.
+pub fn all(runs: &[Run], draws: DrawsArgs, seed: u64, interrupt: &Interrupt) -> Result<Vec<Vec<Summary>>> {
+    let summaries = runs::all(&of_each(runs, draws), seed, interrupt)?;
+    Ok(summaries.chunks(draws.draws as usize).map(<[Summary]>::to_vec).collect())
+}
+
+/// The draws of a run follow each other, so that its core is built once.
+fn of_each(runs: &[Run], draws: DrawsArgs) -> Vec<Run> {
+    runs.iter().flat_map(|run| draws.all().map(|draw| Run { draw: Some(draw), ..run.clone() })).collect()
+}
+
+/// How much more, in each draw: ratios.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Gain {
+    /// The geometric mean, so that a gain and the loss that undoes it have the mean 1.
+    pub mean: f64,
+    pub least: f64,
+    pub greatest: f64,
+}
+
+impl Gain {
+    /// Of a draw's value over the same draw's before.
+    pub fn paired(before: &[f64], after: &[f64]) -> Gain {
+        assert_eq!(before.len(), after.len(), "a pair a draw");
+        let ratios = || before.iter().zip(after).map(|(before, after)| after / before);
+        Gain {
+            mean: mean(ratios()),
+            least: ratios().fold(f64::INFINITY, f64::min),
+            greatest: ratios().fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+
+    /// Whether draws disagree on whether it is a gain or a loss.
+    pub fn is_none(&self) -> bool {
+        self.least < 1.0 && self.greatest > 1.0
+    }
+
+    /// `+12.5 %`, or `none`.
+    pub fn text(&self) -> String {
+        if self.is_none() { "none".into() } else { gain(self.mean) }
+    }
+
+    /// From the least to the greatest: `+8.1 … +14.0 %`.
+    pub fn range(&self) -> String {
+        format!("{} … {}", gain(self.least).trim_end_matches(" %"), gain(self.greatest))
+    }
+}
+
+/// Of ratios.
+pub fn mean(ratios: impl Iterator<Item = f64>) -> f64 {
+    let (count, logarithms) = ratios.fold((0u32, 0.0), |(count, sum), ratio| (count + 1, sum + ratio.ln()));
+    (logarithms / f64::from(count)).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_simt::Shape;
+    use heddle_testbench::kernels::find;
+
+    #[test]
+    fn a_draw_is_compared_with_the_same_draw_before() {
+        // Unpaired, a mean over a mean, these would be 1.
+        let gain = Gain::paired(&[100.0, 400.0], &[200.0, 300.0]);
+        assert_eq!((gain.least, gain.greatest), (0.75, 2.0));
+        assert!((gain.mean - 1.5f64.sqrt()).abs() < 1e-12);
+        assert_eq!((gain.text(), gain.range()), ("none".to_string(), "-25.0 … +100.0 %".to_string()));
+    }
+
+    #[test]
+    fn a_gain_in_every_draw_is_one() {
+        let text = |after: [f64; 2]| Gain::paired(&[100.0, 100.0], &after).text();
+        assert_eq!(text([110.0, 110.0]), "+10.0 %");
+        assert_eq!(text([90.0, 90.0]), "-10.0 %");
+        assert_eq!(text([100.0, 121.0]), "+10.0 %");
+        assert_eq!(text([99.9, 121.0]), "none");
+        assert_eq!(text([100.0, 100.0]), "+0.0 %");
+        let one = Gain::paired(&[100.0], &[150.0]);
+        assert_eq!((one.mean, one.least, one.greatest), (1.5, 1.5, 1.5));
+        assert!(mean(std::iter::empty()).is_nan());
+    }
+
+    #[test]
+    fn every_run_has_the_same_draws() {
+        let kernel = find("gcd").unwrap();
+        let runs = [Shape::new(4, 2), Shape::new(8, 2)].map(|shape| Run::new(kernel, shape));
+        let each = of_each(&runs, DrawsArgs { draws: 3 });
+        let seen: Vec<(u32, u64, u32)> = each
+            .iter()
+            .map(|run| {
+                let draw = run.draw.unwrap();
+                (run.shape.lanes, draw.inputs, draw.memory)
+            })
+            .collect();
+        assert_eq!(seen, [(4, 1, 1), (4, 2, 2), (4, 3, 3), (8, 1, 1), (8, 2, 2), (8, 3, 3)]);
+    }
+}

@@ -1,0 +1,368 @@
+//! `heddle study speculative`: threads of a warp that wait where a directive predicts that others will come, against those that meet where
+//! branches end, on the kernels of *Speculative Reconvergence for Improved SIMT Efficiency*.
+
+mod charts;
+mod tables;
+mod variants;
+
+use super::core::CoreArgs;
+use super::draws::{self, DrawsArgs, Gain};
+use super::kernels::chosen;
+use super::page;
+use super::runs::Run;
+use crate::interrupt::Interrupt;
+use crate::output::{print, print_json};
+use crate::shape::ShapeArgs;
+use anyhow::{Context, Result};
+use clap::Args;
+use heddle_simt::{Divergence, Shape, Timing};
+use heddle_testbench::Program;
+use heddle_testbench::kernels::Kernel;
+use heddle_testbench::machine::{Convergence, Summary};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use variants::{BASELINE, UNITS, Unit, VOLTA, Variant};
+
+/// SIMT efficiency and cycles of kernels whose directives say where threads should wait for each other, as `heddle predict` places
+/// barriers for them, against the same programs without.
+///
+/// There are two baselines: volta, on which threads meet at barriers alone, those at the post-dominators of branches; and path
+/// tables, on which paths become one where they have the same pc. The same programs run on units without convergence barriers, where
+/// the instructions only cost. A speedup is cycles of the baseline over cycles, of the same draw: inputs and times of memory.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:
+  heddle study speculative                                       all kernels on 32 lanes and 8 warps, 8 draws
+  heddle study speculative rsbench pathtracer --draws 1          two of them, with one draw
+  heddle study speculative --memory-model latency=20,jitter=7    a faster memory
+  heddle study speculative --json | jq '.rows[] | {kernel, baseline, variant, speedup, speedup_range}'
+  heddle study speculative --docs docs                           tables and charts as a page",
+    mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 8]")),
+    mut_arg("memory_model", |arg| arg.help("Memory behind the cache [default: latency=200,jitter=31]")),
+    mut_arg("convergence_barriers", |arg| arg.help("Convergence barriers of a warp: 1 … 16 [default: 16]")),
+    mut_arg("seed", |arg| arg.help("Seed of random start values")),
+    mut_arg("merge", |arg| arg.hide(true)),
+    mut_arg("likely", |arg| arg.hide(true)),
+)]
+pub struct Speculative {
+    /// Some of the kernels
+    #[arg(value_name = "KERNEL")]
+    kernels: Vec<String>,
+    #[command(flatten)]
+    draws: DrawsArgs,
+    #[command(flatten)]
+    core: CoreArgs,
+    /// Print one JSON object with an array `rows` instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Write study-speculative.md and its charts into this folder, too
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels"])]
+    docs: Option<PathBuf>,
+}
+
+/// A kernel with directives, and the paper's of its structure.
+struct Studied {
+    name: &'static str,
+    paper: &'static str,
+    /// Thresholds that stand in for its own.
+    thresholds: &'static [u32],
+}
+
+const fn studied(name: &'static str, paper: &'static str) -> Studied {
+    Studied { name, paper, thresholds: &[] }
+}
+
+/// A kernel whose directives are tried with thresholds. (Figure 9)
+const fn soft(name: &'static str, paper: &'static str) -> Studied {
+    Studied { thresholds: &[1, 4, 8, 16, 24, 32], ..studied(name, paper) }
+}
+
+const KERNELS: [Studied; 10] = [
+    studied("rsbench", "RSBench"),
+    soft("xsbench", "XSBench"),
+    studied("mcb", "MCB"),
+    soft("pathtracer", "PathTracer"),
+    studied("mcgpu", "MC-GPU"),
+    studied("md5search", "MeiyaMD5"),
+    studied("traverse", "OptiX"),
+    studied("iteration_delay", "Figure 2(a)"),
+    studied("loop_merge", "Figure 2(b)"),
+    studied("common_call", "Figure 2(c)"),
+];
+
+const STUDY: &str = "speculative";
+const CHARTS: [&str; 3] = ["", "speedup", "soft"];
+const WARPS: u32 = 8;
+const BARRIERS: u32 = 16;
+const LATENCY: u32 = 200;
+
+#[derive(Serialize)]
+struct Report {
+    study: &'static str,
+    lanes: u32,
+    warps: u32,
+    /// The options that choose the core, with path tables.
+    core: String,
+    /// Of random start values.
+    seed: u64,
+    draws: u32,
+    rows: Vec<Row>,
+}
+
+/// A program on a unit, over all draws.
+#[derive(Serialize, Clone, Debug)]
+struct Row {
+    kernel: &'static str,
+    /// Its namesake in the paper.
+    paper: &'static str,
+    variant: String,
+    baseline: &'static str,
+    divergence: &'static str,
+    /// In place of the directive's.
+    threshold: Option<u32>,
+    /// Cycles from a request of memory to its response, at least.
+    latency: u32,
+    /// Arithmetic means over draws: cycles, active lanes an issued instruction of all lanes, and thread instructions a cycle.
+    cycles: f64,
+    simt_efficiency: f64,
+    thread_ipc: f64,
+    /// Warp instructions issued a cycle.
+    warp_ipc: f64,
+    /// Paired with the baseline's draws: the mean ratio of SIMT efficiencies, and of cycles of the baseline over cycles, the geometric mean
+    /// with least and greatest.
+    efficiency_gain: f64,
+    speedup: f64,
+    speedup_range: [f64; 2],
+    draws: usize,
+    /// Releases of convergence barriers by reason, of all draws.
+    convergence: Option<Convergence>,
+}
+
+impl Row {
+    fn new(
+        studied: &Studied,
+        unit: &Unit,
+        shape: &Shape,
+        variant: &Variant,
+        before: &[Summary],
+        after: &[Summary],
+    ) -> Row {
+        let values = |draws: &[Summary], value: fn(&Summary) -> f64| draws.iter().map(value).collect::<Vec<f64>>();
+        let mean = |value: fn(&Summary) -> f64| values(after, value).iter().sum::<f64>() / after.len() as f64;
+        let gain = |value: fn(&Summary) -> f64| Gain::paired(&values(before, value), &values(after, value));
+        let speedup = gain(|s| 1.0 / s.cycles as f64);
+        Row {
+            kernel: studied.name,
+            paper: studied.paper,
+            variant: variant.name.clone(),
+            baseline: unit.name,
+            divergence: unit.divergence.name(),
+            threshold: variant.threshold,
+            latency: shape.simulated_timing().unwrap_or(Timing::FASTEST).latency,
+            cycles: mean(|s| s.cycles as f64),
+            simt_efficiency: mean(|s| s.simt_efficiency),
+            thread_ipc: mean(|s| s.thread_ipc),
+            warp_ipc: mean(|s| s.warp_ipc),
+            efficiency_gain: gain(|s| s.simt_efficiency).mean,
+            speedup: speedup.mean,
+            speedup_range: [speedup.least, speedup.greatest],
+            draws: after.len(),
+            convergence: after.iter().filter_map(|s| s.convergence).reduce(sum),
+        }
+    }
+
+    /// In time.
+    fn gain(&self) -> Gain {
+        let [least, greatest] = self.speedup_range;
+        Gain { mean: self.speedup, least, greatest }
+    }
+}
+
+fn sum(a: Convergence, b: Convergence) -> Convergence {
+    Convergence {
+        complete: a.complete + b.complete,
+        threshold: a.threshold + b.threshold,
+        stuck: a.stuck + b.stuck,
+        patience: a.patience + b.patience,
+        fell_through: a.fell_through + b.fell_through,
+        gave_way: a.gave_way + b.gave_way,
+    }
+}
+
+/// The programs of a kernel on a unit, the baseline first.
+struct Comparison {
+    studied: &'static Studied,
+    kernel: &'static Kernel,
+    unit: &'static Unit,
+    shape: Shape,
+    variants: Vec<(Variant, Arc<[u8]>)>,
+}
+
+impl Speculative {
+    pub fn run(self) -> Result<()> {
+        let shape = self.shape()?;
+        let comparisons = self.comparisons(&shape)?;
+        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &CHARTS)).transpose()?;
+        let interrupt = Interrupt::catch()?;
+        let runs: Vec<Run> = comparisons.iter().flat_map(Comparison::runs).collect();
+        let seed = self.core.shape.seed;
+        let mut summaries = draws::all(&runs, self.draws, seed, &interrupt)?.into_iter();
+        let of = |comparison: &Comparison| {
+            let summaries: Vec<Vec<Summary>> = summaries.by_ref().take(comparison.variants.len()).collect();
+            comparison.rows(&summaries)
+        };
+        let report = Report {
+            study: STUDY,
+            lanes: shape.lanes,
+            warps: shape.warps,
+            core: shape.options(),
+            seed,
+            draws: self.draws.draws,
+            rows: comparisons.iter().flat_map(of).collect(),
+        };
+        if let Some(folder) = &self.docs {
+            let charts = CHARTS.map(|name| (name, charts::chart(&report, name)));
+            page::write(folder, STUDY, &tables::page(&report), &charts)?;
+        }
+        if self.json { print_json(&report) } else { print(&tables::plain_text(&report)) }
+    }
+
+    /// The core with path tables.
+    fn shape(&self) -> Result<Shape> {
+        let args = &self.core.shape;
+        let timing = Timing { latency: LATENCY, jitter: draws::JITTER, ..Timing::FASTEST };
+        let shape = ShapeArgs {
+            convergence_barriers: args.convergence_barriers.or(Some(BARRIERS)),
+            memory_model: args.memory_model.or(Some(timing)),
+            ..args.clone()
+        };
+        CoreArgs { shape }.shape(Divergence::PathTable, WARPS)
+    }
+
+    /// A unit after the other, so that a machine runs all programs before the next is built.
+    fn comparisons(&self, shape: &Shape) -> Result<Vec<Comparison>> {
+        let kernels = chosen(&self.kernels, &KERNELS.map(|kernel| kernel.name))?;
+        let mut comparisons = Vec::new();
+        for unit in &UNITS {
+            let shape = unit.shape(shape)?;
+            for &(place, kernel) in &kernels {
+                let studied = &KERNELS[place];
+                let barriers = self.core.shape.convergence_barriers.unwrap_or(BARRIERS);
+                comparisons.push(Comparison::new(studied, kernel, unit, &shape, barriers).context(kernel.name)?);
+            }
+        }
+        Ok(comparisons)
+    }
+}
+
+impl Comparison {
+    fn new(
+        studied: &'static Studied,
+        kernel: &'static Kernel,
+        unit: &'static Unit,
+        shape: &Shape,
+        barriers: u32,
+    ) -> Result<Comparison> {
+        // A threshold of all threads, or of more, is none.
+        let thresholds: Vec<u32> = studied.thresholds.iter().copied().filter(|&t| t <= shape.lanes).collect();
+        let made = |variant: Variant| {
+            let elf = variant.elf(kernel.elf)?;
+            Program::parse(&elf)?.check(shape)?;
+            Ok((variant, elf.into()))
+        };
+        let variants = variants::of(unit, barriers, &thresholds).into_iter().map(made).collect::<Result<_>>()?;
+        Ok(Comparison { studied, kernel, unit, shape: shape.clone(), variants })
+    }
+
+    fn runs(&self) -> impl Iterator<Item = Run> {
+        self.variants.iter().map(|(_, elf)| Run { elf: Some(elf.clone()), ..Run::new(self.kernel, self.shape.clone()) })
+    }
+
+    /// By variant and draw.
+    fn rows(&self, summaries: &[Vec<Summary>]) -> Vec<Row> {
+        let row = |((variant, _), after): (&(Variant, _), &Vec<Summary>)| {
+            Row::new(self.studied, self.unit, &self.shape, variant, &summaries[0], after)
+        };
+        self.variants.iter().zip(summaries).map(row).collect()
+    }
+}
+
+impl Report {
+    fn row(&self, kernel: &str, baseline: &str, variant: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.kernel == kernel && row.baseline == baseline && row.variant == variant)
+    }
+
+    /// The kernels that ran, in order.
+    fn kernels(&self) -> impl Iterator<Item = &Studied> {
+        KERNELS.iter().filter(|studied| self.row(studied.name, VOLTA, BASELINE).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_testbench::kernels::find;
+
+    /// Two draws of two kernels, whose predictions take half the time everywhere, and of the second kernel no less on volta.
+    pub(super) fn example() -> Report {
+        let summary = |cycles, simt_efficiency| Summary { cycles, simt_efficiency, ..Summary::default() };
+        let shape = Shape { convergence_barriers: BARRIERS, ..Shape::new(32, 8) };
+        let mut rows = Vec::new();
+        for unit in &UNITS {
+            for studied in [&KERNELS[0], &KERNELS[1]] {
+                for variant in variants::of(unit, BARRIERS, studied.thresholds) {
+                    let before = [summary(1000, 0.25), summary(3000, 0.25)];
+                    let after = match variant.name.as_str() {
+                        BASELINE => before,
+                        _ if unit.name == VOLTA && studied.name == "xsbench" => {
+                            [summary(1250, 0.5), summary(2500, 0.5)]
+                        }
+                        _ => [summary(500, 0.5), summary(1500, 0.5)],
+                    };
+                    rows.push(Row::new(studied, unit, &shape, &variant, &before, &after));
+                }
+            }
+        }
+        Report { study: STUDY, lanes: 32, warps: 8, core: "--lanes 32".into(), seed: 1, draws: 2, rows }
+    }
+
+    #[test]
+    fn rows_have_ratios_of_paired_draws() {
+        let report = example();
+        let row = report.row("rsbench", VOLTA, "predict").unwrap();
+        assert_eq!((row.speedup_range, row.draws, row.cycles), ([2.0, 2.0], 2, 1000.0));
+        assert!((row.speedup - 2.0).abs() < 1e-12 && (row.efficiency_gain - 2.0).abs() < 1e-12);
+        let row = report.row("xsbench", VOLTA, "predict").unwrap();
+        assert_eq!(row.speedup_range, [0.8, 1.2]);
+        assert!(row.gain().is_none());
+        assert_eq!(report.row("xsbench", VOLTA, BASELINE).unwrap().speedup_range, [1.0, 1.0]);
+    }
+
+    #[test]
+    fn json_has_the_documented_fields() {
+        let json = serde_json::to_value(example()).unwrap();
+        let rows = json["rows"].as_array().unwrap();
+        for field in ["kernel", "variant", "baseline", "divergence", "threshold", "simt_efficiency", "thread_ipc"] {
+            assert!(rows[0].get(field).is_some(), "{field}");
+        }
+        let soft = rows.iter().find(|row| row["variant"] == "soft-8" && row["baseline"] == "path-table").unwrap();
+        assert_eq!((soft["kernel"].as_str(), soft["threshold"].as_u64()), (Some("xsbench"), Some(8)));
+        assert_eq!((soft["speedup_range"][1].as_f64(), soft["draws"].as_u64()), (Some(2.0), Some(2)));
+        assert_eq!(soft["divergence"], "path-table");
+        assert!(rows[0]["threshold"].is_null());
+    }
+
+    #[test]
+    fn every_kernel_of_the_study_is_there_and_has_directives() {
+        for studied in &KERNELS {
+            let kernel = find(studied.name).unwrap();
+            for unit in &UNITS {
+                for variant in variants::of(unit, BARRIERS, studied.thresholds) {
+                    let elf = variant.elf(kernel.elf).unwrap_or_else(|e| panic!("{}, {}: {e}", kernel.name, unit.name));
+                    assert_eq!(elf == kernel.elf, variant.name == BASELINE && !unit.pdom, "{}", kernel.name);
+                }
+            }
+        }
+    }
+}

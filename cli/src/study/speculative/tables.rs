@@ -1,0 +1,243 @@
+//! Tables of the study, and its page.
+
+use super::super::draws::mean;
+use super::super::table::{gain, markdown, plain, share};
+use super::variants::{BASELINE, NEAR, PATH_TABLES, PREDICT, STATIC, UNITS, VOLTA, soft};
+use super::{Report, Row, Studied};
+
+type Lines = Vec<Vec<String>>;
+
+/// Its heading, how many columns stand to the left, and what makes its lines.
+struct Table {
+    mark: &'static str,
+    heading: &'static str,
+    names: usize,
+    lines: fn(&Report) -> Lines,
+}
+
+const TABLES: [Table; 4] = [
+    Table { mark: "{predict}", heading: "threads wait where it is predicted", names: 2, lines: predicted },
+    Table { mark: "{soft}", heading: "thresholds", names: 2, lines: thresholds },
+    Table { mark: "{deconflict}", heading: "deconfliction, on volta", names: 1, lines: deconfliction },
+    Table {
+        mark: "{others}",
+        heading: "the same programs on units without convergence barriers",
+        names: 1,
+        lines: others,
+    },
+];
+
+fn cells(cells: &[&str]) -> Vec<String> {
+    cells.iter().map(|cell| cell.to_string()).collect()
+}
+
+/// Of kernels that have all rows: the first cells of a line, then those that are made of the rows.
+fn line(
+    report: &Report,
+    first: &[&str],
+    rows: &[(&str, &str)],
+    rest: impl Fn(&[&Row]) -> Vec<String>,
+) -> Option<Vec<String>> {
+    let rows: Option<Vec<&Row>> =
+        rows.iter().map(|&(baseline, variant)| report.row(first[0], baseline, variant)).collect();
+    Some(cells(first).into_iter().chain(rest(&rows?)).collect())
+}
+
+/// SIMT efficiency before and after, and time: Figures 7 and 8.
+fn predicted(report: &Report) -> Lines {
+    let baselines = [VOLTA, PATH_TABLES];
+    let mut lines = vec![cells(&[
+        "kernel",
+        "paper's",
+        "volta",
+        "predicted",
+        "ratio",
+        "speedup",
+        "least … greatest",
+        "path tables",
+        "predicted",
+        "ratio",
+        "speedup",
+        "least … greatest",
+        "near memory",
+    ])];
+    let of = |studied: &Studied| {
+        let rows = baselines.iter().flat_map(|&on| [(on, BASELINE), (on, PREDICT)]).chain([(NEAR, PREDICT)]);
+        let rest = |rows: &[&Row]| {
+            let pairs = rows[..4].chunks(2).flat_map(|pair| {
+                let [before, after] = [pair[0], pair[1]];
+                [
+                    share(before.simt_efficiency),
+                    share(after.simt_efficiency),
+                    format!("{:.2}", after.efficiency_gain),
+                    after.gain().text(),
+                    after.gain().range(),
+                ]
+            });
+            pairs.chain([rows[4].gain().text()]).collect()
+        };
+        line(report, &[studied.name, studied.paper], &rows.collect::<Vec<_>>(), rest)
+    };
+    lines.extend(report.kernels().filter_map(of));
+    let over = |baseline: &str, value: fn(&Row) -> f64| {
+        mean(report.kernels().filter_map(|studied| report.row(studied.name, baseline, PREDICT)).map(value))
+    };
+    let means = baselines.iter().flat_map(|on| {
+        let ratio = format!("{:.2}", over(on, |row| row.efficiency_gain));
+        [String::new(), String::new(), ratio, gain(over(on, |row| row.speedup)), String::new()]
+    });
+    let near = gain(over(NEAR, |row| row.speedup));
+    lines.push(cells(&["mean", ""]).into_iter().chain(means).chain([near]).collect());
+    lines
+}
+
+/// Figure 9.
+fn thresholds(report: &Report) -> Lines {
+    let mut lines = vec![cells(&[
+        "kernel",
+        "threshold",
+        "volta",
+        "speedup",
+        "least … greatest",
+        "path tables",
+        "speedup",
+        "least … greatest",
+    ])];
+    for studied in report.kernels().filter(|studied| !studied.thresholds.is_empty()) {
+        let named = studied.thresholds.iter().map(|t| (t.to_string(), soft(*t)));
+        let all = [("none".to_string(), BASELINE.to_string())]
+            .into_iter()
+            .chain(named)
+            .chain([("all".into(), PREDICT.into())]);
+        for (threshold, variant) in all {
+            let rows = [VOLTA, PATH_TABLES].map(|on| (on, variant.as_str()));
+            let rest = |rows: &[&Row]| {
+                let of = |row: &&Row| [share(row.simt_efficiency), row.gain().text(), row.gain().range()];
+                rows.iter().flat_map(of).collect()
+            };
+            lines.extend(line(report, &[studied.name, &threshold], &rows, rest));
+        }
+    }
+    lines
+}
+
+/// Dynamic and static, over the same baseline.
+fn deconfliction(report: &Report) -> Lines {
+    let mut lines = vec![cells(&[
+        "kernel",
+        "dynamic",
+        "efficiency",
+        "least … greatest",
+        "static",
+        "efficiency",
+        "least … greatest",
+    ])];
+    let of = |studied: &Studied| {
+        let rest = |rows: &[&Row]| {
+            let of = |row: &&Row| [row.gain().text(), share(row.simt_efficiency), row.gain().range()];
+            rows.iter().flat_map(of).collect()
+        };
+        line(report, &[studied.name], &[PREDICT, STATIC].map(|variant| (VOLTA, variant)), rest)
+    };
+    lines.extend(report.kernels().filter_map(of));
+    lines
+}
+
+/// What the instructions cost.
+fn others(report: &Report) -> Lines {
+    let units: Vec<&str> = UNITS.iter().filter(|unit| !unit.predicts()).map(|unit| unit.name).collect();
+    let mut lines = vec![cells(&["kernel"]).into_iter().chain(units.iter().map(|unit| unit.to_string())).collect()];
+    let rows: Vec<(&str, &str)> = units.iter().map(|&unit| (unit, PREDICT)).collect();
+    let of = |studied: &Studied| {
+        line(report, &[studied.name], &rows, |rows| rows.iter().map(|row| row.gain().text()).collect())
+    };
+    lines.extend(report.kernels().filter_map(of));
+    let over = |unit: &str| {
+        mean(report.kernels().filter_map(|studied| Some(report.row(studied.name, unit, PREDICT)?.speedup)))
+    };
+    lines.push(cells(&["mean"]).into_iter().chain(units.iter().map(|unit| gain(over(unit)))).collect());
+    lines
+}
+
+/// Those that have a kernel.
+pub fn plain_text(report: &Report) -> String {
+    let mut text = format!("{}\n{} draws\n", report.core, report.draws);
+    for table in &TABLES {
+        let lines = (table.lines)(report);
+        if lines.len() > 1 {
+            text += &format!("\n{}\n{}", table.heading, plain(&lines, table.names));
+        }
+    }
+    text
+}
+
+/// The page's text, with core, draws and tables filled in.
+pub fn page(report: &Report) -> String {
+    let core = format!("{} lanes × {} warps", report.lanes, report.warps);
+    let text = include_str!("page.md").replace("{core}", &core).replace("{options}", &report.core);
+    let text = text.replace("{draws}", &report.draws.to_string());
+    TABLES.iter().fold(text, |text, table| text.replace(table.mark, markdown(&(table.lines)(report)).trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::example;
+    use super::*;
+
+    fn words(line: &[String]) -> String {
+        line.join(" | ")
+    }
+
+    #[test]
+    fn a_kernel_has_a_line_with_both_baselines_and_the_mean_is_last() {
+        let lines = predicted(&example());
+        assert_eq!(lines.len(), 1 + 2 + 1);
+        assert_eq!(
+            words(&lines[1]),
+            "rsbench | RSBench | 25.0 % | 50.0 % | 2.00 | +100.0 % | +100.0 … +100.0 % | 25.0 % | 50.0 % | 2.00 | +100.0 % | \
+             +100.0 … +100.0 % | +100.0 %"
+        );
+        assert!(
+            words(&lines[2])
+                .starts_with("xsbench | XSBench | 25.0 % | 50.0 % | 2.00 | none | -20.0 … +20.0 % | 25.0 %")
+        );
+        assert!(words(&lines[3]).starts_with("mean |  |  |  | 2.00 | +"), "{}", words(&lines[3]));
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()));
+    }
+
+    #[test]
+    fn thresholds_go_from_none_to_all() {
+        let lines = thresholds(&example());
+        let firsts: Vec<String> = lines[1..].iter().map(|line| line[..2].join(" ")).collect();
+        let all = ["none", "1", "4", "8", "16", "24", "32", "all"].map(|threshold| format!("xsbench {threshold}"));
+        assert_eq!(firsts, all);
+        assert_eq!(words(&lines[1][2..]), "25.0 % | +0.0 % | +0.0 … +0.0 % | 25.0 % | +0.0 % | +0.0 … +0.0 %");
+    }
+
+    #[test]
+    fn other_tables_have_a_line_a_kernel() {
+        let report = example();
+        assert_eq!(
+            words(&deconfliction(&report)[1]),
+            "rsbench | +100.0 % | 50.0 % | +100.0 … +100.0 % | +100.0 % | 50.0 % | +100.0 … +100.0 %"
+        );
+        let others = others(&report);
+        assert_eq!(words(&others[0]), "kernel | stack | block-stack | dual-path | arbiter");
+        assert_eq!(
+            (words(&others[1]), others.len()),
+            ("rsbench | +100.0 % | +100.0 % | +100.0 % | +100.0 %".into(), 4)
+        );
+        let text = plain_text(&report);
+        assert_eq!(text.lines().filter(|line| line.starts_with("rsbench")).count(), 3);
+    }
+
+    #[test]
+    fn the_page_has_everything_filled_in() {
+        let page = page(&example());
+        assert!(page.contains("| rsbench | RSBench | 25.0 % | 50.0 % |"), "{page}");
+        assert!(page.contains("32 lanes × 8 warps") && page.contains("2 draws"), "{page}");
+        for mark in ["{core}", "{options}", "{draws}"].iter().chain(TABLES.iter().map(|table| &table.mark)) {
+            assert!(!page.contains(mark), "{mark}");
+        }
+    }
+}
