@@ -20,6 +20,7 @@ mod output;
 #[cfg(test)]
 mod pages;
 mod predict;
+mod profile;
 mod progress;
 mod prove;
 mod reconverge;

@@ -1,12 +1,13 @@
 //! `heddle predict`: convergence barriers placed in a linked program.
 
 use crate::output::{ResultFile, print, print_json};
+use crate::profile;
 use crate::reconverge::{Found, picture};
 use crate::target::{TARGET, Target};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use heddle_testbench::Program;
-use heddle_testbench::predict::{Deconflict, Options, Placement, Prediction, Soft, predict};
+use heddle_testbench::predict::{Automatic, Deconflict, Options, Placement, Prediction, Soft, predict};
 use heddle_testbench::reconverge::{Analysis, analyse};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use std::path::PathBuf;
   heddle predict prog.elf -o faster.elf
   heddle predict prog.elf --explain --svg prog.svg
   heddle predict nqueens --pdom -o nqueens-pdom.elf
+  heddle run mcb --lanes 32 --profile mcb.json && heddle predict mcb --auto --profile mcb.json --ignore-directives -o mcb.elf
   heddle predict prog.elf -o soft.elf --threshold 8
   heddle predict rsbench -o out.elf && heddle run rsbench --elf out.elf --convergence-barriers 16")]
 pub struct Predict {
@@ -35,8 +37,14 @@ pub struct Predict {
     /// Barriers at the post-dominators of all branches that may part threads, too
     #[arg(long)]
     pdom: bool,
-    /// Only those: what a compiler places that knows no directives
-    #[arg(long, requires = "pdom")]
+    /// Look for loop merge and iteration delay where no directive stands, and place barriers where they should pay
+    #[arg(long)]
+    auto: bool,
+    /// What runs did, as `heddle run --profile` writes it, in place of guesses
+    #[arg(long, value_name = "FILE.json", requires = "auto")]
+    profile: Option<PathBuf>,
+    /// Place nothing that directives ask for: what a compiler does that knows none
+    #[arg(long)]
     ignore_directives: bool,
     /// What becomes of such a barrier if it conflicts with one that was asked for
     #[arg(long, value_enum, default_value_t = How::Dynamic, value_name = "HOW", requires = "pdom")]
@@ -88,11 +96,13 @@ struct Report<'a> {
 impl Predict {
     pub fn run(self) -> Result<()> {
         let elf = Target::elf(&self.target)?;
+        let profile = self.profile.as_deref().map(profile::read).transpose()?;
         let create = |path: &Option<PathBuf>| path.as_deref().map(ResultFile::create).transpose();
         let (out, svg) = (create(&self.out)?, create(&self.svg)?);
         let options = Options {
             barriers: self.barriers,
             directives: !self.ignore_directives,
+            automatic: self.auto.then_some(Automatic { profile }),
             pdom: self.pdom,
             deconflict: match self.deconflict {
                 How::Static => Deconflict::Static,

@@ -5,6 +5,7 @@ use crate::grid::GridArgs;
 use crate::interrupt::{Interrupt, is_interruption};
 use crate::limit::Limit;
 use crate::output::{ResultFile, print, print_json};
+use crate::profile::Recorded;
 use crate::progress::Progress;
 use crate::report::{Report, Variable};
 use crate::shape::ShapeArgs;
@@ -39,6 +40,7 @@ use std::sync::{Arc, Mutex};
   heddle run if_else --lanes 4 --warps 2 --divergence block-stack --timeline if_else.svg
   heddle run collatz --json | jq .simt_efficiency
   heddle run rsbench --elf faster.elf --convergence-barriers 16
+  heddle run rsbench --lanes 32 --profile rsbench.json && heddle predict rsbench --auto --profile rsbench.json -o faster.elf
   heddle run prog.elf --check iss --lanes 4 --warps 1
   heddle run prog.elf --blocks 100 --block-threads 32
   heddle run prog.elf --set length=100 --show sum --wave prog.fst")]
@@ -76,6 +78,9 @@ pub struct Run {
     /// Print every instruction that issues: cycle, warp, pc, mask (lane 0 leftmost), disassembly
     #[arg(long, conflicts_with = "json")]
     trace: bool,
+    /// Count the issues of every instruction, and their active lanes, for `heddle predict --auto`
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["trace", "timeline"])]
+    profile: Option<PathBuf>,
     /// Draw which threads ran together: a line a visit of a basic block
     #[arg(long, value_name = "FILE.svg", conflicts_with = "trace")]
     timeline: Option<PathBuf>,
@@ -128,6 +133,8 @@ impl Run {
         let interrupt = Interrupt::catch()?;
         let mut image = self.image_file(target.kernel)?;
         let timeline = self.timeline(&target, &shape)?;
+        let profile = self.profile.as_deref().map(|path| Recorded::create(path, &target.program, shape.lanes));
+        let profile = profile.transpose()?;
         if let (Some(kernel), false) = (target.kernel, self.set.is_empty()) {
             bail!("--set is for ELF files: the inputs of {} are its driver's", kernel.name);
         }
@@ -146,6 +153,8 @@ impl Run {
             machine.watch(Box::new(Trace::new(shape.lanes, &interrupt)));
         } else if let Some((_, record)) = &timeline {
             machine.watch(Box::new(Record::watch(record, &interrupt)));
+        } else if let Some(profile) = &profile {
+            machine.watch(profile.watch(&interrupt));
         } else {
             machine.watch(Box::new(Progress::new(shape.threads(), self.limit.max_cycles, &interrupt)));
         }
@@ -183,6 +192,7 @@ impl Run {
             }
         };
         report.checked = outcome.checked;
+        profile.map_or(Ok(()), Recorded::finish)?;
         if let (Some(file), Some(picture)) = (image.take(), &outcome.image) {
             write_image(file, picture)?;
         }

@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn issue(cycle: u64, pc: u32, block: u32, threads: [Option<u32>; 2]) -> TraceLine {
-        TraceLine { cycle, warp: 0, pc, mask: 0, block, threads: threads.to_vec(), text: String::new() }
+        TraceLine { cycle, warp: 0, pc, mask: 0, replay: false, block, threads: threads.to_vec(), text: String::new() }
     }
 
     #[test]

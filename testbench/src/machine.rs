@@ -257,6 +257,8 @@ pub struct TraceLine {
     pub pc: u32,
     /// One bit a lane, lane 0 lowest.
     pub mask: u64,
+    /// It is the rest of an access to memory that issued before.
+    pub replay: bool,
     /// The block of its threads.
     pub block: u32,
     /// In each lane, the number in the block of the thread that is active.
@@ -669,6 +671,7 @@ impl Machine {
             warp,
             pc,
             mask,
+            replay: self.probe("issue_replay") != 0,
             block: members.iter().flatten().next().map_or(0, |member| member.block),
             threads: members.iter().map(|member| member.map(|member| member.thread)).collect(),
             text: self.program.word(pc).map_or_else(|| "?".into(), |word| disassemble(word, pc)),

@@ -10,6 +10,7 @@
 //! | `directives.rs` | what the programmer asked for |
 //! | `body.rs` | the instructions of a function as a graph |
 //! | `regions.rs` | which points belong to which regions |
+//! | `auto.rs` | regions that nobody asked for (§4.5), and `profile.rs` what runs did |
 //! | `dataflow.rs` | equations 1 and 2 |
 //! | `place.rs` | joins, waits, rejoins and cancels of a region (§4.2) |
 //! | `pdom.rs` | barriers at post-dominators, and `deconflict.rs` those that conflict (§4.3) |
@@ -19,6 +20,7 @@
 //! | `explain.rs` | what was placed where, and why |
 
 mod allocate;
+mod auto;
 mod body;
 mod calls;
 mod dataflow;
@@ -29,6 +31,7 @@ mod layout;
 mod linked;
 mod pdom;
 mod place;
+mod profile;
 mod regions;
 mod relocation;
 mod soft;
@@ -36,6 +39,7 @@ mod write;
 
 pub use deconflict::Deconflict;
 pub use explain::Placement;
+pub use profile::{Count, Profile, Recording};
 pub use soft::Soft;
 
 use crate::program::ProgramError;
@@ -88,9 +92,11 @@ pub enum PredictError {
     ThresholdAsked { threshold: u32 },
     #[error("{barriers} barriers a warp: wanted is 1 to {}", convergence::BARRIERS)]
     Barriers { barriers: u32 },
+    #[error("the profile {why}")]
+    Profile { why: String },
     #[error("thresholds cannot be built of barriers that count: the program uses every register")]
     NoRegister,
-    #[error("nothing to place: the program has no HEDDLE_PREDICT, and post-dominators were not asked for")]
+    #[error("nothing to place: the program has no HEDDLE_PREDICT, and neither --auto nor --pdom was asked for")]
     Nothing,
 }
 
@@ -111,6 +117,8 @@ pub struct Options {
     pub barriers: u32,
     /// Those that directives ask for.
     pub directives: bool,
+    /// Those of loop merge and iteration delay, where they should pay.
+    pub automatic: Option<Automatic>,
     /// Barriers at post-dominators too.
     pub pdom: bool,
     /// What becomes of those that conflict.
@@ -121,11 +129,19 @@ pub struct Options {
     pub threshold: Option<u32>,
 }
 
+/// How regions are found that nobody asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Automatic {
+    /// What runs did; else it is guessed.
+    pub profile: Option<Profile>,
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
             barriers: convergence::BARRIERS,
             directives: true,
+            automatic: None,
             pdom: false,
             deconflict: Deconflict::default(),
             soft: Soft::default(),
@@ -159,7 +175,7 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
     }
     let linked = Linked::read(elf)?;
     let directives = if options.directives { directives::read(&linked)? } else { Vec::new() };
-    if directives.is_empty() && !options.pdom {
+    if directives.is_empty() && !options.pdom && options.automatic.is_none() {
         return Err(PredictError::Nothing);
     }
     let functions = linked.analysis.functions.iter();
@@ -168,7 +184,20 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
     }
     let bodies = functions.map(|function| Body::of(&linked, function)).collect::<Result<Vec<Body>, _>>()?;
     let calls = Calls::of(&linked, &bodies);
-    let (regions, mut notes) = regions::find(&linked, &bodies, &directives)?;
+    let (mut regions, mut notes) = regions::find(&linked, &bodies, &directives)?;
+    let (of_functions, of_calls) = calls::barriers(&linked, &bodies, &calls, &directives)?;
+    if let Some(Automatic { profile }) = &options.automatic {
+        profile.as_ref().map_or(Ok(()), |profile| profile.check(&linked.program))?;
+        // A function with regions that were asked for is left as the programmer wants it.
+        let asked = |body: &&Body| {
+            regions.iter().any(|region| region.function == body.entry)
+                || of_functions.iter().any(|barrier| barrier.function == body.entry)
+        };
+        let taken = bodies.iter().filter(asked).flat_map(|body| body.pcs.iter().copied()).collect();
+        let (found, more) = auto::find(&linked, &bodies, &calls, &taken, profile.as_ref());
+        regions.extend(found);
+        notes.extend(more);
+    }
     let mut barriers = Vec::new();
     for region in regions {
         let body = bodies.iter().find(|body| body.entry == region.function).expect("a region is in a function");
@@ -182,9 +211,8 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
         }
         barriers.extend([barrier].into_iter().chain(meets));
     }
-    let (of_functions, more) = calls::barriers(&linked, &bodies, &calls, &directives)?;
     barriers.extend(of_functions);
-    notes.extend(more);
+    notes.extend(of_calls);
     if let Some(threshold) = options.threshold {
         let asked = |barrier: &&mut Barrier| matches!(barrier.why, Why::Predicted(_) | Why::Function(_));
         barriers.iter_mut().filter(asked).for_each(|barrier| barrier.threshold = threshold);

@@ -1,0 +1,75 @@
+//! `heddle run --profile`: what a run did at each instruction, as a file for `heddle predict --auto`.
+
+use crate::interrupt::Interrupt;
+use crate::output::ResultFile;
+use anyhow::{Context, Result, bail};
+use heddle_testbench::Program;
+use heddle_testbench::machine::{Progress, TraceLine, Watch};
+use heddle_testbench::predict::{Profile, Recording};
+use std::fs;
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A file, and the profile that it is to have.
+pub struct Recorded {
+    file: ResultFile,
+    recording: Arc<Mutex<Option<Recording>>>,
+}
+
+impl Recorded {
+    /// Refuses a path that cannot be written, before the run.
+    pub fn create(path: &Path, program: &Program, lanes: u32) -> Result<Recorded> {
+        let recording = Arc::new(Mutex::new(Some(Recording::new(program, lanes))));
+        Ok(Recorded { file: ResultFile::create(path)?, recording })
+    }
+
+    /// What counts during the run.
+    pub fn watch(&self, interrupt: &Interrupt) -> Box<dyn Watch> {
+        Box::new(Recorder { recording: self.recording.clone(), launch: 1, interrupt: interrupt.clone() })
+    }
+
+    pub fn finish(mut self) -> Result<()> {
+        let recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let profile = recording.context("the profile is written once")?.profile();
+        writeln!(self.file.writer(), "{}", serde_json::to_string(&profile)?).context("cannot write the profile")?;
+        self.file.finish()
+    }
+}
+
+struct Recorder {
+    recording: Arc<Mutex<Option<Recording>>>,
+    launch: u32,
+    interrupt: Interrupt,
+}
+
+impl Watch for Recorder {
+    fn issued(&mut self, TraceLine { pc, block, threads, replay, .. }: TraceLine) {
+        let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(recording) = recording.as_mut().filter(|_| !replay) {
+            recording.issued(pc, block, threads.into_iter().flatten());
+        }
+    }
+
+    fn wants_trace(&self) -> bool {
+        true
+    }
+
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        if std::mem::replace(&mut self.launch, progress.launch) != progress.launch {
+            let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
+            recording.iter_mut().for_each(Recording::launched);
+        }
+        self.interrupt.poll()
+    }
+}
+
+/// The profile in a file.
+pub fn read(path: &Path) -> Result<Profile> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    match serde_json::from_str(&text) {
+        Ok(profile) => Ok(profile),
+        Err(error) => bail!("{} is no profile, as `heddle run --profile` writes them: {error}", path.display()),
+    }
+}
