@@ -291,6 +291,25 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(lanes, warps) };
         all.push(PATH_TABLE.at(&s, 2, lanes <= 4, path_table_proof)?);
     }
+    for (lanes, warps, barriers, convergence_barriers) in [
+        (4, 1, true, 0),
+        (2, 1, false, 1),
+        (2, 1, true, 1),
+        (2, 1, true, 2),
+        (2, 2, true, 1),
+        (4, 1, false, 1),
+        (4, 1, true, 1),
+        (4, 1, true, 2),
+    ] {
+        let s = Shape { program: 16, depth_bits: 1, barriers, convergence_barriers, patience: 32, ..shape(lanes, warps) };
+        let proof = PATH_TABLE.at(&s, 2, lanes <= 2, path_table_proof)?;
+        let (letters, with) = match convergence_barriers {
+            0 => (String::new(), String::new()),
+            1 => ("c1".into(), ", 1 convergence barrier".into()),
+            n => (format!("c{n}"), format!(", {n} convergence barriers")),
+        };
+        all.push(Proof { name: proof.name + &letters, shape: proof.shape + &with, ..proof });
+    }
     for (lanes, warps, barriers) in
         [(1, 1, true), (2, 1, true), (2, 2, true), (4, 1, true), (4, 2, false), (8, 1, false)]
     {

@@ -369,7 +369,7 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
     if let Some(ghost_waits) = &tables.ghost_waits {
         let waits = slot.paths().into_iter().map(|p| p.mask.only_if(p.valid & p.waits));
         let waits = waits.fold(none, |all, mask| all | mask);
-        m.assert(&format!("slot_{n}_ghost_waits"), implies(slot.live, waits.eq(ghost_waits.read(at))));
+        m.assert(&format!("slot_{n}_ghost_waits"), implies(live, waits.eq(ghost_waits.read(at))));
     }
     let y_waits = implies(slot.y.valid & slot.x.waits, slot.y.waits)
         & implies(slot.y.valid & slot.parks, slot.y.waits | slot.y.is_late(s));
@@ -378,12 +378,17 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
         // But for a path that came from a convergence barrier beside one that runs.
         let sorted = key(slot.x).lt(key(slot.y)) | (m.lit(s.convergence_barriers > 0, 1) & !slot.parks);
         m.assert(&format!("slot_{n}_is_sorted"), implies(slot.y.valid, sorted));
-        m.assert(&format!("slot_{n}_has_no_cold_thread"), implies(slot.live, !tables.ghost_cold.read(at).any()));
+        m.assert(&format!("slot_{n}_has_no_cold_thread"), implies(live, !tables.ghost_cold.read(at).any()));
         return;
     }
     let cold = masks[2..2 + slot.cold.len()].iter().fold(none, |all, &mask| all | mask);
-    m.assert(&format!("slot_{n}_cold_threads"), implies(slot.live, cold.eq(tables.ghost_cold.read(at))));
+    m.assert(&format!("slot_{n}_cold_threads"), implies(live, cold.eq(tables.ghost_cold.read(at))));
     m.assert(&format!("slot_{n}_count_is_bounded"), implies(slot.live, slot.count.le(entries(s))));
+    let empty = !slot.live & slot.holds(m);
+    m.assert(&format!("slot_{n}_without_a_path_has_no_cold_one"), implies(empty, !slot.count.any() & !slot.returning));
+    // A wake does not write x, so it must be the first of those that are woken.
+    let first = implies(slot.y.valid & slot.parks, key(slot.x).lt(key(slot.y)));
+    m.assert(&format!("slot_{n}_x_that_does_not_run_is_first"), first);
     let alone = implies(slot.live & !slot.y.valid, slot.returning | !slot.count.any());
     m.assert(&format!("slot_{n}_alone_is_returning"), alone);
     let returns = slot.live & !slot.y.valid & slot.count.any();
