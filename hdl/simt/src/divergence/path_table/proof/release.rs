@@ -34,6 +34,9 @@ pub fn release_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> 
         let left = left_of_a_decision(m, s, h, b);
         for slot in h.slots {
             stuck(m, s, slot, b, left);
+            if entries(s) == 0 {
+                looked_at(m, s, slot, b, left);
+            }
         }
     })
 }
@@ -118,13 +121,7 @@ fn stuck(m: Builder, s: &Shape, slot: &Slot, b: &convergence::Inside, left: Sign
     let look = word.look.count_ones().zext(CYCLES);
     let read = b.read & here;
     let own = noted.mux(number(m, s.convergence_barriers) + read.zext(CYCLES), look);
-    // Decisions about others before the next one about it.
-    let distance = m.lit(n, CYCLES) - b.at_slot.zext(CYCLES);
-    let distance = distance.slice(0, s.warps.ilog2().max(1)).zext(CYCLES).only_if(m.lit(s.warps > 1, 1));
-    let round = number(m, s.warps - 1);
-    let before = b.at.mux(distance, here.mux(round, distance - 1));
-    let decisions = own.mul_full(number(m, s.warps)).slice(0, CYCLES) + before;
-    let until = decisions.mul_full(number(m, decided_after(s) + 1)).slice(0, CYCLES) + left;
+    let until = until(m, s, n, b, own, left);
     let since = m.reg(&format!("stuck_since_{n}"), CYCLES).reset(0u32);
     let goes_on = b.releases & here;
     since.next((since.q + 1).only_if(stuck & !goes_on));
@@ -137,4 +134,50 @@ fn stuck(m: Builder, s: &Shape, slot: &Slot, b: &convergence::Inside, left: Sign
     let chosen = b.forced.mux(last, (word.look & at_read).any());
     m.assert(&format!("slot_{n}_has_what_is_read"), implies(read, chosen));
     cover(m, &format!("slot_{n}_is_released"), stuck & goes_on & since.q.any());
+}
+
+/// Cycles until the warden has decided about a warp that is due all the time, after `own` other decisions about it.
+fn until(m: Builder, s: &Shape, n: u32, b: &convergence::Inside, own: Signal, left: Signal) -> Signal {
+    // Decisions about others before the next one about it.
+    let distance = m.lit(n, CYCLES) - b.at_slot.zext(CYCLES);
+    let distance = distance.slice(0, s.warps.ilog2().max(1)).zext(CYCLES).only_if(m.lit(s.warps > 1, 1));
+    let round = number(m, s.warps - 1);
+    let before = b.at.mux(distance, b.at_slot.eq(b.at_slot.literal(n)).mux(round, distance - 1));
+    let decisions = own.mul_full(number(m, s.warps)).slice(0, CYCLES) + before;
+    decisions.mul_full(number(m, decided_after(s) + 1)).slice(0, CYCLES) + left
+}
+
+/// Each barrier that is to be looked at has its turn, whatever instructions of this warp and of others make the warden look at. Only
+/// without a cold table: a warp that is returning whenever its turn comes is passed over.
+fn looked_at(m: Builder, s: &Shape, slot: &Slot, b: &convergence::Inside, left: Signal) {
+    let (n, barriers) = (slot.number, s.convergence_barriers);
+    assert!(barriers.is_power_of_two(), "turns are counted around {barriers} barriers");
+    let at = m.lit(n, s.warp_bits());
+    let look = b.words.read(at).look.only_if(b.looking.bit(n));
+    let bits = barriers.ilog2();
+    // Decisions about this warp, with the one about barrier k.
+    let turns = |k: Signal| {
+        let ahead = k - b.last.read(at);
+        let ahead = if bits > 0 { ahead.slice(0, bits).zext(CYCLES) } else { number(m, 0) };
+        ahead.any().mux(ahead, number(m, barriers))
+    };
+    let here = b.at_slot.eq(b.at_slot.literal(n));
+    for k in 0..barriers {
+        let turns_left = turns(m.lit(k, s.barrier_bits()));
+        let first = turns(b.read_barrier).le(turns_left);
+        m.assert(&format!("slot_{n}_barrier_{k}_has_its_turn"), implies(look.bit(k) & b.read & here, first));
+        let until = until(m, s, n, b, turns_left - 1, left);
+        let since = m.reg(&format!("to_be_looked_at_{n}_{k}"), CYCLES).reset(0u32);
+        let decided = b.decides & here & b.read_barrier.eq(k);
+        since.next((since.q + 1).only_if(look.bit(k) & !decided));
+        let most = looked_at_after(s);
+        let in_time = implies(look.bit(k), (since.q + until).le(most)) & since.q.le(most);
+        m.assert(&format!("slot_{n}_barrier_{k}_is_looked_at_in_time"), in_time);
+        cover(m, &format!("slot_{n}_barrier_{k}_is_looked_at"), look.bit(k) & decided & since.q.any());
+    }
+}
+
+/// Cycles at most from when something gives reason to look at a barrier to the decision.
+pub fn looked_at_after(s: &Shape) -> u32 {
+    s.convergence_barriers * s.warps * (decided_after(s) + 1)
 }
