@@ -218,8 +218,9 @@ const BLOCK_STACK: Block = Block {
 const SORTER: Block = Block {
     name: "sorter",
     block: "divergence/cct.rs",
-    says: "In a bounded number of cycles without outcome and start, whatever came before, all returns are done and the second \
-           path of the warp belongs before all its cold ones.",
+    says: "In a bounded number of cycles without outcome, start and wake, whatever came before, all returns are done, the second \
+           path of the warp belongs before all its cold ones, but for one equal to a first that waits, and where the first waits, \
+           it is known whether all do.",
     method: Method::Induction,
     cover_depth: 24,
 };
@@ -403,8 +404,10 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     for warps in [1, 2, 4, 8] {
         all.push(BARRIER.at(&shape(1, warps), 2, true, barrier_proof)?);
     }
-    let s = Shape { program: 16, depth_bits: 1, ..shape(4, 1) };
-    all.push(SORTER.at(&s, sorted_after(&s) + 3, true, sorter_proof)?);
+    for barriers in [false, true] {
+        let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(4, 1) };
+        all.push(SORTER.at(&s, sorted_after(&s) + 3, !barriers, sorter_proof)?);
+    }
     for (ways, line, misses, depth) in [(1, 1, 1, 10), (2, 2, 2, 9)] {
         let cache = Some(Cache { size: 2 * ways * line * 4, ways, line, misses });
         let s = Shape { cache, metrics: false, memory: 64, loads: 2, ..Shape::new(1, 1) };

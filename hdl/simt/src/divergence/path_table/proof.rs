@@ -79,15 +79,18 @@ pub fn path_table_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal
 /// The same, and what the sorter has done after [`sorted_after`] cycles without outcome and start.
 pub fn sorter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     harness(s, "sorter_proof", false, &|m, s, h| {
-        let UnitIn { start, outcome, .. } = h.told;
+        let UnitIn { start, wake, outcome, .. } = h.told;
         let idle = m.reg("idle", count_width(sorted_after(s))).reset(0u32);
         wire!(enough = idle.q.eq(sorted_after(s)));
-        idle.next(enough.mux(idle.q, idle.q + 1).only_if(!outcome.valid & !start.valid));
+        idle.next(enough.mux(idle.q, idle.q + 1).only_if(!outcome.valid & !start.valid & !wake.valid));
         for slot in h.slots {
             let n = slot.number;
-            let behind_y = slot.cold.iter().map(|&p| implies(p.valid, key(slot.y).le(key(p))));
+            // A path equal to an x that waits stays apart from it.
+            let equal = |p: Path<Signal>| slot.parks & key(slot.x).eq(key(p));
+            let behind_y = slot.cold.iter().map(|&p| implies(p.valid, key(slot.y).le(key(p)) | equal(p)));
             let sorted = !slot.returning & cat(&behind_y.collect::<Vec<_>>()).all();
             m.assert(&format!("slot_{n}_y_is_least_when_idle"), implies(enough, sorted));
+            m.assert(&format!("slot_{n}_has_found_whether_all_wait"), implies(enough, !slot.seeking));
             cover(m, &format!("slot_{n}_sorted"), enough & slot.live & slot.count.any());
         }
     })
