@@ -307,7 +307,8 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         (8, 1, true),
     ] {
         let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(lanes, warps) };
-        all.push(PATH_TABLE.at(&s, 2, lanes <= 4, path_table_proof)?);
+        let quick = lanes * warps <= 4 || lanes <= 4 && !barriers;
+        all.push(PATH_TABLE.at(&s, 2, quick, path_table_proof)?);
     }
     let converging = |lanes, warps, barriers, convergence_barriers| Shape {
         program: 16,
@@ -318,13 +319,12 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         ..shape(lanes, warps)
     };
     for (lanes, warps, barriers, convergence_barriers, quick) in [
-        (2, 1, false, 1, false),
+        (2, 1, true, 1, false),
         (2, 1, true, 2, true),
         (2, 2, true, 1, false),
         (4, 1, true, 1, true),
         (4, 1, true, 2, false),
         (4, 2, true, 2, false),
-        (8, 1, true, 1, false),
     ] {
         all.push(PATH_TABLE.at(
             &converging(lanes, warps, barriers, convergence_barriers),
@@ -334,7 +334,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         )?);
     }
     for (lanes, warps, convergence_barriers, quick) in
-        [(1, 1, 1, false), (2, 1, 2, true), (2, 2, 2, false), (4, 1, 1, true), (4, 1, 2, false), (4, 2, 1, false)]
+        [(2, 1, 2, true), (2, 2, 2, false), (4, 1, 1, true), (4, 1, 2, false), (4, 2, 1, false)]
     {
         all.push(RELEASE.at(&converging(lanes, warps, true, convergence_barriers), 2, quick, release_proof)?);
     }
