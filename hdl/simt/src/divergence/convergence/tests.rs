@@ -742,7 +742,7 @@ fn threads_are_where_they_should_be() {
         for (barriers, with) in [(1, true), (2, false), (3, true), (16, true)] {
             let s = Shape { barriers: with, ..shape(lanes, warps, barriers) };
             let mut bench = Bench::new(&s, 10 * k as u64 + u64::from(barriers));
-            bench.random_cycles(4000);
+            bench.random_cycles(5000);
             bench.count_covers(&mut covers);
             released.iter_mut().zip(bench.released).for_each(|(sum, count)| *sum += count);
         }

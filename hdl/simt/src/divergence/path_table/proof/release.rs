@@ -181,3 +181,20 @@ fn looked_at(m: Builder, s: &Shape, slot: &Slot, b: &convergence::Inside, left: 
 pub fn looked_at_after(s: &Shape) -> u32 {
     s.convergence_barriers * s.warps * (decided_after(s) + 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proof::testing::holds_at_random;
+
+    #[test]
+    fn holds_at_random_inputs() {
+        for (lanes, warps, barriers, convergence_barriers) in
+            [(2, 1, false, 1), (2, 2, true, 2), (4, 1, true, 1), (4, 2, true, 2), (8, 1, true, 3)]
+        {
+            let s = Shape { program: 16, depth_bits: 1, barriers, ..Shape::new(lanes, warps) };
+            let s = Shape { convergence_barriers, patience: 32, ..s };
+            holds_at_random(&release_proof(&s).check().unwrap().netlist, 20_000);
+        }
+    }
+}
