@@ -149,9 +149,9 @@ const PATH_TABLE: Block = Block {
     name: "path-table",
     block: "divergence/path_table.rs",
     says: "Every live thread of a warp is in exactly one path, or waits at exactly one convergence barrier, which has the pc and \
-           call depth that outcomes gave the thread, and a path waits from its barrier to the wake; the cold table neither loses nor doubles a path and never overflows; a slot in \
-           `waiting` has no path that can run; after an outcome or a wake a live slot is steered once, to the active path, if \
-           one can run.",
+           call depth that outcomes gave the thread; a path waits from its barrier to the wake; the cold table neither loses \
+           nor doubles a path and never overflows; a slot in `waiting` has no path that can run; after an outcome or a wake a \
+           live slot is steered once, to the active path, if one can run.",
     method: Method::Induction,
     cover_depth: 14,
 };
