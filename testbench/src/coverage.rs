@@ -45,6 +45,7 @@ pub fn shapes() -> Vec<Shape> {
         Shape { barriers: false, requests: 2, backing: LATE, ..Shape::new(4, 2) },
         Shape { replay: Replay::Serialise, coalescing: Coalescing::Full, requests: 2, loads: 2, ..Shape::new(8, 4) },
         Shape { replay: Replay::Serialise, backing: LATE, schedule: Schedule::Sticky, ..Shape::new(4, 8) },
+        Shape { convergence_barriers: 4, patience: 32, ..Shape::new(4, 8) },
         Shape::new(2, 2),
         Shape::new(1, 16),
         Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 64) },
@@ -94,6 +95,9 @@ pub fn name(shape: &Shape) -> String {
     }
     if !shape.barriers {
         name += ", no barriers";
+    }
+    if shape.convergence_barriers > 0 {
+        name += &format!(", {} convergence barriers", shape.convergence_barriers);
     }
     name
 }

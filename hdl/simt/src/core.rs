@@ -17,6 +17,7 @@ use crate::block::Grid;
 use crate::divergence::block_stack::BlockIn;
 use crate::divergence::convergence::{Ahead, Hint, Hints};
 use crate::divergence::dual_path::Dual;
+use crate::divergence::proof::held_since;
 use crate::divergence::{self, Culprit, Outcome, Refused, Start, UnitIn, Wake, warp_of};
 use crate::isa::{cause, convergence};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
@@ -33,7 +34,9 @@ use crate::pipeline::pairs::PairsIn;
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
 use crate::pipeline::schedule::{by_age, by_block};
 use crate::pipeline::steer::{Flush, SteerIn, steer};
-use crate::pipeline::timing::{MULTIPLIER_STAGES, RESOLVE_TO_OUTCOME, SIDE_TABLE_REGISTERS};
+use crate::pipeline::timing::{
+    ISSUE_TO_EXECUTE, ISSUE_TO_OUTCOME, ISSUE_TO_RESOLVE, MULTIPLIER_STAGES, RESOLVE_TO_OUTCOME, SIDE_TABLE_REGISTERS,
+};
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
 use crate::scoreboard::{Needs, Pending, ScoreboardIn, scoreboard};
@@ -290,6 +293,9 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         }
         let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value, jump, count: unit.count };
         let resolved = m.instance("resolve", &resolve(s), resolve_in);
+        if let Some(hints) = &hints {
+            obeys_hold(m, unit.hold, &hints.value, resolved.outcome.valid, stopped.q | faulted.value);
+        }
         // Block RAM answers late in its cycle, and what the unit does with the answer fills one.
         let meets =
             (0..SIDE_TABLE_REGISTERS).rev().fold(i.meets, |meets, left| m.pipe(&format!("s{}_meets", 9 - left), meets));
@@ -462,6 +468,19 @@ fn instructions_on_barriers(s: &Shape, at_7: &Issued<Signal>, at_8: &Issued<Sign
         next: d.pc + 1,
     };
     Hints { ahead, hint }
+}
+
+/// What the proof that releases come in time counts on: issue does what `hold` says, and an instruction that was named comes.
+fn obeys_hold(m: Builder, hold: Signal, hints: &Hints<Signal>, outcome: Signal, stopped: Signal) {
+    let late = held_since(m, hold);
+    let held = |back: u32| late[back as usize - 1];
+    m.assert("hold_keeps_back_outcomes", !(outcome & held(ISSUE_TO_OUTCOME)));
+    let both = hints.ahead.both;
+    m.assert(
+        "hold_keeps_back_instructions_on_barriers",
+        !(hints.hint.valid & held(ISSUE_TO_RESOLVE)) & !(both & held(ISSUE_TO_EXECUTE)),
+    );
+    m.assert("what_was_named_comes", !m.pipe_reset("was_named", both) | hints.hint.valid | stopped);
 }
 
 /// Whether the first instruction of the slot reads or writes the register.

@@ -65,6 +65,21 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
         let fault = Some(cause::BARRIER_OF_A_PART);
         programs.push(Directed { fault, blocks: 1, ..directed(("barrier of one lane", barrier_of_one_lane(), 1)) });
     }
+    if s.convergence_barriers > 1 && s.lanes > 1 {
+        let waiting = [
+            ("barriers that wait for each other", barriers_that_wait_for_each_other()),
+            ("others move participants to where threads wait", others_move_participants()),
+            ("each lane cancels and ends", each_lane_cancels_and_ends(s.lanes)),
+        ];
+        programs.extend(waiting.map(|(name, program)| directed((name, program, 1))));
+        if s.barriers {
+            programs.push(directed((
+                "the block waits for threads that wait",
+                the_block_waits_for_threads_that_wait(),
+                1,
+            )));
+        }
+    }
     if s.barriers {
         programs.push(directed(("barrier at once", begin().put([BARRIER]).exit(), 1)));
     }
@@ -169,6 +184,34 @@ fn loop_that_threads_leave() -> Asm {
     let program = program.label("odd").put([andi(6, 7, 2)]).branch(BNE, 6, ZERO, "other").put([NOP]).jal(ZERO, "end");
     let program = program.label("other").put([NOP]).label("end").branch(BNE, 8, ZERO, "loop").jal(ZERO, "behind");
     program.label("leave").put([NOP]).label("behind").exit()
+}
+
+/// All participate in barriers 0 and 1; the odd lanes are sent to `odd`.
+fn odd_lanes_part() -> Asm {
+    begin().put([csrr(5, LANE), andi(5, 5, 1), join(0), join(1)]).branch(BNE, 5, ZERO, "odd")
+}
+
+fn barriers_that_wait_for_each_other() -> Asm {
+    odd_lanes_part().put([wait(0, 0)]).exit().label("odd").put([wait(1, 0)]).exit()
+}
+
+fn others_move_participants() -> Asm {
+    odd_lanes_part().put([wait(0, 0)]).exit().label("odd").put([move_(0, 1)]).exit()
+}
+
+fn the_block_waits_for_threads_that_wait() -> Asm {
+    odd_lanes_part().put([wait(0, 0)]).label("odd").put([BARRIER]).exit()
+}
+
+/// The first lane waits for the others, each of which goes to a place of its own.
+fn each_lane_cancels_and_ends(lanes: u32) -> Asm {
+    let program = begin()
+        .put([addi(A7, ZERO, 93), csrr(5, LANE), slli(5, 5, 3), join(0)])
+        .la(6, "places")
+        .put([add(6, 6, 5), jalr(ZERO, 6, 0)])
+        .label("places")
+        .put([wait(0, 0), ECALL]);
+    (1..lanes).fold(program, |program, _| program.put([cancel(0), ECALL]))
 }
 
 /// Each cause of a fault.

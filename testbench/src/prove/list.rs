@@ -11,6 +11,7 @@ use heddle_simt::divergence::block_stack::compactor::proof::compactor_proof;
 use heddle_simt::divergence::block_stack::proof::block_stack_proof;
 use heddle_simt::divergence::ccs::proof::ccs_proof;
 use heddle_simt::divergence::dual_path::proof::dual_path_proof;
+use heddle_simt::divergence::path_table::proof::release::release_proof;
 use heddle_simt::divergence::path_table::proof::{path_table_proof, sorted_after, sorter_proof};
 use heddle_simt::divergence::stack::proof::stack_proof;
 use heddle_simt::memory::cache::proof::cache_proof;
@@ -88,11 +89,15 @@ impl Block {
         O: Signals,
     {
         let waits = if s.barriers { ("b", ", barriers") } else { ("", "") };
+        let (letters, converges) = match s.convergence_barriers {
+            0 => (String::new(), String::new()),
+            n => (format!("c{n}"), format!(", {n} convergence barrier{}", if n > 1 { "s" } else { "" })),
+        };
         Ok(Proof {
-            name: format!("{}-{}x{}{}", self.name, s.lanes, s.warps, waits.0),
+            name: format!("{}-{}x{}{}{letters}", self.name, s.lanes, s.warps, waits.0),
             block: self.block,
             says: self.says,
-            shape: format!("{} × {}{}", s.lanes, s.warps, waits.1),
+            shape: format!("{} × {}{}{converges}", s.lanes, s.warps, waits.1),
             method: self.method,
             depth,
             cover_depth: self.cover_depth,
@@ -143,10 +148,10 @@ const RESOLVE: Block = Block {
 const PATH_TABLE: Block = Block {
     name: "path-table",
     block: "divergence/path_table.rs",
-    says: "Every live thread of a warp is in exactly one path, which has the pc and call depth that outcomes gave the thread and \
-           waits from its barrier to the wake; the cold table neither loses nor doubles a path and never overflows; a slot in \
-           `waiting` has no path that can run; after an outcome or a wake a live slot is steered once, to the active path, if \
-           one can run.",
+    says: "Every live thread of a warp is in exactly one path, or waits at exactly one convergence barrier, which has the pc and \
+           call depth that outcomes gave the thread; a path waits from its barrier to the wake; the cold table neither loses \
+           nor doubles a path and never overflows; a slot in `waiting` has no path that can run; after an outcome or a wake a \
+           live slot is steered once, to the active path, if one can run.",
     method: Method::Induction,
     cover_depth: 14,
 };
@@ -213,10 +218,20 @@ const BLOCK_STACK: Block = Block {
 const SORTER: Block = Block {
     name: "sorter",
     block: "divergence/cct.rs",
-    says: "In a bounded number of cycles without outcome and start, whatever came before, all returns are done and the second \
-           path of the warp belongs before all its cold ones.",
+    says: "In a bounded number of cycles without outcome, start and wake, whatever came before, all returns are done, the second \
+           path of the warp belongs before all its cold ones, but for one equal to a first that waits, and where the first waits, \
+           it is known whether all do.",
     method: Method::Induction,
     cover_depth: 24,
+};
+
+const RELEASE: Block = Block {
+    name: "release",
+    block: "divergence/convergence.rs",
+    says: "In a bounded number of cycles, what there is to look at is decided; and where threads of a warp wait at convergence \
+           barriers and no path of it can run, some of them go on.",
+    method: Method::Induction,
+    cover_depth: 14,
 };
 
 const DISTRIBUTOR: Block = Block {
@@ -287,9 +302,41 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         (8, 1, false),
         (2, 1, true),
         (2, 2, true),
+        (4, 1, true),
+        (4, 2, true),
+        (8, 1, true),
     ] {
         let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(lanes, warps) };
-        all.push(PATH_TABLE.at(&s, 2, lanes <= 4, path_table_proof)?);
+        let quick = lanes * warps <= 4 || lanes <= 4 && !barriers;
+        all.push(PATH_TABLE.at(&s, 2, quick, path_table_proof)?);
+    }
+    let converging = |lanes, warps, barriers, convergence_barriers| Shape {
+        program: 16,
+        depth_bits: 1,
+        patience: 32,
+        barriers,
+        convergence_barriers,
+        ..shape(lanes, warps)
+    };
+    for (lanes, warps, barriers, convergence_barriers, quick) in [
+        (2, 1, true, 1, false),
+        (2, 1, true, 2, true),
+        (2, 2, true, 1, false),
+        (4, 1, true, 1, true),
+        (4, 1, true, 2, false),
+        (4, 2, true, 2, false),
+    ] {
+        all.push(PATH_TABLE.at(
+            &converging(lanes, warps, barriers, convergence_barriers),
+            2,
+            quick,
+            path_table_proof,
+        )?);
+    }
+    for (lanes, warps, convergence_barriers, quick) in
+        [(2, 1, 2, true), (2, 2, 2, false), (4, 1, 1, true), (4, 1, 2, false), (4, 2, 1, false)]
+    {
+        all.push(RELEASE.at(&converging(lanes, warps, true, convergence_barriers), 2, quick, release_proof)?);
     }
     for (lanes, warps, barriers) in
         [(1, 1, true), (2, 1, true), (2, 2, true), (4, 1, true), (4, 2, false), (8, 1, false)]
@@ -358,8 +405,10 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     for warps in [1, 2, 4, 8] {
         all.push(BARRIER.at(&shape(1, warps), 2, true, barrier_proof)?);
     }
-    let s = Shape { program: 16, depth_bits: 1, ..shape(4, 1) };
-    all.push(SORTER.at(&s, sorted_after(&s) + 3, true, sorter_proof)?);
+    for barriers in [false, true] {
+        let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(4, 1) };
+        all.push(SORTER.at(&s, sorted_after(&s) + 3, !barriers, sorter_proof)?);
+    }
     for (ways, line, misses, depth) in [(1, 1, 1, 10), (2, 2, 2, 9)] {
         let cache = Some(Cache { size: 2 * ways * line * 4, ways, line, misses });
         let s = Shape { cache, metrics: false, memory: 64, loads: 2, ..Shape::new(1, 1) };

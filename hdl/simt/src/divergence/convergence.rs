@@ -147,7 +147,7 @@ pub struct TableOut<T> {
     pub release: Release<T>,
     /// 1 bit: a start must wait.
     pub writes: T,
-    /// 1 bit: there is something to do, and it is not done in this cycle.
+    /// 1 bit: there is something to look at, and nothing is decided in this cycle.
     pub put_off: T,
     /// 1 bit: the active path of `outcome_slot` gives way.
     pub gives_way: T,
@@ -260,6 +260,16 @@ pub(super) struct Inside {
     pub at_slot: Signal,
     pub read: Signal,
     pub read_barrier: Signal,
+    /// Of each warp, the barrier that it decided about last.
+    pub last: Mem<Width>,
+    /// 1 bit: it was chosen because nobody can run.
+    pub forced: Signal,
+    /// One bit a warp: it is to be visited.
+    pub due: Signal,
+    /// 1 bit: it decides in this cycle, and releases.
+    pub decides: Signal,
+    pub releases: Signal,
+    pub put_off: Signal,
 }
 
 /// The address of a barrier's entry.
@@ -361,8 +371,9 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     wire!(withdraws = at.q & of_warp(i.busy));
     wire!(notes = at.q & !read.q & !withdraws & !changes & of_warp(exited.q | ticked.q));
     wire!(chooses = at.q & !read.q & !withdraws & !is_disturbed & !ahead.both & !of_warp(exited.q | ticked.q));
-    let last = m.reg("last_visited", n).reset(0u32);
-    let order = places_above(last.q);
+    // Of each warp: else those of others would decide whose turn it is.
+    let last = m.memory("last_decided", s.barrier_bits(), s.warp_bits()).style(MemoryStyle::Distributed);
+    let order = places_above(last.read(at_slot.q).decode(n));
     wire!(nobody_runs = of_warp(stuck));
     wire!(looks = visited.look.any());
     let candidates = looks.mux(visited.look, visited.holds.only_if(nobody_runs));
@@ -371,7 +382,6 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     wire!(finds = chooses & choice.any());
     warden_reads.drive(finds);
     warden_address.drive(address(s, at_slot.q, choice_number));
-    last.next_if(finds, choice);
     read_barrier.next_if(finds, choice_number);
     forced.next_if(finds, !looks);
 
@@ -383,15 +393,17 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     wire!(decides = read.q & !withdraws & !changes);
     wire!(releases = decides & wanted & i.free);
     wire!(passes = decides & !wanted);
-    wire!(warden_acts = notes | releases | passes);
+    wire!(has_decided = releases | passes);
+    wire!(warden_acts = notes | has_decided);
+    last.write(has_decided, at_slot.q, read_barrier.q);
     wire!(again = is_disturbed | ahead.both);
     read.next(finds | (read.q & !withdraws & !releases & !passes & !again));
-    wire!(leaves = withdraws | releases | passes | (chooses & !finds));
+    wire!(leaves = withdraws | has_decided | (chooses & !finds));
     wire!(next_warp = round_robin(due, places_above(here_at)));
     at.next((at.q & !leaves) | (!at.q & due.any()));
     at_slot.next_if(!at.q & due.any(), next_warp.one_hot_index());
 
-    let done = at_read.only_if(releases | passes);
+    let done = at_read.only_if(has_decided);
     let gone = at_read.only_if(releases);
     let older = visited.holds.only_if(notes & of_warp(ticked.q));
     let kept = Word {
@@ -482,6 +494,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     m.cover("somebody_gives_way", gave.any());
     m.cover("somebody_gives_way_briefly", gave.any() & (others.q & outcome_at).any());
 
+    wire!(put_off = due.any() & !has_decided);
     let counted = |what: Signal| what & valid;
     let out = TableOut {
         count,
@@ -497,7 +510,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
             mask: second_entry.waiting,
         },
         writes: changes | warden_acts,
-        put_off: due.any() & !warden_acts,
+        put_off,
         gives_way,
         releases: Releases {
             complete: counted(completes & full & held) | (releases & complete),
@@ -523,6 +536,12 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
         at_slot: at_slot.q,
         read: read.q,
         read_barrier: read_barrier.q,
+        last,
+        forced: forced.q,
+        due,
+        decides: has_decided,
+        releases,
+        put_off,
     };
     (out, inside)
 }

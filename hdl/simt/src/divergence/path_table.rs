@@ -47,6 +47,8 @@ struct Inside {
     live: Signal,
     /// One bit a slot: all its paths wait.
     waiting: Signal,
+    /// Outcomes and instructions that have come while something is put off.
+    outcomes: Signal,
     phases: Option<Mem<Width>>,
     rounds: Option<Mem<Width>>,
     hct0: Mem<Context<Width>>,
@@ -221,7 +223,7 @@ fn described(
     wire!(put_off = barriers.map_or(host_waits, |barriers| host_waits | barriers.put_off));
     let asked = |hold: Signal| hold & cold.returned & !put_off;
     let told = i.hints.map_or(outcome.valid, |hints| outcome.valid | hints.hint.valid);
-    let (hold, _) = hold(m, told, |hold| (cold.due | put_off) & !asked(hold));
+    let (hold, outcomes) = hold(m, told, |hold| (cold.due | put_off) & !asked(hold));
 
     let wide = s.lane_bits() + 1;
     let paths = cold.count.zext(wide) + cat(&[x.valid, y.valid, z.valid]).count_ones().zext(wide);
@@ -341,7 +343,10 @@ fn described(
         events,
     };
     let live = live.q;
-    (out, Inside { live, waiting, phases, rounds, hct0, hct1, ghost_live, ghost_cold, ghost_held, ghost_waits })
+    (
+        out,
+        Inside { live, waiting, outcomes, phases, rounds, hct0, hct1, ghost_live, ghost_cold, ghost_held, ghost_waits },
+    )
 }
 
 /// The cold table and its inputs, to be driven; with fewer than 4 lanes there is none, and its outputs are zeros.

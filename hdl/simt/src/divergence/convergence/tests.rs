@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::divergence::path_table::path_table;
+use crate::divergence::path_table::proof::release::looked_at_after;
 use crate::divergence::testing::{P, all_hit, lanes as shown, mask as lanes_of};
 use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::pipeline::timing::STEER_TO_DECODE;
@@ -741,7 +742,7 @@ fn threads_are_where_they_should_be() {
         for (barriers, with) in [(1, true), (2, false), (3, true), (16, true)] {
             let s = Shape { barriers: with, ..shape(lanes, warps, barriers) };
             let mut bench = Bench::new(&s, 10 * k as u64 + u64::from(barriers));
-            bench.random_cycles(4000);
+            bench.random_cycles(5000);
             bench.count_covers(&mut covers);
             released.iter_mut().zip(bench.released).for_each(|(sum, count)| *sum += count);
         }
@@ -749,4 +750,62 @@ fn threads_are_where_they_should_be() {
     println!("{released:?}");
     assert!(released.iter().all(|&count| count > 10), "{released:?}");
     all_hit(&covers);
+}
+
+/// Of two warps whose instructions make the warden look at barriers all the time, a third barrier has its turn, too: that of warp 0 which
+/// is complete. Nobody obeys `hold` here.
+#[test]
+fn every_barrier_has_its_turn() {
+    let s = shape(4, 2, 2);
+    let most = u64::from(looked_at_after(&s));
+    let mut t = Sim::new(&convergence_table(&s).check().unwrap());
+    let zero = TableIn::shape(&s).map("", &mut |_, _| Bits::from(0u32));
+    for (period, phase) in (6..20).flat_map(|period| (1..period).map(move |phase| (period, phase))) {
+        t.poke(zero.clone());
+        t.reset();
+        let cycle = |t: &mut Sim<TableIn<Width>, TableOut<Signal>>, told: Option<Told>, next: Option<Told>| {
+            let hint = |told: Told| Hint {
+                valid: 1u32.into(),
+                slot: told.slot.into(),
+                operation: told.operation.into(),
+                barrier: told.barrier.into(),
+                operand: told.operand.into(),
+                mask: told.mask.into(),
+                next: told.next.into(),
+            };
+            let ahead = next.map_or(zero.hints.ahead.clone(), |next| Ahead {
+                slot: next.slot.into(),
+                barrier: next.barrier.into(),
+                ..zero.hints.ahead.clone()
+            });
+            let hints = Hints { ahead, hint: told.map_or(zero.hints.hint.clone(), hint) };
+            t.poke(TableIn { hints, free: 1u32.into(), ..zero.clone() });
+            let out = t.peek().release;
+            t.step();
+            (out.valid == 1).then(|| (out.slot.low_u64(), out.mask.low_u64()))
+        };
+        for slot in 0..2usize {
+            let start =
+                TableIn { start: 1u32.into(), start_slot: slot.into(), start_mask: 0b1111u32.into(), ..zero.clone() };
+            t.poke(start);
+            t.step();
+        }
+        let tell = |slot, operation, barrier, mask| Told { slot, operation, barrier, operand: 0, mask, next: 5 };
+        let both = |slot| {
+            [(JOIN, 0, 0b1111), (JOIN, 1, 0b1111), (WAIT, 0, 0b0001), (WAIT, 1, 0b0010)]
+                .map(|(operation, barrier, mask)| tell(slot, operation, barrier, mask))
+        };
+        for told in both(0).into_iter().chain(both(1)).chain([tell(0, CANCEL, 1, 0b1101)]) {
+            cycle(&mut t, None, Some(told));
+            assert_eq!(cycle(&mut t, Some(told), None), None);
+        }
+        // Nobody leaves: the barriers stay as they are.
+        let told_at = |cycle: u64| match cycle % period {
+            0 => Some(tell(0, CANCEL, 0, 0)),
+            at if at == phase => Some(tell(1, CANCEL, 1, 0)),
+            _ => None,
+        };
+        let released = (0..most).find_map(|at| cycle(&mut t, told_at(at), told_at(at + 1)));
+        assert_eq!(released, Some((0, 0b0010)), "an instruction every {period} cycles, the other {phase} later");
+    }
 }

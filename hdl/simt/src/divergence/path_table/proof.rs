@@ -8,9 +8,10 @@ use super::super::cct;
 use super::super::convergence::{self, Ahead, Entry, Hint, Hints};
 use super::{Inside, described};
 use crate::divergence::cct::{Context, entries};
-use crate::divergence::proof::ProofIn;
+use crate::divergence::proof::{ProofIn, held_since};
 use crate::divergence::{Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::isa::convergence as isa;
+use crate::pipeline::timing::{ISSUE_TO_EXECUTE, ISSUE_TO_RESOLVE};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -69,24 +70,27 @@ fn key(p: Path<Signal>) -> Signal {
 /// The unit of a shape with every legal input: outcomes of live slots that run, with threads of the active path; starts of idle
 /// slots; wakes of those in which all wait.
 pub fn path_table_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
-    harness(s, "path_table_proof", &|m, s, i, slots, told, out| {
-        follow(m, s, i, slots, told, out);
-        steers(m, slots, told, out);
+    harness(s, "path_table_proof", false, &|m, s, h| {
+        follow(m, s, h);
+        steers(m, h);
     })
 }
 
 /// The same, and what the sorter has done after [`sorted_after`] cycles without outcome and start.
 pub fn sorter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
-    harness(s, "sorter_proof", &|m, s, _, slots, told, _| {
-        let UnitIn { start, outcome, .. } = told;
+    harness(s, "sorter_proof", false, &|m, s, h| {
+        let UnitIn { start, wake, outcome, .. } = h.told;
         let idle = m.reg("idle", count_width(sorted_after(s))).reset(0u32);
         wire!(enough = idle.q.eq(sorted_after(s)));
-        idle.next(enough.mux(idle.q, idle.q + 1).only_if(!outcome.valid & !start.valid));
-        for slot in slots {
+        idle.next(enough.mux(idle.q, idle.q + 1).only_if(!outcome.valid & !start.valid & !wake.valid));
+        for slot in h.slots {
             let n = slot.number;
-            let behind_y = slot.cold.iter().map(|&p| implies(p.valid, key(slot.y).le(key(p))));
+            // A path equal to an x that waits stays apart from it.
+            let equal = |p: Path<Signal>| slot.parks & key(slot.x).eq(key(p));
+            let behind_y = slot.cold.iter().map(|&p| implies(p.valid, key(slot.y).le(key(p)) | equal(p)));
             let sorted = !slot.returning & cat(&behind_y.collect::<Vec<_>>()).all();
             m.assert(&format!("slot_{n}_y_is_least_when_idle"), implies(enough, sorted));
+            m.assert(&format!("slot_{n}_has_found_whether_all_wait"), implies(enough, !slot.seeking));
             cover(m, &format!("slot_{n}_sorted"), enough & slot.live & slot.count.any());
         }
     })
@@ -99,10 +103,28 @@ pub fn sorted_after(s: &Shape) -> u32 {
     (2 * s.warps + 1) * pass
 }
 
-/// What is special of a proof: its assertions from the inputs, the slots, what happens, and the outputs.
-type Specific<'a> = &'a dyn Fn(Builder, &Shape, &ProofIn<Signal>, &[Slot], &UnitIn<Signal>, &UnitOut<Signal>);
+/// What a proof sees.
+struct Harness<'a> {
+    i: &'a ProofIn<Signal>,
+    slots: &'a [Slot],
+    /// What the unit is told, and what it answers.
+    told: UnitIn<Signal>,
+    out: UnitOut<Signal>,
+    tables: &'a Inside,
+    cold: Option<&'a cct::Inside>,
+    barriers: Option<&'a convergence::Inside>,
+    /// The unit's `hold` one cycle ago, two, and so on, if the pipeline obeys it.
+    late: &'a [Signal],
+    /// 1 bit: an instruction on two barriers, which was named in the cycle before.
+    comes: Signal,
+}
 
-fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
+/// What is special of a proof: its assertions.
+type Specific<'a> = &'a dyn Fn(Builder, &Shape, &Harness);
+
+/// The unit with legal inputs, and what all proofs of it assert. `obeys`: the pipeline does what `hold` says, and an instruction that
+/// was named comes; else it does as it likes.
+fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     module(name, ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
         let (mut cold, mut barriers) = (None, None);
@@ -119,6 +141,8 @@ fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Wid
         let (out, tables) = described(m, s, unit_in.value, place_cold, place_barriers);
         let inside = (cold.as_ref().map(|c| &c.1), barriers.as_ref());
         let slots: Vec<Slot> = (0..s.warps).map(|w| slot(m, s, w, &tables, inside)).collect();
+        let late = if obeys { held_since(m, out.hold) } else { vec![] };
+        let may = late.last().map_or(m.lit(1u32, 1), |&held| !held);
 
         let number = index_of(s.warps, i.unit.outcome.slot);
         let x = tables.hct0.read(number);
@@ -130,7 +154,7 @@ fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Wid
         let jump = i.unit.outcome.kind.eq(kind::JUMP);
         let call = jump & i.unit.outcome.call & !x.depth.slice(0, s.depth_bits).all();
         let outcome = Outcome {
-            valid: i.unit.outcome.valid & runs,
+            valid: i.unit.outcome.valid & runs & may,
             slot: number,
             kind: never.mux(m.lit(kind::BRANCH, kind::BITS), i.unit.outcome.kind),
             taken: Side { mask: taken, ..i.unit.outcome.taken },
@@ -145,8 +169,10 @@ fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Wid
         let woken = index_of(s.warps, i.unit.wake.slot);
         let wake = Wake { valid: i.unit.wake.valid & out.waiting.select(woken, 1), slot: woken };
         let mut told = UnitIn { start, wake, outcome, ..i.unit };
+        let mut comes = m.lit(0u32, 1);
         if let (Some(hints), Some(barriers)) = (&mut told.hints, &barriers) {
-            told.outcome = hinted(m, s, &slots, hints, outcome, barriers, tables.hct0.read(barriers.waited_slot).mask);
+            (told.outcome, comes) =
+                hinted(m, s, (&slots, &late), hints, outcome, (barriers, tables.hct0.read(barriers.waited_slot).mask));
             reads(m, s, hints, &slots, &tables, barriers);
         }
         let outcome = told.outcome;
@@ -155,13 +181,18 @@ fn harness(s: &Shape, name: &str, specific: Specific) -> TypedModule<ProofIn<Wid
         for slot in &slots {
             between_turns(m, s, slot, &tables);
         }
-        if let Some((entry, inside)) = &cold {
-            cold_reads(m, s, &slots, *entry, inside);
+        if let Some((entry, cold)) = &cold {
+            cold_reads(m, s, &slots, *entry, cold);
             if s.may_park() {
-                sorter_passes(m, s, &slots, inside);
+                sorter_passes(m, s, &slots, cold);
             }
         }
-        specific(m, s, &i, &slots, &told, &out);
+        let (cold, barriers) = inside;
+        specific(
+            m,
+            s,
+            &Harness { i: &i, slots: &slots, told, out, tables: &tables, cold, barriers, late: &late, comes },
+        );
 
         let any = |f: &dyn Fn(&Slot) -> Signal| cat(&slots.iter().map(f).collect::<Vec<_>>()).any();
         cover(m, "a_warp_ends", outcome.valid & x.mask.eq(tables.ghost_live.read(number)) & !(taken | rest).any());
@@ -255,41 +286,64 @@ fn held_at(m: Builder, s: &Shape, number: u32, barriers: &convergence::Inside) -
 fn hinted(
     m: Builder,
     s: &Shape,
-    slots: &[Slot],
+    (slots, late): (&[Slot], &[Signal]),
     hints: &mut Hints<Signal>,
     outcome: Outcome<Signal>,
-    barriers: &convergence::Inside,
-    all: Signal,
-) -> Outcome<Signal> {
+    (barriers, all): (&convergence::Inside, Signal),
+) -> (Outcome<Signal>, Signal) {
     let n = s.convergence_barriers;
     let barrier = |index: Signal| {
         if n.is_power_of_two() { index_of(n, index) } else { index.lt(n).mux(index, index.literal(0u32)) }
     };
     let ahead = hints.ahead;
-    hints.ahead = Ahead {
+    let ahead = Ahead {
         slot: index_of(s.warps, ahead.slot),
         barrier: barrier(ahead.barrier),
         other: barrier(ahead.other),
         ..ahead
     };
-    let named = m.pipe("named", hints.ahead);
+    let names = m.deferred("names_another", 1);
+    hints.ahead = Ahead { both: names.value, ..ahead };
+    let named = m.pipe("named", ahead);
+    let comes = m.pipe_reset("comes", names.value);
+    let named = Ahead { both: comes, ..named };
     let hint = hints.hint;
-    let of = |signal: fn(&Slot) -> Signal| select(&slots.iter().map(signal).collect::<Vec<_>>(), named.slot);
+    let at =
+        |number: Signal, signal: fn(&Slot) -> Signal| select(&slots.iter().map(signal).collect::<Vec<_>>(), number);
     let next = m.pipe("next_of_wait", hint.next);
 
-    let copies = hint.operation.eq(isa::COPY) | hint.operation.eq(isa::MOVE);
-    let known = hint.operation.ne(0) & hint.operation.ne(7) & !(copies & !named.both);
-    let outcome_here = outcome.valid & outcome.slot.eq(named.slot);
-    let is_wait = hint.operation.eq(isa::WAIT);
-    let runs = of(|slot| slot.runs() & !slot.pending);
-    let valid = hint.valid & known & runs & !(outcome_here & !barriers.waited);
+    let operation = if late.is_empty() {
+        hint.operation
+    } else {
+        // What was named comes.
+        let copies = hint.operation.bit(0).mux(m.lit(isa::COPY, 3), m.lit(isa::MOVE, 3));
+        comes.mux(copies, hint.operation)
+    };
+    let may = |back: u32| late.get(back as usize - 1).map_or(m.lit(1u32, 1), |&held| !held);
+    let copies = operation.eq(isa::COPY) | operation.eq(isa::MOVE);
+    let known = operation.ne(0) & operation.ne(7) & !(copies & !named.both);
+    let of_named = |slot: Signal| outcome.valid & outcome.slot.eq(slot);
+    let is_wait = operation.eq(isa::WAIT);
+    let runs = at(named.slot, |slot| slot.runs() & !slot.pending);
+    let free = runs & !(of_named(named.slot) & !barriers.waited);
+    let valid = if late.is_empty() {
+        hint.valid & known & free
+    } else {
+        comes | (hint.valid & known & free & may(ISSUE_TO_RESOLVE))
+    };
+    let waits = valid & is_wait & named.slot.eq(ahead.slot);
+    let stays = at(ahead.slot, |slot| slot.runs() & !slot.pending) & !of_named(ahead.slot) & !waits;
+    names.drive(if late.is_empty() { ahead.both } else { ahead.both & stays & may(ISSUE_TO_EXECUTE) });
     let operand = cat(&[named.other, hint.operand.from_bit(s.barrier_bits())]);
-    let mask = of(|slot| slot.x.mask);
-    hints.hint = Hint { valid, slot: named.slot, barrier: named.barrier, operand, mask, ..hint };
+    let mask = at(named.slot, |slot| slot.x.mask);
+    hints.hint = Hint { valid, operation, slot: named.slot, barrier: named.barrier, operand, mask, ..hint };
     cover(m, "waits", valid & is_wait);
 
-    let usual =
-        Outcome { kind: outcome.kind.eq(kind::CONVERGE).mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind), ..outcome };
+    let usual = Outcome {
+        valid: outcome.valid & !(m.lit(!late.is_empty(), 1) & comes & of_named(named.slot)),
+        kind: outcome.kind.eq(kind::CONVERGE).mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind),
+        ..outcome
+    };
     let no = m.lit(0u32, 1);
     let of_wait = Outcome {
         valid: m.lit(1u32, 1),
@@ -301,7 +355,7 @@ fn hinted(
         ret: no,
         ..outcome
     };
-    barriers.waited.mux(of_wait, usual)
+    (barriers.waited.mux(of_wait, usual), comes)
 }
 
 /// What was read of the entries is what they hold, and where the words say that a barrier is held, threads wait.
@@ -369,7 +423,7 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
     if let Some(ghost_waits) = &tables.ghost_waits {
         let waits = slot.paths().into_iter().map(|p| p.mask.only_if(p.valid & p.waits));
         let waits = waits.fold(none, |all, mask| all | mask);
-        m.assert(&format!("slot_{n}_ghost_waits"), implies(slot.live, waits.eq(ghost_waits.read(at))));
+        m.assert(&format!("slot_{n}_ghost_waits"), implies(live, waits.eq(ghost_waits.read(at))));
     }
     let y_waits = implies(slot.y.valid & slot.x.waits, slot.y.waits)
         & implies(slot.y.valid & slot.parks, slot.y.waits | slot.y.is_late(s));
@@ -378,12 +432,17 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
         // But for a path that came from a convergence barrier beside one that runs.
         let sorted = key(slot.x).lt(key(slot.y)) | (m.lit(s.convergence_barriers > 0, 1) & !slot.parks);
         m.assert(&format!("slot_{n}_is_sorted"), implies(slot.y.valid, sorted));
-        m.assert(&format!("slot_{n}_has_no_cold_thread"), implies(slot.live, !tables.ghost_cold.read(at).any()));
+        m.assert(&format!("slot_{n}_has_no_cold_thread"), implies(live, !tables.ghost_cold.read(at).any()));
         return;
     }
     let cold = masks[2..2 + slot.cold.len()].iter().fold(none, |all, &mask| all | mask);
-    m.assert(&format!("slot_{n}_cold_threads"), implies(slot.live, cold.eq(tables.ghost_cold.read(at))));
+    m.assert(&format!("slot_{n}_cold_threads"), implies(live, cold.eq(tables.ghost_cold.read(at))));
     m.assert(&format!("slot_{n}_count_is_bounded"), implies(slot.live, slot.count.le(entries(s))));
+    let empty = !slot.live & slot.holds(m);
+    m.assert(&format!("slot_{n}_without_a_path_has_no_cold_one"), implies(empty, !slot.count.any() & !slot.returning));
+    // A wake does not write x, so it must be the first of those that are woken.
+    let first = implies(slot.y.valid & slot.parks, key(slot.x).lt(key(slot.y)));
+    m.assert(&format!("slot_{n}_x_that_does_not_run_is_first"), first);
     let alone = implies(slot.live & !slot.y.valid, slot.returning | !slot.count.any());
     m.assert(&format!("slot_{n}_alone_is_returning"), alone);
     let returns = slot.live & !slot.y.valid & slot.count.any();
@@ -440,9 +499,10 @@ fn cold_reads(m: Builder, s: &Shape, slots: &[Slot], entry: Context<Signal>, c: 
 
 /// A slot is steered once after each outcome that leaves it live, at once, or when its paths have returned, one was found that can
 /// run, or all that wait are woken; and to x, which can run.
-fn steers(m: Builder, slots: &[Slot], told: &UnitIn<Signal>, out: &UnitOut<Signal>) {
-    let (UnitIn { start, outcome, .. }, steer) = (*told, out.steer);
-    for slot in slots {
+fn steers(m: Builder, h: &Harness) {
+    let (UnitIn { start, outcome, .. }, out) = (h.told, &h.out);
+    let steer = out.steer;
+    for slot in h.slots {
         let n = slot.number;
         let is = |number: Signal| number.eq(number.literal(n));
         let (acts, begins) = (outcome.valid & is(outcome.slot), start.valid & out.start_ready & is(start.slot));
@@ -458,7 +518,8 @@ fn steers(m: Builder, slots: &[Slot], told: &UnitIn<Signal>, out: &UnitOut<Signa
 }
 
 /// One thread's pc and depth, in whatever path it is.
-fn follow(m: Builder, s: &Shape, i: &ProofIn<Signal>, slots: &[Slot], told: &UnitIn<Signal>, out: &UnitOut<Signal>) {
+fn follow(m: Builder, s: &Shape, h: &Harness) {
+    let Harness { i, slots, told, out, .. } = h;
     let UnitIn { start, wake, outcome, .. } = *told;
     let next = told.hints.map_or(m.lit(0u32, s.pc_bits()), |hints| m.pipe("next_of_hint", hints.hint.next));
     let slot = index_of(s.warps, held(m, "slot_followed", i.slot));
@@ -485,7 +546,7 @@ fn follow(m: Builder, s: &Shape, i: &ProofIn<Signal>, slots: &[Slot], told: &Uni
     let never = m.lit(0u32, 1);
     waits.next(pick([(begins | wakes, never), (goes, outcome.kind.eq(kind::WAIT))], waits.q));
 
-    for slot in slots {
+    for slot in *slots {
         let places = cat(&slot.masks().into_iter().map(has).collect::<Vec<_>>());
         let one = places.any() & places.eq(places.lowest_one());
         let n = slot.number;
@@ -503,6 +564,8 @@ fn follow(m: Builder, s: &Shape, i: &ProofIn<Signal>, slots: &[Slot], told: &Uni
         m.assert(&format!("thread_of_slot_{n}_keeps_pc_and_depth"), implies(mine(slot), right));
     }
 }
+
+pub mod release;
 
 #[cfg(test)]
 mod tests {
