@@ -155,7 +155,7 @@ fn others(report: &Report) -> Lines {
 
 /// Those that have a kernel.
 pub fn plain_text(report: &Report) -> String {
-    let mut text = format!("{}\n{} draws\n", report.core, report.draws);
+    let mut text = format!("{}\ndraws: {}\n", report.core, report.draws);
     for table in &TABLES {
         let lines = (table.lines)(report);
         if lines.len() > 1 {
