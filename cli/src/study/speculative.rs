@@ -154,7 +154,8 @@ impl Row {
         let values = |draws: &[Summary], value: fn(&Summary) -> f64| draws.iter().map(value).collect::<Vec<f64>>();
         let mean = |value: fn(&Summary) -> f64| values(after, value).iter().sum::<f64>() / after.len() as f64;
         let gain = |value: fn(&Summary) -> f64| Gain::paired(&values(before, value), &values(after, value));
-        let speedup = gain(|s| 1.0 / s.cycles as f64);
+        let cycles = |draws| values(draws, |s| s.cycles as f64);
+        let speedup = Gain::paired(&cycles(after), &cycles(before));
         Row {
             kernel: studied.name,
             paper: studied.paper,

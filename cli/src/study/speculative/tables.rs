@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(
             words(&lines[1]),
             "rsbench | RSBench | 25.0 % | 50.0 % | 2.00 | +100.0 % | +100.0 … +100.0 % | 25.0 % | 50.0 % | 2.00 | +100.0 % | \
-             +100.0 … +100.0 % | +100.0 %"
+             +100.0 … +100.0 % | +50.0 % | +100.0 %"
         );
         assert!(
             words(&lines[2])
@@ -228,7 +228,7 @@ mod tests {
     fn the_page_has_everything_filled_in() {
         let page = page(&example());
         assert!(page.contains("| rsbench | RSBench | 25.0 % | 50.0 % |"), "{page}");
-        assert!(page.contains("32 lanes × 8 warps") && page.contains("2 draws"), "{page}");
+        assert!(page.contains("32 lanes × 8 warps") && page.contains("here 2 (`--draws`)"), "{page}");
         for mark in ["{core}", "{options}", "{draws}", "{latency}"].iter().chain(TABLES.iter().map(|table| &table.mark))
         {
             assert!(!page.contains(mark), "{mark}");
