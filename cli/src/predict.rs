@@ -75,6 +75,8 @@ enum How {
     Static,
     /// Threads leave it before they wait at the other
     Dynamic,
+    /// They leave it so, and join it again behind that wait
+    Rejoin,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -107,6 +109,7 @@ impl Predict {
             deconflict: match self.deconflict {
                 How::Static => Deconflict::Static,
                 How::Dynamic => Deconflict::Dynamic,
+                How::Rejoin => Deconflict::Rejoin,
             },
             soft: match self.soft {
                 Threshold::Wait => Soft::Wait,

@@ -83,7 +83,7 @@ const KERNELS: [Studied; 10] = [
     soft("xsbench", "XSBench"),
     studied("mcb", "MCB"),
     soft("pathtracer", "PathTracer"),
-    studied("mcgpu", "MC-GPU"),
+    soft("mcgpu", "MC-GPU"),
     studied("md5search", "MeiyaMD5"),
     studied("traverse", "OptiX"),
     studied("iteration_delay", "Figure 2(a)"),
@@ -107,6 +107,8 @@ struct Report {
     /// Of random start values.
     seed: u64,
     draws: u32,
+    /// Of memory, unless a row says otherwise.
+    latency: u32,
     rows: Vec<Row>,
 }
 
@@ -129,9 +131,10 @@ struct Row {
     thread_ipc: f64,
     /// Warp instructions issued a cycle.
     warp_ipc: f64,
-    /// Paired with the baseline's draws: the mean ratio of SIMT efficiencies, and of cycles of the baseline over cycles, the geometric mean
-    /// with least and greatest.
+    /// Paired with the baseline's draws: geometric means of the ratios of SIMT efficiencies and of accesses to memory, and of cycles of
+    /// the baseline over cycles with least and greatest.
     efficiency_gain: f64,
+    access_gain: f64,
     speedup: f64,
     speedup_range: [f64; 2],
     draws: usize,
@@ -151,7 +154,8 @@ impl Row {
         let values = |draws: &[Summary], value: fn(&Summary) -> f64| draws.iter().map(value).collect::<Vec<f64>>();
         let mean = |value: fn(&Summary) -> f64| values(after, value).iter().sum::<f64>() / after.len() as f64;
         let gain = |value: fn(&Summary) -> f64| Gain::paired(&values(before, value), &values(after, value));
-        let speedup = gain(|s| 1.0 / s.cycles as f64);
+        let cycles = |draws| values(draws, |s| s.cycles as f64);
+        let speedup = Gain::paired(&cycles(after), &cycles(before));
         Row {
             kernel: studied.name,
             paper: studied.paper,
@@ -159,12 +163,13 @@ impl Row {
             baseline: unit.name,
             divergence: unit.divergence.name(),
             threshold: variant.threshold,
-            latency: shape.simulated_timing().unwrap_or(Timing::FASTEST).latency,
+            latency: latency(shape),
             cycles: mean(|s| s.cycles as f64),
             simt_efficiency: mean(|s| s.simt_efficiency),
             thread_ipc: mean(|s| s.thread_ipc),
             warp_ipc: mean(|s| s.warp_ipc),
             efficiency_gain: gain(|s| s.simt_efficiency).mean,
+            access_gain: gain(|s| s.accesses as f64).mean,
             speedup: speedup.mean,
             speedup_range: [speedup.least, speedup.greatest],
             draws: after.len(),
@@ -177,6 +182,10 @@ impl Row {
         let [least, greatest] = self.speedup_range;
         Gain { mean: self.speedup, least, greatest }
     }
+}
+
+fn latency(shape: &Shape) -> u32 {
+    shape.simulated_timing().unwrap_or(Timing::FASTEST).latency
 }
 
 fn sum(a: Convergence, b: Convergence) -> Convergence {
@@ -219,6 +228,7 @@ impl Speculative {
             core: shape.options(),
             seed,
             draws: self.draws.draws,
+            latency: latency(&shape),
             rows: comparisons.iter().flat_map(of).collect(),
         };
         if let Some(folder) = &self.docs {
@@ -306,7 +316,10 @@ mod tests {
 
     /// Two draws of two kernels, whose predictions take half the time everywhere, and of the second kernel no less on volta.
     pub(super) fn example() -> Report {
-        let summary = |cycles, simt_efficiency| Summary { cycles, simt_efficiency, ..Summary::default() };
+        let summary = |cycles, simt_efficiency| {
+            let accesses = if simt_efficiency > 0.25 { 15 } else { 10 };
+            Summary { cycles, simt_efficiency, accesses, ..Summary::default() }
+        };
         let shape = Shape { convergence_barriers: BARRIERS, ..Shape::new(32, 8) };
         let mut rows = Vec::new();
         for unit in &UNITS {
@@ -324,7 +337,7 @@ mod tests {
                 }
             }
         }
-        Report { study: STUDY, lanes: 32, warps: 8, core: "--lanes 32".into(), seed: 1, draws: 2, rows }
+        Report { study: STUDY, lanes: 32, warps: 8, core: "--lanes 32".into(), seed: 1, draws: 2, latency: 200, rows }
     }
 
     #[test]

@@ -107,3 +107,45 @@ fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
     assert_eq!(bad("bfs --lanes 4 --warps 2 --block-threads 9"), "blocks of 9 threads: the core has 8");
     assert_eq!(bad("bfs --lanes 4 --warps 2 --levels 8"), "levels = 8: must be from 1 to 7");
 }
+
+#[test]
+fn predicted_programs_are_compared_with_their_baselines_draw_by_draw() {
+    let place = Place::new();
+    let study = "study speculative common_call xsbench --lanes 4 --warps 1 --draws 2";
+    let report: Value = serde_json::from_str(&place.good(&format!("{study} --json"))).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
+    let variants = |kernel: &str, baseline: &str| -> Vec<String> {
+        let is_of = |row: &&Value| text(row, "kernel") == kernel && text(row, "baseline") == baseline;
+        rows.iter().filter(is_of).map(|row| text(row, "variant")).collect()
+    };
+    let of_volta = ["baseline", "predict", "predict-static", "predict-rejoin"];
+    assert_eq!(variants("common_call", "volta"), of_volta);
+    assert_eq!(variants("xsbench", "path-table"), ["baseline", "predict", "soft-1", "soft-4"]);
+    for unit in ["path-table-near", "stack", "block-stack", "dual-path", "arbiter"] {
+        assert_eq!(variants("xsbench", unit), ["baseline", "predict"]);
+    }
+    for row in rows {
+        let range = [0, 1].map(|at| row["speedup_range"][at].as_f64().unwrap());
+        let (mean, is_baseline) = (row["speedup"].as_f64().unwrap(), text(row, "variant") == "baseline");
+        assert!(range[0] <= mean && mean <= range[1] && row["draws"] == 2, "{row}");
+        assert_eq!(is_baseline, range == [1.0, 1.0], "{row}");
+        assert!(!is_baseline || mean == 1.0, "{row}");
+        let predicts = ["volta", "path-table", "path-table-near"].contains(&text(row, "baseline").as_str());
+        assert_eq!(predicts, !row["convergence"].is_null(), "{row}");
+    }
+    let row = |variant: &str, baseline: &str| {
+        rows.iter().find(|row| row["variant"] == variant && row["baseline"] == baseline).unwrap()
+    };
+    for baseline in ["volta", "path-table"] {
+        assert!(row("predict", baseline)["speedup_range"][0].as_f64().unwrap() > 1.2);
+        assert!(row("predict", baseline)["efficiency_gain"].as_f64().unwrap() > 1.2);
+    }
+    assert!(row("predict", "stack")["speedup"].as_f64().unwrap() <= 1.0);
+    let bad = |options: &str| place.bad(&format!("study speculative {options}"));
+    assert!(bad("gcd").starts_with("gcd is no kernel of this study; those are rsbench, xsbench, "));
+    assert!(bad("--draws 0").contains("--draws"));
+    assert!(bad("common_call --convergence-barriers 17").starts_with("convergence_barriers = 17: "));
+    assert!(bad("common_call --lanes 4 --convergence-barriers 0").contains("barriers"));
+    assert!(bad("common_call --docs .").contains("--docs"));
+}

@@ -3,8 +3,8 @@
  * on as if nothing had happened. Else it is absorbed or scattered.
  *
  * Control flow as in the paper's MC-GPU: in a loop over steps, which is short, a condition that diverges, with expensive code behind it.
- * Threads for which it is true in different steps should wait for each other there. Additions are atomic and of integers, so their order
- * does not matter. */
+ * Threads for which it is true in different steps should wait for each other there, but not for all: steps cost about as much as what they
+ * lead to. Additions are atomic and of integers, so their order does not matter. */
 #include "coarse.h"
 #include "fixed.h"
 
@@ -63,7 +63,7 @@ static inline vector turned(vector along, int32_t cosine, uint32_t random) {
 
 int main(void) {
   uint32_t photons = count, step = workers();
-  HEDDLE_PREDICT(interaction);
+  HEDDLE_PREDICT(interaction, 8);
   for (uint32_t i = worker(); i < photons; i += step) {
     uint32_t state = seeds[i], random = next(&state), energy = spectrum[next(&state) >> 24];
     vector at = {0, random >> 16, random & 0xffff}, along = {ONE, 0, 0};

@@ -164,13 +164,17 @@ impl dyn Device + '_ {
 
     /// A grid for a kernel whose threads each take several pieces of work, one after another: the core's threads, within bounds.
     fn coarse_grid(&self) -> Grid {
-        let workers = self.threads().clamp(16, 256);
+        let workers = self.workers();
         self.grid_of(workers as usize, workers)
     }
 
-    /// Pieces of work for a [`coarse_grid`](Self::coarse_grid): so many for each thread, or half of that for each of the most threads.
+    /// Pieces of work for a [`coarse_grid`](Self::coarse_grid): so many for each thread.
     fn pieces(&self, of_worker: usize) -> usize {
-        of_worker * self.threads().clamp(16, 128) as usize
+        of_worker * self.workers() as usize
+    }
+
+    fn workers(&self) -> u32 {
+        self.threads().clamp(16, 256)
     }
 
     fn variable(&self, name: &str, bytes: usize) -> Result<u32, KernelError> {

@@ -13,7 +13,8 @@ const WIDTH: i32 = 32;
 const HEIGHT: i32 = 24;
 const PIXELS: usize = (WIDTH * HEIGHT) as usize;
 /// For each pixel; fewer on a core of few threads.
-const MOST_SAMPLES: u32 = 3;
+/// For as many threads as share the pixels at most.
+const MOST_SAMPLES: u32 = 8;
 const BOUNCES: u32 = 16;
 const DIRECTIONS: usize = 1024;
 const HALF: i32 = 2 * ONE;
@@ -71,7 +72,7 @@ impl Sphere {
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let samples = (device.threads() / 16).clamp(1, MOST_SAMPLES);
+    let samples = (3 * device.threads() / 64).clamp(1, MOST_SAMPLES);
     let directions: Vec<Vector> = (0..DIRECTIONS).map(|_| direction(&mut rng)).collect();
     let rays: Vec<Vector> = (0..HEIGHT).flat_map(|row| (0..WIDTH).map(move |column| ray(column, row))).collect();
     let seeds = words(PIXELS, || rng.u32(1..));

@@ -7,7 +7,7 @@ use super::{Device, KernelError, Output, check, words};
 use crate::grid::Grid;
 
 const NUCLIDES: usize = 321;
-const OF_WORKER: usize = 6;
+const OF_WORKER: usize = 8;
 const WINDOWS: usize = 8;
 const TO_WINDOW: u32 = 13;
 const SHAPE: usize = 256;

@@ -11,7 +11,7 @@ const NUCLIDES: usize = 68;
 const FUEL: usize = 34;
 const POINTS: usize = 16;
 const REACTIONS: usize = 5;
-const OF_WORKER: usize = 12;
+const OF_WORKER: usize = 8;
 const DIGEST: u32 = 5381;
 const TURN: u32 = 33;
 /// Between a point's energy and the next, at least, so that 2^16 divided by it fits in 16 bits.

@@ -5,7 +5,8 @@
 //! barriers are joined one after the other in a block, or on the edge to a wait, that is easier to see than where their ranges begin.
 //!
 //! The barrier that the programmer asked for stays. In static deconfliction the other is not placed; in dynamic deconfliction, threads leave
-//! the other before they wait.
+//! the other before they wait. They may join it again behind the wait, which is not in the paper: else threads that were released together
+//! with some of the warp meet the rest nowhere but at the barrier that was asked for.
 
 use super::place::{Barrier, Why};
 use std::collections::BTreeSet;
@@ -18,6 +19,8 @@ pub enum Deconflict {
     /// Threads leave it before they wait.
     #[default]
     Dynamic,
+    /// They leave it so, and join it again behind the wait.
+    Rejoin,
 }
 
 /// Whether threads that wait at each barrier may participate in the other.
@@ -41,6 +44,10 @@ pub fn deconflict(barriers: &mut Vec<Barrier>, how: Deconflict) -> Vec<(usize, u
                 let range = b.range();
                 let waits = a.waits.iter().chain(&a.calls).copied();
                 let waits: Vec<u32> = waits.filter(|wait| range.contains(wait)).collect();
+                if how == Deconflict::Rejoin {
+                    let again: Vec<u32> = waits.iter().copied().filter(|wait| a.waits.contains(wait)).collect();
+                    barriers[other].rejoins.extend(again);
+                }
                 barriers[other].gives_way.extend(waits);
             }
         }

@@ -71,7 +71,12 @@ pub fn placement(linked: &Linked, barrier: &Barrier, numbers: &[u32]) -> Placeme
         }
     }
     barrier.cancels.iter().for_each(|&place| row("cancel", place, "from here on nobody comes to the wait"));
-    barrier.gives_way.iter().for_each(|&pc| row("cancel", Place::Before(pc), "conflicts with the wait here"));
+    for &pc in &barrier.gives_way {
+        row("cancel", Place::Before(pc), "conflicts with the wait here");
+        if barrier.rejoins.contains(&pc) {
+            row("rejoin", Place::Before(pc), "behind the wait");
+        }
+    }
     Placement {
         what: title(&barrier.why),
         numbers: numbers.to_vec(),

@@ -229,6 +229,7 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
             let what = match options.deconflict {
                 Deconflict::Static => "is not placed",
                 Deconflict::Dynamic => "is left before the wait",
+                Deconflict::Rejoin => "is left before the wait, and joined again behind it",
             };
             let (one, other) = (explain::title(&before[one].why), places(&before[other]));
             notes.push(format!("the post-dominator's barrier at {other} conflicts with {one}: it {what}"));
@@ -277,6 +278,9 @@ fn edits(placed: &[(Barrier, Vec<u32>)], soft: Soft, free: u32) -> Edits {
         }
         for &wait in &barrier.gives_way {
             put(Place::Before(wait), 3, 0, soft.cancel(numbers));
+        }
+        for &wait in barrier.rejoins.iter().filter(|wait| barrier.gives_way.contains(wait)) {
+            put(Place::Before(wait), 5, -size, soft.join(barrier, numbers));
         }
         for &wait in &barrier.waits {
             let words = soft.wait(barrier, numbers, barrier.rejoins.contains(&wait), free);

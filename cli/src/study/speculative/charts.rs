@@ -65,7 +65,7 @@ fn thresholds(report: &Report) -> String {
     let mut groups = Vec::new();
     for studied in report.kernels().filter(|studied| !studied.thresholds.is_empty()) {
         let named = studied.thresholds.iter().map(|&t| (t.to_string(), soft(t)));
-        let all = named.chain([("all".to_string(), PREDICT.to_string())]);
+        let all = named.chain([("directive".to_string(), PREDICT.to_string())]);
         let rows =
             all.map(|(name, variant)| (name, [VOLTA, PATH_TABLES].map(|on| report.row(studied.name, on, &variant))));
         for (name, rows) in rows.filter(|(_, rows)| rows.iter().all(Option::is_some)) {

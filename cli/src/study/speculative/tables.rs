@@ -2,7 +2,7 @@
 
 use super::super::draws::mean;
 use super::super::table::{gain, markdown, plain, share};
-use super::variants::{BASELINE, NEAR, PATH_TABLES, PREDICT, STATIC, UNITS, VOLTA, soft};
+use super::variants::{BASELINE, NEAR, PATH_TABLES, PREDICT, REJOIN, STATIC, UNITS, VOLTA, soft};
 use super::{Report, Row, Studied};
 
 type Lines = Vec<Vec<String>>;
@@ -59,6 +59,7 @@ fn predicted(report: &Report) -> Lines {
         "ratio",
         "speedup",
         "least … greatest",
+        "accesses",
         "near memory",
     ])];
     let of = |studied: &Studied| {
@@ -74,7 +75,7 @@ fn predicted(report: &Report) -> Lines {
                     after.gain().range(),
                 ]
             });
-            pairs.chain([rows[4].gain().text()]).collect()
+            pairs.chain([gain(rows[3].access_gain), rows[4].gain().text()]).collect()
         };
         line(report, &[studied.name, studied.paper], &rows.collect::<Vec<_>>(), rest)
     };
@@ -86,8 +87,8 @@ fn predicted(report: &Report) -> Lines {
         let ratio = format!("{:.2}", over(on, |row| row.efficiency_gain));
         [String::new(), String::new(), ratio, gain(over(on, |row| row.speedup)), String::new()]
     });
-    let near = gain(over(NEAR, |row| row.speedup));
-    lines.push(cells(&["mean", ""]).into_iter().chain(means).chain([near]).collect());
+    let last = [over(PATH_TABLES, |row| row.access_gain), over(NEAR, |row| row.speedup)].map(gain);
+    lines.push(cells(&["mean", ""]).into_iter().chain(means).chain(last).collect());
     lines
 }
 
@@ -108,7 +109,7 @@ fn thresholds(report: &Report) -> Lines {
         let all = [("none".to_string(), BASELINE.to_string())]
             .into_iter()
             .chain(named)
-            .chain([("all".into(), PREDICT.into())]);
+            .chain([("directive".into(), PREDICT.into())]);
         for (threshold, variant) in all {
             let rows = [VOLTA, PATH_TABLES].map(|on| (on, variant.as_str()));
             let rest = |rows: &[&Row]| {
@@ -121,23 +122,16 @@ fn thresholds(report: &Report) -> Lines {
     lines
 }
 
-/// Dynamic and static, over the same baseline.
+/// Over the same baseline.
 fn deconfliction(report: &Report) -> Lines {
-    let mut lines = vec![cells(&[
-        "kernel",
-        "dynamic",
-        "efficiency",
-        "least … greatest",
-        "static",
-        "efficiency",
-        "least … greatest",
-    ])];
+    let of_each = ["dynamic", "static", "rejoin"].map(|how| [how, "efficiency", "least … greatest"]);
+    let mut lines = vec![cells(&["kernel"].into_iter().chain(of_each.into_iter().flatten()).collect::<Vec<_>>())];
     let of = |studied: &Studied| {
         let rest = |rows: &[&Row]| {
             let of = |row: &&Row| [row.gain().text(), share(row.simt_efficiency), row.gain().range()];
             rows.iter().flat_map(of).collect()
         };
-        line(report, &[studied.name], &[PREDICT, STATIC].map(|variant| (VOLTA, variant)), rest)
+        line(report, &[studied.name], &[PREDICT, STATIC, REJOIN].map(|variant| (VOLTA, variant)), rest)
     };
     lines.extend(report.kernels().filter_map(of));
     lines
@@ -161,7 +155,7 @@ fn others(report: &Report) -> Lines {
 
 /// Those that have a kernel.
 pub fn plain_text(report: &Report) -> String {
-    let mut text = format!("{}\n{} draws\n", report.core, report.draws);
+    let mut text = format!("{}\ndraws: {}\n", report.core, report.draws);
     for table in &TABLES {
         let lines = (table.lines)(report);
         if lines.len() > 1 {
@@ -175,7 +169,7 @@ pub fn plain_text(report: &Report) -> String {
 pub fn page(report: &Report) -> String {
     let core = format!("{} lanes × {} warps", report.lanes, report.warps);
     let text = include_str!("page.md").replace("{core}", &core).replace("{options}", &report.core);
-    let text = text.replace("{draws}", &report.draws.to_string());
+    let text = text.replace("{draws}", &report.draws.to_string()).replace("{latency}", &report.latency.to_string());
     TABLES.iter().fold(text, |text, table| text.replace(table.mark, markdown(&(table.lines)(report)).trim_end()))
 }
 
@@ -195,7 +189,7 @@ mod tests {
         assert_eq!(
             words(&lines[1]),
             "rsbench | RSBench | 25.0 % | 50.0 % | 2.00 | +100.0 % | +100.0 … +100.0 % | 25.0 % | 50.0 % | 2.00 | +100.0 % | \
-             +100.0 … +100.0 % | +100.0 %"
+             +100.0 … +100.0 % | +50.0 % | +100.0 %"
         );
         assert!(
             words(&lines[2])
@@ -206,10 +200,11 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_go_from_none_to_all() {
+    fn thresholds_go_from_none_to_the_directives() {
         let lines = thresholds(&example());
         let firsts: Vec<String> = lines[1..].iter().map(|line| line[..2].join(" ")).collect();
-        let all = ["none", "1", "4", "8", "16", "24", "32", "all"].map(|threshold| format!("xsbench {threshold}"));
+        let all =
+            ["none", "1", "4", "8", "16", "24", "32", "directive"].map(|threshold| format!("xsbench {threshold}"));
         assert_eq!(firsts, all);
         assert_eq!(words(&lines[1][2..]), "25.0 % | +0.0 % | +0.0 … +0.0 % | 25.0 % | +0.0 % | +0.0 … +0.0 %");
     }
@@ -217,10 +212,8 @@ mod tests {
     #[test]
     fn other_tables_have_a_line_a_kernel() {
         let report = example();
-        assert_eq!(
-            words(&deconfliction(&report)[1]),
-            "rsbench | +100.0 % | 50.0 % | +100.0 … +100.0 % | +100.0 % | 50.0 % | +100.0 … +100.0 %"
-        );
+        let of_each = ["+100.0 % | 50.0 % | +100.0 … +100.0 %"; 3].join(" | ");
+        assert_eq!(words(&deconfliction(&report)[1]), format!("rsbench | {of_each}"));
         let others = others(&report);
         assert_eq!(words(&others[0]), "kernel | stack | block-stack | dual-path | arbiter");
         assert_eq!(
@@ -235,8 +228,9 @@ mod tests {
     fn the_page_has_everything_filled_in() {
         let page = page(&example());
         assert!(page.contains("| rsbench | RSBench | 25.0 % | 50.0 % |"), "{page}");
-        assert!(page.contains("32 lanes × 8 warps") && page.contains("2 draws"), "{page}");
-        for mark in ["{core}", "{options}", "{draws}"].iter().chain(TABLES.iter().map(|table| &table.mark)) {
+        assert!(page.contains("32 lanes × 8 warps") && page.contains("here 2 (`--draws`)"), "{page}");
+        for mark in ["{core}", "{options}", "{draws}", "{latency}"].iter().chain(TABLES.iter().map(|table| &table.mark))
+        {
             assert!(!page.contains(mark), "{mark}");
         }
     }

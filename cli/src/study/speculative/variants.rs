@@ -91,6 +91,7 @@ type Make = Box<dyn Fn(&[u8]) -> Result<Vec<u8>>>;
 pub const BASELINE: &str = "baseline";
 pub const PREDICT: &str = "predict";
 pub const STATIC: &str = "predict-static";
+pub const REJOIN: &str = "predict-rejoin";
 
 /// The name of a variant with a threshold.
 pub fn soft(threshold: u32) -> String {
@@ -124,7 +125,9 @@ pub fn of(unit: &Unit, barriers: u32, thresholds: &[u32]) -> Vec<Variant> {
     if unit.programs == Programs::All {
         // Without barriers at post-dominators, nothing is in conflict.
         if unit.pdom {
-            variants.push(Variant::predicted(STATIC, Options { deconflict: Deconflict::Static, ..predict.clone() }));
+            let with = |deconflict| Options { deconflict, ..predict.clone() };
+            variants.push(Variant::predicted(STATIC, with(Deconflict::Static)));
+            variants.push(Variant::predicted(REJOIN, with(Deconflict::Rejoin)));
         }
         let asked = thresholds.iter().map(|&threshold| Options { threshold: Some(threshold), ..predict.clone() });
         variants
@@ -143,9 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn the_baseline_comes_first_and_static_deconfliction_is_where_there_are_conflicts() {
+    fn the_baseline_comes_first_and_conflicts_are_resolved_where_there_are_some() {
         let [volta, path_table, near, others @ ..] = &UNITS;
-        assert_eq!(names(volta, &[4, 8]), ["baseline", "predict", "predict-static", "soft-4", "soft-8"]);
+        assert_eq!(
+            names(volta, &[4, 8]),
+            ["baseline", "predict", "predict-static", "predict-rejoin", "soft-4", "soft-8"]
+        );
         assert_eq!(names(path_table, &[4]), ["baseline", "predict", "soft-4"]);
         for unit in std::iter::once(near).chain(others) {
             assert_eq!(names(unit, &[4]), ["baseline", "predict"]);

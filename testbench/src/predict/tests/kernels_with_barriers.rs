@@ -108,7 +108,7 @@ fn explained(prediction: &Prediction) -> String {
 fn all_options() -> Vec<Options> {
     let mut all = Vec::new();
     for pdom in [false, true] {
-        for deconflict in [Deconflict::Static, Deconflict::Dynamic] {
+        for deconflict in [Deconflict::Static, Deconflict::Dynamic, Deconflict::Rejoin] {
             for soft in [Soft::Wait, Soft::Count] {
                 for barriers in [2, 16] {
                     all.push(Options { pdom, deconflict, soft, barriers, ..Options::default() });

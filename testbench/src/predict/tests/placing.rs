@@ -181,6 +181,13 @@ fn figure_5() {
     let numbered: Vec<(Barrier, Vec<u32>)> = dynamic.into_iter().zip(0..).map(|(b, n)| (b, vec![n])).collect();
     let edits = edits(&numbered, Soft::Wait, 0);
     assert_eq!(edits.before[&blocks.at("bb3")], [cancel(1), wait(0, 0), join(0)]);
+
+    // And b1, too, if threads are to come back to it.
+    let mut rejoined = all();
+    deconflict::deconflict(&mut rejoined, Deconflict::Rejoin);
+    let numbered: Vec<(Barrier, Vec<u32>)> = rejoined.into_iter().zip(0..).map(|(b, n)| (b, vec![n])).collect();
+    let edits = super::super::edits(&numbered, Soft::Wait, 0);
+    assert_eq!(edits.before[&blocks.at("bb3")], [cancel(1), wait(0, 0), join(0), join(1)]);
 }
 
 /// Figure 6, with the cancel of bCount that is missing there, and bTemp cancelled last.
