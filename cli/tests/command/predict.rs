@@ -47,6 +47,36 @@ fn directives_can_be_left_alone() {
 }
 
 #[test]
+fn what_a_run_did_says_where_barriers_pay() {
+    let place = Place::new();
+    let core = "--lanes 8 --warps 1";
+    place.good(&format!("run loop_merge {core} --profile p.json"));
+    place.good("predict loop_merge --auto --profile p.json --ignore-directives -o auto.elf");
+    place.good("predict loop_merge -o asked.elf");
+    let bytes = |name: &str| fs::read(place.path().join(name)).unwrap();
+    assert_eq!(bytes("auto.elf"), bytes("asked.elf"));
+    place.good(&format!("run loop_merge {core} --convergence-barriers 4 --elf auto.elf"));
+    // Threads that are always together gain nothing, and the program stays what it was.
+    place.good(&format!("run vecadd {core} --profile v.json"));
+    let text = place.good("predict vecadd --auto --profile v.json -o v.elf");
+    assert!(text.starts_with("note: no loop merge or iteration delay") && text.ends_with("0 instructions inserted\n"));
+    place.good(&format!("run vecadd {core} --elf v.elf"));
+
+    let other = "vecadd: the profile is of another program: make it with `heddle run --profile`";
+    assert_eq!(place.bad("predict vecadd --auto --profile p.json -o n.elf"), other);
+    place.file("n.json", b"{}");
+    assert!(
+        place
+            .bad("predict vecadd --auto --profile n.json -o n.elf")
+            .starts_with("n.json is no profile, as `heddle run")
+    );
+    assert!(place.bad("predict vecadd --auto --profile none.json -o n.elf").starts_with("cannot read none.json"));
+    assert!(place.bad("predict vecadd --profile p.json -o n.elf").contains("--auto"));
+    assert!(place.bad("run vecadd --profile none/p.json").ends_with("there is no such folder"));
+    assert!(!place.path().join("n.elf").exists());
+}
+
+#[test]
 fn what_is_placed_is_explained_and_drawn() {
     let place = Place::new();
     let text = place.good("predict nqueens --pdom --explain --svg n.svg");
@@ -66,7 +96,7 @@ fn what_is_placed_is_explained_and_drawn() {
 #[test]
 fn misuse_is_one_line_and_writes_nothing() {
     let place = Place::new();
-    let nothing = "nothing to place: the program has no HEDDLE_PREDICT, and post-dominators were not asked for";
+    let nothing = "nothing to place: the program has no HEDDLE_PREDICT, and neither --auto nor --pdom was asked for";
     assert_eq!(place.bad("predict nqueens -o n.elf"), format!("nqueens: {nothing}"));
     assert_eq!(
         place.bad("predict nqueens --pdom --barriers 17 -o n.elf"),
