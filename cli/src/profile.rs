@@ -10,44 +10,59 @@ use std::fs;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A file, and the profile that it is to have.
+/// A file, and what records the profile that it is to have.
 pub struct Recorded {
     file: ResultFile,
-    recording: Arc<Mutex<Option<Recording>>>,
+    recorder: Recorder,
 }
 
 impl Recorded {
     /// Refuses a path that cannot be written, before the run.
-    pub fn create(path: &Path, program: &Program, lanes: u32) -> Result<Recorded> {
-        let recording = Arc::new(Mutex::new(Some(Recording::new(program, lanes))));
-        Ok(Recorded { file: ResultFile::create(path)?, recording })
+    pub fn create(path: &Path, program: &Program, lanes: u32, interrupt: &Interrupt) -> Result<Recorded> {
+        Ok(Recorded { file: ResultFile::create(path)?, recorder: Recorder::new(program, lanes, interrupt) })
     }
 
     /// What counts during the run.
-    pub fn watch(&self, interrupt: &Interrupt) -> Box<dyn Watch> {
-        Box::new(Recorder { recording: self.recording.clone(), launch: 1, interrupt: interrupt.clone() })
+    pub fn watch(&self) -> Box<dyn Watch> {
+        Box::new(self.recorder.clone())
     }
 
     pub fn finish(mut self) -> Result<()> {
-        let recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let profile = recording.context("the profile is written once")?.profile();
+        let profile = self.recorder.profile()?;
         writeln!(self.file.writer(), "{}", serde_json::to_string(&profile)?).context("cannot write the profile")?;
         self.file.finish()
     }
 }
 
-struct Recorder {
+/// Records a profile; clones record the same.
+#[derive(Clone)]
+pub struct Recorder {
     recording: Arc<Mutex<Option<Recording>>>,
     launch: u32,
     interrupt: Interrupt,
 }
 
+impl Recorder {
+    pub fn new(program: &Program, lanes: u32, interrupt: &Interrupt) -> Recorder {
+        let recording = Arc::new(Mutex::new(Some(Recording::new(program, lanes))));
+        Recorder { recording, launch: 1, interrupt: interrupt.clone() }
+    }
+
+    /// What was recorded, once.
+    pub fn profile(&self) -> Result<Profile> {
+        Ok(self.recording().take().context("the profile was taken before")?.profile())
+    }
+
+    fn recording(&self) -> MutexGuard<'_, Option<Recording>> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Watch for Recorder {
     fn issued(&mut self, TraceLine { pc, block, threads, replay, .. }: TraceLine) {
-        let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(recording) = recording.as_mut().filter(|_| !replay) {
+        if let Some(recording) = self.recording().as_mut().filter(|_| !replay) {
             recording.issued(pc, block, threads.into_iter().flatten());
         }
     }
@@ -58,8 +73,7 @@ impl Watch for Recorder {
 
     fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
         if std::mem::replace(&mut self.launch, progress.launch) != progress.launch {
-            let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
-            recording.iter_mut().for_each(Recording::launched);
+            self.recording().iter_mut().for_each(Recording::launched);
         }
         self.interrupt.poll()
     }

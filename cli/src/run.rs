@@ -133,7 +133,8 @@ impl Run {
         let interrupt = Interrupt::catch()?;
         let mut image = self.image_file(target.kernel)?;
         let timeline = self.timeline(&target, &shape)?;
-        let profile = self.profile.as_deref().map(|path| Recorded::create(path, &target.program, shape.lanes));
+        let profile =
+            self.profile.as_deref().map(|path| Recorded::create(path, &target.program, shape.lanes, &interrupt));
         let profile = profile.transpose()?;
         if let (Some(kernel), false) = (target.kernel, self.set.is_empty()) {
             bail!("--set is for ELF files: the inputs of {} are its driver's", kernel.name);
@@ -154,7 +155,7 @@ impl Run {
         } else if let Some((_, record)) = &timeline {
             machine.watch(Box::new(Record::watch(record, &interrupt)));
         } else if let Some(profile) = &profile {
-            machine.watch(profile.watch(&interrupt));
+            machine.watch(profile.watch());
         } else {
             machine.watch(Box::new(Progress::new(shape.threads(), self.limit.max_cycles, &interrupt)));
         }

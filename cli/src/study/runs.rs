@@ -3,6 +3,7 @@
 use super::draws::Draw;
 use crate::device_error;
 use crate::interrupt::Interrupt;
+use crate::profile::Recorder;
 use anyhow::{Context, Result};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
@@ -10,6 +11,7 @@ use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{Device, DeviceError, Kernel};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, Progress, Summary, Watch};
 use heddle_testbench::model::{Mechanism, Model, ModelError};
+use heddle_testbench::predict::Profile;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -34,7 +36,12 @@ pub struct Run {
 
 /// What the cores did, in the order of the runs. Results are checked, and assertions. The first failure ends it all.
 pub fn all(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Summary>> {
-    outcomes(runs, seed, interrupt, |result| result)
+    outcomes(runs, seed, interrupt, |worker, run| worker.run(run))
+}
+
+/// As [`all`], but what each instruction did.
+pub fn profiles(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Profile>> {
+    outcomes(runs, seed, interrupt, |worker, run| worker.profile(run))
 }
 
 /// As [`all`], but that a core stops with a fault is a result, too, and so are all errors of the model: its message.
@@ -47,15 +54,15 @@ pub fn each(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Result
             _ => Err(error),
         },
     };
-    outcomes(runs, seed, interrupt, or_fault)
+    outcomes(runs, seed, interrupt, |worker, run| or_fault(worker.run(run)))
 }
 
-/// What a function makes of the result of each run.
+/// What a function makes of each run.
 fn outcomes<T: Send>(
     runs: &[Run],
     seed: u64,
     interrupt: &Interrupt,
-    outcome: impl Fn(Result<Summary>) -> Result<T> + Sync,
+    outcome: impl Fn(&mut Worker, &Run) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let progress = ProgressBar::new(runs.len() as u64);
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
@@ -68,7 +75,7 @@ fn outcomes<T: Send>(
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(run) = runs.get(number) else { return Ok(done) };
             progress.set_message(run.kernel.name);
-            let done_by_it = outcome(worker.run(run)).with_context(|| run.kernel.name).inspect_err(|_| {
+            let done_by_it = outcome(&mut worker, run).with_context(|| run.kernel.name).inspect_err(|_| {
                 // Nobody begins another.
                 next.store(runs.len(), Ordering::Relaxed);
             })?;
@@ -116,13 +123,31 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn run(&mut self, run @ Run { shape, model, draw, .. }: &Run) -> Result<Summary> {
-        let program = run.program()?;
-        if let Some(mechanism) = *model {
-            let mut model = Model::new(shape, &program, mechanism)?;
+    fn run(&mut self, run: &Run) -> Result<Summary> {
+        if let Some(mechanism) = run.model {
+            let mut model = Model::new(&run.shape, &run.program()?, mechanism)?;
             run.drive(&mut model, self.seed)?;
             return Ok(model.summary());
         }
+        let mut machine = self.machine(run)?;
+        run.drive(&mut machine, self.seed)?;
+        // One that failed is not used again.
+        Ok(self.machine.insert(machine).summary())
+    }
+
+    fn profile(&mut self, run: &Run) -> Result<Profile> {
+        let mut machine = self.machine(run)?;
+        let recorder = Recorder::new(&run.program()?, run.shape.lanes, self.interrupt);
+        machine.watch(Box::new(recorder.clone()));
+        run.drive(&mut machine, self.seed)?;
+        machine.watch(Box::new(Poll(self.interrupt.clone())));
+        self.machine = Some(machine);
+        recorder.profile()
+    }
+
+    /// One that has the program and is as the draw wants it.
+    fn machine(&mut self, run @ Run { shape, draw, .. }: &Run) -> Result<Machine> {
+        let program = run.program()?;
         let mut machine = match self.machine.take().filter(|machine| machine.shape() == shape) {
             Some(mut machine) => {
                 machine.load(program)?;
@@ -139,9 +164,7 @@ impl Worker<'_> {
         if let (Some(draw), Some(timing)) = (draw, shape.simulated_timing()) {
             machine.set_jitter(draw.memory, timing.jitter)?;
         }
-        run.drive(&mut machine, self.seed)?;
-        // One that failed is not used again.
-        Ok(self.machine.insert(machine).summary())
+        Ok(machine)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `heddle study speculative`: threads of a warp that wait where a directive predicts that others will come, against those that meet where
 //! branches end, on the kernels of *Speculative Reconvergence for Improved SIMT Efficiency*.
 
+mod automatic;
 mod charts;
 mod tables;
 mod variants;
@@ -61,7 +62,8 @@ pub struct Speculative {
     docs: Option<PathBuf>,
 }
 
-/// A kernel with directives, and the paper's of its structure.
+/// A kernel, and the paper's of its structure.
+#[derive(Clone, Copy)]
 struct Studied {
     name: &'static str,
     paper: &'static str,
@@ -123,6 +125,8 @@ struct Row {
     divergence: &'static str,
     /// In place of the directive's.
     threshold: Option<u32>,
+    /// It is another program than the baseline's.
+    changed: bool,
     /// Cycles from a request of memory to its response, at least.
     latency: u32,
     /// Arithmetic means over draws: cycles, active lanes an issued instruction of all lanes, and thread instructions a cycle.
@@ -163,6 +167,7 @@ impl Row {
             baseline: unit.name,
             divergence: unit.divergence.name(),
             threshold: variant.threshold,
+            changed: variant.name != BASELINE,
             latency: latency(shape),
             cycles: mean(|s| s.cycles as f64),
             simt_efficiency: mean(|s| s.simt_efficiency),
@@ -201,7 +206,7 @@ fn sum(a: Convergence, b: Convergence) -> Convergence {
 
 /// The programs of a kernel on a unit, the baseline first.
 struct Comparison {
-    studied: &'static Studied,
+    studied: Studied,
     kernel: &'static Kernel,
     unit: &'static Unit,
     shape: Shape,
@@ -211,16 +216,30 @@ struct Comparison {
 impl Speculative {
     pub fn run(self) -> Result<()> {
         let shape = self.shape()?;
-        let comparisons = self.comparisons(&shape)?;
+        let mut comparisons = self.comparisons(&shape)?;
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &CHARTS)).transpose()?;
         let interrupt = Interrupt::catch()?;
-        let runs: Vec<Run> = comparisons.iter().flat_map(Comparison::runs).collect();
         let seed = self.core.shape.seed;
-        let mut summaries = draws::all(&runs, self.draws, seed, &interrupt)?.into_iter();
-        let of = |comparison: &Comparison| {
-            let summaries: Vec<Vec<Summary>> = summaries.by_ref().take(comparison.variants.len()).collect();
-            comparison.rows(&summaries)
+        let asked: Vec<&Kernel> = if self.kernels.is_empty() {
+            vec![]
+        } else {
+            chosen(&self.kernels, &KERNELS.map(|kernel| kernel.name))?.into_iter().map(|(_, kernel)| kernel).collect()
         };
+        let kernels = automatic::kernels(&asked, &shape);
+        comparisons.extend(automatic::comparisons(&kernels, &shape, self.barriers(), seed, &interrupt)?);
+        let runs: Vec<Run> = comparisons.iter().flat_map(Comparison::runs).collect();
+        let mut summaries = draws::all(&runs, self.draws, seed, &interrupt)?.into_iter();
+        let mut rows: Vec<Row> = Vec::new();
+        for comparison in &comparisons {
+            let summaries: Vec<Vec<Summary>> = summaries.by_ref().take(comparison.runs().count()).collect();
+            // The baseline of what was found is one of those above, for kernels with directives.
+            let is = |row: &Row, other: &Row| {
+                (row.kernel, row.baseline, &row.variant) == (other.kernel, other.baseline, &other.variant)
+            };
+            let new: Vec<Row> = comparison.rows(&summaries);
+            let new: Vec<Row> = new.into_iter().filter(|row| !rows.iter().any(|other| is(row, other))).collect();
+            rows.extend(new);
+        }
         let report = Report {
             study: STUDY,
             lanes: shape.lanes,
@@ -229,7 +248,7 @@ impl Speculative {
             seed,
             draws: self.draws.draws,
             latency: latency(&shape),
-            rows: comparisons.iter().flat_map(of).collect(),
+            rows,
         };
         if let Some(folder) = &self.docs {
             let charts = CHARTS.map(|name| (name, charts::chart(&report, name)));
@@ -250,6 +269,10 @@ impl Speculative {
         CoreArgs { shape }.shape(Divergence::PathTable, WARPS)
     }
 
+    fn barriers(&self) -> u32 {
+        self.core.shape.convergence_barriers.unwrap_or(BARRIERS)
+    }
+
     /// A unit after the other, so that a machine runs all programs before the next is built.
     fn comparisons(&self, shape: &Shape) -> Result<Vec<Comparison>> {
         let kernels = chosen(&self.kernels, &KERNELS.map(|kernel| kernel.name))?;
@@ -257,9 +280,11 @@ impl Speculative {
         for unit in &UNITS {
             let shape = unit.shape(shape)?;
             for &(place, kernel) in &kernels {
-                let studied = &KERNELS[place];
-                let barriers = self.core.shape.convergence_barriers.unwrap_or(BARRIERS);
-                comparisons.push(Comparison::new(studied, kernel, unit, &shape, barriers).context(kernel.name)?);
+                let studied = KERNELS[place];
+                // A threshold of all threads, or of more, is none.
+                let thresholds: Vec<u32> = studied.thresholds.iter().copied().filter(|&t| t <= shape.lanes).collect();
+                let variants = variants::of(unit, self.barriers(), &thresholds);
+                comparisons.push(Comparison::new(studied, kernel, unit, &shape, variants).context(kernel.name)?);
             }
         }
         Ok(comparisons)
@@ -268,33 +293,41 @@ impl Speculative {
 
 impl Comparison {
     fn new(
-        studied: &'static Studied,
+        studied: Studied,
         kernel: &'static Kernel,
         unit: &'static Unit,
         shape: &Shape,
-        barriers: u32,
+        variants: impl IntoIterator<Item = Variant>,
     ) -> Result<Comparison> {
-        // A threshold of all threads, or of more, is none.
-        let thresholds: Vec<u32> = studied.thresholds.iter().copied().filter(|&t| t <= shape.lanes).collect();
         let made = |variant: Variant| {
             let elf = variant.elf(kernel.elf)?;
             Program::parse(&elf)?.check(shape)?;
             Ok((variant, elf.into()))
         };
-        let variants = variants::of(unit, barriers, &thresholds).into_iter().map(made).collect::<Result<_>>()?;
+        let variants = variants.into_iter().map(made).collect::<Result<_>>()?;
         Ok(Comparison { studied, kernel, unit, shape: shape.clone(), variants })
     }
 
+    /// Each program once.
     fn runs(&self) -> impl Iterator<Item = Run> {
-        self.variants.iter().map(|(_, elf)| Run { elf: Some(elf.clone()), ..Run::new(self.kernel, self.shape.clone()) })
+        let new = (0..self.variants.len()).filter(|&at| self.first(at) == at);
+        let elf = new.map(|at| self.variants[at].1.clone());
+        elf.map(|elf| Run { elf: Some(elf), ..Run::new(self.kernel, self.shape.clone()) })
     }
 
-    /// By variant and draw.
+    /// The first variant with the program of this one.
+    fn first(&self, at: usize) -> usize {
+        (0..at).find(|&other| self.variants[other].1 == self.variants[at].1).unwrap_or(at)
+    }
+
+    /// By run and draw.
     fn rows(&self, summaries: &[Vec<Summary>]) -> Vec<Row> {
-        let row = |((variant, _), after): (&(Variant, _), &Vec<Summary>)| {
-            Row::new(self.studied, self.unit, &self.shape, variant, &summaries[0], after)
+        let row = |(at, (variant, _)): (usize, &(Variant, _))| {
+            let run = (0..self.first(at)).filter(|&other| self.first(other) == other).count();
+            let row = Row::new(&self.studied, self.unit, &self.shape, variant, &summaries[0], &summaries[run]);
+            Row { changed: run > 0, ..row }
         };
-        self.variants.iter().zip(summaries).map(row).collect()
+        self.variants.iter().enumerate().map(row).collect()
     }
 }
 
@@ -303,7 +336,7 @@ impl Report {
         self.rows.iter().find(|row| row.kernel == kernel && row.baseline == baseline && row.variant == variant)
     }
 
-    /// The kernels that ran, in order.
+    /// The kernels with directives that ran, in order.
     fn kernels(&self) -> impl Iterator<Item = &Studied> {
         KERNELS.iter().filter(|studied| self.row(studied.name, VOLTA, BASELINE).is_some())
     }
@@ -350,6 +383,23 @@ mod tests {
         assert_eq!(row.speedup_range, [0.8, 1.2]);
         assert!(row.gain().is_none());
         assert_eq!(report.row("xsbench", VOLTA, BASELINE).unwrap().speedup_range, [1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_program_runs_once_whatever_it_is_called() {
+        let kernel = find("vecadd").unwrap();
+        let shape = Shape { convergence_barriers: 2, ..Shape::new(4, 1) };
+        let [same, other, again]: [Arc<[u8]>; 3] = [vec![1].into(), vec![2].into(), vec![1].into()];
+        let studied = Studied { name: kernel.name, paper: "", thresholds: &[] };
+        let profile = heddle_testbench::predict::Recording::new(&Program::parse(kernel.elf).unwrap(), 4).profile();
+        let variants = variants::automatic(2, profile).into_iter().zip([same, other, again]).collect();
+        let comparison = Comparison { studied, kernel, unit: &variants::PATH_TABLE, shape, variants };
+        assert_eq!(comparison.runs().count(), 2);
+        let summary = |cycles| vec![Summary { cycles, simt_efficiency: 0.5, accesses: 1, ..Summary::default() }];
+        let rows = comparison.rows(&[summary(100), summary(50)]);
+        let seen: Vec<(&str, f64, bool)> =
+            rows.iter().map(|row| (row.variant.as_str(), row.speedup, row.changed)).collect();
+        assert_eq!(seen, [(BASELINE, 1.0, false), ("auto", 2.0, true), ("auto-profile", 1.0, false)]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::super::draws::mean;
 use super::super::table::{gain, markdown, plain, share};
-use super::variants::{BASELINE, NEAR, PATH_TABLES, PREDICT, REJOIN, STATIC, UNITS, VOLTA, soft};
+use super::variants::{AUTO, AUTO_PROFILE, BASELINE, NEAR, PATH_TABLES, PREDICT, REJOIN, STATIC, UNITS, VOLTA, soft};
 use super::{Report, Row, Studied};
 
 type Lines = Vec<Vec<String>>;
@@ -15,7 +15,7 @@ struct Table {
     lines: fn(&Report) -> Lines,
 }
 
-const TABLES: [Table; 4] = [
+const TABLES: [Table; 5] = [
     Table { mark: "{predict}", heading: "threads wait where it is predicted", names: 2, lines: predicted },
     Table { mark: "{soft}", heading: "thresholds", names: 2, lines: thresholds },
     Table { mark: "{deconflict}", heading: "deconfliction, on volta", names: 1, lines: deconfliction },
@@ -25,6 +25,7 @@ const TABLES: [Table; 4] = [
         names: 1,
         lines: others,
     },
+    Table { mark: "{automatic}", heading: "where nobody asked, on path tables", names: 1, lines: automatic },
 ];
 
 fn cells(cells: &[&str]) -> Vec<String> {
@@ -153,6 +154,33 @@ fn others(report: &Report) -> Lines {
     lines
 }
 
+/// Figure 10: the kernels in which something was found.
+fn automatic(report: &Report) -> Lines {
+    let of_each = [AUTO, AUTO_PROFILE].map(|how| [how, "speedup", "least … greatest"]);
+    let first = ["kernel", "efficiency"];
+    let mut lines = vec![cells(&first.into_iter().chain(of_each.into_iter().flatten()).collect::<Vec<_>>())];
+    let of = |(kernel, found): (&str, [&Row; 2])| {
+        let before = report.row(kernel, PATH_TABLES, BASELINE)?;
+        let rest = found.iter().flat_map(|row| match row.changed {
+            true => [share(row.simt_efficiency), row.gain().text(), row.gain().range()],
+            false => ["as it was", "", ""].map(String::from),
+        });
+        Some([kernel.to_string(), share(before.simt_efficiency)].into_iter().chain(rest).collect())
+    };
+    let all: Vec<(&str, [&Row; 2])> = found(report).collect();
+    let changed = all.iter().filter(|(_, rows)| rows.iter().any(|row| row.changed)).copied();
+    lines.extend(changed.filter_map(of));
+    let as_they_were = all.iter().filter(|(_, rows)| rows.iter().all(|row| !row.changed)).count();
+    lines.push(cells(&[&format!("{as_they_were} others"), "", "as they were", "", "", "as they were", "", ""]));
+    if all.is_empty() { lines.drain(..1).collect() } else { lines }
+}
+
+/// Kernels on which regions were looked for, with what came of it.
+fn found(report: &Report) -> impl Iterator<Item = (&str, [&Row; 2])> {
+    let rows = report.rows.iter().filter(|row| row.variant == AUTO && row.baseline == PATH_TABLES);
+    rows.filter_map(|row| Some((row.kernel, [row, report.row(row.kernel, PATH_TABLES, AUTO_PROFILE)?])))
+}
+
 /// Those that have a kernel.
 pub fn plain_text(report: &Report) -> String {
     let mut text = format!("{}\ndraws: {}\n", report.core, report.draws);
@@ -222,6 +250,22 @@ mod tests {
         );
         let text = plain_text(&report);
         assert_eq!(text.lines().filter(|line| line.starts_with("rsbench")).count(), 3);
+    }
+
+    #[test]
+    fn where_nobody_asked_only_what_was_changed_has_a_line() {
+        let mut report = example();
+        assert_eq!(automatic(&report).len(), 1);
+        for (kernel, changed) in [("rsbench", [true, false]), ("xsbench", [false, false])] {
+            for (variant, changed) in [AUTO, AUTO_PROFILE].into_iter().zip(changed) {
+                let from = report.row(kernel, PATH_TABLES, if changed { PREDICT } else { BASELINE }).unwrap().clone();
+                report.rows.push(Row { variant: variant.into(), changed, ..from });
+            }
+        }
+        let lines = automatic(&report);
+        assert_eq!(words(&lines[1]), "rsbench | 25.0 % | 50.0 % | +100.0 % | +100.0 … +100.0 % | as it was |  | ");
+        assert!(words(&lines[2]).starts_with("1 others | ") && lines.len() == 3);
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()));
     }
 
     #[test]

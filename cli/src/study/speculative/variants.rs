@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use heddle_simt::{Divergence, Merge, Shape};
-use heddle_testbench::predict::{Deconflict, Options, predict};
+use heddle_testbench::predict::{Automatic, Deconflict, Options, Profile, predict};
 
 /// Where programs run, and what a kernel is there without prediction.
 pub struct Unit {
@@ -26,7 +26,9 @@ pub enum Programs {
     Predict,
 }
 
-const PATH_TABLE: Unit = Unit {
+pub static PATH_TABLE: Unit = USUAL;
+
+const USUAL: Unit = Unit {
     name: "path-table",
     divergence: Divergence::PathTable,
     merge: Merge::Pc,
@@ -37,20 +39,20 @@ const PATH_TABLE: Unit = Unit {
 
 /// A unit without convergence barriers, on which hints only cost.
 const fn without(name: &'static str, divergence: Divergence) -> Unit {
-    Unit { name, divergence, programs: Programs::Predict, ..PATH_TABLE }
+    Unit { name, divergence, programs: Programs::Predict, ..USUAL }
 }
 
 /// Hardware that does not compare pcs.
 pub const VOLTA: &str = "volta";
 /// Path tables with a memory that answers at once.
 pub const NEAR: &str = "path-table-near";
-pub const PATH_TABLES: &str = PATH_TABLE.name;
+pub const PATH_TABLES: &str = USUAL.name;
 
 pub static UNITS: [Unit; 7] = [
-    Unit { name: VOLTA, merge: Merge::Barriers, pdom: true, ..PATH_TABLE },
-    PATH_TABLE,
+    Unit { name: VOLTA, merge: Merge::Barriers, pdom: true, ..USUAL },
+    USUAL,
     // What is left where memory is no reason to wait.
-    Unit { name: NEAR, latency: Some(1), programs: Programs::Predict, ..PATH_TABLE },
+    Unit { name: NEAR, latency: Some(1), programs: Programs::Predict, ..USUAL },
     without("stack", Divergence::Stack),
     without("block-stack", Divergence::BlockStack),
     without("dual-path", Divergence::DualPath),
@@ -90,6 +92,8 @@ type Make = Box<dyn Fn(&[u8]) -> Result<Vec<u8>>>;
 
 pub const BASELINE: &str = "baseline";
 pub const PREDICT: &str = "predict";
+pub const AUTO: &str = "auto";
+pub const AUTO_PROFILE: &str = "auto-profile";
 pub const STATIC: &str = "predict-static";
 pub const REJOIN: &str = "predict-rejoin";
 
@@ -134,6 +138,20 @@ pub fn of(unit: &Unit, barriers: u32, thresholds: &[u32]) -> Vec<Variant> {
             .extend(asked.zip(thresholds).map(|(options, &threshold)| Variant::predicted(soft(threshold), options)));
     }
     variants
+}
+
+/// Those in which nobody asked for anything, the baseline first.
+pub fn automatic(barriers: u32, profile: Profile) -> [Variant; 3] {
+    let found = |name, profile| {
+        let automatic = Some(Automatic { profile });
+        let options = Options { barriers, directives: false, automatic, ..Options::default() };
+        // Where nothing is found the program is the kernel's.
+        Variant::new(name, move |elf| {
+            let prediction = predict(elf, &options)?;
+            Ok(if prediction.placements.is_empty() { elf.to_vec() } else { prediction.elf })
+        })
+    };
+    [Variant::new(BASELINE, |elf| Ok(elf.to_vec())), found(AUTO, None), found(AUTO_PROFILE, Some(profile))]
 }
 
 #[cfg(test)]
