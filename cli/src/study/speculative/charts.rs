@@ -51,7 +51,7 @@ fn speedups(report: &Report) -> String {
     let groups: Vec<Bars> = report.kernels().map(|studied| group(studied.name)).collect();
     Chart {
         title: &format!("Predicted, in % of the baseline, {} lanes × {} warps", report.lanes, report.warps),
-        series: &["efficiency, volta", "speed", "efficiency, path tables", "speed"],
+        series: &["efficiency, volta", "speed, volta", "efficiency, path tables", "speed, path tables"],
         mark: "baseline",
         most: most(&groups),
         step: 50.0,
@@ -77,7 +77,7 @@ fn thresholds(report: &Report) -> String {
     }
     Chart {
         title: "As many as wait at a soft barrier, in % of the baseline",
-        series: &["efficiency, volta", "speed", "efficiency, path tables", "speed"],
+        series: &["efficiency, volta", "speed, volta", "efficiency, path tables", "speed, path tables"],
         mark: "baseline",
         most: most(&groups),
         step: 50.0,
