@@ -57,6 +57,7 @@ blocks! {
     ccs: "divergence/ccs.rs";
     cold_table: "divergence/cct.rs";
     path_table: "divergence/path_table.rs";
+    convergence: "divergence/convergence.rs";
     arbiter: "divergence/arbiter.rs";
     stack: "divergence/stack.rs";
     dual_path: "divergence/dual_path.rs";
