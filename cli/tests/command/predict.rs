@@ -49,12 +49,12 @@ fn directives_can_be_left_alone() {
 #[test]
 fn what_a_run_did_says_where_barriers_pay() {
     let place = Place::new();
-    let core = "--lanes 8 --warps 1";
+    let core = "--lanes 32 --warps 1";
     place.good(&format!("run loop_merge {core} --profile p.json"));
     place.good("predict loop_merge --auto --profile p.json --ignore-directives -o auto.elf");
     place.good("predict loop_merge -o asked.elf");
     let bytes = |name: &str| fs::read(place.path().join(name)).unwrap();
-    assert_eq!(bytes("auto.elf"), bytes("asked.elf"));
+    assert!(bytes("auto.elf") == bytes("asked.elf"));
     place.good(&format!("run loop_merge {core} --convergence-barriers 4 --elf auto.elf"));
     // Threads that are always together gain nothing, and the program stays what it was.
     place.good(&format!("run vecadd {core} --profile v.json"));
