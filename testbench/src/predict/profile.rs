@@ -88,8 +88,9 @@ impl Profile {
                 why: "is of another program: make it with `heddle run --profile`".into(),
             });
         }
+        let all = |issues: u64| issues.saturating_mul(self.lanes.into());
         let possible = |count: &Count| {
-            count.issues <= count.lanes && count.lanes <= count.issues.saturating_mul(self.lanes.into())
+            count.issues <= count.lanes && count.lanes <= all(count.issues) && count.lanes <= all(count.least)
         };
         match self.instructions.iter().find(|(_, count)| !possible(count)) {
             Some((pc, _)) => Err(PredictError::Profile { why: format!("has counts at {pc:#x} that no run has") }),
@@ -131,7 +132,7 @@ mod tests {
         assert!(profile.check(&other).unwrap_err().to_string().contains("another program"));
         let text = serde_json::to_string(&profile).unwrap();
         assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
-        for wrong in [(1, 5, 1), (2, 1, 1), (1, 4, 2), (3, 9, 2)] {
+        for wrong in [(1, 5, 2), (2, 1, 1), (2, 8, 1), (3, 9, 2)] {
             let (issues, lanes, least) = wrong;
             profile.instructions.insert(4, Count { issues, lanes, least });
             assert!(profile.check(&one).unwrap_err().to_string().contains("at 0x4"), "{wrong:?}");

@@ -253,7 +253,7 @@ fn misused_directives_are_one_line() {
         let line = line(body);
         assert!(line.ends_with(end) && !line.contains('\n'), "{line}");
     };
-    ends("", "nothing to place: the program has no HEDDLE_PREDICT, and post-dominators were not asked for");
+    ends("", "nothing to place: the program has no HEDDLE_PREDICT, and neither --auto nor --pdom was asked for");
     ends("HEDDLE_PREDICT(a);", "leads to no HEDDLE_RECONVERGE(a)");
     ends("HEDDLE_RECONVERGE(a);", "is reached from no HEDDLE_PREDICT(a)");
     ends("HEDDLE_RECONVERGE(a); out[t + 1] = 3; HEDDLE_PREDICT(a);", "leads to no HEDDLE_RECONVERGE(a)");
