@@ -228,7 +228,7 @@ fn costs(body: &Body, counts: &Counts, weights: &[f64], threads: f64, pattern: &
     if at_point <= 0.0 {
         return (0.0, 0.0);
     }
-    let waits = least[pattern.point].clamp(1.0, at_point);
+    let waits = least[pattern.point].min(at_point);
     let (threads_now, threads_then) = (of_point / at_point, (of_point / waits).min(threads));
     let (mut now, mut then) = (0.0, HINTS * waits);
     for node in (0..body.pcs.len()).filter(|&node| pattern.outer[node]) {
@@ -361,6 +361,15 @@ mod tests {
             };
             assert!(found.notes.iter().any(|note| note.starts_with(name)), "{kernel}: {:?}", found.notes);
             assert_eq!(waits(&found), waits(&asked), "{kernel}: {:?}", found.notes);
+        }
+    }
+
+    /// Whatever is found, the programs can be laid out.
+    #[test]
+    fn every_kernel_can_be_looked_at() {
+        for kernel in kernels::ALL {
+            let found = automatic(kernel.name, None);
+            assert!(!found.notes.is_empty(), "{}", kernel.name);
         }
     }
 
