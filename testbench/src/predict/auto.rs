@@ -26,8 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Instructions that an access to memory counts as, and what waits, rejoins and cancels of one wait cost.
 const ACCESS: f64 = 8.0;
 const HINTS: f64 = 4.0;
-/// What must be gained, of what the outer loop costs, and of what the program costs: so much that no kernel loses where a profile of
-/// another input is given (docs/predict.md).
+/// What must be gained, of what the outer loop costs, and of what the program costs. With less, kernels lose that gain nothing
+/// (docs/study-speculative.md).
 const LEAST: f64 = 0.2;
 const LEAST_OF_ALL: f64 = 0.03;
 /// Guesses without a profile: turns of a loop, threads of a warp.
