@@ -43,7 +43,7 @@ pub struct Lockstep {
     actions: Vec<Action>,
     mismatch: Option<Mismatch>,
     compared: u64,
-    /// What each engine shows in the present cycle; kept, so that a cycle allocates nothing.
+    /// What each engine shows in the present cycle; kept, so that a cycle need not allocate for it.
     visible: [Vec<u64>; 2],
 }
 

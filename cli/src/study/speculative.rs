@@ -216,16 +216,15 @@ struct Comparison {
 impl Speculative {
     pub fn run(self) -> Result<()> {
         let shape = self.shape()?;
-        let mut comparisons = self.comparisons(&shape)?;
+        let kernels = chosen(&self.kernels, &KERNELS.map(|kernel| kernel.name))?;
+        let mut comparisons = self.comparisons(&kernels, &shape)?;
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &CHARTS)).transpose()?;
         let interrupt = Interrupt::catch()?;
         let seed = self.core.shape.seed;
-        let asked: Vec<&Kernel> = if self.kernels.is_empty() {
-            vec![]
-        } else {
-            chosen(&self.kernels, &KERNELS.map(|kernel| kernel.name))?.into_iter().map(|(_, kernel)| kernel).collect()
+        let kernels = match self.kernels.as_slice() {
+            [] => automatic::kernels(&shape),
+            _ => kernels.into_iter().map(|(_, kernel)| kernel).collect(),
         };
-        let kernels = automatic::kernels(&asked, &shape);
         comparisons.extend(automatic::comparisons(&kernels, &shape, self.barriers(), seed, &interrupt)?);
         let runs: Vec<Run> = comparisons.iter().flat_map(Comparison::runs).collect();
         let mut summaries = draws::all(&runs, self.draws, seed, &interrupt)?.into_iter();
@@ -274,12 +273,11 @@ impl Speculative {
     }
 
     /// A unit after the other, so that a machine runs all programs before the next is built.
-    fn comparisons(&self, shape: &Shape) -> Result<Vec<Comparison>> {
-        let kernels = chosen(&self.kernels, &KERNELS.map(|kernel| kernel.name))?;
+    fn comparisons(&self, kernels: &[(usize, &'static Kernel)], shape: &Shape) -> Result<Vec<Comparison>> {
         let mut comparisons = Vec::new();
         for unit in &UNITS {
             let shape = unit.shape(shape)?;
-            for &(place, kernel) in &kernels {
+            for &(place, kernel) in kernels {
                 let studied = KERNELS[place];
                 // A threshold of all threads, or of more, is none.
                 let thresholds: Vec<u32> = studied.thresholds.iter().copied().filter(|&t| t <= shape.lanes).collect();

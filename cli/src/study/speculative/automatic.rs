@@ -1,4 +1,4 @@
-//! Regions that nobody asked for, on kernels of all kinds: found in the graph alone, and with what a run did. (Figure 10)
+//! Automatic detection of regions, on kernels of all kinds: in the graph alone, and with what a run did. (Figure 10)
 
 use super::super::runs::{Run, profiles};
 use super::variants::{self, PATH_TABLE};
@@ -12,12 +12,9 @@ use heddle_testbench::kernels::{ALL, Kernel};
 /// Inputs and times of memory of the runs that are profiled, which no draw has.
 const PROFILED: Draw = Draw { inputs: 1_000_001, memory: 1_000_001 };
 
-/// Those asked for, or all that the core can run.
-pub fn kernels(asked: &[&'static Kernel], shape: &Shape) -> Vec<&'static Kernel> {
-    match asked {
-        [] => ALL.iter().filter(|kernel| kernel.suits(shape)).collect(),
-        asked => asked.to_vec(),
-    }
+/// All that the core can run.
+pub fn kernels(shape: &Shape) -> Vec<&'static Kernel> {
+    ALL.iter().filter(|kernel| kernel.suits(shape)).collect()
 }
 
 /// Each kernel on path tables, without and with barriers. Runs all to profile them.

@@ -17,6 +17,11 @@ fn percent(row: Option<&Row>, value: fn(&Row) -> f64) -> Option<f64> {
     Some(100.0 * value(row?))
 }
 
+/// Of SIMT efficiency and of speed.
+fn gain(row: Option<&Row>) -> [Option<f64>; 2] {
+    [percent(row, |row| row.efficiency_gain), percent(row, |row| row.speedup)]
+}
+
 fn bars(name: &str, values: Vec<Option<f64>>, mark: Option<f64>) -> Bars {
     Bars { heading: None, name: name.into(), values, mark }
 }
@@ -42,22 +47,11 @@ fn efficiencies(report: &Report) -> String {
 /// SIMT efficiency and speedup, of the baseline's. (Figure 8)
 fn speedups(report: &Report) -> String {
     let group = |kernel: &str| {
-        let of = |baseline| {
-            let row = report.row(kernel, baseline, PREDICT);
-            [percent(row, |row| row.efficiency_gain), percent(row, |row| row.speedup)]
-        };
-        bars(kernel, [VOLTA, PATH_TABLES].into_iter().flat_map(of).collect(), Some(100.0))
+        let rows = [VOLTA, PATH_TABLES].map(|on| report.row(kernel, on, PREDICT));
+        bars(kernel, rows.into_iter().flat_map(gain).collect(), Some(100.0))
     };
     let groups: Vec<Bars> = report.kernels().map(|studied| group(studied.name)).collect();
-    Chart {
-        title: &format!("Predicted, in % of the baseline, {} lanes × {} warps", report.lanes, report.warps),
-        series: &["efficiency, volta", "speed, volta", "efficiency, path tables", "speed, path tables"],
-        mark: "baseline",
-        most: most(&groups),
-        step: 50.0,
-        groups,
-    }
-    .svg()
+    gains(&format!("Predicted, in % of the baseline, {} lanes × {} warps", report.lanes, report.warps), groups)
 }
 
 /// SIMT efficiency and speed by threshold. (Figure 9)
@@ -69,21 +63,18 @@ fn thresholds(report: &Report) -> String {
         let rows =
             all.map(|(name, variant)| (name, [VOLTA, PATH_TABLES].map(|on| report.row(studied.name, on, &variant))));
         for (name, rows) in rows.filter(|(_, rows)| rows.iter().all(Option::is_some)) {
-            let of = |row| [percent(row, |row: &Row| row.efficiency_gain), percent(row, |row| row.speedup)];
             let first = groups.iter().all(|bars: &Bars| bars.heading.as_deref() != Some(studied.name));
             let heading = first.then(|| studied.name.to_string());
-            groups.push(Bars { heading, ..bars(&name, rows.into_iter().flat_map(of).collect(), Some(100.0)) });
+            groups.push(Bars { heading, ..bars(&name, rows.into_iter().flat_map(gain).collect(), Some(100.0)) });
         }
     }
-    Chart {
-        title: "As many as wait at a soft barrier, in % of the baseline",
-        series: &["efficiency, volta", "speed, volta", "efficiency, path tables", "speed, path tables"],
-        mark: "baseline",
-        most: most(&groups),
-        step: 50.0,
-        groups,
-    }
-    .svg()
+    gains("As many as wait at a soft barrier, in % of the baseline", groups)
+}
+
+/// Bars of [`gain`] on both baselines.
+fn gains(title: &str, groups: Vec<Bars>) -> String {
+    let series = &["efficiency, volta", "speed, volta", "efficiency, path tables", "speed, path tables"];
+    Chart { title, series, mark: "baseline", most: most(&groups), step: 50.0, groups }.svg()
 }
 
 /// The end of the scale.

@@ -25,7 +25,7 @@ const TABLES: [Table; 5] = [
         names: 1,
         lines: others,
     },
-    Table { mark: "{automatic}", heading: "where nobody asked, on path tables", names: 1, lines: automatic },
+    Table { mark: "{automatic}", heading: "automatic detection, on path tables", names: 1, lines: automatic },
 ];
 
 fn cells(cells: &[&str]) -> Vec<String> {
