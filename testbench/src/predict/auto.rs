@@ -6,8 +6,9 @@
 //!
 //! The three costs of the paper, in issues of a warp:
 //!
-//! * The rest of the outer loop (prolog and epilog) issues for fewer threads at a time, and branches inside part more threads. A thread executes an instruction of it `q` times
-//!   from one wait to the next; a warp issues it as often as the thread of its lanes that does so most often ([`most`]).
+//! * The rest of the outer loop (prolog and epilog) issues for fewer threads at a time, and branches inside part more threads. A
+//!   thread executes an instruction of it so many times from one wait to the next, some threads never and some again and again
+//!   ([`Visits`]); a warp issues it as often as the thread of its lanes that does so most often ([`most`]).
 //! * An access to memory counts as several instructions, there and inside: with fewer threads at a time fewer of them go together.
 //! * A loop with a block's barrier, hints of its own, or a call of which nobody knows where it leads is left as it is.
 //!
@@ -20,6 +21,7 @@ use super::calls::Calls;
 use super::linked::Linked;
 use super::profile::Profile;
 use super::regions::Region;
+use super::visits::Visits;
 use heddle_simt::isa::BARRIER;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -228,14 +230,15 @@ fn costs(body: &Body, counts: &Counts, weights: &[f64], threads: f64, pattern: &
     if at_point <= 0.0 {
         return (0.0, 0.0);
     }
+    let visits = Visits::new(&body.graph, body.first, lanes, pattern.outer, pattern.point);
     let waits = least[pattern.point].min(at_point);
     let (threads_now, threads_then) = (of_point / at_point, (of_point / waits).min(threads));
     let (mut now, mut then) = (0.0, HINTS * waits);
     for node in (0..body.pcs.len()).filter(|&node| pattern.outer[node]) {
         let times = lanes[node] / of_point;
         let a_wait = match pattern.inner[node] {
-            true => more(times, issues[node] / at_point, threads_now, threads_then),
-            false => most(times, threads),
+            true => more(times, visits.again(node), issues[node] / at_point, threads_now, threads_then),
+            false => most(times, visits.again(node), threads),
         };
         now += weights[node] * issues[node];
         then += weights[node] * (waits * a_wait).clamp(least[node].min(lanes[node]), lanes[node]);
@@ -243,35 +246,34 @@ fn costs(body: &Body, counts: &Counts, weights: &[f64], threads: f64, pattern: &
     (now, then)
 }
 
-/// How often an instruction issues for more threads, which for some issues `now` times and each executes `times` times: between doing so
-/// in step with each other and without knowing of each other as much as now. Where it issues less often than in step, threads that have
-/// parted meet already, which those that wait elsewhere cannot: they count as not knowing of each other.
-fn more(times: f64, now: f64, threads_now: f64, threads_then: f64) -> f64 {
-    let (apart_now, apart_then) = (most(times, threads_now) - times, most(times, threads_then) - times);
+/// How often an instruction issues for more threads, which for some issues `now` times and each executes `times` times, once more with
+/// the chance `again`: between doing so in step with each other and without knowing of each other as much as now. Where it issues less
+/// often than in step, threads that have parted meet already, which those that wait elsewhere cannot: they count as not knowing of each
+/// other.
+fn more(times: f64, again: f64, now: f64, threads_now: f64, threads_then: f64) -> f64 {
+    let (apart_now, apart_then) = (most(times, again, threads_now) - times, most(times, again, threads_then) - times);
     let meets = now < 0.95 * times;
     let apart = if apart_now > 1e-6 && !meets { ((now - times) / apart_now).clamp(0.0, 1.0) } else { 1.0 };
     times + apart * apart_then
 }
 
-/// If a thread does something `mean` times on the average, each time with the same chance of one more, how often the thread does that
-/// does it most often of so many.
-fn most(mean: f64, threads: f64) -> f64 {
-    if mean <= 1.0 {
-        return 1.0 - (1.0 - mean).powf(threads);
-    }
+/// If a thread does something `mean` times on the average, once more with the chance `again` when it has done it (and more probably, if
+/// the mean says so), how often the thread does it that does it most often of so many.
+fn most(mean: f64, again: f64, threads: f64) -> f64 {
     if mean > 100.0 {
         return mean * (1..=threads.round() as u32).map(|k| 1.0 / f64::from(k)).sum::<f64>();
     }
+    let ever = (mean * (1.0 - again)).min(1.0);
     let mut sum = 0.0;
     // The chance that a thread does it more than so many times.
-    let mut more: f64 = 1.0;
+    let mut more = ever;
     loop {
         let any = 1.0 - (1.0 - more).powf(threads);
         sum += any;
-        more *= 1.0 - 1.0 / mean;
         if any < 1e-3 {
             return sum;
         }
+        more *= 1.0 - ever / mean;
     }
 }
 
@@ -318,11 +320,11 @@ fn estimate(body: &Body, loops: &[Loop]) -> Counts {
         let outer = order[..place].iter().rev().copied().find(|&outer| loops[outer].nodes[head]);
         let (issues, entered) = outer.map_or((1.0, 1.0), |outer| (heads[outer], times[loops[outer].head]));
         let turns = ratio(times[head], entered);
-        heads[at] = issues * if uniform { turns } else { most(turns, THREADS) };
+        heads[at] = issues * if uniform { turns } else { most(turns, 0.0, THREADS) };
     }
     let issues = (0..body.pcs.len()).map(|node| match around[node] {
-        Some(at) => heads[at] * most(ratio(times[node], times[loops[at].head]).min(1.0), THREADS),
-        None => most(times[node].min(1.0), THREADS),
+        Some(at) => heads[at] * most(ratio(times[node], times[loops[at].head]).min(1.0), 0.0, THREADS),
+        None => most(times[node].min(1.0), 0.0, THREADS),
     });
     let lanes = times.iter().map(|times| times * THREADS);
     Counts { issues: issues.collect(), lanes: lanes.collect(), least: times }
@@ -341,12 +343,18 @@ mod tests {
 
     #[test]
     fn the_thread_that_does_most() {
-        assert_eq!(most(1.0, 32.0), 1.0);
-        assert!((most(0.5, 1.0) - 0.5).abs() < 1e-9 && (most(4.0, 1.0) - 4.0).abs() < 0.01);
-        assert!((most(0.1, 2.0) - 0.19).abs() < 1e-9);
+        assert_eq!(most(0.0, 0.0, 32.0), 0.0);
+        assert_eq!(most(1.0, 0.0, 32.0), 1.0);
+        assert!((most(0.5, 0.0, 1.0) - 0.5).abs() < 1e-9 && (most(4.0, 0.0, 1.0) - 4.0).abs() < 0.01);
+        assert!((most(0.1, 0.0, 2.0) - 0.19).abs() < 1e-9);
         // Both ways of counting agree where they meet.
-        assert!((most(100.0, 32.0) / most(100.1, 32.0) - 1.0).abs() < 0.05);
-        assert!(most(2.0, 32.0) > 5.0 && most(2.0, 32.0) < 8.0);
+        assert!((most(100.0, 0.0, 32.0) / most(100.1, 0.0, 32.0) - 1.0).abs() < 0.05);
+        assert!(most(2.0, 0.0, 32.0) > 5.0 && most(2.0, 0.0, 32.0) < 8.0);
+        // One thread does it on the average as often, many more often when those that do it at all repeat it.
+        assert!((most(0.6, 0.3, 1.0) - 0.6).abs() < 0.01);
+        assert!(most(0.6, 0.3, 32.0) > 2.0 * most(0.6, 0.0, 32.0));
+        // A chance that would make it more rare than always is too small.
+        assert_eq!(most(2.0, 0.1, 32.0), most(2.0, 0.0, 32.0));
     }
 
     /// The microbenchmarks of the two patterns, whose directives stand at the places that the paper's Figure 2 names.

@@ -35,6 +35,7 @@ mod profile;
 mod regions;
 mod relocation;
 mod soft;
+mod visits;
 mod write;
 
 pub use deconflict::Deconflict;
