@@ -9,7 +9,8 @@
 //! * The rest of the outer loop (prolog and epilog) issues for fewer threads at a time, and branches inside part more threads. A
 //!   thread executes an instruction of it so many times from one wait to the next, some threads never and some again and again
 //!   ([`Visits`]); a warp issues it as often as the thread of its lanes that does so most often ([`most`]).
-//! * An access to memory counts as several instructions, there and inside: with fewer threads at a time fewer of them go together.
+//! * An access to memory at a thread's own address counts as several instructions, there and inside: with fewer threads at a time fewer
+//!   of them go together.
 //! * A loop with a block's barrier, hints of its own, or a call of which nobody knows where it leads is left as it is.
 //!
 //! Inside, a warp waits as often as the thread that comes to the point most often. How often instructions issue, for how many threads,
@@ -25,7 +26,7 @@ use super::visits::Visits;
 use heddle_simt::isa::BARRIER;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Instructions that an access to memory counts as, and what waits, rejoins and cancels of one wait cost.
+/// Instructions that an access to memory at a thread's own address counts as, and what waits, rejoins and cancels of one wait cost.
 const ACCESS: f64 = 8.0;
 const HINTS: f64 = 4.0;
 /// What must be gained, of what the outer loop costs, and of what the program costs. With less, kernels lose that gain nothing
@@ -209,11 +210,11 @@ fn weights(linked: &Linked, bodies: &[Body], calls: &Calls, counts: &[Counts]) -
         let Some(at) = bodies.iter().position(|body| body.entry == *entry) else { continue };
         let (body, counts) = (&bodies[at], &counts[at]);
         let weight = |pc: u32| {
-            let access = matches!(linked.instruction(pc).opcode(), 0x03 | 0x23 | 0x2f);
+            let scattered = linked.analysis.scattered.contains(&pc);
             let callees = linked.analysis.callees.get(&pc).into_iter().flatten();
             // Of calls in a circle, some are not known yet, and count nothing.
             let called = callees.map(|callee| of_call.get(callee).copied().unwrap_or(0.0)).fold(0.0, f64::max);
-            if access { ACCESS } else { 1.0 + called }
+            if scattered { ACCESS } else { 1.0 + called }
         };
         let of_body: Vec<f64> = body.pcs.iter().map(|&pc| weight(pc)).collect();
         let cost: f64 = counts.issues.iter().zip(&of_body).map(|(issues, weight)| issues * weight).sum();

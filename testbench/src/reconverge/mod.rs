@@ -133,6 +133,9 @@ pub struct Analysis {
     /// The functions that an instruction calls, or jumps to in place of returning; of what is unknown, none.
     #[serde(skip)]
     pub callees: BTreeMap<u32, BTreeSet<u32>>,
+    /// Loads, stores and atomics of which threads of a block that come to them at one visit may have different addresses.
+    #[serde(skip)]
+    pub scattered: BTreeSet<u32>,
     /// The program's words.
     #[serde(skip)]
     words: Vec<u32>,
@@ -160,11 +163,11 @@ pub fn analyse(program: &Program) -> Result<Analysis, ReconvergeError> {
         return Err(ReconvergeError::TooLarge { end: program.program_end() });
     }
     let code = Code::of(program)?;
-    let varying = uniform::varying(&code);
+    let vary = uniform::varying(&code);
     let mut branches: BTreeMap<u32, Branch> = BTreeMap::new();
     for part in code.parts.values() {
         for block in 0..part.function.blocks.len() {
-            let Some(branch) = part.branch(block, &varying) else { continue };
+            let Some(branch) = part.branch(block, &vary.branches) else { continue };
             // Functions that share code see the same ways ahead, unless one of them begins there.
             let one = branches.entry(branch.pc).or_insert_with(|| branch.clone());
             if one.rpc != branch.rpc {
@@ -189,6 +192,7 @@ pub fn analyse(program: &Program) -> Result<Analysis, ReconvergeError> {
         functions: code.parts.values().map(Part::blocks).collect(),
         branches: branches.into_values().collect(),
         unknown: code.unknown.into_iter().collect(),
+        scattered: vary.accesses,
         words: words.collect(),
     })
 }

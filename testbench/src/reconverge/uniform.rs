@@ -1,4 +1,5 @@
-//! Which branches are uniform: taken by all threads of a block that come to them at one visit, or by none.
+//! Which branches are uniform: taken by all threads of a block that come to them at one visit, or by none. And which accesses to memory
+//! have one address for all of them.
 //!
 //! A value varies if threads at one visit may have different ones. Thread and warp numbers, counters, loads and atomics do,
 //! except loads at a constant address in the program, where no thread can store and where a launch's arguments lie; the
@@ -39,12 +40,24 @@ struct Varying {
     cycles: BTreeSet<Vec<bool>>,
 }
 
-/// The branches and indirect jumps that may vary.
-pub fn varying(code: &Code) -> BTreeSet<u32> {
+/// Addresses of instructions that may not be the same for all threads.
+pub struct Vary {
+    /// Branches and indirect jumps: where they lead.
+    pub branches: BTreeSet<u32>,
+    /// Loads, stores and atomics: the address in memory.
+    pub accesses: BTreeSet<u32>,
+}
+
+/// What varies in a program.
+pub fn varying(code: &Code) -> Vary {
     let controls = code.parts.values().flat_map(|part| &part.function.blocks).map(|block| block.last());
     if code.is_open() {
         let direct = |last: &Instruction| matches!(last.flow(), Flow::Jump { .. } | Flow::Call { .. });
-        return controls.filter(|last| !direct(last)).map(|last| last.pc).collect();
+        let instructions = code.parts.values().flat_map(|part| &part.function.blocks).flat_map(|b| &b.instructions);
+        return Vary {
+            branches: controls.filter(|last| !direct(last)).map(|last| last.pc).collect(),
+            accesses: instructions.filter(|one| accesses(one)).map(|one| one.pc).collect(),
+        };
     }
     let mut called: BTreeSet<u32> = controls.flat_map(|last| code.callees(last)).collect();
     let ways = code.parts.values().flat_map(|part| &part.function.blocks).flat_map(|block| &block.ways);
@@ -66,7 +79,17 @@ pub fn varying(code: &Code) -> BTreeSet<u32> {
         let pcs = all[entry].branches.iter().map(|&block| part.function.blocks[block].last().pc);
         pcs.collect::<Vec<_>>()
     };
-    code.parts.iter().flat_map(of).collect()
+    let branches = code.parts.iter().flat_map(of).collect();
+    let mut vary = Vary { branches, accesses: BTreeSet::new() };
+    for (&entry, part) in &code.parts {
+        Walk { code, part, all: &mut all, entry }.accesses(&mut vary.accesses);
+    }
+    vary
+}
+
+/// Whether an instruction loads, stores or does both.
+fn accesses(instruction: &Instruction) -> bool {
+    matches!(instruction.opcode(), 0x03 | 0x23 | 0x2f)
 }
 
 /// One pass over a function.
@@ -132,6 +155,20 @@ impl Walk<'_> {
         };
         let left = |cycle: &Vec<bool>| cycle[made_in] && at.is_none_or(|at| !cycle[at]);
         mine.values.contains(&value) || mine.cycles.iter().any(left)
+    }
+
+    /// Adds those whose address varies.
+    fn accesses(&self, varying: &mut BTreeSet<u32>) {
+        let part = self.part;
+        for (block, code) in part.function.blocks.iter().enumerate() {
+            let mut state = part.values.before[block].clone();
+            for &instruction in &code.instructions {
+                if accesses(&instruction) && self.varies(state.register(instruction.rs1()), Some(block)) {
+                    varying.insert(instruction.pc);
+                }
+                state.step(instruction);
+            }
+        }
     }
 
     fn reads_varying(&self, instruction: Instruction, state: &State, block: usize) -> bool {

@@ -43,6 +43,17 @@ fn sources() {
 }
 
 #[test]
+fn addresses() {
+    let asm = Asm::default().put([csrr(A0, LANE), addi(A1, ZERO, 0x700)]);
+    let one = asm.here();
+    let asm = asm.put([lw(A5, A1, 0), sw(A0, A1, 4), lw(A5, A0, 0), amo(0, A5, A0, A1)]);
+    // What was loaded varies, whatever the address was.
+    let analysis = analyse(&asm.put([lw(A5, A5, 0)]).exit().program()).unwrap();
+    let scattered: Vec<u32> = analysis.scattered.iter().map(|pc| pc / 4 - one as u32).collect();
+    assert_eq!(scattered, [2, 4]);
+}
+
+#[test]
 fn what_differs_on_two_sides_varies_where_they_meet() {
     let asm = Asm::default().put([csrr(A0, LANE), addi(A1, ZERO, 1), addi(A5, ZERO, 1)]);
     let asm = asm.branch(BEQ, A0, ZERO, "end").put([addi(A1, ZERO, 2)]);
