@@ -5,7 +5,7 @@ use crate::output::ResultFile;
 use anyhow::{Context, Result, bail};
 use heddle_testbench::Program;
 use heddle_testbench::machine::{Progress, TraceLine, Watch};
-use heddle_testbench::predict::{Profile, Recording};
+use heddle_testbench::predict::{Issue, Profile, Recording};
 use std::fs;
 use std::io::Write as _;
 use std::ops::ControlFlow;
@@ -61,9 +61,9 @@ impl Recorder {
 }
 
 impl Watch for Recorder {
-    fn issued(&mut self, TraceLine { pc, block, threads, replay, .. }: TraceLine) {
+    fn issued(&mut self, TraceLine { cycle, warp, pc, block, threads, replay, .. }: TraceLine) {
         if let Some(recording) = self.recording().as_mut().filter(|_| !replay) {
-            recording.issued(pc, block, threads.into_iter().flatten());
+            recording.issued(Issue { cycle, warp, pc, block }, threads.into_iter().flatten());
         }
     }
 

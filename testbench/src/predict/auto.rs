@@ -4,13 +4,13 @@
 //!   that those in another turn of the outer loop take part.
 //! * **Iteration delay**: one side of a branch in a loop. Threads wait where it begins, for those that come to it in later turns.
 //!
-//! The three costs of the paper, in issues of a warp:
+//! The three costs of the paper:
 //!
 //! * The rest of the outer loop (prolog and epilog) issues for fewer threads at a time, and branches inside part more threads. A
 //!   thread executes an instruction of it so many times from one wait to the next, some threads never and some again and again
 //!   ([`Visits`]); a warp issues it as often as the thread of its lanes that does so most often ([`most`]).
-//! * An access to memory at a thread's own address counts as several instructions, there and inside: with fewer threads at a time fewer
-//!   of them go together.
+//! * An access to memory at a thread's own address costs as much as several instructions, there and inside: with fewer threads at a time
+//!   fewer of them go together. In a profile it costs what it cost: the cycles until the next issue of its warp.
 //! * A loop with a block's barrier, hints of its own, or a call of which nobody knows where it leads is left as it is.
 //!
 //! Inside, a warp waits as often as the thread that comes to the point most often. How often instructions issue, for how many threads,
@@ -26,22 +26,25 @@ use super::visits::Visits;
 use heddle_simt::isa::BARRIER;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Instructions that an access to memory at a thread's own address counts as, and what waits, rejoins and cancels of one wait cost.
-const ACCESS: f64 = 8.0;
+/// How many other instructions waits, rejoins and cancels of one wait cost as much as.
 const HINTS: f64 = 4.0;
 /// What must be gained, of what the outer loop costs, and of what the program costs. With less, kernels lose that gain nothing
 /// (docs/study-speculative.md).
 const LEAST: f64 = 0.2;
 const LEAST_OF_ALL: f64 = 0.03;
-/// Guesses without a profile: turns of a loop, threads of a warp.
+/// Guesses without a profile: how many other instructions an access to memory at a thread's own address costs as much as, turns of a
+/// loop, threads of a warp.
+const ACCESS: f64 = 8.0;
 const TURNS: f64 = 8.0;
 const THREADS: f64 = 32.0;
 
-/// How often the instructions of a function issue, for how many lanes in all, and how often they would if threads were together.
+/// How often the instructions of a function issue, for how many lanes in all, how often they would if threads were together, and what an
+/// issue costs.
 struct Counts {
     issues: Vec<f64>,
     lanes: Vec<f64>,
     least: Vec<f64>,
+    cost: Vec<f64>,
 }
 
 /// A loop with one head.
@@ -74,7 +77,7 @@ pub fn find(
     let loops: Vec<Vec<Loop>> = bodies.iter().map(|body| loops(linked, body)).collect();
     let counts = bodies.iter().zip(&loops).map(|(body, loops)| match profile {
         Some(profile) => counts(body, profile),
-        None => estimate(body, loops),
+        None => estimate(linked, body, loops),
     });
     let counts: Vec<Counts> = counts.collect();
     let weights = weights(linked, bodies, calls, &counts);
@@ -127,6 +130,7 @@ fn counts(body: &Body, profile: &Profile) -> Counts {
         issues: body.pcs.iter().map(|pc| of(pc).issues as f64).collect(),
         lanes: body.pcs.iter().map(|pc| of(pc).lanes as f64).collect(),
         least: body.pcs.iter().map(|pc| of(pc).least as f64).collect(),
+        cost: body.pcs.iter().map(|pc| of(pc).cycles as f64 / (of(pc).issues as f64).max(1.0)).collect(),
     }
 }
 
@@ -209,14 +213,13 @@ fn weights(linked: &Linked, bodies: &[Body], calls: &Calls, counts: &[Counts]) -
     for entry in calls.callers_first.iter().rev() {
         let Some(at) = bodies.iter().position(|body| body.entry == *entry) else { continue };
         let (body, counts) = (&bodies[at], &counts[at]);
-        let weight = |pc: u32| {
-            let scattered = linked.analysis.scattered.contains(&pc);
-            let callees = linked.analysis.callees.get(&pc).into_iter().flatten();
+        let weight = |(pc, cost): (&u32, &f64)| {
+            let callees = linked.analysis.callees.get(pc).into_iter().flatten();
             // Of calls in a circle, some are not known yet, and count nothing.
             let called = callees.map(|callee| of_call.get(callee).copied().unwrap_or(0.0)).fold(0.0, f64::max);
-            if scattered { ACCESS } else { 1.0 + called }
+            cost + called
         };
-        let of_body: Vec<f64> = body.pcs.iter().map(|&pc| weight(pc)).collect();
+        let of_body: Vec<f64> = body.pcs.iter().zip(&counts.cost).map(weight).collect();
         let cost: f64 = counts.issues.iter().zip(&of_body).map(|(issues, weight)| issues * weight).sum();
         of_call.insert(body.entry, cost / counts.issues[body.first].max(1.0));
         weights[at] = of_body;
@@ -226,7 +229,7 @@ fn weights(linked: &Linked, bodies: &[Body], calls: &Calls, counts: &[Counts]) -
 
 /// What the outer loop costs now, and what it would cost.
 fn costs(body: &Body, counts: &Counts, weights: &[f64], threads: f64, pattern: &Pattern) -> (f64, f64) {
-    let Counts { issues, lanes, least } = counts;
+    let Counts { issues, lanes, least, .. } = counts;
     let (at_point, of_point) = (issues[pattern.point], lanes[pattern.point]);
     if at_point <= 0.0 {
         return (0.0, 0.0);
@@ -234,7 +237,10 @@ fn costs(body: &Body, counts: &Counts, weights: &[f64], threads: f64, pattern: &
     let visits = Visits::new(&body.graph, body.first, lanes, pattern.outer, pattern.point);
     let waits = least[pattern.point].min(at_point);
     let (threads_now, threads_then) = (of_point / at_point, (of_point / waits).min(threads));
-    let (mut now, mut then) = (0.0, HINTS * waits);
+    // What no memory is waited for costs least.
+    let inserted =
+        (0..body.pcs.len()).filter(|&node| pattern.outer[node] && issues[node] > 0.0).map(|node| weights[node]);
+    let (mut now, mut then) = (0.0, HINTS * waits * inserted.fold(f64::INFINITY, f64::min));
     for node in (0..body.pcs.len()).filter(|&node| pattern.outer[node]) {
         let times = lanes[node] / of_point;
         let a_wait = match pattern.inner[node] {
@@ -280,7 +286,7 @@ fn most(mean: f64, again: f64, threads: f64) -> f64 {
 
 /// Counts without a profile: a warp enters the function once, loops have [`TURNS`] turns on the average, a branch goes both ways
 /// alike, and threads do not know of each other.
-fn estimate(body: &Body, loops: &[Loop]) -> Counts {
+fn estimate(linked: &Linked, body: &Body, loops: &[Loop]) -> Counts {
     let inmost = |node: usize| {
         let around = loops.iter().enumerate().filter(|(_, one)| one.nodes[node]);
         around.min_by_key(|(_, one)| one.nodes.iter().filter(|&&inside| inside).count()).map(|(at, _)| at)
@@ -328,14 +334,15 @@ fn estimate(body: &Body, loops: &[Loop]) -> Counts {
         None => most(times[node].min(1.0), 0.0, THREADS),
     });
     let lanes = times.iter().map(|times| times * THREADS);
-    Counts { issues: issues.collect(), lanes: lanes.collect(), least: times }
+    let cost = body.pcs.iter().map(|pc| if linked.analysis.scattered.contains(pc) { ACCESS } else { 1.0 });
+    Counts { issues: issues.collect(), lanes: lanes.collect(), cost: cost.collect(), least: times }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernels;
-    use crate::predict::{Automatic, Options, Prediction, Recording, predict};
+    use crate::predict::{Automatic, Issue, Options, Prediction, Recording, predict};
 
     fn automatic(kernel: &str, profile: Option<Profile>) -> Prediction {
         let options = Options { directives: false, automatic: Some(Automatic { profile }), ..Options::default() };
@@ -388,8 +395,9 @@ mod tests {
         for kernel in ["loop_merge", "iteration_delay", "rsbench"] {
             let program = crate::Program::parse(kernels::find(kernel).unwrap().elf).unwrap();
             let mut recording = Recording::new(&program, 8);
+            let issue = |cycle, pc| Issue { cycle, warp: 0, pc, block: 0 };
             for pc in (0..program.program_end()).step_by(4) {
-                (0..1000).for_each(|_| recording.issued(pc, 0, 0..8));
+                (0..1000).for_each(|n| recording.issued(issue(u64::from(pc) * 1000 + n, pc), 0..8));
             }
             let found = automatic(kernel, Some(recording.profile()));
             assert!(found.placements.is_empty() && found.notes.len() == 1, "{kernel}: {:?}", found.notes);

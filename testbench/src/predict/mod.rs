@@ -40,7 +40,7 @@ mod write;
 
 pub use deconflict::Deconflict;
 pub use explain::Placement;
-pub use profile::{Count, Profile, Recording};
+pub use profile::{Count, Issue, Profile, Recording};
 pub use soft::Soft;
 
 use crate::program::ProgramError;

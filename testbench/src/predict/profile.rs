@@ -15,6 +15,21 @@ pub struct Count {
     /// How often it would have issued if the threads of a warp had always executed it together: of each warp the count of the thread
     /// that did so most often.
     pub least: u64,
+    /// From its issues to the next ones of their warps, replays not counted.
+    pub cycles: u64,
+}
+
+/// An instruction that issues.
+#[derive(Clone, Copy, Debug)]
+pub struct Issue {
+    /// When.
+    pub cycle: u64,
+    /// In which warp of the core.
+    pub warp: u32,
+    /// Address.
+    pub pc: u32,
+    /// The block of its threads.
+    pub block: u32,
 }
 
 /// What runs of a program did.
@@ -35,17 +50,22 @@ pub struct Recording {
     threads: HashMap<(u32, u32), usize>,
     /// By address and number of a thread, how often the thread executed it.
     counts: BTreeMap<u32, Vec<u32>>,
+    /// Cycle and address of each warp's last issue.
+    last: HashMap<u32, (u64, u32)>,
 }
 
 impl Recording {
     /// Of no run yet.
     pub fn new(program: &Program, lanes: u32) -> Recording {
         let profile = Profile { lanes, code: code(program), instructions: BTreeMap::new() };
-        Recording { profile, threads: HashMap::new(), counts: BTreeMap::new() }
+        Recording { profile, threads: HashMap::new(), counts: BTreeMap::new(), last: HashMap::new() }
     }
 
     /// An instruction issued for these threads of a block.
-    pub fn issued(&mut self, pc: u32, block: u32, threads: impl Iterator<Item = u32>) {
+    pub fn issued(&mut self, Issue { cycle, warp, pc, block }: Issue, threads: impl Iterator<Item = u32>) {
+        if let Some((since, before)) = self.last.insert(warp, (cycle, pc)) {
+            self.profile.instructions.entry(before).or_default().cycles += cycle - since;
+        }
         let count = self.profile.instructions.entry(pc).or_default();
         count.issues += 1;
         let of_threads = self.counts.entry(pc).or_default();
@@ -71,6 +91,7 @@ impl Recording {
         }
         self.threads.clear();
         self.counts.clear();
+        self.last.clear();
     }
 
     /// What there is so far.
@@ -118,23 +139,24 @@ mod tests {
         let one = Asm::default().put([addi(A0, 0, 1)]).exit().program();
         let other = Asm::default().put([addi(A0, 0, 2)]).exit().program();
         let mut recording = Recording::new(&one, 4);
-        recording.issued(0, 0, [0, 1, 3].into_iter());
-        recording.issued(0, 0, 0..4);
+        let issue = |cycle, warp, block| Issue { cycle, warp, pc: 0, block };
+        recording.issued(issue(5, 0, 0), [0, 1, 3].into_iter());
+        recording.issued(issue(8, 0, 0), 0..4);
         // Other warps, and other launches.
-        recording.issued(0, 0, [4].into_iter());
-        recording.issued(0, 0, [5].into_iter());
-        recording.issued(0, 1, [0].into_iter());
+        recording.issued(issue(9, 1, 0), [4].into_iter());
+        recording.issued(issue(19, 1, 0), [5].into_iter());
+        recording.issued(issue(20, 2, 1), [0].into_iter());
         recording.launched();
-        recording.issued(0, 0, [0].into_iter());
+        recording.issued(issue(1, 2, 0), [0].into_iter());
         let mut profile = recording.profile();
-        assert_eq!(profile.instructions[&0], Count { issues: 6, lanes: 11, least: 2 + 1 + 1 + 1 });
+        assert_eq!(profile.instructions[&0], Count { issues: 6, lanes: 11, least: 2 + 1 + 1 + 1, cycles: 3 + 10 });
         assert_eq!(profile.check(&one), Ok(()));
         assert!(profile.check(&other).unwrap_err().to_string().contains("another program"));
         let text = serde_json::to_string(&profile).unwrap();
         assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
         for wrong in [(1, 5, 2), (2, 1, 1), (2, 8, 1), (3, 9, 2)] {
             let (issues, lanes, least) = wrong;
-            profile.instructions.insert(4, Count { issues, lanes, least });
+            profile.instructions.insert(4, Count { issues, lanes, least, cycles: 0 });
             assert!(profile.check(&one).unwrap_err().to_string().contains("at 0x4"), "{wrong:?}");
         }
     }
