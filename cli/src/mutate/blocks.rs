@@ -56,7 +56,8 @@ impl Blocks {
     pub fn test(&self, mutant: &Mutant) -> Option<String> {
         let tests = self.tests.get(&mutant.module)?;
         let mut command = command(&self.binary);
-        command.args(["--exact", "--test-threads=1"]).args(tests).env(MUTANT, &mutant.name);
+        command.args(["--exact", "--test-threads=1"]).args(tests);
+        command.env(MUTANT, &mutant.name).env("HEDDLE_LONG", "1");
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok()?;
         let failed = first_failure(&mut child, self.limit);
         let _ = child.kill();

@@ -69,7 +69,7 @@ fn explain(shape: &Shape, failing: &Failing, features: Features) -> String {
 fn programs(shape: &Shape) {
     let long = std::env::var_os("HEDDLE_LONG").is_some();
     let turn = (shape.lanes.ilog2() + shape.warps.ilog2()) as usize;
-    let chosen = Divergence::ALL.iter().enumerate().filter(|(k, _)| long || *k == 0 || (k + turn) % 2 == 0);
+    let chosen = Divergence::ALL.iter().enumerate().filter(|(k, _)| long || *k == 0 || (k + turn).is_multiple_of(2));
     for (_, (_, divergence)) in chosen {
         let shape = shape.clone().with_divergence(*divergence);
         programs_on(&shape);
