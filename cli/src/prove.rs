@@ -26,13 +26,13 @@ use std::time::Duration;
   heddle prove                       all of them, two at a time
   heddle prove --list                what there is
   heddle prove ccs scoreboard-2x8    all of a block, and one
-  heddle prove --quick --json        those that take less than a minute
+  heddle prove --quick --json        a few shapes of each block
   heddle prove ccs --again           also if it held before, with the same text and provers")]
 pub struct Prove {
     /// Proofs, or blocks for all of theirs [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Only those that take less than a minute
+    /// Only those that run with the tests: a few shapes of each block, which take less than a minute each
     #[arg(long)]
     quick: bool,
     /// Run also what held before; otherwise it is only reported
@@ -155,7 +155,7 @@ impl Prove {
         let asked = |proof: &Proof| self.names.is_empty() || self.names.iter().any(|name| is(proof, name));
         let chosen: Vec<Proof> = all.into_iter().filter(|proof| asked(proof) && (proof.quick || !self.quick)).collect();
         if chosen.is_empty() {
-            bail!("none of these takes less than a minute");
+            bail!("none of these is quick");
         }
         Ok(chosen)
     }

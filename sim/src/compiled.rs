@@ -29,7 +29,6 @@ use jit::Function;
 use layout::{Form, LINE, Layout};
 use lower::lower;
 use regions::Gating;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -87,7 +86,8 @@ pub struct Compiled {
     layout: Layout,
     level: OptLevel,
     checks: Checks,
-    functions: HashMap<Purpose, Function>,
+    /// A handful, which are looked through in every call.
+    functions: Vec<(Purpose, Function)>,
     report: CompileReport,
     state: AVec<u64, ConstAlign<LINE>>,
     reset: bool,
@@ -123,14 +123,14 @@ impl Compiled {
             layout,
             level,
             checks,
-            functions: HashMap::new(),
+            functions: Vec::new(),
             reset: false,
             settled: false,
             signals: false,
             cycle: 0,
             failures: Vec::new(),
         };
-        if compiled.compile(Purpose::Edge { reset: false, checks }).is_none() {
+        if compiled.function(Purpose::Edge { reset: false, checks }).is_none() {
             return Err(find_loop(&directory.top).err().expect("a loop in the flat netlist is one in the design"));
         }
         compiled.start(seed);
@@ -141,10 +141,11 @@ impl Compiled {
         self.report
     }
 
-    /// None if there is a combinational loop.
-    fn compile(&mut self, purpose: Purpose) -> Option<()> {
-        if self.functions.contains_key(&purpose) {
-            return Some(());
+    /// Where the function for the purpose is, which is compiled now if it is needed for the first time. None if there is a
+    /// combinational loop.
+    fn function(&mut self, purpose: Purpose) -> Option<usize> {
+        if let Some(known) = self.functions.iter().position(|(known, _)| *known == purpose) {
+            return Some(known);
         }
         let start = Instant::now();
         let flat = flatten(&self.directory, &self.lanes, &self.cells, purpose)?;
@@ -156,14 +157,14 @@ impl Compiled {
         self.report.code_bytes += function.code_bytes;
         self.report.flatten += flattened - start;
         self.report.compile += flattened.elapsed();
-        self.functions.insert(purpose, function);
-        Some(())
+        self.functions.push((purpose, function));
+        Some(self.functions.len() - 1)
     }
 
     /// Makes up to `most` edges (1 for what is not an edge) and at least one; returns how many.
     fn call(&mut self, purpose: Purpose, most: u64) -> u64 {
-        self.compile(purpose).expect("a design that runs has no combinational loop");
-        self.functions[&purpose].call(&mut self.state, most)
+        let function = self.function(purpose).expect("a design that runs has no combinational loop");
+        self.functions[function].1.call(&mut self.state, most)
     }
 
     /// A cell without lanes.

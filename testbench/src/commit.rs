@@ -480,8 +480,12 @@ fn name(register: u8) -> &'static str {
 }
 
 /// The numbers of the bits that are 1.
-fn bits(mask: u64) -> impl Iterator<Item = u32> {
-    (0..64).filter(move |k| mask >> k & 1 == 1)
+fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lowest = (mask != 0).then(|| mask.trailing_zeros());
+        mask &= mask.wrapping_sub(1);
+        lowest
+    })
 }
 
 /// The core's probes.

@@ -30,7 +30,12 @@ impl Blocks {
         let binary = interrupt.or(binary.map_or_else(build, Ok))?;
         let started = Instant::now();
         let mut survey = command(&binary);
-        let output = survey.env(MUTANT, SURVEY).output().with_context(|| format!("cannot run {}", binary.display()));
+        // Tests of proofs simulate harnesses as they are, which no mutant is in.
+        let output = survey
+            .args(["--skip", "::proof::"])
+            .env(MUTANT, SURVEY)
+            .output()
+            .with_context(|| format!("cannot run {}", binary.display()));
         let output = interrupt.or(output)?;
         if !output.status.success() {
             bail!("the block tests fail on the unchanged design; see `cargo test -p {CRATE} --lib`");
@@ -51,7 +56,8 @@ impl Blocks {
     pub fn test(&self, mutant: &Mutant) -> Option<String> {
         let tests = self.tests.get(&mutant.module)?;
         let mut command = command(&self.binary);
-        command.args(["--exact", "--test-threads=1"]).args(tests).env(MUTANT, &mutant.name);
+        command.args(["--exact", "--test-threads=1"]).args(tests);
+        command.env(MUTANT, &mutant.name).env("HEDDLE_LONG", "1");
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok()?;
         let failed = first_failure(&mut child, self.limit);
         let _ = child.kill();

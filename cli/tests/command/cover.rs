@@ -5,9 +5,9 @@ use crate::common::*;
 #[test]
 fn covers_of_one_shape() {
     let place = Place::new();
-    let output = place.run("cover --lanes 1 --warps 1 --programs 2 --json --docs . --strict");
+    let output = place.run("cover --lanes 1 --warps 8 --programs 2 --json --docs . --strict");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["shapes"][0], "1 × 1");
+    assert_eq!(report["shapes"][0], "1 × 8");
     assert_eq!(report["programs"], 2);
     let covers = report["covers"].as_array().unwrap();
     let hits = |module: &str, name: &str| {

@@ -1,5 +1,8 @@
 //! Which names a description may use: legal in Verilog, SystemVerilog and C++, and free of what tools reserve.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 /// An error text if a description cannot use `name`.
 pub fn check(name: &str) -> Result<(), String> {
     let first = name.chars().next().unwrap_or(' ');
@@ -34,7 +37,8 @@ pub fn verilog(name: &str) -> String {
 }
 
 fn is_keyword(name: &str) -> bool {
-    KEYWORDS.split_whitespace().any(|k| k == name)
+    static SET: LazyLock<HashSet<&str>> = LazyLock::new(|| KEYWORDS.split_whitespace().collect());
+    SET.contains(name)
 }
 
 const KEYWORDS: &str = "

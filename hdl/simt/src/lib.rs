@@ -27,6 +27,8 @@ pub mod reconvergence;
 pub mod scoreboard;
 pub mod shape;
 pub mod system;
+#[cfg(test)]
+mod testing;
 
 pub use divergence::Divergence;
 pub use pipeline::schedule::Schedule;

@@ -32,7 +32,7 @@ pub fn shared(flat: &Flat, needed: &[bool], least: u32) -> Vec<Shared> {
         if search.group[condition.bit.index()].is_some() {
             continue;
         }
-        let [few, all] = [false, true].map(|vectors| search.nodes_under(condition, vectors));
+        let [few, all] = [false, true].map(|vectors| search.nodes_under(condition, vectors, least));
         let [gain_of_few, gain_of_all] = [&few, &all].map(|nodes| search.gain(nodes));
         let (nodes, gain) = if gain_of_all > gain_of_few { (all, gain_of_all) } else { (few, gain_of_few) };
         if gain < least {
@@ -195,8 +195,9 @@ impl<'a> Search<'a> {
         all.into_iter().take(MOST).map(|(_, literal)| literal).collect()
     }
 
-    /// The nodes in no group that are needed only if the literal holds; vectors that others use only with `vectors`.
-    fn nodes_under(&self, literal: Literal, vectors: bool) -> Vec<Id> {
+    /// The nodes in no group that are needed only if the literal holds; vectors that others use only with `vectors`. None of
+    /// them if all cost less than `least`.
+    fn nodes_under(&self, literal: Literal, vectors: bool, least: u32) -> Vec<Id> {
         const ROUNDS: u32 = 8;
         let count = self.flat.nodes.len();
         let mut barred: Vec<bool> = (0..count).map(|k| !self.needed[k] || self.group[k].is_some()).collect();
@@ -211,6 +212,10 @@ impl<'a> Search<'a> {
                     let by_member = matches!(place, Use::Operand(user, _) if under[user.index()]);
                     by_member || self.conditions(place).contains(&literal)
                 });
+            }
+            let nodes = self.flat.nodes.iter().zip(&under).filter(|(_, under)| **under);
+            if nodes.map(|(node, _)| cost(node)).sum::<u32>() < least {
+                break;
             }
             let after = self.depends_on(&under);
             let mut clean = true;

@@ -5,6 +5,7 @@ use crate::grid::Grid;
 use crate::kernels::Device;
 use crate::machine::{Machine, MachineError};
 use heddle_simt::Shape;
+use heddle_simt::address::SCRATCHPAD;
 use heddle_simt::isa::cause;
 
 /// A program, and how it ends.
@@ -234,5 +235,14 @@ fn faults(s: &Shape) -> Vec<Directed> {
     let warps = s.warps;
     let directed =
         |(name, program, fault)| Directed { name, program, fault: Some(fault), launches: 1, blocks: 1, warps };
-    cases.into_iter().map(directed).collect()
+    let mut programs: Vec<Directed> = cases.into_iter().map(directed).collect();
+    if s.scratchpad > 0 && s.warps > 1 {
+        // A block of one warp has the share of one.
+        let share = s.scratchpad / s.warps;
+        let at = begin().put([lui(6, SCRATCHPAD >> 12), slli(7, 5, share.ilog2()), add(6, 6, 7)]);
+        let program = at.put([lw(7, 6, 0)]);
+        let outside = ("load outside the block's share of the scratchpad", program, cause::LOAD_OUT_OF_RANGE);
+        programs.push(Directed { warps: 1, ..directed(outside) });
+    }
+    programs
 }

@@ -253,7 +253,7 @@ fn random_hints(r: &mut fastrand::Rng) -> Vec<u32> {
 /// Programs that end without hints end with any, and have the same results.
 #[test]
 fn spinning_programs_end_with_any_hints() {
-    let programs = (std::env::var("HEDDLE_PROGRAMS")).map_or(6, |text| text.parse().expect("a number of programs"));
+    let programs = (std::env::var("HEDDLE_PROGRAMS")).map_or(3, |text| text.parse().expect("a number of programs"));
     for (k, (lanes, warps)) in [(2, 1), (4, 2), (8, 4), (16, 2), (64, 1)].into_iter().enumerate() {
         for replay in [Replay::Split, Replay::Serialise] {
             let shape = Shape { replay, ..with([2, 1, 3, 16, 4][k], Shape::new(lanes, warps)) };
@@ -347,10 +347,11 @@ fn a_barrier_that_is_not_there_does_nothing() {
         .put([join(3), count(A0, 3), wait(3, 0), copy(3, 0), move_(0, 3), wait(3, 2), cancel(3), count(ZERO, 3)])
         .exit();
     for &(_, divergence) in Divergence::ALL {
-        for (lanes, warps) in [(1, 1), (4, 2), (64, 1)] {
+        for (lanes, warps) in [(1, 1), (4, 2)] {
             run(&Shape::new(lanes, warps).with_divergence(divergence), &program);
         }
     }
+    run(&Shape::new(64, 1), &program);
     for barriers in [1, 2, 3] {
         run(&with(barriers, Shape::new(4, 2)), &program);
     }

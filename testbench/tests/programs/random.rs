@@ -64,9 +64,13 @@ fn explain(shape: &Shape, failing: &Failing, features: Features) -> String {
     )
 }
 
-/// On every divergence unit, and with likely-convergence points where there are such.
+/// On the path table and every other divergence unit in turn, with `HEDDLE_LONG` on all; and with likely-convergence points where
+/// there are such.
 fn programs(shape: &Shape) {
-    for (_, divergence) in Divergence::ALL {
+    let long = std::env::var_os("HEDDLE_LONG").is_some();
+    let turn = (shape.lanes.ilog2() + shape.warps.ilog2()) as usize;
+    let chosen = Divergence::ALL.iter().enumerate().filter(|(k, _)| long || *k == 0 || (k + turn).is_multiple_of(2));
+    for (_, (_, divergence)) in chosen {
         let shape = shape.clone().with_divergence(*divergence);
         programs_on(&shape);
         if divergence.has_likely_points() {

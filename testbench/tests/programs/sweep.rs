@@ -1,6 +1,6 @@
 //! Kernels are right on cores of every shape.
 //!
-//! Always a dozen shapes, all kernels on one of them and a sixth on each other; with `HEDDLE_LONG=1` (`./test --long`) all on
+//! Always a dozen shapes, all kernels on one of them and a tenth on each other; with `HEDDLE_LONG=1` (`./test --long`) all on
 //! all of lanes × warps {1, 2, 4 … 64}.
 
 use heddle_simt::{Compaction, Divergence, Schedule, Shape};
@@ -10,7 +10,7 @@ use heddle_testbench::machine::{Machine, MachineOptions};
 use std::io::Write;
 
 /// Of the kernels a shape runs one of so many, and 8 lanes × 8 warps all; another shape runs others.
-const SHARE: usize = 6;
+const SHARE: usize = 10;
 
 fn all_kernels(lanes: u32, warps: u32) {
     kernels(&Shape::new(lanes, warps), 1);
@@ -49,9 +49,9 @@ fn kernels(shape: &Shape, share: usize) {
     let _ = writeln!(std::io::stderr(), "{lanes} lanes × {warps} warps: {} kernels, {cycles} cycles", kernels.len());
 }
 
-/// A third of the kernels on 8 × 8, and some with likely-convergence points where there are such.
+/// A sixth of the kernels on 8 × 8, and some with likely-convergence points where there are such.
 fn on(divergence: Divergence) {
-    kernels(&Shape::new(8, 8).with_divergence(divergence), 3);
+    kernels(&Shape::new(8, 8).with_divergence(divergence), 6);
     if divergence.has_likely_points() {
         kernels(&Shape { likely: true, ..Shape::new(32, 1) }.with_divergence(divergence), SHARE);
     }

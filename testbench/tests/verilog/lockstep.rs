@@ -8,7 +8,7 @@ use heddle_hdl::netlist::Module;
 use heddle_sim::compiled::{Compiled, OptLevel};
 use heddle_sim::directory::Directory;
 use heddle_sim::lockstep::Lockstep;
-use heddle_sim::verilator::{BuildError, Recipe, Tool, Verilator};
+use heddle_sim::verilator::{BuildError, Optimise, Recipe, Tool, Verilator};
 use heddle_sim::{Engine, Simulation};
 use heddle_simt::{Backing, Capt, Compaction, Divergence, History, PathScheduler, Schedule, Shape, SlaveModel, Timing};
 use heddle_testbench::Program;
@@ -20,6 +20,9 @@ use std::sync::Arc;
 
 /// Random programs on each shape.
 const PROGRAMS: u64 = 10;
+
+/// The build takes longer than the run.
+const RECIPE: Recipe = Recipe { optimise: Optimise::O1, probes: true, trace: false };
 
 /// A core in both, or nothing and a note where there is no Verilator.
 struct Twin {
@@ -33,7 +36,7 @@ impl Twin {
     fn new(shape: Shape) -> Twin {
         let seed = u64::from(10 * shape.lanes + shape.warps);
         let netlist: Arc<Module> = design(&shape).unwrap();
-        let files = heddle_gen::verilog(&netlist, &Recipe::default().verilog());
+        let files = heddle_gen::verilog(&netlist, &RECIPE.verilog());
         Twin { shape, directory: Arc::new(Directory::new(&netlist)), files, seed }
     }
 
@@ -49,7 +52,7 @@ impl Twin {
 
     /// A machine that is two in lock-step.
     fn machine(&self, kernel: &Kernel) -> Option<Machine> {
-        Some(self.machine_with(self.verilog(Recipe::default())?, kernel))
+        Some(self.machine_with(self.verilog(RECIPE)?, kernel))
     }
 
     fn machine_with(&self, verilog: Verilator, kernel: &Kernel) -> Machine {
@@ -164,7 +167,7 @@ fn every_verilator() {
     let twin = Twin::new(Shape::new(2, 1));
     for tool in tools {
         let _ = writeln!(std::io::stderr(), "lock-step with {tool}");
-        let model = Verilator::of_tool(&tool, &twin.directory, twin.seed, Recipe::default(), &twin.files).unwrap();
+        let model = Verilator::of_tool(&tool, &twin.directory, twin.seed, RECIPE, &twin.files).unwrap();
         let names = ["vecadd"];
         run(&twin, twin.machine_with(model, kernels::find(names[0]).unwrap()), &names);
     }
@@ -183,7 +186,7 @@ fn a_changed_operator_is_found() {
     assert!(error.contains("differs in cycle"), "{error}");
 
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutation");
-    let traced = twin.verilog(Recipe { trace: true, ..Recipe::default() }).unwrap();
+    let traced = twin.verilog(Recipe { trace: true, ..RECIPE }).unwrap();
     let both = machine.simulation().engine().lockstep().unwrap();
     let mismatch = both.mismatch().unwrap().clone();
     assert_ne!(mismatch.left, mismatch.right);

@@ -1,4 +1,4 @@
-//! Formal proofs: those that take less than a minute, or all with `HEDDLE_LONG`; and a proof must be able to fail.
+//! Formal proofs: a few shapes of each block, or all with `HEDDLE_LONG`; and a proof must be able to fail.
 
 use heddle_testbench::prove::verilog::verilog;
 use heddle_testbench::prove::{Proof, Proven, Tools, Verdict, proofs, prove, prove_all};

@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::cases;
 use heddle_sim::Sim;
 
 /// What a warp is doing.
@@ -126,8 +127,9 @@ fn no_phase_is_lost() {
     let shapes = [(1, 1), (2, 1), (2, 2), (4, 3), (8, 1), (8, 2), (8, 5), (8, 8), (64, 1), (64, 7), (64, 64)];
     for (seed, (warps, block)) in shapes.into_iter().enumerate() {
         let mut bench = Bench::new(warps, block, seed as u64);
-        for k in 0..20_000 {
-            bench.cycle(if k < 10_000 { 3 } else { 40 });
+        let cycles = cases(20_000);
+        for k in 0..cycles {
+            bench.cycle(if k < cycles / 2 { 3 } else { 40 });
         }
         assert!(bench.t.cover_hits("block_is_released") > 100);
         assert!(block == 1 || bench.laps > 0 && bench.t.cover_hits("warp_laps_another") > 0, "no warp laps another");

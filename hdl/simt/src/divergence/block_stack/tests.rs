@@ -7,6 +7,7 @@ use crate::divergence::{Divergence, Start, Wake};
 use crate::pipeline::timing::{ISSUE_TO_RESOLVE, STEER_TO_DECODE};
 use crate::reconvergence::Meet;
 use crate::shape::{Capt, History};
+use crate::testing::cases;
 use heddle_hdl::netlist::PropertyKind;
 use heddle_sim::Sim;
 use std::collections::BTreeMap;
@@ -595,7 +596,7 @@ fn threads_are_where_outcomes_sent_them() {
                 for &group in groups {
                     seed += 1;
                     let mut p = Pipeline::new(&s, group, seed);
-                    p.random_cycles(if s.threads() > 16 { 1000 } else { 3000 }, true, any_control);
+                    p.random_cycles(cases(if s.threads() > 16 { 1000 } else { 3000 }), true, any_control);
                     p.random_cycles(1000, false, |p, _, at| exit(p, at.pc));
                     assert_eq!(p.refused, None);
                     assert!(p.threads.iter().all(Option::is_none), "some threads were lost");

@@ -6,6 +6,7 @@ use crate::divergence::testing::{all_hit, mask};
 use crate::divergence::{Divergence, Outcome, Side, Start, Wake};
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_ISSUE};
 use crate::reconvergence::{Meet, Reconvergence};
+use crate::testing::cases;
 use heddle_hdl::netlist::PropertyKind;
 use heddle_sim::Sim;
 use std::collections::BTreeMap;
@@ -283,7 +284,7 @@ fn threads_are_where_instructions_left_them() {
             for s in [shape(lanes, warps), forwarding(lanes, warps)] {
                 let s = Shape { barriers: warps == 2, ..s };
                 let mut bench = Bench::new(&s, 10 * k as u64 + u64::from(warps));
-                for cycle in 0..3000 {
+                for cycle in 0..if lanes < 64 { 3000 } else { cases(3000) } {
                     bench.random_cycle([15, 100][cycle / 64 % 2]);
                 }
                 bench.count_covers(&mut covers);

@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::divergence::testing::{Begun, P, Pipeline, Plan, Slot, Told, all_hit, lanes, mask};
+use crate::testing::cases;
 use heddle_hdl::netlist::{Memory, Module, NodeId};
 use heddle_sim::simulation::{Failed, SimulationError};
 use std::collections::BTreeMap;
@@ -453,10 +454,10 @@ fn tables_are_the_threads() {
         for warps in [1, 2, 8] {
             let seed = 100 * k as u64 + u64::from(warps);
             let mut bench = Bench::of_shape(lanes, warps, seed);
-            bench.random_cycles(3000).unwrap();
+            bench.random_cycles(cases(3000)).unwrap();
             bench.pipeline.count_covers(&mut covers);
             let mut bench = Bench::that_waits(lanes, warps, seed);
-            bench.random_cycles(3000).unwrap();
+            bench.random_cycles(cases(3000)).unwrap();
             bench.pipeline.count_covers(&mut covers);
         }
     }

@@ -6,6 +6,7 @@ use crate::pipeline::memory::{MemoryIn, MemoryOut, memory};
 use crate::pipeline::testing::packed;
 use crate::pipeline::timing::RESOLVE_TO_OUTCOME;
 use crate::shape::Coalescing;
+use crate::testing::cases;
 use heddle_sim::Sim;
 use std::collections::HashMap;
 
@@ -484,7 +485,7 @@ fn random_accesses_of_one_eight_and_sixty_four_lanes() {
         println!("{lanes} lanes, seed {seed}");
         let mut r = fastrand::Rng::with_seed(seed);
         let mut bench = Bench::new(lanes);
-        for (s, run) in shapes(lanes).flat_map(|s| (0..runs).map(move |run| (s.clone(), run))) {
+        for (s, run) in shapes(lanes).flat_map(|s| (0..cases(runs)).map(move |run| (s.clone(), run))) {
             if run == 0 {
                 bench = Bench::of(&s);
             }
@@ -533,7 +534,7 @@ fn random_instructions_against_the_rules() {
         let mut bench = Bench::new(lanes);
         let all = u64::MAX >> (64 - lanes);
         let (mut faults, mut outcomes) = (0, 0);
-        for _ in 0..runs {
+        for _ in 0..cases(runs) {
             let base = [0u32, 0x1f0, 0x1000 - 8, 0x400, 0x1_0000 - 4, 0xffff_fffc][r.usize(..6)];
             let step = [1, 2, 4, 4, 4][r.usize(..5)];
             let near = |r: &mut fastrand::Rng| base.wrapping_add(r.u32(..5) * step);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::divergence::Divergence;
+use crate::testing::cases;
 use heddle_sim::Sim;
 use std::collections::{BTreeSet, HashMap};
 
@@ -173,7 +174,7 @@ fn random_slots_against_the_rules() {
             let mut r = fastrand::Rng::with_seed(seed);
             let slots_of = |warp: u32| ((1 << sides) - 1) << (warp * sides);
             let mut started = 0u128;
-            for _ in 0..3000 {
+            for _ in 0..cases(3000) {
                 let starts = Some(r.u32(..warps)).filter(|_| r.u8(..8) == 0);
                 let starting = starts.map_or(0, slots_of);
                 let waiting = started & (r.u128(..) | r.u128(..)) & !starting;
@@ -202,7 +203,7 @@ fn nobody_starves() {
             };
             // Of each slot: instructions left of its run, cycles to the next run, cycles since it could go.
             let mut states = vec![(0, 0, 0); slots as usize];
-            for _ in 0..20_000 {
+            for _ in 0..cases(20_000) {
                 for (run, pause, _) in states.iter_mut().filter(|(run, ..)| *run == 0) {
                     *pause -= 1i32;
                     if *pause < 0 {
