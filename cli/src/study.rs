@@ -3,15 +3,15 @@
 mod chart;
 mod compaction;
 mod core;
-mod draws;
+pub mod draws;
 mod dual_path;
 mod kernels;
 mod page;
-mod runs;
+pub mod runs;
 mod simtight;
 mod speculative;
 mod stacked;
-mod table;
+pub mod table;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};

@@ -310,7 +310,7 @@ impl Comparison {
     fn runs(&self) -> impl Iterator<Item = Run> {
         let new = (0..self.variants.len()).filter(|&at| self.first(at) == at);
         let elf = new.map(|at| self.variants[at].1.clone());
-        elf.map(|elf| Run { elf: Some(elf), ..Run::new(self.kernel, self.shape.clone()) })
+        elf.map(|elf| Run { elf, ..Run::new(self.kernel, self.shape.clone()) })
     }
 
     /// The first variant with the program of this one.
