@@ -161,7 +161,13 @@ impl Predict {
         }
         let Prediction { placements, notes, inserted, .. } = &prediction;
         if self.json {
-            return print_json(&Report { program: &self.target, tuning: tuning.as_ref(), inserted: *inserted, placements, notes });
+            return print_json(&Report {
+                program: &self.target,
+                tuning: tuning.as_ref(),
+                inserted: *inserted,
+                placements,
+                notes,
+            });
         }
         let mut text = tuning.as_ref().map_or(String::new(), Tuning::text);
         if self.explain {

@@ -119,8 +119,14 @@ impl Run {
         let mut timed = Timed::new(&mut machine);
         let result = self.launch.drive(&mut timed, &target, self.launch.shape.seed);
         let time = timed.time;
-        let mut report =
-            Report::new(target.name.clone(), &shape, self.launch.engine, self.launch.shape.seed, time, machine.summary());
+        let mut report = Report::new(
+            target.name.clone(),
+            &shape,
+            self.launch.engine,
+            self.launch.shape.seed,
+            time,
+            machine.summary(),
+        );
         report.interrupted = result.as_ref().is_err_and(is_interruption);
         report.compared = self.check.map(|_| machine.compared());
         let finished = if result.is_ok() || report.interrupted {

@@ -158,11 +158,13 @@ impl Tuning {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+    use heddle_testbench::Program;
+    use heddle_testbench::kernels::{Kernel, KernelError, find};
 
     fn tuning(chosen: usize) -> Tuning {
-        let region = |name: &str, point: u32| {
-            (Region { name: name.into(), point }, Choice::All, format!("main+{point:#x}"))
-        };
+        let region =
+            |name: &str, point: u32| (Region { name: name.into(), point }, Choice::All, format!("main+{point:#x}"));
         let tried = [(Choice::Alone, Choice::Alone, [1000, 3000]), (Choice::Threads(8), Choice::All, [500, 2000])];
         let row = |(at, (one, other, cycles)): (usize, (Choice, Choice, [u64; 2]))| {
             let tried = Tried { choices: vec![Choice::Alone, one, other], cycles: cycles.to_vec() };
@@ -187,6 +189,34 @@ mod tests {
         assert_eq!(lines.len(), 4);
         assert_eq!(tuning(1).choices()[&Region { name: "body".into(), point: 8 }], Choice::Threads(8));
         assert!(tuning(0).text().ends_with("than the program without regions: none is placed\n"));
+    }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        launch: Launch,
+        #[command(flatten)]
+        draws: DrawsArgs,
+    }
+
+    #[test]
+    fn a_result_that_is_wrong_is_an_error() {
+        static WRONG: Kernel = Kernel {
+            name: "wrong",
+            about: "",
+            elf: &[],
+            needs: &[],
+            drive: |_, seed| Err(KernelError::Wrong { array: "sums", index: 3, want: seed as u32, got: 0 }),
+        };
+        let elf = find("loop_merge").unwrap().elf;
+        let program = Program::parse(elf).unwrap();
+        let target = Target { name: WRONG.name.into(), program, kernel: Some(&WRONG), grid: None };
+        let line = "tune --lanes 2 --warps 1 --draws 1 --engine interpreter";
+        let Line { launch, draws } = Line::try_parse_from(line.split(' ')).unwrap();
+        let error = tune(target, elf, &Options::default(), launch, draws).err().unwrap();
+        let text = format!("{error:#}");
+        assert!(text.starts_with("wrong with "), "{text}");
+        assert!(text.ends_with(": wrong result: sums[3] is 0x0 (0), should be 0x1 (1)"), "{text}");
     }
 
     #[test]

@@ -51,20 +51,18 @@ fn number() -> impl Strategy<Value = u64> {
 
 fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
-        6 => number().prop_map(Value::from),
+        16 => number().prop_map(Value::from),
         1 => any::<i64>().prop_map(Value::from),
         1 => any::<f64>().prop_map(Value::from),
-        1 => any::<String>().prop_map(Value::from),
-        1 => Just(Value::Null),
-        1 => Just(json!([1, {"a": []}])),
-        1 => Just(json!({})),
+        1 => prop_oneof![any::<String>().prop_map(Value::from), Just(Value::Null), Just(json!([1, {"a": []}])), Just(json!({}))],
     ]
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
         1 => (0..3usize, value()).prop_map(|(field, value)| Edit::Field(field, value)),
-        2 => (Just(0), 0u32..70).prop_map(|(field, lanes)| Edit::Field(field, lanes.into())),
+        3 => (0u32..70).prop_map(|lanes| Edit::Field(0, lanes.into())),
+        1 => any::<String>().prop_map(|code| Edit::Field(1, code.into())),
         4 => (any::<Index>(), 0..3usize, value()).prop_map(|(at, count, value)| Edit::Count(at, count, value)),
         2 => (value(), [number(), number(), number()]).prop_map(|(address, counts)| Edit::Address(address, counts)),
         1 => any::<Index>().prop_map(Edit::Gone),
@@ -74,6 +72,7 @@ fn edit() -> impl Strategy<Value = Edit> {
 fn damage() -> impl Strategy<Value = Damage> {
     let edits = prop::collection::vec(edit(), 0..4);
     let bytes = prop::collection::vec((any::<Index>(), any::<u8>()), 0..2);
+    let bytes = prop_oneof![4 => Just(vec![]), 1 => bytes];
     let cut = prop::option::weighted(0.1, any::<Index>());
     (0..KERNELS.len(), edits, bytes, cut).prop_map(|(kernel, edits, bytes, cut)| Damage { kernel, edits, bytes, cut })
 }
