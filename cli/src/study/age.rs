@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 /// Say on the pages of studies which of them are of an older core.
 ///
-/// A page is if cores or programs of its study are others than when it was written: it then gets a line that says so, and
-/// which goes when the study is run again.
+/// A page is if cores or programs of its study are others than when it was written, or if it does not say which those were. It then
+/// gets a line that says so, which goes when the study is run again.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study age --docs docs")]
@@ -32,21 +32,22 @@ pub struct Age {
 pub const PAGES: [&str; 4] = ["study-simtight.md", "study-dual-path.md", "study-compaction.md", "study-speculative.md"];
 
 const MEASURED: &str = "Cores and programs that were measured: ";
-const OLD: &str = "> **Of an older core, or older programs:** what is measured now may differ.";
+const OLD: &str = "> **Not of the core and programs as they are now**, or not known to be: what is measured now may differ.";
 
 impl Age {
     pub fn run(self) -> Result<()> {
         for name in PAGES {
             let path = self.docs.join(name);
             let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            let aged = aged(&text).with_context(|| path.display().to_string())?;
+            let now = now(&text).with_context(|| path.display().to_string())?;
+            let aged = marked(&text, &now);
             if aged != text {
                 let mut file = ResultFile::create(&path)?;
                 file.writer().write_all(aged.as_bytes())?;
                 file.finish()?;
             }
-            let age = if aged.contains(OLD) { "of an older core, and says so" } else { "of this core" };
-            print(&format!("{}: {age}\n", path.display()))?;
+            let age = if aged.contains(OLD) { "not known to be of this core, and says so" } else { "of this core" };
+            print(&format!("{}: {age} ({now})\n", path.display()))?;
         }
         Ok(())
     }
@@ -81,13 +82,13 @@ pub fn stamped(page: &str, hash: &str) -> String {
     format!("{}\n\n{MEASURED}`{hash}`.\n", page.trim_end())
 }
 
-/// The page with the line that says that it is old, or without, as it should be.
-pub fn aged(page: &str) -> Result<String> {
-    let now = hash(&written_by(page)?.runs()?)?;
-    Ok(marked(page, &now))
+/// The hash of what the study of the page would measure now.
+pub fn now(page: &str) -> Result<String> {
+    hash(&written_by(page)?.runs()?)
 }
 
-fn marked(page: &str, now: &str) -> String {
+/// The page with the line that says that it is old, or without, as it should be.
+pub fn marked(page: &str, now: &str) -> String {
     let without: String = page.replacen(&format!("{OLD}\n\n"), "", 1);
     if page.lines().any(|line| line == format!("{MEASURED}`{now}`.")) {
         return without;

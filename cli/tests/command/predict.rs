@@ -171,7 +171,9 @@ fn what_cannot_be_tuned_is_one_line_and_writes_nothing() {
     assert!(endless.starts_with("loop_merge with "), "{endless}");
     assert!(endless.contains(": the program did not end in 100 cycles"), "{endless}");
     place.file("p.elf", &ends());
-    assert!(place.bad("predict p.elf --tune --pdom -o n.elf").starts_with("p.elf: the file cannot be laid out again: "));
+    assert!(
+        place.bad("predict p.elf --tune --pdom -o n.elf").starts_with("p.elf: the file cannot be laid out again: ")
+    );
     assert!(place.bad("predict nqueens --tune -o n.elf").starts_with("nqueens: nothing to place"));
     assert!(!place.path().join("n.elf").exists());
 }
@@ -208,5 +210,18 @@ fn misuse_is_one_line_and_writes_nothing() {
     assert!(place.bad("predict nqueens --pdom").contains("--out"));
     place.file("p.elf", &ends());
     assert!(place.bad("predict p.elf --pdom -o n.elf").starts_with("p.elf: "));
+    // Records of directives.
+    let elf = heddle_testbench::kernels::find("iteration_delay").unwrap().elf;
+    let name = elf.windows(5).position(|bytes| bytes == b"rare\0").unwrap();
+    let damaged = |at: usize, byte: u8| {
+        let mut file = elf.to_vec();
+        file[at] = byte;
+        place.file("d.elf", &file);
+        place.bad("predict d.elf -o n.elf")
+    };
+    assert_eq!(damaged(name, b'\n'), "d.elf: the file cannot be laid out again: a record of a directive is damaged");
+    assert!(damaged(name, b'f').starts_with("d.elf: HEDDLE_PREDICT(fare) at main"));
+    assert!(damaged(name - 4, 65).ends_with("has a threshold of 65: wanted is 1 to 64, or none"));
+    assert!(damaged(name - 8, 3).ends_with("a record of a directive is damaged"));
     assert!(!place.path().join("n.elf").exists());
 }
