@@ -32,7 +32,8 @@ pub struct Age {
 pub const PAGES: [&str; 4] = ["study-simtight.md", "study-dual-path.md", "study-compaction.md", "study-speculative.md"];
 
 const MEASURED: &str = "Cores and programs that were measured: ";
-const OLD: &str = "> **Not of the core and programs as they are now**, or not known to be: what is measured now may differ.";
+const OLD: &str =
+    "> **Not of the core and programs as they are now**, or not known to be: what is measured now may differ.";
 
 impl Age {
     pub fn run(self) -> Result<()> {
