@@ -14,6 +14,7 @@ mod grid;
 mod image;
 mod interrupt;
 mod kernels;
+mod launch;
 mod limit;
 mod mutate;
 mod output;
@@ -32,6 +33,7 @@ mod target;
 mod timed;
 mod timeline;
 mod trace;
+mod tune;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};

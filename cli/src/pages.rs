@@ -1,6 +1,7 @@
 //! The pages in `docs` that commands write tell of the core as it is: what they name is there. Figures are as old as the
-//! page, but a page that tells of what is gone is to be written anew.
+//! page, but a page that tells of what is gone is to be written anew, and studies of an older core say so.
 
+use crate::study::age;
 use heddle_hdl::mutate::mutants;
 use heddle_simt::Shape;
 use heddle_testbench::coverage;
@@ -42,6 +43,18 @@ fn the_page_on_mutants_names_modules_of_the_core() {
     let code = text.split('`').skip(1).step_by(2).filter(|code| !code.contains([' ', '=']));
     let named = table.chain(code.filter_map(|code| Some(code.split_once(':')?.0.to_string()))).collect();
     all_there("mutation.md", named, &there, "heddle mutate --sample 400 --docs docs");
+}
+
+#[test]
+fn studies_of_an_older_core_say_so() {
+    for name in age::PAGES {
+        let text = page(name);
+        let now = age::now(&text).unwrap_or_else(|error| panic!("docs/{name}: {error:#}"));
+        assert!(
+            age::marked(&text, &now) == text,
+            "docs/{name} does not say which core it is of: `heddle study age --docs docs` has it say so"
+        );
+    }
 }
 
 /// What is said to be proven, and at which shape, is what the proof says.

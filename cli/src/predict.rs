@@ -1,11 +1,14 @@
 //! `heddle predict`: convergence barriers placed in a linked program.
 
+use crate::launch::Launch;
 use crate::output::{ResultFile, print, print_json};
 use crate::profile;
 use crate::reconverge::{Found, picture};
+use crate::study::draws::DrawsArgs;
 use crate::target::{TARGET, Target};
+use crate::tune::{Tuning, tune};
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use heddle_testbench::Program;
 use heddle_testbench::predict::{Automatic, Deconflict, Options, Placement, Prediction, Soft, predict};
 use heddle_testbench::reconverge::{Analysis, analyse};
@@ -20,13 +23,22 @@ use std::path::PathBuf;
 /// HEDDLE_PREDICT_FUNCTION of heddle.h say where threads are expected to come together. The file that is written does the same on
 /// every core. docs/predict.md says what is placed, and why.
 #[derive(Args)]
-#[command(after_help = "Examples:
+#[command(
+    mut_args(of_runs),
+    mut_arg("draws", |arg| arg.default_value("3")),
+    mut_arg("convergence_barriers", |arg| arg.help("Convergence barriers of a warp: 1 … 16 [default: 16]")),
+    mut_arg("memory_model", |arg| arg.help("Memory behind the cache, with a jitter of 31 unless it says another [default: memory on the chip]")),
+    mut_arg("seed", |arg| arg.help("Seed of random start values")),
+    after_help = "Examples:
   heddle predict prog.elf -o faster.elf
   heddle predict prog.elf --explain --svg prog.svg
   heddle predict nqueens --pdom -o nqueens-pdom.elf
   heddle run mcb --lanes 32 --profile mcb.json && heddle predict mcb --auto --profile mcb.json --ignore-directives -o mcb.elf
   heddle predict prog.elf -o soft.elf --threshold 8
-  heddle predict rsbench -o out.elf && heddle run rsbench --elf out.elf --convergence-barriers 16")]
+  heddle predict mcgpu -o tuned.elf --tune --lanes 32 --memory-model latency=200
+  heddle predict md5search -o tuned.elf --tune --auto --ignore-directives --lanes 32
+  heddle predict rsbench -o out.elf && heddle run rsbench --elf out.elf --convergence-barriers 16"
+)]
 pub struct Predict {
     /// A built-in kernel or an ELF file
     #[arg(value_name = TARGET)]
@@ -55,9 +67,12 @@ pub struct Predict {
     /// In place of the thresholds of all directives, 1 to 64
     #[arg(long, value_name = "THREADS")]
     threshold: Option<u32>,
-    /// Barriers that the core has a warp, 1 to 16
-    #[arg(long, value_name = "N", default_value_t = Options::default().barriers)]
-    barriers: u32,
+    /// Run the program with each region left alone, with thresholds of 2, 4, 8 … threads, and waiting for all; place what takes the
+    /// fewest cycles, or no region if none gains in every draw
+    #[arg(long, conflicts_with = "threshold")]
+    tune: bool,
+    #[command(flatten)]
+    draws: DrawsArgs,
     /// Print what was placed where, and why
     #[arg(long)]
     explain: bool,
@@ -67,6 +82,15 @@ pub struct Predict {
     /// Draw the blocks of all functions with the live ranges of barriers
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    launch: Launch,
+}
+
+/// The options of a launch are for runs, but the number of barriers is of the pass, too.
+fn of_runs(arg: Arg) -> Arg {
+    let runs = DrawsArgs::augment_args(Launch::augment_args(clap::Command::new("")));
+    let is = |other: &&Arg| other.get_id() == arg.get_id() && other.get_id() != "convergence_barriers";
+    if runs.get_arguments().any(|other| is(&other)) { arg.requires("tune") } else { arg }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -90,6 +114,8 @@ enum Threshold {
 #[derive(Serialize)]
 struct Report<'a> {
     program: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuning: Option<&'a Tuning>,
     inserted: usize,
     placements: &'a [Placement],
     notes: &'a [String],
@@ -97,12 +123,13 @@ struct Report<'a> {
 
 impl Predict {
     pub fn run(self) -> Result<()> {
+        let target = Target::find(&self.target)?;
         let elf = Target::elf(&self.target)?;
         let profile = self.profile.as_deref().map(profile::read).transpose()?;
         let create = |path: &Option<PathBuf>| path.as_deref().map(ResultFile::create).transpose();
         let (out, svg) = (create(&self.out)?, create(&self.svg)?);
-        let options = Options {
-            barriers: self.barriers,
+        let mut options = Options {
+            barriers: self.launch.shape.convergence_barriers.unwrap_or(Options::default().barriers),
             directives: !self.ignore_directives,
             automatic: self.auto.then_some(Automatic { profile }),
             pdom: self.pdom,
@@ -116,7 +143,12 @@ impl Predict {
                 Threshold::Count => Soft::Count,
             },
             threshold: self.threshold,
+            choices: BTreeMap::new(),
         };
+        let tuning = self.tune.then(|| tune(target, &elf, &options, self.launch, self.draws)).transpose()?;
+        if let Some(tuning) = &tuning {
+            options.choices = tuning.choices();
+        }
         let prediction = predict(&elf, &options).with_context(|| self.target.clone())?;
         if let (Some(mut file), Some(path)) = (svg, &self.svg) {
             let picture = picture::picture(&found(&elf, &prediction)?);
@@ -129,9 +161,15 @@ impl Predict {
         }
         let Prediction { placements, notes, inserted, .. } = &prediction;
         if self.json {
-            return print_json(&Report { program: &self.target, inserted: *inserted, placements, notes });
+            return print_json(&Report {
+                program: &self.target,
+                tuning: tuning.as_ref(),
+                inserted: *inserted,
+                placements,
+                notes,
+            });
         }
-        let mut text = String::new();
+        let mut text = tuning.as_ref().map_or(String::new(), Tuning::text);
         if self.explain {
             placements.iter().for_each(|placement| text.push_str(&placement.text()));
         }

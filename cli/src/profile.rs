@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use heddle_testbench::Program;
 use heddle_testbench::machine::{Progress, TraceLine, Watch};
 use heddle_testbench::predict::{Issue, Profile, Recording};
-use std::fs;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -79,10 +79,15 @@ impl Watch for Recorder {
     }
 }
 
+/// No profile is larger, of whatever program.
+const MOST_BYTES: u64 = 256 << 20;
+
 /// The profile in a file.
 pub fn read(path: &Path) -> Result<Profile> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    match serde_json::from_str(&text) {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text));
+    read.with_context(|| format!("cannot read {}", path.display()))?;
+    match serde_json::from_slice(&text) {
         Ok(profile) => Ok(profile),
         Err(error) => bail!("{} is no profile, as `heddle run --profile` writes them: {error}", path.display()),
     }

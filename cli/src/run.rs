@@ -1,24 +1,20 @@
 //! `heddle run`: a program on the simulated core.
 
-use crate::engine::Engine;
-use crate::grid::GridArgs;
 use crate::interrupt::{Interrupt, is_interruption};
-use crate::limit::Limit;
+use crate::launch::Launch;
 use crate::output::{ResultFile, print, print_json};
 use crate::profile::Recorded;
 use crate::progress::Progress;
 use crate::report::{Report, Variable};
-use crate::shape::ShapeArgs;
 use crate::target::{TARGET, Target};
 use crate::timed::Timed;
 use crate::timeline::{Record, parse_range};
 use crate::trace::Trace;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use heddle_sim::compiled::Checks;
 use heddle_simt::Shape;
 use heddle_testbench::image::Image;
-use heddle_testbench::kernels::{Device, Kernel, Output};
+use heddle_testbench::kernels::{Device, Kernel};
 use heddle_testbench::machine::{Machine, MachineOptions};
 use std::io::{IsTerminal, Write as _, stdout};
 use std::ops::Range;
@@ -52,20 +48,10 @@ pub struct Run {
     #[arg(long, value_name = "FILE.elf")]
     elf: Option<PathBuf>,
     #[command(flatten)]
-    grid: GridArgs,
-    #[command(flatten)]
-    shape: ShapeArgs,
-    /// What simulates
-    #[arg(long, value_enum, default_value_t = Engine::default(), value_name = "ENGINE")]
-    engine: Engine,
-    /// Do not look at the design's assertions, which is faster (compiled engines only)
-    #[arg(long)]
-    no_checks: bool,
+    launch: Launch,
     /// Compare every instruction of every thread with a second machine; slower, see docs/trust.md
     #[arg(long, value_enum, value_name = "MACHINE")]
     check: Option<Reference>,
-    #[command(flatten)]
-    limit: Limit,
     /// Write the picture that the kernel makes
     #[arg(long, value_name = "FILE.png")]
     image: Option<PathBuf>,
@@ -87,9 +73,6 @@ pub struct Run {
     /// The cycles that it shows, FROM..TO
     #[arg(long, value_name = "CYCLES", value_parser = parse_range, default_value = "0..", requires = "timeline")]
     timeline_cycles: Range<u64>,
-    /// Write a word of an ELF file's variable before the launch
-    #[arg(long, value_name = "NAME=VALUE", value_parser = Setting::parse)]
-    set: Vec<Setting>,
     /// Print the words of a variable after the run
     #[arg(long, value_name = "NAME")]
     show: Vec<String>,
@@ -102,51 +85,24 @@ enum Reference {
     Iss,
 }
 
-/// A variable and the word that it is to hold.
-#[derive(Clone, Debug, PartialEq)]
-struct Setting {
-    name: String,
-    value: u32,
-}
-
-impl Setting {
-    fn parse(text: &str) -> Result<Setting, String> {
-        let (name, value) = text.split_once('=').ok_or("wanted is NAME=VALUE")?;
-        let number = match value.strip_prefix("0x") {
-            Some(digits) => i64::from_str_radix(digits, 16),
-            None => value.parse(),
-        };
-        let word = number.ok().filter(|n| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(n));
-        let word = word.ok_or_else(|| format!("`{value}` is not a 32-bit number"))?;
-        Ok(Setting { name: name.into(), value: word as u32 })
-    }
-}
-
 impl Run {
     pub fn run(self) -> Result<()> {
         let mut target = Target::find(&self.target)?;
         if let Some(path) = &self.elf {
             target = target.with_program(path)?;
         }
-        let shape = self.shape.shape()?;
-        target.grid = self.grid.grid(&target, &shape)?;
+        let shape = self.launch.shape.shape()?;
+        let target = self.launch.target(target, &shape)?;
         let interrupt = Interrupt::catch()?;
         let mut image = self.image_file(target.kernel)?;
         let timeline = self.timeline(&target, &shape)?;
         let profile =
             self.profile.as_deref().map(|path| Recorded::create(path, &target.program, shape.lanes, &interrupt));
         let profile = profile.transpose()?;
-        if let (Some(kernel), false) = (target.kernel, self.set.is_empty()) {
-            bail!("--set is for ELF files: the inputs of {} are its driver's", kernel.name);
-        }
         let options = MachineOptions {
-            engine: self.engine.kind(),
-            seed: self.shape.seed,
-            checks: if self.no_checks { Checks::None } else { Checks::Assertions },
             iss: self.check == Some(Reference::Iss),
-            compaction: true,
             wave: self.wave.clone(),
-            max_cycles: self.limit.cycles(),
+            ..self.launch.options()
         };
         let mut machine =
             Machine::new(&shape, target.program.clone(), &options).with_context(|| target.name.clone())?;
@@ -157,14 +113,20 @@ impl Run {
         } else if let Some(profile) = &profile {
             machine.watch(profile.watch());
         } else {
-            machine.watch(Box::new(Progress::new(shape.threads(), self.limit.max_cycles, &interrupt)));
+            machine.watch(Box::new(Progress::new(shape.threads(), self.launch.limit.max_cycles, &interrupt)));
         }
 
         let mut timed = Timed::new(&mut machine);
-        let result = self.drive(&mut timed, &target);
+        let result = self.launch.drive(&mut timed, &target, self.launch.shape.seed);
         let time = timed.time;
-        let mut report =
-            Report::new(target.name.clone(), &shape, self.engine, self.shape.seed, time, machine.summary());
+        let mut report = Report::new(
+            target.name.clone(),
+            &shape,
+            self.launch.engine,
+            self.launch.shape.seed,
+            time,
+            machine.summary(),
+        );
         report.interrupted = result.as_ref().is_err_and(is_interruption);
         report.compared = self.check.map(|_| machine.compared());
         let finished = if result.is_ok() || report.interrupted {
@@ -223,13 +185,6 @@ impl Run {
         }
     }
 
-    fn drive(&self, device: &mut dyn Device, target: &Target) -> Result<Output> {
-        for Setting { name, value } in &self.set {
-            device.write_word(name, *value).context("--set")?;
-        }
-        Ok(target.drive(device, self.shape.seed)?)
-    }
-
     fn show(&self, device: &mut dyn Device) -> Result<Vec<Variable>> {
         let variable = |name: &String| {
             let symbol =
@@ -250,20 +205,4 @@ const SCALE: u32 = 8;
 fn write_image(mut file: ResultFile, picture: &Image) -> Result<()> {
     picture.write_png(file.writer(), SCALE).context("cannot write the picture")?;
     file.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_are_words_by_name() {
-        let word = |text: &str| Setting::parse(text).map(|s| s.value);
-        assert_eq!(Setting::parse("n=5"), Ok(Setting { name: "n".into(), value: 5 }));
-        assert_eq!(word("n=0xffffffff"), Ok(u32::MAX));
-        assert_eq!(word("n=-1"), Ok(u32::MAX));
-        for wrong in ["n", "n=", "n=x", "n=4294967296", "n=-2147483649", "n=0x"] {
-            assert!(word(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -1,20 +1,22 @@
 //! `heddle study`: experiments on the core, a file each, and what they share.
 
+pub mod age;
 mod chart;
 mod compaction;
 mod core;
-mod draws;
+pub mod draws;
 mod dual_path;
 mod kernels;
 mod page;
-mod runs;
+pub mod runs;
 mod simtight;
 mod speculative;
 mod stacked;
-mod table;
+pub mod table;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
+use runs::Run;
 
 /// Run experiments on the core.
 #[derive(Args)]
@@ -23,6 +25,7 @@ use clap::{Args, Subcommand};
   heddle study dual-path
   heddle study compaction
   heddle study speculative
+  heddle study age --docs docs
   heddle study simtight vecadd gcd --warps 8 --json")]
 pub struct Study {
     #[command(subcommand)]
@@ -35,6 +38,7 @@ enum What {
     DualPath(dual_path::DualPath),
     Compaction(compaction::Compaction),
     Speculative(speculative::Speculative),
+    Age(age::Age),
 }
 
 impl Study {
@@ -44,6 +48,18 @@ impl Study {
             What::DualPath(study) => study.run(),
             What::Compaction(study) => study.run(),
             What::Speculative(study) => study.run(),
+            What::Age(age) => age.run(),
+        }
+    }
+
+    /// What its figures come from.
+    fn runs(&self) -> Result<Vec<Run>> {
+        match &self.what {
+            What::Simtight(study) => study.runs(),
+            What::DualPath(study) => study.runs(),
+            What::Compaction(study) => study.runs(),
+            What::Speculative(study) => study.runs(),
+            What::Age(_) => bail!("it is no study"),
         }
     }
 }

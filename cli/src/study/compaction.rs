@@ -4,6 +4,7 @@
 mod prediction;
 mod tables;
 
+use super::age;
 use super::chart::{Bars, Chart};
 use super::core::CoreArgs;
 use super::kernels::chosen;
@@ -393,18 +394,7 @@ impl Compaction {
             [(create(&self.svg)?, chart as fn(&Report) -> String), (create(&self.decisions)?, prediction::chart)];
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &["", "decisions"])).transpose()?;
         let interrupt = Interrupt::catch()?;
-        // A machine runs all kernels before the next is built.
-        let of_part = |part: &Part| {
-            let variants = part.configuration.variants.iter().zip(&part.shapes);
-            let runs = variants.flat_map(|variant| part.kernels.iter().map(move |&(_, kernel)| (kernel, variant)));
-            let run = |(kernel, (variant, shape)): (_, (&Variant, &Shape))| Run {
-                block_threads: self.block_threads,
-                model: variant.model,
-                ..Run::new(kernel, shape.clone())
-            };
-            runs.map(run).collect::<Vec<_>>()
-        };
-        let runs: Vec<Run> = parts.iter().flat_map(of_part).collect();
+        let runs = self.runs()?;
         let mut results = each(&runs, self.core.shape.seed, &interrupt)?.into_iter();
         let mut rows = Vec::new();
         for part in &parts {
@@ -430,9 +420,24 @@ impl Compaction {
         }
         if let Some(folder) = &self.docs {
             let charts = [("", chart(&report)), ("decisions", prediction::chart(&report))];
-            page::write(folder, STUDY, &tables::page(&report), &charts)?;
+            page::write(folder, STUDY, &age::stamped(&tables::page(&report), &age::hash(&runs)?), &charts)?;
         }
         if self.json { print_json(&report) } else { print(&tables::plain_text(&report)) }
+    }
+
+    /// A machine runs all kernels before the next is built.
+    pub fn runs(&self) -> Result<Vec<Run>> {
+        let of_part = |part: &Part| {
+            let variants = part.configuration.variants.iter().zip(&part.shapes);
+            let runs = variants.flat_map(|variant| part.kernels.iter().map(move |&(_, kernel)| (kernel, variant)));
+            let run = |(kernel, (variant, shape)): (_, (&Variant, &Shape))| Run {
+                block_threads: self.block_threads,
+                model: variant.model,
+                ..Run::new(kernel, shape.clone())
+            };
+            runs.map(run).collect::<Vec<_>>()
+        };
+        Ok(self.parts()?.iter().flat_map(of_part).collect())
     }
 
     /// Of the configurations that are asked for, those that have one of the kernels that are.

@@ -8,7 +8,7 @@ use super::table::gain;
 use crate::interrupt::Interrupt;
 use anyhow::Result;
 use clap::Args;
-use heddle_testbench::machine::Summary;
+use heddle_testbench::machine::{MachineOptions, Summary};
 
 /// Random cycles that a memory of draws takes more, at most.
 pub const JITTER: u32 = 31;
@@ -37,7 +37,17 @@ impl DrawsArgs {
 
 /// Every run in every draw: what the cores did, by run and draw.
 pub fn all(runs: &[Run], draws: DrawsArgs, seed: u64, interrupt: &Interrupt) -> Result<Vec<Vec<Summary>>> {
-    let summaries = runs::all(&of_each(runs, draws), seed, interrupt)?;
+    all_as(runs, draws, &runs::usual(seed), interrupt)
+}
+
+/// As [`all`], on machines of these options.
+pub fn all_as(
+    runs: &[Run],
+    draws: DrawsArgs,
+    options: &MachineOptions,
+    interrupt: &Interrupt,
+) -> Result<Vec<Vec<Summary>>> {
+    let summaries = runs::all_as(&of_each(runs, draws), options, interrupt)?;
     Ok(summaries.chunks(draws.draws as usize).map(<[Summary]>::to_vec).collect())
 }
 

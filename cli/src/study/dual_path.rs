@@ -1,6 +1,7 @@
 //! `heddle study dual-path`: two paths of a warp side by side, against one at a time, on the kernels of *The Dual-Path Execution
 //! Model*.
 
+use super::age;
 use super::chart::{Bars, Chart};
 use super::core::CoreArgs;
 use super::kernels::chosen;
@@ -179,11 +180,7 @@ impl DualPath {
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[""])).transpose()?;
         let interrupt = Interrupt::catch()?;
-        // A machine runs all kernels before the next is built.
-        let runs: Vec<Run> = shapes
-            .iter()
-            .flat_map(|shape| kernels.iter().map(|&(_, kernel)| Run::new(kernel, shape.clone())))
-            .collect();
+        let runs = self.runs()?;
         let summaries = all(&runs, self.core.shape.seed, &interrupt)?;
         let row = |unit: usize, at: usize| {
             let summary = &summaries[unit * kernels.len() + at];
@@ -205,9 +202,16 @@ impl DualPath {
             file.finish()?;
         }
         if let Some(folder) = &self.docs {
-            page::write(folder, STUDY, &text(&report), &[("", chart(&report))])?;
+            page::write(folder, STUDY, &age::stamped(&text(&report), &age::hash(&runs)?), &[("", chart(&report))])?;
         }
         if self.json { print_json(&report) } else { print(&table(&report)) }
+    }
+
+    /// A machine runs all kernels before the next is built.
+    pub fn runs(&self) -> Result<Vec<Run>> {
+        let kernels = self.kernels()?;
+        let of = |shape: &Shape| kernels.iter().map(|&(_, kernel)| Run::new(kernel, shape.clone())).collect::<Vec<_>>();
+        Ok(self.shapes()?.iter().flat_map(of).collect())
     }
 
     /// Those that are asked for, or all.

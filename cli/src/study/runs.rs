@@ -4,7 +4,7 @@ use super::draws::Draw;
 use crate::device_error;
 use crate::interrupt::Interrupt;
 use crate::profile::Recorder;
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::grid::Grid;
@@ -19,12 +19,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
-/// A kernel on a core.
+/// What runs a program on a device that has it loaded, with inputs of a seed.
+pub type Drive = Arc<dyn Fn(&mut dyn Device, u64) -> Result<()> + Send + Sync>;
+
+/// A program on a core.
 #[derive(Clone)]
 pub struct Run {
-    pub kernel: &'static Kernel,
-    /// The program that its driver runs, instead of the kernel's.
-    pub elf: Option<Arc<[u8]>>,
+    /// What errors and progress call it.
+    pub name: String,
+    pub elf: Arc<[u8]>,
+    pub drive: Drive,
     pub shape: Shape,
     /// Threads of a block, instead of what the kernel asks for.
     pub block_threads: Option<u32>,
@@ -36,12 +40,17 @@ pub struct Run {
 
 /// What the cores did, in the order of the runs. Results are checked, and assertions. The first failure ends it all.
 pub fn all(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Summary>> {
-    outcomes(runs, seed, interrupt, |worker, run| worker.run(run))
+    all_as(runs, &usual(seed), interrupt)
+}
+
+/// As [`all`], on machines of these options.
+pub fn all_as(runs: &[Run], options: &MachineOptions, interrupt: &Interrupt) -> Result<Vec<Summary>> {
+    outcomes(runs, options, interrupt, |worker, run| worker.run(run))
 }
 
 /// As [`all`], but what each instruction did.
 pub fn profiles(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Profile>> {
-    outcomes(runs, seed, interrupt, |worker, run| worker.profile(run))
+    outcomes(runs, &usual(seed), interrupt, |worker, run| worker.profile(run))
 }
 
 /// As [`all`], but that a core stops with a fault is a result, too, and so are all errors of the model: its message.
@@ -54,13 +63,18 @@ pub fn each(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Result
             _ => Err(error),
         },
     };
-    outcomes(runs, seed, interrupt, |worker, run| or_fault(worker.run(run)))
+    outcomes(runs, &usual(seed), interrupt, |worker, run| or_fault(worker.run(run)))
+}
+
+/// Of studies: results are checked by drivers.
+pub fn usual(seed: u64) -> MachineOptions {
+    MachineOptions { seed, iss: false, compaction: true, ..MachineOptions::default() }
 }
 
 /// What a function makes of each run.
 fn outcomes<T: Send>(
     runs: &[Run],
-    seed: u64,
+    options: &MachineOptions,
     interrupt: &Interrupt,
     outcome: impl Fn(&mut Worker, &Run) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
@@ -70,12 +84,12 @@ fn outcomes<T: Send>(
     let next = AtomicUsize::new(0);
     let work = || -> Result<Vec<(usize, T)>> {
         let mut done = Vec::new();
-        let mut worker = Worker { machine: None, seed, interrupt };
+        let mut worker = Worker { machine: None, options, interrupt };
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(run) = runs.get(number) else { return Ok(done) };
-            progress.set_message(run.kernel.name);
-            let done_by_it = outcome(&mut worker, run).with_context(|| run.kernel.name).inspect_err(|_| {
+            progress.set_message(run.name.clone());
+            let done_by_it = outcome(&mut worker, run).with_context(|| run.name.clone()).inspect_err(|_| {
                 // Nobody begins another.
                 next.store(runs.len(), Ordering::Relaxed);
             })?;
@@ -98,27 +112,31 @@ fn outcomes<T: Send>(
 impl Run {
     /// The kernel as it is.
     pub fn new(kernel: &'static Kernel, shape: Shape) -> Run {
-        Run { kernel, elf: None, shape, block_threads: None, model: None, draw: None }
+        let drive = |device: &mut dyn Device, seed| (kernel.drive)(device, seed).map(drop).map_err(Error::from);
+        Run::of(kernel.name.into(), kernel.elf.into(), shape, Arc::new(drive))
+    }
+
+    pub fn of(name: String, elf: Arc<[u8]>, shape: Shape, drive: Drive) -> Run {
+        Run { name, elf, drive, shape, block_threads: None, model: None, draw: None }
     }
 
     fn program(&self) -> Result<Program> {
-        Ok(Program::parse(self.elf.as_deref().unwrap_or(self.kernel.elf))?)
+        Ok(Program::parse(&self.elf)?)
     }
 
     fn drive(&self, device: &mut dyn Device, seed: u64) -> Result<()> {
         let seed = self.draw.map_or(seed, |draw| draw.inputs);
         match self.block_threads {
-            None => (self.kernel.drive)(device, seed)?,
-            Some(threads) => (self.kernel.drive)(&mut OtherBlocks { device, threads }, seed)?,
-        };
-        Ok(())
+            None => (self.drive)(device, seed),
+            Some(threads) => (self.drive)(&mut OtherBlocks { device, threads }, seed),
+        }
     }
 }
 
 /// Keeps the machine of its last run, which takes longer to build than many a program to run.
 struct Worker<'a> {
     machine: Option<Machine>,
-    seed: u64,
+    options: &'a MachineOptions,
     interrupt: &'a Interrupt,
 }
 
@@ -126,11 +144,11 @@ impl Worker<'_> {
     fn run(&mut self, run: &Run) -> Result<Summary> {
         if let Some(mechanism) = run.model {
             let mut model = Model::new(&run.shape, &run.program()?, mechanism)?;
-            run.drive(&mut model, self.seed)?;
+            run.drive(&mut model, self.options.seed)?;
             return Ok(model.summary());
         }
         let mut machine = self.machine(run)?;
-        run.drive(&mut machine, self.seed)?;
+        run.drive(&mut machine, self.options.seed)?;
         // One that failed is not used again.
         Ok(self.machine.insert(machine).summary())
     }
@@ -139,7 +157,7 @@ impl Worker<'_> {
         let mut machine = self.machine(run)?;
         let recorder = Recorder::new(&run.program()?, run.shape.lanes, self.interrupt);
         machine.watch(Box::new(recorder.clone()));
-        run.drive(&mut machine, self.seed)?;
+        run.drive(&mut machine, self.options.seed)?;
         machine.watch(Box::new(Poll(self.interrupt.clone())));
         self.machine = Some(machine);
         recorder.profile()
@@ -154,9 +172,7 @@ impl Worker<'_> {
                 machine
             }
             None => {
-                let options =
-                    MachineOptions { seed: self.seed, iss: false, compaction: true, ..MachineOptions::default() };
-                let mut machine = Machine::new(shape, program, &options)?;
+                let mut machine = Machine::new(shape, program, self.options)?;
                 machine.watch(Box::new(Poll(self.interrupt.clone())));
                 machine
             }

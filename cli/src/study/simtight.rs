@@ -2,6 +2,7 @@
 
 mod page;
 
+use super::age;
 use super::chart::{Bars, Chart};
 use super::core::memory;
 use super::kernels::chosen;
@@ -167,7 +168,7 @@ impl Simtight {
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
         self.docs.as_deref().map(|folder| files::check(folder, STUDY, &[""])).transpose()?;
         let interrupt = Interrupt::catch()?;
-        let runs: Vec<Run> = kernels.iter().map(|&(kernel, _)| Run::new(kernel, shape.clone())).collect();
+        let runs = self.runs()?;
         let summaries = all(&runs, self.shape.seed, &interrupt)?;
         let row = |(&(kernel, published), summary): (&(&Kernel, u32), &Summary)| {
             Row::new(kernel.name, published, shape.lanes, summary)
@@ -186,9 +187,19 @@ impl Simtight {
             file.finish()?;
         }
         if let Some(folder) = &self.docs {
-            files::write(folder, STUDY, &page::page(&report), &[("", chart(&report))])?;
+            files::write(
+                folder,
+                STUDY,
+                &age::stamped(&page::page(&report), &age::hash(&runs)?),
+                &[("", chart(&report))],
+            )?;
         }
         if self.json { print_json(&report) } else { print(&table(&report)) }
+    }
+
+    pub fn runs(&self) -> Result<Vec<Run>> {
+        let shape = self.shape()?;
+        Ok(self.kernels()?.into_iter().map(|(kernel, _)| Run::new(kernel, shape.clone())).collect())
     }
 
     /// Those that are asked for, or all.

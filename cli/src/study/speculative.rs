@@ -6,6 +6,7 @@ mod charts;
 mod tables;
 mod variants;
 
+use super::age;
 use super::core::CoreArgs;
 use super::draws::{self, DrawsArgs, Gain};
 use super::kernels::chosen;
@@ -251,9 +252,19 @@ impl Speculative {
         };
         if let Some(folder) = &self.docs {
             let charts = CHARTS.map(|name| (name, charts::chart(&report, name)));
-            page::write(folder, STUDY, &tables::page(&report), &charts)?;
+            let page = age::stamped(&tables::page(&report), &age::hash(&self.runs()?)?);
+            page::write(folder, STUDY, &page, &charts)?;
         }
         if self.json { print_json(&report) } else { print(&tables::plain_text(&report)) }
+    }
+
+    /// All whose programs need no run before, and all kernels, which are looked at for regions.
+    pub fn runs(&self) -> Result<Vec<Run>> {
+        let shape = self.shape()?;
+        let kernels = chosen(&self.kernels, &KERNELS.map(|kernel| kernel.name))?;
+        let comparisons = self.comparisons(&kernels, &shape)?;
+        let found = automatic::in_the_graph(&automatic::kernels(&shape), &shape, self.barriers())?;
+        Ok(comparisons.iter().chain(&found).flat_map(Comparison::runs).collect())
     }
 
     /// The core with path tables.
@@ -310,7 +321,7 @@ impl Comparison {
     fn runs(&self) -> impl Iterator<Item = Run> {
         let new = (0..self.variants.len()).filter(|&at| self.first(at) == at);
         let elf = new.map(|at| self.variants[at].1.clone());
-        elf.map(|elf| Run { elf: Some(elf), ..Run::new(self.kernel, self.shape.clone()) })
+        elf.map(|elf| Run { elf, ..Run::new(self.kernel, self.shape.clone()) })
     }
 
     /// The first variant with the program of this one.

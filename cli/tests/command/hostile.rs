@@ -79,7 +79,7 @@ const NAMES: &[&str] = &[
 const OUTSIDE: &[&str] = &["..", "/"];
 
 /// Options whose values are files or folders to be written.
-const OUTPUTS: &[&str] = &["image", "wave", "waves", "out", "docs", "svg", "dot"];
+const OUTPUTS: &[&str] = &["image", "wave", "waves", "out", "docs", "svg", "dot", "profile"];
 
 const OPTIONS: &[&str] = &[
     "lanes",
@@ -94,10 +94,13 @@ const OPTIONS: &[&str] = &[
     "set",
     "show",
     "rounds",
+    "draws",
+    "threshold",
     "nonsense",
 ];
 
-const FLAGS: &[&str] = &["--json", "--trace", "--no-checks", "--single-file", "--names", "--nonsense", "-x", "--"];
+const FLAGS: &[&str] =
+    &["--json", "--trace", "--no-checks", "--single-file", "--names", "--tune", "--nonsense", "-x", "--"];
 
 /// Of any option; the only paths that end outside of the command's folder are devices.
 fn value() -> impl Strategy<Value = OsString> {
@@ -139,6 +142,8 @@ fn command_line() -> impl Strategy<Value = Vec<OsString>> {
         "prove none",
         "reconverge p.elf",
         "predict p.elf --pdom --out=out.elf",
+        "predict vecadd --auto --out=out.elf",
+        "predict common_call --tune --lanes=1 --warps=1 --max-cycles=300 --out=out.elf",
         "mutate --lanes=3",
         "bench",
         "kernels",

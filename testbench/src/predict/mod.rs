@@ -18,6 +18,7 @@
 //! | `soft.rs` | the instructions, with thresholds (§4.6) |
 //! | `allocate.rs` | numbers of barriers |
 //! | `explain.rs` | what was placed where, and why |
+//! | `tune.rs` | what threads should wait for, found by running |
 
 mod allocate;
 mod auto;
@@ -35,6 +36,7 @@ mod profile;
 mod regions;
 mod relocation;
 mod soft;
+mod tune;
 mod visits;
 mod write;
 
@@ -42,6 +44,7 @@ pub use deconflict::Deconflict;
 pub use explain::Placement;
 pub use profile::{Count, Issue, Profile, Recording};
 pub use soft::Soft;
+pub use tune::{Choice, Region, Tried, Tuned, search};
 
 use crate::program::ProgramError;
 use crate::reconverge::ReconvergeError;
@@ -128,6 +131,8 @@ pub struct Options {
     pub soft: Soft,
     /// In place of the thresholds of all directives.
     pub threshold: Option<u32>,
+    /// What threads of some regions wait for, in place of all that is said of them elsewhere.
+    pub choices: BTreeMap<Region, Choice>,
 }
 
 /// How regions are found that nobody asked for.
@@ -147,6 +152,7 @@ impl Default for Options {
             deconflict: Deconflict::default(),
             soft: Soft::default(),
             threshold: None,
+            choices: BTreeMap::new(),
         }
     }
 }
@@ -156,6 +162,8 @@ impl Default for Options {
 pub struct Prediction {
     /// The file.
     pub elf: Vec<u8>,
+    /// The regions that were looked at, with what is asked for by directives, and where threads wait.
+    pub regions: Vec<(Region, Choice, String)>,
     /// What was placed.
     pub placements: Vec<Placement>,
     /// What the programmer should know: a line each.
@@ -169,9 +177,12 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
     if !(1..=convergence::BARRIERS).contains(&options.barriers) {
         return Err(PredictError::Barriers { barriers: options.barriers });
     }
-    if let Some(threshold) =
-        options.threshold.filter(|threshold| !(1..=convergence::MOST_THRESHOLD).contains(threshold))
-    {
+    let of_choice = |choice: &Choice| match *choice {
+        Choice::Threads(threads) => Some(threads),
+        Choice::Alone | Choice::All => None,
+    };
+    let mut thresholds = options.threshold.into_iter().chain(options.choices.values().filter_map(of_choice));
+    if let Some(threshold) = thresholds.find(|threshold| !(1..=convergence::MOST_THRESHOLD).contains(threshold)) {
         return Err(PredictError::ThresholdAsked { threshold });
     }
     let linked = Linked::read(elf)?;
@@ -186,7 +197,7 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
     let bodies = functions.map(|function| Body::of(&linked, function)).collect::<Result<Vec<Body>, _>>()?;
     let calls = Calls::of(&linked, &bodies);
     let (mut regions, mut notes) = regions::find(&linked, &bodies, &directives)?;
-    let (of_functions, of_calls) = calls::barriers(&linked, &bodies, &calls, &directives)?;
+    let (mut of_functions, of_calls) = calls::barriers(&linked, &bodies, &calls, &directives)?;
     if let Some(Automatic { profile }) = &options.automatic {
         profile.as_ref().map_or(Ok(()), |profile| profile.check(&linked.program))?;
         // A function with regions that were asked for is left as the programmer wants it.
@@ -199,11 +210,21 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
         regions.extend(found);
         notes.extend(more);
     }
+    let mut known = Vec::new();
+    // The threshold that a region gets, unless it is left alone.
+    let mut chosen = |name: &str, point: u32, threshold: u32| {
+        let region = Region { name: name.to_string(), point };
+        let asked = Choice::of_threshold(options.threshold.unwrap_or(threshold));
+        let choice = options.choices.get(&region).copied().unwrap_or(asked);
+        known.push((region, asked, linked.place(point)));
+        choice.threshold()
+    };
     let mut barriers = Vec::new();
     for region in regions {
+        let Some(threshold) = chosen(&region.name, region.point, region.threshold) else { continue };
         let body = bodies.iter().find(|body| body.entry == region.function).expect("a region is in a function");
         let why = Why::Predicted(region.name);
-        let (barrier, meets) = place::region(body, why, &region.joins, region.point, region.threshold);
+        let (barrier, meets) = place::region(body, why, &region.joins, region.point, threshold);
         if meets.is_none() {
             let place = linked.place(region.joins[0]);
             notes.push(format!(
@@ -212,12 +233,17 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
         }
         barriers.extend([barrier].into_iter().chain(meets));
     }
-    barriers.extend(of_functions);
-    notes.extend(of_calls);
-    if let Some(threshold) = options.threshold {
-        let asked = |barrier: &&mut Barrier| matches!(barrier.why, Why::Predicted(_) | Why::Function(_));
-        barriers.iter_mut().filter(asked).for_each(|barrier| barrier.threshold = threshold);
+    let mut left = BTreeSet::new();
+    for barrier in &mut of_functions {
+        let Why::Function(name) = &barrier.why else { continue };
+        match chosen(name, barrier.waits[0], barrier.threshold) {
+            Some(threshold) => barrier.threshold = threshold,
+            None => _ = left.insert(name.clone()),
+        }
     }
+    let is_left = |why: &Why| matches!(why, Why::Function(name) | Why::Region(name) if left.contains(name));
+    barriers.extend(of_functions.into_iter().filter(|barrier| !is_left(&barrier.why)));
+    notes.extend(of_calls);
     if options.pdom {
         let regions: BTreeSet<u32> = barriers.iter().flat_map(Barrier::range).collect();
         for body in &bodies {
@@ -257,7 +283,7 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
     let lost =
         |name| format!("section {name} is left out: its fields are too small for the distances that code now has");
     notes.extend(dropped.into_iter().map(lost));
-    Ok(Prediction { elf, placements, notes, inserted: edits.count() })
+    Ok(Prediction { elf, regions: known, placements, notes, inserted: edits.count() })
 }
 
 /// The instructions of all barriers. At one instruction: first threads leave barriers, then they wait behind regions and at post-dominators,

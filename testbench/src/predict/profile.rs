@@ -5,6 +5,9 @@ use crate::program::Program;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
+/// Threads of the widest warp.
+const MOST_LANES: u32 = 64;
+
 /// Counts of one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
@@ -109,12 +112,19 @@ impl Profile {
                 why: "is of another program: make it with `heddle run --profile`".into(),
             });
         }
+        let has = |why: String| Err(PredictError::Profile { why: format!("has {why}") });
+        if !(1..=MOST_LANES).contains(&self.lanes) {
+            return has(format!("warps of {} threads: a core has 1 to {MOST_LANES}", self.lanes));
+        }
         let all = |issues: u64| issues.saturating_mul(self.lanes.into());
         let possible = |count: &Count| {
-            count.issues <= count.lanes && count.lanes <= all(count.issues) && count.lanes <= all(count.least)
+            let cycles = count.cycles == 0 || count.issues > 0;
+            cycles && count.issues <= count.lanes && count.lanes <= all(count.issues) && count.lanes <= all(count.least)
         };
-        match self.instructions.iter().find(|(_, count)| !possible(count)) {
-            Some((pc, _)) => Err(PredictError::Profile { why: format!("has counts at {pc:#x} that no run has") }),
+        let is_there = |pc: u32| pc.is_multiple_of(4) && program.word(pc).is_some();
+        match self.instructions.iter().find(|&(&pc, count)| !is_there(pc) || !possible(count)) {
+            Some((&pc, _)) if !is_there(pc) => has(format!("counts at {pc:#x}, where the program has no instruction")),
+            Some((pc, _)) => has(format!("counts at {pc:#x} that no run has")),
             None => Ok(()),
         }
     }
@@ -154,10 +164,21 @@ mod tests {
         assert!(profile.check(&other).unwrap_err().to_string().contains("another program"));
         let text = serde_json::to_string(&profile).unwrap();
         assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
-        for wrong in [(1, 5, 2), (2, 1, 1), (2, 8, 1), (3, 9, 2)] {
-            let (issues, lanes, least) = wrong;
-            profile.instructions.insert(4, Count { issues, lanes, least, cycles: 0 });
-            assert!(profile.check(&one).unwrap_err().to_string().contains("at 0x4"), "{wrong:?}");
+        let is_refused = |profile: &Profile, why: &str| {
+            let error = profile.check(&one).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        };
+        for lanes in [0, 65, u32::MAX] {
+            is_refused(&Profile { lanes, ..profile.clone() }, "a core has 1 to 64");
+        }
+        for outside in [2, one.program_end(), u32::MAX - 3] {
+            let mut profile = profile.clone();
+            profile.instructions.insert(outside, Count { issues: 1, lanes: 1, least: 1, cycles: 1 });
+            is_refused(&profile, "where the program has no instruction");
+        }
+        for (issues, lanes, least, cycles) in [(1, 5, 2, 0), (2, 1, 1, 0), (2, 8, 1, 0), (3, 9, 2, 0), (0, 0, 0, 1)] {
+            profile.instructions.insert(4, Count { issues, lanes, least, cycles });
+            is_refused(&profile, "counts at 0x4 that no run has");
         }
     }
 }

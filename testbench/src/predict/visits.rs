@@ -40,7 +40,7 @@ fn flow(graph: &Graph, first: usize, lanes: &[f64]) -> Vec<Vec<f64>> {
     let mut known: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     loop {
         let before = known.len();
-        for node in 0..lanes.len() {
+        for (node, &all) in lanes.iter().enumerate() {
             let ends = graph.returns[node] || graph.exits[node];
             let out = graph.next[node].iter().filter(|_| !ends).map(|&next| (node, next));
             let into = graph.previous[node].iter().filter(|_| node != first).map(|&from| (from, node));
@@ -48,7 +48,7 @@ fn flow(graph: &Graph, first: usize, lanes: &[f64]) -> Vec<Vec<f64>> {
                 let mut open = ways.iter().filter(|way| !known.contains_key(way));
                 if let (Some(&way), None) = (open.next(), open.next()) {
                     let others: f64 = ways.iter().filter_map(|way| known.get(way)).sum();
-                    known.insert(way, (lanes[node] - others).max(0.0));
+                    known.insert(way, (all - others).max(0.0));
                 }
             }
         }

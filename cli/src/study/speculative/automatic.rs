@@ -17,6 +17,17 @@ pub fn kernels(shape: &Shape) -> Vec<&'static Kernel> {
     ALL.iter().filter(|kernel| kernel.suits(shape)).collect()
 }
 
+/// Each kernel on path tables, without barriers and with those that are found without a profile.
+pub fn in_the_graph(kernels: &[&'static Kernel], shape: &Shape, barriers: u32) -> Result<Vec<Comparison>> {
+    let shape = PATH_TABLE.shape(shape)?;
+    let comparison = |&kernel: &&'static Kernel| {
+        let studied = Studied { name: kernel.name, paper: "", thresholds: &[] };
+        let variants = variants::in_the_graph(barriers);
+        Comparison::new(studied, kernel, &PATH_TABLE, &shape, variants).context(kernel.name)
+    };
+    kernels.iter().map(comparison).collect()
+}
+
 /// Each kernel on path tables, without and with barriers. Runs all to profile them.
 pub fn comparisons(
     kernels: &[&'static Kernel],

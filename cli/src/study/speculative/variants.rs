@@ -142,16 +142,23 @@ pub fn of(unit: &Unit, barriers: u32, thresholds: &[u32]) -> Vec<Variant> {
 
 /// Those in which nobody asked for anything, the baseline first.
 pub fn automatic(barriers: u32, profile: Profile) -> [Variant; 3] {
-    let found = |name, profile| {
-        let automatic = Some(Automatic { profile });
-        let options = Options { barriers, directives: false, automatic, ..Options::default() };
-        // Where nothing is found the program is the kernel's.
-        Variant::new(name, move |elf| {
-            let prediction = predict(elf, &options)?;
-            Ok(if prediction.placements.is_empty() { elf.to_vec() } else { prediction.elf })
-        })
-    };
-    [Variant::new(BASELINE, |elf| Ok(elf.to_vec())), found(AUTO, None), found(AUTO_PROFILE, Some(profile))]
+    let [baseline, auto] = in_the_graph(barriers);
+    [baseline, auto, found(AUTO_PROFILE, barriers, Some(profile))]
+}
+
+/// Those of them that need no profile.
+pub fn in_the_graph(barriers: u32) -> [Variant; 2] {
+    [Variant::new(BASELINE, |elf| Ok(elf.to_vec())), found(AUTO, barriers, None)]
+}
+
+fn found(name: &str, barriers: u32, profile: Option<Profile>) -> Variant {
+    let automatic = Some(Automatic { profile });
+    let options = Options { barriers, directives: false, automatic, ..Options::default() };
+    // Where nothing is found the program is the kernel's.
+    Variant::new(name, move |elf| {
+        let prediction = predict(elf, &options)?;
+        Ok(if prediction.placements.is_empty() { elf.to_vec() } else { prediction.elf })
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::{warps, with_all};
 use crate::Program;
 use crate::iss::Iss;
 use crate::kernels;
-use crate::predict::{Deconflict, Options, Prediction, Soft, predict};
+use crate::predict::{Choice, Deconflict, Options, PredictError, Prediction, Soft, predict};
 use heddle_simt::Shape;
 
 const LANES: u32 = 8;
@@ -275,6 +275,46 @@ fn misused_directives_are_one_line() {
 }
 
 /// A barrier lives across a call only if what is called does not use its number.
+/// What is chosen for a region comes before its directive, and before the threshold of all.
+#[test]
+fn a_region_waits_for_what_is_chosen_for_it() {
+    let with = kernels::ALL.iter().filter(|kernel| predict(kernel.elf, &Options::default()).is_ok());
+    let mut count = 0;
+    for kernel in with {
+        let predicted = |choice: Option<Choice>, threshold| {
+            let Prediction { regions, .. } = predict(kernel.elf, &Options::default()).unwrap();
+            assert_eq!(regions.len(), 1, "{}", kernel.name);
+            let choices = choice.map(|choice| (regions[0].0.clone(), choice)).into_iter().collect();
+            predict(kernel.elf, &Options { choices, threshold, ..Options::default() }).unwrap()
+        };
+        let threshold = |prediction: &Prediction| {
+            let of_region = prediction.placements.iter().find(|placement| !placement.what.contains("behind"));
+            of_region.unwrap().threshold
+        };
+        for (choice, wanted) in [(Choice::Threads(5), 5), (Choice::All, 0)] {
+            for of_all in [None, Some(7)] {
+                let prediction = predicted(Some(choice), of_all);
+                assert_eq!(threshold(&prediction), wanted, "{}", kernel.name);
+                // What was asked for is told all the same.
+                let asked = predicted(None, of_all);
+                assert_eq!(prediction.regions, asked.regions, "{}", kernel.name);
+                let own = if threshold(&asked) == 0 { Choice::All } else { Choice::Threads(threshold(&asked)) };
+                assert_eq!(asked.regions[0].1, own, "{}", kernel.name);
+            }
+        }
+        let alone = predicted(Some(Choice::Alone), None);
+        assert_eq!((alone.placements.as_slice(), alone.inserted), (&[][..], 0), "{}", kernel.name);
+        assert_eq!(Program::parse(&alone.elf), Program::parse(kernel.elf), "{}", kernel.name);
+        count += 1;
+    }
+    assert!(count > 8, "{count} kernels have directives");
+    let kernel = kernels::find("loop_merge").unwrap();
+    let region = predict(kernel.elf, &Options::default()).unwrap().regions[0].0.clone();
+    let choices = [(region, Choice::Threads(65))].into();
+    let refused = predict(kernel.elf, &Options { choices, ..Options::default() });
+    assert_eq!(refused, Err(PredictError::ThresholdAsked { threshold: 65 }));
+}
+
 #[test]
 fn functions_called_in_regions_have_other_numbers() {
     let Some(compiler) = compile::compiler("numbers of barriers") else { return };

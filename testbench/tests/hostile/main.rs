@@ -4,13 +4,16 @@
 //! Memory is limited, so that asking for much more than the file has ends the test. `HEDDLE_LONG=1` tries a hundred times
 //! as many cases.
 
+mod directives;
+mod profiles;
+
 use heddle_sim::simulation::SimulationError;
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::iss::Iss;
 use heddle_testbench::kernels::ALL;
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
-use heddle_testbench::predict::{Options, predict};
+use heddle_testbench::predict::{Options, PredictError, Prediction, predict};
 use heddle_testbench::program::ProgramError;
 use heddle_testbench::reconverge::analyse;
 use proptest::prelude::*;
@@ -171,19 +174,25 @@ fn load(file: &[u8]) -> Result<Option<Program>, TestCaseError> {
 }
 
 /// What the post-link pass makes of a file is loaded, and can be run; or it is refused in a line.
-fn place_barriers(file: &[u8]) -> Result<bool, TestCaseError> {
-    match predict(file, &Options { pdom: true, ..Options::default() }) {
-        Ok(prediction) => {
-            let program = Program::parse(&prediction.elf);
+fn place_barriers(file: &[u8], options: &Options) -> Result<Result<Prediction, PredictError>, TestCaseError> {
+    let predicted = predict(file, options);
+    match &predicted {
+        Ok(Prediction { elf, notes, .. }) => {
+            prop_assert!(notes.iter().all(|note| !note.contains(char::is_control)), "{:?}", notes);
+            let program = Program::parse(elf);
             prop_assert!(program.is_ok(), "{:?}", program);
             if let Ok(mut iss) = Iss::new(&program.unwrap(), &shape()) {
                 iss.set_limit(1500);
                 iss.run().err().map_or(Ok(()), |error| one_line(&error))?;
             }
-            Ok(true)
         }
-        Err(error) => one_line(&error).map(|()| false),
+        Err(error) => one_line(error)?,
     }
+    Ok(predicted)
+}
+
+fn post_dominators() -> Options {
+    Options { pdom: true, ..Options::default() }
 }
 
 /// The machine of [`shape`], which runs one program after the other.
@@ -229,7 +238,7 @@ fn barriers_are_placed_in_damaged_programs_or_they_are_refused() {
     limit_memory();
     let placed = Cell::new(0);
     let result = TestRunner::new(cases(1000)).run(&damage(), |damage| {
-        placed.set(placed.get() + u32::from(place_barriers(&damage.file())?));
+        placed.set(placed.get() + u32::from(place_barriers(&damage.file(), &post_dominators())?.is_ok()));
         Ok(())
     });
     result.unwrap_or_else(|error| panic!("{error}"));
@@ -244,7 +253,7 @@ fn any_bytes_can_be_passed() {
     let result = TestRunner::new(cases(2000)).run(&bytes, |(header, rest)| {
         let file = [header.unwrap_or_default(), rest].concat();
         load(&file)?;
-        place_barriers(&file).map(drop)
+        place_barriers(&file, &post_dominators()).map(drop)
     });
     result.unwrap_or_else(|error| panic!("{error}"));
 }
