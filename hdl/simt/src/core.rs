@@ -19,7 +19,7 @@ use crate::divergence::convergence::{Ahead, Hint, Hints};
 use crate::divergence::dual_path::Dual;
 use crate::divergence::proof::held_since;
 use crate::divergence::{self, Culprit, Outcome, Refused, Start, UnitIn, Wake, warp_of};
-use crate::isa::{cause, convergence};
+use crate::isa::{alu, cause, convergence};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
 use crate::memory::wishbone::BusError;
@@ -501,7 +501,15 @@ fn multiply(s: &Shape, m: Builder, operands: Operands<Signal>) -> Signal {
         stages.push(m.pipe_reset(&format!("multiply_{}", stage + 1), stages[stage - 1]));
     }
     let valid = all(cat(&stages));
-    let inputs = MultiplierIn { valid, operation: all(decoded.funct3), a: each(operands.a), b: each(operands.b) };
+    // Of a multiplication the ALU's operation is that of an address.
+    let inputs = MultiplierIn {
+        valid,
+        operation: all(decoded.funct3),
+        shift: all(decoded.alu.ne(alu::ADD)),
+        arithmetic: all(decoded.alu.eq(alu::SRA)),
+        a: each(operands.a),
+        b: each(operands.b),
+    };
     m.replicate("multiplier", s.lanes, &multiplier(), inputs).result
 }
 

@@ -1,5 +1,5 @@
 //! Stage 7, execute: each lane's ALU computes a result, an address or a branch condition; the target of a branch or `jal`
-//! is the same for all lanes. Multiplier and divider start here beside it ([`crate::lane`], [`super::divide`]).
+//! is the same for all lanes. Multiplier, which shifts too, and divider start here beside it ([`crate::lane`], [`super::divide`]).
 
 use super::collect::{Issued, Operands};
 use super::place::{PlaceIn, Wrong, place};
@@ -71,7 +71,7 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
         let lanes = m.replicate(
             "alu",
             s.lanes,
-            &alu(),
+            &alu(!s.multiply),
             AluIn { operation: all(d.alu), condition: all(d.funct3), a: each(a), b: each(b) },
         );
         let numbers: Vec<Signal> = (0..s.lanes).map(|k| m.lit(k, s.lane_bits())).collect();
