@@ -3,6 +3,7 @@
 //! One carry chain adds, subtracts and compares. Shifts are here only in a core without a [multiplier](super::multiplier), which shifts
 //! otherwise.
 
+use super::{Sum, add_or_subtract};
 use crate::isa::alu;
 use heddle_hdl::*;
 
@@ -30,12 +31,10 @@ pub fn alu(shifts: bool) -> TypedModule<AluIn<Width>, AluOut<Signal>> {
         AluIn { operation: alu::BITS, condition: 3, a: 32, b: 32 },
         |m, AluIn { operation, condition, a, b }| {
             m.doc("The ALU of one lane.");
-            // SUB, SLT and SLTU. The lowest bit of the sum makes the carry into it: a - b is a + ~b + 1.
+            // SUB, SLT and SLTU.
             wire!(subtracts = operation.bit(3) | operation.slice(1, 2).eq(alu::SLT >> 1));
-            let wide = |word: Signal| cat(&[subtracts, word]).zext(34);
-            wire!(added = wide(a) + wide(b ^ subtracts.repeat(32)));
-            let sum = added.slice(1, 32);
-            wire!(below = !added.msb());
+            let Sum { sum, carry } = add_or_subtract(a, b, subtracts);
+            wire!(below = !carry);
             wire!(below_signed = below ^ a.msb() ^ b.msb());
 
             // Bit 2 of the operation: not of sums.
@@ -91,8 +90,7 @@ mod tests {
                     let arithmetic = (sa >> (b & 31)) as u32;
                     results.extend([(alu::SLL, a << (b & 31)), (alu::SRL, a >> (b & 31)), (alu::SRA, arithmetic)]);
                 }
-                let conditions =
-                    [(0, a == b), (1, a != b), (4, sa < sb), (5, sa >= sb), (6, a < b), (7, a >= b)];
+                let conditions = [(0, a == b), (1, a != b), (4, sa < sb), (5, sa >= sb), (6, a < b), (7, a >= b)];
                 for (operation, want) in results {
                     t.poke(AluIn { operation, condition: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
                     t.settle();

@@ -110,9 +110,8 @@ mod tests {
             for ((operation, shift, arithmetic), want) in wants {
                 for stage in 0..MULTIPLIER_STAGES {
                     // In each stage alone: whatever comes after it must not disturb it.
-                    let mut or_other = |value: u64, most: u64| {
-                        Bits::from(if stage == 0 { value } else { r.u64(..=most) })
-                    };
+                    let mut or_other =
+                        |value: u64, most: u64| Bits::from(if stage == 0 { value } else { r.u64(..=most) });
                     t.poke(MultiplierIn {
                         operation: or_other(operation.into(), 7),
                         shift: or_other(shift.into(), 1),

@@ -125,7 +125,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
     let count = (s.convergence_barriers > 0).then(|| count_width(s.lanes));
     module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, jump, count }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");
-        let Executed { issued, leader, result, wrong, taken, target, data, exits } = i.executed;
+        let Executed { issued, leader, result, wrong, taken, target, data } = i.executed;
         let d = issued.decoded;
         let mask = issued.mask;
         wire!(memory = d.accesses());
@@ -160,7 +160,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         let pc_end = s.pc_bits() + 2;
         wire!(target_misaligned = jump_target.slice(0, 2).any());
         wire!(target_outside = jump_target.from_bit(pc_end).any());
-        wire!(bad_ecall = mask & !exits);
+        wire!(bad_ecall = mask & !taken);
 
         let code = |c: u32| m.lit(c, cause::BITS);
         let arms = [

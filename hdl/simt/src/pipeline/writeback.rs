@@ -71,18 +71,15 @@ struct LaneIn<T> {
     product: T,
     quotient: T,
     loaded: T,
-    /// Which of the sources.
-    from_product: T,
-    from_load: T,
-    from_quotient: T,
+    /// Which of them, 2 bits: 0 to 3, in this order.
+    source: T,
 }
 
 fn lane() -> TypedModule<LaneIn<Width>, Signal> {
-    let inputs =
-        LaneIn { computed: 32, product: 32, quotient: 32, loaded: 32, from_product: 1, from_load: 1, from_quotient: 1 };
+    let inputs = LaneIn { computed: 32, product: 32, quotient: 32, loaded: 32, source: 2 };
     module("writeback_lane", inputs, |m, i| {
         m.doc("One lane of stage 10: the value to write.");
-        pick([(i.from_load, i.loaded), (i.from_quotient, i.quotient), (i.from_product, i.product)], i.computed)
+        case(i.source, &[(1u32, i.product), (2, i.quotient), (3, i.loaded)], i.computed)
     })
 }
 
@@ -132,6 +129,8 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         if let Some(next) = divider_next {
             next.next((turn | from_load) & quotient.valid & !from_quotient);
         }
+        let late = from_load | from_quotient;
+        wire!(source = cat(&[from_load | (c.multiply & !late), late]));
         let data = m.replicate(
             "lane",
             s.lanes,
@@ -141,9 +140,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
                 product: each(i.products),
                 quotient: each(quotient.data),
                 loaded: each(loaded.data),
-                from_product: all(c.multiply),
-                from_load: all(from_load),
-                from_quotient: all(from_quotient),
+                source: all(source),
             },
         );
         let target = pick(

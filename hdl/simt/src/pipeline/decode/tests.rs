@@ -130,7 +130,7 @@ fn meaning(word: u32, s: &Shape) -> Meaning {
         m.rd = rd;
     }
     if class == "ecall" {
-        (m.rs1, m.rs2) = (17, 10);
+        (m.rs1, m.rs2, m.imm) = (17, 10, EXIT);
     }
     m
 }
@@ -186,7 +186,7 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
         want.class = if s.multiply { "multiply" } else { "alu" };
     }
     // Where an instruction has no immediate, or uses no ALU result, the field is free.
-    let has_imm = matches!(class, "lui" | "auipc" | "jal" | "jalr" | "branch" | "load" | "store" | "atomic")
+    let has_imm = matches!(class, "lui" | "auipc" | "jal" | "jalr" | "branch" | "load" | "store" | "atomic" | "ecall")
         || matches!(class, "alu" | "shift") && word & 0x7f == 0x13;
     let has_alu = !matches!(class, "jal" | "divide" | "fence" | "hint" | "barrier" | "ecall" | "ebreak" | "illegal");
     want = Meaning { imm: if has_imm { want.imm } else { got.imm }, ..want };
@@ -199,7 +199,7 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
         assert_eq!(d.imm.low_u64() & 0xfff, u64::from(word >> 20));
     }
     if class != "illegal" {
-        let b_register = matches!(class, "branch" | "multiply" | "divide" | "ecall") || word & 0x7f == 0x33;
+        let b_register = matches!(class, "branch" | "multiply" | "divide") || word & 0x7f == 0x33;
         assert_eq!(d.b_imm == 0, b_register, "{word:#010x}");
     }
     let accesses = matches!(class, "load" | "store" | "atomic");
