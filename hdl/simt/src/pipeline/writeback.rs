@@ -67,19 +67,25 @@ fn align() -> TypedModule<AlignIn<Width>, Signal> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct LaneIn<T> {
+    /// 0 if another source has the value.
     computed: T,
     product: T,
     quotient: T,
     loaded: T,
-    /// Which of them, 2 bits: 0 to 3, in this order.
-    source: T,
+    /// Which of the others; of none if `computed` has it.
+    from_product: T,
+    from_load: T,
+    from_quotient: T,
 }
 
 fn lane() -> TypedModule<LaneIn<Width>, Signal> {
-    let inputs = LaneIn { computed: 32, product: 32, quotient: 32, loaded: 32, source: 2 };
+    let inputs =
+        LaneIn { computed: 32, product: 32, quotient: 32, loaded: 32, from_product: 1, from_load: 1, from_quotient: 1 };
     module("writeback_lane", inputs, |m, i| {
         m.doc("One lane of stage 10: the value to write.");
-        case(i.source, &[(1u32, i.product), (2, i.quotient), (3, i.loaded)], i.computed)
+        // A bit is two tables of four inputs: a choice by priority is three.
+        let late = i.loaded.only_if(i.from_load) | i.quotient.only_if(i.from_quotient);
+        i.computed | i.product.only_if(i.from_product) | late
     })
 }
 
@@ -94,8 +100,11 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
     };
     module("writeback", inputs, |m, i| {
         m.doc("Stage 10: the write into the register banks.");
-        let c = m.stage("s10", i.computed);
-        let valid = c.valid;
+        let Computed { valid, slot, rd, mask, multiply, data } = i.computed;
+        let computed_target = m.pipe_if("s10", valid, Target { lanes: mask, slot, rd });
+        let computed = m.pipe("s10_computed", (valid & !multiply).mux(data, data.literal(0u32)));
+        let from_product = m.pipe_reset("s10_from_product", valid & multiply);
+        let valid = m.pipe_reset("s10_valid", valid);
 
         // What was loaded, and who it is for. Nobody waits for a load without a register.
         let (load, quotient) = (i.load, i.quotient);
@@ -129,27 +138,27 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         if let Some(next) = divider_next {
             next.next((turn | from_load) & quotient.valid & !from_quotient);
         }
-        let late = from_load | from_quotient;
-        wire!(source = cat(&[from_load | (c.multiply & !late), late]));
         let data = m.replicate(
             "lane",
             s.lanes,
             &lane(),
             LaneIn {
-                computed: each(c.data),
+                computed: each(computed),
                 product: each(i.products),
                 quotient: each(quotient.data),
                 loaded: each(loaded.data),
-                source: all(source),
+                from_product: all(from_product),
+                from_load: all(from_load),
+                from_quotient: all(from_quotient),
             },
         );
         let target = pick(
             [
-                (valid, Target { lanes: c.mask, slot: c.slot, rd: c.rd }),
+                (valid, computed_target),
                 (from_load, Target { lanes: loaded.lanes, slot: loaded.slot, rd: loaded.rd }),
                 (from_quotient, Target { lanes: quotient.mask, slot: quotient.slot, rd: quotient.rd }),
             ],
-            Target { lanes: c.mask.literal(0u32), slot: c.slot, rd: c.rd },
+            Target { lanes: mask.literal(0u32), ..computed_target },
         );
 
         let waited = m.reg("waited", count_width(WAIT_BEFORE_BUBBLE)).reset(0u32);
