@@ -105,7 +105,7 @@ impl Mutate {
         let seeds = self.shape.seed..;
         let bench = |(s, seed): (&ShapeArgs, u64)| interrupt.or(Bench::new(&s.shape()?, seed));
         let benches = shapes.iter().zip(seeds).map(bench).collect::<Result<_>>()?;
-        let blocks = Blocks::find(self.tests.clone(), &interrupt)?;
+        let blocks = Blocks::find(self.tests.clone(), shape.divergence, &interrupt)?;
 
         let hook = take_hook();
         // Mutants make the machine panic now and then.

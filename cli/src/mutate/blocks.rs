@@ -4,6 +4,7 @@ use crate::interrupt::Interrupt;
 use anyhow::{Context, Result, bail};
 use heddle_hdl::mutate::Mutant;
 use heddle_sim::{MUTANT, SURVEY};
+use heddle_simt::Divergence;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
@@ -25,14 +26,18 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Has the tests built, unless their binary is given, and run once on the unchanged design.
-    pub fn find(binary: Option<PathBuf>, interrupt: &Interrupt) -> Result<Blocks> {
+    /// Has the tests built, unless their binary is given, and run once on the unchanged design, which has this unit.
+    pub fn find(binary: Option<PathBuf>, unit: Divergence, interrupt: &Interrupt) -> Result<Blocks> {
         let binary = interrupt.or(binary.map_or_else(build, Ok))?;
         let started = Instant::now();
         let mut survey = command(&binary);
-        // Tests of proofs simulate harnesses as they are, which no mutant is in.
+        // Tests of proofs simulate harnesses as they are, which no mutant is in. Tests in the folder of another unit build that unit
+        // alone.
+        let others = Divergence::ALL.iter().filter(|(_, other)| *other != unit);
+        let folders = others.map(|(name, _)| format!("divergence::{}::", name.replace('-', "_")));
         let output = survey
             .args(["--skip", "::proof::"])
+            .args(folders.flat_map(|folder| ["--skip".into(), folder]))
             .env(MUTANT, SURVEY)
             .output()
             .with_context(|| format!("cannot run {}", binary.display()));

@@ -1,10 +1,12 @@
-//! Whether a study's page is of the core as it is: the last line of the page has a hash of what its figures come from.
+//! Whether a study's page is of the core as it is: the last line of the page has hashes of what its figures come from.
 //!
-//! That is the Verilog of all cores, without comments, and the programs that ran on them. Inputs that drivers make, the cycle model of dynamic warp
-//! formation and programs made with a profile are not in it.
+//! These are the Verilog of all cores, without comments, and the programs that ran on them. Inputs that drivers make, the cycle model of dynamic warp
+//! formation and programs made with a profile are not in it. A core may be written in another way and be as fast: so the line has the cycles of
+//! some of the runs, too, and a page stays new if the programs are what they were and these runs still take as many.
 
 use super::Study;
-use super::runs::Run;
+use super::runs::{Run, each};
+use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print};
 use anyhow::{Context, Result};
 use clap::{Args, FromArgMatches};
@@ -18,8 +20,8 @@ use std::sync::Arc;
 
 /// Say on the pages of studies which of them are of an older core.
 ///
-/// A page is if cores or programs of its study are others than when it was written, or if it does not say which those were. It then
-/// gets a line that says so, which goes when the study is run again.
+/// A page is if programs of its study are others than when it was written, or its cores are and some of its runs take more or fewer cycles
+/// than then; or if it does not say which those were. It then gets a line that says so, which goes when the study is run again.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study age --docs docs")]
@@ -32,29 +34,76 @@ pub struct Age {
 pub const PAGES: [&str; 4] = ["study-simtight.md", "study-dual-path.md", "study-compaction.md", "study-speculative.md"];
 
 const MEASURED: &str = "Cores and programs that were measured: ";
+const SAMPLE: &str = "; cycles of some of the runs: ";
+/// So many.
+const SAMPLED: usize = 6;
 const OLD: &str =
     "> **Not of the core and programs as they are now**, or not known to be: what is measured now may differ.";
 
 impl Age {
     pub fn run(self) -> Result<()> {
+        let interrupt = Interrupt::catch()?;
         for name in PAGES {
             let path = self.docs.join(name);
             let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            let now = now(&text).with_context(|| path.display().to_string())?;
-            let aged = marked(&text, &now);
+            let page = || path.display().to_string();
+            let now = now(&text).with_context(page)?;
+            let (mut stamped, mut cycles) = (text.clone(), String::new());
+            if let Some(stamp) = stamp(&text).filter(|stamp| stamp.is_worth_a_look(&now)) {
+                let sample = sample(&written_by(&text)?.runs()?, &interrupt).with_context(page)?;
+                cycles = format!("; some of its runs took {} cycles and take {sample}", stamp.sample);
+                stamped = restamped(&text, &now, &sample);
+            }
+            let aged = marked(&stamped, &now);
             if aged != text {
                 let mut file = ResultFile::create(&path)?;
                 file.writer().write_all(aged.as_bytes())?;
                 file.finish()?;
             }
             let age = if aged.contains(OLD) { "not known to be of this core, and says so" } else { "of this core" };
-            print(&format!("{}: {age} ({now})\n", path.display()))?;
+            print(&format!("{}: {age} ({now}){cycles}\n", path.display()))?;
         }
         Ok(())
     }
 }
 
-/// A hash of the cores and programs of these runs.
+/// What a page says of its cores and programs.
+struct Stamp<'a> {
+    hash: &'a str,
+    sample: &'a str,
+}
+
+impl Stamp<'_> {
+    /// Whether cycles of a sample may tell more than the hashes: the programs are the same, and the cores are not.
+    fn is_worth_a_look(&self, now: &str) -> bool {
+        let programs = |hash: &str| hash.split_once('-').map(|(_, programs)| programs.to_string());
+        self.hash != now && programs(self.hash) == programs(now)
+    }
+}
+
+fn stamp(page: &str) -> Option<Stamp<'_>> {
+    let line = page.lines().find_map(|line| line.strip_prefix(MEASURED))?;
+    let (hash, sample) = line.strip_suffix("`.")?.split_once(SAMPLE)?;
+    Some(Stamp { hash: hash.trim_matches('`'), sample: sample.trim_start_matches('`') })
+}
+
+/// The cycles of some of the runs, evenly from all; 0 for one that ends with a fault.
+fn sample(runs: &[Run], interrupt: &Interrupt) -> Result<String> {
+    let count = SAMPLED.min(runs.len());
+    let some: Vec<Run> = (0..count).map(|k| runs[k * runs.len() / count].clone()).collect();
+    let cycles = each(&some, 1, interrupt)?.into_iter().map(|run| run.map_or(0, |summary| summary.cycles).to_string());
+    Ok(cycles.collect::<Vec<_>>().join(" "))
+}
+
+/// The page, with the hash of now if its sample is what it was.
+fn restamped(page: &str, now: &str, sample: &str) -> String {
+    match stamp(page) {
+        Some(stamp) if stamp.sample == sample => page.replacen(&format!("`{}`", stamp.hash), &format!("`{now}`"), 1),
+        _ => page.to_string(),
+    }
+}
+
+/// Hashes of the cores and of the programs of these runs.
 pub fn hash(runs: &[Run]) -> Result<String> {
     let mut shapes: Vec<&Shape> = Vec::new();
     for run in runs {
@@ -62,25 +111,30 @@ pub fn hash(runs: &[Run]) -> Result<String> {
             shapes.push(&run.shape);
         }
     }
-    let mut context = md5::Context::new();
+    let mut cores = md5::Context::new();
     for shape in shapes {
         let files = heddle_gen::verilog(&design(shape)?, &heddle_gen::Options::default());
         for (name, text) in files.sources.iter().chain(&files.images) {
-            context.consume(name);
+            cores.consume(name);
             for line in text.lines() {
-                context.consume(line.split("//").next().unwrap_or_default().trim_end());
-                context.consume("\n");
+                cores.consume(line.split("//").next().unwrap_or_default().trim_end());
+                cores.consume("\n");
             }
         }
     }
-    let programs: BTreeSet<&Arc<[u8]>> = runs.iter().map(|run| &run.elf).collect();
-    programs.into_iter().for_each(|elf| context.consume(elf));
-    Ok(format!("{:x}", context.finalize()))
+    let mut programs = md5::Context::new();
+    let elfs: BTreeSet<&Arc<[u8]>> = runs.iter().map(|run| &run.elf).collect();
+    elfs.into_iter().for_each(|elf| programs.consume(elf));
+    Ok(format!("{:x}-{:x}", cores.finalize(), programs.finalize()))
 }
 
-/// The page of runs with this hash.
-pub fn stamped(page: &str, hash: &str) -> String {
-    format!("{}\n\n{MEASURED}`{hash}`.\n", page.trim_end())
+/// The page of these runs.
+pub fn of_now(page: &str, runs: &[Run], interrupt: &Interrupt) -> Result<String> {
+    Ok(stamped(page, &hash(runs)?, &sample(runs, interrupt)?))
+}
+
+fn stamped(page: &str, hash: &str, sample: &str) -> String {
+    format!("{}\n\n{MEASURED}`{hash}`{SAMPLE}`{sample}`.\n", page.trim_end())
 }
 
 /// The hash of what the study of the page would measure now.
@@ -91,7 +145,7 @@ pub fn now(page: &str) -> Result<String> {
 /// The page with the line that says that it is old, or without, as it should be.
 pub fn marked(page: &str, now: &str) -> String {
     let without: String = page.replacen(&format!("{OLD}\n\n"), "", 1);
-    if page.lines().any(|line| line == format!("{MEASURED}`{now}`.")) {
+    if stamp(page).is_some_and(|stamp| stamp.hash == now) {
         return without;
     }
     let (title, rest) = without.split_once("\n\n").unwrap_or((&without, ""));
@@ -115,14 +169,37 @@ mod tests {
 
     #[test]
     fn a_page_says_that_it_is_old_and_no_longer_once_it_is_new() {
-        let page = stamped("# Title\n\nText.\n", "abc");
-        assert_eq!(page, "# Title\n\nText.\n\nCores and programs that were measured: `abc`.\n");
+        let page = stamped("# Title\n\nText.\n", "abc", "12 3");
+        let line = "Cores and programs that were measured: `abc`; cycles of some of the runs: `12 3`.\n";
+        assert_eq!(page, format!("# Title\n\nText.\n\n{line}"));
         assert_eq!(marked(&page, "abc"), page);
         let old = marked(&page, "def");
         assert!(old.starts_with(&format!("# Title\n\n{OLD}\n\nText.\n")), "{old}");
         assert_eq!((marked(&old, "def"), marked(&old, "abc")), (old.clone(), page));
         // Nobody knows of what core.
         assert!(marked("# Title\n\nText.\n", "abc").contains(OLD));
+    }
+
+    #[test]
+    fn a_core_that_is_as_fast_leaves_a_page_new() {
+        let page = stamped("# Title\n\nText.\n", "a-b", "12 3");
+        let is_worth_a_look = |now: &str| stamp(&page).unwrap().is_worth_a_look(now);
+        assert!(
+            is_worth_a_look("c-b") && !is_worth_a_look("a-b") && !is_worth_a_look("a-c") && !is_worth_a_look("c-c")
+        );
+        assert_eq!(restamped(&page, "c-b", "12 3"), stamped("# Title\n\nText.\n", "c-b", "12 3"));
+        assert_eq!(restamped(&page, "c-b", "12 4"), page);
+        // It was old, and the core is as fast again as it was.
+        let old = marked(&page, "c-b");
+        assert_eq!(marked(&restamped(&old, "d-b", "12 3"), "d-b"), stamped("# Title\n\nText.\n", "d-b", "12 3"));
+        let run = |kernel: &str| Run::new(find(kernel).unwrap(), Shape::small(2, 1));
+        let interrupt = Interrupt::catch().unwrap();
+        let alone = sample(&[run("gcd")], &interrupt).unwrap();
+        assert!(alone.parse::<u64>().unwrap() > 1000, "{alone}");
+        let many: Vec<Run> = (0..2 * SAMPLED).map(|k| run(if k == 2 { "collatz" } else { "gcd" })).collect();
+        let many = sample(&many, &interrupt).unwrap();
+        let cycles: Vec<&str> = many.split(' ').collect();
+        assert!(cycles.len() == SAMPLED && cycles[0] == alone && cycles[1] != alone && cycles[2] == alone, "{many}");
     }
 
     #[test]

@@ -190,7 +190,7 @@ impl Simtight {
             files::write(
                 folder,
                 STUDY,
-                &age::stamped(&page::page(&report), &age::hash(&runs)?),
+                &age::of_now(&page::page(&report), &runs, &interrupt)?,
                 &[("", chart(&report))],
             )?;
         }

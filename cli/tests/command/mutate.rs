@@ -14,14 +14,14 @@ use std::time::Duration;
 /// of the core gives another sample. That 95 % are caught is measured on the larger one of `docs/mutation.md`.
 #[test]
 fn most_mutants_that_change_behaviour_are_caught() {
-    let report = Place::new().good("mutate --sample 8 --seed 1 --lanes 4 --warps 2 --json");
+    let report = Place::new().good("mutate --sample 7 --seed 1 --lanes 4 --warps 2 --json");
     let report: Value = serde_json::from_str(&report).unwrap();
     let number = |field: &str| report[field].as_u64().unwrap();
     let outcomes = report["outcomes"].as_array().unwrap();
     let survives = |o: &&Value| o["changes"] == true && o["caught"] == false && o["reason"].is_null();
     let survivors: Vec<&Value> = outcomes.iter().filter(survives).collect();
     let _ = writeln!(std::io::stderr(), "{} of {} mutants caught; {survivors:#?}", number("caught"), number("change"));
-    assert!(number("examined") >= 7 && number("change") >= 5, "{report:#}");
+    assert!(number("examined") >= 6 && number("change") >= 5, "{report:#}");
     assert!(survivors.len() <= 1, "{survivors:#?}");
     // Every layer has its share: assertions, with the least, catch about a quarter.
     for layer in ["assertions", "block_tests", "run", "lockstep"] {

@@ -197,7 +197,7 @@ fn damaged_directives_are_refused_or_change_no_result() {
     limit_memory();
     let placed = Cell::new(0);
     let refused = RefCell::new(BTreeMap::new());
-    let result = TestRunner::new(cases(1500)).run(&damage(), |damage| {
+    let result = TestRunner::new(cases(800)).run(&damage(), |damage| {
         match place_barriers(&damage.file(), &damage.options)? {
             Ok(prediction) => {
                 // Results of some, as runs take longer than all else.
