@@ -22,6 +22,7 @@ pub struct MultiplierIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct MultiplierOut<T> {
+    /// 0 if the last stage had no instruction.
     pub result: T,
 }
 
@@ -53,7 +54,7 @@ pub fn multiplier() -> TypedModule<MultiplierIn<Width>, MultiplierOut<Signal>> {
             low = m.pipe_if(&format!("low_of_product{number}"), valid.bit(stage), low);
         }
         let half = low.mux(whole.slice(0, 32), whole.slice(32, 32));
-        MultiplierOut { result: m.pipe_if("half", valid.msb(), half) }
+        MultiplierOut { result: m.pipe("half", valid.msb().mux(half, half.literal(0u32))) }
     })
 }
 
@@ -124,6 +125,9 @@ mod tests {
                 }
                 let got = t.peek().result;
                 assert_eq!(got, u64::from(want), "{operation} {shift} {arithmetic} of {a:#x}, {b:#x}");
+                t.poke_port("valid", 0u32);
+                t.step();
+                assert_eq!(t.peek().result, 0u64);
             }
         }
     }
