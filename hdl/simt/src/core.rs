@@ -19,7 +19,7 @@ use crate::divergence::convergence::{Ahead, Hint, Hints};
 use crate::divergence::dual_path::Dual;
 use crate::divergence::proof::held_since;
 use crate::divergence::{self, Culprit, Outcome, Refused, Start, UnitIn, Wake, warp_of};
-use crate::isa::{cause, convergence};
+use crate::isa::{alu, cause, convergence};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
 use crate::memory::wishbone::BusError;
@@ -280,7 +280,6 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let operands = collected.operands;
         let execute_in = ExecuteIn { operands, group: i.grid.group, program_end: i.program_end };
         let executed = m.instance("execute", &execute(s), execute_in).executed;
-        let products = multiply(s, m, operands);
         let quotient_taken = m.deferred("quotient_taken", 1);
         let divided = division(s, m, chosen.valid & chosen.decoded.divide, operands, quotient_taken.value);
         divider_free.drive(divided.free);
@@ -301,6 +300,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             (0..SIDE_TABLE_REGISTERS).rev().fold(i.meets, |meets, left| m.pipe(&format!("s{}_meets", 9 - left), meets));
         outcome.drive(Outcome { meets, ..resolved.outcome });
         early.drive(resolved.early);
+        let products = multiply(s, m, operands, resolved.result.valid & resolved.result.multiply);
 
         // Stage 9, memory.
         let response_taken = m.deferred("response_taken", 1);
@@ -490,18 +490,28 @@ fn needed(heads: &[Needs<Signal>], p: Pending<Signal>) -> Signal {
     same(of(|n| n.rs1), of(|n| n.use1)) | same(of(|n| n.rs2), of(|n| n.use2)) | same(of(|n| n.rd), of(|n| n.writes))
 }
 
-/// The lanes' multipliers, from stage 7 to the write; zeros in a core without RV32M.
-fn multiply(s: &Shape, m: Builder, operands: Operands<Signal>) -> Signal {
+/// The lanes' multipliers, from stage 7 to the write; zeros in a core without RV32M. `written`: stage 9 has an instruction whose product is
+/// written.
+fn multiply(s: &Shape, m: Builder, operands: Operands<Signal>, written: Signal) -> Signal {
     if !s.multiply {
         return m.lit(0u32, 32 * s.lanes);
     }
     let decoded = operands.issued.decoded;
     let mut stages = vec![operands.issued.valid & decoded.multiply];
-    for stage in 1..MULTIPLIER_STAGES as usize {
+    for stage in 1..MULTIPLIER_STAGES as usize - 1 {
         stages.push(m.pipe_reset(&format!("multiply_{}", stage + 1), stages[stage - 1]));
     }
+    stages.push(written);
     let valid = all(cat(&stages));
-    let inputs = MultiplierIn { valid, operation: all(decoded.funct3), a: each(operands.a), b: each(operands.b) };
+    // Of a multiplication the ALU's operation is that of an address.
+    let inputs = MultiplierIn {
+        valid,
+        operation: all(decoded.funct3),
+        shift: all(decoded.alu.ne(alu::ADD)),
+        arithmetic: all(decoded.alu.eq(alu::SRA)),
+        a: each(operands.a),
+        b: each(operands.b),
+    };
     m.replicate("multiplier", s.lanes, &multiplier(), inputs).result
 }
 

@@ -18,9 +18,9 @@ pub struct Decoded<T> {
     pub use1: T,
     pub use2: T,
     pub writes: T,
-    /// Immediate, 32 bits; for a CSR instruction the CSR's number.
+    /// Immediate, 32 bits; for a CSR instruction the CSR's number, for an `ecall` [`EXIT`].
     pub imm: T,
-    /// [`alu`] operation, 4 bits.
+    /// [`alu`] operation, 4 bits: of a branch, `SUB`; of what is no operation of the ALU, `ADD`.
     pub alu: T,
     /// Operand a is the pc instead of rs1; operand b is the immediate instead of rs2.
     pub a_pc: T,
@@ -37,6 +37,7 @@ pub struct Decoded<T> {
     pub function: T,
     /// Memory answers, with a word for rd (a load also without rd).
     pub answers: T,
+    /// The multiplier has the result: in a core with RV32M, of shifts, too.
     pub multiply: T,
     /// The divider has work: not with x0 as the destination.
     pub divide: T,
@@ -143,6 +144,9 @@ pub mod alu {
     pub const SUB: u32 = 8;
     pub const SRA: u32 = 13;
 }
+
+/// The system call that ends a thread, in a7.
+pub const EXIT: u32 = 93;
 
 /// Atomic operations: bits 31..27 of the instruction (RV32A without `lr.w` and `sc.w`).
 pub mod atomic {

@@ -1,11 +1,15 @@
 //! The ALU of one lane: results, addresses, branch conditions. Combinational.
+//!
+//! One carry chain adds, subtracts and compares. Shifts are here only in a core without a [multiplier](super::multiplier), which shifts
+//! otherwise.
 
+use super::{Sum, add_or_subtract};
 use crate::isa::alu;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct AluIn<T> {
-    /// One of [`mod@alu`].
+    /// One of [`mod@alu`]; of a branch, [`alu::SUB`].
     pub operation: T,
     /// Branch condition, as in the instruction.
     pub condition: T,
@@ -15,42 +19,50 @@ pub struct AluIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct AluOut<T> {
+    /// Of a shift, nothing of use in an ALU that does not shift.
     pub result: T,
-    /// 1 bit: the branch condition holds between a and b.
+    /// 1 bit, of a branch: its condition holds between a and b.
     pub taken: T,
 }
 
-pub fn alu() -> TypedModule<AluIn<Width>, AluOut<Signal>> {
+pub fn alu(shifts: bool) -> TypedModule<AluIn<Width>, AluOut<Signal>> {
     module(
         "alu",
         AluIn { operation: alu::BITS, condition: 3, a: 32, b: 32 },
         |m, AluIn { operation, condition, a, b }| {
             m.doc("The ALU of one lane.");
-            wire!(sum = a + b);
-            wire!(difference = a - b);
-            wire!(below = a.lt(b));
-            wire!(below_signed = a.lt_signed(b));
-            let amount = b.slice(0, 5);
-            let result = case(
-                operation,
-                &[
-                    (alu::SUB, difference),
-                    (alu::SLL, a.shl(amount)),
-                    (alu::SLT, below_signed.zext(32)),
-                    (alu::SLTU, below.zext(32)),
-                    (alu::XOR, a ^ b),
-                    (alu::SRL, a.shr(amount)),
-                    (alu::SRA, a.sar(amount)),
-                    (alu::OR, a | b),
-                    (alu::AND, a & b),
-                ],
-                sum,
-            );
+            // SUB, SLT and SLTU.
+            wire!(subtracts = operation.bit(3) | operation.slice(1, 2).eq(alu::SLT >> 1));
+            let Sum { sum, carry } = add_or_subtract(a, b, subtracts);
+            wire!(below = !carry);
+            wire!(below_signed = below ^ a.msb() ^ b.msb());
+
+            // Bit 2 of the operation: not of sums.
+            let of_bits = case(operation.slice(0, 2), &[(alu::OR & 3, a | b), (alu::AND & 3, a & b)], a ^ b);
+            let of_bits = if shifts {
+                wire!(shifted = shifted(operation, a, b.slice(0, 5)));
+                operation.slice(0, 2).eq(alu::SLL).mux(shifted, of_bits)
+            } else {
+                of_bits
+            };
+            let takes_bits = if shifts { operation.bit(2) | operation.eq(alu::SLL) } else { operation.bit(2) };
+            wire!(compares = operation.slice(1, 3).eq(alu::SLT >> 1));
+            wire!(is_below = operation.bit(0).mux(below, below_signed));
+            let sum = sum.only_if(!compares) | (compares & is_below).zext(32);
             // Bit 0 of the condition negates; bits 2..1 choose equal, signed or unsigned order.
             wire!(holds = condition.bit(2).mux(condition.bit(1).mux(below, below_signed), a.eq(b)));
-            AluOut { result, taken: holds ^ condition.bit(0) }
+            AluOut { result: takes_bits.mux(of_bits, sum), taken: holds ^ condition.bit(0) }
         },
     )
+}
+
+/// All shifts by one shifter to the right: to the left is to the right, with the bits in the opposite order before and behind it.
+fn shifted(operation: Signal, a: Signal, amount: Signal) -> Signal {
+    let reversed = |word: Signal| cat(&(0..32).rev().map(|bit| word.bit(bit)).collect::<Vec<_>>());
+    let left = !operation.bit(2);
+    let fill = a.msb() & operation.bit(3);
+    let right = cat(&[left.mux(reversed(a), a), fill]).sar(amount).slice(0, 32);
+    left.mux(reversed(right), right)
 }
 
 #[cfg(test)]
@@ -60,32 +72,36 @@ mod tests {
 
     #[test]
     fn every_operation_at_the_edges() {
-        let mut t = Sim::new(&alu().check().unwrap());
-        let values = [0u32, 1, 2, 31, 32, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff, 0x1234_5678];
-        for (a, b) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
-            let (sa, sb) = (a as i32, b as i32);
-            let results = [
-                (alu::ADD, a.wrapping_add(b)),
-                (alu::SUB, a.wrapping_sub(b)),
-                (alu::SLL, a << (b & 31)),
-                (alu::SLT, u32::from(sa < sb)),
-                (alu::SLTU, u32::from(a < b)),
-                (alu::XOR, a ^ b),
-                (alu::SRL, a >> (b & 31)),
-                (alu::SRA, (sa >> (b & 31)) as u32),
-                (alu::OR, a | b),
-                (alu::AND, a & b),
-            ];
-            let conditions = [(0, a == b), (1, a != b), (4, sa < sb), (5, sa >= sb), (6, a < b), (7, a >= b)];
-            for (operation, want) in results {
-                t.poke(AluIn { operation, condition: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
-                t.settle();
-                assert_eq!(t.peek().result, u64::from(want), "operation {operation} of {a:#x}, {b:#x}");
-            }
-            for (condition, want) in conditions {
-                t.poke(AluIn { operation: 0, condition, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
-                t.settle();
-                assert_eq!(t.peek().taken, u64::from(want), "condition {condition} of {a:#x}, {b:#x}");
+        for shifts in [true, false] {
+            let mut t = Sim::new(&alu(shifts).check().unwrap());
+            let values = [0u32, 1, 2, 31, 32, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff, 0x1234_5678];
+            for (a, b) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
+                let (sa, sb) = (a as i32, b as i32);
+                let mut results = vec![
+                    (alu::ADD, a.wrapping_add(b)),
+                    (alu::SUB, a.wrapping_sub(b)),
+                    (alu::SLT, u32::from(sa < sb)),
+                    (alu::SLTU, u32::from(a < b)),
+                    (alu::XOR, a ^ b),
+                    (alu::OR, a | b),
+                    (alu::AND, a & b),
+                ];
+                if shifts {
+                    let arithmetic = (sa >> (b & 31)) as u32;
+                    results.extend([(alu::SLL, a << (b & 31)), (alu::SRL, a >> (b & 31)), (alu::SRA, arithmetic)]);
+                }
+                let conditions = [(0, a == b), (1, a != b), (4, sa < sb), (5, sa >= sb), (6, a < b), (7, a >= b)];
+                for (operation, want) in results {
+                    t.poke(AluIn { operation, condition: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
+                    t.settle();
+                    assert_eq!(t.peek().result, u64::from(want), "operation {operation} of {a:#x}, {b:#x}");
+                }
+                for (condition, want) in conditions {
+                    let operation = alu::SUB;
+                    t.poke(AluIn { operation, condition, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
+                    t.settle();
+                    assert_eq!(t.peek().taken, u64::from(want), "condition {condition} of {a:#x}, {b:#x}");
+                }
             }
         }
     }

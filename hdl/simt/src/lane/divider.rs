@@ -3,6 +3,7 @@
 //! Division by zero gives all ones and the dividend, as RISC-V asks; so does the overflow of the most negative number by
 //! -1, which gives itself and 0.
 
+use super::sum_of;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -29,17 +30,19 @@ pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
         wire!(is_signed = !i.operation.bit(0));
         wire!(a_negative = is_signed & i.a.msb());
         wire!(b_negative = is_signed & i.b.msb());
-        let magnitude = |v: Signal, negative: Signal| negative.mux(v.literal(0u32) - v, v);
+        let magnitude = |v: Signal, negative: Signal| sum_of(v ^ negative.repeat(32), v.literal(0u32), negative).sum;
         let remains = m.pipe_if("remains", i.start, i.operation.bit(1));
         let negate_quotient = m.pipe_if("negate_quotient", i.start, (a_negative ^ b_negative) & i.b.any());
         let negate_remainder = m.pipe_if("negate_remainder", i.start, a_negative);
-        let divisor = m.pipe_if("divisor", i.start, magnitude(i.b, b_negative));
+        // What is added for a bit of the quotient: b if it is negative, else ~b + 1. Above it, both have a bit more that is on.
+        let addend = m.pipe_if("addend", i.start, i.b ^ (!b_negative).repeat(32));
+        let subtracts = m.pipe_if("subtracts", i.start, !b_negative);
 
         // The dividend leaves the quotient register at the top while quotient bits enter at the bottom.
         let quotient = m.reg("quotient", 32);
         let remainder = m.reg("remainder", 32);
         wire!(shifted = cat(&[quotient.q.msb(), remainder.q]));
-        wire!(rest = shifted - divisor.zext(33));
+        wire!(rest = sum_of(shifted, cat(&[addend, m.lit(1u32, 1)]), subtracts).sum);
         wire!(fits = !rest.msb());
         wire!(next_quotient = cat(&[fits, quotient.q.slice(0, 31)]));
         wire!(next_remainder = fits.mux(rest, shifted).slice(0, 32));

@@ -1,6 +1,7 @@
 //! What an atomic operation makes of one word. Combinational.
 
 use crate::isa::atomic as function;
+use crate::lane::{Sum, add_or_subtract};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -29,25 +30,15 @@ pub fn atomic() -> TypedModule<AtomicIn<Width>, AtomicOut<Signal>> {
 
 /// The word that memory gets.
 pub(super) fn result(code: Signal, word: Signal, operand: Signal) -> Signal {
-    // The codes of minimum and maximum differ in bit 2, those of signed and unsigned in bit 3. Signed order is
-    // unsigned order with the signs flipped.
-    let ordered = |v: Signal| cat(&[v.slice(0, 31), v.msb() ^ !code.bit(3)]);
-    wire!(below = ordered(word).lt(ordered(operand)));
-    wire!(extreme = (below ^ code.bit(2)).mux(word, operand));
-    case(
-        code,
-        &[
-            (function::SWAP, operand),
-            (function::XOR, word ^ operand),
-            (function::OR, word | operand),
-            (function::AND, word & operand),
-            (function::MIN, extreme),
-            (function::MAX, extreme),
-            (function::MINU, extreme),
-            (function::MAXU, extreme),
-        ],
-        word + operand,
-    )
+    // Bit 4 is on in the codes of minimum and maximum; bit 2 in those of maximum, bit 3 in those of unsigned order.
+    let extreme = code.bit(4);
+    let Sum { sum, carry } = add_or_subtract(word, operand, extreme);
+    wire!(below = !carry ^ (!code.bit(3) & (word.msb() ^ operand.msb())));
+    wire!(keeps = extreme & (below ^ code.bit(2)));
+    let of_bits = [(function::XOR, word ^ operand), (function::OR, word | operand), (function::AND, word & operand)];
+    let of_bits = of_bits.map(|(code, value)| (code >> 2, value));
+    wire!(moved = case(code.slice(2, 2).only_if(!extreme), &of_bits, operand));
+    keeps.mux(word, code.eq(function::ADD).mux(sum, moved))
 }
 
 /// The same in Rust, for tests.

@@ -11,6 +11,7 @@
 //! What it does not do: it does not say whether a write is under way; who asks knows when it last wrote.
 
 use super::atomic::{AtomicIn, atomic};
+use crate::isa::atomic as function;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -60,13 +61,14 @@ pub fn bank(line_bits: Width, atomics: bool) -> TypedModule<BankIn<Width>, BankO
         let word = words.read_sync_if(i.access, i.line, Collision::ReadNew);
         let write = m.stage("write", Write { valid: i.access, line: i.line, enables: i.enables, data: i.data });
         let value = i.atomic.map_or(write.data, |a| {
-            let BankAtomic { valid, function } = m.pipe_if("atomic_held", i.access, a);
-            let changed = m.instance("atomic", &atomic(), AtomicIn { code: function, word, operand: write.data });
+            // A store is a swap.
+            let code = m.pipe_if("code", i.access, a.valid.mux(a.function, a.function.literal(function::SWAP)));
+            let changed = m.instance("atomic", &atomic(), AtomicIn { code, word, operand: write.data });
             m.cover(
                 "atomic_after_a_write",
                 a.valid & i.access & write.valid & write.enables.any() & write.line.eq(i.line),
             );
-            valid.mux(changed.result, write.data)
+            changed.result
         });
         words.write_granules(write.enables.only_if(write.valid), write.line, value);
         BankOut { word }

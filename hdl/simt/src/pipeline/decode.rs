@@ -5,7 +5,7 @@
 
 use crate::csr;
 use crate::divergence::Stop;
-use crate::isa::{BARRIER, CUSTOM, Converges, Decoded, alu, atomic, convergence};
+use crate::isa::{BARRIER, CUSTOM, Converges, Decoded, EXIT, alu, atomic, convergence};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
@@ -94,16 +94,28 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(imm_u = cat(&[m.lit(0u32, 12), word.slice(12, 20)]));
         wire!(imm_j = cat(&[zero, word.slice(21, 10), word.bit(20), word.slice(12, 8), sign]).sext(32));
         let none = m.lit(0u32, 32);
-        wire!(imm = pick([(upper, imm_u), (jal, imm_j), (branch, imm_b), (store, imm_s), (atomic, none)], imm_i));
+        wire!(
+            imm = pick(
+                [
+                    (upper, imm_u),
+                    (jal, imm_j),
+                    (branch, imm_b),
+                    (store, imm_s),
+                    (atomic, none),
+                    (ecall, none.literal(EXIT))
+                ],
+                imm_i
+            )
+        );
 
         wire!(use1 = (jalr | branch | load | store | atomic | op_imm | op | muldiv) & rs1.ne(0) | ecall);
         wire!(use2 = (branch | store | atomic | op | muldiv) & rs2.ne(0) | ecall);
         wire!(writes = (upper | jal | jalr | load | atomic | op_imm | op | muldiv | csr | counts) & rd.ne(0));
-        // The exit code is in a0, the number of the system call in a7.
+        // The exit code is in a0, the number of the system call in a7: the ALU compares it with the immediate.
         wire!(source1 = ecall.mux(rs1.literal(17u32), rs1.only_if(use1)));
         wire!(source2 = ecall.mux(rs2.literal(10u32), rs2.only_if(use2)));
         wire!(code = cat(&[funct3, word.bit(30) & (op | shift)]));
-        wire!(operation = (op | op_imm).mux(code, code.literal(alu::ADD)));
+        wire!(operation = (op | op_imm).mux(code, branch.mux(code.literal(alu::SUB), code.literal(alu::ADD))));
 
         wire!(link_rd = rd.eq(1) | rd.eq(5));
         wire!(link_rs1 = rs1.eq(1) | rs1.eq(5));
@@ -125,7 +137,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
             imm,
             alu: operation,
             a_pc: auipc,
-            b_imm: !(branch | op | muldiv | ecall),
+            b_imm: !(branch | op | muldiv),
             funct3,
             branch,
             jal,
@@ -135,7 +147,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
             atomic,
             function: function.only_if(atomic),
             answers: load | (atomic & rd.ne(0)),
-            multiply: muldiv & !funct3.bit(2),
+            multiply: (muldiv & !funct3.bit(2)) | ((op | op_imm) & shift & with_m),
             divide: muldiv & funct3.bit(2) & writes,
             csr,
             barrier,

@@ -1,5 +1,5 @@
 //! Stage 7, execute: each lane's ALU computes a result, an address or a branch condition; the target of a branch or `jal`
-//! is the same for all lanes. Multiplier and divider start here beside it ([`crate::lane`], [`super::divide`]).
+//! is the same for all lanes. Multiplier, which shifts too, and divider start here beside it ([`crate::lane`], [`super::divide`]).
 
 use super::collect::{Issued, Operands};
 use super::place::{PlaceIn, Wrong, place};
@@ -18,14 +18,12 @@ pub struct Executed<T> {
     pub result: T,
     /// Of a memory access.
     pub wrong: Wrong<T>,
-    /// One bit a lane: the branch condition holds.
+    /// One bit a lane: the branch condition holds; of an `ecall`, a7 asks for exit.
     pub taken: T,
     /// Byte address, 32 bits: target of a branch or `jal`.
     pub target: T,
     /// 32 bits a lane: rs2.
     pub data: T,
-    /// One bit a lane: a7 asks for exit (`ecall` only).
-    pub exits: T,
 }
 
 impl Executed<Width> {
@@ -39,7 +37,6 @@ impl Executed<Width> {
             taken: s.lanes,
             target: 32,
             data: word,
-            exits: s.lanes,
         }
     }
 }
@@ -58,9 +55,6 @@ pub struct ExecuteOut<T> {
     pub executed: Executed<T>,
 }
 
-/// The system call that ends a thread, in a7.
-pub const EXIT: u32 = 93;
-
 pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
     let inputs = ExecuteIn { operands: Operands::shape(s), group: s.warp_bits(), program_end: 32 };
     module("execute", inputs, |m, i| {
@@ -71,7 +65,7 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
         let lanes = m.replicate(
             "alu",
             s.lanes,
-            &alu(),
+            &alu(!s.multiply),
             AluIn { operation: all(d.alu), condition: all(d.funct3), a: each(a), b: each(b) },
         );
         let numbers: Vec<Signal> = (0..s.lanes).map(|k| m.lit(k, s.lane_bits())).collect();
@@ -91,7 +85,6 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
             },
         );
         wire!(target = cat(&[m.lit(0u32, 2), d.pc]).zext(32) + d.imm);
-        wire!(exits = cat(&elements(a, 32).into_iter().map(|a7| a7.eq(EXIT)).collect::<Vec<_>>()));
         let executed = Executed {
             issued,
             leader: issued.mask.lowest_one(),
@@ -100,7 +93,6 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
             taken: lanes.taken,
             target,
             data,
-            exits,
         };
         ExecuteOut { executed: m.stage("s8", executed) }
     })
@@ -114,9 +106,9 @@ mod tests {
     use crate::pipeline::timing::EXECUTE_TO_RESOLVE;
     use heddle_sim::Sim;
 
-    /// The lanes work alone; targets and exit requests are there in stage 8. ([`crate::lane::alu`] tests operations.)
+    /// The lanes work alone; targets are there in stage 8. ([`crate::lane::alu`] tests operations.)
     #[test]
-    fn lanes_targets_and_exits() {
+    fn lanes_and_targets() {
         for (lanes, seed) in [(1, 1), (2, 2), (8, 3), (64, 4)] {
             println!("{lanes} lanes, seed {seed}");
             let s = Shape::new(lanes, 2);
@@ -128,7 +120,7 @@ mod tests {
                 let mut words = |special: u32| -> Vec<u32> {
                     (0..lanes).map(|_| if r.u8(..3) == 0 { special } else { r.u32(..) }).collect()
                 };
-                let (a, b) = (words(EXIT), words(0));
+                let (a, b) = (words(93), words(0));
                 let operation = [alu::ADD, alu::SUB, alu::XOR][r.usize(..3)];
                 let (pc, imm) = (r.u32(..1 << s.pc_bits()), r.u32(..));
                 let decoded = crate::isa::Decoded {
@@ -153,7 +145,6 @@ mod tests {
                     assert_eq!(out.result.extract(32 * k, 32), u64::from(result), "lane {k}");
                     assert_eq!(out.data.extract(32 * k, 32), u64::from(y));
                     assert_eq!(out.taken.bit(k), x == y, "condition 0 is equal");
-                    assert_eq!(out.exits.bit(k), x == 93);
                 }
             }
         }

@@ -70,7 +70,10 @@ pub fn place(s: &Shape) -> TypedModule<PlaceIn<Width>, PlaceOut<Signal>> {
         wire!(in_main = !address.from_bit(s.address_bits()).any());
         let stack_bits = s.stack.ilog2();
         wire!(in_stack = address.from_bit(stack_bits).eq(STACK >> stack_bits));
-        wire!(in_program = i.writes & in_main & address.from_bit(8).lt(i.program_end.from_bit(8)));
+        // Of addresses in main memory; all are if the program ends behind it.
+        let page = |address: Signal| address.slice(8, s.address_bits() - 8);
+        let all_program = i.program_end.from_bit(s.address_bits()).any();
+        wire!(in_program = i.writes & in_main & (all_program | page(address).lt(page(i.program_end))));
 
         // The lines of a warp's stacks follow each other, those of the last warp at the top of memory.
         let (warp_bits, lane_bits) = (s.warps.ilog2(), s.lanes.ilog2());

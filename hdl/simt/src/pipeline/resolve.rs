@@ -68,14 +68,19 @@ pub struct Computed<T> {
     pub slot: T,
     pub rd: T,
     pub mask: T,
-    /// The multiplier has the result, else `data`.
+    /// The multiplier has the result.
     pub multiply: T,
+    /// All lanes have the same, `word`: the return address of a jump, or what `count` counts; 32 bits.
+    pub common: T,
+    pub word: T,
+    /// Else it is here, 32 bits a lane.
     pub data: T,
 }
 
 impl Computed<Width> {
     pub fn shape(s: &Shape) -> Computed<Width> {
-        Computed { valid: 1, slot: s.slot_bits(), rd: 5, mask: s.lanes, multiply: 1, data: 32 * s.lanes }
+        let (slot, data) = (s.slot_bits(), 32 * s.lanes);
+        Computed { valid: 1, slot, rd: 5, mask: s.lanes, multiply: 1, common: 1, word: 32, data }
     }
 }
 
@@ -125,7 +130,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
     let count = (s.convergence_barriers > 0).then(|| count_width(s.lanes));
     module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, jump, count }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");
-        let Executed { issued, leader, result, wrong, taken, target, data, exits } = i.executed;
+        let Executed { issued, leader, result, wrong, taken, target, data } = i.executed;
         let d = issued.decoded;
         let mask = issued.mask;
         wire!(memory = d.accesses());
@@ -160,7 +165,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         let pc_end = s.pc_bits() + 2;
         wire!(target_misaligned = jump_target.slice(0, 2).any());
         wire!(target_outside = jump_target.from_bit(pc_end).any());
-        wire!(bad_ecall = mask & !exits);
+        wire!(bad_ecall = mask & !taken);
 
         let code = |c: u32| m.lit(c, cause::BITS);
         let arms = [
@@ -216,11 +221,12 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             data,
         });
 
-        // Return address of a jump; the same for all lanes.
-        let link = cat(&[m.lit(0u32, 2), next]).zext(32).repeat(s.lanes);
-        let counted = |result: Signal| {
-            i.count
-                .map_or(result, |count| d.converges_by(convergence::COUNT).mux(count.zext(32).repeat(s.lanes), result))
+        let link = cat(&[m.lit(0u32, 2), next]).zext(32);
+        wire!(links = d.jal | d.jalr);
+        let counts = d.converges_by(convergence::COUNT);
+        let (common, word) = match i.count {
+            Some(count) => (links | counts, links.mux(link, count.zext(32))),
+            None => (links, link),
         };
         wire!(pipeline_write = d.writes & !d.answers & !d.divide);
         // Without enables, unlike the other registers: an enable would wait for the check for faults, and the results of an
@@ -231,7 +237,9 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             rd: m.pipe("s9_result_rd", d.rd),
             mask: m.pipe("s9_result_mask", served),
             multiply: m.pipe("s9_result_multiply", d.multiply),
-            data: m.pipe("s9_result_data", (d.jal | d.jalr).mux(link, counted(result))),
+            common: m.pipe("s9_result_common", common),
+            word: m.pipe("s9_result_word", word),
+            data: m.pipe("s9_result_data", result),
         };
         let exit =
             Exit { valid: good & d.ecall, slot: warp_of(s, issued.slot), mask, homes: issued.homes, codes: data };

@@ -136,7 +136,8 @@ const _: () = {
     let read = ISSUE_TO_DEPENDENT + ISSUE_TO_READ;
     assert!(read >= ISSUE_TO_WRITE, "a register is released before it can be read");
     assert!(EXECUTE_TO_OUTCOME >= SIDE_TABLE_READ, "the side table answers after the outcome");
-    assert!(MULTIPLIER_STAGES >= 2, "the multiplier chooses a half of its product in a stage of its own");
+    assert!(OUTCOME_TO_WRITE == 1, "the last stage of the multiplier is that of outcomes");
+    assert!(MULTIPLIER_STAGES >= 3, "the multiplier has a stage for partial products, their sum, and its half");
     // So that the answer finds its own instruction's write free: `core/memory_path.rs` counts on it.
     let answer = RESOLVE_TO_ACCESS + ACCESS_TO_ANSWER;
     assert!(

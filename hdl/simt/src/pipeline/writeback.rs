@@ -21,7 +21,7 @@ use heddle_hdl::*;
 pub struct WritebackIn<T> {
     /// From stage 8, registered here once more.
     pub computed: Computed<T>,
-    /// Results of the multiplier in this stage, 32 bits a lane.
+    /// Results of the multiplier in this stage, 32 bits a lane; 0 unless it has what is written.
     pub products: T,
     pub response: Response<T>,
     /// The load that the response belongs to, and whether it is the last of its register.
@@ -67,22 +67,24 @@ fn align() -> TypedModule<AlignIn<Width>, Signal> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct LaneIn<T> {
+    /// At most one of these is not 0, and none if something late is written.
     computed: T,
+    word: T,
     product: T,
-    quotient: T,
     loaded: T,
-    /// Which of the sources.
-    from_product: T,
+    quotient: T,
     from_load: T,
     from_quotient: T,
 }
 
 fn lane() -> TypedModule<LaneIn<Width>, Signal> {
-    let inputs =
-        LaneIn { computed: 32, product: 32, quotient: 32, loaded: 32, from_product: 1, from_load: 1, from_quotient: 1 };
+    let [computed, word, product, loaded, quotient] = [32; 5];
+    let inputs = LaneIn { computed, word, product, loaded, quotient, from_load: 1, from_quotient: 1 };
     module("writeback_lane", inputs, |m, i| {
         m.doc("One lane of stage 10: the value to write.");
-        pick([(i.from_load, i.loaded), (i.from_quotient, i.quotient), (i.from_product, i.product)], i.computed)
+        // A bit is two tables of four inputs; a choice would be four.
+        let late = i.loaded.only_if(i.from_load) | i.quotient.only_if(i.from_quotient);
+        i.computed | i.word | i.product | late
     })
 }
 
@@ -97,8 +99,11 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
     };
     module("writeback", inputs, |m, i| {
         m.doc("Stage 10: the write into the register banks.");
-        let c = m.stage("s10", i.computed);
-        let valid = c.valid;
+        let Computed { valid, slot, rd, mask, multiply, common, word, data } = i.computed;
+        let computed_target = m.pipe_if("s10", valid, Target { lanes: mask, slot, rd });
+        let computed = m.pipe("s10_computed", (valid & !multiply & !common).mux(data, data.literal(0u32)));
+        let word = m.pipe("s10_word", (valid & common).mux(word, word.literal(0u32)));
+        let valid = m.pipe_reset("s10_valid", valid);
 
         // What was loaded, and who it is for. Nobody waits for a load without a register.
         let (load, quotient) = (i.load, i.quotient);
@@ -137,22 +142,22 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
             s.lanes,
             &lane(),
             LaneIn {
-                computed: each(c.data),
+                computed: each(computed),
+                word: all(word),
                 product: each(i.products),
                 quotient: each(quotient.data),
                 loaded: each(loaded.data),
-                from_product: all(c.multiply),
                 from_load: all(from_load),
                 from_quotient: all(from_quotient),
             },
         );
         let target = pick(
             [
-                (valid, Target { lanes: c.mask, slot: c.slot, rd: c.rd }),
+                (valid, computed_target),
                 (from_load, Target { lanes: loaded.lanes, slot: loaded.slot, rd: loaded.rd }),
                 (from_quotient, Target { lanes: quotient.mask, slot: quotient.slot, rd: quotient.rd }),
             ],
-            Target { lanes: c.mask.literal(0u32), slot: c.slot, rd: c.rd },
+            Target { lanes: mask.literal(0u32), ..computed_target },
         );
 
         let waited = m.reg("waited", count_width(WAIT_BEFORE_BUBBLE)).reset(0u32);

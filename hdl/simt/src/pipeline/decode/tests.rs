@@ -21,12 +21,12 @@ const TABLE: &[(u32, u32, &str, char, u32)] = &[
     (0x17, 0x7f, "auipc", 'U', alu::ADD),
     (0x6f, 0x7f, "jal", 'J', alu::ADD),
     (0x67, 0x707f, "jalr", 'I', alu::ADD),
-    (0x0063, 0x707f, "branch", 'B', 0),
-    (0x1063, 0x707f, "branch", 'B', 0),
-    (0x4063, 0x707f, "branch", 'B', 0),
-    (0x5063, 0x707f, "branch", 'B', 0),
-    (0x6063, 0x707f, "branch", 'B', 0),
-    (0x7063, 0x707f, "branch", 'B', 0),
+    (0x0063, 0x707f, "branch", 'B', alu::SUB),
+    (0x1063, 0x707f, "branch", 'B', alu::SUB),
+    (0x4063, 0x707f, "branch", 'B', alu::SUB),
+    (0x5063, 0x707f, "branch", 'B', alu::SUB),
+    (0x6063, 0x707f, "branch", 'B', alu::SUB),
+    (0x7063, 0x707f, "branch", 'B', alu::SUB),
     (0x0003, 0x707f, "load", 'I', alu::ADD),
     (0x1003, 0x707f, "load", 'I', alu::ADD),
     (0x2003, 0x707f, "load", 'I', alu::ADD),
@@ -41,20 +41,20 @@ const TABLE: &[(u32, u32, &str, char, u32)] = &[
     (0x4013, 0x707f, "alu", 'I', alu::XOR),
     (0x6013, 0x707f, "alu", 'I', alu::OR),
     (0x7013, 0x707f, "alu", 'I', alu::AND),
-    (0x1013, 0xfe00707f, "alu", 'I', alu::SLL),
-    (0x5013, 0xfe00707f, "alu", 'I', alu::SRL),
-    (0x40005013, 0xfe00707f, "alu", 'I', alu::SRA),
+    (0x1013, 0xfe00707f, "shift", 'I', alu::SLL),
+    (0x5013, 0xfe00707f, "shift", 'I', alu::SRL),
+    (0x40005013, 0xfe00707f, "shift", 'I', alu::SRA),
     (0x00000033, 0xfe00707f, "alu", 'R', alu::ADD),
     (0x40000033, 0xfe00707f, "alu", 'R', alu::SUB),
-    (0x00001033, 0xfe00707f, "alu", 'R', alu::SLL),
+    (0x00001033, 0xfe00707f, "shift", 'R', alu::SLL),
     (0x00002033, 0xfe00707f, "alu", 'R', alu::SLT),
     (0x00003033, 0xfe00707f, "alu", 'R', alu::SLTU),
     (0x00004033, 0xfe00707f, "alu", 'R', alu::XOR),
-    (0x00005033, 0xfe00707f, "alu", 'R', alu::SRL),
-    (0x40005033, 0xfe00707f, "alu", 'R', alu::SRA),
+    (0x00005033, 0xfe00707f, "shift", 'R', alu::SRL),
+    (0x40005033, 0xfe00707f, "shift", 'R', alu::SRA),
     (0x00006033, 0xfe00707f, "alu", 'R', alu::OR),
     (0x00007033, 0xfe00707f, "alu", 'R', alu::AND),
-    (0x02000033, 0xfe00407f, "multiply", 'R', 0),
+    (0x02000033, 0xfe00407f, "multiply", 'R', alu::ADD),
     (0x02004033, 0xfe00407f, "divide", 'R', 0),
     (0x0000202f, 0xf800707f, "atomic", 'A', alu::ADD),
     (0x0800202f, 0xf800707f, "atomic", 'A', alu::ADD),
@@ -130,7 +130,7 @@ fn meaning(word: u32, s: &Shape) -> Meaning {
         m.rd = rd;
     }
     if class == "ecall" {
-        (m.rs1, m.rs2) = (17, 10);
+        (m.rs1, m.rs2, m.imm) = (17, 10, EXIT);
     }
     m
 }
@@ -181,10 +181,14 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
     if matches!(class, "lui" | "auipc" | "fence") || hint || class == "divide" && want.rd == 0 {
         want.class = "alu";
     }
+    // The multiplier shifts, if there is one.
+    if class == "shift" {
+        want.class = if s.multiply { "multiply" } else { "alu" };
+    }
     // Where an instruction has no immediate, or uses no ALU result, the field is free.
-    let has_imm = matches!(class, "lui" | "auipc" | "jal" | "jalr" | "branch" | "load" | "store" | "atomic")
-        || class == "alu" && word & 0x7f == 0x13;
-    let has_alu = matches!(class, "lui" | "auipc" | "jalr" | "load" | "store" | "atomic" | "alu" | "csr" | "count");
+    let has_imm = matches!(class, "lui" | "auipc" | "jal" | "jalr" | "branch" | "load" | "store" | "atomic" | "ecall")
+        || matches!(class, "alu" | "shift") && word & 0x7f == 0x13;
+    let has_alu = !matches!(class, "jal" | "divide" | "fence" | "hint" | "barrier" | "ecall" | "ebreak" | "illegal");
     want = Meaning { imm: if has_imm { want.imm } else { got.imm }, ..want };
     want = Meaning { alu: if has_alu { want.alu } else { got.alu }, ..want };
     assert_eq!(got, want, "{word:#010x}");
@@ -195,7 +199,7 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
         assert_eq!(d.imm.low_u64() & 0xfff, u64::from(word >> 20));
     }
     if class != "illegal" {
-        let b_register = matches!(class, "branch" | "multiply" | "divide" | "ecall") || word & 0x7f == 0x33;
+        let b_register = matches!(class, "branch" | "multiply" | "divide") || word & 0x7f == 0x33;
         assert_eq!(d.b_imm == 0, b_register, "{word:#010x}");
     }
     let accesses = matches!(class, "load" | "store" | "atomic");

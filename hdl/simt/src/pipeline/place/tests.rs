@@ -11,6 +11,7 @@ struct Access {
     lane: u32,
     /// Warps of a block.
     block: u32,
+    program_end: u32,
 }
 
 const PROGRAM_END: u32 = 0x300;
@@ -30,7 +31,7 @@ fn model(s: &Shape, a: &Access) -> Result<u32, [bool; 3]> {
         pad if pad >= SCRATCHPAD && pad - SCRATCHPAD < share => Some(pad + first * (s.scratchpad / s.warps)),
         _ => None,
     };
-    let program = a.writes && a.address < PROGRAM_END;
+    let program = a.writes && a.address < a.program_end.min(s.memory);
     match place {
         Some(place) if !misaligned && !program => Ok(place),
         _ => Err([misaligned, place.is_none(), program]),
@@ -46,7 +47,7 @@ fn check(s: &Shape, t: &mut Sim<PlaceIn<Width>, PlaceOut<Signal>>, a: &Access) {
         slot: a.slot.into(),
         number: a.lane.into(),
         group: (a.block - 1).into(),
-        program_end: PROGRAM_END.into(),
+        program_end: a.program_end.into(),
     };
     t.poke(inputs.clone());
     let out = t.peek();
@@ -83,15 +84,17 @@ fn places_are_those_of_the_map() {
                 _ => base.wrapping_add(r.u32(..length.max(1))),
             };
             let share = scratchpad / warps * block;
+            let program_end = [0, PROGRAM_END, s.memory - 256, s.memory][r.usize(..4)];
             let address = match r.u8(..5) {
                 0 => edge(0, s.memory, &mut r),
                 1 => edge(STACK, s.stack, &mut r),
                 2 => edge(SCRATCHPAD, share, &mut r),
-                3 => edge(0, PROGRAM_END, &mut r),
+                3 => edge(0, program_end, &mut r),
                 _ => r.u32(..),
             };
             let (slot, lane) = (r.u32(..warps), r.u32(..lanes));
-            check(&s, &mut t, &Access { address, writes: r.bool(), size: r.u32(..3), slot, lane, block });
+            let (writes, size) = (r.bool(), r.u32(..3));
+            check(&s, &mut t, &Access { address, writes, size, slot, lane, block, program_end });
         }
     }
 }
@@ -104,7 +107,9 @@ fn stacks_fill_their_region() {
     let all = places.flat_map(|(slot, lane)| (0..64).map(move |at| (slot, lane, at)));
     let mut places: Vec<u32> = all
         .map(|(slot, lane, at)| {
-            model(&s, &Access { address: STACK + at, writes: true, size: 0, slot, lane, block: 1 }).unwrap()
+            let address = STACK + at;
+            model(&s, &Access { address, writes: true, size: 0, slot, lane, block: 1, program_end: PROGRAM_END })
+                .unwrap()
         })
         .collect();
     places.sort_unstable();

@@ -22,6 +22,16 @@ fn bits_of(value: u32, width: u32) -> Vec<u32> {
     (0..width).map(|bit| value >> bit & 1).collect()
 }
 
+/// What has a result of the pipeline.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum From {
+    Lanes,
+    Product,
+    Word,
+}
+
+const FROM: [From; 3] = [From::Lanes, From::Product, From::Word];
+
 /// Three sources ask for the write port; the model says who gets it and what is written.
 #[test]
 fn priority_alignment_and_bubbles() {
@@ -37,7 +47,7 @@ fn priority_alignment_and_bubbles() {
         t.poke_port("computed_mask", all);
         t.reset();
         // What is computed is written in the cycle after its input.
-        let mut stage_10: Option<(u32, u32, u64, bool, Vec<u32>)> = None;
+        let mut stage_10: Option<(u32, u32, u64, From, Vec<u32>)> = None;
         let mut waited = 0;
         let (mut bubbles, mut last_bubble) = (0, None::<u32>);
         for step in 0..1200u32 {
@@ -45,9 +55,13 @@ fn priority_alignment_and_bubbles() {
             // Busy times and quiet times.
             let busy = step / 100 % 2 == 0;
             let next = (r.u8(..20) < if busy { 19 } else { 5 })
-                .then(|| (r.u32(..warps), r.u32(1..32), r.u64(..) & all, r.bool(), words(&mut r)));
+                .then(|| (r.u32(..warps), r.u32(1..32), r.u64(..) & all, FROM[r.usize(..3)], words(&mut r)));
             let (response, quotient) = (r.bool(), r.bool());
-            let (line, quotients, products) = (words(&mut r), words(&mut r), words(&mut r));
+            let (line, quotients) = (words(&mut r), words(&mut r));
+            let products = match &stage_10 {
+                Some((.., From::Product, data)) => data.clone(),
+                _ => vec![0; lanes as usize],
+            };
             let size = [0, 1, 2, 4, 5][r.usize(..5)];
             let (load_slot, load_rd, served, own) = (r.u32(..warps), r.u32(..3), r.u64(..) & all, r.u64(..) & all);
             // Without a crossbar, a lane has its own bank's word or the leader's.
@@ -81,12 +95,14 @@ fn priority_alignment_and_bubbles() {
             let offset = offsets.iter().enumerate().fold(0u128, |bits, (k, &o)| bits | u128::from(o) << (2 * k));
             let route = Route { size: size.into(), served: served.into(), route, offset: offset.into() };
             t.poke(WritebackIn {
-                computed: next.as_ref().map_or(zero, |(slot, rd, mask, multiply, data)| Computed {
+                computed: next.as_ref().map_or(zero, |(slot, rd, mask, from, data)| Computed {
                     valid: true.into(),
                     slot: (*slot).into(),
                     rd: (*rd).into(),
                     mask: (*mask).into(),
-                    multiply: (*multiply).into(),
+                    multiply: (*from == From::Product).into(),
+                    common: (*from == From::Word).into(),
+                    word: data[0].into(),
                     data: packed(data),
                 }),
                 products: packed(&products),
@@ -110,9 +126,8 @@ fn priority_alignment_and_bubbles() {
             assert_eq!(out.response_taken == 1, load_goes || (response && load_rd == 0));
             let nothing = (0, 0, 0, vec![0; lanes as usize]);
             let (slot, rd, mask, data) = match &stage_10 {
-                Some((slot, rd, mask, multiply, data)) => {
-                    (*slot, *rd, *mask, if *multiply { products } else { data.clone() })
-                }
+                Some((slot, rd, mask, From::Word, data)) => (*slot, *rd, *mask, vec![data[0]; lanes as usize]),
+                Some((slot, rd, mask, _, data)) => (*slot, *rd, *mask, data.clone()),
                 None if load_goes => {
                     let value = |k: usize| loaded(line[banks[k] as usize], offsets[k], size);
                     (load_slot, load_rd, served, (0..lanes as usize).map(value).collect())
