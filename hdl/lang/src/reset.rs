@@ -41,7 +41,10 @@ impl Builder {
                 (!foreign.resets.is_empty()).then(|| foreign.name.clone())
             });
             if let Some(foreign) = foreign {
-                d.error(loc, format!("`{name}` has the foreign module `{foreign}` in it, which only the design resets"));
+                d.error(
+                    loc,
+                    format!("`{name}` has the foreign module `{foreign}` in it, which only the design resets"),
+                );
             }
         });
         let mut connections: Vec<LaneInput> = inputs.leaves().into_iter().map(LaneInput::All).collect();
