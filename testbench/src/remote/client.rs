@@ -73,6 +73,28 @@ const MOST_BYTES: usize = 8192;
 /// Cycles that the host takes for a word of a checksum or a fill, at most.
 const CYCLES_A_WORD: u64 = 40;
 
+/// Words of the smallest part of what is read or written, unless there are fewer.
+const LEAST_PART: u32 = 8;
+
+/// Attempts of one request that failed.
+#[derive(Default)]
+struct Failures {
+    count: u32,
+}
+
+impl Failures {
+    /// One more; an error if that is too many.
+    fn add(&mut self, command: u32, last: Trouble, patience: Patience) -> Result<(), ClientError> {
+        self.count += 1;
+        let attempts = patience.attempts;
+        if self.count < attempts {
+            Ok(())
+        } else {
+            Err(ClientError::Lost { request: Request(command), attempts, last })
+        }
+    }
+}
+
 /// A host at the other end of a line.
 pub struct Client<L> {
     line: L,
@@ -80,6 +102,8 @@ pub struct Client<L> {
     sequence: u8,
     /// Of the last launch.
     launches: u8,
+    /// Words of the next part of what is read or written, at most.
+    part: u32,
     /// What identify told.
     told: [u32; IDENTIFY_WORDS as usize],
     retries: u64,
@@ -88,9 +112,10 @@ pub struct Client<L> {
 impl<L: Line> Client<L> {
     /// Gets into step with the host of a core of this shape.
     pub fn connect(line: L, patience: Patience, shape: &Shape) -> Result<Client<L>, ClientError> {
-        let mut client = Client { line, patience, sequence: 0, launches: 0, told: Default::default(), retries: 0 };
+        let mut client =
+            Client { line, patience, sequence: 0, launches: 0, part: DATA_WORDS, told: Default::default(), retries: 0 };
         client.resynchronise()?;
-        let told = client.ask(command::IDENTIFY, 0, &[], IDENTIFY_WORDS, Duration::ZERO)?;
+        let told = client.ask(command::IDENTIFY, 0, &[], IDENTIFY_WORDS)?;
         client.told.copy_from_slice(&told);
         client.check(shape)?;
         client.launches = client.status()?.launches;
@@ -151,43 +176,79 @@ impl<L: Line> Client<L> {
     }
 
     /// Sends a request until it has its reply: the words after the header, as many as there should be.
-    fn ask(
+    fn ask(&mut self, command: u32, number: u8, arguments: &[u32], wanted: u32) -> Result<Vec<u32>, ClientError> {
+        let work = self.work(if command == command::FILL || command == command::CHECKSUM { arguments[1] } else { 0 });
+        let mut failed = Failures::default();
+        loop {
+            match self.attempt(command, number, arguments, wanted, work, &failed)? {
+                Ok(words) => return Ok(words),
+                Err(trouble) => failed.add(command, trouble, self.patience)?,
+            }
+        }
+    }
+
+    /// Asks for so many words or entries, in parts of at most `most`, each until it has its reply. Where requests fail, parts
+    /// become smaller: a short frame comes through where a long one does not. `of` gives the arguments of a part from its
+    /// first item and their number, and the words of its reply; these go to `got`.
+    fn in_parts(
+        &mut self,
+        command: u32,
+        total: u32,
+        most: u32,
+        of: impl Fn(u32, u32) -> (Vec<u32>, u32),
+        mut got: impl FnMut(Vec<u32>),
+    ) -> Result<(), ClientError> {
+        let mut at = 0;
+        let mut failed = Failures::default();
+        while at < total {
+            let count = self.part.min(most).min(total - at);
+            let (arguments, wanted) = of(at, count);
+            match self.attempt(command, 0, &arguments, wanted, self.work(count), &failed)? {
+                Ok(words) => {
+                    got(words);
+                    at += count;
+                    failed = Failures::default();
+                    self.part = (self.part + LEAST_PART).min(DATA_WORDS);
+                }
+                Err(trouble) => {
+                    failed.add(command, trouble, self.patience)?;
+                    self.part = (self.part / 2).max(LEAST_PART);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a request once.
+    fn attempt(
         &mut self,
         command: u32,
         number: u8,
         arguments: &[u32],
         wanted: u32,
         work: Duration,
-    ) -> Result<Vec<u32>, ClientError> {
+        failed: &Failures,
+    ) -> Result<Result<Vec<u32>, Trouble>, ClientError> {
         let (request, wanted) = (Request(command), wanted as usize);
-        let mut last = Trouble::Nothing;
-        for attempt in 0..self.patience.attempts {
-            if attempt > 0 {
-                self.retries += 1;
-                self.resynchronise()?;
-            }
-            self.sequence = self.sequence.wrapping_add(1);
-            let header = u32::from(self.sequence) | command << 8 | u32::from(number) << 16;
-            let frame = encode(&[&[header], arguments].concat());
-            self.line.send(&frame)?;
-            let on_line = self.patience.byte * frame.len() as u32;
-            match self.reply(command, self.patience.reply + on_line + work)? {
-                Err(trouble) => last = trouble,
-                Ok(words) => {
-                    let refused = words[0] >> 16 & 0xff;
-                    if refused != 0 {
-                        return Err(ClientError::Refused { request, refusal: Refusal(refused) });
-                    }
-                    let got = words.len() - 1;
-                    return if got == wanted {
-                        Ok(words[1..].to_vec())
-                    } else {
-                        Err(ClientError::Odd { request, got, wanted })
-                    };
-                }
-            }
+        if failed.count > 0 {
+            self.retries += 1;
+            self.resynchronise()?;
         }
-        Err(ClientError::Lost { request, attempts: self.patience.attempts, last })
+        self.sequence = self.sequence.wrapping_add(1);
+        let header = u32::from(self.sequence) | command << 8 | u32::from(number) << 16;
+        let frame = encode(&[&[header], arguments].concat());
+        self.line.send(&frame)?;
+        let on_line = self.patience.byte * frame.len() as u32;
+        let words = match self.reply(command, self.patience.reply + on_line + work)? {
+            Err(trouble) => return Ok(Err(trouble)),
+            Ok(words) => words,
+        };
+        let (refused, got) = (words[0] >> 16 & 0xff, words.len() - 1);
+        match () {
+            () if refused != 0 => Err(ClientError::Refused { request, refusal: Refusal(refused) }),
+            () if got != wanted => Err(ClientError::Odd { request, got, wanted }),
+            () => Ok(Ok(words[1..].to_vec())),
+        }
     }
 
     /// The reply to the last request; or why it should be sent again.
@@ -228,67 +289,63 @@ impl<L: Line> Client<L> {
 
     /// How the last launch is, or went.
     pub fn status(&mut self) -> Result<Status, ClientError> {
-        Ok(Status::of(&self.ask(command::STATUS, 0, &[], STATUS_WORDS, Duration::ZERO)?))
+        Ok(Status::of(&self.ask(command::STATUS, 0, &[], STATUS_WORDS)?))
     }
 
     /// Stops everything; memory stays.
     pub fn reset(&mut self) -> Result<(), ClientError> {
-        self.ask(command::RESET, 0, &[], 0, Duration::ZERO)?;
+        self.ask(command::RESET, 0, &[], 0)?;
         self.launches = 0;
         Ok(())
     }
 
     /// Reads so many words.
     pub fn read(&mut self, address: u32, count: u32) -> Result<Vec<u32>, ClientError> {
-        let mut words = Vec::with_capacity(count as usize);
-        while (words.len() as u32) < count {
-            let (at, left) = (words.len() as u32, count - words.len() as u32);
-            let part = left.min(DATA_WORDS);
-            let arguments = [aligned(address)? + 4 * at, part];
-            words.extend(self.ask(command::READ, 0, &arguments, part, self.work(part))?);
-        }
+        let (address, mut words) = (aligned(address)?, Vec::with_capacity(count as usize));
+        let of = |at, count| (vec![address + 4 * at, count], count);
+        self.in_parts(command::READ, count, DATA_WORDS, of, |part| words.extend(part))?;
         Ok(words)
     }
 
     /// Writes words.
     pub fn write(&mut self, address: u32, words: &[u32]) -> Result<(), ClientError> {
-        for (at, part) in words.chunks(DATA_WORDS as usize).enumerate() {
-            let address = aligned(address)? + 4 * DATA_WORDS * at as u32;
-            let arguments = [&[address, part.len() as u32], part].concat();
-            self.ask(command::WRITE, 0, &arguments, 0, self.work(part.len() as u32))?;
-        }
-        Ok(())
+        let address = aligned(address)?;
+        let of = |at: u32, count: u32| {
+            let part = &words[at as usize..(at + count) as usize];
+            ([&[address + 4 * at, count], part].concat(), 0)
+        };
+        self.in_parts(command::WRITE, words.len() as u32, DATA_WORDS, of, drop)
     }
 
     /// Writes one word to so many places.
     pub fn fill(&mut self, address: u32, count: u32, word: u32) -> Result<(), ClientError> {
         if count > 0 {
-            self.ask(command::FILL, 0, &[aligned(address)?, count, word], 0, self.work(count))?;
+            self.ask(command::FILL, 0, &[aligned(address)?, count, word], 0)?;
         }
         Ok(())
     }
 
     /// The CRC-32 of at least one word's bytes.
     pub fn checksum(&mut self, address: u32, count: u32) -> Result<u32, ClientError> {
-        Ok(self.ask(command::CHECKSUM, 0, &[aligned(address)?, count], 1, self.work(count))?[0])
+        Ok(self.ask(command::CHECKSUM, 0, &[aligned(address)?, count], 1)?[0])
     }
 
     /// Writes entries of the side table, from that of the instruction at an address on.
     pub fn write_side_table(&mut self, address: u32, entries: &[u64]) -> Result<(), ClientError> {
+        let address = aligned(address)?;
+        let of = |at: u32, count: u32| {
+            let part = &entries[at as usize..(at + count) as usize];
+            let words = part.iter().flat_map(|&entry| [entry as u32, (entry >> 32) as u32]);
+            ([address + 4 * at, count].into_iter().chain(words).collect(), 0)
+        };
         // A frame holds half as many as words.
-        const PART: usize = DATA_WORDS as usize / 2;
-        for (at, part) in entries.chunks(PART).enumerate() {
-            let mut arguments = vec![aligned(address)? + (4 * PART * at) as u32, part.len() as u32];
-            arguments.extend(part.iter().flat_map(|&entry| [entry as u32, (entry >> 32) as u32]));
-            self.ask(command::SIDE_TABLE, 0, &arguments, 0, self.work(2 * part.len() as u32))?;
-        }
-        Ok(())
+        self.in_parts(command::SIDE_TABLE, entries.len() as u32, DATA_WORDS / 2, of, drop)
     }
 
     /// Begins a launch of blocks of so many threads each, once, however often it has to be asked for.
     pub fn launch(&mut self, entry: u32, threads: u32, blocks: u32, program_end: u32) -> Result<(), ClientError> {
         let number = self.launches.wrapping_add(1);
-        self.ask(command::LAUNCH, number, &[entry, threads, blocks, program_end], 0, Duration::ZERO)?;
+        self.ask(command::LAUNCH, number, &[entry, threads, blocks, program_end], 0)?;
         self.launches = number;
         Ok(())
     }

@@ -117,7 +117,7 @@ pub struct Pins {
     divisor: u32,
     rx: usize,
     tx: usize,
-    /// Of the byte that comes: cycles until its next bit, and the bits so far; None while the line is idle.
+    /// Of the byte that comes: cycles until the middle of its next bit, and the bits so far; None while the line is idle.
     coming: Option<(u32, Vec<bool>)>,
     came: VecDeque<u8>,
 }
@@ -173,13 +173,12 @@ impl Line for Pins {
     }
 
     fn receive(&mut self, within: Duration) -> io::Result<Option<u8>> {
-        // Until then, its last bit may not have come.
+        // A byte that begins in time has come a byte's time later.
         let most = cycles(within, self.clock_khz) + 10 * u64::from(self.divisor);
         for _ in 0..most {
             if let Some(byte) = self.came.pop_front() {
                 return Ok(Some(byte));
             }
-            // Nothing happens on the pin for long, mostly.
             self.cycle()?;
         }
         Ok(self.came.pop_front())

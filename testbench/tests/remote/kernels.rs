@@ -11,8 +11,7 @@ use std::time::Duration;
 #[test]
 fn kernels_run_over_the_streams() {
     let shape = small(4, 2);
-    let names =
-        ["collatz", "nqueens", "mandelbrot", "quicksort", "bitonic_large", "photon", "if_else", "lu", "loop_merge"];
+    let names = ["collatz", "nqueens", "mandelbrot", "quicksort", "bitonic_large", "if_else"];
     let mut board = board(&shape, names[0], 1);
     let options = MachineOptions { iss: false, ..MachineOptions::default() };
     let mut machine = Machine::new(&shape, program(names[0]), &options).unwrap();
@@ -36,17 +35,16 @@ fn kernels_run_on_every_kind_of_core() {
     let wide = Shape { coalescing: Coalescing::Full, replay: Replay::Serialise, ..small(8, 1) };
     for (seed, shape) in (2..).zip([
         small(1, 1),
-        Shape { cache: cache(4), ..small(4, 2) },
         Shape { cache: cache(2), backing: model, ..small(2, 2) },
         Shape { backing: model, ..wide.clone() },
         Shape { cache: cache(8), ..wide },
-        small(4, 2).with_divergence(Divergence::Stack),
-        small(4, 2).with_divergence(Divergence::DualPath),
-        small(4, 2).with_divergence(Divergence::BlockStack),
+        small(4, 1).with_divergence(Divergence::Stack),
+        small(2, 2).with_divergence(Divergence::DualPath),
+        small(2, 2).with_divergence(Divergence::BlockStack),
         Shape { memory: 64 << 10, stack: 256, ..small(64, 1) },
     ]) {
         println!("{}", shape.options());
-        run(&mut board(&shape, "collatz", seed), &["collatz", "photon"], seed);
+        run(&mut board(&shape, "if_else", seed), &["if_else", "collatz"], seed);
     }
 }
 
@@ -57,8 +55,8 @@ fn kernels_run_over_the_uart() {
     let divisor = 6;
     let byte = Duration::from_micros(10 * u64::from(divisor));
     let patience = Patience { byte, ..PATIENCE };
-    let mut board = Board::new(pins(&shape, divisor, 5), patience, &shape, program("nqueens")).unwrap();
-    run(&mut board, &["nqueens", "photon"], 5);
+    let mut board = Board::new(pins(&shape, divisor, 5), patience, &shape, program("if_else")).unwrap();
+    run(&mut board, &["if_else", "collatz"], 5);
     assert_eq!(board.client().retries(), 0);
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Adds 1 to the word at 0x400.
 pub fn counts() -> Program {
-    Asm::default().put([lw(5, ZERO, 0x400), addi(5, 5, 1), sw(5, ZERO, 0x400)]).exit().program()
+    Asm::default().put([lw(5, ZERO, 0x400), addi(5, 5, 1), sw(5, ZERO, 0x400), addi(A0, ZERO, 0)]).exit().program()
 }
 
 fn of(program: Program, patience: Patience) -> Board<Streams> {
@@ -129,7 +129,9 @@ fn on_a_bus_the_host_writes_instructions_only() {
     assert_eq!(simulation.engine().memory_read(instructions, last), 2);
     // A program without loads and stores needs no memory.
     drop(client);
-    let mut board = Board::new(streams(&shape, 23), PATIENCE, &shape, Asm::default().exit().program()).unwrap();
+    let mut board =
+        Board::new(streams(&shape, 23), PATIENCE, &shape, Asm::default().put([addi(A0, ZERO, 0)]).exit().program())
+            .unwrap();
     board.launch_grid(Grid { blocks: 5, threads: 7 }).unwrap();
     assert!(board.cycles() > 10);
 }

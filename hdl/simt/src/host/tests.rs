@@ -31,7 +31,6 @@ struct Bench {
     /// In how many of 8 cycles there is a byte, and one is taken.
     odds: (u8, u8),
     memory: Vec<u32>,
-    line: usize,
     side: BTreeMap<u32, Vec<u64>>,
     core: Core,
     launched: Vec<Launch>,
@@ -58,7 +57,6 @@ impl Bench {
             r,
             odds: (8, 8),
             memory,
-            line: 0,
             side: BTreeMap::new(),
             core: Core::Idle,
             launched: Vec::new(),
@@ -75,17 +73,12 @@ impl Bench {
 
     /// A clock cycle with a byte at the input, or none; the byte is taken or not, one may come out.
     fn cycle(&mut self, byte: Option<u8>, ready: bool) -> (bool, Option<u8>) {
-        let lanes = self.s.lanes as usize;
+        let lanes = self.s.lanes;
         self.inputs.rx = Byte { valid: byte.is_some().into(), data: u32::from(byte.unwrap_or(0)).into() };
         self.inputs.tx_ready = ready.into();
         self.inputs.idle = matches!(self.core, Core::Idle | Core::Done).into();
         self.inputs.done = (self.core == Core::Done).into();
         self.inputs.fault.valid = (self.core == Core::Stopped).into();
-        if self.inputs.line.is_some() {
-            let words = (0..lanes).rev().map(|lane| self.memory[self.place((self.line * lanes + lane) as u32)]);
-            let big = words.fold(Bits::ZERO.to_big(), |big, word| (big << 32usize) | Bits::from(word).to_big());
-            self.inputs.line = Some(Bits::from_big(big));
-        }
         self.t.poke(self.inputs.clone());
         let out = self.t.peek();
         self.t.step();
@@ -97,7 +90,12 @@ impl Bench {
         if out.load.valid == 1 {
             assert!(matches!(self.core, Core::Idle | Core::Done), "memory is accessed while the core runs");
             match reads {
-                true => self.line = word as usize / lanes,
+                true => {
+                    let first = word / lanes * lanes;
+                    let words = (0..lanes).rev().map(|lane| self.memory[self.place(first + lane)]);
+                    let big = words.fold(Bits::ZERO.to_big(), |big, word| (big << 32usize) | Bits::from(word).to_big());
+                    self.inputs.line = Some(Bits::from_big(big));
+                }
                 false => {
                     let place = self.place(word);
                     self.memory[place] = out.load.word.low_u64() as u32;
