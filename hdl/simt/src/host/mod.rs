@@ -10,16 +10,19 @@
 //! a bit a cycle: bytes that come are shifted in, words that go are shifted out, and the CRC takes each bit as it passes; a
 //! checksum of memory is words that go nowhere. So there is no shifter and no choice of bytes.
 //!
-//! ```text
-//!               ┌────────────────────────── a runt, or a reply ──────────────────────────┐
-//!               ▼                                                                        │
-//!  receive ─► (flag) ─► fetch ─► header ─► address ─► count ─► check ─┬─► write ─────────┤ until all words are written
-//!     ▲                                                               ├─► side ◄► low    │
-//!     │                                                               ├─► launch, reset  │
-//!     │                                                               ├─► access ─► take ─► shift ─► … ─► trailer ─► keep
-//!     │                                                               │                             (checksum)
-//!     └── flag ◄─ … ◄─ trailer ◄─ access, take ◄─ shift ◄─ byte ◄─ begin ◄─ flag ◄┴───────────────────────────┘
-//! ```
+//! A frame passes these states, and then its reply does; a word to send or to sum up is a round of what is in brackets.
+//!
+//! | | states |
+//! |---|---|
+//! | the frame comes; a runt is forgotten | receive |
+//! | what it asks for; a reply that came back is forgotten | fetch, header, address, count, check |
+//! | write, fill | write … |
+//! | side table | side, side low, side … |
+//! | launch; reset | launch; reset |
+//! | checksum | (access, take, shift) …, trailer, keep |
+//! | header | send flag, begin, (send byte, shift) × 4 |
+//! | payload, if there is some | (access, take, (send byte, shift) × 4) … |
+//! | CRC | trailer, (send byte, shift) × 4, send flag |
 
 pub mod failures;
 pub mod protocol;
