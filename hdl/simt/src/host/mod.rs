@@ -254,28 +254,32 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     wire!(range_end = address.q.zext(wide) + count.q.zext(wide));
     let bus = s.bus_width().is_some();
     let in_program = sides | (if bus { writes | fills } else { m.lit(0u32, 1) });
-    let most = |bytes: u32| range_end.literal(bytes / 4);
-    wire!(outside = range_end.gt(in_program.mux(most(s.program), most(s.memory))));
-    wire!(too_many = (reads | writes) & count.q.gt(DATA_WORDS));
-    let no_entry = address.q.zext(words + 1).ge(s.program / 4);
-    let no_block = count.q.gt(s.threads());
+    wire!(outside = in_program.mux(beyond(range_end, s.program / 4), beyond(range_end, s.memory / 4)));
+    // What is written is in the frame; what is read must fit one.
+    let low = count.q.slice(0, POINTER);
+    wire!(too_many = reads & (count.q.from_bit(POINTER).any() | low.gt(DATA_WORDS)));
+    let no_entry = address.q.zext(words + 1).from_bit(s.pc_bits()).any();
+    let no_block = beyond(count.q, s.threads());
     wire!(no_launch = launching & (no_entry | no_block | !out.any()));
     let counted = has_range | launching;
     wire!(range = (counted & (address_bad | count_bad)) | (has_range & outside) | too_many | no_launch);
-    // Wide enough that nothing is lost.
-    let frame = count.q.width().max(POINTER) + 2;
-    let twice = cat(&[m.lit(0u32, 1), count.q]).zext(frame) + 4;
-    let fixed = |words: u32| count.q.zext(frame).literal(words);
+    // Words after header, two arguments and the CRC; fewer than none for those that have no arguments.
+    wire!(behind = length.q - 4);
+    let exactly = |words: u32| behind.literal(words);
     let wanted = pick(
         [
-            (writes, count.q.zext(frame) + 4),
-            (sides, twice),
-            (reads | sums, fixed(4)),
-            (fills, fixed(5)),
-            (launching, fixed(6)),
+            (writes, count.q.slice(0, behind.width())),
+            (sides, cat(&[m.lit(0u32, 1), low])),
+            (reads | sums, exactly(0)),
+            (fills, exactly(1)),
+            (launching, exactly(2)),
         ],
-        fixed(2),
+        exactly((1 << behind.width()) - 2),
     );
+    // More than a frame holds, of which `wanted` lacks upper bits: an entry of the side table is two words.
+    let beyond_a_frame = |least: Width| count_above | count.q.from_bit(least).any();
+    let too_long_a_list = (writes & beyond_a_frame(POINTER)) | (sides & beyond_a_frame(POINTER - 1));
+    wire!(mismatch = behind.ne(wanted) | too_long_a_list);
     let known = has_range | launching | resetting | identifies | tells;
     let launched = running.q | i.done | i.fault.valid;
     wire!(again = launching & is_last & launched);
@@ -284,7 +288,7 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     let reasons = [
         (!good, code(reason::DAMAGED)),
         (!known, code(reason::COMMAND)),
-        (length.q.zext(frame).ne(wanted) | ((writes | sides) & count_above), code(reason::LENGTH)),
+        (mismatch, code(reason::LENGTH)),
         (if bus { reads | sums } else { m.lit(0u32, 1) }, code(reason::BUS)),
         (range, code(reason::RANGE)),
         ((has_range | launching) & busy & !again, code(reason::BUSY)),
@@ -450,6 +454,14 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
         program_end,
         resets,
     }
+}
+
+/// Whether a value is greater than a power of two, without a comparator.
+fn beyond(value: Signal, power: u32) -> Signal {
+    let bit = power.ilog2();
+    let above = (value.width() > bit + 1).then(|| value.from_bit(bit + 1).any());
+    let at = value.bit(bit) & if bit == 0 { value.bit(0).literal(0u32) } else { value.slice(0, bit).any() };
+    above.map_or(at, |above| above | at)
 }
 
 /// The words that identify tells.

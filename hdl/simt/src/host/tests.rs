@@ -449,7 +449,7 @@ fn every_frame_has_the_replies_and_effects_that_the_model_says() {
         let mut b = Bench::new(&s, seed);
         let mut model = Model::of(&b);
         let mut reasons = [0; 8];
-        for round in 0..cases(600) {
+        for round in 0..cases(1500) {
             b.odds = *b.r.choice(&[(8, 8), (8, 3), (2, 8), (4, 4)]).unwrap();
             let words = request(&mut b, &model);
             let mut bytes = encode(&words);
@@ -596,6 +596,25 @@ fn entries_of_the_side_table_come_as_they_are_encoded() {
     let fields =
         |entry: &Reconvergence<u64>| vec![entry.rpc, entry.returns, entry.uniform, entry.likely, entry.likely_pc];
     assert_eq!(b.side, BTreeMap::from([(10, fields(&entries[0])), (11, fields(&entries[1]))]));
+}
+
+/// A frame without arguments has those of the frame before in the buffer: they do not count, whatever they are.
+#[test]
+fn arguments_are_those_of_the_frame() {
+    for s in [Shape::new(4, 2), Shape::new(4, 2).with_divergence(Divergence::Stack)] {
+        let mut b = Bench::new(&s, 8);
+        for count in (120..260).chain([s.memory / 4, u32::MAX, u32::MAX / 2, u32::MAX - 1]) {
+            assert_eq!(b.ask(&[command::READ << 8, 0, count])[0] >> 8 & 0xff, REPLY | command::READ);
+            for asked in
+                [command::READ, command::WRITE, command::FILL, command::CHECKSUM, command::SIDE_TABLE, command::LAUNCH]
+            {
+                let refused = b.ask(&[asked << 8 | 1 << 16])[0] >> 16;
+                let known = asked != command::SIDE_TABLE || s.divergence.reconverges();
+                assert_eq!(refused, if known { reason::LENGTH } else { reason::COMMAND }, "{asked} after {count}");
+            }
+        }
+        assert!(b.side.is_empty() && b.launched.is_empty());
+    }
 }
 
 /// A checksum of more than a frame's words, and of all of memory.
