@@ -42,7 +42,7 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: StreamIn<Signal>) -> 
     m.doc(&format!("Heddle with its host: {} lanes, {} warps, {} bytes of memory.", s.lanes, s.warps, s.memory));
     let seen = m.deferred("seen", HostIn::shape(s));
     let HostOut { rx_ready, tx, load, load_side, launch, entry, blocks, block_threads, program_end, resets } =
-        m.instance("host", &host(s, identity), seen.value);
+        m.instance("host_unit", &host(s, identity), seen.value);
     let definition = system::hosted(s);
     let set_jitter = definition.inputs().set_jitter.map(|shape| m.zero(shape));
     let inputs = SystemIn { launch, entry, blocks, block_threads, program_end, load, load_side, set_jitter, wb: i.wb };
