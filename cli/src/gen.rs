@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_hdl::{Bits, width_of};
 use heddle_simt::Shape;
+use heddle_simt::host::Identity;
+use heddle_simt::hosted::hosted;
 use heddle_simt::reconvergence::Reconvergence;
 use heddle_simt::system::system;
 use heddle_testbench::reconverge;
@@ -37,6 +39,10 @@ pub struct Gen {
     /// All modules in one file, heddle.v
     #[arg(long)]
     single_file: bool,
+    /// With a host that drives the core over a stream of bytes (docs/host.md), and tells that its clock has so many kHz: the
+    /// top is `heddle_host`, and the memories are below its instance `heddle`
+    #[arg(long, value_name = "KHZ")]
+    host: Option<u32>,
     #[command(flatten)]
     shape: ShapeArgs,
 }
@@ -54,7 +60,11 @@ impl Gen {
         let images = images(&target, &shape, self.shape.seed)?;
         let hardware = Shape { metrics: false, ..shape.clone() };
         let options = heddle_gen::Options { images: self.out.display().to_string(), ..Default::default() };
-        let files = heddle_gen::verilog(&system(&hardware).check()?.netlist, &options);
+        let netlist = match self.host {
+            Some(clock_khz) => hosted(&hardware, Identity { clock_khz }).check()?.netlist,
+            None => system(&hardware).check()?.netlist,
+        };
+        let files = heddle_gen::verilog(&netlist, &options);
         let entry = |(name, text): (String, String)| Entry { name, text };
         let sources = match self.single_file {
             true => vec![Entry { name: "heddle.v".into(), text: files.single() }],

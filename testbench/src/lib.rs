@@ -8,6 +8,7 @@
 //! * [`paths`](mod@paths): what the divergence unit's tables hold.
 //! * [`disassemble`](mod@disassemble): the text of an instruction.
 //! * [`machine`]: the simulated core as a device.
+//! * [`remote`]: a core behind a stream of bytes, as a device.
 //! * [`model`]: a core that forms warps in other ways, as a cycle model.
 //! * [`asm`]: programs that tests make up.
 //! * [`random`]: programs whose threads part and meet in every way.
@@ -41,6 +42,7 @@ pub mod program;
 pub mod prove;
 pub mod random;
 pub mod reconverge;
+pub mod remote;
 
 pub use disassemble::disassemble;
 pub use program::Program;

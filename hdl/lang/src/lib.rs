@@ -45,6 +45,7 @@ pub mod names;
 pub mod netlist;
 pub mod order;
 mod register;
+pub mod reset;
 mod signal;
 
 pub use bits::Bits;

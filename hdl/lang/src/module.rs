@@ -130,7 +130,7 @@ impl Builder {
     }
 
     #[track_caller]
-    fn place<I, O: Signals>(
+    pub(crate) fn place<I, O: Signals>(
         self,
         name: &str,
         definition: &TypedModule<I, O>,

@@ -1,5 +1,6 @@
 //! Which names a description may use: legal in Verilog, SystemVerilog and C++, and free of what tools reserve.
 
+use crate::reset::LOCAL_RESET;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
@@ -12,7 +13,7 @@ pub fn check(name: &str) -> Result<(), String> {
     if name.contains("__") {
         return Err(format!("`{name}` has `__`, which Verilator reserves"));
     }
-    if name == "clk" || name == "rst" {
+    if name == "clk" || name == "rst" || name == LOCAL_RESET {
         return Err(format!("`{name}` is the name of the implicit port"));
     }
     if is_keyword(name) {
@@ -71,7 +72,7 @@ mod tests {
     #[test]
     fn names() {
         assert!(check("pc_0").is_ok() && check("_x").is_ok());
-        for bad in ["", "0a", "a-b", "a__b", "wire", "logic", "template", "clk"] {
+        for bad in ["", "0a", "a-b", "a__b", "wire", "logic", "template", "clk", "local_rst"] {
             assert!(check(bad).is_err(), "{bad}");
         }
     }

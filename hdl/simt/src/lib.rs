@@ -16,6 +16,8 @@ pub mod core;
 pub mod csr;
 pub mod distributor;
 pub mod divergence;
+pub mod host;
+pub mod hosted;
 pub mod isa;
 pub mod lane;
 pub mod memory;

@@ -85,9 +85,24 @@ impl SystemIn<Width> {
     }
 }
 
+/// What a system shows its host, beside its outputs.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct HostedOut<T> {
+    pub system: SystemOut<T>,
+    /// No thread is live, none is still to be started, and nothing is under way.
+    pub idle: T,
+    /// See [`crate::memory::MemorySystemOut::loaded`].
+    pub loaded: Option<T>,
+}
+
+/// The system as a [host](crate::host) has it: it can read memory.
+pub fn hosted(s: &Shape) -> TypedModule<SystemIn<Width>, HostedOut<Signal>> {
+    module("heddle", SystemIn { load: Load::of_host(s), ..SystemIn::shape(s) }, |m, i| described(m, s, i))
+}
+
 /// The top, `heddle`, of a shape that [`Shape::check`] accepts.
 pub fn system(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
-    module("heddle", SystemIn::shape(s), |m, i| described(m, s, i))
+    module("heddle", SystemIn::shape(s), |m, i| described(m, s, i).system)
 }
 
 /// The top with a slave on its bus, and the rules of the bus beside it; without a bus, the top.
@@ -96,7 +111,7 @@ pub fn simulated(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
     let inputs = SystemIn { wb: None, set_jitter: SetJitter::shape(model.timing), ..SystemIn::shape(s) };
     module("heddle", inputs, |m, i| {
         let from_slave = m.deferred("from_slave", FromSlave::shape(width));
-        let out = described(m, s, SystemIn { wb: Some(from_slave.value), set_jitter: None, ..i });
+        let out = described(m, s, SystemIn { wb: Some(from_slave.value), set_jitter: None, ..i }).system;
         let to_slave = out.wb.expect("a system with a bus is its master");
         from_slave.drive(slave::attach(m, s, width, model, to_slave, i.set_jitter));
         m.probe("wb", to_slave);
@@ -104,7 +119,7 @@ pub fn simulated(s: &Shape) -> TypedModule<SystemIn<Width>, SystemOut<Signal>> {
     })
 }
 
-fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> SystemOut<Signal> {
+fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> HostedOut<Signal> {
     m.doc(&format!("Heddle: {} lanes, {} warps, {} bytes of memory.", s.lanes, s.warps, s.memory));
     let given = m.deferred("distributed", DistributorOut::shape(s));
     let DistributorOut { start, block, filling, more, grid, restart, done } = given.value;
@@ -133,13 +148,14 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> SystemOut<Signal> {
     );
     let instructions = m.memory("instructions", 32, s.pc_bits()).style(MemoryStyle::Block);
     fetched.drive(instructions.read_sync(core.fetch_pc, Collision::ReadOld));
-    wire!(load_program = i.load.valid & !i.load.address.zext(33).from_bit(s.pc_bits() + 2).any());
+    wire!(load_program = i.load.writes() & !i.load.address.zext(33).from_bit(s.pc_bits() + 2).any());
     instructions.write(load_program, i.load.address.slice(2, s.pc_bits()), i.load.word);
     if let Some(((meets, load), executing)) = meets.zip(i.load_side).zip(core.executing) {
         let side_table = m.memory("side_table", Reconvergence::shape(s), s.pc_bits()).style(MemoryStyle::Block);
         meets.drive(side_table.read_sync(executing, Collision::ReadOld));
         side_table.write(load.valid, load.pc, load.entry);
     }
+    let load = Load { read: i.load.read.map(|_| 1), ..Load::shape(s) };
     let inputs = MemorySystemIn {
         request: core.request,
         response_ready: core.response_ready,
@@ -148,13 +164,14 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> SystemOut<Signal> {
         set_jitter: i.set_jitter,
         wb: i.wb,
     };
-    let memory = m.instance("memory", &memory_system(s), inputs);
+    let memory = m.instance("memory", &memory_system(s, load), inputs);
     request_ready.drive(memory.request_ready);
     response.drive(memory.response);
     if let Some((deferred, error)) = bus_error.zip(memory.error) {
         deferred.drive(error);
     }
 
+    let idle = core.idle & memory.idle;
     let inputs = DistributorIn {
         launch: i.launch,
         entry: i.entry,
@@ -163,9 +180,10 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> SystemOut<Signal> {
         start_ready: core.start_ready,
         live: core.live,
         quiet: core.quiet,
-        idle: core.idle & memory.idle,
+        idle,
     };
     given.drive(m.instance("distributor", &distributor(s), inputs));
     wire!(stopped = done | core.fault.valid);
-    SystemOut { done, fault: core.fault, stopped, exit: core.exit, live: core.live, wb: memory.wb }
+    let system = SystemOut { done, fault: core.fault, stopped, exit: core.exit, live: core.live, wb: memory.wb };
+    HostedOut { system, idle: idle & !more, loaded: memory.loaded }
 }

@@ -236,5 +236,5 @@ impl Core {
 
 /// Nothing is written into memory.
 fn idle_load() -> Load<Bits> {
-    Load { valid: false.into(), address: 0u32.into(), word: 0u32.into() }
+    Load { valid: false.into(), address: 0u32.into(), word: 0u32.into(), read: None }
 }

@@ -10,13 +10,18 @@ use heddle_sim::directory::Directory;
 use heddle_sim::lockstep::Lockstep;
 use heddle_sim::verilator::{BuildError, Optimise, Recipe, Tool, Verilator};
 use heddle_sim::{Engine, Simulation};
+use heddle_simt::host::Identity;
+use heddle_simt::hosted::hosted;
 use heddle_simt::{Backing, Capt, Compaction, Divergence, History, PathScheduler, Schedule, Shape, SlaveModel, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
 use heddle_testbench::machine::{Machine, MachineOptions, design};
 use heddle_testbench::random::{self, Features};
+use heddle_testbench::remote::simulated::Streams;
+use heddle_testbench::remote::{Board, Patience};
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Random programs on each shape.
 const PROGRAMS: u64 = 10;
@@ -34,8 +39,12 @@ struct Twin {
 
 impl Twin {
     fn new(shape: Shape) -> Twin {
+        let netlist = design(&shape).unwrap();
+        Twin::of(shape, netlist)
+    }
+
+    fn of(shape: Shape, netlist: Arc<Module>) -> Twin {
         let seed = u64::from(10 * shape.lanes + shape.warps);
-        let netlist: Arc<Module> = design(&shape).unwrap();
         let files = heddle_gen::verilog(&netlist, &RECIPE.verilog());
         Twin { shape, directory: Arc::new(Directory::new(&netlist)), files, seed }
     }
@@ -56,11 +65,14 @@ impl Twin {
     }
 
     fn machine_with(&self, verilog: Verilator, kernel: &Kernel) -> Machine {
+        let options = MachineOptions { seed: self.seed, ..MachineOptions::default() };
+        Machine::over(&self.shape, self.both(verilog), program(kernel), &options).unwrap()
+    }
+
+    fn both(&self, verilog: Verilator) -> Simulation {
         let rust = Compiled::new(&self.directory, self.seed, OptLevel::default()).unwrap();
         let both = Lockstep::new(Box::new(rust), Box::new(verilog), self.seed);
-        let options = MachineOptions { seed: self.seed, ..MachineOptions::default() };
-        let simulation = Simulation::over(Box::new(both), self.seed);
-        Machine::over(&self.shape, simulation, program(kernel), &options).unwrap()
+        Simulation::over(Box::new(both), self.seed)
     }
 }
 
@@ -154,6 +166,34 @@ fn block_stack_four_lanes_four_warps() {
     let capt = Capt { entries: 2, history: History::Counter };
     let shape = Shape { compaction: Compaction::Predict, capt, likely: true, schedule: Schedule::BlockSticky, ..shape };
     kernels(shape, &["gcd", "quicksort", "raytrace"]);
+}
+
+/// The top with the host, driven over its streams; a launch is cut off by the host's reset.
+#[test]
+fn four_lanes_two_warps_with_a_host() {
+    const CLOCK_KHZ: u32 = 1000;
+    let shape = Shape { program: 8 << 10, memory: 32 << 10, stack: 512, ..Shape::new(4, 2) };
+    let top = hosted(&shape, Identity { clock_khz: CLOCK_KHZ }).check().unwrap();
+    let twin = Twin::of(shape, top.netlist);
+    let Some(verilog) = twin.verilog(RECIPE) else { return };
+    let line = Streams::new(twin.both(verilog), CLOCK_KHZ).unwrap();
+    let patience = Patience {
+        reply: Duration::from_millis(2),
+        byte: Duration::ZERO,
+        quiet: Duration::from_micros(200),
+        attempts: 2,
+        launch: Duration::from_millis(1),
+        poll: Duration::from_millis(1),
+    };
+    let kernel = kernels::find("nqueens").unwrap();
+    let mut board = Board::new(line, patience, &twin.shape, program(kernel)).unwrap();
+    let error = (kernel.drive)(&mut board, 1).unwrap_err().to_string();
+    assert_eq!(error, "the program did not end in 1ms; the core was reset");
+    board.set_patience(Patience { launch: Duration::from_secs(100), ..patience });
+    assert!((kernel.drive)(&mut board, 1).unwrap().checked > 0);
+    let simulation = board.client().line().simulation();
+    let compared = simulation.engine().lockstep().unwrap().compared();
+    let _ = writeln!(std::io::stderr(), "4 lanes × 2 warps with a host: nqueens, {compared} cycles compared");
 }
 
 /// A small core on every Verilator that is found, and which those are.

@@ -39,7 +39,7 @@ pub struct MemorySystemIn<T> {
     pub request: Request<T>,
     /// The response is taken in this cycle.
     pub response_ready: T,
-    /// The host writes a word; only while no thread is live.
+    /// The host writes or reads a word; only while no thread is live.
     pub load: Load<T>,
     /// A launch begins: since the last one, the host may have written memory in other ways too.
     pub restart: T,
@@ -57,6 +57,9 @@ pub struct MemorySystemOut<T> {
     pub response: Response<T>,
     /// Nothing is under way: everything stored is where the host reads it.
     pub idle: T,
+    /// Where the host reads: main memory's line with the word that it asked for, from the next cycle on until the next
+    /// access.
+    pub loaded: Option<T>,
     /// If main memory is on a bus.
     pub wb: Option<ToSlave<T>>,
     pub error: Option<BusError<T>>,
@@ -91,6 +94,7 @@ pub struct MainOut<T> {
     pub request_ready: T,
     pub response: Response<T>,
     pub idle: T,
+    pub loaded: Option<T>,
     pub wb: Option<ToSlave<T>>,
     pub error: Option<BusError<T>>,
 }
@@ -103,19 +107,23 @@ impl MainIn<Width> {
     }
 }
 
-/// The memory of a shape.
-pub fn memory_system(s: &Shape) -> TypedModule<MemorySystemIn<Width>, MemorySystemOut<Signal>> {
-    module("memory_system", MemorySystemIn::shape(s), |m, i| described(m, s, i))
+/// The memory of a shape; with a host that reads, if its [`Load`] does.
+pub fn memory_system(s: &Shape, load: Load<Width>) -> TypedModule<MemorySystemIn<Width>, MemorySystemOut<Signal>> {
+    module("memory_system", MemorySystemIn { load, ..MemorySystemIn::shape(s) }, |m, i| described(m, s, i))
 }
 
 fn described(m: Builder, s: &Shape, i: MemorySystemIn<Signal>) -> MemorySystemOut<Signal> {
     m.doc("Everything behind the core's memory port.");
     let MemorySystemIn { request, response_ready, load, restart, set_jitter, wb } = i;
+    let of_main = |tag_bits: Width| {
+        let load = Load { read: load.read.map(|_| 1), ..Load::shape(s) };
+        main(s, MainIn { load, ..MainIn::shape(s, tag_bits) })
+    };
     let Some(c) = &s.cache else {
         let inputs = MainIn { request, response_ready, load, set_jitter, wb };
-        let MainOut { request_ready, response, idle, wb, error } =
-            m.instance("main", &main(s, request.tag.width()), inputs);
-        return MemorySystemOut { request_ready, response, idle, wb, error };
+        let MainOut { request_ready, response, idle, loaded, wb, error } =
+            m.instance("main", &of_main(request.tag.width()), inputs);
+        return MemorySystemOut { request_ready, response, idle, loaded, wb, error };
     };
     let tag_bits = cache::tag_bits(c);
     let below_request_ready = m.deferred("below_request_ready", 1);
@@ -130,24 +138,25 @@ fn described(m: Builder, s: &Shape, i: MemorySystemIn<Signal>) -> MemorySystemOu
     let cache = m.instance("cache", &cache::cache(s, c), inputs);
     let (request, response_ready) = (cache.below_request, cache.below_response_ready);
     let inputs = MainIn { request, response_ready, load, set_jitter, wb };
-    let main = m.instance("main", &main(s, tag_bits), inputs);
+    let main = m.instance("main", &of_main(tag_bits), inputs);
     below_request_ready.drive(main.request_ready);
     below_response.drive(main.response);
     MemorySystemOut {
         request_ready: cache.request_ready,
         response: cache.response,
         idle: cache.idle & main.idle,
+        loaded: main.loaded,
         wb: main.wb,
         error: main.error,
     }
 }
 
 /// The main memory of a shape.
-fn main(s: &Shape, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
+fn main(s: &Shape, inputs: MainIn<Width>) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
     match s.backing {
-        Backing::OnChip => ram::ram(s, tag_bits),
-        Backing::Model(timing) => model::model(s, timing, tag_bits),
-        Backing::Wishbone { width, .. } => wishbone::wishbone(s, width, tag_bits),
+        Backing::OnChip => ram::ram(s, inputs),
+        Backing::Model(timing) => model::model(s, timing, inputs),
+        Backing::Wishbone { width, .. } => wishbone::wishbone(s, width, inputs.request.tag),
     }
 }
 

@@ -45,8 +45,9 @@ fn due(bits: Width) -> TypedModule<DueIn<Width>, DueOut<Signal>> {
 }
 
 /// The model of a shape's main memory, with the timing `t`.
-pub fn model(s: &Shape, t: Timing, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
-    module("memory_model", MainIn::shape(s, tag_bits), |m, i| {
+pub fn model(s: &Shape, t: Timing, inputs: MainIn<Width>) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
+    let tag_bits = inputs.request.tag;
+    module("memory_model", inputs, |m, i| {
         let MainIn { request, response_ready, load, set_jitter, .. } = i;
         m.doc("A model of a slower memory, for simulation only.");
         let pause = m.reg("pause", count_width(t.interval - 1)).reset(0u32);
@@ -91,6 +92,7 @@ pub fn model(s: &Shape, t: Timing, tag_bits: Width) -> TypedModule<MainIn<Width>
             request_ready,
             response: Response { valid: choice.any(), tag, data: is_fresh.mux(data, lines.read(tag)) },
             idle: !(waiting.busy.any() | m.pipe_reset("writing", taken | load.valid)),
+            loaded: load.read.map(|_| data),
             wb: None,
             error: None,
         }

@@ -52,14 +52,16 @@ pub struct Response<T> {
     pub data: T,
 }
 
-/// A word that the host writes into memory, and into instruction memory where it lies in the program's part. Only while no
-/// thread is live.
+/// A word that the host writes into memory, and into instruction memory where it lies in the program's part; or that it
+/// reads. Only while no thread is live.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Load<T> {
     pub valid: T,
     /// Byte address, a multiple of 4, inside memory.
     pub address: T,
     pub word: T,
+    /// It is read instead; in a system with a [host](crate::host).
+    pub read: Option<T>,
 }
 
 impl Request<Width> {
@@ -82,8 +84,20 @@ impl Response<Width> {
     }
 }
 
+impl Load<Signal> {
+    /// A word is written.
+    pub fn writes(&self) -> Signal {
+        self.read.map_or(self.valid, |read| self.valid & !read)
+    }
+}
+
 impl Load<Width> {
     pub fn shape(s: &Shape) -> Load<Width> {
-        Load { valid: 1, address: s.address_bits(), word: 32 }
+        Load { valid: 1, address: s.address_bits(), word: 32, read: None }
+    }
+
+    /// One that reads, too, unless memory is on a bus.
+    pub fn of_host(s: &Shape) -> Load<Width> {
+        Load { read: s.bus_width().is_none().then_some(1), ..Load::shape(s) }
     }
 }

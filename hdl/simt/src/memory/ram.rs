@@ -9,8 +9,8 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 /// On-chip memory of a shape.
-pub fn ram(s: &Shape, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
-    module("ram", MainIn::shape(s, tag_bits), |m, MainIn { request, response_ready, load, .. }| {
+pub fn ram(s: &Shape, inputs: MainIn<Width>) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
+    module("ram", inputs, |m, MainIn { request, response_ready, load, .. }| {
         m.doc("On-chip memory, one bank a lane.");
         let answered = m.reg("answered", 1).reset(0u32);
         wire!(held = answered.q & !response_ready);
@@ -22,16 +22,18 @@ pub fn ram(s: &Shape, tag_bits: Width) -> TypedModule<MainIn<Width>, MainOut<Sig
             request_ready: !held,
             response: Response { valid: answered.q, tag: m.pipe_if("tag", taken, request.tag), data },
             idle: !(answered.q | m.pipe_reset("writing", taken | load.valid)),
+            loaded: load.read.map(|_| data),
             wb: None,
             error: None,
         }
     })
 }
 
-/// The banks, with a request that is `taken` in this cycle, or the host's word. Gives the line as it was before, one cycle
-/// later.
+/// The banks, with a request that is `taken` in this cycle, or the host's word. Gives the line as it was before, from the
+/// next cycle on until the next access.
 pub(super) fn banks(m: Builder, s: &Shape, taken: Signal, request: Request<Signal>, load: Load<Signal>) -> Signal {
     let load_bank = if s.lanes == 1 { load.valid } else { load.address.slice(2, s.lane_bits()).decode(s.lanes) };
+    let load_bank = load.read.map_or(load_bank, |read| load_bank.only_if(!read));
     let load_enables = cat(&elements(load_bank, 1).into_iter().map(|b| b.repeat(4)).collect::<Vec<_>>());
     let is_load = request.operation.eq(operation::LOAD);
     wire!(line = request.valid.mux(request.line, load.address.from_bit(2 + s.lanes.ilog2())));

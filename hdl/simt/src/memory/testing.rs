@@ -101,7 +101,7 @@ impl Bench {
         for _ in 0..through_port {
             let at = self.r.usize(..self.words.len());
             self.words[at] = self.r.u32(..);
-            let load = Load { valid: true.into(), address: (4 * at).into(), word: self.words[at].into() };
+            let load = Load { valid: true.into(), address: (4 * at).into(), word: self.words[at].into(), read: None };
             self.t.poke(MemorySystemIn { load, ..self.quiet() });
             self.t.step();
         }
@@ -246,7 +246,7 @@ impl Bench {
 
 /// The memory of a shape, with a slave on its bus if it has one.
 fn simulated(s: &Shape) -> TypedModule<MemorySystemIn<Width>, MemorySystemOut<Signal>> {
-    let Backing::Wishbone { width, slave: model } = s.backing else { return memory_system(s) };
+    let Backing::Wishbone { width, slave: model } = s.backing else { return memory_system(s, Load::shape(s)) };
     module("memory_system", inputs(s), |m, i| {
         let from_slave = m.deferred("from_slave", FromSlave::shape(width));
         let out = described(m, s, MemorySystemIn { wb: Some(from_slave.value), set_jitter: None, ..i });

@@ -245,6 +245,7 @@ pub fn wishbone(s: &Shape, width: Width, tag_bits: Width) -> TypedModule<MainIn<
             request_ready: over.value & last,
             response: Response { valid: complete.waits, tag: complete.head, data: lines.read(complete.head) },
             idle: !(queue.waits | complete.waits | locked),
+            loaded: None,
             wb: Some(ToSlave {
                 cyc_o: cyc,
                 stb_o: stb,

@@ -1,0 +1,21 @@
+//! A core that is reached through its [host](heddle_simt::host): over a serial port, or a simulation of one.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`line`](mod@line) | what bytes go over, and how long to wait |
+//! | [`client`] | requests and replies, with retries |
+//! | [`reply`] | what replies say |
+//! | [`board`] | such a core as a [`Device`](crate::kernels::Device) |
+//! | [`simulated`] | lines to a simulated host, by its streams or by its pins |
+//!
+//! `docs/host.md` has the protocol.
+
+pub mod board;
+pub mod client;
+pub mod line;
+pub mod reply;
+pub mod simulated;
+
+pub use board::{Board, BoardError};
+pub use client::{Client, ClientError};
+pub use line::{Line, Patience};

@@ -1,0 +1,100 @@
+//! Kernels over undamaged lines.
+
+use crate::bench::{PATIENCE, board, pins, program, run, small, streams};
+use heddle_simt::{Backing, Cache, Coalescing, Divergence, Replay, Shape, Timing};
+use heddle_testbench::kernels::{self, Device};
+use heddle_testbench::machine::{Machine, MachineOptions};
+use heddle_testbench::remote::{Board, Client, Patience};
+use std::time::Duration;
+
+/// In 32 KiB; and each takes the cycles that it takes on the core alone.
+#[test]
+fn kernels_run_over_the_streams() {
+    let shape = small(4, 2);
+    let names = ["collatz", "nqueens", "mandelbrot", "quicksort", "bitonic_large", "if_else"];
+    let mut board = board(&shape, names[0], 1);
+    let options = MachineOptions { iss: false, ..MachineOptions::default() };
+    let mut machine = Machine::new(&shape, program(names[0]), &options).unwrap();
+    for name in names {
+        run(&mut board, &[name], 1);
+        machine.load(program(name)).unwrap();
+        (kernels::find(name).unwrap().drive)(&mut machine, 1).unwrap();
+        let summary = machine.summary();
+        // The machine counts the cycle of the launch, too.
+        let alone = summary.cycles + summary.idle.nothing_live - u64::from(summary.launches);
+        assert_eq!(board.cycles(), alone, "{name}");
+    }
+    assert_eq!(board.client().retries(), 0);
+}
+
+/// What the host reads is what was stored, whatever is before memory and however lanes go to it; side tables, too.
+#[test]
+fn kernels_run_on_every_kind_of_core() {
+    let model = Backing::Model(Timing { latency: 9, jitter: 15, interval: 2, seed: 3 });
+    let cache = |lanes: u32| Some(Cache { size: 64 * lanes, ways: 2, line: 2, misses: 4 });
+    let wide = Shape { coalescing: Coalescing::Full, replay: Replay::Serialise, ..small(8, 1) };
+    for (seed, shape) in (2..).zip([
+        small(1, 1),
+        Shape { cache: cache(2), backing: model, ..small(2, 2) },
+        Shape { backing: model, ..wide.clone() },
+        Shape { cache: cache(8), ..wide },
+        small(4, 1).with_divergence(Divergence::Stack),
+        small(2, 2).with_divergence(Divergence::DualPath),
+        small(2, 2).with_divergence(Divergence::BlockStack),
+        Shape { memory: 64 << 10, stack: 256, ..small(64, 1) },
+    ]) {
+        println!("{}", shape.options());
+        run(&mut board(&shape, "if_else", seed), &["if_else", "collatz"], seed);
+    }
+}
+
+/// Bytes that the line brings at its own pace, on two pins.
+#[test]
+fn kernels_run_over_the_uart() {
+    let shape = small(4, 2);
+    let divisor = 6;
+    let byte = Duration::from_micros(10 * u64::from(divisor));
+    let patience = Patience { byte, ..PATIENCE };
+    let mut board = Board::new(pins(&shape, divisor, 5), patience, &shape, program("if_else")).unwrap();
+    run(&mut board, &["if_else", "collatz"], 5);
+    assert_eq!(board.client().retries(), 0);
+}
+
+/// Ranges that begin and end anywhere.
+#[test]
+fn any_bytes_are_written_and_read() {
+    let shape = small(2, 1);
+    let mut board = board(&shape, "nqueens", 6);
+    let mut r = fastrand::Rng::with_seed(6);
+    let mut memory = board.read(0, shape.memory as usize).unwrap();
+    for _ in 0..60 {
+        let length = if r.bool() { r.usize(..9) } else { r.usize(..2500) };
+        let start = r.usize(..memory.len() - length);
+        let data: Vec<u8> = (0..length).map(|_| r.u8(..)).collect();
+        Device::write(&mut board, start as u32, &data).unwrap();
+        memory[start..start + length].copy_from_slice(&data);
+        let length = r.usize(..2500);
+        let start = r.usize(..memory.len() - length);
+        assert_eq!(board.read(start as u32, length).unwrap(), memory[start..start + length]);
+    }
+    assert_eq!(board.read(0, memory.len()).unwrap(), memory);
+    let error = board.read(shape.memory - 3, 4).unwrap_err().to_string();
+    assert_eq!(error, "0x00007ffd..0x00008001 is outside memory of 32768 bytes");
+}
+
+#[test]
+fn another_core_is_refused() {
+    let line = || streams(&small(4, 2), 7);
+    let error = |shape: &Shape| match Client::connect(line(), PATIENCE, shape) {
+        Ok(_) => panic!("accepted"),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(error(&small(8, 2)), "the core on the line has lanes: 4, not 8");
+    assert_eq!(
+        error(&Shape { memory: 64 << 10, ..small(4, 2) }),
+        "the core on the line has bytes of memory: 32768, not 65536"
+    );
+    let other = small(4, 2).with_divergence(Divergence::Arbiter);
+    assert_eq!(error(&other), "the core on the line has the divergence unit number 0, not 1");
+    assert_eq!(error(&Shape { atomics: false, ..small(4, 2) }), "the core on the line has the features 7, not 6");
+}
