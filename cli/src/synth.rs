@@ -29,12 +29,12 @@ use std::time::Duration;
 #[derive(Args)]
 #[command(
     after_help = "Examples:
-  heddle synth                                           8 lanes and 8 warps on a ULX3S; takes minutes
-  heddle synth --seeds 0 --lanes 4 --warps 4             cells only, after synthesis
-  heddle synth --board colorlight-i5 --seeds 3 --json    another board; the clock is the median of three
-  heddle synth --modules --divergence arbiter            the cells of each module
-  heddle synth --seeds 0 --core '--lanes 4 --warps 4' --core '--lanes 4 --warps 4 --divergence stack'
-  heddle synth --list                                    the boards",
+  heddle synth                                               8 lanes and 8 warps on a ULX3S; takes minutes
+  heddle synth --seeds 0 --lanes 4 --warps 4 --memory 64K    cells only, after synthesis
+  heddle synth --board colorlight-i5 --seeds 3 --json        another board; the clock is the median of three
+  heddle synth --modules --divergence arbiter                the cells of each module
+  heddle synth --core '--lanes 4 --warps 4 --memory 64K' --core '--lanes 2 --warps 8 --memory 64K'
+  heddle synth --list                                        the boards",
     mut_arg("seed", |arg| arg.hide(true)),
     mut_arg("memory_model", |arg| arg.hide(true)),
 )]

@@ -3,7 +3,7 @@
 use super::tools::Package;
 
 /// What a cell counts as.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Column {
     Lut4,
     Carry,

@@ -120,11 +120,12 @@ impl<'a> Synthesis<'a> {
 
     /// Its cells.
     pub fn cells(&mut self) -> Result<Flat, Error> {
-        let kept = Kept::of("synthesis", "cells", (&self.verilog, self.mapping(), YOSYS.title()));
+        let family = self.board.family;
+        let kept = Kept::of("synthesis", "cells", (&self.verilog, self.mapping(), YOSYS.title(), family.counted));
         let session = self.session;
         session.kept(&kept, || {
             let netlist = self.netlist()?.join(CELLS);
-            self.read(&netlist)?.flat(self.board.family, "heddle").map_err(unreadable(&YOSYS.title()))
+            self.read(&netlist)?.flat(family, "heddle").map_err(unreadable(&YOSYS.title()))
         })
     }
 
@@ -133,7 +134,7 @@ impl<'a> Synthesis<'a> {
     pub fn modules(&self) -> Result<Vec<Row>, Error> {
         let family = self.board.family;
         let mapping = self.synthesis("core", &format!(" -noflatten {}", family.no_wide_luts));
-        let kept = Kept::of("synthesis", "modules", (&self.verilog, &mapping, YOSYS.title()));
+        let kept = Kept::of("synthesis", "modules", (&self.verilog, &mapping, YOSYS.title(), family.counted));
         self.session.kept(&kept, || {
             let work = self.folder()?;
             self.yosys(work.path(), &mapping)?;

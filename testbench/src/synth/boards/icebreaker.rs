@@ -11,5 +11,5 @@ pub static BOARD: Board = Board {
     nextpnr: &["--up5k", "--package", "sg48"],
     pins: "",
     room: Room { luts: 5280, ff: 5280, bram: 30, dsp: 8 },
-    shape: "--lanes 1 --warps 1 --memory 8K --program 4K --scratchpad 0",
+    shape: "--lanes 1 --warps 1 --memory 8K --program 4K --scratchpad 0 --barriers off --atomics off",
 };

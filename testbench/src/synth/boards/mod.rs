@@ -1,7 +1,6 @@
 //! The boards, one file each.
 
 mod colorlight_i5;
-mod hx8k;
 mod icebreaker;
 mod tangprimer_20k;
 mod ulx3s_85f;
@@ -43,8 +42,8 @@ pub struct Room {
 
 impl Board {
     /// All of them; the first is meant unless one is named.
-    pub const ALL: [&'static Board; 5] =
-        [&ulx3s_85f::BOARD, &colorlight_i5::BOARD, &icebreaker::BOARD, &hx8k::BOARD, &tangprimer_20k::BOARD];
+    pub const ALL: [&'static Board; 4] =
+        [&ulx3s_85f::BOARD, &colorlight_i5::BOARD, &icebreaker::BOARD, &tangprimer_20k::BOARD];
 
     /// The board of this name.
     pub fn find(name: &str) -> Option<&'static Board> {
