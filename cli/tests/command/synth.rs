@@ -293,7 +293,7 @@ fn questions_that_are_wrong() {
         assert!(error.contains(board.name), "{error}");
     }
     assert_eq!(place.bad("synth --lanes 3"), "lanes = 3: must be a power of two from 1 to 64");
-    assert!(place.bad("synth --seeds -1").contains("--seeds"));
+    assert!(place.bad("synth --seeds 1001").contains("--seeds"));
     assert!(place.bad("synth --clock 0").contains("--clock"));
     assert!(place.bad("synth --sede 0").contains("'--sede'"), "{}", place.bad("synth --sede 0"));
     assert!(place.bad("synth --modules --seeds 2").contains("cannot be used with"));

@@ -56,7 +56,8 @@ impl Timing {
         let steps = found.map_or(&[][..], |path| &path.path);
         let cells = steps.iter().filter(|step| step.kind == "routing").map(|step| &step.to.cell);
         let names = steps.first().map(|step| &step.from.cell).into_iter().chain(cells);
-        let mut path: Vec<String> = names.map(|cell| source_name(cell)).collect();
+        // What nextpnr adds has no name there.
+        let mut path: Vec<String> = names.map(|cell| source_name(cell)).filter(|name| !name.is_empty()).collect();
         path.dedup();
         if path.is_empty() {
             return Err(format!("it has no path of {clock}"));
@@ -116,6 +117,7 @@ mod tests {
             "heddle.instructions.0.1",
             "heddle.core.issue.buffer.1.0_DO_2_LUT4_B$nextpnr_LUT",
             "heddle.core.issue.lane[3].replica.ready_LUT4_Z_1_B_PFUMX_Z",
+            "$nextpnr_ROUTE",
             "heddle.core.issue.lane[3].replica.ready_LUT4_Z_7",
             "heddle.core.fetching_pc_TRELLIS_FF_Q_4",
         ];

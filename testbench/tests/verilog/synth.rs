@@ -37,7 +37,7 @@ fn the_smallest_core_fits_a_board() {
     let all = row("core, all").cells;
     assert_eq!(
         all.luts,
-        rows.iter().filter(|row| row.module != "core, all").map(|row| row.copies * row.cells.luts).sum()
+        rows.iter().filter(|row| row.module != "core, all").map(|row| row.copies * row.cells.luts).sum::<u32>()
     );
     assert_eq!((all.bram, all.dsp), (cells.bram, cells.dsp));
 }
