@@ -29,6 +29,7 @@ mod report;
 mod run;
 mod shape;
 mod study;
+mod synth;
 mod target;
 mod timed;
 mod timeline;
@@ -62,6 +63,7 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     Run(run::Run),
     Gen(r#gen::Gen),
+    Synth(synth::Synth),
     Cosim(cosim::Cosim),
     Cover(cover::CoverArgs),
     Kernels(kernels::Kernels),
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(command) => command.run(),
         Command::Gen(command) => command.run(),
+        Command::Synth(command) => command.run(),
         Command::Cosim(command) => command.run(),
         Command::Cover(command) => command.run(),
         Command::Kernels(command) => command.run(),

@@ -15,6 +15,7 @@
 //! * [`reconverge`]: where the threads of a program meet again, for stacks.
 //! * [`predict`]: convergence barriers placed in linked programs.
 //! * [`prove`]: formal proofs of blocks.
+//! * [`synth`]: the core on an FPGA: its cells and its clock.
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
 //! * [`coverage`]: which covers of the description the programs hit.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
@@ -33,16 +34,19 @@ pub mod disassemble;
 pub mod grid;
 pub mod image;
 pub mod iss;
+mod kept;
 pub mod kernels;
 pub mod machine;
 pub mod model;
 pub mod paths;
 pub mod predict;
+mod process;
 pub mod program;
 pub mod prove;
 pub mod random;
 pub mod reconverge;
 pub mod remote;
+pub mod synth;
 
 pub use disassemble::disassemble;
 pub use program::Program;

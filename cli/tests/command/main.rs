@@ -11,4 +11,5 @@ mod prove;
 mod reconverge;
 mod run;
 mod study;
+mod synth;
 mod verilog;

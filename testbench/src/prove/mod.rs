@@ -3,12 +3,10 @@
 //! * [`list`]: what is proven, one entry a block and shape.
 //! * [`tools`]: where the provers are.
 //! * [`verilog`]: the text that they read.
-//! * [`run`]: one proof.
-//! * `kept`: results of those that held, for the next time.
+//! * [`run`]: one proof; those that held are kept for the next time.
 //!
 //! `docs/proofs.md` is the page on it.
 
-mod kept;
 pub mod list;
 pub mod run;
 pub mod tools;

@@ -1,21 +1,20 @@
 //! One proof: the harness proven, and its covers reached.
 
-use super::kept::Kept;
 use super::list::{Method, Proof};
 use super::tools::Tools;
 use super::verilog::{TOP, covers, verilog};
+use crate::kept::Kept;
+use crate::process::{Folder, wait};
 use heddle_sim::verilator::cache;
-use rustix::process::{Pid, Signal, kill_process};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What came out of a proof.
 #[derive(Clone, Debug)]
@@ -104,8 +103,9 @@ pub fn prove(
 ) -> Result<Proven, Stopped> {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let folder = Folder::create(cache().join(format!("proof-{}.{}.{number}", proof.name, std::process::id())))?;
-    let run = Run { proof, verilog, tools, folder: &folder.0, stop };
+    let path = cache().join(format!("proof-{}.{}.{number}", proof.name, std::process::id()));
+    let folder = Folder::create(path.clone()).map_err(at(&path))?;
+    let run = Run { proof, verilog, tools, folder: folder.path(), stop };
     let started = Instant::now();
     let verdict = run.assertions(waves)?;
     let (reached, unreached) = run.covers()?;
@@ -140,15 +140,15 @@ pub fn prove_all(
             } else {
                 shows(proof, true);
                 let verilog = verilog(&proof.harness);
-                let kept = version.map(|version| Kept::of(proof, &verilog, version));
-                kept.as_ref().and_then(Kept::read).map_or_else(
-                    || {
-                        let proven = prove(proof, &verilog, tools, waves, stop)?;
-                        kept.iter().for_each(|kept| kept.write(&proven));
-                        Ok(proven)
-                    },
-                    Ok,
-                )
+                let kept = version.map(|version| kept(proof, &verilog, version));
+                match kept.as_ref().and_then(Kept::read) {
+                    Some(Held { seconds, covers }) => {
+                        Ok(Proven { seconds, covers, verdict: Verdict::Holds, kept: true })
+                    }
+                    None => prove(proof, &verilog, tools, waves, stop).inspect(|proven| {
+                        kept.iter().zip(Held::of(proven)).for_each(|(kept, held)| kept.write(&held));
+                    }),
+                }
             };
             shows(proof, false);
             let _ = place.set(result);
@@ -160,6 +160,26 @@ pub fn prove_all(
         }
     });
     results.into_iter().map(|result| result.into_inner().expect("every proof was taken by somebody")).collect()
+}
+
+/// What is kept of a proof that held. One that fails is run again.
+#[derive(Serialize, Deserialize)]
+struct Held {
+    seconds: f64,
+    covers: (usize, usize),
+}
+
+impl Held {
+    fn of(proven: &Proven) -> Option<Held> {
+        let Proven { seconds, covers, .. } = *proven;
+        (proven.verdict == Verdict::Holds).then_some(Held { seconds, covers })
+    }
+}
+
+/// Where the result of a proof is kept: by its text, what is asked of the provers, and their version.
+fn kept(proof: &Proof, verilog: &str, version: &str) -> Kept {
+    let key = (verilog, proof.method.name(), proof.depth, proof.cover_depth, version);
+    Kept::of("proofs", &proof.name, key)
 }
 
 struct Run<'a> {
@@ -244,37 +264,6 @@ impl Run<'_> {
     }
 }
 
-/// A folder that goes away with its owner.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn create(path: PathBuf) -> Result<Folder, Stopped> {
-        fs::create_dir_all(&path).map_err(at(&path))?;
-        Ok(Folder(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Waits until the child ends, true; or ends it (sby ends what it started, then) because `stop` says so, false.
-pub(super) fn wait(child: &mut Child, stop: &dyn Fn() -> bool) -> io::Result<bool> {
-    while child.try_wait()?.is_none() {
-        if stop() {
-            if let Some(pid) = Pid::from_raw(child.id() as i32) {
-                let _ = kill_process(pid, Signal::TERM);
-            }
-            child.wait()?;
-            return Ok(false);
-        }
-        sleep(Duration::from_millis(20));
-    }
-    Ok(!stop())
-}
-
 /// How many covers a log says are reached, and the names of the others. None if it does not tell of so many covers, or if
 /// they are not what its last line says.
 fn reached(log: &str, done: &str, covers: usize) -> Option<(usize, Vec<String>)> {
@@ -312,6 +301,13 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> Stopped {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_failed_is_not_kept() {
+        let held = Proven { seconds: 2.5, covers: (3, 3), verdict: Verdict::Holds, kept: false };
+        assert!(Held::of(&held).is_some_and(|held| (held.seconds, held.covers) == (2.5, (3, 3))));
+        assert!(Held::of(&Proven { verdict: Verdict::Unreached(vec!["c".into()]), ..held }).is_none());
+    }
 
     #[test]
     fn covers_that_a_log_does_not_tell_of_are_no_success() {

@@ -1,6 +1,7 @@
 //! The provers, from PATH or from the folder that `./test` installs them into.
 
-use super::run::{Stopped, wait};
+use super::run::Stopped;
+use crate::process::wait;
 use heddle_sim::verilator::cache;
 use std::env;
 use std::ffi::OsString;

@@ -1,4 +1,5 @@
-//! The generated Verilog: in Verilator beside the simulation, and in provers.
+//! The generated Verilog: in Verilator beside the simulation, in provers, and in synthesis.
 
 mod lockstep;
 mod prove;
+mod synth;

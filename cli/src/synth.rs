@@ -1,0 +1,415 @@
+//! `heddle synth`: the core's cells and clock on an FPGA.
+
+use crate::interrupt::Interrupt;
+use crate::output::{print, print_json};
+use crate::shape::ShapeArgs;
+use anyhow::{Context, Result, bail};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser};
+use heddle_simt::Shape;
+use heddle_simt::system::system;
+use heddle_testbench::synth::boards::Room;
+use heddle_testbench::synth::tools::YOSYS;
+use heddle_testbench::synth::{Board, Cells, Error, Flat, Row, Session, Synthesis, Timing, median};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Build the core for an FPGA, with Yosys and nextpnr: its cells, and its clock.
+///
+/// The top `heddle` is built, memory and work distributor included; in place of a board's pins are a shift register for the
+/// inputs and the parity of the outputs, which are not counted. LUTs are all tables of four inputs that are taken: by logic,
+/// by carry cells, by distributed RAM. Block RAM of main and instruction memory stands behind a plus.
+///
+/// Yosys and nextpnr come from PyPI into the user's cache folder (or $HEDDLE_CACHE) when they are first needed. So do results:
+/// what is known is only reported, and a run that was interrupted goes on where it was.
+///
+/// Ctrl-C ends it with the report so far; the exit code is then 130.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:
+  heddle synth                                               8 lanes and 8 warps on a ULX3S; takes minutes
+  heddle synth --seeds 0 --lanes 4 --warps 4 --memory 64K    cells only, after synthesis
+  heddle synth --board colorlight-i5 --seeds 3 --json        another board; the clock is the median of three
+  heddle synth --modules --divergence arbiter                the cells of each module
+  heddle synth --core '--lanes 4 --warps 4 --memory 64K' --core '--lanes 2 --warps 8 --memory 64K'
+  heddle synth --list                                        the boards",
+    mut_arg("seed", |arg| arg.hide(true)),
+    mut_arg("memory_model", |arg| arg.hide(true)),
+)]
+pub struct Synth {
+    /// The board; without any option of the core, the core is the board's usual one
+    #[arg(long, default_value = Board::ALL[0].name, value_name = "NAME", value_parser = board())]
+    board: &'static Board,
+    /// Runs of place and route, of which the clock is the median; 0 for none
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    seeds: u32,
+    /// The clock that place and route aims at: by default more than it reaches, so that it keeps trying
+    #[arg(long, default_value_t = 100, value_name = "MHZ", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    clock: u32,
+    /// Instead, the cells of each module of the core, without main and instruction memory
+    #[arg(long, conflicts_with_all = ["seeds", "clock"])]
+    modules: bool,
+    /// Run also what is known; otherwise it is only reported
+    #[arg(long)]
+    again: bool,
+    /// List the boards and do no more
+    #[arg(long)]
+    list: bool,
+    /// Print an array of objects instead of a table
+    #[arg(long)]
+    json: bool,
+    /// A core, its options in quotes; several may be asked for
+    #[arg(long = "core", value_name = "OPTIONS", allow_hyphen_values = true)]
+    cores: Vec<String>,
+    #[command(flatten)]
+    shape: Option<ShapeArgs>,
+}
+
+/// A core on a board.
+#[derive(Serialize)]
+struct Built {
+    board: &'static str,
+    /// The options of the core.
+    configuration: String,
+    #[serde(flatten)]
+    flat: Flat,
+    /// There is enough of everything on the device.
+    fits: bool,
+    /// The median of the seeds.
+    fmax_mhz: Option<f64>,
+    /// The clock is lower, since nextpnr leaves paths out.
+    fmax_is_bound: bool,
+    seeds: Vec<f64>,
+    /// That of the median.
+    critical_path: Vec<String>,
+    tools: Vec<String>,
+    #[serde(skip)]
+    runs: Vec<Timing>,
+    /// What there is too little of.
+    #[serde(skip)]
+    over: Option<String>,
+}
+
+/// A core module by module.
+#[derive(Serialize)]
+struct Modules {
+    board: &'static str,
+    configuration: String,
+    modules: Vec<Row>,
+    tools: Vec<String>,
+}
+
+impl Synth {
+    pub fn run(self) -> Result<()> {
+        if self.list {
+            return print(&boards());
+        }
+        let shapes = self.shapes()?;
+        let interrupt = Interrupt::catch()?;
+        let steps = if self.modules { 1 } else { 1 + self.seeds };
+        let progress = Progress::new(shapes.len() as u64 * u64::from(steps));
+        let stop = || interrupt.poll().is_break();
+        let says = |what: &str| progress.says(what);
+        let session = Session { stop: &stop, says: &says, again: self.again };
+        if self.modules {
+            let mut all = Vec::new();
+            let ended = shapes.iter().try_for_each(|shape| {
+                all.push(self.modules(shape, session)?);
+                progress.0.inc(1);
+                Ok(())
+            });
+            drop(progress);
+            self.report(&all, |rows| rows.iter().map(modules_table).collect::<Vec<_>>().join("\n"))?;
+            return interrupt.or(ended);
+        }
+        let mut all = Vec::new();
+        let ended = shapes.iter().try_for_each(|shape| self.build(shape, session, &progress, &mut all));
+        drop(progress);
+        self.report(&all, table)?;
+        interrupt.or(ended)?;
+        match all.iter().find_map(|built| Some((built, built.over.as_ref()?))) {
+            Some((built, over)) if self.seeds > 0 => {
+                bail!("{} does not fit {}: {over}", built.configuration, self.board.name)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The cores that are asked for.
+    fn shapes(&self) -> Result<Vec<Shape>> {
+        let shapes = match &self.shape {
+            Some(_) if !self.cores.is_empty() => {
+                bail!("--core '{}': all options of a core stand in its quotes", self.cores[0])
+            }
+            Some(shape) => vec![shape.shape()?],
+            None if self.cores.is_empty() => vec![parse(self.board.shape)?],
+            None => self.cores.iter().map(|core| parse(core)).collect::<Result<_>>()?,
+        };
+        if shapes.iter().any(|shape| shape.modelled().is_some()) {
+            bail!("--memory-model is for simulations only: a model of a slow memory is nothing to build");
+        }
+        Ok(shapes)
+    }
+
+    fn synthesis<'a>(&self, shape: &Shape, session: Session<'a>) -> Result<Synthesis<'a>> {
+        let hardware = Shape { metrics: false, ..shape.clone() };
+        Ok(Synthesis::new(self.board, &system(&hardware).check()?.netlist, session))
+    }
+
+    /// Appends what is found about one core, as far as it comes.
+    fn build(&self, shape: &Shape, session: Session, progress: &Progress, all: &mut Vec<Built>) -> Result<()> {
+        let mut synthesis = self.synthesis(shape, session)?;
+        let flat = synthesis.cells()?;
+        progress.0.inc(1);
+        let over = flat.over(self.board);
+        let nextpnr = (self.seeds > 0).then(|| self.board.family.nextpnr.title());
+        let mut built = Built {
+            board: self.board.name,
+            configuration: shape.options(),
+            flat,
+            fits: over.is_none(),
+            fmax_mhz: None,
+            fmax_is_bound: self.board.family.clock_is_bound,
+            seeds: Vec::new(),
+            critical_path: Vec::new(),
+            tools: [YOSYS.title()].into_iter().chain(nextpnr).collect(),
+            runs: Vec::new(),
+            over,
+        };
+        let ended = (1..=self.seeds).try_for_each(|seed| {
+            progress.0.inc(1);
+            // What does not fit with one seed does with none.
+            if built.fits { built.add(synthesis.timing(self.clock, seed)) } else { Ok(()) }
+        });
+        all.push(built);
+        ended
+    }
+
+    fn modules(&self, shape: &Shape, session: Session) -> Result<Modules> {
+        let modules = self.synthesis(shape, session)?.modules()?;
+        let tools = vec![YOSYS.title()];
+        Ok(Modules { board: self.board.name, configuration: shape.options(), modules, tools })
+    }
+
+    /// Prints what there is, if there is any.
+    fn report<T: Serialize>(&self, all: &[T], text: impl Fn(&[T]) -> String) -> Result<()> {
+        match all {
+            [] => Ok(()),
+            _ if self.json => print_json(&all),
+            _ => print(&text(all)),
+        }
+    }
+}
+
+impl Built {
+    /// Adds a run of place and route, or what it found too small.
+    fn add(&mut self, run: Result<Timing, Error>) -> Result<()> {
+        match run {
+            Ok(timing) => self.runs.push(timing),
+            Err(Error::Full(over)) => (self.fits, self.over) = (false, Some(over)),
+            Err(error) => return Err(error.into()),
+        }
+        self.seeds = self.runs.iter().map(|run| run.mhz).collect();
+        if let Some(Timing { mhz, path }) = median(&self.runs) {
+            self.fmax_mhz = Some(*mhz);
+            self.critical_path = path.clone();
+        }
+        Ok(())
+    }
+}
+
+fn board() -> impl TypedValueParser<Value = &'static Board> {
+    let names = PossibleValuesParser::new(Board::ALL.map(|board| board.name));
+    names.try_map(|name| Board::find(&name).ok_or("not in the list"))
+}
+
+/// The core of options in one text.
+fn parse(options: &str) -> Result<Shape> {
+    #[derive(Parser)]
+    #[command(disable_help_flag = true)]
+    struct Line {
+        #[command(flatten)]
+        shape: ShapeArgs,
+    }
+    let line = Line::try_parse_from(["heddle"].into_iter().chain(options.split_whitespace()));
+    let shape = line.map_err(|error| {
+        let text = error.to_string();
+        anyhow::anyhow!("{}", text.lines().next().unwrap_or_default().trim_start_matches("error: "))
+    });
+    shape.and_then(|line| line.shape.shape()).with_context(|| format!("--core '{options}'"))
+}
+
+/// Step by step, on a terminal.
+struct Progress(ProgressBar);
+
+impl Progress {
+    fn new(steps: u64) -> Progress {
+        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
+        let bar = ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Progress(bar)
+    }
+
+    fn says(&self, what: &str) {
+        self.0.reset_elapsed();
+        self.0.set_message(what.to_string());
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn boards() -> String {
+    let mut text = format!(
+        "{:<16} {:<22} {:>7} {:>11} {:>11} {:>12}  the core unless it is chosen\n",
+        "board", "device", "LUTs", "flip-flops", "block RAMs", "multipliers"
+    );
+    for Board { name, device, room: Room { luts, ff, bram, dsp }, shape, .. } in Board::ALL {
+        let _ = writeln!(text, "{name:<16} {device:<22} {luts:>7} {ff:>11} {bram:>11} {dsp:>12}  {shape}");
+    }
+    text
+}
+
+/// The columns of cells, and their numbers.
+fn columns(cells: &Cells) -> [(&'static str, u32); 6] {
+    let Cells { luts: _, lut4, carry, ff, distributed_ram, bram, dsp } = *cells;
+    [
+        ("LUT4", lut4),
+        ("carry", carry),
+        ("FF", ff),
+        ("distributed RAM", distributed_ram),
+        ("block RAM", bram),
+        ("multipliers", dsp),
+    ]
+}
+
+/// The width of a column.
+fn wide(title: &str) -> usize {
+    (title.len() + 2).max(8)
+}
+
+fn titles() -> String {
+    columns(&Cells::default()).map(|(title, _)| format!("{title:>0$}", wide(title))).concat()
+}
+
+fn table(rows: &[Built]) -> String {
+    let first = rows.iter().map(|row| row.configuration.len()).max().unwrap_or(0);
+    let mut text = format!("{:first$}{:>8}{:>8}{}     MHz  critical path\n", "", "LUTs", "in core", titles());
+    for row in rows {
+        let Built { configuration, flat: Flat { cells, core_luts, memory_bram }, .. } = row;
+        let _ = write!(text, "{configuration:first$}{:>8}{core_luts:>8}", cells.luts);
+        for (title, number) in columns(cells) {
+            let number = if title == "block RAM" { format!("{number}+{memory_bram}") } else { number.to_string() };
+            let _ = write!(text, "{number:>0$}", wide(title));
+        }
+        let bound = if row.fmax_is_bound { "<" } else { "" };
+        let mhz = row.fmax_mhz.map_or_else(String::new, |mhz| format!("{bound}{mhz:.1}"));
+        let path = match &row.critical_path[..] {
+            _ if !row.fits => "does not fit".to_string(),
+            [first, .., last] => format!("{first} -> {last}"),
+            other => other.concat(),
+        };
+        let _ = writeln!(text, "{}", format!("{mhz:>8}  {path}").trim_end());
+    }
+    text
+}
+
+fn modules_table(of: &Modules) -> String {
+    let mut text = format!("{}\n{:<18}{:>8}{:>8}{}\n", of.configuration, "module", "copies", "LUTs", titles());
+    for Row { module, copies, cells } in &of.modules {
+        let _ = write!(text, "{module:<18}{copies:>8}{:>8}", cells.luts);
+        for (title, number) in columns(cells) {
+            let _ = write!(text, "{number:>0$}", wide(title));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(configuration: &str, over: Option<&str>) -> Built {
+        let cells = Cells { luts: 26516, lut4: 21464, carry: 2076, ff: 7617, distributed_ram: 150, bram: 25, dsp: 32 };
+        Built {
+            board: "ulx3s-85f",
+            configuration: configuration.into(),
+            flat: Flat { cells, core_luts: 23268, memory_bram: 80 },
+            fits: over.is_none(),
+            fmax_mhz: None,
+            fmax_is_bound: false,
+            seeds: Vec::new(),
+            critical_path: Vec::new(),
+            tools: Vec::new(),
+            runs: Vec::new(),
+            over: over.map(String::from),
+        }
+    }
+
+    fn timing(mhz: f64, path: &[&str]) -> Timing {
+        Timing { mhz, path: path.iter().map(|name| name.to_string()).collect() }
+    }
+
+    #[test]
+    fn a_row_has_the_median_and_the_ends_of_its_path() {
+        let mut rows = [built("--lanes 8 --warps 8", None), built("--lanes 8", None), built("", Some("1 LUT wanted"))];
+        rows[0].fmax_is_bound = true;
+        for run in [timing(50.0, &["a"]), timing(43.5, &["core.cct", "core.steer", "core.pc"]), timing(40.0, &["b"])] {
+            rows[0].add(Ok(run)).unwrap();
+        }
+        rows[1].add(Err(Error::Full("5392 ICESTORM_LC wanted, 5280 there".into()))).unwrap();
+        assert!(rows[2].add(Err(Error::Interrupted)).is_err());
+        let text = table(&rows);
+        let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let cells = ["26516", "23268", "21464", "2076", "7617", "150", "25+80", "32"];
+        assert_eq!(
+            words[0].join(" "),
+            "LUTs in core LUT4 carry FF distributed RAM block RAM multipliers MHz critical path"
+        );
+        assert_eq!(words[1][4..], [&cells[..], &["<43.5", "core.cct", "->", "core.pc"]].concat());
+        assert_eq!(words[2][2..], [&cells[..], &["does", "not", "fit"]].concat());
+        assert_eq!(words[3], [&cells[..], &["does", "not", "fit"]].concat());
+        assert_eq!(rows[0].seeds, [50.0, 43.5, 40.0]);
+        let ends = |line: &str, text: &str| line.find(text).map(|at| at + text.len());
+        let lines: Vec<&str> = text.lines().collect();
+        for (title, number) in [("LUT4", "21464"), ("block RAM", "25+80"), ("MHz", "43.5")] {
+            assert_eq!(ends(lines[0], title), ends(lines[1], number), "{text}");
+        }
+    }
+
+    #[test]
+    fn modules_have_a_line_each() {
+        let cells = Cells { luts: 603, lut4: 539, carry: 32, ..Cells::default() };
+        let modules = vec![Row { module: "alu".into(), copies: 8, cells }];
+        let text = modules_table(&Modules { board: "", configuration: "--lanes 8".into(), modules, tools: Vec::new() });
+        let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(words[0], ["--lanes", "8"]);
+        assert_eq!(words[2], ["alu", "8", "603", "539", "32", "0", "0", "0", "0"]);
+        assert_eq!(text.lines().nth(1).map(str::len), text.lines().nth(2).map(str::len));
+    }
+
+    /// Every board's usual core can be built, and is listed.
+    #[test]
+    fn boards_have_a_core() {
+        let text = boards();
+        for board in Board::ALL {
+            parse(board.shape).unwrap();
+            assert!(text.contains(board.name) && text.contains(board.shape), "{text}");
+        }
+    }
+
+    #[test]
+    fn mistakes_in_quotes_are_told() {
+        let error = |text: &str| format!("{:#}", parse(text).unwrap_err());
+        assert_eq!(error("--lanes 3"), "--core '--lanes 3': lanes = 3: must be a power of two from 1 to 64");
+        assert_eq!(error("--lane 4"), "--core '--lane 4': unexpected argument '--lane' found");
+        assert!(error("--lanes many").starts_with("--core '--lanes many': invalid value 'many' for '--lanes <N>'"));
+        assert_eq!(error("mandelbrot"), "--core 'mandelbrot': unexpected argument 'mandelbrot' found");
+    }
+}

@@ -1,0 +1,302 @@
+//! `heddle synth` as a user sees it, with stand-ins for Yosys and nextpnr; `testbench/tests/verilog/synth.rs` has Yosys itself.
+
+use crate::common::*;
+use heddle_testbench::synth::Board;
+use heddle_testbench::synth::tools::{Package, YOSYS};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// A place with a cache folder of its own, in which tools are installed that do what the test says.
+struct Tools(Place);
+
+const CELLS: &str = r#"{"modules": {"heddle": {"cells": {"core.a_LUT4_Z": {"type": "LUT4"}, "b_CCU2C_S0": {"type": "CCU2C"}}},
+                                    "core": {"cells": {"a": {"type": "alu"}, "b": {"type": "alu"}}},
+                                    "alu": {"cells": {"x": {"type": "LUT4"}}}}}"#;
+const REPORT: &str = r#"{"fmax": {"clk": {"achieved": 4SEED.5}}, "critical_paths": [{"from": "posedge clk", "to": "posedge clk", "path": [
+    {"type": "clk-to-q", "from": {"cell": "heddle.core.a_TRELLIS_FF_Q"}, "to": {"cell": "heddle.core.a_TRELLIS_FF_Q"}},
+    {"type": "routing", "from": {"cell": "heddle.core.a_TRELLIS_FF_Q"}, "to": {"cell": "heddle.core.b_LUT4_Z"}}]}]}"#;
+/// Writes the report; `seed` is the number behind `--seed`.
+const PLACES: &str = r#"while [ "$1" != --seed ]; do shift; done; sed "s/SEED/$2/" "$0.report" >report.json; echo "seed $2" >>"$0.calls""#;
+const MAPS: &str = r#"cat "$0.cells" >cells.json; echo netlist >netlist.json; echo synthesis >>"$0.calls""#;
+
+impl Tools {
+    fn new() -> Tools {
+        let tools = Tools(Place::new());
+        let nextpnr = &Board::ALL[0].family.nextpnr;
+        tools.install(&YOSYS, "python", MAPS, ("cells", CELLS));
+        tools.install(nextpnr, nextpnr.name, PLACES, ("report", REPORT));
+        tools
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.0.path().join("cache")
+    }
+
+    fn program(&self, package: &Package, name: &str) -> PathBuf {
+        let folder = format!("synth/{}-{}", package.name, package.version);
+        self.cache().join(folder).join("bin").join(name)
+    }
+
+    /// A program that does so, and a file beside it.
+    fn install(&self, package: &Package, name: &str, does: &str, (extension, text): (&str, &str)) {
+        let program = self.program(package, name);
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        script(&program, does);
+        fs::write(format!("{}.{extension}", program.display()), text).unwrap();
+        fs::write(program.parent().unwrap().with_file_name("complete"), "").unwrap();
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = self.0.command(&format!("synth --lanes 1 --warps 1 {arguments}"));
+        command.env("HEDDLE_CACHE", self.cache());
+        command
+    }
+
+    fn good(&self, arguments: &str) -> String {
+        let output = self.command(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        assert!(output.stderr.is_empty(), "{arguments}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn bad(&self, arguments: &str) -> String {
+        self.0.bad_command(&mut self.command(arguments))
+    }
+
+    /// What the tools were called for.
+    fn calls(&self) -> Vec<String> {
+        let nextpnr = &Board::ALL[0].family.nextpnr;
+        let of = |program: PathBuf| fs::read_to_string(format!("{}.calls", program.display())).unwrap_or_default();
+        let all = of(self.program(&YOSYS, "python")) + &of(self.program(nextpnr, nextpnr.name));
+        all.lines().map(String::from).collect()
+    }
+
+    /// Folders of runs that are left.
+    fn left(&self) -> usize {
+        let entries =
+            fs::read_dir(self.cache()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        entries.filter(|name| name.starts_with("synthesis-")).count()
+    }
+}
+
+fn script(path: &Path, does: &str) {
+    fs::write(path, format!("#!/bin/sh\n{does}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn examples_of_the_help_are_valid() {
+    let place = Place::new();
+    let help = place.good("synth --help");
+    let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  heddle ")).collect();
+    assert!(examples.len() > 3, "{help}");
+    for example in examples {
+        let example = example.split("  ").next().unwrap_or(example).replace("--list", "");
+        let line = format!("exec \"$0\" {example} --list");
+        let output = Command::new("sh").args(["-c", &line, env!("CARGO_BIN_EXE_heddle")]).output().unwrap();
+        assert!(output.status.success(), "{example}: {output:?}");
+    }
+}
+
+#[test]
+fn json_has_cells_clock_and_path() {
+    let tools = Tools::new();
+    let rows: Value = serde_json::from_str(&tools.good("--json --seeds 3")).unwrap();
+    let row = &rows[0];
+    for (name, value) in [("luts", 3), ("core_luts", 1), ("lut4", 1), ("carry", 1), ("ff", 0), ("bram", 0), ("dsp", 0)]
+    {
+        assert_eq!(row[name], value, "{name} of {row}");
+    }
+    for name in ["distributed_ram", "memory_bram"] {
+        assert_eq!(row[name], 0, "{name} of {row}");
+    }
+    assert_eq!(row["board"], "ulx3s-85f");
+    assert!(row["configuration"].as_str().unwrap().starts_with("--lanes 1 --warps 1 "));
+    assert_eq!((&row["fits"], &row["fmax_mhz"]), (&Value::from(true), &Value::from(42.5)));
+    assert_eq!(row["seeds"], Value::from(vec![41.5, 42.5, 43.5]));
+    assert_eq!(row["critical_path"], Value::from(vec!["core.a", "core.b"]));
+    assert_eq!(row["tools"], Value::from(vec![YOSYS.title(), Board::ALL[0].family.nextpnr.title()]));
+    let rows: Value = serde_json::from_str(&tools.good("--json --modules")).unwrap();
+    assert_eq!(
+        rows[0]["modules"][0],
+        serde_json::json!({"module": "alu", "copies": 2, "luts": 1, "lut4": 1, "carry": 0, "ff": 0,
+        "distributed_ram": 0, "bram": 0, "dsp": 0})
+    );
+    assert_eq!(tools.left(), 0);
+}
+
+/// What is known is only reported; what is not is found, with what it needs.
+#[test]
+fn results_are_kept_each_for_itself() {
+    let tools = Tools::new();
+    let first = tools.good("--seeds 0");
+    assert_eq!(tools.calls(), ["synthesis"]);
+    assert_eq!(tools.good("--seeds 0"), first);
+    assert_eq!(tools.calls(), ["synthesis"]);
+    tools.good("--seeds 2");
+    let twice = ["synthesis", "synthesis", "seed 1", "seed 2"];
+    assert_eq!(tools.calls(), twice);
+    tools.good("--seeds 2");
+    tools.good("--seeds 1");
+    assert_eq!(tools.calls(), twice);
+    tools.good("--seeds 1 --clock 50");
+    assert_eq!(tools.calls(), ["synthesis", "synthesis", "synthesis", "seed 1", "seed 2", "seed 1"]);
+    tools.good("--seeds 0 --again");
+    assert_eq!(tools.calls().len(), 7);
+    tools.good("--seeds 0 --divergence arbiter");
+    assert_eq!(tools.calls().len(), 8);
+}
+
+#[test]
+fn several_cores_have_a_row_each() {
+    let tools = Tools::new();
+    let mut command = tools.0.command("synth --seeds 0 --json");
+    command.env("HEDDLE_CACHE", tools.cache()).args([
+        "--core",
+        "--lanes 1 --warps 1",
+        "--core",
+        "--lanes 2 --warps 1 --divergence stack",
+    ]);
+    let rows: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let cores: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["configuration"].as_str().unwrap()).collect();
+    assert_eq!(cores.len(), 2);
+    assert!(cores[0].starts_with("--lanes 1 ") && cores[1].contains("--divergence stack"), "{cores:?}");
+}
+
+/// A run that is interrupted while the second seed is placed tells of the first, and goes on with the second.
+#[test]
+fn an_interruption_ends_the_tool_and_keeps_what_was_found() {
+    for ends in [interrupt as fn(&Child), terminate] {
+        let tools = Tools::new();
+        let nextpnr = &Board::ALL[0].family.nextpnr;
+        let process = tools.0.path().join("process");
+        let hangs = format!(
+            "case \"$*\" in *'--seed 2'*) echo $$ >{0}.new; mv {0}.new {0}; exec sleep 60;; esac",
+            process.display()
+        );
+        tools.install(nextpnr, nextpnr.name, &format!("{hangs}\n{PLACES}"), ("report", REPORT));
+        let mut command = tools.command("--seeds 2 --json");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        while !process.exists() {
+            assert_eq!(child.try_wait().unwrap(), None, "it ended before it began");
+            sleep(Duration::from_millis(10));
+        }
+        ends(&child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: interrupted\n");
+        let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(rows[0]["seeds"], Value::from(vec![41.5]));
+        assert_eq!(tools.left(), 0);
+        let process = fs::read_to_string(process).unwrap();
+        assert!(!Path::new("/proc").join(process.trim()).exists(), "nextpnr runs on");
+
+        tools.install(nextpnr, nextpnr.name, PLACES, ("report", REPORT));
+        tools.good("--seeds 2");
+        assert_eq!(tools.calls(), ["synthesis", "synthesis", "seed 1", "seed 2"]);
+    }
+}
+
+#[test]
+fn shapes_that_do_not_fit() {
+    let tools = Tools::new();
+    let many: String = (0..209).map(|k| format!(r#""core.r{k}": {{"type": "DP16KD"}}, "#)).collect();
+    let cells = CELLS.replacen(r#""core.a_"#, &format!(r#"{many}"core.a_"#), 1);
+    tools.install(&YOSYS, "python", MAPS, ("cells", &cells));
+    assert!(tools.good("--seeds 0").contains("does not fit"));
+    let output = tools.command("--seeds 2").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("does not fit"));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.ends_with(" does not fit ulx3s-85f: 209 block RAMs wanted, 208 there\n"), "{error}");
+    assert_eq!(error.lines().count(), 1);
+    assert_eq!(tools.calls(), ["synthesis"]);
+
+    let tools = Tools::new();
+    let nextpnr = &Board::ALL[0].family.nextpnr;
+    let full =
+        "echo 'Info: Device utilisation:'; echo 'Info: TRELLIS_COMB: 90000/ 83640 107%'; echo 'ERROR: no room'; exit 1";
+    tools.install(nextpnr, nextpnr.name, full, ("report", REPORT));
+    let output = tools.command("").output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.ends_with(" does not fit ulx3s-85f: 90000 TRELLIS_COMB wanted, 83640 there\n"), "{error}");
+}
+
+#[test]
+fn tools_that_fail_or_write_something_else() {
+    let (yosys, nextpnr) = (YOSYS.title(), &Board::ALL[0].family.nextpnr);
+    let tools = Tools::new();
+    tools.install(&YOSYS, "python", "echo note; echo 'ERROR: no such pass'; exit 1", ("cells", ""));
+    assert_eq!(tools.bad(""), format!("{yosys} failed: no such pass"));
+    for (text, why) in [("{", "EOF while parsing"), (r#"{"modules": {}}"#, "it has no module `heddle`")] {
+        tools.install(&YOSYS, "python", MAPS, ("cells", text));
+        assert!(tools.bad("").starts_with(&format!("cannot read what {yosys} wrote: {why}")), "{}", tools.bad(""));
+    }
+    tools.install(&YOSYS, "python", "true", ("cells", ""));
+    assert!(tools.bad("").ends_with("cells.json: No such file or directory (os error 2)"), "{}", tools.bad(""));
+    assert_eq!(tools.left(), 0);
+
+    let tools = Tools::new();
+    let error = |tools: &Tools| {
+        let output = tools.command("--json").output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error.trim_end().to_string()
+    };
+    tools.install(nextpnr, nextpnr.name, PLACES, ("report", r#"{"fmax": {}, "critical_paths": []}"#));
+    assert_eq!(error(&tools), format!("error: cannot read what {} wrote: it has 0 clocks", nextpnr.title()));
+    tools.install(nextpnr, nextpnr.name, "kill -9 $$", ("report", ""));
+    assert_eq!(error(&tools), format!("error: {} failed: no message", nextpnr.title()));
+    assert_eq!(tools.left(), 0);
+}
+
+/// Installations that come to nothing; nothing is complete then.
+#[test]
+fn tools_that_cannot_be_installed() {
+    let place = Place::new();
+    let bin = place.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let bad = |cache: &str| {
+        let mut command = place.command("synth --lanes 1 --warps 1");
+        place.bad_command(command.env("PATH", &bin).env("HEDDLE_CACHE", cache))
+    };
+    fs::create_dir(place.path().join("cache")).unwrap();
+    assert_eq!(bad("cache"), "python3 is not installed; on Debian: apt-get install python3 python3-venv");
+    script(
+        &bin.join("python3"),
+        "echo 'The virtual environment was not created because ensurepip is not available.'; exit 1",
+    );
+    assert_eq!(bad("cache"), "python3-venv is not installed; on Debian: apt-get install python3-venv");
+    let pip = "echo \"#!/bin/sh\necho \\\"ERROR: broken by NewConnectionError\\\"; exit 1\"";
+    let venv = format!("/bin/mkdir -p $4/bin; {pip} >$4/bin/python; /bin/chmod +x $4/bin/python");
+    script(&bin.join("python3"), &venv);
+    let error = bad("cache");
+    assert!(error.starts_with(&format!("cannot install {} into ", YOSYS.title())), "{error}");
+    assert!(error.ends_with(": PyPI is out of reach"), "{error}");
+    assert!(!place.path().join(format!("cache/synth/{}-{}/complete", YOSYS.name, YOSYS.version)).exists());
+    place.file("file", b"");
+    assert!(bad("file").starts_with("file/synth"), "{}", bad("file"));
+    assert!(bad("/proc/heddle").starts_with("/proc/heddle/synth"), "{}", bad("/proc/heddle"));
+}
+
+#[test]
+fn questions_that_are_wrong() {
+    let place = Place::new();
+    let error = place.bad("synth --board ulx4s");
+    for board in Board::ALL {
+        assert!(error.contains(board.name), "{error}");
+    }
+    assert_eq!(place.bad("synth --lanes 3"), "lanes = 3: must be a power of two from 1 to 64");
+    assert!(place.bad("synth --seeds 1001").contains("--seeds"));
+    assert!(place.bad("synth --clock 0").contains("--clock"));
+    assert!(place.bad("synth --sede 0").contains("'--sede'"), "{}", place.bad("synth --sede 0"));
+    assert!(place.bad("synth --modules --seeds 2").contains("cannot be used with"));
+    assert!(place.bad("synth --lanes 4 --core arbiter").starts_with("--core 'arbiter': all options of a core"));
+    assert!(place.bad("synth --memory-model latency=9").starts_with("--memory-model is for simulations only"));
+}

@@ -1,0 +1,15 @@
+//! Colorlight i5, a card for displays with a small ECP5.
+
+use super::{Board, Room};
+use crate::synth::family::ECP5;
+
+pub static BOARD: Board = Board {
+    name: "colorlight-i5",
+    family: &ECP5,
+    device: "LFE5U-25F-6BG381C",
+    synth: "synth_ecp5",
+    nextpnr: &["--25k", "--package", "CABGA381", "--speed", "6"],
+    pins: "",
+    room: Room { luts: 24288, ff: 24288, bram: 56, dsp: 28 },
+    shape: "--lanes 4 --warps 4 --memory 64K --program 16K",
+};

@@ -1,0 +1,15 @@
+//! 1BitSquared iCEBreaker.
+
+use super::{Board, Room};
+use crate::synth::family::ICE40;
+
+pub static BOARD: Board = Board {
+    name: "icebreaker",
+    family: &ICE40,
+    device: "iCE40UP5K-SG48",
+    synth: "synth_ice40 -device u -dsp",
+    nextpnr: &["--up5k", "--package", "sg48"],
+    pins: "",
+    room: Room { luts: 5280, ff: 5280, bram: 30, dsp: 8 },
+    shape: "--lanes 1 --warps 1 --memory 8K --program 4K --scratchpad 0 --barriers off --atomics off",
+};

@@ -1,0 +1,52 @@
+//! The boards, one file each.
+
+mod colorlight_i5;
+mod icebreaker;
+mod tangprimer_20k;
+mod ulx3s_85f;
+
+use super::family::Family;
+
+/// What a board has that decides how the core fits it.
+pub struct Board {
+    /// As it is asked for.
+    pub name: &'static str,
+    /// What its device is one of.
+    pub family: &'static Family,
+    /// The device's name, with package and speed grade.
+    pub device: &'static str,
+    /// Yosys' synthesis for it.
+    pub(super) synth: &'static str,
+    /// What nextpnr must be told of it.
+    pub(super) nextpnr: &'static [&'static str],
+    /// The harness' pins, in the file `pins.cst`, where nextpnr does not choose some itself.
+    pub(super) pins: &'static str,
+    /// How much there is of everything.
+    pub room: Room,
+    /// Options of the core that is built unless it is chosen.
+    pub shape: &'static str,
+}
+
+/// What a device has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Room {
+    /// Tables of four inputs.
+    pub luts: u32,
+    /// Flip-flops.
+    pub ff: u32,
+    /// Block RAMs.
+    pub bram: u32,
+    /// Multipliers.
+    pub dsp: u32,
+}
+
+impl Board {
+    /// All of them; the first is meant unless one is named.
+    pub const ALL: [&'static Board; 4] =
+        [&ulx3s_85f::BOARD, &colorlight_i5::BOARD, &icebreaker::BOARD, &tangprimer_20k::BOARD];
+
+    /// The board of this name.
+    pub fn find(name: &str) -> Option<&'static Board> {
+        Board::ALL.into_iter().find(|board| board.name == name)
+    }
+}

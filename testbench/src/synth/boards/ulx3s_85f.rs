@@ -1,0 +1,15 @@
+//! Radiona ULX3S with the largest ECP5.
+
+use super::{Board, Room};
+use crate::synth::family::ECP5;
+
+pub static BOARD: Board = Board {
+    name: "ulx3s-85f",
+    family: &ECP5,
+    device: "LFE5U-85F-6BG381C",
+    synth: "synth_ecp5",
+    nextpnr: &["--85k", "--package", "CABGA381", "--speed", "6"],
+    pins: "",
+    room: Room { luts: 83640, ff: 83640, bram: 208, dsp: 156 },
+    shape: "--lanes 8 --warps 8 --memory 128K --program 32K",
+};

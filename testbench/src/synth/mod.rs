@@ -1,0 +1,22 @@
+//! The core on an FPGA: its cells after synthesis with Yosys, its clock after place and route with nextpnr.
+//!
+//! * [`boards`]: what there is to build for, one file a board; [`family`]: what their devices are made of.
+//! * [`tools`]: Yosys and nextpnr, installed from PyPI.
+//! * `harness`: the top that takes the place of a board's.
+//! * [`run`]: one core, from Verilog to its figures, which are kept for the next time.
+//! * [`netlist`]: what Yosys writes; [`timing`]: what nextpnr writes.
+//!
+//! `docs/synthesis.md` is the page on it.
+
+pub mod boards;
+pub mod family;
+mod harness;
+pub mod netlist;
+pub mod run;
+pub mod timing;
+pub mod tools;
+
+pub use boards::Board;
+pub use netlist::{Cells, Flat, Row};
+pub use run::{Error, Session, Synthesis};
+pub use timing::{Timing, median};
