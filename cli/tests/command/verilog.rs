@@ -16,7 +16,7 @@ fn verilog_is_lint_clean() {
         "--lanes 4 --warps 4 --divergence block-stack",
         "--lanes 2 --warps 2 --divergence dual-path",
         "--lanes 4 --warps 2 --host 50000",
-        "--lanes 2 --warps 1 --host 0 --divergence stack --bus 32 --memory 64M --program 16M",
+        "--lanes 2 --warps 1 --host 0 --divergence stack --bus 32",
     ];
     let tools = Tool::found().unwrap();
     if tools.is_empty() {
