@@ -190,7 +190,7 @@ fn a_reset_from_what_it_does_not_hold() {
 #[test]
 fn a_foreign_module_with_a_reset_where_only_a_part_is_reset() {
     let part =
-        |foreign| module("part", In { a: 8 }, |m, i| m.instance("inner", &stub("cell", 8).stands_for(foreign), i));
+        |foreign| module("part", In { a: 8 }, |m, i| m.instance("inner", &stub("vendor", 8).stands_for(foreign), i));
     let says = |foreign| {
         let top = module("top", PORTS, |m, i| m.instance_with_reset("one", &part(foreign), i.on, In { a: i.a }));
         top.check().err().map_or(vec![], |e| e.0).iter().map(|e| without_places(&e.message)).collect::<Vec<_>>()
