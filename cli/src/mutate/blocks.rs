@@ -31,12 +31,12 @@ impl Blocks {
         let binary = interrupt.or(binary.map_or_else(build, Ok))?;
         let started = Instant::now();
         let mut survey = command(&binary);
-        // Tests of proofs simulate harnesses as they are, which no mutant is in. Tests in the folder of another unit build that unit
-        // alone.
+        // Tests of proofs simulate harnesses as they are, which no mutant is in; the host is in none either. Tests in the folder of
+        // another unit build that unit alone.
         let others = Divergence::ALL.iter().filter(|(_, other)| *other != unit);
         let folders = others.map(|(name, _)| format!("divergence::{}::", name.replace('-', "_")));
         let output = survey
-            .args(["--skip", "::proof::"])
+            .args(["--skip", "::proof::", "--skip", "host::"])
             .args(folders.flat_map(|folder| ["--skip".into(), folder]))
             .env(MUTANT, SURVEY)
             .output()
