@@ -108,7 +108,7 @@ endmodule
 "#,
 };
 
-/// Gowin GW2A. Yosys makes each multiplier of the core one of 36 bits; nextpnr does not time paths through multipliers and
+/// Gowin GW2A. The core's multipliers are of 17 bits; nextpnr does not time paths through multipliers and
 /// from block RAM.
 pub static GOWIN: Family = Family {
     name: "Gowin",
@@ -128,7 +128,7 @@ pub static GOWIN: Family = Family {
         ("DPX9B", Bram, 0),
         ("SP", Bram, 0),
         ("pROM", Bram, 0),
-        ("MULT36X36", Dsp, 0),
+        ("MULT18X18", Dsp, 0),
     ],
     cells: r#"
 module harness_register (input clk, input d, output q);
