@@ -49,7 +49,7 @@ fn the_page_on_mutants_names_modules_of_the_core() {
 fn studies_of_an_older_core_say_so() {
     for name in age::PAGES {
         let text = page(name);
-        let now = age::now(&text).unwrap_or_else(|error| panic!("docs/{name}: {error:#}"));
+        let (_, now) = age::now(&text).unwrap_or_else(|error| panic!("docs/{name}: {error:#}"));
         assert!(
             age::marked(&text, &now) == text,
             "docs/{name} does not say which core it is of: `heddle study age --docs docs` has it say so"

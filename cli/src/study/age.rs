@@ -47,10 +47,10 @@ impl Age {
             let path = self.docs.join(name);
             let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
             let page = || path.display().to_string();
-            let now = now(&text).with_context(page)?;
+            let (runs, now) = now(&text).with_context(page)?;
             let (mut stamped, mut cycles) = (text.clone(), String::new());
             if let Some(stamp) = stamp(&text).filter(|stamp| stamp.is_worth_a_look(&now)) {
-                let sample = sample(&written_by(&text)?.runs()?, &interrupt).with_context(page)?;
+                let sample = sample(&runs, &interrupt).with_context(page)?;
                 cycles = format!("; some of its runs took {} cycles and take {sample}", stamp.sample);
                 stamped = restamped(&text, &now, &sample);
             }
@@ -137,9 +137,11 @@ fn stamped(page: &str, hash: &str, sample: &str) -> String {
     format!("{}\n\n{MEASURED}`{hash}`{SAMPLE}`{sample}`.\n", page.trim_end())
 }
 
-/// The hash of what the study of the page would measure now.
-pub fn now(page: &str) -> Result<String> {
-    hash(&written_by(page)?.runs()?)
+/// What the study of the page would measure now, and its hash.
+pub fn now(page: &str) -> Result<(Vec<Run>, String)> {
+    let runs = written_by(page)?.runs()?;
+    let hash = hash(&runs)?;
+    Ok((runs, hash))
 }
 
 /// The page with the line that says that it is old, or without, as it should be.

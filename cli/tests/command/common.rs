@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output};
+use std::thread::sleep;
+use std::time::Duration;
 use tempfile::TempDir;
 
 pub struct Place {
@@ -143,6 +145,21 @@ pub const fn thread_number(rd: u32) -> u32 {
 /// Registers of the exit convention.
 pub const A0: u32 = 10;
 pub const A7: u32 = 17;
+
+/// Ends a command whose tool has written its own number into the file `process`, and then waits for ever: that tool is gone, too.
+pub fn interrupted(mut child: Child, process: &Path, tool: &str, ends: fn(&Child)) -> Output {
+    while !process.exists() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before it began");
+        sleep(Duration::from_millis(10));
+    }
+    ends(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "error: interrupted\n");
+    let process = fs::read_to_string(process).unwrap();
+    assert!(!Path::new("/proc").join(process.trim()).exists(), "{tool} runs on");
+    output
+}
 
 /// A program that never ends.
 pub fn endless() -> Vec<u8> {

@@ -3,10 +3,7 @@
 use crate::common::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Child, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 #[test]
 fn examples_of_the_help_name_what_is_there() {
@@ -39,18 +36,9 @@ fn an_interruption_leaves_no_prover_and_no_folder() {
         let mut command = place.command("prove ccs-1x1");
         command.env("PATH", format!("{}/bin:/usr/bin:/bin", place.path().display()));
         command.env("HEDDLE_CACHE", place.path().join("cache"));
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let process = place.path().join("process");
-        while !process.exists() {
-            assert_eq!(child.try_wait().unwrap(), None, "it ended before it began");
-            sleep(Duration::from_millis(10));
-        }
-        ends(&child);
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(130), "{output:?}");
-        assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: interrupted\n");
+        interrupted(child, &process, "sby", ends);
         assert_eq!(fs::read_dir(place.path().join("cache")).unwrap().count(), 0);
-        let process = fs::read_to_string(process).unwrap();
-        assert!(!Path::new("/proc").join(process.trim()).exists(), "sby runs on");
     }
 }
