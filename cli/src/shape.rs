@@ -109,6 +109,9 @@ pub struct ShapeArgs {
     /// Whether the core has the `barrier` instruction [default: on]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub barriers: Option<bool>,
+    /// Whether programs can read counters of cycles and instructions [default: on]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub counters: Option<bool>,
     /// A data cache of so many bytes, such as 4K or 4K,ways=4,line=2,misses=8; a line in memory lines of `lanes` words
     /// [ways: 4, line: 2, misses: 4]
     #[arg(long, value_name = "BYTES[,FIELD=N]…", value_parser = cache)]
@@ -165,6 +168,7 @@ impl ShapeArgs {
             scratchpad: self.scratchpad.unwrap_or(most.scratchpad),
             atomics: self.atomics.unwrap_or(most.atomics),
             barriers: self.barriers.unwrap_or(most.barriers),
+            counters: self.counters.unwrap_or(most.counters),
             cache: self.cache,
             backing: self.backing(),
             ..most

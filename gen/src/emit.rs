@@ -188,7 +188,8 @@ impl Text<'_> {
         if self.is_output(&name) {
             let _ = writeln!(self.out, "  assign {name} = {expression};{comment}");
         } else {
-            let _ = writeln!(self.out, "  wire {}{name} = {expression};{comment}", range(node.width));
+            let keep = if self.m.kept.contains(&id) { "(* keep *) " } else { "" };
+            let _ = writeln!(self.out, "  {keep}wire {}{name} = {expression};{comment}", range(node.width));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::emit::Text;
 use crate::values::{literal, range};
+use heddle_hdl::Bits;
 use heddle_hdl::netlist::{Collision, MemoryStyle, ReadPort, ReadTiming, WritePort};
 use std::fmt::Write;
 use std::path::Path;
@@ -64,7 +65,7 @@ pub(crate) fn behave(text: &mut Text, index: usize) {
     for read in &memory.reads {
         let data = text.names.identifier(read.out).expect("reads have identifiers").to_string();
         let address = value(read.address);
-        let ReadTiming::Sync { enable, collision } = read.timing else {
+        let ReadTiming::Sync { enable, collision, or_zero } = read.timing else {
             let _ = writeln!(after, "  assign {data} = {name}[{address}];");
             continue;
         };
@@ -74,6 +75,9 @@ pub(crate) fn behave(text: &mut Text, index: usize) {
         }
         let condition = enable.map_or_else(String::new, |e| format!("if ({}) ", value(e)));
         let _ = match &lines[..] {
+            [one] if or_zero && enable.is_some() => {
+                writeln!(reads, "    {condition}{one}\n    else {data} <= {};", literal(&Bits::ZERO, memory.width))
+            }
             [one] => writeln!(reads, "    {condition}{one}"),
             many => writeln!(reads, "    {condition}begin\n      {}\n    end", many.join("\n      ")),
         };

@@ -144,10 +144,13 @@ impl Interpreter {
     fn next_read(&self, read_register: usize, when: fn(Collision) -> bool) -> Option<Bits> {
         let entry = &self.directory.read_registers[read_register];
         let read = &self.module(entry.scope).memories[entry.index].reads[entry.port];
-        let ReadTiming::Sync { enable, collision } = read.timing else {
+        let ReadTiming::Sync { enable, collision, or_zero } = read.timing else {
             unreachable!("{} is not registered", entry.path)
         };
         let enabled = enable.is_none_or(|enable| self.is_on(entry.scope, enable));
+        if !enabled && or_zero {
+            return when(collision).then_some(Bits::ZERO);
+        }
         (enabled && when(collision)).then(|| {
             let memory = self.directory.scopes[entry.scope].memories.start + entry.index;
             self.word(memory, self.value(entry.scope, read.address).low_u64())

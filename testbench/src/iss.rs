@@ -405,10 +405,11 @@ impl Iss {
             },
             0x73 if word == 0x0010_0073 => return Err(Cause::Breakpoint),
             0x73 if matches!(funct3, 2 | 3 | 6 | 7) && rs1 == 0 => {
-                let Some(csr) = csr::find((word >> 20) as u16) else {
+                let known = csr::find((word >> 20) as u16);
+                let Some(csr) = known.filter(|csr| self.shape.counters || !csr.source.counts()) else {
                     return illegal;
                 };
-                step.counter = is_counter(csr.source);
+                step.counter = csr.source.counts();
                 result = Some(self.csr(csr.source, hart));
             }
             _ => return illegal,
@@ -462,10 +463,6 @@ impl Device for Iss {
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
         Ok(self.run_grid(grid)?)
     }
-}
-
-fn is_counter(source: Source) -> bool {
-    matches!(source, Source::CycleLow | Source::CycleHigh | Source::InstructionsLow | Source::InstructionsHigh)
 }
 
 /// Whether the word is an instruction of convergence barriers.

@@ -101,6 +101,23 @@ fn memories_are_arrays_with_their_style_and_collisions() {
 }
 
 #[test]
+fn what_is_kept_says_so() {
+    let text = text(|m, i| {
+        wire!(both = i.a & i.b);
+        m.keep(both);
+        both | i.a
+    });
+    assert!(text.contains("(* keep *) wire [7:0] both = a & b;"), "{text}");
+}
+
+#[test]
+fn what_is_not_read_is_zero() {
+    let text = text(|m, i| m.memory("words", 8, 2).read_sync_or_zero(i.b.bit(0), i.sel));
+    has(&text, &["(* no_rw_check *)"]);
+    assert!(text.contains("if (b[0]) words_read0 <= words[sel];\n    else words_read0 <= 8'h0;"), "{text}");
+}
+
+#[test]
 fn copies_are_a_loop_and_read_their_part() {
     let lane = module("lane", In { a: 2, b: 8, sel: 1 }, |_, i| Out { y: i.a & i.b.slice(0, 2) & i.sel.repeat(2) });
     let text = text(|m, i| {

@@ -325,6 +325,21 @@ impl Builder {
         });
     }
 
+    /// Has synthesis keep a signal with a name: logic is not moved across it. For a cut that mapping to tables misses.
+    #[track_caller]
+    pub fn keep(self, signal: Signal) {
+        let loc = Location::caller();
+        self.draft(loc, |d| {
+            if !d.owns(signal, loc) {
+                return;
+            }
+            match d.module.node(signal.node).name {
+                Some(_) => d.module.kept.push(signal.node),
+                None => d.error(loc, "only a signal with a name can be kept, as `wire!` gives one".to_string()),
+            }
+        });
+    }
+
     /// Shows a value (or each leaf of a bundle) to simulations under a name, without a port.
     #[track_caller]
     pub fn probe<B: Signals>(self, name: &str, value: B) {

@@ -88,16 +88,33 @@ where
     /// The word that `address` selects at a clock edge, one cycle later.
     #[track_caller]
     pub fn read_sync(&self, address: Signal, collision: Collision) -> I::With<Signal> {
-        self.read_port(address, ReadTiming::Sync { enable: None, collision }, Location::caller())
+        self.read_port(address, ReadTiming::Sync { enable: None, collision, or_zero: false }, Location::caller())
     }
 
     /// Like [`Mem::read_sync`], but the data stays where `enable` is 0.
     #[track_caller]
     pub fn read_sync_if(&self, enable: Signal, address: Signal, collision: Collision) -> I::With<Signal> {
-        let loc = Location::caller();
+        self.read_enabled(enable, address, collision, false, Location::caller())
+    }
+
+    /// The word that `address` selects at a clock edge where `enable` is 1, else 0; one cycle later. No word is read while it is
+    /// written, as with [`Collision::Never`]. Block RAM has a reset of its output that does this for nothing.
+    #[track_caller]
+    pub fn read_sync_or_zero(&self, enable: Signal, address: Signal) -> I::With<Signal> {
+        self.read_enabled(enable, address, Collision::Never, true, Location::caller())
+    }
+
+    #[track_caller]
+    fn read_enabled(
+        &self,
+        enable: Signal,
+        address: Signal,
+        collision: Collision,
+        or_zero: bool,
+        loc: Loc,
+    ) -> I::With<Signal> {
         self.memory(loc, |d, _| d.owns(enable, loc) && d.is_bit("the enable of a read", enable, loc));
-        let timing = ReadTiming::Sync { enable: Some(enable.node), collision };
-        self.read_port(address, timing, loc)
+        self.read_port(address, ReadTiming::Sync { enable: Some(enable.node), collision, or_zero }, loc)
     }
 
     #[track_caller]
@@ -184,7 +201,7 @@ impl Draft {
         let mut pairs = Vec::new();
         for memory in &self.module.memories {
             for (k, read) in memory.reads.iter().enumerate() {
-                let ReadTiming::Sync { enable, collision: Collision::Never } = read.timing else { continue };
+                let ReadTiming::Sync { enable, collision: Collision::Never, .. } = read.timing else { continue };
                 for (j, write) in memory.writes.iter().enumerate() {
                     let name = format!("{}_read{k}_write{j}_apart", memory.name);
                     pairs.push((name, read.address, enable, write.clone(), memory.loc));

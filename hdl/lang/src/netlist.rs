@@ -170,8 +170,9 @@ pub enum ReadTiming {
     /// The data follows the address in the same cycle; a write shows from the next cycle on.
     Async,
     /// The data is registered: the word that `address` selects at the clock edge where `enable` (or no enable) is on;
-    /// otherwise the old data stays. Reset does not touch it.
-    Sync { enable: Option<NodeId>, collision: Collision },
+    /// otherwise the old data stays, or with `or_zero` becomes 0. Reset does not touch it. No port has `or_zero` and
+    /// [`Collision::ReadNew`].
+    Sync { enable: Option<NodeId>, collision: Collision, or_zero: bool },
 }
 
 /// What a synchronous read gives when the word is written at the same clock edge.
@@ -332,6 +333,8 @@ pub struct Module {
     pub instances: Vec<Instance>,
     pub properties: Vec<Property>,
     pub probes: Vec<Probe>,
+    /// Named nodes that synthesis keeps as they are: the attribute `keep` in Verilog. Nothing to simulations.
+    pub kept: Vec<NodeId>,
     /// What the module stands for, if it is a stub.
     pub foreign: Option<Foreign>,
     /// The value that is the reset in hardware. Only in the top module. Simulations give the reset themselves.
@@ -352,6 +355,7 @@ impl Module {
             instances: vec![],
             properties: vec![],
             probes: vec![],
+            kept: vec![],
             foreign: None,
             reset: None,
         }

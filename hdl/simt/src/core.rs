@@ -24,7 +24,7 @@ use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
 use crate::memory::wishbone::BusError;
 use crate::metrics::{MetricsIn, metrics};
-use crate::pipeline::collect::{CollectIn, Issued, Operands, Started, Write, collect};
+use crate::pipeline::collect::{CollectIn, Counters, Going, Issued, Operands, Started, Write, collect};
 use crate::pipeline::decode::{DecodeIn, decode};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
 use crate::pipeline::execute::{ExecuteIn, execute};
@@ -136,7 +136,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let load_room = m.deferred("load_room", 1);
         let load_tag = m.deferred("load_tag", index_width(s.loads));
         let divider_free = m.deferred("divider_free", 1);
-        let counters = m.deferred("counters", Counters { cycles: 64, instructions: 64 });
+        let counters = Counters::shape(s).map(|shape| m.deferred("counters", shape));
         let wake = m.deferred("wake", Wake::shape(s));
         let own_clear = (s.sides() > 1).then(|| m.deferred("own_clear", s.slots()));
         let unissued = UnitIn::shape(s).unissued.map(|shape| m.deferred("unissued", shape));
@@ -244,11 +244,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             ScoreboardIn {
                 changed: unit.dual.map(|dual| dual.changed),
                 heads: issued.heads.clone(),
-                issue: Pending {
-                    valid: chosen.valid & chosen.decoded.writes,
-                    slot: chosen.slot,
-                    rd: chosen.decoded.rd,
-                },
+                issue: Pending { valid: chosen.writes, slot: chosen.slot, rd: chosen.rd },
                 issue_mask,
                 early: early.value,
                 late: late.value,
@@ -264,15 +260,18 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             "collect",
             &collect(s),
             CollectIn {
-                issued: chosen,
-                mask: issue_mask,
-                homes: unit.block.and_then(|block| block.homes),
-                tag: load_tag.value,
+                issued: Going {
+                    valid: chosen.valid,
+                    slot: chosen.slot,
+                    mask: issue_mask,
+                    homes: unit.block.and_then(|block| block.homes),
+                    tag: load_tag.value,
+                },
+                decoded: issued.decoded,
                 write: write.value,
                 grid: i.grid,
                 started,
-                cycles: counters.value.cycles,
-                instructions: counters.value.instructions,
+                counters: counters.as_ref().map(|counters| counters.value),
             },
         );
 
@@ -281,7 +280,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let execute_in = ExecuteIn { operands, group: i.grid.group, program_end: i.program_end };
         let executed = m.instance("execute", &execute(s), execute_in).executed;
         let quotient_taken = m.deferred("quotient_taken", 1);
-        let divided = division(s, m, chosen.valid & chosen.decoded.divide, operands, quotient_taken.value);
+        let divided = division(s, m, chosen.divide, operands, quotient_taken.value);
         divider_free.drive(divided.free);
 
         // Stage 8.
@@ -373,14 +372,15 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         m.cover("load_was_awaited", late_awaited & written.load_written);
         m.cover("quotient_was_awaited", late_awaited & written.quotient_taken);
 
-        // Counts since the launch.
-        let cycles = m.reg("cycles", 64).reset(0u32);
-        cycles.next(i.restart.mux(m.lit(0u32, 64), cycles.q + 1));
-        let instructions = m.reg("instructions", 64).reset(0u32);
         wire!(committed = resolved.committed.count_ones());
-        let more = instructions.q + committed.zext(64);
-        instructions.next(i.restart.mux(m.lit(0u32, 64), more));
-        counters.drive(Counters { cycles: cycles.q, instructions: instructions.q });
+        if let Some(counters) = counters {
+            let cycles = m.reg("cycles", 64).reset(0u32);
+            cycles.next(i.restart.mux(m.lit(0u32, 64), cycles.q + 1));
+            let instructions = m.reg("instructions", 64).reset(0u32);
+            let more = instructions.q + committed.zext(64);
+            instructions.next(i.restart.mux(m.lit(0u32, 64), more));
+            counters.drive(Counters { cycles: cycles.q, instructions: instructions.q });
+        }
 
         wire!(
             flying = steered.running.any() | fetched.fetching.valid | fetched.decoding.valid | issued.idle.filled.any()
@@ -389,7 +389,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 
         m.probe("issue_valid", chosen.valid);
         m.probe("issue_slot", warp_of(s, chosen.slot));
-        m.probe("issue_pc", chosen.decoded.pc);
+        m.probe("issue_pc", chosen.pc);
         m.probe("issue_mask", issue_mask);
         if let Some(homes) = unit.block.and_then(|block| block.homes) {
             m.probe("issue_homes", homes);
@@ -443,12 +443,6 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             idle,
         }
     })
-}
-
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct Counters<T> {
-    cycles: T,
-    instructions: T,
 }
 
 /// What the divergence unit is told of the instructions on convergence barriers in stages 7 and 8.

@@ -2,7 +2,7 @@
 //!
 //! Plain data, so that the core, the instruction-set simulator, the disassembler, the C header and the docs all read the same
 //! map. Every register is read-only: `csrrw`, `csrrwi`, and the other four with a source that is not `x0` (or 0) are illegal
-//! instructions, and so is any address that is not in the table.
+//! instructions, and so is any address that is not in the table, or that of a counter in a core without counters.
 
 /// What the hardware supplies as the value of a CSR. All values are 32 bits wide and zero-extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +39,14 @@ pub enum Source {
     InstructionsLow,
     /// Bits 63..32 of the thread instruction counter.
     InstructionsHigh,
+}
+
+impl Source {
+    /// Only in a core with [counters](crate::Shape::counters).
+    pub fn counts(self) -> bool {
+        use Source::{CycleHigh, CycleLow, InstructionsHigh, InstructionsLow};
+        matches!(self, CycleLow | CycleHigh | InstructionsLow | InstructionsHigh)
+    }
 }
 
 /// One control and status register.
@@ -93,6 +101,11 @@ pub fn find(address: u16) -> Option<&'static Csr> {
     MAP.iter().find(|csr| csr.address == address)
 }
 
+/// Those of a core with or without counters.
+pub fn map(counters: bool) -> impl Iterator<Item = &'static Csr> {
+    MAP.iter().filter(move |csr| counters || !csr.source.counts())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +120,11 @@ mod tests {
     fn find_gives_the_register_or_nothing() {
         assert_eq!(find(0xf14).unwrap().name, "mhartid");
         assert_eq!(find(0x300), None);
+    }
+
+    #[test]
+    fn without_counters_there_is_the_rest() {
+        assert_eq!(map(true).count(), MAP.len());
+        assert_eq!(map(false).map(|csr| csr.name).take(2).collect::<Vec<_>>(), ["mhartid", "lanes"]);
     }
 }

@@ -77,6 +77,8 @@ pub struct Shape {
     pub backing: Backing,
     /// RV32M: multiplier and divider. Without it their instructions are illegal.
     pub multiply: bool,
+    /// The cycle and instruction counters that programs read. Without them their CSRs are illegal.
+    pub counters: bool,
     /// Counters of what the core did, for simulation: `metrics` in the hierarchy. Not part of the hardware otherwise.
     pub metrics: bool,
 }
@@ -327,6 +329,7 @@ impl Default for Shape {
             cache: None,
             backing: Backing::OnChip,
             multiply: true,
+            counters: true,
             metrics: true,
         }
     }
@@ -521,6 +524,7 @@ impl Shape {
         option("scratchpad", self.scratchpad != scratchpad, self.scratchpad.to_string());
         option("atomics", self.atomics != usual.atomics, on(self.atomics));
         option("multiply", self.multiply != usual.multiply, on(self.multiply));
+        option("counters", self.counters != usual.counters, on(self.counters));
         if let Some(Cache { size, ways, line, misses }) = self.cache {
             option("cache", true, format!("{size},ways={ways},line={line},misses={misses}"));
         }

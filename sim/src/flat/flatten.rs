@@ -755,8 +755,11 @@ impl<'a> Flatten<'a> {
         }
         let scope = &self.directory.scopes[entry.scope];
         let read = &scope.module.memories[entry.index].reads[entry.port];
-        let ReadTiming::Sync { enable, collision } = read.timing else { unreachable!("{} is registered", entry.path) };
-        let guard = self.guard(entry.scope, enable)?;
+        let ReadTiming::Sync { enable, collision, or_zero } = read.timing else {
+            unreachable!("{} is registered", entry.path)
+        };
+        let present = enable.filter(|_| or_zero).map(|enable| self.bit(entry.scope, enable));
+        let guard = if or_zero { Guard { any: None, lanes: None } } else { self.guard(entry.scope, enable)? };
         let address = self.address(entry.scope, read.address);
         let memory = self.cells.memories[scope.memories.start + entry.index];
         let place = self.cells.read_registers[read_register];
@@ -771,6 +774,13 @@ impl<'a> Flatten<'a> {
         let mut word: Word = (0..limbs(entry.width))
             .map(|l| self.read(entry.scope, memory, address, l * 64, limb_width(entry.width, l)))
             .collect();
+        if let Some(present) = present {
+            let or_zero = |part| {
+                let zero = self.b.constant(0, self.b.width(part));
+                self.b.mux(present, part, zero)
+            };
+            word = word.into_iter().map(or_zero).collect();
+        }
         if let Some(enable) = guard.lanes {
             let now: Word = (0..limbs(entry.width))
                 .map(|l| self.cell(entry.scope, place, l * 64, limb_width(entry.width, l)))

@@ -259,8 +259,10 @@ impl Draft<'_> {
             self.module.memories.push(Memory { name, width, address_width, init, reads, writes, style, loc });
             for port in 0..self.rng.u32(0..=3) {
                 let out = self.node(Op::MemRead { mem, port }, width, &[]);
-                let collisions = [Collision::ReadOld, Collision::ReadNew, Collision::Never];
-                let timing = ReadTiming::Sync { enable: None, collision: collisions[self.rng.usize(0..3)] };
+                let (old, new, never) = (Collision::ReadOld, Collision::ReadNew, Collision::Never);
+                let kinds = [(old, false), (new, false), (never, false), (old, true), (never, true)];
+                let (collision, or_zero) = kinds[self.rng.usize(0..kinds.len())];
+                let timing = ReadTiming::Sync { enable: None, collision, or_zero };
                 self.module.memories[mem as usize].reads.push(ReadPort { address: out, out, timing });
             }
         }
@@ -290,11 +292,11 @@ impl Draft<'_> {
         for mem in 0..self.module.memories.len() {
             let (width, address_width) = (self.module.memories[mem].width, self.module.memories[mem].address_width);
             for port in 0..self.module.memories[mem].reads.len() {
-                if let ReadTiming::Sync { collision, .. } = self.module.memories[mem].reads[port].timing {
+                if let ReadTiming::Sync { collision, or_zero, .. } = self.module.memories[mem].reads[port].timing {
                     let enable = self.rng.bool().then(|| self.control(1));
                     let address = self.control(address_width);
                     let read = &mut self.module.memories[mem].reads[port];
-                    (read.address, read.timing) = (address, ReadTiming::Sync { enable, collision });
+                    (read.address, read.timing) = (address, ReadTiming::Sync { enable, collision, or_zero });
                 }
             }
             let mut last_address = None;

@@ -33,7 +33,7 @@ pub fn wanted() -> BTreeMap<String, usize> {
         want(15, "register without reset, ", &[enable]);
         want(15, "synchronous read, ", &[enable]);
     }
-    want(15, "read ", &["old", "new", "never", "asynchronous"]);
+    want(15, "read ", &["old", "new", "never", "asynchronous", "or zero"]);
     want(15, "read address ", &["common", "per copy"]);
     want(15, "write ", &["address common", "address per copy", "of granules", "common enable", "enable per copy"]);
     want(15, "property ", &["assert", "assume", "cover"]);
@@ -86,11 +86,14 @@ fn inside(instance: &Instance, found: &mut BTreeSet<String>) {
     for memory in &m.memories {
         for read in &memory.reads {
             add(format!("read address {}", which(read.address)));
-            let ReadTiming::Sync { enable: on, collision } = read.timing else {
+            let ReadTiming::Sync { enable: on, collision, or_zero } = read.timing else {
                 add("read asynchronous".into());
                 continue;
             };
             add(format!("synchronous read, {}", enable(on)));
+            if or_zero {
+                add("read or zero".into());
+            }
             add(match collision {
                 Collision::ReadOld => "read old".into(),
                 Collision::ReadNew => "read new".into(),

@@ -30,7 +30,9 @@ fn module(m: &Module) -> Vec<String> {
         for read in &memory.reads {
             let (timing, enable) = match read.timing {
                 ReadTiming::Async => ("asynchronous".into(), None),
-                ReadTiming::Sync { enable, collision } => (format!("{collision:?}"), enable),
+                ReadTiming::Sync { enable, collision, or_zero } => {
+                    (format!("{collision:?}{}", if or_zero { " or zero" } else { "" }), enable)
+                }
             };
             lines.push(format!("    read at #{}, {timing}{}", read.address.0, maybe("enable", enable)));
         }

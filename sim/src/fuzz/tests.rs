@@ -173,7 +173,7 @@ fn replace(m: &mut Module, node: usize, from: Op, to: Op) {
 
 fn synchronous(m: &mut Module, change: fn(&mut Option<NodeId>, &mut Collision)) {
     for read in m.memories.iter_mut().flat_map(|m| &mut m.reads) {
-        if let ReadTiming::Sync { enable, collision } = &mut read.timing {
+        if let ReadTiming::Sync { enable, collision, .. } = &mut read.timing {
             change(enable, collision);
         }
     }

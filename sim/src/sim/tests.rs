@@ -61,6 +61,24 @@ fn reads_and_writes_meet_at_an_edge() {
 }
 
 #[test]
+fn what_is_not_read_is_zero() {
+    let described = |m: heddle_hdl::Builder, i: Word<Signal>| {
+        let ram = m.memory("ram", 8, 4);
+        ram.write_granules(i.enable, i.address, i.data);
+        Y { y: ram.read_sync_or_zero(!i.enable.any(), i.address) }
+    };
+    let design = module("or_zero", Word { enable: 2, address: 4, data: 8 }, described);
+    let mut t = Sim::new(&design.check().unwrap());
+    t.memory_write("ram", 5, 0x21u32);
+    let mut reads = |enable, data| {
+        t.poke(word(enable, 5, data));
+        t.step();
+        t.peek().y.low_u64()
+    };
+    assert_eq!([reads(0b00, 0x43), reads(0b11, 0x43), reads(0b00, 0)], [0x21, 0, 0x43]);
+}
+
+#[test]
 fn reset_gates_writes() {
     let mut t = Sim::new(&memory().check().unwrap());
     t.memory_write("ram", 5, 0x21u32);

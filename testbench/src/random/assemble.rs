@@ -22,6 +22,8 @@ pub struct Features {
     pub barriers: bool,
     /// Instructions on convergence barriers, which do nothing on a core without any.
     pub hints: bool,
+    /// The counters of cycles and instructions.
+    pub counters: bool,
     /// What depends on the order in which threads execute: memory that they share, counters, counts of convergence barriers.
     pub races: bool,
 }
@@ -35,6 +37,7 @@ impl Features {
         scratchpad: false,
         barriers: false,
         hints: false,
+        counters: false,
         races: true,
     };
 
@@ -48,6 +51,7 @@ impl Features {
             // Threads come to them anywhere, alone too.
             barriers: shape.barriers && !shape.divergence.reconverges(),
             hints: shape.convergence_barriers > 0,
+            counters: shape.counters,
             races: true,
         }
     }
@@ -402,7 +406,9 @@ impl Writer<'_> {
             Op::Csr(at, rd) => {
                 if self.features.threads && self.features.races {
                     let csr = &csr::MAP[at as usize % csr::MAP.len()];
-                    self.put([csrr(value(rd), u32::from(csr.address))]);
+                    if self.features.counters || !csr.source.counts() {
+                        self.put([csrr(value(rd), u32::from(csr.address))]);
+                    }
                 }
             }
             Op::Fence => self.put([0x0ff0_000f]),

@@ -139,13 +139,15 @@ fn a_promise_of_no_collision_becomes_assertions() {
         words.write_granules(i.a.slice(0, 2), i.b + 1, i.c);
         let x = words.read_sync(i.a.slice(4, 4), Collision::Never);
         let y = words.read_sync_if(i.on, i.b, Collision::Never);
-        [x, y, words.read_sync(i.b, Collision::ReadOld), words.read(i.b)]
+        let z = words.read_sync_or_zero(i.on, i.b);
+        [x, y, words.read_sync(i.b, Collision::ReadOld), words.read(i.b), z]
     });
     let netlist = design.check().unwrap().netlist;
     let names: Vec<_> = netlist.properties.iter().map(|p| p.name.as_str()).collect();
     let wanted = ["words_read0_write0_apart", "words_read0_write1_apart"];
     assert_eq!(names[..2], wanted);
-    assert_eq!(names[2..], ["words_read1_write0_apart", "words_read1_write1_apart"]);
+    assert_eq!(names[2..4], ["words_read1_write0_apart", "words_read1_write1_apart"]);
+    assert_eq!(names[4..], ["words_read2_write0_apart", "words_read2_write1_apart"]);
     assert!(netlist.properties.iter().all(|p| p.kind == PropertyKind::Assert && netlist.node(p.node).op == Op::Not));
     assert!(matches!(netlist.memories[0].reads[1].timing, ReadTiming::Sync { enable: Some(_), .. }));
 }

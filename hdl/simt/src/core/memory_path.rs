@@ -12,7 +12,7 @@
 
 use crate::memory::port::{Request, Response};
 use crate::memory::scratchpad::{ScratchpadIn, ScratchpadOut, ScratchpadRequest, scratchpad};
-use crate::pipeline::issue::Slotted;
+use crate::pipeline::issue::Issuing;
 use crate::pipeline::load_queue::{LoadQueueIn, LoadQueueOut, load_queue};
 use crate::pipeline::load_store::{LoadStoreIn, Whole, load_store};
 use crate::pipeline::memory::{Access, MemoryIn, MemoryOut, memory};
@@ -25,7 +25,7 @@ use heddle_hdl::*;
 /// What the way to memory needs, beside what comes from resolve.
 pub struct Around {
     /// The instruction that issues.
-    pub issued: Slotted<Signal>,
+    pub issued: Issuing<Signal>,
     pub request_ready: Signal,
     pub response: Response<Signal>,
     /// Write-back takes the response.
@@ -68,9 +68,9 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
     let sent = m.instance("memory", &memory(s), MemoryIn { access });
     let pad = Pad::of(s, m, &sent, &around);
     let loads = LoadQueueIn {
-        take: issued.valid & issued.decoded.answers,
+        take: issued.answers,
         take_slot: issued.slot,
-        take_rd: issued.decoded.rd,
+        take_rd: issued.rd,
         access,
         more: m.zero(Pending::shape(s)),
         tag: pad.response.tag,
@@ -84,7 +84,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
     let (request, empty, access_room) = if s.memory_stalls() {
         let inputs = RequestQueueIn { sent: sent.request, ready: around.request_ready };
         let queue = m.instance("request_queue", &request_queue(s), inputs);
-        let takes = issued.valid & issued.decoded.accesses();
+        let takes = issued.accesses;
         let leaves = [queue.request.valid & around.request_ready, pad.sent(&sent)];
         (queue.request, queue.empty, credit(s, m, takes, &leaves).0)
     } else {
@@ -128,7 +128,7 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         tag: pad.response.tag,
         give: around.response_taken,
     });
-    let takes = issued.valid & issued.decoded.accesses();
+    let takes = issued.accesses;
     probes(m, sent.request, around.request_ready, unit.access.served, sent.scratchpad, &pad);
     let (access_room, used) = credit(s, m, takes, &[unit.left]);
     MemoryPath {

@@ -1,9 +1,17 @@
 //! The ALU of one lane: results, addresses, branch conditions. Combinational.
 //!
-//! One carry chain adds, subtracts and compares. Shifts are here only in a core without a [multiplier](super::multiplier), which shifts
-//! otherwise.
+//! One carry chain adds, subtracts and compares, and does what is done bit by bit:
+//!
+//! | operation | is |
+//! |---|---|
+//! | `a \| b` | `a + (b & ~a)`, which carries nothing |
+//! | `a ^ b` | `(a & ~b) + (b & ~a)`, neither |
+//! | `a & b` | `a - (a & ~b)`: `a + (b \| ~a) + 1` |
+//!
+//! So each bit of its two words is a function of four inputs, one table, and nothing is chosen behind it. Shifts are here only in a core
+//! without a [multiplier](super::multiplier), which shifts otherwise.
 
-use super::{Sum, add_or_subtract};
+use super::{Sum, sum_of};
 use crate::isa::alu;
 use heddle_hdl::*;
 
@@ -19,41 +27,44 @@ pub struct AluIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct AluOut<T> {
-    /// Of a shift, nothing of use in an ALU that does not shift.
+    /// Of a comparison ([`compares`]), and of a shift in an ALU that does not shift, nothing of use.
     pub result: T,
+    /// 1 bit, of a comparison: its result.
+    pub below: T,
     /// 1 bit, of a branch: its condition holds between a and b.
     pub taken: T,
 }
 
-pub fn alu(shifts: bool) -> TypedModule<AluIn<Width>, AluOut<Signal>> {
-    module(
-        "alu",
-        AluIn { operation: alu::BITS, condition: 3, a: 32, b: 32 },
-        |m, AluIn { operation, condition, a, b }| {
-            m.doc("The ALU of one lane.");
-            // SUB, SLT and SLTU.
-            wire!(subtracts = operation.bit(3) | operation.slice(1, 2).eq(alu::SLT >> 1));
-            let Sum { sum, carry } = add_or_subtract(a, b, subtracts);
-            wire!(below = !carry);
-            wire!(below_signed = below ^ a.msb() ^ b.msb());
+/// The operation is SLT or SLTU: its result is `below`, a bit.
+pub fn compares(operation: Signal) -> Signal {
+    operation.slice(1, 3).eq(alu::SLT >> 1)
+}
 
-            // Bit 2 of the operation: not of sums.
-            let of_bits = case(operation.slice(0, 2), &[(alu::OR & 3, a | b), (alu::AND & 3, a & b)], a ^ b);
-            let of_bits = if shifts {
-                wire!(shifted = shifted(operation, a, b.slice(0, 5)));
-                operation.slice(0, 2).eq(alu::SLL).mux(shifted, of_bits)
-            } else {
-                of_bits
-            };
-            let takes_bits = if shifts { operation.bit(2) | operation.eq(alu::SLL) } else { operation.bit(2) };
-            wire!(compares = operation.slice(1, 3).eq(alu::SLT >> 1));
-            wire!(is_below = operation.bit(0).mux(below, below_signed));
-            let sum = sum.only_if(!compares) | (compares & is_below).zext(32);
-            // Bit 0 of the condition negates; bits 2..1 choose equal, signed or unsigned order.
-            wire!(holds = condition.bit(2).mux(condition.bit(1).mux(below, below_signed), a.eq(b)));
-            AluOut { result: takes_bits.mux(of_bits, sum), taken: holds ^ condition.bit(0) }
-        },
-    )
+pub fn alu(shifts: bool) -> TypedModule<AluIn<Width>, AluOut<Signal>> {
+    let inputs = AluIn { operation: alu::BITS, condition: 3, a: 32, b: 32 };
+    module("alu", inputs, |m, AluIn { operation, condition, a, b }| {
+        m.doc("The ALU of one lane.");
+        let is = |code: u32| operation.slice(0, 3).eq(code & 7);
+        wire!(by_bits = operation.bit(2));
+        wire!(inverts = by_bits.mux(is(alu::AND), operation.bit(3) | compares(operation)));
+        wire!(first = a & !(b & is(alu::XOR).repeat(32)));
+        let all = |bit: Signal| bit.repeat(32);
+        wire!(second = by_bits.mux(inverts.mux(b | !a, b & !a), b ^ all(inverts)));
+        let Sum { sum, carry } = sum_of(first, second, inverts);
+        wire!(unsigned_below = !carry);
+        wire!(signed_below = unsigned_below ^ a.msb() ^ b.msb());
+        let result = if shifts {
+            let shifts = operation.slice(0, 2).eq(alu::SLL);
+            shifts.mux(shifted(operation, a, b.slice(0, 5)), sum)
+        } else {
+            sum
+        };
+        // Bit 0 of the condition negates; bits 2..1 choose equal, signed or unsigned order.
+        let order = condition.bit(1).mux(unsigned_below, signed_below);
+        wire!(holds = condition.bit(2).mux(order, !sum.any()));
+        let below = operation.bit(0).mux(unsigned_below, signed_below);
+        AluOut { result, below, taken: holds ^ condition.bit(0) }
+    })
 }
 
 /// All shifts by one shifter to the right: to the left is to the right, with the bits in the opposite order before and behind it.
@@ -94,7 +105,9 @@ mod tests {
                 for (operation, want) in results {
                     t.poke(AluIn { operation, condition: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
                     t.settle();
-                    assert_eq!(t.peek().result, u64::from(want), "operation {operation} of {a:#x}, {b:#x}");
+                    let compares = operation == alu::SLT || operation == alu::SLTU;
+                    let got = if compares { t.peek().below } else { t.peek().result };
+                    assert_eq!(got, u64::from(want), "operation {operation} of {a:#x}, {b:#x}");
                 }
                 for (condition, want) in conditions {
                     let operation = alu::SUB;

@@ -2,6 +2,13 @@
 //!
 //! Division by zero gives all ones and the dividend, as RISC-V asks; so does the overflow of the most negative number by
 //! -1, which gives itself and 0.
+//!
+//! Magnitudes are divided, without computing them:
+//!
+//! * Of a negative divisor, the divisor is added, else it is subtracted.
+//! * Of a negative dividend a, ~a is divided, which is |a| - 1. It leaves a quotient q and a remainder r < |b|. If r is |b| - 1, b
+//!   divides a: the quotient is q + 1 and the remainder 0. Else they are q and r + 1, and -(r + 1) is ~r.
+//! * To negate a quotient is to invert it and to add 1, so q + 1 costs nothing.
 
 use super::sum_of;
 use heddle_hdl::*;
@@ -10,8 +17,9 @@ use heddle_hdl::*;
 pub struct DividerIn<T> {
     /// Take the operands.
     pub start: T,
-    /// Compute one bit; not in the cycle of `start`.
+    /// Compute one bit; not in the cycle of `start`. It is the last.
     pub step: T,
+    pub last: T,
     /// funct3 of the instruction at the start: div, divu, rem, remu.
     pub operation: T,
     pub a: T,
@@ -25,15 +33,15 @@ pub struct DividerOut<T> {
 }
 
 pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
-    module("divider_lane", DividerIn { start: 1, step: 1, operation: 3, a: 32, b: 32 }, |m, i| {
+    let inputs = DividerIn { start: 1, step: 1, last: 1, operation: 3, a: 32, b: 32 };
+    module("divider_lane", inputs, |m, i| {
         m.doc("The divider of one lane: restoring division, one bit a step.");
         wire!(is_signed = !i.operation.bit(0));
         wire!(a_negative = is_signed & i.a.msb());
         wire!(b_negative = is_signed & i.b.msb());
-        let magnitude = |v: Signal, negative: Signal| sum_of(v ^ negative.repeat(32), v.literal(0u32), negative).sum;
         let remains = m.pipe_if("remains", i.start, i.operation.bit(1));
-        let negate_quotient = m.pipe_if("negate_quotient", i.start, (a_negative ^ b_negative) & i.b.any());
-        let negate_remainder = m.pipe_if("negate_remainder", i.start, a_negative);
+        let negative = m.pipe_if("negative", i.start, a_negative);
+        let opposite = m.pipe_if("opposite", i.start, a_negative ^ b_negative);
         // What is added for a bit of the quotient: b if it is negative, else ~b + 1. Above it, both have a bit more that is on.
         let addend = m.pipe_if("addend", i.start, i.b ^ (!b_negative).repeat(32));
         let subtracts = m.pipe_if("subtracts", i.start, !b_negative);
@@ -41,18 +49,27 @@ pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
         // The dividend leaves the quotient register at the top while quotient bits enter at the bottom.
         let quotient = m.reg("quotient", 32);
         let remainder = m.reg("remainder", 32);
-        wire!(shifted = cat(&[quotient.q.msb(), remainder.q]));
+        // The remainder is the divisor less 1.
+        let most = m.reg("most", 1);
+        let bit = quotient.q.msb();
+        wire!(shifted = cat(&[bit, remainder.q]));
         wire!(rest = sum_of(shifted, cat(&[addend, m.lit(1u32, 1)]), subtracts).sum);
         wire!(fits = !rest.msb());
-        wire!(next_quotient = cat(&[fits, quotient.q.slice(0, 31)]));
-        wire!(next_remainder = fits.mux(rest, shifted).slice(0, 32));
+        wire!(next_most = fits.mux(most.q & bit, !(!rest).any()));
+        wire!(empties = i.start | (i.last & negative & next_most));
         let active = i.start | i.step;
-        quotient.next_if(active, i.start.mux(magnitude(i.a, a_negative), next_quotient));
-        remainder.next_if(active, i.start.mux(next_remainder.literal(0u32), next_remainder));
+        let next_remainder = fits.mux(rest, shifted).slice(0, 32);
+        quotient.next_if(active, i.start.mux(i.a ^ a_negative.repeat(32), cat(&[fits, quotient.q.slice(0, 31)])));
+        remainder.next_if(active, empties.mux(next_remainder.literal(0u32), next_remainder));
+        most.next_if(active, next_most & !i.start);
 
-        wire!(value = remains.mux(remainder.q, quotient.q));
-        wire!(negate = remains.mux(negate_remainder, negate_quotient));
-        DividerOut { result: magnitude(value, negate) }
+        wire!(divides = negative & most.q);
+        // With signs, the first bit of the dividend is 0: it is in no divisor but 0, whose quotient stays.
+        wire!(by_zero = quotient.q.msb());
+        wire!(inverts = remains.mux(negative & !divides, opposite & !by_zero));
+        wire!(value = remains.mux(remainder.q, quotient.q) ^ inverts.repeat(32));
+        wire!(one_more = !remains & (inverts ^ divides));
+        DividerOut { result: sum_of(value, value.literal(0u32), one_more).sum }
     })
 }
 
@@ -66,7 +83,16 @@ mod tests {
     fn all_four_operations_at_the_edges() {
         let mut t = Sim::new(&divider().check().unwrap());
         let values = [0u32, 1, 2, 7, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x1234_5678, 0xffff_fff9];
-        for (a, b) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
+        let edges = values.into_iter().flat_map(|a| values.map(|b| (a, b)));
+        let mut r = fastrand::Rng::with_seed(1);
+        // Of all sizes, half of them multiples.
+        let random = (0..300).map(|k| {
+            let b = r.u32(..) as i32 >> r.u32(..32);
+            let a = (r.u32(..) as i32 >> r.u32(..32)) as u32;
+            let multiple = (a as i32).checked_rem(b).map_or(a, |rest| a.wrapping_sub(rest as u32));
+            (if k % 2 == 0 { a } else { multiple }, b as u32)
+        });
+        for (a, b) in edges.chain(random.collect::<Vec<_>>()) {
             let (sa, sb) = (a as i32, b as i32);
             let wants = [
                 (4, if b == 0 { u32::MAX } else { sa.wrapping_div(sb) as u32 }),
@@ -75,18 +101,21 @@ mod tests {
                 (7, a.checked_rem(b).unwrap_or(a)),
             ];
             for (operation, want) in wants {
-                let drive = |start: bool, step: bool| DividerIn {
+                let drive = |start: bool, step: bool, last: bool| DividerIn {
                     start: Bits::from(start),
                     step: Bits::from(step),
+                    last: Bits::from(last),
                     operation: Bits::from(operation as u64),
                     a: Bits::from(a),
                     b: Bits::from(b),
                 };
-                t.poke(drive(true, false));
+                t.poke(drive(true, false, false));
                 t.step();
-                t.poke(drive(false, true));
-                t.steps(u64::from(DIVIDER_STEPS));
-                t.poke(drive(false, false));
+                t.poke(drive(false, true, false));
+                t.steps(u64::from(DIVIDER_STEPS) - 1);
+                t.poke(drive(false, true, true));
+                t.step();
+                t.poke(drive(false, false, false));
                 t.settle();
                 assert_eq!(t.peek().result, u64::from(want), "operation {operation} of {a:#x}, {b:#x}");
             }

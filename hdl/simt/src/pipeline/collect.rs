@@ -3,7 +3,6 @@
 //! Stage 5 presents the addresses; stage 6 has the words and selects. A word that is written at the clock edge at which it
 //! is read is read new, so an instruction may issue 5 cycles after the one that computes its operand.
 
-use super::issue::Slotted;
 use crate::block::Grid;
 use crate::csr::{self, Source};
 use crate::divergence::warp_of;
@@ -66,19 +65,47 @@ impl Started<Width> {
     }
 }
 
+/// What goes with an instruction from its issue, as in [`Issued`].
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct CollectIn<T> {
-    pub issued: Slotted<T>,
+pub struct Going<T> {
+    pub valid: T,
+    pub slot: T,
     pub mask: T,
     pub homes: Option<T>,
     pub tag: T,
+}
+
+impl Going<Width> {
+    pub fn shape(s: &Shape) -> Going<Width> {
+        let Issued { valid, slot, mask, homes, tag, .. } = Issued::shape(s);
+        Going { valid, slot, mask, homes, tag }
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct CollectIn<T> {
+    /// Stage 4, and its instruction, which is there in stage 5.
+    pub issued: Going<T>,
+    pub decoded: Decoded<T>,
     pub write: Write<T>,
     pub grid: Grid<T>,
     /// A warp of the block `block` (32 bits) starts on `slot`.
     pub started: Started<T>,
-    /// Cycles and thread instructions since the launch, 64 bits each.
+    pub counters: Option<Counters<T>>,
+}
+
+/// Since the launch, 64 bits each; in a core that has them.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Counters<T> {
     pub cycles: T,
+    /// Thread instructions committed.
     pub instructions: T,
+}
+
+impl Counters<Width> {
+    pub fn shape(s: &Shape) -> Option<Counters<Width>> {
+        s.counters.then_some(Counters { cycles: 64, instructions: 64 })
+    }
 }
 
 /// An instruction with its operands, for stage 7.
@@ -110,12 +137,11 @@ struct LaneIn<T> {
     write: T,
     write_address: T,
     write_data: T,
-    /// Stage 6.
-    pc: T,
-    imm: T,
     use1: T,
     use2: T,
-    a_pc: T,
+    /// Stage 6: the first operand if it is no register, else 0; the second, where `b_imm` says so.
+    pc: T,
+    imm: T,
     b_imm: T,
     /// The lane's number is added to the immediate (which has zeros there).
     b_lane: T,
@@ -150,11 +176,10 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
         write: 1,
         write_address: address,
         write_data: 32,
-        pc: 32,
-        imm: 32,
         use1: 1,
         use2: 1,
-        a_pc: 1,
+        pc: 32,
+        imm: 32,
         b_imm: 1,
         b_lane: 1,
         number: s.lane_bits(),
@@ -170,8 +195,17 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
         m.doc("One lane of stages 5 and 6: the register bank and the operands.");
         let registers = m.memory("registers", 32, address).style(MemoryStyle::Block);
         registers.write(i.write, i.write_address, i.write_data);
-        wire!(rs1 = registers.read_sync(i.read1, Collision::ReadNew).only_if(i.use1));
-        wire!(rs2 = registers.read_sync(i.read2, Collision::ReadNew).only_if(i.use2));
+        // What is written while it is read comes from a register beside the bank. Whatever is not used is 0, so that a bit of a
+        // register is one table of four inputs.
+        let written = m.pipe("written", i.write_data);
+        let read = |passes: Signal, used: Signal, address: Signal, name: &str| {
+            let passes = used & passes;
+            registers.read_sync_or_zero(used & !passes, address) | written.only_if(m.pipe(name, passes))
+        };
+        wire!(passes1 = i.write & i.read1.eq(i.write_address));
+        wire!(passes2 = i.write & i.read2.eq(i.write_address));
+        wire!(rs1 = read(passes1, i.use1, i.read1, "passed1"));
+        wire!(rs2 = read(passes2, i.use2, i.read2, "passed2"));
         let of_lane = i.imm | i.number.zext(32).only_if(i.b_lane);
         let immediate = i.home.map_or(of_lane, |home| {
             let first = first_thread(s, m, home.warp).only_if(home.thread);
@@ -179,27 +213,23 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
             of_lane | first | in_block | home.warp.zext(32).only_if(home.warp_itself)
         });
         wire!(immediate = immediate);
-        LaneOut { a: i.a_pc.mux(i.pc, rs1), b: i.b_imm.mux(immediate, rs2), data: rs2 }
+        LaneOut { a: rs1 | i.pc, b: i.b_imm.mux(immediate, rs2), data: rs2 }
     })
 }
 
 pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
     let inputs = CollectIn {
-        issued: Slotted::shape(s),
-        mask: s.lanes,
-        homes: s.homes_bits(),
-        tag: index_width(s.loads),
+        issued: Going::shape(s),
+        decoded: Decoded::shape(s),
         write: Write::shape(s),
         grid: Grid::shape(s),
         started: Started::shape(s),
-        cycles: 64,
-        instructions: 64,
+        counters: Counters::shape(s),
     };
     module("collect", inputs, |m, i| {
         m.doc("Stages 5 and 6: register banks and operands.");
-        let Slotted { valid, slot, decoded } = i.issued;
-        let issued = Issued { valid, slot, mask: i.mask, homes: i.homes, decoded, tag: i.tag };
-        let at_5 = m.stage("s5", issued);
+        let Going { valid, slot, mask, homes, tag } = m.stage("s5", i.issued);
+        let at_5 = Issued { valid, slot, mask, homes, decoded: i.decoded, tag };
         let blocks = m.memory("block_of_slot", 32, s.warp_bits()).style(MemoryStyle::Distributed);
         blocks.write(i.started.valid, i.started.slot, i.started.block);
         let (csr_value, csr_lane, of_homes) = csr_value(s, m, &at_5, &i, blocks.read(warp_of(s, at_5.slot)));
@@ -237,11 +267,10 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
                 write: each(i.write.lanes),
                 write_address: address(i.write.warp, i.write.homes, i.write.rd),
                 write_data: each(i.write.data),
-                pc: all(pc),
+                use1: all(d.use1 & !d.a_pc),
+                use2: all(d.use2),
+                pc: all(pc.only_if(c.a_pc)),
                 imm: all(c.imm),
-                use1: all(c.use1),
-                use2: all(c.use2),
-                a_pc: all(c.a_pc),
                 b_imm: all(c.b_imm),
                 b_lane: all(b_lane),
                 number: each(cat(&numbers)),
@@ -274,7 +303,11 @@ fn csr_value(
     let number = at.decoded.imm.slice(0, 12);
     let constant = |v: u32| m.lit(v, 32);
     let warp = if s.mixes() { m.lit(0u32, s.warp_bits()) } else { warp_of(s, at.slot) };
-    let CollectIn { grid, cycles, instructions, .. } = *i;
+    let CollectIn { grid, counters, .. } = *i;
+    let count = |which: fn(Counters<Signal>) -> Signal, low| match counters {
+        Some(counters) => (which(counters).slice(low, 32), false),
+        None => (constant(0), false),
+    };
     let value = |source: Source| match source {
         Source::Thread => (first_thread(s, m, warp), true),
         Source::ThreadInBlock => (first_thread(s, m, warp & grid.group), true),
@@ -288,12 +321,13 @@ fn csr_value(
         Source::Threads => (constant(s.threads()), false),
         Source::MemoryBytes => (constant(s.memory), false),
         Source::Log2StackBytes => (constant(s.stack.ilog2()), false),
-        Source::CycleLow => (cycles.slice(0, 32), false),
-        Source::CycleHigh => (cycles.slice(32, 32), false),
-        Source::InstructionsLow => (instructions.slice(0, 32), false),
-        Source::InstructionsHigh => (instructions.slice(32, 32), false),
+        Source::CycleLow => count(|c| c.cycles, 0),
+        Source::CycleHigh => count(|c| c.cycles, 32),
+        Source::InstructionsLow => count(|c| c.instructions, 0),
+        Source::InstructionsHigh => count(|c| c.instructions, 32),
     };
-    let arms: Vec<(u32, (Signal, bool))> = csr::MAP.iter().map(|c| (u32::from(c.address), value(c.source))).collect();
+    let arms: Vec<(u32, (Signal, bool))> =
+        csr::map(s.counters).map(|c| (u32::from(c.address), value(c.source))).collect();
     let values: Vec<(u32, Signal)> = arms.iter().map(|(a, (v, _))| (*a, *v)).collect();
     let lanes: Vec<(u32, Signal)> = arms.iter().map(|(a, (_, lane))| (*a, m.lit(*lane, 1))).collect();
     wire!(csr_value = case(number, &values, constant(0)));

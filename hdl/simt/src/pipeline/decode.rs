@@ -77,7 +77,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(waits_here = converges_here.map_or(m.lit(0u32, 1), |here| here.valid & waits));
         wire!(ecall = word.eq(0x73));
         wire!(ebreak = word.eq(0x0010_0073));
-        wire!(csr_known = any_of(csr::MAP.iter().map(|c| word.slice(20, 12).eq(u32::from(c.address)))));
+        wire!(csr_known = any_of(csr::map(s.counters).map(|c| word.slice(20, 12).eq(u32::from(c.address)))));
         // Reading only: csrrs, csrrc, csrrsi, csrrci with nothing to set or clear.
         wire!(csr = system & funct3.bit(1) & rs1.eq(0) & csr_known);
         wire!(upper = lui | auipc);

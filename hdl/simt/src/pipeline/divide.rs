@@ -54,7 +54,8 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
         wire!(stepping = steps.q.any());
         steps.next_if(start | stepping, start.mux(steps.q.literal(DIVIDER_STEPS), steps.q - 1));
         let done = m.reg("done", 1).reset(0u32);
-        done.next((done.q & !i.taken) | steps.q.eq(1));
+        wire!(last = steps.q.eq(1));
+        done.next((done.q & !i.taken) | last);
         let lanes = m.replicate(
             "lane",
             s.lanes,
@@ -62,6 +63,7 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
             DividerIn {
                 start: all(start),
                 step: all(stepping),
+                last: all(last),
                 operation: all(issued.decoded.funct3),
                 a: each(a),
                 b: each(b),

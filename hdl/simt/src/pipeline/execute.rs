@@ -4,7 +4,7 @@
 use super::collect::{Issued, Operands};
 use super::place::{PlaceIn, Wrong, place};
 use crate::divergence::warp_of;
-use crate::lane::alu::{AluIn, alu};
+use crate::lane::alu::{AluIn, alu, compares};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -84,11 +84,17 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
                 program_end: all(i.program_end),
             },
         );
+        // Of a comparison, all bits but one are 0: registers with a reset do that for nothing.
+        wire!(compares = compares(d.alu));
+        let result = elements(placed.result, 32).into_iter().zip(elements(lanes.below, 1)).map(|(result, below)| {
+            let upper = compares.mux(m.lit(0u32, 31), result.slice(1, 31));
+            cat(&[compares.mux(below, result.bit(0)), upper])
+        });
         wire!(target = cat(&[m.lit(0u32, 2), d.pc]).zext(32) + d.imm);
         let executed = Executed {
             issued,
             leader: issued.mask.lowest_one(),
-            result: placed.result,
+            result: cat(&result.collect::<Vec<_>>()),
             wrong: placed.wrong,
             taken: lanes.taken,
             target,

@@ -6,6 +6,9 @@
 //! queue (if it is taken here), a divide the divider. A memory instruction that is replayed for threads that were left
 //! unserved does not wait for registers: it waited when it issued first.
 //!
+//! What a choice needs of an instruction is kept a slot, in the [row](row) of its buffer; the instruction itself is in a memory for all
+//! slots, which has it for stage 5.
+//!
 //! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port; and each issue
 //! holds it for [`Shape::issue_interval`] less one.
 
@@ -30,6 +33,23 @@ impl Slotted<Width> {
     pub fn shape(s: &Shape) -> Slotted<Width> {
         Slotted { valid: 1, slot: s.slot_bits(), decoded: Decoded::shape(s) }
     }
+}
+
+/// What is known in this stage of an instruction that issues. All but `slot` and `pc` are 0 if none does.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Issuing<T> {
+    pub valid: T,
+    pub slot: T,
+    /// Instruction number.
+    pub pc: T,
+    pub rd: T,
+    pub writes: T,
+    /// It accesses memory, which answers.
+    pub accesses: T,
+    pub answers: T,
+    pub divide: T,
+    /// The divergence unit may hold it back.
+    pub control: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -57,7 +77,9 @@ pub struct IssueIn<T> {
 
 #[derive(Bundle, Clone, PartialEq, Debug)]
 pub struct IssueOut<T> {
-    pub issued: Slotted<T>,
+    pub issued: Issuing<T>,
+    /// In stage 5: the instruction that issued in the cycle before.
+    pub decoded: Decoded<T>,
     /// The instruction is a replay.
     pub replay: T,
     /// For each slot, what the head of its buffer needs; nothing where the buffer is empty.
@@ -106,6 +128,9 @@ struct RowOut<T> {
     first: T,
     free: T,
 }
+
+/// Buffers of all slots with as many address bits are block RAM: distributed RAM would be larger.
+const BLOCK_RAM: Width = 4;
 
 /// The bookkeeping of one slot's buffer.
 fn row(s: &Shape) -> TypedModule<RowIn<Width>, RowOut<Signal>> {
@@ -198,13 +223,20 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         wire!(slot = choice.one_hot_index());
 
         // The instructions of all slots share one memory: slot above place.
-        let buffer = m.memory("buffer", Decoded::shape(s), s.slots().ilog2() + place).style(MemoryStyle::Distributed);
+        let bits = s.slots().ilog2() + place;
+        let style = if bits < BLOCK_RAM { MemoryStyle::Distributed } else { MemoryStyle::Block };
+        let buffer = m.memory("buffer", Decoded::shape(s), bits).style(style);
         let at = |slot: Signal, places: Signal| {
             let place_of_slot = places.select(slot, place);
             if s.slots() == 1 { place_of_slot } else { cat(&[place_of_slot, slot]) }
         };
-        buffer.write(i.decoded.valid, at(i.decoded.slot, rows.free), d);
-        let decoded = buffer.read(at(slot, rows.first));
+        let written = at(i.decoded.slot, rows.free);
+        buffer.write(i.decoded.valid, written, d);
+        let read = at(slot, rows.first);
+        let decoded = buffer.read_sync_if(any, read, Collision::Never);
+        // The pc is needed in this stage only where a path that is suspended goes on behind its last instruction.
+        let pcs = m.memory("pcs", s.pc_bits(), bits).style(MemoryStyle::Distributed);
+        pcs.write(i.decoded.valid, written, d.pc);
 
         let none = |all: Signal| filled & all;
         let idle = Idle { filled, scoreboard: none(!registers_ok), unit: none(registers_ok & unit_busy) };
@@ -233,9 +265,20 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         m.cover("several_could_issue", (ready & !choice).any());
         m.cover("replay", (replay.q & choice).any());
         m.cover("replay_with_its_register_pending", (replay.q & choice & !i.clear).any());
-        let issued = Slotted { valid: any, slot, decoded };
+        let of_choice = |bits: Signal| (bits & choice).any();
+        let issued = Issuing {
+            valid: any,
+            slot,
+            pc: pcs.read(read),
+            rd: select_one_hot(&elements(head.needs.rd, 5), choice),
+            writes: of_choice(head.needs.writes),
+            accesses: of_choice(head.accesses),
+            answers: of_choice(head.answers),
+            divide: of_choice(head.divide),
+            control: of_choice(head.control),
+        };
         let unissued = pairs.map(|pairs| pairs.issue(s, m, &issued, i.steer));
-        IssueOut { issued, replay: (replay.q & choice).any(), heads, buffered: rows.count, idle, unissued }
+        IssueOut { issued, decoded, replay: (replay.q & choice).any(), heads, buffered: rows.count, idle, unissued }
     })
 }
 

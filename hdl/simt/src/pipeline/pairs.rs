@@ -8,7 +8,7 @@
 //!   registers, as nothing else of that side is under way to them; on the other side it waits for that side's own writes.
 //! * A path that is suspended goes on behind the last instruction that it issued.
 
-use super::issue::Slotted;
+use super::issue::Issuing;
 use super::steer::Flush;
 use crate::divergence::dual_path::Unissued;
 use crate::divergence::{Steer, by_slot, warp_of};
@@ -80,21 +80,18 @@ impl Pairs {
     }
 
     /// Takes note of what issues; where the sibling of the resolved slot goes on.
-    pub fn issue(self, s: &Shape, m: Builder, issued: &Slotted<Signal>, steer: Steer<Signal>) -> Unissued<Signal> {
+    pub fn issue(self, s: &Shape, m: Builder, issued: &Issuing<Signal>, steer: Steer<Signal>) -> Unissued<Signal> {
         let Pairs { i, unresolved, turn, changed_side } = self;
         let on = |valid: Signal, slot: Signal| warp_of(s, slot).decode(s.warps).only_if(valid);
-        let Slotted { valid, slot, decoded } = *issued;
-        let sets = on(valid & decoded.control, slot);
+        let Issuing { valid, slot, pc, answers, divide, control, .. } = *issued;
+        let sets = on(control, slot);
         let clears = on(i.resolved, i.resolved_slot);
         unresolved.next((unresolved.q & !clears) | sets);
         m.assert("one_control_instruction_of_a_warp", !(sets & unresolved.q).any());
         m.assert("resolved_was_unresolved", !(clears & !unresolved.q).any());
         if let Some(turn) = turn {
             let (left, right) = apart(i.active);
-            wire!(
-                changes = on(valid & (decoded.answers | decoded.divide | decoded.control), slot)
-                    | !choose(turn.q, right, left)
-            );
+            wire!(changes = on(answers | divide | control, slot) | !choose(turn.q, right, left));
             let other_is_active = choose(turn.q, left, right);
             turn.next(turn.q ^ (changes & other_is_active));
             m.cover("path_changes", (changes & other_is_active).any());
@@ -102,7 +99,7 @@ impl Pairs {
 
         let has_issued = m.reg("has_issued", s.slots()).reset(0u32);
         let following = m.memory("following", s.pc_bits(), s.slot_bits()).style(MemoryStyle::Distributed);
-        let next = decoded.pc + 1;
+        let next = pc + 1;
         following.write(valid, slot, next);
         let steered = steer.slot.decode(s.slots()).only_if(steer.valid);
         changed_side.next((changed_side.q & !steered) | steered.only_if(i.changes_side));

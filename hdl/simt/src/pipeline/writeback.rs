@@ -56,12 +56,14 @@ struct AlignIn<T> {
 fn align() -> TypedModule<AlignIn<Width>, Signal> {
     module("writeback_align", AlignIn { word: 32, offset: 2, size: 3 }, |m, i| {
         m.doc("One lane's part of a word, extended.");
+        // The offset is a multiple of the size, so the lowest byte is always the one at the offset.
         wire!(half = i.offset.bit(1).mux(i.word.slice(16, 16), i.word.slice(0, 16)));
         wire!(low_byte = i.offset.bit(0).mux(half.slice(8, 8), half.slice(0, 8)));
-        wire!(is_signed = !i.size.bit(2));
-        let fill = |value: Signal| cat(&[value, (value.msb() & is_signed).repeat(32 - value.width())]);
-        wire!(loaded = case(i.size.slice(0, 2), &[(0u32, fill(low_byte)), (1, fill(half))], i.word));
-        loaded
+        wire!(is_byte = i.size.slice(0, 2).eq(0));
+        wire!(sign = is_byte.mux(low_byte.msb(), half.msb()) & !i.size.bit(2));
+        let second_byte = is_byte.mux(sign.repeat(8), half.slice(8, 8));
+        let upper_half = i.size.bit(1).mux(i.word.slice(16, 16), sign.repeat(16));
+        cat(&[low_byte, second_byte, upper_half])
     })
 }
 

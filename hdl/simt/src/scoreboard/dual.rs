@@ -146,7 +146,9 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
         let pending = m.reg(&format!("pending_{name}"), 32).reset(0u32);
         let shadow = m.reg(&format!("shadow_{name}"), 32).reset(0u32);
         let [set, early, late] = [i.set, i.early, i.late].map(|marks| marks[k].registers.only_if(marks[k].here));
-        let (released, kept) = (early | late, pending.q & !(early | late));
+        let released = (early | late).named(&format!("{name}_released"));
+        m.keep(released);
+        let kept = pending.q & !released;
         pending.next(kept | set);
         shadow.next(i.copy.mux(kept | set, shadow.q & !released));
         m.assert(&format!("{name}_early_and_late_apart"), !(early & late).any());

@@ -21,6 +21,8 @@ struct Bench {
     cycles: u64,
     /// Blocks, threads of a block, and slots of a group less 1.
     grid: (u32, u32, u32),
+    /// The instruction in stage 5.
+    decoded: Option<Decoded<Bits>>,
     /// A slot that gets a block.
     started: Option<(u32, u32)>,
 }
@@ -32,14 +34,17 @@ impl Bench {
     fn new(s: &Shape) -> Bench {
         let mut t = Sim::new(&collect(s).check().unwrap());
         t.reset();
-        Bench { t, s: s.clone(), registers: HashMap::new(), cycles: 1 << 33, grid: (1, 1, 0), started: None }
+        let (decoded, started) = (None, None);
+        Bench { t, s: s.clone(), registers: HashMap::new(), cycles: 1 << 33, grid: (1, 1, 0), decoded, started }
     }
 
     /// One cycle. `instructions` is twice `cycles`.
     fn cycle(&mut self, put: Option<&Put>, write: Option<&Written>) -> Operands<Bits> {
         let zero = Decoded::shape(&self.s).map("", &mut |_, _| Bits::ZERO);
-        let (slot, decoded) = put.map_or((0, zero), |p| (p.slot, p.d.clone()));
-        let issued = Slotted { valid: put.is_some().into(), slot: slot.into(), decoded };
+        let decoded = std::mem::replace(&mut self.decoded, put.map(|p| p.d.clone())).unwrap_or(zero);
+        let mask = (u64::MAX >> (64 - self.s.lanes)).into();
+        let (valid, slot) = (put.is_some().into(), put.map_or(0, |p| p.slot).into());
+        let issued = Going { valid, slot, mask, homes: None, tag: 1u32.into() };
         let none = (0, 3, 0, vec![7; self.s.lanes as usize]);
         let (written, rd, lanes, data) = write.unwrap_or(&none);
         let write = Write {
@@ -50,7 +55,6 @@ impl Bench {
             data: packed(data),
         };
         let (cycles, instructions) = (self.cycles.into(), (self.cycles * 2).into());
-        let mask = (u64::MAX >> (64 - self.s.lanes)).into();
         let (blocks, block_threads, group) = self.grid;
         let grid = Grid { blocks: blocks.into(), block_threads: block_threads.into(), group: group.into() };
         let started = self.started.take();
@@ -58,14 +62,11 @@ impl Bench {
         let started = Started { valid: started.is_some().into(), slot: slot.into(), block: block.into() };
         self.t.poke(CollectIn {
             issued,
-            mask,
-            homes: None,
-            tag: 1u32.into(),
+            decoded,
             write,
             grid,
             started,
-            cycles,
-            instructions,
+            counters: Some(Counters { cycles, instructions }),
         });
         let out = self.t.peek().operands;
         self.t.step();

@@ -103,7 +103,7 @@ fn meaning(word: u32, s: &Shape) -> Meaning {
     let (rd, rs1, rs2, funct3) = (word >> 7 & 31, word >> 15 & 31, word >> 20 & 31, word >> 12 & 7);
     let illegal = Meaning { class: "illegal", ..Meaning::default() };
     if word & 0x7f == 0x73 && funct3 != 0 {
-        let known = csr::find((word >> 20) as u16).is_some();
+        let known = csr::map(s.counters).any(|csr| u32::from(csr.address) == word >> 20);
         let reads = matches!(funct3, 2 | 3 | 6 | 7) && rs1 == 0;
         return if known && reads { Meaning { class: "csr", rd, ..Meaning::default() } } else { illegal };
     }

@@ -29,6 +29,7 @@ impl Instruction {
         let [rs1, rs2, rd, use1, use2, writes] = self.needs.map(Bits::from);
         Decoded {
             imm: self.number.into(),
+            pc: (self.number % (1 << s.pc_bits())).into(),
             load: self.answers.into(),
             store: (self.accesses && !self.answers).into(),
             answers: self.answers.into(),
@@ -123,7 +124,7 @@ impl Bench {
         let issued = choice.map(|w| {
             let instruction = self.buffers[w as usize].pop_front().expect("a head");
             assert_eq!(out.issued.slot, u64::from(w));
-            assert_eq!(out.issued.decoded, instruction.decoded(&self.s), "slot {w}: in order, whole");
+            self.check_choice(&out.issued, &instruction);
             assert_eq!(out.replay == 1, self.replays[w as usize]);
             self.replays[w as usize] = false;
             self.last = w;
@@ -136,7 +137,18 @@ impl Bench {
             self.replays[w as usize] = true;
         }
         self.t.step();
+        if let Some((w, instruction)) = issued {
+            assert_eq!(self.t.peek().decoded, instruction.decoded(&self.s), "slot {w}: in order, whole");
+        }
         issued
+    }
+
+    fn check_choice(&self, issued: &Issuing<Bits>, instruction: &Instruction) {
+        let Decoded { pc, rd, writes, answers, divide, .. } = instruction.decoded(&self.s);
+        let control = instruction.control.into();
+        let accesses = instruction.accesses.into();
+        let (valid, slot) = (issued.valid.clone(), issued.slot.clone());
+        assert_eq!(*issued, Issuing { valid, slot, pc, rd, writes, accesses, answers, divide, control });
     }
 
     /// Counts, and what the scoreboard is asked.

@@ -1,6 +1,7 @@
 //! Issue where a warp has two slots, against a model of buffers, of unresolved control instructions, and of whose turn it is.
 
 use super::*;
+use crate::pipeline::issue::Slotted;
 use crate::divergence::Divergence;
 use crate::isa::Decoded;
 use crate::pipeline::issue::{IssueIn, issue};
@@ -128,7 +129,7 @@ fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
         if let Some((w, side)) = issued {
             let warp = &mut model[w];
             let instruction = warp.buffers[side].pop_front().unwrap();
-            assert_eq!(out.issued.decoded.pc, instruction.pc);
+            assert_eq!(out.issued.pc, instruction.pc);
             warp.following[side] = Some((instruction.pc + 1) & last_pc);
             warp.replays[side] = false;
             long = (instruction.answers || instruction.control || instruction.divide).then_some(w);
