@@ -27,7 +27,7 @@ use crate::metrics::{MetricsIn, metrics};
 use crate::pipeline::collect::{CollectIn, Counters, Going, Issued, Operands, Started, Write, collect};
 use crate::pipeline::decode::{DecodeIn, decode};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
-use crate::pipeline::execute::{ExecuteIn, execute};
+use crate::pipeline::execute::{ExecuteIn, ExecuteOut, execute};
 use crate::pipeline::fetch::{FetchIn, fetch};
 use crate::pipeline::issue::{IssueIn, Slotted, issue};
 use crate::pipeline::pairs::PairsIn;
@@ -278,9 +278,10 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // Stage 7, with multiplier and divider beside it.
         let operands = collected.operands;
         let execute_in = ExecuteIn { operands, group: i.grid.group, program_end: i.program_end };
-        let executed = m.instance("execute", &execute(s), execute_in).executed;
+        let ExecuteOut { executed, divisors } = m.instance("execute", &execute(s), execute_in);
         let quotient_taken = m.deferred("quotient_taken", 1);
-        let divided = division(s, m, chosen.divide, operands, quotient_taken.value);
+        let divided =
+            division(s, m, DivideIn { reserve: chosen.divide, operands, divisors, taken: quotient_taken.value });
         divider_free.drive(divided.free);
 
         // Stage 8.
@@ -510,9 +511,9 @@ fn multiply(s: &Shape, m: Builder, operands: Operands<Signal>, written: Signal) 
 }
 
 /// The divider; one that is always free and never has a result in a core without RV32M.
-fn division(s: &Shape, m: Builder, reserve: Signal, operands: Operands<Signal>, taken: Signal) -> DivideOut<Signal> {
+fn division(s: &Shape, m: Builder, inputs: DivideIn<Signal>) -> DivideOut<Signal> {
     if !s.multiply {
         return DivideOut { free: m.lit(1u32, 1), result: m.zero(Quotient::shape(s)) };
     }
-    m.instance("divide", &divide(s), DivideIn { reserve, operands, taken })
+    m.instance("divide", &divide(s), inputs)
 }

@@ -17,10 +17,12 @@ use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct AluIn<T> {
-    /// One of [`mod@alu`]; of a branch, [`alu::SUB`].
+    /// One of [`mod@alu`]; of what has a condition, [`alu::SUB`].
     pub operation: T,
-    /// Branch condition, as in the instruction.
+    /// Condition of a branch, as in the instruction; others are like `beq`.
     pub condition: T,
+    /// 1 bit: the operation is ADD, and [`AluOut::addend`] is for the [divider](super::divider).
+    pub divides: T,
     pub a: T,
     pub b: T,
 }
@@ -31,8 +33,12 @@ pub struct AluOut<T> {
     pub result: T,
     /// 1 bit, of a comparison: its result.
     pub below: T,
-    /// 1 bit, of a branch: its condition holds between a and b.
+    /// 1 bit: of a difference, the condition holds between a and b.
     pub taken: T,
+    /// 32 bits, of a division: b if it is negative, else ~b. Bit 0 of the condition says that it has no sign.
+    pub addend: T,
+    /// 1 bit, of a division: b is negative.
+    pub b_negative: T,
 }
 
 /// The operation is SLT or SLTU: its result is `below`, a bit.
@@ -41,12 +47,13 @@ pub fn compares(operation: Signal) -> Signal {
 }
 
 pub fn alu(shifts: bool) -> TypedModule<AluIn<Width>, AluOut<Signal>> {
-    let inputs = AluIn { operation: alu::BITS, condition: 3, a: 32, b: 32 };
-    module("alu", inputs, |m, AluIn { operation, condition, a, b }| {
+    let inputs = AluIn { operation: alu::BITS, condition: 3, divides: 1, a: 32, b: 32 };
+    module("alu", inputs, |m, AluIn { operation, condition, divides, a, b }| {
         m.doc("The ALU of one lane.");
         let is = |code: u32| operation.slice(0, 3).eq(code & 7);
         wire!(by_bits = operation.bit(2));
-        wire!(inverts = by_bits.mux(is(alu::AND), operation.bit(3) | compares(operation)));
+        wire!(b_negative = b.msb() & !condition.bit(0));
+        wire!(inverts = by_bits.mux(is(alu::AND), operation.bit(3) | compares(operation)) | (divides & !b_negative));
         wire!(first = a & !(b & is(alu::XOR).repeat(32)));
         let all = |bit: Signal| bit.repeat(32);
         wire!(second = by_bits.mux(inverts.mux(b | !a, b & !a), b ^ all(inverts)));
@@ -63,7 +70,7 @@ pub fn alu(shifts: bool) -> TypedModule<AluIn<Width>, AluOut<Signal>> {
         let order = condition.bit(1).mux(unsigned_below, signed_below);
         wire!(holds = condition.bit(2).mux(order, !sum.any()));
         let below = operation.bit(0).mux(unsigned_below, signed_below);
-        AluOut { result, below, taken: holds ^ condition.bit(0) }
+        AluOut { result, below, taken: holds ^ condition.bit(0), addend: second, b_negative }
     })
 }
 
@@ -103,15 +110,23 @@ mod tests {
                 }
                 let conditions = [(0, a == b), (1, a != b), (4, sa < sb), (5, sa >= sb), (6, a < b), (7, a >= b)];
                 for (operation, want) in results {
-                    t.poke(AluIn { operation, condition: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
+                    t.poke(AluIn { operation, condition: 0, divides: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
                     t.settle();
                     let compares = operation == alu::SLT || operation == alu::SLTU;
                     let got = if compares { t.peek().below } else { t.peek().result };
                     assert_eq!(got, u64::from(want), "operation {operation} of {a:#x}, {b:#x}");
                 }
+                for condition in [4, 5] {
+                    let operation = alu::ADD;
+                    t.poke(AluIn { operation, condition, divides: 1, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
+                    t.settle();
+                    let negative = condition == 4 && sb < 0;
+                    let addend = if negative { b } else { !b };
+                    assert_eq!((t.peek().addend, t.peek().b_negative), (addend.into(), negative.into()), "{b:#x}");
+                }
                 for (condition, want) in conditions {
                     let operation = alu::SUB;
-                    t.poke(AluIn { operation, condition, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
+                    t.poke(AluIn { operation, condition, divides: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
                     t.settle();
                     assert_eq!(t.peek().taken, u64::from(want), "condition {condition} of {a:#x}, {b:#x}");
                 }

@@ -3,7 +3,7 @@
 //! Division by zero gives all ones and the dividend, as RISC-V asks; so does the overflow of the most negative number by
 //! -1, which gives itself and 0.
 //!
-//! Magnitudes are divided, without computing them:
+//! Magnitudes are divided, without computing them ([`super::alu`] inverts the divisor on the way):
 //!
 //! * Of a negative divisor, the divisor is added, else it is subtracted.
 //! * Of a negative dividend a, ~a is divided, which is |a| - 1. It leaves a quotient q and a remainder r < |b|. If r is |b| - 1, b
@@ -23,7 +23,9 @@ pub struct DividerIn<T> {
     /// funct3 of the instruction at the start: div, divu, rem, remu.
     pub operation: T,
     pub a: T,
-    pub b: T,
+    /// What is added for a bit of the quotient, less the 1 that makes -b of ~b: b if it is negative, else ~b. The ALU has it.
+    pub divisor: T,
+    pub b_negative: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -33,18 +35,17 @@ pub struct DividerOut<T> {
 }
 
 pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
-    let inputs = DividerIn { start: 1, step: 1, last: 1, operation: 3, a: 32, b: 32 };
+    let inputs = DividerIn { start: 1, step: 1, last: 1, operation: 3, a: 32, divisor: 32, b_negative: 1 };
     module("divider_lane", inputs, |m, i| {
         m.doc("The divider of one lane: restoring division, one bit a step.");
         wire!(is_signed = !i.operation.bit(0));
         wire!(a_negative = is_signed & i.a.msb());
-        wire!(b_negative = is_signed & i.b.msb());
         let remains = m.pipe_if("remains", i.start, i.operation.bit(1));
         let negative = m.pipe_if("negative", i.start, a_negative);
-        let opposite = m.pipe_if("opposite", i.start, a_negative ^ b_negative);
-        // What is added for a bit of the quotient: b if it is negative, else ~b + 1. Above it, both have a bit more that is on.
-        let addend = m.pipe_if("addend", i.start, i.b ^ (!b_negative).repeat(32));
-        let subtracts = m.pipe_if("subtracts", i.start, !b_negative);
+        let opposite = m.pipe_if("opposite", i.start, a_negative ^ i.b_negative);
+        // Above it, both b and ~b have a bit more that is on.
+        let addend = m.pipe_if("addend", i.start, i.divisor);
+        let subtracts = m.pipe_if("subtracts", i.start, !i.b_negative);
 
         // The dividend leaves the quotient register at the top while quotient bits enter at the bottom.
         let quotient = m.reg("quotient", 32);
@@ -100,6 +101,7 @@ mod tests {
                 (6, if b == 0 { a } else { sa.wrapping_rem(sb) as u32 }),
                 (7, a.checked_rem(b).unwrap_or(a)),
             ];
+            let negative = |operation: u32| operation & 1 == 0 && sb < 0;
             for (operation, want) in wants {
                 let drive = |start: bool, step: bool, last: bool| DividerIn {
                     start: Bits::from(start),
@@ -107,7 +109,8 @@ mod tests {
                     last: Bits::from(last),
                     operation: Bits::from(operation as u64),
                     a: Bits::from(a),
-                    b: Bits::from(b),
+                    divisor: Bits::from(if negative(operation) { b } else { !b }),
+                    b_negative: Bits::from(negative(operation)),
                 };
                 t.poke(drive(true, false, false));
                 t.step();

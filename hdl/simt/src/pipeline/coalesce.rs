@@ -35,6 +35,8 @@ pub struct CoalesceOut<T> {
     pub served: T,
     /// One bit a lane: its own bank's word, not the leader's.
     pub own: T,
+    /// One bit a lane: its place is in the leader's word.
+    pub with_leader: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -117,14 +119,14 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
         let lanes = LaneIn { place: each(i.places), first: all(i.first), number: each(cat(&numbers)) };
         let lanes = m.replicate("lane", s.lanes, &lane(s), lanes);
         let writes = i.store | i.atomic;
-        let own = lanes.own & !lanes.same_word;
+        let (own, with_leader) = (lanes.own & !lanes.same_word, lanes.same_word);
 
         // Aligned: lanes of a store that could go, and those below which every lane could.
         let aligned = || {
-            wire!(with_leader = i.atomic.mux(i.leader, lanes.same));
-            wire!(storable = with_leader | (lanes.same_line & own));
+            wire!(at_leaders = i.atomic.mux(i.leader, lanes.same));
+            wire!(storable = at_leaders | (lanes.same_line & own));
             wire!(below_served = all_below(!i.mask | storable));
-            wire!(together = i.mask & (with_leader | (storable & below_served)));
+            wire!(together = i.mask & (at_leaders | (storable & below_served)));
             covers(m, &i, &lanes);
             m.cover("store_left_behind_another", i.store & (i.mask & storable & !together).any());
             writes.mux(together, i.mask & lanes.same_line & (lanes.own | lanes.same_word))
@@ -133,7 +135,7 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
         let full = s.coalescing == Coalescing::Full;
         if !scratchpad && (!full || !s.atomics) {
             let served = if full { i.mask & lanes.same_line } else { aligned() };
-            return CoalesceOut { served, own };
+            return CoalesceOut { served, own, with_leader };
         }
 
         let lower: Vec<Signal> = (0..s.lanes).map(|k| m.lit(Bits::ones(k), s.lanes)).collect();
@@ -146,7 +148,7 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
         if !scratchpad {
             wire!(candidates = i.mask & lanes.same_line);
             let served = candidates & !(some_lower(pairs.same_bank, candidates) & i.atomic.repeat(s.lanes));
-            return CoalesceOut { served, own };
+            return CoalesceOut { served, own, with_leader };
         }
 
         wire!(
@@ -172,7 +174,7 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
         m.cover("scratchpad_conflict", to_scratchpad & (candidates & !in_banks).any());
         m.cover("scratchpad_broadcast", to_scratchpad & (in_banks & !lowest).any());
         m.cover("both_memories", of_scratchpad.any() & (i.mask & !in_scratchpad).any());
-        CoalesceOut { served: to_scratchpad.mux(in_banks, main), own }
+        CoalesceOut { served: to_scratchpad.mux(in_banks, main), own, with_leader }
     })
 }
 

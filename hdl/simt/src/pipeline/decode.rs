@@ -115,7 +115,9 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(source1 = ecall.mux(rs1.literal(17u32), rs1.only_if(use1)));
         wire!(source2 = ecall.mux(rs2.literal(10u32), rs2.only_if(use2)));
         wire!(code = cat(&[funct3, word.bit(30) & (op | shift)]));
-        wire!(operation = (op | op_imm).mux(code, branch.mux(code.literal(alu::SUB), code.literal(alu::ADD))));
+        wire!(
+            operation = (op | op_imm).mux(code, (branch | ecall).mux(code.literal(alu::SUB), code.literal(alu::ADD)))
+        );
 
         wire!(link_rd = rd.eq(1) | rd.eq(5));
         wire!(link_rs1 = rs1.eq(1) | rs1.eq(5));

@@ -13,10 +13,26 @@ use heddle_hdl::*;
 pub struct DivideIn<T> {
     /// A divide instruction issues.
     pub reserve: T,
-    /// Stage 7.
+    /// Stage 7: the instruction with its dividends, and the divisors as the ALUs have them.
     pub operands: Operands<T>,
+    pub divisors: Divisors<T>,
     /// Write-back takes the result in this cycle.
     pub taken: T,
+}
+
+/// The divisors of all lanes, as [`DividerIn`] says.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Divisors<T> {
+    /// 32 bits a lane.
+    pub addends: T,
+    /// One bit a lane.
+    pub negative: T,
+}
+
+impl Divisors<Width> {
+    pub fn shape(s: &Shape) -> Divisors<Width> {
+        Divisors { addends: 32 * s.lanes, negative: s.lanes }
+    }
 }
 
 /// The result, until it is taken.
@@ -43,9 +59,10 @@ pub struct DivideOut<T> {
 }
 
 pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
-    module("divide", DivideIn { reserve: 1, operands: Operands::shape(s), taken: 1 }, |m, i| {
+    let inputs = DivideIn { reserve: 1, operands: Operands::shape(s), divisors: Divisors::shape(s), taken: 1 };
+    module("divide", inputs, |m, i| {
         m.doc("The iterative divider of all lanes.");
-        let Operands { issued, a, b, .. } = i.operands;
+        let Operands { issued, a, .. } = i.operands;
         wire!(start = issued.valid & issued.decoded.divide);
         let reserved = m.reg("reserved", 1).reset(0u32);
         reserved.next((reserved.q & !i.taken) | i.reserve);
@@ -66,7 +83,8 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
                 last: all(last),
                 operation: all(issued.decoded.funct3),
                 a: each(a),
-                b: each(b),
+                divisor: each(i.divisors.addends),
+                b_negative: each(i.divisors.negative),
             },
         );
         m.assert("one_at_a_time", !(i.reserve & reserved.q));
@@ -124,13 +142,15 @@ mod tests {
                         tag: 0u32.into(),
                         homes: None,
                     };
+                    // Divisors without signs.
+                    let divisors = Divisors { addends: packed(&vec![!b; lanes as usize]), negative: Bits::ZERO };
                     let operands = if divides {
-                        Operands { issued, a: packed(&a), b: packed(&vec![b; lanes as usize]), ..zero.clone() }
+                        Operands { issued, a: packed(&a), ..zero.clone() }
                     } else {
                         Operands { issued, a: packed(&quotients), ..zero.clone() }
                     };
                     let taken = cycle == ready_at + passes;
-                    t.poke(DivideIn { reserve: (cycle == 0).into(), operands, taken: taken.into() });
+                    t.poke(DivideIn { reserve: (cycle == 0).into(), operands, divisors, taken: taken.into() });
                     let out = t.peek();
                     let over = cycle > ready_at + passes;
                     assert_eq!(out.free == 1, cycle == 0 || over, "cycle {cycle}");

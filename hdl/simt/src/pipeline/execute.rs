@@ -2,6 +2,7 @@
 //! is the same for all lanes. Multiplier, which shifts too, and divider start here beside it ([`crate::lane`], [`super::divide`]).
 
 use super::collect::{Issued, Operands};
+use super::divide::Divisors;
 use super::place::{PlaceIn, Wrong, place};
 use crate::divergence::warp_of;
 use crate::lane::alu::{AluIn, alu, compares};
@@ -53,6 +54,8 @@ pub struct ExecuteIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ExecuteOut<T> {
     pub executed: Executed<T>,
+    /// Of a division, in stage 7.
+    pub divisors: Divisors<T>,
 }
 
 pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
@@ -66,7 +69,13 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
             "alu",
             s.lanes,
             &alu(!s.multiply),
-            AluIn { operation: all(d.alu), condition: all(d.funct3), a: each(a), b: each(b) },
+            AluIn {
+                operation: all(d.alu),
+                condition: all(d.funct3),
+                divides: all(d.divide & m.lit(s.multiply, 1)),
+                a: each(a),
+                b: each(b),
+            },
         );
         let numbers: Vec<Signal> = (0..s.lanes).map(|k| m.lit(k, s.lane_bits())).collect();
         let placed = m.replicate(
@@ -100,7 +109,8 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
             target,
             data,
         };
-        ExecuteOut { executed: m.stage("s8", executed) }
+        let divisors = Divisors { addends: lanes.addend, negative: lanes.b_negative };
+        ExecuteOut { executed: m.stage("s8", executed), divisors }
     })
 }
 

@@ -96,8 +96,11 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
             })
             .collect();
         let (slots, registers): (Vec<Signal>, Vec<Signal>) = owners.into_iter().unzip();
-        wire!(slot = select(&slots, i.tag));
-        wire!(rd = select(&registers, i.tag));
+        // Beside the registers, which are compared: to read one of them would take more than a memory.
+        let owner = [s.slot_bits(), 5];
+        let owners = m.memory("owners", owner, tag_bits).style(MemoryStyle::Distributed);
+        owners.write(i.take, next, [i.take_slot, i.take_rd]);
+        let [slot, rd] = owners.read(i.tag);
         let others = busy.q & !i.tag.decode(s.loads);
         let same: Vec<Signal> = (0..s.loads as usize).map(|k| slots[k].eq(slot) & registers[k].eq(rd)).collect();
         wire!(more = i.more.valid & i.more.slot.eq(slot) & i.more.rd.eq(rd));

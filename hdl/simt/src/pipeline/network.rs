@@ -71,7 +71,8 @@ fn own_or_leader() -> TypedModule<WordIn<Width>, WordOut<Signal>> {
 pub fn to_lanes(s: &Shape, m: Builder, line: Signal, route: Signal) -> Signal {
     match Network::of(s) {
         Network::Leader => {
-            wire!(leader_word = line.select(route.from_bit(s.lanes), 32));
+            let leader_bank = route.from_bit(s.lanes).decode(s.lanes);
+            wire!(leader_word = select_one_hot(&elements(line, 32), leader_bank));
             let inputs = WordIn { own: each(route.slice(0, s.lanes)), word: each(line), leader_word: all(leader_word) };
             m.replicate("network", s.lanes, &own_or_leader(), inputs).wanted
         }

@@ -153,7 +153,13 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         let target_of_all = i
             .jump
             .map_or(leader_result, |jump| jump.valid.mux(cat(&[m.lit(0u32, 2), jump.pc]).zext(32), leader_result));
-        wire!(same_target = same_target(result, target_of_all, s.lanes));
+        // Most of a target is compared as a place, too.
+        wire!(
+            same_target = match (chosen, i.jump) {
+                (Some(chosen), None) => chosen.with_leader & same(result, leader_result, |r| beside_word(s, r)),
+                _ => same(result, target_of_all, |r| r.from_bit(1)),
+            }
+        );
         let serving = chosen.map_or(mask, |c: CoalesceOut<Signal>| c.served);
         wire!(served = memory.mux(serving, d.jalr.mux(mask & same_target, mask)));
         wire!(taken_branch = mask & taken);
@@ -330,10 +336,16 @@ fn place_of(s: &Shape, result: Signal) -> Signal {
     }
 }
 
-/// One bit a lane: its `jalr` target is the leader's.
-fn same_target(result: Signal, leader: Signal, lanes: u32) -> Signal {
-    let same = (0..lanes).map(|k| result.slice(32 * k + 1, 31).eq(leader.from_bit(1)));
-    cat(&same.collect::<Vec<_>>())
+/// The bits of a target that its place's word does not have, but for bit 0.
+fn beside_word(s: &Shape, target: Signal) -> Signal {
+    let low = s.place_bits() - u32::from(s.scratchpad > 0);
+    cat(&[target.bit(1), target.from_bit(low)])
+}
+
+/// One bit a lane: `part` of its result is that of the leader's.
+fn same(result: Signal, leader: Signal, part: impl Fn(Signal) -> Signal) -> Signal {
+    let lanes = elements(result, 32).into_iter().map(|lane| part(lane).eq(part(leader)));
+    cat(&lanes.collect::<Vec<_>>())
 }
 
 pub mod proof;

@@ -1,9 +1,9 @@
 //! Issue where a warp has two slots, against a model of buffers, of unresolved control instructions, and of whose turn it is.
 
 use super::*;
-use crate::pipeline::issue::Slotted;
 use crate::divergence::Divergence;
 use crate::isa::Decoded;
+use crate::pipeline::issue::Slotted;
 use crate::pipeline::issue::{IssueIn, issue};
 use heddle_sim::Sim;
 use std::collections::VecDeque;
