@@ -14,11 +14,11 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use heddle_simt::Shape;
 use heddle_testbench::image::Image;
-use heddle_testbench::kernels::{Device, Kernel};
+use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use std::io::{IsTerminal, Write as _, stdout};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// Run a program on the simulated core and say what the core did.
@@ -94,7 +94,7 @@ impl Run {
         let shape = self.launch.shape.shape()?;
         let target = self.launch.target(target, &shape)?;
         let interrupt = Interrupt::catch()?;
-        let mut image = self.image_file(target.kernel)?;
+        let mut image = image_file(self.image.as_deref(), &target)?;
         let timeline = self.timeline(&target, &shape)?;
         let profile =
             self.profile.as_deref().map(|path| Recorded::create(path, &target.program, shape.lanes, &interrupt));
@@ -130,7 +130,7 @@ impl Run {
         report.interrupted = result.as_ref().is_err_and(is_interruption);
         report.compared = self.check.map(|_| machine.compared());
         let finished = if result.is_ok() || report.interrupted {
-            self.show(&mut machine).map(|variables| report.variables = variables)
+            show(&self.show, &mut machine).map(|variables| report.variables = variables)
         } else {
             Ok(())
         };
@@ -173,27 +173,28 @@ impl Run {
         let record = Record::new(title, &target.program, self.timeline_cycles.clone())?;
         Ok(Some((ResultFile::create(path)?, record)))
     }
+}
 
-    /// The file for the picture, so that a bad path is refused before the run.
-    fn image_file(&self, kernel: Option<&Kernel>) -> Result<Option<ResultFile>> {
-        match &self.image {
-            Some(_) if kernel.is_none_or(|kernel| !PICTURES.contains(&kernel.name)) => {
-                bail!("--image is for {}: {} makes no picture", PICTURES.join(", "), self.target)
-            }
-            Some(path) => Ok(Some(ResultFile::create(path)?)),
-            None => Ok(None),
+/// The file for the picture, so that a bad path is refused before the run.
+pub fn image_file(path: Option<&Path>, target: &Target) -> Result<Option<ResultFile>> {
+    match path {
+        Some(_) if target.kernel.is_none_or(|kernel| !PICTURES.contains(&kernel.name)) => {
+            bail!("--image is for {}: {} makes no picture", PICTURES.join(", "), target.name)
         }
+        Some(path) => Ok(Some(ResultFile::create(path)?)),
+        None => Ok(None),
     }
+}
 
-    fn show(&self, device: &mut dyn Device) -> Result<Vec<Variable>> {
-        let variable = |name: &String| {
-            let symbol =
-                device.program().symbol(name).with_context(|| format!("--show: the program has no symbol `{name}`"))?;
-            let words = device.read_words(name, symbol.size as usize / 4)?;
-            Ok(Variable { name: name.clone(), words })
-        };
-        self.show.iter().map(variable).collect()
-    }
+/// The words of these variables.
+pub fn show(names: &[String], device: &mut dyn Device) -> Result<Vec<Variable>> {
+    let variable = |name: &String| {
+        let symbol =
+            device.program().symbol(name).with_context(|| format!("--show: the program has no symbol `{name}`"))?;
+        let words = device.read_words(name, symbol.size as usize / 4)?;
+        Ok(Variable { name: name.clone(), words })
+    };
+    names.iter().map(variable).collect()
 }
 
 /// The kernels that make a picture.
@@ -202,7 +203,7 @@ const PICTURES: [&str; 3] = ["mandelbrot", "raytrace", "pathtracer"];
 /// Pixels of the file a side, of one pixel of the picture.
 const SCALE: u32 = 8;
 
-fn write_image(mut file: ResultFile, picture: &Image) -> Result<()> {
+pub fn write_image(mut file: ResultFile, picture: &Image) -> Result<()> {
     picture.write_png(file.writer(), SCALE).context("cannot write the picture")?;
     file.finish()
 }

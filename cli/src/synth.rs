@@ -144,7 +144,7 @@ impl Synth {
                 bail!("--core '{}': all options of a core stand in its quotes", self.cores[0])
             }
             Some(shape) => vec![shape.shape()?],
-            None if self.cores.is_empty() => vec![parse(self.board.shape)?],
+            None if self.cores.is_empty() => vec![usual(self.board)?],
             None => self.cores.iter().map(|core| parse(core)).collect::<Result<_>>()?,
         };
         if shapes.iter().any(|shape| shape.modelled().is_some()) {
@@ -220,9 +220,15 @@ impl Built {
     }
 }
 
-fn board() -> impl TypedValueParser<Value = &'static Board> {
+/// The board of a name.
+pub fn board() -> impl TypedValueParser<Value = &'static Board> {
     let names = PossibleValuesParser::new(Board::ALL.map(|board| board.name));
     names.try_map(|name| Board::find(&name).ok_or("not in the list"))
+}
+
+/// The board's usual core.
+pub fn usual(board: &Board) -> Result<Shape> {
+    parse(board.shape)
 }
 
 /// The core of options in one text.
@@ -264,7 +270,8 @@ impl Drop for Progress {
     }
 }
 
-fn boards() -> String {
+/// The table of boards.
+pub fn boards() -> String {
     let mut text = format!(
         "{:<16} {:<22} {:>7} {:>11} {:>11} {:>12}  the core unless it is chosen\n",
         "board", "device", "LUTs", "flip-flops", "block RAMs", "multipliers"

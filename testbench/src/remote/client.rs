@@ -3,9 +3,9 @@
 use super::line::{Line, Patience};
 use super::reply::{Refusal, Status};
 use heddle_simt::host::protocol::{
-    DATA_WORDS, Decoder, FLAG, IDENTIFY_WORDS, REPLY, STATUS_WORDS, command, encode, reason,
+    DATA_WORDS, Decoder, FLAG, IDENTIFY_WORDS, REPLY, STATUS_WORDS, VERSION, command, encode, reason,
 };
-use heddle_simt::host::{Identity, identify};
+use heddle_simt::host::{Identity, identified, identify};
 use heddle_simt::{Divergence, Shape};
 use std::time::Duration;
 use std::{fmt, io};
@@ -29,6 +29,8 @@ pub enum ClientError {
     Version { got: u32, wanted: u32 },
     #[error("the core on the line has {field} {got}, not {wanted}")]
     Shape { field: &'static str, got: u32, wanted: u32 },
+    #[error("the host tells of a core that cannot be: {0}")]
+    Impossible(String),
     #[error("{address:#010x} is no address of a word")]
     Misaligned { address: u32 },
 }
@@ -112,24 +114,35 @@ pub struct Client<L> {
 impl<L: Line> Client<L> {
     /// Gets into step with the host of a core of this shape.
     pub fn connect(line: L, patience: Patience, shape: &Shape) -> Result<Client<L>, ClientError> {
+        let client = Client::meet(line, patience)?;
+        client.check(shape)?;
+        Ok(client)
+    }
+
+    /// Gets into step with the host of whatever core there is.
+    pub fn meet(line: L, patience: Patience) -> Result<Client<L>, ClientError> {
         let mut client =
             Client { line, patience, sequence: 0, launches: 0, part: DATA_WORDS, told: Default::default(), retries: 0 };
         client.resynchronise()?;
         let told = client.ask(command::IDENTIFY, 0, &[], IDENTIFY_WORDS)?;
         client.told.copy_from_slice(&told);
-        client.check(shape)?;
+        let got = client.told[0] & 0xff;
+        if got != VERSION {
+            return Err(ClientError::Version { got, wanted: VERSION });
+        }
         client.launches = client.status()?.launches;
         Ok(client)
+    }
+
+    /// The core as far as the host tells: what is not told is as usual, and changes no result.
+    pub fn shape(&self) -> Result<Shape, ClientError> {
+        identified(&self.told).map_err(ClientError::Impossible)
     }
 
     /// Field by field, what the host is and should be.
     fn check(&self, shape: &Shape) -> Result<(), ClientError> {
         let want = identify(shape, Identity { clock_khz: self.clock_khz() });
         let byte = |word: u32, k: u32| word >> (8 * k) & 0xff;
-        let (got, wanted) = (byte(self.told[0], 0), byte(want[0], 0));
-        if got != wanted {
-            return Err(ClientError::Version { got, wanted });
-        }
         let unit = |number: u32| number.min(Divergence::ALL.len() as u32);
         let fields = [
             ("lanes:", byte(self.told[0], 1), byte(want[0], 1)),

@@ -21,10 +21,21 @@ pub struct Board {
     pub(super) nextpnr: &'static [&'static str],
     /// The harness' pins, in the file `pins.cst`, where nextpnr does not choose some itself.
     pub(super) pins: &'static str,
+    /// What the clock is made from.
+    pub oscillator: Oscillator,
     /// How much there is of everything.
     pub room: Room,
     /// Options of the core that is built unless it is chosen.
     pub shape: &'static str,
+}
+
+/// A clock that comes from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Oscillator {
+    /// Where it comes in.
+    pub pin: &'static str,
+    /// How fast it is.
+    pub khz: u32,
 }
 
 /// What a device has.

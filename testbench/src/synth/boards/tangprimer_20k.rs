@@ -1,6 +1,6 @@
 //! Sipeed Tang Primer 20K.
 
-use super::{Board, Room};
+use super::{Board, Oscillator, Room};
 use crate::synth::family::GOWIN;
 
 pub static BOARD: Board = Board {
@@ -10,6 +10,7 @@ pub static BOARD: Board = Board {
     synth: "synth_gowin -family gw2a -noiopads",
     nextpnr: &["--device", "GW2A-LV18PG256C8/I7", "--vopt", "family=GW2A-18", "--vopt", "cst=pins.cst"],
     pins: "IO_LOC \"clk_pin\" H11;\nIO_LOC \"rst_pin\" T10;\nIO_LOC \"in_pin\" N16;\nIO_LOC \"out_pin\" C13;\n",
+    oscillator: Oscillator { pin: "H11", khz: 27_000 },
     room: Room { luts: 20736, ff: 15552, bram: 46, dsp: 48 },
     shape: "--lanes 1 --warps 1 --memory 8K --program 4K --scratchpad 0",
 };
