@@ -72,6 +72,9 @@ impl fmt::Display for Request {
 /// Bytes in which a reply must have come; more is somebody else's. The longest frame has 2 KiB, if all of it is escaped.
 const MOST_BYTES: usize = 8192;
 
+/// How many times as long as a line is quiet it may take to become so.
+const MOST_QUIETS: u32 = 200;
+
 /// Cycles that the host takes for a word of a checksum or a fill, at most.
 const CYCLES_A_WORD: u64 = 40;
 
@@ -292,9 +295,13 @@ impl<L: Line> Client<L> {
     /// Ends whatever frame the host is in, and waits until the line is quiet.
     fn resynchronise(&mut self) -> Result<(), ClientError> {
         self.line.send(&[FLAG])?;
+        let end = self.line.now() + MOST_QUIETS * self.patience.quiet;
         for _ in 0..MOST_BYTES {
             if self.line.receive(self.patience.quiet)?.is_none() {
                 return Ok(());
+            }
+            if self.line.now() > end {
+                break;
             }
         }
         Err(ClientError::Babble)
