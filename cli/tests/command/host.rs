@@ -104,7 +104,7 @@ fn kernels_and_programs_run_on_a_board() {
     place.file("stops.elf", &elf(&[EBREAK]));
     let report = json(&place.run(&board.host("./stops.elf --json")));
     assert_eq!((&report["fault"]["pc"], &report["fault"]["mask"]), (&4.into(), &15.into()), "{report}");
-    assert!(place.bad(&board.host("./stops.elf")).contains("breakpoint at 0x00000004"));
+    assert!(place.bad(&board.host("./stops.elf")).contains(" at 0x00000004 in warp "));
 }
 
 /// While a program runs, the port is another's; and the program ends with the board, or at Ctrl-C.
@@ -215,7 +215,8 @@ fn what_answers_wrongly_is_told() {
     let version = "the host speaks version 9 of the protocol, this is version 1";
     assert_eq!(error(&newer), format!("{}: {version}", newer.port));
     told[0] -= 8;
-    assert!(place.good(&format!("host --port {}", Stranger::telling(told).port)).contains("not told"));
+    let host = Stranger::telling(told);
+    assert!(place.good(&format!("host --port {}", host.port)).contains("not told"));
     told[0] ^= 0x300;
     let odd = error(&Stranger::telling(told));
     assert_eq!(odd, "the host tells of a core that cannot be: lanes = 7: must be a power of two from 1 to 64");
