@@ -8,6 +8,7 @@ use crate::interrupt::{Interrupt, is_interruption};
 use crate::launch::Setting;
 use crate::output::{print, print_json};
 use crate::run::{image_file, show, write_image};
+use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -33,6 +34,7 @@ use std::time::{Duration, Instant};
 #[command(after_help = "Examples:
   heddle host --port /dev/ttyUSB0                    what is there
   heddle host --port /dev/ttyUSB0 collatz
+  heddle host --port /dev/ttyUSB0 vecadd --size small       for a core with 32 KiB
   heddle host --port /dev/ttyUSB0 mandelbrot --image mandelbrot.png
   heddle host --port /dev/ttyUSB0 prog.elf --blocks 100 --block-threads 8 --set length=100 --show sum
   heddle host --port /dev/ttyACM0 --baud 1000000 nqueens --json
@@ -47,6 +49,8 @@ pub struct Host {
     /// Bits a second on the line: what the board was built for
     #[arg(long, default_value_t = 115_200, value_name = "N", value_parser = clap::value_parser!(u32).range(50..=20_000_000))]
     baud: u32,
+    #[command(flatten)]
+    size: SizeArgs,
     #[command(flatten)]
     grid: GridArgs,
     /// Write a word of an ELF file's variable before the launch
@@ -74,7 +78,7 @@ pub struct Host {
 
 impl Host {
     pub fn run(self) -> Result<()> {
-        let target = self.target.as_deref().map(Target::find).transpose()?;
+        let target = self.target.as_deref().map(|name| self.size.of(Target::find(name)?)).transpose()?;
         if let Some(target) = &target {
             Setting::check(&self.set, target)?;
         }
@@ -90,6 +94,7 @@ impl Host {
         if shape.bus_width().is_some() {
             bail!("memory of the core is on a bus: its host can neither fill nor read it");
         }
+        self.size.check(&target, &shape)?;
         let grid = self.grid.grid(&target, &shape)?;
         let target = Target { grid, ..target };
         let mut report = Report::new(target.name.clone(), &self.port, self.baud, core);

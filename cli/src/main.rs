@@ -30,6 +30,7 @@ mod reconverge;
 mod report;
 mod run;
 mod shape;
+mod size;
 mod study;
 mod synth;
 mod target;

@@ -6,6 +6,7 @@ use crate::output::{ResultFile, print, print_json};
 use crate::profile::Recorded;
 use crate::progress::Progress;
 use crate::report::{Report, Variable};
+use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
 use crate::timed::Timed;
 use crate::timeline::{Record, parse_range};
@@ -33,6 +34,7 @@ use std::sync::{Arc, Mutex};
 #[command(after_help = "Examples:
   heddle run mandelbrot --image mandelbrot.png
   heddle run nqueens --lanes 4 --warps 1 --trace | less
+  heddle run vecadd --size small --lanes 4 --warps 2 --memory 32K --stack 512
   heddle run if_else --lanes 4 --warps 2 --divergence block-stack --timeline if_else.svg
   heddle run collatz --json | jq .simt_efficiency
   heddle run rsbench --elf faster.elf --convergence-barriers 16
@@ -47,6 +49,8 @@ pub struct Run {
     /// Run this program with the kernel's inputs and checks, such as what `heddle predict KERNEL` wrote
     #[arg(long, value_name = "FILE.elf")]
     elf: Option<PathBuf>,
+    #[command(flatten)]
+    size: SizeArgs,
     #[command(flatten)]
     launch: Launch,
     /// Compare every instruction of every thread with a second machine; slower, see docs/trust.md
@@ -87,11 +91,12 @@ enum Reference {
 
 impl Run {
     pub fn run(self) -> Result<()> {
-        let mut target = Target::find(&self.target)?;
+        let mut target = self.size.of(Target::find(&self.target)?)?;
         if let Some(path) = &self.elf {
             target = target.with_program(path)?;
         }
         let shape = self.launch.shape.shape()?;
+        self.size.check(&target, &shape)?;
         let target = self.launch.target(target, &shape)?;
         let interrupt = Interrupt::catch()?;
         let mut image = image_file(self.image.as_deref(), &target)?;

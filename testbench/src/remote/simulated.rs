@@ -140,6 +140,11 @@ impl Pins {
         Ok(Pins { simulation, clock_khz, divisor, rx, tx, coming: None, came: VecDeque::new(), running, at_work })
     }
 
+    /// The simulation.
+    pub fn simulation(&mut self) -> &mut Simulation {
+        &mut self.simulation
+    }
+
     /// Whether nothing is on the line, nor will be before something is sent.
     pub fn is_quiet(&mut self) -> bool {
         let engine = self.simulation.engine();

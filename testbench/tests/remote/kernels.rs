@@ -2,6 +2,7 @@
 
 use crate::bench::{PATIENCE, board, pins, program, run, small, streams};
 use heddle_simt::{Backing, Cache, Coalescing, Divergence, Replay, Shape, Timing};
+use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device};
 use heddle_testbench::machine::{Machine, MachineOptions};
 use heddle_testbench::remote::{Board, Client, Patience};
@@ -25,6 +26,21 @@ fn kernels_run_over_the_streams() {
         assert_eq!(board.cycles(), alone, "{name}");
     }
     assert_eq!(board.client().retries(), 0);
+}
+
+/// All that fit in 32 KiB, in their small size.
+#[test]
+fn small_kernels_run_over_the_streams() {
+    let shape = small(4, 2);
+    assert_eq!((shape.memory, shape.threads() * shape.stack), (kernels::SMALL_MEMORY, kernels::SMALL_STACKS));
+    let mut board = board(&shape, "nqueens", 1);
+    for kernel in kernels::ALL {
+        let Ok(elf) = kernel.small() else { continue };
+        board.load(Program::parse(elf).unwrap()).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
+        let output = (kernel.drive)(&mut board, 1).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
+        assert!(output.checked > 0);
+        println!("{}: {} cycles", kernel.name, board.cycles());
+    }
 }
 
 /// What the host reads is what was stored, whatever is before memory and however lanes go to it; side tables, too.
