@@ -13,6 +13,8 @@ use crate::target::{TARGET, Target};
 use anyhow::{Result, bail};
 use clap::Args;
 use heddle_simt::Shape;
+use heddle_simt::isa;
+use heddle_testbench::Program;
 use heddle_testbench::kernels::Output;
 use heddle_testbench::remote::port::patience;
 use heddle_testbench::remote::{Board, Client, ClientError, Patience, Port};
@@ -27,7 +29,8 @@ use std::time::{Duration, Instant};
 /// The board must have a core with its host (docs/host.md): a bitstream of `heddle synth --bitstream`, or a simulation of one,
 /// `heddle board`. It is asked first what core it has. Then the program is loaded and compared by its checksum, and runs: a
 /// built-in kernel gets its inputs, and its results are read back and compared with what this computer makes of them; an ELF
-/// file is launched once, and succeeds if every thread's exit code is 0. Without a program, it only says what is there.
+/// file is launched once, and succeeds if every thread's exit code is 0. Without a program, it only says what is there. A program
+/// that does not fit is refused; one that has instructions which the core lacks is run with a warning.
 ///
 /// The board does not tell more than cycles, exit codes and a fault; `heddle run` counts what the core does.
 #[derive(Args)]
@@ -95,6 +98,9 @@ impl Host {
             bail!("memory of the core is on a bus: its host can neither fill nor read it");
         }
         self.size.check(&target, &shape)?;
+        for lacks in lacking(&target.program, &shape) {
+            eprintln!("warning: {}: the program has {lacks}, and the core has not", target.name);
+        }
         let grid = self.grid.grid(&target, &shape)?;
         let target = Target { grid, ..target };
         let mut report = Report::new(target.name.clone(), &self.port, self.baud, core);
@@ -157,6 +163,17 @@ impl Host {
         }
         error.context(port.to_string())
     }
+}
+
+/// What words of the program may be instructions of and the core lacks; some may be data.
+fn lacking(program: &Program, shape: &Shape) -> Vec<&'static str> {
+    let has = |is: fn(u32) -> bool| (0..program.program_end()).step_by(4).filter_map(|pc| program.word(pc)).any(is);
+    let kinds: [(bool, fn(u32) -> bool, &str); 3] = [
+        (shape.multiply, |word| word & 0xfe00_007f == 0x0200_0033, "multiplications or divisions"),
+        (shape.atomics, |word| word & 0x707f == 0x202f, "atomic memory operations"),
+        (shape.barriers, |word| word == isa::BARRIER, "barriers"),
+    ];
+    kinds.into_iter().filter(|(there, is, _)| !there && has(*is)).map(|(.., what)| what).collect()
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

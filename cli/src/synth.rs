@@ -9,7 +9,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
 use heddle_simt::Shape;
 use heddle_simt::system::system;
+use heddle_testbench::synth::bitstream::has_room;
 use heddle_testbench::synth::boards::Room;
+use heddle_testbench::synth::fit;
 use heddle_testbench::synth::tools::YOSYS;
 use heddle_testbench::synth::{
     Bitstream, Board, Cells, Error, Flat, Row, Session, Synthesis, Timing, bitstream, median,
@@ -186,12 +188,24 @@ impl Synth {
         drop(progress);
         self.report(&all, table)?;
         interrupt.or(ended)?;
-        match all.iter().find_map(|built| Some((built, built.over.as_ref()?))) {
-            Some((built, over)) if self.seeds > 0 => {
-                bail!("{} does not fit {}: {over}", built.configuration, self.board.name)
-            }
-            _ => Ok(()),
-        }
+        let over = all.iter().zip(&shapes).find_map(|(built, shape)| Some((shape, built.over.as_ref()?)));
+        let Some((shape, over)) = over.filter(|_| self.seeds > 0) else { return Ok(()) };
+        let progress = Progress::new(0);
+        let says = |what: &str| progress.says(&format!("what fits: {what}"));
+        let session = Session { stop: &stop, says: &says, again: false };
+        let has_room = |shape: &Shape| match self.synthesis(shape, session) {
+            Ok(mut synthesis) => Ok(synthesis.cells()?.over(self.board).is_none()),
+            Err(_) => Ok(false),
+        };
+        let found = fit::largest(shape, has_room);
+        drop(progress);
+        Err(self.too_large(shape, over, interrupt.or(found.map_err(anyhow::Error::from))?))
+    }
+
+    /// What is over, and what would fit.
+    fn too_large(&self, shape: &Shape, over: &str, largest: Option<Shape>) -> anyhow::Error {
+        let fits = fit::told(shape, largest.as_ref());
+        anyhow::anyhow!("{} does not fit {}: {over}{fits}", shape.options(), self.board.name)
     }
 
     /// The cores that are asked for.
@@ -259,13 +273,15 @@ impl Synth {
         let says = |what: &str| progress.says(what);
         let session = Session { stop: &stop, says: &says, again: self.again };
         let khz = self.clock.map(|mhz| (mhz * 1000.0).round() as u32);
-        let result = bitstream(self.board, shape, khz, self.seeds, session);
-        drop(progress);
         let name = self.board.name;
-        let built = interrupt.or(result.map_err(|error| match error {
-            Error::Full(over) => anyhow::anyhow!("{} does not fit {name}: {over}", shape.options()),
-            error => anyhow::Error::from(error).context(format!("{} on {name}", shape.options())),
-        }))?;
+        let result = match bitstream(self.board, shape, khz, self.seeds, session) {
+            Err(Error::Full(over)) => fit::largest(shape, |shape| has_room(self.board, shape, session))
+                .map_err(anyhow::Error::from)
+                .and_then(|largest| Err(self.too_large(shape, &over, largest))),
+            other => other.with_context(|| format!("{} on {name}", shape.options())),
+        };
+        drop(progress);
+        let built = interrupt.or(result)?;
         let tools = vec![YOSYS.title(), self.board.family.nextpnr.title()];
         let names: Vec<&str> = built.files.iter().map(|(name, _)| name.as_str()).collect();
         let written = Written {

@@ -89,6 +89,10 @@ fn kernels_and_programs_run_on_a_board() {
     }
     let error = place.bad(&board.host("vecadd"));
     assert!(error.starts_with("vecadd: the segment at 0x00000100..0x00030100 is outside memory of 32768"), "{error}");
+    assert!(error.ends_with("; --size small fits"), "{error}");
+    assert_eq!(json(&place.run(&board.host("vecadd --size small --json")))["checked"], 2048);
+    let error = place.bad(&board.host("xsbench --size small"));
+    assert!(error.starts_with("xsbench has no small size: the nearest points of 68 nuclides"), "{error}");
 
     place.file("ends.elf", &ends());
     let text = place.good(&board.host("./ends.elf --blocks 3 --block-threads 2"));
@@ -105,6 +109,22 @@ fn kernels_and_programs_run_on_a_board() {
     let report = json(&place.run(&board.host("./stops.elf --json")));
     assert_eq!((&report["fault"]["pc"], &report["fault"]["mask"]), (&4.into(), &15.into()), "{report}");
     assert!(place.bad(&board.host("./stops.elf")).contains(" at 0x00000004 in warp "));
+}
+
+/// A core that lacks something: what can run there runs, and what cannot is told before.
+#[test]
+fn instructions_that_the_core_lacks_are_told() {
+    let place = Place::new();
+    let board = Simulated::new(&place, "icebreaker");
+    assert!(place.good(&board.host("")).contains("RV32I without atomics, barriers, multiplication"));
+    assert!(place.good(&board.host("nqueens")).contains("right: 81 results"));
+    place.file("multiplies.elf", &elf(&[0x02a5_0533, li(A0, 0), li(A7, 93), ECALL]));
+    let output = place.run(&board.host("./multiplies.elf"));
+    let error = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = error.lines().collect();
+    let warning = "warning: ./multiplies.elf: the program has multiplications or divisions, and the core has not";
+    assert_eq!((lines.len(), lines[0]), (2, warning), "{error}");
+    assert!(lines[1].contains("illegal instruction at 0x00000004"), "{error}");
 }
 
 /// While a program runs, the port is another's; and the program ends with the board, or at Ctrl-C.

@@ -366,3 +366,31 @@ fn bitstreams_that_cannot_be() {
     assert!(!tools.0.path().join("out").exists());
     assert_eq!(tools.left(), 0);
 }
+
+/// What is over is named, and the largest core that fits, which the smallest tell first.
+#[test]
+fn the_largest_core_that_fits_is_told() {
+    let tools = Tools::new();
+    let counts = r#"N=$(sed -n 's/^\/\/ Heddle: \([0-9]*\) lanes.*/\1/p' heddle.v); echo "$N lanes" >>"$0.calls"
+        RAM=$(seq $((60 * N)) | sed 's/.*/"r&": {"type": "DP16KD"},/'); echo netlist >netlist.json
+        echo "{\"modules\": {\"heddle\": {\"cells\": {$RAM \"a\": {\"type\": \"LUT4\"}}},
+            \"board\": {\"cells\": {$RAM \"a\": {\"type\": \"LUT4\"}}}}}" >cells.json"#;
+    tools.install(&YOSYS, "python", counts, ("cells", ""));
+    let error = |arguments: &str| {
+        let mut command = tools.0.command(&format!("synth {arguments}"));
+        let output = command.env("HEDDLE_CACHE", tools.cache()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    };
+    let over = " does not fit ulx3s-85f: 480 block RAMs wanted, 208 there; --lanes 2 --warps 8 fits, by the cells after synthesis\n";
+    let told = error("--json");
+    assert!(told.ends_with(over), "{told}");
+    assert_eq!(tools.calls(), ["8 lanes", "1 lanes", "2 lanes", "4 lanes"]);
+    let told = error("--bitstream out");
+    assert!(told.ends_with(over), "{told}");
+    assert!(!tools.0.path().join("out").exists());
+    let told = error("--bitstream out --board icebreaker --lanes 4 --warps 2 --memory 16K");
+    assert!(told.ends_with("; nor does any with fewer lanes and warps\n"), "{told}");
+}

@@ -668,7 +668,7 @@ mod tests {
     fn a_program_without_the_variables_is_refused() {
         let mut device = iss(find("histogram").unwrap(), &complete(1, 1));
         let error = (find("vecadd").unwrap().drive)(&mut device, 0).unwrap_err();
-        assert_eq!(error.to_string(), "the program has no symbol `a`");
+        assert_eq!(error.to_string(), "the program has no symbol `sum`");
         let device: &mut dyn Device = &mut device;
         let error = device.write_words("length", &[1, 2]).unwrap_err();
         assert_eq!(error.to_string(), "`length` has 4 bytes, 8 are needed");

@@ -17,6 +17,7 @@ use heddle_simt::host::uart::LEAST_DIVISOR;
 use heddle_simt::hosted::over_uart;
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::hash::Hash;
 
 /// What was built.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -99,6 +100,12 @@ fn khz(mhz: f64) -> u32 {
     (mhz * 1000.0) as u32
 }
 
+/// Whether the board has room for a core of this shape with its host, by the cells after synthesis.
+pub fn has_room(board: &'static Board, shape: &Shape, session: Session) -> Result<bool, Error> {
+    let step = Step { khz: board.oscillator.khz, divisors: None };
+    Ok(Build::new(board, shape, step, session).cells()?.over(board).is_none())
+}
+
 /// More than any core reaches, so that place and route keeps trying.
 const AIM_KHZ: u32 = 100_000;
 
@@ -145,38 +152,59 @@ impl<'a> Build<'a> {
         read.iter().chain(family.before).map(|step| step.to_string()).chain([synth]).collect()
     }
 
-    /// Place and route with a seed, aiming at a clock; and the cells. It is packed if it is as fast as it says.
-    fn place(&self, seed: u32, aim_khz: u32) -> Result<(Placed, Flat), Error> {
-        let (board, family) = (self.board, self.board.family);
-        let (mapping, session) = (self.mapping(), self.session);
-        let netlist = (&self.design.verilog, &self.top, &mapping, YOSYS.title(), family.counted);
-        let cells = Kept::of("synthesis", "board-cells", &netlist);
-        let options = format!(
-            "--freq {} --timing-allow-fail --seed {seed} --json {CELLS} --report {REPORT}",
-            f64::from(aim_khz) / 1000.0
-        );
-        let tools = (family.nextpnr.title(), board.nextpnr, &self.pins, family.place, family.pack, &options);
-        let placed = Kept::of("synthesis", "board", (&netlist, tools));
-        if let (false, Some(flat), Some(placed)) = (session.again, cells.read(), placed.read()) {
-            return Ok((placed, flat));
+    /// What the netlist depends on.
+    fn netlist(&self) -> impl Hash {
+        (
+            &self.design.verilog,
+            &self.top,
+            self.board.synth,
+            self.board.family.before,
+            YOSYS.title(),
+            self.board.family.counted,
+        )
+    }
+
+    /// The cells.
+    fn cells(&self) -> Result<Flat, Error> {
+        let kept = Kept::of("synthesis", "board-cells", self.netlist());
+        match kept.read() {
+            Some(flat) if !self.session.again => Ok(flat),
+            _ => Ok(self.mapped()?.1),
         }
-        let work = Workplace::new(&[
-            ("heddle.v", &self.design.verilog),
-            ("board.v", &self.top),
-            (self.pins_name(), &self.pins),
-        ])?;
+    }
+
+    /// A folder with the netlist, and its cells.
+    fn mapped(&self) -> Result<(Workplace, Flat), Error> {
+        let (family, session) = (self.board.family, self.session);
+        let files = [("heddle.v", &self.design.verilog), ("board.v", &self.top), (self.pins_name(), &self.pins)];
+        let work = Workplace::new(&files.map(|(name, text)| (name, text.as_str())))?;
         let mut yosys = YOSYS.program("python", &session)?;
         (session.says)(&format!("synthesis, {}", mhz(self.design.step.khz)));
-        yosys.current_dir(work.path()).args(["-c", PASSES]).args(&mapping);
+        yosys.current_dir(work.path()).args(["-c", PASSES]).args(self.mapping());
         let ended = session.run(&mut yosys, &work.path().join("yosys.log"))?;
         ended.map_err(|printed| Error::Failed(YOSYS.title(), telling(&printed)))?;
-        let text = fs::read(work.path().join(CELLS)).map_err(at(&work.path().join(CELLS)))?;
+        let cells = work.path().join(CELLS);
+        let text = fs::read(&cells).map_err(at(&cells))?;
         let prefix = format!("{}.system.heddle.", top::INSTANCE);
         let flat = serde_json::from_slice::<Netlist>(&text)
             .map_err(|error| error.to_string())
             .and_then(|netlist| netlist.flat(family, top::TOP, &prefix))
             .map_err(unreadable(&YOSYS.title()))?;
-        cells.write(&flat);
+        Kept::of("synthesis", "board-cells", self.netlist()).write(&flat);
+        Ok((work, flat))
+    }
+
+    /// Place and route with a seed, aiming at a clock; and the cells. It is packed if it is as fast as it says.
+    fn place(&self, seed: u32, aim_khz: u32) -> Result<(Placed, Flat), Error> {
+        let (board, family, session) = (self.board, self.board.family, self.session);
+        let aim = f64::from(aim_khz) / 1000.0;
+        let options = format!("--freq {aim} --timing-allow-fail --seed {seed} --json {CELLS} --report {REPORT}");
+        let tools = (family.nextpnr.title(), board.nextpnr, &self.pins, family.place, family.pack, &options);
+        let kept = Kept::of("synthesis", "board", (self.netlist(), tools));
+        if let (false, Some(placed)) = (session.again, kept.read()) {
+            return Ok((placed, self.cells()?));
+        }
+        let (work, flat) = self.mapped()?;
         if let Some(over) = flat.over(board) {
             return Err(Error::Full(over));
         }
@@ -203,7 +231,7 @@ impl<'a> Build<'a> {
             let bytes = fs::read(&packed).map_err(at(&packed))?;
             found.bits = Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
         }
-        placed.write(&found);
+        kept.write(&found);
         Ok((found, flat))
     }
 

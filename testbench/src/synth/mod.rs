@@ -5,6 +5,7 @@
 //! * `harness`: the top that takes the place of a board's.
 //! * [`run`]: one core, from Verilog to its figures, which are kept for the next time.
 //! * [`mod@bitstream`]: a core with its host for a board; [`pll`]: its clocks; `top`: its top.
+//! * [`fit`]: the largest core that fits.
 //! * [`netlist`]: what Yosys writes; [`timing`]: what nextpnr writes.
 //!
 //! `docs/synthesis.md` is the page on it.
@@ -12,6 +13,7 @@
 pub mod bitstream;
 pub mod boards;
 pub mod family;
+pub mod fit;
 mod harness;
 pub mod netlist;
 pub mod pll;

@@ -20,5 +20,5 @@ pub static BOARD: Board = Board {
         reset: Some(Button { site: "10", pressed: false }),
     },
     room: Room { luts: 5280, ff: 5280, bram: 30, dsp: 8 },
-    shape: "--lanes 1 --warps 1 --memory 8K --program 4K --scratchpad 0 --barriers off --atomics off",
+    shape: "--lanes 1 --warps 1 --memory 8K --program 4K --scratchpad 0 --barriers off --atomics off --multiply off --loads 2",
 };
