@@ -391,6 +391,6 @@ fn the_largest_core_that_fits_is_told() {
     let told = error("--bitstream out");
     assert!(told.ends_with(over), "{told}");
     assert!(!tools.0.path().join("out").exists());
-    let told = error("--bitstream out --board icebreaker --lanes 4 --warps 2 --memory 16K");
+    let told = error("--bitstream out --board colorlight-i5 --lanes 4 --warps 2 --memory 16K");
     assert!(told.ends_with("; nor does any with fewer lanes and warps\n"), "{told}");
 }
