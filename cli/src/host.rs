@@ -167,13 +167,16 @@ impl Host {
 
 /// What words of the program may be instructions of and the core lacks; some may be data.
 fn lacking(program: &Program, shape: &Shape) -> Vec<&'static str> {
-    let has = |is: fn(u32) -> bool| (0..program.program_end()).step_by(4).filter_map(|pc| program.word(pc)).any(is);
-    let kinds: [(bool, fn(u32) -> bool, &str); 3] = [
-        (shape.multiply, |word| word & 0xfe00_007f == 0x0200_0033, "multiplications or divisions"),
-        (shape.atomics, |word| word & 0x707f == 0x202f, "atomic memory operations"),
-        (shape.barriers, |word| word == isa::BARRIER, "barriers"),
+    let words = || (0..program.program_end()).step_by(4).filter_map(|pc| program.word(pc));
+    let multiplies = words().any(|word| word & 0xfe00_007f == 0x0200_0033);
+    let is_atomic = words().any(|word| word & 0x707f == 0x202f);
+    let waits = words().any(|word| word == isa::BARRIER);
+    let kinds = [
+        (multiplies && !shape.multiply, "multiplications or divisions"),
+        (is_atomic && !shape.atomics, "atomic memory operations"),
+        (waits && !shape.barriers, "barriers"),
     ];
-    kinds.into_iter().filter(|(there, is, _)| !there && has(*is)).map(|(.., what)| what).collect()
+    kinds.into_iter().filter(|(lacks, _)| *lacks).map(|(_, what)| what).collect()
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
