@@ -4,6 +4,7 @@
 //! * [`tools`]: Yosys and nextpnr, installed from PyPI.
 //! * `harness`: the top that takes the place of a board's.
 //! * [`run`]: one core, from Verilog to its figures, which are kept for the next time.
+//! * [`simulate`]: the mapped netlist, to be simulated.
 //! * [`netlist`]: what Yosys writes; [`timing`]: what nextpnr writes.
 //!
 //! `docs/synthesis.md` is the page on it.
@@ -13,6 +14,7 @@ pub mod family;
 mod harness;
 pub mod netlist;
 pub mod run;
+pub mod simulate;
 pub mod timing;
 pub mod tools;
 

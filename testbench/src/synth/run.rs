@@ -37,6 +37,9 @@ pub enum Error {
     /// What a tool wrote is not what is expected of it.
     #[error("cannot read what {0} wrote: {1}")]
     Unreadable(String, String),
+    /// A family whose cells nobody has described.
+    #[error("a netlist for {0} cannot be simulated: there are no models of its cells")]
+    NoModels(&'static str),
     /// A file or program that could not be written, read or started.
     #[error("{path}: {1}", path = .0.display())]
     File(PathBuf, io::Error),
@@ -76,7 +79,7 @@ impl Session<'_> {
         Ok(Err(String::from_utf8_lossy(&printed).into_owned()))
     }
 
-    fn kept<T: serde::Serialize + serde::de::DeserializeOwned>(
+    pub(super) fn kept<T: serde::Serialize + serde::de::DeserializeOwned>(
         &self,
         kept: &Kept,
         find: impl FnOnce() -> Result<T, Error>,
@@ -91,8 +94,8 @@ impl Session<'_> {
 /// The core on a board.
 pub struct Synthesis<'a> {
     board: &'static Board,
-    session: Session<'a>,
-    verilog: String,
+    pub(super) session: Session<'a>,
+    pub(super) verilog: String,
     harness: String,
     /// Where the netlist is, if it was needed.
     work: Option<Folder>,
@@ -169,8 +172,15 @@ impl<'a> Synthesis<'a> {
         })
     }
 
+    /// How results are made of the Verilog: tools, their versions and steps, for whoever keeps them.
+    pub fn recipe(&self) -> String {
+        let Board { family, nextpnr, .. } = self.board;
+        let steps = [self.mapping(), self.joining()].concat().join("; ");
+        format!("{}: {steps}; {}: {}", YOSYS.title(), family.nextpnr.title(), nextpnr.join(" "))
+    }
+
     /// Yosys' steps from Verilog to a mapped module.
-    fn synthesis(&self, top: &str, options: &str) -> Vec<String> {
+    pub(super) fn synthesis(&self, top: &str, options: &str) -> Vec<String> {
         let Board { family, synth, .. } = self.board;
         let synth = format!("{synth} -top {top} -json {CELLS}{options}");
         ["read_verilog heddle.v"].iter().chain(family.before).map(|step| step.to_string()).chain([synth]).collect()
@@ -203,7 +213,7 @@ impl<'a> Synthesis<'a> {
     }
 
     /// A new folder with the Verilog.
-    fn folder(&self) -> Result<Folder, Error> {
+    pub(super) fn folder(&self) -> Result<Folder, Error> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = cache().join(format!("synthesis-{}.{number}", std::process::id()));
@@ -213,7 +223,7 @@ impl<'a> Synthesis<'a> {
         Ok(folder)
     }
 
-    fn yosys(&self, work: &Path, steps: &[String]) -> Result<(), Error> {
+    pub(super) fn yosys(&self, work: &Path, steps: &[String]) -> Result<(), Error> {
         let mut command = YOSYS.program("python", &self.session)?;
         (self.session.says)("synthesis");
         command.current_dir(work).args(["-c", PASSES]).args(steps);
