@@ -21,6 +21,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use page::Page;
 use results::{Found, Now, Outcome, Results, modules};
 use std::collections::HashMap;
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -202,24 +203,37 @@ fn check(folder: &Path) -> Result<()> {
         .try_for_each(|name| ResultFile::create(&folder.join(name)).map(drop))
 }
 
-/// Results, page and charts, each whole or not at all.
-fn write(folder: &Path, results: &Results, now: &Nows) -> Result<()> {
+/// The files of the study: results, page and charts, by their names.
+fn files(results: &Results, now: &Nows) -> Result<Vec<(&'static str, String)>> {
     let page = Page { results, now, parts: &Part::ALL }.text()?;
     let charts = charts::NAMES.into_iter().zip(charts::all(results, now));
-    let texts = [(RESULTS, results.text()?), (PAGE, page)].into_iter().chain(charts);
-    texts.into_iter().try_for_each(|(name, text)| {
+    Ok([(RESULTS, results.text()?), (PAGE, page)].into_iter().chain(charts).collect())
+}
+
+/// Writes them, each whole or not at all.
+fn write(folder: &Path, results: &Results, now: &Nows) -> Result<()> {
+    files(results, now)?.into_iter().try_for_each(|(name, text)| {
         let mut file = ResultFile::create(&folder.join(name))?;
         file.writer().write_all(text.as_bytes())?;
         file.finish()
     })
 }
 
-/// Page and charts anew, from the results in the folder: true if that changes them.
+/// Those of the folder that are not what its results and the cores as they are make of them: another row may be of an older core now.
+pub fn outdated(folder: &Path) -> Result<Vec<&'static str>> {
+    let all = files(&Results::read(&folder.join(RESULTS))?, &nows()?)?;
+    let is_as_before =
+        |(name, text): &(&str, String)| fs::read_to_string(folder.join(name)).is_ok_and(|old| old == *text);
+    Ok(all.iter().filter(|file| !is_as_before(file)).map(|(name, _)| *name).collect())
+}
+
+/// Writes those anew.
 pub fn renew(folder: &Path) -> Result<bool> {
-    let page = folder.join(PAGE);
-    let before = std::fs::read_to_string(&page).ok();
-    write(folder, &Results::read(&folder.join(RESULTS))?, &nows()?)?;
-    Ok(std::fs::read_to_string(&page).ok() != before)
+    let old = outdated(folder)?;
+    if !old.is_empty() {
+        write(folder, &Results::read(&folder.join(RESULTS))?, &nows()?)?;
+    }
+    Ok(!old.is_empty())
 }
 
 fn progress(steps: usize) -> ProgressBar {
@@ -227,4 +241,73 @@ fn progress(steps: usize) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_hdl::netlist::Module;
+    use heddle_testbench::synth::{Flat, Timing};
+    use results::tests::cells;
+    use std::sync::Arc;
+
+    /// Cores as they are, without what is in them.
+    pub fn nows() -> Nows {
+        let of = |core: Core| {
+            let now = Now { board: core.board, top: Arc::new(Module::empty("heddle")), hash: "now".into() };
+            ((core.board.name, core.options), now)
+        };
+        Part::ALL.into_iter().flat_map(Part::cores).map(of).collect()
+    }
+
+    pub fn flat(luts: u32) -> Outcome {
+        Outcome::Cells(Flat { cells: cells(luts), core_luts: luts - 100, memory_bram: 80 })
+    }
+
+    pub fn timing(mhz: f64) -> Outcome {
+        Outcome::Timing(Timing { mhz, path: vec!["core.issue".into(), "core.fetch".into()] })
+    }
+
+    fn area(line: &str) -> Area {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            area: Area,
+        }
+        <Line as clap::Parser>::parse_from(["area"].into_iter().chain(line.split_whitespace())).area
+    }
+
+    #[test]
+    fn what_is_wanted_is_there_once_and_the_cheapest_first() {
+        let wanted = area("").wanted().unwrap();
+        let effort: Vec<u32> = wanted.iter().map(|key| key.effort().unwrap()).collect();
+        assert!(effort.is_sorted());
+        assert!((1..wanted.len()).all(|k| !wanted[..k].contains(&wanted[k])));
+        // Modules at 8 x 8 are of two parts.
+        let usual = Key { board: "ulx3s-85f".into(), core: cores::PRICED[0].into(), of: Of::Modules };
+        for part in ["mechanisms", "units"] {
+            assert!(area(&format!("--part {part}")).wanted().unwrap().contains(&usual), "{part}");
+        }
+        let cells = area("--part lanes --seeds 0").wanted().unwrap();
+        assert!(cells.len() == 12 && cells.iter().all(|key| key.of == Of::Cells));
+        // A netlist serves all seeds that follow it.
+        let mut seeds = area("--part lanes --seeds 2").wanted().unwrap();
+        seeds.retain(|key| key.of != Of::Cells);
+        assert!(seeds.chunks(2).all(|pair| pair[0].core == pair[1].core));
+    }
+
+    #[test]
+    fn what_is_known_is_of_the_core_as_it_is() {
+        let now = nows();
+        let key = |of| Key { board: "ulx3s-85f".into(), core: cores::simty(4, "arbiter"), of };
+        let mut results = Results::default();
+        results.set(&key(Of::Cells), "before", flat(1000));
+        results.set(&key(Of::Seed(1)), "now", timing(40.0));
+        let is_known = |results: &Results, of| is_known(results, &key(of), &now);
+        assert!(!is_known(&results, Of::Cells) && !is_known(&results, Of::Modules));
+        assert!(is_known(&results, Of::Seed(1)) && !is_known(&results, Of::Seed(2)));
+        // Too large with one seed, too large with all.
+        results.set(&key(Of::Seed(1)), "now", Outcome::Full("5 wanted, 4 there".into()));
+        assert!(is_known(&results, Of::Seed(2)) && !is_known(&results, Of::Cells));
+    }
 }

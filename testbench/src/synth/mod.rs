@@ -4,12 +4,14 @@
 //! * [`tools`]: Yosys and nextpnr, installed from PyPI.
 //! * `harness`: the top that takes the place of a board's.
 //! * [`run`]: one core, from Verilog to its figures, which are kept for the next time.
+//! * [`equivalence`]: blocks against their netlists, proven.
 //! * [`simulate`]: the mapped netlist, to be simulated.
 //! * [`netlist`]: what Yosys writes; [`timing`]: what nextpnr writes.
 //!
 //! `docs/synthesis.md` is the page on it.
 
 pub mod boards;
+pub mod equivalence;
 pub mod family;
 mod harness;
 pub mod netlist;

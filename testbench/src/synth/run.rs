@@ -93,7 +93,7 @@ impl Session<'_> {
 
 /// The core on a board.
 pub struct Synthesis<'a> {
-    board: &'static Board,
+    pub(super) board: &'static Board,
     pub(super) session: Session<'a>,
     pub(super) verilog: String,
     harness: String,

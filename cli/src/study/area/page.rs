@@ -517,3 +517,104 @@ fn every_module(modules: &[Module]) -> String {
     }
     markdown(&lines)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::results::tests::module;
+    use super::super::tests::{flat, nows, timing};
+    use super::super::{Key, Part};
+    use super::*;
+
+    fn page(results: &Results, part: Part) -> String {
+        Page { results, now: &nows(), parts: &[part] }.text().unwrap()
+    }
+
+    fn key(core: &str, of: Of) -> Key {
+        Key { board: board().name.into(), core: core.into(), of }
+    }
+
+    /// The cells of the rows that begin so.
+    fn rows<'a>(text: &'a str, begin: &str) -> Vec<Vec<&'a str>> {
+        let lines = text.lines().filter(|line| line.starts_with(begin));
+        lines.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+    }
+
+    #[test]
+    fn a_row_has_median_and_range_and_says_what_is_missing() {
+        let mut results = Results::default();
+        let core = simty(8, "path-table");
+        results.set(&key(&core, Of::Cells), "now", flat(9000));
+        for (seed, mhz) in (1..).zip([50.0, 40.0, 45.0]) {
+            results.set(&key(&core, Of::Seed(seed)), "now", timing(mhz));
+        }
+        results.set(&key(&simty(8, "arbiter"), Of::Cells), "before", flat(9500));
+        let text = page(&results, Part::Lanes);
+        let found = rows(&text, "| 8 |");
+        assert_eq!(found[0][2..6], ["9000", "8900", "10", "0"]);
+        assert_eq!(found[0][6..], ["0+80", "45.0 MHz (40.0 … 50.0)", "≈ 11500", "57 MHz", ""]);
+        assert_eq!((found[1][2], found[1].last()), ("9500", Some(&"of an older core; clock not measured")));
+        assert_eq!(rows(&text, "| 64 |")[1][8..], ["≈ 91000", "not routed", "not measured"]);
+        assert!(text.contains("`heddle study area --part lanes --docs docs` finds"));
+    }
+
+    #[test]
+    fn figures_of_two_cores_are_not_mixed() {
+        let mut results = Results::default();
+        let core = simty(2, "arbiter");
+        results.set(&key(&core, Of::Cells), "before", flat(3000));
+        results.set(&key(&core, Of::Seed(1)), "before", timing(70.0));
+        results.set(&key(&core, Of::Seed(2)), "now", timing(80.0));
+        let row = |results: &Results| rows(&page(results, Part::Lanes), "| 2 |")[1].join("|");
+        assert_eq!(row(&results), "2|`arbiter`||||||80.0 MHz|||not measured");
+        results.set(&key(&core, Of::Seed(2)), "long before", timing(80.0));
+        assert_eq!(row(&results), "2|`arbiter`|3000|2900|10|0|0+80|70.0 MHz|||of an older core");
+    }
+
+    #[test]
+    fn options_are_compared_with_none() {
+        let mut results = Results::default();
+        let of = |options: &str| with(PRICED[1], options);
+        for (options, luts, mhz) in [("", 10000, 50.0), ("--divergence arbiter", 11000, 45.0)] {
+            results.set(&key(&of(options), Of::Cells), "now", flat(luts));
+            results.set(&key(&of(options), Of::Seed(1)), "now", timing(mhz));
+        }
+        results.set(&key(&of("--divergence stack"), Of::Cells), "now", Outcome::Failed("no".into()));
+        let text = page(&results, Part::Options);
+        let small = text.split(PRICED[1]).nth(1).unwrap();
+        assert_eq!(rows(small, "| none |")[0][1..3], ["10000", "9900"]);
+        let arbiter = &rows(small, "| `--divergence arbiter` |")[0];
+        assert_eq!((arbiter[1], arbiter[7]), ("11000 (+10 %)", "45.0 MHz, -10 %"));
+        assert_eq!(arbiter[8], "`core.issue` → `core.fetch`");
+        assert_eq!(rows(small, "| `--divergence stack` |")[0].last(), Some(&"failed: no"));
+    }
+
+    #[test]
+    fn modules_are_told_with_all_that_is_in_them() {
+        let mut results = Results::default();
+        let core = |unit: &str| {
+            vec![
+                module("core", 7, &[(unit, 1), ("alu", 4), ("issue", 1)]),
+                module(unit, 100, &[("cct", 1)]),
+                module("cct", 20, &[]),
+                module("alu", 5, &[]),
+                module("issue", 50, &[("scoreboard", 1)]),
+                module("scoreboard", 30, &[]),
+            ]
+        };
+        let of = |k: usize| with(PRICED[0], MECHANISMS[k].1);
+        results.set(&key(&of(0), Of::Modules), "now", Outcome::Modules(core("path_table")));
+        results.set(&key(&of(5), Of::Modules), "before", Outcome::Modules(core("stack")));
+        let text = page(&results, Part::Mechanisms);
+        assert_eq!(rows(&text, "| divergence unit |")[0][..7], ["divergence unit", "120", "", "", "", "", "120"]);
+        assert_eq!(rows(&text, "| `alu` |")[0][1], "20");
+        assert_eq!(rows(&text, "| `issue` |")[0][1], "80");
+        assert_eq!(rows(&text, "| **all** |")[0][1], "227");
+        assert!(text.contains("arbiter: not measured; stack: of an older core;"), "{text}");
+        let text = page(&results, Part::Units);
+        let boards = &rows(&text, "| `scoreboard` |");
+        assert_eq!(boards[1][..3], ["`scoreboard`", "stack", "30"]);
+        assert_eq!(boards[1].last(), Some(&"of an older core"));
+        assert_eq!(rows(&text, "| `capt` |")[0].last(), Some(&"not measured"));
+        assert_eq!(rows(&page(&results, Part::Boards), "| `cct` |")[0][1..4], ["1", "20", "20"]);
+    }
+}
