@@ -59,8 +59,10 @@ mod tests {
         assert!(text.starts_with("CAPI=2:\n\nname: ::heddle:"), "{text}");
         assert!(text.contains("    files:\n      - alu.v\n      - heddle.v\n\ntargets:\n  default:\n"), "{text}");
         let targets: Vec<&str> = text.lines().filter(|line| line.starts_with("  ") && line.ends_with(':')).collect();
-        let names = ["  rtl:", "    files:", "  default:", "  lint:", "    flow_options:", "  synth-ecp5:"];
-        assert_eq!(targets[..6], names);
+        assert_eq!(
+            targets[..6],
+            ["  rtl:", "    files:", "  default:", "  lint:", "    flow_options:", "  synth-ecp5:"]
+        );
         assert_eq!(text.matches("    toplevel: heddle\n").count(), 4);
         assert_eq!(text.matches("filesets: [rtl]\n").count(), 4);
         let text = core("heddle", "", &names(&["a.v"]), &names(&["a_words.hex"]));
