@@ -220,7 +220,8 @@ impl Built {
     }
 }
 
-fn board() -> impl TypedValueParser<Value = &'static Board> {
+/// A board by its name.
+pub fn board() -> impl TypedValueParser<Value = &'static Board> {
     let names = PossibleValuesParser::new(Board::ALL.map(|board| board.name));
     names.try_map(|name| Board::find(&name).ok_or("not in the list"))
 }

@@ -117,7 +117,7 @@ impl Area {
                 return Ok(());
             }
             let Now { board, top, hash } = find(&now, key);
-            if !last.as_ref().is_some_and(|(board, core, _)| (*board, *core) == (key.board.as_str(), &key.core)) {
+            if last.as_ref().is_none_or(|(board, core, _)| (*board, *core) != (key.board.as_str(), &key.core)) {
                 last = Some((&key.board, &key.core, Synthesis::new(board, top, session)));
             }
             let (_, _, synthesis) = last.as_mut().expect("it was set");

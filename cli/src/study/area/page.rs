@@ -140,6 +140,9 @@ fn others(flat: Option<&Flat>) -> [String; 4] {
     [cell(|c| c.ff), cell(|c| c.distributed_ram), bram, cell(|c| c.dsp)]
 }
 
+/// The modules of a core, and whether they are of an older one.
+type Known<'a> = (&'a [Module], bool);
+
 impl Page<'_> {
     pub fn text(&self) -> Result<String> {
         let mut text = self.head();
@@ -294,8 +297,8 @@ what place and route aims at.
         table(&lines, part)
     }
 
-    /// The modules of a core on the board, and whether they are of an older one.
-    fn modules(&self, core: &str) -> Option<(&[Module], bool)> {
+    /// The modules of a core on the board.
+    fn modules(&self, core: &str) -> Option<Known<'_>> {
         let key = super::Key { board: board().name.into(), core: core.into(), of: Of::Modules };
         let found = self.results.find(&key)?;
         match &found.outcome {
@@ -308,7 +311,7 @@ what place and route aims at.
 
     /// A column a mechanism, a row a module that is in `core` itself.
     fn by_module(&self, shape: &str) -> String {
-        let columns: Vec<(Mechanism, Option<(&[Module], bool)>)> =
+        let columns: Vec<(Mechanism, Option<Known>)> =
             MECHANISMS.into_iter().map(|m| (m, self.modules(&with(shape, m.1)))).collect();
         let core = |modules: &[Module]| modules.iter().find(|m| m.row.module == "core").cloned();
         let names: BTreeSet<String> = columns
@@ -321,7 +324,7 @@ what place and route aims at.
             [vec!["module".to_string()], columns.iter().map(|((name, _), _)| name.to_string()).collect()].concat(),
         ];
         let mut line = |name: String, luts: &dyn Fn(&[Module], &Module) -> Option<u32>| {
-            let cell = |modules: &Option<(&[Module], bool)>| {
+            let cell = |modules: &Option<Known>| {
                 let modules = modules.as_ref()?.0;
                 luts(modules, &core(modules)?)
             };
@@ -340,7 +343,7 @@ what place and route aims at.
         }
         line("`core` itself".into(), &|_, core| Some(core.row.cells.luts));
         line("**all**".into(), &|modules, _| Some(total(modules, "core")?.cells.luts));
-        let note = |((name, _), modules): &(Mechanism, Option<(&[Module], bool)>)| match modules {
+        let note = |((name, _), modules): &(Mechanism, Option<Known>)| match modules {
             None => Some(format!("{name}: not measured")),
             Some((_, true)) => Some(format!("{name}: of an older core")),
             Some(_) => None,
