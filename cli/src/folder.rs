@@ -17,18 +17,37 @@ pub struct Entry {
 /// Writes `entries` into `folder`, which may be there already. They are written beside their places first and moved when
 /// all are complete; the last entry comes last, so it may list the others. Other files of the folder stay.
 pub fn write_folder(folder: &Path, entries: &[Entry]) -> Result<()> {
+    let files: Vec<File> = entries.iter().map(|entry| (entry.name.as_str(), entry.text.as_bytes())).collect();
+    write_files(folder, &files)
+}
+
+/// A name and what the file holds.
+pub type File<'a> = (&'a str, &'a [u8]);
+
+/// [`write_folder`] of any files.
+pub fn write_files(folder: &Path, files: &[File]) -> Result<()> {
     let cannot = || format!("cannot write folder {}", folder.display());
     if folder.exists() && !folder.is_dir() {
         return Err(anyhow::anyhow!("it is there and not a folder")).with_context(cannot);
     }
-    write(folder, entries).with_context(cannot)
+    write(folder, files).with_context(cannot)
 }
 
-fn write(folder: &Path, entries: &[Entry]) -> Result<()> {
+/// Fails if the folder could not be written, before any work is done for it; leaves nothing.
+pub fn check_folder(folder: &Path) -> Result<()> {
+    let cannot = || format!("cannot write folder {}", folder.display());
+    if folder.exists() && !folder.is_dir() {
+        return Err(anyhow::anyhow!("it is there and not a folder")).with_context(cannot);
+    }
+    let there = folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
+    stage(there, &[]).map(drop).with_context(cannot)
+}
+
+fn write(folder: &Path, files: &[File]) -> Result<()> {
     let there = folder.is_dir();
     let beside = if there { folder } else { parent(folder) };
     fs::create_dir_all(beside)?;
-    let staged = stage(beside, entries)?;
+    let staged = stage(beside, files)?;
     if !there {
         // A trailing slash names no place to rename to.
         let Some(name) = folder.file_name() else { bail!("it has no name") };
@@ -36,18 +55,18 @@ fn write(folder: &Path, entries: &[Entry]) -> Result<()> {
         let _ = staged.keep();
         return Ok(());
     }
-    for Entry { name, .. } in entries {
+    for (name, _) in files {
         fs::rename(staged.path().join(name), folder.join(name))?;
     }
     Ok(())
 }
 
 /// A temporary folder with the files, removed when it is dropped.
-fn stage(beside: &Path, entries: &[Entry]) -> io::Result<TempDir> {
+fn stage(beside: &Path, files: &[File]) -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     let staged = builder.prefix(".heddle-").permissions(Permissions::from_mode(0o777)).tempdir_in(beside)?;
-    for Entry { name, text } in entries {
-        fs::write(staged.path().join(name), text)?;
+    for (name, bytes) in files {
+        fs::write(staged.path().join(name), bytes)?;
     }
     Ok(staged)
 }

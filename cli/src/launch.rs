@@ -33,13 +33,13 @@ pub struct Launch {
 
 /// A variable and the word that it is to hold.
 #[derive(Clone, Debug, PartialEq)]
-struct Setting {
+pub struct Setting {
     name: String,
     value: u32,
 }
 
 impl Setting {
-    fn parse(text: &str) -> Result<Setting, String> {
+    pub fn parse(text: &str) -> Result<Setting, String> {
         let (name, value) = text.split_once('=').ok_or("wanted is NAME=VALUE")?;
         let number = match value.strip_prefix("0x") {
             Some(digits) => i64::from_str_radix(digits, 16),
@@ -49,15 +49,27 @@ impl Setting {
         let word = word.ok_or_else(|| format!("`{value}` is not a 32-bit number"))?;
         Ok(Setting { name: name.into(), value: word as u32 })
     }
+
+    /// Refuses them for a kernel.
+    pub fn check(all: &[Setting], target: &Target) -> Result<()> {
+        match target.kernel {
+            Some(kernel) if !all.is_empty() => {
+                bail!("--set is for ELF files: the inputs of {} are its driver's", kernel.name)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn write(all: &[Setting], device: &mut dyn Device) -> Result<()> {
+        all.iter().try_for_each(|Setting { name, value }| device.write_word(name, *value).context("--set"))
+    }
 }
 
 impl Launch {
     /// The target with the grid asked for. Refuses what is for files if it is a kernel.
     pub fn target(&self, target: Target, shape: &Shape) -> Result<Target> {
         let grid = self.grid.grid(&target, shape)?;
-        if let (Some(kernel), false) = (target.kernel, self.set.is_empty()) {
-            bail!("--set is for ELF files: the inputs of {} are its driver's", kernel.name);
-        }
+        Setting::check(&self.set, &target)?;
         Ok(Target { grid, ..target })
     }
 
@@ -76,9 +88,7 @@ impl Launch {
 
     /// Runs the target on a device that has its program loaded.
     pub fn drive(&self, device: &mut dyn Device, target: &Target, seed: u64) -> Result<Output> {
-        for Setting { name, value } in &self.set {
-            device.write_word(name, *value).context("--set")?;
-        }
+        Setting::write(&self.set, device)?;
         Ok(target.drive(device, seed)?)
     }
 }

@@ -4,6 +4,7 @@
 //! 1 for what was asked, 2 for how it was asked, 130 for Ctrl-C or SIGTERM.
 
 mod bench;
+mod board;
 mod cosim;
 mod cover;
 mod drawing;
@@ -11,6 +12,7 @@ mod engine;
 mod folder;
 mod r#gen;
 mod grid;
+mod host;
 mod image;
 mod interrupt;
 mod kernels;
@@ -28,6 +30,7 @@ mod reconverge;
 mod report;
 mod run;
 mod shape;
+mod size;
 mod study;
 mod synth;
 mod target;
@@ -55,6 +58,7 @@ const EXAMPLES: &str = "Examples:
   heddle run mandelbrot                             a program on the default core, 8 lanes and 8 warps
   heddle run mandelbrot --lanes 32 --warps 4 --json
   heddle gen --lanes 16 --warps 4 --out build/      that core as Verilog
+  heddle host --port /dev/ttyUSB0 collatz           a program on a board
   heddle cosim mandelbrot                           simulation and Verilog in lock-step
   heddle kernels                                    the built-in programs
   heddle study simtight                             how busy the lanes are, beside published figures";
@@ -64,6 +68,8 @@ enum Command {
     Run(run::Run),
     Gen(r#gen::Gen),
     Synth(synth::Synth),
+    Host(host::Host),
+    Board(board::BoardArgs),
     Cosim(cosim::Cosim),
     Cover(cover::CoverArgs),
     Kernels(kernels::Kernels),
@@ -89,6 +95,8 @@ fn main() -> ExitCode {
         Command::Run(command) => command.run(),
         Command::Gen(command) => command.run(),
         Command::Synth(command) => command.run(),
+        Command::Host(command) => command.run(),
+        Command::Board(command) => command.run(),
         Command::Cosim(command) => command.run(),
         Command::Cover(command) => command.run(),
         Command::Kernels(command) => command.run(),

@@ -6,6 +6,7 @@ use crate::output::{ResultFile, print, print_json};
 use crate::profile::Recorded;
 use crate::progress::Progress;
 use crate::report::{Report, Variable};
+use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
 use crate::timed::Timed;
 use crate::timeline::{Record, parse_range};
@@ -14,11 +15,11 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use heddle_simt::Shape;
 use heddle_testbench::image::Image;
-use heddle_testbench::kernels::{Device, Kernel};
+use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use std::io::{IsTerminal, Write as _, stdout};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// Run a program on the simulated core and say what the core did.
@@ -33,6 +34,7 @@ use std::sync::{Arc, Mutex};
 #[command(after_help = "Examples:
   heddle run mandelbrot --image mandelbrot.png
   heddle run nqueens --lanes 4 --warps 1 --trace | less
+  heddle run vecadd --size small --lanes 4 --warps 2 --memory 32K --stack 512
   heddle run if_else --lanes 4 --warps 2 --divergence block-stack --timeline if_else.svg
   heddle run collatz --json | jq .simt_efficiency
   heddle run rsbench --elf faster.elf --convergence-barriers 16
@@ -47,6 +49,8 @@ pub struct Run {
     /// Run this program with the kernel's inputs and checks, such as what `heddle predict KERNEL` wrote
     #[arg(long, value_name = "FILE.elf")]
     elf: Option<PathBuf>,
+    #[command(flatten)]
+    size: SizeArgs,
     #[command(flatten)]
     launch: Launch,
     /// Compare every instruction of every thread with a second machine; slower, see docs/trust.md
@@ -87,14 +91,15 @@ enum Reference {
 
 impl Run {
     pub fn run(self) -> Result<()> {
-        let mut target = Target::find(&self.target)?;
+        let mut target = self.size.of(Target::find(&self.target)?)?;
         if let Some(path) = &self.elf {
             target = target.with_program(path)?;
         }
         let shape = self.launch.shape.shape()?;
+        self.size.check(&target, &shape)?;
         let target = self.launch.target(target, &shape)?;
         let interrupt = Interrupt::catch()?;
-        let mut image = self.image_file(target.kernel)?;
+        let mut image = image_file(self.image.as_deref(), &target)?;
         let timeline = self.timeline(&target, &shape)?;
         let profile =
             self.profile.as_deref().map(|path| Recorded::create(path, &target.program, shape.lanes, &interrupt));
@@ -130,7 +135,7 @@ impl Run {
         report.interrupted = result.as_ref().is_err_and(is_interruption);
         report.compared = self.check.map(|_| machine.compared());
         let finished = if result.is_ok() || report.interrupted {
-            self.show(&mut machine).map(|variables| report.variables = variables)
+            show(&self.show, &mut machine).map(|variables| report.variables = variables)
         } else {
             Ok(())
         };
@@ -173,27 +178,28 @@ impl Run {
         let record = Record::new(title, &target.program, self.timeline_cycles.clone())?;
         Ok(Some((ResultFile::create(path)?, record)))
     }
+}
 
-    /// The file for the picture, so that a bad path is refused before the run.
-    fn image_file(&self, kernel: Option<&Kernel>) -> Result<Option<ResultFile>> {
-        match &self.image {
-            Some(_) if kernel.is_none_or(|kernel| !PICTURES.contains(&kernel.name)) => {
-                bail!("--image is for {}: {} makes no picture", PICTURES.join(", "), self.target)
-            }
-            Some(path) => Ok(Some(ResultFile::create(path)?)),
-            None => Ok(None),
+/// The file for the picture, so that a bad path is refused before the run.
+pub fn image_file(path: Option<&Path>, target: &Target) -> Result<Option<ResultFile>> {
+    match path {
+        Some(_) if target.kernel.is_none_or(|kernel| !PICTURES.contains(&kernel.name)) => {
+            bail!("--image is for {}: {} makes no picture", PICTURES.join(", "), target.name)
         }
+        Some(path) => Ok(Some(ResultFile::create(path)?)),
+        None => Ok(None),
     }
+}
 
-    fn show(&self, device: &mut dyn Device) -> Result<Vec<Variable>> {
-        let variable = |name: &String| {
-            let symbol =
-                device.program().symbol(name).with_context(|| format!("--show: the program has no symbol `{name}`"))?;
-            let words = device.read_words(name, symbol.size as usize / 4)?;
-            Ok(Variable { name: name.clone(), words })
-        };
-        self.show.iter().map(variable).collect()
-    }
+/// The words of these variables.
+pub fn show(names: &[String], device: &mut dyn Device) -> Result<Vec<Variable>> {
+    let variable = |name: &String| {
+        let symbol =
+            device.program().symbol(name).with_context(|| format!("--show: the program has no symbol `{name}`"))?;
+        let words = device.read_words(name, symbol.size as usize / 4)?;
+        Ok(Variable { name: name.clone(), words })
+    };
+    names.iter().map(variable).collect()
 }
 
 /// The kernels that make a picture.
@@ -202,7 +208,7 @@ const PICTURES: [&str; 3] = ["mandelbrot", "raytrace", "pathtracer"];
 /// Pixels of the file a side, of one pixel of the picture.
 const SCALE: u32 = 8;
 
-fn write_image(mut file: ResultFile, picture: &Image) -> Result<()> {
+pub fn write_image(mut file: ResultFile, picture: &Image) -> Result<()> {
     picture.write_png(file.writer(), SCALE).context("cannot write the picture")?;
     file.finish()
 }

@@ -1,5 +1,6 @@
 //! `heddle synth`: the core's cells and clock on an FPGA.
 
+use crate::folder::{check_folder, write_files};
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
 use crate::shape::ShapeArgs;
@@ -8,19 +9,28 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
 use heddle_simt::Shape;
 use heddle_simt::system::system;
+use heddle_testbench::synth::bitstream::has_room;
 use heddle_testbench::synth::boards::Room;
+use heddle_testbench::synth::fit;
 use heddle_testbench::synth::tools::YOSYS;
-use heddle_testbench::synth::{Board, Cells, Error, Flat, Row, Session, Synthesis, Timing, median};
+use heddle_testbench::synth::{
+    Bitstream, Board, Cells, Error, Flat, Row, Session, Synthesis, Timing, bitstream, median,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Build the core for an FPGA, with Yosys and nextpnr: its cells, and its clock.
+/// Build the core for an FPGA, with Yosys and nextpnr: its cells, and its clock, or a bitstream.
 ///
 /// The top `heddle` is built, memory and work distributor included; in place of a board's pins are a shift register for the
 /// inputs and the parity of the outputs, which are not counted. LUTs are all tables of four inputs that are taken: by logic,
 /// by carry cells, by distributed RAM. Block RAM of main and instruction memory stands behind a plus.
+///
+/// With --bitstream, the core is built with its host and a UART, and a top that has PLL and pins only. The clock that the
+/// bitstream has is told by its host, so each clock is built anew: the highest step of the PLL that meets timing is found by
+/// going down.
 ///
 /// Yosys and nextpnr come from PyPI into the user's cache folder (or $HEDDLE_CACHE) when they are first needed. So do results:
 /// what is known is only reported, and a run that was interrupted goes on where it was.
@@ -33,6 +43,8 @@ use std::time::Duration;
   heddle synth --seeds 0 --lanes 4 --warps 4 --memory 64K    cells only, after synthesis
   heddle synth --board colorlight-i5 --seeds 3 --json        another board; the clock is the median of three
   heddle synth --modules --divergence arbiter                the cells of each module
+  heddle synth --board colorlight-i5 --bitstream build/      for the board, at the highest clock; then docs/boards/
+  heddle synth --board ulx3s-85f --bitstream build/ --clock 40 --lanes 4 --warps 4 --memory 64K --program 16K
   heddle synth --core '--lanes 4 --warps 4 --memory 64K' --core '--lanes 2 --warps 8 --memory 64K'
   heddle synth --list                                        the boards",
     mut_arg("seed", |arg| arg.hide(true)),
@@ -45,12 +57,17 @@ pub struct Synth {
     /// Runs of place and route, of which the clock is the median; 0 for none
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     seeds: u32,
-    /// The clock that place and route aims at: by default more than it reaches, so that it keeps trying
-    #[arg(long, default_value_t = 100, value_name = "MHZ", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    clock: u32,
+    /// The clock that place and route aims at [default: 100, more than it reaches, so that it keeps trying]; of a bitstream, its clock
+    /// [default: the highest that the PLL makes and the paths allow]
+    #[arg(long, value_name = "MHZ", value_parser = clock)]
+    clock: Option<f64>,
     /// Instead, the cells of each module of the core, without main and instruction memory
-    #[arg(long, conflicts_with_all = ["seeds", "clock"])]
+    #[arg(long, conflicts_with_all = ["seeds", "clock", "bitstream"])]
     modules: bool,
+    /// Instead, a bitstream of the core with its host and UART, and what it was made from, in this folder; --seeds are placements
+    /// tried at each clock
+    #[arg(long, value_name = "DIR")]
+    bitstream: Option<PathBuf>,
     /// Run also what is known; otherwise it is only reported
     #[arg(long)]
     again: bool,
@@ -92,6 +109,45 @@ struct Built {
     over: Option<String>,
 }
 
+/// A bitstream that was written.
+#[derive(Serialize)]
+struct Written<'a> {
+    board: &'static str,
+    configuration: String,
+    #[serde(flatten)]
+    built: &'a Bitstream,
+    /// The clock that it could have is lower, since nextpnr leaves paths out.
+    fmax_is_bound: bool,
+    files: Vec<&'a str>,
+    tools: Vec<String>,
+}
+
+impl Written<'_> {
+    fn text(&self, folder: &Path) -> String {
+        let Bitstream { flat: Flat { cells, memory_bram, .. }, clock_khz, timing, seed, baud, divisor, .. } =
+            self.built;
+        let mut text = String::new();
+        let mut line = |name: &str, value: String| {
+            let _ = writeln!(text, "{name:<12}{value}");
+        };
+        let mhz = f64::from(*clock_khz) / 1000.0;
+        let bound = if self.fmax_is_bound { "at most " } else { "" };
+        line("board", self.board.to_string());
+        line("core", self.configuration.clone());
+        line("clock", format!("{mhz} MHz; {bound}{:.1} MHz would be possible, with seed {seed}", timing.mhz));
+        line("line", format!("{baud} baud, {divisor} cycles a bit"));
+        let Cells { luts, ff, bram, dsp, .. } = cells;
+        line(
+            "cells",
+            format!(
+                "{luts} LUTs, {ff} flip-flops, {bram}+{memory_bram} block RAMs, {dsp} multipliers, with host and UART"
+            ),
+        );
+        line("files", format!("{}: {}, board.json", folder.display(), self.files.join(", ")));
+        text
+    }
+}
+
 /// A core module by module.
 #[derive(Serialize)]
 struct Modules {
@@ -108,6 +164,9 @@ impl Synth {
         }
         let shapes = self.shapes()?;
         let interrupt = Interrupt::catch()?;
+        if let Some(folder) = &self.bitstream {
+            return self.bitstream(&shapes, folder, &interrupt);
+        }
         let steps = if self.modules { 1 } else { 1 + self.seeds };
         let progress = Progress::new(shapes.len() as u64 * u64::from(steps));
         let stop = || interrupt.poll().is_break();
@@ -129,12 +188,24 @@ impl Synth {
         drop(progress);
         self.report(&all, table)?;
         interrupt.or(ended)?;
-        match all.iter().find_map(|built| Some((built, built.over.as_ref()?))) {
-            Some((built, over)) if self.seeds > 0 => {
-                bail!("{} does not fit {}: {over}", built.configuration, self.board.name)
-            }
-            _ => Ok(()),
-        }
+        let over = all.iter().zip(&shapes).find_map(|(built, shape)| Some((shape, built.over.as_ref()?)));
+        let Some((shape, over)) = over.filter(|_| self.seeds > 0) else { return Ok(()) };
+        let progress = Progress::new(0);
+        let says = |what: &str| progress.says(&format!("what fits: {what}"));
+        let session = Session { stop: &stop, says: &says, again: false };
+        let has_room = |shape: &Shape| match self.synthesis(shape, session) {
+            Ok(mut synthesis) => Ok(synthesis.cells()?.over(self.board).is_none()),
+            Err(_) => Ok(false),
+        };
+        let found = fit::largest(shape, has_room);
+        drop(progress);
+        Err(self.too_large(shape, over, interrupt.or(found.map_err(anyhow::Error::from))?))
+    }
+
+    /// What is over, and what would fit.
+    fn too_large(&self, shape: &Shape, over: &str, largest: Option<Shape>) -> anyhow::Error {
+        let fits = fit::told(shape, largest.as_ref());
+        anyhow::anyhow!("{} does not fit {}: {over}{fits}", shape.options(), self.board.name)
     }
 
     /// The cores that are asked for.
@@ -144,7 +215,7 @@ impl Synth {
                 bail!("--core '{}': all options of a core stand in its quotes", self.cores[0])
             }
             Some(shape) => vec![shape.shape()?],
-            None if self.cores.is_empty() => vec![parse(self.board.shape)?],
+            None if self.cores.is_empty() => vec![usual(self.board)?],
             None => self.cores.iter().map(|core| parse(core)).collect::<Result<_>>()?,
         };
         if shapes.iter().any(|shape| shape.modelled().is_some()) {
@@ -181,10 +252,51 @@ impl Synth {
         let ended = (1..=self.seeds).try_for_each(|seed| {
             progress.0.inc(1);
             // What does not fit with one seed does with none.
-            if built.fits { built.add(synthesis.timing(self.clock, seed)) } else { Ok(()) }
+            if built.fits { built.add(synthesis.timing(self.clock.unwrap_or(100.0), seed)) } else { Ok(()) }
         });
         all.push(built);
         ended
+    }
+
+    /// Builds the one core that is asked for, and writes it.
+    fn bitstream(&self, shapes: &[Shape], folder: &Path, interrupt: &Interrupt) -> Result<()> {
+        let [shape] = shapes else { bail!("--bitstream is for one core, and {} are asked for", shapes.len()) };
+        if self.seeds == 0 {
+            bail!("--bitstream needs place and route: --seeds 1 or more");
+        }
+        if shape.bus_width().is_some() {
+            bail!("--bus: no board here has memory on a bus");
+        }
+        check_folder(folder)?;
+        let progress = Progress::new(0);
+        let stop = || interrupt.poll().is_break();
+        let says = |what: &str| progress.says(what);
+        let session = Session { stop: &stop, says: &says, again: self.again };
+        let khz = self.clock.map(|mhz| (mhz * 1000.0).round() as u32);
+        let name = self.board.name;
+        let result = match bitstream(self.board, shape, khz, self.seeds, session) {
+            Err(Error::Full(over)) => fit::largest(shape, |shape| has_room(self.board, shape, session))
+                .map_err(anyhow::Error::from)
+                .and_then(|largest| Err(self.too_large(shape, &over, largest))),
+            other => other.with_context(|| format!("{} on {name}", shape.options())),
+        };
+        drop(progress);
+        let built = interrupt.or(result)?;
+        let tools = vec![YOSYS.title(), self.board.family.nextpnr.title()];
+        let names: Vec<&str> = built.files.iter().map(|(name, _)| name.as_str()).collect();
+        let written = Written {
+            board: name,
+            configuration: shape.options(),
+            built: &built,
+            fmax_is_bound: self.board.family.clock_is_bound,
+            files: names,
+            tools,
+        };
+        let mut json = serde_json::to_vec_pretty(&written)?;
+        json.push(b'\n');
+        let files: Vec<(&str, &[u8])> = built.files.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
+        write_files(folder, &[&files[..], &[("board.json", &json)]].concat())?;
+        if self.json { print_json(&written) } else { print(&written.text(folder)) }
     }
 
     fn modules(&self, shape: &Shape, session: Session) -> Result<Modules> {
@@ -220,10 +332,21 @@ impl Built {
     }
 }
 
-/// A board by its name.
+/// The board of a name.
 pub fn board() -> impl TypedValueParser<Value = &'static Board> {
     let names = PossibleValuesParser::new(Board::ALL.map(|board| board.name));
     names.try_map(|name| Board::find(&name).ok_or("not in the list"))
+}
+
+/// A clock in MHz.
+fn clock(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|mhz| (1.0..=1000.0).contains(mhz));
+    number.ok_or_else(|| "wanted is a number of MHz, 1 to 1000".into())
+}
+
+/// The board's usual core.
+pub fn usual(board: &Board) -> Result<Shape> {
+    parse(board.shape)
 }
 
 /// The core of options in one text.
@@ -265,7 +388,8 @@ impl Drop for Progress {
     }
 }
 
-fn boards() -> String {
+/// The table of boards.
+pub fn boards() -> String {
     let mut text = format!(
         "{:<16} {:<22} {:>7} {:>11} {:>11} {:>12}  the core unless it is chosen\n",
         "board", "device", "LUTs", "flip-flops", "block RAMs", "multipliers"

@@ -205,6 +205,7 @@ mod tests {
             name: "wrong",
             about: "",
             elf: &[],
+            small_elf: None,
             needs: &[],
             drive: |_, seed| Err(KernelError::Wrong { array: "sums", index: 3, want: seed as u32, got: 0 }),
         };

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds every kernel: kernels/NAME.c -> OUT/NAME.elf, and records the compiler in OUT/COMPILER.
+# Builds every kernel: kernels/NAME.c -> OUT/NAME.elf, and those that have a small size -> OUT/small/NAME.elf; records the compiler
+# in OUT/COMPILER.
 #
 # usage: build.sh [OUT]     OUT is elf/ beside this script unless given
 #        CC=...             another compiler driver, CC=...gcc beside its objdump unless OBJDUMP=... says where that is
@@ -21,7 +22,7 @@ flags="-march=rv32ima $abi -O2 -fno-reorder-blocks -fno-tree-loop-distribute-pat
 # Relocations stay, and code is not relaxed, so that `heddle predict` can lay it out again.
 link="-nostdlib -nostartfiles -static -Wl,--build-id=none -Wl,-z,max-page-size=256 -Wl,--fatal-warnings -Wl,--emit-relocs -Wl,--no-relax"
 
-mkdir -p "$out"
+mkdir -p "$out/small"
 out=$(cd "$out" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -32,17 +33,26 @@ cd "$work"
   # Debian has no libgcc for rv32ima, and without this gcc would take the one for rv32ia, which multiplies in a loop.
   libgcc=$($cc -march=rv32im $abi -print-libgcc-file-name)
   $cc $flags -I "$here/include" -c "$here/crt0.S" -o crt0.o
-  for source in "$here"/kernels/*.c; do
-    name=$(basename "$source" .c)
-    $cc $flags -I "$here/include" -c "$source" -o "$name.o"
-    $cc $flags $link -T "$here/heddle.ld" crt0.o "$name.o" "$libgcc" -o "$name.elf"
+  mkdir small
+  # build SOURCE FILE FLAG...
+  build() {
+    source=$1 elf=$2 name=$(basename "$1" .c)
+    shift 2
+    $cc $flags "$@" -I "$here/include" -c "$source" -o "$name.o"
+    $cc $flags $link -T "$here/heddle.ld" crt0.o "$name.o" "$libgcc" -o "$elf"
     # The core has the atomic memory operations, but neither of these.
-    if $objdump -d "$name.elf" | grep -E '\s(lr|sc)\.w'; then
-      echo "$name: load-reserved or store-conditional, which the core does not have" >&2
+    if $objdump -d "$elf" | grep -E '\s(lr|sc)\.w'; then
+      echo "$elf: load-reserved or store-conditional, which the core does not have" >&2
       exit 1
     fi
-    chmod 644 "$name.elf"
+    chmod 644 "$elf"
+  }
+  for source in "$here"/kernels/*.c; do
+    name=$(basename "$source" .c)
+    build "$source" "$name.elf"
+    if grep -q -e HEDDLE_SIZE -e rsbench.h "$source"; then build "$source" "small/$name.elf" -DHEDDLE_SMALL; fi
   done
 }
 $cc --version | head -n 1 > COMPILER
+mv small/*.elf "$out"/small/
 mv ./*.elf COMPILER "$out"/

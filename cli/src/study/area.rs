@@ -81,7 +81,7 @@ impl Part {
 }
 
 /// What place and route aims at: more than it reaches, so that it keeps trying.
-const CLOCK: u32 = 100;
+const CLOCK: f64 = 100.0;
 
 pub const RESULTS: &str = "area.json";
 pub const PAGE: &str = "area.md";

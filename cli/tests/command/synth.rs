@@ -14,7 +14,9 @@ struct Tools(Place);
 
 const CELLS: &str = r#"{"modules": {"heddle": {"cells": {"core.a_LUT4_Z": {"type": "LUT4"}, "b_CCU2C_S0": {"type": "CCU2C"}}},
                                     "core": {"cells": {"a": {"type": "alu"}, "b": {"type": "alu"}}},
-                                    "alu": {"cells": {"x": {"type": "LUT4"}}}}}"#;
+                                    "alu": {"cells": {"x": {"type": "LUT4"}}},
+                                    "board": {"cells": {"top.system.heddle.core.a_LUT4_Z": {"type": "LUT4"}, "rst_LUT4_Z": {"type": "LUT4"},
+                                                        "top.system.heddle.instructions.0.0": {"type": "DP16KD"}}}}}"#;
 const REPORT: &str = r#"{"fmax": {"clk": {"achieved": 4SEED.5}}, "critical_paths": [{"from": "posedge clk", "to": "posedge clk", "path": [
     {"type": "clk-to-q", "from": {"cell": "heddle.core.a_TRELLIS_FF_Q"}, "to": {"cell": "heddle.core.a_TRELLIS_FF_Q"}},
     {"type": "routing", "from": {"cell": "heddle.core.a_TRELLIS_FF_Q"}, "to": {"cell": "heddle.core.b_LUT4_Z"}}]}]}"#;
@@ -331,4 +333,107 @@ fn questions_that_are_wrong() {
     assert!(place.bad("synth --modules --seeds 2").contains("cannot be used with"));
     assert!(place.bad("synth --lanes 4 --core arbiter").starts_with("--core 'arbiter': all options of a core"));
     assert!(place.bad("synth --memory-model latency=9").starts_with("--memory-model is for simulations only"));
+}
+
+/// Stand-ins of which place and route reaches 60 MHz where it aims at 100, and otherwise a little more than 55.
+fn for_boards() -> Tools {
+    let tools = Tools::new();
+    let nextpnr = &Board::ALL[0].family.nextpnr;
+    let report = REPORT.replace("4SEED.5", "MHZ");
+    let places = r#"case "$*" in *'--freq 100 '*) M=60.01;; *'--freq 60 '*) M=55.2;; *) M=55.1;; esac
+        echo "$*" | sed 's/.*--freq \([^ ]*\).*/freq \1/' >>"$0.calls"; cat pins.lpf >/dev/null && sed "s/MHZ/$M/" "$0.report" >report.json"#;
+    tools.install(nextpnr, nextpnr.name, places, ("report", &report));
+    tools.install(nextpnr, "yowasp-ecppack", r#"for out; do :; done; printf 'bits\377' >$out"#, ("text", ""));
+    tools
+}
+
+/// The highest step is found by going down; what is known is not looked for again; the folder has all that was made.
+#[test]
+fn a_bitstream_has_the_highest_clock_that_is_met() {
+    let tools = for_boards();
+    let text = tools.good("--bitstream out");
+    assert!(text.contains("55 MHz; 55.1 MHz would be possible"), "{text}");
+    assert_eq!(tools.calls(), ["synthesis", "synthesis", "synthesis", "freq 100", "freq 60", "freq 55"]);
+    let out = tools.0.path().join("out");
+    let mut names: Vec<String> =
+        fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["board.json", "board.v", "heddle.bit", "heddle.v", "pins.lpf"]);
+    assert_eq!(fs::read(out.join("heddle.bit")).unwrap(), b"bits\xff");
+    let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
+    assert!(read("board.v").contains("heddle_uart top (") && read("heddle.v").contains("module heddle_uart"));
+    let json: Value = serde_json::from_str(&read("board.json")).unwrap();
+    for (name, value) in [("clock_khz", 55_000), ("baud", 115_200), ("divisor", 477), ("luts", 2), ("core_luts", 1)] {
+        assert_eq!(json[name], value, "{name} of {json}");
+    }
+    assert_eq!((&json["memory_bram"], &json["mhz"]), (&1.into(), &55.1.into()));
+    assert_eq!(serde_json::from_str::<Value>(&tools.good("--bitstream out --json")).unwrap(), json);
+    assert_eq!(tools.calls().len(), 6, "it is known");
+    assert!(tools.good("--bitstream out --clock 50").contains("50 MHz; 55.1 MHz would"));
+    assert_eq!(tools.left(), 0);
+}
+
+#[test]
+fn bitstreams_that_cannot_be() {
+    let tools = for_boards();
+    let core = "--lanes 1 --warps 1 ";
+    let error = |arguments: &str| tools.bad(&format!("--bitstream out {arguments}"));
+    let slow = error("--clock 75 --seeds 3");
+    assert!(
+        slow.starts_with(core) && slow.ends_with("on ulx3s-85f: too slow for 75 MHz: 55.1 MHz were reached"),
+        "{slow}"
+    );
+    let placed = tools.calls().iter().filter(|call| *call == "freq 75").count();
+    assert_eq!(placed, 3, "{:?}", tools.calls());
+    let none = error("--clock 51");
+    assert!(none.ends_with("the board has no clock of 51 MHz; the nearest are 50 MHz and 53.125 MHz"), "{none}");
+    assert!(error("--clock x").contains("wanted is a number of MHz"));
+    assert_eq!(error("--seeds 0"), "--bitstream needs place and route: --seeds 1 or more");
+    assert_eq!(error("--bus 32"), "--bus: no board here has memory on a bus");
+    let mut command = tools.0.command("synth --bitstream out --core=--lanes=1 --core=--lanes=2");
+    assert!(tools.0.bad_command(&mut command).starts_with("--bitstream is for one core, and 2 are asked for"));
+    let calls = tools.calls().len();
+    tools.0.file("file", b"");
+    assert_eq!(tools.bad("--bitstream file"), "cannot write folder file: it is there and not a folder");
+    assert!(tools.bad("--bitstream /proc/heddle").starts_with("cannot write folder /proc/heddle"));
+    assert_eq!(tools.calls().len(), calls, "before any work");
+
+    let nextpnr = &Board::ALL[0].family.nextpnr;
+    tools.install(nextpnr, "yowasp-ecppack", "echo 'ERROR: no such tile'; exit 1", ("text", ""));
+    assert!(error("--clock 40").ends_with("yowasp-ecppack failed: no such tile"), "{}", error("--clock 40"));
+    let many: String = (0..209).map(|k| format!(r#""r{k}": {{"type": "DP16KD"}}, "#)).collect();
+    let cells = CELLS.replacen(r#""rst_LUT4_Z""#, &format!(r#"{many}"rst_LUT4_Z""#), 1);
+    tools.install(&YOSYS, "python", MAPS, ("cells", &cells));
+    let full = error("--clock 35");
+    assert!(full.ends_with(" does not fit ulx3s-85f: 210 block RAMs wanted, 208 there"), "{full}");
+    assert!(!tools.0.path().join("out").exists());
+    assert_eq!(tools.left(), 0);
+}
+
+/// What is over is named, and the largest core that fits, which the smallest tell first.
+#[test]
+fn the_largest_core_that_fits_is_told() {
+    let tools = Tools::new();
+    let counts = r#"N=$(sed -n 's/^\/\/ Heddle: \([0-9]*\) lanes.*/\1/p' heddle.v); echo "$N lanes" >>"$0.calls"
+        RAM=$(seq $((60 * N)) | sed 's/.*/"r&": {"type": "DP16KD"},/'); echo netlist >netlist.json
+        echo "{\"modules\": {\"heddle\": {\"cells\": {$RAM \"a\": {\"type\": \"LUT4\"}}},
+            \"board\": {\"cells\": {$RAM \"a\": {\"type\": \"LUT4\"}}}}}" >cells.json"#;
+    tools.install(&YOSYS, "python", counts, ("cells", ""));
+    let error = |arguments: &str| {
+        let mut command = tools.0.command(&format!("synth {arguments}"));
+        let output = command.env("HEDDLE_CACHE", tools.cache()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    };
+    let over = " does not fit ulx3s-85f: 480 block RAMs wanted, 208 there; --lanes 2 --warps 8 fits, by the cells after synthesis\n";
+    let told = error("--json");
+    assert!(told.ends_with(over), "{told}");
+    assert_eq!(tools.calls(), ["8 lanes", "1 lanes", "2 lanes", "4 lanes"]);
+    let told = error("--bitstream out");
+    assert!(told.ends_with(over), "{told}");
+    assert!(!tools.0.path().join("out").exists());
+    let told = error("--bitstream out --board colorlight-i5 --lanes 4 --warps 2 --memory 16K");
+    assert!(told.ends_with("; nor does any with fewer lanes and warps\n"), "{told}");
 }

@@ -14,6 +14,13 @@
     heddle_csr_value;                                              \
   })
 
+/* A size, and what it is in a build for cores of 32 KiB: programs/elf/small/. */
+#ifdef HEDDLE_SMALL
+#define HEDDLE_SIZE(usual, small) (small)
+#else
+#define HEDDLE_SIZE(usual, small) (usual)
+#endif
+
 /* An argument: a global the host sets before a launch. Read it once into a local. It lies in the program, where no thread can change
  * it: so `heddle reconverge` knows that it is the same for all. */
 #define HEDDLE_ARG(type, name, value) __attribute__((used, section(".arguments"))) type const volatile name = (value)

@@ -5,7 +5,7 @@
  * row writes. An if without an else in each place; the compiler makes some interleavable. */
 #include "heddle.h"
 
-enum { INPUTS = 256, NEURONS = 16, ROWS = 16, BLOCKS = INPUTS / ROWS, FRACTION_BITS = 12 };
+enum { INPUTS = HEDDLE_SIZE(256, 128), NEURONS = 16, ROWS = 16, BLOCKS = INPUTS / ROWS, FRACTION_BITS = 12 };
 enum { FORWARD, ADJUST };
 
 HEDDLE_ARG(uint32_t, phase, FORWARD);

@@ -5,7 +5,7 @@
  * neighbours. No branch has an else, so one of its two paths is empty: none is interleavable. */
 #include "heddle.h"
 
-enum { MOST_NODES = 4096, MOST_EDGES = 6 * MOST_NODES };
+enum { MOST_NODES = HEDDLE_SIZE(4096, 512), MOST_EDGES = 6 * MOST_NODES };
 enum { EXPAND, ADVANCE };
 
 HEDDLE_ARG(uint32_t, phase, EXPAND);

@@ -1,7 +1,7 @@
 /* Bitonic sort of many lists that fit in the scratchpad, a block a list. */
 #include "bitonic.h"
 
-enum { LISTS = 8 };
+enum { LISTS = HEDDLE_SIZE(8, 4) };
 
 HEDDLE_BUFFER(uint32_t, keys, LISTS * LENGTH);
 HEDDLE_BUFFER(uint32_t, values, LISTS * LENGTH);

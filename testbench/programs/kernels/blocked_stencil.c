@@ -1,7 +1,7 @@
 /* Each point of a grid plus its four neighbours, a block a rectangle: threads at an edge go to main memory, the others not. */
 #include "heddle.h"
 
-enum { ROWS = 192, COLUMNS = 128, WIDTH = 32, HEIGHT = 8 };
+enum { ROWS = HEDDLE_SIZE(192, 24), COLUMNS = 128, WIDTH = 32, HEIGHT = 8 };
 
 HEDDLE_BUFFER(uint32_t, in, ROWS * COLUMNS);
 HEDDLE_BUFFER(uint32_t, out, ROWS * COLUMNS);

@@ -3,7 +3,7 @@
  * Coherent, as the paper's CFD: only sides of the body go another way. What is far away is an element, too. */
 #include "heddle.h"
 
-enum { MOST_ELEMENTS = 2040, MOST_STATES = MOST_ELEMENTS + 1, SIDES = 3, WALL = -1, FRACTION_BITS = 12, ONE = 1 << FRACTION_BITS };
+enum { MOST_ELEMENTS = HEDDLE_SIZE(2040, 192), MOST_STATES = MOST_ELEMENTS + 1, SIDES = 3, WALL = -1, FRACTION_BITS = 12, ONE = 1 << FRACTION_BITS };
 enum { DERIVE, FLOW };
 /* Two fifths; and the speed of the fastest wave. */
 enum { PRESSURE = 1638, FASTEST = 2 * ONE };

@@ -1,7 +1,7 @@
 /* A table of functions indexed by data: one jalr goes to many targets at once. */
 #include "heddle.h"
 
-enum { CAPACITY = 4096, OPERATIONS = 8 };
+enum { CAPACITY = HEDDLE_SIZE(4096, 1024), OPERATIONS = 8 };
 
 HEDDLE_ARG(uint32_t, length, CAPACITY);
 HEDDLE_BUFFER(uint32_t, operation, CAPACITY);

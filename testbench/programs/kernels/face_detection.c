@@ -5,7 +5,7 @@
  * Threads diverge as in the paper's FCDT: a window is done at the stage that rejects it, which is an early one for most. */
 #include "heddle.h"
 
-enum { ACROSS = 32, MOST_DOWN = 64, WINDOW = 16, WIDTH = ACROSS + WINDOW, HEIGHT = MOST_DOWN + WINDOW, STAGES = 6, FEATURES = 27 };
+enum { ACROSS = 32, MOST_DOWN = HEDDLE_SIZE(64, 16), WINDOW = 16, WIDTH = ACROSS + WINDOW, HEIGHT = MOST_DOWN + WINDOW, STAGES = 6, FEATURES = 27 };
 
 /* From the window's corner to the rectangle's; its width; and its height times WIDTH. */
 struct rectangle {

@@ -2,7 +2,7 @@
  * in time). Coherent: each thread has a butterfly in every stage, and waits for the others after it. */
 #include "heddle.h"
 
-enum { MOST_TRANSFORMS = 16, LENGTH_LOG2 = 8, LENGTH = 1 << LENGTH_LOG2, FRACTION_BITS = 14 };
+enum { MOST_TRANSFORMS = HEDDLE_SIZE(16, 8), LENGTH_LOG2 = 8, LENGTH = 1 << LENGTH_LOG2, FRACTION_BITS = 14 };
 
 /* All transforms, first inputs, then outputs, which are LENGTH times less than the sum. */
 HEDDLE_BUFFER(int32_t, real, MOST_TRANSFORMS * LENGTH);

@@ -1,7 +1,7 @@
 /* Greatest common divisor by subtraction: both sides of the branch in the loop are always taken by someone. */
 #include "heddle.h"
 
-enum { CAPACITY = 16384 };
+enum { CAPACITY = HEDDLE_SIZE(16384, 2048) };
 
 HEDDLE_ARG(uint32_t, length, CAPACITY);
 HEDDLE_BUFFER(uint32_t, a, CAPACITY);

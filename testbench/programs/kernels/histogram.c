@@ -1,7 +1,7 @@
 /* Counts of byte values: atomic additions in the scratchpad, to counters that many threads want at once. */
 #include "heddle.h"
 
-enum { BINS = 256, CAPACITY = 65536 };
+enum { BINS = 256, CAPACITY = HEDDLE_SIZE(65536, 16384) };
 
 HEDDLE_ARG(uint32_t, length, CAPACITY);
 HEDDLE_BUFFER(uint8_t, data, CAPACITY);

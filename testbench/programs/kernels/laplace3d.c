@@ -4,7 +4,7 @@
  * sides of the branch are work: it is interleavable. */
 #include "heddle.h"
 
-enum { WIDTH = 32, MOST_HEIGHT = 64, PLANE = WIDTH * MOST_HEIGHT, DEPTH = 8, ROWS = 4, PART = ROWS * WIDTH };
+enum { WIDTH = 32, MOST_HEIGHT = HEDDLE_SIZE(64, 12), PLANE = WIDTH * MOST_HEIGHT, DEPTH = 8, ROWS = 4, PART = ROWS * WIDTH };
 
 /* Of 2^18, rounded up. Values are below 2^13, so that products fit in 32 bits. */
 enum { SIXTH = 43691 };

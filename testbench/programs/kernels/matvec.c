@@ -1,7 +1,7 @@
 /* Matrix times vector: a block is a warp, takes row after row, and adds up its threads' sums as a tree in the scratchpad. */
 #include "heddle.h"
 
-enum { MOST_THREADS = 64, ROWS = 48, COLUMNS = 1024 };
+enum { MOST_THREADS = 64, ROWS = HEDDLE_SIZE(48, 4), COLUMNS = 1024 };
 
 HEDDLE_BUFFER(uint32_t, matrix, ROWS * COLUMNS);
 HEDDLE_BUFFER(uint32_t, vector, COLUMNS);

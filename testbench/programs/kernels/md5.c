@@ -2,7 +2,7 @@
 #include "heddle.h"
 #include "md5.h"
 
-enum { MOST_MESSAGES = 2048, WORDS = 16, STEPS = 64 };
+enum { MOST_MESSAGES = HEDDLE_SIZE(2048, 256), WORDS = 16, STEPS = 64 };
 
 HEDDLE_ARG(uint32_t, count, 0);
 /* Word 0 of all messages, then word 1. Each is a block, with what the standard puts behind a message. */

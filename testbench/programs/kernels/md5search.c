@@ -7,7 +7,7 @@
 #include "coarse.h"
 #include "md5.h"
 
-enum { WORDS = 16, STEPS = 64, MOST_SEARCHES = 2048 };
+enum { WORDS = 16, STEPS = 64, MOST_SEARCHES = HEDDLE_SIZE(2048, 256) };
 /* Behind the letters the standard puts a one and zeros, and the length in bits as the last word but one. */
 enum { LETTERS = 4, END = 0x80, LENGTH_WORD = 14 };
 

@@ -2,7 +2,7 @@
  * Coherent: paths are of equal length, and the payoff is taken without a branch. */
 #include "heddle.h"
 
-enum { MOST_PATHS = 4096, STEPS_LOG2 = 4, STEPS = 1 << STEPS_LOG2, FRACTION_BITS = 12, ONE = 1 << FRACTION_BITS };
+enum { MOST_PATHS = HEDDLE_SIZE(4096, 2048), STEPS_LOG2 = 4, STEPS = 1 << STEPS_LOG2, FRACTION_BITS = 12, ONE = 1 << FRACTION_BITS };
 
 HEDDLE_ARG(uint32_t, paths, 0);
 /* Of 2^-FRACTION_BITS: the part by which a price rises in a step, and by which it varies for each unit of noise. */

@@ -2,7 +2,7 @@
 #include "heddle.h"
 
 /* Vectors are -RADIUS .. RADIUS - 1 in each direction. */
-enum { WIDTH = 64, HEIGHT = 32, REGION = 16, PATCH = 4, RADIUS = 4 };
+enum { WIDTH = 64, HEIGHT = HEDDLE_SIZE(32, 16), REGION = 16, PATCH = 4, RADIUS = 4 };
 enum { PATCHES = REGION / PATCH, VECTORS = 2 * RADIUS, SIDE = REGION + VECTORS, LINE = 32 };
 enum { REGIONS = WIDTH / REGION * (HEIGHT / REGION), RESULTS = PATCHES * PATCHES * VECTORS * VECTORS };
 

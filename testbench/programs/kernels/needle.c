@@ -5,7 +5,7 @@
  * An if without an else in each place; the compiler makes some interleavable. */
 #include "heddle.h"
 
-enum { LENGTH = 96, TILE = 16, SIDE = LENGTH + 1, MATCH = 5, MISMATCH = -3, GAP = -4 };
+enum { LENGTH = HEDDLE_SIZE(96, 48), TILE = 16, SIDE = LENGTH + 1, MATCH = 5, MISMATCH = -3, GAP = -4 };
 
 /* Tiles (x, y) of a launch have x + y = diagonal; the first has x = left. */
 HEDDLE_ARG(uint32_t, diagonal, 0);

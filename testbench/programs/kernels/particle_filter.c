@@ -4,7 +4,7 @@
  * neither needs a branch. */
 #include "heddle.h"
 
-enum { MOST_FILTERS = 8, PARTICLES = 256, SIDE = 64, PLACE_BITS = 8, OFFSETS = 4, WEIGHTS = 256 };
+enum { MOST_FILTERS = HEDDLE_SIZE(8, 2), PARTICLES = 256, SIDE = 64, PLACE_BITS = 8, OFFSETS = 4, WEIGHTS = 256 };
 /* A pixel is as likely the disc's as the background's if it is in the middle of these. */
 enum { BACKGROUND = 100, DISC = 228, TO_WEIGHT = 10 };
 /* What a black pixel counts, so that no sum is below 0. */

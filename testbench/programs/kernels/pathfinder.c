@@ -5,7 +5,7 @@
  * less in each step. An if without an else in each place; the compiler makes some interleavable. */
 #include "heddle.h"
 
-enum { ROWS = 33, COLUMNS = 256, TILE = 24, STEPS = 4, WIDTH = TILE + 2 * STEPS };
+enum { ROWS = HEDDLE_SIZE(33, 17), COLUMNS = 256, TILE = 24, STEPS = 4, WIDTH = TILE + 2 * STEPS };
 
 /* Number of the launch. */
 HEDDLE_ARG(uint32_t, launch, 0);

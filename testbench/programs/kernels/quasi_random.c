@@ -4,7 +4,7 @@
  * Coherent: runs begin at multiples of their length, so that all threads change the same bit. */
 #include "heddle.h"
 
-enum { DIMENSIONS = 2, BITS = 14, RUN = 8, MOST_RUNS = 2048, MOST_POINTS = RUN * MOST_RUNS };
+enum { DIMENSIONS = 2, BITS = 14, RUN = 8, MOST_RUNS = HEDDLE_SIZE(2048, 256), MOST_POINTS = RUN * MOST_RUNS };
 
 HEDDLE_ARG(uint32_t, runs, 0);
 /* Of each bit, in one dimension, then in the other. */

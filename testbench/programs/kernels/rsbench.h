@@ -6,7 +6,7 @@
 
 #include "fixed.h"
 
-enum { NUCLIDES = 321, MATERIALS = 12, ENTRIES = 484, CHOICES = 256, MOST_LOOKUPS = 2048 };
+enum { NUCLIDES = 321, MATERIALS = 12, ENTRIES = 484, CHOICES = 256, MOST_LOOKUPS = HEDDLE_SIZE(2048, 128) };
 /* An energy has 16 bits; its highest choose the window of the resonance. */
 enum { WINDOWS = 8, TO_WINDOW = 13 };
 /* A resonance's shape: from half of the table's length below its centre to that above it. */

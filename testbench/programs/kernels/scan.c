@@ -1,7 +1,7 @@
 /* Running sums of many rows, a block a row: in pieces of as many words as the block has threads, each by Hillis and Steele. */
 #include "heddle.h"
 
-enum { MOST_THREADS = 256, ROWS = 16, LENGTH = 1024 };
+enum { MOST_THREADS = 256, ROWS = HEDDLE_SIZE(16, 2), LENGTH = 1024 };
 
 HEDDLE_BUFFER(uint32_t, data, ROWS * LENGTH);
 HEDDLE_BUFFER(uint32_t, sums, ROWS * LENGTH);

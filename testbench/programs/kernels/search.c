@@ -1,7 +1,7 @@
 /* Where a word first occurs in each of many lines of text: byte loads, early exits, calls. */
 #include "heddle.h"
 
-enum { LINES = 512, WIDTH = 64, LONGEST = 16 };
+enum { LINES = HEDDLE_SIZE(512, 256), WIDTH = 64, LONGEST = 16 };
 
 HEDDLE_BUFFER(char, word, LONGEST);
 HEDDLE_BUFFER(char, text, LINES * WIDTH);

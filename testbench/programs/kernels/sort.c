@@ -1,7 +1,7 @@
 /* Insertion sort of many short lists, a thread a list: a while loop that ends on data. */
 #include "heddle.h"
 
-enum { LISTS = 256, LENGTH = 32 };
+enum { LISTS = HEDDLE_SIZE(256, 128), LENGTH = 32 };
 
 /* Element k of list i is data[k * LISTS + i]: neighbouring threads, neighbouring words, until they disagree on k. */
 HEDDLE_BUFFER(int32_t, data, LISTS * LENGTH);

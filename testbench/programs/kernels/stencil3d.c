@@ -4,7 +4,7 @@
  * main memory, or counts nothing beyond the box. Both sides of the branch are loads: it is interleavable. */
 #include "heddle.h"
 
-enum { SIDE = 16, PLANE = SIDE * SIDE, WIDTH = 8, HEIGHT = 8, CENTRE = 6 };
+enum { SIDE = HEDDLE_SIZE(16, 8), PLANE = SIDE * SIDE, WIDTH = 8, HEIGHT = 8, CENTRE = 6 };
 
 HEDDLE_BUFFER(uint32_t, in, SIDE * PLANE);
 HEDDLE_BUFFER(uint32_t, out, SIDE * PLANE);

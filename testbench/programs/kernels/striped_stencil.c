@@ -1,7 +1,7 @@
 /* Each point of a grid plus its four neighbours, a block some rows: it moves along them, and loads each point once. */
 #include "heddle.h"
 
-enum { ROWS = 192, COLUMNS = 128, MOST_THREADS = 128 };
+enum { ROWS = HEDDLE_SIZE(192, 24), COLUMNS = 128, MOST_THREADS = 128 };
 
 /* A block takes 2^log2columns columns at a time, and has threads for so many of each of its rows. */
 HEDDLE_ARG(uint32_t, log2columns, 0);

@@ -5,7 +5,7 @@
  * or on an edge, where a letter is compared. Both are work, so the branch is interleavable. Loads scatter over the tree. */
 #include "heddle.h"
 
-enum { TEXT = 512, NODES = 2 * TEXT, LETTERS = 4, MOST_QUERIES = 2048, LENGTH = 32 };
+enum { TEXT = 512, NODES = 2 * TEXT, LETTERS = 4, MOST_QUERIES = HEDDLE_SIZE(2048, 128), LENGTH = 32 };
 
 /* The letters from the root to a node are text[start] and what follows, `depth` of them. */
 struct node {

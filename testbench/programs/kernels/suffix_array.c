@@ -6,7 +6,7 @@
  * lower half, and end early where the rest of the query is found. Loads scatter over text and array. */
 #include "heddle.h"
 
-enum { TEXT = 256, MOST_QUERIES = 2048, LENGTH = 6 };
+enum { TEXT = 256, MOST_QUERIES = HEDDLE_SIZE(2048, 1024), LENGTH = 6 };
 
 HEDDLE_ARG(uint32_t, count, 0);
 /* Letters are 0 to 3; what ends the text is above them. */

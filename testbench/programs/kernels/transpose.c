@@ -1,7 +1,7 @@
 /* Transpose of a matrix, a block a square: through the scratchpad, so that loads and stores both coalesce. */
 #include "heddle.h"
 
-enum { ROWS = 192, COLUMNS = 128, SIDE = 32 };
+enum { ROWS = HEDDLE_SIZE(192, 96), COLUMNS = HEDDLE_SIZE(128, 32), SIDE = 32 };
 
 HEDDLE_BUFFER(uint32_t, in, ROWS * COLUMNS);
 HEDDLE_BUFFER(uint32_t, out, ROWS * COLUMNS);

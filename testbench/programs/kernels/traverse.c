@@ -7,7 +7,7 @@
 #include "coarse.h"
 #include "fixed.h"
 
-enum { SPHERES = 64, NODES = 2 * SPHERES - 1, MOST_RAYS = 4096, MOST_SQUARE = ONE };
+enum { SPHERES = 64, NODES = 2 * SPHERES - 1, MOST_RAYS = HEDDLE_SIZE(4096, 256), MOST_SQUARE = ONE };
 /* What no ray reaches; a result is a distance and, in the lowest bits, the sphere. */
 enum { FAR = 1 << 17, SPHERE_BITS = 6, NONE = FAR << SPHERE_BITS };
 /* No part of a direction is less, so that products with 1 divided by it fit in 32 bits. */

@@ -5,7 +5,7 @@
  * where most pairs are. */
 #include "heddle.h"
 
-enum { MOST_POINTS = 2048, RANDOM = 16, BINS = 12, FRACTION_BITS = 14, MOST_THREADS = 256 };
+enum { MOST_POINTS = HEDDLE_SIZE(2048, 512), RANDOM = 16, BINS = 12, FRACTION_BITS = 14, MOST_THREADS = 256 };
 /* A count has a byte. */
 enum { WORDS = BINS / 4 };
 

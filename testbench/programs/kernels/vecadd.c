@@ -1,7 +1,7 @@
 /* Vector addition: the coherent kernel, bound by memory accesses. */
 #include "heddle.h"
 
-enum { CAPACITY = 16384 };
+enum { CAPACITY = HEDDLE_SIZE(16384, 2048) };
 
 HEDDLE_ARG(uint32_t, length, CAPACITY);
 HEDDLE_BUFFER(uint32_t, a, CAPACITY);

@@ -6,7 +6,7 @@
  * meets them. That is not so with every mechanism: here all wait at a barrier. */
 #include "heddle.h"
 
-enum { MOST_SEARCHES = 4096, RECTANGLES = 128, LEAF = 4, NODES = 2 * RECTANGLES / LEAF - 1, MOST_WARPS = 64 };
+enum { MOST_SEARCHES = HEDDLE_SIZE(4096, 1024), RECTANGLES = 128, LEAF = 4, NODES = 2 * RECTANGLES / LEAF - 1, MOST_WARPS = 64 };
 
 /* Without right and bottom. */
 struct rectangle {

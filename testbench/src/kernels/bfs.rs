@@ -7,7 +7,6 @@ use fastrand::Rng;
 use super::{Device, KernelError, Output, check};
 
 const NODES: usize = 1000;
-const MOST_NODES: usize = 4096;
 const THREADS: u32 = 256;
 const MOST_NEIGHBOURS: usize = 6;
 const UNKNOWN: u32 = u32::MAX;
@@ -18,7 +17,7 @@ const ADVANCE: u32 = 1;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let nodes = device.items(NODES, MOST_NODES);
+    let nodes = device.items(NODES, device.capacity("distance")?);
     let source = rng.usize(..nodes);
     let mut first = vec![0];
     let mut target = Vec::new();

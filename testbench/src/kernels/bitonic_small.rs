@@ -5,15 +5,15 @@ use fastrand::Rng;
 use super::{Device, KernelError, Output, check};
 use crate::grid::Grid;
 
-const LISTS: usize = 8;
 /// Pairs of a list that fits in the scratchpad.
 pub(super) const LENGTH: usize = 512;
 pub(super) const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
-    let pairs = pairs(LISTS * LENGTH, seed);
+    let lists = device.capacity("keys")? / LENGTH;
+    let pairs = pairs(lists * LENGTH, seed);
     write(device, &pairs)?;
-    device.launch_grid(Grid { blocks: LISTS as u32, threads: device.block_threads(THREADS) })?;
+    device.launch_grid(Grid { blocks: lists as u32, threads: device.block_threads(THREADS) })?;
     let mut want = pairs;
     want.chunks_exact_mut(LENGTH).for_each(<[_]>::sort_unstable);
     check_pairs(device, &want)

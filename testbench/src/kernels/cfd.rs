@@ -9,10 +9,7 @@ use super::{Device, KernelError, Output, check};
 
 /// Squares along a side of the mesh, and along one of the body.
 const SIDE: usize = 16;
-const MOST_SIDE: usize = 32;
 const BODY: usize = 2;
-/// Elements of the largest mesh.
-const MOST_ELEMENTS: usize = 2 * (MOST_SIDE * MOST_SIDE - BODY * BODY);
 const SIDES: usize = 3;
 /// Places by which an element's number is off, at most.
 const DISORDER: usize = 8;
@@ -31,13 +28,14 @@ const FLOW: u32 = 1;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let squares = device.items(2 * SIDE * SIDE, 2 * MOST_SIDE * MOST_SIDE) / 2;
+    let most = device.capacity("durations")?;
+    let squares = device.items(2 * SIDE * SIDE, most + 2 * BODY * BODY) / 2;
     let elements = mesh(&mut rng, squares.isqrt());
     let mut about = |middle: i32| middle + rng.i32(-ONE / 8..ONE / 8);
     let states: Vec<State> =
         (0..=elements.len()).map(|_| State([about(ONE), about(ONE / 2), about(0), about(5 * ONE / 2)])).collect();
     let by_side = |value: fn(&Side) -> i32| -> Vec<u32> {
-        let of_side = |side: usize| with_room(elements.iter().map(move |element| value(&element.sides[side])));
+        let of_side = |side: usize| with_room(elements.iter().map(move |element| value(&element.sides[side])), most);
         (0..SIDES).flat_map(of_side).collect()
     };
     device.write_word("elements", elements.len() as u32)?;
@@ -57,14 +55,15 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     }
     let after: Vec<[i32; 4]> =
         elements.iter().zip(&states).map(|(element, state)| element.step(*state, &states)).collect();
-    let want: Vec<u32> = (0..4).flat_map(|number| with_room(after.iter().map(move |after| after[number]))).collect();
+    let want: Vec<u32> =
+        (0..4).flat_map(|number| with_room(after.iter().map(move |after| after[number]), most)).collect();
     check("after", &want, &device.read_words("after", want.len())?)?;
     Ok(Output::checked(4 * after.len()))
 }
 
 /// A value of each element, with room for those of the largest mesh.
-fn with_room(values: impl Iterator<Item = i32>) -> impl Iterator<Item = u32> {
-    values.map(|value| value as u32).chain(std::iter::repeat(0)).take(MOST_ELEMENTS)
+fn with_room(values: impl Iterator<Item = i32>, most: usize) -> impl Iterator<Item = u32> {
+    values.map(|value| value as u32).chain(std::iter::repeat(0)).take(most)
 }
 
 fn times(a: i32, b: i32) -> i32 {

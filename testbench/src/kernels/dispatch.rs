@@ -4,14 +4,14 @@ use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check, words};
 
-const LENGTH: usize = 4096;
 const OPERATIONS: u32 = 8;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+    let length = device.capacity("result")?;
     let mut rng = Rng::with_seed(seed);
-    let operation = words(LENGTH, || rng.u32(..OPERATIONS));
-    let x = words(LENGTH, || rng.u32(..));
-    let y = words(LENGTH, || {
+    let operation = words(length, || rng.u32(..OPERATIONS));
+    let x = words(length, || rng.u32(..));
+    let y = words(length, || {
         // Small divisors make long quotients; 0 is a divisor too in RISC-V, but not in C.
         let bits = rng.u32(1..=32);
         (rng.u32(..) >> (32 - bits)).max(1)
@@ -19,11 +19,11 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_words("operation", &operation)?;
     device.write_words("x", &x)?;
     device.write_words("y", &y)?;
-    device.write_word("length", LENGTH as u32)?;
+    device.write_word("length", length as u32)?;
     device.launch()?;
-    let want: Vec<u32> = (0..LENGTH).map(|i| apply(operation[i], x[i], y[i])).collect();
-    check("result", &want, &device.read_words("result", LENGTH)?)?;
-    Ok(Output::checked(LENGTH))
+    let want: Vec<u32> = (0..length).map(|i| apply(operation[i], x[i], y[i])).collect();
+    check("result", &want, &device.read_words("result", length)?)?;
+    Ok(Output::checked(length))
 }
 
 /// The table of the C file.

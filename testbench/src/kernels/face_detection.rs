@@ -7,18 +7,17 @@ use super::{Device, KernelError, Output, check};
 
 const ACROSS: usize = 32;
 const DOWN: usize = 16;
-const MOST_DOWN: usize = 64;
 const WINDOW: usize = 16;
 const WIDTH: usize = ACROSS + WINDOW;
-const HEIGHT: usize = MOST_DOWN + WINDOW;
 /// Features of each stage.
 const STAGES: [usize; 6] = [2, 3, 4, 5, 6, 7];
 const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let windows = device.items(ACROSS * DOWN, ACROSS * MOST_DOWN);
-    let picture = picture(&mut rng);
+    let most = device.capacity("passed")?;
+    let windows = device.items(ACROSS * DOWN, most);
+    let picture = picture(&mut rng, most / ACROSS + WINDOW);
     let (mut features, mut stages) = (Vec::new(), Vec::new());
     let (mut passed, mut score) = (vec![0; windows], vec![0; windows]);
     let mut left: Vec<usize> = (0..windows).collect();
@@ -47,17 +46,17 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     Ok(Output::checked(2 * windows))
 }
 
-fn picture(rng: &mut Rng) -> Vec<i32> {
+fn picture(rng: &mut Rng, height: usize) -> Vec<i32> {
     const PATCH: usize = 6;
-    let light: Vec<i32> = (0..WIDTH * HEIGHT / PATCH).map(|_| rng.i32(0..192)).collect();
+    let light: Vec<i32> = (0..WIDTH * height / PATCH).map(|_| rng.i32(0..192)).collect();
     let pixel = |place: usize| light[place / WIDTH / PATCH * WIDTH + place % WIDTH / PATCH];
-    (0..WIDTH * HEIGHT).map(|place| pixel(place) + rng.i32(0..64)).collect()
+    (0..WIDTH * height).map(|place| pixel(place) + rng.i32(0..64)).collect()
 }
 
 /// Of the pixels above and left of a place, their sum.
 fn integral(picture: &[i32]) -> Vec<u32> {
-    let mut sums = vec![0; WIDTH * HEIGHT];
-    for row in 1..HEIGHT {
+    let mut sums = vec![0; picture.len()];
+    for row in 1..picture.len() / WIDTH {
         for column in 1..WIDTH {
             let place = row * WIDTH + column;
             let above_left = place - WIDTH - 1;

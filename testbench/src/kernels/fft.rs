@@ -8,7 +8,6 @@ use super::{Device, KernelError, Output, check};
 use crate::grid::Grid;
 
 const TRANSFORMS: usize = 4;
-const MOST_TRANSFORMS: usize = 16;
 const LENGTH: usize = 256;
 const FRACTION_BITS: u32 = 14;
 const THREADS: u32 = 128;
@@ -18,7 +17,7 @@ type Complex = (i32, i32);
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let transforms = device.items(TRANSFORMS * LENGTH, MOST_TRANSFORMS * LENGTH) / LENGTH;
+    let transforms = device.items(TRANSFORMS * LENGTH, device.capacity("real")?) / LENGTH;
     let mut number = || rng.i32(-(1 << 14)..1 << 14);
     let numbers: Vec<Complex> = (0..transforms * LENGTH).map(|_| (number(), number())).collect();
     let roots = roots();

@@ -7,11 +7,10 @@ use super::{Device, KernelError, Output, check, words};
 /// Pairs a thread, within bounds.
 const SHARE: usize = 32;
 const LEAST: usize = 2048;
-const CAPACITY: usize = 16384;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let length = (SHARE * device.threads() as usize).clamp(LEAST, CAPACITY);
+    let length = (SHARE * device.threads() as usize).clamp(LEAST, device.capacity("divisor")?);
     let a = words(length, || rng.u32(1..=256));
     let b = words(length, || rng.u32(1..=256));
     device.write_words("a", &a)?;

@@ -4,14 +4,14 @@ use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check};
 
-const LENGTH: usize = 65536;
 const BINS: usize = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+    let length = 4 * device.capacity("data")?;
     let mut rng = Rng::with_seed(seed);
-    let data: Vec<u8> = (0..LENGTH).map(|_| rng.u8(..)).collect();
+    let data: Vec<u8> = (0..length).map(|_| rng.u8(..)).collect();
     device.write_bytes("data", &data)?;
-    device.write_word("length", LENGTH as u32)?;
+    device.write_word("length", length as u32)?;
     device.launch()?;
     let mut want = [0; BINS];
     data.iter().for_each(|&byte| want[byte as usize] += 1);

@@ -5,7 +5,6 @@ use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check, from_bytes};
 
-const MOST_SEARCHES: usize = 2048;
 const OF_WORKER: usize = 8;
 const STEPS: usize = 64;
 const CANDIDATES: u32 = 1 << 16;
@@ -23,11 +22,12 @@ struct Search {
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
     let grid = device.coarse_grid();
-    let searches: Vec<Search> = (0..device.pieces(OF_WORKER)).map(|_| Search::random(&mut rng)).collect();
-    let mut digests = vec![0; 4 * MOST_SEARCHES];
+    let most = device.capacity("first")?;
+    let searches: Vec<Search> = (0..device.pieces(OF_WORKER).min(most)).map(|_| Search::random(&mut rng)).collect();
+    let mut digests = vec![0; 4 * most];
     for (number, search) in searches.iter().enumerate() {
         let digest = from_bytes(&md5::compute(letters(search.message)).0);
-        (0..4).for_each(|word| digests[word * MOST_SEARCHES + number] = digest[word]);
+        (0..4).for_each(|word| digests[word * most + number] = digest[word]);
     }
     let sines: Vec<u32> = (1..=STEPS).map(|step| ((step as f64).sin().abs() * 2f64.powi(32)) as u32).collect();
     let of_all = |number: fn(&Search) -> u32| searches.iter().map(number).collect::<Vec<u32>>();

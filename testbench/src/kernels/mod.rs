@@ -138,6 +138,12 @@ impl dyn Device + '_ {
         self.write_words(name, &[word])
     }
 
+    /// Words of a variable: how much the program has room for, which is less in a [small](Kernel::small) one.
+    pub fn capacity(&self, name: &str) -> Result<usize, KernelError> {
+        let symbol = self.program().symbol(name);
+        Ok(symbol.ok_or_else(|| KernelError::NoSymbol { name: name.into() })?.size as usize / 4)
+    }
+
     /// Threads for each block: as many as `wanted` or the device [prefers](Device::preferred_threads), fewer if the core has no
     /// more, more if the share of the scratchpad would else be less than the program needs.
     fn block_threads(&self, wanted: u32) -> u32 {
@@ -159,7 +165,7 @@ impl dyn Device + '_ {
     /// Items of a kernel's work, a thread each: four for each thread of the core, so that blocks follow each other, but within
     /// these bounds.
     fn items(&self, least: usize, most: usize) -> usize {
-        (4 * self.threads() as usize).clamp(least, most)
+        (4 * self.threads() as usize).clamp(least.min(most), most)
     }
 
     /// A grid for a kernel whose threads each take several pieces of work, one after another: the core's threads, within bounds.
@@ -326,6 +332,8 @@ pub struct Kernel {
     pub about: &'static str,
     /// The ELF file.
     pub elf: &'static [u8],
+    /// The program with less room for data, where it has one.
+    pub small_elf: Option<&'static [u8]>,
     /// What it needs of the core.
     pub needs: &'static [Need],
     /// Fills inputs from a seed, launches, and checks, on a device that has `elf` loaded.
@@ -333,6 +341,14 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// The program whose code, data and stacks fit in [`SMALL_MEMORY`]; or why there is none.
+    pub fn small(&self) -> Result<&'static [u8], &'static str> {
+        match TOO_LARGE.iter().find(|(name, _)| *name == self.name) {
+            Some((_, why)) => Err(why),
+            None => Ok(self.small_elf.unwrap_or(self.elf)),
+        }
+    }
+
     /// Whether a core has all that the kernel needs.
     pub fn suits(&self, shape: &Shape) -> bool {
         self.needs.iter().all(|need| need.is_met(shape))
@@ -345,6 +361,7 @@ macro_rules! kernel {
             name: stringify!($name),
             about: $about,
             elf: include_bytes!(concat!("../../programs/elf/", stringify!($name), ".elf")),
+            small_elf: small(stringify!($name)),
             needs: &[$(Need::$need),*],
             drive: |device, seed| {
                 for need in [$(Need::$need),*] as [Need; _] {
@@ -357,6 +374,47 @@ macro_rules! kernel {
         }
     };
 }
+
+/// Bytes of memory that program, data and stacks of a [small](Kernel::small) kernel fit in, and of them those of the stacks.
+pub const SMALL_MEMORY: u32 = 32 << 10;
+/// 8 threads, 512 bytes each.
+pub const SMALL_STACKS: u32 = 8 * 512;
+
+/// The programs that are built for [`SMALL_MEMORY`], too: those that are too large for it otherwise and whose data can be less.
+macro_rules! small {
+    ($($name:ident)*) => {
+        const fn small(name: &str) -> Option<&'static [u8]> {
+            $(if same(name, stringify!($name)) {
+                return Some(include_bytes!(concat!("../../programs/elf/small/", stringify!($name), ".elf")));
+            })*
+            None
+        }
+    };
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut k = 0;
+    while k < a.len() && k < b.len() && a[k] == b[k] {
+        k += 1;
+    }
+    k == a.len() && k == b.len()
+}
+
+small!(
+    backprop bfs bitonic_small blocked_stencil cfd dispatch face_detection fft
+    gcd histogram laplace3d matvec md5 md5search monte_carlo motion
+    needle particle_filter pathfinder quasi_random rsbench rsbench_single scan search
+    sort stencil3d striped_stencil suffix suffix_array transpose traverse two_point
+    vecadd work_queue
+);
+
+/// Why a kernel has no program for [`SMALL_MEMORY`].
+const TOO_LARGE: &[(&str, &str)] = &[
+    ("mcgpu", "the voxels of a cube of 16 a side with their dose are 20 KiB, its program, tables and image 9 KiB"),
+    ("pathtracer", "its tables of square roots and directions are 20 KiB, and the picture with its rays 21 KiB"),
+    ("xsbench", "the nearest points of 68 nuclides at each of their energies are 72 KiB"),
+];
 
 /// Every built-in kernel.
 pub const ALL: &[Kernel] = &[
@@ -537,6 +595,39 @@ mod tests {
         }
     }
 
+    fn small_iss(kernel: &Kernel, lanes: u32, warps: u32) -> Option<Iss> {
+        let program = Program::parse(kernel.small().ok()?).unwrap();
+        Some(Iss::new(&program, &Shape { stack: 512, ..complete(lanes, warps) }).unwrap())
+    }
+
+    /// With more threads than there is data for, too.
+    #[test]
+    fn small_kernels_are_right() {
+        for kernel in ALL {
+            for (lanes, warps) in [(1, 1), (4, 2), (16, 16)] {
+                let Some(mut iss) = small_iss(kernel, lanes, warps) else { continue };
+                let output = (kernel.drive)(&mut iss, 5);
+                let output = output.unwrap_or_else(|e| panic!("{} {lanes}x{warps}: {e}", kernel.name));
+                assert!(output.checked > 0);
+            }
+        }
+    }
+
+    /// Small ones fit, and those that have no small one do not.
+    #[test]
+    fn small_kernels_fit() {
+        let end = |elf| Program::parse(elf).unwrap().segments().iter().map(|segment| segment.end()).max().unwrap();
+        let room = u64::from(SMALL_MEMORY - SMALL_STACKS);
+        for kernel in ALL {
+            match kernel.small() {
+                Ok(elf) => assert!(end(elf) <= room, "{}: {} bytes", kernel.name, end(elf)),
+                Err(_) => assert!(end(kernel.elf) > room, "{} fits", kernel.name),
+            }
+            assert!(kernel.small_elf.is_none() || end(kernel.elf) > room, "{} needs no small one", kernel.name);
+        }
+        assert!(TOO_LARGE.iter().all(|(name, _)| find(name).is_ok_and(|kernel| kernel.small_elf.is_none())));
+    }
+
     /// A device that spoils one byte after the last launch, wherever the driver looks for results.
     struct Spoiled(Iss);
 
@@ -577,7 +668,7 @@ mod tests {
     fn a_program_without_the_variables_is_refused() {
         let mut device = iss(find("histogram").unwrap(), &complete(1, 1));
         let error = (find("vecadd").unwrap().drive)(&mut device, 0).unwrap_err();
-        assert_eq!(error.to_string(), "the program has no symbol `a`");
+        assert_eq!(error.to_string(), "the program has no symbol `sum`");
         let device: &mut dyn Device = &mut device;
         let error = device.write_words("length", &[1, 2]).unwrap_err();
         assert_eq!(error.to_string(), "`length` has 4 bytes, 8 are needed");

@@ -5,7 +5,6 @@ use fastrand::Rng;
 use super::{Device, KernelError, Output, check, words};
 
 const PATHS: usize = 512;
-const MOST_PATHS: usize = 4096;
 const STEPS: usize = 16;
 const FRACTION_BITS: u32 = 12;
 const ONE: i32 = 1 << FRACTION_BITS;
@@ -13,7 +12,7 @@ const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let paths = device.items(PATHS, MOST_PATHS);
+    let paths = device.items(PATHS, device.capacity("payoffs")?);
     let seeds = words(paths, || rng.u32(..));
     // Steps are near 1 % of the price.
     let (drift, volatility, strike) = (rng.i32(0..ONE / 256), rng.i32(ONE / 64..ONE / 16), rng.i32(ONE * 7 / 8..ONE));

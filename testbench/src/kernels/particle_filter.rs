@@ -9,7 +9,6 @@ use crate::grid::Grid;
 
 const FRAMES: i32 = 2;
 const FILTERS: usize = 2;
-const MOST_FILTERS: usize = 8;
 const PARTICLES: usize = 256;
 const THREADS: u32 = 256;
 const SIDE: i32 = 64;
@@ -23,7 +22,7 @@ const TO_WEIGHT: u32 = 10;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
-    let filters = device.items(FILTERS * PARTICLES, MOST_FILTERS * PARTICLES) / PARTICLES;
+    let filters = device.items(FILTERS * PARTICLES, device.capacity("seeds")?) / PARTICLES;
     let all = filters * PARTICLES;
     let centre = [rng.i32(0..SIDE), rng.i32(0..SIDE)];
     let mut place = |axis: usize| {

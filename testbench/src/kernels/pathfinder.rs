@@ -5,19 +5,19 @@ use fastrand::Rng;
 use super::{Device, KernelError, Output, check, words};
 use crate::grid::Grid;
 
-const ROWS: usize = 33;
 const COLUMNS: usize = 256;
 const TILE: usize = 24;
 const STEPS: usize = 4;
 const THREADS: u32 = (TILE + 2 * STEPS) as u32;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+    let rows = device.capacity("cost")? / COLUMNS;
     let mut rng = Rng::with_seed(seed);
-    let cost = words(ROWS * COLUMNS, || rng.u32(..10));
+    let cost = words(rows * COLUMNS, || rng.u32(..10));
     device.write_words("cost", &cost)?;
     let grid = Grid { blocks: COLUMNS.div_ceil(TILE) as u32, threads: device.block_threads(THREADS) };
     device.write_words("way", &cost[..COLUMNS])?;
-    for launch in 0..(ROWS - 1) / STEPS {
+    for launch in 0..(rows - 1) / STEPS {
         device.write_word("launch", launch as u32)?;
         device.launch_grid(grid)?;
     }

@@ -8,7 +8,6 @@ const DIMENSIONS: usize = 2;
 const BITS: usize = 14;
 const RUN: usize = 8;
 const RUNS: usize = 512;
-const MOST_RUNS: usize = 2048;
 const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
@@ -17,17 +16,18 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let directions = directions();
     device.write_words("shifts", &shifts)?;
     device.write_words("directions", &directions.concat())?;
-    let runs = device.items(RUNS, MOST_RUNS);
+    let most = device.capacity("points")? / (DIMENSIONS * RUN);
+    let runs = device.items(RUNS, most);
     device.write_word("runs", runs as u32)?;
     let grid = device.grid_of(runs, THREADS);
     device.launch_grid(grid)?;
-    let mut want = vec![0; DIMENSIONS * RUN * MOST_RUNS];
-    for ((places, mut place), directions) in want.chunks_mut(RUN * MOST_RUNS).zip(shifts).zip(&directions) {
+    let mut want = vec![0; DIMENSIONS * RUN * most];
+    for ((places, mut place), directions) in want.chunks_mut(RUN * most).zip(shifts).zip(&directions) {
         for number in 0..RUN * runs {
             if number > 0 {
                 place ^= directions[number.trailing_zeros() as usize];
             }
-            places[number % RUN * MOST_RUNS + number / RUN] = place;
+            places[number % RUN * most + number / RUN] = place;
         }
     }
     check("points", &want, &device.read_words("points", want.len())?)?;

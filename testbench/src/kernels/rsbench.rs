@@ -19,7 +19,7 @@ const NARROW: std::ops::Range<i32> = 64..1 << (TO_SHAPE + 7 - TO_WINDOW);
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let grid = device.coarse_grid();
-    let lookups = device.pieces(OF_WORKER);
+    let lookups = device.pieces(OF_WORKER).min(device.capacity("seeds")?);
     look_up(device, seed, grid, lookups)
 }
 

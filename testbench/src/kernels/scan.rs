@@ -5,15 +5,15 @@ use fastrand::Rng;
 use super::{Device, KernelError, Output, check, words};
 use crate::grid::Grid;
 
-const ROWS: usize = 16;
 const LENGTH: usize = 1024;
 const MOST_THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+    let rows = device.capacity("sums")? / LENGTH;
     let mut rng = Rng::with_seed(seed);
-    let data = words(ROWS * LENGTH, || rng.u32(..));
+    let data = words(rows * LENGTH, || rng.u32(..));
     device.write_words("data", &data)?;
-    device.launch_grid(Grid { blocks: ROWS as u32, threads: device.threads().min(MOST_THREADS) })?;
+    device.launch_grid(Grid { blocks: rows as u32, threads: device.threads().min(MOST_THREADS) })?;
     let sums = |row: &[u32]| -> Vec<u32> {
         let add = |sum: &mut u32, word: &u32| {
             *sum = sum.wrapping_add(*word);

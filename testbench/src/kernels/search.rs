@@ -4,15 +4,15 @@ use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check};
 
-const LINES: usize = 512;
 const WIDTH: usize = 64;
 const WORD: &[u8] = b"heddle";
 const LETTERS: &[u8] = b"hedl";
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+    let count = 4 * device.capacity("text")? / WIDTH;
     let mut rng = Rng::with_seed(seed);
-    let lines: Vec<Vec<u8>> = (0..LINES).map(|_| line(&mut rng)).collect();
-    let mut text = vec![0; LINES * WIDTH];
+    let lines: Vec<Vec<u8>> = (0..count).map(|_| line(&mut rng)).collect();
+    let mut text = vec![0; count * WIDTH];
     for (line, place) in lines.iter().zip(text.chunks_mut(WIDTH)) {
         place[..line.len()].copy_from_slice(line);
     }
@@ -21,14 +21,14 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.launch()?;
 
     let want: Vec<u32> = lines.iter().map(|line| column(line)).collect();
-    let got = device.read_bytes("column", 2 * LINES)?;
+    let got = device.read_bytes("column", 2 * count)?;
     let got: Vec<u32> = got.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]) as u32).collect();
     check("column", &want, &got)?;
     let want: Vec<u32> = want.iter().map(|&w| (w != NOWHERE) as u32).collect();
-    let got = device.read_bytes("found", LINES)?;
+    let got = device.read_bytes("found", count)?;
     let got: Vec<u32> = got.into_iter().map(u32::from).collect();
     check("found", &want, &got)?;
-    Ok(Output::checked(2 * LINES))
+    Ok(Output::checked(2 * count))
 }
 
 /// −1 in 16 bits.

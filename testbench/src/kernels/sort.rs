@@ -4,21 +4,21 @@ use fastrand::Rng;
 
 use super::{Device, KernelError, Output, check, words};
 
-const LISTS: usize = 256;
 const LENGTH: usize = 32;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+    let lists = device.capacity("data")? / LENGTH;
     let mut rng = Rng::with_seed(seed);
-    let data = words(LISTS * LENGTH, || rng.u32(..));
+    let data = words(lists * LENGTH, || rng.u32(..));
     device.write_words("data", &data)?;
     device.launch()?;
     let mut want = vec![0; data.len()];
-    for list in 0..LISTS {
-        let column = data.iter().skip(list).step_by(LISTS);
+    for list in 0..lists {
+        let column = data.iter().skip(list).step_by(lists);
         let mut sorted: Vec<i32> = column.map(|&word| word as i32).collect();
         sorted.sort_unstable();
         for (k, value) in sorted.into_iter().enumerate() {
-            want[k * LISTS + list] = value as u32;
+            want[k * lists + list] = value as u32;
         }
     }
     check("data", &want, &device.read_words("data", want.len())?)?;

@@ -1,6 +1,6 @@
 //! Driver of `striped_stencil`: as `blocked_stencil`, with blocks of up to four rows.
 
-use super::blocked_stencil::{ROWS, run};
+use super::blocked_stencil::{rows, run};
 use super::{Device, KernelError, Output};
 use crate::grid::Grid;
 
@@ -11,5 +11,6 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let threads = device.threads().min(MOST_THREADS);
     let columns = threads.min(MOST_COLUMNS);
     device.write_word("log2columns", columns.ilog2())?;
-    run(device, seed, Grid { blocks: ROWS as u32 / (threads / columns), threads })
+    let blocks = rows(device)? as u32 / (threads / columns);
+    run(device, seed, Grid { blocks, threads })
 }

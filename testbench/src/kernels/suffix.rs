@@ -10,32 +10,32 @@ use super::{Device, KernelError, Output, check};
 const TEXT: usize = 512;
 const LETTERS: u8 = 4;
 const QUERIES: usize = 192;
-const MOST_QUERIES: usize = 2048;
 const LENGTHS: RangeInclusive<usize> = 16..=32;
 const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
     let text = text(&mut rng, TEXT);
-    let queries = Queries::random(&mut rng, &text, device.items(QUERIES, MOST_QUERIES), LENGTHS);
+    let most = device.capacity("lengths")?;
+    let queries = Queries::random(&mut rng, &text, device.items(QUERIES, most), LENGTHS);
     device.write_bytes("text", &text)?;
     device.write_bytes("nodes", &Tree::of(&text).bytes())?;
-    device.write_bytes("queries", &by_place(&queries.letters))?;
+    device.write_bytes("queries", &by_place(&queries.letters, most))?;
     device.write_words("lengths", &queries.lengths)?;
     let count = queries.lengths.len();
     device.write_word("count", count as u32)?;
     let grid = device.grid_of(count, THREADS);
     device.launch_grid(grid)?;
-    let want = by_place(&queries.matched(&text));
+    let want = by_place(&queries.matched(&text), most);
     check("matched", &want, &device.read_bytes("matched", want.len())?)?;
     Ok(Output::checked(queries.starts()))
 }
 
 /// The first byte of all queries, then the second, each with room for the most.
-fn by_place(by_query: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; LENGTHS.end() * MOST_QUERIES];
+fn by_place(by_query: &[u8], most: usize) -> Vec<u8> {
+    let mut bytes = vec![0; LENGTHS.end() * most];
     for (number, query) in by_query.chunks(*LENGTHS.end()).enumerate() {
-        (0..).zip(query).for_each(|(place, &byte): (usize, _)| bytes[place * MOST_QUERIES + number] = byte);
+        (0..).zip(query).for_each(|(place, &byte): (usize, _)| bytes[place * most + number] = byte);
     }
     bytes
 }

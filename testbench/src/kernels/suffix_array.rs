@@ -9,7 +9,6 @@ use super::{Device, KernelError, Output, check};
 
 const TEXT: usize = 256;
 const QUERIES: usize = 384;
-const MOST_QUERIES: usize = 2048;
 const LENGTHS: RangeInclusive<usize> = 3..=6;
 /// Above all letters.
 const END: u8 = u8::MAX;
@@ -18,7 +17,7 @@ const THREADS: u32 = 256;
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
     let mut rng = Rng::with_seed(seed);
     let text = suffix::text(&mut rng, TEXT);
-    let queries = Queries::random(&mut rng, &text, device.items(QUERIES, MOST_QUERIES), LENGTHS);
+    let queries = Queries::random(&mut rng, &text, device.items(QUERIES, device.capacity("lengths")?), LENGTHS);
     let ended = [&text[..], &[END]].concat();
     let mut suffixes: Vec<u16> = (0..TEXT as u16).collect();
     suffixes.sort_by_key(|&from| &ended[from as usize..]);

@@ -41,7 +41,7 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let mut rng = Rng::with_seed(seed);
     let grid = device.coarse_grid();
     let spheres: Vec<Sphere> = (0..SPHERES).map(|_| sphere(&mut rng)).collect();
-    let count = device.pieces(OF_WORKER);
+    let count = device.pieces(OF_WORKER).min(device.capacity("met")?);
     let rays: Vec<[Vector; 2]> = (0..count).map(|_| ray(&mut rng)).collect();
     let words = spheres.iter().flat_map(|sphere| sphere.centre.into_iter().chain([sphere.square_radius()]));
     device.write_words("spheres", &signed(words))?;

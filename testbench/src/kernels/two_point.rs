@@ -8,7 +8,6 @@ use super::{Device, KernelError, Output, check};
 use crate::grid::Grid;
 
 const POINTS: usize = 512;
-const MOST_POINTS: usize = 2048;
 const RANDOM: usize = 16;
 const BINS: usize = 12;
 const FRACTION_BITS: u32 = 14;
@@ -24,24 +23,25 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
         let apart = rng.f64() / 2.0;
         unit([a + apart * x, b + apart * y, c + apart * z])
     };
-    let count = device.items(POINTS, MOST_POINTS);
+    let most = device.capacity("points")? / 3;
+    let count = device.items(POINTS, most);
     let points: Vec<[f64; 3]> =
         (0..count).map(|_| if rng.bool() { near(&mut rng) } else { direction(&mut rng) }).collect();
     let (points, random) = (fixed(&points), fixed(&random));
     let mut edges: Vec<i32> = (1..BINS as i32).map(|bin| (ONE * (PI / FACTOR.powi(bin)).cos()) as i32).collect();
     edges.push(i32::MAX);
-    device.write_words("points", &coordinates(&points, MOST_POINTS))?;
+    device.write_words("points", &coordinates(&points, most))?;
     device.write_words("random", &coordinates(&random, RANDOM))?;
     device.write_words("edges", &edges.iter().map(|&edge| edge as u32).collect::<Vec<_>>())?;
     device.write_word("count", count as u32)?;
     let threads = device.block_threads(THREADS).min(THREADS);
     device.launch_grid(Grid { blocks: (count as u32).div_ceil(threads), threads })?;
-    let mut want = vec![0; BINS / 4 * MOST_POINTS];
+    let mut want = vec![0; BINS / 4 * most];
     for (number, point) in points.iter().enumerate() {
         for other in &random {
             let cosine = (0..3).map(|axis| point[axis] * other[axis]).sum::<i32>() >> FRACTION_BITS;
             let bin = edges.iter().filter(|&&edge| edge <= cosine).count();
-            want[bin / 4 * MOST_POINTS + number] += 1 << (bin % 4 * 8);
+            want[bin / 4 * most + number] += 1 << (bin % 4 * 8);
         }
     }
     check("histograms", &want, &device.read_words("histograms", want.len())?)?;

@@ -6,7 +6,6 @@ use super::{Device, KernelError, Output, check};
 use crate::grid::Grid;
 
 const SEARCHES: usize = 1024;
-const MOST_SEARCHES: usize = 4096;
 const RECTANGLES: usize = 128;
 const LEAF: usize = 4;
 const SIDE: i16 = 1024;
@@ -21,7 +20,8 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
         let most = 8 << rng.u32(..4);
         Rectangle::random(rng, most / 2..most)
     };
-    let windows: Vec<Rectangle> = (0..device.items(SEARCHES, MOST_SEARCHES)).map(|_| window(&mut rng)).collect();
+    let searches = device.items(SEARCHES, device.capacity("found")?);
+    let windows: Vec<Rectangle> = (0..searches).map(|_| window(&mut rng)).collect();
     let bytes = |all: &[Rectangle]| -> Vec<u8> { all.iter().flat_map(|r| halfwords(&r.0)).collect() };
     device.write_bytes("nodes", &nodes.iter().flat_map(Node::bytes).collect::<Vec<_>>())?;
     device.write_bytes("rectangles", &bytes(&rectangles))?;

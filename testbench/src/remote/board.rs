@@ -62,14 +62,25 @@ pub struct Board<L> {
     patience: Patience,
     program: Program,
     cycles: u64,
+    launches: u32,
 }
 
 impl<L: Line> Board<L> {
     /// Loads a program into a core of this shape, which is reset.
     pub fn new(line: L, patience: Patience, shape: &Shape, program: Program) -> Result<Board<L>, BoardError> {
         program.check(shape)?;
-        let client = Client::connect(line, patience, shape)?;
-        let mut board = Board { client, shape: shape.clone(), patience, program, cycles: 0 };
+        Board::over(Client::connect(line, patience, shape)?, patience, shape, program)
+    }
+
+    /// The same of a client that has met the core, which is of this shape as far as a program can tell.
+    pub fn over(
+        client: Client<L>,
+        patience: Patience,
+        shape: &Shape,
+        program: Program,
+    ) -> Result<Board<L>, BoardError> {
+        program.check(shape)?;
+        let mut board = Board { client, shape: shape.clone(), patience, program, cycles: 0, launches: 0 };
         board.reload()?;
         Ok(board)
     }
@@ -89,7 +100,7 @@ impl<L: Line> Board<L> {
 
     /// Memory is the program's, and zeros; then the side table.
     fn reload(&mut self) -> Result<(), BoardError> {
-        self.cycles = 0;
+        (self.cycles, self.launches) = (0, 0);
         self.client.reset()?;
         let on_bus = self.shape.bus_width().is_some();
         let filled = if on_bus { self.shape.program } else { self.shape.memory };
@@ -123,6 +134,11 @@ impl<L: Line> Board<L> {
         self.cycles
     }
 
+    /// Launches of the program that have begun.
+    pub fn launches(&self) -> u32 {
+        self.launches
+    }
+
     /// The client.
     pub fn client(&mut self) -> &mut Client<L> {
         &mut self.client
@@ -131,6 +147,7 @@ impl<L: Line> Board<L> {
     /// Runs a launch to its end.
     fn run(&mut self, grid: Grid) -> Result<(), BoardError> {
         self.client.launch(self.program.entry(), grid.threads, grid.blocks, self.program.program_end())?;
+        self.launches += 1;
         let begun = self.client.line().now();
         loop {
             let status = self.client.status()?;

@@ -3,9 +3,9 @@
 use super::line::{Line, Patience};
 use super::reply::{Refusal, Status};
 use heddle_simt::host::protocol::{
-    DATA_WORDS, Decoder, FLAG, IDENTIFY_WORDS, REPLY, STATUS_WORDS, command, encode, reason,
+    DATA_WORDS, Decoder, FLAG, IDENTIFY_WORDS, REPLY, STATUS_WORDS, VERSION, command, encode, reason,
 };
-use heddle_simt::host::{Identity, identify};
+use heddle_simt::host::{Identity, identified, identify};
 use heddle_simt::{Divergence, Shape};
 use std::time::Duration;
 use std::{fmt, io};
@@ -29,6 +29,8 @@ pub enum ClientError {
     Version { got: u32, wanted: u32 },
     #[error("the core on the line has {field} {got}, not {wanted}")]
     Shape { field: &'static str, got: u32, wanted: u32 },
+    #[error("the host tells of a core that cannot be: {0}")]
+    Impossible(String),
     #[error("{address:#010x} is no address of a word")]
     Misaligned { address: u32 },
 }
@@ -69,6 +71,9 @@ impl fmt::Display for Request {
 
 /// Bytes in which a reply must have come; more is somebody else's. The longest frame has 2 KiB, if all of it is escaped.
 const MOST_BYTES: usize = 8192;
+
+/// How many times as long as a line is quiet it may take to become so.
+const MOST_QUIETS: u32 = 200;
 
 /// Cycles that the host takes for a word of a checksum or a fill, at most.
 const CYCLES_A_WORD: u64 = 40;
@@ -112,24 +117,35 @@ pub struct Client<L> {
 impl<L: Line> Client<L> {
     /// Gets into step with the host of a core of this shape.
     pub fn connect(line: L, patience: Patience, shape: &Shape) -> Result<Client<L>, ClientError> {
+        let client = Client::meet(line, patience)?;
+        client.check(shape)?;
+        Ok(client)
+    }
+
+    /// Gets into step with the host of whatever core there is.
+    pub fn meet(line: L, patience: Patience) -> Result<Client<L>, ClientError> {
         let mut client =
             Client { line, patience, sequence: 0, launches: 0, part: DATA_WORDS, told: Default::default(), retries: 0 };
         client.resynchronise()?;
         let told = client.ask(command::IDENTIFY, 0, &[], IDENTIFY_WORDS)?;
         client.told.copy_from_slice(&told);
-        client.check(shape)?;
+        let got = client.told[0] & 0xff;
+        if got != VERSION {
+            return Err(ClientError::Version { got, wanted: VERSION });
+        }
         client.launches = client.status()?.launches;
         Ok(client)
+    }
+
+    /// The core as far as the host tells: what is not told is as usual, and changes no result.
+    pub fn shape(&self) -> Result<Shape, ClientError> {
+        identified(&self.told).map_err(ClientError::Impossible)
     }
 
     /// Field by field, what the host is and should be.
     fn check(&self, shape: &Shape) -> Result<(), ClientError> {
         let want = identify(shape, Identity { clock_khz: self.clock_khz() });
         let byte = |word: u32, k: u32| word >> (8 * k) & 0xff;
-        let (got, wanted) = (byte(self.told[0], 0), byte(want[0], 0));
-        if got != wanted {
-            return Err(ClientError::Version { got, wanted });
-        }
         let unit = |number: u32| number.min(Divergence::ALL.len() as u32);
         let fields = [
             ("lanes:", byte(self.told[0], 1), byte(want[0], 1)),
@@ -279,9 +295,13 @@ impl<L: Line> Client<L> {
     /// Ends whatever frame the host is in, and waits until the line is quiet.
     fn resynchronise(&mut self) -> Result<(), ClientError> {
         self.line.send(&[FLAG])?;
+        let end = self.line.now() + MOST_QUIETS * self.patience.quiet;
         for _ in 0..MOST_BYTES {
             if self.line.receive(self.patience.quiet)?.is_none() {
                 return Ok(());
+            }
+            if self.line.now() > end {
+                break;
             }
         }
         Err(ClientError::Babble)

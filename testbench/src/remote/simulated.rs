@@ -22,9 +22,9 @@ fn time(simulation: &mut Simulation, clock_khz: u32) -> Duration {
     Duration::from_nanos((u128::from(simulation.engine().cycle()) * 1_000_000 / u128::from(clock_khz)) as u64)
 }
 
-/// The numbers of inputs and outputs.
+/// The numbers of inputs, outputs and registers.
 fn places<const N: usize>(names: [&str; N], find: impl Fn(&str) -> Option<usize>) -> [usize; N] {
-    names.map(|name| find(name).unwrap_or_else(|| panic!("a hosted system has the port {name}")))
+    names.map(|name| find(name).unwrap_or_else(|| panic!("a hosted system has `{name}`")))
 }
 
 /// A line to the streams of [`heddle_simt::hosted::hosted`].
@@ -120,6 +120,10 @@ pub struct Pins {
     /// Of the byte that comes: cycles until the middle of its next bit, and the bits so far; None while the line is idle.
     coming: Option<(u32, Vec<bool>)>,
     came: VecDeque<u8>,
+    /// The register that says whether a launch is under way.
+    running: usize,
+    /// Registers that are 0 while host and UART wait for a frame: the host's state, bits to send and to receive, a byte that waits.
+    at_work: [usize; 4],
 }
 
 impl Pins {
@@ -128,13 +132,42 @@ impl Pins {
         let directory = simulation.directory().clone();
         let [rx] = places(["rx"], |name| directory.inputs.find(name));
         let [tx] = places(["tx"], |name| directory.outputs.find(name));
+        let [running] = places(["system.host_unit.running"], |name| directory.registers.find(name));
+        let at_work = ["system.host_unit.state", "uart.tx_left", "uart.rx_left", "uart.rx_waits"];
+        let at_work = places(at_work, |name| directory.registers.find(name));
         simulation.engine().poke_u64(rx, 1);
         simulation.reset()?;
-        Ok(Pins { simulation, clock_khz, divisor, rx, tx, coming: None, came: VecDeque::new() })
+        Ok(Pins { simulation, clock_khz, divisor, rx, tx, coming: None, came: VecDeque::new(), running, at_work })
+    }
+
+    /// The simulation.
+    pub fn simulation(&mut self) -> &mut Simulation {
+        &mut self.simulation
+    }
+
+    /// Whether nothing is on the line, nor will be before something is sent.
+    pub fn is_quiet(&mut self) -> bool {
+        let engine = self.simulation.engine();
+        self.coming.is_none() && self.at_work.iter().all(|&register| engine.register(register).is_zero())
+    }
+
+    /// Whether a launch is under way.
+    pub fn is_running(&mut self) -> bool {
+        !self.simulation.engine().register(self.running).is_zero()
+    }
+
+    /// Lets so many cycles pass while the line [is quiet](Pins::is_quiet).
+    pub fn pass(&mut self, cycles: u64) -> io::Result<()> {
+        self.simulation.run(cycles, None).map(drop).map_err(broken)
+    }
+
+    /// What has come without being asked for.
+    pub fn take(&mut self) -> impl Iterator<Item = u8> {
+        self.came.drain(..)
     }
 
     /// A cycle, with a look at the pin: each bit is what it is in its middle.
-    fn cycle(&mut self) -> io::Result<()> {
+    pub fn cycle(&mut self) -> io::Result<()> {
         let engine = self.simulation.engine();
         engine.settle();
         let level = engine.peek_u64(self.tx) == 1;

@@ -5,7 +5,7 @@
 //! [`simulate`](super::simulate).
 
 use super::boards::Board;
-use super::run::{Error, Synthesis, at};
+use super::run::{Error, Synthesis, Workplace, at};
 use super::tools::YOSYS;
 use crate::kept::Kept;
 use std::fs;
@@ -28,9 +28,7 @@ impl Synthesis<'_> {
         let steps = steps(self.board, block)?;
         let kept = Kept::of("synthesis", "equivalence", (&self.verilog, mapped, &steps, YOSYS.title()));
         self.session.kept(&kept, || {
-            let work = self.folder()?;
-            let file = work.path().join(MAPPED);
-            fs::write(&file, mapped).map_err(at(&file))?;
+            let work = Workplace::new(&[("heddle.v", &self.verilog), (MAPPED, mapped)])?;
             self.yosys(work.path(), &steps)?;
             let log = work.path().join("yosys.log");
             let printed = fs::read_to_string(&log).map_err(at(&log))?;

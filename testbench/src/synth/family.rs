@@ -1,6 +1,8 @@
 //! What a family of FPGAs is made of: the cells that Yosys maps to it, and how they are counted.
 
+use super::pll::Pll;
 use super::tools::Package;
+use super::top::Constraints;
 
 /// What a cell counts as.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -29,6 +31,18 @@ pub struct Family {
     pub(super) counted: &'static [(&'static str, Column, u32)],
     /// What a harness is made of.
     pub(super) cells: &'static str,
+    /// What has Yosys add no buffers of pins where the top is none of a device: an option of its synthesis.
+    pub(super) without_pins: &'static str,
+    /// What makes clocks.
+    pub pll: Pll,
+    /// How pins are told to nextpnr.
+    pub(super) constraints: Constraints,
+    /// What nextpnr is told to read pins from, and to write for the packer.
+    pub(super) place: &'static [&'static str],
+    /// The packer, a program of nextpnr's package, and its arguments before the file that it writes.
+    pub(super) pack: (&'static str, &'static [&'static str]),
+    /// The name of that file.
+    pub bitstream: &'static str,
 }
 
 impl Family {
@@ -75,6 +89,12 @@ module harness_out (input net, output pin);
   assign pin = net;
 endmodule
 "#,
+    without_pins: "",
+    pll: Pll::Ecp5,
+    constraints: Constraints::Lpf,
+    place: &["--lpf", "pins.lpf", "--textcfg", "placed.config"],
+    pack: ("yowasp-ecppack", &["--compress", "placed.config"]),
+    bitstream: "heddle.bit",
 };
 
 /// Lattice iCE40. It has no distributed RAM: small tables become flip-flops.
@@ -106,6 +126,12 @@ module harness_out (input net, output pin);
   assign pin = net;
 endmodule
 "#,
+    without_pins: "",
+    pll: Pll::Ice40,
+    constraints: Constraints::Pcf,
+    place: &["--pcf", "pins.pcf", "--asc", "placed.asc"],
+    pack: ("yowasp-icepack", &["placed.asc"]),
+    bitstream: "heddle.bin",
 };
 
 /// Gowin GW2A. The core's multipliers are of 17 bits; nextpnr does not time paths through multipliers and
@@ -144,4 +170,10 @@ module harness_out (input net, output pin);
   OBUF buffer (.I(net), .O(pin));
 endmodule
 "#,
+    without_pins: " -noiopads",
+    pll: Pll::Gowin,
+    constraints: Constraints::Cst,
+    place: &["--write", "placed.json"],
+    pack: ("gowin_pack", &["-d", "GW2A-18", "placed.json", "-o"]),
+    bitstream: "heddle.fs",
 };

@@ -66,11 +66,12 @@ struct Cell {
 }
 
 impl Netlist {
-    /// The cells of a flat top.
-    pub fn flat(&self, family: &Family, top: &str) -> Result<Flat, String> {
+    /// The cells of a flat top, in which names of the system begin with a prefix.
+    pub fn flat(&self, family: &Family, top: &str, prefix: &str) -> Result<Flat, String> {
         let module = self.module(top)?;
-        let (memory, own): (Vec<_>, Vec<_>) = module.cells.iter().partition(|cell| is_memory(family, cell));
-        let core = own.iter().filter(|(name, _)| name.starts_with("core."));
+        let (memory, own): (Vec<_>, Vec<_>) = module.cells.iter().partition(|cell| is_memory(family, prefix, cell));
+        let in_core = |name: &str| name.strip_prefix(prefix).is_some_and(|name| name.starts_with("core."));
+        let core = own.iter().filter(|(name, _)| in_core(name));
         let core_luts = count(family, core.map(|(_, cell)| *cell)).luts;
         let cells = count(family, own.iter().map(|(_, cell)| *cell));
         Ok(Flat { cells, core_luts, memory_bram: memory.len() as u32 })
@@ -108,7 +109,8 @@ impl Netlist {
 }
 
 /// Whether it is block RAM of main or instruction memory: Yosys names that after the memory.
-fn is_memory(family: &Family, (name, cell): &(&String, &Cell)) -> bool {
+fn is_memory(family: &Family, prefix: &str, (name, cell): &(&String, &Cell)) -> bool {
+    let Some(name) = name.strip_prefix(prefix) else { return false };
     let main = || name.starts_with("memory.main.bank[") && name.contains("].replica.words.");
     let memory = name.starts_with("instructions.") || main();
     memory && family.column(&cell.kind).is_some_and(|(column, _)| column == Column::Bram)
@@ -176,7 +178,7 @@ mod tests {
         let text = format!(
             r#"{{"creator": "Yosys", "modules": {{"LUT4": {{"cells": {{}}}}, "heddle": {{"ports": {{}}, "cells": {{{cells}}}, "netnames": {{}}}}}}}}"#
         );
-        serde_json::from_str::<Netlist>(&text).unwrap().flat(family, "heddle").unwrap()
+        serde_json::from_str::<Netlist>(&text).unwrap().flat(family, "heddle", "").unwrap()
     }
 
     #[test]

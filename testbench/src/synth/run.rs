@@ -40,9 +40,23 @@ pub enum Error {
     /// A family whose cells nobody has described.
     #[error("a netlist for {0} cannot be simulated: there are no models of its cells")]
     NoModels(&'static str),
+    /// A clock in kHz that the PLL does not make, and the nearest that it does.
+    #[error("the board has no clock of {} MHz; the nearest are {}", mhz(*.0), list(.1))]
+    NoStep(u32, Vec<u32>),
+    /// A clock in kHz, and what was reached instead.
+    #[error("too slow for {} MHz: {} MHz were reached", mhz(*.0), mhz(*.1))]
+    Slow(u32, u32),
     /// A file or program that could not be written, read or started.
     #[error("{path}: {1}", path = .0.display())]
     File(PathBuf, io::Error),
+}
+
+fn mhz(khz: u32) -> f64 {
+    f64::from(khz) / 1000.0
+}
+
+fn list(khz: &[u32]) -> String {
+    khz.iter().map(|&khz| format!("{} MHz", mhz(khz))).collect::<Vec<_>>().join(" and ")
 }
 
 pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
@@ -98,11 +112,32 @@ pub struct Synthesis<'a> {
     pub(super) verilog: String,
     harness: String,
     /// Where the netlist is, if it was needed.
-    work: Option<Folder>,
+    work: Option<Workplace>,
+}
+
+/// A new folder with files for a tool, which goes away.
+pub(super) struct Workplace(Folder);
+
+impl Workplace {
+    pub(super) fn new(files: &[(&str, &str)]) -> Result<Workplace, Error> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = cache().join(format!("synthesis-{}.{number}", std::process::id()));
+        let folder = Folder::create(path.clone()).map_err(at(&path))?;
+        for (name, text) in files {
+            let file = path.join(name);
+            fs::write(&file, text).map_err(at(&file))?;
+        }
+        Ok(Workplace(folder))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
 }
 
 /// Runs the passes that are its arguments.
-const PASSES: &str = "
+pub(super) const PASSES: &str = "
 import sys
 from pyosys import libyosys
 design = libyosys.Design()
@@ -128,7 +163,7 @@ impl<'a> Synthesis<'a> {
         let session = self.session;
         session.kept(&kept, || {
             let netlist = self.netlist()?.join(CELLS);
-            self.read(&netlist)?.flat(family, "heddle").map_err(unreadable(&YOSYS.title()))
+            self.read(&netlist)?.flat(family, "heddle", "").map_err(unreadable(&YOSYS.title()))
         })
     }
 
@@ -139,7 +174,7 @@ impl<'a> Synthesis<'a> {
         let mapping = self.synthesis("core", &format!(" -noflatten {}", family.no_wide_luts));
         let kept = Kept::of("synthesis", "modules", (&self.verilog, &mapping, YOSYS.title(), family.counted));
         self.session.kept(&kept, || {
-            let work = self.folder()?;
+            let work = Workplace::new(&[("heddle.v", &self.verilog)])?;
             self.yosys(work.path(), &mapping)?;
             let netlist = self.read(&work.path().join(CELLS))?;
             netlist.rows(family, "core").map_err(unreadable(&YOSYS.title()))
@@ -147,7 +182,7 @@ impl<'a> Synthesis<'a> {
     }
 
     /// Its clock after place and route, which aims at `clock` MHz. Fails if the board is too small.
-    pub fn timing(&mut self, clock: u32, seed: u32) -> Result<Timing, Error> {
+    pub fn timing(&mut self, clock: f64, seed: u32) -> Result<Timing, Error> {
         let Board { family, nextpnr: device, pins, .. } = self.board;
         let options = format!("--freq {clock} --timing-allow-fail --seed {seed} --json {NETLIST} --report {REPORT}");
         let netlist = (&self.verilog, &self.harness, self.mapping(), self.joining(), YOSYS.title());
@@ -182,7 +217,7 @@ impl<'a> Synthesis<'a> {
     /// Yosys' steps from Verilog to a mapped module.
     pub(super) fn synthesis(&self, top: &str, options: &str) -> Vec<String> {
         let Board { family, synth, .. } = self.board;
-        let synth = format!("{synth} -top {top} -json {CELLS}{options}");
+        let synth = format!("{synth}{} -top {top} -json {CELLS}{options}", family.without_pins);
         ["read_verilog heddle.v"].iter().chain(family.before).map(|step| step.to_string()).chain([synth]).collect()
     }
 
@@ -203,24 +238,11 @@ impl<'a> Synthesis<'a> {
         if let Some(work) = &self.work {
             return Ok(work.path().to_path_buf());
         }
-        let work = self.folder()?;
-        for (name, text) in [("harness.v", self.harness.as_str()), ("pins.cst", self.board.pins)] {
-            let file = work.path().join(name);
-            fs::write(&file, text).map_err(at(&file))?;
-        }
+        let files =
+            [("heddle.v", self.verilog.as_str()), ("harness.v", self.harness.as_str()), ("pins.cst", self.board.pins)];
+        let work = Workplace::new(&files)?;
         self.yosys(work.path(), &[self.mapping(), self.joining()].concat())?;
         Ok(self.work.insert(work).path().to_path_buf())
-    }
-
-    /// A new folder with the Verilog.
-    pub(super) fn folder(&self) -> Result<Folder, Error> {
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = cache().join(format!("synthesis-{}.{number}", std::process::id()));
-        let folder = Folder::create(path.clone()).map_err(at(&path))?;
-        let file = path.join("heddle.v");
-        fs::write(&file, &self.verilog).map_err(at(&file))?;
-        Ok(folder)
     }
 
     pub(super) fn yosys(&self, work: &Path, steps: &[String]) -> Result<(), Error> {
@@ -237,13 +259,13 @@ impl<'a> Synthesis<'a> {
     }
 }
 
-fn unreadable(tool: &str) -> impl FnOnce(String) -> Error {
+pub(super) fn unreadable(tool: &str) -> impl FnOnce(String) -> Error {
     let tool = tool.to_string();
     move |why| Error::Unreadable(tool, why)
 }
 
 /// What nextpnr says it wants more of than there is, after packing: lines such as `Info: ICESTORM_LC: 5392/ 5280 102%`.
-fn full(printed: &str) -> Option<String> {
+pub(super) fn full(printed: &str) -> Option<String> {
     let lines = printed.lines().skip_while(|line| !line.contains("Device utilisation:")).skip(1);
     let over = lines.take_while(|line| !line.trim().is_empty()).filter_map(|line| {
         let (what, numbers) = line.strip_prefix("Info:")?.split_once(':')?;
@@ -257,7 +279,7 @@ fn full(printed: &str) -> Option<String> {
 }
 
 /// The line of a log that says why a tool failed.
-fn telling(printed: &str) -> String {
+pub(super) fn telling(printed: &str) -> String {
     let error = printed.lines().find(|line| line.to_ascii_lowercase().starts_with("error"));
     let line = error.or_else(|| printed.lines().rfind(|line| !line.trim().is_empty())).unwrap_or("no message");
     line.trim_start_matches("ERROR: ").trim().to_string()

@@ -5,7 +5,7 @@
 //! only are in `models/ecp5.v`.
 
 use super::boards::Board;
-use super::run::{Error, Session, Synthesis, at};
+use super::run::{Error, Session, Synthesis, Workplace, at};
 use super::tools::YOSYS;
 use crate::kept::Kept;
 use heddle_gen::Files;
@@ -68,7 +68,7 @@ impl Synthesis<'_> {
         let steps = [self.synthesis(&top.name, ""), steps.to_vec(), writes].concat();
         let kept = Kept::of("synthesis", "netlist", (&self.verilog, &steps, YOSYS.title()));
         self.session.kept(&kept, || {
-            let work = self.folder()?;
+            let work = Workplace::new(&[("heddle.v", &self.verilog)])?;
             self.yosys(work.path(), &steps)?;
             let file = work.path().join(FILE);
             fs::read_to_string(&file).map_err(at(&file))

@@ -46,6 +46,11 @@ struct End {
 impl Timing {
     /// Reads nextpnr's report of a design with one clock.
     pub(super) fn read(json: &[u8]) -> Result<Timing, String> {
+        Timing::read_exactly(json).map(|(_, timing)| timing)
+    }
+
+    /// The same, and the clock as it stands there.
+    pub(super) fn read_exactly(json: &[u8]) -> Result<(f64, Timing), String> {
         let report: Report = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         let mut clocks = report.fmax.iter();
         let (Some((clock, Clock { achieved })), None) = (clocks.next(), clocks.next()) else {
@@ -62,14 +67,14 @@ impl Timing {
         if path.is_empty() {
             return Err(format!("it has no path of {clock}"));
         }
-        Ok(Timing { mhz: (achieved * 10.0).round() / 10.0, path })
+        Ok((*achieved, Timing { mhz: (achieved * 10.0).round() / 10.0, path }))
     }
 }
 
 /// What the Verilog calls the register, memory or wire that Yosys named a cell after. Its names have no capitals; Yosys
 /// appends the cell's type after `_`, numbers after `.` and `$`.
 fn source_name(cell: &str) -> String {
-    let name = cell.strip_prefix("heddle.").unwrap_or(cell);
+    let name = cell.split_once("heddle.").map_or(cell, |(_, name)| name);
     let ends = |k: usize, rest: &[u8]| match (name.as_bytes()[k], rest.first()) {
         (b'$', _) => true,
         (b'_', Some(next)) => next.is_ascii_uppercase(),
@@ -132,6 +137,8 @@ mod tests {
             ("heddle.core.steer.n86_SB_LUT4_O_I3_SB_LUT4_I2_LC", "core.steer.n86"),
             ("heddle.core.collect.s5_pc_DFFRE_Q_1", "core.collect.s5_pc"),
             ("heddle.distributor.block", "distributor.block"),
+            ("top.system.heddle.core.steer.n86_SB_LUT4_O", "core.steer.n86"),
+            ("top.uart.tx_wait_TRELLIS_FF_Q_3", "top.uart.tx_wait"),
             ("$nextpnr_IBUF", ""),
         ] {
             assert_eq!(source_name(cell), name);

@@ -24,8 +24,12 @@ fn committed_programs_are_what_the_sources_build() {
     let status = Command::new(programs.join("build.sh")).arg(&fresh).status();
     assert!(status.unwrap().success());
     let names = |folder: &Path| {
-        let entries = fs::read_dir(folder).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        let in_folder = |name: &str| {
+            let entries = fs::read_dir(folder.join(name)).unwrap();
+            let files = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+            files.map(|path| path.strip_prefix(folder).unwrap().to_path_buf()).collect::<Vec<_>>()
+        };
+        let mut names = [in_folder(""), in_folder("small")].concat();
         names.sort();
         names
     };

@@ -11,13 +11,13 @@ use heddle_sim::lockstep::Lockstep;
 use heddle_sim::verilator::{BuildError, Optimise, Recipe, Tool, Verilator};
 use heddle_sim::{Engine, Simulation};
 use heddle_simt::host::Identity;
-use heddle_simt::hosted::hosted;
+use heddle_simt::hosted::over_uart;
 use heddle_simt::{Backing, Capt, Compaction, Divergence, History, PathScheduler, Schedule, Shape, SlaveModel, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
 use heddle_testbench::machine::{Machine, MachineOptions, design};
 use heddle_testbench::random::{self, Features};
-use heddle_testbench::remote::simulated::Streams;
+use heddle_testbench::remote::simulated::Pins;
 use heddle_testbench::remote::{Board, Patience};
 use std::io::Write;
 use std::sync::Arc;
@@ -168,18 +168,19 @@ fn block_stack_four_lanes_four_warps() {
     kernels(shape, &["gcd", "quicksort", "raytrace"]);
 }
 
-/// The top with the host, driven over its streams; a launch is cut off by the host's reset.
+/// The top of boards, with host and UART, driven over its pins; a launch is cut off by the host's reset.
 #[test]
-fn four_lanes_two_warps_with_a_host() {
+fn four_lanes_two_warps_with_host_and_uart() {
     const CLOCK_KHZ: u32 = 1000;
+    const DIVISOR: u32 = 4;
     let shape = Shape { program: 8 << 10, memory: 32 << 10, stack: 512, ..Shape::new(4, 2) };
-    let top = hosted(&shape, Identity { clock_khz: CLOCK_KHZ }).check().unwrap();
+    let top = over_uart(&shape, Identity { clock_khz: CLOCK_KHZ }, DIVISOR).check().unwrap();
     let twin = Twin::of(shape, top.netlist);
     let Some(verilog) = twin.verilog(RECIPE) else { return };
-    let line = Streams::new(twin.both(verilog), CLOCK_KHZ).unwrap();
+    let line = Pins::new(twin.both(verilog), CLOCK_KHZ, DIVISOR).unwrap();
     let patience = Patience {
         reply: Duration::from_millis(2),
-        byte: Duration::ZERO,
+        byte: Duration::from_micros(10 * u64::from(DIVISOR)),
         quiet: Duration::from_micros(200),
         attempts: 2,
         launch: Duration::from_millis(1),
@@ -193,7 +194,7 @@ fn four_lanes_two_warps_with_a_host() {
     assert!((kernel.drive)(&mut board, 1).unwrap().checked > 0);
     let simulation = board.client().line().simulation();
     let compared = simulation.engine().lockstep().unwrap().compared();
-    let _ = writeln!(std::io::stderr(), "4 lanes × 2 warps with a host: nqueens, {compared} cycles compared");
+    let _ = writeln!(std::io::stderr(), "4 lanes × 2 warps with host and UART: nqueens, {compared} cycles compared");
 }
 
 /// A small core on every Verilator that is found, and which those are.

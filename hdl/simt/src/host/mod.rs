@@ -33,7 +33,7 @@ pub mod uart;
 use crate::divergence::Divergence;
 use crate::memory::port::Load;
 use crate::pipeline::resolve::{Exit, Fault};
-use crate::shape::Shape;
+use crate::shape::{Backing, Shape, SlaveModel, Timing};
 use crate::system::{LoadSide, SystemIn};
 use failures::{FailuresIn, failures};
 use heddle_hdl::*;
@@ -487,4 +487,31 @@ pub fn identify(s: &Shape, identity: Identity) -> [u32; IDENTIFY_WORDS as usize]
         identity.clock_khz,
         bytes([log2(s.stack), log2(s.scratchpad), s.convergence_barriers, features]),
     ]
+}
+
+/// The shape of which [`identify`] tells, as far as it tells: the rest is as usual. Refuses what cannot be.
+pub fn identified(words: &[u32; IDENTIFY_WORDS as usize]) -> Result<Shape, String> {
+    let byte = |word: usize, k: u32| words[word] >> (8 * k) & 0xff;
+    let has = |bit: u32| byte(4, 3) & bit != 0;
+    let bytes = |log: u32| 1u32.checked_shl(log).ok_or_else(|| format!("2^{log} bytes"));
+    let unit = byte(0, 3);
+    let (_, divergence) = Divergence::ALL.get(unit as usize).ok_or_else(|| format!("divergence unit number {unit}"))?;
+    let on_bus = Backing::Wishbone { width: 32, slave: SlaveModel { timing: Timing::FASTEST, error: None } };
+    let shape = Shape {
+        lanes: byte(0, 1),
+        warps: byte(0, 2),
+        memory: words[1],
+        program: words[2],
+        stack: bytes(byte(4, 0))?,
+        scratchpad: if byte(4, 1) == 0 { 0 } else { bytes(byte(4, 1))? },
+        convergence_barriers: byte(4, 2),
+        atomics: has(feature::ATOMICS),
+        barriers: has(feature::BARRIERS),
+        multiply: has(feature::MULTIPLY),
+        backing: if has(feature::BUS) { on_bus } else { Backing::OnChip },
+        ..Shape::default()
+    };
+    let shape = shape.with_divergence(*divergence);
+    shape.check().map_err(|error| error.to_string())?;
+    Ok(shape)
 }

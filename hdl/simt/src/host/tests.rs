@@ -3,7 +3,7 @@
 use super::protocol::{Damaged, Decoder, crc32, encode, state as flags};
 use super::*;
 use crate::reconvergence::Reconvergence;
-use crate::shape::{Backing, SlaveModel, Timing};
+use crate::shape::{Backing, Replay, SlaveModel, Timing};
 use crate::testing::cases;
 use heddle_sim::Sim;
 use heddle_sim::simulation::Options;
@@ -623,4 +623,32 @@ fn a_checksum_of_all_of_memory() {
     let mut b = Bench::new(&Shape { stack: 64, memory: 8 << 10, program: 1 << 10, ..Shape::new(2, 2) }, 7);
     let sum = crc32(b.memory.iter().flat_map(|word| word.to_le_bytes()));
     assert_eq!(b.ask(&[command::CHECKSUM << 8, 0, 2048])[1..], [sum]);
+}
+
+/// What identify tells of a shape is a shape of which it tells the same; and what is none is refused.
+#[test]
+fn a_shape_is_known_by_what_identify_tells() {
+    let clock = Identity { clock_khz: CLOCK_KHZ };
+    let bus = SlaveModel { timing: Timing::FASTEST, error: None };
+    let mut shapes = vec![
+        Shape::default(),
+        Shape::small(1, 1),
+        Shape { multiply: false, stack: 512, ..Shape::new(64, 2) },
+        Shape { convergence_barriers: 4, replay: Replay::Serialise, ..Shape::new(4, 4) },
+        Shape { backing: Backing::Wishbone { width: 64, slave: bus }, ..Shape::default() },
+    ];
+    shapes.extend(Divergence::ALL.iter().map(|(_, unit)| Shape::new(4, 2).with_divergence(*unit)));
+    for shape in &shapes {
+        let found = identified(&identify(shape, clock)).unwrap_or_else(|e| panic!("{}: {e}", shape.options()));
+        assert_eq!(identify(&found, clock), identify(shape, clock), "{}", shape.options());
+    }
+    let changed = |word: usize, shift: u32, value: u32| {
+        let mut words = identify(&Shape::default(), clock);
+        words[word] = words[word] & !(0xff << shift) | value << shift;
+        identified(&words).unwrap_err()
+    };
+    assert_eq!(changed(0, 8, 3), "lanes = 3: must be a power of two from 1 to 64");
+    assert_eq!(changed(0, 24, 200), "divergence unit number 200");
+    assert_eq!(changed(4, 0, 32), "2^32 bytes");
+    assert!(changed(1, 0, 1).starts_with("memory = "), "{}", changed(1, 0, 1));
 }

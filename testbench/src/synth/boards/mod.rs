@@ -19,12 +19,68 @@ pub struct Board {
     pub(super) synth: &'static str,
     /// What nextpnr must be told of it.
     pub(super) nextpnr: &'static [&'static str],
-    /// The harness' pins, in the file `pins.cst`, where nextpnr does not choose some itself.
+    /// The pins of a measurement's harness, where nextpnr does not choose some itself.
     pub(super) pins: &'static str,
+    /// What the clock is made from.
+    pub oscillator: Oscillator,
+    /// What a top is connected to.
+    pub wiring: Wiring,
     /// How much there is of everything.
     pub room: Room,
     /// Options of the core that is built unless it is chosen.
     pub shape: &'static str,
+}
+
+/// A clock that comes from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Oscillator {
+    /// Where it comes in.
+    pub pin: &'static str,
+    /// How fast it is.
+    pub khz: u32,
+}
+
+/// What is on the pins of a board, beside the oscillator. The voltage of a bank is in tenths of a volt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wiring {
+    /// Bits a second of the line.
+    pub baud: u32,
+    /// The pin from the computer.
+    pub rx: &'static str,
+    /// The pin to the computer.
+    pub tx: &'static str,
+    /// Shows that a launch has ended.
+    pub done: Option<Lamp>,
+    /// Shows that the core has stopped.
+    pub fault: Option<Lamp>,
+    /// Resets everything.
+    pub reset: Option<Button>,
+}
+
+/// A lamp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lamp {
+    /// Its pin.
+    pub site: &'static str,
+    /// The level at which it is lit.
+    pub lit: bool,
+    /// As in the name of the pin's standard.
+    pub volts: &'static str,
+}
+
+/// A button.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Button {
+    /// Its pin.
+    pub site: &'static str,
+    /// The level while it is pressed; the pin is pulled to the other.
+    pub pressed: bool,
+}
+
+impl Lamp {
+    const fn lit(lit: bool, site: &'static str) -> Option<Lamp> {
+        Some(Lamp { site, lit, volts: "33" })
+    }
 }
 
 /// What a device has.

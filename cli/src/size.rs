@@ -1,0 +1,45 @@
+//! The option that chooses how much data a kernel has.
+
+use crate::target::Target;
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use heddle_simt::Shape;
+use heddle_testbench::Program;
+
+#[derive(Args)]
+pub struct SizeArgs {
+    /// How much data a kernel has [default: usual]
+    #[arg(long, value_enum, value_name = "SIZE")]
+    size: Option<Size>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Size {
+    /// What figures are of
+    Usual,
+    /// What fits in 32 KiB with the program and the stacks of 8 threads, 512 bytes each; `heddle kernels --sizes` lists them
+    Small,
+}
+
+impl SizeArgs {
+    /// The target of the size that is asked for.
+    pub fn of(&self, target: Target) -> Result<Target> {
+        match (self.size, target.kernel) {
+            (None, _) | (Some(Size::Usual), Some(_)) => Ok(target),
+            (Some(_), None) => bail!("--size is for kernels: {} has the size that it has", target.name),
+            (Some(Size::Small), Some(kernel)) => match kernel.small() {
+                Ok(elf) => Ok(Target { program: Program::parse(elf).context(kernel.name)?, ..target }),
+                Err(why) => bail!("{} has no small size: {why}", kernel.name),
+            },
+        }
+    }
+
+    /// Refuses a program that does not fit, and says so if a smaller one would.
+    pub fn check(&self, target: &Target, shape: &Shape) -> Result<()> {
+        let Err(error) = target.program.check(shape) else { return Ok(()) };
+        let small = target.kernel.filter(|_| self.size.is_none()).and_then(|kernel| kernel.small().ok());
+        let fits = small.and_then(|elf| Program::parse(elf).ok()).is_some_and(|small| small.check(shape).is_ok());
+        let advice = if fits { "; --size small fits" } else { "" };
+        bail!("{}: {error}{advice}", target.name)
+    }
+}
