@@ -51,7 +51,9 @@ pub fn netlist(board: &'static Board, top: &Arc<Module>, session: Session) -> Re
     let library = models.yosys.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
     let mapped = Synthesis::new(board, top, session).mapped(top)?;
     let text = |name: &str, text: String| (name.to_string(), text);
-    let mut sources = vec![text("library.v", "`define NO_INCLUDES\n".into())];
+    // Each file of the library is here; and not every Verilator knows inputs that have a value unless they are connected, which Yosys leaves none.
+    let defines = "`define NO_INCLUDES\n`define NO_ICE40_DEFAULT_ASSIGNMENTS\n";
+    let mut sources = vec![text("library.v", defines.into())];
     sources.extend(library);
     sources.push(text("models.v", models.own.into()));
     sources.push(text(FILE, mapped));
