@@ -15,7 +15,7 @@
 //! | | states |
 //! |---|---|
 //! | the frame comes; a runt is forgotten | receive |
-//! | what it asks for; a reply that came back is forgotten | fetch, header, address, count, check |
+//! | what it asks for; a reply that came back is forgotten | fetch, header, address, count, judge, check |
 //! | write, fill | write … |
 //! | side table | side, side low, side … |
 //! | launch; reset | launch; reset |
@@ -96,7 +96,7 @@ mod state {
     pub const HEADER: u32 = 2;
     pub const ADDRESS: u32 = 3;
     pub const COUNT: u32 = 4;
-    /// Everything is known but whether to do it; the buffer gives the fourth word.
+    /// It is done or refused, as is known now.
     pub const CHECK: u32 = 5;
     /// Writes a word to memory.
     pub const WRITE: u32 = 6;
@@ -119,6 +119,8 @@ mod state {
     pub const TRAILER: u32 = 17;
     /// A checksum goes to the buffer.
     pub const KEEP: u32 = 18;
+    /// Between count and check: everything is known but whether to do it; the buffer gives the fourth word.
+    pub const JUDGE: u32 = 19;
     pub const BITS: u32 = 5;
 }
 
@@ -150,6 +152,7 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     let state = m.reg("state", state::BITS).reset(state::RECEIVE);
     let at = |which: u32| state.q.eq(which);
     wire!(receiving = at(state::RECEIVE));
+    wire!(judging = at(state::JUDGE));
     wire!(checking = at(state::CHECK));
     wire!(taking = at(state::TAKE));
     wire!(keeping = at(state::KEEP));
@@ -295,8 +298,9 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
         (launching & !is_next & !again, code(reason::NUMBER)),
     ];
     wire!(refused = pick(reasons, code(0)));
-    wire!(goes = !refused.any() & !again);
-    let refusal = m.pipe_if("refusal", checking, refused);
+    let refusal = m.pipe_if("refusal", judging, refused);
+    // Only the host launches, so what is idle stays so.
+    let goes = m.pipe_if("goes", judging, !refused.any() & !again);
 
     // Doing it.
     wire!(begins_sum = checking & goes & sums);
@@ -367,7 +371,7 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     let asks_memory = reads | summing.q;
     let other = pick([(identifies, told), (tells, status)], out);
     let taken = in_memory.map_or(other, |line| asks_memory.mux(line, other));
-    let holds = checking | (at(state::WRITE) & writes) | at(state::SIDE_LOW);
+    let holds = judging | (at(state::WRITE) & writes) | at(state::SIDE_LOW);
     let word_next =
         pick([(taking, taken), (at(state::BEGIN), reply), (at(state::TRAILER), !crc.q), (holds, out)], shifted);
     word.next_if(taking | at(state::BEGIN) | at(state::TRAILER) | holds | shifts, word_next);
@@ -402,7 +406,8 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
             (state::FETCH, to(state::HEADER)),
             (state::HEADER, is_reply.mux(to(state::RECEIVE), to(state::ADDRESS))),
             (state::ADDRESS, to(state::COUNT)),
-            (state::COUNT, to(state::CHECK)),
+            (state::COUNT, to(state::JUDGE)),
+            (state::JUDGE, to(state::CHECK)),
             (state::CHECK, pick(does, to(state::SEND_FLAG))),
             (state::WRITE, or_stay(last, state::SEND_FLAG)),
             (state::SIDE, last.mux(to(state::SEND_FLAG), to(state::SIDE_LOW))),
@@ -440,8 +445,8 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     m.cover("reply_came_back", is_reply);
     m.cover("frame_too_long", frame_ends & too_long);
     m.cover("ends_in_an_escape", frame_ends & escaped.q);
-    m.cover("launched_again", checking & again & !refused.any());
-    m.cover("busy_for_a_fault", checking & launching & i.fault.valid & refused.eq(reason::BUSY));
+    m.cover("launched_again", judging & again & !refused.any());
+    m.cover("busy_for_a_fault", judging & launching & i.fault.valid & refused.eq(reason::BUSY));
     HostOut {
         rx_ready,
         tx,
