@@ -1,4 +1,6 @@
-//! `heddle cosim`: simulation and Verilog, cycle by cycle.
+//! `heddle cosim`: simulation and Verilog, cycle by cycle; or simulation and netlist, run by run.
+
+mod netlist;
 
 use crate::grid::GridArgs;
 use crate::interrupt::{Interrupt, is_interruption};
@@ -7,6 +9,7 @@ use crate::output::{print, print_json};
 use crate::progress::Progress;
 use crate::report::si;
 use crate::shape::ShapeArgs;
+use crate::synth::board;
 use crate::target::{TARGET, Target};
 use crate::timed::Timed;
 use anyhow::{Context, Error, Result, bail};
@@ -17,6 +20,7 @@ use heddle_sim::directory::Directory;
 use heddle_sim::lockstep::Lockstep;
 use heddle_sim::verilator::{Recipe, Verilator};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, design};
+use heddle_testbench::synth::Board;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,13 +32,17 @@ use std::time::Instant;
 /// cycle and both values, and leaves two waveforms of the cycles around it. Models are built when they are first needed
 /// and kept in the user's cache folder (or $HEDDLE_CACHE). Verilator is the one on the path, or $HEDDLE_VERILATOR.
 ///
+/// With --netlist it is the netlist that Yosys maps the core and its host to, for a board (docs/synthesis.md): the program comes over the host's
+/// stream of bytes, and must have the same results and take as many cycles as in the simulation.
+///
 /// Ctrl-C ends the comparison with the report so far; the exit code is then 130. A second Ctrl-C ends it at once. Long runs
 /// show their progress if standard error is a terminal.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle cosim mandelbrot --lanes 16 --warps 4
   heddle cosim prog.elf --seed 7 --json
-  heddle cosim prog.elf --blocks 100 --block-threads 32")]
+  heddle cosim prog.elf --blocks 100 --block-threads 32
+  heddle cosim collatz --netlist ulx3s-85f --lanes 4 --warps 4 --memory 32K --program 8K --stack 512")]
 pub struct Cosim {
     /// A built-in kernel or an RV32IMA ELF file
     #[arg(value_name = TARGET)]
@@ -48,6 +56,9 @@ pub struct Cosim {
     /// Where waveforms of a difference go: PREFIX.rust.vcd and PREFIX.verilog.vcd
     #[arg(long, default_value = "difference", value_name = "PREFIX")]
     waves: PathBuf,
+    /// Instead of the Verilog, its netlist for this board
+    #[arg(long, value_name = "BOARD", value_parser = board(), conflicts_with_all = ["waves", "max_cycles"])]
+    netlist: Option<&'static Board>,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -80,6 +91,9 @@ impl Cosim {
         target.grid = self.grid.grid(&target, &shape)?;
         target.program.check(&shape).with_context(|| target.name.clone())?;
         let seed = self.shape.seed;
+        if let Some(board) = self.netlist {
+            return netlist::run(board, &target, &shape, seed, self.json, &interrupt);
+        }
         let directory = Arc::new(Directory::new(&design(&shape)?));
         let signals = directory.outputs.len() + directory.probes.len();
 

@@ -1,5 +1,7 @@
 //! `heddle gen`: the core as Verilog.
 
+mod fusesoc;
+
 use crate::folder::{Entry, write_folder};
 use crate::image;
 use crate::output::print;
@@ -24,11 +26,15 @@ use std::path::PathBuf;
 /// instructions.hex for the top's memory `instructions`, and bank_K.hex for `memory.main.bank[K].replica.words`; with
 /// --bus, memory.hex for the memory that is on the bus, a word of 32 bits a line; with --divergence stack, side_table.hex
 /// for the top's memory `side_table`: where the threads of each branch meet.
+///
+/// With --fusesoc comes heddle.core, of a core `heddle` for FuseSoC, with the targets `lint` (Verilator) and `synth-ecp5`, `synth-ice40` (Yosys).
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle gen --lanes 16 --warps 4 --out build/
   verilator --lint-only -Wall -f build/heddle.f
-  heddle gen mandelbrot --out build/ --single-file")]
+  heddle gen mandelbrot --out build/ --single-file
+  heddle gen --out build/ --fusesoc
+  fusesoc --cores-root build run --target=lint heddle")]
 pub struct Gen {
     /// The program of the memory images
     #[arg(value_name = TARGET, default_value = "mandelbrot")]
@@ -43,6 +49,9 @@ pub struct Gen {
     /// top is `heddle_host`, and the memories are below its instance `heddle`
     #[arg(long, value_name = "KHZ")]
     host: Option<u32>,
+    /// Write heddle.core, too, a core file for FuseSoC
+    #[arg(long)]
+    fusesoc: bool,
     #[command(flatten)]
     shape: ShapeArgs,
 }
@@ -59,7 +68,9 @@ impl Gen {
         let target = Target::find(&self.target)?;
         let images = images(&target, &shape, self.shape.seed)?;
         let hardware = Shape { metrics: false, ..shape.clone() };
-        let options = heddle_gen::Options { images: self.out.display().to_string(), ..Default::default() };
+        // FuseSoC runs tools in folders of its own.
+        let images_in = if self.fusesoc { String::new() } else { self.out.display().to_string() };
+        let options = heddle_gen::Options { images: images_in, ..Default::default() };
         let netlist = match self.host {
             Some(clock_khz) => hosted(&hardware, Identity { clock_khz }).check()?.netlist,
             None => system(&hardware).check()?.netlist,
@@ -71,21 +82,18 @@ impl Gen {
             false => files.sources.into_iter().map(entry).collect(),
         };
         let list = self.list(&shape, &target, &sources);
+        let names = |entries: &[Entry]| entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>();
+        let readable: Vec<Entry> = files.images.into_iter().map(entry).collect();
+        let core =
+            self.fusesoc.then(|| fusesoc::entry(&netlist.name, &about(&shape), &names(&sources), &names(&readable)));
         let count = if self.single_file { "1 file".to_string() } else { format!("{} files", sources.len()) };
-        let images = files.images.into_iter().map(entry).chain(images);
-        let entries: Vec<Entry> = sources.into_iter().chain(images).chain([list]).collect();
+        let entries: Vec<Entry> = sources.into_iter().chain(readable).chain(images).chain(core).chain([list]).collect();
         write_folder(&self.out, &entries)?;
         print(&format!("{count} of Verilog, listed in {}\n", self.out.join(LIST).display()))
     }
 
     fn list(&self, shape: &Shape, target: &Target, sources: &[Entry]) -> Entry {
-        let mut text = format!(
-            "// Heddle: {} lanes, {} warps, {} bytes of memory, {}\n",
-            shape.lanes,
-            shape.warps,
-            shape.memory,
-            shape.divergence.name()
-        );
+        let mut text = format!("// {}\n", about(shape));
         let (entry, end) = (target.program.entry() / 4, target.program.program_end());
         let _ = writeln!(text, "// {}: entry = {entry}, program_end = {end}", target.name);
         for Entry { name, .. } in sources {
@@ -93,6 +101,12 @@ impl Gen {
         }
         Entry { name: LIST.into(), text }
     }
+}
+
+/// What core it is, in a line.
+fn about(shape: &Shape) -> String {
+    let Shape { lanes, warps, memory, divergence, .. } = shape;
+    format!("Heddle: {lanes} lanes, {warps} warps, {memory} bytes of memory, {}", divergence.name())
 }
 
 /// What memory holds at the launch, for `$readmemh`.

@@ -1,7 +1,7 @@
 //! The pages in `docs` that commands write tell of the core as it is: what they name is there. Figures are as old as the
 //! page, but a page that tells of what is gone is to be written anew, and studies of an older core say so.
 
-use crate::study::age;
+use crate::study::{age, area};
 use heddle_hdl::mutate::mutants;
 use heddle_simt::Shape;
 use heddle_testbench::coverage;
@@ -55,6 +55,19 @@ fn studies_of_an_older_core_say_so() {
             "docs/{name} does not say which core it is of: `heddle study age --docs docs` has it say so"
         );
     }
+}
+
+/// Each row of the page says whether it is of the core as it is.
+#[test]
+fn the_page_on_area_says_which_rows_are_of_an_older_core() {
+    let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs"));
+    let old = area::outdated(docs).unwrap();
+    assert!(
+        old.is_empty(),
+        "docs/{} is not what docs/{} says of the core as it is: `heddle study age --docs docs` writes it anew",
+        old[0],
+        area::RESULTS
+    );
 }
 
 /// What is said to be proven, and at which shape, is what the proof says.

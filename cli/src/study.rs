@@ -1,6 +1,7 @@
 //! `heddle study`: experiments on the core, a file each, and what they share.
 
 pub mod age;
+pub mod area;
 mod chart;
 mod compaction;
 mod core;
@@ -25,6 +26,7 @@ use runs::Run;
   heddle study dual-path
   heddle study compaction
   heddle study speculative
+  heddle study area --docs docs --limit 60
   heddle study age --docs docs
   heddle study simtight vecadd gcd --warps 8 --json")]
 pub struct Study {
@@ -38,6 +40,7 @@ enum What {
     DualPath(dual_path::DualPath),
     Compaction(compaction::Compaction),
     Speculative(speculative::Speculative),
+    Area(area::Area),
     Age(age::Age),
 }
 
@@ -48,6 +51,7 @@ impl Study {
             What::DualPath(study) => study.run(),
             What::Compaction(study) => study.run(),
             What::Speculative(study) => study.run(),
+            What::Area(study) => study.run(),
             What::Age(age) => age.run(),
         }
     }
@@ -59,6 +63,7 @@ impl Study {
             What::DualPath(study) => study.runs(),
             What::Compaction(study) => study.runs(),
             What::Speculative(study) => study.runs(),
+            What::Area(_) => bail!("its page is of cores, not of runs"),
             What::Age(_) => bail!("it is no study"),
         }
     }

@@ -5,11 +5,13 @@
 //! some of the runs, too, and a page stays new if the programs are what they were and these runs still take as many.
 
 use super::Study;
+use super::area;
 use super::runs::{Run, each};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print};
 use anyhow::{Context, Result};
 use clap::{Args, FromArgMatches};
+use heddle_hdl::netlist::Module;
 use heddle_simt::Shape;
 use heddle_testbench::machine::design;
 use std::collections::BTreeSet;
@@ -21,7 +23,8 @@ use std::sync::Arc;
 /// Say on the pages of studies which of them are of an older core.
 ///
 /// A page is if programs of its study are others than when it was written, or its cores are and some of its runs take more or fewer cycles
-/// than then; or if it does not say which those were. It then gets a line that says so, which goes when the study is run again.
+/// than then; or if it does not say which those were. It then gets a line that says so, which goes when the study is run again. The page on
+/// area says it of each row.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study age --docs docs")]
@@ -63,7 +66,10 @@ impl Age {
             let age = if aged.contains(OLD) { "not known to be of this core, and says so" } else { "of this core" };
             print(&format!("{}: {age} ({now}){cycles}\n", path.display()))?;
         }
-        Ok(())
+        let renewed = area::renew(&self.docs)?;
+        let page = self.docs.join(area::PAGE);
+        let change = if renewed { "other rows than before are of this core" } else { "as before" };
+        print(&format!("{}: {change}\n", page.display()))
     }
 }
 
@@ -113,19 +119,24 @@ pub fn hash(runs: &[Run]) -> Result<String> {
     }
     let mut cores = md5::Context::new();
     for shape in shapes {
-        let files = heddle_gen::verilog(&design(shape)?, &heddle_gen::Options::default());
-        for (name, text) in files.sources.iter().chain(&files.images) {
-            cores.consume(name);
-            for line in text.lines() {
-                cores.consume(line.split("//").next().unwrap_or_default().trim_end());
-                cores.consume("\n");
-            }
-        }
+        consume(&mut cores, &design(shape)?);
     }
     let mut programs = md5::Context::new();
     let elfs: BTreeSet<&Arc<[u8]>> = runs.iter().map(|run| &run.elf).collect();
     elfs.into_iter().for_each(|elf| programs.consume(elf));
     Ok(format!("{:x}-{:x}", cores.finalize(), programs.finalize()))
+}
+
+/// Takes the Verilog of a design, without comments.
+pub fn consume(hash: &mut md5::Context, design: &Arc<Module>) {
+    let files = heddle_gen::verilog(design, &heddle_gen::Options::default());
+    for (name, text) in files.sources.iter().chain(&files.images) {
+        hash.consume(name);
+        for line in text.lines() {
+            hash.consume(line.split("//").next().unwrap_or_default().trim_end());
+            hash.consume("\n");
+        }
+    }
 }
 
 /// The page of these runs.

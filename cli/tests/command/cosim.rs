@@ -52,6 +52,24 @@ fn bad_input_is_refused_before_anything_is_built() {
     assert_eq!(bad("bench sim gcd --docs ."), missing);
 }
 
+/// All of it before any tool is looked for.
+#[test]
+fn a_netlist_that_cannot_be_simulated_is_refused() {
+    let (place, cache) = (Place::new(), Place::new());
+    let bad = |arguments: &str| {
+        let mut command = place.command(&format!("cosim collatz --lanes 2 --warps 1 {arguments}"));
+        place.bad_command(command.env("PATH", "").env("HEDDLE_CACHE", cache.path()))
+    };
+    let gowin = "a netlist for Gowin cannot be simulated: there are no models of its cells";
+    assert_eq!(bad("--netlist tangprimer-20k"), gowin);
+    assert_eq!(bad("--netlist ulx3s-85f --bus 64"), "--bus: the memory on it is no part of a netlist");
+    assert!(bad("--netlist ulx3s-85f --memory-model latency=9").starts_with("--memory-model is for simulations only"));
+    assert!(bad("--netlist ulx3s").contains("ulx3s-85f, colorlight-i5, icebreaker"));
+    assert!(bad("--netlist ulx3s-85f --waves x").contains("cannot be used with"));
+    let missing = bad("--netlist ulx3s-85f");
+    assert_eq!(missing, "python3 is not installed; on Debian: apt-get install python3 python3-venv");
+}
+
 #[test]
 fn equal_machines_are_said_to_be_equal() {
     if verilator().is_none() {

@@ -1,9 +1,11 @@
 //! `heddle gen` as a user sees it, and Verilator's opinion of what it writes.
 
 use crate::common::*;
-use heddle_sim::verilator::Tool;
+use heddle_sim::verilator::{Tool, cache};
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
 
 /// By every Verilator that is found.
 #[test]
@@ -39,6 +41,45 @@ fn lint_is_clean(place: &Place, tool: &Tool) {
         command.current_dir(place.path()).args(["--lint-only", "-Wall", "-f", "build/heddle.f"]).output().unwrap();
     let text = String::from_utf8_lossy(&lint.stderr);
     assert!(lint.status.success() && text.is_empty(), "{tool}: {text}");
+}
+
+/// FuseSoC, where `./test` installs it or on the path, or nothing and a note.
+fn fusesoc() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain([cache().join("fusesoc/bin")]);
+    let found = folders.map(|folder| folder.join("fusesoc")).find(|program| program.is_file());
+    if found.is_none() {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: a core file in FuseSoC, which is not installed");
+    }
+    found
+}
+
+/// FuseSoC finds the core and lints it; and says so if it is not clean.
+#[test]
+fn fusesoc_lints_the_core() {
+    let place = Place::new();
+    place.good("gen --lanes 1 --warps 1 --host 50000 --out build --fusesoc");
+    let core = fs::read_to_string(place.path().join("build/heddle.core")).unwrap();
+    let files = core.lines().filter_map(|line| line.strip_prefix("      - "));
+    let files: Vec<&str> = files.collect();
+    assert!(files.len() > 5 && files.iter().all(|file| place.path().join("build").join(file).is_file()), "{core}");
+    assert!(core.contains("toplevel: heddle_host\n"), "{core}");
+    let (Some(fusesoc), Ok(_)) = (fusesoc(), Tool::selected()) else { return };
+    let lint = || {
+        let mut command = Command::new(&fusesoc);
+        command.args(["--cores-root", "build", "run", "--target=lint", "heddle"]).current_dir(place.path());
+        // Its settings are those of nobody.
+        let output = command.env("XDG_CONFIG_HOME", place.path()).output().unwrap();
+        let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+        (output.status.success(), said)
+    };
+    let (clean, said) = lint();
+    assert!(clean && !said.contains("%Warning"), "{said}");
+    let alu = place.path().join("build/alu.v");
+    let text = fs::read_to_string(&alu).unwrap();
+    fs::write(&alu, text.replacen("endmodule", "  wire [1:0] unread = 2'd1;\nendmodule", 1)).unwrap();
+    let (clean, said) = lint();
+    assert!(!clean && said.contains("unread"), "{said}");
 }
 
 #[test]

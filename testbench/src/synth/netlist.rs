@@ -133,7 +133,8 @@ fn count<'a>(family: &Family, all: impl Iterator<Item = &'a Cell>) -> Cells {
 }
 
 impl Cells {
-    fn plus(&self, other: &Cells, times: u32) -> Cells {
+    /// With so many copies of others.
+    pub fn plus(&self, other: &Cells, times: u32) -> Cells {
         Cells {
             luts: self.luts + times * other.luts,
             lut4: self.lut4 + times * other.lut4,

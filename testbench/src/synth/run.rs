@@ -37,6 +37,9 @@ pub enum Error {
     /// What a tool wrote is not what is expected of it.
     #[error("cannot read what {0} wrote: {1}")]
     Unreadable(String, String),
+    /// A family whose cells nobody has described.
+    #[error("a netlist for {0} cannot be simulated: there are no models of its cells")]
+    NoModels(&'static str),
     /// A clock in kHz that the PLL does not make, and the nearest that it does.
     #[error("the board has no clock of {} MHz; the nearest are {}", mhz(*.0), list(.1))]
     NoStep(u32, Vec<u32>),
@@ -90,7 +93,7 @@ impl Session<'_> {
         Ok(Err(String::from_utf8_lossy(&printed).into_owned()))
     }
 
-    fn kept<T: serde::Serialize + serde::de::DeserializeOwned>(
+    pub(super) fn kept<T: serde::Serialize + serde::de::DeserializeOwned>(
         &self,
         kept: &Kept,
         find: impl FnOnce() -> Result<T, Error>,
@@ -104,9 +107,9 @@ impl Session<'_> {
 
 /// The core on a board.
 pub struct Synthesis<'a> {
-    board: &'static Board,
-    session: Session<'a>,
-    verilog: String,
+    pub(super) board: &'static Board,
+    pub(super) session: Session<'a>,
+    pub(super) verilog: String,
     harness: String,
     /// Where the netlist is, if it was needed.
     work: Option<Workplace>,
@@ -204,8 +207,15 @@ impl<'a> Synthesis<'a> {
         })
     }
 
+    /// How results are made of the Verilog: tools, their versions and steps, for whoever keeps them.
+    pub fn recipe(&self) -> String {
+        let Board { family, nextpnr, .. } = self.board;
+        let steps = [self.mapping(), self.joining()].concat().join("; ");
+        format!("{}: {steps}; {}: {}", YOSYS.title(), family.nextpnr.title(), nextpnr.join(" "))
+    }
+
     /// Yosys' steps from Verilog to a mapped module.
-    fn synthesis(&self, top: &str, options: &str) -> Vec<String> {
+    pub(super) fn synthesis(&self, top: &str, options: &str) -> Vec<String> {
         let Board { family, synth, .. } = self.board;
         let synth = format!("{synth}{} -top {top} -json {CELLS}{options}", family.without_pins);
         ["read_verilog heddle.v"].iter().chain(family.before).map(|step| step.to_string()).chain([synth]).collect()
@@ -235,7 +245,7 @@ impl<'a> Synthesis<'a> {
         Ok(self.work.insert(work).path().to_path_buf())
     }
 
-    fn yosys(&self, work: &Path, steps: &[String]) -> Result<(), Error> {
+    pub(super) fn yosys(&self, work: &Path, steps: &[String]) -> Result<(), Error> {
         let mut command = YOSYS.program("python", &self.session)?;
         (self.session.says)("synthesis");
         command.current_dir(work).args(["-c", PASSES]).args(steps);

@@ -1,5 +1,6 @@
-//! The generated Verilog: in Verilator beside the simulation, in provers, and in synthesis.
+//! The generated Verilog: in Verilator beside the simulation, in provers, and in synthesis; and the netlist.
 
 mod lockstep;
+mod netlist;
 mod prove;
 mod synth;

@@ -1,0 +1,313 @@
+//! `heddle study area`: cells and clock of the core with every mechanism for divergence, beside what papers have.
+//!
+//! * `cores`: what is measured; `results`: what was found, in `area.json`.
+//! * `page`: `area.md`; `charts`: its pictures.
+//!
+//! The page is made of the results and the hashes of the cores as they are, of nothing else: so it can be written at any time, and says of each
+//! row whether it is of the core as it is.
+
+mod charts;
+mod cores;
+mod page;
+mod results;
+
+use crate::interrupt::Interrupt;
+use crate::output::{ResultFile, print};
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use cores::{Core, Key, Of};
+use heddle_testbench::synth::{Board, Error, Session, Synthesis};
+use indicatif::{ProgressBar, ProgressStyle};
+use page::Page;
+use results::{Found, Now, Outcome, Results, modules};
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Cells and clock of the core on FPGAs: by lanes beside another core, by mechanism, by option, by board.
+///
+/// Cells are those after synthesis with Yosys, the clock is the median of several runs of place and route with nextpnr, as `heddle synth` has them; both come
+/// from PyPI when they are first needed. All of it takes days. With --docs, each row is written as soon as it is found, into area.json, from
+/// which the page area.md and its charts are made; a later call goes on with what is missing, or is of an older core.
+///
+/// Ctrl-C ends it with what there is; the exit code is then 130.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  heddle study area --docs docs                          what is missing on the page, cheap rows first; takes days
+  heddle study area --docs docs --limit 60               for an hour
+  heddle study area --docs docs --part lanes --seeds 0   one part of it, cells only
+  heddle study area --docs docs --limit 0                only write the page, of what is known
+  heddle study area --part boards --seeds 1              to standard output")]
+pub struct Area {
+    /// Only this part of the page; several may be named
+    #[arg(long = "part", value_name = "NAME")]
+    parts: Vec<Part>,
+    /// Runs of place and route, of which the clock is the median; 0 for cells only [default: 3, 1 above 16 lanes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=99))]
+    seeds: Option<u32>,
+    /// The folder of area.json, of the page and its charts
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
+    /// End after so many minutes
+    #[arg(long, value_name = "MINUTES")]
+    limit: Option<u64>,
+    /// Measure also what is known of the core as it is
+    #[arg(long)]
+    again: bool,
+    /// Print the results as an array of objects instead of the page
+    #[arg(long)]
+    json: bool,
+}
+
+/// Parts of the page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Part {
+    /// 2 to 64 lanes, path tables and arbiter, beside Simty
+    Lanes,
+    /// Every mechanism for divergence at 8 and at 16 lanes, module by module
+    Mechanisms,
+    /// Units alone, beside what papers say of them
+    Units,
+    /// What options cost
+    Options,
+    /// The cores of the boards
+    Boards,
+}
+
+impl Part {
+    pub const ALL: [Part; 5] = [Part::Lanes, Part::Mechanisms, Part::Units, Part::Options, Part::Boards];
+}
+
+/// What place and route aims at: more than it reaches, so that it keeps trying.
+const CLOCK: f64 = 100.0;
+
+pub const RESULTS: &str = "area.json";
+pub const PAGE: &str = "area.md";
+
+/// Cores by board and options.
+pub type Nows = HashMap<(&'static str, String), Now>;
+
+impl Area {
+    pub fn run(self) -> Result<()> {
+        let file = self.docs.as_ref().map(|folder| folder.join(RESULTS));
+        let mut results = file.as_deref().map_or_else(|| Ok(Results::default()), Results::read)?;
+        if let Some(folder) = &self.docs {
+            check(folder)?;
+        }
+        let interrupt = Interrupt::catch()?;
+        let now = nows()?;
+        results.keep(|found| now.keys().any(|(board, core)| (*board, core) == (found.board.as_str(), &found.core)));
+        let mut wanted = self.wanted()?;
+        wanted.retain(|key| self.again || !is_known(&results, key, &now));
+        let begun = Instant::now();
+        let over = || self.limit.is_some_and(|limit| begun.elapsed() >= Duration::from_secs(60 * limit));
+        let stop = || interrupt.poll().is_break() || over();
+        let progress = progress(wanted.len());
+        let says = |what: &str| progress.set_message(what.to_string());
+        let session = Session { stop: &stop, says: &says, again: self.again };
+        // Netlists are large: only that of the last core is at hand.
+        let mut last: Option<(&str, &str, Synthesis)> = None;
+        let ended = wanted.iter().try_for_each(|key| {
+            progress.set_prefix(key.core.clone());
+            progress.inc(1);
+            // What is too large with one seed is with all.
+            if stop() || (!self.again && is_known(&results, key, &now)) {
+                return Ok(());
+            }
+            let Now { board, top, hash } = find(&now, key);
+            if last.as_ref().is_none_or(|(board, core, _)| (*board, *core) != (key.board.as_str(), &key.core)) {
+                last = Some((&key.board, &key.core, Synthesis::new(board, top, session)));
+            }
+            let (_, _, synthesis) = last.as_mut().expect("it was set");
+            let outcome = match key.of {
+                Of::Cells => synthesis.cells().map(Outcome::Cells),
+                Of::Modules => synthesis.modules().map(|rows| Outcome::Modules(modules(rows, top))),
+                Of::Seed(seed) => synthesis.timing(CLOCK, seed).map(Outcome::Timing),
+            };
+            let outcome = match outcome {
+                Err(Error::Interrupted) => return Ok(()),
+                Err(Error::Full(over)) => Outcome::Full(over),
+                Err(error @ Error::Failed(..)) => Outcome::Failed(error.to_string()),
+                outcome => outcome?,
+            };
+            results.set(key, hash, outcome);
+            self.docs.as_deref().map_or(Ok(()), |folder| write(folder, &results, &now))
+        });
+        progress.finish_and_clear();
+        if let Some(folder) = &self.docs {
+            write(folder, &results, &now)?;
+        }
+        let missing = wanted.iter().filter(|key| !is_known(&results, key, &now)).count();
+        if missing > 0 {
+            eprintln!("{missing} of {} measurements are still missing", wanted.len());
+        }
+        match &self.docs {
+            _ if self.json => print(&results.text()?)?,
+            Some(folder) => print(&format!("{}\n", folder.join(PAGE).display()))?,
+            None => print(&Page { results: &results, now: &now, parts: &self.parts() }.text()?)?,
+        }
+        interrupt.or(ended)
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        if self.parts.is_empty() { Part::ALL.to_vec() } else { self.parts.clone() }
+    }
+
+    /// What is to be measured, each once, the cheapest first.
+    fn wanted(&self) -> Result<Vec<Key>> {
+        let cores: Vec<Core> = self.parts().into_iter().flat_map(Part::cores).collect();
+        let mut all: Vec<(u32, Key)> = Vec::new();
+        for key in cores.iter().map(|core| core.keys(self.seeds)).collect::<Result<Vec<_>>>()?.concat() {
+            if !all.iter().any(|(_, other)| *other == key) {
+                all.push((key.effort()?, key));
+            }
+        }
+        all.sort_by_key(|(effort, _)| *effort);
+        Ok(all.into_iter().map(|(_, key)| key).collect())
+    }
+}
+
+/// The cores of all parts as they are.
+pub fn nows() -> Result<Nows> {
+    let cores = Part::ALL.into_iter().flat_map(Part::cores);
+    let mut all = Nows::new();
+    for Core { board, options, .. } in cores {
+        if !all.contains_key(&(board.name, options.clone())) {
+            let now = Now::of(board, &options)?;
+            all.insert((board.name, options), now);
+        }
+    }
+    Ok(all)
+}
+
+fn find<'a>(now: &'a Nows, key: &Key) -> &'a Now {
+    let board = Board::find(&key.board).expect("it is a board's");
+    &now[&(board.name, key.core.clone())]
+}
+
+/// Whether it was measured on the core as it is; or a seed before it found that it does not fit.
+fn is_known(results: &Results, key: &Key, now: &Nows) -> bool {
+    let is_now = |key: &Key| results.find(key).filter(|found| found.hash == find(now, key).hash);
+    let first = Key { of: Of::Seed(1), ..key.clone() };
+    let is_small = |found: &Found| matches!(found.outcome, Outcome::Full(_));
+    is_now(key).is_some() || matches!(key.of, Of::Seed(_)) && is_now(&first).is_some_and(is_small)
+}
+
+/// Fails if the folder cannot be written.
+fn check(folder: &Path) -> Result<()> {
+    [RESULTS, PAGE]
+        .into_iter()
+        .chain(charts::NAMES)
+        .try_for_each(|name| ResultFile::create(&folder.join(name)).map(drop))
+}
+
+/// The files of the study: results, page and charts, by their names.
+fn files(results: &Results, now: &Nows) -> Result<Vec<(&'static str, String)>> {
+    let page = Page { results, now, parts: &Part::ALL }.text()?;
+    let charts = charts::NAMES.into_iter().zip(charts::all(results, now));
+    Ok([(RESULTS, results.text()?), (PAGE, page)].into_iter().chain(charts).collect())
+}
+
+/// Writes them, each whole or not at all.
+fn write(folder: &Path, results: &Results, now: &Nows) -> Result<()> {
+    files(results, now)?.into_iter().try_for_each(|(name, text)| {
+        let mut file = ResultFile::create(&folder.join(name))?;
+        file.writer().write_all(text.as_bytes())?;
+        file.finish()
+    })
+}
+
+/// Those of the folder that are not what its results and the cores as they are make of them: another row may be of an older core now.
+pub fn outdated(folder: &Path) -> Result<Vec<&'static str>> {
+    let all = files(&Results::read(&folder.join(RESULTS))?, &nows()?)?;
+    let is_as_before =
+        |(name, text): &(&str, String)| fs::read_to_string(folder.join(name)).is_ok_and(|old| old == *text);
+    Ok(all.iter().filter(|file| !is_as_before(file)).map(|(name, _)| *name).collect())
+}
+
+/// Writes those anew.
+pub fn renew(folder: &Path) -> Result<bool> {
+    let old = outdated(folder)?;
+    if !old.is_empty() {
+        write(folder, &Results::read(&folder.join(RESULTS))?, &nows()?)?;
+    }
+    Ok(!old.is_empty())
+}
+
+fn progress(steps: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {prefix}: {msg} ({elapsed})");
+    let bar = ProgressBar::new(steps as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heddle_hdl::netlist::Module;
+    use heddle_testbench::synth::{Flat, Timing};
+    use results::tests::cells;
+    use std::sync::Arc;
+
+    /// Cores as they are, without what is in them.
+    pub fn nows() -> Nows {
+        let of = |core: Core| {
+            let now = Now { board: core.board, top: Arc::new(Module::empty("heddle")), hash: "now".into() };
+            ((core.board.name, core.options), now)
+        };
+        Part::ALL.into_iter().flat_map(Part::cores).map(of).collect()
+    }
+
+    pub fn flat(luts: u32) -> Outcome {
+        Outcome::Cells(Flat { cells: cells(luts), core_luts: luts - 100, memory_bram: 80 })
+    }
+
+    pub fn timing(mhz: f64) -> Outcome {
+        Outcome::Timing(Timing { mhz, path: vec!["core.issue".into(), "core.fetch".into()] })
+    }
+
+    fn area(line: &str) -> Area {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            area: Area,
+        }
+        <Line as clap::Parser>::parse_from(["area"].into_iter().chain(line.split_whitespace())).area
+    }
+
+    #[test]
+    fn what_is_wanted_is_there_once_and_the_cheapest_first() {
+        let wanted = area("").wanted().unwrap();
+        let effort: Vec<u32> = wanted.iter().map(|key| key.effort().unwrap()).collect();
+        assert!(effort.is_sorted());
+        assert!((1..wanted.len()).all(|k| !wanted[..k].contains(&wanted[k])));
+        // Modules at 8 x 8 are of two parts.
+        let usual = Key { board: "ulx3s-85f".into(), core: cores::PRICED[0].into(), of: Of::Modules };
+        for part in ["mechanisms", "units"] {
+            assert!(area(&format!("--part {part}")).wanted().unwrap().contains(&usual), "{part}");
+        }
+        let cells = area("--part lanes --seeds 0").wanted().unwrap();
+        assert!(cells.len() == 12 && cells.iter().all(|key| key.of == Of::Cells));
+        // A netlist serves all seeds that follow it.
+        let mut seeds = area("--part lanes --seeds 2").wanted().unwrap();
+        seeds.retain(|key| key.of != Of::Cells);
+        assert!(seeds.chunks(2).all(|pair| pair[0].core == pair[1].core));
+    }
+
+    #[test]
+    fn what_is_known_is_of_the_core_as_it_is() {
+        let now = nows();
+        let key = |of| Key { board: "ulx3s-85f".into(), core: cores::simty(4, "arbiter"), of };
+        let mut results = Results::default();
+        results.set(&key(Of::Cells), "before", flat(1000));
+        results.set(&key(Of::Seed(1)), "now", timing(40.0));
+        let is_known = |results: &Results, of| is_known(results, &key(of), &now);
+        assert!(!is_known(&results, Of::Cells) && !is_known(&results, Of::Modules));
+        assert!(is_known(&results, Of::Seed(1)) && !is_known(&results, Of::Seed(2)));
+        // Too large with one seed, too large with all.
+        results.set(&key(Of::Seed(1)), "now", Outcome::Full("5 wanted, 4 there".into()));
+        assert!(is_known(&results, Of::Seed(2)) && !is_known(&results, Of::Cells));
+    }
+}

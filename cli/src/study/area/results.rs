@@ -1,0 +1,221 @@
+//! What was found, in a file: a line each, which is written as soon as it is known.
+
+use super::cores::{Key, Of, shape};
+use crate::study::age;
+use anyhow::{Context, Result};
+use heddle_hdl::netlist::Module as Described;
+use heddle_simt::system::system;
+use heddle_testbench::synth::{Board, Cells, Flat, Row, Session, Synthesis, Timing};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A measurement and what came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Found {
+    pub board: String,
+    /// The options of the core.
+    pub core: String,
+    pub of: Of,
+    /// Of the core's Verilog, and of tools and steps.
+    pub hash: String,
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    Cells(Flat),
+    Modules(Vec<Module>),
+    Timing(Timing),
+    /// What the board has too little of.
+    Full(String),
+    /// What a tool said.
+    Failed(String),
+}
+
+/// A module of the core.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Module {
+    #[serde(flatten)]
+    pub row: Row,
+    /// Modules in one copy of it, and how many of each.
+    pub within: BTreeMap<String, u32>,
+    /// Bits that one copy of it holds, without the modules in it: in registers, in memories.
+    pub registers: u64,
+    pub memories: u64,
+}
+
+/// Modules with what is in them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Total {
+    pub cells: Cells,
+    pub registers: u64,
+    pub memories: u64,
+}
+
+/// One copy of a module with all that is in it.
+pub fn total(modules: &[Module], name: &str) -> Option<Total> {
+    let module = modules.iter().find(|module| module.row.module == name)?;
+    let mut sum = Total { cells: module.row.cells, registers: module.registers, memories: module.memories };
+    for (name, &copies) in &module.within {
+        // What is optimised away has no row.
+        let Some(inner) = total(modules, name) else { continue };
+        sum.cells = sum.cells.plus(&inner.cells, copies);
+        sum.registers += u64::from(copies) * inner.registers;
+        sum.memories += u64::from(copies) * inner.memories;
+    }
+    Some(sum)
+}
+
+/// Yosys' rows with what the description knows of each module.
+pub fn modules(rows: Vec<Row>, top: &Arc<Described>) -> Vec<Module> {
+    let described = top.modules();
+    let of = |row: Row| {
+        let module = described.iter().find(|module| module.name == row.module)?;
+        let mut within = BTreeMap::new();
+        for instance in &module.instances {
+            *within.entry(instance.module.name.clone()).or_default() += instance.copies();
+        }
+        let memories = module.memories.iter().map(|m| u64::from(m.width) << m.address_width).sum();
+        let registers = module.registers.iter().map(|register| u64::from(register.width)).sum();
+        Some(Module { row, within, registers, memories })
+    };
+    rows.into_iter().filter_map(of).collect()
+}
+
+/// A core and the hash of all that its figures come from.
+pub struct Now {
+    pub board: &'static Board,
+    pub top: Arc<Described>,
+    pub hash: String,
+}
+
+impl Now {
+    pub fn of(board: &'static Board, options: &str) -> Result<Now> {
+        let top = system(&shape(options)?).check()?.netlist;
+        let session = Session { stop: &|| false, says: &|_| {}, again: false };
+        let recipe = Synthesis::new(board, &top, session).recipe();
+        let mut hash = md5::Context::new();
+        age::consume(&mut hash, &top);
+        hash.consume(recipe);
+        Ok(Now { board, top, hash: format!("{:x}", hash.finalize()) })
+    }
+}
+
+/// All that was found.
+#[derive(Default)]
+pub struct Results(Vec<Found>);
+
+impl Results {
+    /// Those of a file; none if it is not there.
+    pub fn read(path: &Path) -> Result<Results> {
+        let cannot = || format!("cannot read {}", path.display());
+        match fs::read_to_string(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Results::default()),
+            text => Results::parse(&text.with_context(cannot)?).with_context(cannot),
+        }
+    }
+
+    pub fn parse(text: &str) -> Result<Results> {
+        Ok(Results(serde_json::from_str(text)?))
+    }
+
+    /// A line each, so that differences between two versions can be read.
+    pub fn text(&self) -> Result<String> {
+        let lines = self.0.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        Ok(format!("[\n{}\n]\n", lines.join(",\n")))
+    }
+
+    pub fn all(&self) -> &[Found] {
+        &self.0
+    }
+
+    pub fn find(&self, key: &Key) -> Option<&Found> {
+        self.0.iter().find(|found| found.is_of(key))
+    }
+
+    /// In the place of what was found before.
+    pub fn set(&mut self, key: &Key, hash: &str, outcome: Outcome) {
+        self.0.retain(|found| !found.is_of(key));
+        let Key { board, core, of } = key.clone();
+        self.0.push(Found { board, core, of, hash: hash.into(), outcome });
+        self.0.sort_by(|a, b| (&a.board, &a.core, a.of).cmp(&(&b.board, &b.core, b.of)));
+    }
+
+    /// Forgets what no part of the page shows.
+    pub fn keep(&mut self, wanted: impl Fn(&Found) -> bool) {
+        self.0.retain(wanted);
+    }
+}
+
+impl Found {
+    fn is_of(&self, key: &Key) -> bool {
+        (&self.board, &self.core, self.of) == (&key.board, &key.core, key.of)
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub fn cells(luts: u32) -> Cells {
+        Cells { luts, lut4: luts, ff: 10, ..Cells::default() }
+    }
+
+    pub fn module(name: &str, luts: u32, within: &[(&str, u32)]) -> Module {
+        let row = Row { module: name.into(), copies: 1, cells: cells(luts) };
+        let within = within.iter().map(|(name, copies)| (name.to_string(), *copies)).collect();
+        Module { row, within, registers: 3, memories: 32 }
+    }
+
+    #[test]
+    fn a_module_is_counted_with_all_that_is_in_it() {
+        let all = [
+            module("core", 1, &[("unit", 1), ("lane", 4)]),
+            module("unit", 10, &[("lane", 2)]),
+            module("lane", 5, &[]),
+        ];
+        let sum = |name: &str| total(&all, name).map(|t| (t.cells.luts, t.cells.ff, t.registers, t.memories));
+        assert_eq!(sum("unit"), Some((20, 30, 9, 96)));
+        assert_eq!(sum("core"), Some((1 + 20 + 20, 80, 24, 256)));
+        assert_eq!(sum("none"), None);
+    }
+
+    #[test]
+    fn results_are_written_and_read_and_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("area.json");
+        let mut results = Results::read(&path).unwrap();
+        assert!(results.all().is_empty());
+        let key = |of| Key { board: "b".into(), core: "--lanes 4".into(), of };
+        results.set(&key(Of::Seed(2)), "one", Outcome::Timing(Timing { mhz: 50.5, path: vec!["a".into()] }));
+        results.set(&key(Of::Modules), "one", Outcome::Modules(vec![module("core", 1, &[])]));
+        results.set(&key(Of::Cells), "one", Outcome::Failed("no".into()));
+        let flat = Flat { cells: cells(7), core_luts: 6, memory_bram: 1 };
+        results.set(&key(Of::Cells), "two", Outcome::Cells(flat));
+        fs::write(&path, results.text().unwrap()).unwrap();
+        let again = Results::read(&path).unwrap();
+        assert_eq!(again.text().unwrap(), results.text().unwrap());
+        assert_eq!(again.all().iter().map(|found| found.of).collect::<Vec<_>>(), [Of::Cells, Of::Modules, Of::Seed(2)]);
+        let cells = again.find(&key(Of::Cells)).unwrap();
+        assert_eq!((cells.hash.as_str(), &cells.outcome), ("two", &Outcome::Cells(flat)));
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3 + 2);
+        fs::write(&path, "[").unwrap();
+        let error = format!("{:#}", Results::read(&path).err().unwrap());
+        assert!(error.starts_with(&format!("cannot read {}: EOF", path.display())), "{error}");
+    }
+
+    #[test]
+    fn the_hash_is_of_core_and_board() {
+        let hash = |board: &str, options: &str| Now::of(Board::find(board).unwrap(), options).unwrap().hash;
+        let [one, other] =
+            ["--lanes 2 --warps 1 --memory 16K --program 4K", "--lanes 1 --warps 1 --memory 16K --program 4K"];
+        assert_eq!(hash("ulx3s-85f", one), hash("ulx3s-85f", one));
+        assert_ne!(hash("ulx3s-85f", one), hash("ulx3s-85f", other));
+        assert_ne!(hash("ulx3s-85f", one), hash("icebreaker", one));
+    }
+}
