@@ -85,7 +85,7 @@ fn every_proof_is_of_a_block_above() {
 fn a_changed_operator_is_found() {
     let Some((tools, _)) = tools() else { return };
     let proven =
-        mutated(&tools, "scoreboard-2x2", "(pending & (~(early | late))) | set", "(pending | set) & (~(early | late))");
+        mutated(&tools, "scoreboard-2x2", "(pending & (~released)) | set", "(pending | set) & (~(early | late))");
     let Verdict::Fails(run) = proven.verdict else { panic!("{}", proven.verdict) };
     assert!(run.assertion.starts_with("pending_is_owed") || run.assertion.starts_with("never"), "{}", run.assertion);
     let wave = std::fs::read_to_string(&run.waveform).unwrap();
