@@ -42,14 +42,9 @@ fn the_smallest_core_fits_a_board() {
     assert_eq!((all.bram, all.dsp), (cells.bram, cells.dsp));
 }
 
-/// A core with its host goes to a bitstream of the right device, at the clock that was asked for. Place and route takes more than
-/// all that is around it, so only long runs do it; the command's tests have stand-ins.
+/// A core with its host goes to a bitstream of the right device, at the clock that was asked for.
 #[test]
 fn the_smallest_core_becomes_a_bitstream() {
-    if std::env::var_os("HEDDLE_LONG").is_none() {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: a bitstream, which HEDDLE_LONG=1 asks for");
-        return;
-    }
     let board = Board::find("colorlight-i5").unwrap();
     let shape = Shape { memory: 4 << 10, program: 4 << 10, stack: 512, loads: 2, ..Shape::small(1, 1) };
     let session = Session { stop: &|| false, says: &|_| {}, again: false };
