@@ -405,8 +405,7 @@ impl Iss {
             },
             0x73 if word == 0x0010_0073 => return Err(Cause::Breakpoint),
             0x73 if matches!(funct3, 2 | 3 | 6 | 7) && rs1 == 0 => {
-                let known = csr::find((word >> 20) as u16);
-                let Some(csr) = known.filter(|csr| self.shape.counters || !csr.source.counts()) else {
+                let Some(csr) = csr::map(self.shape.counters).find(|csr| u32::from(csr.address) == word >> 20) else {
                     return illegal;
                 };
                 step.counter = csr.source.counts();
