@@ -116,7 +116,7 @@ fn a_difference_is_reported_with_waveforms() {
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
     place.file("p.elf", &ends());
     let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
-    let mut command = place.command("cosim p.elf --lanes 1 --warps 1 --waves w");
+    let mut command = place.command("cosim p.elf --lanes 1 --warps 1 --multiply off --counters off --waves w");
     command.env("PATH", path).env_remove("HEDDLE_VERILATOR");
     let output = command.env("HEDDLE_CACHE", place.path().join("models")).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();

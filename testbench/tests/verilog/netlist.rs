@@ -92,7 +92,7 @@ fn runs(board: &str, shape: &Shape, names: &[&str], optimise: Optimise) {
 /// A kernel of few cycles: a netlist is slow.
 #[test]
 fn the_netlist_of_a_small_core_runs_a_kernel() {
-    let small = Shape { memory: 16 << 10, program: 4 << 10, stack: 256, scratchpad: 0, loads: 2, ..small(2, 1) };
+    let small = Shape { memory: 16 << 10, program: 4 << 10, stack: 256, scratchpad: 0, loads: 2, ..small(1, 1) };
     runs("ulx3s-85f", &Shape { atomics: false, barriers: false, ..small }, &["spmv"], Optimise::O0);
 }
 

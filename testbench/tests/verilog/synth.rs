@@ -46,7 +46,15 @@ fn the_smallest_core_fits_a_board() {
 #[test]
 fn the_smallest_core_becomes_a_bitstream() {
     let board = Board::find("colorlight-i5").unwrap();
-    let shape = Shape { memory: 4 << 10, program: 4 << 10, stack: 512, loads: 2, ..Shape::small(1, 1) };
+    let shape = Shape {
+        memory: 4 << 10,
+        program: 4 << 10,
+        stack: 512,
+        loads: 2,
+        multiply: false,
+        counters: false,
+        ..Shape::small(1, 1)
+    };
     let session = Session { stop: &|| false, says: &|_| {}, again: false };
     let built = match bitstream(board, &shape, Some(board.oscillator.khz), 1, session) {
         Ok(built) => built,
