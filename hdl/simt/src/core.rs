@@ -128,8 +128,6 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let buffered = m.deferred("buffered", count_width(s.buffer) * s.slots());
         let stop_valid = m.deferred("stop_valid", 1);
         let stop_slot = m.deferred("stop_slot", s.slot_bits());
-        let decoding = m.deferred("decoding", crate::pipeline::steer::Fetch::shape(s));
-        let fetching = m.deferred("fetching", crate::pipeline::steer::Fetch::shape(s));
         let clear = m.deferred("clear", s.slots());
         let bubble = m.deferred("bubble", 1);
         let access_room = m.deferred("access_room", 1);
@@ -184,8 +182,6 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 stop_valid: stop_valid.value,
                 stop_slot: stop_slot.value,
                 flush,
-                fetching: fetching.value,
-                decoding: decoding.value,
                 buffered: buffered.value,
             },
         );
@@ -195,15 +191,13 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let fetched = m.instance(
             "fetch",
             &fetch(s),
-            FetchIn { chosen, stop_valid: stop_valid.value, stop_slot: stop_slot.value, flush },
+            FetchIn { chosen, word: i.fetched, stop_valid: stop_valid.value, stop_slot: stop_slot.value, flush },
         );
-        fetching.drive(fetched.fetching);
-        decoding.drive(fetched.decoding);
 
         // Stage 3.
         decode_slot.drive(fetched.decoding.slot);
         let decoded =
-            m.instance("decode", &decode(s), DecodeIn { word: i.fetched, pc: fetched.decoding.pc, stop: unit.stop });
+            m.instance("decode", &decode(s), DecodeIn { word: fetched.instruction, pc: fetched.decoding.pc, stop: unit.stop });
         let d = decoded.decoded;
         stop_valid.drive(fetched.decoding.valid & d.control);
         stop_slot.drive(fetched.decoding.slot);
@@ -433,7 +427,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         }
         CoreOut {
             start_ready: unit.start_ready,
-            fetch_pc: fetched.fetching.pc,
+            fetch_pc: steered.chosen.pc,
             executing: i.meets.map(|_| operands.issued.decoded.pc),
             request,
             response_ready: memory.response_ready,

@@ -1,4 +1,4 @@
-//! Stage 2, fetch: presents the pc to instruction memory, which answers in stage 3.
+//! Stage 2, fetch: instruction memory, which got the pc in stage 1, answers; the word is registered for stage 3.
 
 use super::steer::{Fetch, Flush};
 use crate::shape::Shape;
@@ -7,7 +7,9 @@ use heddle_hdl::*;
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct FetchIn<T> {
     pub chosen: Fetch<T>,
-    /// Decode stops this slot's front end: younger fetches of the slot are squashed.
+    /// The instruction at the pc in this stage, 32 bits.
+    pub word: T,
+    /// Decode stops this slot's front end: younger fetches of the slot, in stages 1 and 2, are squashed.
     pub stop_valid: T,
     pub stop_slot: T,
     pub flush: Option<Flush<T>>,
@@ -17,20 +19,36 @@ pub struct FetchIn<T> {
 pub struct FetchOut<T> {
     /// What this stage holds.
     pub fetching: Fetch<T>,
-    /// What stage 3 holds, beside the word that instruction memory gives.
+    /// What stage 3 holds, and its instruction word.
     pub decoding: Fetch<T>,
+    pub instruction: T,
 }
 
 pub fn fetch(s: &Shape) -> TypedModule<FetchIn<Width>, FetchOut<Signal>> {
-    let inputs = FetchIn { chosen: Fetch::shape(s), stop_valid: 1, stop_slot: s.slot_bits(), flush: Flush::shape(s) };
+    let (chosen, flush) = (Fetch::shape(s), Flush::shape(s));
+    let inputs = FetchIn { chosen, word: 32, stop_valid: 1, stop_slot: s.slot_bits(), flush };
     module("fetch", inputs, |m, i| {
-        m.doc("Stage 2: the pc goes to instruction memory.");
-        let fetching = m.stage("fetching", i.chosen);
-        let flushed = i.flush.map_or(m.lit(0u32, 1), |flush| flush.drops(fetching.slot));
-        wire!(squashed = (i.stop_valid & i.stop_slot.eq(fetching.slot)) | flushed);
+        m.doc("Stage 2: the word comes from instruction memory.");
+        // Whether a slot is squashed is known late: the payload does not wait for it.
+        let stage = |name: &str, valid: Signal, f: Fetch<Signal>| Fetch {
+            valid: m.pipe_reset(&format!("{name}_valid"), valid),
+            slot: m.pipe(&format!("{name}_slot"), f.slot),
+            pc: m.pipe(&format!("{name}_pc"), f.pc),
+        };
+        let fetching = stage("fetching", i.chosen.valid, i.chosen);
+        // Of this cycle, and of that in which this was chosen.
+        let stop = Flush { valid: i.stop_valid, slot: i.stop_slot };
+        let squashed = [Some(stop), i.flush].into_iter().flatten().enumerate().map(|(k, stop)| {
+            let before = Flush {
+                valid: m.pipe_reset(&format!("stopped_{k}"), stop.valid),
+                slot: m.pipe(&format!("stopped_{k}_slot"), stop.slot),
+            };
+            stop.drops(fetching.slot) | before.drops(fetching.slot)
+        });
+        wire!(squashed = squashed.reduce(|a, b| a | b).expect("decode stops"));
         m.cover("squashed", fetching.valid & squashed);
-        let decoding = m.stage("decoding", Fetch { valid: fetching.valid & !squashed, ..fetching });
-        FetchOut { fetching, decoding }
+        let decoding = stage("decoding", fetching.valid & !squashed, fetching);
+        FetchOut { fetching, decoding, instruction: m.pipe("decoding_word", i.word) }
     })
 }
 

@@ -52,41 +52,33 @@ pub struct SteerIn<T> {
     pub stop_valid: T,
     pub stop_slot: T,
     pub flush: Option<Flush<T>>,
-    /// What stage 2 and stage 3 hold.
-    pub fetching: Fetch<T>,
-    pub decoding: Fetch<T>,
     /// Instructions in each slot's buffer: `count_width(buffer)` bits a slot.
     pub buffered: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct SteerOut<T> {
-    /// For stage 2.
+    /// For stage 2, which squashes it if decode stops the slot in this cycle. The pc is at instruction memory.
     pub chosen: Fetch<T>,
     /// One bit a slot: its front end runs.
     pub running: T,
 }
 
-/// A slot's credit counts the fetches in stages 2 and 3, and decode squashes those in stages 1 and 2.
+/// A slot's credit counts the fetches in stages 1 to 3, and [`super::fetch`] squashes those in stages 1 and 2.
 const _: () = assert!(CHOICE_TO_DECODE == 2, "a fetch under way would be neither counted nor squashed");
 
 pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
     let count_bits = count_width(s.buffer);
-    let fetch = Fetch::shape(s);
     let inputs = SteerIn {
         steer: Steer { valid: 1, slot: s.slot_bits(), pc: s.pc_bits(), replay: 1 },
         stop_valid: 1,
         stop_slot: s.slot_bits(),
         flush: Flush::shape(s),
-        fetching: fetch,
-        decoding: fetch,
         buffered: count_bits * s.slots(),
     };
     module("steer", inputs, |m, i| {
         m.doc("Stage 1: chooses the slot to fetch for.");
         let on = |valid: Signal, slot: Signal| slot.decode(s.slots()) & valid.repeat(s.slots());
-        wire!(in_fetch = on(i.fetching.valid, i.fetching.slot));
-        wire!(in_decode = on(i.decoding.valid, i.decoding.slot));
         let flushed = i.flush.map_or(m.lit(0u32, s.slots()), |flush| on(flush.valid, flush.slot));
         wire!(stopped = on(i.stop_valid, i.stop_slot) | flushed);
         wire!(steered = on(i.steer.valid, i.steer.slot));
@@ -96,19 +88,24 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
         // The next pc is where the unit steered the slot to (fresh), or where the last fetch left it.
         let fresh = m.reg("fresh", s.slots());
 
-        let room: Vec<Signal> = (0..s.slots())
-            .map(|slot| {
-                let count = i.buffered.slice(slot * count_bits, count_bits);
-                let flying = in_fetch.bit(slot).zext(count_bits) + in_decode.bit(slot).zext(count_bits);
-                (count + flying).lt(s.buffer)
-            })
-            .collect();
-        wire!(wanting = running.q & cat(&room));
-        wire!(preferred = wanting & !(in_fetch | in_decode));
+        // One bit a slot: stage 2, and stage 3, has a fetch of it, be it squashed.
+        let in_fetch = m.reg("in_fetch", s.slots()).reset(0u32);
+        let in_decode = m.pipe_reset("in_decode", in_fetch.q);
+        // Room was found a cycle ago, after all that was chosen by then: what left the buffer since is not counted.
+        let room = m.reg("room", s.slots()).reset(Bits::ones(s.slots()));
+        wire!(wanting = running.q & room.q);
+        wire!(preferred = wanting & !(in_fetch.q | in_decode));
         let after = m.reg("after", s.slots()).reset(0u32);
         wire!(choice = round_robin(preferred.any().mux(preferred, wanting), after.q));
         wire!(any = choice.any());
         after.next_if(any, places_above(choice));
+        in_fetch.next(choice);
+        let rooms = elements(i.buffered, count_bits).into_iter().enumerate().map(|(slot, count)| {
+            let flying = cat(&[choice, in_fetch.q, in_decode].map(|stage| stage.bit(slot as Width))).count_ones();
+            let width = count_width(s.buffer + CHOICE_TO_DECODE + 1);
+            (count.zext(width) + flying.zext(width)).lt(s.buffer)
+        });
+        room.next(cat(&rooms.collect::<Vec<_>>()));
         wire!(slot = choice.one_hot_index());
 
         let steered_pc = m.memory("steered_pc", s.pc_bits(), s.slot_bits()).style(MemoryStyle::Distributed);
@@ -122,9 +119,7 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
         m.cover("fetch_past_undecoded", any & !preferred.any());
         m.cover("squashed", (choice & stopped).any());
         m.cover("buffer_has_no_room", (running.q & !wanting).any());
-        // A fetch chosen in the cycle in which decode stops its slot is squashed.
-        wire!(valid = (choice & !stopped).any());
-        SteerOut { chosen: Fetch { valid, slot, pc }, running: running.q }
+        SteerOut { chosen: Fetch { valid: any, slot, pc }, running: running.q }
     })
 }
 
