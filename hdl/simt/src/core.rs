@@ -232,14 +232,17 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let chosen = issued.issued;
         issue_slot.drive(chosen.slot);
         wire!(issue_mask = unit.mask);
+        // What issued, and how paths changed with it, is told a cycle later: a slot that issued is looked up then, and heads of a warp
+        // whose paths change come later.
+        let marks = m.stage("s5_marks", Pending { valid: chosen.writes, slot: chosen.slot, rd: chosen.rd });
         let marked = m.instance(
             "scoreboard",
             &scoreboard(s),
             ScoreboardIn {
-                changed: unit.dual.map(|dual| dual.changed),
+                changed: unit.dual.map(|dual| m.stage("s10_changed", dual.changed)),
                 heads: issued.heads.clone(),
-                issue: Pending { valid: chosen.writes, slot: chosen.slot, rd: chosen.rd },
-                issue_mask,
+                issue: marks,
+                issue_mask: m.pipe("s5_mask", issue_mask),
                 early: early.value,
                 late: late.value,
             },
@@ -303,6 +306,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             request_ready: i.request_ready,
             response: i.response,
             response_taken: response_taken.value,
+            late: late.value,
         };
         let memory = memory_path(s, m, &resolved, around);
         access_room.drive(memory.access_room);
@@ -364,8 +368,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let is_product = executed.issued.decoded.multiply;
         m.cover("result_was_awaited", early_awaited & !is_product);
         m.cover("product_was_awaited", early_awaited & is_product);
-        m.cover("load_was_awaited", late_awaited & written.load_written);
-        m.cover("quotient_was_awaited", late_awaited & written.quotient_taken);
+        m.cover("load_was_awaited", late_awaited & !written.of_divider);
+        m.cover("quotient_was_awaited", late_awaited & written.of_divider);
 
         wire!(committed = resolved.committed.count_ones());
         if let Some(counters) = counters {

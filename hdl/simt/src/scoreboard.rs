@@ -56,9 +56,9 @@ pub struct ScoreboardIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ScoreboardOut<T> {
-    /// One bit a slot: no register of its head is pending.
+    /// One bit a slot: no register of its head will be pending in the next cycle.
     pub clear: T,
-    /// One bit a slot, where a warp has two: none is pending of the slot's own writes.
+    /// One bit a slot, where a warp has two: none will be of the slot's own writes.
     pub own_clear: Option<T>,
     /// One bit a warp: none of its registers is pending.
     pub quiet: T,
@@ -115,8 +115,9 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
     wire!(released = early | late);
     // A bit is two tables of four inputs; mapping would find three.
     m.keep(released);
-    pending.next((pending.q & !released) | set);
-    let waits = |register: Signal, used: Signal| pending.q.select(register, 1) & used;
+    wire!(following = (pending.q & !released) | set);
+    pending.next(following);
+    let waits = |register: Signal, used: Signal| following.select(register, 1) & used;
     m.assert("early_and_late_apart", !(early & late).any());
     m.assert("released_was_pending", !(released & !pending.q).any());
     let n = i.needs;

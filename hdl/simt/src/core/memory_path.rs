@@ -30,6 +30,8 @@ pub struct Around {
     pub response: Response<Signal>,
     /// Write-back takes the response.
     pub response_taken: Signal,
+    /// What it writes late.
+    pub late: Pending<Signal>,
 }
 
 /// What it gives.
@@ -75,6 +77,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
         more: m.zero(Pending::shape(s)),
         tag: pad.response.tag,
         give: around.response_taken,
+        written: Some([around.late.slot, around.late.rd]),
     };
     let loads = m.instance("load_queue", &load_queue(s), loads);
     if let Some(out) = pad.out {
@@ -127,6 +130,7 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         more: unit.serving,
         tag: pad.response.tag,
         give: around.response_taken,
+        written: None,
     });
     let takes = issued.accesses;
     probes(m, sent.request, around.request_ready, unit.access.served, sent.scratchpad, &pad);

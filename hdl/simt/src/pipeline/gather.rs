@@ -1,22 +1,24 @@
-//! The gather register: puts the answers to one load together, so that they are one register write.
+//! The gather register: holds what comes late, the answer to a load or a quotient, until stage 10 has a free cycle.
 //!
-//! Only under [`Replay::Serialise`], where a load of a warp may be several accesses. An answer goes in at once if the register
-//! is empty, is being written, or holds earlier lanes of the same load. What it holds is offered for writing when it has the
-//! load's last lanes, or when an answer to another load is waiting behind it. So one register write serves all accesses of
-//! a load whose answers come one after the other, and any order of answers is right.
+//! An answer goes in at once if the register is empty or is being written. Under [`Replay::Split`] it is offered for writing from the
+//! next cycle on.
+//!
+//! Under [`Replay::Serialise`], a load of a warp may be several accesses, and their answers are put together, so that they are one
+//! register write: an answer also goes in if the register holds earlier lanes of the same load, and what it holds is offered when it
+//! has the load's last lanes, or when something else is waiting behind it. So one register write serves all accesses of a load whose
+//! answers come one after the other, and any order of answers is right.
 //!
 //! ```text
-//! answer, aligned ─► [ held: slot, rd, lanes, data ] ─► stage 10
+//! answer, aligned ─┬─► [ held: slot, rd, lanes, data ] ─► stage 10
+//! quotient        ─┘
 //! ```
 //!
 //! What it does not do: it holds one load; answers that alternate between two loads are written one by one.
-//!
-//! [`Replay::Serialise`]: crate::shape::Replay::Serialise
 
-use crate::shape::Shape;
+use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
-/// Lanes of a load, for the register banks.
+/// Lanes of a late result, for the register banks.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Loaded<T> {
     /// 1 bit.
@@ -71,7 +73,7 @@ fn word() -> TypedModule<WordIn<Width>, Signal> {
 
 pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
     module("gather", GatherIn { answer: Loaded::shape(s), written: 1 }, |m, i| {
-        m.doc("Puts the answers to one load together.");
+        m.doc("Holds late results, and puts the answers to one load together.");
         let GatherIn { answer, written } = i;
         let held = m.reg("held", 1).reset(0u32);
         let last = m.reg("last", 1).reset(0u32);
@@ -80,8 +82,9 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         let slot = m.pipe_if("slot", taken.value, answer.slot);
         let rd = m.pipe_if("rd", taken.value, answer.rd);
 
-        wire!(joins = held.q & !last.q & slot.eq(answer.slot) & rd.eq(answer.rd));
-        wire!(offered = held.q & (last.q | (answer.valid & !joins)));
+        let gathers = m.lit(s.replay == Replay::Serialise, 1);
+        wire!(joins = held.q & !last.q & slot.eq(answer.slot) & rd.eq(answer.rd) & gathers);
+        wire!(offered = held.q & (last.q | (answer.valid & !joins) | !gathers));
         taken.drive(answer.valid & (!held.q | joins | written));
         held.next(taken.value | (held.q & !written));
         last.next_if(taken.value, answer.last);
@@ -93,8 +96,10 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         m.assume("answers_have_a_register", !answer.valid | answer.rd.any());
         m.assert("only_what_is_offered_is_written", !written | offered);
         m.assert("a_lane_is_answered_once", !(taken.value & joins) | !(answer.lanes & lanes.q).any());
-        m.cover("joins", taken.value & joins);
-        m.cover("another_load_comes_between", offered & !last.q);
+        if s.replay == Replay::Serialise {
+            m.cover("joins", taken.value & joins);
+            m.cover("another_load_comes_between", offered & !last.q);
+        }
         m.cover("goes_in_as_it_is_written", taken.value & written);
         m.cover("waits_for_a_write", answer.valid & !taken.value);
         let offered = Loaded { valid: offered, slot, rd, lanes: lanes.q, data, last: last.q };

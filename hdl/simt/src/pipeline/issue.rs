@@ -1,7 +1,8 @@
 //! Stage 4, issue: the instruction buffers, and the choice of a slot ([`crate::pipeline::schedule`]) whose first
 //! instruction can go.
 //!
-//! An instruction goes when its registers are not pending ([`crate::scoreboard`]) and its unit has room: an access to memory
+//! The first instruction of a slot is looked up in the scoreboard ([`crate::scoreboard`]) in one cycle, and may go from the next one on, if
+//! its registers are not pending then; so a slot issues in every other cycle at most. It goes when its unit has room: an access to memory
 //! needs a place in the queue before the memory port (where there is one), one that memory answers a free entry of the load
 //! queue (if it is taken here), a divide the divider. A memory instruction that is replayed for threads that were left
 //! unserved does not wait for registers: it waited when it issued first.
@@ -61,7 +62,7 @@ pub struct IssueIn<T> {
     pub starts: Option<T>,
     /// See [`crate::block::Grid::group`]. Where the schedule is by block.
     pub group: Option<T>,
-    /// From the scoreboard, one bit a slot.
+    /// From the scoreboard, one bit a slot: no register of its head will be pending in the next cycle.
     pub clear: T,
     /// There is a place for an access to memory / for one that is answered; the divider is free.
     pub access_room: T,
@@ -95,7 +96,7 @@ pub struct IssueOut<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Idle<T> {
     pub filled: T,
-    /// A register is pending.
+    /// A register is pending, or was when it was looked up.
     pub scoreboard: T,
     /// No entry in the load queue, no divider, or issue is held.
     pub unit: T,
@@ -196,25 +197,32 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         wire!(steered = i.steer.slot.decode(s.slots()) & (i.steer.valid & i.steer.replay).repeat(s.slots()));
         let pairs = i.pairs.map(|pairs| Pairs::new(s, m, pairs));
         let may_replay = pairs.as_ref().map_or(replay.q, |pairs| replay.q & pairs.may_replay());
-        wire!(registers_ok = i.clear | may_replay);
         let head = rows.head;
+        // Found a cycle ago, of the instruction that is still the first: its registers are not pending; what it is.
+        let registers_ok = m.reg("registers_ok", s.slots()).reset(0u32);
+        let registers_ok_next = filled & (i.clear | may_replay);
+        let [accesses, answers, divide, control] =
+            [("accesses", head.accesses), ("answers", head.answers), ("divide", head.divide), ("control", head.control)]
+                .map(|(name, bits)| m.pipe(&format!("first_{name}"), bits));
         let no = |condition: Signal| (!condition).repeat(s.slots());
         // Cycles that are left of the last issue's.
         let turns = (s.issue_interval > 1).then(|| m.reg("turns_left", s.issue_interval.ilog2()).reset(0u32));
         let turn = turns.as_ref().map_or(m.lit(0u32, 1), |turns| turns.q.any());
         wire!(
-            unit_busy = (head.accesses & no(i.access_room))
-                | (head.answers & no(i.load_room))
-                | (head.divide & no(i.divider_free))
-                | (head.control & (i.hold_control.repeat(s.slots()) | i.held.unwrap_or(m.lit(0u32, s.slots()))))
+            unit_busy = (accesses & no(i.access_room))
+                | (answers & no(i.load_room))
+                | (divide & no(i.divider_free))
+                | (control & (i.hold_control.repeat(s.slots()) | i.held.unwrap_or(m.lit(0u32, s.slots()))))
                 | (i.bubble | turn).repeat(s.slots())
         );
-        let may = pairs.as_ref().map_or(filled, |pairs| pairs.may_issue(head.control));
-        wire!(ready = filled & registers_ok & !unit_busy & may);
+        wire!(may_go = registers_ok.q & !unit_busy);
+        wire!(ready = pairs.as_ref().map_or(may_go, |pairs| may_go & pairs.may_issue(control)));
         let considered = pairs.as_ref().and_then(Pairs::considered);
         let waiting = considered.map_or(filled, |considered| filled & considered);
         let (choice, any) = choose(m, s, Candidates { waiting, ready, starts: i.starts, group: i.group });
         pop.drive(choice);
+        let flushed = i.pairs.map_or(choice, |pairs| choice | pairs.flush.slot.decode(s.slots()).only_if(pairs.flush.valid));
+        registers_ok.next(registers_ok_next & !flushed);
         if let Some(turns) = turns {
             let last = turns.q.literal(s.issue_interval - 1);
             turns.next(any.mux(last, turns.q - turns.q.any().zext(turns.q.width())));
@@ -238,8 +246,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let pcs = m.memory("pcs", s.pc_bits(), bits).style(MemoryStyle::Distributed);
         pcs.write(i.decoded.valid, written, d.pc);
 
-        let none = |all: Signal| filled & all;
-        let idle = Idle { filled, scoreboard: none(!registers_ok), unit: none(registers_ok & unit_busy) };
+        let idle = Idle { filled, scoreboard: filled & !registers_ok.q, unit: registers_ok.q & unit_busy };
         let heads = (0..s.slots())
             .map(|w| {
                 let pick = |packed: Signal, width: Width| packed.slice(w * width, width);
@@ -257,14 +264,15 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             .collect();
         m.cover("buffers_empty", !filled.any());
         m.cover("waits_for_registers", idle.scoreboard.any());
-        m.cover("waits_for_the_port", !i.access_room & (filled & head.accesses).any());
-        m.cover("waits_for_the_load_queue", !i.load_room & (filled & head.answers).any());
-        m.cover("waits_for_the_divider", !i.divider_free & (filled & head.divide).any());
-        m.cover("waits_for_the_divergence_unit", i.hold_control & (filled & head.control).any());
+        m.cover("waits_for_the_port", !i.access_room & (registers_ok.q & accesses).any());
+        m.cover("waits_for_the_load_queue", !i.load_room & (registers_ok.q & answers).any());
+        m.cover("waits_for_the_divider", !i.divider_free & (registers_ok.q & divide).any());
+        m.cover("waits_for_the_divergence_unit", i.hold_control & (registers_ok.q & control).any());
         m.cover("bubble", i.bubble & filled.any());
         m.cover("several_could_issue", (ready & !choice).any());
         m.cover("replay", (replay.q & choice).any());
-        m.cover("replay_with_its_register_pending", (replay.q & choice & !i.clear).any());
+        m.cover("replay_with_its_register_pending", (replay.q & choice & !m.pipe("was_clear", i.clear)).any());
+        m.assert("first_instruction_is_there", !(registers_ok.q & !filled).any());
         let of_choice = |bits: Signal| (bits & choice).any();
         let issued = Issuing {
             valid: any,
@@ -272,10 +280,10 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             pc: pcs.read(read),
             rd: select_one_hot(&elements(head.needs.rd, 5), choice),
             writes: of_choice(head.needs.writes),
-            accesses: of_choice(head.accesses),
-            answers: of_choice(head.answers),
-            divide: of_choice(head.divide),
-            control: of_choice(head.control),
+            accesses: of_choice(accesses),
+            answers: of_choice(answers),
+            divide: of_choice(divide),
+            control: of_choice(control),
         };
         let unissued = pairs.map(|pairs| pairs.issue(s, m, &issued, i.steer));
         IssueOut { issued, decoded, replay: (replay.q & choice).any(), heads, buffered: rows.count, idle, unissued }

@@ -10,7 +10,7 @@ use super::memory::Access;
 use super::network;
 use crate::memory::port::operation;
 use crate::scoreboard::Pending;
-use crate::shape::Shape;
+use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -22,9 +22,11 @@ pub struct LoadQueueIn<T> {
     pub access: Access<T>,
     /// The access to this register has lanes left that have no entry yet.
     pub more: Pending<T>,
-    /// The entry whose data is written back (`give` is 1) in this cycle.
+    /// The entry whose data write-back takes (`give` is 1) in this cycle.
     pub tag: T,
     pub give: T,
+    /// Under [`Replay::Split`], the register that is written late in this cycle: slot and number.
+    pub written: Option<[T; 2]>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -34,7 +36,8 @@ pub struct LoadQueueOut<T> {
     pub next: T,
     /// The load with the tag `tag`.
     pub load: Load<T>,
-    /// No other load of the same slot and register is under way, and no more of its instruction is to come.
+    /// No other load of the same slot and register is under way, and no more of its instruction is to come. Under
+    /// [`Replay::Serialise`], of the load with the tag `tag`; else no load of `written` is.
     pub last: T,
     /// No load is under way.
     pub empty: T,
@@ -74,6 +77,7 @@ impl LoadQueueIn<Width> {
             more: Pending::shape(s),
             tag: index_width(s.loads),
             give: 1,
+            written: (s.replay == Replay::Split).then(|| [s.slot_bits(), 5]),
         }
     }
 }
@@ -101,9 +105,11 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         let owners = m.memory("owners", owner, tag_bits).style(MemoryStyle::Distributed);
         owners.write(i.take, next, [i.take_slot, i.take_rd]);
         let [slot, rd] = owners.read(i.tag);
-        let others = busy.q & !i.tag.decode(s.loads);
-        let same: Vec<Signal> = (0..s.loads as usize).map(|k| slots[k].eq(slot) & registers[k].eq(rd)).collect();
-        wire!(more = i.more.valid & i.more.slot.eq(slot) & i.more.rd.eq(rd));
+        // What is written has given its entry back; lanes of its instruction that were left may have one since.
+        let (of, others) = i.written.map_or(([slot, rd], busy.q & !i.tag.decode(s.loads)), |of| (of, busy.q));
+        let is_of = |slot: Signal, rd: Signal| of[0].eq(slot) & of[1].eq(rd);
+        let same: Vec<Signal> = (0..s.loads as usize).map(|k| is_of(slots[k], registers[k])).collect();
+        wire!(more = i.more.valid & is_of(i.more.slot, i.more.rd));
         wire!(last = !(others & cat(&same)).any() & !more);
 
         let a = i.access;
@@ -114,7 +120,7 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         m.assert("takes_only_free", !i.take | free.any());
         m.assert("gives_only_busy", !(given & !busy.q).any());
         m.cover("full", busy.q.all());
-        m.cover("other_loads_of_the_register_under_way", i.give & !last);
+        m.cover("other_loads_of_the_register_under_way", others.any() & !last);
         let load = Load { slot, rd, route: routes.read(i.tag) };
         LoadQueueOut { room: free.any(), next, load, last, empty: !busy.q.any() }
     })

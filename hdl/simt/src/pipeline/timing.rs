@@ -4,7 +4,7 @@
 //! the number of clock edges from the cycle in which an instruction is at A to the one in which it is at B.
 //!
 //! ```text
-//!  steer ─1─► choice ─1─► fetch ─1─► decode ─1─► issue ─1─► read ─2─► execute ─1─► resolve ─1─► outcome ─1─► write
+//!  steer ─1─► choice ─1─► fetch ─1─► decode ─2─► issue ─1─► read ─2─► execute ─1─► resolve ─1─► outcome ─1─► write
 //!    ▲          1           2          3           4         5, 6        7            8       │    9          10
 //!    │                                             ▲                                 release  └──► access
 //!    └──────── 0, if the unit need not look further ───────────────────────────────────────────────┘
@@ -19,12 +19,14 @@
 
 /// From the divergence unit's `steer` to stage 1, which may choose the slot then.
 pub const STEER_TO_CHOICE: u32 = 1;
-/// From the choice in stage 1 to stage 2, in which the pc is at instruction memory.
+/// From the choice in stage 1, with the pc at instruction memory, to stage 2, in which it answers.
 pub const CHOICE_TO_FETCH: u32 = 1;
-/// The read of instruction memory.
+/// The register of the instruction word.
 pub const FETCH_TO_DECODE: u32 = 1;
-/// From decode, through the slot's instruction buffer, to the issue at the earliest.
-pub const DECODE_TO_ISSUE: u32 = 1;
+/// From decode, through the slot's instruction buffer and the scoreboard, to the issue at the earliest.
+pub const DECODE_TO_ISSUE: u32 = 2;
+/// From an issue to the next of the slot: its next instruction is looked up in the scoreboard first.
+pub const ISSUE_TO_NEXT: u32 = 2;
 
 // Stages 4 to 10. Nothing stalls there.
 
@@ -91,8 +93,9 @@ pub const STEER_TO_ISSUE: u32 = STEER_TO_DECODE + DECODE_TO_ISSUE;
 /// From a fetch to its decoding: the fetches of a slot that are under way at once. To its issue, at least.
 pub const CHOICE_TO_DECODE: u32 = CHOICE_TO_FETCH + FETCH_TO_DECODE;
 pub const CHOICE_TO_ISSUE: u32 = CHOICE_TO_DECODE + DECODE_TO_ISSUE;
-/// Entries of a slot's buffer with which it can issue in every cycle: those under way, and the one that issues.
-pub const LEAST_BUFFER: u32 = CHOICE_TO_ISSUE + 1;
+/// Entries of a slot's buffer with which it can issue as often as it may: those under way, and the one that issues; fetch learns a cycle
+/// late that it did.
+pub const LEAST_BUFFER: u32 = (CHOICE_TO_ISSUE + 2).div_ceil(ISSUE_TO_NEXT) + 1;
 
 /// From the issue to each of the later stages.
 pub const ISSUE_TO_EXECUTE: u32 = ISSUE_TO_READ + READ_TO_EXECUTE;

@@ -1,12 +1,12 @@
 //! Stage 10, write back: one write a cycle into the register banks.
 //!
-//! What the pipeline computed has a fixed time and goes first; a load's line (gathered and aligned here) or the divider's
-//! result takes the cycle if the pipeline writes nothing. A late result that waits long makes issue insert a bubble, and no
-//! other before that one has come here. Under [`Replay::Serialise`], loads come by way of the [gather register](super::gather).
+//! What the pipeline computed has a fixed time and goes first. A load's line (aligned here) or the divider's result goes into the
+//! [gather register](super::gather), and from there into the banks in a cycle in which the pipeline writes nothing. A late result that
+//! waits long makes issue insert a bubble, and no other before that one has come here.
 
 use super::collect::Write;
 use super::divide::Quotient;
-use super::gather::{GatherIn, Loaded, gather};
+use super::gather::{GatherIn, GatherOut, Loaded, gather};
 use super::load_queue::Load;
 use super::network;
 use super::resolve::Computed;
@@ -24,8 +24,10 @@ pub struct WritebackIn<T> {
     /// Results of the multiplier in this stage, 32 bits a lane; 0 unless it has what is written.
     pub products: T,
     pub response: Response<T>,
-    /// The load that the response belongs to, and whether it is the last of its register.
+    /// The load that the response belongs to.
     pub load: Load<T>,
+    /// As [`LoadQueueOut::last`](super::load_queue::LoadQueueOut::last): under [`Replay::Serialise`], of this load; else of what is
+    /// written late.
     pub load_last: T,
     pub quotient: Quotient<T>,
 }
@@ -33,16 +35,16 @@ pub struct WritebackIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct WritebackOut<T> {
     pub write: Write<T>,
-    /// The response is taken.
+    /// The response / the divider's result is taken.
     pub response_taken: T,
-    /// A load / the divider's result is written in this cycle.
-    pub load_written: T,
     pub quotient_taken: T,
+    /// What is written late is a quotient.
+    pub of_divider: T,
     /// A late write is done.
     pub late: Pending<T>,
     /// Issue must leave this cycle free.
     pub bubble: T,
-    /// No load waits here to be written.
+    /// Nothing waits here to be written.
     pub empty: T,
 }
 
@@ -69,24 +71,19 @@ fn align() -> TypedModule<AlignIn<Width>, Signal> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct LaneIn<T> {
-    /// At most one of these is not 0, and none if something late is written.
+    /// At most one of these two is not 0, and none if something late is written.
     computed: T,
-    word: T,
     product: T,
-    loaded: T,
-    quotient: T,
-    from_load: T,
-    from_quotient: T,
+    late: T,
+    from_late: T,
 }
 
 fn lane() -> TypedModule<LaneIn<Width>, Signal> {
-    let [computed, word, product, loaded, quotient] = [32; 5];
-    let inputs = LaneIn { computed, word, product, loaded, quotient, from_load: 1, from_quotient: 1 };
-    module("writeback_lane", inputs, |m, i| {
+    let [computed, product, late] = [32; 3];
+    module("writeback_lane", LaneIn { computed, product, late, from_late: 1 }, |m, i| {
         m.doc("One lane of stage 10: the value to write.");
-        // A bit is two tables of four inputs; a choice would be four.
-        let late = i.loaded.only_if(i.from_load) | i.quotient.only_if(i.from_quotient);
-        i.computed | i.word | i.product | late
+        // A bit is a table of four inputs; a choice would be two.
+        i.computed | i.product | i.late.only_if(i.from_late)
     })
 }
 
@@ -103,8 +100,9 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         m.doc("Stage 10: the write into the register banks.");
         let Computed { valid, slot, rd, mask, multiply, common, word, data } = i.computed;
         let computed_target = m.pipe_if("s10", valid, Target { lanes: mask, slot, rd });
-        let computed = m.pipe("s10_computed", (valid & !multiply & !common).mux(data, data.literal(0u32)));
-        let word = m.pipe("s10_word", (valid & common).mux(word, word.literal(0u32)));
+        // A bit is a table of four inputs, as above.
+        let of_lanes = data.only_if(valid & !multiply & !common);
+        let computed = m.pipe("s10_computed", of_lanes | word.only_if(valid & common).repeat(s.lanes));
         let valid = m.pipe_reset("s10_valid", valid);
 
         // What was loaded, and who it is for. Nobody waits for a load without a register.
@@ -121,72 +119,56 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
             data,
             last: i.load_last,
         };
-        let load_written = m.deferred("load_written", 1);
-        let (loaded, answer_taken, empty) = if s.replay == Replay::Serialise {
-            let gathered = m.instance("gather", &gather(s), GatherIn { answer, written: load_written.value });
-            (gathered.offered, gathered.taken, gathered.empty)
-        } else {
-            (answer, load_written.value, m.lit(1u32, 1))
-        };
-        wire!(response_taken = i.response.valid & (answer_taken | !has_register));
-
         // An access may be answered in every cycle only where it is served in parts: there, the divider takes turns.
         let divider_next = (s.replay == Replay::Serialise).then(|| m.reg("divider_next", 1).reset(0u32));
         let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
-        wire!(from_load = loaded.valid & !valid & !(turn & quotient.valid));
-        wire!(from_quotient = quotient.valid & !valid & !from_load);
-        load_written.drive(from_load);
+        wire!(from_load = answer.valid & !(turn & quotient.valid));
+        wire!(from_quotient = quotient.valid & !from_load);
+        let Quotient { slot: divided_slot, rd: divided_rd, mask: divided, data: quotients, .. } = quotient;
+        // A bit is a table of four inputs, as above.
+        let either = answer.data.only_if(from_load) | quotients.only_if(!from_load);
+        let of_divider =
+            Loaded { valid: from_quotient, slot: divided_slot, rd: divided_rd, lanes: divided, data: either, last: m.lit(1u32, 1) };
+        let comes = pick([(from_load, Loaded { data: either, ..answer })], of_divider);
+        let written = m.deferred("written_late", 1);
+        let GatherOut { taken, offered, empty } = m.instance("gather", &gather(s), GatherIn { answer: comes, written: written.value });
+        wire!(load_taken = taken & from_load);
+        wire!(quotient_taken = taken & !from_load);
+        wire!(response_taken = load_taken | (i.response.valid & !has_register));
         if let Some(next) = divider_next {
-            next.next((turn | from_load) & quotient.valid & !from_quotient);
+            next.next((turn | load_taken) & quotient.valid & !quotient_taken);
         }
-        let data = m.replicate(
-            "lane",
-            s.lanes,
-            &lane(),
-            LaneIn {
-                computed: each(computed),
-                word: all(word),
-                product: each(i.products),
-                quotient: each(quotient.data),
-                loaded: each(loaded.data),
-                from_load: all(from_load),
-                from_quotient: all(from_quotient),
-            },
-        );
-        let target = pick(
-            [
-                (valid, computed_target),
-                (from_load, Target { lanes: loaded.lanes, slot: loaded.slot, rd: loaded.rd }),
-                (from_quotient, Target { lanes: quotient.mask, slot: quotient.slot, rd: quotient.rd }),
-            ],
-            Target { lanes: mask.literal(0u32), ..computed_target },
-        );
+        wire!(from_late = offered.valid & !valid);
+        written.drive(from_late);
+        let lanes = LaneIn {
+            computed: each(computed),
+            product: each(i.products),
+            late: each(offered.data),
+            from_late: all(from_late),
+        };
+        let data = m.replicate("lane", s.lanes, &lane(), lanes);
+        let late_target = Target { lanes: offered.lanes.only_if(from_late), slot: offered.slot, rd: offered.rd };
+        let target = valid.mux(computed_target, late_target);
 
         let waited = m.reg("waited", count_width(WAIT_BEFORE_BUBBLE)).reset(0u32);
-        wire!(waiting = (loaded.valid & !from_load) | (quotient.valid & !from_quotient));
+        wire!(waiting = offered.valid & valid);
         wire!(impatient = waited.q.eq(WAIT_BEFORE_BUBBLE));
         let flying = m.reg("bubbles", ISSUE_TO_WRITE).reset(0u32);
         wire!(bubble = impatient & !flying.q.any());
         flying.next(cat(&[bubble, flying.q.slice(0, ISSUE_TO_WRITE - 1)]));
         waited.next(waiting.mux(impatient.mux(waited.q, waited.q + 1), waited.q.literal(0u32)));
         m.assume("quotients_have_a_register", !quotient.valid | quotient.rd.any());
-        m.cover("load_waits_for_the_pipeline", loaded.valid & valid);
-        m.cover("quotient_waits_for_the_pipeline", quotient.valid & valid);
-        m.cover("quotient_waits_for_a_load", quotient.valid & from_load);
+        let of_divider = m.pipe_if("of_divider", taken, quotient_taken);
+        m.cover("load_waits_for_the_pipeline", waiting & !of_divider);
+        m.cover("quotient_waits_for_the_pipeline", waiting & of_divider);
+        m.cover("quotient_waits_for_a_load", quotient.valid & load_taken);
         m.cover("bubble", bubble);
 
-        let late = Pending { valid: (from_load & loaded.last) | from_quotient, slot: target.slot, rd: target.rd };
+        let last = if s.replay == Replay::Serialise { offered.last } else { i.load_last };
+        let late = Pending { valid: from_late & last, slot: offered.slot, rd: offered.rd };
         let Target { lanes: enables, slot, rd } = target;
         let write = Write { lanes: enables, warp: warp_of(s, slot), homes: None, rd, data };
-        WritebackOut {
-            write,
-            response_taken,
-            load_written: from_load,
-            quotient_taken: from_quotient,
-            late,
-            bubble,
-            empty,
-        }
+        WritebackOut { write, response_taken, quotient_taken, of_divider, late, bubble, empty }
     })
 }
 

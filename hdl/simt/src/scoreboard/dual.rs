@@ -93,7 +93,7 @@ impl DualScoreboardIn<Width> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct DualScoreboardOut<T> {
-    /// For each side, one bit a warp: the side's head waits for no register.
+    /// For each side, one bit a warp: the side's head will wait for no register in the next cycle.
     pub clear: [T; 2],
     /// The same, of the side's own writes.
     pub own_clear: [T; 2],
@@ -148,19 +148,21 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
         let [set, early, late] = [i.set, i.early, i.late].map(|marks| marks[k].registers.only_if(marks[k].here));
         let released = (early | late).named(&format!("{name}_released"));
         m.keep(released);
-        let kept = pending.q & !released;
-        pending.next(kept | set);
-        shadow.next(i.copy.mux(kept | set, shadow.q & !released));
+        let after = (pending.q & !released) | set;
+        let shadow_after = i.copy.mux(after, shadow.q & !released);
+        pending.next(after);
+        shadow.next(shadow_after);
         m.assert(&format!("{name}_early_and_late_apart"), !(early & late).any());
         m.assert(&format!("{name}_released_was_pending"), !(released & !pending.q).any());
         m.assert(&format!("{name}_shadow_is_pending"), !(shadow.q & !pending.q).any());
         m.cover(&format!("{name}_copies_again"), i.copy & shadow.q.any());
         m.cover(&format!("{name}_copies_what_issues"), i.copy & set.any());
         m.cover(&format!("{name}_copies_less_what_is_released"), i.copy & released.any());
-        (pending.q, shadow.q)
+        ([pending.q, after], [shadow.q, shadow_after])
     });
     let [(left, left_shadow), (right, right_shadow)] = bits;
-    let clear = [("left", 0, left, right_shadow), ("right", 1, right, left_shadow)].map(|(name, k, own, other)| {
+    let sides = [("left", 0, left[1], right_shadow[1]), ("right", 1, right[1], left_shadow[1])];
+    let clear = sides.map(|(name, k, own, other)| {
         let Needs { rs1, rs2, rd, use1, use2, writes } = i.needs[k];
         let needed = [(rs1, use1), (rs2, use2), (rd, writes)];
         let waits = |bits: Signal| cat(&needed.map(|(register, used)| bits.select(register, 1) & used)).any();
@@ -173,9 +175,9 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
     RowOut {
         clear,
         own_clear,
-        quiet: !(left | right).any(),
-        pending: [left, right],
-        shadow: [left_shadow, right_shadow],
+        quiet: !(left[0] | right[0]).any(),
+        pending: [left[0], right[0]],
+        shadow: [left_shadow[0], right_shadow[0]],
     }
 }
 
