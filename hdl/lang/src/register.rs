@@ -53,6 +53,16 @@ impl Builder {
         })
     }
 
+    /// As [`Builder::stage`], where what is valid is known late: the payload is taken where `enable` is 1, which is known early and is 1
+    /// wherever the value is valid.
+    #[track_caller]
+    pub fn stage_if<B: Signals>(self, name: &str, enable: Signal, value: B) -> B {
+        value.map(name, &mut |n, leaf| match n == "valid" || n.ends_with("_valid") {
+            true => self.pipe_reg(n, leaf, Some(Bits::ZERO), None),
+            false => self.pipe_reg(n, leaf, None, Some(enable)),
+        })
+    }
+
     /// A register without reset that takes `value` where `enable` is 1.
     #[track_caller]
     pub fn pipe_if<B: Signals>(self, name: &str, enable: Signal, value: B) -> B {

@@ -77,6 +77,10 @@ impl Operand for Bits {
 }
 
 #[expect(clippy::should_implement_trait, reason = "`a << b` in Rust would promise Rust's rules for amounts")]
+/// Which bits are below a place is found by tables of gates in vectors up to this width, which are fast, and by a carry chain in
+/// longer ones.
+const PREFIX_BITS: Width = 16;
+
 impl Signal {
     /// In bits.
     pub fn width(self) -> Width {
@@ -332,7 +336,23 @@ impl Signal {
     /// The lowest bit that is on, alone; zero if none is.
     #[track_caller]
     pub fn lowest_one(self) -> Signal {
-        self & (!self + self.literal(1u32))
+        if self.width <= PREFIX_BITS { self & !self.any_below() } else { self & (!self + self.literal(1u32)) }
+    }
+
+    /// One bit a place: some bit below it is on.
+    #[track_caller]
+    pub fn any_below(self) -> Signal {
+        if self.width > PREFIX_BITS {
+            return self ^ (!self + self.literal(1u32));
+        }
+        let up = |bits: Signal, by: Width| cat(&[bits.literal(0u32).slice(0, by), bits.slice(0, self.width - by)]);
+        let mut below = if self.width > 1 { up(self, 1) } else { self.literal(0u32) };
+        let mut reach = 1;
+        while reach + 1 < self.width {
+            below = below | up(below, reach);
+            reach *= 2;
+        }
+        below
     }
 
     /// The place of the only bit that is on in a one-hot value, `index_width(width)` bits; zero if none is.

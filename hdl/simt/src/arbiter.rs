@@ -14,7 +14,7 @@ pub fn round_robin(requests: Signal, after: Signal) -> Signal {
 /// A bit on for every place above the only one that is on in `one_hot`; none if there is none.
 #[track_caller]
 pub fn places_above(one_hot: Signal) -> Signal {
-    !(one_hot | (one_hot - 1))
+    one_hot.any_below()
 }
 
 #[cfg(test)]

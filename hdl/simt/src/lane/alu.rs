@@ -15,21 +15,47 @@ use super::{Sum, sum_of};
 use crate::isa::alu;
 use heddle_hdl::*;
 
+/// What an operation asks of the ALUs of all lanes, found a stage before: it goes to every bit.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct AluIn<T> {
+pub struct Control<T> {
     /// One of [`mod@alu`]; of what has a condition, [`alu::SUB`].
     pub operation: T,
-    /// Condition of a branch, as in the instruction; others are like `beq`.
-    pub condition: T,
+    /// 1 bit each: it is XOR; it takes the second operand inverted, if it does not divide; it is SLT or SLTU, whose result is
+    /// [`AluOut::below`], a bit.
+    pub xor: T,
+    pub inverts: T,
+    pub compares: T,
     /// 1 bit: the operation is ADD, and [`AluOut::addend`] is for the [divider](super::divider).
     pub divides: T,
+}
+
+impl Control<Width> {
+    pub fn shape() -> Control<Width> {
+        Control { operation: alu::BITS, xor: 1, inverts: 1, compares: 1, divides: 1 }
+    }
+}
+
+impl Control<Signal> {
+    pub fn of(operation: Signal, divides: Signal) -> Control<Signal> {
+        let is = |code: u32| operation.slice(0, 3).eq(code & 7);
+        let compares = operation.slice(1, 3).eq(alu::SLT >> 1);
+        let inverts = operation.bit(2).mux(is(alu::AND), operation.bit(3) | compares);
+        Control { operation, xor: is(alu::XOR), inverts, compares, divides }
+    }
+}
+
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct AluIn<T> {
+    pub control: Control<T>,
+    /// Condition of a branch, as in the instruction; others are like `beq`.
+    pub condition: T,
     pub a: T,
     pub b: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct AluOut<T> {
-    /// Of a comparison ([`compares`]), and of a shift in an ALU that does not shift, nothing of use.
+    /// Of a comparison, and of a shift in an ALU that does not shift, nothing of use.
     pub result: T,
     /// 1 bit, of a comparison: its result.
     pub below: T,
@@ -41,20 +67,15 @@ pub struct AluOut<T> {
     pub b_negative: T,
 }
 
-/// The operation is SLT or SLTU: its result is `below`, a bit.
-pub fn compares(operation: Signal) -> Signal {
-    operation.slice(1, 3).eq(alu::SLT >> 1)
-}
-
 pub fn alu(shifts: bool) -> TypedModule<AluIn<Width>, AluOut<Signal>> {
-    let inputs = AluIn { operation: alu::BITS, condition: 3, divides: 1, a: 32, b: 32 };
-    module("alu", inputs, |m, AluIn { operation, condition, divides, a, b }| {
+    let inputs = AluIn { control: Control::shape(), condition: 3, a: 32, b: 32 };
+    module("alu", inputs, |m, AluIn { control, condition, a, b }| {
         m.doc("The ALU of one lane.");
-        let is = |code: u32| operation.slice(0, 3).eq(code & 7);
-        wire!(by_bits = operation.bit(2));
+        let Control { operation, xor, inverts, divides, .. } = control;
+        let by_bits = operation.bit(2);
         wire!(b_negative = b.msb() & !condition.bit(0));
-        wire!(inverts = by_bits.mux(is(alu::AND), operation.bit(3) | compares(operation)) | (divides & !b_negative));
-        wire!(first = a & !(b & is(alu::XOR).repeat(32)));
+        wire!(inverts = inverts | (divides & !b_negative));
+        wire!(first = a & !(b & xor.repeat(32)));
         let all = |bit: Signal| bit.repeat(32);
         wire!(second = by_bits.mux(inverts.mux(b | !a, b & !a), b ^ all(inverts)));
         let Sum { sum, carry } = sum_of(first, second, inverts);
@@ -88,10 +109,28 @@ mod tests {
     use super::*;
     use heddle_sim::Sim;
 
+    #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+    struct Told<T> {
+        operation: T,
+        condition: T,
+        divides: T,
+        a: T,
+        b: T,
+    }
+
+    /// The ALU with what tells it.
+    fn told(shifts: bool) -> TypedModule<Told<Width>, AluOut<Signal>> {
+        let inputs = Told { operation: alu::BITS, condition: 3, divides: 1, a: 32, b: 32 };
+        module("told", inputs, |m, Told { operation, condition, divides, a, b }| {
+            let control = Control::of(operation, divides);
+            m.instance("alu", &super::alu(shifts), AluIn { control, condition, a, b })
+        })
+    }
+
     #[test]
     fn every_operation_at_the_edges() {
         for shifts in [true, false] {
-            let mut t = Sim::new(&alu(shifts).check().unwrap());
+            let mut t = Sim::new(&told(shifts).check().unwrap());
             let values = [0u32, 1, 2, 31, 32, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff, 0x1234_5678];
             for (a, b) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
                 let (sa, sb) = (a as i32, b as i32);
@@ -110,7 +149,7 @@ mod tests {
                 }
                 let conditions = [(0, a == b), (1, a != b), (4, sa < sb), (5, sa >= sb), (6, a < b), (7, a >= b)];
                 for (operation, want) in results {
-                    t.poke(AluIn { operation, condition: 0, divides: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
+                    t.poke(Told { operation, condition: 0, divides: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
                     t.settle();
                     let compares = operation == alu::SLT || operation == alu::SLTU;
                     let got = if compares { t.peek().below } else { t.peek().result };
@@ -118,7 +157,7 @@ mod tests {
                 }
                 for condition in [4, 5] {
                     let operation = alu::ADD;
-                    t.poke(AluIn { operation, condition, divides: 1, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
+                    t.poke(Told { operation, condition, divides: 1, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
                     t.settle();
                     let negative = condition == 4 && sb < 0;
                     let addend = if negative { b } else { !b };
@@ -126,7 +165,7 @@ mod tests {
                 }
                 for (condition, want) in conditions {
                     let operation = alu::SUB;
-                    t.poke(AluIn { operation, condition, divides: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
+                    t.poke(Told { operation, condition, divides: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
                     t.settle();
                     assert_eq!(t.peek().taken, u64::from(want), "condition {condition} of {a:#x}, {b:#x}");
                 }

@@ -1,12 +1,13 @@
 //! Stages 5 and 6, operand collection: register banks, one a lane, and the choice of operands.
 //!
-//! Stage 5 presents the addresses; stage 6 has the words and selects. A word that is written at the clock edge at which it
+//! Stage 5 presents the addresses; stage 6 has the words, or the value of a CSR, and selects. A word that is written at the clock edge at which it
 //! is read is read new, so an instruction may issue 5 cycles after the one that computes its operand.
 
 use crate::block::Grid;
 use crate::csr::{self, Source};
 use crate::divergence::warp_of;
 use crate::isa::Decoded;
+use crate::lane::alu;
 use crate::shape::{BankAddress, Shape};
 use heddle_hdl::*;
 
@@ -112,6 +113,8 @@ impl Counters<Width> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Operands<T> {
     pub issued: Issued<T>,
+    /// What the ALUs do.
+    pub alu: alu::Control<T>,
     /// 32 bits a lane each: the operands of the ALU, and rs2 for stores.
     pub a: T,
     pub b: T,
@@ -125,7 +128,7 @@ pub struct CollectOut<T> {
 
 impl Operands<Width> {
     pub fn shape(s: &Shape) -> Operands<Width> {
-        Operands { issued: Issued::shape(s), a: 32 * s.lanes, b: 32 * s.lanes, data: 32 * s.lanes }
+        Operands { issued: Issued::shape(s), alu: alu::Control::shape(), a: 32 * s.lanes, b: 32 * s.lanes, data: 32 * s.lanes }
     }
 }
 
@@ -230,13 +233,11 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
         m.doc("Stages 5 and 6: register banks and operands.");
         let Going { valid, slot, mask, homes, tag } = m.stage("s5", i.issued);
         let at_5 = Issued { valid, slot, mask, homes, decoded: i.decoded, tag };
+        let d = at_5.decoded;
+        let at_6 = m.stage("s6", at_5);
         let blocks = m.memory("block_of_slot", 32, s.warp_bits()).style(MemoryStyle::Distributed);
         blocks.write(i.started.valid, i.started.slot, i.started.block);
-        let (csr_value, csr_lane, of_homes) = csr_value(s, m, &at_5, &i, blocks.read(warp_of(s, at_5.slot)));
-        let d = at_5.decoded;
-        let decoded = Decoded { imm: d.csr.mux(csr_value, d.imm), ..d };
-        let at_6 = m.stage("s6", Issued { decoded, ..at_5 });
-        let b_lane = m.pipe("s6_b_lane", d.csr & csr_lane);
+        let (csr_value, csr_lane, of_homes) = csr_value(s, m, &at_6, &i, blocks.read(warp_of(s, at_6.slot)));
 
         // A bank is addressed by warp and register.
         let bank = |warp: Signal, register: Signal| if s.warps == 1 { register } else { cat(&[register, warp]) };
@@ -250,12 +251,13 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
             (BankAddress::PerLane, None) => each(bank(warp, register).repeat(s.lanes)),
         };
         let home = at_6.homes.zip(of_homes).map(|(homes, of_homes)| {
-            let [thread, thread_in_block, warp_itself] = m.pipe("s6_of_homes", of_homes).map(all);
+            let [thread, thread_in_block, warp_itself] = of_homes.map(all);
             let in_block = homes & i.grid.group.repeat(s.lanes);
             HomeIn { warp: each(homes), in_block: each(in_block), thread, thread_in_block, warp_itself }
         });
         let numbers: Vec<Signal> = (0..s.lanes).map(|k| m.lit(k, s.lane_bits())).collect();
         let c = at_6.decoded;
+        wire!(immediate = c.csr.mux(csr_value, c.imm));
         let pc = cat(&[m.lit(0u32, 2), c.pc]).zext(32);
         let lanes = m.replicate(
             "lane",
@@ -270,14 +272,15 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
                 use1: all(d.use1 & !d.a_pc),
                 use2: all(d.use2),
                 pc: all(pc.only_if(c.a_pc)),
-                imm: all(c.imm),
+                imm: all(immediate),
                 b_imm: all(c.b_imm),
-                b_lane: all(b_lane),
+                b_lane: all(c.csr & csr_lane),
                 number: each(cat(&numbers)),
                 home,
             },
         );
-        let operands = Operands { issued: at_6, a: lanes.a, b: lanes.b, data: lanes.data };
+        let alu = alu::Control::of(c.alu, c.divide & m.lit(s.multiply, 1));
+        let operands = Operands { issued: at_6, alu, a: lanes.a, b: lanes.b, data: lanes.data };
         CollectOut { operands: m.stage("s7", operands) }
     })
 }

@@ -5,7 +5,7 @@ use super::collect::{Issued, Operands};
 use super::divide::Divisors;
 use super::place::{PlaceIn, Wrong, place};
 use crate::divergence::warp_of;
-use crate::lane::alu::{AluIn, alu, compares};
+use crate::lane::alu::{AluIn, alu};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -62,20 +62,14 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
     let inputs = ExecuteIn { operands: Operands::shape(s), group: s.warp_bits(), program_end: 32 };
     module("execute", inputs, |m, i| {
         m.doc("Stage 7: ALUs and targets.");
-        let Operands { issued, a, b, data } = i.operands;
+        let Operands { issued, alu: control, a, b, data } = i.operands;
         let d = issued.decoded;
         // Addresses and jalr targets are sums: decode leaves the operation at ADD.
         let lanes = m.replicate(
             "alu",
             s.lanes,
             &alu(!s.multiply),
-            AluIn {
-                operation: all(d.alu),
-                condition: all(d.funct3),
-                divides: all(d.divide & m.lit(s.multiply, 1)),
-                a: each(a),
-                b: each(b),
-            },
+            AluIn { control: control.map("", &mut |_, c| all(c)), condition: all(d.funct3), a: each(a), b: each(b) },
         );
         let numbers: Vec<Signal> = (0..s.lanes).map(|k| m.lit(k, s.lane_bits())).collect();
         let placed = m.replicate(
@@ -94,10 +88,9 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
             },
         );
         // Of a comparison, all bits but one are 0: registers with a reset do that for nothing.
-        wire!(compares = compares(d.alu));
         let result = elements(placed.result, 32).into_iter().zip(elements(lanes.below, 1)).map(|(result, below)| {
-            let upper = compares.mux(m.lit(0u32, 31), result.slice(1, 31));
-            cat(&[compares.mux(below, result.bit(0)), upper])
+            let upper = control.compares.mux(m.lit(0u32, 31), result.slice(1, 31));
+            cat(&[control.compares.mux(below, result.bit(0)), upper])
         });
         wire!(target = cat(&[m.lit(0u32, 2), d.pc]).zext(32) + d.imm);
         let executed = Executed {
@@ -118,6 +111,7 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
 mod tests {
     use super::*;
     use crate::isa::alu;
+    use crate::lane::alu::Control;
     use crate::pipeline::testing::packed;
     use crate::pipeline::timing::EXECUTE_TO_RESOLVE;
     use heddle_sim::Sim;
@@ -146,7 +140,13 @@ mod tests {
                     ..zero.issued.decoded.clone()
                 };
                 let issued = Issued { valid: true.into(), decoded, ..zero.issued.clone() };
-                let operands = Operands { issued, a: packed(&a), b: packed(&b), data: packed(&b) };
+                let alu = Control {
+                    operation: operation.into(),
+                    xor: (operation == alu::XOR).into(),
+                    inverts: (operation == alu::SUB).into(),
+                    ..zero.alu.clone()
+                };
+                let operands = Operands { issued, alu, a: packed(&a), b: packed(&b), data: packed(&b) };
                 t.poke(ExecuteIn { operands, group: 0u32.into(), program_end: 0u32.into() });
                 t.steps(u64::from(EXECUTE_TO_RESOLVE));
                 let out = t.peek().executed;

@@ -9,8 +9,8 @@
 //! answers come one after the other, and any order of answers is right.
 //!
 //! ```text
-//! answer, aligned ─┬─► [ held: slot, rd, lanes, data ] ─► stage 10
-//! quotient        ─┘
+//! answer ───┬─► [ held: slot, rd, lanes, words ] ─► stage 10, which aligns
+//! quotient ─┘
 //! ```
 //!
 //! What it does not do: it holds one load; answers that alternate between two loads are written one by one.
@@ -28,15 +28,27 @@ pub struct Loaded<T> {
     pub rd: T,
     /// One bit a lane.
     pub lanes: T,
-    /// 32 bits a lane.
-    pub data: T,
+    /// 32 bits a lane: words, of which the lanes want the part at the byte offset, 2 bits a lane, of this size, as an instruction
+    /// that loads says it in 3 bits.
+    pub words: T,
+    pub offset: T,
+    pub size: T,
     /// 1 bit: no lane of the register is under way behind these.
     pub last: T,
 }
 
 impl Loaded<Width> {
     pub fn shape(s: &Shape) -> Loaded<Width> {
-        Loaded { valid: 1, slot: s.slot_bits(), rd: 5, lanes: s.lanes, data: 32 * s.lanes, last: 1 }
+        Loaded {
+            valid: 1,
+            slot: s.slot_bits(),
+            rd: 5,
+            lanes: s.lanes,
+            words: 32 * s.lanes,
+            offset: 2 * s.lanes,
+            size: 3,
+            last: 1,
+        }
     }
 }
 
@@ -61,13 +73,20 @@ pub struct GatherOut<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct WordIn<T> {
     enable: T,
-    word: T,
+    part: Part<T>,
 }
 
-fn word() -> TypedModule<WordIn<Width>, Signal> {
-    module("gather_word", WordIn { enable: 1, word: 32 }, |m, i| {
+/// A word, and where in it is what the lane wants.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Part<T> {
+    word: T,
+    offset: T,
+}
+
+fn word() -> TypedModule<WordIn<Width>, Part<Signal>> {
+    module("gather_word", WordIn { enable: 1, part: Part { word: 32, offset: 2 } }, |m, i| {
         m.doc("One lane's word of the gather register.");
-        m.pipe_if("held", i.enable, i.word)
+        m.pipe_if("held", i.enable, i.part)
     })
 }
 
@@ -90,8 +109,9 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         last.next_if(taken.value, answer.last);
         lanes.next_if(taken.value, answer.lanes | lanes.q.only_if(joins));
         let enables = answer.lanes.only_if(taken.value);
-        let words = WordIn { enable: each(enables), word: each(answer.data) };
-        let data = m.replicate("word", s.lanes, &word(), words);
+        let parts = WordIn { enable: each(enables), part: Part { word: each(answer.words), offset: each(answer.offset) } };
+        let parts = m.replicate("word", s.lanes, &word(), parts);
+        let size = m.pipe_if("size", taken.value, answer.size);
 
         m.assume("answers_have_a_register", !answer.valid | answer.rd.any());
         m.assert("only_what_is_offered_is_written", !written | offered);
@@ -102,7 +122,8 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         }
         m.cover("goes_in_as_it_is_written", taken.value & written);
         m.cover("waits_for_a_write", answer.valid & !taken.value);
-        let offered = Loaded { valid: offered, slot, rd, lanes: lanes.q, data, last: last.q };
+        let (words, offset, lanes, last) = (parts.word, parts.offset, lanes.q, last.q);
+        let offered = Loaded { valid: offered, slot, rd, lanes, words, offset, size, last };
         GatherOut { taken: taken.value, offered, empty: !held.q }
     })
 }

@@ -234,13 +234,10 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let bits = s.slots().ilog2() + place;
         let style = if bits < BLOCK_RAM { MemoryStyle::Distributed } else { MemoryStyle::Block };
         let buffer = m.memory("buffer", Decoded::shape(s), bits).style(style);
-        let at = |slot: Signal, places: Signal| {
-            let place_of_slot = places.select(slot, place);
-            if s.slots() == 1 { place_of_slot } else { cat(&[place_of_slot, slot]) }
-        };
-        let written = at(i.decoded.slot, rows.free);
+        let at = |slot: Signal, place: Signal| if s.slots() == 1 { place } else { cat(&[place, slot]) };
+        let written = at(i.decoded.slot, rows.free.select(i.decoded.slot, place));
         buffer.write(i.decoded.valid, written, d);
-        let read = at(slot, rows.first);
+        let read = at(slot, select_one_hot(&elements(rows.first, place), choice));
         let decoded = buffer.read_sync_if(any, read, Collision::Never);
         // The pc is needed in this stage only where a path that is suspended goes on behind its last instruction.
         let pcs = m.memory("pcs", s.pc_bits(), bits).style(MemoryStyle::Distributed);

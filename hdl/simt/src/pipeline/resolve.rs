@@ -274,16 +274,18 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         for (name, number) in FAULTS {
             m.cover(name, fault.valid & blame.cause.eq(*number));
         }
-        let blamed = m.stage("s9_fault", fault);
+        // Whether there is a fault is known late: what goes on with `valid` does not wait for it.
+        let here = issued.valid;
+        let blamed = m.stage_if("s9_fault", here, fault);
         // The address of an access at fault is chosen in stage 9: who is to blame is known late.
         let of_access = m.pipe("s9_of_access", memory);
         wire!(accessed = select_one_hot(&elements(computed.data, 32), blamed.mask.lowest_one()));
         Resolved {
-            outcome: m.stage("s9_outcome", outcome),
-            access: access.map(|a| m.stage("s9_access", a)),
-            whole: whole.map(|w| m.stage("s9_whole", w)),
+            outcome: m.stage_if("s9_outcome", here, outcome),
+            access: access.map(|a| m.stage_if("s9_access", here, a)),
+            whole: whole.map(|w| m.stage_if("s9_whole", here, w)),
             result: computed,
-            exit: m.stage("s9_exit", exit),
+            exit: m.stage_if("s9_exit", here, exit),
             fault: Fault { address: of_access.mux(accessed, blamed.address), ..blamed },
             committed: m.pipe_reset("s9_committed", served.only_if(good)),
             early: Pending { valid: issued.valid & pipeline_write, slot: issued.slot, rd: d.rd },

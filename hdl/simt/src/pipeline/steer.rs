@@ -96,7 +96,7 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
         wire!(wanting = running.q & room.q);
         wire!(preferred = wanting & !(in_fetch.q | in_decode));
         let after = m.reg("after", s.slots()).reset(0u32);
-        wire!(choice = round_robin(preferred.any().mux(preferred, wanting), after.q));
+        wire!(choice = preferred.any().mux(round_robin(preferred, after.q), round_robin(wanting, after.q)));
         wire!(any = choice.any());
         after.next_if(any, places_above(choice));
         in_fetch.next(choice);

@@ -1,7 +1,7 @@
 //! Stage 10, write back: one write a cycle into the register banks.
 //!
-//! What the pipeline computed has a fixed time and goes first. A load's line (aligned here) or the divider's result goes into the
-//! [gather register](super::gather), and from there into the banks in a cycle in which the pipeline writes nothing. A late result that
+//! What the pipeline computed has a fixed time and goes first. A load's line or the divider's result goes into the
+//! [gather register](super::gather), and from there, aligned, into the banks in a cycle in which the pipeline writes nothing. A late result that
 //! waits long makes issue insert a bubble, and no other before that one has come here.
 
 use super::collect::Write;
@@ -47,6 +47,9 @@ pub struct WritebackOut<T> {
     /// Nothing waits here to be written.
     pub empty: T,
 }
+
+/// The size of `lw`.
+const WORD: u32 = 2;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct AlignIn<T> {
@@ -108,15 +111,15 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         // What was loaded, and who it is for. Nobody waits for a load without a register.
         let (load, quotient) = (i.load, i.quotient);
         wire!(words = network::to_lanes(s, m, i.response.data, load.route.route));
-        let aligned = AlignIn { word: each(words), offset: each(load.route.offset), size: all(load.route.size) };
-        let data = m.replicate("align", s.lanes, &align(), aligned);
         wire!(has_register = load.rd.any());
         let answer = Loaded {
             valid: i.response.valid & has_register,
             slot: load.slot,
             rd: load.rd,
             lanes: load.route.served,
-            data,
+            words,
+            offset: load.route.offset,
+            size: load.route.size,
             last: i.load_last,
         };
         // An access may be answered in every cycle only where it is served in parts: there, the divider takes turns.
@@ -124,12 +127,12 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
         wire!(from_load = answer.valid & !(turn & quotient.valid));
         wire!(from_quotient = quotient.valid & !from_load);
-        let Quotient { slot: divided_slot, rd: divided_rd, mask: divided, data: quotients, .. } = quotient;
-        // A bit is a table of four inputs, as above.
-        let either = answer.data.only_if(from_load) | quotients.only_if(!from_load);
-        let of_divider =
-            Loaded { valid: from_quotient, slot: divided_slot, rd: divided_rd, lanes: divided, data: either, last: m.lit(1u32, 1) };
-        let comes = pick([(from_load, Loaded { data: either, ..answer })], of_divider);
+        // A bit is a table of four inputs, as above. A quotient is a whole word.
+        let either = answer.words.only_if(from_load) | quotient.data.only_if(!from_load);
+        let Quotient { slot, rd, mask: lanes, .. } = quotient;
+        let (offset, size, last) = (answer.offset.only_if(from_load), m.lit(WORD, 3), m.lit(1u32, 1));
+        let of_divider = Loaded { valid: from_quotient, slot, rd, lanes, words: either, offset, size, last };
+        let comes = pick([(from_load, Loaded { words: either, offset, ..answer })], of_divider);
         let written = m.deferred("written_late", 1);
         let GatherOut { taken, offered, empty } = m.instance("gather", &gather(s), GatherIn { answer: comes, written: written.value });
         wire!(load_taken = taken & from_load);
@@ -140,10 +143,12 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         }
         wire!(from_late = offered.valid & !valid);
         written.drive(from_late);
+        let aligned = AlignIn { word: each(offered.words), offset: each(offered.offset), size: all(offered.size) };
+        let late = m.replicate("align", s.lanes, &align(), aligned);
         let lanes = LaneIn {
             computed: each(computed),
             product: each(i.products),
-            late: each(offered.data),
+            late: each(late),
             from_late: all(from_late),
         };
         let data = m.replicate("lane", s.lanes, &lane(), lanes);
