@@ -196,8 +196,11 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 
         // Stage 3.
         decode_slot.drive(fetched.decoding.slot);
-        let decoded =
-            m.instance("decode", &decode(s), DecodeIn { word: fetched.instruction, pc: fetched.decoding.pc, stop: unit.stop });
+        let decoded = m.instance(
+            "decode",
+            &decode(s),
+            DecodeIn { word: fetched.instruction, pc: fetched.decoding.pc, stop: unit.stop },
+        );
         let d = decoded.decoded;
         stop_valid.drive(fetched.decoding.valid & d.control);
         stop_slot.drive(fetched.decoding.slot);

@@ -128,7 +128,13 @@ pub struct CollectOut<T> {
 
 impl Operands<Width> {
     pub fn shape(s: &Shape) -> Operands<Width> {
-        Operands { issued: Issued::shape(s), alu: alu::Control::shape(), a: 32 * s.lanes, b: 32 * s.lanes, data: 32 * s.lanes }
+        Operands {
+            issued: Issued::shape(s),
+            alu: alu::Control::shape(),
+            a: 32 * s.lanes,
+            b: 32 * s.lanes,
+            data: 32 * s.lanes,
+        }
     }
 }
 

@@ -66,15 +66,18 @@ mod tests {
             let mut r = fastrand::Rng::with_seed(seed);
             let mut t = Sim::new(&fetch(&s).check().unwrap());
             t.reset();
-            // (slot, pc) in stages 2 and 3.
+            // (slot, pc) in stages 2 and 3; what decode stopped a cycle ago, and the word in stage 2.
             let mut second: Option<(u32, u32)> = None;
             let mut third: Option<(u32, u32)> = None;
+            let (mut stopped, mut last_word) = (None, 0);
             for _ in 0..1000 {
                 let chosen = (r.u8(..4) > 0).then(|| (r.u32(..warps), r.u32(..1 << s.pc_bits())));
                 let stop = r.bool().then(|| r.u32(..warps));
                 let (slot, pc) = chosen.unwrap_or_default();
+                let word = r.u32(..);
                 t.poke(FetchIn {
                     chosen: Fetch { valid: chosen.is_some().into(), slot: slot.into(), pc: pc.into() },
+                    word: word.into(),
                     stop_valid: stop.is_some().into(),
                     stop_slot: stop.unwrap_or(0).into(),
                     flush: None,
@@ -82,9 +85,10 @@ mod tests {
                 let out = t.peek();
                 let seen = |f: Fetch<Bits>| (f.valid == 1).then(|| (f.slot.low_u64() as u32, f.pc.low_u64() as u32));
                 assert_eq!((seen(out.fetching), seen(out.decoding)), (second, third));
+                assert!(third.is_none() || out.instruction == u64::from(last_word));
                 t.step();
-                third = second.filter(|&(slot, _)| stop != Some(slot));
-                second = chosen;
+                third = second.filter(|&(slot, _)| stop != Some(slot) && stopped != Some(slot));
+                (second, stopped, last_word) = (chosen, stop, word);
             }
         }
     }

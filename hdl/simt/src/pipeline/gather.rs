@@ -109,7 +109,8 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         last.next_if(taken.value, answer.last);
         lanes.next_if(taken.value, answer.lanes | lanes.q.only_if(joins));
         let enables = answer.lanes.only_if(taken.value);
-        let parts = WordIn { enable: each(enables), part: Part { word: each(answer.words), offset: each(answer.offset) } };
+        let parts =
+            WordIn { enable: each(enables), part: Part { word: each(answer.words), offset: each(answer.offset) } };
         let parts = m.replicate("word", s.lanes, &word(), parts);
         let size = m.pipe_if("size", taken.value, answer.size);
 

@@ -201,9 +201,13 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         // Found a cycle ago, of the instruction that is still the first: its registers are not pending; what it is.
         let registers_ok = m.reg("registers_ok", s.slots()).reset(0u32);
         let registers_ok_next = filled & (i.clear | may_replay);
-        let [accesses, answers, divide, control] =
-            [("accesses", head.accesses), ("answers", head.answers), ("divide", head.divide), ("control", head.control)]
-                .map(|(name, bits)| m.pipe(&format!("first_{name}"), bits));
+        let [accesses, answers, divide, control] = [
+            ("accesses", head.accesses),
+            ("answers", head.answers),
+            ("divide", head.divide),
+            ("control", head.control),
+        ]
+        .map(|(name, bits)| m.pipe(&format!("first_{name}"), bits));
         let no = |condition: Signal| (!condition).repeat(s.slots());
         // Cycles that are left of the last issue's.
         let turns = (s.issue_interval > 1).then(|| m.reg("turns_left", s.issue_interval.ilog2()).reset(0u32));
@@ -221,7 +225,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let waiting = considered.map_or(filled, |considered| filled & considered);
         let (choice, any) = choose(m, s, Candidates { waiting, ready, starts: i.starts, group: i.group });
         pop.drive(choice);
-        let flushed = i.pairs.map_or(choice, |pairs| choice | pairs.flush.slot.decode(s.slots()).only_if(pairs.flush.valid));
+        let flushed =
+            i.pairs.map_or(choice, |pairs| choice | pairs.flush.slot.decode(s.slots()).only_if(pairs.flush.valid));
         registers_ok.next(registers_ok_next & !flushed);
         if let Some(turns) = turns {
             let last = turns.q.literal(s.issue_interval - 1);

@@ -147,13 +147,21 @@ mod tests {
     #[test]
     fn responses_in_any_order() {
         for (loads, lanes, warps, seed) in [(2, 1, 1, 1), (4, 4, 2, 2), (8, 8, 8, 3), (64, 2, 2, 4)] {
-            println!("{loads} loads, {lanes} × {warps}, seed {seed}");
-            let s = Shape { loads, ..Shape::new(lanes, warps) };
+            for replay in [Replay::Split, Replay::Serialise] {
+                responses(&Shape { loads, replay, ..Shape::new(lanes, warps) }, seed);
+            }
+        }
+    }
+
+    fn responses(s: &Shape, seed: u64) {
+        let Shape { loads, lanes, warps, replay, .. } = *s;
+        {
+            println!("{loads} loads, {lanes} × {warps}, {replay:?}, seed {seed}");
             let mut r = fastrand::Rng::with_seed(seed);
-            let mut t = Sim::new(&load_queue(&s).check().unwrap());
+            let mut t = Sim::new(&load_queue(s).check().unwrap());
             t.reset();
             let mut under_way: Vec<UnderWay> = vec![];
-            let quiet = Access::shape(&s).map("", &mut |_, _| Bits::ZERO);
+            let quiet = Access::shape(s).map("", &mut |_, _| Bits::ZERO);
             for cycle in 0..1500 {
                 let room = under_way.len() < loads as usize;
                 let take = room && r.u8(..3) > 0;
@@ -169,6 +177,7 @@ mod tests {
                 });
                 let more = r.bool().then(|| (r.u32(..warps), r.u32(..3)));
                 let pending = more.unwrap_or_default();
+                let written = (r.u32(..warps), r.u32(..3));
                 let tag = given.map_or(r.u32(..loads), |k| under_way[k].tag);
                 t.poke(LoadQueueIn {
                     take: take.into(),
@@ -178,6 +187,7 @@ mod tests {
                     more: Pending { valid: more.is_some().into(), slot: pending.0.into(), rd: pending.1.into() },
                     tag: tag.into(),
                     give: given.is_some().into(),
+                    written: (replay == Replay::Split).then(|| [written.0.into(), written.1.into()]),
                 });
                 let out = t.peek();
                 assert_eq!(out.room == 1, room);
@@ -188,9 +198,15 @@ mod tests {
                     let l = under_way[k];
                     assert_eq!((out.load.slot.low_u64(), out.load.rd.low_u64()), (l.slot.into(), l.rd.into()));
                     assert_eq!(out.load.route.served, l.served);
-                    let others = under_way.iter().filter(|o| (o.slot, o.rd) == (l.slot, l.rd)).count();
-                    let last = others == 1 && more != Some((l.slot, l.rd));
-                    assert_eq!(out.last == 1, last, "{l:?} of {under_way:?}, more of {more:?}");
+                    if replay == Replay::Serialise {
+                        let others = under_way.iter().filter(|o| (o.slot, o.rd) == (l.slot, l.rd)).count();
+                        let last = others == 1 && more != Some((l.slot, l.rd));
+                        assert_eq!(out.last == 1, last, "{l:?} of {under_way:?}, more of {more:?}");
+                    }
+                }
+                if replay == Replay::Split {
+                    let last = under_way.iter().all(|o| (o.slot, o.rd) != written) && more != Some(written);
+                    assert_eq!(out.last == 1, last, "{written:?} of {under_way:?}, more of {more:?}");
                 }
                 t.step();
                 if let Some(k) = due {

@@ -134,7 +134,8 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let of_divider = Loaded { valid: from_quotient, slot, rd, lanes, words: either, offset, size, last };
         let comes = pick([(from_load, Loaded { words: either, offset, ..answer })], of_divider);
         let written = m.deferred("written_late", 1);
-        let GatherOut { taken, offered, empty } = m.instance("gather", &gather(s), GatherIn { answer: comes, written: written.value });
+        let GatherOut { taken, offered, empty } =
+            m.instance("gather", &gather(s), GatherIn { answer: comes, written: written.value });
         wire!(load_taken = taken & from_load);
         wire!(quotient_taken = taken & !from_load);
         wire!(response_taken = load_taken | (i.response.valid & !has_register));
@@ -145,12 +146,8 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         written.drive(from_late);
         let aligned = AlignIn { word: each(offered.words), offset: each(offered.offset), size: all(offered.size) };
         let late = m.replicate("align", s.lanes, &align(), aligned);
-        let lanes = LaneIn {
-            computed: each(computed),
-            product: each(i.products),
-            late: each(late),
-            from_late: all(from_late),
-        };
+        let lanes =
+            LaneIn { computed: each(computed), product: each(i.products), late: each(late), from_late: all(from_late) };
         let data = m.replicate("lane", s.lanes, &lane(), lanes);
         let late_target = Target { lanes: offered.lanes.only_if(from_late), slot: offered.slot, rd: offered.rd };
         let target = valid.mux(computed_target, late_target);

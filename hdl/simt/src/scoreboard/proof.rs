@@ -36,11 +36,13 @@ pub fn scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, [Signal; 1]> {
         let owed = [0, 1, 2].map(|k| {
             let of = |p: Pending<Signal>| p.valid & p.slot.eq(slot) & p.rd.eq(registers[k]);
             let owed = m.reg(&format!("owed_{k}"), 1).reset(0u32);
-            owed.next((owed.q & !(of(early) | of(late))) | of(issue));
+            // Heads are looked up for the next cycle.
+            let after = (owed.q & !(of(early) | of(late))) | of(issue);
+            owed.next(after);
             let bit = pending.select(cat(&[registers[k], slot]).slice(0, s.bank_bits()), 1);
             m.assert(&format!("pending_is_owed_{k}"), bit.eq(owed.q));
             m.assert(&format!("quiet_owes_nothing_{k}"), implies(quiet.select(slot, 1), !owed.q));
-            owed.q
+            after
         });
         let head = select(&i.scoreboard.heads, slot);
         let Needs { rs1, rs2, rd, use1, use2, writes } = head;

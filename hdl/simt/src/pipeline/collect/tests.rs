@@ -164,10 +164,10 @@ fn every_csr_in_every_lane() {
                 ..Decoded::shape(&s).map("", &mut |_, _| Bits::ZERO)
             };
             bench.cycle(Some(&Put { slot, d }), None);
-            // Counters are those of stage 5.
-            (1..ISSUE_TO_READ).for_each(|_| drop(bench.cycle(None, None)));
+            // Counters are those of stage 6.
+            (0..ISSUE_TO_READ).for_each(|_| drop(bench.cycle(None, None)));
             let cycles = bench.cycles;
-            (0..READ_TO_EXECUTE).for_each(|_| drop(bench.cycle(None, None)));
+            (1..READ_TO_EXECUTE).for_each(|_| drop(bench.cycle(None, None)));
             let out = bench.cycle(None, None);
             for lane in 0..lanes {
                 let want = match register.source {

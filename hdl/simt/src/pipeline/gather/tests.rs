@@ -31,7 +31,7 @@ fn every_lane_is_written_once() {
         [(1, 1, false, 1), (2, 2, false, 2), (8, 4, false, 3), (8, 4, true, 4), (64, 2, false, 5), (64, 64, true, 6)]
     {
         println!("{lanes} × {warps}, one load after the other: {in_turn}, seed {seed}");
-        let s = Shape::small(lanes, warps);
+        let s = Shape { replay: Replay::Serialise, ..Shape::small(lanes, warps) };
         let mut r = fastrand::Rng::with_seed(seed);
         let mut t = Sim::new(&gather(&s).check().unwrap());
         t.reset();
@@ -71,7 +71,9 @@ fn every_lane_is_written_once() {
                     slot: slot.into(),
                     rd: rd.into(),
                     lanes: mask.into(),
-                    data: packed(&line),
+                    words: packed(&line),
+                    offset: Bits::ZERO,
+                    size: 2u32.into(),
                     last: last.into(),
                 },
                 written: written.into(),
@@ -87,7 +89,7 @@ fn every_lane_is_written_once() {
                 assert_eq!((o.slot.low_u64(), o.rd.low_u64()), (slot.into(), rd.into()));
                 assert_eq!((o.lanes.low_u64(), o.last == 1), (mask, last));
                 for k in (0..lanes).filter(|k| mask >> k & 1 == 1) {
-                    assert_eq!(o.data.extract(32 * k, 32), u64::from(words[k as usize]), "lane {k}");
+                    assert_eq!(o.words.extract(32 * k, 32), u64::from(words[k as usize]), "lane {k}");
                 }
             }
             let taken = answer.is_some() && (held.is_none() || joins || written);

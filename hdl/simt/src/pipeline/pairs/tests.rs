@@ -25,6 +25,8 @@ struct Warp {
     turn: usize,
     /// Behind the last instruction since the side was steered.
     following: [Option<u64>; 2],
+    /// The first instruction of the side was looked up, and its registers are not pending.
+    registers_ok: [bool; 2],
     /// What is replayed was issued on the other side; the next instruction is a replay.
     changed_side: [bool; 2],
     replays: [bool; 2],
@@ -108,11 +110,15 @@ fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
         });
         let out = t.peek();
 
-        let may = |w: usize, side: usize| {
+        let looked_up = |w: usize, side: usize| {
             let warp = &model[w];
             let bit = |bits: u64| bits >> (2 * w + side) & 1 == 1;
             let again = warp.replays[side] && (!warp.changed_side[side] || bit(own_clear));
-            let registers = bit(clear) || again;
+            !warp.buffers[side].is_empty() && flush != Some(2 * w + side) && (bit(clear) || again)
+        };
+        let may = |w: usize, side: usize| {
+            let warp = &model[w];
+            let registers = warp.registers_ok[side];
             let turn = path_scheduler == PathScheduler::Full || warp.turn == side;
             let parts = warp.unresolved.is_none() && busy >> w & 1 == 0;
             warp.buffers[side].front().is_some_and(|i| registers && turn && (parts || !i.control))
@@ -125,6 +131,9 @@ fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
             assert!(could.contains(&(slot / 2, slot % 2)), "slot {slot} of {could:?}");
             (slot / 2, slot % 2)
         });
+        let ok: Vec<[bool; 2]> =
+            (0..warps as usize).map(|w| [0, 1].map(|side| looked_up(w, side) && issued != Some((w, side)))).collect();
+        model.iter_mut().zip(ok).for_each(|(warp, ok)| warp.registers_ok = ok);
         let mut long = None;
         if let Some((w, side)) = issued {
             let warp = &mut model[w];

@@ -46,7 +46,8 @@ fn priority_alignment_and_bubbles() {
         t.poke_port("computed_valid", true);
         t.poke_port("computed_mask", all);
         t.reset();
-        // What is computed is written in the cycle after its input.
+        // What is computed is written in the cycle after its input; what is late waits for a free one.
+        let mut held: Option<(u32, u32, u64, Vec<u32>)> = None;
         let mut stage_10: Option<(u32, u32, u64, From, Vec<u32>)> = None;
         let mut waited = 0;
         let (mut bubbles, mut last_bubble) = (0, None::<u32>);
@@ -120,27 +121,25 @@ fn priority_alignment_and_bubbles() {
             let out = t.peek();
             // Nobody waits for a load without a register.
             let loads = response && load_rd != 0;
-            let load_goes = loads && stage_10.is_none();
-            let quotient_goes = quotient && stage_10.is_none() && !loads;
-            assert_eq!((out.load_written == 1, out.quotient_taken == 1), (load_goes, quotient_goes));
+            let writes_late = held.is_some() && stage_10.is_none();
+            let free = held.is_none() || writes_late;
+            let (load_goes, quotient_goes) = (loads && free, quotient && free && !loads);
+            assert_eq!(out.quotient_taken == 1, quotient_goes);
             assert_eq!(out.response_taken == 1, load_goes || (response && load_rd == 0));
-            let nothing = (0, 0, 0, vec![0; lanes as usize]);
-            let (slot, rd, mask, data) = match &stage_10 {
-                Some((slot, rd, mask, From::Word, data)) => (*slot, *rd, *mask, vec![data[0]; lanes as usize]),
-                Some((slot, rd, mask, _, data)) => (*slot, *rd, *mask, data.clone()),
-                None if load_goes => {
-                    let value = |k: usize| loaded(line[banks[k] as usize], offsets[k], size);
-                    (load_slot, load_rd, served, (0..lanes as usize).map(value).collect())
-                }
-                None if quotient_goes => (quotient_slot, quotient_rd, quotient_mask, quotients),
-                None => nothing,
+            assert_eq!(out.empty == 1, held.is_none());
+            let (slot, rd, mask, data) = match (&stage_10, &held) {
+                (Some((slot, rd, mask, From::Word, data)), _) => (*slot, *rd, *mask, vec![data[0]; lanes as usize]),
+                (Some((slot, rd, mask, _, data)), _) => (*slot, *rd, *mask, data.clone()),
+                (None, Some((slot, rd, mask, data))) => (*slot, *rd, *mask, data.clone()),
+                (None, None) => (0, 0, 0, vec![0; lanes as usize]),
             };
             assert_eq!(out.write.lanes, mask);
             for k in (0..lanes).filter(|k| mask >> k & 1 == 1) {
                 assert_eq!((out.write.warp.low_u64(), out.write.rd.low_u64()), (slot.into(), rd.into()));
-                assert_eq!(out.write.data.extract(32 * k, 32), u64::from(data[k as usize]), "lane {k}, size {size}");
+                assert_eq!(out.write.data.extract(32 * k, 32), u64::from(data[k as usize]), "lane {k}");
             }
-            let releases = (load_goes && last) || quotient_goes;
+            // Whether it is the last of its register is said as it is written.
+            let releases = writes_late && last;
             assert_eq!(out.late.valid == 1, releases);
             if releases {
                 assert_eq!((out.late.slot.low_u64(), out.late.rd.low_u64()), (slot.into(), rd.into()));
@@ -149,7 +148,14 @@ fn priority_alignment_and_bubbles() {
             assert_eq!(out.bubble == 1, bubble, "waited {waited}");
             bubbles += u32::from(bubble);
             last_bubble = if bubble { Some(step) } else { last_bubble };
-            let waits = (loads && !load_goes) || (quotient && !quotient_goes);
+            let waits = held.is_some() && !writes_late;
+            let value = |k: usize| loaded(line[banks[k] as usize], offsets[k], size);
+            held = match (load_goes, quotient_goes) {
+                (true, _) => Some((load_slot, load_rd, served, (0..lanes as usize).map(value).collect())),
+                (_, true) => Some((quotient_slot, quotient_rd, quotient_mask, quotients)),
+                _ if writes_late => None,
+                _ => held,
+            };
             waited = if waits { WAIT_BEFORE_BUBBLE.min(waited + 1) } else { 0 };
             t.step();
             stage_10 = next;

@@ -66,10 +66,13 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         let thread = ["left", "right"].map(|name| m.reg(&format!("thread_{name}"), 1).reset(0u32));
         wire!(starts = i.starts & quiet_here & !(thread[0].q | thread[1].q));
         let side = |k: usize| if k == 0 { !i.goes } else { i.goes };
-        for (k, on) in thread.into_iter().enumerate() {
-            on.next((moves | starts).mux(!i.stays & side(k), on.q & !i.ends));
-        }
-        m.assert("thread_is_on_one_side", !(thread[0].q & thread[1].q));
+        // Heads are looked up for the next cycle: the other values are those after this one.
+        let thread = [0, 1].map(|k: usize| {
+            let after = (moves | starts).mux(!i.stays & side(k), thread[k].q & !i.ends);
+            thread[k].next(after);
+            (thread[k].q, after)
+        });
+        m.assert("thread_is_on_one_side", !(thread[0].0 & thread[1].0));
 
         // For each side and register: a write is under way; it was when the paths last changed; it is the thread's.
         let writes = [0, 1].map(|k: usize| {
@@ -80,18 +83,23 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
                 let [under_way, before, mine] =
                     ["under_way", "before", "mine"].map(|what| m.reg(&format!("{what}_{name}"), 1).reset(0u32));
                 let (kept, issues) = (!(of(early) | of(late)), of(issue));
-                under_way.next((under_way.q & kept) | issues);
-                before.next(moves.mux((under_way.q & kept) | issues, before.q & kept));
-                mine.next((mine.q & kept) | (issues & thread[k].q));
+                let under_way_after = (under_way.q & kept) | issues;
+                let before_after = moves.mux(under_way_after, before.q & kept);
+                let mine_after = (mine.q & kept) | (issues & thread[k].0);
+                under_way.next(under_way_after);
+                before.next(before_after);
+                mine.next(mine_after);
                 m.assert(&format!("pending_is_under_way_{name}"), at(pending, warp, registers[r])[k].eq(under_way.q));
                 m.assert(&format!("shadow_was_before_{name}"), at(shadow, warp, registers[r])[k].eq(before.q));
                 m.assert(&format!("quiet_has_none_{name}"), implies(quiet_here, !under_way.q));
-                let elsewhere = thread[1 - k].q;
+                let elsewhere = thread[1 - k].0;
                 m.assert(&format!("of_threads_on_the_side_{name}"), implies(mine.q & !before.q, !elsewhere));
                 m.assert(&format!("mine_is_under_way_{name}"), implies(mine.q, under_way.q));
-                (under_way.q, before.q, mine.q)
+                ((under_way.q, before.q), (under_way_after, before_after, mine_after))
             })
         });
+        let under_way = writes.map(|side| side.map(|(now, _)| now));
+        let writes = writes.map(|side| side.map(|(_, after)| after));
 
         for (k, name) in ["left", "right"].into_iter().enumerate() {
             let heads: Vec<Needs<Signal>> = i.scoreboard.heads.iter().map(|heads| heads[k]).collect();
@@ -107,13 +115,13 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
                 passed.push(is & used & writes[1 - k][r].0 & !holds);
                 free.push(!used | (is & !holds));
             }
-            wire!(must_wait = thread[k].q & cat(&theirs).any());
+            wire!(must_wait = thread[k].1 & cat(&theirs).any());
             wire!(may_go = cat(&free).all());
             m.assert(&format!("{name}_never_before_a_write_of_a_thread"), implies(must_wait, !clear_here));
             m.assert(&format!("{name}_never_held_back_by_others"), implies(may_go, clear_here));
 
             // The registers that this side would wait for: none is added unless it issues or the paths change.
-            let waits = cat(&[0, 1, 2].map(|r: usize| writes[k][r].0 | writes[1 - k][r].1));
+            let waits = cat(&[0, 1, 2].map(|r: usize| under_way[k][r].0 | under_way[1 - k][r].1));
             let issues = issue.valid & issue.warp.eq(warp) & issue.side.eq(k as u32);
             let same = m.pipe_reset(&format!("{name}_same"), !moves & !issues);
             let added = waits & !m.pipe_reset(&format!("{name}_waits_before"), waits);
@@ -124,7 +132,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
                 &format!("{name}_waits_for_a_shadow"),
                 must_wait & !writes[k].map(|w| w.0)[0] & writes[1 - k][0].2,
             );
-            cover(m, &format!("{name}_passes_the_other_path"), may_go & cat(&passed).any() & thread[k].q);
+            cover(m, &format!("{name}_passes_the_other_path"), may_go & cat(&passed).any() & thread[k].1);
             cover(
                 m,
                 &format!("{name}_goes_after_a_release"),
