@@ -71,6 +71,8 @@ pub struct Launch<'a> {
     /// Loads under way; the first is never one, but stands for those without a register.
     loads: Vec<Option<Pending>>,
     division: Option<(u64, Pending)>,
+    /// The register of a quotient that waits to be written.
+    quotient: Option<Pending>,
     blocks: u32,
     /// Of each group of warp slots: threads that have not ended, and since when there are none.
     live: Vec<(u32, u64)>,
@@ -115,6 +117,7 @@ impl<'a> Launch<'a> {
             writes: VecDeque::new(),
             loads: vec![None],
             division: None,
+            quotient: None,
             blocks: 0,
             live: vec![(0, 0); groups],
             asleep: Vec::new(),
@@ -154,14 +157,17 @@ impl<'a> Launch<'a> {
         let busy = self.writes.pop_front_if(|at| *at <= self.now).is_some();
         let quotient = self.division.as_ref().is_some_and(|(at, _)| *at <= self.now);
         let has_register = |load: usize| self.loads[load].as_ref().is_some_and(|load| load.rd != 0);
-        let late = self.writeback.cycle(self.now, busy, quotient, &mut self.memory, has_register);
-        let done = match late {
+        let cycle = self.writeback.cycle(self.now, busy, quotient, &mut self.memory, has_register);
+        let done = match cycle.written {
             Some(Late::Load(load)) => self.loads[load].take(),
-            Some(Late::Quotient) => self.division.take().map(|(_, division)| division),
+            Some(Late::Quotient) => self.quotient.take(),
             None => None,
         };
         if let Some(done) = done {
             self.clear(&done);
+        }
+        if cycle.quotient_taken {
+            self.quotient = self.division.take().map(|(_, division)| division);
         }
         self.memory.cycle(self.now);
         Ok(())
@@ -262,7 +268,7 @@ impl<'a> Launch<'a> {
     fn fetch(&mut self) {
         let (now, buffer, harts) = (self.now, self.shape.buffer as usize, self.shape.threads());
         let wants = |front: &Front| {
-            front.from <= now && front.fetched.len() < buffer && front.stops.is_none_or(|last| now <= last)
+            front.from <= now && front.counted(now) < buffer && front.stops.is_none_or(|last| now <= last)
         };
         let flies = |front: &Front| {
             front.fetched.back().is_some_and(|fetched| now <= fetched + cycles(timing::CHOICE_TO_DECODE))
@@ -377,6 +383,7 @@ impl<'a> Launch<'a> {
         } else {
             let mut front = warp.front;
             front.fetched.pop_front();
+            front.issued = Some(self.now);
             // The threads that it was to stop for may have joined others.
             front.stops = front.stops.filter(|_| !front.fetched.is_empty());
             self.waiting.push(Warp { pc: pc + 4, front, ..warp });

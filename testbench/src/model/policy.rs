@@ -2,7 +2,7 @@
 
 use super::cycles;
 use crate::reconverge::Reconvergence;
-use heddle_simt::pipeline::timing::CHOICE_TO_ISSUE;
+use heddle_simt::pipeline::timing::{CHOICE_TO_ISSUE, ISSUE_TO_NEXT};
 use std::collections::VecDeque;
 
 /// A thread, and where it goes on.
@@ -33,6 +33,8 @@ pub struct Front {
     pub from: u64,
     /// Of the instructions that wait for issue, the cycles in which they were fetched.
     pub fetched: VecDeque<u64>,
+    /// The cycle in which it issued last.
+    pub issued: Option<u64>,
     /// The last cycle in which it fetches: the last of them is seen to be one that the front end waits for.
     pub stops: Option<u64>,
 }
@@ -46,9 +48,15 @@ pub struct Meeting {
 }
 
 impl Front {
-    /// Whether the warp's next instruction is in its buffer.
+    /// Whether the warp's next instruction is in its buffer, and could be looked up in the scoreboard there.
     pub fn is_buffered(&self, now: u64) -> bool {
         self.fetched.front().is_some_and(|fetched| fetched + cycles(CHOICE_TO_ISSUE) <= now)
+            && self.issued.is_none_or(|issued| issued + cycles(ISSUE_TO_NEXT) <= now)
+    }
+
+    /// Instructions on their way and in the buffer, as fetch knows it: a cycle late.
+    pub fn counted(&self, now: u64) -> usize {
+        self.fetched.len() + usize::from(self.issued.is_some_and(|issued| issued + 1 == now))
     }
 }
 

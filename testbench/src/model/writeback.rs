@@ -1,5 +1,5 @@
 //! Results that come late: who has the write port of the register banks, and when issue makes room. As
-//! `hdl/simt/src/pipeline/writeback.rs` and `gather.rs`, which puts answers to one load together.
+//! `hdl/simt/src/pipeline/writeback.rs` and `gather.rs`, which holds them and puts answers to one load together.
 
 use super::cycles;
 use super::memory::Memory;
@@ -8,20 +8,28 @@ use heddle_simt::pipeline::timing::{ISSUE_TO_WRITE, WAIT_BEFORE_BUBBLE};
 /// The write port and what waits for it.
 #[derive(Default)]
 pub struct Writeback {
-    /// The load in the gather register, and whether its last lanes are in it.
-    held: Option<(usize, bool)>,
+    /// What is in the gather register, and whether all of it is.
+    held: Option<(Late, bool)>,
     divider_next: bool,
     waited: u32,
     /// When the last bubble was made.
     bubble: Option<u64>,
 }
 
-/// What was written late in a cycle.
+/// A result that comes late.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Late {
-    /// The last lanes of this load.
     Load(usize),
     Quotient,
+}
+
+/// What a cycle came to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cycle {
+    /// All of this is written.
+    pub written: Option<Late>,
+    /// The divider is rid of its result.
+    pub quotient_taken: bool,
 }
 
 impl Writeback {
@@ -33,7 +41,7 @@ impl Writeback {
         bubble
     }
 
-    /// A cycle in which the pipeline itself writes or not, and a quotient is there or not; what is written instead.
+    /// A cycle in which the pipeline itself writes or not, and a quotient is there or not.
     pub fn cycle(
         &mut self,
         now: u64,
@@ -41,29 +49,36 @@ impl Writeback {
         quotient: bool,
         memory: &mut Memory,
         has_register: impl Fn(usize) -> bool,
-    ) -> Option<Late> {
+    ) -> Cycle {
         let mut answer = memory.answer(now);
         if answer.is_some_and(|load| !has_register(load)) {
             memory.take(now);
             answer = None;
         }
-        let joins = answer.is_some_and(|load| self.held == Some((load, false)));
-        let offered = self.held.filter(|&(_, last)| last || answer.is_some() && !joins);
-        let from_load = offered.filter(|_| !(busy || self.divider_next && quotient));
-        let from_quotient = quotient && !busy && from_load.is_none();
-        self.divider_next = (self.divider_next || from_load.is_some()) && quotient && !from_quotient;
-        let waits = offered.is_some() && from_load.is_none() || quotient && !from_quotient;
+        let answer = answer.filter(|_| !(self.divider_next && quotient));
+        let comes = answer.map(Late::Load).or(quotient.then_some(Late::Quotient));
+        let joins = comes.is_some() && self.held == comes.map(|comes| (comes, false));
+        let offered = self.held.filter(|&(_, all)| all || comes.is_some() && !joins);
+        let written = offered.filter(|_| !busy);
+        let waits = offered.is_some() && busy;
         self.waited = if waits { (self.waited + 1).min(WAIT_BEFORE_BUBBLE) } else { 0 };
-        if from_load.is_some() {
+        if written.is_some() {
             self.held = None;
         }
-        if let Some(load) = answer.filter(|_| self.held.is_none() || joins) {
-            memory.take(now);
-            self.held = Some((load, !memory.more(load)));
+        let taken = comes.filter(|_| self.held.is_none() || joins);
+        if let Some(taken) = taken {
+            let all = match taken {
+                Late::Load(load) => {
+                    memory.take(now);
+                    !memory.more(load)
+                }
+                Late::Quotient => true,
+            };
+            self.held = Some((taken, all));
         }
-        match from_load {
-            Some((load, true)) => Some(Late::Load(load)),
-            _ => from_quotient.then_some(Late::Quotient),
-        }
+        let quotient_taken = taken == Some(Late::Quotient);
+        let load_taken = taken.is_some() && !quotient_taken;
+        self.divider_next = (self.divider_next || load_taken) && quotient && !quotient_taken;
+        Cycle { written: written.filter(|&(_, all)| all).map(|(late, _)| late), quotient_taken }
     }
 }

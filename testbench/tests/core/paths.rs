@@ -25,12 +25,13 @@ fn figure_1_e_path_lists_and_their_cycles() {
     core.run();
     let at = |label| program.at(label);
     let (one, dependent) = (u64::from(timing::CONTROL_TO_NEXT), u64::from(timing::ISSUE_TO_DEPENDENT));
+    let next = u64::from(timing::ISSUE_TO_NEXT);
     let expected: [(u64, Paths); 6] = [
         (0, vec![(0, 0, 0b1111)]), // start
         // A: three instructions, each waits for the one before
         (one + 2 * dependent, vec![(0, at("B"), 0b1101), (0, at("D"), 0b0010)]),
         (one, vec![(0, at("C"), 0b0001), (0, at("D"), 0b1110)]), // B: some join D
-        (one + 1, vec![(0, at("D"), 0b1110), (0, at("E"), 0b0001)]), // C, two instructions: jumps ahead
+        (one + next, vec![(0, at("D"), 0b1110), (0, at("E"), 0b0001)]), // C, two instructions: jumps ahead
         (one, vec![(0, at("E"), 0b1111)]),                       // D arrives at its stop pc
         (one + dependent, vec![]),                               // E: ecall waits for a7; all exit
     ];

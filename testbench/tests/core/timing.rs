@@ -27,15 +27,20 @@ fn issue_distance_of_dependent_instructions() {
     let dependent = u64::from(timing::ISSUE_TO_DEPENDENT);
     let division = u64::from(timing::DIVISION_TO_DEPENDENT);
     let control = u64::from(timing::CONTROL_TO_NEXT);
-    assert_eq!(distance(addi(5, 7, 1), NOP), 1, "independent");
+    let next = u64::from(timing::ISSUE_TO_NEXT);
+    assert_eq!(distance(addi(5, 7, 1), NOP), next, "independent");
     assert_eq!(distance(addi(5, 7, 1), uses_5), dependent);
     assert_eq!(distance(lui(5, 1), uses_5), dependent);
     assert_eq!(distance(csrr(5, LANE), uses_5), dependent);
     assert_eq!(distance(mul(5, 7, 7), uses_5), dependent);
     assert_eq!(distance(addi(5, 7, 1), addi(5, 7, 2)), dependent, "one write of a register at a time");
     assert_eq!(distance(divu(5, 7, 7), uses_5), division);
-    assert_eq!(distance(divu(5, 7, 7), divu(8, 7, 7)), division, "one division at a time");
-    assert_eq!(distance(divu(5, 7, 7), addi(8, 7, 1)), 1, "others pass a division");
+    assert_eq!(
+        distance(divu(5, 7, 7), divu(8, 7, 7)),
+        u64::from(timing::DIVISION_TO_DIVISION),
+        "one division at a time"
+    );
+    assert_eq!(distance(divu(5, 7, 7), addi(8, 7, 1)), next, "others pass a division");
     assert_eq!(distance(lw(5, 6, 0), uses_5), control);
     assert_eq!(distance(lw(5, 6, 0), NOP), control, "a memory access is a control instruction");
     assert_eq!(distance(sw(5, 6, 0), NOP), control);
@@ -67,24 +72,24 @@ fn what_an_outcome_costs() {
 }
 
 #[test]
-fn straight_line_code_of_one_warp_issues_back_to_back() {
+fn straight_line_code_of_one_warp_issues_as_often_as_a_warp_may() {
     let independent = (0..200).map(|k| addi(5 + k % 8, ZERO, k as i32));
     let program = Asm::default().label("from").put(independent).label("to").put([addi(A7, ZERO, 93), ECALL]);
     let mut core = Core::new(&shape(4, 1), &program);
     core.run();
-    assert_eq!(core.distance(program.at("from"), program.at("to")), 200);
+    assert_eq!(core.distance(program.at("from"), program.at("to")), 200 * u64::from(timing::ISSUE_TO_NEXT));
     let (cycles, issued) = (core.metric("cycles"), core.metric("issued"));
     let ipc = issued as f64 / cycles as f64;
     assert_eq!(issued, 202);
-    assert!(ipc > 0.9, "warp IPC {ipc}: {issued} instructions in {cycles} cycles");
+    assert!(ipc > 0.9 / f64::from(timing::ISSUE_TO_NEXT), "warp IPC {ipc}: {issued} instructions in {cycles} cycles");
 }
 
 /// A loop of four instructions costs a warp as much as its branch and the three others, which is less than eight warps have for it.
 #[test]
 fn eight_warps_hide_the_cost_of_branches() {
-    const { assert!(timing::CONTROL_TO_NEXT + 3 <= 8 * 4) }
+    const { assert!(timing::CONTROL_TO_NEXT + 3 * timing::ISSUE_TO_NEXT <= 8 * 4) }
     let program = Asm::default()
-        .put([addi(5, ZERO, 50)])
+        .put([addi(5, ZERO, 200)])
         .label("loop")
         .put([addi(5, 5, -1), addi(6, ZERO, 1), addi(7, ZERO, 1)])
         .branch(BNE, 5, ZERO, "loop")
@@ -93,8 +98,8 @@ fn eight_warps_hide_the_cost_of_branches() {
     core.run();
     let (cycles, issued) = (core.metric("cycles"), core.metric("issued"));
     let ipc = issued as f64 / cycles as f64;
-    assert_eq!(issued, 8 * (1 + 50 * 4 + 2));
-    assert!(ipc > 0.95, "warp IPC {ipc}");
+    assert_eq!(issued, 8 * (1 + 200 * 4 + 2));
+    assert!(ipc > 0.9, "warp IPC {ipc}");
 }
 
 #[test]
@@ -247,13 +252,14 @@ fn stages_are_as_far_apart_as_the_table_says() {
     let steps = timing::ISSUE_TO_EXECUTE + timing::EXECUTE_TO_DIVISION;
     is("ISSUE_TO_EXECUTE and EXECUTE_TO_DIVISION", steps, at, after(at, &|seen| seen.divides));
     let written = after(at, &|seen| seen.writes == Some(quotient.into()));
-    is("ISSUE_TO_QUOTIENT", timing::ISSUE_TO_QUOTIENT, at, written);
+    is("ISSUE_TO_QUOTIENT", timing::ISSUE_TO_QUOTIENT + timing::ANSWER_TO_WRITE, at, written);
 
     let at = issue("load");
     is("ISSUE_TO_ACCESS", timing::ISSUE_TO_ACCESS, at, after(at, &|seen| seen.accesses));
     is("ISSUE_TO_OUTCOME", timing::ISSUE_TO_OUTCOME, at, after(at, &|seen| seen.has_outcome));
     let written = after(at, &|seen| seen.writes == Some(loaded.into()));
-    is("ACCESS_TO_ANSWER", timing::ISSUE_TO_ACCESS + timing::ACCESS_TO_ANSWER, at, written);
+    let answered = timing::ISSUE_TO_ACCESS + timing::ACCESS_TO_ANSWER;
+    is("ACCESS_TO_ANSWER and ANSWER_TO_WRITE", answered + timing::ANSWER_TO_WRITE, at, written);
 
     let at = issue("barrier");
     let waits = after(at, &|seen| seen.waits);

@@ -60,6 +60,8 @@ pub const ACCESS_TO_ANSWER: u32 = 1;
 /// From an access at the load-store unit to when its first lanes can be chosen. Under
 /// [`Replay::Serialise`](crate::shape::Replay::Serialise).
 pub const ACCESS_TO_SERVED: u32 = 1;
+/// From an answer or a quotient, through the gather register, to its write into the register banks, if the pipeline writes nothing then.
+pub const ANSWER_TO_WRITE: u32 = 1;
 /// From a request that the cache takes to its look at the tags, from there to the answer to a hit, and to the request to memory.
 pub const REQUEST_TO_TAGS: u32 = 1;
 pub const TAGS_TO_ANSWER: u32 = 2;
@@ -115,9 +117,10 @@ pub const MULTIPLIER_STAGES: u32 = EXECUTE_TO_OUTCOME + OUTCOME_TO_WRITE;
 pub const ISSUE_TO_QUOTIENT: u32 = ISSUE_TO_EXECUTE + EXECUTE_TO_DIVISION + DIVIDER_STEPS;
 
 /// From an issue to the issue of an instruction that needs or writes its register: of what the pipeline computes; of a division,
-/// if it is written at once, which is also the distance of two divisions.
+/// if it is written at once. And from a division to the next.
 pub const ISSUE_TO_DEPENDENT: u32 = ISSUE_TO_RESOLVE + RESOLVE_TO_RELEASE + RELEASE_TO_ISSUE;
-pub const DIVISION_TO_DEPENDENT: u32 = ISSUE_TO_QUOTIENT + RELEASE_TO_ISSUE;
+pub const DIVISION_TO_DEPENDENT: u32 = ISSUE_TO_QUOTIENT + ANSWER_TO_WRITE + RELEASE_TO_ISSUE;
+pub const DIVISION_TO_DIVISION: u32 = ISSUE_TO_QUOTIENT + RELEASE_TO_ISSUE;
 /// From the issue of a control instruction to the issue of what comes next, of a warp whose unit need not look further.
 pub const CONTROL_TO_NEXT: u32 = ISSUE_TO_OUTCOME + OUTCOME_TO_STEER + STEER_TO_ISSUE;
 
