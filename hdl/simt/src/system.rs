@@ -147,12 +147,14 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> HostedOut<Signal> {
         },
     );
     let instructions = m.memory("instructions", 32, s.pc_bits()).style(MemoryStyle::Block);
-    fetched.drive(instructions.read_sync(core.fetch_pc, Collision::ReadOld));
     wire!(load_program = i.load.writes() & !i.load.address.zext(33).from_bit(s.pc_bits() + 2).any());
+    // Nothing is fetched while the program is written; and a memory that is not read and written at once is nothing but block RAM.
+    m.assume("the_program_is_written_while_the_core_is_idle", !load_program | core.idle);
+    fetched.drive(instructions.read_sync_if(!load_program, core.fetch_pc, Collision::Never));
     instructions.write(load_program, i.load.address.slice(2, s.pc_bits()), i.load.word);
     if let Some(((meets, load), executing)) = meets.zip(i.load_side).zip(core.executing) {
         let side_table = m.memory("side_table", Reconvergence::shape(s), s.pc_bits()).style(MemoryStyle::Block);
-        meets.drive(side_table.read_sync(executing, Collision::ReadOld));
+        meets.drive(side_table.read_sync_if(!load.valid, executing, Collision::Never));
         side_table.write(load.valid, load.pc, load.entry);
     }
     let load = Load { read: i.load.read.map(|_| 1), ..Load::shape(s) };

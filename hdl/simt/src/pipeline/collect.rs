@@ -240,6 +240,7 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
         let Going { valid, slot, mask, homes, tag } = m.stage("s5", i.issued);
         let at_5 = Issued { valid, slot, mask, homes, decoded: i.decoded, tag };
         let d = at_5.decoded;
+        m.assert("a_pc_is_instead_of_a_register", !(d.a_pc & d.use1));
         let at_6 = m.stage("s6", at_5);
         let blocks = m.memory("block_of_slot", 32, s.warp_bits()).style(MemoryStyle::Distributed);
         blocks.write(i.started.valid, i.started.slot, i.started.block);
@@ -275,7 +276,7 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
                 write: each(i.write.lanes),
                 write_address: address(i.write.warp, i.write.homes, i.write.rd),
                 write_data: each(i.write.data),
-                use1: all(d.use1 & !d.a_pc),
+                use1: all(d.use1),
                 use2: all(d.use2),
                 pc: all(pc.only_if(c.a_pc)),
                 imm: all(immediate),
