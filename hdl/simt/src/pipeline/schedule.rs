@@ -2,6 +2,9 @@
 //!
 //! State and logic stand in the module that asks ([`choose`]), except for the ages of warps.
 //!
+//! In the cycle after its issue a slot cannot issue, since its next instruction is looked up in the scoreboard. That is no stall: whoever
+//! issues in this cycle does not become the last one.
+//!
 //! **Nobody waits for ever** that could issue. Loose round robin comes to every slot within as many issues as there are
 //! slots. A slot that runs on stalls behind its next branch or jump at the latest, so sticky comes to every slot within as
 //! many such runs. Greedy then oldest, the oldest block first, and a block until it stalls would leave a slot aside for as long as others
@@ -101,8 +104,8 @@ fn sticky(m: Builder, s: &Shape, ready: Signal) -> (Signal, Signal) {
     let from = m.reg("from", s.slots()).reset(0u32);
     wire!(choice = round_robin(ready, from.q));
     wire!(any = ready.any());
-    from.next_if(any, choice | places_above(choice));
     let last = from.q.lowest_one();
+    from.next_if(any & !issued_just_now(m, choice, last), choice | places_above(choice));
     m.cover("stays", (choice & last).any() & (ready & !choice).any());
     m.cover("goes_on", any & from.q.any() & !(choice & last).any());
     (choice, any)
@@ -117,7 +120,7 @@ fn greedy_then_oldest(m: Builder, s: &Shape, candidates: Candidates) -> (Signal,
     wire!(otherwise = runs_on.mux(last_ready, oldest));
     wire!(any = ready.any());
     let (choice, takes_turn) = in_turn(m, s, candidates, otherwise);
-    last.next_if(any, choice);
+    last.next_if(any & (takes_turn | !issued_just_now(m, choice, last.q)), choice);
     m.cover("runs_on_before_an_older_one", runs_on & !(last_ready & oldest).any());
     m.cover("oldest_is_not_the_lowest", !runs_on & !oldest.eq(ready.lowest_one()));
     m.cover("turn_changes_the_choice", takes_turn & !choice.eq(otherwise));
@@ -135,18 +138,8 @@ fn block_first(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal
         one | places_above(one)
     };
     wire!(any = ready.any());
-    let preferred = if s.schedule == Schedule::BlockAge {
-        oldest(m, s, candidates)
-    } else {
-        let at = m.reg("block", s.slot_bits()).reset(0u32);
-        let preferred = round_robin(ready, from(at.q));
-        match s.schedule {
-            Schedule::BlockRoundRobin => at.next((at.q & !group) + group + 1),
-            _ => at.next_if(any, preferred.one_hot_index() & !group),
-        }
-        preferred
-    };
-    wire!(preferred = preferred);
+    let at = (s.schedule != Schedule::BlockAge).then(|| m.reg("block", s.slot_bits()).reset(0u32));
+    wire!(preferred = at.as_ref().map_or_else(|| oldest(m, s, candidates), |at| round_robin(ready, from(at.q))));
     let slot = preferred.one_hot_index();
     wire!(members = same_group(slot, group, s.slots()));
     // The last slot of each block.
@@ -156,12 +149,26 @@ fn block_first(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal
         Schedule::BlockRoundRobin => (in_block, m.lit(0u32, 1)),
         _ => in_turn(m, s, candidates, in_block),
     };
+    if let Some(at) = at {
+        match s.schedule {
+            Schedule::BlockRoundRobin => at.next((at.q & !group) + group + 1),
+            _ => {
+                let of_block = same_group(at.q, group, s.slots());
+                at.next_if(any & !issued_just_now(m, choice, of_block), preferred.one_hot_index() & !group);
+            }
+        }
+    }
     let of_choice = same_group(choice.one_hot_index(), group, s.slots());
     last.next_if(any, (last.q & !of_choice) | choice);
     m.assert("a_block_has_one_last", (last.q & members).eq((last.q & members).lowest_one()));
     m.cover("a_block_goes_before_another", any & !takes_turn & (ready & !members).any());
     m.cover("several_of_a_block_could_go", any & (ready & members & !in_block).any());
     (choice, any)
+}
+
+/// 1 bit: one of the slots issued in the cycle before.
+fn issued_just_now(m: Builder, choice: Signal, slots: Signal) -> Signal {
+    (m.pipe_reset("issued", choice) & slots).any()
 }
 
 /// The slot of the warp that was started first, of those that are ready, and of a warp's paths the left one.

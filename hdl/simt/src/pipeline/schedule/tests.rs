@@ -24,6 +24,8 @@ struct Bench {
     s: Shape,
     /// The slot that went last.
     last: Option<u32>,
+    /// Who went in the cycle before.
+    before: Option<u32>,
     /// Warps, the oldest first.
     ages: Vec<u32>,
     turn: u32,
@@ -52,7 +54,19 @@ impl Bench {
         t.poke(In { waiting: Bits::ZERO, ready: Bits::ZERO, starts, group: warps });
         t.reset();
         let last_of = HashMap::new();
-        Bench { t, s, last: None, ages: Vec::new(), turn: 0, due: false, cycle: 0, group, block: 0, last_of }
+        Bench {
+            t,
+            s,
+            last: None,
+            before: None,
+            ages: Vec::new(),
+            turn: 0,
+            due: false,
+            cycle: 0,
+            group,
+            block: 0,
+            last_of,
+        }
     }
 
     /// The next one of the slot's block after the block's last.
@@ -103,12 +117,22 @@ impl Bench {
         }
         self.due = self.due && !taken || self.cycle % TURN_EVERY == TURN_EVERY - 1;
         self.cycle += 1;
-        self.last = expected.or(self.last);
+        // In the cycle after its issue a slot does not stall.
+        let stays = self.last.is_some() && self.before == self.last;
+        let stays = match self.s.schedule {
+            Schedule::Sticky => stays,
+            Schedule::GreedyThenOldest if self.s.slots() > 1 => stays && !taken,
+            _ => false,
+        };
+        self.last = if stays { self.last } else { expected.or(self.last) };
+        let of_block = self.before.is_some_and(|slot| slot & !self.group == self.block);
+        self.before = expected;
         if let Some(slot) = expected {
             self.last_of.insert(slot & !self.group, slot);
         }
         match self.s.schedule {
             Schedule::BlockRoundRobin => self.block = (self.block + self.group + 1) % self.s.slots(),
+            _ if of_block => {}
             _ => self.block = self.around(self.block, ready).map_or(self.block, |slot| slot & !self.group),
         }
         if let Some(warp) = starts {
@@ -198,7 +222,7 @@ fn nobody_starves() {
             let slots = bench.s.slots();
             let bound = match bench.s.schedule {
                 Schedule::LooseRoundRobin => slots,
-                Schedule::Sticky => slots * RUN,
+                Schedule::Sticky => slots * (RUN + 1),
                 _ => (slots + 1) * TURN_EVERY,
             };
             // Of each slot: instructions left of its run, cycles to the next run, cycles since it could go.
@@ -236,6 +260,8 @@ fn a_turn_lasts_until_it_is_taken() {
     (0..3 * TURN_EVERY).for_each(|_| only(0b1001, 0b0001, 0));
     only(0b1001, 0b1001, 3);
     only(0b1001, 0b1001, 3);
+    // It stalls in the second cycle only.
+    only(0b1001, 0b0001, 0);
     only(0b1001, 0b0001, 0);
     only(0b1001, 0b1001, 0);
 }
