@@ -18,7 +18,7 @@ use crate::divergence::block_stack::BlockIn;
 use crate::divergence::convergence::{Ahead, Hint, Hints};
 use crate::divergence::dual_path::Dual;
 use crate::divergence::proof::held_since;
-use crate::divergence::{self, Culprit, Outcome, Refused, Start, UnitIn, Wake, warp_of};
+use crate::divergence::{self, Announced, Culprit, Outcome, Refused, Start, UnitIn, Wake, warp_of};
 use crate::isa::{alu, cause, convergence};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
@@ -140,6 +140,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let unissued = UnitIn::shape(s).unissued.map(|shape| m.deferred("unissued", shape));
         let block = UnitIn::shape(s).block.map(|shape| m.deferred("blocks", shape));
         let hints = UnitIn::shape(s).hints.map(|shape| m.deferred("hints", shape));
+        let announced = UnitIn::shape(s).announced.map(|shape| m.deferred("announced", shape));
 
         // Stage 9, converge: the divergence unit. It also serves stages 3 and 4.
         let unit = m.instance(
@@ -151,6 +152,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 decode_slot: decode_slot.value,
                 issue_slot: issue_slot.value,
                 outcome: outcome.value,
+                announced: announced.as_ref().map(|announced| announced.value),
                 hints: hints.as_ref().map(|hints| hints.value),
                 unissued: unissued.as_ref().map(|unissued| unissued.value),
                 block: block.as_ref().map(|block| block.value),
@@ -290,6 +292,11 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         if let Some(hints) = &hints {
             hints.drive(instructions_on_barriers(s, &operands.issued, &executed.issued, stopped.q | faulted.value));
         }
+        if let Some(announced) = &announced {
+            // Whether it is at fault is known late: then its outcome does not come, nor anything else.
+            let Issued { valid, slot, decoded, .. } = executed.issued;
+            announced.drive(Announced { valid: valid & decoded.control & !stopped.q, slot });
+        }
         let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value, jump, count: unit.count };
         let resolved = m.instance("resolve", &resolve(s), resolve_in);
         if let Some(hints) = &hints {
@@ -299,6 +306,11 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let meets =
             (0..SIDE_TABLE_REGISTERS).rev().fold(i.meets, |meets, left| m.pipe(&format!("s{}_meets", 9 - left), meets));
         outcome.drive(Outcome { meets, ..resolved.outcome });
+        if let Some(announced) = &announced {
+            let Announced { valid, slot } = m.pipe("was_announced", announced.value);
+            let of = valid & slot.eq(resolved.outcome.slot);
+            m.assert("outcomes_are_announced", !resolved.outcome.valid | of);
+        }
         early.drive(resolved.early);
         let products = multiply(s, m, operands, resolved.result.valid & resolved.result.multiply);
 

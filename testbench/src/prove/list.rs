@@ -218,9 +218,9 @@ const BLOCK_STACK: Block = Block {
 const SORTER: Block = Block {
     name: "sorter",
     block: "divergence/cct.rs",
-    says: "In a bounded number of cycles without outcome, start and wake, whatever came before, all returns are done, the second \
-           path of the warp belongs before all its cold ones, but for one equal to a first that waits, and where the first waits, \
-           it is known whether all do.",
+    says: "In a bounded number of cycles without start and wake, and without an outcome or one that is announced, whatever came \
+           before, all returns are done, the second path of the warp belongs before all its cold ones, but for one equal to a \
+           first that waits, and where the first waits, it is known whether all do.",
     method: Method::Induction,
     cover_depth: 24,
 };

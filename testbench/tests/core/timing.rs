@@ -264,7 +264,7 @@ fn stages_are_as_far_apart_as_the_table_says() {
     let at = issue("barrier");
     let waits = after(at, &|seen| seen.waits);
     is("OUTCOME_TO_STATE, of a barrier", timing::OUTCOME_TO_STATE, after(at, &|seen| seen.has_outcome), waits);
-    let woken = timing::WAITING_TO_WAKE + timing::OUTCOME_TO_STEER + timing::STEER_TO_CHOICE;
+    let woken = timing::WAITING_TO_WAKE + timing::WAKE_TO_STEER + timing::STEER_TO_CHOICE;
     is("WAITING_TO_WAKE", woken, waits, after(waits, &|seen| seen.runs));
 
     let at = issue("end");

@@ -1,7 +1,8 @@
 //! The cold context table of the path tables: the paths of every warp beyond its first two.
 //!
 //! `path-lists-simty.txt` §3.2. Each warp has a stack of `lanes - 2` entries in one memory with a synchronous read. What
-//! happens to it depends on who passes the compact-and-sort unit (CCS) in this cycle; the first of these that wants to:
+//! happens to it depends on who passes the compact-and-sort unit (CCS) in this cycle, which was chosen in the cycle before
+//! ([`CctOut::must`], [`CctOut::next`]), but for starts:
 //!
 //! | turn | what it does here |
 //! |---|---|
@@ -12,8 +13,9 @@
 //! | fetch | reads the head of a returning warp, for its return |
 //! | sort | reads an entry; the one read a cycle before is compared with y, and exchanged if it belongs before it |
 //!
-//! An outcome reads the head of its own stack along with it, so that the return can follow in the next cycle. A head that
-//! was read waits for its return, whatever comes between. The sorter holds nothing: its comparison and its exchange are
+//! An outcome reads the head of its own stack along with it, so that the return can follow in the next cycle. That turn is kept
+//! for it wherever there is an entry, because it is known late that x is left alone. A head that was read waits for its return,
+//! while outcomes are announced. The sorter holds nothing: its comparison and its exchange are
 //! one cycle, the one after the read, and if anything else has its turn in that cycle, the read is done again. So an
 //! exchange never uses an entry or a y that has changed since.
 //!
@@ -60,14 +62,19 @@ impl Context<Width> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CctIn<T> {
+    /// 1 bit: the turn is kept for an outcome, which comes or does not.
+    pub announced: T,
     /// 1 bit: an outcome has its turn, or the threads of a convergence barrier, which enter the list.
     pub outcome: T,
-    /// 1 bit: a start has its turn; only if there is neither an outcome nor a return.
+    /// 1 bit: a start has its turn; only if it is neither kept for an outcome nor for a return.
     pub start: T,
     /// 1 bit: a wake has its turn; only if there is none of these.
     pub wake: T,
-    /// The slot of the outcome, start or wake; else [`CctOut::idle_slot`].
+    /// 1 bit: the turn is the sorter's, unless a start takes it; only if [`CctOut::next_sorts`] was 1.
+    pub sort: T,
+    /// Whose turn it is, and, but for a start, whose comes next.
     pub slot: T,
+    pub next_slot: T,
     /// 1 bit: `slot` is live and has a y.
     pub has_y: T,
     /// From the CCS, 1 bit: x is valid and y is not.
@@ -82,10 +89,13 @@ pub struct CctIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CctOut<T> {
-    /// 1 bit: a head waits for its return, which has the turn if there is no outcome.
+    /// 1 bit: a head waits for its return, which has the turn if that is not kept for an outcome.
     pub returned: T,
-    /// Whose turn it is if there is neither an outcome, a start nor a wake.
-    pub idle_slot: T,
+    /// Who may return in the next cycle: only an outcome may have that turn instead.
+    pub must: Read<T>,
+    /// Whose turn comes next if nobody else wants it, and, 1 bit, whether it is the sorter's.
+    pub next: T,
+    pub next_sorts: T,
     /// The entry that was read: of a return, or of the sorter.
     pub entry: Context<T>,
     /// 1 bit: the sorter compares `entry` with the y of `slot`.
@@ -96,7 +106,7 @@ pub struct CctOut<T> {
     pub insert: T,
     pub extract: T,
     pub swap: T,
-    /// Entries of `slot` before this cycle.
+    /// Entries of `slot` before this cycle; 0 at a start.
     pub count: T,
     /// 1 bit: the stack of `slot` is empty after this cycle, or the sorter's pass over it ends: if x waits, all do.
     pub seen: T,
@@ -114,7 +124,20 @@ pub fn entries(s: &Shape) -> u32 {
 impl CctIn<Width> {
     pub fn shape(s: &Shape) -> CctIn<Width> {
         let (slot, z) = (s.warp_bits(), Path::shape(s));
-        CctIn { outcome: 1, start: 1, wake: 1, slot, has_y: 1, alone: 1, x_waits: 1, z, before_y: 1 }
+        CctIn {
+            announced: 1,
+            outcome: 1,
+            start: 1,
+            wake: 1,
+            sort: 1,
+            slot,
+            next_slot: slot,
+            has_y: 1,
+            alone: 1,
+            x_waits: 1,
+            z,
+            before_y: 1,
+        }
     }
 }
 
@@ -122,7 +145,9 @@ impl CctOut<Width> {
     pub fn shape(s: &Shape) -> CctOut<Width> {
         CctOut {
             returned: 1,
-            idle_slot: s.warp_bits(),
+            must: Read { valid: 1, at: s.warp_bits() },
+            next: s.warp_bits(),
+            next_sorts: 1,
             entry: Context::shape(s),
             sorts: 1,
             more_returns: 1,
@@ -138,8 +163,8 @@ impl CctOut<Width> {
 }
 
 /// A read that is under way or done.
-#[derive(Bundle, Clone, Copy)]
-pub(super) struct Read<T> {
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Read<T> {
     pub valid: T,
     pub at: T,
 }
@@ -152,12 +177,16 @@ pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
 /// The table's state, as a proof sees it.
 pub(super) struct Inside {
     pub fetched: Read<Signal>,
+    /// See [`CctOut::must`], 1 bit.
+    pub must: Signal,
     pub returning: Signal,
     pub seeking: Signal,
     pub scan: Signal,
     pub index: Signal,
     pub compared: Read<Signal>,
     pub counts: Mem<Width>,
+    /// What was read of it, for `slot`.
+    pub counted: Signal,
     pub cold: Mem<Context<Width>>,
 }
 
@@ -176,21 +205,23 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     let cold = m.memory("cold", Context::shape(s), index_bits + s.warps.ilog2());
 
     // Whose turn it is.
-    wire!(back = fetched.q.valid & !i.outcome);
-    wire!(idle = !i.outcome & !back & !i.start & !i.wake);
-    wire!(any_returning = returning.q.any());
-    wire!(fetch = idle & any_returning);
-    wire!(sort = idle & !any_returning);
-    let first = returning.q.lowest_one().one_hot_index();
-    let idle_slot = pick([(fetched.q.valid, fetched.q.at), (any_returning, first)], scan.q);
+    wire!(back = fetched.q.valid & !i.announced);
+    wire!(idle = !i.announced & !i.outcome & !back & !i.start & !i.wake);
+    wire!(is_returning = returning.q.select(i.slot, 1));
+    wire!(fetch = idle & is_returning);
+    wire!(sort = i.sort & !i.start);
 
     // The stack of the slot.
-    wire!(count = counts.read(i.slot));
+    // With a reset, as the words of the hot tables.
+    let counted = m.reg("counted", count_bits).reset(0u32);
+    wire!(count = counted.q.only_if(!i.start));
     wire!(left = back.mux(count - 1, count));
     wire!(more_returns = (i.outcome | back) & i.alone & left.any());
     wire!(insert = i.outcome & i.z.valid);
     wire!(grown = insert.mux(count + 1, left));
-    counts.write(insert | back | i.start, i.slot, grown.only_if(!i.start));
+    wire!(counts_change = insert | back | i.start);
+    counts.write(counts_change, i.slot, grown);
+    counted.next((counts_change & i.slot.eq(i.next_slot)).mux(grown, counts.read(i.next_slot)));
     let at = i.slot.decode(s.warps);
     returning.next_if(i.outcome | back, (returning.q & !at) | at.only_if(more_returns));
 
@@ -211,7 +242,16 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
         wire!(found = sort & (!more | !i.x_waits));
         seeking.next_if(i.outcome | back | found, (seekers & !at) | at.only_if(seeks));
     }
-    wire!(seen = ((i.outcome | back | i.start) & !grown.only_if(!i.start).any()) | (sort & !more));
+    wire!(seen = ((i.outcome | back | i.start) & !grown.any()) | (sort & !more));
+
+    // Whose turn comes next. Whether x is left alone is known late, so the turn after an outcome or a return is kept for a
+    // return wherever there is an entry.
+    wire!(stays = fetched.q.valid & i.announced);
+    let may_return = (i.outcome | back) & left.any();
+    let must = Read { valid: stays | fetch | may_return, at: stays.mux(fetched.q.at, i.slot) };
+    wire!(any_returning = returning.q.any());
+    let first = returning.q.lowest_one().one_hot_index();
+    let next = any_returning.mux(first, (sort & !more).mux(next_warp, scan.q));
 
     // One write port, one read port.
     let address = |entry: Signal| {
@@ -219,24 +259,29 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
         if s.warps > 1 { cat(&[entry, i.slot]) } else { entry }
     };
     cold.write(insert | swap, address(swap.mux(compared.q.at, count)), Context::of(i.z));
-    wire!(free = !(fetched.q.valid & i.outcome));
+    wire!(free = !stays);
     let head = left - 1;
     let entry = cold.read_sync_if(free, address(sort.mux(index.q, head)), Collision::Never);
     fetched.next_if(free, Read { valid: more_returns | fetch, at: i.slot });
 
-    wire!(is_returning = returning.q.select(i.slot, 1));
-    m.assume("one_turn", !((i.start | i.wake) & (i.outcome | fetched.q.valid)) & !(i.start & i.wake));
+    let others = i.start | i.wake;
+    m.assume("one_turn", !(others & (i.announced | i.outcome | fetched.q.valid)) & !(i.start & i.wake));
+    m.assume("sorter_or_others", !(i.sort & (i.announced | i.outcome | i.wake)));
     m.assume("no_outcome_of_a_returning_warp", !(i.outcome & is_returning));
     m.assume("no_start_of_a_returning_warp", !(i.start & is_returning));
     m.assert("insert_has_room", !insert | count.lt(entries(s)));
     m.assert("returns_of_returning_warps", !back | (is_returning & count.any() & !i.z.valid));
     m.assert("fetched_is_returning", !fetched.q.valid | returning.q.select(fetched.q.at, 1));
+    m.assert("returns_where_it_was_fetched", !back | i.slot.eq(fetched.q.at));
+    m.assert("sorts_where_nobody_returns", !i.sort | (!any_returning & !fetched.q.valid));
+    m.assert("sorts_what_is_scanned", !sort | i.slot.eq(scan.q));
     m.assert("swap_within_the_stack", !swap | compared.q.at.lt(count));
     m.cover("inserts", insert);
     m.cover("returns", back);
     m.cover("returns_twice_running", back & more_returns);
     m.cover("returned_path_waits", fetched.q.valid & i.outcome);
     m.cover("fetches", fetch);
+    m.cover("kept_for_a_return_that_does_not_come", (i.outcome | back) & left.any() & !i.alone);
     m.cover("sorter_reads", more);
     m.cover("sorter_leaves_in_order", sorts & !i.before_y);
     m.cover("sorter_swaps", swap);
@@ -256,7 +301,9 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     }
     let out = CctOut {
         returned: fetched.q.valid,
-        idle_slot,
+        must,
+        next,
+        next_sorts: !any_returning,
         entry,
         sorts,
         more_returns,
@@ -273,12 +320,14 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
         out,
         Inside {
             fetched,
+            must: must.valid,
             returning: returning.q,
             seeking: seekers,
             scan: scan.q,
             index: index.q,
             compared,
             counts,
+            counted: counted.q,
             cold,
         },
     )

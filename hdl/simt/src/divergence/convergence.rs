@@ -16,13 +16,13 @@
 //!
 //! **Releases.** A `wait` that completes its barrier releases it by itself: its threads and those that waited are at one pc
 //! and depth. Every other release is found by the *warden*, which visits one barrier at a time, and takes a turn of its own
-//! at the compact-and-sort unit:
+//! at the compact-and-sort unit, which it claims a cycle before as long as it is at a warp:
 //!
 //! | step | what it does |
 //! |---|---|
 //! | choose a warp | in turn, of those with something to look at, or where nobody can run |
 //! | choose a barrier | first notes what ended threads or passed time give reason to look at; then in turn, of those to look at; else, where nobody can run, of those where threads wait; reads its entry |
-//! | decide | in a cycle without an instruction here: W = P, or patience is over, or nobody can run: released if the CCS is free; else there is nothing to do |
+//! | decide | in a cycle without an instruction here: W = P, or patience is over, or nobody can run: released if the CCS was claimed for it; else there is nothing to do |
 //!
 //! It begins anew if an instruction of the warp comes in between, so it never decides about what has changed.
 //!
@@ -104,7 +104,7 @@ pub struct TableIn<T> {
     pub outcome: T,
     pub outcome_slot: T,
     pub ended: T,
-    /// 1 bit: the CCS takes a release in this cycle.
+    /// 1 bit: the CCS takes a release in this cycle; only if [`TableOut::visits`] was 1 in the cycle before.
     pub free: T,
     /// 1 bit: the path list of `turn_slot` changes; then it is one path or none.
     pub turn: T,
@@ -144,6 +144,8 @@ pub struct TableOut<T> {
     pub waited_slot: T,
     /// One bit a warp: threads of it wait.
     pub holding: T,
+    /// 1 bit: the warden is at `release.slot`, and may release threads in the next cycle. Else it does not.
+    pub visits: T,
     pub release: Release<T>,
     /// 1 bit: a start must wait.
     pub writes: T,
@@ -502,6 +504,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
         waited,
         waited_slot,
         holding: holding.q,
+        visits: at.q,
         release: Release {
             valid: releases,
             slot: at_slot.q,

@@ -9,8 +9,9 @@
 //! | start | `start`: a slot, its pc and mask | `start_ready` |
 //! | stage 3 (decode) | the slot | its stop pc |
 //! | stage 4 (issue) | the slot | its mask |
+//! | stage 8 (resolve) | `announced`: there may be an outcome of the slot in the next cycle | |
 //! | stage 9 (converge) | `outcome` of its control instruction | `steer`: the slot's next pc, in this cycle or later |
-//! | wake | `wake`: a slot whose threads all wait | `waiting`, `wake_ready`, `steer` |
+//! | wake | `wake`: a slot whose threads all wait | `waiting`, `wake_ready`, and `steer` in this cycle or the next |
 //!
 //! After an outcome a slot is steered exactly once, unless no thread is left that could run: its last thread ended, or all
 //! of them wait. Until then it takes no outcome. At most one outcome of a slot is in flight. Decode of the first instruction
@@ -178,6 +179,14 @@ pub struct Outcome<T> {
     pub homes: Option<T>,
 }
 
+/// An outcome that may come in the next cycle: no other does.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Announced<T> {
+    /// 1 bit.
+    pub valid: T,
+    pub slot: T,
+}
+
 /// Threads and where they go next.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Side<T> {
@@ -253,6 +262,8 @@ pub struct UnitIn<T> {
     /// The slot in issue.
     pub issue_slot: T,
     pub outcome: Outcome<T>,
+    /// Who may have an outcome in the next cycle, for units that choose a cycle before whose turn it is.
+    pub announced: Option<Announced<T>>,
     /// Instructions on convergence barriers.
     pub hints: Option<convergence::Hints<T>>,
     /// Of the sibling of the outcome's slot, for units with two slots a warp.
@@ -270,6 +281,7 @@ impl UnitIn<Width> {
             decode_slot: slot,
             issue_slot: slot,
             outcome: Outcome::shape(s),
+            announced: (s.divergence == Divergence::PathTable).then(|| Announced { valid: 1, slot }),
             hints: (s.convergence_barriers > 0).then(|| convergence::Hints::shape(s)),
             unissued: (s.sides() > 1).then(|| dual_path::Unissued::shape(s)),
             block: s.divergence.compacts().then(|| block_stack::BlockIn::shape(s)),
@@ -286,7 +298,7 @@ pub struct UnitOut<T> {
     pub wake_ready: T,
     /// One bit a slot: it has live threads.
     pub live: T,
-    /// One bit a slot: it is live, and all its live threads wait.
+    /// One bit a slot: it is live, and all its live threads wait, and no wake of it was taken.
     pub waiting: T,
     /// The stop pc of `decode_slot`.
     pub stop: Stop<T>,

@@ -14,9 +14,11 @@
 //! | sort | HCT0, kept first | an entry of the CCT | HCT1 | y and z are exchanged if b belongs before c |
 //! | sort, a waits | HCT0 | the same | HCT1 | x, y, z written if b is not z; steers to x if it does not wait |
 //!
-//! An outcome always has its turn; then a return, a release, a start, a wake, the sorter. After an outcome that leaves only x while
-//! the CCT holds paths of the warp, the slot is steered by the last return that follows. HCT1 is invalid only if the CCT
-//! has no path of the warp, or while a return is under way.
+//! Whose turn it is, is chosen in the cycle before ([`Claim`]), so that HCT0, HCT1 and all else that it needs of the tables are
+//! in registers when it comes; what is written in that cycle is read new. An outcome, which is announced, always has its turn;
+//! then a return, a release, a wake, the sorter. A start needs nothing of the tables: it takes the turn of the sorter or one that
+//! is not used. After an outcome that leaves only x while the CCT holds paths of the warp, the slot is steered by the last return
+//! that follows. HCT1 is invalid only if the CCT has no path of the warp, or while a return is under way.
 //!
 //! A path waits if its bit in the tables differs from its slot's phase. A wake comes when all paths of a slot wait, so one
 //! change of the phase makes all of them run, and their order among each other stays.
@@ -31,7 +33,7 @@
 use super::ccs::{CcsIn, ccs};
 use super::cct::{CctIn, CctOut, Context, cct, entries};
 use super::convergence::{Hints, Release, TableIn, TableOut, convergence_table};
-use super::{Events, Outcome, Path, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
+use super::{Announced, Events, Outcome, Path, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -42,8 +44,34 @@ pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
     module("path_table", UnitIn::shape(s), |m, i| described(m, s, i, cold, table).0)
 }
 
+/// Whose turn it is, chosen in the cycle before. With no bit set it is that of a path that returns, or of nobody.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Claim<T> {
+    slot: T,
+    /// 1 bit: an outcome was announced. If it does not come, the turn is lost.
+    outcome: T,
+    /// 1 bit: threads of a convergence barrier may be released.
+    release: T,
+    /// 1 bit: a wake was taken.
+    wake: T,
+    /// 1 bit: the sorter.
+    sort: T,
+}
+
+/// A slot's words in the tables, read in the cycle before, as the tables have them now.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Words<T> {
+    live: T,
+    phase: Option<T>,
+    round: Option<T>,
+    hct0: Context<T>,
+    hct1: Option<Path<T>>,
+}
+
 /// The tables, as a proof sees them.
 struct Inside {
+    claim: Claim<Signal>,
+    words: Words<Signal>,
     live: Signal,
     /// One bit a slot: all its paths wait.
     waiting: Signal,
@@ -78,30 +106,65 @@ fn described(
     let barriers_in = with_barriers.then(|| m.deferred("to_barriers", TableIn::shape(s)));
     let barriers = barriers_in.as_ref().map(|inputs| place_barriers(m, inputs.value));
 
+    // Whose turn comes next.
+    let no = m.lit(0u32, 1);
+    let claim = m.reg("claim", Claim { slot: s.warp_bits(), outcome: 1, release: 1, wake: 1, sort: 1 }).reset_zero();
+    let Announced { valid: announced, slot: announced_slot } = i.announced.expect("outcomes are announced");
+    wire!(unclaimed = !announced & !cold.must.valid);
+    let visits = barriers.map_or(no, |barriers| barriers.visits);
+    wire!(wake_ready = unclaimed & !visits & m.lit(s.barriers, 1));
+    wire!(woken = wake.valid & wake_ready);
+    let mut claims = vec![(announced, announced_slot), (cold.must.valid, cold.must.at)];
+    claims.extend(barriers.map(|barriers| (visits, barriers.release.slot)));
+    claims.extend(s.barriers.then_some((wake.valid, wake.slot)));
+    wire!(next_slot = pick(claims, cold.next));
+    claim.next(Claim {
+        slot: next_slot,
+        outcome: announced,
+        release: unclaimed & visits,
+        wake: woken,
+        sort: unclaimed & !visits & !woken & cold.next_sorts,
+    });
+    let claim = claim.q;
+
     // Whose turn it is.
-    wire!(returns = cold.returned & !outcome.valid);
-    let ready = !outcome.valid & !cold.returned;
+    wire!(returns = cold.returned & !claim.outcome);
+    let ready = !claim.outcome & !cold.returned & !claim.wake;
     wire!(start_ready = barriers.map_or(ready, |barriers| ready & !barriers.writes));
     wire!(starts = start.valid & start_ready);
-    let wake_possible = m.lit(s.barriers, 1);
-    wire!(wake_ready = start_ready & !start.valid & wake_possible);
-    wire!(wakes = wake.valid & wake_ready);
-    let releases = barriers.map_or(m.lit(0u32, 1), |barriers| barriers.release.valid);
+    let wakes = claim.wake;
+    let releases = barriers.map_or(no, |barriers| barriers.release.valid);
     // A release adds to the list, and lets a path that runs do so.
     let begins = outcome.valid | returns | starts;
     wire!(updates = if barriers.is_some() { begins | releases } else { begins });
-    let mut others = vec![(outcome.valid, outcome.slot), (starts, start.slot), (wakes, wake.slot)];
-    others.extend(barriers.map(|barriers| (releases, barriers.release.slot)));
-    wire!(slot = pick(others, cold.idle_slot));
-    wire!(slot_live = live.q.select(slot, 1));
-    // The phase of a slot: its paths wait if their bit differs from it. A wake changes it. Its first value does not matter.
-    let phases = s.barriers.then(|| m.memory("phases", 1, s.warp_bits()).style(MemoryStyle::Distributed));
-    wire!(phase = phases.as_ref().map_or(m.lit(0u32, 1), |phases| phases.read(slot)));
+    wire!(slot = starts.mux(start.slot, claim.slot));
+
+    // What it needs of the tables. A start needs nothing, and its slot is not that of the words.
+    let at = slot.decode(s.warps);
+    let hct1 = (s.lanes > 1).then(|| m.memory("hct1", Path::shape(s), s.warp_bits()).style(MemoryStyle::Distributed));
+    // The phase of a slot: its paths wait if their bit differs from it. A start sets it to 0, a wake changes it. The round: its
+    // paths have given way, or have not.
+    let bits = |name: &str| m.memory(name, 1, s.warp_bits()).style(MemoryStyle::Distributed);
+    let phases = s.barriers.then(|| bits("phases"));
+    let rounds = barriers.map(|_| bits("rounds"));
+    let shape = Words {
+        live: 1,
+        phase: phases.as_ref().map(|_| 1),
+        round: rounds.as_ref().map(|_| 1),
+        hct0: Context::shape(s),
+        hct1: hct1.as_ref().map(|_| Path::shape(s)),
+    };
+    // With a reset: without one, Yosys has the address in a register instead, and the read in the cycle of the turn.
+    let next_words = m.reg("words", shape).reset_zero();
+    let words = next_words.q;
+    wire!(slot_live = words.live & !starts);
+    wire!(phase = words.phase.map_or(no, |phase| phase & !starts));
+    let round = words.round.map(|round| round & !starts);
+    wire!(phase_changes = wakes | starts);
+    wire!(next_phase = wakes & !phase);
     if let Some(phases) = &phases {
-        phases.write(wakes, slot, !phase);
+        phases.write(phase_changes, slot, next_phase);
     }
-    let rounds = barriers.map(|_| m.memory("rounds", 1, s.warp_bits()).style(MemoryStyle::Distributed));
-    let round = rounds.as_ref().map(|rounds| rounds.read(slot));
     // Between the tables and the CCS, either way.
     let turned = |p: Path<Signal>| {
         let depth = round.map_or(p.depth, |round| p.depth ^ cat(&[m.lit(0u32, s.depth_bits), round]));
@@ -112,7 +175,7 @@ fn described(
     let ranked = |depth: Signal, late: Signal| if barriers.is_some() { cat(&[depth, !late]) } else { depth };
 
     // What passes the CCS.
-    wire!(active = turned(hct0.read(slot).path(slot_live)));
+    wire!(active = turned(words.hct0.path(slot_live)));
     let runs = m.lit(0u32, 1);
     let zero_depth = m.lit(0u32, s.depth_bits);
     let begun = Path {
@@ -144,8 +207,7 @@ fn described(
         releases.mux(released, from_cold)
     });
     wire!(b = outcome.valid.mux(rest, second_path));
-    let hct1 = (s.lanes > 1).then(|| m.memory("hct1", Path::shape(s), s.warp_bits()).style(MemoryStyle::Distributed));
-    let second = hct1.as_ref().map_or_else(|| m.zero(Path::shape(s)), |t| t.read(slot));
+    let second = words.hct1.unwrap_or_else(|| m.zero(Path::shape(s)));
     wire!(c = turned(Path { valid: second.valid & slot_live, ..second }));
     let idles = if barriers.is_some() { active.waits | active.is_late(s) } else { active.waits };
     wire!(parked = idles & !begins);
@@ -156,21 +218,25 @@ fn described(
     let x_parks = if barriers.is_some() { x.valid & (x.waits | x.is_late(s)) } else { x_waits };
 
     // Where it goes.
-    let at = slot.decode(s.warps);
     live.next_if(updates, (live.q & !at) | at.only_if(x.valid));
     wire!(x_changes = updates | (cold.swap & parked));
-    hct0.write(x_changes, slot, Context::of(turned(x)));
+    let new_x = Context::of(turned(x));
+    hct0.write(x_changes, slot, new_x);
     wire!(y_changes = updates | cold.swap);
+    let new_y = turned(y);
     if let Some(hct1) = &hct1 {
-        hct1.write(y_changes, slot, turned(y));
+        hct1.write(y_changes, slot, new_y);
     }
     stops.write(y_changes, slot, Stop { valid: sorted.y_ahead, pc: y.pc });
     if let Some(cold_in) = &cold_in {
         cold_in.drive(CctIn {
+            announced: claim.outcome,
             outcome: outcome.valid | releases,
             start: starts,
             wake: wakes,
+            sort: claim.sort,
             slot,
+            next_slot,
             has_y: c.valid,
             alone: x.valid & !y.valid,
             x_waits: x_parks,
@@ -180,7 +246,7 @@ fn described(
     }
     let seen = if cold_in.is_some() { cold.seen } else { updates };
     let waiting = if s.barriers {
-        let waiting = m.reg(if with_barriers { "list_waits" } else { "waiting" }, s.warps).reset(0u32);
+        let waiting = m.reg("list_waits", s.warps).reset(0u32);
         wire!(all_wait = x_waits & seen);
         waiting.next_if(updates | wakes | all_wait, (waiting.q & !at) | at.only_if(all_wait));
         waiting.q
@@ -191,8 +257,21 @@ fn described(
     // All that could run have given way: now they have not.
     let new_round = rounds.as_ref().zip(round).map(|(rounds, round)| {
         wire!(new_round = x.valid & x.is_late(s) & (wakes | (seen & !x.waits)));
-        rounds.write(new_round, slot, !round);
+        rounds.write(new_round | starts, slot, new_round & !round);
         new_round
+    });
+
+    // What the next turn finds in the tables.
+    wire!(same_slot = slot.eq(next_slot));
+    let changes = |changes: Signal| changes & same_slot;
+    next_words.next(Words {
+        live: changes(updates).mux(x.valid, live.q.select(next_slot, 1)),
+        phase: phases.as_ref().map(|phases| changes(phase_changes).mux(next_phase, phases.read(next_slot))),
+        round: rounds.as_ref().zip(round).zip(new_round).map(|((rounds, round), new_round)| {
+            changes(new_round | starts).mux(new_round & !round, rounds.read(next_slot))
+        }),
+        hct0: changes(x_changes).mux(new_x, hct0.read(next_slot)),
+        hct1: hct1.as_ref().map(|hct1| changes(y_changes).mux(new_y, hct1.read(next_slot))),
     });
     let holding = barriers.map_or(m.lit(0u32, s.warps), |barriers| barriers.holding);
     if let Some(inputs) = &barriers_in {
@@ -204,7 +283,7 @@ fn described(
             outcome: outcome.valid,
             outcome_slot: outcome.slot,
             ended: active.mask & !stay,
-            free: ready,
+            free: claim.release,
             turn: updates,
             turn_slot: slot,
             alone: !y.valid & !cold.count.any(),
@@ -219,7 +298,8 @@ fn described(
 
     // Outcomes that come while something else waits for its turn. A head that was read needs only one cycle without an
     // outcome: it is asked for in one cycle, and again if that one is lost.
-    let host_waits = (start.valid | (wake.valid & wake_possible)) & !start_ready;
+    let wake_waits = wake.valid & !wake_ready & m.lit(s.barriers, 1);
+    let host_waits = (start.valid & !start_ready) | wake_waits;
     wire!(put_off = barriers.map_or(host_waits, |barriers| host_waits | barriers.put_off));
     let asked = |hold: Signal| hold & cold.returned & !put_off;
     let told = i.hints.map_or(outcome.valid, |hints| outcome.valid | hints.hint.valid);
@@ -247,10 +327,19 @@ fn described(
         replay: outcome.valid & outcome.kind.eq(kind::MEMORY) & sorted.x_is_b,
     };
 
-    // With threads at convergence barriers a slot is live, and it waits for nobody else.
+    // With threads at convergence barriers a slot is live, and it waits for nobody else. One whose wake was taken waits no more.
+    let waits_on = if s.barriers { waiting & !at.only_if(wakes) } else { waiting };
     let (all_live, all_waiting) =
-        if with_barriers { (live.q | holding, waiting & !holding) } else { (live.q, waiting) };
-    assume_legal(m, s, &i, (all_live, all_waiting), active.mask, (starts, wakes));
+        if with_barriers { (live.q | holding, waits_on & !holding) } else { (live.q, waits_on) };
+    assume_legal(m, s, &i, (all_live, all_waiting), active.mask, (starts, woken));
+    m.assume("outcome_was_announced", !outcome.valid | (claim.outcome & outcome.slot.eq(claim.slot)));
+    m.assert("who_is_woken_waits", !wakes | waiting.select(slot, 1));
+    m.assert("one_claim", cat(&[claim.outcome, claim.release, claim.wake, claim.sort]).count_ones().le(1));
+    if let Some(barriers) = barriers {
+        let here = claim.release & claim.slot.eq(barriers.release.slot);
+        m.assert("a_release_has_the_turn", !releases | here);
+    }
+    m.cover("announced_outcome_does_not_come", claim.outcome & !outcome.valid);
     let deepest = depth.all() & outcome.call & taken.valid;
     m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
     m.assert("third_path_goes_to_the_cold_table", !(updates & z.valid) | cold.insert);
@@ -345,7 +434,21 @@ fn described(
     let live = live.q;
     (
         out,
-        Inside { live, waiting, outcomes, phases, rounds, hct0, hct1, ghost_live, ghost_cold, ghost_held, ghost_waits },
+        Inside {
+            claim,
+            words,
+            live,
+            waiting,
+            outcomes,
+            phases,
+            rounds,
+            hct0,
+            hct1,
+            ghost_live,
+            ghost_cold,
+            ghost_held,
+            ghost_waits,
+        },
     )
 }
 

@@ -1,7 +1,7 @@
 //! What the tests of divergence units share: a pipeline that makes random outcomes, starts and wakes, and the threads as
 //! they should be, each with a pc and a call depth of its own, that runs or waits.
 
-use super::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use super::{Announced, Divergence, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_DECODE};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
@@ -65,8 +65,11 @@ pub struct Pipeline {
     pub slots: Vec<Slot>,
     /// Depth and pc of every live thread and whether it waits, by slot and lane.
     pub threads: Vec<Vec<Option<(u64, u64, bool)>>>,
-    /// The slot to be woken in the next cycle.
+    /// The slot that is to be woken, until it is.
     pub wake: Option<usize>,
+    /// The slot that may have an outcome in the next cycle, and the one that may have one in this.
+    pub announces: Option<usize>,
+    pub announced: Option<usize>,
     /// What units that are told are told of an outcome.
     pub meets: Option<Reconvergence<u64>>,
     /// A random start and wake stay until they are taken.
@@ -88,6 +91,8 @@ impl Pipeline {
             slots: vec![Slot::Idle; warps],
             threads: vec![vec![None; s.lanes as usize]; warps],
             wake: None,
+            announces: None,
+            announced: None,
             meets: None,
             offered: (None, None),
             held: 0,
@@ -99,6 +104,23 @@ impl Pipeline {
         let Shape { lanes, warps, barriers, .. } = self.s;
         let outcomes = 2 * (OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME);
         u64::from(outcomes + 3 * warps + 2 * lanes + if barriers { warps * (lanes + 4) } else { 0 })
+    }
+
+    /// The unit is told of an outcome a cycle before it comes.
+    pub fn is_told_ahead(&self) -> bool {
+        self.s.divergence == Divergence::PathTable
+    }
+
+    /// Whether the outcome may come now; if not, it is announced for the next cycle.
+    pub fn may_tell(&mut self, told: &Option<Told>) -> bool {
+        let unannounced = told.filter(|told| self.is_told_ahead() && self.announced != Some(told.slot));
+        self.announces = unannounced.map(|told| told.slot).or(self.announces);
+        unannounced.is_none()
+    }
+
+    /// A clock edge has passed: what was announced may come.
+    pub fn pass(&mut self) {
+        self.announced = self.announces.take();
     }
 
     /// The inputs of a cycle.
@@ -123,6 +145,10 @@ impl Pipeline {
                 meets: self.meets.map(|m| m.map("", &mut |_, v: u64| v.into())),
                 homes: None,
             },
+            announced: self.is_told_ahead().then(|| Announced {
+                valid: self.announces.is_some().into(),
+                slot: self.announces.unwrap_or(0).into(),
+            }),
             hints: None,
             unissued: None,
             block: None,
@@ -168,17 +194,31 @@ impl Pipeline {
         ready: impl Fn(&mut Pipeline, usize) -> bool,
         invent: impl FnOnce(&mut Pipeline, usize) -> Told,
     ) -> (Option<Told>, Option<Begun>) {
-        // What `hold` kept from being issued does not come when it would be resolved.
+        // What `hold` kept from being issued does not come when it would be resolved, nor is it announced.
         let kept = self.held >> (ISSUE_TO_OUTCOME - 1) & 1 == 1;
         self.held = self.held << 1 | u32::from(self.t.peek().hold == 1);
+        let kept_next = self.held >> (ISSUE_TO_OUTCOME - 1) & 1 == 1;
         let all = |p: &Pipeline, want: Slot| (0..p.slots.len()).filter(|&k| p.slots[k] == want).collect::<Vec<_>>();
         let (mut running, idle, parked) = (all(self, Slot::Runs), all(self, Slot::Idle), all(self, Slot::Parked));
+        let to_come = running.clone();
         running.retain(|&slot| ready(self, slot));
-        let may = !running.is_empty() && !kept && self.random.u32(..100) < density;
+        if self.is_told_ahead() {
+            running.retain(|&slot| self.announced == Some(slot));
+        }
+        let may = !running.is_empty() && !kept && (self.is_told_ahead() || self.random.u32(..100) < density);
         let told = may.then(|| {
             let slot = running[self.random.usize(..running.len())];
             invent(self, slot)
         });
+        if self.is_told_ahead() && !kept_next {
+            // One that runs, if there is another; else the same again. Now and then any: if it does not run, its outcome does not come.
+            let others = to_come.into_iter().filter(|&slot| told.is_none_or(|told| told.slot != slot));
+            let others: Vec<usize> = others.collect();
+            let again = told.map(|told| told.slot);
+            let next = if others.is_empty() { again } else { Some(others[self.random.usize(..others.len())]) };
+            let any = (self.random.u8(..16) == 0).then(|| self.random.usize(..self.slots.len()));
+            self.announces = any.or(next).filter(|_| self.random.u32(..100) < density);
+        }
         let (start, wake) = self.offered;
         let start = start.filter(|(slot, _)| idle.contains(slot));
         let start = start.or_else(|| (!idle.is_empty() && self.random.u8(..8) == 0).then(|| self.begin(&idle)));
@@ -317,13 +357,17 @@ impl Watch {
 
     /// One cycle with an outcome, a start, the pipeline's `wake`, any of them or none.
     pub fn cycle(&mut self, told: Option<Told>, start: Option<Begun>) {
+        if !self.pipeline.may_tell(&told) {
+            self.cycle(None, None);
+        }
         let p = &mut self.pipeline;
         let slots = p.slots.len();
         let (asked, issued) = (p.random.usize(..slots), p.random.usize(..slots));
         p.poke(told, start, asked, issued);
         let (out, cycle) = (p.t.peek(), p.t.cycle());
-        let woken = p.wake.take().filter(|_| out.wake_ready == 1);
+        let woken = p.wake.take_if(|_| out.wake_ready == 1);
         p.t.step();
+        p.pass();
 
         if let Some(told) = &told {
             let before = p.places(told.slot).len();
@@ -387,7 +431,6 @@ fn ready(p: &mut Pipeline, steered: &Steered) -> bool {
 }
 
 fn asked(p: &mut Pipeline, slot: usize, steered: &mut Steered, left: Option<P>) -> (P, Option<u64>) {
-    p.wake = None;
     p.poke(None, None, slot, slot);
     let out = p.t.peek();
     let mask = out.mask.low_u64();

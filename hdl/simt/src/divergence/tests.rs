@@ -78,9 +78,18 @@ fn outcomes_do_not_starve_a_wake() {
         assert_eq!(watch.pipeline.slots[14], Slot::Parked);
         let (mut cycles, mut slot) = (0, 0);
         while watch.pipeline.slots[14] == Slot::Parked || watch.pipeline.slots[15] == Slot::Idle {
+            let comes = slot;
             slot = (slot + 1) % 14;
-            let runs = watch.pipeline.slots[slot] == Slot::Runs && watch.pipeline.t.peek().hold == 0;
-            let told = (runs && watch.is_ready(slot)).then(|| {
+            let holds = watch.pipeline.t.peek().hold == 1;
+            let slot = if watch.pipeline.is_told_ahead() {
+                let announced = watch.pipeline.announced == Some(comes);
+                watch.pipeline.announces = (!holds).then_some(slot);
+                announced.then_some(comes)
+            } else {
+                (!holds).then_some(slot)
+            };
+            let runs = slot.filter(|&slot| watch.pipeline.slots[slot] == Slot::Runs && watch.is_ready(slot));
+            let told = runs.map(|slot| {
                 let (x, _) = watch.asked(slot);
                 Told { slot, kind: kind::JUMP, taken: x, ..Told::default() }
             });

@@ -69,8 +69,11 @@ pub const TAGS_TO_MEMORY: u32 = 1;
 
 // The divergence unit, the barrier and the distributor.
 
-/// From an outcome to the steering of its slot, by a unit that need not look further. A start or a wake that is taken is as fast.
+/// From an outcome to the steering of its slot, by a unit that need not look further. A start that is taken is as fast, and, but for
+/// the path tables, a wake.
 pub const OUTCOME_TO_STEER: u32 = 0;
+/// From a wake that is taken to the steering of its slot, by the path tables.
+pub const WAKE_TO_STEER: u32 = 1;
 /// From the outcome that ends a thread, or that makes it wait, to when the unit says so. From a start, to when it lives.
 pub const OUTCOME_TO_STATE: u32 = 1;
 /// From a slot without a live thread, or a launch, to the start of a thread there.
@@ -126,8 +129,8 @@ pub const CONTROL_TO_NEXT: u32 = ISSUE_TO_OUTCOME + OUTCOME_TO_STEER + STEER_TO_
 
 /// From the last outcome before a barrier to the first wake.
 pub const OUTCOME_TO_WAKE: u32 = OUTCOME_TO_STATE + WAITING_TO_WAKE;
-/// From the issue of the last `barrier` of a block to the next issue of one of its warps.
-pub const BARRIER_TO_NEXT: u32 = ISSUE_TO_OUTCOME + OUTCOME_TO_WAKE + OUTCOME_TO_STEER + STEER_TO_ISSUE;
+/// From the issue of the last `barrier` of a block to the next issue of one of its warps, on the path tables.
+pub const BARRIER_TO_NEXT: u32 = ISSUE_TO_OUTCOME + OUTCOME_TO_WAKE + WAKE_TO_STEER + STEER_TO_ISSUE;
 /// From the issue of the last `ecall` of a block to the first issue of the next block on its slots.
 pub const END_TO_NEXT: u32 = ISSUE_TO_OUTCOME + OUTCOME_TO_STATE + FREE_TO_START + OUTCOME_TO_STEER + STEER_TO_ISSUE;
 /// From a launch to its first live thread.

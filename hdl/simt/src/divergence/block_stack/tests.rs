@@ -216,6 +216,7 @@ impl Pipeline {
                 meets: Some(o.meets.map("", &mut |_, v: u64| v.into())),
                 homes,
             },
+            announced: None,
             hints: None,
             unissued: None,
             block: Some(BlockIn {

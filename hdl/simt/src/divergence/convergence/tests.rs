@@ -7,7 +7,7 @@ use super::*;
 use crate::divergence::path_table::path_table;
 use crate::divergence::path_table::proof::release::looked_at_after;
 use crate::divergence::testing::{P, all_hit, lanes as shown, mask as lanes_of};
-use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::divergence::{Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::pipeline::timing::STEER_TO_DECODE;
 use heddle_hdl::netlist::PropertyKind;
 use heddle_sim::Sim;
@@ -77,6 +77,9 @@ struct Bench {
     ahead: Option<Told>,
     /// Instructions of the active path before its outcome.
     left: Vec<u32>,
+    /// Who has an outcome in the next cycle, and who may have one in this.
+    announces: Option<usize>,
+    announced: Option<usize>,
     wake: Option<usize>,
     held: u32,
     /// By reason, as in [`Releases`].
@@ -99,6 +102,8 @@ impl Bench {
             waited: None,
             ahead: None,
             left: vec![0; warps],
+            announces: None,
+            announced: None,
             wake: None,
             held: 0,
             released: [0; 6],
@@ -171,6 +176,10 @@ impl Bench {
                 meets: None,
                 homes: None,
             },
+            announced: Some(Announced {
+                valid: self.announces.is_some().into(),
+                slot: self.announces.unwrap_or(0).into(),
+            }),
             hints: Some(Hints { ahead, hint: hint(told) }),
             unissued: None,
             block: None,
@@ -240,13 +249,20 @@ impl Bench {
         mask & !arrive
     }
 
-    /// One cycle.
+    /// One cycle; another one before it, if the outcome has not been announced.
     fn cycle(
         &mut self,
         told: Option<Told>,
         outcome: Option<(usize, u32, P, P, bool, bool)>,
         start: Option<(usize, P)>,
     ) {
+        let comes = outcome.map(|(slot, ..)| slot);
+        if comes.is_some() && self.announced != comes {
+            self.announces = comes;
+            self.cycle(None, None, None);
+        }
+        let waits = told.filter(|told| told.operation == convergence::WAIT);
+        self.announces = waits.map(|told| told.slot).or(self.announces);
         let asked = self.r.usize(..self.slots.len());
         self.poke(told, outcome, start, asked);
         let (out, cycle) = (self.t.peek(), self.t.cycle());
@@ -263,7 +279,7 @@ impl Bench {
             &reasons.gave_way,
         ];
         let reasons: Vec<bool> = reasons.into_iter().map(|bit| *bit == 1).collect();
-        let woken = self.wake.take().filter(|_| out.wake_ready == 1);
+        let woken = self.wake.take_if(|_| out.wake_ready == 1);
         if let Some(told) = told {
             let depth = self.threads[told.slot][told.mask.trailing_zeros() as usize].expect("it runs").depth;
             let goes = self.instruct(told, depth);
@@ -307,6 +323,7 @@ impl Bench {
             self.left[slot] = self.r.u32(..4);
         }
         self.t.try_step().unwrap_or_else(|error| panic!("cycle {cycle}: {error}"));
+        self.announced = self.announces.take();
         self.after_the_edge(cycle);
     }
 
@@ -463,7 +480,10 @@ impl Bench {
                 let mask = if some == 0 { lanes } else { some };
                 (idle[self.r.usize(..idle.len())], P { pc: self.r.u64(..12), mask, ..P::default() })
             });
-            self.wake = (!parked.is_empty() && self.r.u8(..4) == 0).then(|| parked[self.r.usize(..parked.len())]);
+            if self.wake.is_none() && !parked.is_empty() && self.r.u8(..4) == 0 {
+                self.wake = Some(parked[self.r.usize(..parked.len())]);
+            }
+            self.announces = next_outcome.map(|(slot, ..)| slot);
             self.poke(None, None, None, 0);
             let hold = self.t.peek().hold == 1;
             self.held = self.held << 1 | u32::from(hold);

@@ -103,6 +103,7 @@ impl Bench {
                 meets: Some(self.meets.map("", &mut |_, v: u64| v.into())),
                 homes: None,
             },
+            announced: None,
             hints: None,
             unissued: Some(Unissued { valid: issued.into(), pc: unissued.into() }),
             block: None,

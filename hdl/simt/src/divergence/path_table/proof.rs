@@ -9,7 +9,7 @@ use super::super::convergence::{self, Ahead, Entry, Hint, Hints};
 use super::{Inside, described};
 use crate::divergence::cct::{Context, entries};
 use crate::divergence::proof::{ProofIn, held_since};
-use crate::divergence::{Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::isa::convergence as isa;
 use crate::pipeline::timing::{ISSUE_TO_EXECUTE, ISSUE_TO_RESOLVE};
 use crate::proof::{cover, held, implies, index_of};
@@ -67,8 +67,8 @@ fn key(p: Path<Signal>) -> Signal {
     cat(&[p.pc, !p.depth, p.waits])
 }
 
-/// The unit of a shape with every legal input: outcomes of live slots that run, with threads of the active path; starts of idle
-/// slots; wakes of those in which all wait.
+/// The unit of a shape with every legal input: outcomes that were announced, of live slots that run, with threads of the active
+/// path; starts of idle slots; wakes of those in which all wait.
 pub fn path_table_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     harness(s, "path_table_proof", false, &|m, s, h| {
         follow(m, s, h);
@@ -76,13 +76,14 @@ pub fn path_table_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal
     })
 }
 
-/// The same, and what the sorter has done after [`sorted_after`] cycles without outcome and start.
+/// The same, and what the sorter has done after [`sorted_after`] cycles without outcome and start, nor an announced outcome.
 pub fn sorter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     harness(s, "sorter_proof", false, &|m, s, h| {
-        let UnitIn { start, wake, outcome, .. } = h.told;
+        let UnitIn { start, wake, .. } = h.told;
         let idle = m.reg("idle", count_width(sorted_after(s))).reset(0u32);
         wire!(enough = idle.q.eq(sorted_after(s)));
-        idle.next(enough.mux(idle.q, idle.q + 1).only_if(!outcome.valid & !start.valid & !wake.valid));
+        let announced = h.announced.valid | h.tables.claim.outcome;
+        idle.next(enough.mux(idle.q, idle.q + 1).only_if(!announced & !start.valid & !wake.valid));
         for slot in h.slots {
             let n = slot.number;
             // A path equal to an x that waits stays apart from it.
@@ -109,6 +110,7 @@ struct Harness<'a> {
     slots: &'a [Slot],
     /// What the unit is told, and what it answers.
     told: UnitIn<Signal>,
+    announced: Announced<Signal>,
     out: UnitOut<Signal>,
     tables: &'a Inside,
     cold: Option<&'a cct::Inside>,
@@ -123,7 +125,7 @@ struct Harness<'a> {
 type Specific<'a> = &'a dyn Fn(Builder, &Shape, &Harness);
 
 /// The unit with legal inputs, and what all proofs of it assert. `obeys`: the pipeline does what `hold` says, and an instruction that
-/// was named comes; else it does as it likes.
+/// was named comes, as does an outcome that was announced; else it does as it likes.
 fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     module(name, ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
@@ -144,7 +146,9 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         let late = if obeys { held_since(m, out.hold) } else { vec![] };
         let may = late.last().map_or(m.lit(1u32, 1), |&held| !held);
 
-        let number = index_of(s.warps, i.unit.outcome.slot);
+        let announced = m.deferred("announced", Announced { valid: 1, slot: s.warp_bits() });
+        let was_announced = m.pipe_reset("was_announced", announced.value.valid);
+        let number = index_of(s.warps, m.pipe("announced_slot", announced.value.slot));
         let x = tables.hct0.read(number);
         let slot_of = |signal: fn(&Slot) -> Signal| select(&slots.iter().map(signal).collect::<Vec<_>>(), number);
         let runs = slot_of(Slot::runs);
@@ -154,7 +158,7 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         let jump = i.unit.outcome.kind.eq(kind::JUMP);
         let call = jump & i.unit.outcome.call & !x.depth.slice(0, s.depth_bits).all();
         let outcome = Outcome {
-            valid: i.unit.outcome.valid & runs & may,
+            valid: if obeys { was_announced } else { i.unit.outcome.valid & was_announced & runs & may },
             slot: number,
             kind: never.mux(m.lit(kind::BRANCH, kind::BITS), i.unit.outcome.kind),
             taken: Side { mask: taken, ..i.unit.outcome.taken },
@@ -168,18 +172,37 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         let start = Start { valid: i.unit.start.valid & !out.live.select(idle, 1), slot: idle, ..i.unit.start };
         let woken = index_of(s.warps, i.unit.wake.slot);
         let wake = Wake { valid: i.unit.wake.valid & out.waiting.select(woken, 1), slot: woken };
-        let mut told = UnitIn { start, wake, outcome, ..i.unit };
+        let taken_wake = m.pipe_reset("was_woken", wake.valid & out.wake_ready);
+        let taken_wake = Wake { valid: taken_wake, slot: m.pipe("woken_slot", woken) };
+        let asked = i.unit.announced.expect("outcomes are announced");
+        let asked = Announced { slot: index_of(s.warps, asked.slot), ..asked };
+        let mut told = UnitIn { start, wake, outcome, announced: Some(announced.value), ..i.unit };
         let mut comes = m.lit(0u32, 1);
-        if let (Some(hints), Some(barriers)) = (&mut told.hints, &barriers) {
-            (told.outcome, comes) =
-                hinted(m, s, (&slots, &late), hints, outcome, (barriers, tables.hct0.read(barriers.waited_slot).mask));
+        let announce = if let (Some(hints), Some(barriers)) = (&mut told.hints, &barriers) {
+            let announce;
+            (told.outcome, announce, comes) = hinted(
+                m,
+                s,
+                (&slots, &late),
+                hints,
+                (outcome, asked),
+                (barriers, tables.hct0.read(barriers.waited_slot).mask),
+            );
             reads(m, s, hints, &slots, &tables, barriers);
-        }
+            announce
+        } else {
+            asked
+        };
+        announced.drive(announce);
         let outcome = told.outcome;
         unit_in.drive(told);
 
         for slot in &slots {
             between_turns(m, s, slot, &tables);
+        }
+        claims(m, s, &tables, inside, (was_announced, number), taken_wake);
+        if obeys {
+            m.assert("who_was_announced_runs", implies(was_announced, runs));
         }
         if let Some((entry, cold)) = &cold {
             cold_reads(m, s, &slots, *entry, cold);
@@ -191,7 +214,18 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         specific(
             m,
             s,
-            &Harness { i: &i, slots: &slots, told, out, tables: &tables, cold, barriers, late: &late, comes },
+            &Harness {
+                i: &i,
+                slots: &slots,
+                told,
+                announced: announce,
+                out,
+                tables: &tables,
+                cold,
+                barriers,
+                late: &late,
+                comes,
+            },
         );
 
         let any = |f: &dyn Fn(&Slot) -> Signal| cat(&slots.iter().map(f).collect::<Vec<_>>()).any();
@@ -280,17 +314,63 @@ fn held_at(m: Builder, s: &Shape, number: u32, barriers: &convergence::Inside) -
     (0..s.convergence_barriers).map(path).collect()
 }
 
+/// What the claim register says: what is claimed, and that the words that were read are those of the slot, as the tables have them.
+fn claims(
+    m: Builder,
+    s: &Shape,
+    tables: &Inside,
+    (cold, barriers): (Option<&cct::Inside>, Option<&convergence::Inside>),
+    (was_announced, announced): (Signal, Signal),
+    taken: Wake<Signal>,
+) {
+    let Inside { claim, words, .. } = tables;
+    let slot = claim.slot;
+    m.assert("claimed_slot_is_there", slot.eq(index_of(s.warps, slot)));
+    m.assert("announced_slot_is_there", announced.eq(index_of(s.warps, announced)));
+    let of_announced = claim.outcome.eq(was_announced) & implies(was_announced, slot.eq(announced));
+    m.assert("announced_outcome_is_claimed", of_announced);
+    let of_woken = claim.wake.eq(taken.valid) & implies(taken.valid, slot.eq(taken.slot));
+    m.assert("wake_that_was_taken_is_claimed", of_woken);
+    m.assert("claimed_wake_is_of_one_that_waits", implies(claim.wake, tables.waiting.select(slot, 1)));
+    let claims = [claim.outcome, claim.release, claim.wake, claim.sort];
+    let twos = (1..claims.len()).flat_map(|k| (0..k).map(move |j| (j, k)));
+    m.assert("nothing_else_is_claimed", !cat(&twos.map(|(j, k)| claims[j] & claims[k]).collect::<Vec<_>>()).any());
+
+    let read = m.pipe_reset("has_read_words", m.lit(1u32, 1));
+    m.assert("live_bit_of_the_claim", words.live.eq(tables.live.select(slot, 1)));
+    m.assert("hct0_of_the_claim", implies(read, tables.hct0.read(slot).same_as(words.hct0)));
+    let tabled = |name: &str, table: Option<Signal>, word: Option<Signal>| {
+        if let Some((table, word)) = table.zip(word) {
+            m.assert(&format!("{name}_of_the_claim"), implies(read, table.eq(word)));
+        }
+    };
+    tabled("hct1", tables.hct1.as_ref().map(|t| t.read(slot).pack()), words.hct1.map(|word| word.pack()));
+    tabled("phase", tables.phases.as_ref().map(|t| t.read(slot)), words.phase);
+    tabled("round", tables.rounds.as_ref().map(|t| t.read(slot)), words.round);
+    tabled("count", cold.map(|c| c.counts.read(slot)), cold.map(|c| c.counted));
+    if let Some(c) = cold {
+        let other = claim.release | claim.wake | claim.sort;
+        let returns = implies(!claim.outcome, slot.eq(c.fetched.at) & !other);
+        m.assert("head_that_was_fetched_has_the_turn", implies(c.fetched.valid, returns));
+        m.assert("sorter_is_where_it_scans", implies(claim.sort, slot.eq(c.scan) & !c.returning.any()));
+    }
+    if let Some(b) = barriers {
+        m.assert("release_is_where_the_warden_is", implies(claim.release, slot.eq(b.at_slot)));
+        m.assert("a_wait_is_announced", implies(b.waited, was_announced & announced.eq(b.waited_slot)));
+    }
+}
+
 /// Legal instructions on convergence barriers out of any: of slots that run and have no outcome in this cycle, of all threads of
 /// the path, on the barriers that were named in the cycle before. Returns the outcome: a `wait` has its own, and nobody else
-/// such a one.
+/// such a one; and which is announced: that of a `wait`, or as `asked`.
 fn hinted(
     m: Builder,
     s: &Shape,
     (slots, late): (&[Slot], &[Signal]),
     hints: &mut Hints<Signal>,
-    outcome: Outcome<Signal>,
+    (outcome, asked): (Outcome<Signal>, Announced<Signal>),
     (barriers, all): (&convergence::Inside, Signal),
-) -> (Outcome<Signal>, Signal) {
+) -> (Outcome<Signal>, Announced<Signal>, Signal) {
     let n = s.convergence_barriers;
     let barrier = |index: Signal| {
         if n.is_power_of_two() { index_of(n, index) } else { index.lt(n).mux(index, index.literal(0u32)) }
@@ -331,9 +411,19 @@ fn hinted(
     } else {
         comes | (hint.valid & known & free & may(ISSUE_TO_RESOLVE))
     };
-    let waits = valid & is_wait & named.slot.eq(ahead.slot);
-    let stays = at(ahead.slot, |slot| slot.runs() & !slot.pending) & !of_named(ahead.slot) & !waits;
-    names.drive(if late.is_empty() { ahead.both } else { ahead.both & stays & may(ISSUE_TO_EXECUTE) });
+    let stays = |slot: Signal| {
+        let waits = valid & is_wait & named.slot.eq(slot);
+        at(slot, |slot| slot.runs() & !slot.pending) & !of_named(slot) & !waits
+    };
+    names.drive(if late.is_empty() { ahead.both } else { ahead.both & stays(ahead.slot) & may(ISSUE_TO_EXECUTE) });
+    let asked = if late.is_empty() {
+        asked
+    } else {
+        // What was announced comes, and what was named does not have to give way to it.
+        let named_too = names.value & asked.slot.eq(ahead.slot);
+        Announced { valid: asked.valid & stays(asked.slot) & !named_too & may(ISSUE_TO_RESOLVE), ..asked }
+    };
+    let announce = (valid & is_wait).mux(Announced { valid: m.lit(1u32, 1), slot: named.slot }, asked);
     let operand = cat(&[named.other, hint.operand.from_bit(s.barrier_bits())]);
     let mask = at(named.slot, |slot| slot.x.mask);
     hints.hint = Hint { valid, operation, slot: named.slot, barrier: named.barrier, operand, mask, ..hint };
@@ -355,7 +445,7 @@ fn hinted(
         ret: no,
         ..outcome
     };
-    (barriers.waited.mux(of_wait, usual), comes)
+    (barriers.waited.mux(of_wait, usual), announce, comes)
 }
 
 /// What was read of the entries is what they hold, and where the words say that a barrier is held, threads wait.
@@ -519,8 +609,8 @@ fn steers(m: Builder, h: &Harness) {
 
 /// One thread's pc and depth, in whatever path it is.
 fn follow(m: Builder, s: &Shape, h: &Harness) {
-    let Harness { i, slots, told, out, .. } = h;
-    let UnitIn { start, wake, outcome, .. } = *told;
+    let Harness { i, slots, told, out, tables, .. } = h;
+    let UnitIn { start, outcome, .. } = *told;
     let next = told.hints.map_or(m.lit(0u32, s.pc_bits()), |hints| m.pipe("next_of_hint", hints.hint.next));
     let slot = index_of(s.warps, held(m, "slot_followed", i.slot));
     let lane = index_of(s.lanes, held(m, "lane_followed", i.lane));
@@ -535,7 +625,8 @@ fn follow(m: Builder, s: &Shape, h: &Harness) {
     wire!(acts = outcome.valid & outcome.slot.eq(slot) & active);
     let waits = m.reg("waits", 1).reset(0u32);
     wire!(begins = start.valid & out.start_ready & start.slot.eq(slot));
-    wire!(wakes = wake.valid & out.wake_ready & wake.slot.eq(slot));
+    // In the cycle after the one in which the wake was taken.
+    wire!(wakes = tables.claim.wake & tables.claim.slot.eq(slot));
     wire!(goes = acts & has(outcome.taken.mask));
     wire!(stays = acts & has(outcome.rest.mask));
     let deeper = pick([(outcome.call, depth.q + 1), (outcome.ret & depth.q.any(), depth.q - 1)], depth.q);
