@@ -268,6 +268,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                     mask: issue_mask,
                     homes: unit.block.and_then(|block| block.homes),
                     tag: load_tag.value,
+                    use1: chosen.use1,
+                    use2: chosen.use2,
                 },
                 decoded: issued.decoded,
                 write: write.value,

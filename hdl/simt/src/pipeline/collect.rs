@@ -74,12 +74,15 @@ pub struct Going<T> {
     pub mask: T,
     pub homes: Option<T>,
     pub tag: T,
+    /// It reads rs1, rs2, as its instruction will say.
+    pub use1: T,
+    pub use2: T,
 }
 
 impl Going<Width> {
     pub fn shape(s: &Shape) -> Going<Width> {
         let Issued { valid, slot, mask, homes, tag, .. } = Issued::shape(s);
-        Going { valid, slot, mask, homes, tag }
+        Going { valid, slot, mask, homes, tag, use1: 1, use2: 1 }
     }
 }
 
@@ -237,10 +240,11 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
     };
     module("collect", inputs, |m, i| {
         m.doc("Stages 5 and 6: register banks and operands.");
-        let Going { valid, slot, mask, homes, tag } = m.stage("s5", i.issued);
+        let Going { valid, slot, mask, homes, tag, use1, use2 } = m.stage("s5", i.issued);
         let at_5 = Issued { valid, slot, mask, homes, decoded: i.decoded, tag };
         let d = at_5.decoded;
-        m.assert("a_pc_is_instead_of_a_register", !(d.a_pc & d.use1));
+        m.assert("a_pc_is_instead_of_a_register", !(valid & d.a_pc & use1));
+        m.assert("what_is_read_was_said", !valid | (use1.eq(d.use1) & use2.eq(d.use2)));
         let at_6 = m.stage("s6", at_5);
         let blocks = m.memory("block_of_slot", 32, s.warp_bits()).style(MemoryStyle::Distributed);
         blocks.write(i.started.valid, i.started.slot, i.started.block);
@@ -276,8 +280,8 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
                 write: each(i.write.lanes),
                 write_address: address(i.write.warp, i.write.homes, i.write.rd),
                 write_data: each(i.write.data),
-                use1: all(d.use1),
-                use2: all(d.use2),
+                use1: all(use1),
+                use2: all(use2),
                 pc: all(pc.only_if(c.a_pc)),
                 imm: all(immediate),
                 b_imm: all(c.b_imm),

@@ -44,6 +44,9 @@ pub struct Issuing<T> {
     /// Instruction number.
     pub pc: T,
     pub rd: T,
+    /// It reads rs1, rs2; writes rd.
+    pub use1: T,
+    pub use2: T,
     pub writes: T,
     /// It accesses memory, which answers.
     pub accesses: T,
@@ -281,6 +284,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             slot,
             pc: pcs.read(read),
             rd: select_one_hot(&elements(head.needs.rd, 5), choice),
+            use1: of_choice(head.needs.use1),
+            use2: of_choice(head.needs.use2),
             writes: of_choice(head.needs.writes),
             accesses: of_choice(accesses),
             answers: of_choice(answers),

@@ -1,10 +1,13 @@
 //! Stage 1, steer: chooses the slot to fetch for, and its pc.
 //!
+//! A slot is chosen in every other cycle at most, which is as often as it issues
+//! ([`ISSUE_TO_NEXT`](super::timing::ISSUE_TO_NEXT)).
+//!
 //! A slot runs along straight-line code from the pc that the divergence unit gave it until decode meets an instruction
 //! that stops the front end. Slots with no undecoded fetch come first; a slot with one is chosen only when no other
 //! wants the cycle, since what lies behind the undecoded instruction may be squashed.
 
-use super::timing::CHOICE_TO_DECODE;
+use super::timing::{CHOICE_TO_DECODE, ISSUE_TO_NEXT};
 use crate::arbiter::{places_above, round_robin};
 use crate::divergence::Steer;
 use crate::shape::Shape;
@@ -66,6 +69,7 @@ pub struct SteerOut<T> {
 
 /// A slot's credit counts the fetches in stages 1 to 3, and [`super::fetch`] squashes those in stages 1 and 2.
 const _: () = assert!(CHOICE_TO_DECODE == 2, "a fetch under way would be neither counted nor squashed");
+const _: () = assert!(ISSUE_TO_NEXT >= 2, "a slot would be fetched for less often than it issues");
 
 pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
     let count_bits = count_width(s.buffer);
@@ -93,8 +97,9 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
         let in_decode = m.pipe_reset("in_decode", in_fetch.q);
         // Room was found a cycle ago, after all that was chosen by then: what left the buffer since is not counted.
         let room = m.reg("room", s.slots()).reset(Bits::ones(s.slots()));
-        wire!(wanting = running.q & room.q);
-        wire!(preferred = wanting & !(in_fetch.q | in_decode));
+        // A slot in stage 2 has its following pc only behind this cycle; it could not issue as fast, either.
+        wire!(wanting = running.q & room.q & !in_fetch.q);
+        wire!(preferred = wanting & !in_decode);
         let after = m.reg("after", s.slots()).reset(0u32);
         wire!(choice = preferred.any().mux(round_robin(preferred, after.q), round_robin(wanting, after.q)));
         wire!(any = choice.any());
@@ -112,14 +117,20 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
         steered_pc.write(i.steer.valid, i.steer.slot, i.steer.pc);
         let following_pc = m.memory("following_pc", s.pc_bits(), s.slot_bits()).style(MemoryStyle::Distributed);
         wire!(pc = (fresh.q & choice).any().mux(steered_pc.read(slot), following_pc.read(slot)));
-        following_pc.write(any, slot, pc + 1);
+        let chosen = Fetch { valid: any, slot, pc };
+        let before = Fetch {
+            valid: m.pipe_reset("before_valid", any),
+            slot: m.pipe("before_slot", slot),
+            pc: m.pipe("before_pc", pc),
+        };
+        following_pc.write(before.valid, before.slot, before.pc + 1);
         fresh.next((fresh.q & !choice) | steered);
 
         m.assert("steered_slot_was_stopped", !(steered & running.q).any());
         m.cover("fetch_past_undecoded", any & !preferred.any());
         m.cover("squashed", (choice & stopped).any());
         m.cover("buffer_has_no_room", (running.q & !wanting).any());
-        SteerOut { chosen: Fetch { valid: any, slot, pc }, running: running.q }
+        SteerOut { chosen, running: running.q }
     })
 }
 

@@ -44,7 +44,8 @@ impl Bench {
         let decoded = std::mem::replace(&mut self.decoded, put.map(|p| p.d.clone())).unwrap_or(zero);
         let mask = (u64::MAX >> (64 - self.s.lanes)).into();
         let (valid, slot) = (put.is_some().into(), put.map_or(0, |p| p.slot).into());
-        let issued = Going { valid, slot, mask, homes: None, tag: 1u32.into() };
+        let (use1, use2) = put.map_or((Bits::ZERO, Bits::ZERO), |put| (put.d.use1.clone(), put.d.use2.clone()));
+        let issued = Going { valid, slot, mask, homes: None, tag: 1u32.into(), use1, use2 };
         let none = (0, 3, 0, vec![7; self.s.lanes as usize]);
         let (written, rd, lanes, data) = write.unwrap_or(&none);
         let write = Write {
@@ -100,15 +101,15 @@ fn banks_read_new_values_and_x0_reads_zero() {
         for _ in 0..600 {
             let flag = |r: &mut fastrand::Rng| Bits::from(r.bool());
             // Few registers, so that reads and writes of one cycle meet.
-            let (rs1, rs2) = (r.u32(..4), r.u32(..4));
+            let (rs1, rs2, a_pc) = (r.u32(..4), r.u32(..4), r.bool());
             let d = Decoded {
                 pc: r.u32(..1 << s.pc_bits()).into(),
                 rs1: rs1.into(),
                 rs2: rs2.into(),
-                use1: (rs1 != 0).into(),
+                use1: (rs1 != 0 && !a_pc).into(),
                 use2: (rs2 != 0).into(),
                 imm: r.u32(..).into(),
-                a_pc: flag(&mut r),
+                a_pc: a_pc.into(),
                 b_imm: flag(&mut r),
                 ..Decoded::shape(&s).map("", &mut |_, _| Bits::ZERO)
             };

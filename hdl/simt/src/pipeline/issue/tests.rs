@@ -159,11 +159,11 @@ impl Bench {
     }
 
     fn check_choice(&self, issued: &Issuing<Bits>, instruction: &Instruction) {
-        let Decoded { pc, rd, writes, answers, divide, .. } = instruction.decoded(&self.s);
+        let Decoded { pc, rd, use1, use2, writes, answers, divide, .. } = instruction.decoded(&self.s);
         let control = instruction.control.into();
         let accesses = instruction.accesses.into();
         let (valid, slot) = (issued.valid.clone(), issued.slot.clone());
-        assert_eq!(*issued, Issuing { valid, slot, pc, rd, writes, accesses, answers, divide, control });
+        assert_eq!(*issued, Issuing { valid, slot, pc, rd, use1, use2, writes, accesses, answers, divide, control });
     }
 
     /// Counts, and what the scoreboard is asked.

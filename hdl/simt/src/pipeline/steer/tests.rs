@@ -102,7 +102,7 @@ impl Bench {
     /// A slot with an undecoded fetch is chosen only if no slot without one wants the cycle.
     fn check_choice(&mut self, out: &FrontOut<Bits>) {
         let undecoded = |w: u32| self.chosen.contains(&Some(w));
-        let wants = |w: u32| out.running.bit(w) && self.room[w as usize];
+        let wants = |w: u32| out.running.bit(w) && self.room[w as usize] && self.chosen[0] != Some(w);
         let wanting: Vec<u32> = (0..self.s.warps).filter(|&w| wants(w)).collect();
         let chosen = (out.chosen.valid == 1).then(|| out.chosen.slot.low_u64() as u32);
         match chosen {
@@ -188,6 +188,6 @@ fn a_full_buffer_waits() {
     };
     run(20);
     let chosen = run(20);
-    assert!(chosen.len() > 10 && chosen.iter().all(|&slot| slot == 1), "{chosen:?}");
+    assert!(chosen.len() > 5 && chosen.iter().all(|&slot| slot == 1), "{chosen:?}");
     assert_eq!(bench.slots[0].buffered, 4);
 }
