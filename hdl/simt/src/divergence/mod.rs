@@ -404,11 +404,10 @@ pub fn by_slot(left: Signal, right: Signal) -> Signal {
 }
 
 /// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
-fn depth_after(m: Builder, outcome: &Outcome<Signal>, depth: Signal) -> Signal {
+fn depth_after(outcome: &Outcome<Signal>, depth: Signal) -> Signal {
+    // Both are computed beside each other: the depth comes late enough to what it is compared with.
     let less = outcome.ret & depth.any();
-    let width = depth.width();
-    let low = m.lit(1u32, width).only_if(outcome.call);
-    depth + less.mux(depth.literal(Bits::ones(width)), low)
+    pick([(outcome.call, depth + 1), (less, depth - 1)], depth)
 }
 
 /// [`UnitOut::hold`]: from [`OUTCOMES_BEFORE_HOLD`] outcomes on in a time in which something else is put off without a pause, as `put_off`

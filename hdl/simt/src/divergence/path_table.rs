@@ -191,7 +191,7 @@ fn described(
     let late = barriers.map_or(runs, |barriers| barriers.gives_way);
     let taken = Path {
         valid: goes.any(),
-        depth: ranked(depth_after(m, &outcome, depth), late),
+        depth: ranked(depth_after(&outcome, depth), late),
         pc: outcome.taken.pc,
         mask: goes,
         waits: outcome.kind.eq(kind::WAIT),
