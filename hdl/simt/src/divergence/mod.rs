@@ -281,7 +281,7 @@ impl UnitIn<Width> {
             decode_slot: slot,
             issue_slot: slot,
             outcome: Outcome::shape(s),
-            announced: (s.divergence == Divergence::PathTable).then(|| Announced { valid: 1, slot }),
+            announced: (s.divergence == Divergence::PathTable).then_some(Announced { valid: 1, slot }),
             hints: (s.convergence_barriers > 0).then(|| convergence::Hints::shape(s)),
             unissued: (s.sides() > 1).then(|| dual_path::Unissued::shape(s)),
             block: s.divergence.compacts().then(|| block_stack::BlockIn::shape(s)),
