@@ -53,6 +53,34 @@ mod tests {
         }
     }
 
+    #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+    struct First<T> {
+        lowest: T,
+        above: T,
+    }
+
+    /// In short vectors and in long ones, which are built in another way.
+    #[test]
+    fn the_first_place_and_those_above() {
+        for places in [1, 2, 3, 8, 15, 16, 17, 64] {
+            let first = module("first", In { requests: places }, |_, In { requests }| First {
+                lowest: requests.lowest_one(),
+                above: requests.any_below(),
+            });
+            let mut t = Sim::new(&first.check().unwrap());
+            let mut r = fastrand::Rng::with_seed(places.into());
+            let all = u64::MAX >> (64 - places);
+            for k in 0..200 {
+                let requests = if k < places { 1 << k } else { r.u64(..) & r.u64(..) & all };
+                t.poke(In { requests: requests.into() });
+                t.settle();
+                let lowest = requests & requests.wrapping_neg();
+                let above = if lowest == 0 { 0 } else { !(lowest | (lowest - 1)) & all };
+                assert_eq!(t.peek(), First { lowest: lowest.into(), above: above.into() }, "{places}: {requests:b}");
+            }
+        }
+    }
+
     #[test]
     fn every_request_after_every_choice() {
         for places in [1, 2, 3, 4, 5] {
