@@ -237,8 +237,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let chosen = issued.issued;
         issue_slot.drive(chosen.slot);
         wire!(issue_mask = unit.mask);
-        // What issued, and how paths changed with it, is told a cycle later: a slot that issued is looked up then, and heads of a warp
-        // whose paths change come later.
+        // What issued, and how paths changed with it, is told a cycle later: a slot that issued is looked up then, and threads that come
+        // to another side are fetched for first. Those that stay have shadow bits already for what they left on the other side.
         let marks = m.stage("s5_marks", Pending { valid: chosen.writes, slot: chosen.slot, rd: chosen.rd });
         let marked = m.instance(
             "scoreboard",
