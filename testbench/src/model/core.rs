@@ -268,7 +268,9 @@ impl<'a> Launch<'a> {
     fn fetch(&mut self) {
         let (now, buffer, harts) = (self.now, self.shape.buffer as usize, self.shape.threads());
         let wants = |front: &Front| {
-            front.from <= now && front.counted(now) < buffer && front.stops.is_none_or(|last| now <= last)
+            let chosen_just_now = front.fetched.back().is_some_and(|fetched| fetched + 1 == now);
+            let runs = front.from <= now && front.stops.is_none_or(|last| now <= last);
+            runs && front.counted(now) < buffer && !chosen_just_now
         };
         let flies = |front: &Front| {
             front.fetched.back().is_some_and(|fetched| now <= fetched + cycles(timing::CHOICE_TO_DECODE))
