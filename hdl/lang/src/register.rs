@@ -43,23 +43,29 @@ impl Builder {
     /// no reset, follow only where it is 1. With several such leaves, all others follow always.
     #[track_caller]
     pub fn stage<B: Signals>(self, name: &str, value: B) -> B {
-        let is_valid = |n: &str| n == "valid" || n.ends_with("_valid");
         let mut valid = Vec::new();
         value.visit(name, &mut |n, leaf| valid.extend(is_valid(n).then_some(*leaf)));
-        let enable = if let [one] = valid[..] { Some(one) } else { None };
-        value.map(name, &mut |n, leaf| match is_valid(n) {
-            true => self.pipe_reg(n, leaf, Some(Bits::ZERO), None),
-            false => self.pipe_reg(n, leaf, None, enable),
-        })
+        self.staged(name, if let [one] = valid[..] { Some(one) } else { None }, value)
     }
 
     /// As [`Builder::stage`], where what is valid is known late: the payload is taken where `enable` is 1, which is known early and is 1
     /// wherever the value is valid.
     #[track_caller]
     pub fn stage_if<B: Signals>(self, name: &str, enable: Signal, value: B) -> B {
-        value.map(name, &mut |n, leaf| match n == "valid" || n.ends_with("_valid") {
+        self.staged(name, Some(enable), value)
+    }
+
+    /// As [`Builder::stage`], where what is valid is known late: the payload is taken always.
+    #[track_caller]
+    pub fn stage_always<B: Signals>(self, name: &str, value: B) -> B {
+        self.staged(name, None, value)
+    }
+
+    #[track_caller]
+    fn staged<B: Signals>(self, name: &str, enable: Option<Signal>, value: B) -> B {
+        value.map(name, &mut |n, leaf| match is_valid(n) {
             true => self.pipe_reg(n, leaf, Some(Bits::ZERO), None),
-            false => self.pipe_reg(n, leaf, None, Some(enable)),
+            false => self.pipe_reg(n, leaf, None, enable),
         })
     }
 
@@ -100,6 +106,10 @@ impl Builder {
         });
         Deferred { value, builder: self }
     }
+}
+
+fn is_valid(name: &str) -> bool {
+    name == "valid" || name.ends_with("_valid")
 }
 
 impl<B: Signals> Reg<B> {

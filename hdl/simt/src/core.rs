@@ -247,7 +247,6 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 changed: unit.dual.map(|dual| m.stage("s10_changed", dual.changed)),
                 heads: issued.heads.clone(),
                 issue: marks,
-                issue_mask: m.pipe("s5_mask", issue_mask),
                 early: early.value,
                 late: late.value,
             },

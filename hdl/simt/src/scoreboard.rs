@@ -44,8 +44,6 @@ pub struct ScoreboardIn<T> {
     pub heads: Vec<Needs<T>>,
     /// An instruction that writes a register issues.
     pub issue: Pending<T>,
-    /// Threads of `issue`: unused here, for scoreboards that keep paths apart.
-    pub issue_mask: T,
     /// A write whose time is fixed: the value is there for whoever issues from the next cycle on.
     pub early: Pending<T>,
     /// The last late write (load, divide) of the register is done.
@@ -137,7 +135,6 @@ impl ScoreboardIn<Width> {
         ScoreboardIn {
             heads: vec![Needs::shape(); s.slots() as usize],
             issue: pending,
-            issue_mask: s.lanes,
             early: pending,
             late: pending,
             changed: (s.sides() > 1).then(|| dual::StackChange::shape(s)),
@@ -234,15 +231,7 @@ mod tests {
                 let clear: Vec<bool> = (0..).zip(&heads).map(|(w, head)| clear(&pending, w, head)).collect();
                 let heads = heads.into_iter().map(|n| n.map("", &mut |_, v: u32| Bits::from(v))).collect();
                 let (issued, early_port, late_port) = (port(issue), port(early), port(late));
-                let issue_mask = 0b01u32.into();
-                t.poke(ScoreboardIn {
-                    heads,
-                    issue: issued,
-                    issue_mask,
-                    early: early_port,
-                    late: late_port,
-                    changed: None,
-                });
+                t.poke(ScoreboardIn { heads, issue: issued, early: early_port, late: late_port, changed: None });
                 let out = t.peek();
                 for w in 0..warps {
                     assert_eq!(out.clear.bit(w), clear[w as usize], "warp {w}, pending {pending:?}");

@@ -29,25 +29,16 @@ pub fn fetch(s: &Shape) -> TypedModule<FetchIn<Width>, FetchOut<Signal>> {
     let inputs = FetchIn { chosen, word: 32, stop_valid: 1, stop_slot: s.slot_bits(), flush };
     module("fetch", inputs, |m, i| {
         m.doc("Stage 2: the word comes from instruction memory.");
-        // Whether a slot is squashed is known late: the payload does not wait for it.
-        let stage = |name: &str, valid: Signal, f: Fetch<Signal>| Fetch {
-            valid: m.pipe_reset(&format!("{name}_valid"), valid),
-            slot: m.pipe(&format!("{name}_slot"), f.slot),
-            pc: m.pipe(&format!("{name}_pc"), f.pc),
-        };
-        let fetching = stage("fetching", i.chosen.valid, i.chosen);
+        let fetching = m.stage_always("fetching", i.chosen);
         // Of this cycle, and of that in which this was chosen.
         let stop = Flush { valid: i.stop_valid, slot: i.stop_slot };
         let squashed = [Some(stop), i.flush].into_iter().flatten().enumerate().map(|(k, stop)| {
-            let before = Flush {
-                valid: m.pipe_reset(&format!("stopped_{k}"), stop.valid),
-                slot: m.pipe(&format!("stopped_{k}_slot"), stop.slot),
-            };
+            let before = m.stage_always(&format!("stopped_{k}"), stop);
             stop.drops(fetching.slot) | before.drops(fetching.slot)
         });
         wire!(squashed = squashed.reduce(|a, b| a | b).expect("decode stops"));
         m.cover("squashed", fetching.valid & squashed);
-        let decoding = stage("decoding", fetching.valid & !squashed, fetching);
+        let decoding = m.stage_always("decoding", Fetch { valid: fetching.valid & !squashed, ..fetching });
         FetchOut { fetching, decoding, instruction: m.pipe("decoding_word", i.word) }
     })
 }

@@ -189,7 +189,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         wire!(push = i.decoded.slot.decode(s.slots()) & i.decoded.valid.repeat(s.slots()));
         let pop = m.deferred("pop", s.slots());
         let entry = entry.map("", &mut |_, e| all(e));
-        let flush = i.pairs.map(|pairs| each(pairs.flush.slot.decode(s.slots()).only_if(pairs.flush.valid)));
+        let flushed = i.pairs.map(|pairs| pairs.flush.slot.decode(s.slots()).only_if(pairs.flush.valid));
+        let flush = flushed.map(each);
         let rows =
             m.replicate("row", s.slots(), &row(s), RowIn { push: each(push), pop: each(pop.value), flush, entry });
 
@@ -228,9 +229,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let waiting = considered.map_or(filled, |considered| filled & considered);
         let (choice, any) = choose(m, s, Candidates { waiting, ready, starts: i.starts, group: i.group });
         pop.drive(choice);
-        let flushed =
-            i.pairs.map_or(choice, |pairs| choice | pairs.flush.slot.decode(s.slots()).only_if(pairs.flush.valid));
-        registers_ok.next(registers_ok_next & !flushed);
+        let leaves = flushed.map_or(choice, |flushed| choice | flushed);
+        registers_ok.next(registers_ok_next & !leaves);
         if let Some(turns) = turns {
             let last = turns.q.literal(s.issue_interval - 1);
             turns.next(any.mux(last, turns.q - turns.q.any().zext(turns.q.width())));

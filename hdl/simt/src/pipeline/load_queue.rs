@@ -155,72 +155,70 @@ mod tests {
 
     fn responses(s: &Shape, seed: u64) {
         let Shape { loads, lanes, warps, replay, .. } = *s;
-        {
-            println!("{loads} loads, {lanes} × {warps}, {replay:?}, seed {seed}");
-            let mut r = fastrand::Rng::with_seed(seed);
-            let mut t = Sim::new(&load_queue(s).check().unwrap());
-            t.reset();
-            let mut under_way: Vec<UnderWay> = vec![];
-            let quiet = Access::shape(s).map("", &mut |_, _| Bits::ZERO);
-            for cycle in 0..1500 {
-                let room = under_way.len() < loads as usize;
-                let take = room && r.u8(..3) > 0;
-                let (slot, rd) = (r.u32(..warps), r.u32(..3));
-                let due = under_way.iter().position(|l| !l.filled && l.taken_at + ISSUE_TO_ACCESS == cycle);
-                let ready: Vec<usize> = (0..under_way.len()).filter(|&k| under_way[k].filled).collect();
-                let given = r.choice(&ready).copied().filter(|_| r.bool());
-                let access = due.map_or(quiet.clone(), |k| Access {
-                    valid: true.into(),
-                    tag: under_way[k].tag.into(),
-                    served: under_way[k].served.into(),
-                    ..quiet.clone()
-                });
-                let more = r.bool().then(|| (r.u32(..warps), r.u32(..3)));
-                let pending = more.unwrap_or_default();
-                let written = (r.u32(..warps), r.u32(..3));
-                let tag = given.map_or(r.u32(..loads), |k| under_way[k].tag);
-                t.poke(LoadQueueIn {
-                    take: take.into(),
-                    take_slot: slot.into(),
-                    take_rd: rd.into(),
-                    access,
-                    more: Pending { valid: more.is_some().into(), slot: pending.0.into(), rd: pending.1.into() },
-                    tag: tag.into(),
-                    give: given.is_some().into(),
-                    written: (replay == Replay::Split).then(|| [written.0.into(), written.1.into()]),
-                });
-                let out = t.peek();
-                assert_eq!(out.room == 1, room);
-                assert_eq!(out.empty == 1, under_way.is_empty());
-                let next = out.next.low_u64() as u32;
-                assert!(!room || under_way.iter().all(|l| l.tag != next), "entry {next} is not free");
-                if let Some(k) = given {
-                    let l = under_way[k];
-                    assert_eq!((out.load.slot.low_u64(), out.load.rd.low_u64()), (l.slot.into(), l.rd.into()));
-                    assert_eq!(out.load.route.served, l.served);
-                    if replay == Replay::Serialise {
-                        let others = under_way.iter().filter(|o| (o.slot, o.rd) == (l.slot, l.rd)).count();
-                        let last = others == 1 && more != Some((l.slot, l.rd));
-                        assert_eq!(out.last == 1, last, "{l:?} of {under_way:?}, more of {more:?}");
-                    }
-                }
-                if replay == Replay::Split {
-                    let last = under_way.iter().all(|o| (o.slot, o.rd) != written) && more != Some(written);
-                    assert_eq!(out.last == 1, last, "{written:?} of {under_way:?}, more of {more:?}");
-                }
-                t.step();
-                if let Some(k) = due {
-                    under_way[k].filled = true;
-                }
-                if let Some(k) = given {
-                    under_way.remove(k);
-                }
-                if take {
-                    let served = r.u64(..) & u64::MAX >> (64 - lanes);
-                    under_way.push(UnderWay { tag: next, slot, rd, served, filled: false, taken_at: cycle });
+        println!("{loads} loads, {lanes} × {warps}, {replay:?}, seed {seed}");
+        let mut r = fastrand::Rng::with_seed(seed);
+        let mut t = Sim::new(&load_queue(s).check().unwrap());
+        t.reset();
+        let mut under_way: Vec<UnderWay> = vec![];
+        let quiet = Access::shape(s).map("", &mut |_, _| Bits::ZERO);
+        for cycle in 0..1500 {
+            let room = under_way.len() < loads as usize;
+            let take = room && r.u8(..3) > 0;
+            let (slot, rd) = (r.u32(..warps), r.u32(..3));
+            let due = under_way.iter().position(|l| !l.filled && l.taken_at + ISSUE_TO_ACCESS == cycle);
+            let ready: Vec<usize> = (0..under_way.len()).filter(|&k| under_way[k].filled).collect();
+            let given = r.choice(&ready).copied().filter(|_| r.bool());
+            let access = due.map_or(quiet.clone(), |k| Access {
+                valid: true.into(),
+                tag: under_way[k].tag.into(),
+                served: under_way[k].served.into(),
+                ..quiet.clone()
+            });
+            let more = r.bool().then(|| (r.u32(..warps), r.u32(..3)));
+            let pending = more.unwrap_or_default();
+            let written = (r.u32(..warps), r.u32(..3));
+            let tag = given.map_or(r.u32(..loads), |k| under_way[k].tag);
+            t.poke(LoadQueueIn {
+                take: take.into(),
+                take_slot: slot.into(),
+                take_rd: rd.into(),
+                access,
+                more: Pending { valid: more.is_some().into(), slot: pending.0.into(), rd: pending.1.into() },
+                tag: tag.into(),
+                give: given.is_some().into(),
+                written: (replay == Replay::Split).then(|| [written.0.into(), written.1.into()]),
+            });
+            let out = t.peek();
+            assert_eq!(out.room == 1, room);
+            assert_eq!(out.empty == 1, under_way.is_empty());
+            let next = out.next.low_u64() as u32;
+            assert!(!room || under_way.iter().all(|l| l.tag != next), "entry {next} is not free");
+            if let Some(k) = given {
+                let l = under_way[k];
+                assert_eq!((out.load.slot.low_u64(), out.load.rd.low_u64()), (l.slot.into(), l.rd.into()));
+                assert_eq!(out.load.route.served, l.served);
+                if replay == Replay::Serialise {
+                    let others = under_way.iter().filter(|o| (o.slot, o.rd) == (l.slot, l.rd)).count();
+                    let last = others == 1 && more != Some((l.slot, l.rd));
+                    assert_eq!(out.last == 1, last, "{l:?} of {under_way:?}, more of {more:?}");
                 }
             }
-            assert!(t.cover_hits("full") > 0);
+            if replay == Replay::Split {
+                let last = under_way.iter().all(|o| (o.slot, o.rd) != written) && more != Some(written);
+                assert_eq!(out.last == 1, last, "{written:?} of {under_way:?}, more of {more:?}");
+            }
+            t.step();
+            if let Some(k) = due {
+                under_way[k].filled = true;
+            }
+            if let Some(k) = given {
+                under_way.remove(k);
+            }
+            if take {
+                let served = r.u64(..) & u64::MAX >> (64 - lanes);
+                under_way.push(UnderWay { tag: next, slot, rd, served, filled: false, taken_at: cycle });
+            }
         }
+        assert!(t.cover_hits("full") > 0);
     }
 }

@@ -118,11 +118,7 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
         let following_pc = m.memory("following_pc", s.pc_bits(), s.slot_bits()).style(MemoryStyle::Distributed);
         wire!(pc = (fresh.q & choice).any().mux(steered_pc.read(slot), following_pc.read(slot)));
         let chosen = Fetch { valid: any, slot, pc };
-        let before = Fetch {
-            valid: m.pipe_reset("before_valid", any),
-            slot: m.pipe("before_slot", slot),
-            pc: m.pipe("before_pc", pc),
-        };
+        let before = m.stage_always("before", chosen);
         following_pc.write(before.valid, before.slot, before.pc + 1);
         fresh.next((fresh.q & !choice) | steered);
 

@@ -127,10 +127,11 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
         wire!(from_load = answer.valid & !(turn & quotient.valid));
         wire!(from_quotient = quotient.valid & !from_load);
-        // A bit is a table of four inputs, as above. A quotient is a whole word.
-        let either = answer.words.only_if(from_load) | quotient.data.only_if(!from_load);
+        // A bit is a table of four inputs, as above. A quotient is a whole word. Without a divider there is nothing to choose from.
+        let loaded = |field: Signal| if s.multiply { field.only_if(from_load) } else { field };
+        let either = loaded(answer.words) | quotient.data.only_if(!from_load);
         let Quotient { slot, rd, mask: lanes, .. } = quotient;
-        let (offset, size, last) = (answer.offset.only_if(from_load), m.lit(WORD, 3), m.lit(1u32, 1));
+        let (offset, size, last) = (loaded(answer.offset), m.lit(WORD, 3), m.lit(1u32, 1));
         let of_divider = Loaded { valid: from_quotient, slot, rd, lanes, words: either, offset, size, last };
         let comes = pick([(from_load, Loaded { words: either, offset, ..answer })], of_divider);
         let written = m.deferred("written_late", 1);
