@@ -20,6 +20,9 @@ fn verilator() -> Option<String> {
     Some(path)
 }
 
+/// What models are built without, so that they are built fast.
+const SMALL: &str = "--barriers off --atomics off --scratchpad 0 --counters off";
+
 #[test]
 fn without_verilator_it_says_how_to_install_it() {
     let place = Place::new();
@@ -76,10 +79,10 @@ fn equal_machines_are_said_to_be_equal() {
         return;
     }
     let place = Place::new();
-    let report: Value = serde_json::from_str(&place.good("cosim gcd --lanes 2 --warps 1 --json")).unwrap();
+    let report: Value = serde_json::from_str(&place.good(&format!("cosim gcd --lanes 2 --warps 1 --json {SMALL}"))).unwrap();
     assert_eq!(report["ok"], true);
     assert!(report["compared"].as_u64().unwrap() > 1000);
-    let text = place.good("cosim gcd --lanes 2 --warps 1");
+    let text = place.good(&format!("cosim gcd --lanes 2 --warps 1 {SMALL}"));
     assert!(text.starts_with("gcd on 2 lanes × 1 warps: no difference in "), "{text}");
     assert!(place.names().is_empty());
 }
@@ -91,8 +94,8 @@ fn an_interruption_reports_what_was_compared() {
     }
     let place = Place::new();
     place.file("loop.elf", &endless());
-    place.good("cosim gcd --lanes 2 --warps 1"); // the model
-    let mut command = place.command("cosim loop.elf --lanes 2 --warps 1 --json");
+    place.good(&format!("cosim gcd --lanes 2 --warps 1 {SMALL}")); // the model
+    let mut command = place.command(&format!("cosim loop.elf --lanes 2 --warps 1 --json {SMALL}"));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     sleep(Duration::from_secs(3));
     interrupt(&child);
@@ -116,7 +119,7 @@ fn a_difference_is_reported_with_waveforms() {
     fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
     place.file("p.elf", &ends());
     let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap());
-    let mut command = place.command("cosim p.elf --lanes 1 --warps 1 --multiply off --counters off --waves w");
+    let mut command = place.command(&format!("cosim p.elf --lanes 1 --warps 1 --multiply off {SMALL} --waves w"));
     command.env("PATH", path).env_remove("HEDDLE_VERILATOR");
     let output = command.env("HEDDLE_CACHE", place.path().join("models")).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
@@ -130,7 +133,7 @@ fn a_difference_is_reported_with_waveforms() {
 #[test]
 fn bench_has_a_row_an_engine() {
     let place = Place::new();
-    let mut command = place.command("bench sim gcd --lanes 1 --warps 1 --rounds 1 --json");
+    let mut command = place.command(&format!("bench sim gcd --lanes 1 --warps 1 --rounds 1 --json {SMALL}"));
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let rows: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -9,7 +9,7 @@ use std::io::Write;
 #[test]
 fn the_smallest_core_fits_a_board() {
     let board = Board::find("ulx3s-85f").unwrap();
-    let shape = Shape { memory: 16 << 10, program: 4 << 10, metrics: false, ..Shape::new(1, 1) };
+    let shape = Shape { memory: 16 << 10, program: 4 << 10, stack: 512, metrics: false, ..Shape::small(1, 1) };
     let top = system(&shape).check().unwrap().netlist;
     let session = Session { stop: &|| false, says: &|_| {}, again: false };
     let mut synthesis = Synthesis::new(board, &top, session);
@@ -23,9 +23,9 @@ fn the_smallest_core_fits_a_board() {
     };
     let cells = flat.cells;
     assert_eq!(cells.luts, cells.lut4 + 2 * cells.carry + 6 * cells.distributed_ram);
-    // Blocks of 2 KiB: main and instruction memory; two copies of the registers, a read port each, and the scratchpad.
+    // Blocks of 2 KiB: main and instruction memory; two copies of the registers, a read port each.
     assert_eq!(flat.memory_bram, 8 + 2);
-    assert_eq!((cells.bram, cells.dsp), (2 + 4, 4), "{flat:?}");
+    assert_eq!((cells.bram, cells.dsp), (2, 4), "{flat:?}");
     assert!(flat.core_luts > cells.luts / 2 && flat.core_luts < cells.luts, "{flat:?}");
     assert!(cells.ff > 500 && cells.distributed_ram > 0, "{flat:?}");
     assert_eq!(flat.over(board), None);
