@@ -1,23 +1,28 @@
 //! The cold context table of the path tables: the paths of every warp beyond its first two.
 //!
-//! `path-lists-simty.txt` §3.2. Each warp has a stack of `lanes - 2` entries in one memory with a synchronous read. What
-//! happens to it depends on who passes the compact-and-sort unit (CCS) in this cycle, which was chosen in the cycle before
+//! `path-lists-simty.txt` §3.2. Each warp has a stack of `lanes - 2` entries in one memory with a synchronous read, whose
+//! output comes late in a cycle: it goes to a register, and the entry is used two cycles after its address. What
+//! happens to a stack depends on who passes the compact-and-sort unit (CCS) in this cycle, which was chosen in the cycle before
 //! ([`CctOut::must`], [`CctOut::next`]), but for starts:
 //!
 //! | turn | what it does here |
 //! |---|---|
 //! | outcome | pushes z; if only x is left and the stack is not empty, the warp is now *returning* |
-//! | return | the stack's head, read before, is with x again: pops it |
+//! | return | the stack's head, in the register, is with x again: pops it; reads the next |
 //! | start | empties the stack |
 //! | wake | nothing |
 //! | fetch | reads the head of a returning warp, for its return |
-//! | sort | reads an entry; the one read a cycle before is compared with y, and exchanged if it belongs before it |
+//! | sort | reads an entry; the one in the register is compared with y, and exchanged if it belongs before it |
 //!
-//! An outcome reads the head of its own stack along with it, so that the return can follow in the next cycle. That turn is kept
-//! for it wherever there is an entry, because it is known late that x is left alone. A head that was read waits for its return,
-//! while outcomes are announced. The sorter holds nothing: its comparison and its exchange are
-//! one cycle, the one after the read, and if anything else has its turn in that cycle, the read is done again. So an
-//! exchange never uses an entry or a y that has changed since.
+//! An outcome reads the head of its own stack along with it, so that the return can follow in the next cycle but one. That it is known
+//! late that x is left alone costs the turn between wherever there is an entry: only an outcome or a start may have it, for
+//! it is not known yet that the warp is returning. The turn after it is kept for a head that was read. In the register a head
+//! waits for its return, while outcomes are announced; behind it one more may be in the memory's output, of another warp. A warp whose head
+//! finds no room there has it fetched later.
+//!
+//! The sorter holds nothing: its comparison and its exchange are one cycle, and if anything else has its turn between the read and
+//! that cycle, or in it, the read is done again. So an exchange never uses an entry or a y that has changed since, but by the sorter
+//! itself, which has gone on to the entries above.
 //!
 //! The sorter goes through a stack from the bottom to the head, warp after warp. Afterwards y is the least path outside x;
 //! a stack that was in order (least at the head) still is.
@@ -89,14 +94,14 @@ pub struct CctIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CctOut<T> {
-    /// 1 bit: a head waits for its return, which has the turn if that is not kept for an outcome.
+    /// 1 bit: a head is in the register for its return, which has the turn if that is not kept for an outcome.
     pub returned: T,
-    /// Who may return in the next cycle: only an outcome may have that turn instead.
+    /// Whose the next turn is because somebody returns, or may begin to: only an outcome may have it instead.
     pub must: Read<T>,
     /// Whose turn comes next if nobody else wants it, and, 1 bit, whether it is the sorter's.
     pub next: T,
     pub next_sorts: T,
-    /// The entry that was read: of a return, or of the sorter.
+    /// The entry in the register: of a return, or of the sorter.
     pub entry: Context<T>,
     /// 1 bit: the sorter compares `entry` with the y of `slot`.
     pub sorts: T,
@@ -162,7 +167,7 @@ impl CctOut<Width> {
     }
 }
 
-/// A read that is under way or done.
+/// Whose head, or which entry of the sorter, is in the memory's output, or in the register behind it.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Read<T> {
     pub valid: T,
@@ -257,7 +262,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     wire!(seen = ((i.outcome | back | i.start) & !grown.any()) | ends);
 
     // Whose turn comes next. Whether x is left alone is known late, so the turn after an outcome or a return is kept wherever
-    // there is an entry: nobody else finds a warp that returns without its bit. A head that is read has the turn after it.
+    // there is an entry: nobody then finds a warp that returns without its bit. A head that is read has the turn after it.
     wire!(stays = fetched.q.valid & i.announced);
     let may_return = (i.outcome | back) & left.any();
     let whose = pick([(stays, fetched.q.at), (reading.q.valid, reading.q.at)], i.slot);
@@ -272,7 +277,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
         if s.warps > 1 { cat(&[entry, i.slot]) } else { entry }
     };
     cold.write(insert | swap, address(swap.mux(compared.q.at, count)), Context::of(i.z));
-    // A head that waits for its return lets one more be read.
+    // Behind a head that waits for its return one more is read.
     wire!(free = !stays);
     wire!(room = free | !reading.q.valid);
     let head = left - 1;
