@@ -1,23 +1,28 @@
 //! The cold context table of the path tables: the paths of every warp beyond its first two.
 //!
-//! `path-lists-simty.txt` §3.2. Each warp has a stack of `lanes - 2` entries in one memory with a synchronous read. What
-//! happens to it depends on who passes the compact-and-sort unit (CCS) in this cycle, which was chosen in the cycle before
+//! `path-lists-simty.txt` §3.2. Each warp has a stack of `lanes - 2` entries in one memory with a synchronous read, whose
+//! output comes late in a cycle: it goes to a register, and the entry is used two cycles after its address. What
+//! happens to a stack depends on who passes the compact-and-sort unit (CCS) in this cycle, which was chosen in the cycle before
 //! ([`CctOut::must`], [`CctOut::next`]), but for starts:
 //!
 //! | turn | what it does here |
 //! |---|---|
 //! | outcome | pushes z; if only x is left and the stack is not empty, the warp is now *returning* |
-//! | return | the stack's head, read before, is with x again: pops it |
+//! | return | the stack's head, in the register, is with x again: pops it; reads the next |
 //! | start | empties the stack |
 //! | wake | nothing |
 //! | fetch | reads the head of a returning warp, for its return |
-//! | sort | reads an entry; the one read a cycle before is compared with y, and exchanged if it belongs before it |
+//! | sort | reads an entry; the one in the register is compared with y, and exchanged if it belongs before it |
 //!
-//! An outcome reads the head of its own stack along with it, so that the return can follow in the next cycle. That turn is kept
-//! for it wherever there is an entry, because it is known late that x is left alone. A head that was read waits for its return,
-//! while outcomes are announced. The sorter holds nothing: its comparison and its exchange are
-//! one cycle, the one after the read, and if anything else has its turn in that cycle, the read is done again. So an
-//! exchange never uses an entry or a y that has changed since.
+//! An outcome reads the head of its own stack along with it, so that the return can follow in the next cycle but one. That it is known
+//! late that x is left alone costs the turn between wherever there is an entry: only an outcome or a start may have it, for
+//! it is not known yet that the warp is returning. The turn after it is kept for a head that was read. In the register a head
+//! waits for its return, while outcomes are announced; behind it one more may be in the memory's output, of another warp. A warp whose head
+//! finds no room there has it fetched later.
+//!
+//! The sorter holds nothing: its comparison and its exchange are one cycle, and if anything else has its turn between the read and
+//! that cycle, or in it, the read is done again. So an exchange never uses an entry or a y that has changed since, but by the sorter
+//! itself, which has gone on to the entries above.
 //!
 //! The sorter goes through a stack from the bottom to the head, warp after warp. Afterwards y is the least path outside x;
 //! a stack that was in order (least at the head) still is.
@@ -89,14 +94,14 @@ pub struct CctIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CctOut<T> {
-    /// 1 bit: a head waits for its return, which has the turn if that is not kept for an outcome.
+    /// 1 bit: a head is in the register for its return, which has the turn if that is not kept for an outcome.
     pub returned: T,
-    /// Who may return in the next cycle: only an outcome may have that turn instead.
+    /// Whose the next turn is because somebody returns, or may begin to: only an outcome may have it instead.
     pub must: Read<T>,
     /// Whose turn comes next if nobody else wants it, and, 1 bit, whether it is the sorter's.
     pub next: T,
     pub next_sorts: T,
-    /// The entry that was read: of a return, or of the sorter.
+    /// The entry in the register: of a return, or of the sorter.
     pub entry: Context<T>,
     /// 1 bit: the sorter compares `entry` with the y of `slot`.
     pub sorts: T,
@@ -162,7 +167,7 @@ impl CctOut<Width> {
     }
 }
 
-/// A read that is under way or done.
+/// Whose head, or which entry of the sorter, is in the memory's output, or in the register behind it.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Read<T> {
     pub valid: T,
@@ -176,6 +181,8 @@ pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
 
 /// The table's state, as a proof sees it.
 pub(super) struct Inside {
+    /// A head in the memory's output, and one in `entry`.
+    pub reading: Read<Signal>,
     pub fetched: Read<Signal>,
     /// See [`CctOut::must`], 1 bit.
     pub must: Signal,
@@ -183,7 +190,11 @@ pub(super) struct Inside {
     pub seeking: Signal,
     pub scan: Signal,
     pub index: Signal,
+    /// The sorter's entry in the memory's output, and the one in `entry`.
+    pub scanned: Read<Signal>,
     pub compared: Read<Signal>,
+    /// The memory's output.
+    pub read: Context<Signal>,
     pub counts: Mem<Width>,
     /// What was read of it, for `slot`.
     pub counted: Signal,
@@ -194,21 +205,24 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     let slot_bits = s.warp_bits();
     let (index_bits, count_bits) = (index_width(entries(s)), count_width(entries(s)));
     m.doc("Cold context table: a stack of paths for each warp, sorted in the background.");
+    let reading = m.reg("reading", Read { valid: 1, at: slot_bits }).reset_zero();
     let fetched = m.reg("fetched", Read { valid: 1, at: slot_bits }).reset_zero();
     let returning = m.reg("returning", s.warps).reset(0u32);
     let seeking = if s.may_park() { Some(m.reg("seeking", s.warps).reset(0u32)) } else { None };
     let seekers = seeking.as_ref().map_or(m.lit(0u32, s.warps), |r| r.q);
     let scan = m.reg("scan", slot_bits).reset(0u32);
     let index = m.reg("index", count_bits).reset(0u32);
+    let scanned = m.reg("scanned", Read { valid: 1, at: count_bits }).reset_zero();
     let compared = m.reg("compared", Read { valid: 1, at: count_bits }).reset_zero();
     let counts = m.memory("counts", count_bits, slot_bits).style(MemoryStyle::Distributed);
     let cold = m.memory("cold", Context::shape(s), index_bits + s.warps.ilog2());
+    let entry = m.reg("entry", Context::shape(s));
 
     // Whose turn it is.
     wire!(back = fetched.q.valid & !i.announced);
     wire!(idle = !i.announced & !i.outcome & !back & !i.start & !i.wake);
     wire!(is_returning = returning.q.select(i.slot, 1));
-    wire!(fetch = idle & is_returning);
+    wire!(fetch = idle & is_returning & !reading.q.valid);
     wire!(sort = i.sort & !i.start);
 
     // The stack of the slot.
@@ -225,33 +239,37 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     let at = i.slot.decode(s.warps);
     returning.next_if(i.outcome | back, (returning.q & !at) | at.only_if(more_returns));
 
-    // The sorter: reads the next entry and compares the one before.
+    // The sorter: reads the next entry and compares the last but one.
     wire!(any_seeking = seekers.any());
     wire!(goes_here = !any_seeking | seekers.select(i.slot, 1));
     wire!(more = sort & i.has_y & index.q.lt(count) & goes_here);
+    wire!(ends = sort & !more & !scanned.q.valid);
     wire!(sorts = sort & i.has_y & compared.q.valid);
     wire!(swap = sorts & i.before_y);
-    wire!(disturbed = compared.q.valid & !sort);
+    wire!(disturbed = (scanned.q.valid | compared.q.valid) & !sort);
     let from_bottom = index.q.literal(0u32);
+    let again = compared.q.valid.mux(compared.q.at, scanned.q.at);
     wire!(seeks = (i.outcome | back) & i.x_waits & grown.any());
-    index.next(pick([(more, index.q + 1), (sort | seeks, from_bottom), (disturbed, compared.q.at)], index.q));
-    compared.next(Read { valid: more, at: index.q });
+    index.next(pick([(more, index.q + 1), (ends | seeks, from_bottom), (disturbed, again)], index.q));
+    scanned.next(Read { valid: more, at: index.q });
+    compared.next(Read { valid: scanned.q.valid & sort, at: scanned.q.at });
     let next_warp = if s.warps > 1 { scan.q + 1 } else { scan.q };
-    scan.next_if(sort & !more, next_warp);
+    scan.next_if(ends, next_warp);
     if let Some(seeking) = &seeking {
-        wire!(found = sort & (!more | !i.x_waits));
+        wire!(found = ends | (sort & !i.x_waits));
         seeking.next_if(i.outcome | back | found, (seekers & !at) | at.only_if(seeks));
     }
-    wire!(seen = ((i.outcome | back | i.start) & !grown.any()) | (sort & !more));
+    wire!(seen = ((i.outcome | back | i.start) & !grown.any()) | ends);
 
-    // Whose turn comes next. Whether x is left alone is known late, so the turn after an outcome or a return is kept for a
-    // return wherever there is an entry.
+    // Whose turn comes next. Whether x is left alone is known late, so the turn after an outcome or a return is kept wherever
+    // there is an entry: nobody then finds a warp that returns without its bit. A head that is read has the turn after it.
     wire!(stays = fetched.q.valid & i.announced);
     let may_return = (i.outcome | back) & left.any();
-    let must = Read { valid: stays | fetch | may_return, at: stays.mux(fetched.q.at, i.slot) };
+    let whose = pick([(stays, fetched.q.at), (reading.q.valid, reading.q.at)], i.slot);
+    let must = Read { valid: stays | reading.q.valid | fetch | may_return, at: whose };
     wire!(any_returning = returning.q.any());
     let first = returning.q.lowest_one().one_hot_index();
-    let next = any_returning.mux(first, (sort & !more).mux(next_warp, scan.q));
+    let next = any_returning.mux(first, ends.mux(next_warp, scan.q));
 
     // One write port, one read port.
     let address = |entry: Signal| {
@@ -259,10 +277,16 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
         if s.warps > 1 { cat(&[entry, i.slot]) } else { entry }
     };
     cold.write(insert | swap, address(swap.mux(compared.q.at, count)), Context::of(i.z));
+    // Behind a head that waits for its return one more is read.
     wire!(free = !stays);
+    wire!(room = free | !reading.q.valid);
     let head = left - 1;
-    let entry = cold.read_sync_if(free, address(sort.mux(index.q, head)), Collision::Never);
-    fetched.next_if(free, Read { valid: more_returns | fetch, at: i.slot });
+    // Behind the last entry there is nothing to read: with two entries its address is that of the first.
+    let reads = room & (more | !sort);
+    let read = cold.read_sync_if(reads, address(sort.mux(index.q, head)), Collision::Never);
+    reading.next_if(room, Read { valid: more_returns | fetch, at: i.slot });
+    entry.next_if(free, read);
+    fetched.next_if(free, reading.q);
 
     let others = i.start | i.wake;
     m.assume("one_turn", !(others & (i.announced | i.outcome | fetched.q.valid)) & !(i.start & i.wake));
@@ -271,9 +295,11 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     m.assume("no_start_of_a_returning_warp", !(i.start & is_returning));
     m.assert("insert_has_room", !insert | count.lt(entries(s)));
     m.assert("returns_of_returning_warps", !back | (is_returning & count.any() & !i.z.valid));
-    m.assert("fetched_is_returning", !fetched.q.valid | returning.q.select(fetched.q.at, 1));
+    let returns = |head: Read<Signal>| !head.valid | returning.q.select(head.at, 1);
+    m.assert("fetched_is_returning", returns(reading.q) & returns(fetched.q));
+    m.assert("heads_of_two_warps", !(reading.q.valid & fetched.q.valid & reading.q.at.eq(fetched.q.at)));
     m.assert("returns_where_it_was_fetched", !back | i.slot.eq(fetched.q.at));
-    m.assert("sorts_where_nobody_returns", !i.sort | (!any_returning & !fetched.q.valid));
+    m.assert("sorts_where_nobody_returns", !i.sort | (!any_returning & !reading.q.valid & !fetched.q.valid));
     m.assert("sorts_what_is_scanned", !sort | i.slot.eq(scan.q));
     m.assert("swap_within_the_stack", !swap | compared.q.at.lt(count));
     m.cover("inserts", insert);
@@ -281,13 +307,17 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     m.cover("returns_twice_running", back & more_returns);
     m.cover("returned_path_waits", fetched.q.valid & i.outcome);
     m.cover("fetches", fetch);
+    m.cover("reads_a_head_while_one_waits", more_returns & stays & room);
+    m.cover("has_no_room_for_a_head", more_returns & !room);
     m.cover("kept_for_a_return_that_does_not_come", (i.outcome | back) & left.any() & !i.alone);
     m.cover("sorter_reads", more);
     m.cover("sorter_leaves_in_order", sorts & !i.before_y);
     m.cover("sorter_swaps", swap);
-    m.cover("sorter_next_warp", sort & !more);
+    m.cover("sorter_next_warp", ends);
+    m.cover("read_abandoned", scanned.q.valid & !compared.q.valid & !sort);
     wire!(of_scanned = i.slot.eq(scan.q));
-    m.assert("no_return_between_read_and_swap", !(compared.q.valid & (back | fetch)));
+    let in_flight = scanned.q.valid | compared.q.valid;
+    m.assert("no_return_between_read_and_swap", !(in_flight & (back | fetch)));
     m.cover("swap_abandoned_by_insertion", compared.q.valid & insert & of_scanned);
     m.cover("swap_abandoned_by_outcome", compared.q.valid & i.outcome & !insert & of_scanned);
     m.cover("swap_put_off_by_another_warp", compared.q.valid & i.outcome & !of_scanned);
@@ -295,7 +325,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     m.cover("several_return", (returning.q & !returning.q.lowest_one()).any());
     if s.may_park() {
         m.cover("sorter_finds_a_path_that_can_run", swap & seekers.select(i.slot, 1) & !i.x_waits);
-        m.cover("sorter_finds_that_all_wait", sort & !more & seekers.select(i.slot, 1) & i.x_waits);
+        m.cover("sorter_finds_that_all_wait", ends & seekers.select(i.slot, 1) & i.x_waits);
         m.cover("sorter_passes_over", sort & !goes_here);
         m.cover("several_seek", (seekers & !seekers.lowest_one()).any());
     }
@@ -304,7 +334,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
         must,
         next,
         next_sorts: !any_returning,
-        entry,
+        entry: entry.q,
         sorts,
         more_returns,
         insert,
@@ -315,17 +345,19 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
         due: any_returning | any_seeking,
         busy: (s.convergence_barriers > 0).then(|| returning.q | seekers),
     };
-    let (fetched, compared) = (fetched.q, compared.q);
     (
         out,
         Inside {
-            fetched,
+            reading: reading.q,
+            fetched: fetched.q,
             must: must.valid,
             returning: returning.q,
             seeking: seekers,
             scan: scan.q,
             index: index.q,
-            compared,
+            scanned: scanned.q,
+            compared: compared.q,
+            read,
             counts,
             counted: counted.q,
             cold,

@@ -296,7 +296,7 @@ fn described(
         });
     }
 
-    // Outcomes that come while something else waits for its turn. A head that was read needs only one cycle without an
+    // Outcomes that come while something else waits for its turn. A head in its register needs only one cycle without an
     // outcome: it is asked for in one cycle, and again if that one is lost.
     let wake_waits = wake.valid & !wake_ready & m.lit(s.barriers, 1);
     let host_waits = (start.valid & !start_ready) | wake_waits;

@@ -7,7 +7,7 @@
 use super::super::cct;
 use super::super::convergence::{self, Ahead, Entry, Hint, Hints};
 use super::{Inside, described};
-use crate::divergence::cct::{Context, entries};
+use crate::divergence::cct::{Context, Read, entries};
 use crate::divergence::proof::{ProofIn, held_since};
 use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::isa::convergence as isa;
@@ -98,10 +98,10 @@ pub fn sorter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
 }
 
 /// Cycles after which every path that was to return has, and the sorter has been through every stack: the rest of a pass,
-/// a fetch and the entries of each warp, then a pass of each.
+/// a fetch and two cycles for each entry of each warp, then a pass of each.
 pub fn sorted_after(s: &Shape) -> u32 {
-    let pass = entries(s) + 2;
-    (2 * s.warps + 1) * pass
+    let (pass, returns) = (entries(s) + 3, 2 * entries(s) + 2);
+    pass + s.warps * (returns + pass)
 }
 
 /// What a proof sees.
@@ -352,6 +352,7 @@ fn claims(
         let other = claim.release | claim.wake | claim.sort;
         let returns = implies(!claim.outcome, slot.eq(c.fetched.at) & !other);
         m.assert("head_that_was_fetched_has_the_turn", implies(c.fetched.valid, returns));
+        m.assert("turn_is_kept_while_a_head_is_read", implies(c.reading.valid, !other));
         m.assert("sorter_is_where_it_scans", implies(claim.sort, slot.eq(c.scan) & !c.returning.any()));
     }
     if let Some(b) = barriers {
@@ -549,7 +550,8 @@ fn sorter_passes(m: Builder, s: &Shape, slots: &[Slot], c: &cct::Inside) {
         let width = slot.count.width();
         let passed = |k: usize| {
             let k = m.lit(k as u32, width);
-            c.index.gt(k) & !(c.compared.valid & c.compared.at.eq(k))
+            let under_way = |read: Read<Signal>| read.valid & read.at.eq(k);
+            c.index.gt(k) & !under_way(c.scanned) & !under_way(c.compared)
         };
         let waits = (0..slot.cold.len()).map(|k| implies(passed(k) & slot.cold[k].valid, parks(slot, slot.cold[k])));
         let all = cat(&waits.collect::<Vec<_>>()).all();
@@ -562,29 +564,37 @@ fn cold_reads(m: Builder, s: &Shape, slots: &[Slot], entry: Context<Signal>, c: 
     let is = |slot: &Slot, number: Signal| if s.warps > 1 { number.eq(slot.number) } else { m.lit(1u32, 1) };
     for slot in slots {
         let n = slot.number;
-        let head = c.fetched.valid & is(slot, c.fetched.at);
-        let sorted = c.compared.valid & is(slot, c.scan);
-        let compared = c.compared.at;
         let width = slot.count.width();
-        let read = Path {
-            waits: entry.waits ^ slot.turned.waits,
-            depth: entry.depth ^ slot.turned.depth,
-            ..entry.path(slot.live)
-        };
-        let read = Context::of(read.as_built(s));
-        let held = |k: usize| slot.cold[k].valid & Context::of(slot.cold[k]).same_as(read);
-        let is_entry = |which: Signal| {
+        let is_entry = |read: Context<Signal>, which: Signal| {
+            let read = Path {
+                waits: read.waits ^ slot.turned.waits,
+                depth: read.depth ^ slot.turned.depth,
+                ..read.path(slot.live)
+            };
+            let read = Context::of(read.as_built(s));
+            let held = |k: usize| slot.cold[k].valid & Context::of(slot.cold[k]).same_as(read);
             cat(&(0..slot.cold.len()).map(|k| which.eq(m.lit(k as u32, width)) & held(k)).collect::<Vec<_>>()).any()
         };
-        m.assert(&format!("slot_{n}_head_was_fetched"), implies(head, slot.returning & is_entry(slot.count - 1)));
-        m.assert(&format!("slot_{n}_entry_was_read"), implies(sorted, slot.live & slot.y.valid & is_entry(compared)));
+        let reads = [("was_read", c.read, c.reading, c.scanned), ("is_there", entry, c.fetched, c.compared)];
+        for (name, read, returns, sorts) in reads {
+            let head = returns.valid & is(slot, returns.at);
+            let is_head = slot.returning & is_entry(read, slot.count - 1);
+            m.assert(&format!("slot_{n}_head_{name}"), implies(head, is_head));
+            let sorted = sorts.valid & is(slot, c.scan);
+            let of_sorter = slot.live & slot.y.valid & is_entry(read, sorts.at);
+            m.assert(&format!("slot_{n}_entry_{name}"), implies(sorted, of_sorter));
+        }
     }
-    m.assert(
-        "slots_are_there",
-        c.scan.eq(index_of(s.warps, c.scan)) & c.fetched.at.eq(index_of(s.warps, c.fetched.at)),
-    );
-    m.assert("one_read_at_a_time", !(c.fetched.valid & c.compared.valid));
-    m.assert("sorter_goes_up", implies(c.compared.valid, c.index.eq(c.compared.at + 1)));
+    let there = |number: Signal| number.eq(index_of(s.warps, number));
+    m.assert("slots_are_there", there(c.scan) & there(c.reading.at) & there(c.fetched.at));
+    let both = |returns: Read<Signal>, sorts: Read<Signal>| returns.valid & sorts.valid;
+    let of_one = !(both(c.reading, c.scanned) | both(c.reading, c.compared))
+        & !(both(c.fetched, c.scanned) | both(c.fetched, c.compared));
+    m.assert("heads_or_the_sorter", of_one);
+    let next = |later: Signal, at: Signal| later.eq(at + 1);
+    m.assert("sorter_goes_up", implies(c.scanned.valid, next(c.index, c.scanned.at)));
+    let after = c.scanned.valid.mux(c.scanned.at, c.index);
+    m.assert("sorter_compares_in_order", implies(c.compared.valid, next(after, c.compared.at)));
 }
 
 /// A slot is steered once after each outcome that leaves it live, at once, or when its paths have returned, one was found that can

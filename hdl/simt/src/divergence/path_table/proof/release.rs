@@ -47,12 +47,12 @@ const OF_RETURNS: u32 = 2;
 /// What one outcome or instruction on convergence barriers may add: steps, a named instruction, a path that is to return with
 /// all behind it, a warp that ends and may be started, and one of which threads end after the last has been released.
 fn of_an_outcome(s: &Shape) -> u32 {
-    STEPS + NAMED + entries(s) + OF_RETURNS + OF_A_START + STALE
+    STEPS + NAMED + 2 * entries(s) + OF_RETURNS + OF_A_START + STALE
 }
 
 /// Cycles in a row at most in which there is something to look at and nothing is decided.
 pub fn decided_after(s: &Shape) -> u32 {
-    let of_a_warp = entries(s) + OF_RETURNS + OF_A_START + STALE;
+    let of_a_warp = 2 * entries(s) + OF_RETURNS + OF_A_START + STALE;
     STEPS + s.warps * of_a_warp + 2 * (OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME) * of_an_outcome(s)
 }
 
@@ -99,14 +99,18 @@ fn left_of_a_decision(m: Builder, s: &Shape, h: &Harness, b: &convergence::Insid
         let n = slot.number;
         let idle = if_so(m, !h.out.live.bit(n), OF_A_START);
         let stale = if_so(m, b.noted.bit(n) & !b.holding.bit(n), STALE);
-        let returns = (slot.count.zext(CYCLES) + OF_RETURNS).only_if(slot.returning);
+        // Each path is read and comes back.
+        let count = slot.count.zext(CYCLES);
+        let returns = (count + count + OF_RETURNS).only_if(slot.returning);
         idle + stale + returns
     });
     let no = m.lit(0u32, 1);
-    let (fetched, must) = h.cold.map_or((no, no), |c: &cct::Inside| (c.fetched.valid, c.must));
+    let (reading, fetched, must) =
+        h.cold.map_or((no, no, no), |c: &cct::Inside| (c.reading.valid, c.fetched.valid, c.must));
     // A turn that is kept for a return which does not come.
-    let kept = m.pipe_reset("kept", must & !h.announced.valid) & !fetched;
-    let of_returns = sum(m, warps) + kept.zext(CYCLES) - fetched.zext(CYCLES);
+    let kept = m.pipe_reset("kept", must & !h.announced.valid) & !reading & !fetched;
+    let of_heads = if_so(m, reading, 1) + if_so(m, fetched, 2);
+    let of_returns = sum(m, warps) + kept.zext(CYCLES) - of_heads;
     let left = steps + of_outcomes + of_returns - if_so(m, h.comes, NAMED);
     let left = left.named("left_of_a_decision");
     let since = m.reg("undecided_since", CYCLES).reset(0u32);
