@@ -61,7 +61,6 @@ impl BoardArgs {
             Some(shape) => (shape.shape()?, shape.seed),
             None => (usual(board)?, 1),
         };
-        let shape = Shape { metrics: false, ..shape };
         let interrupt = Interrupt::catch()?;
         let clock_khz = board.oscillator.khz;
         let design = over_uart(&shape, Identity { clock_khz }, self.divisor).check()?;

@@ -67,7 +67,7 @@ impl Gen {
         }
         let target = Target::find(&self.target)?;
         let images = images(&target, &shape, self.shape.seed)?;
-        let hardware = Shape { metrics: false, ..shape.clone() };
+        let hardware = shape.hardware();
         // FuseSoC runs tools in folders of its own.
         let images_in = if self.fusesoc { String::new() } else { self.out.display().to_string() };
         let options = heddle_gen::Options { images: images_in, ..Default::default() };

@@ -225,8 +225,7 @@ impl Synth {
     }
 
     fn synthesis<'a>(&self, shape: &Shape, session: Session<'a>) -> Result<Synthesis<'a>> {
-        let hardware = Shape { metrics: false, ..shape.clone() };
-        Ok(Synthesis::new(self.board, &system(&hardware).check()?.netlist, session))
+        Ok(Synthesis::new(self.board, &system(&shape.hardware()).check()?.netlist, session))
     }
 
     /// Appends what is found about one core, as far as it comes.
