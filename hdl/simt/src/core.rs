@@ -429,7 +429,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         m.probe("live", unit.live);
         m.probe("waiting", unit.waiting);
         m.probe("running", steered.running);
-        let counts = s.has_metrics().then(|| {
+        let counted = s.has_metrics().then(|| {
             let input = MetricsIn {
                 restart: i.restart,
                 stopped: stopped.q,
@@ -460,7 +460,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             live: unit.live,
             quiet: marked.quiet,
             idle,
-            counts: counts.flatten(),
+            counts: counted.and_then(|counted| counted.counts),
         }
     })
 }

@@ -144,8 +144,13 @@ fn failure(s: &Shape) -> TypedModule<FailureIn<Width>, Vec<Signal>> {
     })
 }
 
-/// The counters; outputs of it in a core that is [built](Metrics::Built) with them.
-pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Option<Counts<Signal>>> {
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct MetricsOut<T> {
+    /// In a core that is [built](Metrics::Built) with them.
+    pub counts: Option<Counts<T>>,
+}
+
+pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
     let inputs = MetricsIn {
         restart: 1,
         stopped: 1,
@@ -209,7 +214,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Option<Counts<Signal>
         };
         m.probe("", counts);
         if s.metrics == Metrics::Built {
-            return Some(counts);
+            return MetricsOut { counts: Some(counts) };
         }
         let exits = each(i.exit.mask.only_if(i.exit.valid));
         let blocks = m.memory("block_of_slot", 32, s.warp_bits());
@@ -224,6 +229,6 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Option<Counts<Signal>
             code: each(i.exit.codes),
         };
         m.replicate("lane", s.lanes, &failure(s), inputs);
-        None
+        MetricsOut { counts: None }
     })
 }
