@@ -3,7 +3,7 @@
 //!
 //! A cycle counts from the first in which a thread is live to the last. Every such cycle is either an issue or idle for exactly one
 //! cause, the first that holds in the order of [`Counts`]. Cycles before the first and after the last live thread ("nothing live")
-//! are the caller's cycles less `cycles`. A fault stops the counters, which a reset puts to 0.
+//! are the caller's cycles less `cycles`.
 //!
 //! Simulations also have `failures`, the number of threads that ended with an exit code other than 0. The first failure of each
 //! hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
@@ -91,8 +91,8 @@ impl Counts<Width> {
 pub struct MetricsIn<T> {
     /// All counters go to 0.
     pub restart: T,
-    /// A fault has stopped the core: nothing counts any more.
-    pub stopped: T,
+    /// A fault has stopped the core: nothing counts any more. Only where counters are read later than that, by a host.
+    pub stopped: Option<T>,
     /// A warp of a block starts.
     pub started: Started<T>,
     /// One bit a warp: it has live threads; all of them wait.
@@ -153,7 +153,7 @@ pub struct MetricsOut<T> {
 pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
     let inputs = MetricsIn {
         restart: 1,
-        stopped: 1,
+        stopped: (s.metrics == Metrics::Built).then_some(1),
         started: Started::shape(s),
         live: s.warps,
         waiting: s.warps,
@@ -171,17 +171,18 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
     module("metrics", inputs, |m, i| {
         m.doc("Counters of what the core did.");
         let zero = m.lit(0u32, COUNTER);
+        let unless_stopped = |happens: Signal| i.stopped.map_or(happens, |stopped| happens & !stopped);
         let count = |name: &str, amount: Signal| {
             let counter = m.reg(&format!("count_{name}"), COUNTER).reset(0u32);
-            let next = i.restart.mux(zero, counter.q + amount.zext(COUNTER));
-            counter.next_if(i.restart | (amount.any() & !i.stopped), next);
+            let changes = i.restart | unless_stopped(amount.any());
+            counter.next_if(changes, i.restart.mux(zero, counter.q + amount.zext(COUNTER)));
             counter.q
         };
         let most = |name: &str, number: Signal| {
             let most = m.reg(name, number.width()).reset(0u32);
-            let next = i.restart.mux(number.literal(0u32), number);
-            most.next_if(i.restart | (number.gt(most.q) & !i.stopped), next);
-            most.q.zext(COUNTER)
+            let changes = i.restart | unless_stopped(number.gt(most.q));
+            most.next_if(changes, i.restart.mux(number.literal(0u32), number));
+            most.q
         };
         // Between blocks, no thread may be live.
         let begun = m.reg("begun", 1).reset(0u32);
@@ -208,13 +209,20 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
             inserts: count("inserts", insert),
             extracts: count("extracts", extract),
             swaps: count("swaps", swap),
+            released: releases.map(|releases| Releases {
+                complete: count("released_complete", releases.complete),
+                threshold: count("released_threshold", releases.threshold),
+                stuck: count("released_stuck", releases.stuck),
+                patience: count("released_patience", releases.patience),
+                fell_through: count("fell_through", releases.fell_through),
+                gave_way: count("gave_way", releases.gave_way),
+            }),
             most_paths: most("most_paths", paths),
             most_levels: most("most_levels", levels),
-            released: releases.map(|releases| releases.map("released", &mut |name, event| count(name, event))),
         };
         m.probe("", counts);
         if s.metrics == Metrics::Built {
-            return MetricsOut { counts: Some(counts) };
+            return MetricsOut { counts: Some(counts.map("", &mut |_, count| count.zext(COUNTER))) };
         }
         let exits = each(i.exit.mask.only_if(i.exit.valid));
         let blocks = m.memory("block_of_slot", 32, s.warp_bits());

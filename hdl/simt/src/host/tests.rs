@@ -615,6 +615,24 @@ fn counters_are_told() {
     assert_eq!(b.ask(&[command::METRICS << 8])[0] >> 16, reason::COMMAND);
 }
 
+/// The names on the page, in the order of the words.
+#[test]
+fn the_page_has_the_counters() {
+    let page = include_str!("../../../../docs/host.md");
+    let rows = page.lines().skip_while(|line| *line != "| words | counter |").take_while(|line| line.starts_with('|'));
+    let mut listed = Vec::new();
+    for row in rows.skip(2) {
+        let (words, names) = row.trim_matches('|').split_once('|').unwrap();
+        let first: usize = words.split_whitespace().next().unwrap().parse().unwrap();
+        assert_eq!(first, 2 * listed.len(), "{row}");
+        listed.extend(names.split('`').skip(1).step_by(2).map(str::to_string));
+    }
+    let mut names = Vec::new();
+    let s = Shape { convergence_barriers: 1, ..Shape::default() };
+    Counts::shape(&s).visit("", &mut |name, _| names.push(name.to_string()));
+    assert_eq!(listed, names);
+}
+
 #[test]
 fn numbers_of_launches_go_round() {
     let mut b = Bench::new(&Shape::new(1, 1), 5);
