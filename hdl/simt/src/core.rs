@@ -40,7 +40,7 @@ use crate::pipeline::timing::{
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
 use crate::scoreboard::{Needs, Pending, ScoreboardIn, scoreboard};
-use crate::shape::{Metrics, Shape};
+use crate::shape::Shape;
 use heddle_hdl::*;
 use memory_path::{Around, memory_path};
 
@@ -94,7 +94,7 @@ pub struct CoreOut<T> {
     pub quiet: T,
     /// No thread is live and nothing is under way.
     pub idle: T,
-    /// What the core did, if it is built with [`Metrics::Built`].
+    /// What the core did, if it is built with [`Metrics::Built`](crate::shape::Metrics::Built).
     pub counts: Option<Counts<T>>,
 }
 
@@ -432,7 +432,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let counted = s.has_metrics().then(|| {
             let input = MetricsIn {
                 restart: i.restart,
-                stopped: (s.metrics == Metrics::Built).then_some(stopped.q),
+                stopped: stopped.q,
                 started,
                 live: unit.live,
                 waiting: unit.waiting,

@@ -3,7 +3,7 @@
 //!
 //! A cycle counts from the first in which a thread is live to the last. Every such cycle is either an issue or idle for exactly one
 //! cause, the first that holds in the order of [`Counts`]. Cycles before the first and after the last live thread ("nothing live")
-//! are the caller's cycles less `cycles`.
+//! are the caller's cycles less `cycles`. A fault stops the counters, and a reset puts them to 0.
 //!
 //! Simulations also have `failures`, the number of threads that ended with an exit code other than 0. The first failure of each
 //! hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
@@ -91,8 +91,8 @@ impl Counts<Width> {
 pub struct MetricsIn<T> {
     /// All counters go to 0.
     pub restart: T,
-    /// A fault has stopped the core: nothing counts any more. Only where counters are read later than that, by a host.
-    pub stopped: Option<T>,
+    /// A fault has stopped the core: nothing counts any more.
+    pub stopped: T,
     /// A warp of a block starts.
     pub started: Started<T>,
     /// One bit a warp: it has live threads; all of them wait.
@@ -153,7 +153,7 @@ pub struct MetricsOut<T> {
 pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
     let inputs = MetricsIn {
         restart: 1,
-        stopped: (s.metrics == Metrics::Built).then_some(1),
+        stopped: 1,
         started: Started::shape(s),
         live: s.warps,
         waiting: s.warps,
@@ -171,16 +171,16 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
     module("metrics", inputs, |m, i| {
         m.doc("Counters of what the core did.");
         let zero = m.lit(0u32, COUNTER);
-        let unless_stopped = |happens: Signal| i.stopped.map_or(happens, |stopped| happens & !stopped);
+        wire!(goes = !i.stopped);
         let count = |name: &str, amount: Signal| {
             let counter = m.reg(&format!("count_{name}"), COUNTER).reset(0u32);
-            let changes = i.restart | unless_stopped(amount.any());
-            counter.next_if(changes, i.restart.mux(zero, counter.q + amount.zext(COUNTER)));
+            // Without an enable: so the restart is a reset of flip-flops, and not a gate before each.
+            counter.next(i.restart.mux(zero, counter.q + amount.only_if(goes).zext(COUNTER)));
             counter.q
         };
         let most = |name: &str, number: Signal| {
             let most = m.reg(name, number.width()).reset(0u32);
-            let changes = i.restart | unless_stopped(number.gt(most.q));
+            let changes = i.restart | (number.gt(most.q) & goes);
             most.next_if(changes, i.restart.mux(number.literal(0u32), number));
             most.q
         };

@@ -380,8 +380,9 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     let asks_memory = reads | summing.q;
     // A counter has two words, the low one first.
     let counted = counts.map(|(asks, counters)| {
-        let counter = select(&counters, pointer.q.slice(1, index_width(counters.len() as u32)));
-        (asks, pointer.q.bit(0).mux(counter.from_bit(32).zext(32), counter.slice(0, 32)))
+        let words = counters.iter().flat_map(|counter| [counter.slice(0, 32), counter.from_bit(32).zext(32)]);
+        let words: Vec<Signal> = words.collect();
+        (asks, select(&words, pointer.q.slice(0, index_width(words.len() as u32))))
     });
     let other = pick([(identifies, told), (tells, status)].into_iter().chain(counted), out);
     let taken = in_memory.map_or(other, |line| asks_memory.mux(line, other));
