@@ -46,7 +46,7 @@ use std::time::Duration;
   heddle synth --board colorlight-i5 --bitstream build/      for the board, at the highest clock; then docs/boards/
   heddle synth --board ulx3s-85f --bitstream build/ --clock 40 --lanes 4 --warps 4 --memory 64K --program 16K
   heddle synth --core '--lanes 4 --warps 4 --memory 64K' --core '--lanes 2 --warps 8 --memory 64K'
-  heddle synth --seeds 0 --core '--memory 512K' --core '--memory 512K --metrics'    what counters take
+  heddle synth --modules --metrics --lanes 4 --warps 4       what its counters take: the row `metrics`
   heddle synth --list                                        the boards",
     mut_arg("seed", |arg| arg.hide(true)),
     mut_arg("memory_model", |arg| arg.hide(true)),
