@@ -1,9 +1,9 @@
 //! What the core counts, as its host tells.
 
 use crate::bench::{PATIENCE, program, run, small, streams};
-use heddle_simt::{Divergence, Metrics, Replay, Shape};
+use heddle_simt::{Divergence, Metrics, Shape};
 use heddle_testbench::Program;
-use heddle_testbench::asm::{A0, Asm, ZERO, addi, lw};
+use heddle_testbench::asm::{A0, Asm, BLT, BNE, MHARTID, ZERO, add, addi, andi, cancel, csrr, join, lw, wait};
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{self, Device};
 use heddle_testbench::machine::{IdleCycles, Machine, MachineOptions, Summary};
@@ -32,14 +32,12 @@ fn alone(machine: &Machine) -> Summary {
 /// Kernels of one launch and of several, on every mechanism that has counters of its own, and on one lane.
 #[test]
 fn counters_are_those_of_the_core_alone() {
-    let barriers = Shape { convergence_barriers: 4, replay: Replay::Serialise, ..small(4, 2) };
     for (seed, (shape, names)) in (31..).zip([
         (small(4, 2), &["if_else", "quicksort", "bitonic_large"][..]),
         (small(1, 1), &["collatz"]),
         (small(8, 1).with_divergence(Divergence::DualPath), &["if_else", "collatz"]),
         (small(2, 2).with_divergence(Divergence::BlockStack), &["if_else"]),
         (small(4, 2).with_divergence(Divergence::Arbiter), &["if_else"]),
-        (barriers, &["collatz"]),
     ]) {
         let (mut board, mut machine) = (board(&shape, program(names[0]), seed), machine(&shape, program(names[0])));
         for name in names {
@@ -50,9 +48,34 @@ fn counters_are_those_of_the_core_alone() {
             assert_eq!(told, wanted, "{name} with {}", shape.options());
             assert_eq!(told.cycles + told.idle.nothing_live, board.cycles(), "{name} with {}", shape.options());
             assert!(told.warp_instructions > 10 && told.thread_instructions > 10);
-            assert_eq!(told.convergence.is_some(), shape.convergence_barriers > 0);
         }
     }
+}
+
+/// Threads wait for one other at a branch that each takes in its turn: the counters of convergence barriers, which only some cores have.
+#[test]
+fn convergence_barriers_are_counted() {
+    let waits = Asm::default()
+        .put([csrr(5, MHARTID), addi(7, ZERO, 0), addi(8, ZERO, 16), join(0)])
+        .label("again")
+        .put([add(11, 7, 5), andi(11, 11, 3)])
+        .branch(BNE, 11, ZERO, "past")
+        .put([wait(0, 2), join(0)])
+        .label("past")
+        .put([addi(7, 7, 1)])
+        .branch(BLT, 7, 8, "again")
+        .put([cancel(0), addi(A0, ZERO, 0)])
+        .exit()
+        .program();
+    let shape = Shape { convergence_barriers: 2, patience: 32, ..small(4, 2) };
+    let (mut board, mut machine) = (board(&shape, waits.clone(), 37), machine(&shape, waits));
+    for _ in 0..2 {
+        board.launch().unwrap();
+        machine.launch().unwrap();
+        assert_eq!(board.summary().unwrap(), alone(&machine));
+    }
+    let released = board.summary().unwrap().convergence.unwrap();
+    assert!(released.threshold + released.complete + released.patience > 0, "{released:?}");
 }
 
 /// The status is asked for, and the counters are, long after the core has stopped.
