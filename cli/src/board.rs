@@ -3,13 +3,12 @@
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 use crate::output::print;
-use crate::shape::ShapeArgs;
+use crate::shape::{HardwareArgs, ShapeArgs};
 use crate::synth::{board, boards, usual};
 use anyhow::{Context, Result};
 use clap::Args;
 use heddle_sim::compiled::Checks;
 use heddle_sim::simulation::{Options, Simulation};
-use heddle_simt::Shape;
 use heddle_simt::host::Identity;
 use heddle_simt::host::uart::LEAST_DIVISOR;
 use heddle_simt::hosted::over_uart;
@@ -33,6 +32,7 @@ use std::io::{self, Write as _};
   heddle host --port /dev/pts/3 collatz              in another terminal
   heddle board icebreaker --pty --divisor 104        bits of 104 cycles: 115200 baud at 12 MHz
   heddle board ulx3s-85f --pty --lanes 4 --warps 2 --memory 32K --stack 512
+  heddle board colorlight-i5 --pty --metrics         with counters, for what `heddle host` reports
   heddle board --list                                the boards")]
 pub struct BoardArgs {
     /// The board; without any option of the core, the core is the board's usual one
@@ -52,6 +52,8 @@ pub struct BoardArgs {
     list: bool,
     #[command(flatten)]
     shape: Option<ShapeArgs>,
+    #[command(flatten)]
+    hardware: HardwareArgs,
 }
 
 impl BoardArgs {
@@ -61,7 +63,7 @@ impl BoardArgs {
             Some(shape) => (shape.shape()?, shape.seed),
             None => (usual(board)?, 1),
         };
-        let shape = Shape { metrics: false, ..shape };
+        let shape = self.hardware.of(&shape);
         let interrupt = Interrupt::catch()?;
         let clock_khz = board.oscillator.khz;
         let design = over_uart(&shape, Identity { clock_khz }, self.divisor).check()?;

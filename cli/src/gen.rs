@@ -5,7 +5,7 @@ mod fusesoc;
 use crate::folder::{Entry, write_folder};
 use crate::image;
 use crate::output::print;
-use crate::shape::ShapeArgs;
+use crate::shape::{HardwareArgs, ShapeArgs};
 use crate::target::{TARGET, Target};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -33,6 +33,7 @@ use std::path::PathBuf;
   heddle gen --lanes 16 --warps 4 --out build/
   verilator --lint-only -Wall -f build/heddle.f
   heddle gen mandelbrot --out build/ --single-file
+  heddle gen --out build/ --host 50000 --metrics
   heddle gen --out build/ --fusesoc
   fusesoc --cores-root build run --target=lint heddle")]
 pub struct Gen {
@@ -54,6 +55,8 @@ pub struct Gen {
     fusesoc: bool,
     #[command(flatten)]
     shape: ShapeArgs,
+    #[command(flatten)]
+    hardware: HardwareArgs,
 }
 
 /// The list of files.
@@ -67,7 +70,7 @@ impl Gen {
         }
         let target = Target::find(&self.target)?;
         let images = images(&target, &shape, self.shape.seed)?;
-        let hardware = Shape { metrics: false, ..shape.clone() };
+        let hardware = self.hardware.of(&shape);
         // FuseSoC runs tools in folders of its own.
         let images_in = if self.fusesoc { String::new() } else { self.out.display().to_string() };
         let options = heddle_gen::Options { images: images_in, ..Default::default() };

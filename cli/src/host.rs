@@ -12,8 +12,7 @@ use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
 use anyhow::{Result, bail};
 use clap::Args;
-use heddle_simt::Shape;
-use heddle_simt::isa;
+use heddle_simt::{Shape, csr, isa};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Output;
 use heddle_testbench::remote::port::patience;
@@ -32,7 +31,7 @@ use std::time::{Duration, Instant};
 /// file is launched once, and succeeds if every thread's exit code is 0. Without a program, it only says what is there. A program
 /// that does not fit is refused; one that has instructions which the core lacks is run with a warning.
 ///
-/// The board does not tell more than cycles, exit codes and a fault; `heddle run` counts what the core does.
+/// The board tells cycles, exit codes and a fault; and what `heddle run` counts, if its core was built with --metrics.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle host --port /dev/ttyUSB0                    what is there
@@ -41,6 +40,7 @@ use std::time::{Duration, Instant};
   heddle host --port /dev/ttyUSB0 mandelbrot --image mandelbrot.png
   heddle host --port /dev/ttyUSB0 prog.elf --blocks 100 --block-threads 8 --set length=100 --show sum
   heddle host --port /dev/ttyACM0 --baud 1000000 nqueens --json
+  heddle host --port /dev/ttyUSB0 gcd --json         metrics, too, of a core built with --metrics
   heddle board colorlight-i5 --pty                   a board that is simulated, and prints the path of its port")]
 pub struct Host {
     /// A built-in kernel (`heddle kernels` lists them) or an RV32IMA ELF file
@@ -146,7 +146,7 @@ impl Host {
                 report.variables = show(&self.show, &mut board)?;
                 Ok(output)
             });
-        (report.cycles, report.launches) = (board.cycles(), board.launches());
+        (report.cycles, report.launches, report.metrics) = (board.cycles(), board.launches(), board.summary());
         report.retries = board.client().retries();
         (report.sent, report.received) = board.client().line().counts();
         result
@@ -171,10 +171,14 @@ fn lacking(program: &Program, shape: &Shape) -> Vec<&'static str> {
     let multiplies = words().any(|word| word & 0xfe00_007f == 0x0200_0033);
     let is_atomic = words().any(|word| word & 0x707f == 0x202f);
     let waits = words().any(|word| word == isa::BARRIER);
+    let reads = |word: u32| word & 0x7f == 0x73 && word >> 12 & 3 != 0;
+    let counter = |word: u32| csr::find((word >> 20) as u16).is_some_and(|csr| csr.source.counts());
+    let counts = words().any(|word| reads(word) && counter(word));
     let kinds = [
         (multiplies && !shape.multiply, "multiplications or divisions"),
         (is_atomic && !shape.atomics, "atomic memory operations"),
         (waits && !shape.barriers, "barriers"),
+        (counts && !shape.counters, "reads of counters of cycles or instructions"),
     ];
     kinds.into_iter().filter(|(lacks, _)| *lacks).map(|(_, what)| what).collect()
 }

@@ -92,83 +92,80 @@ impl Report {
             "cycles",
             format!("{}{launches} ({:.2} s, {} cycles/s, {})", s.cycles, self.seconds, si(speed), self.engine.name()),
         );
-        line("blocks", format!("{}, {} threads", s.blocks, s.threads));
-        line(
-            "thread instructions",
-            format!("{}, thread IPC {:.3} of {}", s.thread_instructions, s.thread_ipc, self.lanes),
-        );
-        line("warp instructions", format!("{}, warp IPC {:.3}", s.warp_instructions, s.warp_ipc));
-        line("SIMT efficiency", format!("{:.1} %", 100.0 * s.simt_efficiency));
-        let per_cycle = |n: u64| if s.cycles == 0 { 0.0 } else { n as f64 / s.cycles as f64 };
-        let of_cycles = |n: u64| 100.0 * per_cycle(n);
-        line(
-            "issue slots",
-            format!(
-                "{:.1} % issued; idle: no instruction {:.1} %, scoreboard {:.1} %, memory {:.1} %, barrier {:.1} %; nothing live {} cycles",
-                of_cycles(s.warp_instructions),
-                of_cycles(s.idle.no_instruction),
-                of_cycles(s.idle.scoreboard),
-                of_cycles(s.idle.memory),
-                of_cycles(s.idle.barrier),
-                s.idle.nothing_live
-            ),
-        );
-        line(
-            "memory accesses",
-            format!(
-                "{} of {} instructions' lanes, {:.3} a cycle",
-                s.accesses,
-                s.accesses - s.parts,
-                per_cycle(s.accesses)
-            ),
-        );
-        line("paths", format!("at most {} in a warp, {} convergences", s.most_paths, s.convergences));
-        if s.avg_path > 1.0 {
-            line("AvgPath", format!("{:.3} paths that can be scheduled, an instruction", s.avg_path));
-        }
-        if s.most_levels > 0 {
-            line("stack", format!("at most {} levels in use", s.most_levels));
-        }
-        if let Some(Compactions { times, warps_before, warps_after }) = s.compaction.filter(|made| made.times > 0) {
-            let [before, after] = [warps_before, warps_after].map(|warps| warps as f64 / times as f64);
-            line("compactions", format!("{times}, of {before:.2} warps to {after:.2}"));
-        }
-        if let Some((p, accuracy)) = s.prediction.and_then(|p| Some((p, p.accuracy()?))) {
-            let text = format!(
-                "{:.1} % of {} right: bypassed {} rightly, {} wrongly; stalled {} rightly, {} wrongly",
-                100.0 * accuracy,
-                p.all(),
-                p.bypass_right,
-                p.bypass_wrong,
-                p.stall_right,
-                p.stall_wrong
-            );
-            line("warps at branches", text);
-        }
-        if self.divergence == Divergence::PathTable.name() {
-            let (insertions, extractions, swaps) = (s.cct_insertions, s.cct_extractions, s.cct_swaps);
-            let text = format!("{insertions} insertions, {extractions} extractions, {swaps} sort swaps");
-            line("cold context table", text);
-        }
-        if let Some(c) = s.convergence {
-            let text = format!(
-                "released {} complete, {} by threshold, {} stuck, {} by patience; {} fell through; gave way {} times",
-                c.complete, c.threshold, c.stuck, c.patience, c.fell_through, c.gave_way
-            );
-            line("convergence barriers", text);
-        }
-        if let Some(c) = s.cache {
-            let text = format!(
-                "loads: {} hits, {} misses, {} joined a miss; stores: {} hits, {} misses",
-                c.hits, c.misses, c.joined, c.silent_hits, c.silent_misses
-            );
-            line("cache", text);
-        }
+        counted(s, self.lanes, self.divergence, &mut line);
         for variable in &self.variables {
             let words: Vec<String> = variable.words.iter().map(|word| format!("{word:#x}")).collect();
             line(&variable.name, words.join(" "));
         }
         text
+    }
+}
+
+/// Lines of what a core of so many lanes counted, with this divergence unit.
+pub fn counted(s: &Summary, lanes: u32, divergence: &str, line: &mut dyn FnMut(&str, String)) {
+    line("blocks", format!("{}, {} threads", s.blocks, s.threads));
+    line("thread instructions", format!("{}, thread IPC {:.3} of {}", s.thread_instructions, s.thread_ipc, lanes));
+    line("warp instructions", format!("{}, warp IPC {:.3}", s.warp_instructions, s.warp_ipc));
+    line("SIMT efficiency", format!("{:.1} %", 100.0 * s.simt_efficiency));
+    let per_cycle = |n: u64| if s.cycles == 0 { 0.0 } else { n as f64 / s.cycles as f64 };
+    let of_cycles = |n: u64| 100.0 * per_cycle(n);
+    line(
+        "issue slots",
+        format!(
+            "{:.1} % issued; idle: no instruction {:.1} %, scoreboard {:.1} %, memory {:.1} %, barrier {:.1} %; nothing live {} cycles",
+            of_cycles(s.warp_instructions),
+            of_cycles(s.idle.no_instruction),
+            of_cycles(s.idle.scoreboard),
+            of_cycles(s.idle.memory),
+            of_cycles(s.idle.barrier),
+            s.idle.nothing_live
+        ),
+    );
+    line(
+        "memory accesses",
+        format!("{} of {} instructions' lanes, {:.3} a cycle", s.accesses, s.accesses - s.parts, per_cycle(s.accesses)),
+    );
+    line("paths", format!("at most {} in a warp, {} convergences", s.most_paths, s.convergences));
+    if s.avg_path > 1.0 {
+        line("AvgPath", format!("{:.3} paths that can be scheduled, an instruction", s.avg_path));
+    }
+    if s.most_levels > 0 {
+        line("stack", format!("at most {} levels in use", s.most_levels));
+    }
+    if let Some(Compactions { times, warps_before, warps_after }) = s.compaction.filter(|made| made.times > 0) {
+        let [before, after] = [warps_before, warps_after].map(|warps| warps as f64 / times as f64);
+        line("compactions", format!("{times}, of {before:.2} warps to {after:.2}"));
+    }
+    if let Some((p, accuracy)) = s.prediction.and_then(|p| Some((p, p.accuracy()?))) {
+        let text = format!(
+            "{:.1} % of {} right: bypassed {} rightly, {} wrongly; stalled {} rightly, {} wrongly",
+            100.0 * accuracy,
+            p.all(),
+            p.bypass_right,
+            p.bypass_wrong,
+            p.stall_right,
+            p.stall_wrong
+        );
+        line("warps at branches", text);
+    }
+    if divergence == Divergence::PathTable.name() {
+        let (insertions, extractions, swaps) = (s.cct_insertions, s.cct_extractions, s.cct_swaps);
+        let text = format!("{insertions} insertions, {extractions} extractions, {swaps} sort swaps");
+        line("cold context table", text);
+    }
+    if let Some(c) = s.convergence {
+        let text = format!(
+            "released {} complete, {} by threshold, {} stuck, {} by patience; {} fell through; gave way {} times",
+            c.complete, c.threshold, c.stuck, c.patience, c.fell_through, c.gave_way
+        );
+        line("convergence barriers", text);
+    }
+    if let Some(c) = s.cache {
+        let text = format!(
+            "loads: {} hits, {} misses, {} joined a miss; stores: {} hits, {} misses",
+            c.hits, c.misses, c.joined, c.silent_hits, c.silent_misses
+        );
+        line("cache", text);
     }
 }
 

@@ -5,8 +5,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
-    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, PathScheduler, Replay, Schedule, Shape,
-    SlaveModel, Timing,
+    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Metrics, PathScheduler, Replay,
+    Schedule, Shape, SlaveModel, Timing,
 };
 
 /// Options of the core's shape.
@@ -127,6 +127,23 @@ pub struct ShapeArgs {
     /// Seed of random start values and of kernels' inputs
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub seed: u64,
+}
+
+/// What a core that is built may have beside its [shape](ShapeArgs).
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "The core")]
+pub struct HardwareArgs {
+    /// Build the counters of what the core does into it, as simulations have them: instructions, where issue slots went, paths …
+    /// A host tells them, and `heddle host` reports them as `heddle run` does
+    #[arg(long)]
+    pub metrics: bool,
+}
+
+impl HardwareArgs {
+    /// The core of this shape as it is built.
+    pub fn of(self, shape: &Shape) -> Shape {
+        if self.metrics { Shape { metrics: Metrics::Built, ..shape.clone() } } else { shape.hardware() }
+    }
 }
 
 impl ShapeArgs {

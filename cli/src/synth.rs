@@ -3,7 +3,7 @@
 use crate::folder::{check_folder, write_files};
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
-use crate::shape::ShapeArgs;
+use crate::shape::{HardwareArgs, ShapeArgs};
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
@@ -46,6 +46,7 @@ use std::time::Duration;
   heddle synth --board colorlight-i5 --bitstream build/      for the board, at the highest clock; then docs/boards/
   heddle synth --board ulx3s-85f --bitstream build/ --clock 40 --lanes 4 --warps 4 --memory 64K --program 16K
   heddle synth --core '--lanes 4 --warps 4 --memory 64K' --core '--lanes 2 --warps 8 --memory 64K'
+  heddle synth --modules --metrics --lanes 4 --warps 4       what its counters take: the row `metrics`
   heddle synth --list                                        the boards",
     mut_arg("seed", |arg| arg.hide(true)),
     mut_arg("memory_model", |arg| arg.hide(true)),
@@ -82,6 +83,8 @@ pub struct Synth {
     cores: Vec<String>,
     #[command(flatten)]
     shape: Option<ShapeArgs>,
+    #[command(flatten)]
+    hardware: HardwareArgs,
 }
 
 /// A core on a board.
@@ -211,11 +214,11 @@ impl Synth {
     /// The cores that are asked for.
     fn shapes(&self) -> Result<Vec<Shape>> {
         let shapes = match &self.shape {
-            Some(_) if !self.cores.is_empty() => {
+            shape if !self.cores.is_empty() && (shape.is_some() || self.hardware.metrics) => {
                 bail!("--core '{}': all options of a core stand in its quotes", self.cores[0])
             }
-            Some(shape) => vec![shape.shape()?],
-            None if self.cores.is_empty() => vec![usual(self.board)?],
+            Some(shape) => vec![self.hardware.of(&shape.shape()?)],
+            None if self.cores.is_empty() => vec![self.hardware.of(&usual(self.board)?)],
             None => self.cores.iter().map(|core| parse(core)).collect::<Result<_>>()?,
         };
         if shapes.iter().any(|shape| shape.modelled().is_some()) {
@@ -225,8 +228,7 @@ impl Synth {
     }
 
     fn synthesis<'a>(&self, shape: &Shape, session: Session<'a>) -> Result<Synthesis<'a>> {
-        let hardware = Shape { metrics: false, ..shape.clone() };
-        Ok(Synthesis::new(self.board, &system(&hardware).check()?.netlist, session))
+        Ok(Synthesis::new(self.board, &system(shape).check()?.netlist, session))
     }
 
     /// Appends what is found about one core, as far as it comes.
@@ -356,13 +358,15 @@ fn parse(options: &str) -> Result<Shape> {
     struct Line {
         #[command(flatten)]
         shape: ShapeArgs,
+        #[command(flatten)]
+        hardware: HardwareArgs,
     }
     let line = Line::try_parse_from(["heddle"].into_iter().chain(options.split_whitespace()));
     let shape = line.map_err(|error| {
         let text = error.to_string();
         anyhow::anyhow!("{}", text.lines().next().unwrap_or_default().trim_start_matches("error: "))
     });
-    shape.and_then(|line| line.shape.shape()).with_context(|| format!("--core '{options}'"))
+    shape.and_then(|line| Ok(line.hardware.of(&line.shape.shape()?))).with_context(|| format!("--core '{options}'"))
 }
 
 /// Step by step, on a terminal.
@@ -459,6 +463,7 @@ fn modules_table(of: &Modules) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heddle_simt::Metrics;
 
     fn built(configuration: &str, over: Option<&str>) -> Built {
         let cells = Cells { luts: 26516, lut4: 21464, carry: 2076, ff: 7617, distributed_ram: 150, bram: 25, dsp: 32 };
@@ -526,6 +531,18 @@ mod tests {
         for board in Board::ALL {
             parse(board.shape).unwrap();
             assert!(text.contains(board.name) && text.contains(board.shape), "{text}");
+        }
+    }
+
+    /// Counters are built where they are asked for, and nowhere else.
+    #[test]
+    fn a_core_is_built_as_its_options_say() {
+        let with = parse("--lanes 4 --metrics --warps 2").unwrap();
+        let without = parse("--lanes 4 --warps 2").unwrap();
+        assert_eq!((with.metrics, without.metrics), (Metrics::Built, Metrics::Off));
+        assert_eq!(with.options(), format!("{} --metrics", without.options()));
+        for shape in [with, without] {
+            assert_eq!(parse(&shape.options()).unwrap(), shape);
         }
     }
 

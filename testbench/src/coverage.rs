@@ -23,10 +23,13 @@ pub const EXPECTED: &[(&str, &str, &str)] = &[
     ("barrier", "waits_for_a_start", FILLING),
     ("block_stack", "not_uniform", UNIFORM),
     ("cct", "sorter_finds_a_path_that_can_run", WAITS),
+    ("cct", "swap_put_off_by_start", STARTS),
     ("path_table", "returned_path_runs", WAITS),
 ];
 
 const WAITS: &str = "it takes many paths of a warp at barriers while others run";
+const STARTS: &str =
+    "a start follows the outcome that frees its slot, and after an outcome the sorter has to read before it compares";
 const UNIFORM: &str = "the side table is right: no branch that it calls uniform parts a block";
 const FILLING: &str =
     "the distributor starts a warp in every cycle it can, so the last one started has not come to a barrier";

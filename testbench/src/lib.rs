@@ -46,6 +46,7 @@ pub mod prove;
 pub mod random;
 pub mod reconverge;
 pub mod remote;
+mod summary;
 pub mod synth;
 
 pub use disassemble::disassemble;

@@ -1,21 +1,23 @@
 //! The simulated core as a device: loads programs, launches them, says what happened.
 
 use crate::commit::{CommitCheck, Mismatch};
-use crate::compaction::{Compactions, Prediction, Watched};
+use crate::compaction::Watched;
 use crate::disassemble;
 use crate::grid::{Grid, GridError, ThreadId, Whereabouts, thread_ranges};
 use crate::kernels::{Device, DeviceError};
 use crate::paths::{self, paths};
 use crate::program::{Program, ProgramError};
 use crate::reconverge::{self, ReconvergeError};
+use crate::summary::Counted;
 use heddle_hdl::netlist::Module;
-use heddle_hdl::{Bits, Errors};
+use heddle_hdl::{Bits, Bundle, Errors};
 use heddle_sim::compiled::Checks;
 use heddle_sim::directory::Directory;
 use heddle_sim::engine::{Engine, RunEnd, Why};
 use heddle_sim::simulation::{EngineKind, Options, Simulation, SimulationError};
 use heddle_simt::isa::cause;
 use heddle_simt::memory::banks;
+use heddle_simt::metrics::Counts;
 use heddle_simt::system::simulated;
 use heddle_simt::{Shape, ShapeError, Timing};
 use serde::Serialize;
@@ -25,6 +27,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
+
+pub use crate::summary::{CacheVisits, Convergence, IdleCycles, Summary};
 
 /// How a machine is simulated.
 #[derive(Clone, Debug)]
@@ -147,105 +151,6 @@ fn exit_codes(first: &[ThreadExit], count: u64) -> String {
     format!("exit code not 0: {}{more}", shown.join(", "))
 }
 
-/// What the core did, over all launches.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct Summary {
-    /// Launches.
-    pub launches: u32,
-    /// Blocks that were launched.
-    pub blocks: u64,
-    /// Their threads.
-    pub threads: u64,
-    /// Cycles from the first fetch to the last exit of each launch.
-    pub cycles: u64,
-    /// Thread instructions that took effect.
-    pub thread_instructions: u64,
-    /// Instructions issued.
-    pub warp_instructions: u64,
-    /// Thread instructions a cycle.
-    pub thread_ipc: f64,
-    /// Warp instructions a cycle.
-    pub warp_ipc: f64,
-    /// Active lanes an issued instruction, of all lanes.
-    pub simt_efficiency: f64,
-    /// Paths of the issuing warp that can be scheduled, an issued instruction: 1, or up to 2 under
-    /// [`heddle_simt::Divergence::DualPath`]. (`dual-path-execution.txt` Equation 1)
-    pub avg_path: f64,
-    /// Cycles without an issue, by cause.
-    pub idle: IdleCycles,
-    /// Accesses that went to memory or scratchpad, each of all lanes that are served together.
-    pub accesses: u64,
-    /// Those of them that left lanes of their instruction behind, to be replayed or served after them.
-    pub parts: u64,
-    /// The greatest number of paths that a warp held.
-    pub most_paths: u64,
-    /// The greatest number of levels of its stack that a warp had in use.
-    pub most_levels: u64,
-    /// Paths that became one with another.
-    pub convergences: u64,
-    /// Paths that went to the cold context table.
-    pub cct_insertions: u64,
-    /// Paths that came back from it.
-    pub cct_extractions: u64,
-    /// Exchanges by its sorter.
-    pub cct_swaps: u64,
-    /// What the data cache did, if there is one.
-    pub cache: Option<CacheVisits>,
-    /// What convergence barriers did, in a core that has some.
-    pub convergence: Option<Convergence>,
-    /// Warps before and after compactions, where they are [counted](MachineOptions::compaction).
-    pub compaction: Option<Compactions>,
-    /// Decisions of warps to wait for a compaction or not, likewise.
-    pub prediction: Option<Prediction>,
-}
-
-/// How often threads at convergence barriers went on, by reason, and what else they came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Convergence {
-    /// All that participated waited; without those who waited for nobody.
-    pub complete: u64,
-    /// As many waited as the last arrival asked for.
-    pub threshold: u64,
-    /// No path of the warp could run.
-    pub stuck: u64,
-    /// They had waited long.
-    pub patience: u64,
-    /// Participants that came to another place than those who waited, and went on.
-    pub fell_through: u64,
-    /// Times that a path gave way to others of its warp.
-    pub gave_way: u64,
-}
-
-/// What requests found in the data cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct CacheVisits {
-    /// Loads and atomic operations with a result that found their line.
-    pub hits: u64,
-    /// Those that did not.
-    pub misses: u64,
-    /// Those that found that it was already asked for.
-    pub joined: u64,
-    /// Stores, and atomic operations without a result, that found their line or that it was asked for.
-    pub silent_hits: u64,
-    /// Those that did not.
-    pub silent_misses: u64,
-}
-
-/// Cycles in which nothing issued.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct IdleCycles {
-    /// Front ends wait for outcomes.
-    pub no_instruction: u64,
-    /// Instructions wait for registers.
-    pub scoreboard: u64,
-    /// Instructions wait for loads or for a unit.
-    pub memory: u64,
-    /// All threads wait at barriers.
-    pub barrier: u64,
-    /// Cycles of the simulation in which no thread was live: between launch and first fetch, and after the last exit.
-    pub nothing_live: u64,
-}
-
 /// An instruction issued, for traces.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceLine {
@@ -298,9 +203,7 @@ pub struct Machine {
     program: Program,
     max_cycles: u64,
     seed: u64,
-    summary: Summary,
-    /// Paths that could be scheduled, summed over instructions issued.
-    schedulable: u64,
+    counted: Counted,
     grid: Grid,
     iss: bool,
     /// On while a program is loaded, if `iss` is.
@@ -390,8 +293,7 @@ impl Machine {
             program: program.clone(),
             max_cycles: options.max_cycles,
             seed: options.seed,
-            summary: Summary::default(),
-            schedulable: 0,
+            counted: Counted::default(),
             grid: Grid::one_block(shape.threads()),
             iss: options.iss,
             check: None,
@@ -412,8 +314,7 @@ impl Machine {
             Some(at) => Some((at, reconverge::analyse(&program)?.side_image(&self.shape))),
             None => None,
         };
-        self.summary = Summary::default();
-        self.schedulable = 0;
+        self.counted = Counted::default();
         let check = || CommitCheck::new(self.simulation.directory(), &program, &self.shape);
         self.check = self.iss.then(check).transpose()?;
         let compaction = || Watched::new(self.simulation.directory(), "core", &self.shape);
@@ -503,7 +404,7 @@ impl Machine {
 
     /// What the core did so far.
     pub fn summary(&self) -> Summary {
-        self.summary
+        self.counted.summary
     }
 
     /// Completes the waveform.
@@ -538,8 +439,11 @@ impl Machine {
             let end = match self.watch.take() {
                 None => self.run_cycles(left, None)?,
                 Some(mut watch) => {
-                    let progress =
-                        Progress { launch: self.summary.launches + 1, cycles, live_threads: self.live_threads() };
+                    let progress = Progress {
+                        launch: self.counted.summary.launches + 1,
+                        cycles,
+                        live_threads: self.live_threads(),
+                    };
                     let end = match watch.progress(progress) {
                         ControlFlow::Continue(()) => self.run_batch(left, watch.as_mut()),
                         ControlFlow::Break(()) => Err(MachineError::Interrupted),
@@ -787,61 +691,22 @@ impl Machine {
 
     /// Adds a launch's counters to the summary.
     fn count(&mut self, simulated: u64) {
-        let counter = |machine: &mut Machine, name: &str| machine.probe(&format!("metrics.{name}"));
         self.simulation.engine().settle();
-        let cycles = counter(self, "cycles");
-        let mut s = self.summary;
-        s.launches += 1;
-        s.blocks += u64::from(self.grid.blocks);
-        s.threads += u64::from(self.grid.blocks) * u64::from(self.grid.threads);
-        s.cycles += cycles;
-        s.thread_instructions += counter(self, "committed");
-        s.warp_instructions += counter(self, "issued");
-        s.idle.no_instruction += counter(self, "idle_no_instruction");
-        s.idle.scoreboard += counter(self, "idle_scoreboard");
-        s.idle.memory += counter(self, "idle_memory");
-        s.idle.barrier += counter(self, "idle_barrier");
-        s.idle.nothing_live += simulated - cycles;
-        s.accesses += counter(self, "accesses");
-        s.parts += counter(self, "parts");
-        // A sum over all launches, like the instructions.
-        let schedulable = self.schedulable + counter(self, "schedulable");
-        self.schedulable = schedulable;
-        s.most_levels = s.most_levels.max(counter(self, "most_levels"));
-        s.most_paths = s.most_paths.max(counter(self, "most_paths"));
-        s.convergences += counter(self, "merges");
-        s.cct_insertions += counter(self, "inserts");
-        s.cct_extractions += counter(self, "extracts");
-        s.cct_swaps += counter(self, "swaps");
+        let counts = Counts::shape(&self.shape).map("", &mut |name, _| self.probe(&format!("metrics.{name}")));
+        self.counted.add(&self.shape, self.grid, simulated, &counts);
         if self.shape.cache.is_some() {
-            let counter = |name: &str| self.cache_counter(name);
-            let mut c = s.cache.unwrap_or_default();
+            let visits = ["hits", "misses", "joined", "silent_hits", "silent_misses", "silent_joined"];
             let [hits, misses, joined, silent_hits, silent_misses, silent_joined] =
-                ["hits", "misses", "joined", "silent_hits", "silent_misses", "silent_joined"].map(counter);
+                visits.map(|name| self.cache_counter(name));
+            let c = self.counted.summary.cache.get_or_insert_default();
             c.hits += hits;
             c.misses += misses;
             c.joined += joined;
             c.silent_hits += silent_hits + silent_joined;
             c.silent_misses += silent_misses;
-            s.cache = Some(c);
         }
-        if self.shape.convergence_barriers > 0 {
-            let c = s.convergence.get_or_insert_default();
-            c.complete += counter(self, "released_complete");
-            c.threshold += counter(self, "released_threshold");
-            c.stuck += counter(self, "released_stuck");
-            c.patience += counter(self, "released_patience");
-            c.fell_through += counter(self, "fell_through");
-            c.gave_way += counter(self, "gave_way");
-        }
-        s.compaction = self.compaction.as_ref().map(Watched::compactions);
-        s.prediction = self.compaction.as_ref().map(Watched::prediction);
-        let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
-        s.thread_ipc = ratio(s.thread_instructions, s.cycles);
-        s.warp_ipc = ratio(s.warp_instructions, s.cycles);
-        s.simt_efficiency = ratio(s.thread_instructions, s.warp_instructions * u64::from(self.shape.lanes));
-        s.avg_path = ratio(schedulable, s.warp_instructions);
-        self.summary = s;
+        self.counted.summary.compaction = self.compaction.as_ref().map(Watched::compactions);
+        self.counted.summary.prediction = self.compaction.as_ref().map(Watched::prediction);
     }
 
     fn check_exit_codes(&mut self) -> Result<(), MachineError> {

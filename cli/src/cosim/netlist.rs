@@ -66,7 +66,7 @@ pub fn run(
         shape.modelled().is_none(),
         "--memory-model is for simulations only: a model of a slow memory is nothing to build"
     );
-    let shape = &Shape { metrics: false, ..shape.clone() };
+    let shape = &shape.hardware();
     let top = hosted(shape, Identity { clock_khz: CLOCK_KHZ }).check()?.netlist;
     let started = Instant::now();
     let spinner = ProgressBar::new_spinner();

@@ -1,8 +1,9 @@
 //! What a run over a port did, as text and as JSON.
 
-use crate::report::{Variable, si};
-use heddle_simt::Shape;
+use crate::report::{Variable, counted, si};
+use heddle_simt::{Metrics, Shape};
 use heddle_testbench::kernels::KernelError;
+use heddle_testbench::machine::Summary;
 use heddle_testbench::remote::BoardError;
 use serde::Serialize;
 use std::fmt::Write;
@@ -23,6 +24,10 @@ pub struct Core {
     pub atomics: bool,
     pub barriers: bool,
     pub multiply: bool,
+    /// Those of cycles and instructions, which programs read.
+    pub counters: bool,
+    /// What the core does is counted, and told.
+    pub metrics: bool,
     pub bus: bool,
     /// 0 if it does not know.
     pub clock_khz: u32,
@@ -42,6 +47,8 @@ impl Core {
             atomics: s.atomics,
             barriers: s.barriers,
             multiply: s.multiply,
+            counters: s.counters,
+            metrics: s.metrics == Metrics::Built,
             bus: s.bus_width().is_some(),
             clock_khz,
         }
@@ -65,13 +72,19 @@ impl Core {
                 "memory {memory}{place}, instruction memory {program}, stack of a thread {stack}, scratchpad {scratchpad}"
             ),
         );
-        let features = [("atomics", self.atomics), ("barriers", self.barriers), ("multiplication", self.multiply)];
+        let features = [
+            ("atomics", self.atomics),
+            ("barriers", self.barriers),
+            ("multiplication", self.multiply),
+            ("counters", self.counters),
+        ];
         let (has, lacks): (Vec<_>, Vec<_>) = features.iter().partition(|(_, has)| *has);
         let list = |word: &str, of: &[&(&'static str, bool)]| match of {
             [] => String::new(),
             _ => format!(" {word} {}", of.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")),
         };
         line("instructions", format!("RV32I{}{}", list("with", &has), list("without", &lacks)));
+        line("metrics", if self.metrics { "built" } else { "not built" }.to_string());
         let clock = match self.clock_khz {
             0 => "not told".to_string(),
             khz => format!("{} MHz", f64::from(khz) / 1000.0),
@@ -99,6 +112,8 @@ pub struct Report {
     pub launches: u32,
     /// From launch to end, of all launches, by the host's counter.
     pub cycles: u64,
+    /// What the core counted, of all launches, if it was built with counters of what it does.
+    pub metrics: Option<Summary>,
     /// What stopped the core.
     pub fault: Option<Fault>,
     /// Threads whose exit code is not 0.
@@ -146,6 +161,7 @@ impl Report {
             checked: 0,
             launches: 0,
             cycles: 0,
+            metrics: None,
             fault: None,
             failed: None,
             sent: 0,
@@ -204,6 +220,9 @@ impl Report {
             khz => format!(", {:.3} ms of its clock", self.cycles as f64 / f64::from(khz)),
         };
         line("cycles", format!("{}{launches}{time}", self.cycles));
+        if let Some(metrics) = &self.metrics {
+            counted(metrics, self.core.lanes, self.core.divergence, &mut line);
+        }
         let bytes = format!("{} bytes sent, {} received", si(self.sent as f64), si(self.received as f64));
         let again = if self.retries == 0 { String::new() } else { format!(", {} requests again", self.retries) };
         line("line", format!("{}, {bytes} in {:.1} s{again}", self.port, self.seconds));

@@ -79,7 +79,8 @@ fn equal_machines_are_said_to_be_equal() {
         return;
     }
     let place = Place::new();
-    let report: Value = serde_json::from_str(&place.good(&format!("cosim gcd --lanes 2 --warps 1 --json {SMALL}"))).unwrap();
+    let report: Value =
+        serde_json::from_str(&place.good(&format!("cosim gcd --lanes 2 --warps 1 --json {SMALL}"))).unwrap();
     assert_eq!(report["ok"], true);
     assert!(report["compared"].as_u64().unwrap() > 1000);
     let text = place.good(&format!("cosim gcd --lanes 2 --warps 1 {SMALL}"));

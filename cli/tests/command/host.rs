@@ -115,9 +115,9 @@ fn kernels_and_programs_run_on_a_board() {
 #[test]
 fn instructions_that_the_core_lacks_are_told() {
     let place = Place::new();
-    let lacks = "--scratchpad 0 --barriers off --atomics off --multiply off";
+    let lacks = "--scratchpad 0 --barriers off --atomics off --multiply off --counters off";
     let board = Simulated::new(&place, &format!("icebreaker --lanes 1 --warps 1 --memory 32K --program 8K {lacks}"));
-    assert!(place.good(&board.host("")).contains("RV32I without atomics, barriers, multiplication"));
+    assert!(place.good(&board.host("")).contains("RV32I without atomics, barriers, multiplication, counters"));
     assert!(place.good(&board.host("sort --size small")).contains("right: 4096 results"));
     place.file("multiplies.elf", &elf(&[0x02a5_0533, li(A0, 0), li(A7, 93), ECALL]));
     let output = place.run(&board.host("./multiplies.elf"));
@@ -126,6 +126,50 @@ fn instructions_that_the_core_lacks_are_told() {
     let warning = "warning: ./multiplies.elf: the program has multiplications or divisions, and the core has not";
     assert_eq!((lines.len(), lines[0]), (2, warning), "{error}");
     assert!(lines[1].contains("illegal instruction at 0x00000004"), "{error}");
+    place.file("reads.elf", &elf(&[READ_CYCLE, li(A0, 0), li(A7, 93), ECALL]));
+    let error = String::from_utf8(place.run(&board.host("./reads.elf")).stderr).unwrap();
+    let warning = "./reads.elf: the program has reads of counters of cycles or instructions, and the core has not\n";
+    assert!(error.starts_with(&format!("warning: {warning}error: ")), "{error}");
+}
+
+/// `csrr a0, cycle`.
+const READ_CYCLE: u32 = 0xc000_2573;
+
+/// With counters, a board tells what a simulation of its core does; without, nothing of it.
+#[test]
+fn what_a_board_counts_is_what_a_simulation_counts() {
+    let place = Place::new();
+    let core = "--lanes 4 --warps 2 --memory 32K --program 8K --stack 512";
+    let board = Simulated::new(&place, &format!("colorlight-i5 {core} --metrics"));
+    let told = json(&place.run(&board.host("--json")));
+    assert_eq!((&told["metrics"], &told["counters"]), (&true.into(), &true.into()), "{told}");
+    for kernel in ["if_else", "bitonic_large"] {
+        let report = json(&place.run(&board.host(&format!("{kernel} --json"))));
+        let mut metrics = report["metrics"].clone();
+        let mut simulated = json(&place.run(&format!("run {kernel} {core} --json")));
+        let nothing_live = |of: &mut Value| of["idle"]["nothing_live"].take().as_u64().unwrap();
+        let [host, run] = [&mut metrics, &mut simulated].map(nothing_live);
+        // The host does not count the cycle of a launch.
+        assert_eq!((host + report["launches"].as_u64().unwrap(), &metrics["launches"]), (run, &report["launches"]));
+        assert_eq!(metrics["cycles"].as_u64().unwrap() + host, report["cycles"].as_u64().unwrap());
+        for (name, value) in metrics.as_object().unwrap() {
+            assert_eq!(&simulated[name], value, "{name} of {kernel}");
+        }
+        assert!(metrics["warp_instructions"].as_u64().unwrap() > 10, "{metrics}");
+    }
+    // Exit codes come with the counters, too.
+    place.file("fails.elf", &elf(&[li(A0, 7), li(A7, 93), ECALL]));
+    let report = json(&place.run(&board.host("./fails.elf --json")));
+    assert_eq!((&report["ok"], &report["failed"]["threads"]), (&false.into(), &8.into()), "{report}");
+    assert_eq!((&report["metrics"]["threads"], &report["metrics"]["simt_efficiency"]), (&8.into(), &1.0.into()));
+    let text = place.good(&board.host("if_else"));
+    let lines = ["thread instructions", "warp instructions", "SIMT efficiency", "issue slots", "paths"];
+    assert!(lines.iter().all(|line| text.contains(line)), "{text}");
+
+    let board = Simulated::small(&place);
+    assert!(json(&place.run(&board.host("if_else --json")))["metrics"].is_null());
+    let text = place.good(&board.host("if_else"));
+    assert!(text.contains("not built") && lines.iter().all(|line| !text.contains(line)), "{text}");
 }
 
 /// While a program runs, the port is another's; and the program ends with the board, or at Ctrl-C.

@@ -331,7 +331,10 @@ fn questions_that_are_wrong() {
     assert!(place.bad("synth --clock 0").contains("--clock"));
     assert!(place.bad("synth --sede 0").contains("'--sede'"), "{}", place.bad("synth --sede 0"));
     assert!(place.bad("synth --modules --seeds 2").contains("cannot be used with"));
-    assert!(place.bad("synth --lanes 4 --core arbiter").starts_with("--core 'arbiter': all options of a core"));
+    for beside in ["--lanes 4", "--metrics"] {
+        let error = place.bad(&format!("synth {beside} --core arbiter"));
+        assert!(error.starts_with("--core 'arbiter': all options of a core"), "{error}");
+    }
     assert!(place.bad("synth --memory-model latency=9").starts_with("--memory-model is for simulations only"));
 }
 

@@ -16,8 +16,9 @@ fn verilog_is_lint_clean() {
         "--lanes 4 --warps 2 --bus 64",
         "--lanes 1 --warps 1",
         "--lanes 4 --warps 4 --divergence block-stack",
-        "--lanes 2 --warps 2 --divergence dual-path",
+        "--lanes 2 --warps 2 --divergence dual-path --metrics",
         "--lanes 4 --warps 2 --host 50000",
+        "--lanes 1 --warps 2 --host 50000 --metrics --convergence-barriers 2",
         "--lanes 2 --warps 1 --host 0 --divergence stack --bus 32",
     ];
     let tools = Tool::found().unwrap();

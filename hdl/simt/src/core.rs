@@ -23,7 +23,7 @@ use crate::isa::{alu, cause, convergence};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
 use crate::memory::wishbone::BusError;
-use crate::metrics::{MetricsIn, metrics};
+use crate::metrics::{Counts, MetricsIn, metrics};
 use crate::pipeline::collect::{CollectIn, Counters, Going, Issued, Operands, Started, Write, collect};
 use crate::pipeline::decode::{DecodeIn, decode};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
@@ -94,6 +94,8 @@ pub struct CoreOut<T> {
     pub quiet: T,
     /// No thread is live and nothing is under way.
     pub idle: T,
+    /// What the core did, if it is built with [`Metrics::Built`](crate::shape::Metrics::Built).
+    pub counts: Option<Counts<T>>,
 }
 
 /// A fault stops what is in resolve when it comes out of it, and a block's stack is told of what is in resolve: the next outcome.
@@ -426,9 +428,10 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         m.probe("live", unit.live);
         m.probe("waiting", unit.waiting);
         m.probe("running", steered.running);
-        if s.metrics {
+        let counted = s.has_metrics().then(|| {
             let input = MetricsIn {
                 restart: i.restart,
+                stopped: stopped.q,
                 started,
                 live: unit.live,
                 waiting: unit.waiting,
@@ -443,8 +446,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 events: unit.events,
                 exit: resolved.exit,
             };
-            m.instance("metrics", &metrics(s), input);
-        }
+            m.instance("metrics", &metrics(s), input)
+        });
         CoreOut {
             start_ready: unit.start_ready,
             fetch_pc: steered.chosen.pc,
@@ -456,6 +459,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             live: unit.live,
             quiet: marked.quiet,
             idle,
+            counts: counted.and_then(|counted| counted.counts),
         }
     })
 }

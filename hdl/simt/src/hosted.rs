@@ -47,8 +47,8 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: StreamIn<Signal>) -> 
     let set_jitter = definition.inputs().set_jitter.map(|shape| m.zero(shape));
     let inputs = SystemIn { launch, entry, blocks, block_threads, program_end, load, load_side, set_jitter, wb: i.wb };
     let HostedOut { system: out, idle, loaded } = m.instance_with_reset("heddle", &definition, resets, inputs);
-    let SystemOut { done, fault, exit, wb, .. } = out;
-    seen.drive(HostIn { rx: i.rx, tx_ready: i.tx_ready, idle, done, fault, exit, line: loaded });
+    let SystemOut { done, fault, exit, wb, counts, .. } = out;
+    seen.drive(HostIn { rx: i.rx, tx_ready: i.tx_ready, idle, done, fault, exit, line: loaded, counts });
     StreamOut { rx_ready, tx, done, fault: fault.valid, resets: i.wb.map(|_| resets), wb }
 }
 

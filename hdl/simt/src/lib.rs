@@ -35,6 +35,6 @@ mod testing;
 pub use divergence::Divergence;
 pub use pipeline::schedule::Schedule;
 pub use shape::{
-    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, PathScheduler, Replay, Shape,
+    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Metrics, PathScheduler, Replay, Shape,
     ShapeError, SlaveModel, Timing,
 };

@@ -1,45 +1,98 @@
-//! Counters of what the core did since the launch, for simulation.
+//! Counters of what the core did since the launch: [`Counts`]. In simulations they are probes of the module `metrics`; in a core that
+//! is [built](Metrics::Built) with them, outputs as well, which a [host](crate::host) tells.
 //!
-//! All are probes of the module `metrics`. A cycle counts from the first in which a thread is live to the last. Every
-//! such cycle is either an issue or idle for exactly one cause; the first that holds, in this order:
+//! A cycle counts from the first in which a thread is live to the last. Every such cycle is either an issue or idle for exactly one
+//! cause, the first that holds in the order of [`Counts`]. Cycles before the first and after the last live thread ("nothing live")
+//! are the caller's cycles less `cycles`. A fault stops the counters, and a reset puts them to 0.
 //!
-//! | probe | what |
-//! |---|---|
-//! | `cycles` | cycles from the first in which a thread is live to the last |
-//! | `issued` | warp instructions issued |
-//! | `schedulable` | paths that can be scheduled of the warps that issue, one or two an issue: the sum of `dual-path-execution.txt` Equation 1 |
-//! | `committed` | thread instructions that took effect: a replayed lane counts when it is served |
-//! | `accesses` | accesses that went to memory or scratchpad, each of all lanes that are served together |
-//! | `parts` | those of them that left lanes of their instruction behind, to be replayed or served after them |
-//! | `idle_memory` | a slot has an instruction, but it waits for a unit, or for a register while a load is under way |
-//! | `idle_scoreboard` | a slot has an instruction that waits for a register |
-//! | `idle_barrier` | all live threads wait at barriers |
-//! | `idle_no_instruction` | no slot has an instruction: front ends wait for outcomes, or the next block is being started |
-//! | `merges` | convergences: paths that became one with another |
-//! | `inserts`, `extracts`, `swaps` | paths that went to the cold context table, came back, were exchanged by the sorter |
-//! | `released_complete`, `released_threshold`, `released_stuck`, `released_patience` | times that threads at a convergence barrier went on, by reason |
-//! | `fell_through` | times that participants of a convergence barrier came to another place and went on |
-//! | `gave_way` | times that a path gave way to others of its warp |
-//! | `failures` | threads that ended with an exit code other than 0 |
-//! | `most_paths` | the greatest number of paths that a warp held after an outcome |
-//! | `most_levels` | the greatest number of levels of its stack that a warp had in use after an outcome |
-//!
-//! The first failure of each hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
-//!
-//! Cycles before the first and after the last live thread ("nothing live") are the caller's cycles less `cycles`.
+//! Simulations also have `failures`, the number of threads that ended with an exit code other than 0. The first failure of each
+//! hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 
 use crate::divergence::Events;
 use crate::divergence::convergence::Releases;
 use crate::pipeline::collect::Started;
 use crate::pipeline::issue::Idle;
 use crate::pipeline::resolve::Exit;
-use crate::shape::Shape;
+use crate::shape::{Metrics, Shape};
 use heddle_hdl::*;
+
+/// Bits of a counter.
+pub const COUNTER: Width = 48;
+
+/// The counters, in the order in which a host tells them; each probe has the name of its field.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Counts<T> {
+    /// Cycles from the first in which a thread is live to the last.
+    pub cycles: T,
+    /// Warp instructions issued.
+    pub issued: T,
+    /// Paths that can be scheduled of the warps that issue, one or two an issue: the sum of `dual-path-execution.txt` Equation 1.
+    pub schedulable: T,
+    /// Thread instructions that took effect: a replayed lane counts when it is served.
+    pub committed: T,
+    /// A slot has an instruction, but it waits for a unit, or for a register while a load is under way.
+    pub idle_memory: T,
+    /// A slot has an instruction that waits for a register.
+    pub idle_scoreboard: T,
+    /// All live threads wait at barriers.
+    pub idle_barrier: T,
+    /// No slot has an instruction: front ends wait for outcomes, or the next block is being started.
+    pub idle_no_instruction: T,
+    /// Accesses that went to memory or scratchpad, each of all lanes that are served together.
+    pub accesses: T,
+    /// Those of them that left lanes of their instruction behind, to be replayed or served after them.
+    pub parts: T,
+    /// Convergences: paths that became one with another.
+    pub merges: T,
+    /// Paths that went to the cold context table, came back, were exchanged by the sorter.
+    pub inserts: T,
+    pub extracts: T,
+    pub swaps: T,
+    /// The greatest number of paths that a warp held after an outcome.
+    pub most_paths: T,
+    /// The greatest number of levels of its stack that a warp had in use after an outcome.
+    pub most_levels: T,
+    /// Of convergence barriers, in a core that has some: times that threads went on, by reason, and what else happened.
+    pub released: Option<Releases<T>>,
+}
+
+impl Counts<Width> {
+    pub fn shape(s: &Shape) -> Counts<Width> {
+        Counts {
+            cycles: COUNTER,
+            issued: COUNTER,
+            schedulable: COUNTER,
+            committed: COUNTER,
+            idle_memory: COUNTER,
+            idle_scoreboard: COUNTER,
+            idle_barrier: COUNTER,
+            idle_no_instruction: COUNTER,
+            accesses: COUNTER,
+            parts: COUNTER,
+            merges: COUNTER,
+            inserts: COUNTER,
+            extracts: COUNTER,
+            swaps: COUNTER,
+            most_paths: COUNTER,
+            most_levels: COUNTER,
+            released: Events::shape(s).releases.map(|releases| releases.map("", &mut |_, _| COUNTER)),
+        }
+    }
+
+    /// How many there are.
+    pub fn number(s: &Shape) -> u32 {
+        let mut number = 0;
+        Counts::shape(s).visit("", &mut |_, _| number += 1);
+        number
+    }
+}
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct MetricsIn<T> {
     /// All counters go to 0.
     pub restart: T,
+    /// A fault has stopped the core: nothing counts any more.
+    pub stopped: T,
     /// A warp of a block starts.
     pub started: Started<T>,
     /// One bit a warp: it has live threads; all of them wait.
@@ -91,9 +144,16 @@ fn failure(s: &Shape) -> TypedModule<FailureIn<Width>, Vec<Signal>> {
     })
 }
 
-pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct MetricsOut<T> {
+    /// In a core that is [built](Metrics::Built) with them.
+    pub counts: Option<Counts<T>>,
+}
+
+pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
     let inputs = MetricsIn {
         restart: 1,
+        stopped: 1,
         started: Started::shape(s),
         live: s.warps,
         waiting: s.warps,
@@ -109,12 +169,20 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         exit: Exit::shape(s),
     };
     module("metrics", inputs, |m, i| {
-        m.doc("Counters of what the core did; for simulation.");
-        let zero = m.lit(0u32, 48);
+        m.doc("Counters of what the core did.");
+        let zero = m.lit(0u32, COUNTER);
+        wire!(goes = !i.stopped);
         let count = |name: &str, amount: Signal| {
-            let counter = m.reg(&format!("count_{name}"), 48).reset(0u32);
-            counter.next_if(i.restart | amount.any(), i.restart.mux(zero, counter.q + amount.zext(48)));
-            m.probe(name, counter.q);
+            let counter = m.reg(&format!("count_{name}"), COUNTER).reset(0u32);
+            // Without an enable: so the restart is a reset of flip-flops, and not a gate before each.
+            counter.next(i.restart.mux(zero, counter.q + amount.only_if(goes).zext(COUNTER)));
+            counter.q
+        };
+        let most = |name: &str, number: Signal| {
+            let most = m.reg(name, number.width()).reset(0u32);
+            let changes = i.restart | (number.gt(most.q) & goes);
+            most.next_if(changes, i.restart.mux(number.literal(0u32), number));
+            most.q
         };
         // Between blocks, no thread may be live.
         let begun = m.reg("begun", 1).reset(0u32);
@@ -125,39 +193,42 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         wire!(memory = i.idle.unit.any() | (i.idle.scoreboard.any() & i.loads_under_way));
         wire!(scoreboard = !memory & i.idle.scoreboard.any());
         wire!(barrier = live & !memory & !scoreboard & !(i.live & !i.waiting).any());
-        count("cycles", runs);
-        count("issued", i.issued);
-        count("schedulable", i.paths.only_if(i.issued));
-        count("committed", i.committed);
-        count("idle_memory", idle & memory);
-        count("idle_scoreboard", idle & scoreboard);
-        count("idle_barrier", idle & barrier);
-        count("idle_no_instruction", idle & !memory & !scoreboard & !barrier);
-        count("accesses", i.access);
-        count("parts", i.parts);
-        count("merges", i.events.merges);
-        count("inserts", i.events.insert);
-        count("extracts", i.events.extract);
-        count("swaps", i.events.swap);
-        if let Some(releases) = i.events.releases {
-            let Releases { complete, threshold, stuck, patience, fell_through, gave_way } = releases;
-            count("released_complete", complete);
-            count("released_threshold", threshold);
-            count("released_stuck", stuck);
-            count("released_patience", patience);
-            count("fell_through", fell_through);
-            count("gave_way", gave_way);
-        }
-        for (name, number) in [("most_paths", i.events.paths), ("most_levels", i.events.levels)] {
-            let most = m.reg(name, number.width()).reset(0u32);
-            most.next_if(i.restart | number.gt(most.q), i.restart.mux(number.literal(0u32), number));
-            m.probe(name, most.q);
+        let Events { merges, insert, extract, swap, paths, levels, releases } = i.events;
+        let counts = Counts {
+            cycles: count("cycles", runs),
+            issued: count("issued", i.issued),
+            schedulable: count("schedulable", i.paths.only_if(i.issued)),
+            committed: count("committed", i.committed),
+            idle_memory: count("idle_memory", idle & memory),
+            idle_scoreboard: count("idle_scoreboard", idle & scoreboard),
+            idle_barrier: count("idle_barrier", idle & barrier),
+            idle_no_instruction: count("idle_no_instruction", idle & !memory & !scoreboard & !barrier),
+            accesses: count("accesses", i.access),
+            parts: count("parts", i.parts),
+            merges: count("merges", merges),
+            inserts: count("inserts", insert),
+            extracts: count("extracts", extract),
+            swaps: count("swaps", swap),
+            released: releases.map(|releases| Releases {
+                complete: count("released_complete", releases.complete),
+                threshold: count("released_threshold", releases.threshold),
+                stuck: count("released_stuck", releases.stuck),
+                patience: count("released_patience", releases.patience),
+                fell_through: count("fell_through", releases.fell_through),
+                gave_way: count("gave_way", releases.gave_way),
+            }),
+            most_paths: most("most_paths", paths),
+            most_levels: most("most_levels", levels),
+        };
+        m.probe("", counts);
+        if s.metrics == Metrics::Built {
+            return MetricsOut { counts: Some(counts.map("", &mut |_, count| count.zext(COUNTER))) };
         }
         let exits = each(i.exit.mask.only_if(i.exit.valid));
         let blocks = m.memory("block_of_slot", 32, s.warp_bits());
         blocks.write(i.started.valid, i.started.slot, i.started.block);
         let failed = elements(i.exit.codes, 32).into_iter().map(|code| code.any()).collect::<Vec<_>>();
-        count("failures", (i.exit.mask & cat(&failed)).only_if(i.exit.valid).count_ones());
+        m.probe("failures", count("failures", (i.exit.mask & cat(&failed)).only_if(i.exit.valid).count_ones()));
         let inputs = FailureIn {
             restart: all(i.restart),
             exits,
@@ -166,6 +237,6 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
             code: each(i.exit.codes),
         };
         m.replicate("lane", s.lanes, &failure(s), inputs);
-        vec![]
+        MetricsOut { counts: None }
     })
 }

@@ -79,8 +79,18 @@ pub struct Shape {
     pub multiply: bool,
     /// The cycle and instruction counters that programs read. Without them their CSRs are illegal.
     pub counters: bool,
-    /// Counters of what the core did, for simulation: `metrics` in the hierarchy. Not part of the hardware otherwise.
-    pub metrics: bool,
+    /// Counters of what the core did: `metrics` in the hierarchy.
+    pub metrics: Metrics,
+}
+
+/// Where there are counters of what the core did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Metrics {
+    Off,
+    /// In simulations, as probes; beside them the first failures of every lane's threads.
+    Simulated,
+    /// In hardware, as outputs for a [host](crate::host).
+    Built,
 }
 
 /// How the register banks are addressed.
@@ -330,7 +340,7 @@ impl Default for Shape {
             backing: Backing::OnChip,
             multiply: true,
             counters: true,
-            metrics: true,
+            metrics: Metrics::Simulated,
         }
     }
 }
@@ -540,7 +550,21 @@ impl Shape {
             let fields = format!("latency={latency},jitter={jitter},interval={interval},seed={seed}");
             option("memory-model", true, fields);
         }
+        if self.metrics == Metrics::Built {
+            text += " --metrics";
+        }
         text
+    }
+
+    /// The core as it is built: what is for simulations is left out.
+    pub fn hardware(&self) -> Shape {
+        let metrics = if self.metrics == Metrics::Built { Metrics::Built } else { Metrics::Off };
+        Shape { metrics, ..self.clone() }
+    }
+
+    /// Whether there are counters of what the core did.
+    pub fn has_metrics(&self) -> bool {
+        self.metrics != Metrics::Off
     }
 
     pub fn threads(&self) -> u32 {

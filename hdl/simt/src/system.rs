@@ -8,6 +8,7 @@ use crate::memory::model::SetJitter;
 use crate::memory::port::{Load, Response};
 use crate::memory::wishbone::{BusError, FromSlave, ToSlave, slave};
 use crate::memory::{MemorySystemIn, memory_system};
+use crate::metrics::Counts;
 use crate::pipeline::resolve::{Exit, Fault};
 use crate::reconvergence::Reconvergence;
 use crate::shape::{Backing, Shape};
@@ -61,6 +62,8 @@ pub struct SystemOut<T> {
     pub live: T,
     /// If main memory is on a bus.
     pub wb: Option<ToSlave<T>>,
+    /// What the core did since the launch, if it is [built](crate::shape::Metrics::Built) with counters.
+    pub counts: Option<Counts<T>>,
 }
 
 impl SystemIn<Width> {
@@ -186,6 +189,7 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> HostedOut<Signal> {
     };
     given.drive(m.instance("distributor", &distributor(s), inputs));
     wire!(stopped = done | core.fault.valid);
-    let system = SystemOut { done, fault: core.fault, stopped, exit: core.exit, live: core.live, wb: memory.wb };
+    let (fault, exit, live, counts) = (core.fault, core.exit, core.live, core.counts);
+    let system = SystemOut { done, fault, stopped, exit, live, wb: memory.wb, counts };
     HostedOut { system, idle: idle & !more, loaded: memory.loaded }
 }

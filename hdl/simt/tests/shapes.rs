@@ -1,7 +1,7 @@
 //! Everything elaborates at every shape: widths, names and loops are right from 1 lane and 1 warp to 64 × 64.
 
 use heddle_simt::pipeline::*;
-use heddle_simt::{BankAddress, Shape, scoreboard, system};
+use heddle_simt::{BankAddress, Metrics, Shape, scoreboard, system};
 
 fn shapes() -> impl Iterator<Item = Shape> {
     let sizes = [1, 2, 4, 8, 16, 32, 64];
@@ -38,7 +38,8 @@ fn the_system_with_every_option() {
     let options = [
         Shape { bank_address: BankAddress::PerLane, ..base.clone() },
         Shape { multiply: false, ..base.clone() },
-        Shape { metrics: false, ..base.clone() },
+        Shape { metrics: Metrics::Off, ..base.clone() },
+        Shape { metrics: Metrics::Built, ..base.clone() },
         Shape { barriers: true, ..base.clone() },
         Shape { buffer: 16, loads: 2, depth_bits: 1, ..base.clone() },
         Shape { memory: 64 << 20, program: 16 << 20, stack: 1 << 20, ..base },

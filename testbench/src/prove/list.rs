@@ -19,7 +19,7 @@ use heddle_simt::memory::wishbone::proof::wishbone_proof;
 use heddle_simt::pipeline::resolve::proof::resolve_proof;
 use heddle_simt::scoreboard::dual::proof::dual_scoreboard_proof;
 use heddle_simt::scoreboard::proof::scoreboard_proof;
-use heddle_simt::{Backing, Cache, Capt, Coalescing, Compaction, History, Replay, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, Cache, Capt, Coalescing, Compaction, History, Metrics, Replay, Shape, SlaveModel, Timing};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -342,7 +342,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     for (lanes, warps, barriers) in
         [(1, 1, true), (2, 1, true), (2, 2, true), (4, 1, true), (4, 2, false), (8, 1, false)]
     {
-        let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, ..shape(lanes, warps) };
+        let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, barriers, ..shape(lanes, warps) };
         all.push(ARBITER.at(&s, pass_cycles(&s), (lanes, warps) == (2, 2), arbiter_proof)?);
     }
     for (lanes, warps, barriers, likely) in [
@@ -353,7 +353,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         (4, 1, true, false),
         (4, 1, false, true),
     ] {
-        let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, likely, ..shape(lanes, warps) };
+        let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, barriers, likely, ..shape(lanes, warps) };
         let quick = if likely { lanes == 2 } else { lanes == 4 };
         let proof = STACK.at(&s.with_divergence(Divergence::Stack), 2, quick, stack_proof)?;
         let (letter, with) = if likely { ("l", ", likely") } else { ("", "") };
@@ -368,7 +368,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         (4, 1, false, Replay::Split, false),
         (4, 1, false, Replay::Serialise, true),
     ] {
-        let s = Shape { program: 16, depth_bits: 1, metrics: false, barriers, ..shape(lanes, warps) };
+        let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, barriers, ..shape(lanes, warps) };
         let s = Shape { replay, path_forwarding, ..s.with_divergence(Divergence::DualPath) };
         let quick = lanes == 2 && barriers;
         let proof = DUAL_PATH.at(&s, 2, quick, dual_path_proof)?;
@@ -396,7 +396,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         [(1, 2, Compaction::SkipUniform, 11), (2, 2, Compaction::SkipUniform, 12), (2, 2, Compaction::Predict, 12)]
     {
         let capt = Capt { entries: 1, ..Capt::DEFAULT };
-        let s = Shape { program: 16, depth_bits: 1, metrics: false, compaction, capt, ..shape(lanes, warps) };
+        let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, compaction, capt, ..shape(lanes, warps) };
         let proof = BLOCK_STACK.at(&s.with_divergence(Divergence::BlockStack), depth, lanes == 1, block_stack_proof)?;
         let (letter, with) = if compaction == Compaction::Predict { ("p", ", predict") } else { ("", "") };
         all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
@@ -414,7 +414,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     }
     for (ways, line, misses, depth) in [(1, 1, 1, 10), (2, 2, 2, 9)] {
         let cache = Some(Cache { size: 2 * ways * line * 4, ways, line, misses });
-        let s = Shape { cache, metrics: false, memory: 64, loads: 2, ..Shape::new(1, 1) };
+        let s = Shape { cache, metrics: Metrics::Off, memory: 64, loads: 2, ..Shape::new(1, 1) };
         let proof = CACHE.at(&s, depth, false, cache_proof)?;
         all.push(Proof { name: format!("cache-{ways}x{line}x{misses}"), ..proof });
     }

@@ -7,9 +7,10 @@ use crate::grid::Grid;
 use crate::kernels::{Device, DeviceError};
 use crate::program::{Program, ProgramError};
 use crate::reconverge::{self, ReconvergeError};
+use crate::summary::{Counted, Summary};
 use heddle_simt::host::protocol::crc32;
 use heddle_simt::isa::cause;
-use heddle_simt::{Shape, ShapeError};
+use heddle_simt::{Metrics, Shape, ShapeError};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -63,6 +64,8 @@ pub struct Board<L> {
     program: Program,
     cycles: u64,
     launches: u32,
+    /// What the core counts, if it tells.
+    counted: Option<Counted>,
 }
 
 impl<L: Line> Board<L> {
@@ -80,7 +83,8 @@ impl<L: Line> Board<L> {
         program: Program,
     ) -> Result<Board<L>, BoardError> {
         program.check(shape)?;
-        let mut board = Board { client, shape: shape.clone(), patience, program, cycles: 0, launches: 0 };
+        let shape = shape.clone();
+        let mut board = Board { client, shape, patience, program, cycles: 0, launches: 0, counted: None };
         board.reload()?;
         Ok(board)
     }
@@ -101,6 +105,7 @@ impl<L: Line> Board<L> {
     /// Memory is the program's, and zeros; then the side table.
     fn reload(&mut self) -> Result<(), BoardError> {
         (self.cycles, self.launches) = (0, 0);
+        self.counted = (self.shape.metrics == Metrics::Built).then(Counted::default);
         self.client.reset()?;
         let on_bus = self.shape.bus_width().is_some();
         let filled = if on_bus { self.shape.program } else { self.shape.memory };
@@ -139,6 +144,11 @@ impl<L: Line> Board<L> {
         self.launches
     }
 
+    /// What the core did in all launches of the program that have ended, if it is [built](Metrics::Built) with counters.
+    pub fn summary(&self) -> Option<Summary> {
+        self.counted.map(|counted| counted.summary)
+    }
+
     /// The client.
     pub fn client(&mut self) -> &mut Client<L> {
         &mut self.client
@@ -153,6 +163,9 @@ impl<L: Line> Board<L> {
             let status = self.client.status()?;
             if !status.running {
                 self.cycles += status.cycles;
+                if let Some(counted) = &mut self.counted {
+                    counted.add(&self.shape, grid, status.cycles, &self.client.counts()?);
+                }
                 return self.ended(&status);
             }
             if self.client.line().now() - begun >= self.patience.launch {

@@ -5,7 +5,8 @@ use super::reply::{Refusal, Status};
 use heddle_simt::host::protocol::{
     DATA_WORDS, Decoder, FLAG, IDENTIFY_WORDS, REPLY, STATUS_WORDS, VERSION, command, encode, reason,
 };
-use heddle_simt::host::{Identity, identified, identify};
+use heddle_simt::host::{Identity, counts_words, identified, identify, told_counts};
+use heddle_simt::metrics::Counts;
 use heddle_simt::{Divergence, Shape};
 use std::time::Duration;
 use std::{fmt, io};
@@ -64,6 +65,7 @@ impl fmt::Display for Request {
             command::CHECKSUM => "sum up memory",
             command::SIDE_TABLE => "write the side table",
             command::LAUNCH => "launch",
+            command::METRICS => "tell what the core counts",
             _ => "reset",
         })
     }
@@ -310,6 +312,12 @@ impl<L: Line> Client<L> {
     /// How the last launch is, or went.
     pub fn status(&mut self) -> Result<Status, ClientError> {
         Ok(Status::of(&self.ask(command::STATUS, 0, &[], STATUS_WORDS)?))
+    }
+
+    /// What the core counts since the last launch, if it is [built](heddle_simt::Metrics::Built) with counters.
+    pub fn counts(&mut self) -> Result<Counts<u64>, ClientError> {
+        let shape = self.shape()?;
+        Ok(told_counts(&shape, &self.ask(command::METRICS, 0, &[], counts_words(&shape))?))
     }
 
     /// Stops everything; memory stays.

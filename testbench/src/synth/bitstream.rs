@@ -123,9 +123,8 @@ impl<'a> Build<'a> {
         let baud = board.wiring.baud;
         let divisor = (step.khz * 1000 + baud / 2) / baud;
         assert!(divisor >= LEAST_DIVISOR, "boards' clocks are much faster than their lines");
-        let hardware = Shape { metrics: false, ..shape.clone() };
-        let design =
-            over_uart(&hardware, Identity { clock_khz: step.khz }, divisor).check().expect("the shape was checked");
+        let design = over_uart(&shape.hardware(), Identity { clock_khz: step.khz }, divisor).check();
+        let design = design.expect("the shape was checked");
         let verilog = heddle_gen::verilog(&design.netlist, &heddle_gen::Options::default()).single();
         let (top, pins) = (top::top(board, step), top::constraints(board));
         Build { board, session, design: Design { step, verilog, divisor }, top, pins }

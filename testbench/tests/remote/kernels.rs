@@ -104,5 +104,5 @@ fn another_core_is_refused() {
     );
     let other = small(4, 2).with_divergence(Divergence::Arbiter);
     assert_eq!(error(&other), "the core on the line has the divergence unit number 0, not 1");
-    assert_eq!(error(&Shape { atomics: false, ..small(4, 2) }), "the core on the line has the features 7, not 6");
+    assert_eq!(error(&Shape { atomics: false, ..small(4, 2) }), "the core on the line has the features 71, not 70");
 }

@@ -4,3 +4,4 @@ mod bench;
 mod damage;
 mod kernels;
 mod launches;
+mod metrics;

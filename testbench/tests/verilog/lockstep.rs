@@ -12,7 +12,9 @@ use heddle_sim::verilator::{BuildError, Optimise, Recipe, Tool, Verilator};
 use heddle_sim::{Engine, Simulation};
 use heddle_simt::host::Identity;
 use heddle_simt::hosted::over_uart;
-use heddle_simt::{Backing, Capt, Compaction, Divergence, History, PathScheduler, Schedule, Shape, SlaveModel, Timing};
+use heddle_simt::{
+    Backing, Capt, Compaction, Divergence, History, Metrics, PathScheduler, Schedule, Shape, SlaveModel, Timing,
+};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
 use heddle_testbench::machine::{Machine, MachineOptions, design};
@@ -173,7 +175,8 @@ fn block_stack_four_lanes_four_warps() {
 fn four_lanes_two_warps_with_host_and_uart() {
     const CLOCK_KHZ: u32 = 1000;
     const DIVISOR: u32 = 4;
-    let shape = Shape { program: 8 << 10, memory: 32 << 10, stack: 512, ..Shape::new(4, 2) };
+    let metrics = Metrics::Built;
+    let shape = Shape { program: 8 << 10, memory: 32 << 10, stack: 512, metrics, ..Shape::new(4, 2) };
     let top = over_uart(&shape, Identity { clock_khz: CLOCK_KHZ }, DIVISOR).check().unwrap();
     let twin = Twin::of(shape, top.netlist);
     let Some(verilog) = twin.verilog(RECIPE) else { return };
@@ -192,6 +195,7 @@ fn four_lanes_two_warps_with_host_and_uart() {
     assert_eq!(error, "the program did not end in 1ms; the core was reset");
     board.set_patience(Patience { launch: Duration::from_secs(100), ..patience });
     assert!((kernel.drive)(&mut board, 1).unwrap().checked > 0);
+    assert!(board.summary().unwrap().warp_instructions > 100);
     let simulation = board.client().line().simulation();
     let compared = simulation.engine().lockstep().unwrap().compared();
     let _ = writeln!(std::io::stderr(), "4 lanes × 2 warps with host and UART: nqueens, {compared} cycles compared");

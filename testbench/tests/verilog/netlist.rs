@@ -8,10 +8,10 @@ use heddle_sim::compiled::Checks;
 use heddle_sim::directory::Directory;
 use heddle_sim::simulation::Options;
 use heddle_sim::verilator::{BuildError, Optimise, Recipe, Tool, Verilator};
-use heddle_simt::Shape;
 use heddle_simt::host::Identity;
 use heddle_simt::hosted::hosted;
 use heddle_simt::system::system;
+use heddle_simt::{Metrics, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels;
 use heddle_testbench::remote::simulated::Streams;
@@ -34,7 +34,7 @@ const PATIENCE: Patience = Patience {
 };
 /// 32 KiB for program, data and stacks.
 fn small(lanes: u32, warps: u32) -> Shape {
-    Shape { program: 8 << 10, memory: 32 << 10, stack: 512, metrics: false, ..Shape::new(lanes, warps) }
+    Shape { program: 8 << 10, memory: 32 << 10, stack: 512, metrics: Metrics::Off, ..Shape::new(lanes, warps) }
 }
 
 fn skipped(why: impl std::fmt::Display) {
@@ -122,7 +122,7 @@ fn blocks_are_equivalent_to_their_netlists() {
     let long = std::env::var_os("HEDDLE_LONG").is_some();
     let quick = ["alu", "coalesce", "scoreboard", "writeback_align"];
     let slow = ["ccs", "barrier", "decode", "place", "steer", "divider_lane", "network_bank", "path_table", "issue"];
-    let shape = Shape { metrics: false, ..Shape::new(4, 2) };
+    let shape = Shape { metrics: Metrics::Off, ..Shape::new(4, 2) };
     let top = system(&shape).check().unwrap().netlist;
     let session = Session { stop: &|| false, says: &|_| {}, again: false };
     let boards = ["ulx3s-85f", "icebreaker"].map(|name| synth::Board::find(name).unwrap());

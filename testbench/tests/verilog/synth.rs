@@ -1,7 +1,7 @@
 //! Synthesis of the smallest core, with Yosys itself; the command's tests have stand-ins for the tools.
 
-use heddle_simt::Shape;
 use heddle_simt::system::system;
+use heddle_simt::{Metrics, Shape};
 use heddle_testbench::synth::{Board, Error, Session, Synthesis, bitstream};
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use std::io::Write;
 #[test]
 fn the_smallest_core_fits_a_board() {
     let board = Board::find("ulx3s-85f").unwrap();
-    let shape = Shape { memory: 16 << 10, program: 4 << 10, stack: 512, metrics: false, ..Shape::small(1, 1) };
+    let shape = Shape { memory: 16 << 10, program: 4 << 10, stack: 512, metrics: Metrics::Off, ..Shape::small(1, 1) };
     let top = system(&shape).check().unwrap().netlist;
     let session = Session { stop: &|| false, says: &|_| {}, again: false };
     let mut synthesis = Synthesis::new(board, &top, session);

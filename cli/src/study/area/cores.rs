@@ -159,7 +159,7 @@ pub fn shape(options: &str) -> Result<Shape> {
     let line = ShapeArgs::augment_args(clap::Command::new("core").no_binary_name(true));
     let matches = line.try_get_matches_from(options.split_whitespace())?;
     let shape = ShapeArgs::from_arg_matches(&matches)?.shape().with_context(|| options.to_string())?;
-    Ok(Shape { metrics: false, ..shape })
+    Ok(shape.hardware())
 }
 
 impl Core {

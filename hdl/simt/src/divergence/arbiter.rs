@@ -182,7 +182,7 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
         leaving: s.warp_bits(),
         leaving_phase: 1,
         first: rank,
-        sides: s.metrics.then_some([rank - 1; 2]),
+        sides: s.has_metrics().then_some([rank - 1; 2]),
     };
     module("arbiter_lane", inputs, |m, i| {
         m.doc("The threads of a lane: where they are, and how they compare.");
@@ -274,7 +274,7 @@ fn described(
     let steers = first_cycles(s) as usize;
     let (entering, leaving) = (passes[0], passes[steers]);
     let first = m.deferred("first", rank_bits(s));
-    let sides = s.metrics.then(|| m.pipe("sides", [taken.rank(), rest.rank()]));
+    let sides = s.has_metrics().then(|| m.pipe("sides", [taken.rank(), rest.rank()]));
     let lane_in = LaneIn {
         write: each(threads_written),
         slot: all(slot),

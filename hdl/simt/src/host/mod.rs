@@ -32,8 +32,9 @@ pub mod uart;
 
 use crate::divergence::Divergence;
 use crate::memory::port::Load;
+use crate::metrics::Counts;
 use crate::pipeline::resolve::{Exit, Fault};
-use crate::shape::{Backing, Shape, SlaveModel, Timing};
+use crate::shape::{Backing, Metrics, Shape, SlaveModel, Timing};
 use crate::system::{LoadSide, SystemIn};
 use failures::{FailuresIn, failures};
 use heddle_hdl::*;
@@ -58,6 +59,8 @@ pub struct HostIn<T> {
     /// The line that a read of `load` was for, from the next cycle on until the next access, 32 bits a bank; unless memory is
     /// on a bus.
     pub line: Option<T>,
+    /// What the core did since the launch, if it is [built](Metrics::Built) with counters.
+    pub counts: Option<Counts<T>>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -135,7 +138,9 @@ mod part {
 impl HostIn<Width> {
     pub fn shape(s: &Shape) -> HostIn<Width> {
         let line = s.bus_width().is_none().then_some(32 * s.lanes);
-        HostIn { rx: Byte::SHAPE, tx_ready: 1, idle: 1, done: 1, fault: Fault::shape(s), exit: Exit::shape(s), line }
+        let counts = (s.metrics == Metrics::Built).then(|| Counts::shape(s));
+        let (fault, exit) = (Fault::shape(s), Exit::shape(s));
+        HostIn { rx: Byte::SHAPE, tx_ready: 1, idle: 1, done: 1, fault, exit, line, counts }
     }
 }
 
@@ -237,6 +242,8 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     let resetting = is(command::RESET);
     let identifies = is(command::IDENTIFY);
     let tells = is(command::STATUS);
+    let counts = i.counts.map(|counts| (is(command::METRICS), counts.leaves()));
+    let asks_counts = counts.as_ref().map(|(asks, _)| *asks);
     wire!(has_range = reads | writes | fills | sums | sides);
 
     // A word's number in memory, and a count: words, entries, or threads.
@@ -284,6 +291,7 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     let too_long_a_list = (writes & beyond_a_frame(POINTER)) | (sides & beyond_a_frame(POINTER - 1));
     wire!(mismatch = behind.ne(wanted) | too_long_a_list);
     let known = has_range | launching | resetting | identifies | tells;
+    let known = asks_counts.map_or(known, |asks| known | asks);
     let launched = running.q | i.done | i.fault.valid;
     wire!(again = launching & is_last & launched);
     wire!(busy = !i.idle | running.q | (launching & i.fault.valid));
@@ -308,14 +316,13 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     summing.next_if(checking | keeping, begins_sum);
     wire!(last = count.q.eq(1));
     let none = count.q.literal(0u32);
-    let payload = pick(
-        [
-            (!goes | resetting, none),
-            (identifies, count.q.literal(IDENTIFY_WORDS)),
-            (tells, count.q.literal(STATUS_WORDS)),
-        ],
-        count.q,
-    );
+    let payload = [
+        (!goes | resetting, none),
+        (identifies, count.q.literal(IDENTIFY_WORDS)),
+        (tells, count.q.literal(STATUS_WORDS)),
+    ];
+    let payload_of_counts = asks_counts.map(|asks| (asks, count.q.literal(counts_words(s))));
+    let payload = pick(payload.into_iter().chain(payload_of_counts), count.q);
     let count_next = pick(
         [
             (checking, payload),
@@ -326,7 +333,9 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
         count.q - 1,
     );
     count.next_if(checking | at(state::COUNT) | at(state::LAUNCH) | keeping | steps, count_next);
-    let restarts = ends | (checking & goes & (identifies | tells));
+    let told_from_0 = identifies | tells;
+    let told_from_0 = asks_counts.map_or(told_from_0, |asks| told_from_0 | asks);
+    let restarts = ends | (checking & goes & told_from_0);
     let pointer_next =
         pick([(restarts, pointer.q.literal(0u32)), (keeping, length.q.slice(0, POINTER))], pointer.q + 1);
     let bursts = at(state::FETCH) | header | at(state::ADDRESS) | at(state::COUNT) | checking | at(state::SIDE_LOW);
@@ -369,7 +378,13 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     let bank = address.q.slice(0, s.lanes.ilog2().max(1));
     let in_memory = i.line.map(|line| if s.lanes == 1 { line } else { line.select(bank, 32) });
     let asks_memory = reads | summing.q;
-    let other = pick([(identifies, told), (tells, status)], out);
+    // A counter has two words, the low one first.
+    let counted = counts.map(|(asks, counters)| {
+        let words = counters.iter().flat_map(|counter| [counter.slice(0, 32), counter.from_bit(32).zext(32)]);
+        let words: Vec<Signal> = words.collect();
+        (asks, select(&words, pointer.q.slice(0, index_width(words.len() as u32))))
+    });
+    let other = pick([(identifies, told), (tells, status)].into_iter().chain(counted), out);
     let taken = in_memory.map_or(other, |line| asks_memory.mux(line, other));
     let holds = judging | (at(state::WRITE) & writes) | at(state::SIDE_LOW);
     let word_next =
@@ -483,6 +498,8 @@ pub fn identify(s: &Shape, identity: Identity) -> [u32; IDENTIFY_WORDS as usize]
         (s.multiply, feature::MULTIPLY),
         (s.divergence.reconverges(), feature::SIDE_TABLE),
         (s.bus_width().is_some(), feature::BUS),
+        (s.metrics == Metrics::Built, feature::METRICS),
+        (s.counters, feature::COUNTERS),
     ];
     let features = features.iter().filter(|(has, _)| *has).map(|(_, bit)| bit).sum();
     [
@@ -492,6 +509,21 @@ pub fn identify(s: &Shape, identity: Identity) -> [u32; IDENTIFY_WORDS as usize]
         identity.clock_khz,
         bytes([log2(s.stack), log2(s.scratchpad), s.convergence_barriers, features]),
     ]
+}
+
+/// Words that tell the counters of a core that is [built](Metrics::Built) with them.
+pub fn counts_words(s: &Shape) -> u32 {
+    2 * Counts::number(s)
+}
+
+/// What these words tell.
+///
+/// # Panics
+/// If they are not [`counts_words`].
+pub fn told_counts(s: &Shape, words: &[u32]) -> Counts<u64> {
+    assert_eq!(words.len(), counts_words(s) as usize, "words of counters");
+    let mut counters = words.chunks_exact(2).map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32);
+    Counts::shape(s).map("", &mut |_, _| counters.next().expect("two words a counter"))
 }
 
 /// The shape of which [`identify`] tells, as far as it tells: the rest is as usual. Refuses what cannot be.
@@ -513,6 +545,8 @@ pub fn identified(words: &[u32; IDENTIFY_WORDS as usize]) -> Result<Shape, Strin
         atomics: has(feature::ATOMICS),
         barriers: has(feature::BARRIERS),
         multiply: has(feature::MULTIPLY),
+        counters: has(feature::COUNTERS),
+        metrics: if has(feature::METRICS) { Metrics::Built } else { Metrics::Off },
         backing: if has(feature::BUS) { on_bus } else { Backing::OnChip },
         ..Shape::default()
     };

@@ -30,6 +30,7 @@ pub mod command {
     pub const SIDE_TABLE: u32 = 7;
     pub const LAUNCH: u32 = 8;
     pub const RESET: u32 = 9;
+    pub const METRICS: u32 = 10;
 }
 
 /// Why a request was refused, 3 bits; 0 if it was not.
@@ -57,6 +58,10 @@ pub mod feature {
     pub const MULTIPLY: u32 = 4;
     pub const SIDE_TABLE: u32 = 8;
     pub const BUS: u32 = 16;
+    /// The host tells what the core counts.
+    pub const METRICS: u32 = 32;
+    /// Programs can read counters of cycles and instructions.
+    pub const COUNTERS: u32 = 64;
 }
 
 /// Words of the replies.

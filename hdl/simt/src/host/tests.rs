@@ -88,6 +88,19 @@ impl Bench {
         }
     }
 
+    /// The core has counted something else, if it counts.
+    fn count(&mut self) -> Vec<u64> {
+        let (mut counters, shape) = (Vec::new(), HostIn::shape(&self.s).counts);
+        self.inputs.counts = shape.map(|shape| {
+            shape.map("", &mut |_, bits| {
+                counters.push(self.r.u64(..) >> (64 - bits));
+                Bits::from(counters[counters.len() - 1])
+            })
+        });
+        self.changed = true;
+        counters
+    }
+
     /// Words are where they are modulo what is kept.
     fn place(&self, word: u32) -> usize {
         word as usize % self.memory.len()
@@ -219,6 +232,7 @@ struct Model {
     core: Core,
     launched: Vec<Launch>,
     resets: u32,
+    counters: Vec<u64>,
 }
 
 impl Model {
@@ -231,6 +245,7 @@ impl Model {
             core: Core::Idle,
             launched: Vec::new(),
             resets: 0,
+            counters: Vec::new(),
         }
     }
 
@@ -273,6 +288,7 @@ impl Model {
         let length = words.len() as u64 + 1;
         let (wanted, memory, idle, most) = match asked {
             command::IDENTIFY | command::STATUS | command::RESET => (2, None, false, u64::MAX),
+            command::METRICS if s.metrics == Metrics::Built => (2, None, false, u64::MAX),
             command::READ => (4, Some(s.memory), true, 252),
             command::CHECKSUM => (4, Some(s.memory), true, u64::MAX),
             command::WRITE => (count + 4, Some(if bus { s.program } else { s.memory }), true, 252),
@@ -312,7 +328,9 @@ impl Model {
                 let unit = Divergence::ALL.iter().position(|(_, unit)| *unit == s.divergence).unwrap() as u32;
                 let side = if s.divergence.reconverges() { feature::SIDE_TABLE } else { 0 };
                 let bus = if s.bus_width().is_some() { feature::BUS } else { 0 };
-                let has = feature::ATOMICS + feature::BARRIERS + feature::MULTIPLY + side + bus;
+                let metrics = if s.metrics == Metrics::Built { feature::METRICS } else { 0 };
+                let has = feature::ATOMICS + feature::BARRIERS + feature::MULTIPLY + feature::COUNTERS;
+                let has = has + side + bus + metrics;
                 let pad = s.scratchpad.checked_ilog2().unwrap_or(0);
                 let last = s.stack.ilog2() | pad << 8 | s.convergence_barriers << 16 | has << 24;
                 vec![1 | s.lanes << 8 | s.warps << 16 | unit << 24, s.memory, s.program, CLOCK_KHZ, last]
@@ -352,6 +370,7 @@ impl Model {
                 self.core = Core::Idle;
                 vec![]
             }
+            command::METRICS => self.counters.iter().flat_map(|&count| [count as u32, (count >> 32) as u32]).collect(),
             other => panic!("no test sends {other} here"),
         }
     }
@@ -362,9 +381,9 @@ fn shapes() -> Vec<Shape> {
     let small = |lanes, warps, memory, program| Shape { memory, program, stack: 64, ..Shape::new(lanes, warps) };
     let slave = SlaveModel { timing: Timing::FASTEST, error: None };
     vec![
-        small(1, 1, 4 << 10, 1 << 10),
+        Shape { metrics: Metrics::Built, ..small(1, 1, 4 << 10, 1 << 10) },
         small(4, 2, 4 << 10, 4 << 10),
-        Shape::new(8, 8),
+        Shape { convergence_barriers: 3, metrics: Metrics::Built, ..Shape::new(8, 8) },
         small(64, 1, 64 << 10, 2 << 10),
         Shape { memory: 64 << 20, program: 16 << 20, ..Shape::new(2, 64) },
         Shape::new(4, 2).with_divergence(Divergence::Stack),
@@ -388,7 +407,7 @@ fn request(b: &mut Bench, model: &Model) -> Vec<u32> {
     let mut address = 4 * (if r.bool() { r.u32(..end) } else { end.saturating_sub(count) });
     let mut words = vec![0, address, count];
     match asked {
-        command::IDENTIFY | command::RESET => words.truncate(1),
+        command::IDENTIFY | command::RESET | command::METRICS => words.truncate(1),
         command::WRITE => words.extend((0..count).map(|_| r.u32(..))),
         command::FILL => words.push(r.u32(..)),
         command::SIDE_TABLE => {
@@ -458,6 +477,9 @@ fn every_frame_has_the_replies_and_effects_that_the_model_says() {
             }
             // The flag ends what the damage left open.
             bytes.push(FLAG);
+            if round == 0 || b.r.u8(..8) == 0 {
+                model.counters = b.count();
+            }
             let (want, got) = (model.replies(&bytes), b.send(&bytes));
             assert_eq!(got, want, "round {round}: {words:x?} as {bytes:x?}");
             got.iter().flatten().for_each(|reply| reasons[(reply[0] >> 16 & 0xff) as usize] += 1);
@@ -567,6 +589,50 @@ fn status_tells_how_a_launch_went() {
     }
 }
 
+/// At any time, as status; and nothing where there are none.
+#[test]
+fn counters_are_told() {
+    let built = Shape { metrics: Metrics::Built, ..Shape::new(4, 2) };
+    let barriers = Shape { convergence_barriers: 4, ..built.clone() };
+    for (seed, (s, number)) in (20..).zip([(built, 16), (barriers, 22)]) {
+        let mut b = Bench::new(&s, seed);
+        let asked = |b: &mut Bench, flags: u32| {
+            let counters = b.count();
+            let reply = b.ask(&[command::METRICS << 8]);
+            assert_eq!((reply[0] >> 16, counters.len()), (flags << 8, number));
+            let mut told = Vec::new();
+            told_counts(&s, &reply[1..]).map("", &mut |_, count: u64| told.push(count));
+            assert_eq!(told, counters);
+        };
+        asked(&mut b, 0);
+        assert_eq!(launch(&mut b, 1), flags::RUNNING << 8);
+        asked(&mut b, flags::RUNNING);
+        b.end(Core::Stopped, no_fault(&s));
+        asked(&mut b, flags::FAULT);
+        assert_eq!(b.ask(&[command::METRICS << 8, 0])[0] >> 16, reason::LENGTH | flags::FAULT << 8);
+    }
+    let mut b = Bench::new(&Shape::new(4, 2), 22);
+    assert_eq!(b.ask(&[command::METRICS << 8])[0] >> 16, reason::COMMAND);
+}
+
+/// The names on the page, in the order of the words.
+#[test]
+fn the_page_has_the_counters() {
+    let page = include_str!("../../../../docs/host.md");
+    let rows = page.lines().skip_while(|line| *line != "| words | counter |").take_while(|line| line.starts_with('|'));
+    let mut listed = Vec::new();
+    for row in rows.skip(2) {
+        let (words, names) = row.trim_matches('|').split_once('|').unwrap();
+        let first: usize = words.split_whitespace().next().unwrap().parse().unwrap();
+        assert_eq!(first, 2 * listed.len(), "{row}");
+        listed.extend(names.split('`').skip(1).step_by(2).map(str::to_string));
+    }
+    let mut names = Vec::new();
+    let s = Shape { convergence_barriers: 1, ..Shape::default() };
+    Counts::shape(&s).visit("", &mut |name, _| names.push(name.to_string()));
+    assert_eq!(listed, names);
+}
+
 #[test]
 fn numbers_of_launches_go_round() {
     let mut b = Bench::new(&Shape::new(1, 1), 5);
@@ -636,11 +702,14 @@ fn a_shape_is_known_by_what_identify_tells() {
         Shape { multiply: false, stack: 512, ..Shape::new(64, 2) },
         Shape { convergence_barriers: 4, replay: Replay::Serialise, ..Shape::new(4, 4) },
         Shape { backing: Backing::Wishbone { width: 64, slave: bus }, ..Shape::default() },
+        Shape { counters: false, ..Shape::default() },
+        Shape { metrics: Metrics::Built, ..Shape::default() },
     ];
     shapes.extend(Divergence::ALL.iter().map(|(_, unit)| Shape::new(4, 2).with_divergence(*unit)));
     for shape in &shapes {
         let found = identified(&identify(shape, clock)).unwrap_or_else(|e| panic!("{}: {e}", shape.options()));
         assert_eq!(identify(&found, clock), identify(shape, clock), "{}", shape.options());
+        assert_eq!((found.counters, found.metrics), (shape.counters, shape.hardware().metrics));
     }
     let changed = |word: usize, shift: u32, value: u32| {
         let mut words = identify(&Shape::default(), clock);

@@ -37,7 +37,7 @@ pub mod proof;
 use super::bank::{BankAtomic, BankIn, bank};
 use super::port::{Request, Response, operation};
 use crate::queue::Queue;
-use crate::shape::{Cache, Shape};
+use crate::shape::{Cache, Metrics, Shape};
 use heddle_hdl::*;
 use metrics::{MetricsIn, Visit, metrics};
 
@@ -448,7 +448,7 @@ fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> CacheOut<S
     m.cover("atomic_replayed", replay_turn & replay.operation.bit(operation::IS_ATOMIC));
     m.cover("response_held", !advance);
     let below_response_ready = advance;
-    if s.metrics {
+    if s.metrics == Metrics::Simulated {
         let visit = |kind: Signal| Visit { hit: kind & hit, missed: kind & missed, joined: kind & joins };
         let inputs = MetricsIn {
             restart: i.restart,

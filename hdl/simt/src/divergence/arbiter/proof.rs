@@ -220,11 +220,12 @@ fn follow(
 mod tests {
     use super::*;
     use crate::proof::testing::holds_at_random;
+    use crate::shape::Metrics;
 
     #[test]
     fn holds_at_random_inputs() {
         for (lanes, warps, barriers) in [(1, 1, false), (2, 2, true), (4, 2, true), (8, 2, false)] {
-            let s = Shape { program: 16, depth_bits: 1, barriers, metrics: false, ..Shape::new(lanes, warps) };
+            let s = Shape { program: 16, depth_bits: 1, barriers, metrics: Metrics::Off, ..Shape::new(lanes, warps) };
             holds_at_random(&arbiter_proof(&s).check().unwrap().netlist, 20_000);
         }
     }

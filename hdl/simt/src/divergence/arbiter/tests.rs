@@ -4,6 +4,7 @@ use super::*;
 use crate::divergence::Start;
 use crate::divergence::testing::{P, Pipeline, Plan, Told, Watch, all_hit};
 use crate::pipeline::timing::STEER_TO_DECODE;
+use crate::shape::Metrics;
 use heddle_hdl::netlist::{Module, Op};
 use heddle_sim::Sim;
 use heddle_sim::simulation::{Failed, SimulationError};
@@ -37,7 +38,7 @@ fn the_stop_pc_is_there_when_decode_asks() {
 /// start is on its way to the trees.
 #[test]
 fn every_table_of_four_threads() {
-    let s = Shape { barriers: true, metrics: false, ..Shape::new(4, 1) };
+    let s = Shape { barriers: true, metrics: Metrics::Off, ..Shape::new(4, 1) };
     let mut t = Sim::new(&plan(&s));
     let inputs = |start: bool| {
         let idle = UnitIn::shape(&s).map("", &mut |_, _| Bits::ZERO);

@@ -110,13 +110,13 @@ pub fn cache_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CacheOut<Signal>> {
 mod tests {
     use super::*;
     use crate::proof::testing::holds_at_random;
-    use crate::shape::Cache;
+    use crate::shape::{Cache, Metrics};
 
     #[test]
     fn holds_at_random_inputs() {
         for (ways, line, misses, atomics) in [(2, 2, 2, true), (2, 1, 2, false), (1, 2, 1, true)] {
             let cache = Some(Cache { size: 2 * ways * line * 4, ways, line, misses });
-            let s = Shape { cache, atomics, metrics: false, memory: 128, loads: 4, ..Shape::new(1, 1) };
+            let s = Shape { cache, atomics, metrics: Metrics::Off, memory: 128, loads: 4, ..Shape::new(1, 1) };
             holds_at_random(&cache_proof(&s).check().unwrap().netlist, 5000);
         }
     }

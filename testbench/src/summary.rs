@@ -1,0 +1,155 @@
+//! What a core did over all launches, from its counters: those of a simulation, or those that a host tells.
+
+use crate::compaction::{Compactions, Prediction};
+use crate::grid::Grid;
+use heddle_simt::Shape;
+use heddle_simt::metrics::Counts;
+use serde::Serialize;
+
+/// What the core did, over all launches.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Summary {
+    /// Launches.
+    pub launches: u32,
+    /// Blocks that were launched.
+    pub blocks: u64,
+    /// Their threads.
+    pub threads: u64,
+    /// Cycles from the first fetch to the last exit of each launch.
+    pub cycles: u64,
+    /// Thread instructions that took effect.
+    pub thread_instructions: u64,
+    /// Instructions issued.
+    pub warp_instructions: u64,
+    /// Thread instructions a cycle.
+    pub thread_ipc: f64,
+    /// Warp instructions a cycle.
+    pub warp_ipc: f64,
+    /// Active lanes an issued instruction, of all lanes.
+    pub simt_efficiency: f64,
+    /// Paths of the issuing warp that can be scheduled, an issued instruction: 1, or up to 2 under
+    /// [`heddle_simt::Divergence::DualPath`]. (`dual-path-execution.txt` Equation 1)
+    pub avg_path: f64,
+    /// Cycles without an issue, by cause.
+    pub idle: IdleCycles,
+    /// Accesses that went to memory or scratchpad, each of all lanes that are served together.
+    pub accesses: u64,
+    /// Those of them that left lanes of their instruction behind, to be replayed or served after them.
+    pub parts: u64,
+    /// The greatest number of paths that a warp held.
+    pub most_paths: u64,
+    /// The greatest number of levels of its stack that a warp had in use.
+    pub most_levels: u64,
+    /// Paths that became one with another.
+    pub convergences: u64,
+    /// Paths that went to the cold context table.
+    pub cct_insertions: u64,
+    /// Paths that came back from it.
+    pub cct_extractions: u64,
+    /// Exchanges by its sorter.
+    pub cct_swaps: u64,
+    /// What the data cache did, if there is one.
+    pub cache: Option<CacheVisits>,
+    /// What convergence barriers did, in a core that has some.
+    pub convergence: Option<Convergence>,
+    /// Warps before and after compactions, where they are [counted](crate::machine::MachineOptions::compaction).
+    pub compaction: Option<Compactions>,
+    /// Decisions of warps to wait for a compaction or not, likewise.
+    pub prediction: Option<Prediction>,
+}
+
+/// How often threads at convergence barriers went on, by reason, and what else they came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Convergence {
+    /// All that participated waited; without those who waited for nobody.
+    pub complete: u64,
+    /// As many waited as the last arrival asked for.
+    pub threshold: u64,
+    /// No path of the warp could run.
+    pub stuck: u64,
+    /// They had waited long.
+    pub patience: u64,
+    /// Participants that came to another place than those who waited, and went on.
+    pub fell_through: u64,
+    /// Times that a path gave way to others of its warp.
+    pub gave_way: u64,
+}
+
+/// What requests found in the data cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct CacheVisits {
+    /// Loads and atomic operations with a result that found their line.
+    pub hits: u64,
+    /// Those that did not.
+    pub misses: u64,
+    /// Those that found that it was already asked for.
+    pub joined: u64,
+    /// Stores, and atomic operations without a result, that found their line or that it was asked for.
+    pub silent_hits: u64,
+    /// Those that did not.
+    pub silent_misses: u64,
+}
+
+/// Cycles in which nothing issued.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct IdleCycles {
+    /// Front ends wait for outcomes.
+    pub no_instruction: u64,
+    /// Instructions wait for registers.
+    pub scoreboard: u64,
+    /// Instructions wait for loads or for a unit.
+    pub memory: u64,
+    /// All threads wait at barriers.
+    pub barrier: u64,
+    /// Cycles of the simulation in which no thread was live: between launch and first fetch, and after the last exit.
+    pub nothing_live: u64,
+}
+
+/// The counters of launches, summed up.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Counted {
+    pub summary: Summary,
+    /// Paths that could be scheduled, summed over instructions issued.
+    schedulable: u64,
+}
+
+impl Counted {
+    /// Adds a launch that took so many cycles, those before the first and after the last live thread included.
+    pub fn add(&mut self, shape: &Shape, grid: Grid, cycles: u64, counts: &Counts<u64>) {
+        let s = &mut self.summary;
+        s.launches += 1;
+        s.blocks += u64::from(grid.blocks);
+        s.threads += u64::from(grid.blocks) * u64::from(grid.threads);
+        s.cycles += counts.cycles;
+        s.thread_instructions += counts.committed;
+        s.warp_instructions += counts.issued;
+        s.idle.no_instruction += counts.idle_no_instruction;
+        s.idle.scoreboard += counts.idle_scoreboard;
+        s.idle.memory += counts.idle_memory;
+        s.idle.barrier += counts.idle_barrier;
+        s.idle.nothing_live += cycles.saturating_sub(counts.cycles);
+        s.accesses += counts.accesses;
+        s.parts += counts.parts;
+        self.schedulable += counts.schedulable;
+        s.most_levels = s.most_levels.max(counts.most_levels);
+        s.most_paths = s.most_paths.max(counts.most_paths);
+        s.convergences += counts.merges;
+        s.cct_insertions += counts.inserts;
+        s.cct_extractions += counts.extracts;
+        s.cct_swaps += counts.swaps;
+        if let Some(released) = &counts.released {
+            let c = s.convergence.get_or_insert_default();
+            c.complete += released.complete;
+            c.threshold += released.threshold;
+            c.stuck += released.stuck;
+            c.patience += released.patience;
+            c.fell_through += released.fell_through;
+            c.gave_way += released.gave_way;
+        }
+        let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
+        s.thread_ipc = ratio(s.thread_instructions, s.cycles);
+        s.warp_ipc = ratio(s.warp_instructions, s.cycles);
+        s.simt_efficiency = ratio(s.thread_instructions, s.warp_instructions * u64::from(shape.lanes));
+        s.avg_path = ratio(self.schedulable, s.warp_instructions);
+    }
+}
