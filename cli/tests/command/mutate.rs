@@ -14,19 +14,33 @@ use std::time::Duration;
 /// of the core gives another sample. That 95 % are caught is measured on the larger one of `docs/mutation.md`.
 #[test]
 fn most_mutants_that_change_behaviour_are_caught() {
-    let report = Place::new().good("mutate --sample 7 --seed 1 --lanes 4 --warps 2 --json");
+    let report = Place::new().good("mutate --sample 5 --seed 1 --lanes 4 --warps 2 --json");
     let report: Value = serde_json::from_str(&report).unwrap();
     let number = |field: &str| report[field].as_u64().unwrap();
     let outcomes = report["outcomes"].as_array().unwrap();
     let survives = |o: &&Value| o["changes"] == true && o["caught"] == false && o["reason"].is_null();
     let survivors: Vec<&Value> = outcomes.iter().filter(survives).collect();
     let _ = writeln!(std::io::stderr(), "{} of {} mutants caught; {survivors:#?}", number("caught"), number("change"));
-    assert!(number("examined") >= 6 && number("change") >= 5, "{report:#}");
+    assert!(number("examined") >= 4 && number("change") >= 3, "{report:#}");
     assert!(survivors.len() <= 1, "{survivors:#?}");
-    // Every layer has its share: assertions, with the least, catch about a quarter.
-    for layer in ["assertions", "block_tests", "run", "lockstep"] {
-        assert!(number(layer) * 10 >= number("change"), "{layer}: {report:#}");
-    }
+}
+
+/// Each layer catches what it is there for. Mutants are named by module and signal, since their lines change.
+#[test]
+fn every_layer_catches_mutants() {
+    let place = Place::new();
+    let shape = "--lanes 4 --warps 2";
+    let caught_by = |module: &str, signal: &str| {
+        let list = place.good(&format!("mutate --list --module {module} {shape}"));
+        let of_signal = |line: &&str| line.contains(":and:or ") && line.ends_with(signal);
+        let mutant = list.lines().find(of_signal).unwrap().split(' ').next().unwrap().to_string();
+        let report = place.good(&format!("mutate --mutant {mutant} {shape} --json"));
+        let report: Value = serde_json::from_str(&report).unwrap();
+        ["assertions", "block_tests", "run", "lockstep"].map(|layer| report[layer] == 1)
+    };
+    // Paths that meet where they do not are what the unit's assertions are about; threads get right results all the same.
+    assert_eq!(caught_by("ccs", "ab"), [true, true, false, true]);
+    assert_eq!(caught_by("alu", "b_negative"), [false, true, true, true]);
 }
 
 #[test]
