@@ -698,12 +698,9 @@ impl Machine {
             let visits = ["hits", "misses", "joined", "silent_hits", "silent_misses", "silent_joined"];
             let [hits, misses, joined, silent_hits, silent_misses, silent_joined] =
                 visits.map(|name| self.cache_counter(name));
-            let c = self.counted.summary.cache.get_or_insert_default();
-            c.hits += hits;
-            c.misses += misses;
-            c.joined += joined;
-            c.silent_hits += silent_hits + silent_joined;
-            c.silent_misses += silent_misses;
+            let silent_hits = silent_hits + silent_joined;
+            *self.counted.summary.cache.get_or_insert_default() +=
+                CacheVisits { hits, misses, joined, silent_hits, silent_misses };
         }
         self.counted.summary.compaction = self.compaction.as_ref().map(Watched::compactions);
         self.counted.summary.prediction = self.compaction.as_ref().map(Watched::prediction);

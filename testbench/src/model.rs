@@ -27,7 +27,7 @@ use crate::Program;
 use crate::grid::{Grid, GridError, ThreadId};
 use crate::iss::{Fault, Iss};
 use crate::kernels::{Device, DeviceError};
-use crate::machine::{CacheVisits, Summary};
+use crate::machine::Summary;
 use crate::program::ProgramError;
 use crate::reconverge::instruction::Instruction;
 use crate::reconverge::{self, ReconvergeError, SideEntry};
@@ -140,26 +140,16 @@ impl Model {
         s.cycles += counts.cycles;
         s.thread_instructions += counts.thread_instructions;
         s.warp_instructions += counts.issued;
-        s.thread_ipc = s.thread_instructions as f64 / s.cycles as f64;
-        s.warp_ipc = s.warp_instructions as f64 / s.cycles as f64;
-        s.simt_efficiency = s.thread_instructions as f64 / (s.warp_instructions * u64::from(lanes)) as f64;
+        s.set_rates(lanes);
         s.idle.memory += counts.idle.memory;
         s.idle.scoreboard += counts.idle.scoreboard;
         s.idle.barrier += counts.idle.barrier;
         s.idle.no_instruction += counts.idle.no_instruction;
         s.accesses += memory.accesses;
         s.parts += memory.parts;
-        let sum = |a: Option<CacheVisits>, b: CacheVisits| {
-            let a = a.unwrap_or_default();
-            CacheVisits {
-                hits: a.hits + b.hits,
-                misses: a.misses + b.misses,
-                joined: a.joined + b.joined,
-                silent_hits: a.silent_hits + b.silent_hits,
-                silent_misses: a.silent_misses + b.silent_misses,
-            }
-        };
-        s.cache = memory.visits().map(|visits| sum(s.cache, visits));
+        if let Some(visits) = memory.visits() {
+            *s.cache.get_or_insert_default() += visits;
+        }
         result
     }
 }

@@ -5,6 +5,7 @@ use crate::grid::Grid;
 use heddle_simt::Shape;
 use heddle_simt::metrics::Counts;
 use serde::Serialize;
+use std::ops::AddAssign;
 
 /// What the core did, over all launches.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
@@ -146,10 +147,31 @@ impl Counted {
             c.fell_through += released.fell_through;
             c.gave_way += released.gave_way;
         }
-        let ratio = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
-        s.thread_ipc = ratio(s.thread_instructions, s.cycles);
-        s.warp_ipc = ratio(s.warp_instructions, s.cycles);
-        s.simt_efficiency = ratio(s.thread_instructions, s.warp_instructions * u64::from(shape.lanes));
+        s.set_rates(shape.lanes);
         s.avg_path = ratio(self.schedulable, s.warp_instructions);
     }
+}
+
+impl Summary {
+    /// The rates that follow from the counts, of a core of so many lanes.
+    pub(crate) fn set_rates(&mut self, lanes: u32) {
+        self.thread_ipc = ratio(self.thread_instructions, self.cycles);
+        self.warp_ipc = ratio(self.warp_instructions, self.cycles);
+        self.simt_efficiency = ratio(self.thread_instructions, self.warp_instructions * u64::from(lanes));
+    }
+}
+
+impl AddAssign for CacheVisits {
+    fn add_assign(&mut self, more: CacheVisits) {
+        self.hits += more.hits;
+        self.misses += more.misses;
+        self.joined += more.joined;
+        self.silent_hits += more.silent_hits;
+        self.silent_misses += more.silent_misses;
+    }
+}
+
+/// 0 where there is nothing to divide by.
+fn ratio(a: u64, b: u64) -> f64 {
+    if b == 0 { 0.0 } else { a as f64 / b as f64 }
 }

@@ -32,7 +32,7 @@ fn every_layer_catches_mutants() {
     let shape = "--lanes 4 --warps 2";
     let caught_by = |module: &str, signal: &str| {
         let list = place.good(&format!("mutate --list --module {module} {shape}"));
-        let of_signal = |line: &&str| line.contains(":and:or ") && line.ends_with(signal);
+        let of_signal = |line: &&str| line.contains(":and:or ") && line.ends_with(&format!(" {signal}"));
         let mutant = list.lines().find(of_signal).unwrap().split(' ').next().unwrap().to_string();
         let report = place.good(&format!("mutate --mutant {mutant} {shape} --json"));
         let report: Value = serde_json::from_str(&report).unwrap();

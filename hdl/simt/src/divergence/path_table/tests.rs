@@ -355,9 +355,9 @@ fn cold_table_cycle_by_cycle() {
         None,
         None,
     ];
-    for (k, outcome) in outcomes.iter().enumerate() {
-        bench.pipeline.announces = outcomes.get(k + 1).and_then(|next| next.map(|_| 0));
-        cycle(&mut bench, *outcome, None);
+    for (announces, outcome) in announced(&outcomes) {
+        bench.pipeline.announces = announces;
+        cycle(&mut bench, outcome, None);
     }
     let expected = "\
 0:1111  -       runs
@@ -375,6 +375,12 @@ fn cold_table_cycle_by_cycle() {
 30:0110 40:0001 runs  60:1000
 ";
     assert_eq!(trace, expected, "\n{trace}");
+}
+
+/// Each outcome of slot 0, or none, with who is announced beside it: the one after it.
+fn announced(outcomes: &[Option<Told>]) -> impl Iterator<Item = (Option<usize>, Option<Told>)> {
+    let next = outcomes.iter().skip(1).map(|next| next.map(|_| 0)).chain([None]);
+    next.zip(outcomes.iter().copied())
 }
 
 /// Threads reach a barrier at different times, one ends on the way, all are woken and meet. `docs/path-tables.md` shows
@@ -420,9 +426,9 @@ fn barrier_cycle_by_cycle() {
         None,
         None,
     ];
-    for (k, outcome) in outcomes.iter().enumerate() {
-        bench.pipeline.announces = outcomes.get(k + 1).and_then(|next| next.map(|_| 0));
-        cycle(&mut bench, *outcome);
+    for (announces, outcome) in announced(&outcomes) {
+        bench.pipeline.announces = announces;
+        cycle(&mut bench, outcome);
     }
     bench.pipeline.wake = Some(0);
     (0..2).for_each(|_| cycle(&mut bench, None));
