@@ -75,12 +75,12 @@ pub(crate) fn behave(text: &mut Text, index: usize) {
         }
         let condition = enable.map_or_else(String::new, |e| format!("if ({}) ", value(e)));
         let _ = match &lines[..] {
-            [one] if or_zero && enable.is_some() => {
-                writeln!(reads, "    {condition}{one}\n    else {data} <= {};", literal(&Bits::ZERO, memory.width))
-            }
             [one] => writeln!(reads, "    {condition}{one}"),
             many => writeln!(reads, "    {condition}begin\n      {}\n    end", many.join("\n      ")),
         };
+        if or_zero && enable.is_some() {
+            let _ = writeln!(reads, "    else {data} <= {};", literal(&Bits::ZERO, memory.width));
+        }
     }
     if !body.is_empty() || !reads.is_empty() {
         let _ = write!(text.out, "  always @(posedge clk) begin\n{body}{reads}  end\n");

@@ -160,13 +160,12 @@ fn of_module(m: &Module) -> Vec<Mutant> {
             }
         }
         for (p, read) in memory.reads.iter().enumerate() {
-            let ReadTiming::Sync { enable, collision, or_zero } = read.timing else { continue };
+            let ReadTiming::Sync { enable, collision, .. } = read.timing else { continue };
             add("read", p, "never", Change::ReadEnable(k, p, false));
             if enable.is_some() {
                 add("read", p, "always", Change::ReadEnable(k, p, true));
             }
             match collision {
-                Collision::ReadOld if or_zero => {}
                 Collision::ReadOld => add("read", p, "new_word", Change::Collision(k, p, Collision::ReadNew)),
                 Collision::ReadNew => add("read", p, "old_word", Change::Collision(k, p, Collision::ReadOld)),
                 Collision::Never => {}

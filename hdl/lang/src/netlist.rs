@@ -170,8 +170,7 @@ pub enum ReadTiming {
     /// The data follows the address in the same cycle; a write shows from the next cycle on.
     Async,
     /// The data is registered: the word that `address` selects at the clock edge where `enable` (or no enable) is on;
-    /// otherwise the old data stays, or with `or_zero` becomes 0. Reset does not touch it. No port has `or_zero` and
-    /// [`Collision::ReadNew`].
+    /// otherwise the old data stays, or with `or_zero` becomes 0. Reset does not touch it.
     Sync { enable: Option<NodeId>, collision: Collision, or_zero: bool },
 }
 

@@ -707,7 +707,7 @@ impl<'a> Flatten<'a> {
             }
         }
         for k in 0..self.directory.read_registers.len() {
-            if let Some((guard, effect)) = self.read_port(k) {
+            for (guard, effect) in self.read_port(k) {
                 match effect {
                     ReadEffect::Late(effect) => flat.late.push(Action { guard, effects: vec![effect] }),
                     ReadEffect::Stores(effects) => add(flat, guard, effects),
@@ -747,30 +747,39 @@ impl<'a> Flatten<'a> {
         }
     }
 
-    /// What a synchronous read port does; None if it never reads, or is made with another lane's.
-    fn read_port(&mut self, read_register: usize) -> Option<(Option<Id>, ReadEffect)> {
+    /// What a synchronous read port does; nothing if it never reads, or is made with another lane's.
+    fn read_port(&mut self, read_register: usize) -> Vec<(Option<Id>, ReadEffect)> {
         let entry = &self.directory.read_registers[read_register];
         if self.is_made_elsewhere(entry.scope) {
-            return None;
+            return Vec::new();
         }
         let scope = &self.directory.scopes[entry.scope];
         let read = &scope.module.memories[entry.index].reads[entry.port];
         let ReadTiming::Sync { enable, collision, or_zero } = read.timing else {
             unreachable!("{} is registered", entry.path)
         };
-        let present = enable.filter(|_| or_zero).map(|enable| self.bit(entry.scope, enable));
-        let guard = if or_zero { Guard { any: None, lanes: None } } else { self.guard(entry.scope, enable)? };
         let address = self.address(entry.scope, read.address);
         let memory = self.cells.memories[scope.memories.start + entry.index];
         let place = self.cells.read_registers[read_register];
         let lane = self.one_lane(entry.scope, place);
+        let always = Guard { any: None, lanes: None };
         if collision == Collision::ReadNew {
+            let mut effects = Vec::new();
+            if or_zero {
+                let zero: Word =
+                    (0..limbs(entry.width)).map(|l| self.b.constant(0, limb_width(entry.width, l))).collect();
+                effects.push((always.any, ReadEffect::Stores(self.stores(place.number, lane, &zero))));
+            }
             let (memory, cell) = (memory.number, place.number);
-            return Some((
-                guard.any,
-                ReadEffect::Late(Effect::ReadNew { memory, lane, address, enable: guard.lanes, cell }),
-            ));
+            effects.extend(self.guard(entry.scope, enable).map(|guard| {
+                (guard.any, ReadEffect::Late(Effect::ReadNew { memory, lane, address, enable: guard.lanes, cell }))
+            }));
+            return effects;
         }
+        let present = enable.filter(|_| or_zero).map(|enable| self.bit(entry.scope, enable));
+        let Some(guard) = (if or_zero { Some(always) } else { self.guard(entry.scope, enable) }) else {
+            return Vec::new();
+        };
         let mut word: Word = (0..limbs(entry.width))
             .map(|l| self.read(entry.scope, memory, address, l * 64, limb_width(entry.width, l)))
             .collect();
@@ -787,7 +796,7 @@ impl<'a> Flatten<'a> {
                 .collect();
             word = word.iter().zip(now).map(|(&new, now)| self.b.mux(enable, new, now)).collect();
         }
-        Some((guard.any, ReadEffect::Stores(self.stores(place.number, lane, &word))))
+        vec![(guard.any, ReadEffect::Stores(self.stores(place.number, lane, &word)))]
     }
 
     /// The one lane of its cell or memory that something has; None if it has all.

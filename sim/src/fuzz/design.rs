@@ -259,10 +259,9 @@ impl Draft<'_> {
             self.module.memories.push(Memory { name, width, address_width, init, reads, writes, style, loc });
             for port in 0..self.rng.u32(0..=3) {
                 let out = self.node(Op::MemRead { mem, port }, width, &[]);
-                let (old, new, never) = (Collision::ReadOld, Collision::ReadNew, Collision::Never);
-                let kinds = [(old, false), (new, false), (never, false), (old, true), (never, true)];
-                let (collision, or_zero) = kinds[self.rng.usize(0..kinds.len())];
-                let timing = ReadTiming::Sync { enable: None, collision, or_zero };
+                let kind = self.rng.usize(0..6);
+                let collision = [Collision::ReadOld, Collision::ReadNew, Collision::Never][kind % 3];
+                let timing = ReadTiming::Sync { enable: None, collision, or_zero: kind > 2 };
                 self.module.memories[mem as usize].reads.push(ReadPort { address: out, out, timing });
             }
         }

@@ -65,17 +65,20 @@ fn what_is_not_read_is_zero() {
     let described = |m: heddle_hdl::Builder, i: Word<Signal>| {
         let ram = m.memory("ram", 8, 4);
         ram.write_granules(i.enable, i.address, i.data);
-        Y { y: ram.read_sync_or_zero(!i.enable.any(), i.address) }
+        let apart = ram.read_sync_or_zero(!i.enable.any(), i.address, Collision::Never);
+        let new = ram.read_sync_or_zero(i.address.bit(0), i.address, Collision::ReadNew);
+        Y { y: cat(&[apart, new]) }
     };
     let design = module("or_zero", Word { enable: 2, address: 4, data: 8 }, described);
     let mut t = Sim::new(&design.check().unwrap());
     t.memory_write("ram", 5, 0x21u32);
-    let mut reads = |enable, data| {
-        t.poke(word(enable, 5, data));
+    let mut reads = |enable, address, data| {
+        t.poke(word(enable, address, data));
         t.step();
-        t.peek().y.low_u64()
+        (t.peek().y.low_u64() & 0xFF, t.peek().y.low_u64() >> 8)
     };
-    assert_eq!([reads(0b00, 0x43), reads(0b11, 0x43), reads(0b00, 0)], [0x21, 0, 0x43]);
+    assert_eq!([reads(0b00, 5, 0x43), reads(0b11, 5, 0x43), reads(0b00, 5, 0)], [(0x21, 0x21), (0, 0x43), (0x43, 0x43)]);
+    assert_eq!([reads(0b11, 4, 0x55), reads(0b00, 4, 0)], [(0, 0), (0x55, 0)]);
 }
 
 #[test]

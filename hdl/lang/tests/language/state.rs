@@ -139,7 +139,7 @@ fn a_promise_of_no_collision_becomes_assertions() {
         words.write_granules(i.a.slice(0, 2), i.b + 1, i.c);
         let x = words.read_sync(i.a.slice(4, 4), Collision::Never);
         let y = words.read_sync_if(i.on, i.b, Collision::Never);
-        let z = words.read_sync_or_zero(i.on, i.b);
+        let z = words.read_sync_or_zero(i.on, i.b, Collision::Never);
         [x, y, words.read_sync(i.b, Collision::ReadOld), words.read(i.b), z]
     });
     let netlist = design.check().unwrap().netlist;

@@ -207,17 +207,9 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
         m.doc("One lane of stages 5 and 6: the register bank and the operands.");
         let registers = m.memory("registers", 32, address).style(MemoryStyle::Block);
         registers.write(i.write, i.write_address, i.write_data);
-        // What is written while it is read comes from a register beside the bank. Whatever is not used is 0, so that a bit of a
-        // register is one table of four inputs.
-        let written = m.pipe("written", i.write_data);
-        let read = |passes: Signal, used: Signal, address: Signal, name: &str| {
-            let passes = used & passes;
-            registers.read_sync_or_zero(used & !passes, address) | written.only_if(m.pipe(name, passes))
-        };
-        wire!(passes1 = i.write & i.read1.eq(i.write_address));
-        wire!(passes2 = i.write & i.read2.eq(i.write_address));
-        wire!(rs1 = read(passes1, i.use1, i.read1, "passed1"));
-        wire!(rs2 = read(passes2, i.use2, i.read2, "passed2"));
+        // What is not used is 0, so that a bit of an operand is one table of four inputs: two words, which of them, and the pc.
+        wire!(rs1 = registers.read_sync_or_zero(i.use1, i.read1, Collision::ReadNew));
+        wire!(rs2 = registers.read_sync_or_zero(i.use2, i.read2, Collision::ReadNew));
         let of_lane = i.imm | i.number.zext(32).only_if(i.b_lane);
         let immediate = i.home.map_or(of_lane, |home| {
             let first = first_thread(s, m, home.warp).only_if(home.thread);
