@@ -36,7 +36,7 @@ const FILLING: &str =
 
 /// Kernels that hit covers which other programs hit late or never: sides of a branch that are at its meeting point already, and
 /// paths that arrive and meet none.
-const FIRST: [&str; 2] = ["mandelbrot", "raytrace"];
+const FIRST: [&str; 3] = ["mandelbrot", "raytrace", "photon"];
 
 /// A memory that answers late and out of order, and takes requests seldom.
 const LATE: Backing = Backing::Model(Timing { latency: 10, jitter: 31, interval: 16, seed: 1 });
