@@ -1,6 +1,7 @@
 //! The paths of a warp as they stand in the tables of the core's divergence unit: for tests, and for people who ask why.
 
 use crate::grid::Grid;
+use heddle_hdl::eval::concat;
 use heddle_hdl::{Bits, index_width};
 use heddle_sim::Engine;
 use heddle_simt::Shape;
@@ -49,6 +50,10 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
         let memory = engine.directory().memories.find(&format!("{unit}.{memory}"));
         engine.memory_read(memory.expect("the divergence unit has this memory"), address)
     };
+    let register = |register: &str| {
+        let register = engine.directory().registers.find(&format!("{unit}.{register}"));
+        engine.register(register.expect("the divergence unit has this register"))
+    };
     let held = if shape.convergence_barriers > 0 { at_convergence_barriers(&word, shape, warp) } else { vec![] };
     if !listed {
         return held;
@@ -56,7 +61,9 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
     // A path waits if its bit is not that of its warp's phase.
     let phase = || shape.barriers && word("phases", u64::from(warp)).bit(0);
     match shape.divergence {
-        Divergence::PathTable => of_path_table(&word, shape, warp, phase()).into_iter().chain(held).collect(),
+        Divergence::PathTable => {
+            of_path_table(&word, &register, shape, warp, phase()).into_iter().chain(held).collect()
+        }
         Divergence::Arbiter => of_arbiter(&word, shape, warp, phase()),
         Divergence::Stack | Divergence::DualPath => {
             let waiting = engine.directory().registers.find(&format!("{unit}.waiting"));
@@ -69,12 +76,14 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
 
 /// Reads a word of a memory of the unit.
 type Word<'a> = &'a dyn Fn(&str, u64) -> Bits;
+/// Reads a register of the unit.
+type Register<'a> = &'a dyn Fn(&str) -> Bits;
 
-/// HCT0, HCT1, then the cold context table from its bottom.
-fn of_path_table(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path> {
+/// HCT0, HCT1, then the cold context table from its bottom, with what is about to be written there.
+fn of_path_table(word: Word, register: Register, shape: &Shape, warp: u32, phase: bool) -> Vec<Path> {
     let slot = u64::from(warp);
+    let (rank, pc) = (shape.rank_bits(), shape.pc_bits());
     let path = |place: String, word: Bits, low: u32| {
-        let (rank, pc) = (shape.rank_bits(), shape.pc_bits());
         let field = |at: u32, width: u32| word.extract(low + at, width).low_u64();
         let mask = field(rank + pc, shape.lanes);
         let waits = shape.barriers && word.bit(low + rank + pc + shape.lanes) != phase;
@@ -91,7 +100,16 @@ fn of_path_table(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path>
         let base = slot << index_width(shape.lanes - 2);
         // A broken core may count more than there are.
         let count = word("cct.counts", slot).low_u64().min(u64::from(shape.lanes - 2));
-        paths.extend((0..count).map(|k| path(format!("CCT[{k}]"), word("cct.cold", base + k), 0)));
+        let late = register("cct.late_valid").bit(0).then(|| register("cct.late_address").low_u64());
+        let cold = |address: u64| match late {
+            Some(to) if to == address => {
+                let part = |name: &str, width: u32| (register(&format!("cct.late_path_{name}")), width);
+                let parts = [part("depth", rank), part("pc", pc), part("mask", shape.lanes), part("waits", 1)];
+                concat(parts.iter().map(|(part, width)| (part, *width)))
+            }
+            _ => word("cct.cold", address),
+        };
+        paths.extend((0..count).map(|k| path(format!("CCT[{k}]"), cold(base + k), 0)));
     }
     paths
 }

@@ -77,7 +77,10 @@ fn what_is_not_read_is_zero() {
         t.step();
         (t.peek().y.low_u64() & 0xFF, t.peek().y.low_u64() >> 8)
     };
-    assert_eq!([reads(0b00, 5, 0x43), reads(0b11, 5, 0x43), reads(0b00, 5, 0)], [(0x21, 0x21), (0, 0x43), (0x43, 0x43)]);
+    assert_eq!(
+        [reads(0b00, 5, 0x43), reads(0b11, 5, 0x43), reads(0b00, 5, 0)],
+        [(0x21, 0x21), (0, 0x43), (0x43, 0x43)]
+    );
     assert_eq!([reads(0b11, 4, 0x55), reads(0b00, 4, 0)], [(0, 0), (0x55, 0)]);
 }
 

@@ -1,7 +1,8 @@
 //! The cold context table of the path tables: the paths of every warp beyond its first two.
 //!
 //! `path-lists-simty.txt` §3.2. Each warp has a stack of `lanes - 2` entries in one memory with a synchronous read, whose
-//! output comes late in a cycle: it goes to a register, and the entry is used two cycles after its address. What
+//! output comes late in a cycle: it goes to a register, and the entry is used two cycles after its address. The third path comes
+//! late, too, so it is written out of a register; a read finds it there. What
 //! happens to a stack depends on who passes the compact-and-sort unit (CCS) in this cycle, which was chosen in the cycle before
 //! ([`CctOut::must`], [`CctOut::next`]), but for starts:
 //!
@@ -174,6 +175,14 @@ pub struct Read<T> {
     pub at: T,
 }
 
+/// A write into the table.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Write<T> {
+    valid: T,
+    address: T,
+    path: Context<T>,
+}
+
 /// The cold context table of a shape of at least 4 lanes.
 pub fn cct(s: &Shape) -> TypedModule<CctIn<Width>, CctOut<Signal>> {
     module("cct", CctIn::shape(s), |m, i| described(m, s, i).0)
@@ -198,7 +207,15 @@ pub(super) struct Inside {
     pub counts: Mem<Width>,
     /// What was read of it, for `slot`.
     pub counted: Signal,
-    pub cold: Mem<Context<Width>>,
+    cold: Mem<Context<Width>>,
+    late: Write<Signal>,
+}
+
+impl Inside {
+    /// The entry at an address of the table.
+    pub fn path(&self, address: Signal) -> Context<Signal> {
+        (self.late.valid & self.late.address.eq(address)).mux(self.late.path, self.cold.read(address))
+    }
 }
 
 pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Signal>, Inside) {
@@ -276,14 +293,17 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
         let entry = entry.slice(0, index_bits);
         if s.warps > 1 { cat(&[entry, i.slot]) } else { entry }
     };
-    cold.write(insert | swap, address(swap.mux(compared.q.at, count)), Context::of(i.z));
+    // The third path is known late in the cycle, so it is written a cycle later. Whoever reads then has it all the same.
+    let to = address(swap.mux(compared.q.at, count));
+    let late = m.stage("late", Write { valid: insert | swap, address: to, path: Context::of(i.z) });
+    cold.write(late.valid, late.address, late.path);
     // Behind a head that waits for its return one more is read.
     wire!(free = !stays);
     wire!(room = free | !reading.q.valid);
     let head = left - 1;
     // Behind the last entry there is nothing to read: with two entries its address is that of the first.
     let reads = room & (more | !sort);
-    let read = cold.read_sync_if(reads, address(sort.mux(index.q, head)), Collision::Never);
+    let read = cold.read_sync_if(reads, address(sort.mux(index.q, head)), Collision::ReadNew);
     reading.next_if(room, Read { valid: more_returns | fetch, at: i.slot });
     entry.next_if(free, read);
     fetched.next_if(free, reading.q);
@@ -361,6 +381,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
             counts,
             counted: counted.q,
             cold,
+            late,
         },
     )
 }

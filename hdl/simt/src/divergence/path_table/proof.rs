@@ -281,7 +281,7 @@ fn slot(
     let x = turned(tables.hct0.read(at).path(live));
     let cold_path = |c: &cct::Inside, k: u32| {
         let address = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
-        turned(c.cold.read(address).path(live & count.gt(k)))
+        turned(c.path(address).path(live & count.gt(k)))
     };
     let y = tables.hct1.as_ref().map_or(none, |t| t.read(at));
     Slot {
