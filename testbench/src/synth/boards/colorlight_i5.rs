@@ -7,7 +7,7 @@ pub static BOARD: Board = Board {
     name: "colorlight-i5",
     family: &ECP5,
     device: "LFE5U-25F-6BG381C",
-    synth: "synth_ecp5",
+    synth: "synth_ecp5 -nowidelut",
     nextpnr: &["--25k", "--package", "CABGA381", "--speed", "6"],
     pins: "",
     oscillator: Oscillator { pin: "P3", khz: 25_000 },

@@ -7,7 +7,7 @@ pub static BOARD: Board = Board {
     name: "tangprimer-20k",
     family: &GOWIN,
     device: "GW2A-LV18PG256C8/I7",
-    synth: "synth_gowin -family gw2a",
+    synth: "synth_gowin -family gw2a -nowidelut",
     nextpnr: &["--device", "GW2A-LV18PG256C8/I7", "--vopt", "family=GW2A-18", "--vopt", "cst=pins.cst"],
     pins: "IO_LOC \"clk_pin\" H11;\nIO_LOC \"rst_pin\" T10;\nIO_LOC \"in_pin\" N16;\nIO_LOC \"out_pin\" C13;\n",
     oscillator: Oscillator { pin: "H11", khz: 27_000 },

@@ -7,7 +7,7 @@ pub static BOARD: Board = Board {
     name: "ulx3s-85f",
     family: &ECP5,
     device: "LFE5U-85F-6BG381C",
-    synth: "synth_ecp5",
+    synth: "synth_ecp5 -nowidelut",
     nextpnr: &["--85k", "--package", "CABGA381", "--speed", "6"],
     pins: "",
     oscillator: Oscillator { pin: "G2", khz: 25_000 },
