@@ -19,6 +19,18 @@ use std::collections::VecDeque;
 /// What follows from the order of a cycle's steps here.
 const _: () = assert!(timing::FREE_TO_START == 1, "the model's distributor starts a warp in the next cycle");
 
+/// The fetch of a warp's next instruction.
+fn fetch_next(warp: &mut Warp, at: u64, ops: &[Op], policy: &dyn Policy) {
+    warp.front.chosen = Some(at);
+    if warp.front.stops.is_some() {
+        return;
+    }
+    let pc = warp.pc + 4 * warp.front.fetched.len() as u32;
+    let control = ops.get(pc as usize / 4).is_none_or(|op| op.class == Class::Control);
+    warp.front.fetched.push_back(at);
+    warp.front.stops = (control || policy.stops(warp, pc + 4)).then_some(at + cycles(timing::CHOICE_TO_DECODE));
+}
+
 /// A register that some threads wait for.
 struct Pending {
     harts: Vec<u32>,
@@ -47,8 +59,10 @@ pub struct Launch<'a> {
     /// Warps whose next instruction has the registers that it needs; others.
     pool: Vec<Warp>,
     waiting: Vec<Warp>,
-    /// Who was fetched for last: the first of its harts.
+    /// Who had the last turn at fetch: the first of its harts.
     last_fetch: u32,
+    /// Nobody without an undecoded fetch wants the next cycle's.
+    none_preferred: bool,
     /// What has its turn at the divergence unit, one a cycle: outcomes; warps that pop, the first of which has its level if one is
     /// `read`, with the levels to go; static warps that start, and that are woken.
     outcomes: VecDeque<(u64, Outcome)>,
@@ -103,6 +117,7 @@ impl<'a> Launch<'a> {
             pool: Vec::new(),
             waiting: Vec::new(),
             last_fetch: 0,
+            none_preferred: false,
             outcomes: VecDeque::new(),
             popping: VecDeque::new(),
             read: false,
@@ -147,6 +162,7 @@ impl<'a> Launch<'a> {
         }
         self.fetch();
         self.converge();
+        self.fetch_past_undecoded();
         self.distribute();
         self.fill_pool();
         if self.writeback.bubble(self.now) || self.now < self.next_issue {
@@ -231,6 +247,11 @@ impl<'a> Launch<'a> {
 
     fn steer(&mut self, mut warp: Warp) {
         warp.front.from = self.now + cycles(timing::OUTCOME_TO_STEER + timing::STEER_TO_CHOICE);
+        if self.none_preferred {
+            let from = warp.front.from;
+            fetch_next(&mut warp, from, self.ops, self.policy);
+            self.none_preferred = false;
+        }
         self.waiting.push(warp);
     }
 
@@ -264,29 +285,33 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// Fetches for one warp, in turn: first for those without an instruction on its way to decode.
+    /// Chooses whom to fetch for in the next cycle, in turn: those without an undecoded fetch. If there is none, who is steered in
+    /// this cycle comes before [the others](Self::fetch_past_undecoded).
     fn fetch(&mut self) {
+        self.none_preferred = !self.take_turn(false);
+    }
+
+    fn fetch_past_undecoded(&mut self) {
+        if self.none_preferred {
+            self.take_turn(true);
+        }
+    }
+
+    /// Whether there was one.
+    fn take_turn(&mut self, past_undecoded: bool) -> bool {
         let (now, buffer, harts) = (self.now, self.shape.buffer as usize, self.shape.threads());
         let wants = |front: &Front| {
-            let chosen_just_now = front.fetched.back().is_some_and(|fetched| fetched + 1 == now);
             let runs = front.from <= now && front.stops.is_none_or(|last| now <= last);
-            runs && front.counted(now) < buffer && !chosen_just_now
+            let undecoded = |chosen| now <= chosen + cycles(timing::CHOICE_TO_DECODE);
+            let (last, next) = (front.chosen, past_undecoded);
+            runs && front.counted(now) < buffer && last.is_none_or(|last| !undecoded(last) || next && last != now)
         };
-        let flies = |front: &Front| {
-            front.fetched.back().is_some_and(|fetched| now <= fetched + cycles(timing::CHOICE_TO_DECODE))
-        };
-        let turn = |warp: &&mut Warp| (flies(&warp.front), (warp.harts[0] + harts - self.last_fetch - 1) % harts);
+        let turn = |warp: &&mut Warp| (warp.harts[0] + harts - self.last_fetch - 1) % harts;
         let warps = self.pool.iter_mut().chain(&mut self.waiting).filter(|warp| wants(&warp.front));
-        let Some(warp) = warps.min_by_key(turn) else { return };
+        let Some(warp) = warps.min_by_key(turn) else { return false };
         self.last_fetch = warp.harts[0];
-        if warp.front.stops.is_some() {
-            return;
-        }
-        let pc = warp.pc + 4 * warp.front.fetched.len() as u32;
-        let control = self.ops.get(pc as usize / 4).is_none_or(|op| op.class == Class::Control);
-        warp.front.fetched.push_back(now);
-        warp.front.stops =
-            (control || self.policy.stops(warp, pc + 4)).then_some(now + cycles(timing::CHOICE_TO_DECODE));
+        fetch_next(warp, now + 1, self.ops, self.policy);
+        true
     }
 
     fn fill_pool(&mut self) {

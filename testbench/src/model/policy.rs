@@ -29,8 +29,10 @@ pub struct Warp {
 /// How far the front end is with a warp.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Front {
-    /// The cycle of the first fetch at the earliest.
+    /// The cycle of the first fetch at the earliest, which is the first in which it can be chosen for the next.
     pub from: u64,
+    /// The cycle of the last fetch, be it squashed.
+    pub chosen: Option<u64>,
     /// Of the instructions that wait for issue, the cycles in which they were fetched.
     pub fetched: VecDeque<u64>,
     /// The cycle in which it issued last.

@@ -1,11 +1,12 @@
-//! Stage 1, steer: chooses the slot to fetch for, and its pc.
+//! Stage 1, steer: the pc of the slot to fetch for, which was chosen a cycle before.
 //!
 //! A slot is chosen in every other cycle at most, which is as often as it issues
 //! ([`ISSUE_TO_NEXT`](super::timing::ISSUE_TO_NEXT)).
 //!
 //! A slot runs along straight-line code from the pc that the divergence unit gave it until decode meets an instruction
-//! that stops the front end. Slots with no undecoded fetch come first; a slot with one is chosen only when no other
-//! wants the cycle, since what lies behind the undecoded instruction may be squashed.
+//! that stops the front end. Slots with no undecoded fetch come first, in turn. Then the slot that the unit steers in this very
+//! cycle, which no turn is waited for: it would be late, and the unit is late itself. A slot with an undecoded fetch is chosen
+//! only when nothing else wants the cycle, since what lies behind the undecoded instruction may be squashed.
 
 use super::timing::{CHOICE_TO_DECODE, ISSUE_TO_NEXT};
 use crate::arbiter::{places_above, round_robin};
@@ -92,41 +93,50 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
         // The next pc is where the unit steered the slot to (fresh), or where the last fetch left it.
         let fresh = m.reg("fresh", s.slots());
 
-        // One bit a slot: stage 2, and stage 3, has a fetch of it, be it squashed.
-        let in_fetch = m.reg("in_fetch", s.slots()).reset(0u32);
-        let in_decode = m.pipe_reset("in_decode", in_fetch.q);
+        // One bit a slot: stages 1, 2 and 3 have a fetch of it, be it squashed.
+        let chosen = m.reg("chosen", s.slots()).reset(0u32);
+        // Decode may have stopped it in the cycle in which it was chosen.
+        wire!(choice = chosen.q & running.q);
+        let in_fetch = m.pipe_reset("in_fetch", choice);
+        let in_decode = m.pipe_reset("in_decode", in_fetch);
         // Room was found a cycle ago, after all that was chosen by then: what left the buffer since is not counted.
         let room = m.reg("room", s.slots()).reset(Bits::ones(s.slots()));
-        // A slot in stage 2 has its following pc only behind this cycle; it could not issue as fast, either.
-        wire!(wanting = running.q & room.q & !in_fetch.q);
-        wire!(preferred = wanting & !in_decode);
+        // A slot in stage 1 has its following pc only two cycles later; it could not issue as fast, either.
+        wire!(wanting = running.q & room.q & !chosen.q);
+        wire!(preferred = wanting & !in_fetch & !in_decode);
         let after = m.reg("after", s.slots()).reset(0u32);
-        wire!(choice = preferred.any().mux(round_robin(preferred, after.q), round_robin(wanting, after.q)));
-        wire!(any = choice.any());
-        after.next_if(any, places_above(choice));
-        in_fetch.next(choice);
-        let rooms = elements(i.buffered, count_bits).into_iter().enumerate().map(|(slot, count)| {
-            let flying = cat(&[choice, in_fetch.q, in_decode].map(|stage| stage.bit(slot as Width))).count_ones();
+        wire!(turn = preferred.any().mux(round_robin(preferred, after.q), round_robin(wanting, after.q)));
+        wire!(ahead = i.steer.valid & !preferred.any());
+        after.next_if(turn.any() & !ahead, places_above(turn));
+        chosen.next(ahead.mux(i.steer.slot.decode(s.slots()), turn));
+        let counts = elements(i.buffered, count_bits);
+        wire!(empty = cat(&counts.iter().map(|count| count.eq(0)).collect::<Vec<_>>()));
+        let rooms = counts.into_iter().enumerate().map(|(slot, count)| {
+            let flying = cat(&[choice, in_fetch, in_decode].map(|stage| stage.bit(slot as Width))).count_ones();
             let width = count_width(s.buffer + CHOICE_TO_DECODE + 1);
             (count.zext(width) + flying.zext(width)).lt(s.buffer)
         });
         room.next(cat(&rooms.collect::<Vec<_>>()));
-        wire!(slot = choice.one_hot_index());
+        wire!(slot = chosen.q.one_hot_index());
 
         let steered_pc = m.memory("steered_pc", s.pc_bits(), s.slot_bits()).style(MemoryStyle::Distributed);
         steered_pc.write(i.steer.valid, i.steer.slot, i.steer.pc);
         let following_pc = m.memory("following_pc", s.pc_bits(), s.slot_bits()).style(MemoryStyle::Distributed);
-        wire!(pc = (fresh.q & choice).any().mux(steered_pc.read(slot), following_pc.read(slot)));
-        let chosen = Fetch { valid: any, slot, pc };
-        let before = m.stage_always("before", chosen);
+        wire!(pc = (fresh.q & chosen.q).any().mux(steered_pc.read(slot), following_pc.read(slot)));
+        let fetch = Fetch { valid: choice.any(), slot, pc };
+        let before = m.stage_always("before", fetch);
         following_pc.write(before.valid, before.slot, before.pc + 1);
         fresh.next((fresh.q & !choice) | steered);
 
         m.assert("steered_slot_was_stopped", !(steered & running.q).any());
-        m.cover("fetch_past_undecoded", any & !preferred.any());
+        // Its room is not asked for.
+        m.assert("steered_slot_has_no_instructions", !(steered & !empty).any());
+        m.cover("fetch_past_undecoded", turn.any() & !preferred.any() & !i.steer.valid);
         m.cover("squashed", (choice & stopped).any());
-        m.cover("buffer_has_no_room", (running.q & !wanting).any());
-        SteerOut { chosen, running: running.q }
+        m.cover("stopped_when_chosen", (chosen.q & !running.q).any());
+        m.cover("steered_waits", i.steer.valid & preferred.any());
+        m.cover("buffer_has_no_room", (running.q & !room.q).any());
+        SteerOut { chosen: fetch, running: running.q }
     })
 }
 

@@ -51,6 +51,8 @@ struct Bench {
     chosen: [Option<u32>; 2],
     /// Slots that have room for a fetch, as was known a cycle ago.
     room: Vec<bool>,
+    /// Of whom one was chosen a cycle ago.
+    choices: Vec<u32>,
 }
 
 impl Bench {
@@ -59,7 +61,7 @@ impl Bench {
         let mut t = Sim::new(&front(&s).check().unwrap());
         t.reset();
         let count = warps as usize;
-        Bench { t, slots: vec![Slot::default(); count], s, chosen: [None; 2], room: vec![true; count] }
+        Bench { t, slots: vec![Slot::default(); count], s, chosen: [None; 2], room: vec![true; count], choices: vec![] }
     }
 
     /// One cycle: steers a slot, stops the slot in decode if `stops`, takes one instruction out of the buffers in `pops`.
@@ -81,7 +83,7 @@ impl Bench {
             buffered: counts.into(),
         });
         let out = self.t.peek();
-        self.check_choice(&out);
+        self.check_choice(&out, steer.map(|(slot, _)| slot));
         if decoding.valid == 1 {
             let slot = &mut self.slots[decoding.slot.low_u64() as usize];
             let expected = slot.next.expect("decode sees nothing of a stopped slot");
@@ -99,19 +101,28 @@ impl Bench {
         out
     }
 
-    /// A slot with an undecoded fetch is chosen only if no slot without one wants the cycle.
-    fn check_choice(&mut self, out: &FrontOut<Bits>) {
-        let undecoded = |w: u32| self.chosen.contains(&Some(w));
-        let wants = |w: u32| out.running.bit(w) && self.room[w as usize] && self.chosen[0] != Some(w);
-        let wanting: Vec<u32> = (0..self.s.warps).filter(|&w| wants(w)).collect();
+    /// Stage 1 has what was chosen a cycle ago, if it was not stopped then. A slot without an undecoded fetch is chosen first, then
+    /// who is steered, then others.
+    fn check_choice(&mut self, out: &FrontOut<Bits>, steered: Option<u32>) {
         let chosen = (out.chosen.valid == 1).then(|| out.chosen.slot.low_u64() as u32);
         match chosen {
             Some(w) => {
-                assert!(wanting.contains(&w), "slot {w} does not want the cycle");
-                assert!(!undecoded(w) || wanting.iter().all(|&w| undecoded(w)), "slot {w} is not preferred");
+                assert!(out.running.bit(w) && self.choices.contains(&w), "slot {w} is none of {:?}", self.choices)
             }
-            None => assert!(wanting.is_empty(), "a cycle is wasted on {wanting:?}"),
+            None => assert!(
+                self.choices.is_empty() || self.choices.iter().any(|&w| !out.running.bit(w)),
+                "a cycle is wasted"
+            ),
         }
+        let wants = |w: &u32| out.running.bit(*w) && self.room[*w as usize] && chosen != Some(*w);
+        let wanting: Vec<u32> = (0..self.s.warps).filter(wants).collect();
+        let undecoded = |w: &u32| chosen == Some(*w) || self.chosen.contains(&Some(*w));
+        let preferred: Vec<u32> = wanting.iter().copied().filter(|w| !undecoded(w)).collect();
+        self.choices = match (preferred.is_empty(), steered) {
+            (false, _) => preferred,
+            (true, Some(steered)) => vec![steered],
+            (true, None) => wanting,
+        };
         let flying = |w: u32| [chosen, self.chosen[0], self.chosen[1]].iter().filter(|&&c| c == Some(w)).count() as u32;
         self.room = (0..self.s.warps).map(|w| self.slots[w as usize].buffered + flying(w) < self.s.buffer).collect();
         self.chosen = [chosen, self.chosen[0]];
@@ -126,7 +137,8 @@ fn random_slots_never_overflow_and_never_lose_a_pc() {
         let mut bench = Bench::new(warps, buffer);
         let mut decoded = 0;
         for _ in 0..3000 {
-            let stopped: Vec<u32> = (0..warps).filter(|&w| bench.slots[w as usize].next.is_none()).collect();
+            let stopped = |slot: &Slot| slot.next.is_none() && slot.buffered == 0;
+            let stopped: Vec<u32> = (0..warps).filter(|&w| stopped(&bench.slots[w as usize])).collect();
             let steer = r.choice(&stopped).copied().filter(|_| r.bool()).map(|w| (w, r.u32(..1 << bench.s.pc_bits())));
             let pops: Vec<u32> =
                 (0..warps).filter(|&w| bench.slots[w as usize].buffered > 0 && r.u8(..4) == 0).collect();
