@@ -35,7 +35,7 @@ use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
 use crate::pipeline::schedule::{by_age, by_block};
 use crate::pipeline::steer::{Flush, SteerIn, steer};
 use crate::pipeline::timing::{
-    ISSUE_TO_EXECUTE, ISSUE_TO_OUTCOME, ISSUE_TO_RESOLVE, MULTIPLIER_STAGES, RESOLVE_TO_OUTCOME, SIDE_TABLE_REGISTERS,
+    ISSUE_TO_OUTCOME, ISSUE_TO_RESOLVE, ISSUE_TO_SECOND, MULTIPLIER_STAGES, RESOLVE_TO_OUTCOME, SIDE_TABLE_REGISTERS,
 };
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
@@ -283,7 +283,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // Stage 7, with multiplier and divider beside it.
         let operands = collected.operands;
         let execute_in = ExecuteIn { operands, group: i.grid.group, program_end: i.program_end };
-        let ExecuteOut { executed, divisors } = m.instance("execute", &execute(s), execute_in);
+        let ExecuteOut { executed, second, divisors } = m.instance("execute", &execute(s), execute_in);
         let quotient_taken = m.deferred("quotient_taken", 1);
         let divided =
             division(s, m, DivideIn { reserve: chosen.divide, operands, divisors, taken: quotient_taken.value });
@@ -293,7 +293,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let faulted = m.deferred("faulted", 1);
         let jump = unit.block.map(|block| block.jump);
         if let Some(hints) = &hints {
-            hints.drive(instructions_on_barriers(s, &operands.issued, &executed.issued, stopped.q | faulted.value));
+            hints.drive(instructions_on_barriers(s, &second, &executed.issued, stopped.q | faulted.value));
         }
         if let Some(announced) = &announced {
             // Whether it is at fault is known late: then its outcome does not come, nor anything else.
@@ -451,7 +451,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         CoreOut {
             start_ready: unit.start_ready,
             fetch_pc: steered.chosen.pc,
-            executing: i.meets.map(|_| operands.issued.decoded.pc),
+            executing: i.meets.map(|_| second.decoded.pc),
             request,
             response_ready: memory.response_ready,
             exit: resolved.exit,
@@ -491,7 +491,7 @@ fn obeys_hold(m: Builder, hold: Signal, hints: &Hints<Signal>, outcome: Signal, 
     let both = hints.ahead.both;
     m.assert(
         "hold_keeps_back_instructions_on_barriers",
-        !(hints.hint.valid & held(ISSUE_TO_RESOLVE)) & !(both & held(ISSUE_TO_EXECUTE)),
+        !(hints.hint.valid & held(ISSUE_TO_RESOLVE)) & !(both & held(ISSUE_TO_SECOND)),
     );
     m.assert("what_was_named_comes", !m.pipe_reset("was_named", both) | hints.hint.valid | stopped);
 }

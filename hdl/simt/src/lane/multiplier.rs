@@ -1,7 +1,7 @@
 //! The multiplier of one lane, pipelined, which also shifts: the result is there [`MULTIPLIER_STAGES`] clock edges after the operands.
 //!
-//! One signed 33 × 33 bit product serves all. It is put together from four smaller ones, which are registered as they leave the DSP
-//! blocks; the last stage takes half of it. To shift by n to the left is to multiply by 2ⁿ. To the right it is to multiply by
+//! One signed 33 × 33 bit product serves all. It is put together from four smaller ones, whose factors and results are registers,
+//! since a DSP block takes most of a cycle; the last stage takes half of it. To shift by n to the left is to multiply by 2ⁿ. To the right it is to multiply by
 //! 2³²⁻ⁿ and to take the upper half; but 2³² is no factor, so by 0 it is to multiply by 1 and to take the lower.
 
 use crate::pipeline::timing::MULTIPLIER_STAGES;
@@ -36,20 +36,22 @@ pub fn multiplier() -> TypedModule<MultiplierIn<Width>, MultiplierOut<Signal>> {
         // a is signed in all but mulhu (3), b in mul (0) and mulh (1); for mul it makes no difference.
         wire!(a_signed = shift.mux(arithmetic, operation.slice(0, 2).ne(3)));
         wire!(b_signed = !shift & !operation.bit(1));
-        let a = parts(a, a_signed);
-        let b = parts(factor, b_signed);
         wire!(low = shift.mux(!right | !i.b.slice(0, 5).any(), operation.slice(0, 2).eq(0)));
+        let a = m.pipe_if("a_factor", valid.bit(0), parts(a, a_signed));
+        let b = m.pipe_if("b_factor", valid.bit(0), parts(factor, b_signed));
+        let low = m.pipe_if("low_of_factors", valid.bit(0), low);
 
-        let first = |name: &str, product: Signal| m.pipe_if(name, valid.bit(0), product);
-        let low_low = first("low_low", a.low.mul_full_signed(b.low).slice(0, 32));
-        let low_high = first("low_high", a.low.mul_full_signed(b.high));
-        let high_low = first("high_low", a.high.mul_full_signed(b.low));
-        let high_high = first("high_high", a.high.mul_full_signed(b.high).slice(0, 32));
+        let of_products = |name: &str, product: Signal| m.pipe_if(name, valid.bit(1), product);
+        let (a_low, b_low) = (a.low.zext(17), b.low.zext(17));
+        let low_low = of_products("low_low", a_low.mul_full_signed(b_low).slice(0, 32));
+        let low_high = of_products("low_high", a_low.mul_full_signed(b.high));
+        let high_low = of_products("high_low", a.high.mul_full_signed(b_low));
+        let high_high = of_products("high_high", a.high.mul_full_signed(b.high).slice(0, 32));
         wire!(middle = low_high.sext(48) + high_low.sext(48));
         wire!(upper = cat(&[low_low.slice(16, 16), high_high]) + middle);
-        let (mut whole, mut low) = (cat(&[low_low.slice(0, 16), upper]), m.pipe_if("low", valid.bit(0), low));
-        for stage in 1..MULTIPLIER_STAGES - 1 {
-            let number = if stage == 1 { String::new() } else { format!("_{stage}") };
+        let (mut whole, mut low) = (cat(&[low_low.slice(0, 16), upper]), of_products("low", low));
+        for stage in 2..MULTIPLIER_STAGES - 1 {
+            let number = if stage == 2 { String::new() } else { format!("_{stage}") };
             whole = m.pipe_if(&format!("product{number}"), valid.bit(stage), whole);
             low = m.pipe_if(&format!("low_of_product{number}"), valid.bit(stage), low);
         }
@@ -58,14 +60,15 @@ pub fn multiplier() -> TypedModule<MultiplierIn<Width>, MultiplierOut<Signal>> {
     })
 }
 
-/// A factor as two: low + high × 2¹⁶, both signed, 17 bits.
-struct Parts {
-    low: Signal,
-    high: Signal,
+/// A factor as two: low + high × 2¹⁶, the upper one signed, 16 and 17 bits.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Parts<T> {
+    low: T,
+    high: T,
 }
 
-fn parts(word: Signal, signed: Signal) -> Parts {
-    Parts { low: word.slice(0, 16).zext(17), high: cat(&[word.slice(16, 16), word.msb() & signed]) }
+fn parts(word: Signal, signed: Signal) -> Parts<Signal> {
+    Parts { low: word.slice(0, 16), high: cat(&[word.slice(16, 16), word.msb() & signed]) }
 }
 
 /// 32 bits: 2 to the power of a 5-bit amount, or of 32 less the amount, modulo 32.

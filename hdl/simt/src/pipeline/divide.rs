@@ -4,7 +4,7 @@
 //! instructions pass it.
 
 use super::collect::Operands;
-use super::timing::DIVIDER_STEPS;
+use super::timing::{DIVIDER_STEPS, ISSUE_TO_EXECUTE};
 use crate::lane::divider::{DividerIn, divider};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -63,7 +63,9 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
     module("divide", inputs, |m, i| {
         m.doc("The iterative divider of all lanes.");
         let Operands { issued, a, .. } = i.operands;
-        wire!(start = issued.valid & issued.decoded.divide);
+        // Nothing stalls after issue, so it is known when the operands come: a register says so to every bit of every lane.
+        wire!(start = (0..ISSUE_TO_EXECUTE).fold(i.reserve, |at, k| m.pipe_reset(&format!("comes_{k}"), at)));
+        m.assert("comes_when_it_was_reserved", start.eq(issued.valid & issued.decoded.divide));
         let reserved = m.reg("reserved", 1).reset(0u32);
         reserved.next((reserved.q & !i.taken) | i.reserve);
         // Steps left, and whether the result waits.
@@ -104,7 +106,7 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
 mod tests {
     use super::*;
     use crate::pipeline::testing::packed;
-    use crate::pipeline::timing::{ISSUE_TO_EXECUTE, ISSUE_TO_QUOTIENT};
+    use crate::pipeline::timing::ISSUE_TO_QUOTIENT;
     use heddle_sim::Sim;
 
     /// Reserved at issue, started in stage 7, ready when the table says, free when taken. Other instructions pass stage 7

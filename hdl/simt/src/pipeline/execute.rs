@@ -1,9 +1,12 @@
-//! Stage 7, execute: each lane's ALU computes a result, an address or a branch condition; the target of a branch or `jal`
-//! is the same for all lanes. Multiplier, which shifts too, and divider start here beside it ([`crate::lane`], [`super::divide`]).
+//! Stage 7, execute, in two cycles. In the first, each lane's ALU computes a result, an address or a difference; the target of a
+//! branch or `jal` is the same for all lanes. Multiplier, which shifts too, and divider start here beside it ([`crate::lane`],
+//! [`super::divide`]). In the second, an address becomes a place ([`super::place`]), a difference the condition of a branch, and the
+//! leader's result is chosen.
 
 use super::collect::{Issued, Operands};
 use super::divide::Divisors;
 use super::place::{PlaceIn, Wrong, place};
+use super::timing::EXECUTE_TO_RESOLVE;
 use crate::divergence::warp_of;
 use crate::lane::alu::{AluIn, alu};
 use crate::shape::Shape;
@@ -15,6 +18,8 @@ pub struct Executed<T> {
     pub issued: Issued<T>,
     /// The lowest lane of the mask, alone.
     pub leader: T,
+    /// 32 bits: its result.
+    pub leader_result: T,
     /// 32 bits a lane: result, place of a memory access ([`super::place`]), or target of a `jalr`.
     pub result: T,
     /// Of a memory access.
@@ -33,6 +38,7 @@ impl Executed<Width> {
         Executed {
             issued: Issued::shape(s),
             leader: s.lanes,
+            leader_result: 32,
             result: word,
             wrong: Wrong::shape(s.lanes),
             taken: s.lanes,
@@ -53,10 +59,29 @@ pub struct ExecuteIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ExecuteOut<T> {
+    /// For stage 8.
     pub executed: Executed<T>,
-    /// Of a division, in stage 7.
+    /// What is in the second cycle of stage 7: it comes to stage 8 next.
+    pub second: Issued<T>,
+    /// Of a division, in the first cycle of stage 7.
     pub divisors: Divisors<T>,
 }
+
+/// An instruction between the two cycles.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct First<T> {
+    issued: Issued<T>,
+    leader: T,
+    /// 32 bits a lane, of the ALU.
+    result: T,
+    /// One bit a lane: of a difference, [`AluOut::order`](crate::lane::alu::AluOut::order).
+    order: T,
+    target: T,
+    data: T,
+}
+
+/// A stage more between them would want registers here.
+const _: () = assert!(EXECUTE_TO_RESOLVE == 2, "execute takes two cycles");
 
 pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
     let inputs = ExecuteIn { operands: Operands::shape(s), group: s.warp_bits(), program_end: 32 };
@@ -71,13 +96,30 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
             &alu(!s.multiply),
             AluIn { control: control.map("", &mut |_, c| all(c)), condition: all(d.funct3), a: each(a), b: each(b) },
         );
+        // Of a comparison, all bits but one are 0: registers with a reset do that for nothing.
+        let result = elements(lanes.result, 32).into_iter().zip(elements(lanes.below, 1)).map(|(result, below)| {
+            let upper = control.compares.mux(m.lit(0u32, 31), result.slice(1, 31));
+            cat(&[control.compares.mux(below, result.bit(0)), upper])
+        });
+        wire!(target = cat(&[m.lit(0u32, 2), d.pc]).zext(32) + d.imm);
+        let first = First {
+            issued,
+            leader: issued.mask.lowest_one(),
+            result: cat(&result.collect::<Vec<_>>()),
+            order: lanes.order,
+            target,
+            data,
+        };
+
+        let First { issued, leader, result, order, target, data } = m.stage("s7_second", first);
+        let d = issued.decoded;
         let numbers: Vec<Signal> = (0..s.lanes).map(|k| m.lit(k, s.lane_bits())).collect();
         let placed = m.replicate(
             "place",
             s.lanes,
             &place(s),
             PlaceIn {
-                computed: each(lanes.result),
+                computed: each(result),
                 accesses: all(d.accesses()),
                 writes: all(d.store | d.atomic),
                 size: all(d.funct3.slice(0, 2)),
@@ -87,23 +129,23 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
                 program_end: all(i.program_end),
             },
         );
-        // Of a comparison, all bits but one are 0: registers with a reset do that for nothing.
-        let result = elements(placed.result, 32).into_iter().zip(elements(lanes.below, 1)).map(|(result, below)| {
-            let upper = control.compares.mux(m.lit(0u32, 31), result.slice(1, 31));
-            cat(&[control.compares.mux(below, result.bit(0)), upper])
+        // Bit 0 of the condition negates; bit 2 chooses order instead of equality.
+        let holds = elements(result, 32).into_iter().zip(elements(order, 1)).map(|(difference, order)| {
+            let equal = !difference.any();
+            d.funct3.bit(2).mux(order, equal) ^ d.funct3.bit(0)
         });
-        wire!(target = cat(&[m.lit(0u32, 2), d.pc]).zext(32) + d.imm);
         let executed = Executed {
             issued,
-            leader: issued.mask.lowest_one(),
-            result: cat(&result.collect::<Vec<_>>()),
+            leader,
+            leader_result: select_one_hot(&elements(placed.result, 32), leader),
+            result: placed.result,
             wrong: placed.wrong,
-            taken: lanes.taken,
+            taken: cat(&holds.collect::<Vec<_>>()),
             target,
             data,
         };
         let divisors = Divisors { addends: lanes.addend, negative: lanes.b_negative };
-        ExecuteOut { executed: m.stage("s8", executed), divisors }
+        ExecuteOut { executed: m.stage("s8", executed), second: issued, divisors }
     })
 }
 
@@ -113,7 +155,6 @@ mod tests {
     use crate::isa::alu;
     use crate::lane::alu::Control;
     use crate::pipeline::testing::packed;
-    use crate::pipeline::timing::EXECUTE_TO_RESOLVE;
     use heddle_sim::Sim;
 
     /// The lanes work alone; targets are there in stage 8. ([`crate::lane::alu`] tests operations.)

@@ -1,4 +1,4 @@
-//! Stage 7, beside the ALUs: where in the core's memories a lane's access goes ([`crate::address`]), and what is wrong with
+//! Stage 7, behind the ALUs: where in the core's memories a lane's access goes ([`crate::address`]), and what is wrong with
 //! it.
 //!
 //! A *place* is a 32-bit address that two lanes share exactly if they access the same byte: of main memory the byte address

@@ -130,7 +130,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
     let count = (s.convergence_barriers > 0).then(|| count_width(s.lanes));
     module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, jump, count }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");
-        let Executed { issued, leader, result, wrong, taken, target, data } = i.executed;
+        let Executed { issued, leader, leader_result, result, wrong, taken, target, data } = i.executed;
         let d = issued.decoded;
         let mask = issued.mask;
         wire!(memory = d.accesses());
@@ -140,7 +140,6 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         wire!(outside = mask & outside);
         wire!(in_program = mask & in_program);
         wire!(bad = misaligned.any().mux(misaligned, outside.any().mux(outside, in_program)));
-        wire!(leader_result = select_one_hot(&elements(result, 32), leader));
 
         let split = s.replay == Replay::Split;
         wire!(places = cat(&elements(result, 32).into_iter().map(|r| place_of(s, r)).collect::<Vec<_>>()));

@@ -4,7 +4,7 @@
 //! the number of clock edges from the cycle in which an instruction is at A to the one in which it is at B.
 //!
 //! ```text
-//!  steer ─1─► choice ─1─► fetch ─1─► decode ─2─► issue ─1─► read ─2─► execute ─1─► resolve ─1─► outcome ─1─► write
+//!  steer ─1─► choice ─1─► fetch ─1─► decode ─2─► issue ─1─► read ─2─► execute ─2─► resolve ─1─► outcome ─1─► write
 //!    ▲          1           2          3           4         5, 6        7            8       │    9          10
 //!    │                                             ▲                                 release  └──► access
 //!    └──────── 0, if the unit need not look further ───────────────────────────────────────────────┘
@@ -34,8 +34,8 @@ pub const ISSUE_TO_NEXT: u32 = 2;
 pub const ISSUE_TO_READ: u32 = 1;
 /// The read of the register banks, and the choice of the operands.
 pub const READ_TO_EXECUTE: u32 = 2;
-/// The ALUs.
-pub const EXECUTE_TO_RESOLVE: u32 = 1;
+/// The ALUs, and what becomes of their results: places, conditions, the leader's.
+pub const EXECUTE_TO_RESOLVE: u32 = 2;
 /// From resolve to the divergence unit. Faults, ends of threads and what was committed come then, too.
 pub const RESOLVE_TO_OUTCOME: u32 = 1;
 /// From resolve to the memory port, the scratchpad, or the load-store unit.
@@ -49,7 +49,7 @@ pub const OUTCOME_TO_WRITE: u32 = 1;
 pub const RESOLVE_TO_RELEASE: u32 = 0;
 /// From the release of a register to the first issue that may need it.
 pub const RELEASE_TO_ISSUE: u32 = 1;
-/// The read of the side table, which is addressed in stage 7.
+/// The read of the side table, which is addressed in the last cycle of stage 7.
 pub const SIDE_TABLE_READ: u32 = 1;
 /// Steps of the divider: bits of a quotient.
 pub const DIVIDER_STEPS: u32 = 32;
@@ -105,15 +105,18 @@ pub const LEAST_BUFFER: u32 = (CHOICE_TO_ISSUE + 2).div_ceil(ISSUE_TO_NEXT) + 1;
 /// From the issue to each of the later stages.
 pub const ISSUE_TO_EXECUTE: u32 = ISSUE_TO_READ + READ_TO_EXECUTE;
 pub const ISSUE_TO_RESOLVE: u32 = ISSUE_TO_EXECUTE + EXECUTE_TO_RESOLVE;
+/// To the second cycle of stage 7.
+pub const ISSUE_TO_SECOND: u32 = ISSUE_TO_RESOLVE - 1;
 pub const ISSUE_TO_OUTCOME: u32 = ISSUE_TO_RESOLVE + RESOLVE_TO_OUTCOME;
 pub const ISSUE_TO_ACCESS: u32 = ISSUE_TO_RESOLVE + RESOLVE_TO_ACCESS;
 pub const ISSUE_TO_SERVED: u32 = ISSUE_TO_ACCESS + ACCESS_TO_SERVED;
 /// Also from a bubble in issue to the cycle that it leaves free.
 pub const ISSUE_TO_WRITE: u32 = ISSUE_TO_OUTCOME + OUTCOME_TO_WRITE;
 
-/// From operands in stage 7 to the outcome; the registers that hold the side table's answer until then.
+/// From operands in stage 7 to the outcome.
 pub const EXECUTE_TO_OUTCOME: u32 = EXECUTE_TO_RESOLVE + RESOLVE_TO_OUTCOME;
-pub const SIDE_TABLE_REGISTERS: u32 = EXECUTE_TO_OUTCOME - SIDE_TABLE_READ;
+/// The registers that hold the side table's answer until the outcome.
+pub const SIDE_TABLE_REGISTERS: u32 = 1 + RESOLVE_TO_OUTCOME - SIDE_TABLE_READ;
 /// The stages of the multiplier: its product is there when it is written.
 pub const MULTIPLIER_STAGES: u32 = EXECUTE_TO_OUTCOME + OUTCOME_TO_WRITE;
 /// From the issue of a division to its result.
@@ -144,9 +147,12 @@ const _: () = {
     // A bank that is read at the edge at which it is written gives the new value.
     let read = ISSUE_TO_DEPENDENT + ISSUE_TO_READ;
     assert!(read >= ISSUE_TO_WRITE, "a register is released before it can be read");
-    assert!(EXECUTE_TO_OUTCOME >= SIDE_TABLE_READ, "the side table answers after the outcome");
+    assert!(RESOLVE_TO_OUTCOME + 1 >= SIDE_TABLE_READ, "the side table answers after the outcome");
     assert!(OUTCOME_TO_WRITE == 1, "the last stage of the multiplier is that of outcomes");
-    assert!(MULTIPLIER_STAGES >= 3, "the multiplier has a stage for partial products, their sum, and its half");
+    assert!(
+        MULTIPLIER_STAGES >= 4,
+        "the multiplier has a stage for factors, partial products, their sum, and its half"
+    );
     // So that the answer finds its own instruction's write free: `core/memory_path.rs` counts on it.
     let answer = RESOLVE_TO_ACCESS + ACCESS_TO_ANSWER;
     assert!(

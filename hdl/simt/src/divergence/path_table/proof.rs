@@ -11,7 +11,7 @@ use crate::divergence::cct::{Context, Read, entries};
 use crate::divergence::proof::{ProofIn, held_since};
 use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::isa::convergence as isa;
-use crate::pipeline::timing::{ISSUE_TO_EXECUTE, ISSUE_TO_RESOLVE};
+use crate::pipeline::timing::{ISSUE_TO_RESOLVE, ISSUE_TO_SECOND};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -416,7 +416,7 @@ fn hinted(
         let waits = valid & is_wait & named.slot.eq(slot);
         at(slot, |slot| slot.runs() & !slot.pending) & !of_named(slot) & !waits
     };
-    names.drive(if late.is_empty() { ahead.both } else { ahead.both & stays(ahead.slot) & may(ISSUE_TO_EXECUTE) });
+    names.drive(if late.is_empty() { ahead.both } else { ahead.both & stays(ahead.slot) & may(ISSUE_TO_SECOND) });
     let asked = if late.is_empty() {
         asked
     } else {

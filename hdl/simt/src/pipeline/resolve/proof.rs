@@ -70,7 +70,9 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
             outside: by_lane(&|a| a.from_bit(s.address_bits()).any()),
             in_program: i.resolve.executed.wrong.in_program & accesses.repeat(s.lanes),
         };
-        let executed = Executed { issued, leader: issued.mask.lowest_one(), wrong, ..i.resolve.executed };
+        let leader = issued.mask.lowest_one();
+        let leader_result = select_one_hot(&results, leader);
+        let executed = Executed { issued, leader, leader_result, wrong, ..i.resolve.executed };
         let o = m.instance(
             "resolve",
             &resolve(s),

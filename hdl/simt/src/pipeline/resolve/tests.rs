@@ -250,6 +250,7 @@ impl Bench {
         let executed = Executed {
             issued,
             leader: (i.mask & i.mask.wrapping_neg()).into(),
+            leader_result: i.results[i.mask.trailing_zeros() as usize].into(),
             result: packed(&i.results),
             wrong: {
                 let Wrongs { misaligned, outside, program } = wrongs(&self.s, i);
