@@ -125,7 +125,7 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
         let aligned = || {
             wire!(at_leaders = i.atomic.mux(i.leader, lanes.same));
             wire!(storable = at_leaders | (lanes.same_line & own));
-            wire!(below_served = all_below(!i.mask | storable));
+            wire!(below_served = !(i.mask & !storable).any_below());
             wire!(together = i.mask & (at_leaders | (storable & below_served)));
             covers(m, &i, &lanes);
             m.cover("store_left_behind_another", i.store & (i.mask & storable & !together).any());
@@ -189,10 +189,4 @@ fn covers(m: Builder, i: &CoalesceIn<Signal>, l: &LaneOut<Signal>) {
     m.cover("store_left_for_other_bytes", i.store & some(l.same_word & !l.same));
     m.cover("several_lanes_load_one_word", load & some(l.same_word & !i.leader));
     m.cover("several_lanes_store_at_one_place", i.store & some(l.same & !i.leader));
-}
-
-/// Bit k is on when all bits below k are.
-fn all_below(bits: Signal) -> Signal {
-    // Adding 1 flips the ones at the bottom and the zero above them, and nothing else.
-    bits ^ (bits + 1)
 }
