@@ -8,7 +8,7 @@ pub static BOARD: Board = Board {
     family: &ECP5,
     device: "LFE5U-25F-6BG381C",
     synth: "synth_ecp5 -nowidelut",
-    nextpnr: &["--25k", "--package", "CABGA381", "--speed", "6"],
+    nextpnr: &["--25k", "--package", "CABGA381", "--speed", "6", "--placer", "static"],
     pins: "",
     oscillator: Oscillator { pin: "P3", khz: 25_000 },
     wiring: Wiring { baud: 115_200, rx: "H18", tx: "J17", done: Lamp::lit(false, "U16"), fault: None, reset: None },

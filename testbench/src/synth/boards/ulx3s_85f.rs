@@ -8,7 +8,7 @@ pub static BOARD: Board = Board {
     family: &ECP5,
     device: "LFE5U-85F-6BG381C",
     synth: "synth_ecp5 -nowidelut",
-    nextpnr: &["--85k", "--package", "CABGA381", "--speed", "6"],
+    nextpnr: &["--85k", "--package", "CABGA381", "--speed", "6", "--placer", "static"],
     pins: "",
     oscillator: Oscillator { pin: "G2", khz: 25_000 },
     wiring: Wiring {
