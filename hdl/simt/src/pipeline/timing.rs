@@ -62,6 +62,8 @@ pub const ACCESS_TO_ANSWER: u32 = 1;
 pub const ACCESS_TO_SERVED: u32 = 1;
 /// From an answer or a quotient, through the gather register, to its write into the register banks, if the pipeline writes nothing then.
 pub const ANSWER_TO_WRITE: u32 = 1;
+/// From an entry of the load queue that is given back to the first access that may take it.
+pub const GIVE_TO_ROOM: u32 = 2;
 /// From a request that the cache takes to its look at the tags, from there to the answer to a hit, and to the request to memory.
 pub const REQUEST_TO_TAGS: u32 = 1;
 pub const TAGS_TO_ANSWER: u32 = 2;
