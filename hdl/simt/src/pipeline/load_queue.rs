@@ -107,17 +107,18 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         wire!(given = i.tag.decode(s.loads) & i.give.repeat(s.loads));
         busy.next((busy.q | taken) & !given);
 
+        // Whether the entry is taken is known late; what is there until it is, nobody looks at.
         let owners: Vec<(Signal, Signal)> = (0..s.loads)
             .map(|k| {
-                let slot = m.pipe_if(&format!("slot_{k}"), taken.bit(k), i.take_slot);
-                (slot, m.pipe_if(&format!("rd_{k}"), taken.bit(k), i.take_rd))
+                let slot = m.pipe_if(&format!("slot_{k}"), offered.q.bit(k), i.take_slot);
+                (slot, m.pipe_if(&format!("rd_{k}"), offered.q.bit(k), i.take_rd))
             })
             .collect();
         let (slots, registers): (Vec<Signal>, Vec<Signal>) = owners.into_iter().unzip();
         // Beside the registers, which are compared: to read one of them would take more than a memory.
         let owner = [s.slot_bits(), 5];
         let owners = m.memory("owners", owner, tag_bits).style(MemoryStyle::Distributed);
-        owners.write(i.take, next, [i.take_slot, i.take_rd]);
+        owners.write(room, next, [i.take_slot, i.take_rd]);
         let [slot, rd] = owners.read(i.tag);
         // What is written has given its entry back; lanes of its instruction that were left may have one since.
         let (of, others) = i.written.map_or(([slot, rd], busy.q & !i.tag.decode(s.loads)), |of| (of, busy.q));
