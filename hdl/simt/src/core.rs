@@ -39,7 +39,7 @@ use crate::pipeline::timing::{
 };
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
-use crate::scoreboard::{Needs, Pending, ScoreboardIn, scoreboard};
+use crate::scoreboard::{Needs, Pending, Release, ScoreboardIn, scoreboard};
 use crate::shape::Shape;
 use heddle_hdl::*;
 use memory_path::{Around, memory_path};
@@ -123,7 +123,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // What later stages tell earlier ones.
         let outcome = m.deferred("outcome", Outcome::shape(s));
         let write = m.deferred("write", Write::shape(s));
-        let early = m.deferred("early", Pending::shape(s));
+        let early = m.deferred("early", Release::shape(s));
         let late = m.deferred("late", Pending::shape(s));
         let decode_slot = m.deferred("decode_slot", s.slot_bits());
         let issue_slot = m.deferred("issue_slot", s.slot_bits());
@@ -239,8 +239,15 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let chosen = issued.issued;
         issue_slot.drive(chosen.slot);
         wire!(issue_mask = unit.mask);
-        // What issued, and how paths changed with it, is told a cycle later: a slot that issued is looked up then, and threads that come
-        // to another side are fetched for first. Those that stay have shadow bits already for what they left on the other side.
+        // What issued, how paths changed with it, and what was written late is told a cycle later. A slot that issued is looked up then,
+        // and threads that come to another side are fetched for first. Those that stay have shadow bits already for what they left on
+        // the other side.
+        //
+        // Whether a late write is the last of its register is found in the write's cycle, from loads that issued before it. A replay
+        // that issues in that cycle is not among them, but its mark comes with the release, and a mark stays. What issues
+        // later marks after the release. Nothing but a replay issues over a pending register. So the scoreboard sees all three in the
+        // order in which they happen, with shadow bits, too: a copy in the cycle of the release is one of what is left then.
+        let written_late = m.pipe_reset("s11_late", late.value.released(s));
         let marks = m.stage("s5_marks", Pending { valid: chosen.writes, slot: chosen.slot, rd: chosen.rd });
         let marked = m.instance(
             "scoreboard",
@@ -250,7 +257,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 heads: issued.heads.clone(),
                 issue: marks,
                 early: early.value,
-                late: late.value,
+                late: written_late,
             },
         );
         clear.drive(marked.clear);
@@ -283,7 +290,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // Stage 7, with multiplier and divider beside it.
         let operands = collected.operands;
         let execute_in = ExecuteIn { operands, group: i.grid.group, program_end: i.program_end };
-        let ExecuteOut { executed, second, divisors } = m.instance("execute", &execute(s), execute_in);
+        let ExecuteOut { executed, second, early: releases, divisors } = m.instance("execute", &execute(s), execute_in);
+        early.drive(releases);
         let quotient_taken = m.deferred("quotient_taken", 1);
         let divided =
             division(s, m, DivideIn { reserve: chosen.divide, operands, divisors, taken: quotient_taken.value });
@@ -314,7 +322,6 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             let of = valid & slot.eq(resolved.outcome.slot);
             m.assert("outcomes_are_announced", !resolved.outcome.valid | of);
         }
-        early.drive(resolved.early);
         let products = multiply(s, m, operands, resolved.result.valid & resolved.result.multiply);
 
         // Stage 9, memory.
@@ -381,9 +388,10 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 
         // What the first instruction of a slot waited for, in the cycle in which it comes.
         let awaited = |p: Pending<Signal>| p.valid & needed(&issued.heads, p);
-        wire!(early_awaited = awaited(resolved.early));
+        let Issued { valid, slot, decoded, .. } = executed.issued;
+        wire!(early_awaited = awaited(Pending { valid: valid & decoded.computes(), slot, rd: decoded.rd }));
         wire!(late_awaited = awaited(written.late));
-        let is_product = executed.issued.decoded.multiply;
+        let is_product = decoded.multiply;
         m.cover("result_was_awaited", early_awaited & !is_product);
         m.cover("product_was_awaited", early_awaited & is_product);
         m.cover("load_was_awaited", late_awaited & !written.of_divider);

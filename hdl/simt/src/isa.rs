@@ -82,6 +82,11 @@ impl Decoded<Signal> {
         self.load | self.store | self.atomic
     }
 
+    /// Its result is written at a fixed time, by the pipeline itself.
+    pub fn computes(&self) -> Signal {
+        self.writes & !self.answers & !self.divide
+    }
+
     /// What it asks of memory.
     pub fn asked(&self) -> Asked<Signal> {
         // Bit 0 of the operation: there is no response; bit 1: it is atomic.

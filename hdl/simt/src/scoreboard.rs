@@ -38,6 +38,29 @@ impl Pending<Width> {
     }
 }
 
+impl Pending<Signal> {
+    /// That it has got it.
+    pub fn released(self, s: &Shape) -> Release<Signal> {
+        Release { slots: self.slot.decode(s.slots()).only_if(self.valid), registers: self.rd.decode(32) }
+    }
+}
+
+/// A register of a slot that has got its value. Decoded, as it comes out of registers: what is released decides late in the cycle who may
+/// issue.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Release<T> {
+    /// One bit a slot, one of them at most; none if nothing is released.
+    pub slots: T,
+    /// One bit a register, one of them.
+    pub registers: T,
+}
+
+impl Release<Width> {
+    pub fn shape(s: &Shape) -> Release<Width> {
+        Release { slots: s.slots(), registers: 32 }
+    }
+}
+
 #[derive(Bundle, Clone, PartialEq, Debug)]
 pub struct ScoreboardIn<T> {
     /// For each slot, the head of its buffer.
@@ -45,9 +68,9 @@ pub struct ScoreboardIn<T> {
     /// An instruction that writes a register issues.
     pub issue: Pending<T>,
     /// A write whose time is fixed: the value is there for whoever issues from the next cycle on.
-    pub early: Pending<T>,
+    pub early: Release<T>,
     /// The last late write (load, divide) of the register is done.
-    pub late: Pending<T>,
+    pub late: Release<T>,
     /// The paths of a warp change, where a warp has two slots.
     pub changed: Option<dual::StackChange<T>>,
 }
@@ -131,12 +154,12 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
 
 impl ScoreboardIn<Width> {
     pub fn shape(s: &Shape) -> ScoreboardIn<Width> {
-        let pending = Pending::shape(s);
+        let release = Release::shape(s);
         ScoreboardIn {
             heads: vec![Needs::shape(); s.slots() as usize],
-            issue: pending,
-            early: pending,
-            late: pending,
+            issue: Pending::shape(s),
+            early: release,
+            late: release,
             changed: (s.sides() > 1).then(|| dual::StackChange::shape(s)),
         }
     }
@@ -154,10 +177,7 @@ pub fn scoreboard(s: &Shape) -> TypedModule<ScoreboardIn<Width>, ScoreboardOut<S
 
 /// The scoreboard over rows of either kind.
 fn described<O: Signals>(m: Builder, s: &Shape, i: ScoreboardIn<Signal>, row: &TypedModule<RowIn<Width>, O>) -> O {
-    let on = |p: Pending<Signal>| Mark {
-        here: each(p.slot.decode(s.warps).only_if(p.valid)),
-        registers: all(p.rd.decode(32)),
-    };
+    let on = |r: Release<Signal>| Mark { here: each(r.slots), registers: all(r.registers) };
     let column = |f: fn(&Needs<Signal>) -> Signal| each(cat(&i.heads.iter().map(f).collect::<Vec<_>>()));
     let needs = Needs {
         rs1: column(|n| n.rs1),
@@ -167,7 +187,7 @@ fn described<O: Signals>(m: Builder, s: &Shape, i: ScoreboardIn<Signal>, row: &T
         use2: column(|n| n.use2),
         writes: column(|n| n.writes),
     };
-    let (set, early, late) = (on(i.issue), on(i.early), on(i.late));
+    let (set, early, late) = (on(i.issue.released(s)), on(i.early), on(i.late));
     m.replicate("row", s.warps, row, RowIn { needs, set, early, late })
 }
 
@@ -230,8 +250,17 @@ mod tests {
                 pending.extend(issue);
                 let clear: Vec<bool> = (0..).zip(&heads).map(|(w, head)| clear(&pending, w, head)).collect();
                 let heads = heads.into_iter().map(|n| n.map("", &mut |_, v: u32| Bits::from(v))).collect();
-                let (issued, early_port, late_port) = (port(issue), port(early), port(late));
-                t.poke(ScoreboardIn { heads, issue: issued, early: early_port, late: late_port, changed: None });
+                let released = |p: Option<(u32, u32)>| Release {
+                    slots: p.map_or(0, |(slot, _)| 1u64 << slot).into(),
+                    registers: (1u64 << p.map_or(5, |(_, rd)| rd)).into(),
+                };
+                t.poke(ScoreboardIn {
+                    heads,
+                    issue: port(issue),
+                    early: released(early),
+                    late: released(late),
+                    changed: None,
+                });
                 let out = t.peek();
                 for w in 0..warps {
                     assert_eq!(out.clear.bit(w), clear[w as usize], "warp {w}, pending {pending:?}");

@@ -78,8 +78,9 @@ pub struct Launch<'a> {
     /// Of each hart: pending registers, a bit each; call depth.
     pending: Vec<u32>,
     depth: Vec<u32>,
-    /// Results of fixed time, the cycle in which each can be used.
+    /// Results of fixed time, and those that came late, the cycle in which each can be used.
     computed: VecDeque<(u64, Pending)>,
+    late: VecDeque<(u64, Pending)>,
     /// Cycles in which the pipeline writes registers.
     writes: VecDeque<u64>,
     /// Loads under way; the first is never one, but stands for those without a register.
@@ -129,6 +130,7 @@ impl<'a> Launch<'a> {
             pending: vec![0; threads],
             depth: vec![0; threads],
             computed: VecDeque::new(),
+            late: VecDeque::new(),
             writes: VecDeque::new(),
             loads: vec![None],
             division: None,
@@ -157,8 +159,11 @@ impl<'a> Launch<'a> {
     }
 
     fn cycle(&mut self) -> Result<(), ModelError> {
-        while let Some((_, done)) = self.computed.pop_front_if(|(at, _)| *at <= self.now) {
-            self.clear(&done);
+        let has_come = |(at, _): &mut (u64, Pending)| *at <= self.now;
+        while let Some((_, done)) = self.computed.pop_front_if(has_come).or_else(|| self.late.pop_front_if(has_come)) {
+            for hart in done.harts {
+                self.pending[hart as usize] &= !(1 << done.rd);
+            }
         }
         self.fetch();
         self.converge();
@@ -179,20 +184,12 @@ impl<'a> Launch<'a> {
             Some(Late::Quotient) => self.quotient.take(),
             None => None,
         };
-        if let Some(done) = done {
-            self.clear(&done);
-        }
+        self.late.extend(done.map(|done| (self.now + cycles(timing::WRITE_TO_ISSUE), done)));
         if cycle.quotient_taken {
             self.quotient = self.division.take().map(|(_, division)| division);
         }
         self.memory.cycle(self.now);
         Ok(())
-    }
-
-    fn clear(&mut self, done: &Pending) {
-        for &hart in &done.harts {
-            self.pending[hart as usize] &= !(1 << done.rd);
-        }
     }
 
     /// Starts warps of the next blocks, one a cycle.

@@ -5,12 +5,13 @@ use super::cycles;
 use crate::iss::Place;
 use crate::machine::CacheVisits;
 use heddle_simt::memory::cache::{OUTBOX, WAITING};
-use heddle_simt::pipeline::timing::{ACCESS_TO_ANSWER, REQUEST_TO_TAGS, TAGS_TO_ANSWER, TAGS_TO_MEMORY};
+use heddle_simt::pipeline::timing::{ACCESS_TO_ANSWER, GIVE_TO_ROOM, REQUEST_TO_TAGS, TAGS_TO_ANSWER, TAGS_TO_MEMORY};
 use heddle_simt::{Backing, Cache, Shape, Timing};
 use std::collections::VecDeque;
 
 /// What follows from the order of a cycle's steps here.
 const _: () = assert!(REQUEST_TO_TAGS == 1, "the model's cache looks at a request in the next cycle");
+const _: () = assert!(GIVE_TO_ROOM == 2, "the model's load queue remembers what was given back for one cycle");
 
 /// Sets of the cache that are emptied before the model's first cycle.
 const SWEPT: u64 = 1;
@@ -96,6 +97,8 @@ pub struct Memory {
     /// Groups that wait for an answer, and the answer that was taken in this cycle.
     under_way: usize,
     taken: Option<Taken>,
+    /// Entries of the load queue that were given back in the cycle before: nobody may take them yet.
+    given: usize,
     /// Accesses and those that left lanes behind.
     pub accesses: u64,
     pub parts: u64,
@@ -126,6 +129,7 @@ impl Memory {
             main_next: false,
             under_way: 0,
             taken: None,
+            given: 0,
             accesses: 0,
             parts: 0,
         }
@@ -199,14 +203,15 @@ impl Memory {
         if self.chosen.is_none() {
             self.chosen = self.serve(now);
         }
-        self.under_way -= usize::from(self.taken.is_some());
+        self.given = usize::from(self.taken.is_some());
+        self.under_way -= self.given;
         self.main_next = self.taken.take() == Some(Taken::BeforeMain);
     }
 
     /// The next group of lanes of the access that is first in the queue.
     fn serve(&mut self, now: u64) -> Option<Group> {
         let access = self.queue.front_mut().filter(|access| access.from <= now)?;
-        if access.load.is_some() && self.under_way == self.loads {
+        if access.load.is_some() && self.under_way + self.given == self.loads {
             return None;
         }
         let group = Group { kind: access.kind, load: access.load, line: line(access.places[0], self.lanes) };

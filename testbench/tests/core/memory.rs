@@ -2,8 +2,9 @@
 
 use crate::bench::{Core, shape};
 use heddle_simt::pipeline::timing;
-use heddle_simt::{Replay, Shape};
+use heddle_simt::{Backing, Divergence, Replay, Shape, Timing};
 use heddle_testbench::asm::*;
+use heddle_testbench::grid::Grid;
 
 const TABLE: u32 = 0x400;
 const VALUES: u32 = 0x600;
@@ -140,6 +141,53 @@ fn a_replay_reads_its_own_sources_and_does_not_wait() {
         [(0b1111, false), (0b1110, true), (0b1100, true), (0b1000, true)]
     );
     assert!(issues.windows(2).all(|w| w[1].cycle - w[0].cycle == u64::from(timing::CONTROL_TO_NEXT)));
+}
+
+/// The answer to some lanes is written before, when and after the load issues again for those that were left. Who needs the register waits
+/// for all of them.
+#[test]
+fn a_register_is_released_by_the_last_lane_whenever_it_is_written() {
+    for divergence in [Divergence::PathTable, Divergence::Arbiter] {
+        let mut at_once = 0;
+        for latency in 1..2 * timing::CONTROL_TO_NEXT {
+            let backing = Backing::Model(Timing { latency, ..Timing::FASTEST });
+            let s = Shape { backing, replay: Replay::Split, ..shape(4, 1).with_divergence(divergence) };
+            println!("{divergence:?}, latency {latency}");
+            let program = Asm::default()
+                .put([csrr(5, LANE), slli(5, 5, 6), addi(5, 5, 0x400)])
+                .label("load")
+                .put([lw(5, 5, 0), addi(6, 5, 1)])
+                .exit();
+            let mut core = Core::new(&s, &program);
+            for lane in 0..4 {
+                core.set_word(0x400 + 64 * lane, 1000 + lane);
+            }
+            core.launch(Grid::one_block(4), 0);
+            let mut written = 0;
+            loop {
+                let cycle = core.t.cycle();
+                let writes = core.t.probe("core.write_lanes").low_u64() != 0 && core.t.probe("core.write_rd") == 5;
+                written = if writes { cycle } else { written };
+                let issued = core.issues.len();
+                let out = core.cycle();
+                at_once += u32::from(writes && core.issues[issued..].iter().any(|issue| issue.replay));
+                if out.stopped == 1 {
+                    break;
+                }
+            }
+            for lane in 0..4 {
+                assert_eq!(core.register(0, lane, 6), 1001 + lane);
+            }
+            let load = program.at("load");
+            let groups: Vec<u64> = core.issues_of(load).iter().map(|issue| issue.cycle).collect();
+            assert_eq!(groups.len(), 4);
+            // The arbiter takes longer from an outcome to what comes next.
+            let next = groups[3] + (groups[3] - groups[2]);
+            let released = written + u64::from(timing::WRITE_TO_ISSUE);
+            assert_eq!(core.issues_of(load + 1)[0].cycle, released.max(next));
+        }
+        assert!(at_once > 0, "no write in the cycle of a replay");
+    }
 }
 
 /// Warps that poll eight words of one bank keep the scratchpad's answers coming in every cycle; the load and the division that

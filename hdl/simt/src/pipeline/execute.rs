@@ -9,6 +9,7 @@ use super::place::{PlaceIn, Wrong, place};
 use super::timing::EXECUTE_TO_RESOLVE;
 use crate::divergence::warp_of;
 use crate::lane::alu::{AluIn, alu};
+use crate::scoreboard::{Pending, Release};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -61,6 +62,8 @@ pub struct ExecuteIn<T> {
 pub struct ExecuteOut<T> {
     /// For stage 8.
     pub executed: Executed<T>,
+    /// In stage 8, a register whose write is two stages away, for the scoreboard.
+    pub early: Release<T>,
     /// What is in the second cycle of stage 7: it comes to stage 8 next.
     pub second: Issued<T>,
     /// Of a division, in the first cycle of stage 7.
@@ -145,7 +148,9 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
             data,
         };
         let divisors = Divisors { addends: lanes.addend, negative: lanes.b_negative };
-        ExecuteOut { executed: m.stage("s8", executed), second: issued, divisors }
+        let early = Pending { valid: issued.valid & d.computes(), slot: issued.slot, rd: d.rd };
+        let early = m.pipe_reset("s8_early", early.released(s));
+        ExecuteOut { executed: m.stage("s8", executed), second: issued, early, divisors }
     })
 }
 
@@ -157,7 +162,8 @@ mod tests {
     use crate::pipeline::testing::packed;
     use heddle_sim::Sim;
 
-    /// The lanes work alone; targets are there in stage 8. ([`crate::lane::alu`] tests operations.)
+    /// The lanes work alone; targets are there in stage 8, and the registers of results that will be written then.
+    /// ([`crate::lane::alu`] tests operations.)
     #[test]
     fn lanes_and_targets() {
         for (lanes, seed) in [(1, 1), (2, 2), (8, 3), (64, 4)] {
@@ -174,13 +180,19 @@ mod tests {
                 let (a, b) = (words(93), words(0));
                 let operation = [alu::ADD, alu::SUB, alu::XOR][r.usize(..3)];
                 let (pc, imm) = (r.u32(..1 << s.pc_bits()), r.u32(..));
+                let (slot, rd) = (r.u32(..2), r.u32(1..32));
+                let [writes, answers, divide] = [(); 3].map(|()| r.bool());
                 let decoded = crate::isa::Decoded {
+                    rd: rd.into(),
+                    writes: writes.into(),
+                    answers: answers.into(),
+                    divide: divide.into(),
                     pc: pc.into(),
                     imm: imm.into(),
                     alu: operation.into(),
                     ..zero.issued.decoded.clone()
                 };
-                let issued = Issued { valid: true.into(), decoded, ..zero.issued.clone() };
+                let issued = Issued { valid: true.into(), slot: slot.into(), decoded, ..zero.issued.clone() };
                 let alu = Control {
                     operation: operation.into(),
                     xor: (operation == alu::XOR).into(),
@@ -190,7 +202,11 @@ mod tests {
                 let operands = Operands { issued, alu, a: packed(&a), b: packed(&b), data: packed(&b) };
                 t.poke(ExecuteIn { operands, group: 0u32.into(), program_end: 0u32.into() });
                 t.steps(u64::from(EXECUTE_TO_RESOLVE));
-                let out = t.peek().executed;
+                let out = t.peek();
+                let releases = writes && !answers && !divide;
+                assert_eq!(out.early.slots, u64::from(releases) << slot);
+                assert_eq!(out.early.registers, 1u64 << rd);
+                let out = out.executed;
                 assert_eq!(out.target, u64::from((pc * 4).wrapping_add(imm)));
                 for k in 0..lanes {
                     let (x, y) = (a[k as usize], b[k as usize]);

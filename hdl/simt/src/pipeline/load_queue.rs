@@ -4,6 +4,11 @@
 //! one instruction may need several, both happen when the load-store unit sends the access. It is given back with the
 //! response (stage 10 at the earliest). Its number is the tag on the memory port, so responses may come in any order.
 //!
+//! Whether there is an entry, and which, starts the longest way through issue, so what is offered is in registers: the free entry that
+//! was found in the cycle before. So an entry that is given back is offered again [`GIVE_TO_ROOM`] cycles later at the earliest, which
+//! is noticed only when no other is free.
+//!
+//! [`GIVE_TO_ROOM`]: super::timing::GIVE_TO_ROOM
 //! [`Replay::Serialise`]: crate::shape::Replay::Serialise
 
 use super::memory::Access;
@@ -31,7 +36,7 @@ pub struct LoadQueueIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct LoadQueueOut<T> {
-    /// There is a free entry, and its number.
+    /// There is an entry to take, and its number.
     pub room: T,
     pub next: T,
     /// The load with the tag `tag`.
@@ -87,23 +92,33 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
     module("load_queue", LoadQueueIn::shape(s), |m, i| {
         m.doc("Loads under way.");
         let busy = m.reg("busy", s.loads).reset(0u32);
-        wire!(free = (!busy.q).lowest_one());
-        wire!(next = free.one_hot_index());
-        wire!(taken = free & i.take.repeat(s.loads));
+        // The entry that is offered stays until it is taken. What follows it is known whether it is taken or not.
+        let offered = m.reg("offered", s.loads).reset(1u32);
+        let next = m.reg("next", tag_bits).reset(0u32);
+        let room = m.reg("room", 1).reset(1u32);
+        wire!(free = !busy.q & !offered.q);
+        wire!(following = free.lowest_one());
+        wire!(changes = i.take | !room.q);
+        offered.next_if(changes, following);
+        next.next_if(changes, following.one_hot_index());
+        room.next_if(changes, free.any());
+        let (room, next) = (room.q, next.q);
+        wire!(taken = offered.q & i.take.repeat(s.loads));
         wire!(given = i.tag.decode(s.loads) & i.give.repeat(s.loads));
         busy.next((busy.q | taken) & !given);
 
+        // Whether the entry is taken is known late; what is there until it is, nobody looks at.
         let owners: Vec<(Signal, Signal)> = (0..s.loads)
             .map(|k| {
-                let slot = m.pipe_if(&format!("slot_{k}"), taken.bit(k), i.take_slot);
-                (slot, m.pipe_if(&format!("rd_{k}"), taken.bit(k), i.take_rd))
+                let slot = m.pipe_if(&format!("slot_{k}"), offered.q.bit(k), i.take_slot);
+                (slot, m.pipe_if(&format!("rd_{k}"), offered.q.bit(k), i.take_rd))
             })
             .collect();
         let (slots, registers): (Vec<Signal>, Vec<Signal>) = owners.into_iter().unzip();
         // Beside the registers, which are compared: to read one of them would take more than a memory.
         let owner = [s.slot_bits(), 5];
         let owners = m.memory("owners", owner, tag_bits).style(MemoryStyle::Distributed);
-        owners.write(i.take, next, [i.take_slot, i.take_rd]);
+        owners.write(room, next, [i.take_slot, i.take_rd]);
         let [slot, rd] = owners.read(i.tag);
         // What is written has given its entry back; lanes of its instruction that were left may have one since.
         let (of, others) = i.written.map_or(([slot, rd], busy.q & !i.tag.decode(s.loads)), |of| (of, busy.q));
@@ -117,19 +132,20 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         let route = Route { size: a.size, served: a.served, route: a.route, offset: a.offset };
         routes.write(a.valid & !a.operation.bit(operation::SILENT), a.tag, route);
 
-        m.assert("takes_only_free", !i.take | free.any());
+        m.assert("takes_only_what_is_offered", !i.take | room);
+        m.assert("offers_only_free", !(offered.q & busy.q).any() & room.eq(offered.q.any()));
         m.assert("gives_only_busy", !(given & !busy.q).any());
         m.cover("full", busy.q.all());
         m.cover("other_loads_of_the_register_under_way", others.any() & !last);
         let load = Load { slot, rd, route: routes.read(i.tag) };
-        LoadQueueOut { room: free.any(), next, load, last, empty: !busy.q.any() }
+        LoadQueueOut { room, next, load, last, empty: !busy.q.any() }
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipeline::timing::ISSUE_TO_ACCESS;
+    use crate::pipeline::timing::{GIVE_TO_ROOM, ISSUE_TO_ACCESS};
     use heddle_sim::Sim;
 
     #[derive(Clone, Copy, Debug)]
@@ -143,7 +159,7 @@ mod tests {
         taken_at: u32,
     }
 
-    /// Loads issue when there is room; responses come in a random order.
+    /// Loads issue when there is room; responses come in a random order. There is room but for entries given back of late.
     #[test]
     fn responses_in_any_order() {
         for (loads, lanes, warps, seed) in [(2, 1, 1, 1), (4, 4, 2, 2), (8, 8, 8, 3), (64, 2, 2, 4)] {
@@ -160,9 +176,11 @@ mod tests {
         let mut t = Sim::new(&load_queue(s).check().unwrap());
         t.reset();
         let mut under_way: Vec<UnderWay> = vec![];
+        let mut given_at = vec![];
         let quiet = Access::shape(s).map("", &mut |_, _| Bits::ZERO);
         for cycle in 0..1500 {
-            let room = under_way.len() < loads as usize;
+            given_at.retain(|at| cycle < at + GIVE_TO_ROOM);
+            let room = under_way.len() + given_at.len() < loads as usize;
             let take = room && r.u8(..3) > 0;
             let (slot, rd) = (r.u32(..warps), r.u32(..3));
             let due = under_way.iter().position(|l| !l.filled && l.taken_at + ISSUE_TO_ACCESS == cycle);
@@ -213,6 +231,7 @@ mod tests {
             }
             if let Some(k) = given {
                 under_way.remove(k);
+                given_at.push(cycle);
             }
             if take {
                 let served = r.u64(..) & u64::MAX >> (64 - lanes);

@@ -11,7 +11,7 @@
 use super::issue::Issuing;
 use super::steer::Flush;
 use crate::divergence::dual_path::Unissued;
-use crate::divergence::{Steer, by_slot, warp_of};
+use crate::divergence::{Steer, by_side, by_slot, warp_of};
 use crate::shape::{PathScheduler, Shape};
 use heddle_hdl::*;
 
@@ -90,7 +90,7 @@ impl Pairs {
         m.assert("one_control_instruction_of_a_warp", !(sets & unresolved.q).any());
         m.assert("resolved_was_unresolved", !(clears & !unresolved.q).any());
         if let Some(turn) = turn {
-            let (left, right) = apart(i.active);
+            let [left, right] = by_side(i.active);
             wire!(changes = on(answers | divide | control, slot) | !choose(turn.q, right, left));
             let other_is_active = choose(turn.q, left, right);
             turn.next(turn.q ^ (changes & other_is_active));
@@ -110,12 +110,6 @@ impl Pairs {
         let pc = now.mux(next, following.read(sibling));
         Unissued { valid: now | has_issued.q.select(sibling, 1), pc }
     }
-}
-
-/// The bits of left and right slots, one bit a warp each.
-fn apart(slots: Signal) -> (Signal, Signal) {
-    let side = |first: u32| cat(&(first..slots.width()).step_by(2).map(|k| slots.bit(k)).collect::<Vec<_>>());
-    (side(0), side(1))
 }
 
 /// Bit by bit: `on` where `which` is 1, `off` where it is 0.

@@ -15,7 +15,6 @@ use super::place::Wrong;
 use crate::address::SCRATCHPAD;
 use crate::divergence::{Outcome, Side, kind, warp_of};
 use crate::isa::{Decoded, cause, convergence};
-use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
@@ -57,8 +56,6 @@ pub struct Resolved<T> {
     pub fault: Fault<T>,
     /// Threads whose instruction took effect; empty where there was none.
     pub committed: T,
-    /// Not registered: a result whose write is two stages away, for the scoreboard.
-    pub early: Pending<T>,
 }
 
 /// A result that the pipeline itself writes back in stage 10.
@@ -233,7 +230,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             Some(count) => (links | counts, links.mux(link, count.zext(32))),
             None => (links, link),
         };
-        wire!(pipeline_write = d.writes & !d.answers & !d.divide);
+        wire!(pipeline_write = d.computes());
         // Without enables, unlike the other registers: an enable would wait for the check for faults, and the results of an
         // access at fault are needed for its address.
         let computed = Computed {
@@ -287,7 +284,6 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             exit: m.stage_if("s9_exit", here, exit),
             fault: Fault { address: of_access.mux(accessed, blamed.address), ..blamed },
             committed: m.pipe_reset("s9_committed", served.only_if(good)),
-            early: Pending { valid: issued.valid & pipeline_write, slot: issued.slot, rd: d.rd },
         }
     })
 }

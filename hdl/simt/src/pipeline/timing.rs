@@ -47,6 +47,8 @@ pub const OUTCOME_TO_WRITE: u32 = 1;
 
 /// From resolve to the scoreboard's release of a register that the pipeline itself writes.
 pub const RESOLVE_TO_RELEASE: u32 = 0;
+/// From the write of a late result to the scoreboard's release of its register.
+pub const WRITE_TO_RELEASE: u32 = 1;
 /// From the release of a register to the first issue that may need it.
 pub const RELEASE_TO_ISSUE: u32 = 1;
 /// The read of the side table, which is addressed in the last cycle of stage 7.
@@ -62,6 +64,8 @@ pub const ACCESS_TO_ANSWER: u32 = 1;
 pub const ACCESS_TO_SERVED: u32 = 1;
 /// From an answer or a quotient, through the gather register, to its write into the register banks, if the pipeline writes nothing then.
 pub const ANSWER_TO_WRITE: u32 = 1;
+/// From an entry of the load queue that is given back to the first access that may take it.
+pub const GIVE_TO_ROOM: u32 = 2;
 /// From a request that the cache takes to its look at the tags, from there to the answer to a hit, and to the request to memory.
 pub const REQUEST_TO_TAGS: u32 = 1;
 pub const TAGS_TO_ANSWER: u32 = 2;
@@ -122,10 +126,12 @@ pub const MULTIPLIER_STAGES: u32 = EXECUTE_TO_OUTCOME + OUTCOME_TO_WRITE;
 /// From the issue of a division to its result.
 pub const ISSUE_TO_QUOTIENT: u32 = ISSUE_TO_EXECUTE + EXECUTE_TO_DIVISION + DIVIDER_STEPS;
 
+/// From the write of a late result to the first issue that may need it.
+pub const WRITE_TO_ISSUE: u32 = WRITE_TO_RELEASE + RELEASE_TO_ISSUE;
 /// From an issue to the issue of an instruction that needs or writes its register: of what the pipeline computes; of a division,
 /// if it is written at once. And from a division to the next.
 pub const ISSUE_TO_DEPENDENT: u32 = ISSUE_TO_RESOLVE + RESOLVE_TO_RELEASE + RELEASE_TO_ISSUE;
-pub const DIVISION_TO_DEPENDENT: u32 = ISSUE_TO_QUOTIENT + ANSWER_TO_WRITE + RELEASE_TO_ISSUE;
+pub const DIVISION_TO_DEPENDENT: u32 = ISSUE_TO_QUOTIENT + ANSWER_TO_WRITE + WRITE_TO_ISSUE;
 pub const DIVISION_TO_DIVISION: u32 = ISSUE_TO_QUOTIENT + RELEASE_TO_ISSUE;
 /// From the issue of a control instruction to the issue of what comes next, of a warp whose unit need not look further.
 pub const CONTROL_TO_NEXT: u32 = ISSUE_TO_OUTCOME + OUTCOME_TO_STEER + STEER_TO_ISSUE;

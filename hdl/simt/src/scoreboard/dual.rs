@@ -20,8 +20,8 @@
 //! last releases the register. It knows no masks, no stack, and not which sides have a path: the bits of a side without
 //! one mean nothing. It is for the dual-path divergence unit.
 
-use super::{Mark, Needs, Pending, ScoreboardIn, ScoreboardOut};
-use crate::divergence::{by_slot, side_of, warp_of};
+use super::{Mark, Needs, Pending, Release, ScoreboardIn, ScoreboardOut};
+use crate::divergence::{by_side, by_slot, side_of, warp_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -46,6 +46,14 @@ impl SidePending<Width> {
     }
 }
 
+impl SidePending<Signal> {
+    /// That it has got it.
+    fn released(self, s: &Shape) -> Release<Signal> {
+        let [left, right] = [!self.side, self.side].map(|here| self.warp.decode(s.warps).only_if(self.valid & here));
+        Release { slots: by_slot(left, right), registers: self.rd.decode(32) }
+    }
+}
+
 /// A warp's stack changes at the end of the cycle.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct StackChange<T> {
@@ -67,9 +75,9 @@ pub struct DualScoreboardIn<T> {
     /// An instruction that writes a register issues.
     pub issue: SidePending<T>,
     /// A write whose time is fixed: the value is there for whoever issues from the next cycle on.
-    pub early: SidePending<T>,
+    pub early: Release<T>,
     /// The last late write (load, divide) of the register is done.
-    pub late: SidePending<T>,
+    pub late: Release<T>,
     /// A path diverges. Whatever else gives a thread another side counts as a push too, except the start of a warp, which
     /// must be quiet then.
     pub push: StackChange<T>,
@@ -79,12 +87,12 @@ pub struct DualScoreboardIn<T> {
 
 impl DualScoreboardIn<Width> {
     pub fn shape(s: &Shape) -> DualScoreboardIn<Width> {
-        let (pending, change) = (SidePending::shape(s), StackChange::shape(s));
+        let (release, change) = (Release { slots: 2 * s.warps, registers: 32 }, StackChange::shape(s));
         DualScoreboardIn {
             heads: vec![[Needs::shape(); 2]; s.warps as usize],
-            issue: pending,
-            early: pending,
-            late: pending,
+            issue: SidePending::shape(s),
+            early: release,
+            late: release,
             push: change,
             pop: change,
         }
@@ -196,8 +204,8 @@ pub(super) fn over_slots(
     let inputs = DualScoreboardIn {
         heads,
         issue: of(i.issue),
-        early: of(i.early),
-        late: of(i.late),
+        early: i.early,
+        late: i.late,
         push: changed,
         pop: m.zero(StackChange::shape(s)),
     };
@@ -215,12 +223,7 @@ pub fn dual_scoreboard(s: &Shape) -> TypedModule<DualScoreboardIn<Width>, DualSc
 
 /// The scoreboard over rows of either kind.
 fn described<O: Signals>(m: Builder, s: &Shape, i: DualScoreboardIn<Signal>, row: &TypedModule<RowIn<Width>, O>) -> O {
-    let on = |p: SidePending<Signal>| {
-        [!p.side, p.side].map(|here| Mark {
-            here: each(p.warp.decode(s.warps).only_if(p.valid & here)),
-            registers: all(p.rd.decode(32)),
-        })
-    };
+    let on = |r: Release<Signal>| by_side(r.slots).map(|side| Mark { here: each(side), registers: all(r.registers) });
     let needs = [0, 1].map(|side| {
         let column = |f: fn(&Needs<Signal>) -> Signal| {
             each(cat(&i.heads.iter().map(|heads| f(&heads[side])).collect::<Vec<_>>()))
@@ -235,7 +238,7 @@ fn described<O: Signals>(m: Builder, s: &Shape, i: DualScoreboardIn<Signal>, row
         }
     });
     let [push, pop] = [i.push, i.pop].map(|change| change.warp.decode(s.warps).only_if(change.valid));
-    let (set, early, late) = (on(i.issue), on(i.early), on(i.late));
+    let (set, early, late) = (on(i.issue.released(s)), on(i.early), on(i.late));
     m.replicate("row", s.warps, row, RowIn { needs, set, early, late, copy: each(push | pop) })
 }
 

@@ -10,7 +10,10 @@ use heddle_hdl::*;
 
 #[derive(Bundle, Clone, PartialEq, Debug)]
 pub struct ProofIn<T> {
-    pub scoreboard: ScoreboardIn<T>,
+    pub heads: Vec<Needs<T>>,
+    pub issue: Pending<T>,
+    pub early: Pending<T>,
+    pub late: Pending<T>,
     /// The slot and the registers that are followed.
     pub slot: T,
     pub registers: [T; 3],
@@ -18,17 +21,31 @@ pub struct ProofIn<T> {
 
 /// The scoreboard with all legal inputs: only what is pending is released, and not twice in a cycle.
 pub fn scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, [Signal; 1]> {
-    let inputs = ProofIn { scoreboard: ScoreboardIn::shape(s), slot: s.warp_bits(), registers: [5; 3] };
+    let pending = Pending::shape(s);
+    let inputs = ProofIn {
+        heads: ScoreboardIn::shape(s).heads,
+        issue: pending,
+        early: pending,
+        late: pending,
+        slot: s.warp_bits(),
+        registers: [5; 3],
+    };
     module("scoreboard_proof", inputs, |m, i| {
         let on_slot = |p: Pending<Signal>| Pending { slot: index_of(s.warps, p.slot), ..p };
-        let [issue, early, late] = [i.scoreboard.issue, i.scoreboard.early, i.scoreboard.late].map(on_slot);
+        let [issue, early, late] = [i.issue, i.early, i.late].map(on_slot);
         let shown = m.deferred("shown", s.warps * 32);
         let pending = |p: Pending<Signal>| shown.value.select(cat(&[p.rd, p.slot]).slice(0, s.bank_bits()), 1);
         let early = Pending { valid: early.valid & pending(early), ..early };
         let twice = early.valid & early.slot.eq(late.slot) & early.rd.eq(late.rd);
         let late = Pending { valid: late.valid & pending(late) & !twice, ..late };
-        let RowOut { clear, quiet, pending } =
-            described(m, s, ScoreboardIn { issue, early, late, ..i.scoreboard.clone() }, &row_shown());
+        let legal = ScoreboardIn {
+            heads: i.heads.clone(),
+            issue,
+            early: early.released(s),
+            late: late.released(s),
+            changed: None,
+        };
+        let RowOut { clear, quiet, pending } = described(m, s, legal, &row_shown());
         shown.drive(pending);
 
         let slot = index_of(s.warps, held(m, "slot_followed", i.slot));
@@ -44,7 +61,7 @@ pub fn scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, [Signal; 1]> {
             m.assert(&format!("quiet_owes_nothing_{k}"), implies(quiet.select(slot, 1), !owed.q));
             after
         });
-        let head = select(&i.scoreboard.heads, slot);
+        let head = select(&i.heads, slot);
         let Needs { rs1, rs2, rd, use1, use2, writes } = head;
         wire!(clear_here = clear.select(slot, 1));
         let needs = [(rs1, use1), (rs2, use2), (rd, writes)];

@@ -13,7 +13,12 @@ use heddle_hdl::*;
 
 #[derive(Bundle, Clone, PartialEq, Debug)]
 pub struct ProofIn<T> {
-    pub scoreboard: DualScoreboardIn<T>,
+    pub heads: Vec<[Needs<T>; 2]>,
+    pub issue: SidePending<T>,
+    pub early: SidePending<T>,
+    pub late: SidePending<T>,
+    pub push: StackChange<T>,
+    pub pop: StackChange<T>,
     /// The warp and the registers that are followed.
     pub warp: T,
     pub registers: [T; 3],
@@ -28,8 +33,14 @@ pub struct ProofIn<T> {
 
 /// The dual scoreboard with all legal inputs: only what is pending is released, and not twice in a cycle.
 pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScoreboardOut<Signal>> {
+    let (pending, change) = (SidePending::shape(s), StackChange::shape(s));
     let inputs = ProofIn {
-        scoreboard: DualScoreboardIn::shape(s),
+        heads: DualScoreboardIn::shape(s).heads,
+        issue: pending,
+        early: pending,
+        late: pending,
+        push: change,
+        pop: change,
         warp: s.warp_bits(),
         registers: [5; 3],
         stays: 1,
@@ -39,9 +50,8 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
     };
     module("dual_scoreboard_proof", inputs, |m, i| {
         let of_warp = |p: SidePending<Signal>| SidePending { warp: index_of(s.warps, p.warp), ..p };
-        let [issue, early, late] = [i.scoreboard.issue, i.scoreboard.early, i.scoreboard.late].map(of_warp);
-        let [push, pop] = [i.scoreboard.push, i.scoreboard.pop]
-            .map(|change| StackChange { warp: index_of(s.warps, change.warp), ..change });
+        let [issue, early, late] = [i.issue, i.early, i.late].map(of_warp);
+        let [push, pop] = [i.push, i.pop].map(|change| StackChange { warp: index_of(s.warps, change.warp), ..change });
         let shown = m.deferred("shown", [s.warps * 32; 2]);
         let at = |sides: [Signal; 2], warp: Signal, register: Signal| {
             sides.map(|bits| bits.select(cat(&[register, warp]).slice(0, s.bank_bits()), 1))
@@ -53,7 +63,9 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         let early = SidePending { valid: early.valid & pending(early), ..early };
         let twice = early.valid & early.warp.eq(late.warp) & early.side.eq(late.side) & early.rd.eq(late.rd);
         let late = SidePending { valid: late.valid & pending(late) & !twice, ..late };
-        let legal = DualScoreboardIn { issue, early, late, push, pop, ..i.scoreboard.clone() };
+        let [released_early, released_late] = [early, late].map(|p| p.released(s));
+        let heads = i.heads.clone();
+        let legal = DualScoreboardIn { heads, issue, early: released_early, late: released_late, push, pop };
         let RowOut { clear, own_clear, quiet, pending, shadow } = described(m, s, legal, &row_shown());
         shown.drive(pending);
 
@@ -102,7 +114,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         let writes = writes.map(|side| side.map(|(_, after)| after));
 
         for (k, name) in ["left", "right"].into_iter().enumerate() {
-            let heads: Vec<Needs<Signal>> = i.scoreboard.heads.iter().map(|heads| heads[k]).collect();
+            let heads: Vec<Needs<Signal>> = i.heads.iter().map(|heads| heads[k]).collect();
             let Needs { rs1, rs2, rd, use1, use2, writes: writes_rd } = select(&heads, warp);
             wire!(clear_here = clear[k].select(warp, 1));
             // What is first read is the first register, and so on; any of them may be the same.

@@ -25,6 +25,12 @@ fn pending(p: Option<(u32, usize, u32)>) -> SidePending<Bits> {
     SidePending { valid: p.is_some().into(), warp: warp.into(), side: (side as u32).into(), rd: rd.into() }
 }
 
+fn release(p: Option<(u32, usize, u32)>) -> Release<Bits> {
+    let (warp, side, rd) = p.unwrap_or((0, R, 5));
+    let slots = u128::from(p.is_some()) << (2 * warp + side as u32);
+    Release { slots: slots.into(), registers: (1u64 << rd).into() }
+}
+
 fn change(warp: Option<u32>) -> StackChange<Bits> {
     StackChange { valid: warp.is_some().into(), warp: warp.unwrap_or(0).into() }
 }
@@ -61,12 +67,12 @@ impl Trace {
     }
 
     fn cycle(&mut self, c: Cycle, heads: [Needs<u32>; 2]) -> RowOut<Bits> {
-        let port = |p: Option<(usize, u32)>| pending(p.map(|(side, rd)| (0, side, rd)));
+        let of = |p: Option<(usize, u32)>| p.map(|(side, rd)| (0, side, rd));
         self.t.poke(DualScoreboardIn {
             heads: vec![heads.map(bits)],
-            issue: port(c.issue),
-            early: port(c.early),
-            late: port(c.late),
+            issue: pending(of(c.issue)),
+            early: release(of(c.early)),
+            late: release(of(c.late)),
             push: change(c.push.then_some(0)),
             pop: change(c.pop.then_some(0)),
         });
@@ -418,8 +424,8 @@ fn random_paths() {
             let ports = |issue: Option<(u32, usize, u32)>| DualScoreboardIn {
                 heads: heads.iter().map(|heads| heads.map(bits)).collect(),
                 issue: pending(issue),
-                early: pending(early.map(|k| (writes[k].warp, writes[k].side, writes[k].rd))),
-                late: pending(late.map(|k| (writes[k].warp, writes[k].side, writes[k].rd))),
+                early: release(early.map(|k| (writes[k].warp, writes[k].side, writes[k].rd))),
+                late: release(late.map(|k| (writes[k].warp, writes[k].side, writes[k].rd))),
                 push: change(push),
                 pop: change(pop),
             };
