@@ -185,6 +185,9 @@ pub struct Announced<T> {
     /// 1 bit.
     pub valid: T,
     pub slot: T,
+    /// Those of the outcome, if it comes.
+    pub call: T,
+    pub ret: T,
 }
 
 /// Threads and where they go next.
@@ -281,7 +284,7 @@ impl UnitIn<Width> {
             decode_slot: slot,
             issue_slot: slot,
             outcome: Outcome::shape(s),
-            announced: (s.divergence == Divergence::PathTable).then_some(Announced { valid: 1, slot }),
+            announced: (s.divergence == Divergence::PathTable).then_some(Announced { valid: 1, slot, call: 1, ret: 1 }),
             hints: (s.convergence_barriers > 0).then(|| convergence::Hints::shape(s)),
             unissued: (s.sides() > 1).then(|| dual_path::Unissued::shape(s)),
             block: s.divergence.compacts().then(|| block_stack::BlockIn::shape(s)),
@@ -404,10 +407,10 @@ pub fn by_slot(left: Signal, right: Signal) -> Signal {
 }
 
 /// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
-fn depth_after(outcome: &Outcome<Signal>, depth: Signal) -> Signal {
+fn depth_after(call: Signal, ret: Signal, depth: Signal) -> Signal {
     // Both are computed beside each other: the depth comes late enough to what it is compared with.
-    let less = outcome.ret & depth.any();
-    pick([(outcome.call, depth + 1), (less, depth - 1)], depth)
+    let less = ret & depth.any();
+    pick([(call, depth + 1), (less, depth - 1)], depth)
 }
 
 /// [`UnitOut::hold`]: from [`OUTCOMES_BEFORE_HOLD`] outcomes on in a time in which something else is put off without a pause, as `put_off`
