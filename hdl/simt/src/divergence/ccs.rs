@@ -66,16 +66,16 @@ struct Pair {
 fn compare(merges: bool, p: Path<Signal>, q: Path<Signal>, p_first: Signal) -> Pair {
     let both = p.valid & q.valid;
     let same_depth = p.depth.eq(q.depth) & p.waits.eq(q.waits);
-    let same = same_depth & p.pc.eq(q.pc);
-    let reversed = key(q).lt(key(p));
-    // Equals that do not meet stay as they are.
-    let meets = if merges { same & !p_first } else { same.literal(0u32) };
+    // Two carry chains: that neither is less comes sooner than a comparison bit by bit says that they are equal.
+    let (less, greater) = (key(p).lt(key(q)), key(q).lt(key(p)));
+    let after = greater & !p_first;
     Pair {
-        meet: both & meets,
-        before: both & (p_first | !(reversed | meets)),
-        after: both & reversed & !p_first,
-        ahead: both & same_depth & !same & !(p_first & reversed),
-        less: both & !(reversed | same),
+        // Equals that do not meet stay as they are.
+        meet: if merges { both & !less & !greater & !p_first } else { both.literal(0u32) },
+        before: both & (p_first | if merges { less } else { !greater }),
+        after: both & after,
+        ahead: both & same_depth & (less | after),
+        less: both & less,
     }
 }
 

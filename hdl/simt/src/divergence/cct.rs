@@ -82,8 +82,9 @@ pub struct CctIn<T> {
     pub gives_way: T,
     /// 1 bit: what was read of the slot has been written since. Only the sorter has a turn then, or nobody, and the sorter waits.
     pub stale: T,
-    /// Whose turn it is, and, but for a start, whose comes next.
+    /// Whose turn it is, but for a start; whose stack a start empties; and whose turn comes next.
     pub slot: T,
+    pub start_slot: T,
     pub next_slot: T,
     /// 1 bit: `slot` is live and has a y.
     pub has_y: T,
@@ -143,6 +144,7 @@ impl CctIn<Width> {
             gives_way: 1,
             stale: 1,
             slot,
+            start_slot: slot,
             next_slot: slot,
             has_y: 1,
             alone: 1,
@@ -260,7 +262,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     wire!(insert = i.outcome & i.z.valid);
     wire!(grown = insert.mux(count + 1, left));
     wire!(counts_change = insert | back | i.start);
-    counts.write(counts_change, i.slot, grown);
+    counts.write(counts_change, i.start.mux(i.start_slot, i.slot), grown);
     counted.next(counts.read(i.next_slot));
     let at = i.slot.decode(s.warps);
     returning.next_if(i.outcome | back, (returning.q & !at) | at.only_if(more_returns));
@@ -322,7 +324,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     m.assume("one_turn", !(others & (i.announced | i.outcome | fetched.q.valid)) & !(i.start & i.wake));
     m.assume("sorter_or_others", !(i.sort & (i.announced | i.outcome | i.wake)));
     m.assume("no_outcome_of_a_returning_warp", !(i.outcome & is_returning));
-    m.assume("no_start_of_a_returning_warp", !(i.start & is_returning));
+    m.assume("no_start_of_a_returning_warp", !(i.start & returning.q.select(i.start_slot, 1)));
     m.assume("stale_for_nobody_but_the_sorter", !(i.stale & (i.outcome | back | i.wake)));
     m.assert("fetches_what_was_counted", !(fetch & i.stale));
     m.assert("insert_has_room", !insert | count.lt(entries(s)));

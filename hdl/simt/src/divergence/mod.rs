@@ -9,12 +9,12 @@
 //! | start | `start`: a slot, its pc and mask | `start_ready` |
 //! | stage 3 (decode) | the slot | its stop pc |
 //! | stage 4 (issue) | the slot | its mask |
-//! | stage 8 (resolve) | `announced`: there may be an outcome of the slot in the next cycle | |
+//! | stage 8 (resolve) | `announced`: there may be an outcome of the slot in the next cycle, a call, a return or neither | |
 //! | stage 9 (converge) | `outcome` of its control instruction | `steer`: the slot's next pc, in this cycle or later |
 //! | wake | `wake`: a slot whose threads all wait | `waiting`, `wake_ready`, and `steer` in this cycle or the next |
 //!
 //! After an outcome a slot is steered exactly once, unless no thread is left that could run: its last thread ended, or all
-//! of them wait. Until then it takes no outcome. At most one outcome of a slot is in flight. Decode of the first instruction
+//! of them wait. Until then it takes no outcome, nor in the cycle after. At most one outcome of a slot is in flight. Decode of the first instruction
 //! comes [`STEER_TO_DECODE`](crate::pipeline::timing::STEER_TO_DECODE) cycles after the steering, issue one later, and the answers to them need not be right before.
 //!
 //! Threads wait (at a barrier) after an outcome of the kind [`kind::WAIT`], which the instruction `barrier` makes. When all live threads of a slot do, its bit in
@@ -408,9 +408,10 @@ pub fn by_slot(left: Signal, right: Signal) -> Signal {
 
 /// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
 fn depth_after(call: Signal, ret: Signal, depth: Signal) -> Signal {
-    // Both are computed beside each other: the depth comes late enough to what it is compared with.
-    let less = ret & depth.any();
-    pick([(call, depth + 1), (less, depth - 1)], depth)
+    // One sum with 1, 0, or all ones, which is -1: the bit below it carries where there is a call.
+    let carry = call.literal(1u32);
+    let sum = cat(&[carry, depth]) + cat(&[call, ret.repeat(depth.width())]);
+    sum.from_bit(1).only_if(!ret | depth.any())
 }
 
 /// [`UnitOut::hold`]: from [`OUTCOMES_BEFORE_HOLD`] outcomes on in a time in which something else is put off without a pause, as `put_off`

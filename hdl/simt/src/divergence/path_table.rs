@@ -18,10 +18,12 @@
 //! in registers when it comes. An outcome, which is announced, always has its turn; then a return, a release, a wake, the sorter. A
 //! start needs nothing of the tables: it takes the turn of the sorter or one that is not used.
 //!
-//! What a turn writes is not there yet for a turn of the same slot in the next cycle, whose words are *stale*. An outcome or a return never
-//! follows that soon: an outcome not on the steering, a return not on what made its slot return. The sorter and releases keep off a slot
-//! that is announced, or is to be woken, and wait a cycle where their words are stale. After an outcome that leaves only x while the CCT holds paths of the warp, the slot is steered by the last return
-//! that follows. HCT1 is invalid only if the CCT has no path of the warp, or while a return is under way.
+//! What a turn writes is not there yet for a turn of the same slot in the next cycle, whose words are *stale*. An outcome or a return
+//! never follows that soon: an outcome not on the steering, a return not on what made its slot return. The sorter and releases keep off
+//! a slot that is announced, or is to be woken, and wait a cycle where their words are stale.
+//!
+//! After an outcome that leaves only x while the CCT holds paths of the warp, the slot is steered by the last return that follows. HCT1
+//! is invalid only if the CCT has no path of the warp, or while a return is under way.
 //!
 //! A path waits if its bit in the tables differs from its slot's phase. A wake comes when all paths of a slot wait, so one
 //! change of the phase makes all of them run, and their order among each other stays.
@@ -259,7 +261,8 @@ fn described(
             sort: claim.sort,
             gives_way,
             stale: stale.q,
-            slot,
+            slot: claim.slot,
+            start_slot: start.slot,
             next_slot,
             has_y: c.valid,
             alone: x.valid & !y.valid,
@@ -360,8 +363,8 @@ fn described(
     m.assume("outcome_was_announced", !outcome.valid | (claim.outcome & outcome.slot.eq(claim.slot)));
     let (was_steered, steered_slot) = (m.pipe_reset("was_steered", steer.valid), m.pipe("steered_slot", steer.slot));
     m.assume("no_outcome_right_after_the_steering", !(outcome.valid & was_steered & outcome.slot.eq(steered_slot)));
-    let (calls, rises) = (m.pipe("was_call", call), m.pipe("was_ret", ret));
-    m.assume("outcome_calls_as_announced", !outcome.valid | (outcome.call.eq(calls) & outcome.ret.eq(rises)));
+    let (was_call, was_ret) = (m.pipe("was_call", call), m.pipe("was_ret", ret));
+    m.assume("outcome_calls_as_announced", !outcome.valid | (outcome.call.eq(was_call) & outcome.ret.eq(was_ret)));
     let uses = outcome.valid | returns | releases | wakes | cold.sorts;
     m.assert("nobody_uses_stale_words", !(uses & stale));
     m.assert("who_is_woken_waits", !wakes | waiting.select(slot, 1));
