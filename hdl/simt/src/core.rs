@@ -306,7 +306,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         if let Some(announced) = &announced {
             // Whether it is at fault is known late: then its outcome does not come, nor anything else.
             let Issued { valid, slot, decoded, .. } = executed.issued;
-            announced.drive(Announced { valid: valid & decoded.control & !stopped.q, slot });
+            let valid = valid & decoded.control & !stopped.q;
+            announced.drive(Announced { valid, slot, call: decoded.call, ret: decoded.ret });
         }
         let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value, jump, count: unit.count };
         let resolved = m.instance("resolve", &resolve(s), resolve_in);
@@ -318,7 +319,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             (0..SIDE_TABLE_REGISTERS).rev().fold(i.meets, |meets, left| m.pipe(&format!("s{}_meets", 9 - left), meets));
         outcome.drive(Outcome { meets, ..resolved.outcome });
         if let Some(announced) = &announced {
-            let Announced { valid, slot } = m.pipe("was_announced", announced.value);
+            let Announced { valid, slot, .. } = m.pipe("was_announced", announced.value);
             let of = valid & slot.eq(resolved.outcome.slot);
             m.assert("outcomes_are_announced", !resolved.outcome.valid | of);
         }

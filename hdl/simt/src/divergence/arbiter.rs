@@ -253,7 +253,7 @@ fn described(
         phases.write(wakes, slot, !phase);
     }
     wire!(running = active.read(outcome.slot));
-    let depth = depth_after(&outcome, running.depth);
+    let depth = depth_after(outcome.call, outcome.ret, running.depth);
     let waits = outcome.kind.eq(kind::WAIT);
     let runs = m.lit(0u32, 1);
     let taken = Place { depth, pc: outcome.taken.pc, waits };

@@ -296,7 +296,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let before = ends.read(block);
     let warp = warps.read(outcome.slot);
     wire!(depth = depths.read(outcome.slot));
-    wire!(taken_depth = depth_after(&outcome, depth));
+    wire!(taken_depth = depth_after(outcome.call, outcome.ret, depth));
     let all_go = outcome.taken.mask.any();
     wire!(splits = all_go & outcome.rest.mask.any());
     wire!(jumps = is(kind::JUMP));

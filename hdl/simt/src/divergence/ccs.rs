@@ -27,6 +27,7 @@ pub struct CcsIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CcsOut<T> {
+    /// All zeros if no path is valid.
     pub x: Path<T>,
     pub y: Path<T>,
     pub z: Path<T>,
@@ -47,18 +48,35 @@ impl CcsIn<Width> {
     }
 }
 
-/// What the comparators say of two paths, 1 bit each, whether they are valid or not.
-struct Compared {
-    /// The same depth, and both wait or neither does.
-    same_depth: Signal,
-    same: Signal,
-    /// The second belongs before the first.
-    reversed: Signal,
+/// What the comparators say of two paths p and q, 1 bit each. Nothing, if not both are valid.
+#[derive(Clone, Copy)]
+struct Pair {
+    /// They become one.
+    meet: Signal,
+    /// p comes before q, and the other way round; neither where they meet.
+    before: Signal,
+    after: Signal,
+    /// One comes before the other at the same depth and by a lesser pc, and both wait or neither does.
+    ahead: Signal,
+    /// Whatever is held first: p's key is less than q's.
+    less: Signal,
 }
 
-fn compare(p: Path<Signal>, q: Path<Signal>) -> Compared {
+/// `p_first`: p comes before q whatever they are, and does not meet it.
+fn compare(merges: bool, p: Path<Signal>, q: Path<Signal>, p_first: Signal) -> Pair {
+    let both = p.valid & q.valid;
     let same_depth = p.depth.eq(q.depth) & p.waits.eq(q.waits);
-    Compared { same_depth, same: same_depth & p.pc.eq(q.pc), reversed: key(q).lt(key(p)) }
+    // Two carry chains: that neither is less comes sooner than a comparison bit by bit says that they are equal.
+    let (less, greater) = (key(p).lt(key(q)), key(q).lt(key(p)));
+    let after = greater & !p_first;
+    Pair {
+        // Equals that do not meet stay as they are.
+        meet: if merges { both & !less & !greater & !p_first } else { both.literal(0u32) },
+        before: both & (p_first | if merges { less } else { !greater }),
+        after: both & after,
+        ahead: both & same_depth & (less | after),
+        less: both & less,
+    }
 }
 
 /// The number that paths are sorted by, least first: those that can run, greatest depth, least pc.
@@ -66,20 +84,16 @@ fn key(p: Path<Signal>) -> Signal {
     cat(&[p.pc, !p.depth, p.waits])
 }
 
-/// Which of `a`, `b`, `c` a multiplexer lets through, 1 bit each.
-type Choice = [Signal; 3];
+/// Which of `a`, `b`, `c` are part of an output, 1 bit each. If there are several they have met.
+type Parts = [Signal; 3];
 
-/// One of the paths, with the masks of all that are part of it.
-fn choose(paths: [Path<Signal>; 3], valid: Signal, [ia, ib, _]: Choice, parts: Choice) -> Path<Signal> {
-    let [a, b, c] = paths;
-    let masks = a.mask.only_if(parts[0]) | b.mask.only_if(parts[1]) | c.mask.only_if(parts[2]);
-    Path {
-        valid,
-        depth: pick([(ia, a.depth), (ib, b.depth)], c.depth),
-        pc: pick([(ia, a.pc), (ib, b.pc)], c.pc),
-        mask: masks,
-        waits: pick([(ia, a.waits), (ib, b.waits)], c.waits),
-    }
+/// One of the paths, with the masks of all that are part of it. Zeros without a part.
+fn choose(paths: [Path<Signal>; 3], valid: Signal, parts: Parts) -> Path<Signal> {
+    let sum = |field: fn(&Path<Signal>) -> Signal| {
+        let [a, b, c] = [0, 1, 2].map(|k| field(&paths[k]).only_if(parts[k]));
+        a | b | c
+    };
+    Path { valid, depth: sum(|p| p.depth), pc: sum(|p| p.pc), mask: sum(|p| p.mask), waits: sum(|p| p.waits) }
 }
 
 /// The compact-and-sort unit of a shape.
@@ -88,70 +102,71 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
         m.doc("Compact and sort: merges equal paths and puts the others in order.");
         let i = CcsIn { a: i.a.as_built(s), b: i.b.as_built(s), c: i.c.as_built(s), a_first: i.a_first };
         let CcsIn { a, b, c, a_first } = i;
-        let (to_b, to_c, b_to_c) = (compare(a, b), compare(a, c), compare(b, c));
         let merges = s.merge == Merge::Pc;
-        let meet = |met: Signal| if merges { met } else { m.lit(0u32, 1) };
-        wire!(ab = meet(a.valid & b.valid & to_b.same & !a_first));
-        wire!(ac = meet(a.valid & c.valid & to_c.same & !a_first));
-        wire!(bc = meet(b.valid & c.valid & b_to_c.same));
+        let free = m.lit(0u32, 1);
+        let (ab, ac, bc) =
+            (compare(merges, a, b, a_first), compare(merges, a, c, a_first), compare(merges, b, c, free));
 
-        // A path that merges becomes part of the first of its equals; the paths that remain are in strict order.
-        wire!(b_remains = b.valid & !ab);
-        wire!(c_remains = c.valid & !ac & !bc);
-        wire!(ba = b_remains & (!a.valid | (to_b.reversed & !a_first)));
-        wire!(ca = c_remains & (!a.valid | (to_c.reversed & !a_first)));
-        wire!(cb = c_remains & (!b_remains | b_to_c.reversed));
-
-        let first = [!ba & !ca, ba & !cb, ca & cb];
-        let second = [ba ^ ca, !(ba ^ ca) & !(ba ^ cb), !(ba ^ ca) & (ba ^ cb)];
-        let third = [ba & ca, !ba & cb, !ca & !cb];
-        let parts = |[ia, ib, ic]: Choice| [ia, ib | (ia & ab), ic | (ia & ac) | (ib & bc)];
+        // Each path looks at the other two. Nobody before it: it is part of x. One, or two that meet: of y. Two: of z.
+        let first =
+            [a.valid & !ab.after & !ac.after, b.valid & !ab.before & !bc.after, c.valid & !ac.before & !bc.before];
+        let second = |one: Signal, other: Signal, meet: Signal| (one | other) & !(one & other & !meet);
+        let second = [
+            second(ab.after, ac.after, bc.meet),
+            second(ab.before, bc.after, ac.meet),
+            second(ac.before, bc.before, ab.meet),
+        ];
+        let third = [ab.after & ac.after, ab.before & bc.after, ac.before & bc.before];
+        let differ = |pair: Pair| pair.before | pair.after;
+        wire!(two = differ(ab) | differ(ac) | differ(bc));
+        wire!(three = differ(ab) & differ(ac) & differ(bc));
 
         let paths = [a, b, c];
-        let two = (a.valid & b_remains) | (a.valid & c_remains) | (b_remains & c_remains);
-        wire!(x = choose(paths, a.valid | b.valid | c.valid, first, parts(first)));
-        wire!(y = choose(paths, two, second, parts(second)));
-        wire!(z = choose(paths, a.valid & b_remains & c_remains, third, third));
+        wire!(x = choose(paths, a.valid | b.valid | c.valid, first));
+        wire!(y = choose(paths, two, second));
+        wire!(z = choose(paths, three, third));
 
-        let met = |pair: &Compared| pair.same_depth & (!a_first | !(pair.reversed | pair.same));
-        let ahead = (third[0] & b_to_c.same_depth) | (third[1] & met(&to_c)) | (third[2] & met(&to_b));
+        // Two are x and y if neither is z.
+        let last = third.map(|third| third & three);
+        let ahead =
+            (ab.ahead & !last[0] & !last[1]) | (ac.ahead & !last[0] & !last[2]) | (bc.ahead & !last[1] & !last[2]);
         let out = CcsOut {
             x,
             y,
             z,
-            merges: (ab | bc).zext(2) + ac.zext(2),
-            x_is_b: first[1] & !bc,
-            b_before_c: b.valid & c.valid & !b_to_c.reversed & !b_to_c.same,
-            y_ahead: meet(two & ahead),
+            merges: (ab.meet | bc.meet).zext(2) + ac.meet.zext(2),
+            x_is_b: first[1] & !first[0] & !first[2],
+            b_before_c: bc.less,
+            y_ahead: if merges { ahead } else { m.lit(0u32, 1) },
         };
         properties(m, &i, &out, merges);
-        m.cover("order_abc", z.valid & !ba & !ca & !cb);
-        m.cover("order_acb", z.valid & !ba & !ca & cb);
-        m.cover("order_bac", z.valid & ba & !ca & !cb);
-        m.cover("order_bca", z.valid & ba & ca & !cb);
-        m.cover("order_cab", z.valid & !ba & ca & cb);
-        m.cover("order_cba", z.valid & ba & ca & cb);
-        let pair = |p: Signal, q: Signal| two & !z.valid & p & q;
-        m.cover("a_before_b", pair(a.valid, b_remains) & !ba);
-        m.cover("b_before_a", pair(a.valid, b_remains) & ba);
-        m.cover("a_before_c", pair(a.valid, c_remains) & !ca);
-        m.cover("c_before_a", pair(a.valid, c_remains) & ca);
-        m.cover("b_before_c", pair(b_remains, c_remains) & !cb);
-        m.cover("c_before_b", pair(b_remains, c_remains) & cb);
+        let order = |[p, q, r]: [usize; 3]| three & first[p] & second[q] & third[r];
+        m.cover("order_abc", order([0, 1, 2]));
+        m.cover("order_acb", order([0, 2, 1]));
+        m.cover("order_bac", order([1, 0, 2]));
+        m.cover("order_bca", order([1, 2, 0]));
+        m.cover("order_cab", order([2, 0, 1]));
+        m.cover("order_cba", order([2, 1, 0]));
+        m.cover("a_before_b", two & !three & ab.before);
+        m.cover("b_before_a", two & !three & ab.after);
+        m.cover("a_before_c", two & !three & ac.before);
+        m.cover("c_before_a", two & !three & ac.after);
+        m.cover("b_before_c", two & !three & bc.before);
+        m.cover("c_before_b", two & !three & bc.after);
         m.cover("a_alone", a.valid & !two);
-        m.cover("b_alone", b_remains & !two);
-        m.cover("c_alone", c_remains & !two);
+        m.cover("b_alone", b.valid & !a.valid & !two);
+        m.cover("c_alone", c.valid & !a.valid & !b.valid & !two);
         if merges {
-            m.cover("a_meets_b", ab & !ac);
-            m.cover("a_meets_c", ac & !ab);
-            m.cover("b_meets_c", bc & !ab);
-            m.cover("all_meet", ab & ac);
+            m.cover("a_meets_b", ab.meet & !ac.meet);
+            m.cover("a_meets_c", ac.meet & !ab.meet);
+            m.cover("b_meets_c", bc.meet & !ab.meet);
+            m.cover("all_meet", ab.meet & ac.meet);
         }
         if s.barriers {
             m.cover("one_waits", y.valid & y.waits & !x.waits);
         }
         if s.barriers && merges {
-            m.cover("waiting_paths_meet", x.valid & x.waits & (ab | ac | bc));
+            m.cover("waiting_paths_meet", x.valid & x.waits & (ab.meet | ac.meet | bc.meet));
         }
         out
     })
@@ -166,6 +181,7 @@ fn properties(m: Builder, i: &CcsIn<Signal>, o: &CcsOut<Signal>, merges: bool) {
     m.assume("a_first_is_valid", i.a.valid | !i.a_first);
     m.assert("no_thread_lost", (ins[0] | ins[1] | ins[2]).eq(outs[0] | outs[1] | outs[2]));
     m.assert("outputs_disjoint", disjoint(outs));
+    m.assert("no_path_is_zeros", o.x.valid | !o.x.pack().any());
     m.assert("no_gap", (o.x.valid | !o.y.valid) & (o.y.valid | !o.z.valid));
     let before = |p: Signal, q: Signal| if merges { p.lt(q) } else { p.le(q) };
     m.assert("x_before_y", !o.y.valid | i.a_first | before(key(o.x), key(o.y)));

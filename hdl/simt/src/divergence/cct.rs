@@ -23,7 +23,7 @@
 //!
 //! The sorter holds nothing: its comparison and its exchange are one cycle, and if anything else has its turn between the read and
 //! that cycle, or in it, the read is done again. So an exchange never uses an entry or a y that has changed since, but by the sorter
-//! itself, which has gone on to the entries above.
+//! itself, which has gone on to the entries above. After an exchange it waits a cycle until it has the new y.
 //!
 //! The sorter goes through a stack from the bottom to the head, warp after warp. Afterwards y is the least path outside x;
 //! a stack that was in order (least at the head) still is.
@@ -78,8 +78,13 @@ pub struct CctIn<T> {
     pub wake: T,
     /// 1 bit: the turn is the sorter's, unless a start takes it; only if [`CctOut::next_sorts`] was 1.
     pub sort: T,
-    /// Whose turn it is, and, but for a start, whose comes next.
+    /// 1 bit: the sorter leaves its turn unused, for somebody else has the next one of the slot.
+    pub gives_way: T,
+    /// 1 bit: what was read of the slot has been written since. Only the sorter has a turn then, or nobody, and the sorter waits.
+    pub stale: T,
+    /// Whose turn it is, but for a start; whose stack a start empties; and whose turn comes next.
     pub slot: T,
+    pub start_slot: T,
     pub next_slot: T,
     /// 1 bit: `slot` is live and has a y.
     pub has_y: T,
@@ -136,7 +141,10 @@ impl CctIn<Width> {
             start: 1,
             wake: 1,
             sort: 1,
+            gives_way: 1,
+            stale: 1,
             slot,
+            start_slot: slot,
             next_slot: slot,
             has_y: 1,
             alone: 1,
@@ -240,7 +248,10 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     wire!(idle = !i.announced & !i.outcome & !back & !i.start & !i.wake);
     wire!(is_returning = returning.q.select(i.slot, 1));
     wire!(fetch = idle & is_returning & !reading.q.valid);
-    wire!(sort = i.sort & !i.start);
+    // The sorter's, and it goes on or waits for what was written.
+    wire!(sort = i.sort & !i.start & !i.gives_way);
+    wire!(waits = sort & i.stale);
+    wire!(steps = sort & !i.stale);
 
     // The stack of the slot.
     // With a reset, as the words of the hot tables.
@@ -251,29 +262,30 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     wire!(insert = i.outcome & i.z.valid);
     wire!(grown = insert.mux(count + 1, left));
     wire!(counts_change = insert | back | i.start);
-    counts.write(counts_change, i.slot, grown);
-    counted.next((counts_change & i.slot.eq(i.next_slot)).mux(grown, counts.read(i.next_slot)));
+    counts.write(counts_change, i.start.mux(i.start_slot, i.slot), grown);
+    counted.next(counts.read(i.next_slot));
     let at = i.slot.decode(s.warps);
     returning.next_if(i.outcome | back, (returning.q & !at) | at.only_if(more_returns));
 
     // The sorter: reads the next entry and compares the last but one.
     wire!(any_seeking = seekers.any());
     wire!(goes_here = !any_seeking | seekers.select(i.slot, 1));
-    wire!(more = sort & i.has_y & index.q.lt(count) & goes_here);
-    wire!(ends = sort & !more & !scanned.q.valid);
-    wire!(sorts = sort & i.has_y & compared.q.valid);
-    wire!(swap = sorts & i.before_y);
+    wire!(more = steps & i.has_y & index.q.lt(count) & goes_here);
+    wire!(ends = steps & !more & !scanned.q.valid);
+    // What is compared takes part in the sort before it is known whether the turn is used.
+    wire!(sorts = i.sort & !i.start & !i.stale & i.has_y & compared.q.valid);
+    wire!(swap = sorts & i.before_y & !i.gives_way);
     wire!(disturbed = (scanned.q.valid | compared.q.valid) & !sort);
     let from_bottom = index.q.literal(0u32);
     let again = compared.q.valid.mux(compared.q.at, scanned.q.at);
     wire!(seeks = (i.outcome | back) & i.x_waits & grown.any());
     index.next(pick([(more, index.q + 1), (ends | seeks, from_bottom), (disturbed, again)], index.q));
-    scanned.next(Read { valid: more, at: index.q });
-    compared.next(Read { valid: scanned.q.valid & sort, at: scanned.q.at });
+    scanned.next_if(!waits, Read { valid: more, at: index.q });
+    compared.next_if(!waits, Read { valid: scanned.q.valid & sort, at: scanned.q.at });
     let next_warp = if s.warps > 1 { scan.q + 1 } else { scan.q };
     scan.next_if(ends, next_warp);
     if let Some(seeking) = &seeking {
-        wire!(found = ends | (sort & !i.x_waits));
+        wire!(found = ends | (steps & !i.x_waits));
         seeking.next_if(i.outcome | back | found, (seekers & !at) | at.only_if(seeks));
     }
     wire!(seen = ((i.outcome | back | i.start) & !grown.any()) | ends);
@@ -305,14 +317,16 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     let reads = room & (more | !sort);
     let read = cold.read_sync_if(reads, address(sort.mux(index.q, head)), Collision::ReadNew);
     reading.next_if(room, Read { valid: more_returns | fetch, at: i.slot });
-    entry.next_if(free, read);
+    entry.next_if(free & !waits, read);
     fetched.next_if(free, reading.q);
 
     let others = i.start | i.wake;
     m.assume("one_turn", !(others & (i.announced | i.outcome | fetched.q.valid)) & !(i.start & i.wake));
     m.assume("sorter_or_others", !(i.sort & (i.announced | i.outcome | i.wake)));
     m.assume("no_outcome_of_a_returning_warp", !(i.outcome & is_returning));
-    m.assume("no_start_of_a_returning_warp", !(i.start & is_returning));
+    m.assume("no_start_of_a_returning_warp", !(i.start & returning.q.select(i.start_slot, 1)));
+    m.assume("stale_for_nobody_but_the_sorter", !(i.stale & (i.outcome | back | i.wake)));
+    m.assert("fetches_what_was_counted", !(fetch & i.stale));
     m.assert("insert_has_room", !insert | count.lt(entries(s)));
     m.assert("returns_of_returning_warps", !back | (is_returning & count.any() & !i.z.valid));
     let returns = |head: Read<Signal>| !head.valid | returning.q.select(head.at, 1);
@@ -333,13 +347,14 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     m.cover("sorter_reads", more);
     m.cover("sorter_leaves_in_order", sorts & !i.before_y);
     m.cover("sorter_swaps", swap);
+    m.cover("sorter_waits", waits & compared.q.valid);
+    m.cover("sorter_gives_way", sorts & i.before_y & i.gives_way);
     m.cover("sorter_next_warp", ends);
     m.cover("read_abandoned", scanned.q.valid & !compared.q.valid & !sort);
     wire!(of_scanned = i.slot.eq(scan.q));
     let in_flight = scanned.q.valid | compared.q.valid;
     m.assert("no_return_between_read_and_swap", !(in_flight & (back | fetch)));
-    m.cover("swap_abandoned_by_insertion", compared.q.valid & insert & of_scanned);
-    m.cover("swap_abandoned_by_outcome", compared.q.valid & i.outcome & !insert & of_scanned);
+    m.assert("swap_is_not_put_off_by_its_own_warp", !(in_flight & i.announced & of_scanned));
     m.cover("swap_put_off_by_another_warp", compared.q.valid & i.outcome & !of_scanned);
     m.cover("swap_put_off_by_start", compared.q.valid & i.start);
     m.cover("several_return", (returning.q & !returning.q.lowest_one()).any());

@@ -240,7 +240,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads meet") };
     wire!(side = outcome.valid.mux(side_of(s, outcome.slot), !top.left.valid));
     let (own, sibling) = top.of(side);
-    wire!(taken_depth = depth_after(&outcome, own.depth));
+    wire!(taken_depth = depth_after(outcome.call, outcome.ret, own.depth));
     let (taken, rest) = (outcome.taken, outcome.rest);
     wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(own.depth));
     wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);

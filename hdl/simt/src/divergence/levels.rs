@@ -257,7 +257,7 @@ pub fn sides(m: Builder, s: &Shape, outcome: &Outcome<Signal>, taken_depth: Sign
 
 /// What an outcome of the top's threads does, with `count` levels below.
 pub fn part(m: Builder, s: &Shape, outcome: &Outcome<Signal>, top: Top<Signal>, count: Signal) -> Parting {
-    wire!(taken_depth = depth_after(outcome, top.depth));
+    wire!(taken_depth = depth_after(outcome.call, outcome.ret, top.depth));
     let (taken, rest) = (outcome.taken, outcome.rest);
     wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(top.depth));
     wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);

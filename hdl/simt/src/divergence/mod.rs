@@ -9,12 +9,12 @@
 //! | start | `start`: a slot, its pc and mask | `start_ready` |
 //! | stage 3 (decode) | the slot | its stop pc |
 //! | stage 4 (issue) | the slot | its mask |
-//! | stage 8 (resolve) | `announced`: there may be an outcome of the slot in the next cycle | |
+//! | stage 8 (resolve) | `announced`: there may be an outcome of the slot in the next cycle, a call, a return or neither | |
 //! | stage 9 (converge) | `outcome` of its control instruction | `steer`: the slot's next pc, in this cycle or later |
 //! | wake | `wake`: a slot whose threads all wait | `waiting`, `wake_ready`, and `steer` in this cycle or the next |
 //!
 //! After an outcome a slot is steered exactly once, unless no thread is left that could run: its last thread ended, or all
-//! of them wait. Until then it takes no outcome. At most one outcome of a slot is in flight. Decode of the first instruction
+//! of them wait. Until then it takes no outcome, nor in the cycle after. At most one outcome of a slot is in flight. Decode of the first instruction
 //! comes [`STEER_TO_DECODE`](crate::pipeline::timing::STEER_TO_DECODE) cycles after the steering, issue one later, and the answers to them need not be right before.
 //!
 //! Threads wait (at a barrier) after an outcome of the kind [`kind::WAIT`], which the instruction `barrier` makes. When all live threads of a slot do, its bit in
@@ -185,6 +185,9 @@ pub struct Announced<T> {
     /// 1 bit.
     pub valid: T,
     pub slot: T,
+    /// Those of the outcome, if it comes.
+    pub call: T,
+    pub ret: T,
 }
 
 /// Threads and where they go next.
@@ -281,7 +284,7 @@ impl UnitIn<Width> {
             decode_slot: slot,
             issue_slot: slot,
             outcome: Outcome::shape(s),
-            announced: (s.divergence == Divergence::PathTable).then_some(Announced { valid: 1, slot }),
+            announced: (s.divergence == Divergence::PathTable).then_some(Announced { valid: 1, slot, call: 1, ret: 1 }),
             hints: (s.convergence_barriers > 0).then(|| convergence::Hints::shape(s)),
             unissued: (s.sides() > 1).then(|| dual_path::Unissued::shape(s)),
             block: s.divergence.compacts().then(|| block_stack::BlockIn::shape(s)),
@@ -409,10 +412,11 @@ pub fn by_side(slots: Signal) -> [Signal; 2] {
 }
 
 /// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
-fn depth_after(outcome: &Outcome<Signal>, depth: Signal) -> Signal {
-    // Both are computed beside each other: the depth comes late enough to what it is compared with.
-    let less = outcome.ret & depth.any();
-    pick([(outcome.call, depth + 1), (less, depth - 1)], depth)
+fn depth_after(call: Signal, ret: Signal, depth: Signal) -> Signal {
+    // One sum with 1, 0, or all ones, which is -1: the bit below it carries where there is a call.
+    let carry = call.literal(1u32);
+    let sum = cat(&[carry, depth]) + cat(&[call, ret.repeat(depth.width())]);
+    sum.from_bit(1).only_if(!ret | depth.any())
 }
 
 /// [`UnitOut::hold`]: from [`OUTCOMES_BEFORE_HOLD`] outcomes on in a time in which something else is put off without a pause, as `put_off`

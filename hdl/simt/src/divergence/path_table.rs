@@ -15,10 +15,15 @@
 //! | sort, a waits | HCT0 | the same | HCT1 | x, y, z written if b is not z; steers to x if it does not wait |
 //!
 //! Whose turn it is, is chosen in the cycle before ([`Claim`]), so that HCT0, HCT1 and all else that it needs of the tables are
-//! in registers when it comes; what is written in that cycle is read new. An outcome, which is announced, always has its turn;
-//! then a return, a release, a wake, the sorter. A start needs nothing of the tables: it takes the turn of the sorter or one that
-//! is not used. After an outcome that leaves only x while the CCT holds paths of the warp, the slot is steered by the last return
-//! that follows. HCT1 is invalid only if the CCT has no path of the warp, or while a return is under way.
+//! in registers when it comes. An outcome, which is announced, always has its turn; then a return, a release, a wake, the sorter. A
+//! start needs nothing of the tables: it takes the turn of the sorter or one that is not used.
+//!
+//! What a turn writes is not there yet for a turn of the same slot in the next cycle, whose words are *stale*. An outcome or a return
+//! never follows that soon: an outcome not on the steering, a return not on what made its slot return. The sorter and releases keep off
+//! a slot that is announced, or is to be woken, and wait a cycle where their words are stale.
+//!
+//! After an outcome that leaves only x while the CCT holds paths of the warp, the slot is steered by the last return that follows. HCT1
+//! is invalid only if the CCT has no path of the warp, or while a return is under way.
 //!
 //! A path waits if its bit in the tables differs from its slot's phase. A wake comes when all paths of a slot wait, so one
 //! change of the phase makes all of them run, and their order among each other stays.
@@ -65,6 +70,8 @@ struct Words<T> {
     phase: Option<T>,
     round: Option<T>,
     hct0: Context<T>,
+    /// The call depth of x's threads that take the branch, if an outcome was announced; else x's.
+    after: T,
     hct1: Option<Path<T>>,
 }
 
@@ -72,6 +79,7 @@ struct Words<T> {
 struct Inside {
     claim: Claim<Signal>,
     words: Words<Signal>,
+    stale: Signal,
     live: Signal,
     /// One bit a slot: all its paths wait.
     waiting: Signal,
@@ -109,7 +117,7 @@ fn described(
     // Whose turn comes next.
     let no = m.lit(0u32, 1);
     let claim = m.reg("claim", Claim { slot: s.warp_bits(), outcome: 1, release: 1, wake: 1, sort: 1 }).reset_zero();
-    let Announced { valid: announced, slot: announced_slot } = i.announced.expect("outcomes are announced");
+    let Announced { valid: announced, slot: announced_slot, call, ret } = i.announced.expect("outcomes are announced");
     wire!(unclaimed = !announced & !cold.must.valid);
     let visits = barriers.map_or(no, |barriers| barriers.visits);
     wire!(wake_ready = unclaimed & !visits & m.lit(s.barriers, 1));
@@ -128,6 +136,11 @@ fn described(
     let claim = claim.q;
 
     // Whose turn it is.
+    let stale = m.reg("stale", 1).reset(0u32);
+    // Somebody else has the next turn, and needs the tables as they are.
+    let here = |valid: Signal, slot: Signal| valid & slot.eq(claim.slot);
+    wire!(announced_here = here(announced, announced_slot));
+    wire!(gives_way = announced_here | (here(wake.valid, wake.slot) & m.lit(s.barriers, 1)));
     wire!(returns = cold.returned & !claim.outcome);
     let ready = !claim.outcome & !cold.returned & !claim.wake;
     wire!(start_ready = barriers.map_or(ready, |barriers| ready & !barriers.writes));
@@ -152,6 +165,7 @@ fn described(
         phase: phases.as_ref().map(|_| 1),
         round: rounds.as_ref().map(|_| 1),
         hct0: Context::shape(s),
+        after: s.depth_bits,
         hct1: hct1.as_ref().map(|_| Path::shape(s)),
     };
     // With a reset: without one, Yosys has the address in a register instead, and the read in the cycle of the turn.
@@ -177,21 +191,13 @@ fn described(
     // What passes the CCS.
     wire!(active = turned(words.hct0.path(slot_live)));
     let runs = m.lit(0u32, 1);
-    let zero_depth = m.lit(0u32, s.depth_bits);
-    let begun = Path {
-        valid: start.mask.any(),
-        depth: ranked(zero_depth, m.lit(0u32, 1)),
-        pc: start.pc,
-        mask: start.mask,
-        waits: runs,
-    };
     let depth = deep(active.depth);
     let converges = outcome.kind.eq(kind::CONVERGE);
     let goes = barriers.map_or(outcome.taken.mask, |barriers| converges.mux(barriers.goes, outcome.taken.mask));
     let late = barriers.map_or(runs, |barriers| barriers.gives_way);
     let taken = Path {
         valid: goes.any(),
-        depth: ranked(depth_after(&outcome, depth), late),
+        depth: ranked(words.after, late),
         pc: outcome.taken.pc,
         mask: goes,
         waits: outcome.kind.eq(kind::WAIT),
@@ -199,7 +205,7 @@ fn described(
     .as_built(s);
     let side = outcome.rest;
     let rest = Path { valid: side.mask.any(), depth: ranked(depth, late), pc: side.pc, mask: side.mask, waits: runs };
-    wire!(a = outcome.valid.mux(taken, starts.mux(begun, active)));
+    wire!(a = outcome.valid.mux(taken, Path { depth: ranked(words.after, active.is_late(s)), ..active }));
     let from_cold = turned(cold.entry.path(returns | cold.sorts));
     let second_path = barriers.map_or(from_cold, |barriers| {
         let Release { depth, pc, mask, .. } = barriers.release;
@@ -212,7 +218,25 @@ fn described(
     let idles = if barriers.is_some() { active.waits | active.is_late(s) } else { active.waits };
     wire!(parked = idles & !begins);
     let sorted = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first: slot_live & !begins & !parked });
-    let (x, y, z) = (sorted.x, sorted.y, sorted.z);
+    let (y, z) = (sorted.y, sorted.z);
+    // At a start none of the three is valid, and the new path is x: the sort gives zeros, and nothing waits for it.
+    let begun = Path {
+        valid: start.mask.any(),
+        depth: ranked(depth.literal(0u32), runs),
+        pc: start.pc,
+        mask: start.mask,
+        waits: runs,
+    };
+    let either = |sorted: Signal, begun: Signal| sorted | begun.only_if(starts);
+    wire!(
+        x = Path {
+            valid: either(sorted.x.valid, begun.valid),
+            depth: either(sorted.x.depth, begun.depth),
+            pc: either(sorted.x.pc, begun.pc),
+            mask: either(sorted.x.mask, begun.mask),
+            waits: either(sorted.x.waits, begun.waits),
+        }
+    );
     wire!(x_waits = x.valid & x.waits);
     // It does not run, unless all do not.
     let x_parks = if barriers.is_some() { x.valid & (x.waits | x.is_late(s)) } else { x_waits };
@@ -235,7 +259,10 @@ fn described(
             start: starts,
             wake: wakes,
             sort: claim.sort,
-            slot,
+            gives_way,
+            stale: stale.q,
+            slot: claim.slot,
+            start_slot: start.slot,
             next_slot,
             has_y: c.valid,
             alone: x.valid & !y.valid,
@@ -261,17 +288,18 @@ fn described(
         new_round
     });
 
-    // What the next turn finds in the tables.
-    wire!(same_slot = slot.eq(next_slot));
-    let changes = |changes: Signal| changes & same_slot;
+    // What the next turn finds in the tables: what they hold before this cycle's write.
+    let changes = updates | wakes | cold.swap | new_round.unwrap_or(no);
+    stale.next(changes & slot.eq(next_slot));
+    let stale = stale.q;
+    let x_next = hct0.read(next_slot);
     next_words.next(Words {
-        live: changes(updates).mux(x.valid, live.q.select(next_slot, 1)),
-        phase: phases.as_ref().map(|phases| changes(phase_changes).mux(next_phase, phases.read(next_slot))),
-        round: rounds.as_ref().zip(round).zip(new_round).map(|((rounds, round), new_round)| {
-            changes(new_round | starts).mux(new_round & !round, rounds.read(next_slot))
-        }),
-        hct0: changes(x_changes).mux(new_x, hct0.read(next_slot)),
-        hct1: hct1.as_ref().map(|hct1| changes(y_changes).mux(new_y, hct1.read(next_slot))),
+        live: live.q.select(next_slot, 1),
+        phase: phases.as_ref().map(|phases| phases.read(next_slot)),
+        round: rounds.as_ref().map(|rounds| rounds.read(next_slot)),
+        hct0: x_next,
+        after: depth_after(announced & call, announced & ret, deep(x_next.depth)),
+        hct1: hct1.as_ref().map(|hct1| hct1.read(next_slot)),
     });
     let holding = barriers.map_or(m.lit(0u32, s.warps), |barriers| barriers.holding);
     if let Some(inputs) = &barriers_in {
@@ -283,7 +311,7 @@ fn described(
             outcome: outcome.valid,
             outcome_slot: outcome.slot,
             ended: active.mask & !stay,
-            free: claim.release,
+            free: claim.release & !announced_here & !stale,
             turn: updates,
             turn_slot: slot,
             alone: !y.valid & !cold.count.any(),
@@ -333,6 +361,12 @@ fn described(
         if with_barriers { (live.q | holding, waits_on & !holding) } else { (live.q, waits_on) };
     assume_legal(m, s, &i, (all_live, all_waiting), active.mask, (starts, woken));
     m.assume("outcome_was_announced", !outcome.valid | (claim.outcome & outcome.slot.eq(claim.slot)));
+    let (was_steered, steered_slot) = (m.pipe_reset("was_steered", steer.valid), m.pipe("steered_slot", steer.slot));
+    m.assume("no_outcome_right_after_the_steering", !(outcome.valid & was_steered & outcome.slot.eq(steered_slot)));
+    let (was_call, was_ret) = (m.pipe("was_call", call), m.pipe("was_ret", ret));
+    m.assume("outcome_calls_as_announced", !outcome.valid | (outcome.call.eq(was_call) & outcome.ret.eq(was_ret)));
+    let uses = outcome.valid | returns | releases | wakes | cold.sorts;
+    m.assert("nobody_uses_stale_words", !(uses & stale));
     m.assert("who_is_woken_waits", !wakes | waiting.select(slot, 1));
     m.assert("one_claim", cat(&[claim.outcome, claim.release, claim.wake, claim.sort]).count_ones().le(1));
     if let Some(barriers) = barriers {
@@ -368,6 +402,7 @@ fn described(
         begun: start.mask,
         returns,
         slot,
+        stale,
         slot_live,
         active,
         second: c,
@@ -437,6 +472,7 @@ fn described(
         Inside {
             claim,
             words,
+            stale,
             live,
             waiting,
             outcomes,
@@ -472,6 +508,8 @@ struct Turn {
     begun: Signal,
     returns: Signal,
     slot: Signal,
+    /// Of the slot's words.
+    stale: Signal,
     slot_live: Signal,
     active: Path<Signal>,
     second: Path<Signal>,
@@ -557,11 +595,11 @@ fn paths_wait_with_their_threads(
     let arrive = t.outcome.taken.mask.only_if(t.outcome.kind.eq(kind::WAIT));
     ghost_waits.write(t.outcome.valid | t.starts | wakes, t.slot, (wait | arrive).only_if(!(t.starts | wakes)));
 
-    let agrees = |p: Path<Signal>| !p.valid | (p.mask & wait).eq(p.mask.only_if(p.waits));
+    let agrees = |p: Path<Signal>| t.stale | !p.valid | (p.mask & wait).eq(p.mask.only_if(p.waits));
     m.assert("x_waits_with_its_threads", agrees(t.active));
     m.assert("y_waits_with_its_threads", agrees(t.second));
     m.assert("cold_paths_wait_with_their_threads", t.outcome.valid | agrees(t.b));
-    m.assert("all_threads_of_a_waiting_slot_wait", !waiting | (t.slot_live & wait.eq(all)));
+    m.assert("all_threads_of_a_waiting_slot_wait", !waiting | t.stale | (t.slot_live & wait.eq(all)));
     ghost_waits
 }
 

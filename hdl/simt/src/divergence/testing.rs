@@ -70,6 +70,9 @@ pub struct Pipeline {
     /// The slot that may have an outcome in the next cycle, and the one that may have one in this.
     pub announces: Option<usize>,
     pub announced: Option<usize>,
+    /// Whether that outcome is a call, and whether a return from one.
+    announces_depth: (bool, bool),
+    announced_depth: (bool, bool),
     /// What units that are told are told of an outcome.
     pub meets: Option<Reconvergence<u64>>,
     /// A random start and wake stay until they are taken.
@@ -93,6 +96,8 @@ impl Pipeline {
             wake: None,
             announces: None,
             announced: None,
+            announces_depth: (false, false),
+            announced_depth: (false, false),
             meets: None,
             offered: (None, None),
             held: 0,
@@ -103,7 +108,7 @@ impl Pipeline {
     pub fn most_wait(&self) -> u64 {
         let Shape { lanes, warps, barriers, .. } = self.s;
         let outcomes = 2 * (OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME);
-        u64::from(outcomes + 3 * warps + 2 * lanes + if barriers { warps * (lanes + 4) } else { 0 })
+        u64::from(outcomes + 3 * warps + 2 * lanes + if barriers { warps * (2 * lanes + 4) } else { 0 })
     }
 
     /// The unit is told of an outcome a cycle before it comes.
@@ -114,13 +119,16 @@ impl Pipeline {
     /// Whether the outcome may come now; if not, it is announced for the next cycle.
     pub fn may_tell(&mut self, told: &Option<Told>) -> bool {
         let unannounced = told.filter(|told| self.is_told_ahead() && self.announced != Some(told.slot));
-        self.announces = unannounced.map(|told| told.slot).or(self.announces);
+        if let Some(told) = unannounced {
+            (self.announces, self.announces_depth) = (Some(told.slot), (told.call, told.ret));
+        }
         unannounced.is_none()
     }
 
     /// A clock edge has passed: what was announced may come.
     pub fn pass(&mut self) {
         self.announced = self.announces.take();
+        self.announced_depth = std::mem::take(&mut self.announces_depth);
     }
 
     /// The inputs of a cycle.
@@ -148,6 +156,8 @@ impl Pipeline {
             announced: self.is_told_ahead().then(|| Announced {
                 valid: self.announces.is_some().into(),
                 slot: self.announces.unwrap_or(0).into(),
+                call: self.announces_depth.0.into(),
+                ret: self.announces_depth.1.into(),
             }),
             hints: None,
             unissued: None,
@@ -157,10 +167,12 @@ impl Pipeline {
 
     /// What a control instruction of the slot, whose active path is `x`, could do; it lies before the stop pc.
     pub fn invent(&mut self, slot: usize, x: P, stop: Option<u64>) -> Told {
+        let (told_ahead, announced) = (self.is_told_ahead(), self.announced_depth);
         let r = &mut self.random;
         let last = (1 << self.s.pc_bits()) - 1;
         let here = ((x.pc + r.u64(..6)) & last).min(stop.map_or(last, |stop| stop.wrapping_sub(1)));
         let kind = match r.u32(..100) {
+            _ if told_ahead && announced != (false, false) => kind::JUMP,
             0..4 => kind::EXIT,
             4..20 => kind::ARRIVED,
             20..35 if self.s.barriers => kind::WAIT,
@@ -181,6 +193,7 @@ impl Pipeline {
         let rest = if kind == kind::EXIT { 0 } else { x.mask & !taken };
         let call = kind == kind::JUMP && x.depth < 3 && r.u8(..3) == 0;
         let ret = kind == kind::JUMP && !call && r.bool();
+        let (call, ret) = if told_ahead { announced } else { (call, ret) };
         let depth = if ret { x.depth.saturating_sub(1) } else { x.depth + u64::from(call) };
         let taken = P { depth, pc: target & last, mask: taken, waits: kind == kind::WAIT };
         let rest = P { depth: x.depth, pc: stays & last, mask: rest, waits: false };
@@ -210,6 +223,8 @@ impl Pipeline {
             let slot = running[self.random.usize(..running.len())];
             invent(self, slot)
         });
+        // A call that was announced and is too deep does not come.
+        let told = told.filter(|told| !(told.call && told.taken.depth >> self.s.depth_bits != 0));
         if self.is_told_ahead() && !kept_next {
             // One that runs, if there is another; else the same again. Now and then any: if it does not run, its outcome does not come.
             let others = to_come.into_iter().filter(|&slot| told.is_none_or(|told| told.slot != slot));
@@ -218,6 +233,8 @@ impl Pipeline {
             let next = if others.is_empty() { again } else { Some(others[self.random.usize(..others.len())]) };
             let any = (self.random.u8(..16) == 0).then(|| self.random.usize(..self.slots.len()));
             self.announces = any.or(next).filter(|_| self.random.u32(..100) < density);
+            let depth = self.random.u8(..16);
+            self.announces_depth = (depth == 0, (1..3).contains(&depth));
         }
         let (start, wake) = self.offered;
         let start = start.filter(|(slot, _)| idle.contains(slot));

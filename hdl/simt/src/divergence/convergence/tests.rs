@@ -64,6 +64,9 @@ struct Told {
     next: u64,
 }
 
+/// The slot of an outcome, and whether it is a call or a return from one.
+type Announces = (usize, bool, bool);
+
 struct Bench {
     t: Unit,
     s: Shape,
@@ -78,8 +81,8 @@ struct Bench {
     /// Instructions of the active path before its outcome.
     left: Vec<u32>,
     /// Who has an outcome in the next cycle, and who may have one in this.
-    announces: Option<usize>,
-    announced: Option<usize>,
+    announces: Option<Announces>,
+    announced: Option<Announces>,
     wake: Option<usize>,
     held: u32,
     /// By reason, as in [`Releases`].
@@ -178,7 +181,9 @@ impl Bench {
             },
             announced: Some(Announced {
                 valid: self.announces.is_some().into(),
-                slot: self.announces.unwrap_or(0).into(),
+                slot: self.announces.map_or(0, |(slot, ..)| slot).into(),
+                call: self.announces.is_some_and(|(_, call, _)| call).into(),
+                ret: self.announces.is_some_and(|(_, _, ret)| ret).into(),
             }),
             hints: Some(Hints { ahead, hint: hint(told) }),
             unissued: None,
@@ -256,13 +261,13 @@ impl Bench {
         outcome: Option<(usize, u32, P, P, bool, bool)>,
         start: Option<(usize, P)>,
     ) {
-        let comes = outcome.map(|(slot, ..)| slot);
+        let comes = outcome.map(|(slot, .., call, ret)| (slot, call, ret));
         if comes.is_some() && self.announced != comes {
             self.announces = comes;
             self.cycle(None, None, None);
         }
         let waits = told.filter(|told| told.operation == convergence::WAIT);
-        self.announces = waits.map(|told| told.slot).or(self.announces);
+        self.announces = waits.map(|told| (told.slot, false, false)).or(self.announces);
         let asked = self.r.usize(..self.slots.len());
         self.poke(told, outcome, start, asked);
         let (out, cycle) = (self.t.peek(), self.t.cycle());
@@ -483,7 +488,7 @@ impl Bench {
             if self.wake.is_none() && !parked.is_empty() && self.r.u8(..4) == 0 {
                 self.wake = Some(parked[self.r.usize(..parked.len())]);
             }
-            self.announces = next_outcome.map(|(slot, ..)| slot);
+            self.announces = next_outcome.map(|(slot, .., call, ret)| (slot, call, ret));
             self.poke(None, None, None, 0);
             let hold = self.t.peek().hold == 1;
             self.held = self.held << 1 | u32::from(hold);
@@ -762,7 +767,7 @@ fn threads_are_where_they_should_be() {
         for (barriers, with) in [(1, true), (2, false), (3, true), (16, true)] {
             let s = Shape { barriers: with, ..shape(lanes, warps, barriers) };
             let mut bench = Bench::new(&s, 10 * k as u64 + u64::from(barriers));
-            bench.random_cycles(5000);
+            bench.random_cycles(20_000);
             bench.count_covers(&mut covers);
             released.iter_mut().zip(bench.released).for_each(|(sum, count)| *sum += count);
         }

@@ -9,7 +9,7 @@ use super::super::convergence::{self, Ahead, Entry, Hint, Hints};
 use super::{Inside, described};
 use crate::divergence::cct::{Context, Read, entries};
 use crate::divergence::proof::{ProofIn, held_since};
-use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, depth_after, kind};
 use crate::isa::convergence as isa;
 use crate::pipeline::timing::{ISSUE_TO_RESOLVE, ISSUE_TO_SECOND};
 use crate::proof::{cover, held, implies, index_of};
@@ -97,10 +97,10 @@ pub fn sorter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     })
 }
 
-/// Cycles after which every path that was to return has, and the sorter has been through every stack: the rest of a pass,
-/// a fetch and two cycles for each entry of each warp, then a pass of each.
+/// Cycles after which every path that was to return has, and the sorter has been through every stack: the rest of a pass, with a
+/// cycle more for each exchange, a fetch and two cycles for each entry of each warp, then a pass of each.
 pub fn sorted_after(s: &Shape) -> u32 {
-    let (pass, returns) = (entries(s) + 3, 2 * entries(s) + 2);
+    let (pass, returns) = (2 * entries(s) + 3, 2 * entries(s) + 2);
     pass + s.warps * (returns + pass)
 }
 
@@ -146,7 +146,7 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         let late = if obeys { held_since(m, out.hold) } else { vec![] };
         let may = late.last().map_or(m.lit(1u32, 1), |&held| !held);
 
-        let announced = m.deferred("announced", Announced { valid: 1, slot: s.warp_bits() });
+        let announced = m.deferred("announced", Announced { valid: 1, slot: s.warp_bits(), call: 1, ret: 1 });
         let was_announced = m.pipe_reset("was_announced", announced.value.valid);
         let number = index_of(s.warps, m.pipe("announced_slot", announced.value.slot));
         let x = tables.hct0.read(number);
@@ -155,16 +155,21 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         let (taken, rest) = (x.mask & i.taken, x.mask & i.rest & !i.taken);
         let waits = i.unit.outcome.kind.eq(kind::WAIT);
         let never = waits & (m.lit(!s.barriers, 1) | !taken.any());
-        let jump = i.unit.outcome.kind.eq(kind::JUMP);
-        let call = jump & i.unit.outcome.call & !x.depth.slice(0, s.depth_bits).all();
+        // What is announced of the call depth is so, and only jumps change it.
+        let (call, ret) =
+            (m.pipe("call_announced", announced.value.call), m.pipe("ret_announced", announced.value.ret));
+        let goes_on = never.mux(m.lit(kind::BRANCH, kind::BITS), i.unit.outcome.kind);
+        // Nor does an outcome follow the steering in the next cycle.
+        let just =
+            m.pipe_reset("was_just_steered", out.steer.valid) & number.eq(m.pipe("just_steered", out.steer.slot));
         let outcome = Outcome {
-            valid: if obeys { was_announced } else { i.unit.outcome.valid & was_announced & runs & may },
+            valid: if obeys { was_announced } else { i.unit.outcome.valid & was_announced & runs & may & !just },
             slot: number,
-            kind: never.mux(m.lit(kind::BRANCH, kind::BITS), i.unit.outcome.kind),
+            kind: (call | ret).mux(m.lit(kind::JUMP, kind::BITS), goes_on),
             taken: Side { mask: taken, ..i.unit.outcome.taken },
             rest: Side { mask: rest, ..i.unit.outcome.rest },
             call,
-            ret: jump & i.unit.outcome.ret & !call,
+            ret,
             meets: None,
             homes: None,
         };
@@ -175,7 +180,10 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         let taken_wake = m.pipe_reset("was_woken", wake.valid & out.wake_ready);
         let taken_wake = Wake { valid: taken_wake, slot: m.pipe("woken_slot", woken) };
         let asked = i.unit.announced.expect("outcomes are announced");
-        let asked = Announced { slot: index_of(s.warps, asked.slot), ..asked };
+        let at = index_of(s.warps, asked.slot);
+        // The path that runs is the same when the outcome comes.
+        let deeper = asked.call & !tables.hct0.read(at).depth.slice(0, s.depth_bits).all();
+        let asked = Announced { slot: at, call: deeper, ret: asked.ret & !deeper, ..asked };
         let mut told = UnitIn { start, wake, outcome, announced: Some(announced.value), ..i.unit };
         let mut comes = m.lit(0u32, 1);
         let announce = if let (Some(hints), Some(barriers)) = (&mut told.hints, &barriers) {
@@ -200,7 +208,7 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         for slot in &slots {
             between_turns(m, s, slot, &tables);
         }
-        claims(m, s, &tables, inside, (was_announced, number), taken_wake);
+        claims(m, s, &tables, inside, (was_announced, number, call, ret), taken_wake);
         if obeys {
             m.assert("who_was_announced_runs", implies(was_announced, runs));
         }
@@ -320,11 +328,11 @@ fn claims(
     s: &Shape,
     tables: &Inside,
     (cold, barriers): (Option<&cct::Inside>, Option<&convergence::Inside>),
-    (was_announced, announced): (Signal, Signal),
+    (was_announced, announced, call, ret): (Signal, Signal, Signal, Signal),
     taken: Wake<Signal>,
 ) {
-    let Inside { claim, words, .. } = tables;
-    let slot = claim.slot;
+    let Inside { claim, words, stale, .. } = tables;
+    let (slot, stale) = (claim.slot, *stale);
     m.assert("claimed_slot_is_there", slot.eq(index_of(s.warps, slot)));
     m.assert("announced_slot_is_there", announced.eq(index_of(s.warps, announced)));
     let of_announced = claim.outcome.eq(was_announced) & implies(was_announced, slot.eq(announced));
@@ -336,9 +344,12 @@ fn claims(
     let twos = (1..claims.len()).flat_map(|k| (0..k).map(move |j| (j, k)));
     m.assert("nothing_else_is_claimed", !cat(&twos.map(|(j, k)| claims[j] & claims[k]).collect::<Vec<_>>()).any());
 
-    let read = m.pipe_reset("has_read_words", m.lit(1u32, 1));
-    m.assert("live_bit_of_the_claim", words.live.eq(tables.live.select(slot, 1)));
+    let read = m.pipe_reset("has_read_words", m.lit(1u32, 1)) & !stale;
+    m.assert("live_bit_of_the_claim", implies(read, words.live.eq(tables.live.select(slot, 1))));
     m.assert("hct0_of_the_claim", implies(read, tables.hct0.read(slot).same_as(words.hct0)));
+    let depth = words.hct0.depth.slice(0, s.depth_bits);
+    let after = depth_after(was_announced & call, was_announced & ret, depth);
+    m.assert("depth_after_the_claim", implies(read, words.after.eq(after)));
     let tabled = |name: &str, table: Option<Signal>, word: Option<Signal>| {
         if let Some((table, word)) = table.zip(word) {
             m.assert(&format!("{name}_of_the_claim"), implies(read, table.eq(word)));
@@ -424,7 +435,9 @@ fn hinted(
         let named_too = names.value & asked.slot.eq(ahead.slot);
         Announced { valid: asked.valid & stays(asked.slot) & !named_too & may(ISSUE_TO_RESOLVE), ..asked }
     };
-    let announce = (valid & is_wait).mux(Announced { valid: m.lit(1u32, 1), slot: named.slot }, asked);
+    let no = m.lit(0u32, 1);
+    let of_wait = Announced { valid: m.lit(1u32, 1), slot: named.slot, call: no, ret: no };
+    let announce = (valid & is_wait).mux(of_wait, asked);
     let operand = cat(&[named.other, hint.operand.from_bit(s.barrier_bits())]);
     let mask = at(named.slot, |slot| slot.x.mask);
     hints.hint = Hint { valid, operation, slot: named.slot, barrier: named.barrier, operand, mask, ..hint };
@@ -435,7 +448,6 @@ fn hinted(
         kind: outcome.kind.eq(kind::CONVERGE).mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind),
         ..outcome
     };
-    let no = m.lit(0u32, 1);
     let of_wait = Outcome {
         valid: m.lit(1u32, 1),
         slot: barriers.waited_slot,

@@ -70,6 +70,8 @@ struct Bench {
     tables: Vec<Tables>,
     /// The slot whose wake was taken in the cycle before: it is woken in this.
     taken: Option<usize>,
+    /// The slot that was steered in the cycle before: its outcome comes later.
+    steered: Option<usize>,
     /// Whether the unit is compared with the model, or only runs with its own assertions.
     compares: bool,
 }
@@ -77,7 +79,13 @@ struct Bench {
 impl Bench {
     fn new(design: &Plan, s: &Shape, seed: u64) -> Bench {
         let pipeline = Pipeline::new(design, s, seed);
-        Bench { pipeline, tables: vec![Tables::default(); s.warps as usize], taken: None, compares: true }
+        Bench {
+            pipeline,
+            tables: vec![Tables::default(); s.warps as usize],
+            taken: None,
+            steered: None,
+            compares: true,
+        }
     }
 
     fn of_shape(lanes: u32, warps: u32, seed: u64) -> Bench {
@@ -168,6 +176,7 @@ impl Bench {
         let woken = std::mem::replace(&mut self.taken, taken);
         self.pipeline.t.try_step()?;
         self.pipeline.pass();
+        self.steered = (out.steer.valid == 1).then(|| out.steer.slot.low_u64() as usize);
 
         let after = self.read(slot);
         let before = std::mem::replace(&mut self.tables[slot], after);
@@ -274,13 +283,15 @@ impl Bench {
         }
     }
 
-    /// One cycle of random events: an outcome with a chance of `density` in 100. Any slot that runs may have one at once.
+    /// One cycle of random events: an outcome with a chance of `density` in 100. Any slot that runs may have one two cycles after the
+    /// steering.
     fn random_cycle(&mut self, density: u32) -> Result<(), SimulationError> {
         let tables = &self.tables;
         let invent = |p: &mut Pipeline, slot: usize| {
             p.invent(slot, tables[slot].x.expect("a slot that runs has an active path"), None)
         };
-        let (told, start) = self.pipeline.random_events(density, |_, _| true, invent);
+        let steered = self.steered;
+        let (told, start) = self.pipeline.random_events(density, |_, slot| steered != Some(slot), invent);
         self.cycle(told, start)
     }
 
@@ -350,13 +361,18 @@ fn cold_table_cycle_by_cycle() {
         trace += format!("{x:7} {y:7} {steered:5} {}", cold.join(" ")).trim_end();
         trace += "\n";
     };
-    bench.pipeline.announces = Some(0);
     cycle(&mut bench, None, Some((0, side(0, "1111"))));
     let outcomes = [
+        None,
         Some(split(side(40, "0001"), side(1, "1110"))),
+        None,
         Some(split(side(30, "0010"), side(2, "1100"))),
+        None,
         Some(split(side(20, "0100"), side(3, "1000"))),
+        None,
         Some(jump(side(60, "1000"))),
+        None,
+        None,
         None,
         None,
         None,
@@ -372,14 +388,20 @@ fn cold_table_cycle_by_cycle() {
     }
     let expected = "\
 0:1111  -       runs
+0:1111  -       runs
+1:1110  40:0001 runs
 1:1110  40:0001 runs
 2:1100  30:0010 runs  40:0001
+2:1100  30:0010 runs  40:0001
+3:1000  20:0100 runs  40:0001 30:0010
 3:1000  20:0100 runs  40:0001 30:0010
 20:0100 60:1000 runs  40:0001 30:0010
 20:0100 60:1000 runs  40:0001 30:0010
 20:0100 60:1000 runs  40:0001 30:0010
 20:0100 60:1000 runs  40:0001 30:0010
 20:0100 40:0001 runs  60:1000 30:0010
+20:0100 40:0001 runs  60:1000 30:0010
+20:0100 30:0010 runs  60:1000 40:0001
 20:0100 30:0010 runs  60:1000 40:0001
 30:0110 -       waits 60:1000 40:0001
 30:0110 -       waits 60:1000 40:0001
@@ -418,17 +440,23 @@ fn barrier_cycle_by_cycle() {
         trace += format!("{x:8} {y:8} {state:6} {}", cold.join(" ")).trim_end();
         trace += "\n";
     };
-    bench.pipeline.announces = Some(0);
     bench.cycle(None, Some((0, side(0, "1111")))).unwrap();
     let outcomes = [
+        None,
         Some(split(side(40, "0001"), side(1, "1110"))),
+        None,
         Some(split(side(30, "0010"), side(2, "1100"))),
+        None,
         Some(split(side(20, "0100"), side(3, "1000"))),
+        None,
         Some(wait(side(50, "1000"))),
+        None,
         Some(Told { kind: kind::EXIT, ..Told::default() }),
         None,
         None,
+        None,
         Some(wait(side(60, "0010"))),
+        None,
         None,
         None,
         None,
@@ -443,24 +471,34 @@ fn barrier_cycle_by_cycle() {
     }
     bench.pipeline.wake = Some(0);
     (0..2).for_each(|_| cycle(&mut bench, None));
+    bench.pipeline.announces = Some(0);
+    cycle(&mut bench, None);
     cycle(&mut bench, Some(jump(side(60, "1001"))));
     let expected = "\
+0:1111   -        runs
+1:1110   40:0001  runs
 1:1110   40:0001  runs
 2:1100   30:0010  runs   40:0001
+2:1100   30:0010  runs   40:0001
 3:1000   20:0100  runs   40:0001 30:0010
+3:1000   20:0100  runs   40:0001 30:0010
+20:0100  w50:1000 runs   40:0001 30:0010
 20:0100  w50:1000 runs   40:0001 30:0010
 w50:1000 -        -      40:0001 30:0010
 w50:1000 -        -      40:0001 30:0010
+30:0010  w50:1000 runs   40:0001
 30:0010  w50:1000 runs   40:0001
 w50:1000 w60:0010 -      40:0001
 w50:1000 w60:0010 -      40:0001
 w50:1000 w60:0010 -      40:0001
 w50:1000 w60:0010 -      40:0001
 40:0001  w50:1000 runs   w60:0010
+40:0001  w50:1000 runs   w60:0010
 w50:1001 -        -      w60:0010
 w50:1001 -        -      w60:0010
 w50:1001 w60:0010 parked
 w50:1001 w60:0010 -
+50:1001  60:0010  runs
 50:1001  60:0010  runs
 60:1011  -        runs
 ";
@@ -475,14 +513,16 @@ fn outcomes_do_not_starve_a_wake() {
         let all = P { mask: (1 << lanes) - 1, ..P::default() };
         bench.cycle(None, Some((0, all))).unwrap();
         bench.cycle(None, Some((1, all))).unwrap();
+        bench.cycle(None, Some((3, all))).unwrap();
         let wait = Told { slot: 1, kind: kind::WAIT, taken: P { waits: true, ..all }, ..Told::default() };
         bench.cycle(Some(wait), None).unwrap();
         assert_eq!(bench.pipeline.slots[1], Slot::Parked);
         let mut cycles = 0;
         while bench.pipeline.slots[1] == Slot::Parked || bench.pipeline.slots[2] == Slot::Idle {
-            let spin = Told { kind: kind::JUMP, taken: all, ..Told::default() };
-            let spin = bench.pipeline.announced.map(|_| spin);
-            bench.pipeline.announces = (bench.pipeline.t.peek().hold == 0).then_some(0);
+            let spin = |slot: usize| Told { slot, kind: kind::JUMP, taken: all, ..Told::default() };
+            let spin = bench.pipeline.announced.map(spin);
+            let next = if bench.pipeline.announced == Some(0) { 3 } else { 0 };
+            bench.pipeline.announces = (bench.pipeline.t.peek().hold == 0).then_some(next);
             bench.pipeline.wake = (bench.pipeline.slots[1] == Slot::Parked).then_some(1);
             let start = (bench.pipeline.slots[2] == Slot::Idle).then_some((2, all));
             bench.cycle(spin, start).unwrap();
@@ -519,9 +559,12 @@ fn an_announced_outcome_may_not_come() {
     assert!(matches!(cycle(&mut bench, None, None, None)[1], Slot::Waits(_)));
     assert_eq!(cycle(&mut bench, Some(0), None, None), [Slot::Runs, Slot::Runs]);
     // A path returns when two announced turns of the other slot have passed: one with an outcome, one without.
-    cycle(&mut bench, Some(0), Some(split(side(40, "0001"), side(1, "1110"))), None);
-    cycle(&mut bench, Some(0), Some(split(side(30, "0010"), side(2, "1100"))), None);
-    cycle(&mut bench, Some(0), Some(split(side(20, "0100"), side(3, "1000"))), None);
+    for (taken, rest) in
+        [(side(40, "0001"), side(1, "1110")), (side(30, "0010"), side(2, "1100")), (side(20, "0100"), side(3, "1000"))]
+    {
+        cycle(&mut bench, None, Some(split(taken, rest)), None);
+        cycle(&mut bench, Some(0), None, None);
+    }
     assert!(matches!(cycle(&mut bench, Some(1), Some(jump(0, side(20, "1000"))), None)[0], Slot::Waits(_)));
     assert!(matches!(cycle(&mut bench, Some(1), Some(jump(1, all)), None)[0], Slot::Waits(_)));
     assert!(matches!(cycle(&mut bench, None, None, None)[0], Slot::Waits(_)));
@@ -543,15 +586,15 @@ fn call_depth_has_bounds() {
     assert!(error.to_string().starts_with("assertion `call_depth_does_not_overflow` failed"), "{error}");
 }
 
-/// Three warps with a path each in the cold table begin to return in consecutive cycles, a fourth has an outcome in each cycle behind
+/// Three warps with a path each in the cold table begin to return in consecutive cycles, two others have an outcome in each cycle behind
 /// them: two heads wait, and that of the third has to be fetched. Returns how many cycles without an outcome it takes.
 fn three_heads(covers: &mut BTreeMap<String, u64>) -> usize {
-    let mut bench = Bench::of_shape(4, 4, 1);
+    let mut bench = Bench::of_shape(4, 8, 1);
     let all = P { mask: 0b1111, ..P::default() };
     let side = |pc: u64, threads: &str| P { pc, mask: mask(threads), ..P::default() };
     let split = |slot: usize, taken: P, rest: P| Told { slot, taken, rest, ..Told::default() };
     let jump = |slot: usize, taken: P| Told { slot, kind: kind::JUMP, taken, ..Told::default() };
-    for slot in 0..4 {
+    for slot in 0..5 {
         bench.cycle(None, Some((slot, all))).unwrap();
     }
     for slot in 0..3 {
@@ -560,10 +603,11 @@ fn three_heads(covers: &mut BTreeMap<String, u64>) -> usize {
     }
     bench.pipeline.announces = Some(0);
     bench.cycle(None, None).unwrap();
-    for slot in 0..6 {
-        bench.pipeline.announces = Some((slot + 1).min(3)).filter(|_| slot < 5);
+    let slots = [0, 1, 2, 3, 4, 3];
+    for (k, &slot) in slots.iter().enumerate() {
+        bench.pipeline.announces = slots.get(k + 1).copied();
         let to = if slot < 3 { side(20, "1100") } else { all };
-        bench.cycle(Some(jump(slot.min(3), to)), None).unwrap();
+        bench.cycle(Some(jump(slot, to)), None).unwrap();
     }
     let mut cycles = 0;
     while bench.pipeline.slots.iter().any(|slot| matches!(slot, Slot::Waits(_))) {
