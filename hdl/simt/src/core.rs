@@ -285,8 +285,9 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let execute_in = ExecuteIn { operands, group: i.grid.group, program_end: i.program_end };
         let ExecuteOut { executed, divisors } = m.instance("execute", &execute(s), execute_in);
         let quotient_taken = m.deferred("quotient_taken", 1);
-        let divided =
-            division(s, m, DivideIn { reserve: chosen.divide, operands, divisors, taken: quotient_taken.value });
+        let quotient_shown = m.deferred("quotient_shown", 1);
+        let (taken, shown) = (quotient_taken.value, quotient_shown.value);
+        let divided = division(s, m, DivideIn { reserve: chosen.divide, operands, divisors, taken, shown });
         divider_free.drive(divided.free);
 
         // Stage 8.
@@ -355,6 +356,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         late.drive(written.late);
         response_taken.drive(written.response_taken);
         quotient_taken.drive(written.quotient_taken);
+        quotient_shown.drive(written.quotient_shown);
         bubble.drive(written.bubble);
 
         // A fault stops issue and whatever is behind it, and stays.

@@ -7,7 +7,8 @@
 //! | bytes | `full` | any bank's word | byte by byte the highest served lane that stores it |
 //!
 //! A *route* says where the served lanes find their words: with the leader network one bit a lane (its own bank) below
-//! the leader's bank, else each lane's bank.
+//! the leader's bank, else each lane's bank. A load keeps it as the way back needs it: with the leader network, one bit a bank
+//! in place of the leader's bank.
 
 use crate::shape::{Coalescing, Shape};
 use heddle_hdl::*;
@@ -39,6 +40,23 @@ pub fn route_bits(s: &Shape) -> Width {
     }
 }
 
+/// Bits of a route that a load keeps.
+pub fn kept_bits(s: &Shape) -> Width {
+    match Network::of(s) {
+        Network::Leader => 2 * s.lanes,
+        Network::Words | Network::Bytes => route_bits(s),
+    }
+}
+
+/// A route as [`to_lanes`] wants it. What is decoded here comes out of the memory in which it is kept, in front of which no
+/// tool can make multiplexers, one behind the other, of a choice that is two tables deep.
+pub fn kept(s: &Shape, route: Signal) -> Signal {
+    match Network::of(s) {
+        Network::Leader => cat(&[route.slice(0, s.lanes), route.from_bit(s.lanes).decode(s.lanes)]),
+        Network::Words | Network::Bytes => route,
+    }
+}
+
 /// The route of an access: `own` as the coalescer says, the lanes' places and the leader's.
 pub fn route(s: &Shape, own: Signal, places: Signal, first: Signal) -> Signal {
     let bank = |place: Signal| if s.lanes == 1 { place.bit(0).literal(0u32) } else { place.slice(2, s.lane_bits()) };
@@ -67,16 +85,21 @@ fn own_or_leader() -> TypedModule<WordIn<Width>, WordOut<Signal>> {
     })
 }
 
-/// A line's words as the lanes want them, 32 bits a lane each.
-pub fn to_lanes(s: &Shape, m: Builder, line: Signal, route: Signal) -> Signal {
+/// A line's words as the lanes want them, 32 bits a lane each, by a route that was [`kept`]. If there is an `only_if`, they are zeros
+/// unless it is on, so that they can be joined with what comes from elsewhere.
+pub fn to_lanes(s: &Shape, m: Builder, line: Signal, kept: Signal, only_if: Option<Signal>) -> Signal {
+    let gated = |signal: Signal| only_if.map_or(signal, |on| signal.only_if(on));
     match Network::of(s) {
+        Network::Leader if s.lanes == 1 => gated(line),
         Network::Leader => {
-            let leader_bank = route.from_bit(s.lanes).decode(s.lanes);
+            // Words come late, out of block RAM, and there are many: what chooses them is gated, so no word is.
+            wire!(own = gated(kept.slice(0, s.lanes)));
+            wire!(leader_bank = gated(kept.from_bit(s.lanes)));
             wire!(leader_word = select_one_hot(&elements(line, 32), leader_bank));
-            let inputs = WordIn { own: each(route.slice(0, s.lanes)), word: each(line), leader_word: all(leader_word) };
+            let inputs = WordIn { own: each(own), word: each(line), leader_word: all(leader_word) };
             m.replicate("network", s.lanes, &own_or_leader(), inputs).wanted
         }
-        _ => gather(line, 32, route, s.lane_bits()),
+        _ => gated(gather(line, 32, kept, s.lane_bits())),
     }
 }
 
