@@ -293,8 +293,9 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let ExecuteOut { executed, second, early: releases, divisors } = m.instance("execute", &execute(s), execute_in);
         early.drive(releases);
         let quotient_taken = m.deferred("quotient_taken", 1);
-        let divided =
-            division(s, m, DivideIn { reserve: chosen.divide, operands, divisors, taken: quotient_taken.value });
+        let quotient_shown = m.deferred("quotient_shown", 1);
+        let (taken, shown) = (quotient_taken.value, quotient_shown.value);
+        let divided = division(s, m, DivideIn { reserve: chosen.divide, operands, divisors, taken, shown });
         divider_free.drive(divided.free);
 
         // Stage 8.
@@ -363,6 +364,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         late.drive(written.late);
         response_taken.drive(written.response_taken);
         quotient_taken.drive(written.quotient_taken);
+        quotient_shown.drive(written.quotient_shown);
         bubble.drive(written.bubble);
 
         // A fault stops issue and whatever is behind it, and stays.

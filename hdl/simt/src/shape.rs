@@ -669,6 +669,12 @@ impl Shape {
         self.cache.is_some() || self.backing != Backing::OnChip
     }
 
+    /// Whether answers at the memory port may have to wait for write-back. Else each is there in its own instruction's stage 10, in which
+    /// the pipeline writes nothing, and is taken at once.
+    pub fn answers_wait(&self) -> bool {
+        self.memory_stalls() || self.replay == Replay::Serialise
+    }
+
     /// Data bits of the bus, if main memory is on one.
     pub fn bus_width(&self) -> Option<Width> {
         match self.backing {

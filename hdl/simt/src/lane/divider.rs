@@ -26,6 +26,8 @@ pub struct DividerIn<T> {
     /// What is added for a bit of the quotient, less the 1 that makes -b of ~b: b if it is negative, else ~b. The ALU has it.
     pub divisor: T,
     pub b_negative: T,
+    /// Else the result is 0.
+    pub shown: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -35,7 +37,7 @@ pub struct DividerOut<T> {
 }
 
 pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
-    let inputs = DividerIn { start: 1, step: 1, last: 1, operation: 3, a: 32, divisor: 32, b_negative: 1 };
+    let inputs = DividerIn { start: 1, step: 1, last: 1, operation: 3, a: 32, divisor: 32, b_negative: 1, shown: 1 };
     module("divider_lane", inputs, |m, i| {
         m.doc("The divider of one lane: restoring division, one bit a step.");
         wire!(is_signed = !i.operation.bit(0));
@@ -57,10 +59,13 @@ pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
         wire!(rest = sum_of(shifted, cat(&[addend, m.lit(1u32, 1)]), subtracts).sum);
         wire!(fits = !rest.msb());
         wire!(next_most = fits.mux(most.q & bit, !(!rest).any()));
-        wire!(empties = i.start | (i.last & negative & next_most));
+        // In the end, the register that is not the result is empty: so the result needs no choice, and a bit of it is one table.
+        wire!(empties = i.start | (i.last & (!remains | (negative & next_most))));
+        wire!(forgets = i.last & remains);
         let active = i.start | i.step;
         let next_remainder = fits.mux(rest, shifted).slice(0, 32);
-        quotient.next_if(active, i.start.mux(i.a ^ a_negative.repeat(32), cat(&[fits, quotient.q.slice(0, 31)])));
+        let next_quotient = i.start.mux(i.a ^ a_negative.repeat(32), cat(&[fits, quotient.q.slice(0, 31)]));
+        quotient.next_if(active, forgets.mux(next_quotient.literal(0u32), next_quotient));
         remainder.next_if(active, empties.mux(next_remainder.literal(0u32), next_remainder));
         most.next_if(active, next_most & !i.start);
 
@@ -68,8 +73,8 @@ pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
         // With signs, the first bit of the dividend is 0: it is in no divisor but 0, whose quotient stays.
         wire!(by_zero = quotient.q.msb());
         wire!(inverts = remains.mux(negative & !divides, opposite & !by_zero));
-        wire!(value = remains.mux(remainder.q, quotient.q) ^ inverts.repeat(32));
-        wire!(one_more = !remains & (inverts ^ divides));
+        wire!(value = ((remainder.q | quotient.q) ^ inverts.repeat(32)).only_if(i.shown));
+        wire!(one_more = i.shown & !remains & (inverts ^ divides));
         DividerOut { result: sum_of(value, value.literal(0u32), one_more).sum }
     })
 }
@@ -111,6 +116,7 @@ mod tests {
                     a: Bits::from(a),
                     divisor: Bits::from(if negative(operation) { b } else { !b }),
                     b_negative: Bits::from(negative(operation)),
+                    shown: true.into(),
                 };
                 t.poke(drive(true, false, false));
                 t.step();
@@ -121,6 +127,8 @@ mod tests {
                 t.poke(drive(false, false, false));
                 t.settle();
                 assert_eq!(t.peek().result, u64::from(want), "operation {operation} of {a:#x}, {b:#x}");
+                t.poke(DividerIn { shown: false.into(), ..drive(false, false, false) });
+                assert_eq!(t.peek().result, 0, "operation {operation} of {a:#x}, {b:#x}, not shown");
             }
         }
     }

@@ -387,7 +387,8 @@ fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> CacheOut<S
     let inputs = BankIn {
         access: all(accesses),
         line: all(access.line),
-        enables: each(access.enables.only_if(!is_load)),
+        writes: all(!is_load),
+        enables: each(access.enables),
         data: each(access.data),
         atomic: s.atomics.then(|| all(BankAtomic { valid, function: access.function })),
     };

@@ -67,7 +67,8 @@ pub fn scratchpad(s: &Shape) -> TypedModule<ScratchpadIn<Width>, ScratchpadOut<S
         let inputs = BankIn {
             access: all(taken),
             line: each(request.lines),
-            enables: each(request.enables.only_if(writes)),
+            writes: all(writes),
+            enables: each(request.enables),
             data: each(request.data),
             atomic: s.atomics.then(|| all(atomic)),
         };

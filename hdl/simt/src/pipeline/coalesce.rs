@@ -37,6 +37,9 @@ pub struct CoalesceOut<T> {
     pub own: T,
     /// One bit a lane: its place is in the leader's word.
     pub with_leader: T,
+    /// The highest lane at the leader's very place, alone; of an atomic, the leader. With the leader network, it is what sends
+    /// to the leader's bank. It is known before the served lanes are.
+    pub sender: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -120,13 +123,15 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
         let lanes = m.replicate("lane", s.lanes, &lane(s), lanes);
         let writes = i.store | i.atomic;
         let (own, with_leader) = (lanes.own & !lanes.same_word, lanes.same_word);
+        wire!(at_leaders = i.mask & i.atomic.mux(i.leader, lanes.same));
+        wire!(sender = highest_one(at_leaders));
 
         // Aligned: lanes of a store that could go, and those below which every lane could.
         let aligned = || {
-            wire!(at_leaders = i.atomic.mux(i.leader, lanes.same));
             wire!(storable = at_leaders | (lanes.same_line & own));
             wire!(below_served = !(i.mask & !storable).any_below());
             wire!(together = i.mask & (at_leaders | (storable & below_served)));
+            m.assert("the_leaders_bank_is_written_from_its_place", !writes | (together & !own).eq(at_leaders));
             covers(m, &i, &lanes);
             m.cover("store_left_behind_another", i.store & (i.mask & storable & !together).any());
             writes.mux(together, i.mask & lanes.same_line & (lanes.own | lanes.same_word))
@@ -135,7 +140,7 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
         let full = s.coalescing == Coalescing::Full;
         if !scratchpad && (!full || !s.atomics) {
             let served = if full { i.mask & lanes.same_line } else { aligned() };
-            return CoalesceOut { served, own, with_leader };
+            return CoalesceOut { served, own, with_leader, sender };
         }
 
         let lower: Vec<Signal> = (0..s.lanes).map(|k| m.lit(Bits::ones(k), s.lanes)).collect();
@@ -148,7 +153,7 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
         if !scratchpad {
             wire!(candidates = i.mask & lanes.same_line);
             let served = candidates & !(some_lower(pairs.same_bank, candidates) & i.atomic.repeat(s.lanes));
-            return CoalesceOut { served, own, with_leader };
+            return CoalesceOut { served, own, with_leader, sender };
         }
 
         wire!(
@@ -174,7 +179,7 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
         m.cover("scratchpad_conflict", to_scratchpad & (candidates & !in_banks).any());
         m.cover("scratchpad_broadcast", to_scratchpad & (in_banks & !lowest).any());
         m.cover("both_memories", of_scratchpad.any() & (i.mask & !in_scratchpad).any());
-        CoalesceOut { served: to_scratchpad.mux(in_banks, main), own, with_leader }
+        CoalesceOut { served: to_scratchpad.mux(in_banks, main), own, with_leader, sender }
     })
 }
 
@@ -189,4 +194,10 @@ fn covers(m: Builder, i: &CoalesceIn<Signal>, l: &LaneOut<Signal>) {
     m.cover("store_left_for_other_bytes", i.store & some(l.same_word & !l.same));
     m.cover("several_lanes_load_one_word", load & some(l.same_word & !i.leader));
     m.cover("several_lanes_store_at_one_place", i.store & some(l.same & !i.leader));
+}
+
+/// The highest bit that is on, alone.
+fn highest_one(bits: Signal) -> Signal {
+    let turned = |bits: Signal| cat(&elements(bits, 1).into_iter().rev().collect::<Vec<_>>());
+    turned(turned(bits).lowest_one())
 }

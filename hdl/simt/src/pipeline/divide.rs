@@ -18,6 +18,8 @@ pub struct DivideIn<T> {
     pub divisors: Divisors<T>,
     /// Write-back takes the result in this cycle.
     pub taken: T,
+    /// Else the words of the result are 0.
+    pub shown: T,
 }
 
 /// The divisors of all lanes, as [`DividerIn`] says.
@@ -42,7 +44,7 @@ pub struct Quotient<T> {
     pub slot: T,
     pub rd: T,
     pub mask: T,
-    /// 32 bits a lane.
+    /// 32 bits a lane; 0 while it is not shown.
     pub data: T,
 }
 
@@ -59,7 +61,8 @@ pub struct DivideOut<T> {
 }
 
 pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
-    let inputs = DivideIn { reserve: 1, operands: Operands::shape(s), divisors: Divisors::shape(s), taken: 1 };
+    let inputs =
+        DivideIn { reserve: 1, operands: Operands::shape(s), divisors: Divisors::shape(s), taken: 1, shown: 1 };
     module("divide", inputs, |m, i| {
         m.doc("The iterative divider of all lanes.");
         let Operands { issued, a, .. } = i.operands;
@@ -87,10 +90,12 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
                 a: each(a),
                 divisor: each(i.divisors.addends),
                 b_negative: each(i.divisors.negative),
+                shown: all(i.shown),
             },
         );
         m.assert("one_at_a_time", !(i.reserve & reserved.q));
         m.assert("taken_when_done", !i.taken | done.q);
+        m.assert("taken_when_shown", !i.taken | i.shown);
         let result = Quotient {
             valid: done.q,
             slot: m.pipe_if("slot", start, issued.slot),
@@ -152,7 +157,15 @@ mod tests {
                         Operands { issued, a: packed(&quotients), ..zero.clone() }
                     };
                     let taken = cycle == ready_at + passes;
-                    t.poke(DivideIn { reserve: (cycle == 0).into(), operands, divisors, taken: taken.into() });
+                    let shown = taken || r.bool();
+                    let reserve = cycle == 0;
+                    t.poke(DivideIn {
+                        reserve: reserve.into(),
+                        operands,
+                        divisors,
+                        taken: taken.into(),
+                        shown: shown.into(),
+                    });
                     let out = t.peek();
                     let over = cycle > ready_at + passes;
                     assert_eq!(out.free == 1, cycle == 0 || over, "cycle {cycle}");
@@ -163,7 +176,8 @@ mod tests {
                         assert_eq!(result.mask, u64::from(mask));
                         for k in 0..lanes {
                             let got = result.data.extract(32 * k, 32);
-                            assert_eq!(got, u64::from(a[k as usize] / b), "lane {k}");
+                            let want = if shown { a[k as usize] / b } else { 0 };
+                            assert_eq!(got, u64::from(want), "lane {k}");
                         }
                     }
                     t.step();

@@ -61,13 +61,14 @@ pub struct Load<T> {
 pub struct Route<T> {
     pub size: T,
     pub served: T,
+    /// As [`network::kept`] makes it.
     pub route: T,
     pub offset: T,
 }
 
 impl Load<Width> {
     pub fn shape(s: &Shape) -> Load<Width> {
-        let route = Route { size: 3, served: s.lanes, route: network::route_bits(s), offset: 2 * s.lanes };
+        let route = Route { size: 3, served: s.lanes, route: network::kept_bits(s), offset: 2 * s.lanes };
         Load { slot: s.slot_bits(), rd: 5, route }
     }
 }
@@ -129,7 +130,7 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
 
         let a = i.access;
         let routes = m.memory("routes", Load::shape(s).route, tag_bits).style(MemoryStyle::Distributed);
-        let route = Route { size: a.size, served: a.served, route: a.route, offset: a.offset };
+        let route = Route { size: a.size, served: a.served, route: network::kept(s, a.route), offset: a.offset };
         routes.write(a.valid & !a.operation.bit(operation::SILENT), a.tag, route);
 
         m.assert("takes_only_what_is_offered", !i.take | room);

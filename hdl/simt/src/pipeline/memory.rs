@@ -116,7 +116,7 @@ impl Access<Signal> {
             size: asked.size,
             line: first.slice(line, s.line_bits()),
             served: chosen.served,
-            route: network::route(s, chosen.own, lanes.places, first),
+            route: network::route(s, chosen.own, chosen.sender, lanes.places, first),
             offset: all(&|p| p.slice(0, 2)),
             data: lanes.data,
             scratchpad,

@@ -2,12 +2,13 @@
 //!
 //! | network | when | to the lanes | to the banks |
 //! |---|---|---|---|
-//! | leader | `aligned`, no scratchpad; or one lane | the own bank's word or the leader's | the own lane or, in the leader's bank, the highest of the served |
+//! | leader | `aligned`, no scratchpad; or one lane | the own bank's word or the leader's | the own lane or, in the leader's bank, the highest at its place |
 //! | words | a scratchpad, `aligned` | any bank's word | the highest served lane that wants the bank |
 //! | bytes | `full` | any bank's word | byte by byte the highest served lane that stores it |
 //!
-//! A *route* says where the served lanes find their words: with the leader network one bit a lane (its own bank) below
-//! the leader's bank, else each lane's bank.
+//! A *route* says where the served lanes find their words: with the leader network one bit a lane (its own bank), the lane that sends
+//! to the leader's bank, alone, and the number of that bank; else each lane's bank. A load keeps of it what the way back needs: with the
+//! leader network, one bit a lane and one bit a bank.
 
 use crate::shape::{Coalescing, Shape};
 use heddle_hdl::*;
@@ -34,16 +35,38 @@ impl Network {
 /// Bits of a route.
 pub fn route_bits(s: &Shape) -> Width {
     match Network::of(s) {
-        Network::Leader => s.lanes + s.lane_bits(),
+        Network::Leader => 2 * s.lanes + s.lane_bits(),
         Network::Words | Network::Bytes => s.lanes * s.lane_bits(),
     }
 }
 
-/// The route of an access: `own` as the coalescer says, the lanes' places and the leader's.
-pub fn route(s: &Shape, own: Signal, places: Signal, first: Signal) -> Signal {
+/// Bits of a route that a load keeps.
+pub fn kept_bits(s: &Shape) -> Width {
+    match Network::of(s) {
+        Network::Leader => 2 * s.lanes,
+        Network::Words | Network::Bytes => route_bits(s),
+    }
+}
+
+/// A route as [`to_lanes`] wants it. What is decoded here comes out of the memory in which it is kept, in front of which no
+/// tool can make multiplexers, one behind the other, of a choice that is two tables deep.
+pub fn kept(s: &Shape, route: Signal) -> Signal {
+    match Network::of(s) {
+        Network::Leader => cat(&[route.slice(0, s.lanes), leaders_bank(s, route)]),
+        Network::Words | Network::Bytes => route,
+    }
+}
+
+/// One bit a bank, of a route of the leader network.
+fn leaders_bank(s: &Shape, route: Signal) -> Signal {
+    route.from_bit(2 * s.lanes).decode(s.lanes)
+}
+
+/// The route of an access: `own` and `sender` as the coalescer says, the lanes' places and the leader's.
+pub fn route(s: &Shape, own: Signal, sender: Signal, places: Signal, first: Signal) -> Signal {
     let bank = |place: Signal| if s.lanes == 1 { place.bit(0).literal(0u32) } else { place.slice(2, s.lane_bits()) };
     match Network::of(s) {
-        Network::Leader => cat(&[own, bank(first)]),
+        Network::Leader => cat(&[own, sender, bank(first)]),
         _ => cat(&elements(places, s.place_bits()).into_iter().map(bank).collect::<Vec<_>>()),
     }
 }
@@ -67,16 +90,21 @@ fn own_or_leader() -> TypedModule<WordIn<Width>, WordOut<Signal>> {
     })
 }
 
-/// A line's words as the lanes want them, 32 bits a lane each.
-pub fn to_lanes(s: &Shape, m: Builder, line: Signal, route: Signal) -> Signal {
+/// A line's words as the lanes want them, 32 bits a lane each, by a route that was [`kept`]. If there is an `only_if`, they are zeros
+/// unless it is on, so that they can be joined with what comes from elsewhere.
+pub fn to_lanes(s: &Shape, m: Builder, line: Signal, kept: Signal, only_if: Option<Signal>) -> Signal {
+    let gated = |signal: Signal| only_if.map_or(signal, |on| signal.only_if(on));
     match Network::of(s) {
+        Network::Leader if s.lanes == 1 => gated(line),
         Network::Leader => {
-            let leader_bank = route.from_bit(s.lanes).decode(s.lanes);
+            // Words come late, out of block RAM, and there are many: what chooses them is gated, so no word is.
+            wire!(own = gated(kept.slice(0, s.lanes)));
+            wire!(leader_bank = gated(kept.from_bit(s.lanes)));
             wire!(leader_word = select_one_hot(&elements(line, 32), leader_bank));
-            let inputs = WordIn { own: each(route.slice(0, s.lanes)), word: each(line), leader_word: all(leader_word) };
+            let inputs = WordIn { own: each(own), word: each(line), leader_word: all(leader_word) };
             m.replicate("network", s.lanes, &own_or_leader(), inputs).wanted
         }
-        _ => gather(line, 32, route, s.lane_bits()),
+        _ => gated(gather(line, 32, kept, s.lane_bits())),
     }
 }
 
@@ -140,11 +168,11 @@ fn bank(s: &Shape) -> TypedModule<BankIn<Width>, ToBanks<Signal>> {
 pub fn to_banks(s: &Shape, m: Builder, served: Signal, route: Signal, sent: ToBanks<Signal>) -> ToBanks<Signal> {
     if Network::of(s) == Network::Leader {
         let own = route.slice(0, s.lanes);
-        // Served lanes at the leader's word all mean the same bytes, or load.
-        wire!(winner = downwards(served & !own, 1).lowest_one());
-        wire!(leader_data = select_one_hot(&elements(downwards(sent.data, 32), 32), winner));
-        wire!(leader_bytes = select_one_hot(&elements(downwards(sent.enables, 4), 4), winner));
-        wire!(leader_bank = route.from_bit(s.lanes).decode(s.lanes));
+        // The banks are far away: who sends was found before stage 9.
+        let sender = route.slice(s.lanes, s.lanes);
+        wire!(leader_data = select_one_hot(&elements(sent.data, 32), sender));
+        wire!(leader_bytes = select_one_hot(&elements(sent.enables, 4), sender));
+        wire!(leader_bank = leaders_bank(s, route));
         let inputs = LeaderBankIn {
             own: each(served & own),
             lane: ToBanks { data: each(sent.data), enables: each(sent.enables) },

@@ -29,6 +29,7 @@ pub struct WritebackIn<T> {
     /// As [`LoadQueueOut::last`](super::load_queue::LoadQueueOut::last): under [`Replay::Serialise`], of this load; else of what is
     /// written late.
     pub load_last: T,
+    /// Its words are 0 unless `quotient_shown` is on.
     pub quotient: Quotient<T>,
 }
 
@@ -38,6 +39,8 @@ pub struct WritebackOut<T> {
     /// The response / the divider's result is taken.
     pub response_taken: T,
     pub quotient_taken: T,
+    /// The divider's words are joined with those of a response: it must show them only now.
+    pub quotient_shown: T,
     /// What is written late is a quotient.
     pub of_divider: T,
     /// A late write is done.
@@ -110,30 +113,32 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
 
         // What was loaded, and who it is for. Nobody waits for a load without a register.
         let (load, quotient) = (i.load, i.quotient);
-        wire!(words = network::to_lanes(s, m, i.response.data, load.route.route));
         wire!(has_register = load.rd.any());
+        wire!(answered = i.response.valid & has_register);
+        // An access may be answered in every cycle only where it is served in parts: there, the divider takes turns.
+        let divider_next = (s.replay == Replay::Serialise).then(|| m.reg("divider_next", 1).reset(0u32));
+        let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
+        wire!(from_load = answered & !(turn & quotient.valid));
+        wire!(from_quotient = quotient.valid & !from_load);
+        // Block RAM answers late in its cycle. So a bit is two tables of four inputs for the leader's word, and one for the choice of it or
+        // the own word, with the quotient's. A quotient is a whole word. Without a divider there is nothing to choose from.
+        let only_if = s.multiply.then_some(from_load);
+        let words = network::to_lanes(s, m, i.response.data, load.route.route, only_if) | quotient.data;
+        let offset = only_if.map_or(load.route.offset, |on| load.route.offset.only_if(on));
         let answer = Loaded {
-            valid: i.response.valid & has_register,
+            valid: answered,
             slot: load.slot,
             rd: load.rd,
             lanes: load.route.served,
             words,
-            offset: load.route.offset,
+            offset,
             size: load.route.size,
             last: i.load_last,
         };
-        // An access may be answered in every cycle only where it is served in parts: there, the divider takes turns.
-        let divider_next = (s.replay == Replay::Serialise).then(|| m.reg("divider_next", 1).reset(0u32));
-        let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
-        wire!(from_load = answer.valid & !(turn & quotient.valid));
-        wire!(from_quotient = quotient.valid & !from_load);
-        // A bit is a table of four inputs, as above. A quotient is a whole word. Without a divider there is nothing to choose from.
-        let loaded = |field: Signal| if s.multiply { field.only_if(from_load) } else { field };
-        let either = loaded(answer.words) | quotient.data.only_if(!from_load);
         let Quotient { slot, rd, mask: lanes, .. } = quotient;
-        let (offset, size, last) = (loaded(answer.offset), m.lit(WORD, 3), m.lit(1u32, 1));
-        let of_divider = Loaded { valid: from_quotient, slot, rd, lanes, words: either, offset, size, last };
-        let comes = pick([(from_load, Loaded { words: either, offset, ..answer })], of_divider);
+        let (size, last) = (m.lit(WORD, 3), m.lit(1u32, 1));
+        let of_divider = Loaded { valid: from_quotient, slot, rd, lanes, words, offset, size, last };
+        let comes = pick([(from_load, answer)], of_divider);
         let written = m.deferred("written_late", 1);
         let GatherOut { taken, offered, empty } =
             m.instance("gather", &gather(s), GatherIn { answer: comes, written: written.value });
@@ -171,7 +176,8 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let late = Pending { valid: from_late & last, slot: offered.slot, rd: offered.rd };
         let Target { lanes: enables, slot, rd } = target;
         let write = Write { lanes: enables, warp: warp_of(s, slot), homes: None, rd, data };
-        WritebackOut { write, response_taken, quotient_taken, of_divider, late, bubble, empty }
+        let quotient_shown = !from_load;
+        WritebackOut { write, response_taken, quotient_taken, quotient_shown, of_divider, late, bubble, empty }
     })
 }
 

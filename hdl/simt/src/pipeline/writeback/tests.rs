@@ -17,11 +17,6 @@ fn loaded(word: u32, offset: u32, size: u32) -> u32 {
     }
 }
 
-/// The bits of a value, the lowest first.
-fn bits_of(value: u32, width: u32) -> Vec<u32> {
-    (0..width).map(|bit| value >> bit & 1).collect()
-}
-
 /// What has a result of the pipeline.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum From {
@@ -84,7 +79,8 @@ fn priority_alignment_and_bubbles() {
                 true => fields(&banks, s.lane_bits()),
                 false => {
                     let own_lanes: Vec<u32> = (0..lanes).map(|k| (own >> k & 1) as u32).collect();
-                    fields(&[own_lanes, bits_of(bank, s.lane_bits())].concat(), 1)
+                    let leader_bank: Vec<u32> = (0..lanes).map(|k| u32::from(k == bank)).collect();
+                    fields(&[own_lanes, leader_bank].concat(), 1)
                 }
             };
             let aligned = |r: &mut fastrand::Rng| r.u32(..4) >> (size & 3) << (size & 3);
@@ -95,7 +91,7 @@ fn priority_alignment_and_bubbles() {
             let zero = Computed::shape(&s).map("", &mut |_, _| Bits::ZERO);
             let offset = offsets.iter().enumerate().fold(0u128, |bits, (k, &o)| bits | u128::from(o) << (2 * k));
             let route = Route { size: size.into(), served: served.into(), route, offset: offset.into() };
-            t.poke(WritebackIn {
+            let mut inputs = WritebackIn {
                 computed: next.as_ref().map_or(zero, |(slot, rd, mask, from, data)| Computed {
                     valid: true.into(),
                     slot: (*slot).into(),
@@ -115,12 +111,19 @@ fn priority_alignment_and_bubbles() {
                     slot: quotient_slot.into(),
                     rd: quotient_rd.into(),
                     mask: quotient_mask.into(),
-                    data: packed(&quotients),
+                    data: packed(&vec![0; lanes as usize]),
                 },
-            });
-            let out = t.peek();
+            };
+            t.poke(inputs.clone());
             // Nobody waits for a load without a register.
             let loads = response && load_rd != 0;
+            // The divider shows its words in the same cycle, unless a load goes first.
+            assert_eq!(t.peek().quotient_shown == 1, !loads);
+            if !loads {
+                inputs.quotient.data = packed(&quotients);
+                t.poke(inputs);
+            }
+            let out = t.peek();
             let writes_late = held.is_some() && stage_10.is_none();
             let free = held.is_none() || writes_late;
             let (load_goes, quotient_goes) = (loads && free, quotient && free && !loads);
