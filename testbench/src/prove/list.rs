@@ -222,7 +222,7 @@ const SORTER: Block = Block {
            before, all returns are done, the second path of the warp belongs before all its cold ones, but for one equal to a \
            first that waits, and where the first waits, it is known whether all do.",
     method: Method::Induction,
-    cover_depth: 24,
+    cover_depth: 32,
 };
 
 const RELEASE: Block = Block {

@@ -20,7 +20,8 @@
 //!
 //! What a turn writes is not there yet for a turn of the same slot in the next cycle, whose words are *stale*. An outcome or a return
 //! never follows that soon: an outcome not on the steering, a return not on what made its slot return. The sorter and releases keep off
-//! a slot that is announced, or is to be woken, and wait a cycle where their words are stale.
+//! a slot that is announced, the sorter also one that is to be woken, and all while the warden is somewhere; they wait a cycle where their
+//! words are stale.
 //!
 //! After an outcome that leaves only x while the CCT holds paths of the warp, the slot is steered by the last return that follows. HCT1
 //! is invalid only if the CCT has no path of the warp, or while a return is under way.
@@ -137,10 +138,11 @@ fn described(
 
     // Whose turn it is.
     let stale = m.reg("stale", 1).reset(0u32);
-    // Somebody else has the next turn, and needs the tables as they are.
+    // Somebody else may have the next turn, and needs the tables as they are: of this slot, or wherever the warden is.
     let here = |valid: Signal, slot: Signal| valid & slot.eq(claim.slot);
     wire!(announced_here = here(announced, announced_slot));
-    wire!(gives_way = announced_here | (here(wake.valid, wake.slot) & m.lit(s.barriers, 1)));
+    let woken_here = here(wake.valid, wake.slot) & m.lit(s.barriers, 1);
+    wire!(gives_way = announced_here | woken_here | visits);
     wire!(returns = cold.returned & !claim.outcome);
     let ready = !claim.outcome & !cold.returned & !claim.wake;
     wire!(start_ready = barriers.map_or(ready, |barriers| ready & !barriers.writes));

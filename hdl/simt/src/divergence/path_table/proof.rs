@@ -367,6 +367,7 @@ fn claims(
         m.assert("sorter_is_where_it_scans", implies(claim.sort, slot.eq(c.scan) & !c.returning.any()));
     }
     if let Some(b) = barriers {
+        m.assert("claimed_wake_is_of_one_without_barriers", implies(claim.wake, !b.holding.select(slot, 1)));
         m.assert("release_is_where_the_warden_is", implies(claim.release, slot.eq(b.at_slot)));
         m.assert("a_wait_is_announced", implies(b.waited, was_announced & announced.eq(b.waited_slot)));
     }

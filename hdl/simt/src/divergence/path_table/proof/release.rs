@@ -22,8 +22,12 @@ const CYCLES: Width = 14;
 const STEPS: u32 = 5;
 /// What a named instruction on two barriers may cost in the cycle before it comes.
 const NAMED: u32 = 2;
+/// In the cycle in which an outcome is announced nothing is released in its warp.
+const ANNOUNCED: u32 = 1;
+/// In the cycle after an outcome, a return or a start the words of its warp are stale, and nothing is released in it.
+const WRITTEN: u32 = 1;
 /// A start may make a choice void.
-const OF_A_START: u32 = 4;
+const OF_A_START: u32 = 4 + WRITTEN;
 /// A warp where nobody waits any more is visited only to note that.
 const STALE: u32 = 3;
 
@@ -41,19 +45,19 @@ pub fn release_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> 
     })
 }
 
-/// Of a warp that returns: the fetch, and the turn that is kept behind the last path.
-const OF_RETURNS: u32 = 2;
+/// Of a warp that returns: the fetch, and the turn that is kept behind the last path, or the cycle after it.
+const OF_RETURNS: u32 = 2 + WRITTEN;
 
 /// What one outcome or instruction on convergence barriers may add: steps, a named instruction, a path that is to return with
 /// all behind it, a warp that ends and may be started, and one of which threads end after the last has been released.
 fn of_an_outcome(s: &Shape) -> u32 {
-    STEPS + NAMED + 2 * entries(s) + OF_RETURNS + OF_A_START + STALE
+    STEPS + NAMED + ANNOUNCED + WRITTEN + 2 * entries(s) + OF_RETURNS + OF_A_START + STALE
 }
 
 /// Cycles in a row at most in which there is something to look at and nothing is decided.
 pub fn decided_after(s: &Shape) -> u32 {
     let of_a_warp = 2 * entries(s) + OF_RETURNS + OF_A_START + STALE;
-    STEPS + s.warps * of_a_warp + 2 * (OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME) * of_an_outcome(s)
+    STEPS + WRITTEN + s.warps * of_a_warp + 2 * (OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME) * of_an_outcome(s)
 }
 
 /// Cycles at most from when no path of a warp can run, while threads of it wait, to a release: one decision about the
@@ -111,7 +115,9 @@ fn left_of_a_decision(m: Builder, s: &Shape, h: &Harness, b: &convergence::Insid
     let kept = m.pipe_reset("kept", must & !h.announced.valid) & !reading & !fetched;
     let of_heads = if_so(m, reading, 1) + if_so(m, fetched, 2);
     let of_returns = sum(m, warps) + kept.zext(CYCLES) - of_heads;
-    let left = steps + of_outcomes + of_returns - if_so(m, h.comes, NAMED);
+    let stale = h.tables.stale & h.tables.claim.release & of_warp(b.holding);
+    let to_come = if_so(m, h.comes, NAMED) + if_so(m, h.tables.claim.outcome, ANNOUNCED);
+    let left = steps + of_outcomes + of_returns + if_so(m, stale, WRITTEN) - to_come;
     let left = left.named("left_of_a_decision");
     let since = m.reg("undecided_since", CYCLES).reset(0u32);
     since.next((since.q + 1).only_if(b.put_off));
