@@ -94,6 +94,13 @@ pub trait Engine {
     /// A word of a memory; addresses beyond the memory panic.
     fn memory_read(&self, memory: usize, address: u64) -> Bits;
 
+    /// Reads consecutive words from `address` on, the low 64 bits of each.
+    fn memory_save(&self, memory: usize, address: u64, words: &mut [u64]) {
+        for (address, word) in (address..).zip(words) {
+            *word = self.memory_read(memory, address).low_u64();
+        }
+    }
+
     /// Host access: takes effect at once, and may come before the first cycle.
     fn memory_write(&mut self, memory: usize, address: u64, value: &Bits);
 

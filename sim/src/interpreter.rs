@@ -31,6 +31,13 @@ pub struct Interpreter {
     cover_hits: Vec<u64>,
 }
 
+/// The operands of one unit after the other: values and widths.
+#[derive(Default)]
+struct Operands {
+    args: Vec<Bits>,
+    widths: Vec<u32>,
+}
+
 impl Interpreter {
     /// At its start with `seed`. The directory's top must have no width errors and nothing undriven, as
     /// `TypedModule::check` establishes.
@@ -72,22 +79,25 @@ impl Interpreter {
         self.values[piece.unit as usize].extract(piece.low, piece.width)
     }
 
-    /// The value of a unit from the state and the units before it.
-    fn compute(&self, unit: &Unit) -> Bits {
-        let (scope, args) = (unit.scope as usize, &unit.args);
+    /// The value of a unit from the state and the units before it. `operands` is room for its operands.
+    fn compute(&self, unit: &Unit, operands: &mut Operands) -> Bits {
+        let scope = unit.scope as usize;
         let place = &self.directory.scopes[scope];
         let node = place.module.node(unit.node);
-        let args: Vec<Bits> = args.iter().map(|piece| self.piece(piece)).collect();
-        let widths: Vec<u32> = unit.args.iter().map(|piece| piece.width).collect();
+        let Operands { args, widths } = operands;
+        args.clear();
+        args.extend(unit.args.iter().map(|piece| self.piece(piece)));
+        widths.clear();
+        widths.extend(unit.args.iter().map(|piece| piece.width));
         match node.op {
-            _ if moves_bits(&node.op, scope == 0) => concat(args.iter().zip(widths)),
+            _ if moves_bits(&node.op, scope == 0) => concat(args.iter().zip(widths.iter().copied())),
             Op::Input(port) => self.inputs[port as usize].clone(),
             Op::Reg(register) => self.registers[place.registers.start + register as usize].clone(),
             Op::MemRead { mem, port } => match args.first() {
                 Some(address) => self.word(place.memories.start + mem as usize, address.low_u64()),
                 None => self.read_registers[self.read_register_of(scope, mem as usize, port as usize)].clone(),
             },
-            _ => eval(&node.op, node.width, &args.iter().collect::<Vec<_>>(), &widths),
+            _ => eval(&node.op, node.width, args.as_slice(), widths),
         }
     }
 
@@ -218,8 +228,9 @@ impl Engine for Interpreter {
 
     fn settle(&mut self) {
         if !self.settled {
+            let mut operands = Operands::default();
             for k in 0..self.order.units.len() {
-                self.values[k] = self.compute(&self.order.units[k]);
+                self.values[k] = self.compute(&self.order.units[k], &mut operands);
             }
             self.settled = true;
         }

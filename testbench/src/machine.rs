@@ -536,15 +536,25 @@ impl Machine {
     fn check_memory(&mut self) -> Result<(), MachineError> {
         let Some(check) = &self.check else { return Ok(()) };
         let engine = self.simulation.engine();
-        let want = check.iss().memory();
-        for (number, want) in want.chunks_exact(4).enumerate() {
-            let (bank, line) = (number % self.places.banks.len(), number / self.places.banks.len());
-            let got = (engine.memory_read(self.places.banks[bank], line as u64).low_u64() as u32).to_le_bytes();
-            if let Some(at) = (0..4).find(|&at| got[at] != want[at]) {
-                return Err(MachineError::Memory { address: 4 * number + at, got: got[at], want: want[at] });
+        let (want, banks) = (check.iss().memory(), self.places.banks.len());
+        let mut lines = vec![0; want.len() / 4 / banks];
+        let mut differing = Vec::new();
+        for (bank, &place) in self.places.banks.iter().enumerate() {
+            engine.memory_save(place, 0, &mut lines);
+            for (line, &got) in lines.iter().enumerate() {
+                let address = 4 * (line * banks + bank);
+                let (got, want) = ((got as u32).to_le_bytes(), &want[address..address + 4]);
+                if got != *want {
+                    let at = (0..4).find(|&at| got[at] != want[at]).expect("they differ");
+                    differing.push((address + at, got[at], want[at]));
+                    break;
+                }
             }
         }
-        Ok(())
+        match differing.into_iter().min() {
+            Some((address, got, want)) => Err(MachineError::Memory { address, got, want }),
+            None => Ok(()),
+        }
     }
 
     /// Read from the state as it is, without computing anything.

@@ -10,11 +10,17 @@ use tempfile::TempDir;
 
 pub struct Place {
     folder: TempDir,
+    shared_cache: bool,
 }
 
 impl Place {
     pub fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap() }
+        Place { folder: tempfile::tempdir().unwrap(), shared_cache: false }
+    }
+
+    /// Its commands keep models where tests of other crates do, so that Verilator's runtime is compiled once for all.
+    pub fn with_shared_cache() -> Place {
+        Place { shared_cache: true, ..Place::new() }
     }
 
     pub fn path(&self) -> &Path {
@@ -35,7 +41,9 @@ impl Place {
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_heddle"));
         command.current_dir(self.path()).args(arguments.split_whitespace());
-        command.env("HEDDLE_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/models"));
+        if !self.shared_cache {
+            command.env("HEDDLE_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/models"));
+        }
         command
     }
 

@@ -4,6 +4,7 @@
 use crate::bits::{Bits, low_mask};
 use crate::netlist::Op;
 use num_bigint::BigUint;
+use std::borrow::Borrow;
 
 /// The value of a node from those of its operands.
 ///
@@ -11,32 +12,33 @@ use num_bigint::BigUint;
 /// and neither has the result.
 ///
 /// Panics for operations that are not combinational (ports, instances, registers, memories) and for [`Op::Poison`].
-pub fn eval(op: &Op, width: u32, args: &[&Bits], arg_widths: &[u32]) -> Bits {
+pub fn eval<B: Borrow<Bits>>(op: &Op, width: u32, args: &[B], arg_widths: &[u32]) -> Bits {
+    let arg = |k: usize| args[k].borrow();
     match op {
         Op::Const(value) => value.clone(),
-        Op::Buf | Op::ZExt => args[0].clone(),
-        Op::Eq => Bits::from(args[0] == args[1]),
-        Op::Ne => Bits::from(args[0] != args[1]),
-        Op::Lt => Bits::from(args[0] < args[1]),
+        Op::Buf | Op::ZExt => arg(0).clone(),
+        Op::Eq => Bits::from(arg(0) == arg(1)),
+        Op::Ne => Bits::from(arg(0) != arg(1)),
+        Op::Lt => Bits::from(arg(0) < arg(1)),
         Op::LtSigned => {
-            let negative = |k: usize| args[k].bit(arg_widths[k] - 1);
-            Bits::from(if negative(0) == negative(1) { args[0] < args[1] } else { negative(0) })
+            let negative = |k: usize| arg(k).bit(arg_widths[k] - 1);
+            Bits::from(if negative(0) == negative(1) { arg(0) < arg(1) } else { negative(0) })
         }
-        Op::Mux => args[if args[0].is_zero() { 2 } else { 1 }].clone(),
-        Op::Case(labels) => match labels.iter().position(|label| label == args[0]) {
-            Some(k) => args[2 + k].clone(),
-            None => args[1].clone(),
+        Op::Mux => arg(if arg(0).is_zero() { 2 } else { 1 }).clone(),
+        Op::Case(labels) => match labels.iter().position(|label| label == arg(0)) {
+            Some(k) => arg(2 + k).clone(),
+            None => arg(1).clone(),
         },
-        Op::Select => match args[1].to_u64() {
-            Some(index) if index < (arg_widths[0] / width) as u64 => args[0].extract(index as u32 * width, width),
+        Op::Select => match arg(1).to_u64() {
+            Some(index) if index < (arg_widths[0] / width) as u64 => arg(0).extract(index as u32 * width, width),
             _ => Bits::ZERO,
         },
-        Op::Slice(low) => args[0].extract(*low, width),
-        Op::Cat => concat(args.iter().copied().zip(arg_widths.iter().copied())),
-        Op::Any => Bits::from(!args[0].is_zero()),
-        Op::All => Bits::from(args[0].count_ones() == arg_widths[0]),
-        Op::Parity => Bits::from(args[0].count_ones() % 2 == 1),
-        Op::CountOnes => Bits::from(args[0].count_ones()),
+        Op::Slice(low) => arg(0).extract(*low, width),
+        Op::Cat => concat(args.iter().map(B::borrow).zip(arg_widths.iter().copied())),
+        Op::Any => Bits::from(!arg(0).is_zero()),
+        Op::All => Bits::from(arg(0).count_ones() == arg_widths[0]),
+        Op::Parity => Bits::from(arg(0).count_ones() % 2 == 1),
+        Op::CountOnes => Bits::from(arg(0).count_ones()),
         Op::Input(_) | Op::InstOut { .. } | Op::Reg(_) | Op::MemRead { .. } | Op::Poison => {
             panic!("{op:?} has no value of its own")
         }
@@ -53,17 +55,22 @@ pub fn eval(op: &Op, width: u32, args: &[&Bits], arg_widths: &[u32]) -> Bits {
         | Op::Shr
         | Op::Sar
         | Op::SExt => match args {
-            [a] if width <= 64 => Bits::from(narrow(op, width, (a.low_u64(), 0), arg_widths[0])),
+            [a] if width <= 64 => Bits::from(narrow(op, width, (a.borrow().low_u64(), 0), arg_widths[0])),
             [a, b] if width <= 64 && arg_widths[1] <= 64 => {
-                Bits::from(narrow(op, width, (a.low_u64(), b.low_u64()), arg_widths[0]))
+                Bits::from(narrow(op, width, (a.borrow().low_u64(), b.borrow().low_u64()), arg_widths[0]))
             }
-            _ => wide(op, width, args, arg_widths),
+            _ => wide(op, width, &args.iter().map(B::borrow).collect::<Vec<_>>(), arg_widths),
         },
     }
 }
 
 /// Values side by side, the first lowest, each with its width.
-pub fn concat<'a>(parts: impl Iterator<Item = (&'a Bits, u32)>) -> Bits {
+pub fn concat<'a>(parts: impl Iterator<Item = (&'a Bits, u32)> + Clone) -> Bits {
+    // Most have a limb, which needs no allocation.
+    if parts.clone().map(|(_, width)| width).sum::<u32>() <= 64 {
+        let join = |(all, end), (value, width): (&Bits, u32)| (all | value.low_u64() << end, end + width);
+        return Bits::from(parts.fold((0, 0), join).0);
+    }
     let mut limbs: Vec<u64> = Vec::new();
     let mut end = 0;
     for (value, width) in parts {

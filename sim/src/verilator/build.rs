@@ -131,7 +131,7 @@ impl Recipe {
 
         let include = tool.include()?;
         self.make(&include, &["Vmodel__ALL.a"], work)?;
-        let runtime = self.runtime(tool, &include, work)?;
+        let runtime = self.runtime(&include, work)?;
         let mut link = Command::new("g++");
         link.args(["-shared", "-fPIC", "-std=c++17", "-o", "model.so", "shim.cpp", "-Iobj"]).args(flags);
         link.arg("-I").arg(&include).arg("-I").arg(include.join("vltstd"));
@@ -149,12 +149,17 @@ impl Recipe {
     /// The folder in the cache that has the runtime's objects, which take longer to compile than a small model: compiled
     /// now if they are not there, with the makefile of the model in `work`. They are the same for all of [`Optimise`], since
     /// Verilator's makefile has options of its own for them.
-    fn runtime(self, tool: &Tool, include: &Path, work: &Path) -> Result<PathBuf, BuildError> {
+    fn runtime(self, include: &Path, work: &Path) -> Result<PathBuf, BuildError> {
+        // What is compiled is there, whatever the tool says that it is.
+        let config = std::fs::read_to_string(include.join("verilated_config.h")).unwrap_or_default();
         let mut hasher = DefaultHasher::new();
-        (self.trace, &tool.version, include).hash(&mut hasher);
+        (self.trace, config, include).hash(&mut hasher);
         let folder = cache().join(format!("runtime-{:016x}", hasher.finish()));
         // The linker runs in another folder.
         let folder = std::path::absolute(&folder).unwrap_or(folder);
+        // One compiles, and who comes meanwhile waits: many tests begin with a model.
+        let lock = std::fs::File::create(cache().join("runtime.lock"));
+        let _locked = lock.and_then(|file| file.lock().map(|()| file)); // without one, all compile
         if folder.exists() {
             return Ok(folder);
         }

@@ -63,33 +63,39 @@ fn flow(graph: &Graph, first: usize, lanes: &[f64]) -> Vec<Vec<f64>> {
 /// The chance to come back to a node through open ones.
 fn returning(graph: &Graph, flow: &[Vec<f64>], open: &[bool], node: usize) -> f64 {
     let cycle = graph.cycle(node, |other| open[other]);
+    if !cycle[node] {
+        return 0.0;
+    }
     let nodes: Vec<usize> = (0..cycle.len()).filter(|&other| cycle[other]).collect();
-    // What is under way at each node, all of it at the node first; and where it ended.
-    let mut at = vec![0.0; cycle.len()];
-    let (mut back, mut gone) = (0.0, 0.0);
-    at[node] = 1.0;
+    // What is under way at each of these nodes, all of it at the node first; and behind them, what came back and what is gone.
+    let (back, gone) = (nodes.len(), nodes.len() + 1);
+    let mut at = vec![0.0; nodes.len() + 2];
+    let mut places = vec![gone; cycle.len()];
+    nodes.iter().enumerate().for_each(|(place, &other)| places[other] = place);
+    at[places[node]] = 1.0;
+    places[node] = back;
+    // How many threads leave each node in all, and by which ways.
+    let ways = |&from: &usize| -> (f64, Vec<(usize, f64)>) {
+        let ends = graph.next[from].iter().map(|&to| places[to]);
+        (flow[from].iter().sum(), ends.zip(flow[from].iter().copied()).collect())
+    };
+    let ways: Vec<_> = nodes.iter().map(ways).collect();
     for _ in 0..TURNS {
-        for &from in &nodes {
+        for (from, (all, ways)) in ways.iter().enumerate() {
             let here = std::mem::take(&mut at[from]);
-            let all: f64 = flow[from].iter().sum();
-            if here == 0.0 || all == 0.0 {
-                gone += here;
+            if here == 0.0 || *all == 0.0 {
+                at[gone] += here;
                 continue;
             }
-            for (&to, lanes) in graph.next[from].iter().zip(&flow[from]) {
-                let part = here * lanes / all;
-                match () {
-                    () if to == node => back += part,
-                    () if cycle[to] => at[to] += part,
-                    () => gone += part,
-                }
+            for &(to, lanes) in ways {
+                at[to] += here * lanes / all;
             }
         }
-        if back + gone > 1.0 - 1e-3 {
+        if at[back] + at[gone] > 1.0 - 1e-3 {
             break;
         }
     }
-    if back > 0.0 { back / (back + gone) } else { 0.0 }
+    if at[back] > 0.0 { at[back] / (at[back] + at[gone]) } else { 0.0 }
 }
 
 #[cfg(test)]

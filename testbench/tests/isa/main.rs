@@ -19,6 +19,7 @@ use heddle_testbench::asm::*;
 use heddle_testbench::grid::ThreadId;
 use heddle_testbench::iss::LaunchError;
 use heddle_testbench::machine::MachineError;
+use std::io::Write;
 use std::time::Instant;
 
 /// The time of a cycle grows with the lanes, and with very many threads.
@@ -55,10 +56,19 @@ shapes::sweep!(
     |lanes, warps| { every_instruction(lanes, warps, &LONG) }
 );
 
+/// Half of the operands each without `HEDDLE_LONG`: all that computes is that of the same shape on the path table.
 #[test]
 fn other_divergence_units() {
+    let mut effort = short(8, 2);
+    if std::env::var_os("HEDDLE_LONG").is_none() {
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: half of the operands on other divergence units, which HEDDLE_LONG=1 asks for"
+        );
+        effort.cycles /= 2;
+    }
     for &(_, divergence) in &Divergence::ALL[1..] {
-        on_shape(Shape::new(8, 2).with_divergence(divergence), &short(8, 2));
+        on_shape(Shape::new(8, 2).with_divergence(divergence), &effort);
     }
 }
 

@@ -84,18 +84,22 @@ fn programs(shape: &Shape) {
 }
 
 fn programs_on(shape: &Shape) {
-    programs_with(shape, Features::of(shape));
+    programs_with(&mut machine(shape), Features::of(shape));
 }
 
-fn programs_with(shape: &Shape, features: Features) {
-    let name = shape.divergence.name();
-    let (first, count) = (number("HEDDLE_SEED", 0), number("HEDDLE_PROGRAMS", PROGRAMS));
+fn machine(shape: &Shape) -> Machine {
     let options = MachineOptions { max_cycles: 2_000_000, ..MachineOptions::default() };
     let nothing = heddle_testbench::asm::Asm::default().exit().program();
-    let mut machine = Machine::new(shape, nothing, &options).unwrap();
+    Machine::new(shape, nothing, &options).unwrap()
+}
+
+fn programs_with(machine: &mut Machine, features: Features) {
+    let shape = machine.shape().clone();
+    let name = shape.divergence.name();
+    let (first, count) = (number("HEDDLE_SEED", 0), number("HEDDLE_PROGRAMS", PROGRAMS));
     let (mut issued, mut committed, mut most_paths) = (0, 0, 0);
     let failing = search(first..first + count, |program| {
-        let checked = check(&mut machine, program, features);
+        let checked = check(machine, program, features);
         let summary = machine.summary();
         issued += summary.warp_instructions;
         committed += summary.thread_instructions;
@@ -103,7 +107,7 @@ fn programs_with(shape: &Shape, features: Features) {
         checked
     });
     if let Some(failing) = failing {
-        panic!("{name}, {}", explain(shape, &failing, features));
+        panic!("{name}, {}", explain(&shape, &failing, features));
     }
     let efficiency = 100.0 * committed as f64 / (issued * u64::from(shape.lanes)) as f64;
     let _ = writeln!(
@@ -172,12 +176,13 @@ fn convergence_barriers() {
         with(64, 1, 3),
         Shape { replay: Replay::Serialise, merge: Merge::Barriers, ..with(8, 4, 4) },
     ] {
-        programs_on(&shape);
-        programs_with(&shape, Features { races: false, ..Features::of(&shape) });
+        let mut machine = machine(&shape);
+        programs_with(&mut machine, Features::of(&shape));
+        programs_with(&mut machine, Features { races: false, ..Features::of(&shape) });
     }
     for (_, divergence) in Divergence::ALL {
         let shape = Shape::new(4, 4).with_divergence(*divergence);
-        programs_with(&shape, Features { hints: true, ..Features::of(&shape) });
+        programs_with(&mut machine(&shape), Features { hints: true, ..Features::of(&shape) });
     }
 }
 
