@@ -17,9 +17,10 @@ use heddle_hdl::*;
 pub struct DividerIn<T> {
     /// Take the operands.
     pub start: T,
-    /// Compute one bit; not in the cycle of `start`. It is the last.
+    /// Compute one bit; not in the cycle of `start`.
     pub step: T,
-    pub last: T,
+    /// All bits are there: what is not the result is emptied.
+    pub ends: T,
     /// funct3 of the instruction at the start: div, divu, rem, remu.
     pub operation: T,
     pub a: T,
@@ -32,12 +33,12 @@ pub struct DividerIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct DividerOut<T> {
-    /// Valid after [`DIVIDER_STEPS`](crate::pipeline::timing::DIVIDER_STEPS), until the next start.
+    /// Valid after the end, until the next start.
     pub result: T,
 }
 
 pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
-    let inputs = DividerIn { start: 1, step: 1, last: 1, operation: 3, a: 32, divisor: 32, b_negative: 1, shown: 1 };
+    let inputs = DividerIn { start: 1, step: 1, ends: 1, operation: 3, a: 32, divisor: 32, b_negative: 1, shown: 1 };
     module("divider_lane", inputs, |m, i| {
         m.doc("The divider of one lane: restoring division, one bit a step.");
         wire!(is_signed = !i.operation.bit(0));
@@ -60,13 +61,13 @@ pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
         wire!(fits = !rest.msb());
         wire!(next_most = fits.mux(most.q & bit, !(!rest).any()));
         // In the end, the register that is not the result is empty: so the result needs no choice, and a bit of it is one table.
-        wire!(empties = i.start | (i.last & (!remains | (negative & next_most))));
-        wire!(forgets = i.last & remains);
+        wire!(empties = i.start | (i.ends & (!remains | (negative & most.q))));
+        wire!(forgets = i.ends & remains);
         let active = i.start | i.step;
         let next_remainder = fits.mux(rest, shifted).slice(0, 32);
         let next_quotient = i.start.mux(i.a ^ a_negative.repeat(32), cat(&[fits, quotient.q.slice(0, 31)]));
-        quotient.next_if(active, forgets.mux(next_quotient.literal(0u32), next_quotient));
-        remainder.next_if(active, empties.mux(next_remainder.literal(0u32), next_remainder));
+        quotient.next_if(active | forgets, forgets.mux(next_quotient.literal(0u32), next_quotient));
+        remainder.next_if(active | empties, empties.mux(next_remainder.literal(0u32), next_remainder));
         most.next_if(active, next_most & !i.start);
 
         wire!(divides = negative & most.q);
@@ -108,10 +109,10 @@ mod tests {
             ];
             let negative = |operation: u32| operation & 1 == 0 && sb < 0;
             for (operation, want) in wants {
-                let drive = |start: bool, step: bool, last: bool| DividerIn {
+                let drive = |start: bool, step: bool, ends: bool| DividerIn {
                     start: Bits::from(start),
                     step: Bits::from(step),
-                    last: Bits::from(last),
+                    ends: Bits::from(ends),
                     operation: Bits::from(operation as u64),
                     a: Bits::from(a),
                     divisor: Bits::from(if negative(operation) { b } else { !b }),
@@ -121,8 +122,8 @@ mod tests {
                 t.poke(drive(true, false, false));
                 t.step();
                 t.poke(drive(false, true, false));
-                t.steps(u64::from(DIVIDER_STEPS) - 1);
-                t.poke(drive(false, true, true));
+                t.steps(u64::from(DIVIDER_STEPS));
+                t.poke(drive(false, false, true));
                 t.step();
                 t.poke(drive(false, false, false));
                 t.settle();

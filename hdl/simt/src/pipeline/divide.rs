@@ -4,7 +4,7 @@
 //! instructions pass it.
 
 use super::collect::Operands;
-use super::timing::{DIVIDER_STEPS, ISSUE_TO_EXECUTE};
+use super::timing::{DIVIDER_STEPS, DIVISION_END, ISSUE_TO_EXECUTE};
 use crate::lane::divider::{DividerIn, divider};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -71,10 +71,10 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
         m.assert("comes_when_it_was_reserved", start.eq(issued.valid & issued.decoded.divide));
         let reserved = m.reg("reserved", 1).reset(0u32);
         reserved.next((reserved.q & !i.taken) | i.reserve);
-        // Steps left, and whether the result waits.
-        let steps = m.reg("steps", count_width(DIVIDER_STEPS)).reset(0u32);
+        // Cycles left, the last of which is the end, and whether the result waits.
+        let steps = m.reg("steps", count_width(DIVIDER_STEPS + DIVISION_END)).reset(0u32);
         wire!(stepping = steps.q.any());
-        steps.next_if(start | stepping, start.mux(steps.q.literal(DIVIDER_STEPS), steps.q - 1));
+        steps.next_if(start | stepping, start.mux(steps.q.literal(DIVIDER_STEPS + DIVISION_END), steps.q - 1));
         let done = m.reg("done", 1).reset(0u32);
         wire!(last = steps.q.eq(1));
         done.next((done.q & !i.taken) | last);
@@ -84,8 +84,8 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
             &divider(),
             DividerIn {
                 start: all(start),
-                step: all(stepping),
-                last: all(last),
+                step: all(stepping & !last),
+                ends: all(last),
                 operation: all(issued.decoded.funct3),
                 a: each(a),
                 divisor: each(i.divisors.addends),

@@ -55,6 +55,8 @@ pub const RELEASE_TO_ISSUE: u32 = 1;
 pub const SIDE_TABLE_READ: u32 = 1;
 /// Steps of the divider: bits of a quotient.
 pub const DIVIDER_STEPS: u32 = 32;
+/// The cycle behind them, in which what is not the result is emptied.
+pub const DIVISION_END: u32 = 1;
 /// From operands in stage 7 to the first step of the divider.
 pub const EXECUTE_TO_DIVISION: u32 = 1;
 /// From a request to its answer, on the chip: of the scratchpad and of main memory without a cache before it.
@@ -124,7 +126,7 @@ pub const SIDE_TABLE_REGISTERS: u32 = 1 + RESOLVE_TO_OUTCOME - SIDE_TABLE_READ;
 /// The stages of the multiplier: its product is there when it is written.
 pub const MULTIPLIER_STAGES: u32 = EXECUTE_TO_OUTCOME + OUTCOME_TO_WRITE;
 /// From the issue of a division to its result.
-pub const ISSUE_TO_QUOTIENT: u32 = ISSUE_TO_EXECUTE + EXECUTE_TO_DIVISION + DIVIDER_STEPS;
+pub const ISSUE_TO_QUOTIENT: u32 = ISSUE_TO_EXECUTE + EXECUTE_TO_DIVISION + DIVIDER_STEPS + DIVISION_END;
 
 /// From the write of a late result to the first issue that may need it.
 pub const WRITE_TO_ISSUE: u32 = WRITE_TO_RELEASE + RELEASE_TO_ISSUE;

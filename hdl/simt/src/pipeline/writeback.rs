@@ -162,9 +162,14 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         wire!(waiting = offered.valid & valid);
         wire!(impatient = waited.q.eq(WAIT_BEFORE_BUBBLE));
         let flying = m.reg("bubbles", ISSUE_TO_WRITE).reset(0u32);
-        wire!(bubble = impatient & !flying.q.any());
-        flying.next(cat(&[bubble, flying.q.slice(0, ISSUE_TO_WRITE - 1)]));
-        waited.next(waiting.mux(impatient.mux(waited.q, waited.q + 1), waited.q.literal(0u32)));
+        // Issue finds it in a register.
+        let bubble = m.reg("bubble", 1).reset(0u32);
+        wire!(waits = waiting.mux(impatient.mux(waited.q, waited.q + 1), waited.q.literal(0u32)));
+        wire!(flies = cat(&[bubble.q, flying.q.slice(0, ISSUE_TO_WRITE - 1)]));
+        bubble.next(waits.eq(WAIT_BEFORE_BUBBLE) & !flies.any());
+        flying.next(flies);
+        waited.next(waits);
+        let bubble = bubble.q;
         m.assume("quotients_have_a_register", !quotient.valid | quotient.rd.any());
         let of_divider = m.pipe_if("of_divider", taken, quotient_taken);
         m.cover("load_waits_for_the_pipeline", waiting & !of_divider);
