@@ -29,7 +29,7 @@ fn most_mutants_that_change_behaviour_are_caught_and_some_by_each_layer() {
         let mut mutants = list(&format!("--module {module}")).into_iter();
         mutants.find(|(name, of)| name.ends_with(":and:or") && of == signal).unwrap().0
     };
-    let (ccs, alu) = (of_signal("ccs", "ab"), of_signal("alu", "b_negative"));
+    let (ccs, alu) = (of_signal("ccs", "x_depth"), of_signal("alu", "b_negative"));
     let all = sample.iter().chain([&ccs, &alu]).map(|name| format!(" --mutant {name}")).collect::<String>();
     let report: Value = serde_json::from_str(&place.good(&format!("mutate{all} {shape} --json"))).unwrap();
     let outcome = |name: &String| report["outcomes"].as_array().unwrap().iter().find(|o| o["name"] == **name);

@@ -61,7 +61,7 @@ pub struct Hint<T> {
     pub next: T,
 }
 
-/// The barriers that the instruction in stage 7 will name in the next cycle.
+/// The barriers that the instruction in the second cycle of stage 7 will name in the next.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Ahead<T> {
     pub slot: T,

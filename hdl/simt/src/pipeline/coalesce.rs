@@ -131,7 +131,10 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
             wire!(storable = at_leaders | (lanes.same_line & own));
             wire!(below_served = !(i.mask & !storable).any_below());
             wire!(together = i.mask & (at_leaders | (storable & below_served)));
-            m.assert("the_leaders_bank_is_written_from_its_place", !writes | (together & !own).eq(at_leaders));
+            // Before the first access, `first` may be anybody's.
+            let is_leaders = (i.leader & lanes.same).any();
+            let from_its_place = (together & !own).eq(at_leaders);
+            m.assert("the_leaders_bank_is_written_from_its_place", !(writes & is_leaders) | from_its_place);
             covers(m, &i, &lanes);
             m.cover("store_left_behind_another", i.store & (i.mask & storable & !together).any());
             writes.mux(together, i.mask & lanes.same_line & (lanes.own | lanes.same_word))

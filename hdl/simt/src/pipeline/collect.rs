@@ -1,7 +1,7 @@
 //! Stages 5 and 6, operand collection: register banks, one a lane, and the choice of operands.
 //!
 //! Stage 5 presents the addresses; stage 6 has the words, or the value of a CSR, and selects. A word that is written at the clock edge at which it
-//! is read is read new, so an instruction may issue 5 cycles after the one that computes its operand.
+//! is read is read new, so an instruction may issue 6 cycles after the one that computes its operand.
 
 use crate::block::Grid;
 use crate::csr::{self, Source};
