@@ -177,9 +177,11 @@ mod tests {
                 let mut words = |special: u32| -> Vec<u32> {
                     (0..lanes).map(|_| if r.u8(..3) == 0 { special } else { r.u32(..) }).collect()
                 };
-                let (a, b) = (words(93), words(0));
+                let (a, mut b) = (words(93), words(0));
+                (0..lanes as usize).filter(|k| k % 2 == 0).for_each(|k| b[k] = if b[k] == 0 { a[k] } else { b[k] });
                 let operation = [alu::ADD, alu::SUB, alu::XOR][r.usize(..3)];
                 let (pc, imm) = (r.u32(..1 << s.pc_bits()), r.u32(..));
+                let condition = [0u32, 1, 4, 5, 6, 7][r.usize(..6)];
                 let (slot, rd) = (r.u32(..2), r.u32(1..32));
                 let [writes, answers, divide] = [(); 3].map(|()| r.bool());
                 let decoded = crate::isa::Decoded {
@@ -190,6 +192,7 @@ mod tests {
                     pc: pc.into(),
                     imm: imm.into(),
                     alu: operation.into(),
+                    funct3: condition.into(),
                     ..zero.issued.decoded.clone()
                 };
                 let issued = Issued { valid: true.into(), slot: slot.into(), decoded, ..zero.issued.clone() };
@@ -217,7 +220,18 @@ mod tests {
                     };
                     assert_eq!(out.result.extract(32 * k, 32), u64::from(result), "lane {k}");
                     assert_eq!(out.data.extract(32 * k, 32), u64::from(y));
-                    assert_eq!(out.taken.bit(k), x == y, "condition 0 is equal");
+                    let holds = match condition {
+                        0 => x == y,
+                        1 => x != y,
+                        4 => (x as i32) < y as i32,
+                        5 => x as i32 >= y as i32,
+                        6 => x < y,
+                        _ => x >= y,
+                    };
+                    assert!(
+                        operation != alu::SUB || out.taken.bit(k) == holds,
+                        "condition {condition} of {x:#x}, {y:#x}"
+                    );
                 }
             }
         }
