@@ -40,7 +40,7 @@ use crate::pipeline::timing::{
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
 use crate::scoreboard::{Needs, Pending, Release, ScoreboardIn, scoreboard};
-use crate::shape::Shape;
+use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 use memory_path::{Around, memory_path};
 
@@ -138,7 +138,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let divider_free = m.deferred("divider_free", 1);
         let counters = Counters::shape(s).map(|shape| m.deferred("counters", shape));
         let wake = m.deferred("wake", Wake::shape(s));
-        let own_clear = (s.sides() > 1).then(|| m.deferred("own_clear", s.slots()));
+        let own_clear = (s.sides() > 1 && s.replay == Replay::Split).then(|| m.deferred("own_clear", s.slots()));
         let unissued = UnitIn::shape(s).unissued.map(|shape| m.deferred("unissued", shape));
         let block = UnitIn::shape(s).block.map(|shape| m.deferred("blocks", shape));
         let hints = UnitIn::shape(s).hints.map(|shape| m.deferred("hints", shape));
@@ -226,7 +226,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             bubble: bubble.value | stopped.q,
             pairs: flush.zip(unit.dual).map(|(flush, Dual { busy, active, changes_side, .. })| {
                 let Outcome { valid, slot, .. } = outcome.value;
-                let own_clear = own_clear.as_ref().expect("a scoreboard of two slots a warp").value;
+                let own_clear = own_clear.as_ref().map(|own_clear| own_clear.value);
                 PairsIn { flush, resolved: valid, resolved_slot: slot, busy, active, changes_side, own_clear }
             }),
             held: unit.block.and_then(|block| block.ahead),
@@ -278,7 +278,10 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                     tag: load_tag.value,
                     use1: chosen.use1,
                     use2: chosen.use2,
+                    rs1: chosen.rs1,
+                    rs2: chosen.rs2,
                 },
+                csr: issued.csr,
                 decoded: issued.decoded,
                 write: write.value,
                 grid: i.grid,

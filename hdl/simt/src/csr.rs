@@ -4,6 +4,9 @@
 //! map. Every register is read-only: `csrrw`, `csrrwi`, and the other four with a source that is not `x0` (or 0) are illegal
 //! instructions, and so is any address that is not in the table, or that of a counter in a core without counters.
 
+/// Of a CSR's address.
+pub const BITS: u32 = 12;
+
 /// What the hardware supplies as the value of a CSR. All values are 32 bits wide and zero-extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {

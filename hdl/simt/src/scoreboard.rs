@@ -79,7 +79,7 @@ pub struct ScoreboardIn<T> {
 pub struct ScoreboardOut<T> {
     /// One bit a slot: no register of its head will be pending in the next cycle.
     pub clear: T,
-    /// One bit a slot, where a warp has two: none will be of the slot's own writes.
+    /// One bit a slot, where a warp has two, under [`Replay::Split`](crate::shape::Replay::Split): none will be of the slot's own writes.
     pub own_clear: Option<T>,
     /// One bit a warp: none of its registers is pending.
     pub quiet: T,

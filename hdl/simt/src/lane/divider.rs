@@ -37,6 +37,14 @@ pub struct DividerOut<T> {
     pub result: T,
 }
 
+/// Parts of a sum of which it is known whether all bits are on.
+const ONES: Width = 4;
+
+/// For each part of the sum, whether all its bits are on.
+fn parts(sum: Signal) -> Signal {
+    cat(&elements(sum, sum.width() / ONES).into_iter().map(Signal::all).collect::<Vec<_>>())
+}
+
 pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
     let inputs = DividerIn { start: 1, step: 1, ends: 1, operation: 3, a: 32, divisor: 32, b_negative: 1, shown: 1 };
     module("divider_lane", inputs, |m, i| {
@@ -53,22 +61,30 @@ pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
         // The dividend leaves the quotient register at the top while quotient bits enter at the bottom.
         let quotient = m.reg("quotient", 32);
         let remainder = m.reg("remainder", 32);
-        // The remainder is the divisor less 1.
+        // The remainder was the divisor less 1 before the last step; and what the last step says of that. All bits of a sum are looked at,
+        // late in the cycle, so a part of them is put together in the next one.
         let most = m.reg("most", 1);
+        let fitted = m.reg("fitted", 1);
+        let brought = m.reg("brought", 1);
+        let ones = m.reg("ones", ONES);
         let bit = quotient.q.msb();
         wire!(shifted = cat(&[bit, remainder.q]));
         wire!(rest = sum_of(shifted, cat(&[addend, m.lit(1u32, 1)]), subtracts).sum);
         wire!(fits = !rest.msb());
-        wire!(next_most = fits.mux(most.q & bit, !(!rest).any()));
+        wire!(is_most = fitted.q.mux(most.q & brought.q, ones.q.all()));
         // In the end, the register that is not the result is empty: so the result needs no choice, and a bit of it is one table.
-        wire!(empties = i.start | (i.ends & (!remains | (negative & most.q))));
+        wire!(empties = i.start | (i.ends & (!remains | (negative & is_most))));
         wire!(forgets = i.ends & remains);
         let active = i.start | i.step;
         let next_remainder = fits.mux(rest, shifted).slice(0, 32);
         let next_quotient = i.start.mux(i.a ^ a_negative.repeat(32), cat(&[fits, quotient.q.slice(0, 31)]));
         quotient.next_if(active | forgets, forgets.mux(next_quotient.literal(0u32), next_quotient));
         remainder.next_if(active | empties, empties.mux(next_remainder.literal(0u32), next_remainder));
-        most.next_if(active, next_most & !i.start);
+        most.next_if(active | i.ends, is_most);
+        // At the start it is not.
+        fitted.next_if(active, fits | i.start);
+        brought.next_if(active, bit & !i.start);
+        ones.next_if(active, parts(rest.slice(0, 32)));
 
         wire!(divides = negative & most.q);
         // With signs, the first bit of the dividend is 0: it is in no divisor but 0, whose quotient stays.

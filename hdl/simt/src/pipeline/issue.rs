@@ -7,14 +7,16 @@
 //! queue (if it is taken here), a divide the divider. A memory instruction that is replayed for threads that were left
 //! unserved does not wait for registers: it waited when it issued first.
 //!
-//! What a choice needs of an instruction is kept a slot, in the [row](row) of its buffer; the instruction itself is in a memory for all
-//! slots, which has it for stage 5.
+//! What a choice needs of an instruction is kept a slot, in the [row](row) of its buffer, and so are the registers that it reads, which
+//! stage 5 addresses. The instruction itself is in a memory for all slots, which is addressed in stage 5, out of registers, and has it for
+//! stage 6. But for the number of a CSR: to choose its value takes what block RAM leaves of a cycle, so it is there in stage 5.
 //!
 //! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port; and each issue
 //! holds it for [`Shape::issue_interval`] less one.
 
 use super::pairs::{Pairs, PairsIn};
 use super::schedule::{Candidates, by_age, by_block, choose};
+use crate::csr;
 use crate::divergence::Steer;
 use crate::divergence::dual_path::Unissued;
 use crate::isa::Decoded;
@@ -43,6 +45,8 @@ pub struct Issuing<T> {
     pub slot: T,
     /// Instruction number.
     pub pc: T,
+    pub rs1: T,
+    pub rs2: T,
     pub rd: T,
     /// It reads rs1, rs2; writes rd.
     pub use1: T,
@@ -82,7 +86,9 @@ pub struct IssueIn<T> {
 #[derive(Bundle, Clone, PartialEq, Debug)]
 pub struct IssueOut<T> {
     pub issued: Issuing<T>,
-    /// In stage 5: the instruction that issued in the cycle before.
+    /// In stage 5: the number of the CSR that the instruction reads which issued in the cycle before, [`csr::BITS`] bits.
+    pub csr: T,
+    /// In stage 6: the instruction that issued two cycles before.
     pub decoded: Decoded<T>,
     /// The instruction is a replay.
     pub replay: T,
@@ -221,13 +227,13 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
                 | (answers & no(i.load_room))
                 | (divide & no(i.divider_free))
                 | (control & (i.hold_control.repeat(s.slots()) | i.held.unwrap_or(m.lit(0u32, s.slots()))))
-                | (i.bubble | turn).repeat(s.slots())
         );
+        wire!(open = !(i.bubble | turn));
         wire!(may_go = registers_ok.q & !unit_busy);
         wire!(ready = pairs.as_ref().map_or(may_go, |pairs| may_go & pairs.may_issue(control)));
         let considered = pairs.as_ref().and_then(Pairs::considered);
         let waiting = considered.map_or(filled, |considered| filled & considered);
-        let (choice, any) = choose(m, s, Candidates { waiting, ready, starts: i.starts, group: i.group });
+        let (choice, any) = choose(m, s, Candidates { waiting, ready, open, starts: i.starts, group: i.group });
         pop.drive(choice);
         let leaves = flushed.map_or(choice, |flushed| choice | flushed);
         registers_ok.next(registers_ok_next & !leaves);
@@ -246,12 +252,19 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let written = at(i.decoded.slot, rows.free.select(i.decoded.slot, place));
         buffer.write(i.decoded.valid, written, d);
         let read = at(slot, select_one_hot(&elements(rows.first, place), choice));
-        let decoded = buffer.read_sync_if(any, read, Collision::Never);
+        let numbers = m.memory("csrs", csr::BITS, bits).style(MemoryStyle::Distributed);
+        numbers.write(i.decoded.valid, written, d.imm.slice(0, csr::BITS));
+        let (reads, read_at_5) = (m.pipe_reset("s5_reads", any), m.pipe("s5_read", read));
+        let decoded = buffer.read_sync_if(reads, read_at_5, Collision::Never);
+        m.assert(
+            "an_instruction_is_read_before_its_place_is_filled",
+            !(reads & i.decoded.valid & written.eq(read_at_5)),
+        );
         // The pc is needed in this stage only where a path that is suspended goes on behind its last instruction.
         let pcs = m.memory("pcs", s.pc_bits(), bits).style(MemoryStyle::Distributed);
         pcs.write(i.decoded.valid, written, d.pc);
 
-        let idle = Idle { filled, scoreboard: filled & !registers_ok.q, unit: registers_ok.q & unit_busy };
+        let idle = Idle { filled, scoreboard: filled & !registers_ok.q, unit: registers_ok.q & (unit_busy | no(open)) };
         let heads = (0..s.slots())
             .map(|w| {
                 let pick = |packed: Signal, width: Width| packed.slice(w * width, width);
@@ -274,7 +287,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         m.cover("waits_for_the_divider", !i.divider_free & (registers_ok.q & divide).any());
         m.cover("waits_for_the_divergence_unit", i.hold_control & (registers_ok.q & control).any());
         m.cover("bubble", i.bubble & filled.any());
-        m.cover("several_could_issue", (ready & !choice).any());
+        m.cover("several_could_issue", (ready & !choice).any() & open);
         m.cover("replay", (replay.q & choice).any());
         m.cover("replay_with_its_register_pending", (replay.q & choice & !m.pipe("was_clear", i.clear)).any());
         m.assert("first_instruction_is_there", !(registers_ok.q & !filled).any());
@@ -283,6 +296,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             valid: any,
             slot,
             pc: pcs.read(read),
+            rs1: select_one_hot(&elements(head.needs.rs1, 5), choice),
+            rs2: select_one_hot(&elements(head.needs.rs2, 5), choice),
             rd: select_one_hot(&elements(head.needs.rd, 5), choice),
             use1: of_choice(head.needs.use1),
             use2: of_choice(head.needs.use2),
@@ -293,7 +308,16 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             control: of_choice(control),
         };
         let unissued = pairs.map(|pairs| pairs.issue(s, m, &issued, i.steer));
-        IssueOut { issued, decoded, replay: (replay.q & choice).any(), heads, buffered: rows.count, idle, unissued }
+        IssueOut {
+            issued,
+            csr: numbers.read(read_at_5),
+            decoded,
+            replay: (replay.q & choice).any(),
+            heads,
+            buffered: rows.count,
+            idle,
+            unissued,
+        }
     })
 }
 

@@ -108,25 +108,28 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         wire!(given = i.tag.decode(s.loads) & i.give.repeat(s.loads));
         busy.next((busy.q | taken) & !given);
 
-        // Whether the entry is taken is known late; what is there until it is, nobody looks at.
+        // Who takes an entry is known late, so it is written down a cycle later. What is there until it is taken, nobody looks at.
+        let owner = m.stage("taken", Pending { valid: i.take, slot: i.take_slot, rd: i.take_rd });
+        let (entry, entry_number) = (m.pipe("taken_entry", offered.q), m.pipe("taken_number", next));
         let owners: Vec<(Signal, Signal)> = (0..s.loads)
             .map(|k| {
-                let slot = m.pipe_if(&format!("slot_{k}"), offered.q.bit(k), i.take_slot);
-                (slot, m.pipe_if(&format!("rd_{k}"), offered.q.bit(k), i.take_rd))
+                let slot = m.pipe_if(&format!("slot_{k}"), entry.bit(k), owner.slot);
+                (slot, m.pipe_if(&format!("rd_{k}"), entry.bit(k), owner.rd))
             })
             .collect();
         let (slots, registers): (Vec<Signal>, Vec<Signal>) = owners.into_iter().unzip();
         // Beside the registers, which are compared: to read one of them would take more than a memory.
-        let owner = [s.slot_bits(), 5];
-        let owners = m.memory("owners", owner, tag_bits).style(MemoryStyle::Distributed);
-        owners.write(room, next, [i.take_slot, i.take_rd]);
+        let owners = m.memory("owners", [s.slot_bits(), 5], tag_bits).style(MemoryStyle::Distributed);
+        owners.write(owner.valid, entry_number, [owner.slot, owner.rd]);
         let [slot, rd] = owners.read(i.tag);
         // What is written has given its entry back; lanes of its instruction that were left may have one since.
         let (of, others) = i.written.map_or(([slot, rd], busy.q & !i.tag.decode(s.loads)), |of| (of, busy.q));
         let is_of = |slot: Signal, rd: Signal| of[0].eq(slot) & of[1].eq(rd);
         let same: Vec<Signal> = (0..s.loads as usize).map(|k| is_of(slots[k], registers[k])).collect();
         wire!(more = i.more.valid & is_of(i.more.slot, i.more.rd));
-        wire!(last = !(others & cat(&same)).any() & !more);
+        let written_down = !entry.only_if(owner.valid);
+        wire!(one_more = owner.valid & is_of(owner.slot, owner.rd));
+        wire!(last = !(others & written_down & cat(&same)).any() & !one_more & !more);
 
         let a = i.access;
         let routes = m.memory("routes", Load::shape(s).route, tag_bits).style(MemoryStyle::Distributed);
@@ -136,6 +139,7 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         m.assert("takes_only_what_is_offered", !i.take | room);
         m.assert("offers_only_free", !(offered.q & busy.q).any() & room.eq(offered.q.any()));
         m.assert("gives_only_busy", !(given & !busy.q).any());
+        m.assert("gives_only_what_is_written_down", !(given & !written_down).any());
         m.cover("full", busy.q.all());
         m.cover("other_loads_of_the_register_under_way", others.any() & !last);
         let load = Load { slot, rd, route: routes.read(i.tag) };

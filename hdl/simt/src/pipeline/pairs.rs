@@ -5,14 +5,15 @@
 //!   takes long (one that memory answers, a divide, or one for whose outcome the front end waits) or is no more; then the
 //!   other. (§3.3)
 //! * An access that is issued again, for threads that were left unserved, on the side on which it issued before does not wait for
-//!   registers, as nothing else of that side is under way to them; on the other side it waits for that side's own writes.
+//!   registers, as nothing else of that side is under way to them; on the other side it waits for that side's own writes, under
+//!   [`Replay::Split`](crate::shape::Replay::Split). Else it is a `jalr`, which waits there as if it had not issued before.
 //! * A path that is suspended goes on behind the last instruction that it issued.
 
 use super::issue::Issuing;
 use super::steer::Flush;
 use crate::divergence::dual_path::Unissued;
 use crate::divergence::{Steer, by_side, by_slot, warp_of};
-use crate::shape::{PathScheduler, Shape};
+use crate::shape::{PathScheduler, Replay, Shape};
 use heddle_hdl::*;
 
 /// What issue must know where a warp has two slots.
@@ -28,14 +29,15 @@ pub struct PairsIn<T> {
     pub active: T,
     /// 1 bit: what `steer` replays was issued on the other side.
     pub changes_side: T,
-    /// One bit a slot: no register of its first instruction awaits a write of the slot's own.
-    pub own_clear: T,
+    /// One bit a slot: no register of its first instruction awaits a write of the slot's own. Under
+    /// [`Replay::Split`](crate::shape::Replay::Split).
+    pub own_clear: Option<T>,
 }
 
 impl PairsIn<Width> {
     pub fn shape(s: &Shape) -> Option<PairsIn<Width>> {
         let (resolved_slot, busy, active) = (s.slot_bits(), s.warps, s.slots());
-        let own_clear = s.slots();
+        let own_clear = (s.replay == Replay::Split).then(|| s.slots());
         let (resolved, changes_side) = (1, 1);
         let of = |flush| PairsIn { flush, resolved, resolved_slot, busy, active, changes_side, own_clear };
         Flush::shape(s).map(of)
@@ -64,7 +66,8 @@ impl Pairs {
 
     /// One bit a slot: if its first instruction is a replay, it need not wait for registers.
     pub fn may_replay(&self) -> Signal {
-        !self.changed_side.q | self.i.own_clear
+        let same_side = !self.changed_side.q;
+        self.i.own_clear.map_or(same_side, |own_clear| same_side | own_clear)
     }
 
     /// One bit a slot: its first instruction, which has an outcome where `control` says so, may issue.

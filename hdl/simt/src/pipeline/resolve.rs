@@ -174,8 +174,8 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             (d.illegal, code(cause::ILLEGAL_INSTRUCTION), mask),
             (d.ebreak, code(cause::BREAKPOINT), mask),
             (d.ecall & bad_ecall.any(), code(cause::UNKNOWN_ECALL), bad_ecall),
-            (jumps & target_misaligned, code(cause::FETCH_MISALIGNED), d.branch.mux(taken_branch, served)),
-            (jumps & target_outside, code(cause::FETCH_OUT_OF_RANGE), d.branch.mux(taken_branch, served)),
+            (jumps & target_misaligned, code(cause::FETCH_MISALIGNED), mask),
+            (jumps & target_outside, code(cause::FETCH_OUT_OF_RANGE), mask),
             (d.load & misaligned.any(), code(cause::LOAD_MISALIGNED), bad),
             (misaligned.any(), code(cause::STORE_MISALIGNED), bad),
             (d.load & outside.any(), code(cause::LOAD_OUT_OF_RANGE), bad),
@@ -273,16 +273,20 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         // Whether there is a fault is known late: what goes on with `valid` does not wait for it.
         let here = issued.valid;
         let blamed = m.stage_if("s9_fault", here, fault);
-        // The address of an access at fault is chosen in stage 9: who is to blame is known late.
+        // Of a target, those are to blame who would go there, who are known late. So is the first lane that is to blame for an access,
+        // whose address is chosen in stage 9.
+        let outcome = m.stage_if("s9_outcome", here, outcome);
+        let of_target = m.pipe("s9_of_target", d.jal | d.jalr | d.branch);
+        let to_blame = of_target.mux(outcome.taken.mask, blamed.mask);
         let of_access = m.pipe("s9_of_access", memory);
         wire!(accessed = select_one_hot(&elements(computed.data, 32), blamed.mask.lowest_one()));
         Resolved {
-            outcome: m.stage_if("s9_outcome", here, outcome),
+            outcome,
             access: access.map(|a| m.stage_if("s9_access", here, a)),
             whole: whole.map(|w| m.stage_if("s9_whole", here, w)),
             result: computed,
             exit: m.stage_if("s9_exit", here, exit),
-            fault: Fault { address: of_access.mux(accessed, blamed.address), ..blamed },
+            fault: Fault { mask: to_blame, address: of_access.mux(accessed, blamed.address), ..blamed },
             committed: m.pipe_reset("s9_committed", served.only_if(good)),
         }
     })

@@ -63,8 +63,10 @@ impl Schedule {
 pub struct Candidates {
     /// One bit a slot: it has an instruction, which goes some day even if no other slot goes any more.
     pub waiting: Signal,
-    /// One bit a slot: its instruction, which is waiting, can go now.
+    /// One bit a slot: its instruction, which is waiting, can go now, if any can.
     pub ready: Signal,
+    /// 1 bit: an instruction can go now.
+    pub open: Signal,
     /// One bit a warp: it is started, at most one in a cycle; no slot of it is ready before. Where [`by_age`] says so.
     pub starts: Option<Signal>,
     /// See [`crate::block::Grid::group`]. Where [`by_block`] says so.
@@ -83,18 +85,20 @@ pub fn by_block(s: &Shape) -> bool {
 
 /// One of the slots that are ready (one-hot, none if none is), and whether there is one.
 pub fn choose(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal) {
+    let Candidates { ready, open, .. } = candidates;
+    let can_go = Candidates { ready: ready.only_if(open), ..candidates };
     match s.schedule {
-        Schedule::GreedyThenOldest if s.slots() > 1 => greedy_then_oldest(m, s, candidates),
-        Schedule::Sticky => sticky(m, s, candidates.ready),
-        _ if by_block(s) => block_first(m, s, candidates),
-        _ => loose_round_robin(m, s, candidates.ready),
+        Schedule::GreedyThenOldest if s.slots() > 1 => greedy_then_oldest(m, s, can_go),
+        Schedule::Sticky => sticky(m, s, can_go.ready),
+        _ if by_block(s) => block_first(m, s, can_go),
+        _ => loose_round_robin(m, s, ready, open),
     }
 }
 
-fn loose_round_robin(m: Builder, s: &Shape, ready: Signal) -> (Signal, Signal) {
+fn loose_round_robin(m: Builder, s: &Shape, ready: Signal, open: Signal) -> (Signal, Signal) {
     let after = m.reg("after", s.slots()).reset(0u32);
-    wire!(choice = round_robin(ready, after.q));
-    wire!(any = ready.any());
+    wire!(choice = round_robin(ready, after.q).only_if(open));
+    wire!(any = ready.any() & open);
     after.next_if(any, places_above(choice));
     (choice, any)
 }

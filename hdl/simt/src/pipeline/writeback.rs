@@ -111,14 +111,14 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let computed = m.pipe("s10_computed", of_lanes | word.only_if(valid & common).repeat(s.lanes));
         let valid = m.pipe_reset("s10_valid", valid);
 
-        // What was loaded, and who it is for. Nobody waits for a load without a register.
+        // What was loaded, and who it is for. Nobody waits for a load without a register, but it has its turn: whether it has one is known
+        // late.
         let (load, quotient) = (i.load, i.quotient);
         wire!(has_register = load.rd.any());
-        wire!(answered = i.response.valid & has_register);
         // An access may be answered in every cycle only where it is served in parts: there, the divider takes turns.
         let divider_next = (s.replay == Replay::Serialise).then(|| m.reg("divider_next", 1).reset(0u32));
         let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
-        wire!(from_load = answered & !(turn & quotient.valid));
+        wire!(from_load = i.response.valid & !(turn & quotient.valid));
         wire!(from_quotient = quotient.valid & !from_load);
         // Block RAM answers late in its cycle. So a bit is two tables of four inputs for the leader's word, and one for the choice of it or
         // the own word, with the quotient's. A quotient is a whole word. Without a divider there is nothing to choose from.
@@ -126,7 +126,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let words = network::to_lanes(s, m, i.response.data, load.route.route, only_if) | quotient.data;
         let offset = only_if.map_or(load.route.offset, |on| load.route.offset.only_if(on));
         let answer = Loaded {
-            valid: answered,
+            valid: has_register,
             slot: load.slot,
             rd: load.rd,
             lanes: load.route.served,
@@ -142,11 +142,10 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let written = m.deferred("written_late", 1);
         let GatherOut { taken, offered, empty } =
             m.instance("gather", &gather(s), GatherIn { answer: comes, written: written.value });
-        wire!(load_taken = taken & from_load);
+        wire!(response_taken = from_load & (taken | !has_register));
         wire!(quotient_taken = taken & !from_load);
-        wire!(response_taken = load_taken | (i.response.valid & !has_register));
         if let Some(next) = divider_next {
-            next.next((turn | load_taken) & quotient.valid & !quotient_taken);
+            next.next((turn | response_taken) & quotient.valid & !quotient_taken);
         }
         wire!(from_late = offered.valid & !valid);
         written.drive(from_late);
@@ -174,7 +173,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let of_divider = m.pipe_if("of_divider", taken, quotient_taken);
         m.cover("load_waits_for_the_pipeline", waiting & !of_divider);
         m.cover("quotient_waits_for_the_pipeline", waiting & of_divider);
-        m.cover("quotient_waits_for_a_load", quotient.valid & load_taken);
+        m.cover("quotient_waits_for_a_load", quotient.valid & response_taken);
         m.cover("bubble", bubble);
 
         let last = if s.replay == Replay::Serialise { offered.last } else { i.load_last };

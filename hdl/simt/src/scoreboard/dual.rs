@@ -22,7 +22,7 @@
 
 use super::{Mark, Needs, Pending, Release, ScoreboardIn, ScoreboardOut};
 use crate::divergence::{by_side, by_slot, side_of, warp_of};
-use crate::shape::Shape;
+use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
 /// The sides of a warp, as `side` says them and as an index into what there is for each side.
@@ -103,8 +103,8 @@ impl DualScoreboardIn<Width> {
 pub struct DualScoreboardOut<T> {
     /// For each side, one bit a warp: the side's head will wait for no register in the next cycle.
     pub clear: [T; 2],
-    /// The same, of the side's own writes.
-    pub own_clear: [T; 2],
+    /// The same, of the side's own writes; under [`Replay::Split`], where an access may be issued again on the other side.
+    pub own_clear: Option<[T; 2]>,
     /// One bit a warp: none of its registers is pending on any side.
     pub quiet: T,
 }
@@ -123,7 +123,7 @@ struct RowIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct RowOut<T> {
     clear: [T; 2],
-    own_clear: [T; 2],
+    own_clear: Option<[T; 2]>,
     quiet: T,
     /// For each side, one bit a register.
     pending: [T; 2],
@@ -136,19 +136,19 @@ fn row_inputs() -> RowIn<Width> {
 }
 
 /// One warp's pending and shadow bits.
-fn row() -> TypedModule<RowIn<Width>, DualScoreboardOut<Signal>> {
+fn row(s: &Shape) -> TypedModule<RowIn<Width>, DualScoreboardOut<Signal>> {
     module("dual_scoreboard_row", row_inputs(), |m, i| {
-        let RowOut { clear, own_clear, quiet, .. } = row_described(m, i);
+        let RowOut { clear, own_clear, quiet, .. } = row_described(s, m, i);
         DualScoreboardOut { clear, own_clear, quiet }
     })
 }
 
 /// The same for proofs and tests, which see the bits.
-fn row_shown() -> TypedModule<RowIn<Width>, RowOut<Signal>> {
-    module("dual_scoreboard_row", row_inputs(), row_described)
+fn row_shown(s: &Shape) -> TypedModule<RowIn<Width>, RowOut<Signal>> {
+    module("dual_scoreboard_row", row_inputs(), |m, i| row_described(s, m, i))
 }
 
-fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
+fn row_described(s: &Shape, m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
     m.doc("The pending and shadow bits of one warp's registers.");
     let bits = [("left", 0), ("right", 1)].map(|(name, k)| {
         let pending = m.reg(&format!("pending_{name}"), 32).reset(0u32);
@@ -178,7 +178,7 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
         m.cover(&format!("{name}_waits_for_its_own_only"), waits(own) & !waits(other));
         (!waits(own | other), !waits(own))
     });
-    let own_clear = clear.map(|(_, own)| own);
+    let own_clear = (s.replay == Replay::Split).then(|| clear.map(|(_, own)| own));
     let clear = clear.map(|(all, _)| all);
     RowOut {
         clear,
@@ -211,13 +211,13 @@ pub(super) fn over_slots(
     };
     let DualScoreboardOut { clear, own_clear, quiet } = m.instance("sides", &dual_scoreboard(s), inputs);
     let slots = |[left, right]: [Signal; 2]| by_slot(left, right);
-    ScoreboardOut { clear: slots(clear), own_clear: Some(slots(own_clear)), quiet }
+    ScoreboardOut { clear: slots(clear), own_clear: own_clear.map(slots), quiet }
 }
 
 pub fn dual_scoreboard(s: &Shape) -> TypedModule<DualScoreboardIn<Width>, DualScoreboardOut<Signal>> {
     module("dual_scoreboard", DualScoreboardIn::shape(s), |m, i| {
         m.doc("Which registers of which path of which warp await a write.");
-        described(m, s, i, &row())
+        described(m, s, i, &row(s))
     })
 }
 

@@ -21,8 +21,8 @@ struct Bench {
     cycles: u64,
     /// Blocks, threads of a block, and slots of a group less 1.
     grid: (u32, u32, u32),
-    /// The instruction in stage 5.
-    decoded: Option<Decoded<Bits>>,
+    /// The instructions in stages 6 and 5.
+    decoded: [Decoded<Bits>; 2],
     /// A slot that gets a block.
     started: Option<(u32, u32)>,
 }
@@ -34,18 +34,22 @@ impl Bench {
     fn new(s: &Shape) -> Bench {
         let mut t = Sim::new(&collect(s).check().unwrap());
         t.reset();
-        let (decoded, started) = (None, None);
+        let nothing = Decoded::shape(s).map("", &mut |_, _| Bits::ZERO);
+        let (decoded, started) = ([nothing.clone(), nothing], None);
         Bench { t, s: s.clone(), registers: HashMap::new(), cycles: 1 << 33, grid: (1, 1, 0), decoded, started }
     }
 
     /// One cycle. `instructions` is twice `cycles`.
     fn cycle(&mut self, put: Option<&Put>, write: Option<&Written>) -> Operands<Bits> {
         let zero = Decoded::shape(&self.s).map("", &mut |_, _| Bits::ZERO);
-        let decoded = std::mem::replace(&mut self.decoded, put.map(|p| p.d.clone())).unwrap_or(zero);
+        let [at_6, at_5] = self.decoded.clone();
+        let csr = at_5.imm.extract(0, csr::BITS);
+        let d = put.map_or(zero, |p| p.d.clone());
         let mask = (u64::MAX >> (64 - self.s.lanes)).into();
         let (valid, slot) = (put.is_some().into(), put.map_or(0, |p| p.slot).into());
-        let (use1, use2) = put.map_or((Bits::ZERO, Bits::ZERO), |put| (put.d.use1.clone(), put.d.use2.clone()));
-        let issued = Going { valid, slot, mask, homes: None, tag: 1u32.into(), use1, use2 };
+        self.decoded = [at_5, d.clone()];
+        let Decoded { use1, use2, rs1, rs2, .. } = d;
+        let issued = Going { valid, slot, mask, homes: None, tag: 1u32.into(), use1, use2, rs1, rs2 };
         let none = (0, 3, 0, vec![7; self.s.lanes as usize]);
         let (written, rd, lanes, data) = write.unwrap_or(&none);
         let write = Write {
@@ -63,7 +67,8 @@ impl Bench {
         let started = Started { valid: started.is_some().into(), slot: slot.into(), block: block.into() };
         self.t.poke(CollectIn {
             issued,
-            decoded,
+            csr,
+            decoded: at_6,
             write,
             grid,
             started,

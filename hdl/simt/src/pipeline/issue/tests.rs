@@ -55,6 +55,8 @@ struct Bench {
     registers_ok: Vec<bool>,
     /// The slot that issued last.
     last: u32,
+    /// What issued in the cycle before, and before that one.
+    behind: [Option<(u32, Instruction)>; 2],
 }
 
 /// What other stages say in a cycle.
@@ -84,6 +86,7 @@ impl Bench {
             replays: vec![false; count],
             registers_ok: vec![false; count],
             last: warps - 1,
+            behind: [None, None],
         }
     }
 
@@ -152,18 +155,25 @@ impl Bench {
             self.replays[w as usize] = true;
         }
         self.t.step();
-        if let Some((w, instruction)) = issued {
-            assert_eq!(self.t.peek().decoded, instruction.decoded(&self.s), "slot {w}: in order, whole");
+        self.behind = [issued, self.behind[0]];
+        let [at_5, at_6] = self.behind.map(|issued| issued.map(|(w, i)| (w, i.decoded(&self.s))));
+        let out = self.t.peek();
+        if let Some((w, decoded)) = at_5 {
+            assert_eq!(out.csr, decoded.imm.extract(0, csr::BITS), "slot {w}");
+        }
+        if let Some((w, decoded)) = at_6 {
+            assert_eq!(out.decoded, decoded, "slot {w}: in order, whole");
         }
         issued
     }
 
     fn check_choice(&self, issued: &Issuing<Bits>, instruction: &Instruction) {
-        let Decoded { pc, rd, use1, use2, writes, answers, divide, .. } = instruction.decoded(&self.s);
+        let Decoded { pc, rs1, rs2, rd, use1, use2, writes, answers, divide, .. } = instruction.decoded(&self.s);
         let control = instruction.control.into();
         let accesses = instruction.accesses.into();
         let (valid, slot) = (issued.valid.clone(), issued.slot.clone());
-        assert_eq!(*issued, Issuing { valid, slot, pc, rd, use1, use2, writes, accesses, answers, divide, control });
+        let want = Issuing { valid, slot, pc, rs1, rs2, rd, use1, use2, writes, accesses, answers, divide, control };
+        assert_eq!(*issued, want);
     }
 
     /// Counts, and what the scoreboard is asked.
@@ -190,7 +200,9 @@ fn random_traffic_keeps_order_and_loses_nothing() {
         let (mut pushed, mut issued) = (0, 0);
         for number in 0..2500 {
             let w = r.u32(..warps);
-            let room = bench.buffers[w as usize].len() < buffer as usize;
+            // The place of what issued in the cycle before is still read.
+            let read = bench.behind[0].is_some_and(|(slot, _)| slot == w);
+            let room = bench.buffers[w as usize].len() + usize::from(read) < buffer as usize;
             let push = (room && r.u8(..4) > 0).then(|| (w, Instruction::random(&mut r, number)));
             let around = Around {
                 push,

@@ -33,14 +33,16 @@ struct Warp {
     pc: [u64; 2],
 }
 
-fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
-    println!("{path_scheduler:?}, {warps} warps, seed {seed}");
-    let s = Shape { path_scheduler, ..Shape::new(2, warps).with_divergence(Divergence::DualPath) };
+fn random_traffic(path_scheduler: PathScheduler, replay: Replay, warps: u32, seed: u64) {
+    println!("{path_scheduler:?}, {replay:?}, {warps} warps, seed {seed}");
+    let s = Shape { path_scheduler, replay, ..Shape::new(2, warps).with_divergence(Divergence::DualPath) };
     let mut t = Sim::new(&issue(&s).check().unwrap());
     t.reset();
     let mut r = fastrand::Rng::with_seed(seed);
     let mut model = vec![Warp::default(); warps as usize];
     let last_pc = (1u64 << s.pc_bits()) - 1;
+    // What issued in the cycle before, if the next instruction would take its place, which is still read.
+    let mut still_read = None;
     let mut active = u64::MAX >> (64 - s.slots());
     let zero = IssueIn {
         decoded: Slotted::shape(&s),
@@ -57,7 +59,7 @@ fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
         pairs: PairsIn::shape(&s),
     };
     let zero = zero.map("", &mut |_, _| Bits::ZERO);
-    for _ in 0..4000 {
+    for _ in 0..2000 {
         let (w, side) = (r.usize(..warps as usize), r.usize(..2));
         if r.u8(..16) == 0 {
             active ^= 1 << r.u32(..s.slots());
@@ -67,7 +69,8 @@ fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
         let resolved = r.choice(&done).copied().filter(|_| r.u8(..4) == 0);
         let resolved_slot = resolved.map_or(0, |w| 2 * w + model[w].unresolved.unwrap());
         let flush = resolved.filter(|_| r.bool()).map(|_| resolved_slot ^ 1);
-        let room = model[w].buffers[side].len() < s.buffer as usize && flush != Some(2 * w + side);
+        let room =
+            model[w].buffers[side].len() < s.buffer as usize && ![flush, still_read].contains(&Some(2 * w + side));
         let push = (room && r.u8(..3) > 0).then(|| {
             let pc = model[w].pc[side];
             Instruction { pc, answers: r.u8(..4) == 0, control: r.u8(..4) == 0, divide: r.u8(..8) == 0 }
@@ -104,7 +107,7 @@ fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
                 busy: Bits::from(busy).extract(0, s.warps),
                 active: active.into(),
                 changes_side: changes_side.into(),
-                own_clear: Bits::from(own_clear).extract(0, s.slots()),
+                own_clear: (s.replay == Replay::Split).then(|| Bits::from(own_clear).extract(0, s.slots())),
             }),
             ..zero.clone()
         });
@@ -113,7 +116,8 @@ fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
         let looked_up = |w: usize, side: usize| {
             let warp = &model[w];
             let bit = |bits: u64| bits >> (2 * w + side) & 1 == 1;
-            let again = warp.replays[side] && (!warp.changed_side[side] || bit(own_clear));
+            let again =
+                warp.replays[side] && (!warp.changed_side[side] || (s.replay == Replay::Split && bit(own_clear)));
             !warp.buffers[side].is_empty() && flush != Some(2 * w + side) && (bit(clear) || again)
         };
         let may = |w: usize, side: usize| {
@@ -163,6 +167,8 @@ fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
             model[w].buffers[side].push_back(instruction);
             model[w].pc[side] = (instruction.pc + 1) & last_pc;
         }
+        let is_next = |&(w, side): &(usize, usize)| model[w].buffers[side].len() + 1 == s.buffer as usize;
+        still_read = issued.filter(is_next).map(|(w, side)| 2 * w + side);
         if let Some(slot) = flush {
             model[slot / 2].buffers[slot % 2].clear();
         }
@@ -185,7 +191,8 @@ fn random_traffic(path_scheduler: PathScheduler, warps: u32, seed: u64) {
 fn one_control_instruction_of_a_warp_and_one_path_at_a_time() {
     for (seed, warps) in [1, 2, 8, 32].into_iter().enumerate() {
         for &(_, path_scheduler) in PathScheduler::ALL {
-            random_traffic(path_scheduler, warps, seed as u64);
+            random_traffic(path_scheduler, Replay::Serialise, warps, seed as u64);
+            random_traffic(path_scheduler, Replay::Split, warps, seed as u64);
         }
     }
 }

@@ -45,7 +45,7 @@ impl Bench {
         let group = by_block(&s).then(|| s.warp_bits());
         let inputs = In { waiting: s.slots(), ready: s.slots(), starts: by_age(&s).then_some(warps), group };
         let scheduler = module("scheduler", inputs, |m, In { waiting, ready, starts, group }| {
-            let (choice, any) = choose(m, &s, Candidates { waiting, ready, starts, group });
+            let (choice, any) = choose(m, &s, Candidates { waiting, ready, open: m.lit(1u32, 1), starts, group });
             Out { choice, any }
         });
         let mut t = Sim::new(&scheduler.check().unwrap());

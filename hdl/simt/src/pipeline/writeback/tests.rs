@@ -115,18 +115,17 @@ fn priority_alignment_and_bubbles() {
                 },
             };
             t.poke(inputs.clone());
-            // Nobody waits for a load without a register.
-            let loads = response && load_rd != 0;
-            // The divider shows its words in the same cycle, unless a load goes first.
-            assert_eq!(t.peek().quotient_shown == 1, !loads);
-            if !loads {
+            // The divider shows its words in the same cycle, unless an answer goes first.
+            assert_eq!(t.peek().quotient_shown == 1, !response);
+            if !response {
                 inputs.quotient.data = packed(&quotients);
                 t.poke(inputs);
             }
             let out = t.peek();
             let writes_late = held.is_some() && stage_10.is_none();
             let free = held.is_none() || writes_late;
-            let (load_goes, quotient_goes) = (loads && free, quotient && free && !loads);
+            // Nobody waits for a load without a register.
+            let (load_goes, quotient_goes) = (response && load_rd != 0 && free, quotient && free && !response);
             assert_eq!(out.quotient_taken == 1, quotient_goes);
             assert_eq!(out.response_taken == 1, load_goes || (response && load_rd == 0));
             assert_eq!(out.empty == 1, held.is_none());

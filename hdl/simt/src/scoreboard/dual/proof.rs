@@ -66,7 +66,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         let [released_early, released_late] = [early, late].map(|p| p.released(s));
         let heads = i.heads.clone();
         let legal = DualScoreboardIn { heads, issue, early: released_early, late: released_late, push, pop };
-        let RowOut { clear, own_clear, quiet, pending, shadow } = described(m, s, legal, &row_shown());
+        let RowOut { clear, own_clear, quiet, pending, shadow } = described(m, s, legal, &row_shown(s));
         shown.drive(pending);
 
         let warp = index_of(s.warps, held(m, "warp_followed", i.warp));
