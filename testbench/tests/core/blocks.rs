@@ -29,9 +29,9 @@ fn every_thread_of_every_block_runs_once() {
         .exit();
     for (lanes, warps) in [(1, 1), (1, 4), (4, 1), (4, 4), (8, 2)] {
         let all = lanes * warps;
+        let mut core = Core::new(&with_barriers(lanes, warps), &program);
         for threads in [1, lanes, lanes + 1, all / 2 + 1, all].into_iter().filter(|&threads| threads <= all) {
             for blocks in [1, 2, 9] {
-                let mut core = Core::new(&with_barriers(lanes, warps), &program);
                 (0..blocks * threads).for_each(|k| core.set_word(DATA + 4 * k, 1000));
                 assert_eq!(core.run_grid(Grid { blocks, threads }, 0), None);
                 for k in 0..blocks * threads {
@@ -67,9 +67,9 @@ fn rotation(rounds: i32) -> Asm {
 fn a_barrier_orders_what_threads_of_a_block_do() {
     for (lanes, warps) in [(1, 1), (1, 8), (2, 2), (4, 4), (8, 2)] {
         let all = lanes * warps;
+        let (blocks, rounds) = (3, 5);
+        let mut core = Core::new(&with_barriers(lanes, warps), &rotation(rounds));
         for threads in [1, lanes + 1, all / 2, all].into_iter().filter(|threads| (1..=all).contains(threads)) {
-            let (blocks, rounds) = (3, 5);
-            let mut core = Core::new(&with_barriers(lanes, warps), &rotation(rounds));
             assert_eq!(core.run_grid(Grid { blocks, threads }, 0), None);
             for (block, thread) in (0..blocks).flat_map(|b| (0..threads).map(move |t| (b, t))) {
                 let from = (thread + threads * rounds as u32 - rounds as u32) % threads;

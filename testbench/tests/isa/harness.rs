@@ -278,8 +278,10 @@ pub struct Every {
 pub struct Effort {
     /// As many rounds of operands in each way as fit in about so many cycles, but one at least.
     pub cycles: u64,
-    /// Every body in every way, even if that takes more cycles; else every one with all lanes together, at least every third
-    /// with odd and even lanes apart, and in the other ways as many as fit.
+    /// With all lanes together, every so many bodies at least: 1, or 3, which is less than an instruction has.
+    pub together: u64,
+    /// Every body in every way, even if that takes more cycles; else at least every third with odd and even lanes apart, and in
+    /// the other ways as many as fit.
     pub every_body: bool,
 }
 
@@ -328,8 +330,8 @@ impl Bench {
             let rounds = all.min((cycles / round) as usize).max(1);
             let step = match way {
                 _ if effort.every_body => 1,
-                Way::Together => 1,
                 // Each instruction has more than three bodies in a row, or they take turns by another number.
+                Way::Together => round.div_ceil(cycles).min(effort.together) as usize,
                 Way::OddEven => round.div_ceil(cycles).min(3) as usize,
                 _ => round.div_ceil(cycles) as usize,
             };

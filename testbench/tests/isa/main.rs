@@ -22,13 +22,14 @@ use heddle_testbench::machine::MachineError;
 use std::io::Write;
 use std::time::Instant;
 
-/// The time of a cycle grows with the lanes, and with very many threads.
+/// The time of a cycle grows with the lanes, and with very many threads; these take more cycles, too.
 const fn short(lanes: u32, warps: u32) -> Effort {
     let lanes_or_more = if lanes * warps < 1024 { lanes } else { 4 * lanes };
-    Effort { cycles: if lanes < 32 { 80_000 } else { 640_000 / lanes_or_more as u64 }, every_body: false }
+    let together = if lanes * warps > 64 { 3 } else { 1 };
+    Effort { cycles: if lanes < 32 { 80_000 } else { 640_000 / lanes_or_more as u64 }, together, every_body: false }
 }
 
-const LONG: Effort = Effort { cycles: 3_000_000, every_body: true };
+const LONG: Effort = Effort { cycles: 3_000_000, together: 1, every_body: true };
 
 fn every_instruction(lanes: u32, warps: u32, effort: &Effort) {
     on_shape(Shape::new(lanes, warps), effort);

@@ -1,7 +1,7 @@
 //! Kernels are right on cores of every shape.
 //!
-//! Always a dozen shapes, all kernels on one of them and a tenth on each other; with `HEDDLE_LONG=1` (`./test --long`) all on
-//! all of lanes × warps {1, 2, 4 … 64}.
+//! Always a dozen shapes, all kernels on one of them and a tenth on each other (a twentieth on 64 lanes); with `HEDDLE_LONG=1`
+//! (`./test --long`) all on all of lanes × warps {1, 2, 4 … 64}.
 
 use heddle_simt::{Compaction, Divergence, Schedule, Shape};
 use heddle_testbench::Program;
@@ -9,7 +9,7 @@ use heddle_testbench::kernels::ALL;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use std::io::Write;
 
-/// Of the kernels a shape runs one of so many, and 8 lanes × 8 warps all; another shape runs others.
+/// Of the kernels a shape runs one of so many, 64 lanes half as many, and 8 lanes × 8 warps all; another shape runs others.
 const SHARE: usize = 10;
 
 fn all_kernels(lanes: u32, warps: u32) {
@@ -17,7 +17,12 @@ fn all_kernels(lanes: u32, warps: u32) {
 }
 
 fn some_kernels(lanes: u32, warps: u32) {
-    kernels(&Shape::new(lanes, warps), if (lanes, warps) == (8, 8) { 1 } else { SHARE });
+    let share = match (lanes, warps) {
+        (8, 8) => 1,
+        (64, _) => 2 * SHARE,
+        _ => SHARE,
+    };
+    kernels(&Shape::new(lanes, warps), share);
 }
 
 /// Runs every `share`-th kernel on one machine, which is built once; with `HEDDLE_LONG` all.

@@ -285,7 +285,7 @@ fn threads_are_where_instructions_left_them() {
             for s in [shape(lanes, warps), forwarding(lanes, warps)] {
                 let s = Shape { barriers: warps == 2, ..s };
                 let mut bench = Bench::new(&s, 10 * k as u64 + u64::from(warps));
-                for cycle in 0..if lanes < 64 { 4000 } else { cases(4000) } {
+                for cycle in 0..cases(4000) {
                     bench.random_cycle([15, 100][cycle / 64 % 2]);
                 }
                 bench.count_covers(&mut covers);
