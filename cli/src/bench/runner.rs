@@ -53,6 +53,9 @@ const MOST: u64 = 100_000_000;
 /// Processor time that a figure is taken over; a short program runs again and again.
 const SAMPLE: Duration = Duration::from_millis(700);
 
+/// As much at most with the loading of memory before each run, which takes longer than a program of a few hundred cycles.
+const SAMPLE_WITH_LOADING: Duration = Duration::from_secs(7);
+
 impl Runner {
     /// A model without probes, as the compiled engine computes none in a run.
     pub fn verilator(
@@ -126,9 +129,13 @@ impl Runner {
     pub fn speed(&mut self, target: &Target) -> Result<f64> {
         let goal = if self.finishes { Goal::End } else { Goal::Early };
         let mut sum = Sample::default();
-        while sum.time < SAMPLE {
+        let begun = processor_time();
+        loop {
             let Sample { cycles, time } = self.sample(target, goal)?;
             sum = Sample { cycles: sum.cycles + cycles, time: sum.time + time };
+            if sum.time >= SAMPLE || processor_time() - begun >= SAMPLE_WITH_LOADING {
+                break;
+            }
         }
         Ok(sum.cycles as f64 / sum.time.as_secs_f64())
     }

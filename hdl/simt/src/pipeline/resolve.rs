@@ -255,6 +255,8 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             address: jump_target,
         };
         m.assert("mask_not_empty", !issued.valid | mask.any());
+        let of_leader = select_one_hot(&elements(result, 32), leader);
+        m.assert("the_leaders_result_is_its_own", !issued.valid | leader_result.eq(of_leader));
         m.assert("leader_served", !good | told | (served & leader).any());
         m.probe("commit_lanes", served.only_if(good));
         m.probe("commit_slot", warp_of(s, issued.slot));
