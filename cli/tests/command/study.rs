@@ -3,6 +3,11 @@
 use crate::common::*;
 use serde_json::Value;
 
+/// The options of a memory that answers soon, so that there are fewer cycles; with `HEDDLE_LONG=1` none: memory is the study's own.
+fn quick_memory(model: &str) -> String {
+    if std::env::var_os("HEDDLE_LONG").is_some() { String::new() } else { format!("--memory-model {model}") }
+}
+
 #[test]
 fn rows_are_those_asked_for_and_the_chart_is_written() {
     let place = Place::new();
@@ -68,7 +73,9 @@ fn dual_path_is_compared_with_the_others_on_one_core() {
 #[test]
 fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
     let place = Place::new();
-    let json = place.good("study compaction bfs monte_carlo --lanes 4 --warps 4 --json --svg ipc.svg");
+    let memory = quick_memory("latency=20,jitter=0");
+    let json =
+        place.good(&format!("study compaction bfs monte_carlo --lanes 4 --warps 4 {memory} --json --svg ipc.svg"));
     let report: Value = serde_json::from_str(&json).unwrap();
     let rows = report["rows"].as_array().unwrap();
     let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
@@ -111,8 +118,9 @@ fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
 #[test]
 fn predicted_programs_are_compared_with_their_baselines_draw_by_draw() {
     let place = Place::new();
-    let study = "study speculative common_call xsbench --lanes 4 --warps 1 --draws 2";
-    let report: Value = serde_json::from_str(&place.good(&format!("{study} --json"))).unwrap();
+    let memory = quick_memory("latency=20,jitter=7");
+    let study = format!("study speculative common_call xsbench --lanes 4 --warps 1 --draws 2 {memory} --json");
+    let report: Value = serde_json::from_str(&place.good(&study)).unwrap();
     let rows = report["rows"].as_array().unwrap();
     let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
     let variants = |kernel: &str, baseline: &str| -> Vec<String> {
