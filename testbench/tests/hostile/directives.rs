@@ -197,7 +197,8 @@ fn damaged_directives_are_refused_or_change_no_result() {
     limit_memory();
     let placed = Cell::new(0);
     let refused = RefCell::new(BTreeMap::new());
-    let result = TestRunner::new(cases(800)).run(&damage(), |damage| {
+    let usual = if std::env::var_os("HEDDLE_LONG").is_some() { 800 } else { 400 };
+    let result = TestRunner::new(cases(usual)).run(&damage(), |damage| {
         match place_barriers(&damage.file(), &damage.options)? {
             Ok(prediction) => {
                 // Results of some, as runs take longer than all else.
@@ -220,7 +221,7 @@ fn damaged_directives_are_refused_or_change_no_result() {
     result.unwrap_or_else(|error| panic!("{error}"));
     let refused = refused.into_inner();
     eprintln!("{} placed, refused: {refused:?}", placed.get());
-    assert!(placed.get() > 300, "barriers were placed in {} programs only", placed.get());
+    assert!(placed.get() > 150, "barriers were placed in {} programs only", placed.get());
     for text in REFUSALS {
         assert!(refused.contains_key(&Some(text)), "nothing was refused because it {text}");
     }
