@@ -118,7 +118,7 @@ fn random_designs_agree_and_lint() {
     if tools.is_empty() {
         return;
     }
-    let top = side_by_side(seeds(6));
+    let top = side_by_side(seeds(4));
     let mut lockstep = lockstep(&top, &verilog(&top, &QUICK.verilog()), 1).unwrap();
     for seed in 1..=4 {
         lockstep.start(seed);
