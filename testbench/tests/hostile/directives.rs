@@ -195,7 +195,7 @@ const REFUSALS: [&str; 8] = [
 #[test]
 fn damaged_directives_are_refused_or_change_no_result() {
     limit_memory();
-    let placed = Cell::new(0);
+    let placed = Cell::new(0u32);
     let refused = RefCell::new(BTreeMap::new());
     let usual = if std::env::var_os("HEDDLE_LONG").is_some() { 800 } else { 400 };
     let result = TestRunner::new(cases(usual)).run(&damage(), |damage| {
@@ -221,7 +221,7 @@ fn damaged_directives_are_refused_or_change_no_result() {
     result.unwrap_or_else(|error| panic!("{error}"));
     let refused = refused.into_inner();
     eprintln!("{} placed, refused: {refused:?}", placed.get());
-    assert!(placed.get() > 150, "barriers were placed in {} programs only", placed.get());
+    assert!(placed.get() > usual * 3 / 8, "barriers were placed in {} programs only", placed.get());
     for text in REFUSALS {
         assert!(refused.contains_key(&Some(text)), "nothing was refused because it {text}");
     }
