@@ -15,7 +15,7 @@ fn covers_of_one_shape() {
         assert_eq!(cover["hit_on"].as_array().unwrap().is_empty(), cover["hits"] == 0);
         cover["hits"].as_u64().unwrap()
     };
-    assert!(hits("resolve", "fault_store_to_program") == 1 && hits("scoreboard_row", "waits_to_read_rs1") > 0);
+    assert!(hits("resolve", "fault_store_to_program") == 1 && hits("scoreboard_row", "waits") > 0);
     // One thread never parts from itself.
     assert_eq!(hits("resolve", "branch_diverges"), 0);
     let page = std::fs::read_to_string(place.path().join("coverage.md")).unwrap();

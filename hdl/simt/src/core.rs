@@ -39,7 +39,7 @@ use crate::pipeline::timing::{
 };
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
-use crate::scoreboard::{Needs, Pending, Release, ScoreboardIn, scoreboard};
+use crate::scoreboard::{Pending, Release, ScoreboardIn, scoreboard};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 use memory_path::{Around, memory_path};
@@ -248,13 +248,14 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // later marks after the release. Nothing but a replay issues over a pending register. So the scoreboard sees all three in the
         // order in which they happen, with shadow bits, too: a copy in the cycle of the release is one of what is left then.
         let written_late = m.pipe_reset("s11_late", late.value.released(s));
-        let marks = m.stage("s5_marks", Pending { valid: chosen.writes, slot: chosen.slot, rd: chosen.rd });
+        let registers = issued.registers;
+        let marks = Pending { valid: registers.valid & registers.writes, slot: registers.slot, rd: registers.rd };
         let marked = m.instance(
             "scoreboard",
             &scoreboard(s),
             ScoreboardIn {
                 changed: unit.dual.map(|dual| m.stage("s10_changed", dual.changed)),
-                heads: issued.heads.clone(),
+                heads: issued.heads,
                 issue: marks,
                 early: early.value,
                 late: written_late,
@@ -276,12 +277,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                     mask: issue_mask,
                     homes: unit.block.and_then(|block| block.homes),
                     tag: load_tag.value,
-                    use1: chosen.use1,
-                    use2: chosen.use2,
-                    rs1: chosen.rs1,
-                    rs2: chosen.rs2,
                 },
-                csr: issued.csr,
+                registers,
                 decoded: issued.decoded,
                 write: write.value,
                 grid: i.grid,
@@ -333,6 +330,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let response_taken = m.deferred("response_taken", 1);
         let around = Around {
             issued: chosen,
+            registers,
             request_ready: i.request_ready,
             response: i.response,
             response_taken: response_taken.value,
@@ -393,7 +391,9 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let held = m.pipe_if("held_fault", fault.valid, fault);
 
         // What the first instruction of a slot waited for, in the cycle in which it comes.
-        let awaited = |p: Pending<Signal>| p.valid & needed(&issued.heads, p);
+        let needed =
+            |p: Pending<Signal>| issued.heads.select(p.slot, 32).select(p.rd, 1) & issued.idle.filled.select(p.slot, 1);
+        let awaited = |p: Pending<Signal>| p.valid & needed(p);
         let Issued { valid, slot, decoded, .. } = executed.issued;
         wire!(early_awaited = awaited(Pending { valid: valid & decoded.computes(), slot, rd: decoded.rd }));
         wire!(late_awaited = awaited(written.late));
@@ -508,13 +508,6 @@ fn obeys_hold(m: Builder, hold: Signal, hints: &Hints<Signal>, outcome: Signal, 
         !(hints.hint.valid & held(ISSUE_TO_RESOLVE)) & !(both & held(ISSUE_TO_SECOND)),
     );
     m.assert("what_was_named_comes", !m.pipe_reset("was_named", both) | hints.hint.valid | stopped);
-}
-
-/// Whether the first instruction of the slot reads or writes the register.
-fn needed(heads: &[Needs<Signal>], p: Pending<Signal>) -> Signal {
-    let of = |field: fn(&Needs<Signal>) -> Signal| select(&heads.iter().map(field).collect::<Vec<_>>(), p.slot);
-    let same = |register: Signal, used: Signal| used & register.eq(p.rd);
-    same(of(|n| n.rs1), of(|n| n.use1)) | same(of(|n| n.rs2), of(|n| n.use2)) | same(of(|n| n.rd), of(|n| n.writes))
 }
 
 /// The lanes' multipliers, from stage 7 to the write; zeros in a core without RV32M. `written`: stage 9 has an instruction whose product is

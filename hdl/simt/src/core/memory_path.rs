@@ -12,7 +12,7 @@
 
 use crate::memory::port::{Request, Response};
 use crate::memory::scratchpad::{ScratchpadIn, ScratchpadOut, ScratchpadRequest, scratchpad};
-use crate::pipeline::issue::Issuing;
+use crate::pipeline::issue::{Issuing, Registers};
 use crate::pipeline::load_queue::{LoadQueueIn, LoadQueueOut, load_queue};
 use crate::pipeline::load_store::{LoadStoreIn, Whole, load_store};
 use crate::pipeline::memory::{Access, MemoryIn, MemoryOut, memory};
@@ -24,8 +24,9 @@ use heddle_hdl::*;
 
 /// What the way to memory needs, beside what comes from resolve.
 pub struct Around {
-    /// The instruction that issues.
+    /// The instruction that issues, and of the one that did in the cycle before, its registers.
     pub issued: Issuing<Signal>,
+    pub registers: Registers<Signal>,
     pub request_ready: Signal,
     pub response: Response<Signal>,
     /// Write-back takes the response.
@@ -71,8 +72,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
     let pad = Pad::of(s, m, &sent, &around);
     let loads = LoadQueueIn {
         take: issued.answers,
-        take_slot: issued.slot,
-        take_rd: issued.rd,
+        owner: [around.registers.slot, around.registers.rd],
         access,
         more: m.zero(Pending::shape(s)),
         tag: pad.response.tag,
@@ -124,8 +124,7 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
     taken.drive((sent.request.valid & around.request_ready) | pad.sent(&sent));
     to_load_queue.drive(LoadQueueIn {
         take: unit.answers,
-        take_slot: unit.serving.slot,
-        take_rd: unit.serving.rd,
+        owner: [m.pipe("owner_slot", unit.serving.slot), m.pipe("owner_rd", unit.serving.rd)],
         access: unit.chosen,
         more: unit.serving,
         tag: pad.response.tag,

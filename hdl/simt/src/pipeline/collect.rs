@@ -8,6 +8,7 @@ use crate::csr::{self, Source};
 use crate::divergence::warp_of;
 use crate::isa::Decoded;
 use crate::lane::alu;
+use crate::pipeline::issue::Registers;
 use crate::shape::{BankAddress, Shape};
 use heddle_hdl::*;
 
@@ -74,25 +75,20 @@ pub struct Going<T> {
     pub mask: T,
     pub homes: Option<T>,
     pub tag: T,
-    /// It reads rs1, rs2, and which registers these are, as its instruction will say.
-    pub use1: T,
-    pub use2: T,
-    pub rs1: T,
-    pub rs2: T,
 }
 
 impl Going<Width> {
     pub fn shape(s: &Shape) -> Going<Width> {
         let Issued { valid, slot, mask, homes, tag, .. } = Issued::shape(s);
-        Going { valid, slot, mask, homes, tag, use1: 1, use2: 1, rs1: 5, rs2: 5 }
+        Going { valid, slot, mask, homes, tag }
     }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CollectIn<T> {
-    /// Stage 4; the number of its CSR, if it reads one, in stage 5; and its instruction, in stage 6.
+    /// Stage 4; what stage 5 knows of its instruction; and the instruction, in stage 6.
     pub issued: Going<T>,
-    pub csr: T,
+    pub registers: Registers<T>,
     pub decoded: Decoded<T>,
     pub write: Write<T>,
     pub grid: Grid<T>,
@@ -227,7 +223,7 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
 pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
     let inputs = CollectIn {
         issued: Going::shape(s),
-        csr: csr::BITS,
+        registers: Registers::shape(s),
         decoded: Decoded::shape(s),
         write: Write::shape(s),
         grid: Grid::shape(s),
@@ -237,18 +233,17 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
     module("collect", inputs, |m, i| {
         m.doc("Stages 5 and 6: register banks and operands.");
         let at_5 = m.stage("s5", i.issued);
-        let going = m.stage("s6", at_5);
-        let Going { valid, slot, mask, homes, tag, use1, use2, rs1, rs2 } = going;
+        let Going { valid, slot, mask, homes, tag } = m.stage("s6", at_5);
         let d = i.decoded;
-        m.assert("a_pc_is_instead_of_a_register", !(valid & d.a_pc & use1));
-        let said = use1.eq(d.use1) & use2.eq(d.use2) & rs1.eq(d.rs1) & rs2.eq(d.rs2);
-        m.assert("what_is_read_was_said", !valid | said);
         let at_6 = Issued { valid, slot, mask, homes, decoded: d, tag };
-        let csr = m.pipe("s6_csr", i.csr);
-        m.assert("the_csr_was_said", !(valid & d.csr) | csr.eq(d.imm.slice(0, csr::BITS)));
+        let read = m.stage("s6_registers", i.registers);
+        m.assert("a_pc_is_instead_of_a_register", !(valid & d.a_pc & d.use1));
+        let said = read.use1.eq(d.use1) & read.use2.eq(d.use2) & read.rs1.eq(d.rs1) & read.rs2.eq(d.rs2);
+        m.assert("what_is_read_was_said", !valid | (read.valid & said));
+        m.assert("the_csr_was_said", !(valid & d.csr) | read.csr.eq(d.imm.slice(0, csr::BITS)));
         let blocks = m.memory("block_of_slot", 32, s.warp_bits()).style(MemoryStyle::Distributed);
         blocks.write(i.started.valid, i.started.slot, i.started.block);
-        let (csr_value, csr_lane, of_homes) = csr_value(s, m, &at_6, csr, &i, blocks.read(warp_of(s, at_6.slot)));
+        let (csr_value, csr_lane, of_homes) = csr_value(s, m, &at_6, read.csr, &i, blocks.read(warp_of(s, at_6.slot)));
 
         // A bank is addressed by warp and register.
         let bank = |warp: Signal, register: Signal| if s.warps == 1 { register } else { cat(&[register, warp]) };
@@ -275,13 +270,13 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
             s.lanes,
             &lane(s),
             LaneIn {
-                read1: address(read_warp, at_5.homes, at_5.rs1),
-                read2: address(read_warp, at_5.homes, at_5.rs2),
+                read1: address(read_warp, at_5.homes, i.registers.rs1),
+                read2: address(read_warp, at_5.homes, i.registers.rs2),
                 write: each(i.write.lanes),
                 write_address: address(i.write.warp, i.write.homes, i.write.rd),
                 write_data: each(i.write.data),
-                use1: all(at_5.use1),
-                use2: all(at_5.use2),
+                use1: all(i.registers.use1),
+                use2: all(i.registers.use2),
                 pc: all(pc.only_if(c.a_pc)),
                 imm: all(immediate),
                 b_imm: all(c.b_imm),

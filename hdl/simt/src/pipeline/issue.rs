@@ -7,9 +7,9 @@
 //! queue (if it is taken here), a divide the divider. A memory instruction that is replayed for threads that were left
 //! unserved does not wait for registers: it waited when it issued first.
 //!
-//! What a choice needs of an instruction is kept a slot, in the [row](row) of its buffer, and so are the registers that it reads, which
-//! stage 5 addresses. The instruction itself is in a memory for all slots, which is addressed in stage 5, out of registers, and has it for
-//! stage 6. But for the number of a CSR: to choose its value takes what block RAM leaves of a cycle, so it is there in stage 5.
+//! What a choice and the scoreboard need of an instruction is kept a slot, in the [row](row) of its buffer. The instruction itself is in
+//! a memory for all slots, which is addressed in stage 5, out of registers, and has it for stage 6; what stage 5 itself needs of it is in a
+//! memory of tables.
 //!
 //! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port; and each issue
 //! holds it for [`Shape::issue_interval`] less one.
@@ -20,7 +20,6 @@ use crate::csr;
 use crate::divergence::Steer;
 use crate::divergence::dual_path::Unissued;
 use crate::isa::Decoded;
-use crate::scoreboard::Needs;
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -45,6 +44,20 @@ pub struct Issuing<T> {
     pub slot: T,
     /// Instruction number.
     pub pc: T,
+    /// It accesses memory, which answers.
+    pub accesses: T,
+    pub answers: T,
+    pub divide: T,
+    /// The divergence unit may hold it back.
+    pub control: T,
+}
+
+/// What stage 5 knows of the instruction that issued in the cycle before.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Registers<T> {
+    /// There is one; else all but `slot` is that of any other.
+    pub valid: T,
+    pub slot: T,
     pub rs1: T,
     pub rs2: T,
     pub rd: T,
@@ -52,12 +65,33 @@ pub struct Issuing<T> {
     pub use1: T,
     pub use2: T,
     pub writes: T,
-    /// It accesses memory, which answers.
-    pub accesses: T,
-    pub answers: T,
-    pub divide: T,
-    /// The divergence unit may hold it back.
-    pub control: T,
+    /// The number of the CSR that it reads, [`csr::BITS`] bits.
+    pub csr: T,
+}
+
+impl Registers<Width> {
+    pub fn shape(s: &Shape) -> Registers<Width> {
+        let Named { rs1, rs2, rd, use1, use2, writes, csr } = Named::shape();
+        Registers { valid: 1, slot: s.slot_bits(), rs1, rs2, rd, use1, use2, writes, csr }
+    }
+}
+
+/// What the memory for stage 5 has of each instruction.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Named<T> {
+    rs1: T,
+    rs2: T,
+    rd: T,
+    use1: T,
+    use2: T,
+    writes: T,
+    csr: T,
+}
+
+impl Named<Width> {
+    fn shape() -> Named<Width> {
+        Named { rs1: 5, rs2: 5, rd: 5, use1: 1, use2: 1, writes: 1, csr: csr::BITS }
+    }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -83,17 +117,16 @@ pub struct IssueIn<T> {
     pub held: Option<T>,
 }
 
-#[derive(Bundle, Clone, PartialEq, Debug)]
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct IssueOut<T> {
     pub issued: Issuing<T>,
-    /// In stage 5: the number of the CSR that the instruction reads which issued in the cycle before, [`csr::BITS`] bits.
-    pub csr: T,
+    pub registers: Registers<T>,
     /// In stage 6: the instruction that issued two cycles before.
     pub decoded: Decoded<T>,
     /// The instruction is a replay.
     pub replay: T,
-    /// For each slot, what the head of its buffer needs; nothing where the buffer is empty.
-    pub heads: Vec<Needs<T>>,
+    /// For each slot, 32 bits: the registers that the head of its buffer reads or writes. They mean nothing where the buffer is empty.
+    pub heads: T,
     /// Instructions in each buffer, `count_width(buffer)` bits a slot.
     pub buffered: T,
     pub idle: Idle<T>,
@@ -114,7 +147,8 @@ pub struct Idle<T> {
 /// What a slot's head needs to know early, beside the shared buffer memory.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct Head<T> {
-    needs: Needs<T>,
+    /// One bit a register: it reads or writes it. x0, which is never pending, is for whatever it does not use.
+    registers: T,
     accesses: T,
     answers: T,
     divide: T,
@@ -144,7 +178,7 @@ const BLOCK_RAM: Width = 4;
 
 /// The bookkeeping of one slot's buffer.
 fn row(s: &Shape) -> TypedModule<RowIn<Width>, RowOut<Signal>> {
-    let entry = Head { needs: Needs::shape(), accesses: 1, answers: 1, divide: 1, control: 1 };
+    let entry = Head { registers: 32, accesses: 1, answers: 1, divide: 1, control: 1 };
     let place = index_width(s.buffer);
     let flush = (s.sides() > 1).then_some(1);
     module("issue_row", RowIn { push: 1, pop: 1, flush, entry }, |m, i| {
@@ -157,7 +191,7 @@ fn row(s: &Shape) -> TypedModule<RowIn<Width>, RowOut<Signal>> {
         free.next_if(i.push, free.q + 1);
         let changed = i.push.mux(count.q + 1, count.q - 1);
         count.next_if((i.push ^ i.pop) | flush, flush.mux(changed.literal(0u32), changed));
-        let entries = m.memory("needs", entry, place).style(MemoryStyle::Distributed);
+        let entries = m.memory("heads", entry, place).style(MemoryStyle::Distributed);
         entries.write(i.push, free.q, i.entry);
         m.assert("no_overflow", !(i.push & !i.pop & count.q.eq(s.buffer)));
         m.assert("no_underflow", !(i.pop & count.q.eq(0)));
@@ -189,9 +223,9 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         m.doc("Stage 4: instruction buffers and the choice of an instruction to issue.");
         let place = index_width(s.buffer);
         let d = i.decoded.decoded;
-        let needs = Needs { rs1: d.rs1, rs2: d.rs2, rd: d.rd, use1: d.use1, use2: d.use2, writes: d.writes };
+        wire!(registers = d.rs1.decode(32) | d.rs2.decode(32) | d.rd.decode(32));
         let entry =
-            Head { needs, accesses: d.accesses(), answers: d.answers, divide: d.divide, control: d.takes_turn() };
+            Head { registers, accesses: d.accesses(), answers: d.answers, divide: d.divide, control: d.takes_turn() };
         wire!(push = i.decoded.slot.decode(s.slots()) & i.decoded.valid.repeat(s.slots()));
         let pop = m.deferred("pop", s.slots());
         let entry = entry.map("", &mut |_, e| all(e));
@@ -252,8 +286,10 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let written = at(i.decoded.slot, rows.free.select(i.decoded.slot, place));
         buffer.write(i.decoded.valid, written, d);
         let read = at(slot, select_one_hot(&elements(rows.first, place), choice));
-        let numbers = m.memory("csrs", csr::BITS, bits).style(MemoryStyle::Distributed);
-        numbers.write(i.decoded.valid, written, d.imm.slice(0, csr::BITS));
+        let named = m.memory("named", Named::shape(), bits).style(MemoryStyle::Distributed);
+        let Decoded { rs1, rs2, rd, use1, use2, writes, .. } = d;
+        let csr = d.imm.slice(0, csr::BITS);
+        named.write(i.decoded.valid, written, Named { rs1, rs2, rd, use1, use2, writes, csr });
         let (reads, read_at_5) = (m.pipe_reset("s5_reads", any), m.pipe("s5_read", read));
         let decoded = buffer.read_sync_if(reads, read_at_5, Collision::Never);
         m.assert(
@@ -265,21 +301,6 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         pcs.write(i.decoded.valid, written, d.pc);
 
         let idle = Idle { filled, scoreboard: filled & !registers_ok.q, unit: registers_ok.q & (unit_busy | no(open)) };
-        let heads = (0..s.slots())
-            .map(|w| {
-                let pick = |packed: Signal, width: Width| packed.slice(w * width, width);
-                let on = filled.bit(w);
-                let n = head.needs;
-                Needs {
-                    rs1: pick(n.rs1, 5),
-                    rs2: pick(n.rs2, 5),
-                    rd: pick(n.rd, 5),
-                    use1: pick(n.use1, 1) & on,
-                    use2: pick(n.use2, 1) & on,
-                    writes: pick(n.writes, 1) & on,
-                }
-            })
-            .collect();
         m.cover("buffers_empty", !filled.any());
         m.cover("waits_for_registers", idle.scoreboard.any());
         m.cover("waits_for_the_port", !i.access_room & (registers_ok.q & accesses).any());
@@ -296,24 +317,21 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             valid: any,
             slot,
             pc: pcs.read(read),
-            rs1: select_one_hot(&elements(head.needs.rs1, 5), choice),
-            rs2: select_one_hot(&elements(head.needs.rs2, 5), choice),
-            rd: select_one_hot(&elements(head.needs.rd, 5), choice),
-            use1: of_choice(head.needs.use1),
-            use2: of_choice(head.needs.use2),
-            writes: of_choice(head.needs.writes),
             accesses: of_choice(accesses),
             answers: of_choice(answers),
             divide: of_choice(divide),
             control: of_choice(control),
         };
         let unissued = pairs.map(|pairs| pairs.issue(s, m, &issued, i.steer));
+        let Named { rs1, rs2, rd, use1, use2, writes, csr } = named.read(read_at_5);
+        let slot = m.pipe("s5_slot", slot);
+        let registers = Registers { valid: reads, slot, rs1, rs2, rd, use1, use2, writes, csr };
         IssueOut {
             issued,
-            csr: numbers.read(read_at_5),
+            registers,
             decoded,
             replay: (replay.q & choice).any(),
-            heads,
+            heads: head.registers,
             buffered: rows.count,
             idle,
             unissued,

@@ -4,6 +4,8 @@
 //! one instruction may need several, both happen when the load-store unit sends the access. It is given back with the
 //! response (stage 10 at the earliest). Its number is the tag on the memory port, so responses may come in any order.
 //!
+//! Who has taken an entry is said a cycle later.
+//!
 //! Whether there is an entry, and which, starts the longest way through issue, so what is offered is in registers: the free entry that
 //! was found in the cycle before. So an entry that is given back is offered again [`GIVE_TO_ROOM`] cycles later at the earliest, which
 //! is noticed only when no other is free.
@@ -22,8 +24,8 @@ use heddle_hdl::*;
 pub struct LoadQueueIn<T> {
     /// An access that is answered takes the entry `next`.
     pub take: T,
-    pub take_slot: T,
-    pub take_rd: T,
+    /// The slot and the register of the one that took an entry in the cycle before.
+    pub owner: [T; 2],
     pub access: Access<T>,
     /// The access to this register has lanes left that have no entry yet.
     pub more: Pending<T>,
@@ -77,8 +79,7 @@ impl LoadQueueIn<Width> {
     pub fn shape(s: &Shape) -> LoadQueueIn<Width> {
         LoadQueueIn {
             take: 1,
-            take_slot: s.slot_bits(),
-            take_rd: 5,
+            owner: [s.slot_bits(), 5],
             access: Access::shape(s),
             more: Pending::shape(s),
             tag: index_width(s.loads),
@@ -108,8 +109,8 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         wire!(given = i.tag.decode(s.loads) & i.give.repeat(s.loads));
         busy.next((busy.q | taken) & !given);
 
-        // Who takes an entry is known late, so it is written down a cycle later. What is there until it is taken, nobody looks at.
-        let owner = m.stage("taken", Pending { valid: i.take, slot: i.take_slot, rd: i.take_rd });
+        // What is there until it is taken, nobody looks at.
+        let owner = Pending { valid: m.pipe_reset("was_taken", i.take), slot: i.owner[0], rd: i.owner[1] };
         let (entry, entry_number) = (m.pipe("taken_entry", offered.q), m.pipe("taken_number", next));
         let owners: Vec<(Signal, Signal)> = (0..s.loads)
             .map(|k| {
@@ -182,6 +183,7 @@ mod tests {
         t.reset();
         let mut under_way: Vec<UnderWay> = vec![];
         let mut given_at = vec![];
+        let mut owner = [0, 0];
         let quiet = Access::shape(s).map("", &mut |_, _| Bits::ZERO);
         for cycle in 0..1500 {
             given_at.retain(|at| cycle < at + GIVE_TO_ROOM);
@@ -203,8 +205,7 @@ mod tests {
             let tag = given.map_or(r.u32(..loads), |k| under_way[k].tag);
             t.poke(LoadQueueIn {
                 take: take.into(),
-                take_slot: slot.into(),
-                take_rd: rd.into(),
+                owner: owner.map(Bits::from),
                 access,
                 more: Pending { valid: more.is_some().into(), slot: pending.0.into(), rd: pending.1.into() },
                 tag: tag.into(),
@@ -242,6 +243,7 @@ mod tests {
                 let served = r.u64(..) & u64::MAX >> (64 - lanes);
                 under_way.push(UnderWay { tag: next, slot, rd, served, filled: false, taken_at: cycle });
             }
+            owner = [slot, rd];
         }
         assert!(t.cover_hits("full") > 0);
     }

@@ -20,7 +20,7 @@
 //! last releases the register. It knows no masks, no stack, and not which sides have a path: the bits of a side without
 //! one mean nothing. It is for the dual-path divergence unit.
 
-use super::{Mark, Needs, Pending, Release, ScoreboardIn, ScoreboardOut};
+use super::{Mark, Pending, Release, ScoreboardIn, ScoreboardOut};
 use crate::divergence::{by_side, by_slot, side_of, warp_of};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
@@ -68,10 +68,10 @@ impl StackChange<Width> {
     }
 }
 
-#[derive(Bundle, Clone, PartialEq, Debug)]
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct DualScoreboardIn<T> {
-    /// For each warp, the heads of the left and the right buffer.
-    pub heads: Vec<[Needs<T>; 2]>,
+    /// For each side, 32 bits a warp: the registers that the head of its buffer reads or writes.
+    pub heads: [T; 2],
     /// An instruction that writes a register issues.
     pub issue: SidePending<T>,
     /// A write whose time is fixed: the value is there for whoever issues from the next cycle on.
@@ -89,7 +89,7 @@ impl DualScoreboardIn<Width> {
     pub fn shape(s: &Shape) -> DualScoreboardIn<Width> {
         let (release, change) = (Release { slots: 2 * s.warps, registers: 32 }, StackChange::shape(s));
         DualScoreboardIn {
-            heads: vec![[Needs::shape(); 2]; s.warps as usize],
+            heads: [32 * s.warps; 2],
             issue: SidePending::shape(s),
             early: release,
             late: release,
@@ -111,7 +111,8 @@ pub struct DualScoreboardOut<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct RowIn<T> {
-    needs: [Needs<T>; 2],
+    /// Registers that the heads read or write.
+    needs: [T; 2],
     set: [Mark<T>; 2],
     early: [Mark<T>; 2],
     late: [Mark<T>; 2],
@@ -132,7 +133,7 @@ struct RowOut<T> {
 
 fn row_inputs() -> RowIn<Width> {
     let marks = [Mark { here: 1, registers: 32 }; 2];
-    RowIn { needs: [Needs::shape(); 2], set: marks, early: marks, late: marks, copy: 1 }
+    RowIn { needs: [32; 2], set: marks, early: marks, late: marks, copy: 1 }
 }
 
 /// One warp's pending and shadow bits.
@@ -171,9 +172,7 @@ fn row_described(s: &Shape, m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
     let [(left, left_shadow), (right, right_shadow)] = bits;
     let sides = [("left", 0, left[1], right_shadow[1]), ("right", 1, right[1], left_shadow[1])];
     let clear = sides.map(|(name, k, own, other)| {
-        let Needs { rs1, rs2, rd, use1, use2, writes } = i.needs[k];
-        let needed = [(rs1, use1), (rs2, use2), (rd, writes)];
-        let waits = |bits: Signal| cat(&needed.map(|(register, used)| bits.select(register, 1) & used)).any();
+        let waits = |bits: Signal| (bits & i.needs[k]).any();
         m.cover(&format!("{name}_waits_for_a_shadow_only"), waits(other) & !waits(own));
         m.cover(&format!("{name}_waits_for_its_own_only"), waits(own) & !waits(other));
         (!waits(own | other), !waits(own))
@@ -200,7 +199,8 @@ pub(super) fn over_slots(
         let (warp, side) = (warp_of(s, p.slot), side_of(s, p.slot));
         SidePending { valid: p.valid, warp, side, rd: p.rd }
     };
-    let heads = i.heads.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    let of_slots = elements(i.heads, 32);
+    let heads = [0, 1].map(|side| cat(&of_slots.iter().copied().skip(side).step_by(2).collect::<Vec<_>>()));
     let inputs = DualScoreboardIn {
         heads,
         issue: of(i.issue),
@@ -224,19 +224,7 @@ pub fn dual_scoreboard(s: &Shape) -> TypedModule<DualScoreboardIn<Width>, DualSc
 /// The scoreboard over rows of either kind.
 fn described<O: Signals>(m: Builder, s: &Shape, i: DualScoreboardIn<Signal>, row: &TypedModule<RowIn<Width>, O>) -> O {
     let on = |r: Release<Signal>| by_side(r.slots).map(|side| Mark { here: each(side), registers: all(r.registers) });
-    let needs = [0, 1].map(|side| {
-        let column = |f: fn(&Needs<Signal>) -> Signal| {
-            each(cat(&i.heads.iter().map(|heads| f(&heads[side])).collect::<Vec<_>>()))
-        };
-        Needs {
-            rs1: column(|n| n.rs1),
-            rs2: column(|n| n.rs2),
-            rd: column(|n| n.rd),
-            use1: column(|n| n.use1),
-            use2: column(|n| n.use2),
-            writes: column(|n| n.writes),
-        }
-    });
+    let needs = i.heads.map(each);
     let [push, pop] = [i.push, i.pop].map(|change| change.warp.decode(s.warps).only_if(change.valid));
     let (set, early, late) = (on(i.issue.released(s)), on(i.early), on(i.late));
     m.replicate("row", s.warps, row, RowIn { needs, set, early, late, copy: each(push | pop) })

@@ -3,14 +3,14 @@
 //! Any three registers of any slot are followed. Each is *owed* from the issue of an instruction that writes it to its
 //! release. The others are there to disturb.
 
-use super::{Needs, Pending, RowOut, ScoreboardIn, described, row_shown};
+use super::{Pending, RowOut, ScoreboardIn, described, row_shown};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, PartialEq, Debug)]
 pub struct ProofIn<T> {
-    pub heads: Vec<Needs<T>>,
+    pub heads: T,
     pub issue: Pending<T>,
     pub early: Pending<T>,
     pub late: Pending<T>,
@@ -38,13 +38,8 @@ pub fn scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, [Signal; 1]> {
         let early = Pending { valid: early.valid & pending(early), ..early };
         let twice = early.valid & early.slot.eq(late.slot) & early.rd.eq(late.rd);
         let late = Pending { valid: late.valid & pending(late) & !twice, ..late };
-        let legal = ScoreboardIn {
-            heads: i.heads.clone(),
-            issue,
-            early: early.released(s),
-            late: late.released(s),
-            changed: None,
-        };
+        let legal =
+            ScoreboardIn { heads: i.heads, issue, early: early.released(s), late: late.released(s), changed: None };
         let RowOut { clear, quiet, pending } = described(m, s, legal, &row_shown());
         shown.drive(pending);
 
@@ -61,19 +56,17 @@ pub fn scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, [Signal; 1]> {
             m.assert(&format!("quiet_owes_nothing_{k}"), implies(quiet.select(slot, 1), !owed.q));
             after
         });
-        let head = select(&i.heads, slot);
-        let Needs { rs1, rs2, rd, use1, use2, writes } = head;
+        wire!(head = i.heads.select(slot, 32));
         wire!(clear_here = clear.select(slot, 1));
-        let needs = [(rs1, use1), (rs2, use2), (rd, writes)];
-        let waits = needs.into_iter().flat_map(|(n, used)| [0, 1, 2].map(|k| n.eq(registers[k]) & used & owed[k]));
-        wire!(must_wait = cat(&waits.collect::<Vec<_>>()).any());
+        let waits = [0, 1, 2].map(|k| head.select(registers[k], 1) & owed[k]);
+        wire!(must_wait = cat(&waits).any());
         m.assert("never_released_early", implies(must_wait, !clear_here));
-        let followed = [0, 1, 2].map(|k| needs[k].0.eq(registers[k]));
-        wire!(may_go = cat(&[0, 1, 2].map(|k| followed[k] & !(needs[k].1 & owed[k]))).all());
+        wire!(followed = registers[0].decode(32) | registers[1].decode(32) | registers[2].decode(32));
+        wire!(may_go = !(head & !followed).any() & !must_wait);
         m.assert("never_stuck", implies(may_go, clear_here));
 
         cover(m, "waits_for_two_of_three", owed[0] & owed[1] & !owed[2] & must_wait);
-        cover(m, "goes_after_a_release", m.pipe_reset("waited", must_wait) & may_go & use1);
+        cover(m, "goes_after_a_release", m.pipe_reset("waited", must_wait) & may_go & head.any());
         [clear]
     })
 }

@@ -43,13 +43,14 @@ impl Bench {
     fn cycle(&mut self, put: Option<&Put>, write: Option<&Written>) -> Operands<Bits> {
         let zero = Decoded::shape(&self.s).map("", &mut |_, _| Bits::ZERO);
         let [at_6, at_5] = self.decoded.clone();
-        let csr = at_5.imm.extract(0, csr::BITS);
-        let d = put.map_or(zero, |p| p.d.clone());
         let mask = (u64::MAX >> (64 - self.s.lanes)).into();
         let (valid, slot) = (put.is_some().into(), put.map_or(0, |p| p.slot).into());
-        self.decoded = [at_5, d.clone()];
-        let Decoded { use1, use2, rs1, rs2, .. } = d;
-        let issued = Going { valid, slot, mask, homes: None, tag: 1u32.into(), use1, use2, rs1, rs2 };
+        let issued = Going { valid, slot, mask, homes: None, tag: 1u32.into() };
+        let csr = at_5.imm.extract(0, csr::BITS);
+        let Decoded { rs1, rs2, rd, use1, use2, writes, .. } = at_5.clone();
+        let (valid, slot) = (true.into(), 0u32.into());
+        let registers = Registers { valid, slot, rs1, rs2, rd, use1, use2, writes, csr };
+        self.decoded = [at_5, put.map_or(zero, |p| p.d.clone())];
         let none = (0, 3, 0, vec![7; self.s.lanes as usize]);
         let (written, rd, lanes, data) = write.unwrap_or(&none);
         let write = Write {
@@ -67,7 +68,7 @@ impl Bench {
         let started = Started { valid: started.is_some().into(), slot: slot.into(), block: block.into() };
         self.t.poke(CollectIn {
             issued,
-            csr,
+            registers,
             decoded: at_6,
             write,
             grid,

@@ -7,13 +7,12 @@
 
 use super::{DualScoreboardIn, DualScoreboardOut, RowOut, SidePending, StackChange, described, row_shown};
 use crate::proof::{cover, held, implies, index_of};
-use crate::scoreboard::Needs;
 use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, PartialEq, Debug)]
 pub struct ProofIn<T> {
-    pub heads: Vec<[Needs<T>; 2]>,
+    pub heads: [T; 2],
     pub issue: SidePending<T>,
     pub early: SidePending<T>,
     pub late: SidePending<T>,
@@ -64,7 +63,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         let twice = early.valid & early.warp.eq(late.warp) & early.side.eq(late.side) & early.rd.eq(late.rd);
         let late = SidePending { valid: late.valid & pending(late) & !twice, ..late };
         let [released_early, released_late] = [early, late].map(|p| p.released(s));
-        let heads = i.heads.clone();
+        let heads = i.heads;
         let legal = DualScoreboardIn { heads, issue, early: released_early, late: released_late, push, pop };
         let RowOut { clear, own_clear, quiet, pending, shadow } = described(m, s, legal, &row_shown(s));
         shown.drive(pending);
@@ -114,18 +113,18 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         let writes = writes.map(|side| side.map(|(_, after)| after));
 
         for (k, name) in ["left", "right"].into_iter().enumerate() {
-            let heads: Vec<Needs<Signal>> = i.heads.iter().map(|heads| heads[k]).collect();
-            let Needs { rs1, rs2, rd, use1, use2, writes: writes_rd } = select(&heads, warp);
+            wire!(head = i.heads[k].select(warp, 32));
             wire!(clear_here = clear[k].select(warp, 1));
-            // What is first read is the first register, and so on; any of them may be the same.
-            let needs = [(rs1, use1), (rs2, use2), (rd, writes_rd)];
-            let [mut theirs, mut passed, mut free] = [vec![], vec![], vec![]];
-            for (r, (register, used)) in needs.into_iter().enumerate() {
-                let is = register.eq(registers[r]);
+            // All that it needs is among the registers that are followed, any of which may be the same.
+            let followed = registers.map(|register| register.decode(32)).into_iter().reduce(|a, b| a | b);
+            let others = (head & !followed.expect("there are three")).any();
+            let [mut theirs, mut passed, mut free] = [vec![], vec![], vec![!others]];
+            for (r, register) in registers.into_iter().enumerate() {
+                let needed = head.select(register, 1);
                 let holds = writes[k][r].0 | writes[1 - k][r].1;
-                theirs.push(is & used & (writes[0][r].2 | writes[1][r].2));
-                passed.push(is & used & writes[1 - k][r].0 & !holds);
-                free.push(!used | (is & !holds));
+                theirs.push(needed & (writes[0][r].2 | writes[1][r].2));
+                passed.push(needed & writes[1 - k][r].0 & !holds);
+                free.push(!(needed & holds));
             }
             wire!(must_wait = thread[k].1 & cat(&theirs).any());
             wire!(may_go = cat(&free).all());

@@ -2,6 +2,8 @@
 //! random warps against a model that knows which threads await which registers.
 
 use super::*;
+use crate::pipeline::testing::packed;
+use crate::scoreboard::testing::Needs;
 use heddle_sim::Sim;
 
 type Shown = Sim<DualScoreboardIn<Width>, RowOut<Signal>>;
@@ -36,14 +38,14 @@ fn change(warp: Option<u32>) -> StackChange<Bits> {
 }
 
 /// `rd <- [sources]`
-fn needs(rd: Option<u32>, sources: &[u32]) -> Needs<u32> {
-    let source = |k: usize| sources.get(k).copied().unwrap_or(0);
-    let (use1, use2) = ((!sources.is_empty()).into(), (sources.len() > 1).into());
-    Needs { rs1: source(0), rs2: source(1), rd: rd.unwrap_or(0), use1, use2, writes: rd.is_some().into() }
+fn needs(rd: Option<u32>, sources: &[u32]) -> Needs {
+    let source = |k: usize| sources.get(k).copied();
+    Needs { rs1: source(0), rs2: source(1), rd }
 }
 
-fn bits(n: Needs<u32>) -> Needs<Bits> {
-    n.map("", &mut |_, v: u32| Bits::from(v))
+/// Of each side, the heads of all warps.
+fn bits(heads: &[[Needs; 2]]) -> [Bits; 2] {
+    [L, R].map(|side| packed(&heads.iter().map(|heads| heads[side].registers()).collect::<Vec<_>>()))
 }
 
 /// One warp, an event after the other.
@@ -66,10 +68,10 @@ impl Trace {
         Trace { t: shown(&Shape::new(2, 1)) }
     }
 
-    fn cycle(&mut self, c: Cycle, heads: [Needs<u32>; 2]) -> RowOut<Bits> {
+    fn cycle(&mut self, c: Cycle, heads: [Needs; 2]) -> RowOut<Bits> {
         let of = |p: Option<(usize, u32)>| p.map(|(side, rd)| (0, side, rd));
         self.t.poke(DualScoreboardIn {
-            heads: vec![heads.map(bits)],
+            heads: bits(&[heads]),
             issue: pending(of(c.issue)),
             early: release(of(c.early)),
             late: release(of(c.late)),
@@ -82,14 +84,14 @@ impl Trace {
     }
 
     /// Whether an instruction could issue on a side; a cycle in which nothing happens.
-    fn clear(&mut self, side: usize, head: Needs<u32>) -> bool {
+    fn clear(&mut self, side: usize, head: Needs) -> bool {
         self.cycle(Cycle::default(), [head; 2]).clear[side] == 1
     }
 
     /// It issues on a side, for which it must be clear.
-    fn issue(&mut self, side: usize, head: Needs<u32>) {
+    fn issue(&mut self, side: usize, head: Needs) {
         assert!(self.clear(side, head), "{head:?} waits");
-        self.cycle(Cycle { issue: Some((side, head.rd)), ..Cycle::default() }, [head; 2]);
+        self.cycle(Cycle { issue: head.rd.map(|rd| (side, rd)), ..Cycle::default() }, [head; 2]);
     }
 
     fn push(&mut self) {
@@ -372,19 +374,8 @@ fn random_paths() {
         let (mut waited, mut passed, mut drained) = (0, 0, 0);
         for cycle in 0..if warps == 64 { 2000 } else { 8000 } {
             let drains = cycle % 400 >= 300;
-            let heads: Vec<[Needs<u32>; 2]> = (0..warps)
-                .map(|_| {
-                    [(); 2].map(|_| {
-                        // Few registers, so that they meet.
-                        let mut register = || r.u32(..6) * 6;
-                        let (rs1, rs2, rd) = (register(), register(), register());
-                        Needs { rs1, rs2, rd, use1: r.u32(..2), use2: r.u32(..2), writes: r.u32(..2) }
-                    })
-                })
-                .collect();
-            let used = |n: &Needs<u32>, register: u32| {
-                [(n.rs1, n.use1), (n.rs2, n.use2), (n.rd, n.writes)].contains(&(register, 1))
-            };
+            let heads: Vec<[Needs; 2]> = (0..warps).map(|_| [(); 2].map(|_| Needs::random(&mut r))).collect();
+            let used = |n: &Needs, register: u32| n.names(register);
 
             // One warp in a few does something; that is one push and one pop at most.
             let mut after = model.clone();
@@ -422,7 +413,7 @@ fn random_paths() {
             let holds_back =
                 |write: &Write, w: u32, side: usize| write.warp == w && (write.side == side || write.before);
             let ports = |issue: Option<(u32, usize, u32)>| DualScoreboardIn {
-                heads: heads.iter().map(|heads| heads.map(bits)).collect(),
+                heads: bits(&heads),
                 issue: pending(issue),
                 early: release(early.map(|k| (writes[k].warp, writes[k].side, writes[k].rd))),
                 late: release(late.map(|k| (writes[k].warp, writes[k].side, writes[k].rd))),
@@ -433,8 +424,8 @@ fn random_paths() {
             let replayed = writes.iter().position(|write| (write.warp, write.side) == (w, side));
             let issue = if drains || mask == 0 {
                 None
-            } else if head.writes == 1 && !waits {
-                Some(head.rd)
+            } else if head.rd.is_some() && !waits {
+                head.rd
             } else {
                 replayed.filter(|_| r.u8(..8) == 0).map(|k| writes[k].rd)
             };
