@@ -202,7 +202,7 @@ fn damaged_directives_are_refused_or_change_no_result() {
         match place_barriers(&damage.file(), &damage.options)? {
             Ok(prediction) => {
                 // Results of some, as runs take longer than all else.
-                if placed.replace(placed.get() + 1) % 16 == 0 {
+                if placed.replace(placed.get() + 1).is_multiple_of(16) {
                     let program = Program::parse(&prediction.elf).unwrap();
                     let shape = Shape { program: 64 << 10, ..Shape::new(2, 1) };
                     let mut iss = Iss::new(&program, &shape).unwrap();
