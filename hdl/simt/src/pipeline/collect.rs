@@ -237,8 +237,7 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
     module("collect", inputs, |m, i| {
         m.doc("Stages 5 and 6: register banks and operands.");
         let at_5 = m.stage("s5", i.issued);
-        let going = m.stage("s6", at_5);
-        let Going { valid, slot, mask, homes, tag, use1, use2, rs1, rs2 } = going;
+        let Going { valid, slot, mask, homes, tag, use1, use2, rs1, rs2 } = m.stage("s6", at_5);
         let d = i.decoded;
         m.assert("a_pc_is_instead_of_a_register", !(valid & d.a_pc & use1));
         let said = use1.eq(d.use1) & use2.eq(d.use2) & rs1.eq(d.rs1) & rs2.eq(d.rs2);
