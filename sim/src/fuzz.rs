@@ -34,6 +34,12 @@ pub fn seeds(usual: u64) -> Range<u64> {
     }
 }
 
+/// Whether the environment asks for designs of its own, so that a test leaves none of its usual ones out: it has `HEDDLE_LONG`,
+/// `HEDDLE_FUZZ` or `HEDDLE_SEED`.
+pub fn none_left_out() -> bool {
+    ["HEDDLE_LONG", "HEDDLE_FUZZ", "HEDDLE_SEED"].iter().any(|name| std::env::var_os(name).is_some())
+}
+
 /// Looks for a mismatch on the design of a seed, which `differs` finds with [`compare`] on engines that it makes; a
 /// panic counts as one. The error is a report for people: the seed, the mismatch, and, for the shrunk design, the
 /// mismatch and all of it.

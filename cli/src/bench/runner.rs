@@ -130,12 +130,9 @@ impl Runner {
         let goal = if self.finishes { Goal::End } else { Goal::Early };
         let mut sum = Sample::default();
         let begun = processor_time();
-        loop {
+        while sum.time < SAMPLE && processor_time() - begun < SAMPLE_WITH_LOADING {
             let Sample { cycles, time } = self.sample(target, goal)?;
             sum = Sample { cycles: sum.cycles + cycles, time: sum.time + time };
-            if sum.time >= SAMPLE || processor_time() - begun >= SAMPLE_WITH_LOADING {
-                break;
-            }
         }
         Ok(sum.cycles as f64 / sum.time.as_secs_f64())
     }

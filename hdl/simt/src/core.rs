@@ -40,7 +40,7 @@ use crate::pipeline::timing::{
 use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
 use crate::scoreboard::{Pending, Release, ScoreboardIn, scoreboard};
-use crate::shape::{Replay, Shape};
+use crate::shape::Shape;
 use heddle_hdl::*;
 use memory_path::{Around, memory_path};
 
@@ -138,7 +138,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let divider_free = m.deferred("divider_free", 1);
         let counters = Counters::shape(s).map(|shape| m.deferred("counters", shape));
         let wake = m.deferred("wake", Wake::shape(s));
-        let own_clear = (s.sides() > 1 && s.replay == Replay::Split).then(|| m.deferred("own_clear", s.slots()));
+        let own_clear = s.reissues_on_the_other_side().then(|| m.deferred("own_clear", s.slots()));
         let unissued = UnitIn::shape(s).unissued.map(|shape| m.deferred("unissued", shape));
         let block = UnitIn::shape(s).block.map(|shape| m.deferred("blocks", shape));
         let hints = UnitIn::shape(s).hints.map(|shape| m.deferred("hints", shape));
@@ -214,7 +214,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let flushed = flush.map_or(m.lit(0u32, 1), |flush| flush.drops(fetched.decoding.slot));
         let valid = fetched.decoding.valid & !flushed;
         let issue_in = IssueIn {
-            decoded: Slotted { valid, slot: fetched.decoding.slot, decoded: d },
+            decoded: Slotted { valid, slot: fetched.decoding.slot, decoded: d, registers: decoded.registers },
             steer: unit.steer,
             starts: by_age(s).then(|| started.slot.decode(s.warps).only_if(started.valid)),
             group: by_block(s).then_some(i.grid.group),

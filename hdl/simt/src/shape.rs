@@ -581,6 +581,11 @@ impl Shape {
         self.divergence.sides()
     }
 
+    /// An access may be issued again on the other side of its warp, which awaits its register.
+    pub fn reissues_on_the_other_side(&self) -> bool {
+        self.sides() > 1 && self.replay == Replay::Split
+    }
+
     /// Front-end contexts: paths that may issue.
     pub fn slots(&self) -> u32 {
         self.warps * self.sides()

@@ -21,6 +21,9 @@ pub struct DecodeIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct DecodeOut<T> {
     pub decoded: Decoded<T>,
+    /// 32 bits: the registers that it reads or writes. x0 counts where a field is unused; an illegal instruction may have more. By the
+    /// opcode alone, since it is looked up right away.
+    pub registers: T,
 }
 
 pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
@@ -85,6 +88,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(jumps = jal | jalr | branch);
         wire!(accesses = load | store | atomic);
         wire!(known = upper | computes | jumps | accesses | fence | barrier | converges | ecall | ebreak);
+        wire!(illegal = !known);
 
         let sign = word.bit(31);
         wire!(imm_i = word.slice(20, 12).sext(32));
@@ -119,11 +123,27 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
             operation = (op | op_imm).mux(code, (branch | ecall).mux(code.literal(alu::SUB), code.literal(alu::ADD)))
         );
 
+        let opcode_is = |codes: &[u32]| any_of(codes.iter().map(|&code| opcode.slice(2, 5).eq(code >> 2)));
+        wire!(may_use2 = opcode_is(&[0x63, 0x23, 0x2f, 0x33]));
+        wire!(may_use1 = may_use2 | opcode_is(&[0x67, 0x03, 0x13]));
+        wire!(may_write = opcode_is(&[0x37, 0x17, 0x6f, 0x67, 0x03, 0x2f, 0x13, 0x33, 0x73, CUSTOM]));
+        wire!(may_call = opcode_is(&[0x73]) & funct3.eq(0) & !word.bit(20));
+        // The flag is the latest: it gates 8 bits, not 32.
+        let field = |register: Signal, used: Signal| {
+            let (lower, upper) = (register.slice(0, 2).decode(4), register.slice(2, 3).decode(8).only_if(used));
+            cat(&(0..8).map(|k| lower.only_if(upper.bit(k))).collect::<Vec<_>>())
+        };
+        let of_call = m.lit(1u32 << 10 | 1 << 17, 32);
+        wire!(
+            registers = field(rs1, may_use1) | field(rs2, may_use2) | field(rd, may_write) | of_call.only_if(may_call)
+        );
+        let exact = source1.decode(32) | source2.decode(32) | rd.only_if(writes).decode(32);
+        m.assert("registers_are_those_of_the_fields", illegal | registers.slice(1, 31).eq(exact.slice(1, 31)));
+
         wire!(link_rd = rd.eq(1) | rd.eq(5));
         wire!(link_rs1 = rs1.eq(1) | rs1.eq(5));
         wire!(call = link_rd & (jal | (jalr & (!link_rs1 | rd.eq(rs1)))));
         wire!(ret = jalr & link_rs1 & !link_rd);
-        wire!(illegal = !known);
         wire!(last = stop.valid & stop.pc.eq(pc + 1));
         // Lanes of a memory access may stay behind.
         let parts = accesses & m.lit(s.replay == Replay::Split, 1);
@@ -162,7 +182,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
             last,
             control,
         };
-        DecodeOut { decoded }
+        DecodeOut { decoded, registers }
     })
 }
 

@@ -29,11 +29,13 @@ pub struct Slotted<T> {
     pub valid: T,
     pub slot: T,
     pub decoded: Decoded<T>,
+    /// See [`DecodeOut::registers`](super::decode::DecodeOut::registers).
+    pub registers: T,
 }
 
 impl Slotted<Width> {
     pub fn shape(s: &Shape) -> Slotted<Width> {
-        Slotted { valid: 1, slot: s.slot_bits(), decoded: Decoded::shape(s) }
+        Slotted { valid: 1, slot: s.slot_bits(), decoded: Decoded::shape(s), registers: 32 }
     }
 }
 
@@ -223,7 +225,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         m.doc("Stage 4: instruction buffers and the choice of an instruction to issue.");
         let place = index_width(s.buffer);
         let d = i.decoded.decoded;
-        wire!(registers = d.rs1.decode(32) | d.rs2.decode(32) | d.rd.decode(32));
+        let registers = i.decoded.registers;
         let entry =
             Head { registers, accesses: d.accesses(), answers: d.answers, divide: d.divide, control: d.takes_turn() };
         wire!(push = i.decoded.slot.decode(s.slots()) & i.decoded.valid.repeat(s.slots()));

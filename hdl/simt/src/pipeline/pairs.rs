@@ -13,7 +13,7 @@ use super::issue::Issuing;
 use super::steer::Flush;
 use crate::divergence::dual_path::Unissued;
 use crate::divergence::{Steer, by_side, by_slot, warp_of};
-use crate::shape::{PathScheduler, Replay, Shape};
+use crate::shape::{PathScheduler, Shape};
 use heddle_hdl::*;
 
 /// What issue must know where a warp has two slots.
@@ -37,7 +37,7 @@ pub struct PairsIn<T> {
 impl PairsIn<Width> {
     pub fn shape(s: &Shape) -> Option<PairsIn<Width>> {
         let (resolved_slot, busy, active) = (s.slot_bits(), s.warps, s.slots());
-        let own_clear = (s.replay == Replay::Split).then(|| s.slots());
+        let own_clear = s.reissues_on_the_other_side().then(|| s.slots());
         let (resolved, changes_side) = (1, 1);
         let of = |flush| PairsIn { flush, resolved, resolved_slot, busy, active, changes_side, own_clear };
         Flush::shape(s).map(of)

@@ -164,14 +164,14 @@ fn seen(d: &Decoded<Bits>) -> Meaning {
     }
 }
 
-fn decode_one(t: &mut Block, word: u32, pc: u32, stop: Option<u32>) -> Decoded<Bits> {
+fn decode_one(t: &mut Block, word: u32, pc: u32, stop: Option<u32>) -> DecodeOut<Bits> {
     let stop = Stop { valid: stop.is_some().into(), pc: stop.unwrap_or(7).into() };
     t.poke(DecodeIn { word: word.into(), pc: pc.into(), stop });
-    t.peek().decoded
+    t.peek()
 }
 
 fn compare(t: &mut Block, word: u32, s: &Shape) {
-    let d = decode_one(t, word, 5, None);
+    let DecodeOut { decoded: d, registers } = decode_one(t, word, 5, None);
     let mut want = meaning(word, s);
     let got = seen(&d);
     let class = want.class;
@@ -195,6 +195,10 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
     assert_eq!(d.use1 == 1, got.rs1 != 0, "{word:#010x}");
     assert_eq!(d.use2 == 1, got.rs2 != 0, "{word:#010x}");
     assert_eq!(d.writes == 1, got.rd != 0, "{word:#010x}");
+    if class != "illegal" {
+        let used = [got.rs1, got.rs2, got.rd].iter().fold(0, |bits, register| bits | 1u64 << register);
+        assert_eq!(registers.low_u64() & !1, used & !1, "{word:#010x}");
+    }
     if class == "csr" {
         assert_eq!(d.imm.low_u64() & 0xfff, u64::from(word >> 20));
     }
@@ -283,7 +287,7 @@ fn the_instruction_before_the_stop_pc_is_last_and_stops_the_front_end() {
         for (stop, last) in
             [(None, false), (Some((pc + 1) % end), true), (Some(pc), false), (Some((pc + 2) % end), false)]
         {
-            let d = decode_one(&mut t, 0x13, pc, stop);
+            let d = decode_one(&mut t, 0x13, pc, stop).decoded;
             assert_eq!((d.last == 1, d.control == 1), (last, last), "{pc} {stop:?}");
         }
     }

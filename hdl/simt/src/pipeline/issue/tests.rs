@@ -30,6 +30,11 @@ impl Instruction {
         Instruction { number, accesses, answers, divide: kind == 1, control: kind == 0 || kind == 2, needs }
     }
 
+    /// One bit a register that it reads or writes.
+    fn registers(&self) -> u32 {
+        self.needs[..3].iter().fold(0, |bits, register| bits | 1 << register)
+    }
+
     fn decoded(&self, s: &Shape) -> Decoded<Bits> {
         let [rs1, rs2, rd, use1, use2, writes] = self.needs.map(Bits::from);
         Decoded {
@@ -100,7 +105,12 @@ impl Bench {
         let idle = IDLE;
         let (slot, pushed) = a.push.unwrap_or((0, idle));
         self.t.poke(IssueIn {
-            decoded: Slotted { valid: a.push.is_some().into(), slot: slot.into(), decoded: pushed.decoded(&self.s) },
+            decoded: Slotted {
+                valid: a.push.is_some().into(),
+                slot: slot.into(),
+                decoded: pushed.decoded(&self.s),
+                registers: pushed.registers().into(),
+            },
             steer: Steer {
                 valid: a.replay.is_some().into(),
                 slot: a.replay.unwrap_or(0).into(),
@@ -191,8 +201,7 @@ impl Bench {
         for (w, buffer) in self.buffers.iter().enumerate() {
             assert_eq!(out.buffered.extract(w as u32 * width, width), buffer.len() as u64);
             if let Some(head) = buffer.front() {
-                let registers = head.needs[..3].iter().fold(0, |bits, register| bits | 1u64 << register);
-                assert_eq!(out.heads.extract(32 * w as u32, 32), registers, "slot {w}");
+                assert_eq!(out.heads.extract(32 * w as u32, 32), u64::from(head.registers()), "slot {w}");
             }
         }
     }

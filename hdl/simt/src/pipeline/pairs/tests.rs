@@ -5,6 +5,7 @@ use crate::divergence::Divergence;
 use crate::isa::Decoded;
 use crate::pipeline::issue::Slotted;
 use crate::pipeline::issue::{IssueIn, issue};
+use crate::shape::Replay;
 use heddle_sim::Sim;
 use std::collections::VecDeque;
 
@@ -59,7 +60,7 @@ fn random_traffic(path_scheduler: PathScheduler, replay: Replay, warps: u32, see
         pairs: PairsIn::shape(&s),
     };
     let zero = zero.map("", &mut |_, _| Bits::ZERO);
-    for _ in 0..2000 {
+    for _ in 0..4000 {
         let (w, side) = (r.usize(..warps as usize), r.usize(..2));
         if r.u8(..16) == 0 {
             active ^= 1 << r.u32(..s.slots());
@@ -89,7 +90,12 @@ fn random_traffic(path_scheduler: PathScheduler, replay: Replay, warps: u32, see
             ..zero.decoded.decoded.clone()
         });
         t.poke(IssueIn {
-            decoded: Slotted { valid: push.is_some().into(), slot: (2 * w + side).into(), decoded },
+            decoded: Slotted {
+                valid: push.is_some().into(),
+                slot: (2 * w + side).into(),
+                decoded,
+                registers: Bits::ZERO,
+            },
             steer: Steer {
                 valid: steers.into(),
                 slot: (2 * steered.0 + steered.1).into(),
