@@ -1,7 +1,8 @@
 //! What the dual scoreboard is for: no thread reads or writes a register while a write of its own is under way; the other
 //! path's writes since the last push or pop hold nobody back; whoever waits, waits for fewer and fewer writes.
 //!
-//! Any thread and any three registers of any warp are followed. The thread is on the left, on the right or, as one that
+//! Any thread and any register of any warp are followed. Who waits does so for registers that are pending on its side or in the shadow of
+//! the other, and each of those is under way, whichever it is. The thread is on the left, on the right or, as one that
 //! is suspended or has ended, nowhere. Every push and every pop puts it anywhere, which is more than any stack does; in
 //! between it may only leave. All else disturbs.
 
@@ -18,9 +19,9 @@ pub struct ProofIn<T> {
     pub late: SidePending<T>,
     pub push: StackChange<T>,
     pub pop: StackChange<T>,
-    /// The warp and the registers that are followed.
+    /// The warp and the register that are followed.
     pub warp: T,
-    pub registers: [T; 3],
+    pub followed: T,
     /// Where a push, a pop or a start puts the thread: nowhere or on one side.
     pub stays: T,
     pub goes: T,
@@ -41,7 +42,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         push: change,
         pop: change,
         warp: s.warp_bits(),
-        registers: [5; 3],
+        followed: 5,
         stays: 1,
         goes: 1,
         starts: 1,
@@ -69,7 +70,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         shown.drive(pending);
 
         let warp = index_of(s.warps, held(m, "warp_followed", i.warp));
-        let registers = held(m, "registers_followed", i.registers);
+        let register = held(m, "register_followed", i.followed);
         wire!(quiet_here = quiet.select(warp, 1));
         let here = |change: StackChange<Signal>| change.valid & change.warp.eq(warp);
         wire!(moves = here(push) | here(pop));
@@ -85,72 +86,53 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         });
         m.assert("thread_is_on_one_side", !(thread[0].0 & thread[1].0));
 
-        // For each side and register: a write is under way; it was when the paths last changed; it is the thread's.
+        // For each side: a write is under way; it was when the paths last changed; it is the thread's.
         let writes = [0, 1].map(|k: usize| {
-            [0, 1, 2].map(|r: usize| {
-                let of =
-                    |p: SidePending<Signal>| p.valid & p.warp.eq(warp) & p.side.eq(k as u32) & p.rd.eq(registers[r]);
-                let name = format!("{k}_{r}");
-                let [under_way, before, mine] =
-                    ["under_way", "before", "mine"].map(|what| m.reg(&format!("{what}_{name}"), 1).reset(0u32));
-                let (kept, issues) = (!(of(early) | of(late)), of(issue));
-                let under_way_after = (under_way.q & kept) | issues;
-                let before_after = moves.mux(under_way_after, before.q & kept);
-                let mine_after = (mine.q & kept) | (issues & thread[k].0);
-                under_way.next(under_way_after);
-                before.next(before_after);
-                mine.next(mine_after);
-                m.assert(&format!("pending_is_under_way_{name}"), at(pending, warp, registers[r])[k].eq(under_way.q));
-                m.assert(&format!("shadow_was_before_{name}"), at(shadow, warp, registers[r])[k].eq(before.q));
-                m.assert(&format!("quiet_has_none_{name}"), implies(quiet_here, !under_way.q));
-                let elsewhere = thread[1 - k].0;
-                m.assert(&format!("of_threads_on_the_side_{name}"), implies(mine.q & !before.q, !elsewhere));
-                m.assert(&format!("mine_is_under_way_{name}"), implies(mine.q, under_way.q));
-                ((under_way.q, before.q), (under_way_after, before_after, mine_after))
-            })
+            let of = |p: SidePending<Signal>| p.valid & p.warp.eq(warp) & p.side.eq(k as u32) & p.rd.eq(register);
+            let [under_way, before, mine] =
+                ["under_way", "before", "mine"].map(|what| m.reg(&format!("{what}_{k}"), 1).reset(0u32));
+            let (kept, issues) = (!(of(early) | of(late)), of(issue));
+            let under_way_after = (under_way.q & kept) | issues;
+            let before_after = moves.mux(under_way_after, before.q & kept);
+            let mine_after = (mine.q & kept) | (issues & thread[k].0);
+            under_way.next(under_way_after);
+            before.next(before_after);
+            mine.next(mine_after);
+            m.assert(&format!("pending_is_under_way_{k}"), at(pending, warp, register)[k].eq(under_way.q));
+            m.assert(&format!("shadow_was_before_{k}"), at(shadow, warp, register)[k].eq(before.q));
+            m.assert(&format!("quiet_has_none_{k}"), implies(quiet_here, !under_way.q));
+            let elsewhere = thread[1 - k].0;
+            m.assert(&format!("of_threads_on_the_side_{k}"), implies(mine.q & !before.q, !elsewhere));
+            m.assert(&format!("mine_is_under_way_{k}"), implies(mine.q, under_way.q));
+            ((under_way.q, before.q), (under_way_after, before_after, mine_after))
         });
-        let under_way = writes.map(|side| side.map(|(now, _)| now));
-        let writes = writes.map(|side| side.map(|(_, after)| after));
+        let under_way = writes.map(|(now, _)| now);
+        let writes = writes.map(|(_, after)| after);
 
         for (k, name) in ["left", "right"].into_iter().enumerate() {
             wire!(head = i.heads[k].select(warp, 32));
             wire!(clear_here = clear[k].select(warp, 1));
-            // All that it needs is among the registers that are followed, any of which may be the same.
-            let followed = registers.map(|register| register.decode(32)).into_iter().reduce(|a, b| a | b);
-            let others = (head & !followed.expect("there are three")).any();
-            let [mut theirs, mut passed, mut free] = [vec![], vec![], vec![!others]];
-            for (r, register) in registers.into_iter().enumerate() {
-                let needed = head.select(register, 1);
-                let holds = writes[k][r].0 | writes[1 - k][r].1;
-                theirs.push(needed & (writes[0][r].2 | writes[1][r].2));
-                passed.push(needed & writes[1 - k][r].0 & !holds);
-                free.push(!(needed & holds));
-            }
-            wire!(must_wait = thread[k].1 & cat(&theirs).any());
-            wire!(may_go = cat(&free).all());
+            wire!(needed = head.select(register, 1));
+            wire!(must_wait = thread[k].1 & needed & (writes[0].2 | writes[1].2));
             m.assert(&format!("{name}_never_before_a_write_of_a_thread"), implies(must_wait, !clear_here));
-            m.assert(&format!("{name}_never_held_back_by_others"), implies(may_go, clear_here));
+            let waited = m.pipe_reset(&format!("{name}_waited"), !clear_here);
+            let awaited = pending[k].select(warp, 32) | shadow[1 - k].select(warp, 32);
+            let awaited = awaited & m.pipe(&format!("{name}_head_before"), head);
+            m.assert(&format!("{name}_never_held_back_by_others"), implies(waited, awaited.any()));
 
-            // The registers that this side would wait for: none is added unless it issues or the paths change.
-            let waits = cat(&[0, 1, 2].map(|r: usize| under_way[k][r].0 | under_way[1 - k][r].1));
+            // What this side would wait for: the register is not added unless it issues or the paths change.
+            let waits = under_way[k].0 | under_way[1 - k].1;
             let issues = issue.valid & issue.warp.eq(warp) & issue.side.eq(k as u32);
             let same = m.pipe_reset(&format!("{name}_same"), !moves & !issues);
             let added = waits & !m.pipe_reset(&format!("{name}_waits_before"), waits);
-            m.assert(&format!("{name}_waits_for_fewer"), implies(same, !added.any()));
+            m.assert(&format!("{name}_waits_for_fewer"), implies(same, !added));
 
-            cover(
-                m,
-                &format!("{name}_waits_for_a_shadow"),
-                must_wait & !writes[k].map(|w| w.0)[0] & writes[1 - k][0].2,
-            );
-            cover(m, &format!("{name}_passes_the_other_path"), may_go & cat(&passed).any() & thread[k].1);
-            cover(
-                m,
-                &format!("{name}_goes_after_a_release"),
-                m.pipe_reset(&format!("{name}_waited"), must_wait) & may_go,
-            );
+            cover(m, &format!("{name}_waits_for_a_shadow"), must_wait & !writes[k].0 & writes[1 - k].2);
+            let passes = needed & writes[1 - k].0 & !(writes[k].0 | writes[1 - k].1);
+            cover(m, &format!("{name}_passes_the_other_path"), clear_here & passes & thread[k].1);
+            cover(m, &format!("{name}_goes_after_a_release"), waited & clear_here & head.any());
         }
-        cover(m, "one_register_on_both_sides", writes[0][0].2 & writes[1][0].0 & !writes[1][0].1);
+        cover(m, "one_register_on_both_sides", writes[0].2 & writes[1].0 & !writes[1].1);
         DualScoreboardOut { clear, own_clear, quiet }
     })
 }
