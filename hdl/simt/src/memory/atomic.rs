@@ -16,20 +16,21 @@ pub struct AtomicIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct AtomicOut<T> {
-    /// The word that memory gets, 32 bits.
+    /// The word that memory gets, 32 bits, if it gets one.
     pub result: T,
+    /// It gets one; else a minimum or maximum leaves the word as it is.
+    pub changes: T,
 }
 
 pub fn atomic() -> TypedModule<AtomicIn<Width>, AtomicOut<Signal>> {
     let inputs = AtomicIn { code: 5, word: 32, operand: 32 };
     module("atomic", inputs, |m, AtomicIn { code, word, operand }| {
         m.doc("What an atomic operation makes of one word.");
-        AtomicOut { result: result(code, word, operand) }
+        of(code, word, operand)
     })
 }
 
-/// The word that memory gets.
-pub(super) fn result(code: Signal, word: Signal, operand: Signal) -> Signal {
+fn of(code: Signal, word: Signal, operand: Signal) -> AtomicOut<Signal> {
     // Bit 4 is on in the codes of minimum and maximum; bit 2 in those of maximum, bit 3 in those of unsigned order.
     let extreme = code.bit(4);
     let Sum { sum, carry } = add_or_subtract(word, operand, extreme);
@@ -38,7 +39,13 @@ pub(super) fn result(code: Signal, word: Signal, operand: Signal) -> Signal {
     let of_bits = [(function::XOR, word ^ operand), (function::OR, word | operand), (function::AND, word & operand)];
     let of_bits = of_bits.map(|(code, value)| (code >> 2, value));
     wire!(moved = case(code.slice(2, 2).only_if(!extreme), &of_bits, operand));
-    keeps.mux(word, code.eq(function::ADD).mux(sum, moved))
+    AtomicOut { result: code.eq(function::ADD).mux(sum, moved), changes: !keeps }
+}
+
+/// The word that memory has afterwards.
+pub(super) fn after(code: Signal, word: Signal, operand: Signal) -> Signal {
+    let AtomicOut { result, changes } = of(code, word, operand);
+    changes.mux(result, word)
 }
 
 /// The same in Rust, for tests.
@@ -71,7 +78,9 @@ mod tests {
             for (word, operand) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
                 t.poke(AtomicIn { code: f, word, operand }.map("", &mut |_, v: u32| Bits::from(v)));
                 let want = u64::from(reference(f, word, operand));
-                assert_eq!(t.peek().result, want, "{name} of {word:#x}, {operand:#x}");
+                let AtomicOut { result, changes } = t.peek();
+                let after = if changes == 1 { result.low_u64() } else { u64::from(word) };
+                assert_eq!(after, want, "{name} of {word:#x}, {operand:#x}");
             }
         }
     }

@@ -74,7 +74,7 @@ pub fn bank(line_bits: Width, atomics: bool) -> TypedModule<BankIn<Width>, BankO
         let code = m.pipe_if("code", i.access, a.valid.mux(a.function, a.function.literal(function::SWAP)));
         let changed = m.instance("atomic", &atomic(), AtomicIn { code, word, operand: write.data });
         m.cover("atomic_after_a_write", a.valid & i.access & write.valid & write.enables.any() & write.line.eq(i.line));
-        words.write_granules(write.enables.only_if(write.valid), write.line, changed.result);
+        words.write_granules(write.enables.only_if(write.valid & changed.changes), write.line, changed.result);
         BankOut { word }
     })
 }

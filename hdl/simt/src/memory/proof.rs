@@ -27,7 +27,7 @@ pub fn remembered(m: Builder, name: &str, when: Signal, found: Found<Signal>) ->
 /// The word that a request of one lane leaves.
 pub fn after(s: &Shape, r: Request<Signal>, word: Signal) -> Signal {
     let stored = if s.atomics {
-        r.operation.bit(operation::IS_ATOMIC).mux(atomic::result(r.function, word, r.data), r.data)
+        r.operation.bit(operation::IS_ATOMIC).mux(atomic::after(r.function, word, r.data), r.data)
     } else {
         r.data
     };
