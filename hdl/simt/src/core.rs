@@ -29,7 +29,7 @@ use crate::pipeline::decode::{DecodeIn, decode};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
 use crate::pipeline::execute::{ExecuteIn, ExecuteOut, execute};
 use crate::pipeline::fetch::{FetchIn, fetch};
-use crate::pipeline::issue::{IssueIn, Slotted, issue};
+use crate::pipeline::issue::{IssueIn, Reading, Slotted, issue};
 use crate::pipeline::pairs::PairsIn;
 use crate::pipeline::resolve::{Exit, Fault, ResolveIn, resolve};
 use crate::pipeline::schedule::{by_age, by_block};
@@ -248,8 +248,8 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // later marks after the release. Nothing but a replay issues over a pending register. So the scoreboard sees all three in the
         // order in which they happen, with shadow bits, too: a copy in the cycle of the release is one of what is left then.
         let written_late = m.pipe_reset("s11_late", late.value.released(s));
-        let registers = issued.registers;
-        let marks = Pending { valid: registers.valid & registers.writes, slot: registers.slot, rd: registers.rd };
+        let Reading { valid, slot, registers } = issued.reading;
+        let marks = Pending { valid: valid & registers.writes, slot, rd: registers.rd };
         let marked = m.instance(
             "scoreboard",
             &scoreboard(s),
@@ -278,7 +278,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                     homes: unit.block.and_then(|block| block.homes),
                     tag: load_tag.value,
                 },
-                registers,
+                reading: issued.reading,
                 decoded: issued.decoded,
                 write: write.value,
                 grid: i.grid,
@@ -330,7 +330,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let response_taken = m.deferred("response_taken", 1);
         let around = Around {
             issued: chosen,
-            registers,
+            reading: issued.reading,
             request_ready: i.request_ready,
             response: i.response,
             response_taken: response_taken.value,
@@ -391,9 +391,9 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let held = m.pipe_if("held_fault", fault.valid, fault);
 
         // What the first instruction of a slot waited for, in the cycle in which it comes.
-        let needed =
-            |p: Pending<Signal>| issued.heads.select(p.slot, 32).select(p.rd, 1) & issued.idle.filled.select(p.slot, 1);
-        let awaited = |p: Pending<Signal>| p.valid & needed(p);
+        let awaited = |Pending { valid, slot, rd }: Pending<Signal>| {
+            valid & issued.idle.filled.select(slot, 1) & issued.heads.select(slot, 32).select(rd, 1)
+        };
         let Issued { valid, slot, decoded, .. } = executed.issued;
         wire!(early_awaited = awaited(Pending { valid: valid & decoded.computes(), slot, rd: decoded.rd }));
         wire!(late_awaited = awaited(written.late));

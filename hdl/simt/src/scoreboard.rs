@@ -1,9 +1,8 @@
 //! The scoreboard: which registers await a write.
 //!
-//! One pending bit a (warp, register). What the first instruction of a slot needs is told decoded, one bit a register: a lookup is then an
-//! AND and an OR, half the logic of choosing three bits by their numbers, and less of the cycle. Where several writes of one register are under way (a replayed load), the load
-//! queue counts them and releases the last. It stands beside the divergence unit behind an interface of its own, which
-//! carries masks, because mechanisms that run two paths of a warp at once need another one: [`dual`].
+//! One pending bit a (warp, register). What the first instruction of a slot needs is told decoded, one bit a register, so that a lookup
+//! is an AND and an OR. Where several writes of one register are under way (a replayed load), the load queue counts them and releases the
+//! last. It stands beside the divergence unit behind an interface of its own, which carries masks, because mechanisms that run two paths of a warp at once need another one: [`dual`].
 
 use crate::shape::Shape;
 use heddle_hdl::*;

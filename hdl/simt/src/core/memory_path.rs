@@ -12,7 +12,7 @@
 
 use crate::memory::port::{Request, Response};
 use crate::memory::scratchpad::{ScratchpadIn, ScratchpadOut, ScratchpadRequest, scratchpad};
-use crate::pipeline::issue::{Issuing, Registers};
+use crate::pipeline::issue::{Issuing, Reading};
 use crate::pipeline::load_queue::{LoadQueueIn, LoadQueueOut, load_queue};
 use crate::pipeline::load_store::{LoadStoreIn, Whole, load_store};
 use crate::pipeline::memory::{Access, MemoryIn, MemoryOut, memory};
@@ -24,9 +24,9 @@ use heddle_hdl::*;
 
 /// What the way to memory needs, beside what comes from resolve.
 pub struct Around {
-    /// The instruction that issues, and of the one that did in the cycle before, its registers.
+    /// The instruction that issues, and the one that did in the cycle before.
     pub issued: Issuing<Signal>,
-    pub registers: Registers<Signal>,
+    pub reading: Reading<Signal>,
     pub request_ready: Signal,
     pub response: Response<Signal>,
     /// Write-back takes the response.
@@ -72,7 +72,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
     let pad = Pad::of(s, m, &sent, &around);
     let loads = LoadQueueIn {
         take: issued.answers,
-        owner: [around.registers.slot, around.registers.rd],
+        owner: [around.reading.slot, around.reading.registers.rd],
         access,
         more: m.zero(Pending::shape(s)),
         tag: pad.response.tag,

@@ -406,9 +406,10 @@ pub fn by_slot(left: Signal, right: Signal) -> Signal {
     cat(&(0..left.width()).flat_map(|w| [left.bit(w), right.bit(w)]).collect::<Vec<_>>())
 }
 
-/// The other way round.
-pub fn by_side(slots: Signal) -> [Signal; 2] {
-    [0, 1].map(|side| cat(&(side..slots.width()).step_by(2).map(|k| slots.bit(k)).collect::<Vec<_>>()))
+/// The other way round, with as many bits a slot.
+pub fn by_side(slots: Signal, width: Width) -> [Signal; 2] {
+    let of_slots = elements(slots, width);
+    [0, 1].map(|side| cat(&of_slots.iter().copied().skip(side).step_by(2).collect::<Vec<_>>()))
 }
 
 /// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.

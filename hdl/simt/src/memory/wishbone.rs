@@ -29,7 +29,7 @@ pub mod slave;
 #[cfg(test)]
 mod tests;
 
-use super::atomic::{AtomicIn, AtomicOut, atomic};
+use super::atomic;
 use super::port::{Response, operation};
 use super::{MainIn, MainOut};
 use crate::queue::Queue;
@@ -154,11 +154,9 @@ fn rmw(width: Width) -> TypedModule<RmwIn<Width>, RmwOut<Signal>> {
         locked.next(locked.q.mux(!ends, i.valid & !i.waits));
         writing.next_if(answered, !ends);
         let words = m.pipe_if("words_read", answered, i.words);
-        let inputs = AtomicIn { code: all(i.code), word: each(words), operand: each(i.operands) };
-        let AtomicOut { result, changes } = m.replicate("atomic", width / 32, &atomic(), inputs);
         // The beat is written in any case.
-        let results = elements(result, 32).into_iter().zip(elements(words, 32)).zip(elements(changes, 1));
-        let result = cat(&results.map(|((new, old), changes)| changes.mux(new, old)).collect::<Vec<_>>());
+        let operands = elements(words, 32).into_iter().zip(elements(i.operands, 32));
+        let result = cat(&operands.map(|(word, operand)| atomic::after(i.code, word, operand)).collect::<Vec<_>>());
         RmwOut { locked: locked.q, strobe: locked.q & !i.waits, writes: writing.q, result, ends }
     })
 }

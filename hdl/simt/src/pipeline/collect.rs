@@ -8,7 +8,7 @@ use crate::csr::{self, Source};
 use crate::divergence::warp_of;
 use crate::isa::Decoded;
 use crate::lane::alu;
-use crate::pipeline::issue::Registers;
+use crate::pipeline::issue::Reading;
 use crate::shape::{BankAddress, Shape};
 use heddle_hdl::*;
 
@@ -88,7 +88,7 @@ impl Going<Width> {
 pub struct CollectIn<T> {
     /// Stage 4; what stage 5 knows of its instruction; and the instruction, in stage 6.
     pub issued: Going<T>,
-    pub registers: Registers<T>,
+    pub reading: Reading<T>,
     pub decoded: Decoded<T>,
     pub write: Write<T>,
     pub grid: Grid<T>,
@@ -223,7 +223,7 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
 pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
     let inputs = CollectIn {
         issued: Going::shape(s),
-        registers: Registers::shape(s),
+        reading: Reading::shape(s),
         decoded: Decoded::shape(s),
         write: Write::shape(s),
         grid: Grid::shape(s),
@@ -236,10 +236,10 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
         let Going { valid, slot, mask, homes, tag } = m.stage("s6", at_5);
         let d = i.decoded;
         let at_6 = Issued { valid, slot, mask, homes, decoded: d, tag };
-        let read = m.stage("s6_registers", i.registers);
+        let Reading { valid: reads, registers: read, .. } = m.stage("s6_reading", i.reading);
         m.assert("a_pc_is_instead_of_a_register", !(valid & d.a_pc & d.use1));
         let said = read.use1.eq(d.use1) & read.use2.eq(d.use2) & read.rs1.eq(d.rs1) & read.rs2.eq(d.rs2);
-        m.assert("what_is_read_was_said", !valid | (read.valid & said));
+        m.assert("what_is_read_was_said", !valid | (reads & said));
         m.assert("the_csr_was_said", !(valid & d.csr) | read.csr.eq(d.imm.slice(0, csr::BITS)));
         let blocks = m.memory("block_of_slot", 32, s.warp_bits()).style(MemoryStyle::Distributed);
         blocks.write(i.started.valid, i.started.slot, i.started.block);
@@ -270,13 +270,13 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
             s.lanes,
             &lane(s),
             LaneIn {
-                read1: address(read_warp, at_5.homes, i.registers.rs1),
-                read2: address(read_warp, at_5.homes, i.registers.rs2),
+                read1: address(read_warp, at_5.homes, i.reading.registers.rs1),
+                read2: address(read_warp, at_5.homes, i.reading.registers.rs2),
                 write: each(i.write.lanes),
                 write_address: address(i.write.warp, i.write.homes, i.write.rd),
                 write_data: each(i.write.data),
-                use1: all(i.registers.use1),
-                use2: all(i.registers.use2),
+                use1: all(i.reading.registers.use1),
+                use2: all(i.reading.registers.use2),
                 pc: all(pc.only_if(c.a_pc)),
                 imm: all(immediate),
                 b_imm: all(c.b_imm),

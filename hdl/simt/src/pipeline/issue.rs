@@ -56,10 +56,22 @@ pub struct Issuing<T> {
 
 /// What stage 5 knows of the instruction that issued in the cycle before.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Registers<T> {
-    /// There is one; else all but `slot` is that of any other.
+pub struct Reading<T> {
+    /// There is one; else `registers` are those of any other.
     pub valid: T,
     pub slot: T,
+    pub registers: Registers<T>,
+}
+
+impl Reading<Width> {
+    pub fn shape(s: &Shape) -> Reading<Width> {
+        Reading { valid: 1, slot: s.slot_bits(), registers: Registers::shape() }
+    }
+}
+
+/// The registers of an instruction.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Registers<T> {
     pub rs1: T,
     pub rs2: T,
     pub rd: T,
@@ -72,27 +84,8 @@ pub struct Registers<T> {
 }
 
 impl Registers<Width> {
-    pub fn shape(s: &Shape) -> Registers<Width> {
-        let Named { rs1, rs2, rd, use1, use2, writes, csr } = Named::shape();
-        Registers { valid: 1, slot: s.slot_bits(), rs1, rs2, rd, use1, use2, writes, csr }
-    }
-}
-
-/// What the memory for stage 5 has of each instruction.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct Named<T> {
-    rs1: T,
-    rs2: T,
-    rd: T,
-    use1: T,
-    use2: T,
-    writes: T,
-    csr: T,
-}
-
-impl Named<Width> {
-    fn shape() -> Named<Width> {
-        Named { rs1: 5, rs2: 5, rd: 5, use1: 1, use2: 1, writes: 1, csr: csr::BITS }
+    fn shape() -> Registers<Width> {
+        Registers { rs1: 5, rs2: 5, rd: 5, use1: 1, use2: 1, writes: 1, csr: csr::BITS }
     }
 }
 
@@ -122,7 +115,7 @@ pub struct IssueIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct IssueOut<T> {
     pub issued: Issuing<T>,
-    pub registers: Registers<T>,
+    pub reading: Reading<T>,
     /// In stage 6: the instruction that issued two cycles before.
     pub decoded: Decoded<T>,
     /// The instruction is a replay.
@@ -288,10 +281,10 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let written = at(i.decoded.slot, rows.free.select(i.decoded.slot, place));
         buffer.write(i.decoded.valid, written, d);
         let read = at(slot, select_one_hot(&elements(rows.first, place), choice));
-        let named = m.memory("named", Named::shape(), bits).style(MemoryStyle::Distributed);
+        let registers = m.memory("registers", Registers::shape(), bits).style(MemoryStyle::Distributed);
         let Decoded { rs1, rs2, rd, use1, use2, writes, .. } = d;
         let csr = d.imm.slice(0, csr::BITS);
-        named.write(i.decoded.valid, written, Named { rs1, rs2, rd, use1, use2, writes, csr });
+        registers.write(i.decoded.valid, written, Registers { rs1, rs2, rd, use1, use2, writes, csr });
         let (reads, read_at_5) = (m.pipe_reset("s5_reads", any), m.pipe("s5_read", read));
         let decoded = buffer.read_sync_if(reads, read_at_5, Collision::Never);
         m.assert(
@@ -325,12 +318,11 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             control: of_choice(control),
         };
         let unissued = pairs.map(|pairs| pairs.issue(s, m, &issued, i.steer));
-        let Named { rs1, rs2, rd, use1, use2, writes, csr } = named.read(read_at_5);
         let slot = m.pipe("s5_slot", slot);
-        let registers = Registers { valid: reads, slot, rs1, rs2, rd, use1, use2, writes, csr };
+        let reading = Reading { valid: reads, slot, registers: registers.read(read_at_5) };
         IssueOut {
             issued,
-            registers,
+            reading,
             decoded,
             replay: (replay.q & choice).any(),
             heads: head.registers,

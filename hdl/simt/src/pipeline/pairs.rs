@@ -93,7 +93,7 @@ impl Pairs {
         m.assert("one_control_instruction_of_a_warp", !(sets & unresolved.q).any());
         m.assert("resolved_was_unresolved", !(clears & !unresolved.q).any());
         if let Some(turn) = turn {
-            let [left, right] = by_side(i.active);
+            let [left, right] = by_side(i.active, 1);
             wire!(changes = on(answers | divide | control, slot) | !choose(turn.q, right, left));
             let other_is_active = choose(turn.q, left, right);
             turn.next(turn.q ^ (changes & other_is_active));

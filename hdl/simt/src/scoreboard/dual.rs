@@ -199,10 +199,8 @@ pub(super) fn over_slots(
         let (warp, side) = (warp_of(s, p.slot), side_of(s, p.slot));
         SidePending { valid: p.valid, warp, side, rd: p.rd }
     };
-    let of_slots = elements(i.heads, 32);
-    let heads = [0, 1].map(|side| cat(&of_slots.iter().copied().skip(side).step_by(2).collect::<Vec<_>>()));
     let inputs = DualScoreboardIn {
-        heads,
+        heads: by_side(i.heads, 32),
         issue: of(i.issue),
         early: i.early,
         late: i.late,
@@ -223,7 +221,8 @@ pub fn dual_scoreboard(s: &Shape) -> TypedModule<DualScoreboardIn<Width>, DualSc
 
 /// The scoreboard over rows of either kind.
 fn described<O: Signals>(m: Builder, s: &Shape, i: DualScoreboardIn<Signal>, row: &TypedModule<RowIn<Width>, O>) -> O {
-    let on = |r: Release<Signal>| by_side(r.slots).map(|side| Mark { here: each(side), registers: all(r.registers) });
+    let on =
+        |r: Release<Signal>| by_side(r.slots, 1).map(|side| Mark { here: each(side), registers: all(r.registers) });
     let needs = i.heads.map(each);
     let [push, pop] = [i.push, i.pop].map(|change| change.warp.decode(s.warps).only_if(change.valid));
     let (set, early, late) = (on(i.issue.released(s)), on(i.early), on(i.late));

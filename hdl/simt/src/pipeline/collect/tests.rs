@@ -1,4 +1,5 @@
 use super::*;
+use crate::pipeline::issue::Registers;
 use crate::pipeline::testing::packed;
 use crate::pipeline::timing::{ISSUE_TO_READ, READ_TO_EXECUTE};
 use heddle_sim::Sim;
@@ -48,8 +49,7 @@ impl Bench {
         let issued = Going { valid, slot, mask, homes: None, tag: 1u32.into() };
         let csr = at_5.imm.extract(0, csr::BITS);
         let Decoded { rs1, rs2, rd, use1, use2, writes, .. } = at_5.clone();
-        let (valid, slot) = (true.into(), 0u32.into());
-        let registers = Registers { valid, slot, rs1, rs2, rd, use1, use2, writes, csr };
+        let registers = Registers { rs1, rs2, rd, use1, use2, writes, csr };
         self.decoded = [at_5, put.map_or(zero, |p| p.d.clone())];
         let none = (0, 3, 0, vec![7; self.s.lanes as usize]);
         let (written, rd, lanes, data) = write.unwrap_or(&none);
@@ -68,7 +68,7 @@ impl Bench {
         let started = Started { valid: started.is_some().into(), slot: slot.into(), block: block.into() };
         self.t.poke(CollectIn {
             issued,
-            registers,
+            reading: Reading { valid: true.into(), slot: 0u32.into(), registers },
             decoded: at_6,
             write,
             grid,

@@ -176,9 +176,9 @@ impl Bench {
         if let Some((w, decoded)) = at_5 {
             let csr = decoded.imm.extract(0, csr::BITS);
             let Decoded { rs1, rs2, rd, use1, use2, writes, .. } = decoded;
-            let (valid, slot) = (true.into(), out.registers.slot.clone());
-            assert_eq!(slot, u64::from(w));
-            assert_eq!(out.registers, Registers { valid, slot, rs1, rs2, rd, use1, use2, writes, csr });
+            let registers = Registers { rs1, rs2, rd, use1, use2, writes, csr };
+            assert_eq!((out.reading.valid == 1, out.reading.slot.low_u64()), (true, u64::from(w)));
+            assert_eq!(out.reading.registers, registers);
         }
         if let Some((w, decoded)) = at_6 {
             assert_eq!(out.decoded, decoded, "slot {w}: in order, whole");
