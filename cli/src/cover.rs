@@ -8,6 +8,7 @@ use crate::shape::ShapeArgs;
 use anyhow::{Result, bail};
 use clap::Args;
 use heddle_testbench::coverage::{Cover, Coverage, Extent, measure, shapes};
+use heddle_testbench::kernels::{ALL, Kernel, find};
 use indicatif::ProgressBar;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -23,12 +24,16 @@ use std::time::Duration;
     after_help = "Examples:
   heddle cover                          on shapes from 1 × 16 to 64 × 1 and 4 × 64
   heddle cover --lanes 16 --warps 4     on one shape
+  heddle cover gcd bfs --programs 0     with two kernels and the short programs
   heddle cover --programs 200 --json
   heddle cover --docs docs              the same, as a page",
     mut_arg("lanes", |arg| arg.help("Threads of a warp; with neither this nor --warps: several shapes")),
     mut_arg("warps", |arg| arg.help("Warps of the core")),
 )]
 pub struct CoverArgs {
+    /// Kernels that run [default: all]
+    #[arg(value_name = "KERNEL")]
+    kernels: Vec<String>,
     #[command(flatten)]
     shape: ShapeArgs,
     /// Random programs on each shape
@@ -40,8 +45,8 @@ pub struct CoverArgs {
     /// Fail if a cover is not hit that has no reason for it, or is hit in spite of one
     #[arg(long)]
     strict: bool,
-    /// Write coverage.md into this folder, too
-    #[arg(long, value_name = "DIR")]
+    /// Write coverage.md into this folder, too; it is of all kernels
+    #[arg(long, value_name = "DIR", conflicts_with = "kernels")]
     docs: Option<PathBuf>,
 }
 
@@ -50,10 +55,14 @@ impl CoverArgs {
         let asked = self.shape.lanes.is_some() || self.shape.warps.is_some();
         let one = self.shape.shape()?;
         let shapes = if asked { vec![one] } else { shapes() };
+        let kernels: Vec<&Kernel> = match &self.kernels[..] {
+            [] => ALL.iter().collect(),
+            names => names.iter().map(|name| find(name)).collect::<Result<_, _>>()?,
+        };
         self.docs.as_deref().map(page::check).transpose()?;
         let progress = ProgressBar::new_spinner();
         progress.enable_steady_tick(Duration::from_millis(100));
-        let coverage = measure(&shapes, self.programs, self.shape.seed, Extent::All, &|what| {
+        let coverage = measure(&shapes, &kernels, self.programs, self.shape.seed, Extent::All, &|what| {
             progress.set_message(what.to_string())
         });
         progress.finish_and_clear();

@@ -4,7 +4,7 @@
 //! kernels, random programs, and a few short programs for what neither does ([`directed`]).
 
 use crate::asm::Asm;
-use crate::kernels::{ALL, Device, Kernel};
+use crate::kernels::{Device, Kernel};
 use crate::machine::{Machine, MachineError, MachineOptions, design};
 use crate::program::{Program, ProgramError};
 use crate::random::{self, Features};
@@ -34,9 +34,12 @@ const UNIFORM: &str = "the side table is right: no branch that it calls uniform 
 const FILLING: &str =
     "the distributor starts a warp in every cycle it can, so the last one started has not come to a barrier";
 
+/// The kernel that hits most soonest, which is run before random programs.
+const FIRST: &str = "mandelbrot";
+
 /// Kernels that hit covers which other programs hit late or never: sides of a branch that are at its meeting point already, and
 /// paths that arrive and meet none.
-const FIRST: [&str; 3] = ["mandelbrot", "raytrace", "photon"];
+const NEXT: [&str; 3] = ["dispatch", "raytrace", "photon"];
 
 /// A memory that answers late and out of order, and takes requests seldom.
 const LATE: Backing = Backing::Model(Timing { latency: 10, jitter: 31, interval: 16, seed: 1 });
@@ -192,9 +195,11 @@ pub fn names(shapes: &[Shape]) -> Result<BTreeSet<Name>, MachineError> {
     Ok(names)
 }
 
-/// Runs programs on every shape, as many at a time as there are processors. `show` is told of every program that begins.
+/// Runs short programs, these kernels and so many random programs on every shape, as many at a time as there are processors.
+/// `show` is told of every program that begins.
 pub fn measure(
     shapes: &[Shape],
+    kernels: &[&Kernel],
     programs: u64,
     seed: u64,
     extent: Extent,
@@ -213,13 +218,14 @@ pub fn measure(
         runs.iter_mut().try_for_each(|(_, run)| run.directed())?;
         let from_8 = |size: u32| size.ilog2().abs_diff(3);
         runs.sort_by_key(|(_, run)| from_8(run.shape.lanes) + from_8(run.shape.warps));
-        let (first, rest): (Vec<&Kernel>, Vec<&Kernel>) = ALL.iter().partition(|kernel| FIRST.contains(&kernel.name));
-        let kernels = |runs: &mut [(usize, Run)], kernels: &[&Kernel]| {
+        let (first, mut rest): (Vec<&Kernel>, Vec<&Kernel>) = kernels.iter().partition(|kernel| kernel.name == FIRST);
+        rest.sort_by_key(|kernel| NEXT.iter().position(|name| *name == kernel.name).unwrap_or(NEXT.len()));
+        let run_all = |runs: &mut [(usize, Run)], kernels: &[&Kernel]| {
             kernels.iter().try_for_each(|kernel| runs.iter_mut().try_for_each(|(_, run)| run.kernel(kernel, seed)))
         };
-        kernels(&mut runs, &first)?;
+        run_all(&mut runs, &first)?;
         (seed..seed + programs).try_for_each(|seed| runs.iter_mut().try_for_each(|(_, run)| run.random(seed)))?;
-        kernels(&mut runs, &rest)?;
+        run_all(&mut runs, &rest)?;
         Ok(runs.into_iter().map(|(place, run)| (place, run.hits)).collect::<Vec<_>>())
     };
     let done: Result<Vec<_>, CoverageError> = thread::scope(|scope| {

@@ -2,12 +2,14 @@
 //! each shape, which also finds covers that have a reason and are hit all the same.
 
 use heddle_testbench::coverage::{EXPECTED, Extent, measure, shapes};
+use heddle_testbench::kernels::{ALL, Kernel};
 
 #[test]
 fn every_cover_is_hit_or_has_a_reason() {
     let long = std::env::var_os("HEDDLE_LONG").is_some();
     let extent = if long { Extent::All } else { Extent::UntilHit };
-    let coverage = measure(&shapes(), 20, 1, extent, &|_| {}).unwrap_or_else(|error| panic!("{error}"));
+    let kernels: Vec<&Kernel> = ALL.iter().collect();
+    let coverage = measure(&shapes(), &kernels, 20, 1, extent, &|_| {}).unwrap_or_else(|error| panic!("{error}"));
     let names = |covers: Vec<&heddle_testbench::coverage::Cover>| -> Vec<String> {
         covers.into_iter().map(|c| format!("{}: {}", c.module, c.name)).collect()
     };

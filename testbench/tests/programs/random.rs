@@ -29,7 +29,7 @@ fn seeds(shape: &Shape) -> Range<u64> {
     let is_set = |variable| std::env::var_os(variable).is_some();
     let few = (shape.lanes == 64 || shape.threads() > 128) && !is_set("HEDDLE_PROGRAMS");
     let first = number("HEDDLE_SEED", u64::from(few));
-    first..first + number("HEDDLE_PROGRAMS", if few { 2 } else { 5 })
+    first..first + number("HEDDLE_PROGRAMS", if few { 2 } else { 4 })
 }
 
 /// Runs one program to its end.
