@@ -98,7 +98,7 @@ fn an_interruption_reports_what_was_compared() {
     place.good(&format!("cosim gcd --lanes 2 --warps 1 {SMALL}")); // the model
     let mut command = place.command(&format!("cosim loop.elf --lanes 2 --warps 1 --json {SMALL}"));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    sleep(Duration::from_secs(3));
+    sleep(Duration::from_secs(1));
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");

@@ -197,7 +197,7 @@ fn damaged_directives_are_refused_or_change_no_result() {
     limit_memory();
     let placed = Cell::new(0u32);
     let refused = RefCell::new(BTreeMap::new());
-    let usual = if std::env::var_os("HEDDLE_LONG").is_some() { 800 } else { 400 };
+    let usual = if std::env::var_os("HEDDLE_LONG").is_some() { 800 } else { 300 };
     let result = TestRunner::new(cases(usual)).run(&damage(), |damage| {
         match place_barriers(&damage.file(), &damage.options)? {
             Ok(prediction) => {

@@ -26,7 +26,7 @@ use std::time::Instant;
 const fn short(lanes: u32, warps: u32) -> Effort {
     let lanes_or_more = if lanes * warps < 1024 { lanes } else { 4 * lanes };
     let together = if lanes * warps > 64 { 3 } else { 1 };
-    Effort { cycles: if lanes < 32 { 80_000 } else { 640_000 / lanes_or_more as u64 }, together, every_body: false }
+    Effort { cycles: if lanes < 32 { 60_000 } else { 400_000 / lanes_or_more as u64 }, together, every_body: false }
 }
 
 const LONG: Effort = Effort { cycles: 3_000_000, together: 1, every_body: true };

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::time::Duration;
 
 /// Of the kernels that have no cycles to compare, one of so many runs unless `HEDDLE_LONG` asks for all.
-const SHARE: usize = 3;
+const SHARE: usize = 5;
 
 /// All that fit in 32 KiB, in their small size; of some, the cycles are those on the core alone.
 #[test]

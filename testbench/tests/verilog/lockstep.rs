@@ -219,7 +219,7 @@ fn every_verilator() {
         let _ = writeln!(std::io::stderr(), "SKIPPED: lock-step with every Verilator: none is installed");
         return;
     }
-    let twin = Twin::new(Shape::new(2, 1));
+    let twin = Twin::new(Shape::small(1, 1));
     for tool in tools {
         let _ = writeln!(std::io::stderr(), "lock-step with {tool}");
         let model = Verilator::of_tool(&tool, &twin.directory, twin.seed, RECIPE, &twin.files).unwrap();
