@@ -1,13 +1,14 @@
 //! `heddle study area`: cells and clock of the core with every mechanism for divergence, beside what papers have.
 //!
 //! * `cores`: what is measured; `results`: what was found, in `area.json`.
-//! * `page`: `area.md`; `charts`: its pictures.
+//! * `goals`: what is aimed at; `page`: `area.md`; `charts`: its pictures.
 //!
 //! The page is made of the results and the hashes of the cores as they are, of nothing else: so it can be written at any time, and says of each
 //! row whether it is of the core as it is.
 
 mod charts;
 mod cores;
+mod goals;
 mod page;
 mod results;
 
@@ -64,6 +65,8 @@ pub struct Area {
 /// Parts of the page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Part {
+    /// What is aimed at, and how far it is reached
+    Goals,
     /// 2 to 64 lanes, path tables and arbiter, beside Simty
     Lanes,
     /// Every mechanism for divergence at 8 and at 16 lanes, module by module
@@ -77,7 +80,7 @@ pub enum Part {
 }
 
 impl Part {
-    pub const ALL: [Part; 5] = [Part::Lanes, Part::Mechanisms, Part::Units, Part::Options, Part::Boards];
+    pub const ALL: [Part; 6] = [Part::Goals, Part::Lanes, Part::Mechanisms, Part::Units, Part::Options, Part::Boards];
 }
 
 /// What place and route aims at: more than it reaches, so that it keeps trying.

@@ -4,7 +4,7 @@ use super::cores::{
     COMPARED, MECHANISMS, Mechanism, PRICED, SIZES, UNITS, board, boards, compared, priced, simty, with,
 };
 use super::results::{Found, Module, Outcome, Results, Total, total};
-use super::{Nows, Of, Part};
+use super::{Nows, Of, Part, goals};
 use crate::study::table::markdown;
 use anyhow::Result;
 use heddle_testbench::synth::tools::YOSYS;
@@ -61,6 +61,10 @@ impl<'a> Figures<'a> {
         figures
     }
 
+    pub fn is_older(&self) -> bool {
+        self.older
+    }
+
     pub fn mhz(&self) -> Option<f64> {
         median(&self.runs).map(|run| run.mhz)
     }
@@ -103,12 +107,12 @@ fn is_missing(line: &[String]) -> bool {
     line.last().is_some_and(|note| note.contains("not measured") || note.contains("older"))
 }
 
-fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+pub fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(String::from).to_vec()
 }
 
 /// A table, and how to find what is missing.
-fn table(lines: &[Vec<String>], part: &str) -> String {
+pub fn table(lines: &[Vec<String>], part: &str) -> String {
     let mut text = markdown(lines);
     if lines.iter().any(|line| is_missing(line)) {
         let _ = writeln!(
@@ -149,6 +153,7 @@ impl Page<'_> {
         for part in self.parts {
             text += "\n";
             text += &match part {
+                Part::Goals => goals::section(|core| self.figures(board(), core)),
                 Part::Lanes => self.lanes(),
                 Part::Mechanisms => self.mechanisms()?,
                 Part::Units => self.units(),
