@@ -1,7 +1,7 @@
 //! What is measured: cores, each by its options, and what is wanted of each.
 
 use super::Part;
-use super::goals::{BARE, BARE_I};
+use super::goals::{Goal, goals};
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::{Args, FromArgMatches};
@@ -136,13 +136,9 @@ impl Part {
         let on = |options: String| Core { board: board(), options, flat: true, clock: true, modules: false };
         let bare = || SIZES.into_iter().flat_map(|lanes| UNITS.map(|unit| simty(lanes, unit)));
         match self {
-            // What is not of other parts, and their cores that have a goal.
             Part::Goals => {
-                let bare = on(with(PRICED[0], BARE));
-                let cells = [BARE_I, "--convergence-barriers 4", "--divergence stack", "--divergence dual-path"];
-                let cells = cells.map(|options| Core { clock: false, ..on(with(PRICED[0], options)) });
-                let lanes = [4, 8, 16, 32].map(|lanes| on(simty(lanes, "path-table")));
-                [bare].into_iter().chain(cells).chain(lanes).collect()
+                let cores = |goal: Goal| goal.cores.into_iter().map(move |core| Core { clock: goal.clock, ..on(core) });
+                goals().into_iter().flat_map(cores).collect()
             }
             Part::Lanes => bare().map(on).collect(),
             Part::Mechanisms => {

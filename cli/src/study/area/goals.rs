@@ -4,9 +4,9 @@ use super::cores::{PRICED, board, simty, with};
 use super::page::{Figures, row, table};
 
 /// RV32IM and nothing else that is optional.
-pub const BARE: &str = "--barriers off --atomics off --scratchpad 0 --counters off";
+const BARE: &str = "--barriers off --atomics off --scratchpad 0 --counters off";
 /// The same without multiplication and division.
-pub const BARE_I: &str = "--barriers off --atomics off --scratchpad 0 --counters off --multiply off";
+const BARE_I: &str = "--barriers off --atomics off --scratchpad 0 --counters off --multiply off";
 
 /// What is aimed at.
 #[derive(Clone, Copy)]
@@ -24,9 +24,12 @@ enum Unit {
 }
 
 /// A figure of one or several cores that has a limit.
-struct Goal {
+pub struct Goal {
     what: &'static str,
-    cores: Vec<String>,
+    /// Options of the cores.
+    pub cores: Vec<String>,
+    /// It is about their clock.
+    pub clock: bool,
     unit: Unit,
     limit: Limit,
     /// What would be better still.
@@ -96,12 +99,13 @@ fn core_luts(figures: &Figures) -> Option<f64> {
     Some(f64::from(figures.flat?.core_luts))
 }
 
-/// The goals; their measurements are those of the other parts, but for [`BARE`].
-fn goals() -> Vec<Goal> {
+/// The goals.
+pub fn goals() -> Vec<Goal> {
     let of = |options: &str| with(PRICED[0], options);
     let luts = |what, options: &str, limit: f64, stretch| Goal {
         what,
         cores: vec![of(options)],
+        clock: false,
         unit: Unit::Luts,
         limit: Limit::AtMost(limit),
         stretch,
@@ -114,6 +118,7 @@ fn goals() -> Vec<Goal> {
         Goal {
             what: "dual path: LUTs more than with the stack",
             cores: ["--divergence stack", "--divergence dual-path"].map(of).to_vec(),
+            clock: false,
             unit: Unit::Percent,
             limit: Limit::AtMost(22.0),
             stretch: None,
@@ -122,6 +127,7 @@ fn goals() -> Vec<Goal> {
         Goal {
             what: "clock of RV32IM",
             cores: vec![of(BARE)],
+            clock: true,
             unit: Unit::Mhz,
             limit: Limit::AtLeast(70.0),
             stretch: Some(80.0),
@@ -130,6 +136,7 @@ fn goals() -> Vec<Goal> {
         Goal {
             what: "clock of the slowest of 4 to 32 lanes, below that of the fastest",
             cores: [4, 8, 16, 32].map(|lanes| simty(lanes, "path-table")).to_vec(),
+            clock: true,
             unit: Unit::Percent,
             limit: Limit::AtMost(20.0),
             stretch: None,
