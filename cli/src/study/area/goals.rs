@@ -167,7 +167,7 @@ pub fn section<'a>(figures: impl Fn(&str) -> Figures<'a>) -> String {
         ]);
     }
     format!(
-        "## Goals\n\nWhat the core is meant to take and to reach, LUTs in `core`, clock on a `{}`. Each is of `heddle synth CORE`:\n\n{}",
+        "## Goals\n\nWhat the core is meant to take and to reach, LUTs in `core`, clock on a `{}`.\nEach is of `heddle synth CORE`:\n\n{}",
         board().device,
         table(&lines, "goals")
     )
