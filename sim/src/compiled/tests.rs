@@ -9,6 +9,7 @@ use heddle_hdl::eval::eval;
 use heddle_hdl::netlist::{
     Connection, Instance, Memory, MemoryStyle, Module, Node, NodeId, Op, Port, ReadPort, ReadTiming, Register,
 };
+use heddle_hdl::*;
 use std::panic::Location;
 
 fn node(module: &mut Module, op: Op, width: u32, args: Vec<NodeId>) -> NodeId {
@@ -484,4 +485,133 @@ fn a_condition_is_always_computed() {
         output(&mut c.top, under_both);
     }
     c.check();
+}
+
+#[derive(Bundle, Clone, Copy)]
+struct LaneIn<T> {
+    word: T,
+    other: T,
+    carry: T,
+    enables: T,
+    starts: T,
+    ends: T,
+}
+
+#[derive(Bundle, Clone, Copy)]
+struct LaneOut<T> {
+    sum: T,
+    over: T,
+    read: T,
+    held: T,
+    power: T,
+    product: T,
+}
+
+/// What a lane of the core does: a sum with a carry in and out, a memory written where a sum says so, a register with two
+/// reasons to change, single bits as a word, and parts of a product.
+fn busy_lane(carry_of_all: bool) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
+    let inputs = LaneIn { word: 32, other: 32, carry: 1, enables: 4, starts: 1, ends: 1 };
+    module("busy_lane", inputs, |m, i| {
+        let comes_in = if carry_of_all { i.carry } else { i.carry ^ i.word.bit(3) };
+        let wide = |word: Signal| cat(&[comes_in, word]).zext(34);
+        let added = wide(i.word) + wide(i.other & !i.word);
+        let (sum, over) = (added.slice(1, 32), added.msb());
+        let words = m.memory("words", 32, 3);
+        words.write_granules(i.enables.only_if(i.starts & over), i.word.slice(0, 3), sum);
+        let read = words.read(i.other.slice(0, 3));
+        let held = m.reg("held", 32);
+        let stops = i.ends & i.word.bit(0);
+        held.next_if(i.starts | stops, stops.mux(sum.literal(0u32), sum * sum));
+        let power = cat(&(0..32u32).map(|k| i.word.slice(0, 5).eq(k) & i.other.bit(k % 3)).collect::<Vec<_>>());
+        let product = i.word.slice(0, 17).mul_full_signed(i.other.slice(0, 17)).slice(3, 29);
+        LaneOut { sum, over, read, held: held.q, power, product }
+    })
+}
+
+/// Inputs for every lane, side by side, and two bits for all.
+#[derive(Bundle, Clone, Copy)]
+struct LanesIn<T> {
+    words: T,
+    others: T,
+    enables: T,
+    all: T,
+}
+
+/// Some lanes' results pass a register in the parent, which puts them together anew, on their way into other lanes.
+fn busy_lanes(lanes: u32, carry_of_all: bool) -> TypedModule<LanesIn<Width>, LaneOut<Signal>> {
+    let inputs = LanesIn { words: 32 * lanes, others: 32 * lanes, enables: 4 * lanes, all: 3 };
+    module("busy", inputs, |m, i| {
+        let lane = busy_lane(carry_of_all);
+        let each_in = |word| LaneIn {
+            word: each(word),
+            other: each(i.others),
+            carry: all(i.all.bit(0)),
+            enables: each(i.enables),
+            starts: all(i.all.bit(1)),
+            ends: all(i.all.bit(2)),
+        };
+        let first = m.replicate("first", lanes, &lane, each_in(i.words));
+        let anew = elements(first.sum, 32)
+            .into_iter()
+            .map(|word| i.all.bit(0).mux(cat(&[word.bit(0), word.literal(0u32).slice(0, 31)]), word));
+        let between = m.pipe("between", cat(&anew.collect::<Vec<_>>()));
+        let second = m.replicate("second", lanes, &lane, each_in(between));
+        let both = |a: Signal, b: Signal| cat(&[a, b]);
+        LaneOut {
+            sum: both(first.sum, second.sum),
+            over: both(first.over, second.over),
+            read: both(first.read, second.read),
+            held: both(first.held, second.held),
+            power: both(first.power, second.power),
+            product: both(first.product, second.product),
+        }
+    })
+}
+
+#[test]
+fn what_lanes_of_the_core_do_is_the_same_in_all_engines() {
+    for (lanes, carry_of_all) in [(1, true), (3, false), (5, true), (8, false), (9, true), (17, false), (33, true)] {
+        let design = busy_lanes(lanes, carry_of_all).check().unwrap();
+        let directory = Arc::new(Directory::new(&design.netlist));
+        let mut interpreter = Interpreter::new(&directory, 1).unwrap();
+        for &level in OptLevel::ALL {
+            let mut compiled = Compiled::new(&directory, 1, level).unwrap();
+            compare(&mut interpreter, &mut compiled, 1, 60).unwrap_or_else(|m| panic!("{lanes} lanes, {level:?}: {m}"));
+        }
+    }
+}
+
+/// Sums and products are made in lanes of 32 bits, and what the parent puts together anew is kept in lanes.
+#[test]
+fn lanes_are_as_narrow_as_can_be() {
+    use crate::flat;
+    let directory = Directory::new(&busy_lanes(8, true).check().unwrap().netlist);
+    let lanes = Lanes::new(&directory, true);
+    let cells = Cells::new(&directory, &lanes);
+    let between = directory.registers.iter().position(|e| e.path == "between").unwrap();
+    assert_eq!(cells.shapes[cells.registers[between].number as usize].lanes, 8);
+    let purpose = Purpose::Edge { reset: false, checks: crate::checks::Checks::All };
+    let flat = flatten(&directory, &lanes, &cells, purpose).unwrap();
+    let mut needed = vec![false; flat.nodes.len()];
+    let mut ahead: Vec<flat::Id> =
+        flat.actions.iter().flatten().chain(&flat.late).flat_map(|a| a.operands().into_iter().chain(a.guard)).collect();
+    while let Some(id) = ahead.pop() {
+        if !std::mem::replace(&mut needed[id.index()], true) {
+            ahead.extend(&flat.node(id).args);
+        }
+    }
+    let wide = |n: &flat::Node| matches!(n.op, flat::Op::Add | flat::Op::Mul) && n.lanes > 1 && n.width > 32;
+    assert_eq!(flat.nodes.iter().zip(&needed).filter(|(n, needed)| **needed && wide(n)).count(), 0);
+    // Neither write waits for the sum that its enable depends on.
+    let adds = |id: flat::Id| {
+        let (mut ahead, mut found) = (vec![id], false);
+        while let Some(id) = ahead.pop() {
+            found |= flat.node(id).op == flat::Op::Add;
+            ahead.extend(&flat.node(id).args);
+        }
+        found
+    };
+    let writes = |a: &&flat::Action| a.effects.iter().any(|e| matches!(e, flat::Effect::Write { .. }));
+    let guards: Vec<flat::Id> = flat.actions.iter().flatten().filter(writes).map(|a| a.guard.unwrap()).collect();
+    assert_eq!((guards.len(), guards.into_iter().any(adds)), (2, false));
 }

@@ -30,6 +30,8 @@ pub struct Strip {
     halves: HashMap<(Value, u32), Value>,
     /// Where words at an address that is the same in all lanes are.
     pub words: HashMap<Id, (Value, usize)>,
+    /// Words of many single bits, of eight lanes that begin at a multiple of 8.
+    of_bits: HashMap<(Id, u32), Vec<Value>>,
 }
 
 impl Strip {
@@ -42,8 +44,12 @@ impl Strip {
         self.copied.clear();
         self.halves.clear();
         self.words.clear();
+        self.of_bits.clear();
     }
 }
+
+/// Of how many single bits a word is put together by exchanging rows and columns.
+const LEAST_BITS: u32 = 8;
 
 /// The vectors of one strip: one, or two of 64-bit values.
 pub type Part = Vec<Value>;
@@ -518,6 +524,7 @@ impl Lower<'_, '_> {
                 let part = if from > own { vec![self.narrow(&part)] } else { part };
                 if low + width == first_width { part } else { self.mask_part(part, width) }
             }
+            Op::Cat if own == 32 && width >= LEAST_BITS && args.len() == width as usize => self.word_of_bits(id, strip),
             Op::Cat => {
                 let mut at = 0;
                 let mut all: Option<Part> = None;
@@ -552,6 +559,48 @@ impl Lower<'_, '_> {
                 self.side_by_side(&lanes, own)
             }
         }
+    }
+
+    /// A strip of a concatenation of single bits, whose values in all lanes are there packed: rows and columns of a matrix of bits are
+    /// exchanged. A byte of each row, which is eight lanes, goes into a vector, of which the highest bits of all bytes are a column.
+    fn word_of_bits(&mut self, id: Id, strip: u32) -> Part {
+        const LANES: u32 = 8;
+        const ROWS: usize = 16;
+        let node = self.flat.node(id);
+        let (lanes, group) = (node.lanes, strip * STRIP / LANES);
+        let words = match self.strip.of_bits.get(&(id, group)) {
+            Some(words) => words.clone(),
+            None => {
+                let mut words: Vec<Option<Value>> = vec![None; LANES as usize];
+                for (part, rows) in node.args.chunks(ROWS).enumerate() {
+                    let zeros = self.vconst(vec![0; ROWS], I8X16);
+                    let mut matrix = zeros;
+                    for (at, &row) in (0..).zip(rows) {
+                        let packed = self.packed(row, lanes);
+                        let down =
+                            if group == 0 { packed } else { self.b.ins().ushr_imm_u(packed, i64::from(group * LANES)) };
+                        let byte = self.convert(down, I8);
+                        matrix = self.b.ins().insertlane(matrix, byte, at);
+                    }
+                    for word in words.iter_mut().rev() {
+                        let column = self.b.ins().vhigh_bits(I32, matrix);
+                        matrix = self.b.ins().iadd(matrix, matrix);
+                        *word = Some(match *word {
+                            None => column,
+                            Some(below) => {
+                                let up = self.b.ins().ishl_imm_u(column, (part * ROWS) as i64);
+                                self.b.ins().bor(below, up)
+                            }
+                        });
+                    }
+                }
+                let words: Vec<Value> = words.into_iter().flatten().collect();
+                self.strip.of_bits.insert((id, group), words.clone());
+                words
+            }
+        };
+        let first = (strip * STRIP % LANES) as usize;
+        self.side_by_side(&words[first..first + STRIP as usize], 32)
     }
 
     fn two(&mut self, id: Id, strip: u32, op: fn(&mut Self, Value, Value) -> Value) -> Part {

@@ -302,6 +302,22 @@ impl Builder {
         self.node(inverse, self.width(a), &args)
     }
 
+    /// Whether a value is computed by adding words of several lanes.
+    pub fn takes_arithmetic(&self, id: Id) -> bool {
+        const MOST: usize = 64;
+        let mut ahead = vec![id];
+        let mut seen = std::collections::HashSet::new();
+        while let Some(id) = ahead.pop() {
+            if seen.len() < MOST && seen.insert(id) {
+                if matches!(self.op(id), Op::Add | Op::Sub | Op::Mul) && self.lanes(id) > 1 {
+                    return true;
+                }
+                ahead.extend(self.args(id));
+            }
+        }
+        false
+    }
+
     /// What a value is the inverse of, if it is made as one.
     fn inverse(&self, a: Id) -> Option<Id> {
         (*self.op(a) == Op::Not).then(|| self.args(a)[0])
@@ -397,7 +413,70 @@ impl Builder {
         if self.bits_in_lanes(&[a, b]) {
             return self.xor(a, b);
         }
+        if self.vectors
+            && let (Some((below, a)), Some((other, b))) = (self.above_a_bit(a), self.above_a_bit(b))
+            && below == other
+        {
+            let (zero, carry) = (self.constant(0, 1), self.zext(below, self.width(a)));
+            let sum = self.add(a, b);
+            let sum = self.add(sum, carry);
+            return self.cat(&[zero, sum]);
+        }
         if self.is(b, 0) { a } else { self.node(Op::Add, self.width(a), &[a, b]) }
+    }
+
+    /// A value as its lowest bit and what is above it, if that bit was put there by itself: as a carry into a sum is.
+    fn above_a_bit(&mut self, a: Id) -> Option<(Id, Id)> {
+        let (width, args) = (self.width(a), self.args(a).to_vec());
+        match self.op(a) {
+            Op::Cat if self.width(args[0]) == 1 => Some((args[0], self.cat(&args[1..]))),
+            Op::ZExt if self.width(args[0]) == 1 => Some((args[0], self.constant(0, width - 1))),
+            Op::ZExt => {
+                let (bit, above) = self.above_a_bit(args[0])?;
+                Some((bit, self.zext(above, width - 1)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Bits of a sum or product of more than 32 bits a lane that can be made in lanes half as wide: those up to 32, and of a sum
+    /// the carry out of them.
+    fn of_narrow_lanes(&mut self, a: Id, low: u32, width: u32) -> Option<Id> {
+        const NARROW: u32 = 32;
+        let [x, y] = self.args(a)[..] else { return None };
+        let (op, all) = (self.op(a).clone(), self.width(a));
+        if self.lanes(a) == 1 || all <= NARROW {
+            return None;
+        }
+        match op {
+            Op::Add | Op::Mul if low + width <= NARROW => {
+                let [x, y] = [x, y].map(|operand| self.slice(operand, 0, NARROW));
+                let narrow = if op == Op::Add { self.add(x, y) } else { self.mul(x, y) };
+                Some(self.slice(narrow, low, width))
+            }
+            Op::Add if low == NARROW && all == NARROW + 1 => {
+                let is_narrow = |b: &Builder, id: Id, most: u32| {
+                    *b.op(id) == Op::ZExt && b.width(b.args(id)[0]) <= most
+                        || b.value(id).is_some_and(|v| v >> most == 0)
+                };
+                // With a carry in: a sum of two and a bit.
+                let (x, y) = match (self.op(x), self.op(y)) {
+                    (Op::Add, _) if is_narrow(self, y, 1) => (self.args(x)[0], self.args(x)[1]),
+                    (_, Op::Add) if is_narrow(self, x, 1) => (self.args(y)[0], self.args(y)[1]),
+                    _ => (x, y),
+                };
+                if !is_narrow(self, x, NARROW) || !is_narrow(self, y, NARROW) {
+                    return None;
+                }
+                // There is one out of the highest place if both are on there, or one of them is and the sum is not.
+                let [x, y, sum] = [x, y, a].map(|id| self.slice(id, 0, NARROW));
+                let (both, either) = (self.and(x, y), self.or(x, y));
+                let carried = self.and_not(either, sum);
+                let carry = self.or(both, carried);
+                Some(self.slice(carry, NARROW - 1, 1))
+            }
+            _ => None,
+        }
     }
 
     pub fn sub(&mut self, a: Id, b: Id) -> Id {
@@ -709,6 +788,10 @@ impl Builder {
                 self.any(found)
             }
             Op::Reverse if width == 1 => self.slice(args[0], all - 1 - low, 1),
+            Op::Add | Op::Mul => match self.of_narrow_lanes(a, low, width) {
+                Some(narrow) => narrow,
+                None => self.node(Op::Slice(low), width, &[a]),
+            },
             Op::Slice(inner) => self.slice(args[0], low + inner, width),
             Op::Cat => {
                 let mut parts = Vec::new();

@@ -963,7 +963,10 @@ impl<'a> Flatten<'a> {
             let granules = self.node(entry.scope, port.enable).width;
             let enable = self.word(entry.scope, port.enable);
             let any = self.b.word_any(&enable);
-            let Some(guard) = self.guarded_by(any) else { continue };
+            let Some(mut guard) = self.guarded_by(any) else { continue };
+            if let ([enable], true) = (&enable[..], guard.lanes.is_some()) {
+                guard.any = self.early_guard(*enable).or(guard.any);
+            }
             let address = self.address(entry.scope, port.address);
             let data = self.word(entry.scope, port.data);
             let parts = (0..data.len() as u32)
@@ -980,6 +983,42 @@ impl<'a> Flatten<'a> {
             list.push(Action { guard: guard.any, effects: vec![write] });
         }
         list
+    }
+
+    /// Of an enable in lanes that takes arithmetic to find: whether some lane has all that is known without. What is written
+    /// has the enable in its mask anyhow.
+    fn early_guard(&mut self, enable: Id) -> Option<Id> {
+        let mut all = Vec::new();
+        self.conditions(enable, &mut all);
+        let count = all.len();
+        all.retain(|&condition| !self.b.takes_arithmetic(condition));
+        if all.len() == count {
+            return None;
+        }
+        let early = all.into_iter().reduce(|a, b| self.b.and(a, b))?;
+        match self.b.lanes(early) {
+            1 => Some(early),
+            lanes => {
+                let packed = self.b.pack(early, lanes);
+                Some(self.b.any(packed))
+            }
+        }
+    }
+
+    /// Bits that are all on where some bit of the value is.
+    fn conditions(&mut self, value: Id, all: &mut Vec<Id>) {
+        let args = self.b.args(value).to_vec();
+        match self.b.op(value) {
+            Op::And => args.into_iter().for_each(|a| self.conditions(a, all)),
+            Op::AndNot if self.b.width(value) == 1 => {
+                self.conditions(args[0], all);
+                all.push(self.b.not(args[1]));
+            }
+            // Copies of a bit.
+            Op::SExt if self.b.width(args[0]) == 1 => self.conditions(args[0], all),
+            _ if self.b.width(value) == 1 => all.push(value),
+            _ => all.push(self.b.any(value)),
+        }
     }
 
     /// Bits of the mask in which every enable stands `size` times.

@@ -80,7 +80,12 @@ impl<'a> Views<'a> {
                     whole = place.module.node(whole).args[0];
                 }
                 let lanes = n.args.len() as u32;
-                let view = if whole == n.args[0] { None } else { self.search(scope, whole, open) };
+                let alike = n.args.iter().all(|&a| place.module.node(a).width == width);
+                let view = match whole == n.args[0] {
+                    false => self.search(scope, whole, open),
+                    true if alike && lanes > 1 => self.search_behind(scope, whole, lanes, open),
+                    true => None,
+                };
                 view.filter(|view| view.lanes == lanes).map(|view| View { width, ..view })
             }
             _ => None,
@@ -88,5 +93,26 @@ impl<'a> Views<'a> {
         let view = view.filter(fits)?;
         self.known.insert(key, view);
         Some(view)
+    }
+
+    /// The view of a value of which the computation of this one takes a part.
+    fn search_behind(
+        &mut self,
+        scope: usize,
+        node: NodeId,
+        lanes: u32,
+        open: &mut HashSet<(usize, NodeId)>,
+    ) -> Option<View> {
+        const MOST: usize = 12;
+        let module = &self.directory.scopes[scope].module;
+        let mut ahead = vec![node];
+        for _ in 0..MOST {
+            let node = ahead.pop()?;
+            if let Some(view) = self.search(scope, node, open).filter(|view| view.lanes == lanes) {
+                return Some(view);
+            }
+            ahead.extend(&module.node(node).args);
+        }
+        None
     }
 }
