@@ -485,8 +485,9 @@ fn instructions_on_barriers(s: &Shape, at_7: &Issued<Signal>, at_8: &Issued<Sign
     let other = at_7.decoded.imm.slice(0, s.barrier_bits());
     let ahead = Ahead { slot: at_7.slot, barrier: of(at_7).barrier, other, both: at_7.valid & copies };
     let d = at_8.decoded;
+    let present = at_8.valid & of(at_8).valid;
     let hint = Hint {
-        valid: at_8.valid & of(at_8).valid & !stopped,
+        valid: present & !stopped,
         slot: at_8.slot,
         operation: d.funct3,
         barrier: of(at_8).barrier,
@@ -494,7 +495,7 @@ fn instructions_on_barriers(s: &Shape, at_7: &Issued<Signal>, at_8: &Issued<Sign
         mask: at_8.mask,
         next: d.pc + 1,
     };
-    Hints { ahead, hint }
+    Hints { ahead, hint, present }
 }
 
 /// What the proof that releases come in time counts on: issue does what `hold` says, and an instruction that was named comes.

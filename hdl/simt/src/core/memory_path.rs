@@ -125,7 +125,8 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
     to_load_queue.drive(LoadQueueIn {
         take: unit.answers,
         owner: [m.pipe("owner_slot", unit.serving.slot), m.pipe("owner_rd", unit.serving.rd)],
-        access: unit.chosen,
+        // Written down as it is sent: an answer comes later still.
+        access: Access { valid: m.pipe_reset("was_chosen", unit.chosen.valid), ..unit.access },
         more: unit.serving,
         tag: pad.response.tag,
         give: around.response_taken,

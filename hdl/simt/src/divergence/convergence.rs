@@ -22,9 +22,11 @@
 //! |---|---|
 //! | choose a warp | in turn, of those with something to look at, or where nobody can run |
 //! | choose a barrier | first notes what ended threads or passed time give reason to look at; then in turn, of those to look at; else, where nobody can run, of those where threads wait; reads its entry |
-//! | decide | in a cycle without an instruction here: W = P, or patience is over, or nobody can run: released if the CCS was claimed for it; else there is nothing to do |
+//! | weigh | W = P, or patience is over, or nobody can run: they are to be released; else there is nothing to do |
+//! | decide | in a cycle without an instruction here: released if the CCS was claimed for it, or nothing |
 //!
-//! It begins anew if an instruction of the warp comes in between, so it never decides about what has changed.
+//! It begins anew if an instruction of the warp comes in between, so it never decides about what has changed. Only threads that end
+//! while it weighs may be missed, and those are noted for the next visit.
 //!
 //! **Patience.** Of a warp that is *parted* (below) outcomes are counted. Every [`Shape::patience`] of them, who has waited
 //! since the last time without an arrival is released.
@@ -76,6 +78,8 @@ pub struct Ahead<T> {
 pub struct Hints<T> {
     pub ahead: Ahead<T>,
     pub hint: Hint<T>,
+    /// 1 bit, early: an instruction is in stage 8. It may have no effect since the core has stopped.
+    pub present: T,
 }
 
 /// Why threads that waited go on, and what else happened in this cycle; 1 bit each.
@@ -180,6 +184,14 @@ pub struct Entry<T> {
     pub pc: T,
 }
 
+/// Why threads that wait at the barrier that was read are to be released, if they are.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Reason<T> {
+    wanted: T,
+    complete: T,
+    tired: T,
+}
+
 impl Hint<Width> {
     pub fn shape(s: &Shape) -> Hint<Width> {
         let (slot, barrier) = (s.warp_bits(), s.barrier_bits());
@@ -191,7 +203,7 @@ impl Hints<Width> {
     pub fn shape(s: &Shape) -> Hints<Width> {
         let barrier = s.barrier_bits();
         let ahead = Ahead { slot: s.warp_bits(), barrier, other: barrier, both: 1 };
-        Hints { ahead, hint: Hint::shape(s) }
+        Hints { ahead, hint: Hint::shape(s), present: 1 }
     }
 }
 
@@ -262,6 +274,10 @@ pub(super) struct Inside {
     pub at_slot: Signal,
     pub read: Signal,
     pub read_barrier: Signal,
+    /// 1 bit: it was weighed, which entry, and that it is to be released.
+    pub weighed: Signal,
+    pub weighed_entry: Entry<Signal>,
+    pub wanted: Signal,
     /// Of each warp, the barrier that it decided about last.
     pub last: Mem<Width>,
     /// 1 bit: it was chosen because nobody can run.
@@ -366,6 +382,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     let here_at = at_slot.q.decode(s.warps);
     let of_warp = |bits: Signal| (bits & here_at).any();
     let read = m.reg("read", 1).reset(0u32);
+    let weighed = m.reg("weighed", 1).reset(0u32);
     let forced = m.reg("forced", 1);
     let read_barrier = m.reg("read_barrier", s.barrier_bits());
     let visited = words.read(at_slot.q);
@@ -392,14 +409,19 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     wire!(complete = !survivors.any());
     wire!(tired = has(visited.tired, at_read));
     wire!(wanted = has(visited.holds, at_read) & (forced.q | complete | tired));
-    wire!(decides = read.q & !withdraws & !changes);
-    wire!(releases = decides & wanted & i.free);
-    wire!(passes = decides & !wanted);
+    // What is found in tables is weighed in a cycle of its own: a release goes through the CCS and on to stage 1.
+    let reason = m.pipe("reason", Reason { wanted, complete, tired });
+    let weighed_entry = m.pipe("weighed_entry", second_entry);
+    wire!(decides = weighed.q & !withdraws & !i.hints.present);
+    wire!(releases = decides & reason.wanted & i.free);
+    wire!(passes = decides & !reason.wanted);
     wire!(has_decided = releases | passes);
     wire!(warden_acts = notes | has_decided);
     last.write(has_decided, at_slot.q, read_barrier.q);
     wire!(again = is_disturbed | ahead.both);
-    read.next(finds | (read.q & !withdraws & !releases & !passes & !again));
+    wire!(stays_read = read.q & !withdraws & !releases & !passes & !again);
+    read.next(finds | stays_read);
+    weighed.next(stays_read);
     wire!(leaves = withdraws | has_decided | (chooses & !finds));
     wire!(next_warp = round_robin(due, places_above(here_at)));
     at.next((at.q & !leaves) | (!at.q & due.any()));
@@ -463,6 +485,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     );
 
     // Checks.
+    m.assert("an_instruction_is_present", !valid | i.hints.present);
     m.assert("who_waits_is_alive", !valid | !(waiters & !living).any());
     m.assert("who_executes_does_not_wait", !valid | !(waiters & mask).any());
     m.assert("who_executes_is_alive", !valid | !(mask & !living).any());
@@ -471,8 +494,9 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     m.assert("only_who_falls_through_leaves", !(valid & falls) | (as_before & go.eq(mask)));
     m.assert("only_who_waits_stays", !(valid & waits) | (mask & !go & !expected).eq(nobody));
     m.assert("what_is_looked_at_holds", !at.q | !(visited.look & !visited.holds).any());
-    m.assert("who_is_released_is_alive", !releases | !(second_entry.waiting & !alive.read(at_slot.q)).any());
-    m.assert("somebody_is_released", !releases | second_entry.waiting.any());
+    m.assert("who_is_released_is_alive", !releases | !(weighed_entry.waiting & !alive.read(at_slot.q)).any());
+    m.assert("somebody_is_released", !releases | weighed_entry.waiting.any());
+    m.assert("what_was_weighed_is_as_it_was", !decides | (weighed_entry.waiting.eq(second_entry.waiting) & read.q));
     m.assume("no_start_while_it_writes", !(i.start & (changes | warden_acts)));
     m.assume("no_start_with_an_outcome", !(i.start & i.outcome));
     m.cover("joins", changes & joins);
@@ -485,14 +509,14 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     m.cover("waits_without_participants", valid & waits & !some_arrive);
     m.cover("waits_with_some_participants", valid & enters & (mask & !arrive).any());
     m.cover("falls_through", valid & falls);
-    m.cover("released_complete", releases & complete);
-    m.cover("released_stuck", releases & !complete & !tired);
-    m.cover("released_by_patience", releases & !complete & tired);
+    m.cover("released_complete", releases & reason.complete);
+    m.cover("released_stuck", releases & !reason.complete & !reason.tired);
+    m.cover("released_by_patience", releases & !reason.complete & reason.tired);
     m.cover("looked_for_nothing", passes);
     m.cover("warden_is_disturbed", read.q & again);
     m.cover("warden_withdraws", withdraws);
-    m.cover("release_waits_for_its_turn", decides & wanted & !i.free);
-    m.cover("release_waits_for_an_instruction", read.q & changes & !is_disturbed);
+    m.cover("release_waits_for_its_turn", decides & reason.wanted & !i.free);
+    m.cover("release_waits_for_an_instruction", weighed.q & i.hints.present & !is_disturbed);
     m.cover("somebody_gives_way", gave.any());
     m.cover("somebody_gives_way_briefly", gave.any() & (others.q & outcome_at).any());
 
@@ -508,18 +532,18 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
         release: Release {
             valid: releases,
             slot: at_slot.q,
-            depth: second_entry.depth,
-            pc: second_entry.pc,
-            mask: second_entry.waiting,
+            depth: weighed_entry.depth,
+            pc: weighed_entry.pc,
+            mask: weighed_entry.waiting,
         },
         writes: changes | warden_acts,
         put_off,
         gives_way,
         releases: Releases {
-            complete: counted(completes & full & held) | (releases & complete),
+            complete: counted(completes & full & held) | (releases & reason.complete),
             threshold: counted(completes & !full),
-            stuck: releases & !complete & !tired,
-            patience: releases & !complete & tired,
+            stuck: releases & !reason.complete & !reason.tired,
+            patience: releases & !reason.complete & reason.tired,
             fell_through: counted(falls),
             gave_way: gave.any(),
         },
@@ -539,6 +563,9 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
         at_slot: at_slot.q,
         read: read.q,
         read_barrier: read_barrier.q,
+        weighed: weighed.q,
+        weighed_entry,
+        wanted: reason.wanted,
         last,
         forced: forced.q,
         due,

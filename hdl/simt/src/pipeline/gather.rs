@@ -5,7 +5,8 @@
 //!
 //! Under [`Replay::Serialise`], a load of a warp may be several accesses, and their answers are put together, so that they are one
 //! register write: an answer also goes in if the register holds earlier lanes of the same load, and what it holds is offered when it
-//! has the load's last lanes, or when something else is waiting behind it. So one register write serves all accesses of a load whose
+//! has the load's last lanes, or when something else has been waiting behind it for a cycle: whose answer has come is known late, and
+//! whether it goes in decides about the next request. So one register write serves all accesses of a load whose
 //! answers come one after the other, and any order of answers is right.
 //!
 //! ```text
@@ -101,9 +102,14 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         let slot = m.pipe_if("slot", taken.value, answer.slot);
         let rd = m.pipe_if("rd", taken.value, answer.rd);
 
-        let gathers = m.lit(s.replay == Replay::Serialise, 1);
-        wire!(joins = held.q & !last.q & slot.eq(answer.slot) & rd.eq(answer.rd) & gathers);
-        wire!(offered = held.q & (last.q | (answer.valid & !joins) | !gathers));
+        let gathers = s.replay == Replay::Serialise;
+        wire!(joins = held.q & !last.q & slot.eq(answer.slot) & rd.eq(answer.rd) & m.lit(gathers, 1));
+        let ready = if gathers {
+            last.q | m.pipe_reset("another_waits", answer.valid & held.q & !joins & !written)
+        } else {
+            m.lit(1u32, 1)
+        };
+        wire!(offered = held.q & ready);
         taken.drive(answer.valid & (!held.q | joins | written));
         held.next(taken.value | (held.q & !written));
         last.next_if(taken.value, answer.last);
@@ -117,7 +123,7 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         m.assume("answers_have_a_register", !answer.valid | answer.rd.any());
         m.assert("only_what_is_offered_is_written", !written | offered);
         m.assert("a_lane_is_answered_once", !(taken.value & joins) | !(answer.lanes & lanes.q).any());
-        if s.replay == Replay::Serialise {
+        if gathers {
             m.cover("joins", taken.value & joins);
             m.cover("another_load_comes_between", offered & !last.q);
         }

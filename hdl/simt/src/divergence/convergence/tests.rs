@@ -186,7 +186,7 @@ impl Bench {
                 call: self.announces.is_some_and(|(_, call, _)| call).into(),
                 ret: self.announces.is_some_and(|(_, _, ret)| ret).into(),
             }),
-            hints: Some(Hints { ahead, hint: hint(told) }),
+            hints: Some(Hints { ahead, hint: hint(told), present: told.is_some().into() }),
             unissued: None,
             block: None,
         });
@@ -804,7 +804,8 @@ fn every_barrier_has_its_turn() {
                 barrier: next.barrier.into(),
                 ..zero.hints.ahead.clone()
             });
-            let hints = Hints { ahead, hint: told.map_or(zero.hints.hint.clone(), hint) };
+            let present = told.is_some().into();
+            let hints = Hints { ahead, hint: told.map_or(zero.hints.hint.clone(), hint), present };
             t.poke(TableIn { hints, free: 1u32.into(), ..zero.clone() });
             let out = t.peek().release;
             t.step();

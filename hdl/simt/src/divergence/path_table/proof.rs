@@ -442,6 +442,8 @@ fn hinted(
     let operand = cat(&[named.other, hint.operand.from_bit(s.barrier_bits())]);
     let mask = at(named.slot, |slot| slot.x.mask);
     hints.hint = Hint { valid, operation, slot: named.slot, barrier: named.barrier, operand, mask, ..hint };
+    // One without effect would be that of a core that has stopped.
+    hints.present = if late.is_empty() { hints.present | valid } else { valid };
     cover(m, "waits", valid & is_wait);
 
     let usual = Outcome {
@@ -475,6 +477,9 @@ fn reads(m: Builder, s: &Shape, hints: &Hints<Signal>, slots: &[Slot], tables: &
         "entry_of_the_warden",
         implies(b.read, is(b.at_slot, b.read_barrier, b.found[1]) & b.at & !(reset & both)),
     );
+    m.assert("entry_that_is_weighed", implies(b.weighed, b.read & b.weighed_entry.same_as(b.found[1])));
+    let holds = (b.words.read(b.at_slot).holds & b.read_barrier.decode(s.convergence_barriers)).any();
+    m.assert("who_is_to_be_released_waits", implies(b.weighed & b.wanted, holds));
     m.assert("warden_reads_a_barrier", b.read_barrier.zext(5).lt(s.convergence_barriers) | !b.read);
     m.assert("warden_is_somewhere", b.at_slot.eq(index_of(s.warps, b.at_slot)));
     for slot in slots {

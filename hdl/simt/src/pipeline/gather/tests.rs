@@ -40,6 +40,8 @@ fn every_lane_is_written_once() {
         // The answer at the input, and what the register holds: its words are those of `words`.
         let mut answer: Option<(u32, u32, u64, bool)> = None;
         let mut held: Option<(u32, u32, u64, bool)> = None;
+        // The answer waits behind another load since the cycle before.
+        let mut another_waits = false;
         let mut words = vec![0; lanes as usize];
         let (mut begun, mut ended, mut writes, mut groups) = (0, 0, 0, 0);
         for _ in 0..4000 {
@@ -79,8 +81,9 @@ fn every_lane_is_written_once() {
                 written: written.into(),
             };
             let joins = held.is_some_and(|h| answer.is_some_and(|a| (h.0, h.1, h.3) == (a.0, a.1, false)));
-            let offered = held.filter(|h| h.3 || (answer.is_some() && !joins));
+            let offered = held.filter(|h| h.3 || another_waits);
             let written = offered.is_some() && r.bool();
+            another_waits = held.is_some() && answer.is_some() && !joins && !written;
             t.poke(asked(written));
             let out = t.peek();
             assert_eq!((out.empty == 1, out.offered.valid == 1), (held.is_none(), offered.is_some()));

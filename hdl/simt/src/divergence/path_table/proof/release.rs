@@ -18,16 +18,16 @@ use heddle_hdl::*;
 /// Bits of numbers of cycles.
 const CYCLES: Width = 14;
 
-/// Steps of the warden from a choice that has become void: it leaves, chooses a warp, notes, chooses a barrier, decides.
-const STEPS: u32 = 5;
+/// Steps of the warden from a choice that has become void: it leaves, chooses a warp, notes, chooses a barrier, weighs, decides.
+const STEPS: u32 = 6;
 /// What a named instruction on two barriers may cost in the cycle before it comes.
-const NAMED: u32 = 2;
+const NAMED: u32 = 3;
 /// In the cycle in which an outcome is announced nothing is released in its warp.
 const ANNOUNCED: u32 = 1;
 /// In the cycle after an outcome, a return or a start the words of its warp are stale, and nothing is released in it.
 const WRITTEN: u32 = 1;
 /// A start may make a choice void.
-const OF_A_START: u32 = 4 + WRITTEN;
+const OF_A_START: u32 = 5 + WRITTEN;
 /// A warp where nobody waits any more is visited only to note that.
 const STALE: u32 = 3;
 
@@ -88,8 +88,9 @@ fn left_of_a_decision(m: Builder, s: &Shape, h: &Harness, b: &convergence::Insid
         [
             (!b.at, number(m, STEPS - 1)),
             (void, number(m, STEPS)),
-            (!b.read & of_warp(b.noted), number(m, 3)),
-            (!b.read, number(m, 2)),
+            (!b.read & of_warp(b.noted), number(m, 4)),
+            (!b.read, number(m, 3)),
+            (!b.weighed, number(m, 2)),
         ],
         number(m, 1),
     );
