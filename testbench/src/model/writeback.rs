@@ -10,6 +10,8 @@ use heddle_simt::pipeline::timing::{ISSUE_TO_WRITE, WAIT_BEFORE_BUBBLE};
 pub struct Writeback {
     /// What is in the gather register, and whether all of it is.
     held: Option<(Late, bool)>,
+    /// Something else was waiting behind it in the cycle before.
+    another_waits: bool,
     divider_next: bool,
     waited: u32,
     /// When the last bubble was made.
@@ -58,8 +60,9 @@ impl Writeback {
         let answer = answer.filter(|_| !(self.divider_next && quotient));
         let comes = answer.map(Late::Load).or(quotient.then_some(Late::Quotient));
         let joins = comes.is_some() && self.held == comes.map(|comes| (comes, false));
-        let offered = self.held.filter(|&(_, all)| all || comes.is_some() && !joins);
+        let offered = self.held.filter(|&(_, all)| all || self.another_waits);
         let written = offered.filter(|_| !busy);
+        self.another_waits = self.held.is_some() && comes.is_some() && !joins && written.is_none();
         let waits = offered.is_some() && busy;
         self.waited = if waits { (self.waited + 1).min(WAIT_BEFORE_BUBBLE) } else { 0 };
         if written.is_some() {

@@ -55,7 +55,7 @@ impl Loaded<Width> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct GatherIn<T> {
-    /// Stays until `taken`.
+    /// Stays until `taken`, but another may come in its place: a quotient's, or the other memory's.
     pub answer: Loaded<T>,
     /// What is offered is written in this cycle.
     pub written: T,
@@ -113,7 +113,9 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         taken.drive(answer.valid & (!held.q | joins | written));
         held.next(taken.value | (held.q & !written));
         last.next_if(taken.value, answer.last);
-        lanes.next_if(taken.value, answer.lanes | lanes.q.only_if(joins));
+        // What is offered since another has waited may be written in the cycle in which more of it comes.
+        let keeps = if gathers { joins & !written } else { joins };
+        lanes.next_if(taken.value, answer.lanes | lanes.q.only_if(keeps));
         let enables = answer.lanes.only_if(taken.value);
         let parts =
             WordIn { enable: each(enables), part: Part { word: each(answer.words), offset: each(answer.offset) } };
@@ -125,6 +127,7 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         m.assert("a_lane_is_answered_once", !(taken.value & joins) | !(answer.lanes & lanes.q).any());
         if gathers {
             m.cover("joins", taken.value & joins);
+            m.cover("more_comes_as_it_is_written", written & joins);
             m.cover("another_load_comes_between", offered & !last.q);
         }
         m.cover("goes_in_as_it_is_written", taken.value & written);
