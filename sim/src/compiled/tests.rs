@@ -442,14 +442,18 @@ impl Conditions {
         self.bit(Op::Parity, &[value])
     }
 
-    /// The engines agree.
     fn check(self) {
-        let directory = Arc::new(Directory::new(&Arc::new(self.top)));
-        let mut interpreter = Interpreter::new(&directory, 1).unwrap();
-        for &level in OptLevel::ALL {
-            let mut compiled = Compiled::new(&directory, 1, level).unwrap();
-            compare(&mut interpreter, &mut compiled, 1, 200).unwrap_or_else(|m| panic!("{level:?}: {m}"));
-        }
+        all_levels_agree(&Arc::new(self.top), 200);
+    }
+}
+
+/// The compiled engine does at every level what the interpreter does.
+fn all_levels_agree(top: &Arc<Module>, cycles: u64) {
+    let directory = Arc::new(Directory::new(top));
+    let mut interpreter = Interpreter::new(&directory, 1).unwrap();
+    for &level in OptLevel::ALL {
+        let mut compiled = Compiled::new(&directory, 1, level).unwrap();
+        compare(&mut interpreter, &mut compiled, 1, cycles).unwrap_or_else(|m| panic!("{level:?}: {m}"));
     }
 }
 
@@ -571,13 +575,8 @@ fn busy_lanes(lanes: u32, carry_of_all: bool) -> TypedModule<LanesIn<Width>, Lan
 #[test]
 fn what_lanes_of_the_core_do_is_the_same_in_all_engines() {
     for (lanes, carry_of_all) in [(1, true), (3, false), (5, true), (8, false), (9, true), (17, false), (33, true)] {
-        let design = busy_lanes(lanes, carry_of_all).check().unwrap();
-        let directory = Arc::new(Directory::new(&design.netlist));
-        let mut interpreter = Interpreter::new(&directory, 1).unwrap();
-        for &level in OptLevel::ALL {
-            let mut compiled = Compiled::new(&directory, 1, level).unwrap();
-            compare(&mut interpreter, &mut compiled, 1, 60).unwrap_or_else(|m| panic!("{lanes} lanes, {level:?}: {m}"));
-        }
+        println!("{lanes} lanes");
+        all_levels_agree(&busy_lanes(lanes, carry_of_all).check().unwrap().netlist, 60);
     }
 }
 
@@ -592,25 +591,25 @@ fn lanes_are_as_narrow_as_can_be() {
     assert_eq!(cells.shapes[cells.registers[between].number as usize].lanes, 8);
     let purpose = Purpose::Edge { reset: false, checks: crate::checks::Checks::All };
     let flat = flatten(&directory, &lanes, &cells, purpose).unwrap();
-    let mut needed = vec![false; flat.nodes.len()];
-    let mut ahead: Vec<flat::Id> =
-        flat.actions.iter().flatten().chain(&flat.late).flat_map(|a| a.operands().into_iter().chain(a.guard)).collect();
-    while let Some(id) = ahead.pop() {
-        if !std::mem::replace(&mut needed[id.index()], true) {
-            ahead.extend(&flat.node(id).args);
-        }
-    }
-    let wide = |n: &flat::Node| matches!(n.op, flat::Op::Add | flat::Op::Mul) && n.lanes > 1 && n.width > 32;
-    assert_eq!(flat.nodes.iter().zip(&needed).filter(|(n, needed)| **needed && wide(n)).count(), 0);
-    // Neither write waits for the sum that its enable depends on.
-    let adds = |id: flat::Id| {
-        let (mut ahead, mut found) = (vec![id], false);
+    // Nodes, and all that they are computed from.
+    let with_operands = |mut ahead: Vec<flat::Id>| {
+        let mut found = vec![false; flat.nodes.len()];
         while let Some(id) = ahead.pop() {
-            found |= flat.node(id).op == flat::Op::Add;
-            ahead.extend(&flat.node(id).args);
+            if !std::mem::replace(&mut found[id.index()], true) {
+                ahead.extend(&flat.node(id).args);
+            }
         }
         found
     };
+    let among = |found: &[bool], what: &dyn Fn(&flat::Node) -> bool| {
+        flat.nodes.iter().zip(found).any(|(node, found)| *found && what(node))
+    };
+    let actions = || flat.actions.iter().flatten().chain(&flat.late);
+    let needed = with_operands(actions().flat_map(|a| a.operands().into_iter().chain(a.guard)).collect());
+    let wide = |n: &flat::Node| matches!(n.op, flat::Op::Add | flat::Op::Mul) && n.lanes > 1 && n.width > 32;
+    assert!(!among(&needed, &wide));
+    // Neither write waits for the sum that its enable depends on.
+    let adds = |id: flat::Id| among(&with_operands(vec![id]), &|n| n.op == flat::Op::Add);
     let writes = |a: &&flat::Action| a.effects.iter().any(|e| matches!(e, flat::Effect::Write { .. }));
     let guards: Vec<flat::Id> = flat.actions.iter().flatten().filter(writes).map(|a| a.guard.unwrap()).collect();
     assert_eq!((guards.len(), guards.into_iter().any(adds)), (2, false));

@@ -573,8 +573,7 @@ impl Lower<'_, '_> {
             None => {
                 let mut words: Vec<Option<Value>> = vec![None; LANES as usize];
                 for (part, rows) in node.args.chunks(ROWS).enumerate() {
-                    let zeros = self.vconst(vec![0; ROWS], I8X16);
-                    let mut matrix = zeros;
+                    let mut matrix = self.vconst(vec![0; ROWS], I8X16);
                     for (at, &row) in (0..).zip(rows) {
                         let packed = self.packed(row, lanes);
                         let down =

@@ -302,7 +302,7 @@ impl Builder {
         self.node(inverse, self.width(a), &args)
     }
 
-    /// Whether a value is computed by adding words of several lanes.
+    /// Whether a value is computed by adding words of several lanes, as far as a look at some nodes before it shows.
     pub fn takes_arithmetic(&self, id: Id) -> bool {
         const MOST: usize = 64;
         let mut ahead = vec![id];

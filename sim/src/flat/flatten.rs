@@ -996,13 +996,7 @@ impl<'a> Flatten<'a> {
             return None;
         }
         let early = all.into_iter().reduce(|a, b| self.b.and(a, b))?;
-        match self.b.lanes(early) {
-            1 => Some(early),
-            lanes => {
-                let packed = self.b.pack(early, lanes);
-                Some(self.b.any(packed))
-            }
-        }
+        self.guarded_by(early)?.any
     }
 
     /// Bits that are all on where some bit of the value is.

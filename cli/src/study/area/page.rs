@@ -177,8 +177,8 @@ What the core takes of an FPGA and how fast it is there: by lanes, by mechanism 
 `heddle study area --docs docs` from `area.json`, which has a line for each measurement; a later call goes on with what is missing.
 
 LUTs, cells and the harness are as [synthesis](synthesis.md#what-is-built-and-counted) says: a carry cell counts as two LUTs, a distributed RAM as six; behind the plus is block RAM of
-main and instruction memory. Of a board `{name}` (`{device}`), unless another is named; {yosys}, {nextpnr}. The clock is the median of three runs of place and route, one above 16 lanes, with their range
-behind it. A clock without a range is that of a single run: another may differ by as much as the ranges show.
+main and instruction memory. Of a board `{name}` (`{device}`), unless another is named; {yosys}, {nextpnr}. The clock is the median of three runs of
+place and route, one above 16 lanes, with their range behind it. A clock without a range is that of a single run: another may differ by as much as the ranges show.
 
 A row that says *of an older core* is one whose core, by the hash of its Verilog, or tools have changed since.
 ",
