@@ -12,6 +12,7 @@ mod engine;
 mod folder;
 mod r#gen;
 mod grid;
+mod hash;
 mod host;
 mod image;
 mod interrupt;
@@ -67,6 +68,7 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     Run(run::Run),
     Gen(r#gen::Gen),
+    Hash(hash::Hash),
     Synth(synth::Synth),
     Host(host::Host),
     Board(board::BoardArgs),
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(command) => command.run(),
         Command::Gen(command) => command.run(),
+        Command::Hash(command) => command.run(),
         Command::Synth(command) => command.run(),
         Command::Host(command) => command.run(),
         Command::Board(command) => command.run(),

@@ -1,6 +1,6 @@
 //! Whether a study's page is of the core as it is: the last line of the page has hashes of what its figures come from.
 //!
-//! These are the Verilog of all cores, without comments, and the programs that ran on them. Inputs that drivers make, the cycle model of dynamic warp
+//! These are the [hardware](canonical) of all cores and the programs that ran on them. Inputs that drivers make, the cycle model of dynamic warp
 //! formation and programs made with a profile are not in it. A core may be written in another way and be as fast: so the line has the cycles of
 //! some of the runs, too, and a page stays new if the programs are what they were and these runs still take as many.
 
@@ -11,10 +11,10 @@ use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print};
 use anyhow::{Context, Result};
 use clap::{Args, FromArgMatches};
-use heddle_hdl::netlist::Module;
+use heddle_hdl::canonical;
 use heddle_simt::Shape;
 use heddle_testbench::machine::design;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -119,47 +119,12 @@ pub fn hash(runs: &[Run]) -> Result<String> {
     }
     let mut cores = md5::Context::new();
     for shape in shapes {
-        consume(&mut cores, &design(shape)?);
+        cores.consume(canonical::hash(&design(shape)?)?.to_le_bytes());
     }
     let mut programs = md5::Context::new();
     let elfs: BTreeSet<&Arc<[u8]>> = runs.iter().map(|run| &run.elf).collect();
     elfs.into_iter().for_each(|elf| programs.consume(elf));
     Ok(format!("{:x}-{:x}", cores.finalize(), programs.finalize()))
-}
-
-/// Takes the Verilog of a design, without comments, and whatever the numbers of its unnamed wires are.
-pub fn consume(hash: &mut md5::Context, design: &Arc<Module>) {
-    let files = heddle_gen::verilog(design, &heddle_gen::Options::default());
-    for (name, text) in files.sources.iter().chain(&files.images) {
-        hash.consume(name);
-        let mut wires = BTreeMap::new();
-        for line in text.lines() {
-            let code = line.split("//").next().unwrap_or_default().trim_end();
-            hash.consume(renumbered(code, &mut wires));
-            hash.consume("\n");
-        }
-    }
-}
-
-/// With the number of each unnamed wire, as `n12`, by when it is first met in the file.
-fn renumbered<'a>(code: &'a str, wires: &mut BTreeMap<&'a str, usize>) -> String {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
-    let (mut all, mut rest) = (String::new(), code);
-    while let Some(start) = rest.find(is_word) {
-        let (before, from) = rest.split_at(start);
-        let (word, after) = from.split_at(from.find(|c| !is_word(c)).unwrap_or(from.len()));
-        all += before;
-        let number = word.strip_prefix('n').filter(|digits| !digits.is_empty());
-        match number.filter(|digits| digits.bytes().all(|b| b.is_ascii_digit())) {
-            Some(_) => {
-                let next = wires.len();
-                all += &format!("n{}", wires.entry(word).or_insert(next));
-            }
-            None => all += word,
-        }
-        rest = after;
-    }
-    all + rest
 }
 
 /// The page of these runs.
@@ -214,14 +179,6 @@ mod tests {
         assert_eq!((marked(&old, "def"), marked(&old, "abc")), (old.clone(), page));
         // Nobody knows of what core.
         assert!(marked("# Title\n\nText.\n", "abc").contains(OLD));
-    }
-
-    #[test]
-    fn unnamed_wires_are_counted_as_they_come() {
-        let mut wires = BTreeMap::new();
-        let all = ["wire [7:0] n40 = a_n7 & n9[3];", "assign n = n40 | {n9, n1x, $n2};"]
-            .map(|line| renumbered(line, &mut wires));
-        assert_eq!(all, ["wire [7:0] n0 = a_n7 & n1[3];", "assign n = n0 | {n1, n1x, $n2};"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! row whether it is of the core as it is.
 
 mod charts;
-mod cores;
+pub mod cores;
 mod goals;
 mod page;
 mod results;
@@ -119,7 +119,7 @@ impl Area {
             if stop() || (!self.again && is_known(&results, key, &now)) {
                 return Ok(());
             }
-            let Now { board, top, hash } = find(&now, key);
+            let found @ Now { board, top, .. } = find(&now, key);
             if last.as_ref().is_none_or(|(board, core, _)| (*board, *core) != (key.board.as_str(), &key.core)) {
                 last = Some((&key.board, &key.core, Synthesis::new(board, top, session)));
             }
@@ -135,7 +135,7 @@ impl Area {
                 Err(error @ Error::Failed(..)) => Outcome::Failed(error.to_string()),
                 outcome => outcome?,
             };
-            results.set(key, hash, outcome);
+            results.set(key, found.hash(key.of), outcome);
             self.docs.as_deref().map_or(Ok(()), |folder| write(folder, &results, &now))
         });
         progress.finish_and_clear();
@@ -192,7 +192,7 @@ fn find<'a>(now: &'a Nows, key: &Key) -> &'a Now {
 
 /// Whether it was measured on the core as it is; or a seed before it found that it does not fit.
 fn is_known(results: &Results, key: &Key, now: &Nows) -> bool {
-    let is_now = |key: &Key| results.find(key).filter(|found| found.hash == find(now, key).hash);
+    let is_now = |key: &Key| results.find(key).filter(|found| found.hash == find(now, key).hash(key.of));
     let first = Key { of: Of::Seed(1), ..key.clone() };
     let is_small = |found: &Found| matches!(found.outcome, Outcome::Full(_));
     is_now(key).is_some() || matches!(key.of, Of::Seed(_)) && is_now(&first).is_some_and(is_small)
@@ -257,7 +257,12 @@ mod tests {
     /// Cores as they are, without what is in them.
     pub fn nows() -> Nows {
         let of = |core: Core| {
-            let now = Now { board: core.board, top: Arc::new(Module::empty("heddle")), hash: "now".into() };
+            let now = Now {
+                board: core.board,
+                top: Arc::new(Module::empty("heddle")),
+                flat: "now".into(),
+                modules: "now".into(),
+            };
             ((core.board.name, core.options), now)
         };
         Part::ALL.into_iter().flat_map(Part::cores).map(of).collect()

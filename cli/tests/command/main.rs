@@ -4,6 +4,7 @@ mod bad_input;
 mod common;
 mod cosim;
 mod cover;
+mod hash;
 mod host;
 mod hostile;
 mod mutate;

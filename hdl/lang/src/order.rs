@@ -15,6 +15,8 @@ use std::sync::Arc;
 /// All units of a design, each after those that it needs.
 pub struct Order {
     pub units: Vec<Unit>,
+    /// The module of each scope.
+    pub scopes: Vec<Arc<Module>>,
     /// For each scope and node: the unit that is the whole node.
     whole: Vec<Vec<u32>>,
 }
@@ -298,7 +300,8 @@ impl Search {
         });
         let units = units.collect();
         let whole = self.whole.into_iter().map(|s| s.into_iter().map(|u| place[u as usize]).collect()).collect();
-        Order { units, whole }
+        let scopes = self.scopes.into_iter().map(|scope| scope.module).collect();
+        Order { units, scopes, whole }
     }
 }
 

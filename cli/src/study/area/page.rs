@@ -42,14 +42,14 @@ impl<'a> Figures<'a> {
         let all =
             results.all().iter().filter(|found| (found.board.as_str(), found.core.as_str()) == (board.name, core));
         let of_core: Vec<&Found> = all.filter(|found| found.of != Of::Modules).collect();
-        let hash = &now[&(board.name, core.to_string())].hash;
+        let hash = now[&(board.name, core.to_string())].hash(Of::Cells);
         // All of one core: as it is, or as it was when the cells were counted, or the first seed ran.
-        let is_now = of_core.iter().any(|found| found.hash == *hash);
-        let Some(shown) = (if is_now { Some(hash) } else { of_core.first().map(|found| &found.hash) }) else {
+        let is_now = of_core.iter().any(|found| found.hash == hash);
+        let Some(shown) = (if is_now { Some(hash) } else { of_core.first().map(|found| found.hash.as_str()) }) else {
             return Figures::default();
         };
         let mut figures = Figures { older: !is_now, ..Figures::default() };
-        for found in of_core.into_iter().filter(|found| found.hash == *shown) {
+        for found in of_core.into_iter().filter(|found| found.hash == shown) {
             match &found.outcome {
                 Outcome::Cells(flat) => figures.flat = Some(flat),
                 Outcome::Timing(timing) => figures.runs.push(timing.clone()),
@@ -180,7 +180,7 @@ LUTs, cells and the harness are as [synthesis](synthesis.md#what-is-built-and-co
 main and instruction memory. Of a board `{name}` (`{device}`), unless another is named; {yosys}, {nextpnr}. The clock is the median of three runs of
 place and route, one above 16 lanes, with their range behind it. A clock without a range is that of a single run: another may differ by as much as the ranges show.
 
-A row that says *of an older core* is one whose core, by the hash of its Verilog, or tools have changed since.
+A row that says *of an older core* is one whose core, by the [hash of its hardware](verilog.md#the-same-machine), or tools have changed since.
 ",
             yosys = YOSYS.title(),
             nextpnr = family.nextpnr.title(),
@@ -308,7 +308,7 @@ what place and route aims at.
         let found = self.results.find(&key)?;
         match &found.outcome {
             Outcome::Modules(modules) => {
-                Some((modules, found.hash != self.now[&(board().name, core.to_string())].hash))
+                Some((modules, found.hash != self.now[&(board().name, core.to_string())].hash(Of::Modules)))
             }
             _ => None,
         }

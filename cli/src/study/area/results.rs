@@ -1,8 +1,8 @@
 //! What was found, in a file: a line each, which is written as soon as it is known.
 
 use super::cores::{Key, Of, shape};
-use crate::study::age;
 use anyhow::{Context, Result};
+use heddle_hdl::canonical;
 use heddle_hdl::netlist::Module as Described;
 use heddle_simt::system::system;
 use heddle_testbench::synth::{Board, Cells, Flat, Row, Session, Synthesis, Timing};
@@ -20,7 +20,7 @@ pub struct Found {
     /// The options of the core.
     pub core: String,
     pub of: Of,
-    /// Of the core's Verilog, and of tools and steps.
+    /// Of the core's hardware, tools and steps: see [`Now::hash`].
     pub hash: String,
     pub outcome: Outcome,
 }
@@ -87,11 +87,13 @@ pub fn modules(rows: Vec<Row>, top: &Arc<Described>) -> Vec<Module> {
     rows.into_iter().filter_map(of).collect()
 }
 
-/// A core and the hash of all that its figures come from.
+/// A core and the hashes of all that its figures come from.
 pub struct Now {
     pub board: &'static Board,
     pub top: Arc<Described>,
-    pub hash: String,
+    pub flat: String,
+    /// Of its figures module by module.
+    pub modules: String,
 }
 
 impl Now {
@@ -99,10 +101,20 @@ impl Now {
         let top = system(&shape(options)?).check()?.netlist;
         let session = Session { stop: &|| false, says: &|_| {}, again: false };
         let recipe = Synthesis::new(board, &top, session).recipe();
-        let mut hash = md5::Context::new();
-        age::consume(&mut hash, &top);
-        hash.consume(recipe);
-        Ok(Now { board, top, hash: format!("{:x}", hash.finalize()) })
+        let core = canonical::hash(&top)?;
+        let mut modules = md5::Context::new();
+        modules.consume(format!("{recipe} {core:016x}"));
+        for module in top.modules() {
+            let within: Vec<&str> = module.instances.iter().map(|instance| instance.module.name.as_str()).collect();
+            modules.consume(format!("{} {:016x} {within:?}", module.name, canonical::hash(&module)?));
+        }
+        let flat = format!("{:x}", md5::compute(format!("{recipe} {core:016x}")));
+        Ok(Now { board, top, flat, modules: format!("{:x}", modules.finalize()) })
+    }
+
+    /// What a figure is of, if it is of the core as it is.
+    pub fn hash(&self, of: Of) -> &str {
+        if of == Of::Modules { &self.modules } else { &self.flat }
     }
 }
 
@@ -211,7 +223,7 @@ pub mod tests {
 
     #[test]
     fn the_hash_is_of_core_and_board() {
-        let hash = |board: &str, options: &str| Now::of(Board::find(board).unwrap(), options).unwrap().hash;
+        let hash = |board: &str, options: &str| Now::of(Board::find(board).unwrap(), options).unwrap().flat;
         let [one, other] =
             ["--lanes 2 --warps 1 --memory 16K --program 4K", "--lanes 1 --warps 1 --memory 16K --program 4K"];
         assert_eq!(hash("ulx3s-85f", one), hash("ulx3s-85f", one));
