@@ -117,7 +117,7 @@ fn images(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<Entry>> {
     let words = image::memory(target, shape, seed).with_context(|| target.name.clone())?;
     let instructions = target.program.instruction_image(shape)?;
     let mut entries = vec![Entry { name: "instructions.hex".into(), text: image::hex(instructions.into_iter()) }];
-    if shape.divergence.reconverges() {
+    if shape.divergence.capabilities().reconverges {
         let analysis = reconverge::analyse(&target.program).with_context(|| target.name.clone())?;
         let mut words = analysis.side_image(shape);
         words.resize(1 << shape.pc_bits(), Bits::from(0u32));

@@ -148,7 +148,7 @@ pub fn counted(s: &Summary, lanes: u32, divergence: &str, line: &mut dyn FnMut(&
         );
         line("warps at branches", text);
     }
-    if divergence == Divergence::PathTable.name() {
+    if divergence == Divergence::PATH_TABLE.name() {
         let (insertions, extractions, swaps) = (s.cct_insertions, s.cct_extractions, s.cct_swaps);
         let text = format!("{insertions} insertions, {extractions} extractions, {swaps} sort swaps");
         line("cold context table", text);

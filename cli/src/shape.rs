@@ -20,7 +20,7 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "N")]
     pub warps: Option<u32>,
     /// What decides which threads of a warp run when they disagree
-    #[arg(long, default_value = Divergence::default().name(), value_name = "NAME", value_parser = choice(Divergence::ALL))]
+    #[arg(long, default_value = Divergence::default().name(), value_name = "NAME", value_parser = mechanism())]
     pub divergence: Divergence,
     /// Levels of a warp's stack under --divergence stack or dual-path: 1 … lanes - 1 [default: lanes - 1, always enough]; of a
     /// block's under block-stack: 1 … threads - 1 [default: 128, or as many as can be needed]
@@ -209,6 +209,13 @@ impl ShapeArgs {
 /// The largest memory that a shape may have.
 const MOST_MEMORY: u32 = 64 << 20;
 
+/// One of the mechanisms.
+fn mechanism() -> impl TypedValueParser<Value = Divergence> {
+    let find = |name: String| Divergence::ALL.iter().copied().find(|unit| unit.name() == name);
+    PossibleValuesParser::new(Divergence::ALL.iter().map(|unit| unit.name()))
+        .try_map(move |name| find(name).ok_or("not in the list"))
+}
+
 /// One of the choices that the list names.
 fn choice<T: Copy + Send + Sync>(all: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
     let find = move |name: String| all.iter().find(|(other, _)| *other == name).map(|(_, choice)| *choice);
@@ -338,8 +345,8 @@ mod tests {
         let other = Shape { bank_address: BankAddress::PerLane, multiply: false, program: 8192, ..other };
         let slave = SlaveModel { timing: Timing { latency: 9, ..Timing::FASTEST }, error: None };
         let on_a_bus = Shape { backing: Backing::Wishbone { width: 64, slave }, ..Shape::default() };
-        let stack = Shape { levels: Some(3), likely: true, ..Shape::default().with_divergence(Divergence::Stack) };
-        let dual_path = Shape::default().with_divergence(Divergence::DualPath);
+        let stack = Shape { levels: Some(3), likely: true, ..Shape::default().with_divergence(Divergence::STACK) };
+        let dual_path = Shape::default().with_divergence(Divergence::DUAL_PATH);
         let path_scheduler = PathScheduler::Constrained;
         let dual_path = Shape { path_scheduler, path_forwarding: true, replay: Replay::Split, ..dual_path };
         for shape in [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other, on_a_bus, stack, dual_path] {

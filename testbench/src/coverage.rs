@@ -58,16 +58,16 @@ pub fn shapes() -> Vec<Shape> {
         Shape { convergence_barriers: 4, patience: 32, ..Shape::new(4, 8) },
         Shape::new(2, 2),
         Shape::new(1, 16),
-        Shape { divergence: Divergence::Arbiter, ..Shape::new(4, 64) },
-        Shape { divergence: Divergence::Arbiter, ..Shape::new(32, 2) },
-        Shape { coalescing: Coalescing::Full, likely: true, ..Shape::new(8, 8) }.with_divergence(Divergence::Stack),
-        Shape { path_forwarding: true, ..Shape::new(8, 8) }.with_divergence(Divergence::DualPath),
+        Shape { divergence: Divergence::ARBITER, ..Shape::new(4, 64) },
+        Shape { divergence: Divergence::ARBITER, ..Shape::new(32, 2) },
+        Shape { coalescing: Coalescing::Full, likely: true, ..Shape::new(8, 8) }.with_divergence(Divergence::STACK),
+        Shape { path_forwarding: true, ..Shape::new(8, 8) }.with_divergence(Divergence::DUAL_PATH),
         Shape {
             compaction: Compaction::Predict,
             capt: Capt { entries: 2, history: History::Latest },
             schedule: Schedule::BlockSticky,
             likely: true,
-            ..Shape::new(4, 16).with_divergence(Divergence::BlockStack)
+            ..Shape::new(4, 16).with_divergence(Divergence::BLOCK_STACK)
         },
     ]
 }

@@ -297,7 +297,7 @@ impl Machine {
             grid: Grid::one_block(shape.threads()),
             iss: options.iss,
             check: None,
-            counts_compaction: options.compaction && shape.divergence.compacts(),
+            counts_compaction: options.compaction && shape.divergence.capabilities().mixes_warps,
             compaction: None,
             watch: None,
             batch: 1,
@@ -651,7 +651,7 @@ impl Machine {
     /// Where every live thread is: at the barrier where it waits; at the next instruction that its warp issues, in the cycles
     /// that follow; or where its path begins.
     fn whereabouts(&mut self) -> String {
-        if self.shape.divergence.compacts() {
+        if self.shape.divergence.capabilities().mixes_warps {
             return self.whereabouts_of_blocks();
         }
         let (slots, sides) = (0..self.shape.warps, self.shape.sides());
@@ -772,16 +772,16 @@ impl Places {
                 .filter(|timing| timing.jitter > 0)
                 .map(|_| ["valid", "seed", "jitter"].map(|field| input(&format!("set_jitter_{field}")))),
             fault_homes: shape.mixes().then(|| output("fault_homes")),
-            live_warps: register(match shape.divergence.compacts() {
+            live_warps: register(match shape.divergence.capabilities().mixes_warps {
                 true => "core.divergence.live_threads",
                 false if shape.convergence_barriers > 0 => "core.divergence.listed",
                 false => "core.divergence.live",
             }),
             holding: (shape.convergence_barriers > 0).then(|| register("core.divergence.convergence.holding")),
-            live_threads: (!shape.divergence.compacts()).then(|| memory("core.divergence.ghost_live")),
+            live_threads: (!shape.divergence.capabilities().mixes_warps).then(|| memory("core.divergence.ghost_live")),
             block_of_slot: memory("core.collect.block_of_slot"),
             program: memory("instructions"),
-            side_table: shape.divergence.reconverges().then(|| memory("side_table")),
+            side_table: shape.divergence.capabilities().reconverges.then(|| memory("side_table")),
             banks: banks(shape).iter().map(|path| memory(path)).collect(),
             failed: (0..shape.lanes)
                 .map(|lane| format!("core.metrics.lane[{lane}]"))

@@ -38,7 +38,7 @@ impl fmt::Display for Path {
 /// The paths of a warp, the one that runs first, and behind them its threads at convergence barriers; none where threads of several warps run together. The engine must show
 /// memories; `core` is the path of the core's instance, empty if it is the top.
 pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<Path> {
-    if shape.divergence.compacts() {
+    if shape.divergence.capabilities().mixes_warps {
         return Vec::new();
     }
     let unit = if core.is_empty() { "divergence".into() } else { format!("{core}.divergence") };
@@ -60,17 +60,14 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
     }
     // A path waits if its bit is not that of its warp's phase.
     let phase = || shape.barriers && word("phases", u64::from(warp)).bit(0);
-    match shape.divergence {
-        Divergence::PathTable => {
-            of_path_table(&word, &register, shape, warp, phase()).into_iter().chain(held).collect()
-        }
-        Divergence::Arbiter => of_arbiter(&word, shape, warp, phase()),
-        Divergence::Stack | Divergence::DualPath => {
-            let waiting = engine.directory().registers.find(&format!("{unit}.waiting"));
-            let waits = waiting.is_some_and(|waiting| engine.register(waiting).bit(warp));
-            of_stack(&word, shape, warp, waits)
-        }
-        Divergence::BlockStack => unreachable!("it has no paths of warps"),
+    if shape.divergence == Divergence::PATH_TABLE {
+        of_path_table(&word, &register, shape, warp, phase()).into_iter().chain(held).collect()
+    } else if shape.divergence == Divergence::ARBITER {
+        of_arbiter(&word, shape, warp, phase())
+    } else {
+        let waiting = engine.directory().registers.find(&format!("{unit}.waiting"));
+        let waits = waiting.is_some_and(|waiting| engine.register(waiting).bit(warp));
+        of_stack(&word, shape, warp, waits)
     }
 }
 
@@ -267,7 +264,7 @@ fn of_arbiter(word: Word, shape: &Shape, warp: u32, phase: bool) -> Vec<Path> {
 }
 
 /// Of the block on the warp slots from `first`: threads that wait at a barrier, and those that have not run since a branch parted
-/// them; whether they wait, and the byte address where they go on. For [`Divergence::BlockStack`].
+/// them; whether they wait, and the byte address where they go on. For [`Divergence::BLOCK_STACK`].
 pub fn of_block(engine: &dyn Engine, core: &str, shape: &Shape, grid: &Grid, first: u32) -> Vec<(u32, bool, u32)> {
     let unit = format!("{core}.divergence");
     let memory = |name: &str, address: u64| {

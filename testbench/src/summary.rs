@@ -29,7 +29,7 @@ pub struct Summary {
     /// Active lanes an issued instruction, of all lanes.
     pub simt_efficiency: f64,
     /// Paths of the issuing warp that can be scheduled, an issued instruction: 1, or up to 2 under
-    /// [`heddle_simt::Divergence::DualPath`]. (`dual-path-execution.txt` Equation 1)
+    /// [`heddle_simt::Divergence::DUAL_PATH`]. (`dual-path-execution.txt` Equation 1)
     pub avg_path: f64,
     /// Cycles without an issue, by cause.
     pub idle: IdleCycles,

@@ -33,8 +33,8 @@ impl Blocks {
         let mut survey = command(&binary);
         // Tests of proofs simulate harnesses as they are, which no mutant is in; the host is in none either. Tests in the folder of
         // another unit build that unit alone.
-        let others = Divergence::ALL.iter().filter(|(_, other)| *other != unit);
-        let folders = others.map(|(name, _)| format!("divergence::{}::", name.replace('-', "_")));
+        let others = Divergence::ALL.iter().filter(|other| **other != unit);
+        let folders = others.map(|unit| format!("divergence::{}::", unit.name().replace('-', "_")));
         let output = survey
             .args(["--skip", "::proof::", "--skip", "host::"])
             .args(folders.flat_map(|folder| ["--skip".into(), folder]))

@@ -181,7 +181,7 @@ const CAPRI_KERNELS: [Studied; 11] = [
 const NEVER: Variant = Variant {
     name: "never",
     model: None,
-    divergence: Divergence::Stack,
+    divergence: Divergence::STACK,
     schedule: Schedule::LooseRoundRobin,
     likely: false,
     waits: Waits::SkipUniform,
@@ -190,14 +190,14 @@ const NEVER: Variant = Variant {
 };
 
 const PATH_TABLE: Variant =
-    Variant { name: "path-table", divergence: Divergence::PathTable, published: [None, None], ..NEVER };
+    Variant { name: "path-table", divergence: Divergence::PATH_TABLE, published: [None, None], ..NEVER };
 
 const TBC_VARIANTS: [Variant; 7] = [
     NEVER,
     // What waiting costs.
     Variant {
         name: "wait",
-        divergence: Divergence::BlockStack,
+        divergence: Divergence::BLOCK_STACK,
         schedule: Schedule::BlockAge,
         likely: true,
         waits: Waits::Off,
@@ -207,7 +207,7 @@ const TBC_VARIANTS: [Variant; 7] = [
     // §6; of the coherent set it has no number.
     Variant {
         name: "tbc",
-        divergence: Divergence::BlockStack,
+        divergence: Divergence::BLOCK_STACK,
         schedule: Schedule::BlockAge,
         likely: true,
         published: [Some(1.22), None],
@@ -233,7 +233,7 @@ const fn sticky(variant: Variant) -> Variant {
 }
 
 const fn compacting(name: &'static str, waits: Waits, published: [Option<f64>; 2]) -> Variant {
-    sticky(Variant { name, divergence: Divergence::BlockStack, waits, published, ..NEVER })
+    sticky(Variant { name, divergence: Divergence::BLOCK_STACK, waits, published, ..NEVER })
 }
 
 const fn capri(name: &'static str, entries: u32, history: History, published: [Option<f64>; 2]) -> Variant {
@@ -467,8 +467,8 @@ impl Compaction {
     }
 
     fn shape(&self, configuration: &Configuration, variant: &Variant) -> Result<Shape> {
-        let shape = self.core.shape(Divergence::BlockStack, WARPS)?;
-        let compacts = variant.divergence.compacts();
+        let shape = self.core.shape(Divergence::BLOCK_STACK, WARPS)?;
+        let compacts = variant.divergence.capabilities().mixes_warps;
         if let Some(threads) = self.block_threads.filter(|threads| *threads > shape.threads()) {
             bail!("blocks of {threads} threads: the core has {}", shape.threads());
         }
@@ -608,7 +608,7 @@ mod tests {
             let results = part.configuration.variants.iter().flat_map(|variant| {
                 let divergent = match variant.name {
                     "tbc+" => Err("stack overflow".into()),
-                    _ if variant.divergence.compacts() => Ok(block),
+                    _ if variant.divergence.capabilities().mixes_warps => Ok(block),
                     _ => Ok(never),
                 };
                 [divergent, Ok(never)]

@@ -84,11 +84,11 @@ const PUBLISHED_MEAN: [f64; 2] = [1.149, 1.117];
 
 /// What is compared, the stack first.
 const UNITS: [(&str, Divergence, PathScheduler); 5] = [
-    ("stack", Divergence::Stack, PathScheduler::Full),
-    ("dual-path", Divergence::DualPath, PathScheduler::Full),
-    ("constrained", Divergence::DualPath, PathScheduler::Constrained),
-    ("arbiter", Divergence::Arbiter, PathScheduler::Full),
-    ("path-table", Divergence::PathTable, PathScheduler::Full),
+    ("stack", Divergence::STACK, PathScheduler::Full),
+    ("dual-path", Divergence::DUAL_PATH, PathScheduler::Full),
+    ("constrained", Divergence::DUAL_PATH, PathScheduler::Constrained),
+    ("arbiter", Divergence::ARBITER, PathScheduler::Full),
+    ("path-table", Divergence::PATH_TABLE, PathScheduler::Full),
 ];
 
 const STUDY: &str = "dual-path";
@@ -222,9 +222,9 @@ impl DualPath {
 
     /// A core for each unit.
     fn shapes(&self) -> Result<Vec<Shape>> {
-        let shape = self.core.shape(Divergence::Stack, WARPS)?;
+        let shape = self.core.shape(Divergence::STACK, WARPS)?;
         let of = |&(_, divergence, path_scheduler): &(&str, Divergence, PathScheduler)| {
-            let levels = shape.levels.filter(|_| divergence.reconverges());
+            let levels = shape.levels.filter(|_| divergence.capabilities().reconverges);
             let shape = Shape { path_scheduler, levels, ..shape.clone() }.with_divergence(divergence);
             shape.check()?;
             Ok(shape)
@@ -349,7 +349,7 @@ mod tests {
         let dual = Summary { thread_ipc: 11.0, cycles: 900, avg_path: 1.25, ..stack };
         let rows = |kernel: &Studied, dual: &Summary| {
             UNITS.map(|(name, divergence, _)| {
-                let summary = if divergence == Divergence::DualPath { dual } else { &stack };
+                let summary = if divergence == Divergence::DUAL_PATH { dual } else { &stack };
                 Row::new(kernel, name, summary, &stack)
             })
         };

@@ -276,7 +276,7 @@ impl Speculative {
             memory_model: args.memory_model.or(Some(timing)),
             ..args.clone()
         };
-        CoreArgs { shape }.shape(Divergence::PathTable, WARPS)
+        CoreArgs { shape }.shape(Divergence::PATH_TABLE, WARPS)
     }
 
     fn barriers(&self) -> u32 {

@@ -20,7 +20,7 @@
 
 use crate::arbiter::{places_above, round_robin};
 use crate::block::whole_group;
-use crate::divergence::Wake;
+use crate::divergence::interface::Wake;
 use crate::shape::Shape;
 use heddle_hdl::*;
 

@@ -14,11 +14,11 @@ mod memory_path;
 
 use crate::barrier::{BarrierIn, barrier};
 use crate::block::Grid;
-use crate::divergence::block_stack::BlockIn;
-use crate::divergence::convergence::{Ahead, Hint, Hints};
-use crate::divergence::dual_path::Dual;
+use crate::divergence;
+use crate::divergence::interface::{
+    Ahead, Announced, Culprit, Hint, Hints, MixedIn, Outcome, Refused, Start, TwoPaths, UnitIn, Wake, warp_of,
+};
 use crate::divergence::proof::held_since;
-use crate::divergence::{self, Announced, Culprit, Outcome, Refused, Start, UnitIn, Wake, warp_of};
 use crate::isa::{alu, cause, convergence};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::memory::port::{Request, Response};
@@ -140,7 +140,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         let wake = m.deferred("wake", Wake::shape(s));
         let own_clear = s.reissues_on_the_other_side().then(|| m.deferred("own_clear", s.slots()));
         let unissued = UnitIn::shape(s).unissued.map(|shape| m.deferred("unissued", shape));
-        let block = UnitIn::shape(s).block.map(|shape| m.deferred("blocks", shape));
+        let mixed = UnitIn::shape(s).mixed.map(|shape| m.deferred("mixed", shape));
         let hints = UnitIn::shape(s).hints.map(|shape| m.deferred("hints", shape));
         let announced = UnitIn::shape(s).announced.map(|shape| m.deferred("announced", shape));
 
@@ -157,12 +157,12 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 announced: announced.as_ref().map(|announced| announced.value),
                 hints: hints.as_ref().map(|hints| hints.value),
                 unissued: unissued.as_ref().map(|unissued| unissued.value),
-                block: block.as_ref().map(|block| block.value),
+                mixed: mixed.as_ref().map(|mixed| mixed.value),
             },
         );
-        let flush = unit.dual.map(|dual| Flush { valid: dual.flush, slot: dual.flushed });
+        let flush = unit.more.two_paths.map(|dual| Flush { valid: dual.flush, slot: dual.flushed });
 
-        if s.barriers && !s.divergence.compacts() {
+        if s.barriers && !s.divergence.capabilities().mixes_warps {
             let inputs = BarrierIn {
                 live: unit.live,
                 waiting: unit.waiting,
@@ -224,12 +224,12 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             divider_free: divider_free.value,
             hold_control: unit.hold,
             bubble: bubble.value | stopped.q,
-            pairs: flush.zip(unit.dual).map(|(flush, Dual { busy, active, changes_side, .. })| {
+            pairs: flush.zip(unit.more.two_paths).map(|(flush, TwoPaths { busy, active, changes_side, .. })| {
                 let Outcome { valid, slot, .. } = outcome.value;
                 let own_clear = own_clear.as_ref().map(|own_clear| own_clear.value);
                 PairsIn { flush, resolved: valid, resolved_slot: slot, busy, active, changes_side, own_clear }
             }),
-            held: unit.block.and_then(|block| block.ahead),
+            held: unit.more.mixed.and_then(|mixed| mixed.ahead),
         };
         let issued = m.instance("issue", &issue(s), issue_in);
         buffered.drive(issued.buffered);
@@ -254,7 +254,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             "scoreboard",
             &scoreboard(s),
             ScoreboardIn {
-                changed: unit.dual.map(|dual| m.stage("s10_changed", dual.changed)),
+                changed: unit.more.two_paths.map(|dual| m.stage("s10_changed", dual.changed)),
                 heads: issued.heads,
                 issue: marks,
                 early: early.value,
@@ -275,7 +275,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                     valid: chosen.valid,
                     slot: chosen.slot,
                     mask: issue_mask,
-                    homes: unit.block.and_then(|block| block.homes),
+                    homes: unit.more.mixed.and_then(|mixed| mixed.homes),
                     tag: load_tag.value,
                 },
                 reading: issued.reading,
@@ -300,7 +300,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
 
         // Stage 8.
         let faulted = m.deferred("faulted", 1);
-        let jump = unit.block.map(|block| block.jump);
+        let jump = unit.more.mixed.map(|mixed| mixed.jump);
         if let Some(hints) = &hints {
             hints.drive(instructions_on_barriers(s, &second, &executed.issued, stopped.q | faulted.value));
         }
@@ -310,7 +310,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             let valid = valid & decoded.control & !stopped.q;
             announced.drive(Announced { valid, slot, call: decoded.call, ret: decoded.ret });
         }
-        let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value, jump, count: unit.count };
+        let resolve_in = ResolveIn { executed, stopped: stopped.q | faulted.value, jump, count: unit.more.count };
         let resolved = m.instance("resolve", &resolve(s), resolve_in);
         if let Some(hints) = &hints {
             obeys_hold(m, unit.hold, &hints.value, resolved.outcome.valid, stopped.q | faulted.value);
@@ -355,12 +355,12 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 quotient: divided.result,
             },
         );
-        write.drive(Write { homes: unit.block.and_then(|block| block.written_homes), ..written.write });
-        if let Some(block) = block {
+        write.drive(Write { homes: unit.more.mixed.and_then(|mixed| mixed.written_homes), ..written.write });
+        if let Some(mixed) = mixed {
             let Issued { slot: resolving, decoded, .. } = executed.issued;
             let (written, pc) = (written.write.warp, decoded.pc);
             let (quiet, group) = (marked.quiet, i.grid.group);
-            block.drive(BlockIn { restart: i.restart, group, filling: i.filling, quiet, written, resolving, pc });
+            mixed.drive(MixedIn { restart: i.restart, group, filling: i.filling, quiet, written, resolving, pc });
         }
         late.drive(written.late);
         response_taken.drive(written.response_taken);
@@ -371,7 +371,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // A fault stops issue and whatever is behind it, and stays.
         let fault = resolved.fault;
         m.assert("one_fault", !(fault.valid & stopped.q));
-        let fault = unit.refused.map_or(fault, |refused| {
+        let fault = unit.more.refused.map_or(fault, |refused| {
             let Outcome { slot, taken, rest, homes, .. } = resolved.outcome;
             let pc = m.pipe("s9_pc", executed.issued.decoded.pc);
             let here = Culprit { slot: warp_of(s, slot), pc, mask: taken.mask | rest.mask, homes };
@@ -422,13 +422,13 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         m.probe("issue_slot", warp_of(s, chosen.slot));
         m.probe("issue_pc", chosen.pc);
         m.probe("issue_mask", issue_mask);
-        if let Some(homes) = unit.block.and_then(|block| block.homes) {
+        if let Some(homes) = unit.more.mixed.and_then(|mixed| mixed.homes) {
             m.probe("issue_homes", homes);
         }
         m.probe("issue_replay", issued.replay);
         m.probe("write_lanes", written.write.lanes);
         m.probe("write_slot", written.write.warp);
-        if let Some(homes) = unit.block.and_then(|block| block.written_homes) {
+        if let Some(homes) = unit.more.mixed.and_then(|mixed| mixed.written_homes) {
             m.probe("write_homes", homes);
         }
         m.probe("write_rd", written.write.rd);
@@ -452,7 +452,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
                 more: i.more,
                 issued: chosen.valid,
                 idle: issued.idle,
-                paths: unit.dual.map_or(m.lit(1u32, 2), |dual| dual.paths),
+                paths: unit.more.two_paths.map_or(m.lit(1u32, 2), |dual| dual.paths),
                 loads_under_way: memory.under_way,
                 access: memory.access,
                 parts: memory.parts,

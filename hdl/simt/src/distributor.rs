@@ -13,7 +13,7 @@
 //! A grid of 0 blocks and blocks that the core does not hold are for the host to refuse.
 
 use crate::block::{Grid, same_group, whole_group};
-use crate::divergence::Start;
+use crate::divergence::interface::Start;
 use crate::shape::Shape;
 use heddle_hdl::*;
 

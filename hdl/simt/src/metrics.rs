@@ -9,7 +9,7 @@
 //! hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 
 use crate::divergence::Events;
-use crate::divergence::convergence::Releases;
+use crate::divergence::interface::Releases;
 use crate::pipeline::collect::Started;
 use crate::pipeline::issue::Idle;
 use crate::pipeline::resolve::Exit;

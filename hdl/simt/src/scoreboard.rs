@@ -4,6 +4,7 @@
 //! is an AND and an OR. Where several writes of one register are under way (a replayed load), the load queue counts them and releases the
 //! last. It stands beside the divergence unit behind an interface of its own, which carries masks, because mechanisms that run two paths of a warp at once need another one: [`dual`].
 
+use crate::divergence::interface::PathsChange;
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -55,7 +56,7 @@ pub struct ScoreboardIn<T> {
     /// The last late write (load, divide) of the register is done.
     pub late: Release<T>,
     /// The paths of a warp change, where a warp has two slots.
-    pub changed: Option<dual::StackChange<T>>,
+    pub changed: Option<PathsChange<T>>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -139,7 +140,7 @@ impl ScoreboardIn<Width> {
             issue: Pending::shape(s),
             early: release,
             late: release,
-            changed: (s.sides() > 1).then(|| dual::StackChange::shape(s)),
+            changed: (s.sides() > 1).then(|| PathsChange::shape(s)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The configuration of a core: one struct, checked once.
 
-use crate::divergence::Divergence;
+use crate::divergence::mechanism::Divergence;
 use crate::isa::convergence;
 use crate::pipeline::schedule::Schedule;
 use crate::pipeline::timing::{ACCESS_TO_ANSWER, LEAST_BUFFER};
@@ -27,11 +27,11 @@ pub struct Shape {
     ///
     /// [`DEFAULT_LEVELS`]: crate::divergence::block_stack::DEFAULT_LEVELS
     pub levels: Option<u32>,
-    /// Under [`Divergence::DualPath`]: which paths of a warp are considered for issue in a cycle.
+    /// Under [`Divergence::DUAL_PATH`]: which paths of a warp are considered for issue in a cycle.
     pub path_scheduler: PathScheduler,
-    /// Under [`Divergence::DualPath`]: a suspended path runs where a side of its warp is free.
+    /// Under [`Divergence::DUAL_PATH`]: a suspended path runs where a side of its warp is free.
     pub path_forwarding: bool,
-    /// Under [`Divergence::BlockStack`]: where the warps of a block wait for each other, and what becomes of them.
+    /// Under [`Divergence::BLOCK_STACK`]: where the warps of a block wait for each other, and what becomes of them.
     pub compaction: Compaction,
     /// Under [`Compaction::Predict`]: the prediction table.
     pub capt: Capt,
@@ -41,7 +41,7 @@ pub struct Shape {
     pub depth_bits: u32,
     /// The instruction `barrier`. Without it, it is illegal, and the divergence unit has no logic for threads that wait.
     pub barriers: bool,
-    /// Convergence barriers of a warp: 0 … 16. Without any, their instructions do nothing. Only under [`Divergence::PathTable`].
+    /// Convergence barriers of a warp: 0 … 16. Without any, their instructions do nothing. Only under [`Divergence::PATH_TABLE`].
     pub convergence_barriers: u32,
     /// Outcomes of a warp without an arrival, after which threads that wait at a convergence barrier go on, and after which its
     /// active path gives way to others while threads wait or have waited: a power of two, 32 … 65536.
@@ -314,7 +314,7 @@ impl Default for Shape {
             memory: Shape::default_memory(8, 8, 1024),
             program: 64 << 10,
             stack: 1024,
-            divergence: Divergence::PathTable,
+            divergence: Divergence::default(),
             levels: None,
             path_scheduler: PathScheduler::Full,
             path_forwarding: false,
@@ -357,11 +357,11 @@ impl Shape {
         Shape { barriers: false, atomics: false, scratchpad: 0, ..Shape::new(lanes, warps) }
     }
 
-    /// The same core with another divergence unit, and with [`Replay::Serialise`] for one that [reconverges](Divergence::reconverges),
-    /// [`BankAddress::PerLane`] for one that [compacts](Divergence::compacts).
+    /// The same core with another divergence unit, and with [`Replay::Serialise`] for one that [reconverges](Capabilities::reconverges),
+    /// [`BankAddress::PerLane`] for one that [compacts](Capabilities::mixes_warps).
     pub fn with_divergence(self, divergence: Divergence) -> Shape {
-        let replay = if divergence.reconverges() { Replay::Serialise } else { self.replay };
-        let bank_address = if divergence.compacts() { BankAddress::PerLane } else { self.bank_address };
+        let replay = if divergence.capabilities().reconverges { Replay::Serialise } else { self.replay };
+        let bank_address = if divergence.capabilities().mixes_warps { BankAddress::PerLane } else { self.bank_address };
         Shape { divergence, replay, bank_address, ..self }
     }
 
@@ -390,7 +390,7 @@ impl Shape {
         range("depth_bits", self.depth_bits, 1, 16)?;
         range("convergence_barriers", self.convergence_barriers, 0, convergence::BARRIERS)?;
         power("patience", self.patience, 32, 65536)?;
-        if self.convergence_barriers > 0 && self.divergence != Divergence::PathTable {
+        if self.convergence_barriers > 0 && !self.divergence.capabilities().convergence_barriers {
             let allowed = format!("divergence = {} has no convergence barriers", self.divergence.name());
             let value = self.convergence_barriers.to_string();
             return Err(ShapeError { field: "convergence_barriers", value, allowed });
@@ -409,9 +409,9 @@ impl Shape {
             }
         }
         if let Some(levels) = self.levels {
-            let together = if self.divergence.compacts() { self.threads() } else { self.lanes };
+            let together = if self.divergence.capabilities().mixes_warps { self.threads() } else { self.lanes };
             range("levels", levels, 1, (together - 1).max(1))?;
-            if !self.divergence.reconverges() {
+            if !self.divergence.capabilities().reconverges {
                 let allowed = format!("divergence = {} has no stack", self.divergence.name());
                 return Err(ShapeError { field: "levels", value: levels.to_string(), allowed });
             }
@@ -425,15 +425,15 @@ impl Shape {
             let allowed = format!("divergence = {} has no paths to forward", self.divergence.name());
             return Err(ShapeError { field: "path_forwarding", value: "on".into(), allowed });
         }
-        if self.likely && !self.divergence.has_likely_points() {
+        if self.likely && !self.divergence.capabilities().likely_points {
             let allowed = format!("divergence = {} has no likely-convergence points", self.divergence.name());
             return Err(ShapeError { field: "likely", value: "on".into(), allowed });
         }
-        if matches!(self.divergence, Divergence::Stack | Divergence::BlockStack) && self.replay == Replay::Split {
+        if !self.divergence.capabilities().splits && self.replay == Replay::Split {
             let allowed = format!("divergence = {} needs replay = serialise", self.divergence.name());
             return Err(ShapeError { field: "replay", value: self.replay.name().into(), allowed });
         }
-        if self.divergence.compacts() && self.bank_address == BankAddress::Shared {
+        if self.divergence.capabilities().mixes_warps && self.bank_address == BankAddress::Shared {
             let allowed = format!("divergence = {} needs bank_address = per-lane", self.divergence.name());
             return Err(ShapeError { field: "bank_address", value: self.bank_address.name().into(), allowed });
         }
@@ -443,7 +443,7 @@ impl Shape {
             let value = format!("{},history={}", self.capt.entries, self.capt.history.name());
             return Err(ShapeError { field: "capt", value, allowed });
         }
-        if self.compaction != Compaction::SkipUniform && !self.divergence.compacts() {
+        if self.compaction != Compaction::SkipUniform && !self.divergence.capabilities().mixes_warps {
             let allowed = format!("divergence = {} forms no warps", self.divergence.name());
             return Err(ShapeError { field: "compaction", value: self.compaction.name().into(), allowed });
         }
@@ -578,7 +578,7 @@ impl Shape {
 
     /// Paths of a warp that may issue.
     pub fn sides(&self) -> u32 {
-        self.divergence.sides()
+        if self.divergence.capabilities().two_paths { 2 } else { 1 }
     }
 
     /// An access may be issued again on the other side of its warp, which awaits its register.
@@ -624,7 +624,7 @@ impl Shape {
 
     /// Whether a slot may hold threads of several static warps.
     pub fn mixes(&self) -> bool {
-        self.divergence.compacts() && self.warps > 1
+        self.divergence.capabilities().mixes_warps && self.warps > 1
     }
 
     /// Whether warps may run ahead of their block.
@@ -639,7 +639,7 @@ impl Shape {
 
     /// Bits of a number of levels of a stack.
     pub fn levels_bits(&self) -> Width {
-        let together = if self.divergence.compacts() { self.threads() } else { self.lanes };
+        let together = if self.divergence.capabilities().mixes_warps { self.threads() } else { self.lanes };
         index_width(together) + 1
     }
 
@@ -781,29 +781,29 @@ mod tests {
     fn what_a_divergence_unit_does_not_have_is_refused() {
         let error = |s: Shape| s.check().unwrap_err().to_string();
         let with = |divergence| Shape::new(4, 2).with_divergence(divergence);
-        for &(_, divergence) in Divergence::ALL {
+        for &divergence in Divergence::ALL {
             assert_eq!(with(divergence).check(), Ok(()));
         }
-        let split = Shape { replay: Replay::Split, ..with(Divergence::Stack) };
+        let split = Shape { replay: Replay::Split, ..with(Divergence::STACK) };
         assert_eq!(error(split), "replay = split: divergence = stack needs replay = serialise");
         let levels = |divergence, levels| Shape { levels: Some(levels), ..with(divergence) };
-        assert_eq!(error(levels(Divergence::Stack, 4)), "levels = 4: must be from 1 to 3");
-        assert_eq!(error(levels(Divergence::Arbiter, 3)), "levels = 3: divergence = arbiter has no stack");
-        let constrained = Shape { path_scheduler: PathScheduler::Constrained, ..with(Divergence::Stack) };
+        assert_eq!(error(levels(Divergence::STACK, 4)), "levels = 4: must be from 1 to 3");
+        assert_eq!(error(levels(Divergence::ARBITER, 3)), "levels = 3: divergence = arbiter has no stack");
+        let constrained = Shape { path_scheduler: PathScheduler::Constrained, ..with(Divergence::STACK) };
         let allowed = "path_scheduler = constrained: divergence = stack has one path of a warp to consider";
         assert_eq!(error(constrained), allowed);
-        let barriers = Shape { convergence_barriers: 4, ..with(Divergence::Arbiter) };
+        let barriers = Shape { convergence_barriers: 4, ..with(Divergence::ARBITER) };
         assert_eq!(error(barriers), "convergence_barriers = 4: divergence = arbiter has no convergence barriers");
-        let many = Shape { convergence_barriers: 17, ..with(Divergence::PathTable) };
+        let many = Shape { convergence_barriers: 17, ..with(Divergence::PATH_TABLE) };
         assert_eq!(error(many), "convergence_barriers = 17: must be from 0 to 16");
-        let apart = Shape { merge: Merge::Barriers, ..with(Divergence::PathTable) };
+        let apart = Shape { merge: Merge::Barriers, ..with(Divergence::PATH_TABLE) };
         assert_eq!(error(apart.clone()), "merge = barriers: needs convergence_barriers of at least 1");
         let split = Shape { convergence_barriers: 1, ..apart };
         assert!(error(split.clone()).starts_with("merge = barriers: needs replay = serialise"));
         assert_eq!(Shape { replay: Replay::Serialise, ..split }.check(), Ok(()));
-        let hasty = Shape { patience: 1000, ..with(Divergence::PathTable) };
+        let hasty = Shape { patience: 1000, ..with(Divergence::PATH_TABLE) };
         assert_eq!(error(hasty), "patience = 1000: must be a power of two from 32 to 65536");
-        let forwarding = Shape { path_forwarding: true, ..with(Divergence::Stack) };
+        let forwarding = Shape { path_forwarding: true, ..with(Divergence::STACK) };
         assert_eq!(error(forwarding), "path_forwarding = on: divergence = stack has no paths to forward");
     }
 

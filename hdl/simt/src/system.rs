@@ -70,7 +70,7 @@ impl SystemIn<Width> {
     pub fn shape(s: &Shape) -> SystemIn<Width> {
         let Grid { blocks, block_threads, .. } = Grid::shape(s);
         let wb = s.bus_width().map(FromSlave::shape);
-        let side = s.divergence.reconverges();
+        let side = s.divergence.capabilities().reconverges;
         let load_side = side.then(|| LoadSide { valid: 1, pc: s.pc_bits(), entry: Reconvergence::shape(s) });
         let load = Load::shape(s);
         let set_jitter = s.modelled().and_then(SetJitter::shape);

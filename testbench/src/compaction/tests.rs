@@ -51,7 +51,7 @@ fn needed_is_the_least_of_all_choices() {
 }
 
 fn shape(lanes: u32, warps: u32, compaction: Compaction) -> Shape {
-    Shape { compaction, ..Shape::new(lanes, warps).with_divergence(Divergence::BlockStack) }
+    Shape { compaction, ..Shape::new(lanes, warps).with_divergence(Divergence::BLOCK_STACK) }
 }
 
 fn counted(iss: bool) -> MachineOptions {

@@ -62,7 +62,7 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
     programs.extend(more.map(directed));
     let short_blocks = directed(("blocks of one warp whose lanes end alone", each_lane_ends_alone(s.lanes), 1));
     programs.push(Directed { blocks: 32 * warps, warps: 1, ..short_blocks });
-    if s.barriers && s.divergence.reconverges() && s.lanes > 1 {
+    if s.barriers && s.divergence.capabilities().reconverges && s.lanes > 1 {
         let fault = Some(cause::BARRIER_OF_A_PART);
         programs.push(Directed { fault, blocks: 1, ..directed(("barrier of one lane", barrier_of_one_lane(), 1)) });
     }

@@ -1,5 +1,5 @@
 //! A stack of reconvergence points a static warp, round robin: the mechanism that the papers call PDOM, here to compare the model
-//! with the core's own ([`heddle_simt::Divergence::Stack`]).
+//! with the core's own ([`heddle_simt::Divergence::STACK`]).
 
 use super::policy::{Meeting, Outcome, Policy, Thread, Warp, by_pc};
 use crate::reconverge::Reconvergence;

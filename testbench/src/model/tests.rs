@@ -16,7 +16,7 @@ const ALL: [Mechanism; 3] = [Mechanism::Stack, Mechanism::Formation, Mechanism::
 
 /// 4 × 4, on-chip memory.
 fn shape() -> Shape {
-    Shape { coalescing: Coalescing::Full, ..Shape::new(4, 4).with_divergence(Divergence::Stack) }
+    Shape { coalescing: Coalescing::Full, ..Shape::new(4, 4).with_divergence(Divergence::STACK) }
 }
 
 /// 20 turns of a loop; `MINE` is the lane, `BASE` and `AT` an address in main memory.
@@ -151,7 +151,7 @@ fn implicit_synchronisation_of_a_warp_needs_warp_barriers() {
 #[test]
 fn kernels_are_right_on_all_mechanisms() {
     let shape = Shape { memory: 1 << 20, ..Shape { coalescing: Coalescing::Full, ..Shape::new(8, 8) } };
-    let shape = shape.with_divergence(Divergence::Stack);
+    let shape = shape.with_divergence(Divergence::STACK);
     for name in ["bfs", "laplace3d", "work_queue", "dispatch", "nqueens", "cfd", "reduce"] {
         let kernel = find(name).unwrap();
         for mechanism in ALL {

@@ -355,7 +355,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     ] {
         let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, barriers, likely, ..shape(lanes, warps) };
         let quick = if likely { lanes == 2 } else { lanes == 4 };
-        let proof = STACK.at(&s.with_divergence(Divergence::Stack), 2, quick, stack_proof)?;
+        let proof = STACK.at(&s.with_divergence(Divergence::STACK), 2, quick, stack_proof)?;
         let (letter, with) = if likely { ("l", ", likely") } else { ("", "") };
         all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
     }
@@ -369,7 +369,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         (4, 1, false, Replay::Serialise, true),
     ] {
         let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, barriers, ..shape(lanes, warps) };
-        let s = Shape { replay, path_forwarding, ..s.with_divergence(Divergence::DualPath) };
+        let s = Shape { replay, path_forwarding, ..s.with_divergence(Divergence::DUAL_PATH) };
         let quick = lanes == 2 && barriers;
         let proof = DUAL_PATH.at(&s, 2, quick, dual_path_proof)?;
         let (letter, with) = if replay == Replay::Split { ("s", ", split") } else { ("", "") };
@@ -378,7 +378,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         all.push(Proof { name, shape, ..proof });
     }
     for (lanes, warps) in [(1, 1), (2, 2), (4, 2), (2, 4), (4, 4)] {
-        let s = shape(lanes, warps).with_divergence(Divergence::BlockStack);
+        let s = shape(lanes, warps).with_divergence(Divergence::BLOCK_STACK);
         all.push(COMPACTOR.at(&s, 2, lanes == warps && lanes > 1, compactor_proof)?);
     }
     for (entries, program) in [(2, 16), (4, 32)] {
@@ -397,7 +397,8 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     {
         let capt = Capt { entries: 1, ..Capt::DEFAULT };
         let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, compaction, capt, ..shape(lanes, warps) };
-        let proof = BLOCK_STACK.at(&s.with_divergence(Divergence::BlockStack), depth, lanes == 1, block_stack_proof)?;
+        let proof =
+            BLOCK_STACK.at(&s.with_divergence(Divergence::BLOCK_STACK), depth, lanes == 1, block_stack_proof)?;
         let (letter, with) = if compaction == Compaction::Predict { ("p", ", predict") } else { ("", "") };
         all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
     }

@@ -49,7 +49,7 @@ impl Features {
             atomics: shape.atomics,
             scratchpad: shape.scratchpad > 0,
             // Threads come to them anywhere, alone too.
-            barriers: shape.barriers && !shape.divergence.reconverges(),
+            barriers: shape.barriers && !shape.divergence.capabilities().reconverges,
             hints: shape.convergence_barriers > 0,
             counters: shape.counters,
             races: true,

@@ -126,7 +126,7 @@ impl<L: Line> Board<L> {
                 }
             }
         }
-        if self.shape.divergence.reconverges() {
+        if self.shape.divergence.capabilities().reconverges {
             let entries = reconverge::analyse(&self.program)?.side_image(&self.shape);
             let entries: Vec<u64> = entries.iter().map(|entry| entry.low_u64()).collect();
             self.client.write_side_table(0, &entries)?;

@@ -353,7 +353,7 @@ fn a_barrier_that_is_not_there_does_nothing() {
     let program = begin()
         .put([join(3), count(A0, 3), wait(3, 0), copy(3, 0), move_(0, 3), wait(3, 2), cancel(3), count(ZERO, 3)])
         .exit();
-    for &(_, divergence) in Divergence::ALL {
+    for &divergence in Divergence::ALL {
         for (lanes, warps) in [(1, 1), (4, 2)] {
             run(&Shape::new(lanes, warps).with_divergence(divergence), &program);
         }

@@ -147,7 +147,7 @@ fn a_replay_reads_its_own_sources_and_does_not_wait() {
 /// for all of them.
 #[test]
 fn a_register_is_released_by_the_last_lane_whenever_it_is_written() {
-    for divergence in [Divergence::PathTable, Divergence::Arbiter] {
+    for divergence in [Divergence::PATH_TABLE, Divergence::ARBITER] {
         let mut at_once = 0;
         for latency in 1..2 * timing::CONTROL_TO_NEXT {
             let backing = Backing::Model(Timing { latency, ..Timing::FASTEST });

@@ -13,7 +13,7 @@ fn machine(shape: &Shape, program: &Asm) -> Machine {
 }
 
 fn reconverging() -> impl Iterator<Item = Divergence> {
-    Divergence::ALL.iter().map(|(_, divergence)| *divergence).filter(|divergence| divergence.reconverges())
+    Divergence::ALL.iter().copied().filter(|divergence| divergence.capabilities().reconverges)
 }
 
 /// Address of a lock, and behind it of a count of those who had it.
@@ -33,8 +33,8 @@ fn shapes() -> impl Iterator<Item = Shape> {
     let shapes = [(2, 1), (4, 2), (16, 1)].map(|(lanes, warps)| Shape::new(lanes, warps));
     shapes.into_iter().flat_map(|shape| {
         let of = |divergence| shape.clone().with_divergence(divergence);
-        let forwarding = Shape { path_forwarding: true, ..of(Divergence::DualPath) };
-        let units = Divergence::ALL.iter().map(|&(_, divergence)| of(divergence));
+        let forwarding = Shape { path_forwarding: true, ..of(Divergence::DUAL_PATH) };
+        let units = Divergence::ALL.iter().map(|&divergence| of(divergence));
         units.chain([forwarding]).collect::<Vec<_>>()
     })
 }
@@ -118,7 +118,7 @@ fn branches_deeper_than_the_stack_are_refused() {
 /// few warps to find work in every cycle, and they come to it first, because the one divider is theirs first.
 #[test]
 fn no_schedule_forgets_the_warp_that_all_others_wait_for() {
-    let units = [Divergence::PathTable, Divergence::DualPath];
+    let units = [Divergence::PATH_TABLE, Divergence::DUAL_PATH];
     for (&(_, schedule), divergence) in Schedule::ALL.iter().flat_map(|schedule| units.map(|unit| (schedule, unit))) {
         for (lanes, warps) in [(1, 32), (4, 8)] {
             let shape = Shape { schedule, ..Shape::new(lanes, warps).with_divergence(divergence) };
@@ -166,7 +166,7 @@ fn a_forwarded_path_does_not_wait() {
         .label("end")
         .exit();
     let backing = Backing::Model(Timing { latency: 40, ..Timing::FASTEST });
-    let shape = Shape { backing, ..Shape::new(4, 1) }.with_divergence(Divergence::DualPath);
+    let shape = Shape { backing, ..Shape::new(4, 1) }.with_divergence(Divergence::DUAL_PATH);
     let [without, with] = [false, true].map(|path_forwarding| {
         let mut machine = machine(&Shape { path_forwarding, ..shape.clone() }, &program);
         machine.run().unwrap();
@@ -196,7 +196,7 @@ fn threads_that_meet_at_a_likely_point_run_together() {
         .branch(BLT, 6, 7, "A")
         .label("F")
         .exit();
-    for divergence in reconverging().filter(|divergence| divergence.has_likely_points()) {
+    for divergence in reconverging().filter(|divergence| divergence.capabilities().likely_points) {
         let efficiency = |likely| {
             let mut machine = machine(&Shape { likely, ..Shape::new(8, 1).with_divergence(divergence) }, &program);
             machine.run().unwrap();

@@ -39,7 +39,7 @@ fn on_shape(shape: Shape, effort: &Effort) {
     let started = Instant::now();
     let pairs = reference::pairs();
     let seed = u64::from(7 * shape.lanes + shape.warps);
-    let reconverges = shape.divergence.reconverges();
+    let reconverges = shape.divergence.capabilities().reconverges;
     let mut bench = Bench::new(shape);
     // On a stack, threads that come to a barrier by ways of their own are refused.
     for suite in suites::all(&CHOICES[0]).into_iter().filter(|suite| !(reconverges && suite.name == "barriers")) {
@@ -68,7 +68,7 @@ fn other_divergence_units() {
         );
         effort.cycles /= 2;
     }
-    for &(_, divergence) in &Divergence::ALL[1..] {
+    for &divergence in &Divergence::ALL[1..] {
         on_shape(Shape::new(8, 2).with_divergence(divergence), &effort);
     }
 }

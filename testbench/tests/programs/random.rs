@@ -77,13 +77,13 @@ fn programs(shape: &Shape) {
     let long = std::env::var_os("HEDDLE_LONG").is_some();
     let turn = (shape.lanes.ilog2() + shape.warps.ilog2()) as usize;
     let chosen = Divergence::ALL.iter().enumerate().filter(|(k, _)| long || *k == 0 || (k + turn).is_multiple_of(2));
-    for (_, (_, divergence)) in chosen {
+    for (_, divergence) in chosen {
         let shape = shape.clone().with_divergence(*divergence);
         programs_on(&shape);
-        if divergence.has_likely_points() {
+        if divergence.capabilities().likely_points {
             programs_on(&Shape { likely: true, ..shape.clone() });
         }
-        if divergence.compacts() {
+        if divergence.capabilities().mixes_warps {
             let capt = Capt { entries: 2, history: History::Latest };
             programs_on(&Shape { compaction: Compaction::Predict, capt, likely: true, ..shape });
         }
@@ -163,7 +163,7 @@ fn dual_path_options() {
         (8, 4, full, Replay::Split, true),
         (32, 2, constrained, Replay::Serialise, true),
     ] {
-        let shape = Shape { backing: LATE, ..Shape::new(lanes, warps) }.with_divergence(Divergence::DualPath);
+        let shape = Shape { backing: LATE, ..Shape::new(lanes, warps) }.with_divergence(Divergence::DUAL_PATH);
         programs_on(&Shape { path_scheduler, replay, path_forwarding, ..shape });
     }
 }
@@ -187,7 +187,7 @@ fn convergence_barriers() {
         programs_with(&mut machine, Features::of(&shape));
         programs_with(&mut machine, Features { races: false, ..Features::of(&shape) });
     }
-    for (_, divergence) in Divergence::ALL {
+    for divergence in Divergence::ALL {
         let shape = Shape::new(4, 4).with_divergence(*divergence);
         programs_with(&mut machine(&shape), Features { hints: true, ..Features::of(&shape) });
     }

@@ -57,37 +57,37 @@ fn kernels(shape: &Shape, share: usize) {
 /// A sixth of the kernels on 8 × 8, and some with likely-convergence points where there are such.
 fn on(divergence: Divergence) {
     kernels(&Shape::new(8, 8).with_divergence(divergence), 6);
-    if divergence.has_likely_points() {
+    if divergence.capabilities().likely_points {
         kernels(&Shape { likely: true, ..Shape::new(32, 1) }.with_divergence(divergence), SHARE);
     }
 }
 
 #[test]
 fn arbiter() {
-    on(Divergence::Arbiter);
+    on(Divergence::ARBITER);
 }
 
 #[test]
 fn stack() {
-    on(Divergence::Stack);
+    on(Divergence::STACK);
 }
 
 #[test]
 fn dual_path() {
-    on(Divergence::DualPath);
+    on(Divergence::DUAL_PATH);
 }
 
 #[test]
 fn block_stack() {
-    on(Divergence::BlockStack);
+    on(Divergence::BLOCK_STACK);
 }
 
 #[test]
 fn other_schedules() {
     kernels(&Shape { schedule: Schedule::Sticky, ..Shape::new(4, 16) }, SHARE);
-    let dual_path = Shape::new(8, 4).with_divergence(Divergence::DualPath);
+    let dual_path = Shape::new(8, 4).with_divergence(Divergence::DUAL_PATH);
     kernels(&Shape { schedule: Schedule::GreedyThenOldest, path_forwarding: true, ..dual_path }, SHARE);
-    let blocks = Shape::new(4, 16).with_divergence(Divergence::BlockStack);
+    let blocks = Shape::new(4, 16).with_divergence(Divergence::BLOCK_STACK);
     kernels(&Shape { schedule: Schedule::BlockAge, compaction: Compaction::Predict, ..blocks }, SHARE);
 }
 

@@ -66,9 +66,9 @@ fn kernels_run_on_every_kind_of_core() {
         Shape { cache: cache(2), backing: model, ..small(2, 2) },
         Shape { backing: model, ..wide.clone() },
         Shape { cache: cache(8), ..wide },
-        small(4, 1).with_divergence(Divergence::Stack),
-        small(2, 2).with_divergence(Divergence::DualPath),
-        small(2, 2).with_divergence(Divergence::BlockStack),
+        small(4, 1).with_divergence(Divergence::STACK),
+        small(2, 2).with_divergence(Divergence::DUAL_PATH),
+        small(2, 2).with_divergence(Divergence::BLOCK_STACK),
         Shape { memory: 64 << 10, stack: 256, ..small(64, 1) },
     ]) {
         println!("{}", shape.options());
@@ -129,7 +129,7 @@ fn another_core_is_refused() {
         error(&Shape { memory: 64 << 10, ..small(4, 2) }),
         "the core on the line has bytes of memory: 32768, not 65536"
     );
-    let other = small(4, 2).with_divergence(Divergence::Arbiter);
+    let other = small(4, 2).with_divergence(Divergence::ARBITER);
     assert_eq!(error(&other), "the core on the line has the divergence unit number 0, not 1");
     assert_eq!(error(&Shape { atomics: false, ..small(4, 2) }), "the core on the line has the features 71, not 70");
 }

@@ -35,9 +35,9 @@ fn counters_are_those_of_the_core_alone() {
     for (seed, (shape, names)) in (31..).zip([
         (small(4, 2), &["if_else", "quicksort", "bitonic_large"][..]),
         (small(1, 1), &["collatz"]),
-        (small(8, 1).with_divergence(Divergence::DualPath), &["if_else", "collatz"]),
-        (small(2, 2).with_divergence(Divergence::BlockStack), &["if_else"]),
-        (small(4, 2).with_divergence(Divergence::Arbiter), &["if_else"]),
+        (small(8, 1).with_divergence(Divergence::DUAL_PATH), &["if_else", "collatz"]),
+        (small(2, 2).with_divergence(Divergence::BLOCK_STACK), &["if_else"]),
+        (small(4, 2).with_divergence(Divergence::ARBITER), &["if_else"]),
     ]) {
         let (mut board, mut machine) = (board(&shape, program(names[0]), seed), machine(&shape, program(names[0])));
         for name in names {

@@ -156,25 +156,25 @@ fn sixteen_lanes_four_warps() {
 
 #[test]
 fn arbiter_four_lanes_two_warps() {
-    kernels_and_more(Shape::new(4, 2).with_divergence(Divergence::Arbiter), &["dispatch"], &["search", "nqueens"]);
+    kernels_and_more(Shape::new(4, 2).with_divergence(Divergence::ARBITER), &["dispatch"], &["search", "nqueens"]);
 }
 
 #[test]
 fn stack_four_lanes_two_warps() {
-    let shape = Shape::new(4, 2).with_divergence(Divergence::Stack);
+    let shape = Shape::new(4, 2).with_divergence(Divergence::STACK);
     kernels_and_more(Shape { likely: true, ..shape }, &["raytrace"], &["gcd", "quicksort", "nqueens"]);
 }
 
 #[test]
 fn dual_path_four_lanes_two_warps() {
-    let shape = Shape::new(4, 2).with_divergence(Divergence::DualPath);
+    let shape = Shape::new(4, 2).with_divergence(Divergence::DUAL_PATH);
     let shape = Shape { path_scheduler: PathScheduler::Constrained, path_forwarding: true, ..shape };
     kernels_and_more(shape, &["quicksort"], &["gcd", "nqueens"]);
 }
 
 #[test]
 fn block_stack_four_lanes_four_warps() {
-    let shape = Shape::new(4, 4).with_divergence(Divergence::BlockStack);
+    let shape = Shape::new(4, 4).with_divergence(Divergence::BLOCK_STACK);
     let capt = Capt { entries: 2, history: History::Counter };
     let shape = Shape { compaction: Compaction::Predict, capt, likely: true, schedule: Schedule::BlockSticky, ..shape };
     kernels_and_more(shape, &["raytrace"], &["gcd", "quicksort"]);

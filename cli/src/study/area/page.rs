@@ -503,7 +503,7 @@ The core of each [board](synthesis.md#boards), `heddle synth --board NAME OPTION
 
 /// Whether the module is a divergence unit.
 fn is_unit(name: &str) -> bool {
-    heddle_simt::Divergence::ALL.iter().any(|(unit, _)| unit.replace('-', "_") == name)
+    heddle_simt::Divergence::ALL.iter().any(|unit| unit.name().replace('-', "_") == name)
 }
 
 fn every_module(modules: &[Module]) -> String {

@@ -96,7 +96,7 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
     if !sizes.is_empty() {
         tables.push(table("thread IPC over never by branches that the prediction table holds", &sizes, over));
     }
-    let compacts = |variant: &&Variant| variant.divergence.compacts() && variant.waits != Waits::Off;
+    let compacts = |variant: &&Variant| variant.divergence.capabilities().mixes_warps && variant.waits != Waits::Off;
     let blocks: Vec<&Variant> = main.iter().copied().filter(compacts).collect();
     let warps = Cells {
         first: false,
@@ -214,7 +214,7 @@ fn levels(report: &Report, name: Name, variants: &[&Variant]) -> Vec<Vec<String>
     let stacks: Vec<&Variant> = variants
         .iter()
         .copied()
-        .filter(|variant| variant.divergence != Divergence::PathTable && variant.model.is_none())
+        .filter(|variant| variant.divergence != Divergence::PATH_TABLE && variant.model.is_none())
         .collect();
     let with_paper = |mut line: Vec<String>, paper: String| {
         line.push(paper);

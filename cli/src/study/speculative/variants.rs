@@ -30,7 +30,7 @@ pub static PATH_TABLE: Unit = USUAL;
 
 const USUAL: Unit = Unit {
     name: "path-table",
-    divergence: Divergence::PathTable,
+    divergence: Divergence::PATH_TABLE,
     merge: Merge::Pc,
     pdom: false,
     latency: None,
@@ -53,21 +53,21 @@ pub static UNITS: [Unit; 7] = [
     USUAL,
     // What is left where memory is no reason to wait.
     Unit { name: NEAR, latency: Some(1), programs: Programs::Predict, ..USUAL },
-    without("stack", Divergence::Stack),
-    without("block-stack", Divergence::BlockStack),
-    without("dual-path", Divergence::DualPath),
-    without("arbiter", Divergence::Arbiter),
+    without("stack", Divergence::STACK),
+    without("block-stack", Divergence::BLOCK_STACK),
+    without("dual-path", Divergence::DUAL_PATH),
+    without("arbiter", Divergence::ARBITER),
 ];
 
 impl Unit {
     /// Those that have convergence barriers.
     pub fn predicts(&self) -> bool {
-        self.divergence == Divergence::PathTable
+        self.divergence == Divergence::PATH_TABLE
     }
 
     /// The core of an option's shape with this unit.
     pub fn shape(&self, shape: &Shape) -> Result<Shape> {
-        let levels = shape.levels.filter(|_| self.divergence.reconverges());
+        let levels = shape.levels.filter(|_| self.divergence.capabilities().reconverges);
         let usual = Shape::default();
         let (convergence_barriers, patience) =
             if self.predicts() { (shape.convergence_barriers, shape.patience) } else { (0, usual.patience) };

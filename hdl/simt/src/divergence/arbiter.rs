@@ -20,7 +20,7 @@
 //! What it does not do: nothing is fair between paths, as with the path tables. There is no list of paths, so what they are
 //! is only known to counters, which [`Shape::metrics`] adds.
 
-use super::{Events, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
+use super::{Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -157,6 +157,19 @@ fn least(m: Builder, name: &str, numbers: Vec<Signal>, levels: u32) -> Signal {
         level += 1;
     }
     numbers[0]
+}
+
+/// The mechanism: a pc a thread.
+pub struct Arbiter;
+
+impl Mechanism for Arbiter {
+    fn name(&self) -> &'static str {
+        "arbiter"
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        arbiter(s)
+    }
 }
 
 /// The arbiter of a shape.
@@ -382,10 +395,7 @@ fn described(
         mask: active.read(i.issue_slot).mask,
         steer,
         hold,
-        count: None,
-        refused: None,
-        dual: None,
-        block: None,
+        more: MoreOut::NONE,
         events: events(m, s, &i, starts, running.mask, entering, lanes.at_sides),
     };
     let live = live.q;
@@ -411,8 +421,7 @@ fn events(
     at_sides: Option<[Signal; 2]>,
 ) -> Events<Signal> {
     let count = s.lane_bits() + 1;
-    let none = Events { merges: 2, insert: 1, extract: 1, swap: 1, paths: count, levels: count, releases: None };
-    let Some([at_taken, at_rest]) = at_sides else { return m.zero(none) };
+    let Some([at_taken, at_rest]) = at_sides else { return Events::none(m, s) };
     let [taken, rest] = [i.outcome.taken.mask, i.outcome.rest.mask];
     let came = m.pipe_reset("outcome_entering", i.outcome.valid);
     let started = m.pipe_reset("start_entering", starts);
@@ -433,7 +442,7 @@ fn events(
     if s.lanes > 2 {
         m.cover("both_sides_meet_others", came & taken_meets & rest_meets);
     }
-    Events { merges: merges.only_if(came), paths: paths.only_if(came), ..m.zero(none) }
+    Events { merges: merges.only_if(came), paths: paths.only_if(came), ..Events::none(m, s) }
 }
 
 pub mod proof;

@@ -19,7 +19,7 @@
 //!   the same waits for the others. If they are at another branch, the table was wrong: the core stops with a fault.
 //! * Each thread that arrives is put on its side at once. So the stack sees one branch of the whole block, as [`super::stack`] sees one
 //!   of a warp; sides without threads are never pushed.
-//! * A `jalr` that may part is served for the target of the first warp's first thread ([`BlockOut::jump`]).
+//! * A `jalr` that may part is served for the target of the first warp's first thread ([`MixedOut::jump`]).
 //! * At a barrier all live threads of the block must arrive. If some of them are in the stack, they never come: a fault.
 //! * When threads are formed anew, no register of any warp of the block awaits a write; so no instruction reads a register that another
 //!   dynamic warp still owes, and a slot's homes stay while a write of it is under way.
@@ -44,47 +44,17 @@ use super::levels::{
     stop_of,
 };
 use super::{
-    Culprit, Events, Outcome, Refused, Side, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
+    Capabilities, Culprit, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, Outcome, Refused, Side, Steer, Stop,
+    UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
 };
 use crate::arbiter::{places_above, round_robin};
 use crate::block::{same_group, whole_group};
 use crate::isa::cause;
-use crate::pipeline::resolve::Jump;
 use crate::reconvergence::Reconvergence;
 use crate::shape::{Compaction, Shape};
 use ahead::{Ahead, Arriving, Branch, Others, Turn};
 use compactor::{CompactorIn, compactor};
 use heddle_hdl::*;
-
-/// What the unit must know of blocks, and of registers.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct BlockIn<T> {
-    /// 1 bit: a launch begins.
-    pub restart: T,
-    /// See [`crate::block::Grid::group`].
-    pub group: T,
-    /// One bit a slot: not all warps of its block have been started.
-    pub filling: T,
-    /// One bit a slot: no register of it awaits a write.
-    pub quiet: T,
-    /// The slot whose register is written in this cycle.
-    pub written: T,
-    /// Slot and pc of the instruction in stage 8.
-    pub resolving: T,
-    pub pc: T,
-}
-
-/// What the unit says beside [`UnitOut`].
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct BlockOut<T> {
-    /// The static warp of each lane of `issue_slot`, and of `written`.
-    pub homes: Option<T>,
-    pub written_homes: Option<T>,
-    /// One bit a slot: its warp is ahead, and must not issue a control instruction.
-    pub ahead: Option<T>,
-    /// The target of the `jalr` in stage 8, if a warp of the block has arrived at it.
-    pub jump: Jump<T>,
-}
 
 /// What a slot runs.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -165,21 +135,6 @@ struct Held<T> {
     branch: Option<Branch<T>>,
 }
 
-impl BlockIn<Width> {
-    pub fn shape(s: &Shape) -> BlockIn<Width> {
-        let slot = s.warp_bits();
-        BlockIn {
-            restart: 1,
-            group: slot,
-            filling: s.warps,
-            quiet: s.warps,
-            written: slot,
-            resolving: slot,
-            pc: s.pc_bits(),
-        }
-    }
-}
-
 impl Place<Width> {
     fn shape(s: &Shape) -> Place<Width> {
         let (pc, meets) = (s.pc_bits(), Reconvergence::shape(s));
@@ -225,6 +180,23 @@ pub fn block_levels(s: &Shape) -> u32 {
 /// ours, one with 69.
 pub const DEFAULT_LEVELS: u32 = 128;
 
+/// The mechanism: a stack a block.
+pub struct BlockStack;
+
+impl Mechanism for BlockStack {
+    fn name(&self) -> &'static str {
+        "block-stack"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { reconverges: true, likely_points: true, mixes_warps: true, splits: false, ..Capabilities::NONE }
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        block_stack(s)
+    }
+}
+
 /// The block-stack unit of a shape.
 pub fn block_stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
     module("block_stack", UnitIn::shape(s), |m, i| described(m, s, i).0)
@@ -251,9 +223,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     m.doc("Divergence unit: a stack of reconvergence points a block, whose threads form new warps where they part.");
     let wide = as_one_warp(s);
     let UnitIn { start, outcome, .. } = i;
-    let Some(of_block) = i.block else { unreachable!("a unit for blocks is told of them") };
+    let Some(of_block) = i.mixed else { unreachable!("a unit for blocks is told of them") };
     let (slot_bits, threads) = (s.warp_bits(), s.threads());
-    let BlockIn { group, filling, quiet, .. } = of_block;
+    let MixedIn { group, filling, quiet, .. } = of_block;
     let (never, one, nobody) = (m.lit(0u32, 1), m.lit(1u32, 1), m.lit(0u32, threads));
     let block_of = |slot: Signal| slot & !group;
     let spread = |mask: Signal, homes: Option<Signal>, slot: Signal| {
@@ -616,15 +588,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
 
     wire!(put_off = formed.q.valid | (start.valid & !start_ready));
     let (hold, _) = hold(m, outcome.valid, |_| put_off);
-    let events = Events {
-        merges: m.lit(0u32, 2),
-        insert: never,
-        extract: never,
-        swap: never,
-        paths: m.lit(0u32, s.lane_bits() + 1),
-        levels: left.zext(s.levels_bits()).only_if(acts),
-        releases: None,
-    };
+    let events = Events { levels: left.zext(s.levels_bits()).only_if(acts), ..Events::none(m, s) };
     let inside = Inside {
         warps,
         depths,
@@ -646,15 +610,16 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         mask: issued.mask,
         steer: Steer { valid: steers, slot, pc: runs.pc, replay: never },
         hold,
-        count: None,
-        refused,
-        dual: None,
-        block: Some(BlockOut {
-            homes: issued.homes,
-            written_homes: s.homes_bits().and_then(|_| warps.read(of_block.written).homes),
-            ahead: s.predicts().then_some(is_ahead),
-            jump,
-        }),
+        more: MoreOut {
+            refused,
+            mixed: Some(MixedOut {
+                homes: issued.homes,
+                written_homes: s.homes_bits().and_then(|_| warps.read(of_block.written).homes),
+                ahead: s.predicts().then_some(is_ahead),
+                jump,
+            }),
+            ..MoreOut::NONE
+        },
         events,
     };
     (out, inside)

@@ -38,6 +38,7 @@
 //!
 //! What it does not do: it does not know why a program waits. A thread that waits for others which never come costs time.
 
+use super::interface::{Hint, Hints, Releases};
 use crate::arbiter::{places_above, round_robin};
 use crate::isa::convergence;
 use crate::shape::Shape;
@@ -45,59 +46,6 @@ use heddle_hdl::*;
 
 /// Outcomes that a path has before it gives way, where another one has.
 pub const BRIEF: u32 = 16;
-
-/// An instruction on convergence barriers in stage 8. It has an effect: its barriers exist.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Hint<T> {
-    /// 1 bit.
-    pub valid: T,
-    pub slot: T,
-    /// One of [`convergence`], 3 bits.
-    pub operation: T,
-    pub barrier: T,
-    /// The other barrier, or the threshold, 7 bits.
-    pub operand: T,
-    /// The threads that execute it: all of the active path.
-    pub mask: T,
-    /// Instruction number of the next one.
-    pub next: T,
-}
-
-/// The barriers that the instruction in the second cycle of stage 7 will name in the next.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Ahead<T> {
-    pub slot: T,
-    pub barrier: T,
-    pub other: T,
-    /// 1 bit: it may name `other`.
-    pub both: T,
-}
-
-/// What the pipeline tells.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Hints<T> {
-    pub ahead: Ahead<T>,
-    pub hint: Hint<T>,
-    /// 1 bit, early: an instruction is in stage 8. It may have no effect since the core has stopped.
-    pub present: T,
-}
-
-/// Why threads that waited go on, and what else happened in this cycle; 1 bit each.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Releases<T> {
-    /// All that participate wait.
-    pub complete: T,
-    /// As many wait as the last arrival asks for.
-    pub threshold: T,
-    /// No path of the warp can run.
-    pub stuck: T,
-    /// They have waited long.
-    pub patience: T,
-    /// Participants came to another place than those that wait: they left the barrier and went on.
-    pub fell_through: T,
-    /// A path gave way.
-    pub gave_way: T,
-}
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct TableIn<T> {
@@ -190,27 +138,6 @@ struct Reason<T> {
     wanted: T,
     complete: T,
     tired: T,
-}
-
-impl Hint<Width> {
-    pub fn shape(s: &Shape) -> Hint<Width> {
-        let (slot, barrier) = (s.warp_bits(), s.barrier_bits());
-        Hint { valid: 1, slot, operation: 3, barrier, operand: 7, mask: s.lanes, next: s.pc_bits() }
-    }
-}
-
-impl Hints<Width> {
-    pub fn shape(s: &Shape) -> Hints<Width> {
-        let barrier = s.barrier_bits();
-        let ahead = Ahead { slot: s.warp_bits(), barrier, other: barrier, both: 1 };
-        Hints { ahead, hint: Hint::shape(s), present: 1 }
-    }
-}
-
-impl Releases<Width> {
-    pub fn shape() -> Releases<Width> {
-        Releases { complete: 1, threshold: 1, stuck: 1, patience: 1, fell_through: 1, gave_way: 1 }
-    }
 }
 
 impl TableIn<Width> {

@@ -39,45 +39,12 @@
 use self::forwarding::{Before, Forwarded, Forwarding};
 use super::levels::{Group, Rpc, Sibling, levels};
 use super::{
-    Events, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
+    Capabilities, Events, Mechanism, MoreOut, PathsChange, Refused, Steer, Stop, TwoPaths, UnitIn, UnitOut,
+    assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
 };
 use crate::isa::cause;
-use crate::scoreboard::dual::StackChange;
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
-
-/// What the pipeline says beside [`UnitIn`]: where the sibling of an outcome's slot is.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Unissued<T> {
-    /// 1 bit: it has issued something since it was steered, this cycle's instruction included.
-    pub valid: T,
-    /// Then, the instruction behind that.
-    pub pc: T,
-}
-
-impl Unissued<Width> {
-    pub fn shape(s: &Shape) -> Unissued<Width> {
-        Unissued { valid: 1, pc: s.pc_bits() }
-    }
-}
-
-/// What the unit says beside [`UnitOut`].
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Dual<T> {
-    /// 1 bit, and the slot: what has not issued of it by the end of this cycle is dropped.
-    pub flush: T,
-    pub flushed: T,
-    /// The paths of a warp change.
-    pub changed: StackChange<T>,
-    /// One bit a warp: paths are still to be popped or steered.
-    pub busy: T,
-    /// One bit a slot: it has a path.
-    pub active: T,
-    /// 1 bit: what [`UnitOut::steer`] replays was issued on the other side: writes of this side's own may be under way.
-    pub changes_side: T,
-    /// Paths of the warp of `issue_slot` that can be scheduled: 1 or 2, 2 bits.
-    pub paths: T,
-}
 
 /// What runs: left and right, and where they meet.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -152,6 +119,23 @@ impl Top<Signal> {
     /// A top of a path on a side, and the other.
     fn with(right: Signal, own: Sibling<Signal>, other: Sibling<Signal>, rpc: Rpc<Signal>) -> Top<Signal> {
         Top { left: right.mux(other, own), right: right.mux(own, other), rpc, forwarded: None }
+    }
+}
+
+/// The mechanism: a stack per warp with both sides of a branch.
+pub struct DualPath;
+
+impl Mechanism for DualPath {
+    fn name(&self) -> &'static str {
+        "dual-path"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { reconverges: true, two_paths: true, ..Capabilities::NONE }
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        dual_path(s)
     }
 }
 
@@ -386,10 +370,10 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         pc: sends.mux(now.pc, steers_right.mux(after.right, after.left).pc),
         replay,
     };
-    let dual = Dual {
+    let dual = TwoPaths {
         flush: pushes & sibling.valid,
         flushed: sibling_slot,
-        changed: StackChange { valid: changes | renews, warp },
+        changed: PathsChange { valid: changes | renews, warp },
         busy: popping.q | cat(&(0..s.warps).map(|w| owed.q.slice(2 * w, 2).any()).collect::<Vec<_>>()),
         active: active.q,
         changes_side: sends,
@@ -469,12 +453,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let paths = suspended + after.left.valid.zext(wide) + after.right.valid.zext(wide);
     let events = Events {
         merges: (pops & group_runs).zext(2),
-        insert: no,
-        extract: no,
-        swap: no,
         levels: left.zext(wide).only_if(outcome.valid),
-        releases: None,
         paths: paths.only_if(outcome.valid & !ends),
+        ..Events::none(m, s)
     };
     let of_decode = stops.read(warp_of(s, i.decode_slot));
     let (of_issue, _) = tops.read(warp_of(s, i.issue_slot)).of(side_of(s, i.issue_slot));
@@ -490,10 +471,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         mask: of_issue.mask,
         steer,
         hold,
-        count: None,
-        refused,
-        dual: Some(dual),
-        block: None,
+        more: MoreOut { refused, two_paths: Some(dual), ..MoreOut::NONE },
         events,
     };
     let (live, popping, owed, active, fetched) = (live.q, popping.q, owed.q, active.q, fetched.q);

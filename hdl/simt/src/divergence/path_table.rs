@@ -38,10 +38,30 @@
 
 use super::ccs::{CcsIn, ccs};
 use super::cct::{CctIn, CctOut, Context, cct, entries};
-use super::convergence::{Hints, Release, TableIn, TableOut, convergence_table};
-use super::{Announced, Events, Outcome, Path, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
+use super::convergence::{Release, TableIn, TableOut, convergence_table};
+use super::{
+    Announced, Capabilities, Events, Hints, Mechanism, MoreOut, Outcome, Path, Steer, Stop, UnitIn, UnitOut,
+    assume_legal, depth_after, hold, kind,
+};
 use crate::shape::Shape;
 use heddle_hdl::*;
+
+/// The mechanism: sorted path tables.
+pub struct PathTable;
+
+impl Mechanism for PathTable {
+    fn name(&self) -> &'static str {
+        "path-table"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { convergence_barriers: true, announced: true, ..Capabilities::NONE }
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        path_table(s)
+    }
+}
 
 /// The path-table unit of a shape.
 pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
@@ -343,8 +363,8 @@ fn described(
         extract: cold.extract,
         swap: cold.swap,
         paths: paths.only_if(outcome.valid),
-        levels: m.lit(0u32, s.lane_bits() + 1),
         releases: barriers.map(|barriers| barriers.releases),
+        ..Events::none(m, s)
     };
     // A release beside a path that runs leaves it alone.
     let beside = releases & slot_live & !parked;
@@ -462,10 +482,7 @@ fn described(
         mask: hct0.read(i.issue_slot).mask,
         steer,
         hold,
-        count: barriers.map(|barriers| barriers.count),
-        refused: None,
-        dual: None,
-        block: None,
+        more: MoreOut { count: barriers.map(|barriers| barriers.count), ..MoreOut::NONE },
         events,
     };
     let live = live.q;

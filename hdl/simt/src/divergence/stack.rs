@@ -39,7 +39,9 @@
 //! access for a part of its threads (`Replay::Split`).
 
 use super::levels::{Level, Likely, Parting, Pop, Sibling, Top, has_likely, is_at_point, levels, part, pop, stop_of};
-use super::{Events, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, hold, kind};
+use super::{
+    Capabilities, Events, Mechanism, MoreOut, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, hold, kind,
+};
 use crate::isa::cause;
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -65,6 +67,23 @@ struct Inside {
     head: Level<Signal>,
     ghost_live: Mem<Width>,
     outcomes: Signal,
+}
+
+/// The mechanism: a stack per warp.
+pub struct Stack;
+
+impl Mechanism for Stack {
+    fn name(&self) -> &'static str {
+        "stack"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { reconverges: true, likely_points: true, splits: false, ..Capabilities::NONE }
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        stack(s)
+    }
 }
 
 /// The stack unit of a shape.
@@ -228,12 +247,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let wide = s.lane_bits() + 1;
     let events = Events {
         merges: (pops & !to_sibling & comes.mask.any()).zext(2),
-        insert: never,
-        extract: never,
-        swap: never,
         levels: left.zext(wide).only_if(outcome.valid),
-        releases: None,
         paths: (left.zext(wide) + m.lit(1u32, wide)).only_if(outcome.valid & !ends),
+        ..Events::none(m, s)
     };
     let out = UnitOut {
         start_ready,
@@ -244,10 +260,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         mask: tops.read(i.issue_slot).mask,
         steer,
         hold,
-        count: None,
-        refused,
-        dual: None,
-        block: None,
+        more: MoreOut { refused, ..MoreOut::NONE },
         events,
     };
     let (live, popping, fetched) = (live.q, popping.q, fetched.q);

@@ -113,7 +113,7 @@ impl Pipeline {
 
     /// The unit is told of an outcome a cycle before it comes.
     pub fn is_told_ahead(&self) -> bool {
-        self.s.divergence == Divergence::PathTable
+        self.s.divergence == Divergence::PATH_TABLE
     }
 
     /// Whether the outcome may come now; if not, it is announced for the next cycle.
@@ -161,7 +161,7 @@ impl Pipeline {
             }),
             hints: None,
             unissued: None,
-            block: None,
+            mixed: None,
         });
     }
 

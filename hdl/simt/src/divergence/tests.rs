@@ -3,29 +3,32 @@
 
 use super::testing::{P, Slot, Told, Watch, lanes, mask};
 use super::*;
-use crate::reconvergence::Meet;
+use crate::reconvergence::{Meet, Reconvergence};
 
 /// Those whose slots are warps; the others' tests are beside them.
-fn units() -> impl Iterator<Item = &'static (&'static str, Divergence)> {
-    Divergence::ALL.iter().filter(|(_, divergence)| divergence.sides() == 1 && !divergence.compacts())
+fn units() -> impl Iterator<Item = &'static Divergence> {
+    Divergence::ALL
+        .iter()
+        .filter(|divergence| !divergence.capabilities().two_paths && !divergence.capabilities().mixes_warps)
 }
 
 /// Units that are told where threads meet are told that all branches meet at one place.
 fn watch(divergence: Divergence, shape: Shape, seed: u64) -> Watch {
     let s = Shape { divergence, ..shape };
     let mut watch = Watch::new(&unit(&s).check().unwrap(), &s, seed);
-    watch.pipeline.meets = divergence.reconverges().then(|| Reconvergence::new(Meet::At(9), false, None));
+    watch.pipeline.meets = divergence.capabilities().reconverges.then(|| Reconvergence::new(Meet::At(9), false, None));
     watch
 }
 
 #[test]
 fn slots_run_threads_that_are_where_outcomes_sent_them() {
-    for (name, divergence) in units() {
+    for divergence in units() {
         for lanes in [1, 2, 4, 8, 16, 64] {
             for (warps, barriers) in [(1, true), (2, false), (8, true)] {
-                println!("{name}");
+                println!("{}", divergence.name());
                 // Random threads come to barriers alone.
-                let shape = Shape { barriers: barriers && !divergence.reconverges(), ..Shape::new(lanes, warps) };
+                let shape =
+                    Shape { barriers: barriers && !divergence.capabilities().reconverges, ..Shape::new(lanes, warps) };
                 let mut watch = watch(*divergence, shape, u64::from(lanes + warps));
                 watch.random_cycles(2000, |_, _, _, _| {});
             }
@@ -40,8 +43,8 @@ fn figure_1e() {
     let (a, b, c, d, e) = (0, 10, 20, 30, 40);
     let side = |pc: u64, threads: &str| P { pc, mask: mask(threads), ..P::default() };
     let branch = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
-    for (name, divergence) in units().filter(|(_, divergence)| !divergence.reconverges()) {
-        println!("{name}");
+    for divergence in units().filter(|divergence| !divergence.capabilities().reconverges) {
+        println!("{}", divergence.name());
         let mut watch = watch(*divergence, Shape::new(4, 1), 1);
         let runs = |watch: &mut Watch, pc: u64, threads: &str, stops: Option<u64>| {
             watch.settle(0);
@@ -67,8 +70,8 @@ fn figure_1e() {
 /// A wake and a start get their turn although other slots would give an outcome in every cycle.
 #[test]
 fn outcomes_do_not_starve_a_wake() {
-    for (name, divergence) in units() {
-        println!("{name}");
+    for divergence in units() {
+        println!("{}", divergence.name());
         let mut watch = watch(*divergence, Shape::new(4, 16), 1);
         let all = P { mask: 0b1111, ..P::default() };
         (0..15).for_each(|slot| watch.cycle(None, Some((slot, all))));

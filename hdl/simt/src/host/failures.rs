@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn failures_are_counted_and_the_first_is_kept() {
-        let mixed = Shape::new(4, 4).with_divergence(Divergence::BlockStack);
+        let mixed = Shape::new(4, 4).with_divergence(Divergence::BLOCK_STACK);
         for (k, s) in [Shape::new(1, 1), Shape::new(1, 4), Shape::new(4, 1), Shape::new(8, 8), mixed].iter().enumerate()
         {
             println!("{} × {}, seed {k}", s.lanes, s.warps);

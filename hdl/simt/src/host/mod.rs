@@ -237,7 +237,7 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     wire!(writes = is(command::WRITE));
     wire!(fills = is(command::FILL));
     wire!(sums = is(command::CHECKSUM));
-    wire!(sides = if s.divergence.reconverges() { is(command::SIDE_TABLE) } else { m.lit(0u32, 1) });
+    wire!(sides = if s.divergence.capabilities().reconverges { is(command::SIDE_TABLE) } else { m.lit(0u32, 1) });
     wire!(launching = is(command::LAUNCH));
     let resetting = is(command::RESET);
     let identifies = is(command::IDENTIFY);
@@ -490,13 +490,13 @@ pub fn identify(s: &Shape, identity: Identity) -> [u32; IDENTIFY_WORDS as usize]
         assert!(bytes.iter().all(|&byte| byte < 256), "identify tells bytes");
         bytes.iter().rev().fold(0, |word, byte| word << 8 | byte)
     };
-    let unit = Divergence::ALL.iter().position(|(_, unit)| *unit == s.divergence).expect("all are in the list");
+    let unit = Divergence::ALL.iter().position(|unit| *unit == s.divergence).expect("all are in the list");
     let log2 = |bytes: u32| bytes.checked_ilog2().unwrap_or(0);
     let features = [
         (s.atomics, feature::ATOMICS),
         (s.barriers, feature::BARRIERS),
         (s.multiply, feature::MULTIPLY),
-        (s.divergence.reconverges(), feature::SIDE_TABLE),
+        (s.divergence.capabilities().reconverges, feature::SIDE_TABLE),
         (s.bus_width().is_some(), feature::BUS),
         (s.metrics == Metrics::Built, feature::METRICS),
         (s.counters, feature::COUNTERS),
@@ -532,7 +532,7 @@ pub fn identified(words: &[u32; IDENTIFY_WORDS as usize]) -> Result<Shape, Strin
     let has = |bit: u32| byte(4, 3) & bit != 0;
     let bytes = |log: u32| 1u32.checked_shl(log).ok_or_else(|| format!("2^{log} bytes"));
     let unit = byte(0, 3);
-    let (_, divergence) = Divergence::ALL.get(unit as usize).ok_or_else(|| format!("divergence unit number {unit}"))?;
+    let divergence = Divergence::ALL.get(unit as usize).ok_or_else(|| format!("divergence unit number {unit}"))?;
     let on_bus = Backing::Wishbone { width: 32, slave: SlaveModel { timing: Timing::FASTEST, error: None } };
     let shape = Shape {
         lanes: byte(0, 1),

@@ -293,7 +293,9 @@ impl Model {
             command::CHECKSUM => (4, Some(s.memory), true, u64::MAX),
             command::WRITE => (count + 4, Some(if bus { s.program } else { s.memory }), true, 252),
             command::FILL => (5, Some(if bus { s.program } else { s.memory }), true, u64::MAX),
-            command::SIDE_TABLE if s.divergence.reconverges() => (2 * count + 4, Some(s.program), true, u64::MAX),
+            command::SIDE_TABLE if s.divergence.capabilities().reconverges => {
+                (2 * count + 4, Some(s.program), true, u64::MAX)
+            }
             command::LAUNCH => (6, None, true, u64::MAX),
             _ => return reason::COMMAND,
         };
@@ -325,8 +327,8 @@ impl Model {
         let read = |memory: &[u32]| (first..first + count).map(|word| memory[place(word, memory)]).collect::<Vec<_>>();
         match words[0] >> 8 & 0xff {
             command::IDENTIFY => {
-                let unit = Divergence::ALL.iter().position(|(_, unit)| *unit == s.divergence).unwrap() as u32;
-                let side = if s.divergence.reconverges() { feature::SIDE_TABLE } else { 0 };
+                let unit = Divergence::ALL.iter().position(|unit| *unit == s.divergence).unwrap() as u32;
+                let side = if s.divergence.capabilities().reconverges { feature::SIDE_TABLE } else { 0 };
                 let bus = if s.bus_width().is_some() { feature::BUS } else { 0 };
                 let metrics = if s.metrics == Metrics::Built { feature::METRICS } else { 0 };
                 let has = feature::ATOMICS + feature::BARRIERS + feature::MULTIPLY + feature::COUNTERS;
@@ -386,8 +388,8 @@ fn shapes() -> Vec<Shape> {
         Shape { convergence_barriers: 3, metrics: Metrics::Built, ..Shape::new(8, 8) },
         small(64, 1, 64 << 10, 2 << 10),
         Shape { memory: 64 << 20, program: 16 << 20, ..Shape::new(2, 64) },
-        Shape::new(4, 2).with_divergence(Divergence::Stack),
-        Shape { memory: 64 << 20, program: 16 << 20, ..Shape::new(4, 4).with_divergence(Divergence::BlockStack) },
+        Shape::new(4, 2).with_divergence(Divergence::STACK),
+        Shape { memory: 64 << 20, program: 16 << 20, ..Shape::new(4, 4).with_divergence(Divergence::BLOCK_STACK) },
         Shape { backing: Backing::Wishbone { width: 32, slave }, scratchpad: 0, ..Shape::new(4, 2) },
     ]
 }
@@ -649,7 +651,7 @@ fn numbers_of_launches_go_round() {
 #[test]
 fn entries_of_the_side_table_come_as_they_are_encoded() {
     use crate::reconvergence::Meet;
-    let s = Shape::new(4, 2).with_divergence(Divergence::Stack);
+    let s = Shape::new(4, 2).with_divergence(Divergence::STACK);
     let mut b = Bench::new(&s, 6);
     let entries =
         [Reconvergence::new(Meet::At(0x123), false, Some(0x77)), Reconvergence::new(Meet::Return, true, None)];
@@ -667,7 +669,7 @@ fn entries_of_the_side_table_come_as_they_are_encoded() {
 /// A frame without arguments has those of the frame before in the buffer: they do not count, whatever they are.
 #[test]
 fn arguments_are_those_of_the_frame() {
-    for s in [Shape::new(4, 2), Shape::new(4, 2).with_divergence(Divergence::Stack)] {
+    for s in [Shape::new(4, 2), Shape::new(4, 2).with_divergence(Divergence::STACK)] {
         let mut b = Bench::new(&s, 8);
         for count in (120..260).chain([s.memory / 4, u32::MAX, u32::MAX / 2, u32::MAX - 1]) {
             assert_eq!(b.ask(&[command::READ << 8, 0, count])[0] >> 8 & 0xff, REPLY | command::READ);
@@ -675,7 +677,7 @@ fn arguments_are_those_of_the_frame() {
                 [command::READ, command::WRITE, command::FILL, command::CHECKSUM, command::SIDE_TABLE, command::LAUNCH]
             {
                 let refused = b.ask(&[asked << 8 | 1 << 16])[0] >> 16;
-                let known = asked != command::SIDE_TABLE || s.divergence.reconverges();
+                let known = asked != command::SIDE_TABLE || s.divergence.capabilities().reconverges;
                 assert_eq!(refused, if known { reason::LENGTH } else { reason::COMMAND }, "{asked} after {count}");
             }
         }
@@ -705,7 +707,7 @@ fn a_shape_is_known_by_what_identify_tells() {
         Shape { counters: false, ..Shape::default() },
         Shape { metrics: Metrics::Built, ..Shape::default() },
     ];
-    shapes.extend(Divergence::ALL.iter().map(|(_, unit)| Shape::new(4, 2).with_divergence(*unit)));
+    shapes.extend(Divergence::ALL.iter().map(|unit| Shape::new(4, 2).with_divergence(*unit)));
     for shape in &shapes {
         let found = identified(&identify(shape, clock)).unwrap_or_else(|e| panic!("{}: {e}", shape.options()));
         assert_eq!(identify(&found, clock), identify(shape, clock), "{}", shape.options());

@@ -5,7 +5,7 @@
 
 use crate::block::Grid;
 use crate::csr::{self, Source};
-use crate::divergence::warp_of;
+use crate::divergence::interface::warp_of;
 use crate::isa::Decoded;
 use crate::lane::alu;
 use crate::pipeline::issue::Reading;

@@ -4,7 +4,7 @@
 //! outcome at resolve, and at the instruction before the stop pc.
 
 use crate::csr;
-use crate::divergence::Stop;
+use crate::divergence::interface::Stop;
 use crate::isa::{BARRIER, CUSTOM, Converges, Decoded, EXIT, alu, atomic, convergence};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;

@@ -7,7 +7,7 @@ use super::collect::{Issued, Operands};
 use super::divide::Divisors;
 use super::place::{PlaceIn, Wrong, place};
 use super::timing::EXECUTE_TO_RESOLVE;
-use crate::divergence::warp_of;
+use crate::divergence::interface::warp_of;
 use crate::lane::alu::{AluIn, alu};
 use crate::scoreboard::{Pending, Release};
 use crate::shape::Shape;

@@ -11,8 +11,7 @@
 
 use super::issue::Issuing;
 use super::steer::Flush;
-use crate::divergence::dual_path::Unissued;
-use crate::divergence::{Steer, by_side, by_slot, warp_of};
+use crate::divergence::interface::{Steer, Unissued, by_side, by_slot, warp_of};
 use crate::shape::{PathScheduler, Shape};
 use heddle_hdl::*;
 

@@ -13,7 +13,7 @@ use super::load_store::Whole;
 use super::memory::{Access, Lanes};
 use super::place::Wrong;
 use crate::address::SCRATCHPAD;
-use crate::divergence::{Outcome, Side, kind, warp_of};
+use crate::divergence::interface::{Jump, Outcome, Side, kind, warp_of};
 use crate::isa::{Decoded, cause, convergence};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
@@ -23,25 +23,10 @@ pub struct ResolveIn<T> {
     pub executed: Executed<T>,
     /// An earlier instruction was at fault: this one has no effect.
     pub stopped: T,
-    /// Where the block goes, for units that [compact](crate::divergence::Divergence::compacts).
+    /// Where the block goes, for units that have [lanes of several warps](crate::divergence::Capabilities::mixes_warps).
     pub jump: Option<Jump<T>>,
     /// What `count` counts, `count_width(lanes)`, in a core with convergence barriers.
     pub count: Option<T>,
-}
-
-/// The target of a `jalr` that other warps of the block have executed.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Jump<T> {
-    /// 1 bit; then, threads with another target are not served.
-    pub valid: T,
-    /// Instruction number.
-    pub pc: T,
-}
-
-impl Jump<Width> {
-    pub fn shape(s: &Shape) -> Jump<Width> {
-        Jump { valid: 1, pc: s.pc_bits() }
-    }
 }
 
 /// What goes on to stage 9, registered unless stated, but for the address of a fault.
@@ -123,7 +108,7 @@ impl Fault<Width> {
 }
 
 pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
-    let jump = s.divergence.compacts().then(|| Jump::shape(s));
+    let jump = s.divergence.capabilities().mixes_warps.then(|| Jump::shape(s));
     let count = (s.convergence_barriers > 0).then(|| count_width(s.lanes));
     module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, jump, count }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");

@@ -10,7 +10,7 @@
 
 use super::timing::{CHOICE_TO_DECODE, ISSUE_TO_NEXT};
 use crate::arbiter::{places_above, round_robin};
-use crate::divergence::Steer;
+use crate::divergence::interface::Steer;
 use crate::shape::Shape;
 use heddle_hdl::*;
 

@@ -11,7 +11,7 @@ use super::load_queue::Load;
 use super::network;
 use super::resolve::Computed;
 use super::timing::{ISSUE_TO_WRITE, WAIT_BEFORE_BUBBLE};
-use crate::divergence::warp_of;
+use crate::divergence::interface::warp_of;
 use crate::memory::port::Response;
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};

@@ -21,7 +21,7 @@
 //! one mean nothing. It is for the dual-path divergence unit.
 
 use super::{Mark, Pending, Release, ScoreboardIn, ScoreboardOut};
-use crate::divergence::{by_side, by_slot, side_of, warp_of};
+use crate::divergence::interface::{PathsChange, by_side, by_slot, side_of, warp_of};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
@@ -54,20 +54,6 @@ impl SidePending<Signal> {
     }
 }
 
-/// A warp's stack changes at the end of the cycle.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct StackChange<T> {
-    /// 1 bit.
-    pub valid: T,
-    pub warp: T,
-}
-
-impl StackChange<Width> {
-    pub fn shape(s: &Shape) -> StackChange<Width> {
-        StackChange { valid: 1, warp: s.warp_bits() }
-    }
-}
-
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct DualScoreboardIn<T> {
     /// For each side, 32 bits a warp: the registers that the head of its buffer reads or writes.
@@ -80,14 +66,14 @@ pub struct DualScoreboardIn<T> {
     pub late: Release<T>,
     /// A path diverges. Whatever else gives a thread another side counts as a push too, except the start of a warp, which
     /// must be quiet then.
-    pub push: StackChange<T>,
+    pub push: PathsChange<T>,
     /// Both paths have reconverged.
-    pub pop: StackChange<T>,
+    pub pop: PathsChange<T>,
 }
 
 impl DualScoreboardIn<Width> {
     pub fn shape(s: &Shape) -> DualScoreboardIn<Width> {
-        let (release, change) = (Release { slots: 2 * s.warps, registers: 32 }, StackChange::shape(s));
+        let (release, change) = (Release { slots: 2 * s.warps, registers: 32 }, PathsChange::shape(s));
         DualScoreboardIn {
             heads: [32 * s.warps; 2],
             issue: SidePending::shape(s),
@@ -193,7 +179,7 @@ pub(super) fn over_slots(
     s: &Shape,
     m: Builder,
     i: ScoreboardIn<Signal>,
-    changed: StackChange<Signal>,
+    changed: PathsChange<Signal>,
 ) -> ScoreboardOut<Signal> {
     let of = |p: Pending<Signal>| {
         let (warp, side) = (warp_of(s, p.slot), side_of(s, p.slot));
@@ -205,7 +191,7 @@ pub(super) fn over_slots(
         early: i.early,
         late: i.late,
         push: changed,
-        pop: m.zero(StackChange::shape(s)),
+        pop: m.zero(PathsChange::shape(s)),
     };
     let DualScoreboardOut { clear, own_clear, quiet } = m.instance("sides", &dual_scoreboard(s), inputs);
     let slots = |[left, right]: [Signal; 2]| by_slot(left, right);

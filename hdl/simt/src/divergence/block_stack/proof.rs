@@ -4,11 +4,11 @@
 //!
 //! One thread is followed, any of them; blocks are all of the core or one warp each.
 
-use super::{BlockIn, Inside, Warp, as_one_warp, described, place};
+use super::{Inside, Warp, as_one_warp, described, place};
 use crate::block::same_group;
 use crate::divergence::levels::levels;
 use crate::divergence::proof::{Followed, ProofIn, Whereabouts, held_since};
-use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, kind};
+use crate::divergence::{MixedIn, Outcome, Side, Start, UnitIn, UnitOut, kind};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -65,15 +65,15 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
         let may = (inside.running & !inside.ahead).select(slot, 1) & !late[late.len() - 1] & !refused.q;
         let warp = inside.warps.read(slot);
         let outcome = any_outcome(m, s, &i, (slot, may), warp, &inside, group);
-        let block = BlockIn {
+        let mixed = MixedIn {
             group,
             filling: same_group(next.q, group, s.warps).only_if(filling.q),
             quiet: !owed.any.q,
-            ..any.block.expect("a unit for blocks is told of them")
+            ..any.mixed.expect("a unit for blocks is told of them")
         };
-        let told = UnitIn { start, outcome, block: Some(block), ..any };
+        let told = UnitIn { start, outcome, mixed: Some(mixed), ..any };
         unit_in.drive(told);
-        let refuses = out.refused.map_or(m.lit(0u32, 1), |refusal| refusal.valid);
+        let refuses = out.more.refused.map_or(m.lit(0u32, 1), |refusal| refusal.valid);
         refused.next(refused.q | refuses);
 
         let thread = Followed::any(m, s, &i.unit);
@@ -161,7 +161,7 @@ fn follow(
 
     let of_thread = |threads: Signal| threads.select(thread.lane, s.warps).select(thread.warp, 1);
     let wide = as_one_warp(s);
-    let count = inside.counts.read(told.block.map_or(thread.warp, |block| thread.warp & !block.group));
+    let count = inside.counts.read(told.mixed.map_or(thread.warp, |mixed| thread.warp & !mixed.group));
     let level = |words: &Mem<Width>, level: u32| {
         of_thread(words.read(m.lit(level, index_width(levels(&wide))))) & count.gt(level)
     };
@@ -216,7 +216,7 @@ mod tests {
             for compaction in [Compaction::Off, Compaction::Always, Compaction::SkipUniform, Compaction::Predict] {
                 let capt = Capt { entries: 2, history: History::Latest };
                 let s = Shape { program: 16, depth_bits: 1, barriers, compaction, capt, ..Shape::new(lanes, warps) };
-                let s = s.with_divergence(Divergence::BlockStack);
+                let s = s.with_divergence(Divergence::BLOCK_STACK);
                 holds_at_random(&block_stack_proof(&s).check().unwrap().netlist, 20_000);
             }
         }

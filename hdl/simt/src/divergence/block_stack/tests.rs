@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::divergence::testing::{Unit, all_hit};
-use crate::divergence::{Divergence, Start, Wake};
+use crate::divergence::{Divergence, MixedIn, Start, Wake};
 use crate::pipeline::timing::{ISSUE_TO_RESOLVE, STEER_TO_DECODE};
 use crate::reconvergence::Meet;
 use crate::shape::{Capt, History};
@@ -219,7 +219,7 @@ impl Pipeline {
             announced: None,
             hints: None,
             unissued: None,
-            block: Some(BlockIn {
+            mixed: Some(MixedIn {
                 restart: false.into(),
                 group: (self.group - 1).into(),
                 filling,
@@ -246,7 +246,7 @@ impl Pipeline {
     fn asks(&mut self, slot: usize) -> (u64, Vec<usize>, Option<u64>, bool) {
         self.poke(None, false, slot, slot, (0, 0));
         let out = self.t.peek();
-        let block = out.block.unwrap();
+        let block = out.more.mixed.unwrap();
         let stop = (out.stop.valid == 1).then(|| out.stop.pc.low_u64());
         let ahead = block.ahead.is_some_and(|ahead| ahead.bit(slot as u32));
         (out.mask.low_u64(), self.unpack(block.homes), stop, ahead)
@@ -263,12 +263,12 @@ impl Pipeline {
         let written = (0..self.slots.len()).find(|&slot| self.slots[slot].pending == 1).unwrap_or(0);
         self.poke(told, true, 0, written, resolving);
         let (out, now) = (self.t.peek(), self.t.cycle());
-        let block = out.block.unwrap();
+        let block = out.more.mixed.unwrap();
         if self.slots[written].pending > 0 && self.s.mixes() {
             let homes = self.unpack(block.written_homes);
             assert_eq!(homes, self.slots[written].homes, "slot {written} has other threads while they await a write");
         }
-        if let Some(refused) = out.refused.filter(|refused| refused.valid == 1) {
+        if let Some(refused) = out.more.refused.filter(|refused| refused.valid == 1) {
             let Culprit { slot, pc, mask, homes } = refused.because.unwrap();
             let threads = self.shown(mask.low_u64(), &self.unpack(homes));
             let (cause, slot, pc) = (refused.cause.low_u64() as u32, slot.low_u64(), pc.low_u64());
@@ -383,7 +383,7 @@ impl Pipeline {
 
     fn after_the_edge(&mut self) {
         let out = self.t.peek();
-        let ahead = out.block.unwrap().ahead.unwrap_or(Bits::ZERO);
+        let ahead = out.more.mixed.unwrap().ahead.unwrap_or(Bits::ZERO);
         let released: Vec<usize> = (0..self.slots.len())
             .filter(|&slot| !ahead.bit(slot as u32))
             .filter(|&slot| self.slots[slot].runs.as_ref().is_some_and(|runs| runs.ahead))
@@ -577,7 +577,7 @@ fn any_control(p: &mut Pipeline, slot: usize, at: At) -> Control {
 }
 
 fn shape(lanes: u32, warps: u32) -> Shape {
-    Shape::new(lanes, warps).with_divergence(Divergence::BlockStack)
+    Shape::new(lanes, warps).with_divergence(Divergence::BLOCK_STACK)
 }
 
 /// Covers of what stops the core: other tests.

@@ -7,7 +7,7 @@ use super::*;
 use crate::divergence::path_table::path_table;
 use crate::divergence::path_table::proof::release::looked_at_after;
 use crate::divergence::testing::{P, all_hit, lanes as shown, mask as lanes_of};
-use crate::divergence::{Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::divergence::{Ahead, Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::pipeline::timing::STEER_TO_DECODE;
 use crate::testing::cases;
 use heddle_hdl::netlist::PropertyKind;
@@ -188,7 +188,7 @@ impl Bench {
             }),
             hints: Some(Hints { ahead, hint: hint(told), present: told.is_some().into() }),
             unissued: None,
-            block: None,
+            mixed: None,
         });
     }
 
@@ -215,7 +215,7 @@ impl Bench {
             convergence::JOIN => b.participants |= mask,
             convergence::CANCEL => b.participants &= !mask,
             convergence::COUNT => {
-                let count = self.t.peek().count.expect("a count").low_u64();
+                let count = self.t.peek().more.count.expect("a count").low_u64();
                 assert_eq!(count, u64::from((b.participants & live).count_ones()), "{told:?}");
             }
             convergence::COPY | convergence::MOVE if operand as usize == barrier => {}
@@ -516,7 +516,7 @@ impl Bench {
         self.cycle(None, None, None);
         let told = self.ahead.take();
         self.poke(told, None, None, 0);
-        let count = self.t.peek().count.expect("a count").low_u64();
+        let count = self.t.peek().more.count.expect("a count").low_u64();
         self.cycle(told, None, None);
         if let Some((told, _)) = self.waited {
             let taken = P { depth: x.depth, pc: told.next, mask: told.mask, waits: false };

@@ -8,10 +8,10 @@
 //! refused stays as it is, since the core stops.
 
 use super::forwarding::{Before, Forwarded};
-use super::{Inside, Level, Top, Unissued, described, levels};
+use super::{Inside, Level, Top, described, levels};
 use crate::divergence::levels::{Rpc, Sibling};
 use crate::divergence::proof::{Followed, ProofIn, Waits, Whereabouts, held_since, in_time, legal};
-use crate::divergence::{UnitIn, UnitOut, kind, side_of, warp_of};
+use crate::divergence::{Unissued, UnitIn, UnitOut, kind, side_of, warp_of};
 use crate::isa::cause;
 use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
@@ -115,7 +115,7 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
         cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
         if s.lanes > 1 {
             let any = |f: &dyn Fn(&Warp) -> Signal| cat(&warps.iter().map(f).collect::<Vec<_>>()).any();
-            let dual = out.dual.expect("it has two sides");
+            let dual = out.more.two_paths.expect("it has two sides");
             cover(m, "both_run", any(&|warp| warp.live & warp.slots[0].runs & warp.slots[1].runs));
             cover(m, "meets", out.events.merges.any());
             cover(m, "all_levels", any(&|warp| warp.live & warp.count.eq(levels(s))));
@@ -146,7 +146,7 @@ fn front_ends(
     held: Signal,
     out: &UnitOut<Signal>,
 ) -> (Vec<Slot>, Signal, UnitIn<Signal>) {
-    let dual = out.dual.expect("it has two sides");
+    let dual = out.more.two_paths.expect("it has two sides");
     let bits = |name: &str| m.reg(name, s.slots()).reset(0u32);
     let (runs, issued) = (bits("runs"), bits("issued"));
     let slot = i.unit.outcome.slot;
@@ -189,7 +189,7 @@ fn refuses(m: Builder, s: &Shape, inside: &Inside, told: &UnitIn<Signal>, out: &
     let (taken, stay) = (outcome.taken.mask, outcome.taken.mask | outcome.rest.mask);
     let (path, _) = inside.tops.read(warp_of(s, outcome.slot)).of(side_of(s, outcome.slot));
     let live = inside.threads.read(warp_of(s, outcome.slot)) & !(path.mask & !stay);
-    let refused = out.refused.expect("it can refuse");
+    let refused = out.more.refused.expect("it can refuse");
     wire!(should = outcome.valid & outcome.kind.eq(kind::WAIT) & taken.ne(live));
     m.assert("refuses_barriers_of_a_part", refused.valid.eq(should));
     m.assert("says_why", implies(refused.valid, refused.cause.eq(cause::BARRIER_OF_A_PART)));
@@ -448,7 +448,7 @@ fn same(a: Level<Signal>, b: Level<Signal>) -> Signal {
 
 /// A side of a warp that does not wait runs, since it was steered once, unless it is owed that; and only sides that run are flushed.
 fn steers(m: Builder, warp: &Warp, told: &UnitIn<Signal>, out: &UnitOut<Signal>) {
-    let dual = out.dual.expect("it has two sides");
+    let dual = out.more.two_paths.expect("it has two sides");
     for (side, (path, slot)) in warp.sides().into_iter().enumerate() {
         let number = 2 * warp.number + side as u32;
         let is = |slot: Signal| slot.eq(slot.literal(number));
@@ -476,7 +476,7 @@ fn follow(
     out: &UnitOut<Signal>,
 ) {
     let thread = Followed::any(m, s, i);
-    let dual = out.dual.expect("it has two sides");
+    let dual = out.more.two_paths.expect("it has two sides");
     let is_in = |path: Sibling<Signal>| path.valid & thread.is_in(path.mask);
     let of_sides = |f: &dyn Fn(Sibling<Signal>, Slot, u32) -> Signal| {
         let of_side = |warp: &Warp, side: u32| {
@@ -555,7 +555,7 @@ mod tests {
                 [(Replay::Serialise, false), (Replay::Split, false), (Replay::Serialise, true), (Replay::Split, true)]
             {
                 let s = Shape { program: 16, depth_bits: 1, barriers, ..Shape::new(lanes, warps) };
-                let s = Shape { replay, path_forwarding, ..s.with_divergence(Divergence::DualPath) };
+                let s = Shape { replay, path_forwarding, ..s.with_divergence(Divergence::DUAL_PATH) };
                 holds_at_random(&dual_path_proof(&s).check().unwrap().netlist, 20_000);
             }
         }

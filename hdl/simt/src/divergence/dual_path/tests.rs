@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::divergence::testing::{all_hit, mask};
-use crate::divergence::{Divergence, Outcome, Side, Start, Wake};
+use crate::divergence::{Divergence, Outcome, Side, Start, Unissued, Wake};
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_ISSUE};
 use crate::reconvergence::{Meet, Reconvergence};
 use crate::testing::cases;
@@ -12,7 +12,7 @@ use heddle_sim::Sim;
 use std::collections::BTreeMap;
 
 fn shape(lanes: u32, warps: u32) -> Shape {
-    Shape { barriers: false, ..Shape::new(lanes, warps).with_divergence(Divergence::DualPath) }
+    Shape { barriers: false, ..Shape::new(lanes, warps).with_divergence(Divergence::DUAL_PATH) }
 }
 
 /// The same with path forwarding.
@@ -106,7 +106,7 @@ impl Bench {
             announced: None,
             hints: None,
             unissued: Some(Unissued { valid: issued.into(), pc: unissued.into() }),
-            block: None,
+            mixed: None,
         });
     }
 
@@ -142,7 +142,7 @@ impl Bench {
         self.poke(told, start, wake, 0);
         let (out, cycle) = (self.t.peek(), self.t.cycle());
         self.t.step();
-        let dual = out.dual.unwrap();
+        let dual = out.more.two_paths.unwrap();
         if let Some((told, (slot, place, mask))) = told.zip(asked) {
             let depth = if told.ret { place.depth.saturating_sub(1) } else { place.depth + u64::from(told.call) };
             self.put(slot / 2, mask, None);
@@ -196,7 +196,7 @@ impl Bench {
     /// The slot may have an outcome.
     fn is_ready(&mut self, slot: u32) -> bool {
         self.poke(None, None, None, slot);
-        let busy = self.t.peek().dual.unwrap().busy.bit(slot / 2);
+        let busy = self.t.peek().more.two_paths.unwrap().busy.bit(slot / 2);
         !busy
             && self.runs[slot as usize]
                 .is_some_and(|(since, _)| since + u64::from(STEER_TO_ISSUE + ISSUE_TO_OUTCOME) <= self.t.cycle())

@@ -5,7 +5,8 @@
 //! the slot whose turn it is. The cold table's state is described in place, so that they can see it.
 
 use super::super::cct;
-use super::super::convergence::{self, Ahead, Entry, Hint, Hints};
+use super::super::convergence::{self, Entry};
+use super::super::interface::{Ahead, Hint, Hints};
 use super::{Inside, described};
 use crate::divergence::cct::{Context, Read, entries};
 use crate::divergence::proof::{ProofIn, held_since};

@@ -57,7 +57,7 @@ pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
         let top = inside.tops.read(number);
         let told = legal(m, s, &i, (inside.live, inside.waiting), may, (top.mask, top.depth));
         unit_in.drive(told);
-        let refuses = out.refused.map_or(m.lit(0u32, 1), |refused| refused.valid & told.outcome.valid);
+        let refuses = out.more.refused.map_or(m.lit(0u32, 1), |refused| refused.valid & told.outcome.valid);
         refused.next(refused.q | (told.outcome.slot.decode(s.warps) & refuses.repeat(s.warps)));
 
         for warp in &warps {
@@ -279,7 +279,7 @@ mod tests {
         for (lanes, warps, barriers) in [(1, 1, false), (2, 2, true), (4, 2, true), (8, 2, false)] {
             for likely in [false, true] {
                 let s = Shape { program: 16, depth_bits: 1, barriers, likely, ..Shape::new(lanes, warps) };
-                holds_at_random(&stack_proof(&s.with_divergence(Divergence::Stack)).check().unwrap().netlist, 20_000);
+                holds_at_random(&stack_proof(&s.with_divergence(Divergence::STACK)).check().unwrap().netlist, 20_000);
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::reconvergence::{Meet, Reconvergence};
 use std::collections::BTreeMap;
 
 fn shape(lanes: u32, warps: u32) -> Shape {
-    Shape { barriers: false, ..Shape::new(lanes, warps).with_divergence(Divergence::Stack) }
+    Shape { barriers: false, ..Shape::new(lanes, warps).with_divergence(Divergence::STACK) }
 }
 
 fn plan(s: &Shape) -> Plan {

@@ -36,7 +36,7 @@ struct Warp {
 
 fn random_traffic(path_scheduler: PathScheduler, replay: Replay, warps: u32, seed: u64) {
     println!("{path_scheduler:?}, {replay:?}, {warps} warps, seed {seed}");
-    let s = Shape { path_scheduler, replay, ..Shape::new(2, warps).with_divergence(Divergence::DualPath) };
+    let s = Shape { path_scheduler, replay, ..Shape::new(2, warps).with_divergence(Divergence::DUAL_PATH) };
     let mut t = Sim::new(&issue(&s).check().unwrap());
     t.reset();
     let mut r = fastrand::Rng::with_seed(seed);

@@ -151,7 +151,7 @@ impl Bench {
 /// Every schedule with one and with two slots a warp.
 fn benches(warps: u32) -> impl Iterator<Item = Bench> {
     let bench = move |&(_, schedule): &(&str, Schedule)| {
-        let units = [Divergence::PathTable, Divergence::DualPath].into_iter();
+        let units = [Divergence::PATH_TABLE, Divergence::DUAL_PATH].into_iter();
         let blocks = [1, 2, warps].map(|of_block| of_block.min(warps)).into_iter().collect::<BTreeSet<_>>();
         let is_by_block = by_block(&Shape { schedule, ..Shape::new(2, warps) });
         let blocks: Vec<u32> = blocks.into_iter().filter(|of_block| is_by_block || *of_block == 1).collect();
@@ -253,7 +253,7 @@ fn nobody_starves() {
 /// A turn waits for a slot that has an instruction and cannot go, and is not taken by those without one.
 #[test]
 fn a_turn_lasts_until_it_is_taken() {
-    let mut bench = Bench::new(Schedule::GreedyThenOldest, 4, Divergence::PathTable, 1);
+    let mut bench = Bench::new(Schedule::GreedyThenOldest, 4, Divergence::PATH_TABLE, 1);
     bench.start(0..4);
     let mut only = |waiting, ready, slot| assert_eq!(bench.cycle(waiting, ready, None), Some(slot));
     // The first turn is slot 0's, the second finds nobody at 1 and 2.

@@ -6,7 +6,8 @@
 //! is suspended or has ended, nowhere. Every push and every pop puts it anywhere, which is more than any stack does; in
 //! between it may only leave. All else disturbs.
 
-use super::{DualScoreboardIn, DualScoreboardOut, RowOut, SidePending, StackChange, described, row_shown};
+use super::{DualScoreboardIn, DualScoreboardOut, RowOut, SidePending, described, row_shown};
+use crate::divergence::interface::PathsChange;
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -17,8 +18,8 @@ pub struct ProofIn<T> {
     pub issue: SidePending<T>,
     pub early: SidePending<T>,
     pub late: SidePending<T>,
-    pub push: StackChange<T>,
-    pub pop: StackChange<T>,
+    pub push: PathsChange<T>,
+    pub pop: PathsChange<T>,
     /// The warp and the register that are followed.
     pub warp: T,
     pub followed: T,
@@ -33,7 +34,7 @@ pub struct ProofIn<T> {
 
 /// The dual scoreboard with all legal inputs: only what is pending is released, and not twice in a cycle.
 pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScoreboardOut<Signal>> {
-    let (pending, change) = (SidePending::shape(s), StackChange::shape(s));
+    let (pending, change) = (SidePending::shape(s), PathsChange::shape(s));
     let inputs = ProofIn {
         heads: DualScoreboardIn::shape(s).heads,
         issue: pending,
@@ -51,7 +52,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
     module("dual_scoreboard_proof", inputs, |m, i| {
         let of_warp = |p: SidePending<Signal>| SidePending { warp: index_of(s.warps, p.warp), ..p };
         let [issue, early, late] = [i.issue, i.early, i.late].map(of_warp);
-        let [push, pop] = [i.push, i.pop].map(|change| StackChange { warp: index_of(s.warps, change.warp), ..change });
+        let [push, pop] = [i.push, i.pop].map(|change| PathsChange { warp: index_of(s.warps, change.warp), ..change });
         let shown = m.deferred("shown", [s.warps * 32; 2]);
         let at = |sides: [Signal; 2], warp: Signal, register: Signal| {
             sides.map(|bits| bits.select(cat(&[register, warp]).slice(0, s.bank_bits()), 1))
@@ -72,7 +73,7 @@ pub fn dual_scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DualScore
         let warp = index_of(s.warps, held(m, "warp_followed", i.warp));
         let register = held(m, "register_followed", i.followed);
         wire!(quiet_here = quiet.select(warp, 1));
-        let here = |change: StackChange<Signal>| change.valid & change.warp.eq(warp);
+        let here = |change: PathsChange<Signal>| change.valid & change.warp.eq(warp);
         wire!(moves = here(push) | here(pop));
 
         let thread = ["left", "right"].map(|name| m.reg(&format!("thread_{name}"), 1).reset(0u32));

@@ -33,8 +33,8 @@ fn release(p: Option<(u32, usize, u32)>) -> Release<Bits> {
     Release { slots: slots.into(), registers: (1u64 << rd).into() }
 }
 
-fn change(warp: Option<u32>) -> StackChange<Bits> {
-    StackChange { valid: warp.is_some().into(), warp: warp.unwrap_or(0).into() }
+fn change(warp: Option<u32>) -> PathsChange<Bits> {
+    PathsChange { valid: warp.is_some().into(), warp: warp.unwrap_or(0).into() }
 }
 
 /// `rd <- [sources]`

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn holds_at_random_inputs() {
         for (lanes, warps) in [(1, 1), (1, 4), (4, 1), (2, 2), (8, 8)] {
-            let s = Shape::new(lanes, warps).with_divergence(Divergence::BlockStack);
+            let s = Shape::new(lanes, warps).with_divergence(Divergence::BLOCK_STACK);
             holds_at_random(&compactor_proof(&s).check().unwrap().netlist, 5000);
         }
     }

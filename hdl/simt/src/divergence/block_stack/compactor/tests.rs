@@ -8,7 +8,7 @@ use heddle_sim::Sim;
 type Compactor = Sim<CompactorIn<Width>, CompactorOut<Signal>>;
 
 fn begin(lanes: u32, warps: u32) -> (Shape, Compactor) {
-    let s = Shape::new(lanes, warps).with_divergence(Divergence::BlockStack);
+    let s = Shape::new(lanes, warps).with_divergence(Divergence::BLOCK_STACK);
     let t = Sim::new(&compactor(&s).check().unwrap());
     (s, t)
 }

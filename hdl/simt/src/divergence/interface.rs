@@ -1,0 +1,488 @@
+//! The interface between the pipeline and a divergence unit: bundles only.
+//!
+//! [`super`] says what is told when. What only some units need is there if the mechanism has the [capability](super::Capabilities) for it:
+//!
+//! | capability | pipeline → unit | unit → pipeline |
+//! |---|---|---|
+//! | outcomes are announced | [`UnitIn::announced`] | |
+//! | reconverges | [`Outcome::meets`] | [`MoreOut::refused`], [`Events::levels`] |
+//! | two paths per warp | [`UnitIn::unissued`] | [`MoreOut::two_paths`] |
+//! | lanes of several warps | [`UnitIn::mixed`], [`Outcome::homes`] | [`MoreOut::mixed`] |
+//! | convergence barriers | [`UnitIn::hints`] | [`MoreOut::count`], [`Events::releases`] |
+
+use crate::reconvergence::Reconvergence;
+use crate::shape::Shape;
+use heddle_hdl::*;
+
+/// Puts threads on an idle slot.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Start<T> {
+    /// 1 bit; taken in a cycle in which `start_ready` is 1. The slot must be idle.
+    pub valid: T,
+    pub slot: T,
+    pub pc: T,
+    pub mask: T,
+}
+
+/// Lets the threads of a slot go on.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Wake<T> {
+    /// 1 bit; taken in a cycle in which `wake_ready` is 1. The slot's bit in `waiting` must be 1.
+    pub valid: T,
+    pub slot: T,
+}
+
+/// What a control instruction (or one that reached a stop pc) did, at the end of resolve.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Outcome<T> {
+    /// 1 bit.
+    pub valid: T,
+    pub slot: T,
+    /// One of [`kind`].
+    pub kind: T,
+    /// The threads that took the branch, jumped, were served, or arrived; where they go.
+    pub taken: Side<T>,
+    /// The threads that did not: they go on at this pc (pc + 1 for a branch, the same pc for a replay). Threads in
+    /// neither mask have ended.
+    pub rest: Side<T>,
+    /// 1 bit: the taken threads' call depth grows by one / shrinks by one. Never both, and only of jumps.
+    pub call: T,
+    pub ret: T,
+    /// Where the threads of the branch meet again, for units that reconverge.
+    pub meets: Option<Reconvergence<T>>,
+    /// The static warp of each lane, where a slot [mixes](Shape::mixes) them.
+    pub homes: Option<T>,
+}
+
+/// An outcome that may come in the next cycle: no other does.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Announced<T> {
+    /// 1 bit.
+    pub valid: T,
+    pub slot: T,
+    /// Those of the outcome, if it comes.
+    pub call: T,
+    pub ret: T,
+}
+
+/// Threads and where they go next.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Side<T> {
+    /// May be empty.
+    pub mask: T,
+    pub pc: T,
+}
+
+/// The kinds of outcomes, 3 bits.
+pub mod kind {
+    use heddle_hdl::Width;
+
+    pub const BITS: Width = 3;
+    /// A conditional branch: taken goes to the target, rest to pc + 1.
+    pub const BRANCH: u32 = 0;
+    /// A jump: the served threads go to the target, the others stay at this pc.
+    pub const JUMP: u32 = 1;
+    /// A memory access: the served threads go to pc + 1, the others stay at this pc.
+    pub const MEMORY: u32 = 2;
+    /// The instruction before a stop pc: all go to pc + 1.
+    pub const ARRIVED: u32 = 3;
+    /// `ecall`: all threads of the path end.
+    pub const EXIT: u32 = 4;
+    /// `barrier`: the taken threads go to taken.pc and wait there; the others go on. Only with `Shape::barriers`.
+    pub const WAIT: u32 = 5;
+    /// `wait` of a convergence barrier: the taken threads go to taken.pc, all or, as the unit knows, some of them now. Only with
+    /// `Shape::convergence_barriers`.
+    pub const CONVERGE: u32 = 6;
+}
+
+impl Start<Width> {
+    pub fn shape(s: &Shape) -> Start<Width> {
+        Start { valid: 1, slot: s.warp_bits(), pc: s.pc_bits(), mask: s.lanes }
+    }
+}
+
+impl Wake<Width> {
+    pub fn shape(s: &Shape) -> Wake<Width> {
+        Wake { valid: 1, slot: s.warp_bits() }
+    }
+}
+
+impl Side<Width> {
+    pub fn shape(s: &Shape) -> Side<Width> {
+        Side { mask: s.lanes, pc: s.pc_bits() }
+    }
+}
+
+impl Outcome<Width> {
+    pub fn shape(s: &Shape) -> Outcome<Width> {
+        let side = Side::shape(s);
+        Outcome {
+            valid: 1,
+            slot: s.slot_bits(),
+            kind: kind::BITS,
+            taken: side,
+            rest: side,
+            call: 1,
+            ret: 1,
+            meets: s.divergence.capabilities().reconverges.then(|| Reconvergence::shape(s)),
+            homes: s.homes_bits(),
+        }
+    }
+}
+
+/// The pipeline's side of the interface.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct UnitIn<T> {
+    pub start: Start<T>,
+    pub wake: Wake<T>,
+    /// The slot in decode.
+    pub decode_slot: T,
+    /// The slot in issue.
+    pub issue_slot: T,
+    pub outcome: Outcome<T>,
+    /// Who may have an outcome in the next cycle, for units to which outcomes are announced.
+    pub announced: Option<Announced<T>>,
+    /// Instructions on convergence barriers, for units with them.
+    pub hints: Option<Hints<T>>,
+    /// Of the sibling of the outcome's slot, for units with two paths per warp.
+    pub unissued: Option<Unissued<T>>,
+    /// Of blocks and their registers, for units with lanes of several warps.
+    pub mixed: Option<MixedIn<T>>,
+}
+
+impl UnitIn<Width> {
+    pub fn shape(s: &Shape) -> UnitIn<Width> {
+        let slot = s.slot_bits();
+        UnitIn {
+            start: Start::shape(s),
+            wake: Wake::shape(s),
+            decode_slot: slot,
+            issue_slot: slot,
+            outcome: Outcome::shape(s),
+            announced: s.divergence.capabilities().announced.then_some(Announced { valid: 1, slot, call: 1, ret: 1 }),
+            hints: (s.convergence_barriers > 0).then(|| Hints::shape(s)),
+            unissued: (s.sides() > 1).then(|| Unissued::shape(s)),
+            mixed: s.divergence.capabilities().mixes_warps.then(|| MixedIn::shape(s)),
+        }
+    }
+}
+
+/// The unit's side of the interface. All outputs belong to the same cycle as the inputs they answer.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct UnitOut<T> {
+    /// 1 bit: a start is taken in this cycle.
+    pub start_ready: T,
+    /// 1 bit: a wake is taken in this cycle.
+    pub wake_ready: T,
+    /// One bit a slot: it has live threads.
+    pub live: T,
+    /// One bit a slot: it is live, and all its live threads wait, and no wake of it was taken.
+    pub waiting: T,
+    /// The stop pc of `decode_slot`.
+    pub stop: Stop<T>,
+    /// The mask of `issue_slot`'s active path.
+    pub mask: T,
+    /// Where a slot goes on after an outcome, a start or a wake.
+    pub steer: Steer<T>,
+    /// 1 bit: issue must hold back control instructions, so that a waiting update gets its turn.
+    pub hold: T,
+    /// What only units with a certain capability say.
+    pub more: MoreOut<T>,
+    pub events: Events<T>,
+}
+
+/// What a unit says that has the [capability](super::Capabilities) for it; a unit without any writes [`MoreOut::NONE`].
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct MoreOut<T> {
+    /// With convergence barriers, of the instruction on them in stage 8: the number of threads that participate,
+    /// `count_width(lanes)`.
+    pub count: Option<T>,
+    /// Of units that reconverge.
+    pub refused: Option<Refused<T>>,
+    /// Of units with two paths per warp.
+    pub two_paths: Option<TwoPaths<T>>,
+    /// Of units with lanes of several warps.
+    pub mixed: Option<MixedOut<T>>,
+}
+
+impl<T> MoreOut<T> {
+    pub const NONE: MoreOut<T> = MoreOut { count: None, refused: None, two_paths: None, mixed: None };
+}
+
+/// The unit cannot go on: the core must stop.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Refused<T> {
+    /// 1 bit.
+    pub valid: T,
+    /// One of [`crate::isa::cause`].
+    pub cause: T,
+    /// Because of whom, if not of the outcome in this cycle.
+    pub because: Option<Culprit<T>>,
+}
+
+/// Threads that cannot go on.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Culprit<T> {
+    /// Their slot, and the instruction number of what they did last.
+    pub slot: T,
+    pub pc: T,
+    pub mask: T,
+    pub homes: Option<T>,
+}
+
+/// Where the front end must hand over: an instruction at pc - 1 reports *arrived*.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Stop<T> {
+    pub valid: T,
+    pub pc: T,
+}
+
+/// The next pc of a slot.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Steer<T> {
+    pub valid: T,
+    pub slot: T,
+    pub pc: T,
+    /// 1 bit: the threads are those a memory access left unserved, and no others: the instruction at `pc` is issued again
+    /// without waiting for its own registers.
+    pub replay: T,
+}
+
+/// What happened in this cycle, for counters; 1 bit each unless stated.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Events<T> {
+    /// Paths that became one with another, 2 bits.
+    pub merges: T,
+    /// A path went to the cold context table / came back / was exchanged by the sorter.
+    pub insert: T,
+    pub extract: T,
+    pub swap: T,
+    /// Paths that the warp of an outcome holds after it, `lane_bits + 1`, in the cycle of the outcome or a later one; else 0.
+    pub paths: T,
+    /// Of units that reconverge, levels in use of the warp of an outcome after it, or of a block;
+    /// `levels_bits`; else 0.
+    pub levels: T,
+    /// Of convergence barriers.
+    pub releases: Option<Releases<T>>,
+}
+
+impl Events<Signal> {
+    /// Nothing happened.
+    pub fn none(m: Builder, s: &Shape) -> Events<Signal> {
+        m.zero(Events::shape(s))
+    }
+}
+
+impl Events<Width> {
+    pub fn shape(s: &Shape) -> Events<Width> {
+        let paths = s.lane_bits() + 1;
+        let releases = (s.convergence_barriers > 0).then(Releases::shape);
+        Events { merges: 2, insert: 1, extract: 1, swap: 1, paths, levels: s.levels_bits(), releases }
+    }
+}
+
+/// The warp of a slot.
+pub fn warp_of(s: &Shape, slot: Signal) -> Signal {
+    match s.sides() {
+        1 => slot,
+        _ if s.warps == 1 => slot.literal(0u32),
+        _ => slot.from_bit(1),
+    }
+}
+
+/// 1 bit: the slot is the right side of its warp.
+pub fn side_of(s: &Shape, slot: Signal) -> Signal {
+    if s.sides() > 1 { slot.bit(0) } else { slot.bit(0).literal(0u32) }
+}
+
+/// One bit a slot, of one bit a warp each for left and right sides.
+pub fn by_slot(left: Signal, right: Signal) -> Signal {
+    cat(&(0..left.width()).flat_map(|w| [left.bit(w), right.bit(w)]).collect::<Vec<_>>())
+}
+
+/// The other way round, with as many bits a slot.
+pub fn by_side(slots: Signal, width: Width) -> [Signal; 2] {
+    let of_slots = elements(slots, width);
+    [0, 1].map(|side| cat(&of_slots.iter().copied().skip(side).step_by(2).collect::<Vec<_>>()))
+}
+
+/// An instruction on convergence barriers in stage 8. It has an effect: its barriers exist.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Hint<T> {
+    /// 1 bit.
+    pub valid: T,
+    pub slot: T,
+    /// One of [`convergence`], 3 bits.
+    pub operation: T,
+    pub barrier: T,
+    /// The other barrier, or the threshold, 7 bits.
+    pub operand: T,
+    /// The threads that execute it: all of the active path.
+    pub mask: T,
+    /// Instruction number of the next one.
+    pub next: T,
+}
+
+/// The barriers that the instruction in the second cycle of stage 7 will name in the next.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Ahead<T> {
+    pub slot: T,
+    pub barrier: T,
+    pub other: T,
+    /// 1 bit: it may name `other`.
+    pub both: T,
+}
+
+/// What the pipeline tells a unit with convergence barriers.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Hints<T> {
+    pub ahead: Ahead<T>,
+    pub hint: Hint<T>,
+    /// 1 bit, early: an instruction is in stage 8. It may have no effect since the core has stopped.
+    pub present: T,
+}
+
+/// Why threads that waited go on, and what else happened in this cycle; 1 bit each.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Releases<T> {
+    /// All that participate wait.
+    pub complete: T,
+    /// As many wait as the last arrival asks for.
+    pub threshold: T,
+    /// No path of the warp can run.
+    pub stuck: T,
+    /// They have waited long.
+    pub patience: T,
+    /// Participants came to another place than those that wait: they left the barrier and went on.
+    pub fell_through: T,
+    /// A path gave way.
+    pub gave_way: T,
+}
+
+impl Hint<Width> {
+    pub fn shape(s: &Shape) -> Hint<Width> {
+        let (slot, barrier) = (s.warp_bits(), s.barrier_bits());
+        Hint { valid: 1, slot, operation: 3, barrier, operand: 7, mask: s.lanes, next: s.pc_bits() }
+    }
+}
+
+impl Hints<Width> {
+    pub fn shape(s: &Shape) -> Hints<Width> {
+        let barrier = s.barrier_bits();
+        let ahead = Ahead { slot: s.warp_bits(), barrier, other: barrier, both: 1 };
+        Hints { ahead, hint: Hint::shape(s), present: 1 }
+    }
+}
+
+impl Releases<Width> {
+    pub fn shape() -> Releases<Width> {
+        Releases { complete: 1, threshold: 1, stuck: 1, patience: 1, fell_through: 1, gave_way: 1 }
+    }
+}
+
+/// What the pipeline tells a unit with two paths per warp: where the sibling of an outcome's slot is.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Unissued<T> {
+    /// 1 bit: it has issued something since it was steered, this cycle's instruction included.
+    pub valid: T,
+    /// Then, the instruction behind that.
+    pub pc: T,
+}
+
+impl Unissued<Width> {
+    pub fn shape(s: &Shape) -> Unissued<Width> {
+        Unissued { valid: 1, pc: s.pc_bits() }
+    }
+}
+
+/// What a unit with two paths per warp says.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct TwoPaths<T> {
+    /// 1 bit, and the slot: what has not issued of it by the end of this cycle is dropped.
+    pub flush: T,
+    pub flushed: T,
+    /// The paths of a warp change.
+    pub changed: PathsChange<T>,
+    /// One bit a warp: paths are still to be popped or steered.
+    pub busy: T,
+    /// One bit a slot: it has a path.
+    pub active: T,
+    /// 1 bit: what [`UnitOut::steer`] replays was issued on the other side: writes of this side's own may be under way.
+    pub changes_side: T,
+    /// Paths of the warp of `issue_slot` that can be scheduled: 1 or 2, 2 bits.
+    pub paths: T,
+}
+
+/// The paths of a warp change at the end of the cycle: a thread may get another side.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct PathsChange<T> {
+    /// 1 bit.
+    pub valid: T,
+    pub warp: T,
+}
+
+impl PathsChange<Width> {
+    pub fn shape(s: &Shape) -> PathsChange<Width> {
+        PathsChange { valid: 1, warp: s.warp_bits() }
+    }
+}
+
+/// What a unit with lanes of several warps must know of blocks, and of registers.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct MixedIn<T> {
+    /// 1 bit: a launch begins.
+    pub restart: T,
+    /// See [`crate::block::Grid::group`].
+    pub group: T,
+    /// One bit a slot: not all warps of its block have been started.
+    pub filling: T,
+    /// One bit a slot: no register of it awaits a write.
+    pub quiet: T,
+    /// The slot whose register is written in this cycle.
+    pub written: T,
+    /// Slot and pc of the instruction in stage 8.
+    pub resolving: T,
+    pub pc: T,
+}
+
+impl MixedIn<Width> {
+    pub fn shape(s: &Shape) -> MixedIn<Width> {
+        let slot = s.warp_bits();
+        MixedIn {
+            restart: 1,
+            group: slot,
+            filling: s.warps,
+            quiet: s.warps,
+            written: slot,
+            resolving: slot,
+            pc: s.pc_bits(),
+        }
+    }
+}
+
+/// What a unit with lanes of several warps says.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct MixedOut<T> {
+    /// The static warp of each lane of `issue_slot`, and of `written`.
+    pub homes: Option<T>,
+    pub written_homes: Option<T>,
+    /// One bit a slot: its warp is ahead, and must not issue a control instruction.
+    pub ahead: Option<T>,
+    /// The target of the `jalr` in stage 8, if a warp of the block has arrived at it.
+    pub jump: Jump<T>,
+}
+
+/// The target of a `jalr` that other warps of the block have executed.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Jump<T> {
+    /// 1 bit; then, threads with another target are not served.
+    pub valid: T,
+    /// Instruction number.
+    pub pc: T,
+}
+
+impl Jump<Width> {
+    pub fn shape(s: &Shape) -> Jump<Width> {
+        Jump { valid: 1, pc: s.pc_bits() }
+    }
+}
