@@ -25,22 +25,21 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct BarrierIn<T> {
     /// One bit a warp slot: it has live threads; all of them wait.
+    #[width(s.warps)]
     pub live: T,
+    #[width(s.warps)]
     pub waiting: T,
     /// One bit a slot: not all warps of its block have been started.
+    #[width(s.warps)]
     pub filling: T,
     /// See [`crate::block::Grid`].
+    #[width(s.warp_bits())]
     pub group: T,
     /// `wake` is taken in this cycle.
     pub wake_ready: T,
-}
-
-impl BarrierIn<Width> {
-    pub fn shape(s: &Shape) -> BarrierIn<Width> {
-        BarrierIn { live: s.warps, waiting: s.warps, filling: s.warps, group: s.warp_bits(), wake_ready: 1 }
-    }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

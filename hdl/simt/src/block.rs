@@ -9,19 +9,17 @@ use heddle_hdl::*;
 
 /// What a launch runs, the same from its first cycle to its last.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Grid<T> {
     /// Blocks of the grid, 32 bits.
+    #[width(32)]
     pub blocks: T,
     /// Threads of a block, `count_width(threads)` bits: 1 … lanes × warps.
+    #[width(count_width(s.threads()))]
     pub block_threads: T,
     /// Which bits of a slot's number are the warp's number in its block, `warp_bits`: ones at the bottom.
+    #[width(s.warp_bits())]
     pub group: T,
-}
-
-impl Grid<Width> {
-    pub fn shape(s: &Shape) -> Grid<Width> {
-        Grid { blocks: 32, block_threads: count_width(s.threads()), group: s.warp_bits() }
-    }
 }
 
 /// One bit a slot: whether the bit of every slot of its group is on.

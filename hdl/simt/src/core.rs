@@ -46,11 +46,14 @@ use memory_path::{Around, memory_path};
 
 /// What a core needs from around it.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct CoreIn<T> {
     /// Puts threads of the block `block` (32 bits) on an idle warp slot.
     pub start: Start<T>,
+    #[width(32)]
     pub block: T,
     /// One bit a slot: not all warps of its block have been started.
+    #[width(s.warps)]
     pub filling: T,
     /// Warps of the launch are still to be started.
     pub more: T,
@@ -58,16 +61,20 @@ pub struct CoreIn<T> {
     /// A launch begins: cycle and instruction counts go to 0.
     pub restart: T,
     /// The instruction at `fetch_pc` of the cycle before.
+    #[width(32)]
     pub fetched: T,
     /// The side table's entry for the `executing` of the cycle before, for units that are told where threads meet.
+    #[width(Outcome::shape(s).meets)]
     pub meets: Option<Reconvergence<T>>,
     /// The request is taken in this cycle.
     pub request_ready: T,
     /// Data of loads, until `response_ready`.
     pub response: Response<T>,
     /// First byte address that may be stored to, a multiple of 256.
+    #[width(32)]
     pub program_end: T,
     /// If main memory is on a bus: it refused an access.
+    #[width(s.bus_width().map(|_| BusError::shape(s)))]
     pub bus_error: Option<BusError<T>>,
 }
 
@@ -104,21 +111,7 @@ const _: () =
 
 /// The core of a shape that [`Shape::check`] accepts.
 pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
-    let inputs = CoreIn {
-        start: Start::shape(s),
-        block: 32,
-        filling: s.warps,
-        more: 1,
-        grid: Grid::shape(s),
-        restart: 1,
-        fetched: 32,
-        meets: Outcome::shape(s).meets,
-        request_ready: 1,
-        response: Response::shape(s),
-        program_end: 32,
-        bus_error: s.bus_width().map(|_| BusError::shape(s)),
-    };
-    module("core", inputs, |m, i| {
+    module("core", CoreIn::shape(s), |m, i| {
         m.doc("The SIMT core.");
         // What later stages tell earlier ones.
         let outcome = m.deferred("outcome", Outcome::shape(s));

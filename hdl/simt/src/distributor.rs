@@ -18,45 +18,39 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct DistributorIn<T> {
     /// Begins a launch of what `entry`, `blocks` and `block_threads` say; taken when none is under way.
     pub launch: T,
     /// Instruction number of the first instruction, `pc_bits`.
+    #[width(s.pc_bits())]
     pub entry: T,
     /// See [`Grid`].
+    #[width(32)]
     pub blocks: T,
+    #[width(Grid::shape(s).block_threads)]
     pub block_threads: T,
     /// `start` is taken in this cycle.
     pub start_ready: T,
     /// One bit a slot: it has live threads.
+    #[width(s.warps)]
     pub live: T,
     /// One bit a slot: no register of it has a write under way.
+    #[width(s.warps)]
     pub quiet: T,
     /// Nothing is live or under way, memory included.
     pub idle: T,
 }
 
-impl DistributorIn<Width> {
-    pub fn shape(s: &Shape) -> DistributorIn<Width> {
-        DistributorIn {
-            launch: 1,
-            entry: s.pc_bits(),
-            blocks: 32,
-            block_threads: Grid::shape(s).block_threads,
-            start_ready: 1,
-            live: s.warps,
-            quiet: s.warps,
-            idle: 1,
-        }
-    }
-}
-
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct DistributorOut<T> {
     /// A warp of the block `block` (32 bits); stays until `start_ready`.
     pub start: Start<T>,
+    #[width(32)]
     pub block: T,
     /// One bit a slot: it is of the group whose block is being started, until the last of its starts is taken.
+    #[width(s.warps)]
     pub filling: T,
     /// Warps are still to be started.
     pub more: T,
@@ -66,13 +60,6 @@ pub struct DistributorOut<T> {
     pub restart: T,
     /// The launch has ended; until the next begins.
     pub done: T,
-}
-
-impl DistributorOut<Width> {
-    pub fn shape(s: &Shape) -> DistributorOut<Width> {
-        let (start, grid) = (Start::shape(s), Grid::shape(s));
-        DistributorOut { start, block: 32, filling: s.warps, more: 1, grid, restart: 1, done: 1 }
-    }
 }
 
 /// What a proof sees.

@@ -10,12 +10,15 @@ use crate::system::{self, HostedOut, SystemIn, SystemOut};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct StreamIn<T> {
     /// A byte for the host; stays until `rx_ready`.
+    #[width(Byte::SHAPE)]
     pub rx: Byte<T>,
     /// The byte `tx` is taken.
     pub tx_ready: T,
     /// If main memory is on a bus.
+    #[width(s.bus_width().map(FromSlave::shape))]
     pub wb: Option<FromSlave<T>>,
 }
 
@@ -34,8 +37,7 @@ pub struct StreamOut<T> {
 
 /// The top, `heddle_host`.
 pub fn hosted(s: &Shape, identity: Identity) -> TypedModule<StreamIn<Width>, StreamOut<Signal>> {
-    let inputs = StreamIn { rx: Byte::SHAPE, tx_ready: 1, wb: s.bus_width().map(FromSlave::shape) };
-    module("heddle_host", inputs, |m, i| described(m, s, identity, i))
+    module("heddle_host", StreamIn::shape(s), |m, i| described(m, s, identity, i))
 }
 
 fn described(m: Builder, s: &Shape, identity: Identity, i: StreamIn<Signal>) -> StreamOut<Signal> {
@@ -53,9 +55,11 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: StreamIn<Signal>) -> 
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct PinsIn<T> {
     pub rx: T,
     /// If main memory is on a bus.
+    #[width(s.bus_width().map(FromSlave::shape))]
     pub wb: Option<FromSlave<T>>,
 }
 
@@ -71,8 +75,7 @@ pub struct PinsOut<T> {
 
 /// The top, `heddle_uart`: a bit on its pins takes `divisor` cycles.
 pub fn over_uart(s: &Shape, identity: Identity, divisor: u32) -> TypedModule<PinsIn<Width>, PinsOut<Signal>> {
-    let inputs = PinsIn { rx: 1, wb: s.bus_width().map(FromSlave::shape) };
-    module("heddle_uart", inputs, |m, i| {
+    module("heddle_uart", PinsIn::shape(s), |m, i| {
         m.doc(&format!("Heddle with its host and a UART, {divisor} cycles a bit."));
         let sends = m.deferred("sends", Byte::SHAPE);
         let received_ready = m.deferred("received_ready", 1);

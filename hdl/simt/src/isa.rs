@@ -3,29 +3,37 @@
 
 use crate::pipeline::memory::Asked;
 use crate::shape::Shape;
-use heddle_hdl::{Bundle, Signal, Width, cat};
+use heddle_hdl::{Bundle, Signal, cat};
 
 /// An instruction after decode, ready to issue. One-bit fields unless stated.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Decoded<T> {
     /// Instruction number, `pc_bits`.
+    #[width(s.pc_bits())]
     pub pc: T,
     /// Register numbers, 5 bits; 0 where not used.
+    #[width(5)]
     pub rs1: T,
+    #[width(5)]
     pub rs2: T,
+    #[width(5)]
     pub rd: T,
     /// The register is read / written (never x0).
     pub use1: T,
     pub use2: T,
     pub writes: T,
     /// Immediate, 32 bits; for a CSR instruction the CSR's number, for an `ecall` [`EXIT`].
+    #[width(32)]
     pub imm: T,
     /// [`alu`] operation, 4 bits: of a branch, `SUB`; of what is no operation of the ALU, `ADD`.
+    #[width(alu::BITS)]
     pub alu: T,
     /// Operand a is the pc instead of rs1; operand b is the immediate instead of rs2.
     pub a_pc: T,
     pub b_imm: T,
     /// Bits 14..12 of the instruction: branch condition, size and sign of a load or store, multiply and divide operation.
+    #[width(3)]
     pub funct3: T,
     pub branch: T,
     pub jal: T,
@@ -34,6 +42,7 @@ pub struct Decoded<T> {
     pub store: T,
     /// An atomic memory operation, and which: one of [`atomic`], 5 bits.
     pub atomic: T,
+    #[width(5)]
     pub function: T,
     /// Memory answers, with a word for rd (a load also without rd).
     pub answers: T,
@@ -45,6 +54,7 @@ pub struct Decoded<T> {
     pub barrier: T,
     /// An instruction on convergence barriers that the core has; `funct3` says which, and the other barrier or the threshold is
     /// in `imm`. Absent in a core without any.
+    #[when(s.convergence_barriers > 0)]
     pub converges: Option<Converges<T>>,
     pub ecall: T,
     pub ebreak: T,
@@ -60,8 +70,10 @@ pub struct Decoded<T> {
 
 /// An instruction on convergence barriers: whether it is one, and the barrier that it names.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Converges<T> {
     pub valid: T,
+    #[width(s.barrier_bits())]
     pub barrier: T,
 }
 
@@ -91,45 +103,6 @@ impl Decoded<Signal> {
     pub fn asked(&self) -> Asked<Signal> {
         // Bit 0 of the operation: there is no response; bit 1: it is atomic.
         Asked { operation: cat(&[!self.answers, self.atomic]), function: self.function, size: self.funct3 }
-    }
-}
-
-impl Decoded<Width> {
-    pub fn shape(s: &Shape) -> Decoded<Width> {
-        Decoded {
-            pc: s.pc_bits(),
-            rs1: 5,
-            rs2: 5,
-            rd: 5,
-            use1: 1,
-            use2: 1,
-            writes: 1,
-            imm: 32,
-            alu: alu::BITS,
-            a_pc: 1,
-            b_imm: 1,
-            funct3: 3,
-            branch: 1,
-            jal: 1,
-            jalr: 1,
-            load: 1,
-            store: 1,
-            atomic: 1,
-            function: 5,
-            answers: 1,
-            multiply: 1,
-            divide: 1,
-            csr: 1,
-            barrier: 1,
-            converges: (s.convergence_barriers > 0).then(|| Converges { valid: 1, barrier: s.barrier_bits() }),
-            ecall: 1,
-            ebreak: 1,
-            illegal: 1,
-            call: 1,
-            ret: 1,
-            last: 1,
-            control: 1,
-        }
     }
 }
 

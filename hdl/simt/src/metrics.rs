@@ -88,6 +88,7 @@ impl Counts<Width> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct MetricsIn<T> {
     /// All counters go to 0.
     pub restart: T,
@@ -96,30 +97,38 @@ pub struct MetricsIn<T> {
     /// A warp of a block starts.
     pub started: Started<T>,
     /// One bit a warp: it has live threads; all of them wait.
+    #[width(s.warps)]
     pub live: T,
+    #[width(s.warps)]
     pub waiting: T,
     /// Warps of the launch are still to be started.
     pub more: T,
     pub issued: T,
     pub idle: Idle<T>,
     /// Paths of the warp that issues that can be scheduled: 1 or 2, 2 bits.
+    #[width(2)]
     pub paths: T,
     pub loads_under_way: T,
     /// An access goes to memory; it leaves lanes behind.
     pub access: T,
     pub parts: T,
     /// Thread instructions that took effect in this cycle.
+    #[width(count_width(s.lanes))]
     pub committed: T,
     pub events: Events<T>,
     pub exit: Exit<T>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 struct FailureIn<T> {
     restart: T,
     exits: T,
+    #[width(s.warp_bits())]
     slot: T,
+    #[width(32)]
     block: T,
+    #[width(32)]
     code: T,
 }
 
@@ -132,8 +141,7 @@ struct Failure<T> {
 
 /// The first thread of each warp slot that failed in one lane.
 fn failure(s: &Shape) -> TypedModule<FailureIn<Width>, Vec<Signal>> {
-    let inputs = FailureIn { restart: 1, exits: 1, slot: s.warp_bits(), block: 32, code: 32 };
-    module("failure", inputs, |m, i| {
+    module("failure", FailureIn::shape(s), |m, i| {
         m.doc("The first failures of one lane's threads; read by simulations.");
         let failed = m.reg("failed", s.warps).reset(0u32);
         wire!(first = i.exits & i.code.any() & !failed.q.select(i.slot, 1));
@@ -151,24 +159,7 @@ pub struct MetricsOut<T> {
 }
 
 pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
-    let inputs = MetricsIn {
-        restart: 1,
-        stopped: 1,
-        started: Started::shape(s),
-        live: s.warps,
-        waiting: s.warps,
-        more: 1,
-        issued: 1,
-        idle: Idle { filled: s.slots(), scoreboard: s.slots(), unit: s.slots() },
-        paths: 2,
-        loads_under_way: 1,
-        access: 1,
-        parts: 1,
-        committed: count_width(s.lanes),
-        events: Events::shape(s),
-        exit: Exit::shape(s),
-    };
-    module("metrics", inputs, |m, i| {
+    module("metrics", MetricsIn::shape(s), |m, i| {
         m.doc("Counters of what the core did.");
         let zero = m.lit(0u32, COUNTER);
         wire!(goes = !i.stopped);

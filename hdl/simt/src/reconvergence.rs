@@ -9,8 +9,10 @@ use heddle_hdl::*;
 
 /// An entry of the side table. [`Reconvergence::shape`] has the widths; the first field lies lowest.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Reconvergence<T> {
     /// The reconvergence pc: an instruction number, `pc_bits`, at the branch's call depth.
+    #[width(s.pc_bits())]
     pub rpc: T,
     /// 1 bit: instead of at `rpc`, threads meet where the function returns to.
     pub returns: T,
@@ -18,13 +20,8 @@ pub struct Reconvergence<T> {
     pub uniform: T,
     /// 1 bit: there is a likely-convergence point, and its instruction number, `pc_bits`.
     pub likely: T,
+    #[width(s.pc_bits())]
     pub likely_pc: T,
-}
-
-impl Reconvergence<Width> {
-    pub fn shape(s: &Shape) -> Reconvergence<Width> {
-        Reconvergence { rpc: s.pc_bits(), returns: 1, uniform: 1, likely: 1, likely_pc: s.pc_bits() }
-    }
 }
 
 /// Where the threads of a branch meet again.

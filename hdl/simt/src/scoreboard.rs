@@ -10,16 +10,13 @@ use heddle_hdl::*;
 
 /// A register of a slot that gets or has got its value.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Pending<T> {
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
+    #[width(5)]
     pub rd: T,
-}
-
-impl Pending<Width> {
-    pub fn shape(s: &Shape) -> Pending<Width> {
-        Pending { valid: 1, slot: s.slot_bits(), rd: 5 }
-    }
 }
 
 impl Pending<Signal> {
@@ -32,22 +29,21 @@ impl Pending<Signal> {
 /// A register of a slot that has got its value. Decoded, as it comes out of registers: what is released decides late in the cycle who may
 /// issue.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Release<T> {
     /// One bit a slot, one of them at most; none if nothing is released.
+    #[width(s.slots())]
     pub slots: T,
     /// One bit a register, one of them.
+    #[width(32)]
     pub registers: T,
 }
 
-impl Release<Width> {
-    pub fn shape(s: &Shape) -> Release<Width> {
-        Release { slots: s.slots(), registers: 32 }
-    }
-}
-
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct ScoreboardIn<T> {
     /// For each slot, 32 bits: the registers that the head of its buffer reads or writes.
+    #[width(32 * s.slots())]
     pub heads: T,
     /// An instruction that writes a register issues.
     pub issue: Pending<T>,
@@ -56,6 +52,7 @@ pub struct ScoreboardIn<T> {
     /// The last late write (load, divide) of the register is done.
     pub late: Release<T>,
     /// The paths of a warp change, where a warp has two slots.
+    #[when(s.sides() > 1)]
     pub changed: Option<PathsChange<T>>,
 }
 
@@ -130,19 +127,6 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
     m.cover("waits", waits);
     m.cover("waits_for_two_registers", !awaited.eq(awaited.lowest_one()));
     RowOut { clear: !waits, quiet: !pending.q.any(), pending: pending.q }
-}
-
-impl ScoreboardIn<Width> {
-    pub fn shape(s: &Shape) -> ScoreboardIn<Width> {
-        let release = Release::shape(s);
-        ScoreboardIn {
-            heads: 32 * s.slots(),
-            issue: Pending::shape(s),
-            early: release,
-            late: release,
-            changed: (s.sides() > 1).then(|| PathsChange::shape(s)),
-        }
-    }
 }
 
 pub fn scoreboard(s: &Shape) -> TypedModule<ScoreboardIn<Width>, ScoreboardOut<Signal>> {

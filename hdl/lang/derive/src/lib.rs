@@ -1,17 +1,28 @@
 //! `#[derive(Bundle)]` for structs with one type parameter, `struct Path<T> { valid: T, pc: T, … }`.
 //!
 //! A field's type is `T`, another bundle of `T`, or an array, `Vec` or `Option` of those.
+//!
+//! With `#[widths(s: &Shape)]`, the struct of widths is derived, too: `Path::shape(s)`. `#[width(…)]` at a field is an expression of `s`.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
 use syn::{
-    Data, DeriveInput, Error, Fields, GenericArgument, GenericParam, Ident, PathArguments, Type, parse_macro_input,
+    Attribute, Data, DeriveInput, Error, Fields, FieldsNamed, GenericArgument, GenericParam, Ident, PathArguments,
+    Token, Type, parse_macro_input,
 };
 
 /// Implements `heddle_hdl::Bundle<T>` for the struct.
-#[proc_macro_derive(Bundle)]
+///
+/// `#[widths(s: &Shape)]` at the struct gives `Struct<Width>` a function `shape(s: &Shape)` (or of whatever it names, one argument) that
+/// makes it. Of each field:
+///
+/// * `#[width(…)]` is its width, an expression of `s`; of an array, that of an element;
+/// * without it, a `T` has 1 bit, and another bundle is what its own `shape(s)` gives;
+/// * an `Option` is there if `#[when(…)]` holds; without that, its `#[width(…)]` is an `Option` itself.
+#[proc_macro_derive(Bundle, attributes(widths, width, when))]
 pub fn derive_bundle(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand(input).unwrap_or_else(Error::into_compile_error).into()
@@ -36,7 +47,15 @@ fn expand(input: DeriveInput) -> Result<Tokens, Error> {
         maps.push(quote!(#id: #map));
         visits.push(visit_value(quote!(&self.#id), at, &field.ty, param)?);
     }
+    let shape = match attribute(&input.attrs, "widths") {
+        Some(of) => shape(name, &of.parse_args::<Argument>()?, fields, param)?,
+        None => match fields.named.iter().find_map(|f| attribute(&f.attrs, "width").or(attribute(&f.attrs, "when"))) {
+            Some(lost) => return Err(Error::new_spanned(lost, "needs #[widths(s: &Shape)] at the struct")),
+            None => quote!(),
+        },
+    };
     Ok(quote! {
+        #shape
         impl<#param> ::heddle_hdl::Bundle<#param> for #name<#param> {
             type With<__U> = #name<__U>;
             fn map<__U>(self, at: &str, f: &mut dyn FnMut(&str, #param) -> __U) -> #name<__U> {
@@ -46,6 +65,73 @@ fn expand(input: DeriveInput) -> Result<Tokens, Error> {
                 #(#visits)*
             }
         }
+    })
+}
+
+fn attribute<'a>(all: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
+    all.iter().find(|attribute| attribute.path().is_ident(name))
+}
+
+/// What widths are of: `s: &Shape`.
+struct Argument {
+    name: Ident,
+    of: Type,
+}
+
+impl Parse for Argument {
+    fn parse(input: ParseStream) -> Result<Argument, Error> {
+        let name = input.parse()?;
+        input.parse::<Token![:]>()?;
+        Ok(Argument { name, of: input.parse()? })
+    }
+}
+
+/// The function that makes the struct of widths.
+fn shape(name: &Ident, of: &Argument, fields: &FieldsNamed, param: &Ident) -> Result<Tokens, Error> {
+    let Argument { name: argument, of } = of;
+    let mut widths = Vec::new();
+    for field in &fields.named {
+        let id = &field.ident;
+        let expression = |name: &str| attribute(&field.attrs, name).map(|a| a.parse_args::<Tokens>()).transpose();
+        let (width, when) = (expression("width")?, expression("when")?);
+        let value = match (kind(&field.ty, param)?, &when) {
+            (Kind::Option(inner), Some(when)) => {
+                let inner = width_of(inner, width.as_ref(), argument, param)?;
+                quote!((#when).then(|| #inner))
+            }
+            (_, Some(_)) => return Err(Error::new_spanned(field, "#[when(…)] is for an Option")),
+            (_, None) => width_of(&field.ty, width.as_ref(), argument, param)?,
+        };
+        widths.push(quote!(#id: #value));
+    }
+    let doc = format!(" The widths of [`{name}`].");
+    Ok(quote! {
+        impl #name<::heddle_hdl::Width> {
+            #[doc = #doc]
+            #[allow(unused_variables)]
+            pub fn shape(#argument: #of) -> #name<::heddle_hdl::Width> {
+                #name { #(#widths),* }
+            }
+        }
+    })
+}
+
+fn width_of(ty: &Type, width: Option<&Tokens>, argument: &Ident, param: &Ident) -> Result<Tokens, Error> {
+    Ok(match (kind(ty, param)?, width) {
+        (Kind::Array(inner), _) => {
+            let inner = width_of(inner, width, argument, param)?;
+            quote!(::std::array::from_fn(|_| #inner))
+        }
+        (_, Some(width)) => quote!(#width),
+        (Kind::Leaf, None) => quote!(1),
+        (Kind::Bundle, None) => {
+            let Type::Path(path) = ty else { unreachable!("a bundle is a path") };
+            let mut path = path.clone();
+            path.path.segments.last_mut().expect("a path has segments").arguments = PathArguments::None;
+            quote!(#path::shape(#argument))
+        }
+        (Kind::Option(_), None) => return Err(Error::new_spanned(ty, "an Option needs #[when(…)] or #[width(…)]")),
+        (Kind::Vec(_), None) => return Err(Error::new_spanned(ty, "a Vec needs #[width(…)]")),
     })
 }
 

@@ -44,6 +44,58 @@ fn every_leaf_is_a_port() {
     assert_eq!(width_of(&shape()), 9 * 4 + 6 + 3 + 1);
 }
 
+#[derive(Bundle, Clone, PartialEq, Debug)]
+#[widths(lanes: u32)]
+struct Lane<T> {
+    on: T,
+    #[width(lanes)]
+    mask: T,
+}
+
+#[derive(Bundle, Clone, PartialEq, Debug)]
+#[widths(lanes: u32)]
+struct Derived<T> {
+    #[width(2 * lanes)]
+    words: [T; 3],
+    bits: [T; 2],
+    one: Lane<T>,
+    #[width(Lane { on: 2, mask: 7 })]
+    other: Lane<T>,
+    both: [Lane<T>; 2],
+    #[when(lanes > 4)]
+    #[width(5)]
+    leaf: Option<T>,
+    #[when(lanes > 4)]
+    lane: Option<Lane<T>>,
+    #[when(lanes > 4)]
+    #[width(lanes + 1)]
+    pair: Option<[T; 2]>,
+    #[width((lanes > 2).then_some(9))]
+    other_leaf: Option<T>,
+    #[width(vec![lanes, 1])]
+    list: Vec<T>,
+}
+
+#[test]
+fn widths_are_of_the_configuration() {
+    let lane = |lanes| Lane { on: 1, mask: lanes };
+    let small = Derived {
+        words: [8; 3],
+        bits: [1; 2],
+        one: lane(4),
+        other: Lane { on: 2, mask: 7 },
+        both: [lane(4), lane(4)],
+        leaf: None,
+        lane: None,
+        pair: None,
+        other_leaf: Some(9),
+        list: vec![4, 1],
+    };
+    assert_eq!(Derived::shape(4), small);
+    let Derived { leaf, lane: of_8, pair, .. } = Derived::shape(8);
+    assert_eq!((leaf, of_8, pair), (Some(5), Some(lane(8)), Some([9; 2])));
+}
+
 #[test]
 fn registers_and_words() {
     let design = with(|m, i| {

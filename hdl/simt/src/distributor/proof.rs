@@ -10,33 +10,31 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct ProofIn<T> {
     pub distributor: DistributorIn<T>,
     /// Threads of a block less 1.
+    #[width(index_width(s.threads()))]
     pub last_thread: T,
     /// One bit a slot: its threads end; a write of it begins, if it is live; its writes are done.
+    #[width(s.warps)]
     pub ends: T,
+    #[width(s.warps)]
     pub begins: T,
+    #[width(s.warps)]
     pub written: T,
     /// The block and the warp in it that are followed, and a slot of the group that is.
+    #[width(32)]
     pub this_block: T,
+    #[width(s.warp_bits())]
     pub this_warp: T,
+    #[width(s.warp_bits())]
     pub this_slot: T,
 }
 
 /// The distributor with all legal inputs.
 pub fn distributor_proof(s: &Shape) -> TypedModule<ProofIn<Width>, DistributorOut<Signal>> {
-    let inputs = ProofIn {
-        distributor: DistributorIn::shape(s),
-        last_thread: index_width(s.threads()),
-        ends: s.warps,
-        begins: s.warps,
-        written: s.warps,
-        this_block: 32,
-        this_warp: s.warp_bits(),
-        this_slot: s.warp_bits(),
-    };
-    module("distributor_proof", inputs, |m, i| {
+    module("distributor_proof", ProofIn::shape(s), |m, i| {
         let live = m.reg("live", s.warps).reset(0u32);
         let pending = m.reg("pending", s.warps).reset(0u32);
         let last_thread = index_of(s.threads(), i.last_thread);

@@ -30,6 +30,7 @@ const STOP_LEVELS: u32 = 3;
 
 /// A thread in the table.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Thread<T> {
     pub place: Place<T>,
     /// 1 bit: it is live. The place means something only then.
@@ -38,10 +39,13 @@ pub struct Thread<T> {
 
 /// Where threads are.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Place<T> {
     /// Call depth, `depth_bits`.
+    #[width(s.depth_bits)]
     pub depth: T,
     /// Instruction number, `pc_bits`.
+    #[width(s.pc_bits())]
     pub pc: T,
     /// 1 bit: they wait; in the table, xor the phase of their warp.
     pub waits: T,
@@ -64,23 +68,30 @@ struct Pass<T> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 struct LaneIn<T> {
     /// The thread of `slot` is written: whether it is live, and where it is, `taken` or `rest`.
     write: T,
+    #[width(s.warp_bits())]
     slot: T,
     valid: T,
     goes: T,
     taken: Place<T>,
     rest: Place<T>,
     /// The warp that enters the first tree, and its phase.
+    #[width(s.warp_bits())]
     entering: T,
     entering_phase: T,
     /// The warp that leaves it (1 bit: there is one), its phase, and the least rank of its threads.
     leaves: T,
+    #[width(s.warp_bits())]
     leaving: T,
     leaving_phase: T,
+    #[width(rank_bits(s))]
     first: T,
     /// For counters, of the warp that enters: the ranks of taken and rest.
+    #[width(rank_bits(s) - 1)]
+    #[when(s.has_metrics())]
     sides: Option<[T; 2]>,
 }
 
@@ -96,18 +107,6 @@ struct LaneOut<T> {
     live: T,
     /// For counters, of the warp that enters: the thread is where taken, rest go.
     at_sides: Option<[T; 2]>,
-}
-
-impl Place<Width> {
-    fn shape(s: &Shape) -> Place<Width> {
-        Place { depth: s.depth_bits, pc: s.pc_bits(), waits: 1 }
-    }
-}
-
-impl Thread<Width> {
-    pub fn shape(s: &Shape) -> Thread<Width> {
-        Thread { place: Place::shape(s), valid: 1 }
-    }
 }
 
 impl Place<Signal> {
@@ -180,24 +179,7 @@ pub fn arbiter(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
 
 /// One thread of each warp.
 fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
-    let rank = rank_bits(s);
-    let place = Place::shape(s);
-    let inputs = LaneIn {
-        write: 1,
-        slot: s.warp_bits(),
-        valid: 1,
-        goes: 1,
-        taken: place,
-        rest: place,
-        entering: s.warp_bits(),
-        entering_phase: 1,
-        leaves: 1,
-        leaving: s.warp_bits(),
-        leaving_phase: 1,
-        first: rank,
-        sides: s.has_metrics().then_some([rank - 1; 2]),
-    };
-    module("arbiter_lane", inputs, |m, i| {
+    module("arbiter_lane", LaneIn::shape(s), |m, i| {
         m.doc("The threads of a lane: where they are, and how they compare.");
         let threads = m.memory("threads", Thread::shape(s), s.warp_bits()).style(MemoryStyle::Distributed);
         let (out, is_before) = compared(s, &threads, i);

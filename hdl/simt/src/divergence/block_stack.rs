@@ -66,16 +66,21 @@ struct Warp<T> {
 
 /// Where the first warp of a block has arrived, and so all.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 struct Place<T> {
     /// One of [`place`].
+    #[width(place::BITS)]
     kind: T,
     /// The pc of the instruction, or for what is no branch, behind it.
+    #[width(s.pc_bits())]
     pc: T,
+    #[width(s.depth_bits)]
     depth: T,
     /// Of a branch or jump.
     jump: T,
     call: T,
     ret: T,
+    #[width(s.pc_bits())]
     target: T,
     meets: Reconvergence<T>,
 }
@@ -133,13 +138,6 @@ struct Held<T> {
     likely: Option<Gathering<T>>,
     /// The branch, where it is [predicted](ahead).
     branch: Option<Branch<T>>,
-}
-
-impl Place<Width> {
-    fn shape(s: &Shape) -> Place<Width> {
-        let (pc, meets) = (s.pc_bits(), Reconvergence::shape(s));
-        Place { kind: place::BITS, pc, depth: s.depth_bits, jump: 1, call: 1, ret: 1, target: pc, meets }
-    }
 }
 
 impl Held<Width> {

@@ -15,6 +15,7 @@ use crate::shape::{Merge, Shape};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct CcsIn<T> {
     /// Valid paths have disjoint masks.
     pub a: Path<T>,
@@ -39,13 +40,6 @@ pub struct CcsOut<T> {
     pub b_before_c: T,
     /// 1 bit: y is valid, at x's depth and at a greater pc, and waits if x does: x will meet it if it goes straight on.
     pub y_ahead: T,
-}
-
-impl CcsIn<Width> {
-    pub fn shape(s: &Shape) -> CcsIn<Width> {
-        let path = Path::shape(s);
-        CcsIn { a: path, b: path, c: path, a_first: 1 }
-    }
 }
 
 /// What the comparators say of two paths p and q, 1 bit each. Nothing, if not both are valid.

@@ -67,6 +67,7 @@ impl Context<Width> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct CctIn<T> {
     /// 1 bit: the turn is kept for an outcome, which comes or does not.
     pub announced: T,
@@ -83,8 +84,11 @@ pub struct CctIn<T> {
     /// 1 bit: what was read of the slot has been written since. Only the sorter has a turn then, or nobody, and the sorter waits.
     pub stale: T,
     /// Whose turn it is, but for a start; whose stack a start empties; and whose turn comes next.
+    #[width(s.warp_bits())]
     pub slot: T,
+    #[width(s.warp_bits())]
     pub start_slot: T,
+    #[width(s.warp_bits())]
     pub next_slot: T,
     /// 1 bit: `slot` is live and has a y.
     pub has_y: T,
@@ -99,12 +103,14 @@ pub struct CctIn<T> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct CctOut<T> {
     /// 1 bit: a head is in the register for its return, which has the turn if that is not kept for an outcome.
     pub returned: T,
     /// Whose the next turn is because somebody returns, or may begin to: only an outcome may have it instead.
     pub must: Read<T>,
     /// Whose turn comes next if nobody else wants it, and, 1 bit, whether it is the sorter's.
+    #[width(s.warp_bits())]
     pub next: T,
     pub next_sorts: T,
     /// The entry in the register: of a return, or of the sorter.
@@ -118,12 +124,15 @@ pub struct CctOut<T> {
     pub extract: T,
     pub swap: T,
     /// Entries of `slot` before this cycle; 0 at a start.
+    #[width(count_width(entries(s)))]
     pub count: T,
     /// 1 bit: the stack of `slot` is empty after this cycle, or the sorter's pass over it ends: if x waits, all do.
     pub seen: T,
     /// 1 bit: some warp is returning or seeking, which outcomes put off.
     pub due: T,
     /// One bit a warp: it is returning or seeking. With convergence barriers.
+    #[width(s.warps)]
+    #[when(s.convergence_barriers > 0)]
     pub busy: Option<T>,
 }
 
@@ -132,54 +141,12 @@ pub fn entries(s: &Shape) -> u32 {
     s.lanes.saturating_sub(2)
 }
 
-impl CctIn<Width> {
-    pub fn shape(s: &Shape) -> CctIn<Width> {
-        let (slot, z) = (s.warp_bits(), Path::shape(s));
-        CctIn {
-            announced: 1,
-            outcome: 1,
-            start: 1,
-            wake: 1,
-            sort: 1,
-            gives_way: 1,
-            stale: 1,
-            slot,
-            start_slot: slot,
-            next_slot: slot,
-            has_y: 1,
-            alone: 1,
-            x_waits: 1,
-            z,
-            before_y: 1,
-        }
-    }
-}
-
-impl CctOut<Width> {
-    pub fn shape(s: &Shape) -> CctOut<Width> {
-        CctOut {
-            returned: 1,
-            must: Read { valid: 1, at: s.warp_bits() },
-            next: s.warp_bits(),
-            next_sorts: 1,
-            entry: Context::shape(s),
-            sorts: 1,
-            more_returns: 1,
-            insert: 1,
-            extract: 1,
-            swap: 1,
-            count: count_width(entries(s)),
-            seen: 1,
-            due: 1,
-            busy: (s.convergence_barriers > 0).then_some(s.warps),
-        }
-    }
-}
-
 /// Whose head, or which entry of the sorter, is in the memory's output, or in the register behind it.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Read<T> {
     pub valid: T,
+    #[width(s.warp_bits())]
     pub at: T,
 }
 

@@ -48,29 +48,38 @@ use heddle_hdl::*;
 pub const BRIEF: u32 = 16;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct TableIn<T> {
     pub hints: Hints<T>,
     /// Call depth of the active path of the hint's slot.
+    #[width(s.depth_bits)]
     pub depth: T,
     /// An outcome, and the threads that end with it.
     pub outcome: T,
+    #[width(s.warp_bits())]
     pub outcome_slot: T,
+    #[width(s.lanes)]
     pub ended: T,
     /// 1 bit: the CCS takes a release in this cycle; only if [`TableOut::visits`] was 1 in the cycle before.
     pub free: T,
     /// 1 bit: the path list of `turn_slot` changes; then it is one path or none.
     pub turn: T,
+    #[width(s.warp_bits())]
     pub turn_slot: T,
     pub alone: T,
     /// 1 bit: a new round begins for `turn_slot`.
     pub new_round: T,
     /// A start that is taken.
     pub start: T,
+    #[width(s.warp_bits())]
     pub start_slot: T,
+    #[width(s.lanes)]
     pub start_mask: T,
     /// One bit a warp: no path of the list can run.
+    #[width(s.warps)]
     pub stopped: T,
     /// One bit a warp: it is returning or seeking.
+    #[width(s.warps)]
     pub busy: T,
 }
 
@@ -110,25 +119,36 @@ pub struct TableOut<T> {
 
 /// Five bits a barrier.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Word<T> {
     /// The entry's E means something; else nobody is expected.
+    #[width(s.convergence_barriers)]
     pub expects: T,
     /// Threads wait; else W, pc and depth of the entry mean nothing.
+    #[width(s.convergence_barriers)]
     pub holds: T,
     /// Nobody has arrived since the last time that patience was looked after.
+    #[width(s.convergence_barriers)]
     pub old: T,
     /// Nobody had arrived between the last two.
+    #[width(s.convergence_barriers)]
     pub tired: T,
     /// To be visited.
+    #[width(s.convergence_barriers)]
     pub look: T,
 }
 
 /// A barrier of a warp.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Entry<T> {
+    #[width(s.lanes)]
     pub expected: T,
+    #[width(s.lanes)]
     pub waiting: T,
+    #[width(s.depth_bits)]
     pub depth: T,
+    #[width(s.pc_bits())]
     pub pc: T,
 }
 
@@ -138,42 +158,6 @@ struct Reason<T> {
     wanted: T,
     complete: T,
     tired: T,
-}
-
-impl TableIn<Width> {
-    pub fn shape(s: &Shape) -> TableIn<Width> {
-        let (slot, lanes) = (s.warp_bits(), s.lanes);
-        TableIn {
-            hints: Hints::shape(s),
-            depth: s.depth_bits,
-            outcome: 1,
-            outcome_slot: slot,
-            ended: lanes,
-            free: 1,
-            turn: 1,
-            turn_slot: slot,
-            alone: 1,
-            new_round: 1,
-            start: 1,
-            start_slot: slot,
-            start_mask: lanes,
-            stopped: s.warps,
-            busy: s.warps,
-        }
-    }
-}
-
-impl Word<Width> {
-    fn shape(s: &Shape) -> Word<Width> {
-        let n = s.convergence_barriers;
-        Word { expects: n, holds: n, old: n, tired: n, look: n }
-    }
-}
-
-impl Entry<Width> {
-    fn shape(s: &Shape) -> Entry<Width> {
-        Entry { expected: s.lanes, waiting: s.lanes, depth: s.depth_bits, pc: s.pc_bits() }
-    }
 }
 
 /// The table of a shape with convergence barriers.

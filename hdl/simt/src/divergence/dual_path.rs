@@ -48,22 +48,26 @@ use heddle_hdl::*;
 
 /// What runs: left and right, and where they meet.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Top<T> {
     pub left: Sibling<T>,
     pub right: Sibling<T>,
     pub rpc: Rpc<T>,
     /// With [`Shape::path_forwarding`].
+    #[width(Forwarded::shape(s))]
     pub forwarded: Option<Forwarded<T>>,
 }
 
 /// What a path that parted has left. At least one of `sibling` and `group` is valid.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Level<T> {
     pub sibling: Sibling<T>,
     pub group: Group<T>,
     /// 1 bit: the group is the right path.
     pub side: T,
     /// With [`Shape::path_forwarding`].
+    #[width(Before::shape(s))]
     pub before: Option<Before<T>>,
 }
 
@@ -83,31 +87,15 @@ struct Due<T> {
 
 /// What decode must know of a warp: the rpc, and for which sides it lies ahead.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 struct Stops<T> {
     left: T,
     right: T,
+    #[width(s.pc_bits())]
     pc: T,
     /// With [`Shape::path_forwarding`], the right side's.
+    #[width(Forwarded::shape(s).map(|_| s.pc_bits()))]
     right_pc: Option<T>,
-}
-
-impl Top<Width> {
-    pub fn shape(s: &Shape) -> Top<Width> {
-        let path = Sibling::shape(s);
-        Top { left: path, right: path, rpc: Rpc::shape(s), forwarded: Forwarded::shape(s) }
-    }
-}
-
-impl Level<Width> {
-    pub fn shape(s: &Shape) -> Level<Width> {
-        Level { sibling: Sibling::shape(s), group: Group::shape(s), side: 1, before: Before::shape(s) }
-    }
-}
-
-impl Stops<Width> {
-    fn shape(s: &Shape) -> Stops<Width> {
-        Stops { left: 1, right: 1, pc: s.pc_bits(), right_pc: Forwarded::shape(s).map(|_| s.pc_bits()) }
-    }
 }
 
 impl Top<Signal> {

@@ -16,29 +16,38 @@ use heddle_hdl::*;
 
 /// Puts threads on an idle slot.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Start<T> {
     /// 1 bit; taken in a cycle in which `start_ready` is 1. The slot must be idle.
     pub valid: T,
+    #[width(s.warp_bits())]
     pub slot: T,
+    #[width(s.pc_bits())]
     pub pc: T,
+    #[width(s.lanes)]
     pub mask: T,
 }
 
 /// Lets the threads of a slot go on.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Wake<T> {
     /// 1 bit; taken in a cycle in which `wake_ready` is 1. The slot's bit in `waiting` must be 1.
     pub valid: T,
+    #[width(s.warp_bits())]
     pub slot: T,
 }
 
 /// What a control instruction (or one that reached a stop pc) did, at the end of resolve.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Outcome<T> {
     /// 1 bit.
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
     /// One of [`kind`].
+    #[width(kind::BITS)]
     pub kind: T,
     /// The threads that took the branch, jumped, were served, or arrived; where they go.
     pub taken: Side<T>,
@@ -49,16 +58,20 @@ pub struct Outcome<T> {
     pub call: T,
     pub ret: T,
     /// Where the threads of the branch meet again, for units that reconverge.
+    #[when(s.divergence.capabilities().reconverges)]
     pub meets: Option<Reconvergence<T>>,
     /// The static warp of each lane, where a slot [mixes](Shape::mixes) them.
+    #[width(s.homes_bits())]
     pub homes: Option<T>,
 }
 
 /// An outcome that may come in the next cycle: no other does.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Announced<T> {
     /// 1 bit.
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
     /// Those of the outcome, if it comes.
     pub call: T,
@@ -67,9 +80,12 @@ pub struct Announced<T> {
 
 /// Threads and where they go next.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Side<T> {
     /// May be empty.
+    #[width(s.lanes)]
     pub mask: T,
+    #[width(s.pc_bits())]
     pub pc: T,
 }
 
@@ -95,76 +111,31 @@ pub mod kind {
     pub const CONVERGE: u32 = 6;
 }
 
-impl Start<Width> {
-    pub fn shape(s: &Shape) -> Start<Width> {
-        Start { valid: 1, slot: s.warp_bits(), pc: s.pc_bits(), mask: s.lanes }
-    }
-}
-
-impl Wake<Width> {
-    pub fn shape(s: &Shape) -> Wake<Width> {
-        Wake { valid: 1, slot: s.warp_bits() }
-    }
-}
-
-impl Side<Width> {
-    pub fn shape(s: &Shape) -> Side<Width> {
-        Side { mask: s.lanes, pc: s.pc_bits() }
-    }
-}
-
-impl Outcome<Width> {
-    pub fn shape(s: &Shape) -> Outcome<Width> {
-        let side = Side::shape(s);
-        Outcome {
-            valid: 1,
-            slot: s.slot_bits(),
-            kind: kind::BITS,
-            taken: side,
-            rest: side,
-            call: 1,
-            ret: 1,
-            meets: s.divergence.capabilities().reconverges.then(|| Reconvergence::shape(s)),
-            homes: s.homes_bits(),
-        }
-    }
-}
-
 /// The pipeline's side of the interface.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct UnitIn<T> {
     pub start: Start<T>,
     pub wake: Wake<T>,
     /// The slot in decode.
+    #[width(s.slot_bits())]
     pub decode_slot: T,
     /// The slot in issue.
+    #[width(s.slot_bits())]
     pub issue_slot: T,
     pub outcome: Outcome<T>,
     /// Who may have an outcome in the next cycle, for units to which outcomes are announced.
+    #[when(s.divergence.capabilities().announced)]
     pub announced: Option<Announced<T>>,
     /// Instructions on convergence barriers, for units with them.
+    #[when(s.convergence_barriers > 0)]
     pub hints: Option<Hints<T>>,
     /// Of the sibling of the outcome's slot, for units with two paths per warp.
+    #[when(s.divergence.capabilities().two_paths)]
     pub unissued: Option<Unissued<T>>,
     /// Of blocks and their registers, for units with lanes of several warps.
+    #[when(s.divergence.capabilities().mixes_warps)]
     pub mixed: Option<MixedIn<T>>,
-}
-
-impl UnitIn<Width> {
-    pub fn shape(s: &Shape) -> UnitIn<Width> {
-        let slot = s.slot_bits();
-        UnitIn {
-            start: Start::shape(s),
-            wake: Wake::shape(s),
-            decode_slot: slot,
-            issue_slot: slot,
-            outcome: Outcome::shape(s),
-            announced: s.divergence.capabilities().announced.then_some(Announced { valid: 1, slot, call: 1, ret: 1 }),
-            hints: (s.convergence_barriers > 0).then(|| Hints::shape(s)),
-            unissued: (s.sides() > 1).then(|| Unissued::shape(s)),
-            mixed: s.divergence.capabilities().mixes_warps.then(|| MixedIn::shape(s)),
-        }
-    }
 }
 
 /// The unit's side of the interface. All outputs belong to the same cycle as the inputs they answer.
@@ -232,16 +203,21 @@ pub struct Culprit<T> {
 
 /// Where the front end must hand over: an instruction at pc - 1 reports *arrived*.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Stop<T> {
     pub valid: T,
+    #[width(s.pc_bits())]
     pub pc: T,
 }
 
 /// The next pc of a slot.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Steer<T> {
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
+    #[width(s.pc_bits())]
     pub pc: T,
     /// 1 bit: the threads are those a memory access left unserved, and no others: the instruction at `pc` is issued again
     /// without waiting for its own registers.
@@ -250,19 +226,24 @@ pub struct Steer<T> {
 
 /// What happened in this cycle, for counters; 1 bit each unless stated.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Events<T> {
     /// Paths that became one with another, 2 bits.
+    #[width(2)]
     pub merges: T,
     /// A path went to the cold context table / came back / was exchanged by the sorter.
     pub insert: T,
     pub extract: T,
     pub swap: T,
     /// Paths that the warp of an outcome holds after it, `lane_bits + 1`, in the cycle of the outcome or a later one; else 0.
+    #[width(s.lane_bits() + 1)]
     pub paths: T,
     /// Of units that reconverge, levels in use of the warp of an outcome after it, or of a block;
     /// `levels_bits`; else 0.
+    #[width(s.levels_bits())]
     pub levels: T,
     /// Of convergence barriers.
+    #[when(s.convergence_barriers > 0)]
     pub releases: Option<Releases<T>>,
 }
 
@@ -270,14 +251,6 @@ impl Events<Signal> {
     /// Nothing happened.
     pub fn none(m: Builder, s: &Shape) -> Events<Signal> {
         m.zero(Events::shape(s))
-    }
-}
-
-impl Events<Width> {
-    pub fn shape(s: &Shape) -> Events<Width> {
-        let paths = s.lane_bits() + 1;
-        let releases = (s.convergence_barriers > 0).then(Releases::shape);
-        Events { merges: 2, insert: 1, extract: 1, swap: 1, paths, levels: s.levels_bits(), releases }
     }
 }
 
@@ -308,26 +281,37 @@ pub fn by_side(slots: Signal, width: Width) -> [Signal; 2] {
 
 /// An instruction on convergence barriers in stage 8. It has an effect: its barriers exist.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Hint<T> {
     /// 1 bit.
     pub valid: T,
+    #[width(s.warp_bits())]
     pub slot: T,
     /// One of [`convergence`], 3 bits.
+    #[width(3)]
     pub operation: T,
+    #[width(s.barrier_bits())]
     pub barrier: T,
     /// The other barrier, or the threshold, 7 bits.
+    #[width(7)]
     pub operand: T,
     /// The threads that execute it: all of the active path.
+    #[width(s.lanes)]
     pub mask: T,
     /// Instruction number of the next one.
+    #[width(s.pc_bits())]
     pub next: T,
 }
 
 /// The barriers that the instruction in the second cycle of stage 7 will name in the next.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Ahead<T> {
+    #[width(s.warp_bits())]
     pub slot: T,
+    #[width(s.barrier_bits())]
     pub barrier: T,
+    #[width(s.barrier_bits())]
     pub other: T,
     /// 1 bit: it may name `other`.
     pub both: T,
@@ -335,6 +319,7 @@ pub struct Ahead<T> {
 
 /// What the pipeline tells a unit with convergence barriers.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Hints<T> {
     pub ahead: Ahead<T>,
     pub hint: Hint<T>,
@@ -344,6 +329,7 @@ pub struct Hints<T> {
 
 /// Why threads that waited go on, and what else happened in this cycle; 1 bit each.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Releases<T> {
     /// All that participate wait.
     pub complete: T,
@@ -359,40 +345,15 @@ pub struct Releases<T> {
     pub gave_way: T,
 }
 
-impl Hint<Width> {
-    pub fn shape(s: &Shape) -> Hint<Width> {
-        let (slot, barrier) = (s.warp_bits(), s.barrier_bits());
-        Hint { valid: 1, slot, operation: 3, barrier, operand: 7, mask: s.lanes, next: s.pc_bits() }
-    }
-}
-
-impl Hints<Width> {
-    pub fn shape(s: &Shape) -> Hints<Width> {
-        let barrier = s.barrier_bits();
-        let ahead = Ahead { slot: s.warp_bits(), barrier, other: barrier, both: 1 };
-        Hints { ahead, hint: Hint::shape(s), present: 1 }
-    }
-}
-
-impl Releases<Width> {
-    pub fn shape() -> Releases<Width> {
-        Releases { complete: 1, threshold: 1, stuck: 1, patience: 1, fell_through: 1, gave_way: 1 }
-    }
-}
-
 /// What the pipeline tells a unit with two paths per warp: where the sibling of an outcome's slot is.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Unissued<T> {
     /// 1 bit: it has issued something since it was steered, this cycle's instruction included.
     pub valid: T,
     /// Then, the instruction behind that.
+    #[width(s.pc_bits())]
     pub pc: T,
-}
-
-impl Unissued<Width> {
-    pub fn shape(s: &Shape) -> Unissued<Width> {
-        Unissued { valid: 1, pc: s.pc_bits() }
-    }
 }
 
 /// What a unit with two paths per warp says.
@@ -415,49 +376,37 @@ pub struct TwoPaths<T> {
 
 /// The paths of a warp change at the end of the cycle: a thread may get another side.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct PathsChange<T> {
     /// 1 bit.
     pub valid: T,
+    #[width(s.warp_bits())]
     pub warp: T,
-}
-
-impl PathsChange<Width> {
-    pub fn shape(s: &Shape) -> PathsChange<Width> {
-        PathsChange { valid: 1, warp: s.warp_bits() }
-    }
 }
 
 /// What a unit with lanes of several warps must know of blocks, and of registers.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct MixedIn<T> {
     /// 1 bit: a launch begins.
     pub restart: T,
     /// See [`crate::block::Grid::group`].
+    #[width(s.warp_bits())]
     pub group: T,
     /// One bit a slot: not all warps of its block have been started.
+    #[width(s.warps)]
     pub filling: T,
     /// One bit a slot: no register of it awaits a write.
+    #[width(s.warps)]
     pub quiet: T,
     /// The slot whose register is written in this cycle.
+    #[width(s.warp_bits())]
     pub written: T,
     /// Slot and pc of the instruction in stage 8.
+    #[width(s.warp_bits())]
     pub resolving: T,
+    #[width(s.pc_bits())]
     pub pc: T,
-}
-
-impl MixedIn<Width> {
-    pub fn shape(s: &Shape) -> MixedIn<Width> {
-        let slot = s.warp_bits();
-        MixedIn {
-            restart: 1,
-            group: slot,
-            filling: s.warps,
-            quiet: s.warps,
-            written: slot,
-            resolving: slot,
-            pc: s.pc_bits(),
-        }
-    }
 }
 
 /// What a unit with lanes of several warps says.
@@ -474,15 +423,11 @@ pub struct MixedOut<T> {
 
 /// The target of a `jalr` that other warps of the block have executed.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Jump<T> {
     /// 1 bit; then, threads with another target are not served.
     pub valid: T,
     /// Instruction number.
+    #[width(s.pc_bits())]
     pub pc: T,
-}
-
-impl Jump<Width> {
-    pub fn shape(s: &Shape) -> Jump<Width> {
-        Jump { valid: 1, pc: s.pc_bits() }
-    }
 }

@@ -10,60 +10,79 @@ use heddle_hdl::*;
 
 /// Where threads meet.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Rpc<T> {
     /// 1 bit: nowhere, if it is 0.
     pub valid: T,
     /// 1 bit: where the function returns to, at one depth less. `known`: `pc` is right; it is not before the first return.
     pub returns: T,
     pub known: T,
+    #[width(s.pc_bits())]
     pub pc: T,
     /// Call depth of the branch.
+    #[width(s.depth_bits)]
     pub depth: T,
 }
 
 /// Where threads probably meet before their rpc, at the rpc's call depth.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Likely<T> {
     /// 1 bit: nowhere, if it is 0.
     pub valid: T,
+    #[width(s.pc_bits())]
     pub pc: T,
     /// The level that gathers them.
+    #[width(index_width(levels(s)))]
     pub level: T,
 }
 
 /// What runs.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Top<T> {
+    #[width(s.pc_bits())]
     pub pc: T,
+    #[width(s.depth_bits)]
     pub depth: T,
+    #[width(s.lanes)]
     pub mask: T,
     pub rpc: Rpc<T>,
     /// With [`Shape::likely`].
+    #[when(has_likely(s))]
     pub likely: Option<Likely<T>>,
 }
 
 /// What a branch has left. At least one of the three is valid.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Level<T> {
     pub sibling: Sibling<T>,
     pub group: Group<T>,
     /// With [`Shape::likely`].
+    #[when(has_likely(s))]
     pub likely: Option<Gathering<T>>,
 }
 
 /// The side that has not run; its rpc is the top's.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Sibling<T> {
     pub valid: T,
+    #[width(s.pc_bits())]
     pub pc: T,
+    #[width(s.depth_bits)]
     pub depth: T,
+    #[width(s.lanes)]
     pub mask: T,
 }
 
 /// Those that meet at the top's rpc, and where they go on to meet others.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Group<T> {
     pub valid: T,
+    #[width(s.lanes)]
     pub mask: T,
     pub rpc: Rpc<T>,
 }
@@ -71,6 +90,7 @@ pub struct Group<T> {
 /// Those that have come to the likely-convergence point which the top has while this level is the uppermost; there are some
 /// when the sibling has run.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Gathering<T> {
     /// 1 bit.
     pub valid: T,
@@ -80,6 +100,7 @@ pub struct Gathering<T> {
 
 /// What a pop makes of the threads above a level.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Pop<T> {
     /// The new top.
     pub top: Top<T>,
@@ -124,51 +145,6 @@ pub struct Parting {
     pub goes_as_taken: Signal,
     pub side: Sibling<Signal>,
     pub stay: Signal,
-}
-
-impl Likely<Width> {
-    pub fn shape(s: &Shape) -> Likely<Width> {
-        Likely { valid: 1, pc: s.pc_bits(), level: index_width(levels(s)) }
-    }
-}
-
-impl Top<Width> {
-    pub fn shape(s: &Shape) -> Top<Width> {
-        let likely = has_likely(s).then(|| Likely::shape(s));
-        Top { pc: s.pc_bits(), depth: s.depth_bits, mask: s.lanes, rpc: Rpc::shape(s), likely }
-    }
-}
-
-impl Level<Width> {
-    pub fn shape(s: &Shape) -> Level<Width> {
-        let likely = has_likely(s).then(|| Gathering { valid: 1, outer: Likely::shape(s) });
-        Level { sibling: Sibling::shape(s), group: Group::shape(s), likely }
-    }
-}
-
-impl Rpc<Width> {
-    pub fn shape(s: &Shape) -> Rpc<Width> {
-        Rpc { valid: 1, returns: 1, known: 1, pc: s.pc_bits(), depth: s.depth_bits }
-    }
-}
-
-impl Sibling<Width> {
-    pub fn shape(s: &Shape) -> Sibling<Width> {
-        Sibling { valid: 1, pc: s.pc_bits(), depth: s.depth_bits, mask: s.lanes }
-    }
-}
-
-impl Group<Width> {
-    pub fn shape(s: &Shape) -> Group<Width> {
-        Group { valid: 1, mask: s.lanes, rpc: Rpc::shape(s) }
-    }
-}
-
-impl Pop<Width> {
-    pub fn shape(s: &Shape) -> Pop<Width> {
-        let (top, outer, left) = (Top::shape(s), Likely::shape(s), Level::shape(s));
-        Pop { top, outer, to_sibling: 1, to_point: 1, to_outer: 1, stays: 1, left, arrives_again: 1 }
-    }
 }
 
 impl Rpc<Signal> {

@@ -80,24 +80,22 @@ pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
 
 /// A path: the threads of a warp that have this pc. (`path-lists-simty.txt` §2)
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Path<T> {
     /// 1 bit. The other fields mean something only where it is 1; then the mask is not empty.
     pub valid: T,
     /// Call depth, `depth_bits`. With convergence barriers there is a bit above it: 1 unless the path has given way
     /// ([`convergence`]), so that those that have come after all others that can run.
+    #[width(s.rank_bits())]
     pub depth: T,
     /// Instruction number (byte address / 4), `pc_bits`.
+    #[width(s.pc_bits())]
     pub pc: T,
     /// One bit a lane, lane 0 lowest.
+    #[width(s.lanes)]
     pub mask: T,
     /// 1 bit: the threads wait. Such a path comes after all that can run, and becomes one only with its like.
     pub waits: T,
-}
-
-impl Path<Width> {
-    pub fn shape(s: &Shape) -> Path<Width> {
-        Path { valid: 1, depth: s.rank_bits(), pc: s.pc_bits(), mask: s.lanes, waits: 1 }
-    }
 }
 
 impl Path<Signal> {

@@ -7,29 +7,23 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct ProofIn<T> {
     pub unit: UnitIn<T>,
     /// The thread that is followed.
+    #[width(s.warp_bits())]
     pub slot: T,
+    #[width(s.lane_bits())]
     pub lane: T,
     /// The lanes of the active path that are given to taken and to rest.
+    #[width(s.lanes)]
     pub taken: T,
+    #[width(s.lanes)]
     pub rest: T,
     /// One bit a slot: a straight-line instruction issues if one can. Only where a warp has two slots.
+    #[width(s.slots())]
+    #[when(s.sides() > 1)]
     pub issues: Option<T>,
-}
-
-impl ProofIn<Width> {
-    pub fn shape(s: &Shape) -> ProofIn<Width> {
-        ProofIn {
-            unit: UnitIn::shape(s),
-            slot: s.warp_bits(),
-            lane: s.lane_bits(),
-            taken: s.lanes,
-            rest: s.lanes,
-            issues: (s.sides() > 1).then(|| s.slots()),
-        }
-    }
 }
 
 /// Bits of numbers of cycles.

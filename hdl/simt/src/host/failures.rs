@@ -5,6 +5,7 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct FailuresIn<T> {
     /// None has failed.
     pub restart: T,
@@ -26,7 +27,7 @@ pub struct FailuresOut<T> {
 
 /// Counts the failures of a shape's threads.
 pub fn failures(s: &Shape) -> TypedModule<FailuresIn<Width>, FailuresOut<Signal>> {
-    module("host_failures", FailuresIn { restart: 1, exit: Exit::shape(s) }, |m, FailuresIn { restart, exit }| {
+    module("host_failures", FailuresIn::shape(s), |m, FailuresIn { restart, exit }| {
         m.doc("Threads whose exit code is not 0.");
         let codes = elements(exit.codes, 32);
         let not_0 = cat(&codes.iter().map(|code| code.any()).collect::<Vec<_>>());

@@ -45,8 +45,10 @@ use protocol::{
 use uart::Byte;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct HostIn<T> {
     /// A byte that comes.
+    #[width(Byte::SHAPE)]
     pub rx: Byte<T>,
     /// The byte that goes is taken.
     pub tx_ready: T,
@@ -58,8 +60,11 @@ pub struct HostIn<T> {
     pub exit: Exit<T>,
     /// The line that a read of `load` was for, from the next cycle on until the next access, 32 bits a bank; unless memory is
     /// on a bus.
+    #[width(32 * s.lanes)]
+    #[when(s.bus_width().is_none())]
     pub line: Option<T>,
     /// What the core did since the launch, if it is [built](Metrics::Built) with counters.
+    #[when(s.metrics == Metrics::Built)]
     pub counts: Option<Counts<T>>,
 }
 
@@ -133,15 +138,6 @@ mod part {
     pub const PAYLOAD: u32 = 1;
     pub const TRAILER: u32 = 2;
     pub const END: u32 = 3;
-}
-
-impl HostIn<Width> {
-    pub fn shape(s: &Shape) -> HostIn<Width> {
-        let line = s.bus_width().is_none().then_some(32 * s.lanes);
-        let counts = (s.metrics == Metrics::Built).then(|| Counts::shape(s));
-        let (fault, exit) = (Fault::shape(s), Exit::shape(s));
-        HostIn { rx: Byte::SHAPE, tx_ready: 1, idle: 1, done: 1, fault, exit, line, counts }
-    }
 }
 
 /// Frames of [`FRAME_WORDS`].

@@ -34,6 +34,7 @@ use wishbone::{BusError, FromSlave, ToSlave};
 
 /// The core's side of the port, and the host's.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct MemorySystemIn<T> {
     /// Stays as it is until `request_ready`.
     pub request: Request<T>,
@@ -44,8 +45,10 @@ pub struct MemorySystemIn<T> {
     /// A launch begins: since the last one, the host may have written memory in other ways too.
     pub restart: T,
     /// If main memory is a model with jitter.
+    #[width(s.modelled().and_then(SetJitter::shape))]
     pub set_jitter: Option<SetJitter<T>>,
     /// If main memory is on a bus.
+    #[width(s.bus_width().map(FromSlave::shape))]
     pub wb: Option<FromSlave<T>>,
 }
 
@@ -63,19 +66,6 @@ pub struct MemorySystemOut<T> {
     /// If main memory is on a bus.
     pub wb: Option<ToSlave<T>>,
     pub error: Option<BusError<T>>,
-}
-
-impl MemorySystemIn<Width> {
-    pub fn shape(s: &Shape) -> MemorySystemIn<Width> {
-        MemorySystemIn {
-            request: Request::shape(s),
-            response_ready: 1,
-            load: Load::shape(s),
-            restart: 1,
-            set_jitter: s.modelled().and_then(SetJitter::shape),
-            wb: s.bus_width().map(FromSlave::shape),
-        }
-    }
 }
 
 /// Main memory's side of the port: behind the cache, if there is one.

@@ -28,27 +28,37 @@ pub mod operation {
 
 /// A request.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Request<T> {
     pub valid: T,
     /// One of [`operation`].
+    #[width(operation::BITS)]
     pub operation: T,
     /// Of an atomic, bits 31..27 of the instruction: which function ([`crate::isa::atomic`]); 5 bits.
+    #[width(5)]
     pub function: T,
     /// Comes back with the response.
+    #[width(index_width(s.loads))]
     pub tag: T,
+    #[width(s.line_bits())]
     pub line: T,
     /// Four bits a bank: bytes to store, of a load the bytes that somebody wants, of an atomic whole words.
+    #[width(4 * s.lanes)]
     pub enables: T,
     /// 32 bits a bank.
+    #[width(32 * s.lanes)]
     pub data: T,
 }
 
 /// The line of a load or atomic.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Response<T> {
     pub valid: T,
+    #[width(index_width(s.loads))]
     pub tag: T,
     /// 32 bits a bank.
+    #[width(32 * s.lanes)]
     pub data: T,
 }
 
@@ -62,26 +72,6 @@ pub struct Load<T> {
     pub word: T,
     /// It is read instead; in a system with a [host](crate::host).
     pub read: Option<T>,
-}
-
-impl Request<Width> {
-    pub fn shape(s: &Shape) -> Request<Width> {
-        Request {
-            valid: 1,
-            operation: operation::BITS,
-            function: 5,
-            tag: index_width(s.loads),
-            line: s.line_bits(),
-            enables: 4 * s.lanes,
-            data: 32 * s.lanes,
-        }
-    }
-}
-
-impl Response<Width> {
-    pub fn shape(s: &Shape) -> Response<Width> {
-        Response { valid: 1, tag: index_width(s.loads), data: 32 * s.lanes }
-    }
 }
 
 impl Load<Signal> {

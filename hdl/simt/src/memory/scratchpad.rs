@@ -10,37 +10,31 @@ use heddle_hdl::*;
 
 /// A request: at most one word a bank.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct ScratchpadRequest<T> {
     pub valid: T,
     /// One of [`operation`].
+    #[width(operation::BITS)]
     pub operation: T,
     /// Of an atomic: one of [`crate::isa::atomic`].
+    #[width(5)]
     pub function: T,
     /// Comes back with the answer.
+    #[width(index_width(s.loads))]
     pub tag: T,
     /// [`Shape::scratchpad_line_bits`] a bank.
+    #[width(s.scratchpad_line_bits() * s.lanes)]
     pub lines: T,
     /// Four bits a bank: bytes to store, words to read or modify.
+    #[width(4 * s.lanes)]
     pub enables: T,
     /// 32 bits a bank.
+    #[width(32 * s.lanes)]
     pub data: T,
 }
 
-impl ScratchpadRequest<Width> {
-    pub fn shape(s: &Shape) -> ScratchpadRequest<Width> {
-        ScratchpadRequest {
-            valid: 1,
-            operation: operation::BITS,
-            function: 5,
-            tag: index_width(s.loads),
-            lines: s.scratchpad_line_bits() * s.lanes,
-            enables: 4 * s.lanes,
-            data: 32 * s.lanes,
-        }
-    }
-}
-
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct ScratchpadIn<T> {
     pub request: ScratchpadRequest<T>,
     pub response_ready: T,
@@ -54,8 +48,7 @@ pub struct ScratchpadOut<T> {
 
 /// The scratchpad of a shape that has one.
 pub fn scratchpad(s: &Shape) -> TypedModule<ScratchpadIn<Width>, ScratchpadOut<Signal>> {
-    let inputs = ScratchpadIn { request: ScratchpadRequest::shape(s), response_ready: 1 };
-    module("scratchpad", inputs, |m, ScratchpadIn { request, response_ready }| {
+    module("scratchpad", ScratchpadIn::shape(s), |m, ScratchpadIn { request, response_ready }| {
         m.doc("Memory of blocks, one bank a lane.");
         // The banks' outputs hold an answer that waits.
         let answered = m.reg("answered", 1).reset(0u32);

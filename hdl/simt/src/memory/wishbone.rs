@@ -62,9 +62,11 @@ pub struct FromSlave<T> {
 
 /// An access that the bus refused.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct BusError<T> {
     pub valid: T,
     /// The beat's byte address, `address_bits`.
+    #[width(s.address_bits())]
     pub address: T,
 }
 
@@ -79,12 +81,6 @@ impl ToSlave<Width> {
 impl FromSlave<Width> {
     pub fn shape(width: Width) -> FromSlave<Width> {
         FromSlave { stall_i: 1, ack_i: 1, err_i: 1, dat_i: width }
-    }
-}
-
-impl BusError<Width> {
-    pub fn shape(s: &Shape) -> BusError<Width> {
-        BusError { valid: 1, address: s.address_bits() }
     }
 }
 

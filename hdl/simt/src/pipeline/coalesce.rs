@@ -18,15 +18,20 @@ use crate::shape::{Coalescing, Shape};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct CoalesceIn<T> {
     /// Lanes that are left; not empty.
+    #[width(s.lanes)]
     pub mask: T,
     /// The lowest of them, alone.
+    #[width(s.lanes)]
     pub leader: T,
     pub store: T,
     pub atomic: T,
     /// Where each lane accesses, and where the leader does: [`Shape::place_bits`] a lane.
+    #[width(s.place_bits() * s.lanes)]
     pub places: T,
+    #[width(s.place_bits())]
     pub first: T,
 }
 
@@ -43,9 +48,13 @@ pub struct CoalesceOut<T> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 struct LaneIn<T> {
+    #[width(s.place_bits())]
     place: T,
+    #[width(s.place_bits())]
     first: T,
+    #[width(s.lane_bits())]
     number: T,
 }
 
@@ -61,8 +70,7 @@ struct LaneOut<T> {
 
 /// How one lane's place relates to the leader's.
 fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
-    let inputs = LaneIn { place: s.place_bits(), first: s.place_bits(), number: s.lane_bits() };
-    module("coalesce_lane", inputs, |m, LaneIn { place, first, number }| {
+    module("coalesce_lane", LaneIn::shape(s), |m, LaneIn { place, first, number }| {
         m.doc("One lane's place beside the leader's.");
         let line = 2 + s.lanes.ilog2();
         wire!(same_line = place.from_bit(line).eq(first.from_bit(line)));
@@ -77,10 +85,14 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 struct PairsIn<T> {
+    #[width(s.place_bits())]
     place: T,
+    #[width(s.place_bits() * s.lanes)]
     places: T,
     /// One bit a lane: it is lower than this one.
+    #[width(s.lanes)]
     lower: T,
 }
 
@@ -95,8 +107,7 @@ struct PairsOut<T> {
 /// How one lane's place relates to those of the lanes below it. Every pair of lanes has comparators of its own: they are ready
 /// before the leader's place is, and smaller than multiplexers that give each bank a lane and each lane its bank's.
 fn pairs(s: &Shape) -> TypedModule<PairsIn<Width>, PairsOut<Signal>> {
-    let inputs = PairsIn { place: s.place_bits(), places: s.place_bits() * s.lanes, lower: s.lanes };
-    module("coalesce_pairs", inputs, |m, PairsIn { place, places, lower }| {
+    module("coalesce_pairs", PairsIn::shape(s), |m, PairsIn { place, places, lower }| {
         m.doc("One lane's place beside those of the lanes below.");
         let line = 2 + s.lanes.ilog2();
         let places = elements(places, s.place_bits());
@@ -114,9 +125,7 @@ fn pairs(s: &Shape) -> TypedModule<PairsIn<Width>, PairsOut<Signal>> {
 
 /// The block of a shape.
 pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>> {
-    let places = s.place_bits() * s.lanes;
-    let inputs = CoalesceIn { mask: s.lanes, leader: s.lanes, store: 1, atomic: 1, places, first: s.place_bits() };
-    module("coalesce", inputs, |m, i| {
+    module("coalesce", CoalesceIn::shape(s), |m, i| {
         m.doc("Which lanes of a memory access go together.");
         let numbers: Vec<Signal> = (0..s.lanes).map(|k| m.lit(k, s.lane_bits())).collect();
         let lanes = LaneIn { place: each(i.places), first: all(i.first), number: each(cat(&numbers)) };

@@ -14,57 +14,51 @@ use heddle_hdl::*;
 
 /// An instruction past issue: its slot, its threads, what it is.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Issued<T> {
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
+    #[width(s.lanes)]
     pub mask: T,
     /// The static warp of each lane, where a slot [mixes](Shape::mixes) them.
+    #[width(s.homes_bits())]
     pub homes: Option<T>,
     pub decoded: Decoded<T>,
     /// Entry of the load queue, of an access that is answered; only under [`crate::shape::Replay::Split`].
+    #[width(index_width(s.loads))]
     pub tag: T,
-}
-
-impl Issued<Width> {
-    pub fn shape(s: &Shape) -> Issued<Width> {
-        let decoded = Decoded::shape(s);
-        let (homes, tag) = (s.homes_bits(), index_width(s.loads));
-        Issued { valid: 1, slot: s.slot_bits(), mask: s.lanes, homes, decoded, tag }
-    }
 }
 
 /// A write into the register banks.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Write<T> {
     /// One bit a lane.
+    #[width(s.lanes)]
     pub lanes: T,
     /// The warp, or where a slot mixes warps, the slot; and then the static warp of each lane.
+    #[width(s.warp_bits())]
     pub warp: T,
+    #[width(s.homes_bits())]
     pub homes: Option<T>,
+    #[width(5)]
     pub rd: T,
     /// 32 bits a lane.
+    #[width(32 * s.lanes)]
     pub data: T,
-}
-
-impl Write<Width> {
-    pub fn shape(s: &Shape) -> Write<Width> {
-        Write { lanes: s.lanes, warp: s.warp_bits(), homes: s.homes_bits(), rd: 5, data: 32 * s.lanes }
-    }
 }
 
 /// A slot that gets a warp of a block.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Started<T> {
     pub valid: T,
+    #[width(s.warp_bits())]
     pub slot: T,
     /// Number of the block in the grid, 32 bits.
+    #[width(32)]
     pub block: T,
-}
-
-impl Started<Width> {
-    pub fn shape(s: &Shape) -> Started<Width> {
-        Started { valid: 1, slot: s.warp_bits(), block: 32 }
-    }
 }
 
 /// What goes with an instruction from its issue, as in [`Issued`].
@@ -85,6 +79,7 @@ impl Going<Width> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct CollectIn<T> {
     /// Stage 4; what stage 5 knows of its instruction; and the instruction, in stage 6.
     pub issued: Going<T>,
@@ -94,6 +89,7 @@ pub struct CollectIn<T> {
     pub grid: Grid<T>,
     /// A warp of the block `block` (32 bits) starts on `slot`.
     pub started: Started<T>,
+    #[width(Counters::shape(s))]
     pub counters: Option<Counters<T>>,
 }
 
@@ -113,13 +109,18 @@ impl Counters<Width> {
 
 /// An instruction with its operands, for stage 7.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Operands<T> {
     pub issued: Issued<T>,
     /// What the ALUs do.
+    #[width(alu::Control::shape())]
     pub alu: alu::Control<T>,
     /// 32 bits a lane each: the operands of the ALU, and rs2 for stores.
+    #[width(32 * s.lanes)]
     pub a: T,
+    #[width(32 * s.lanes)]
     pub b: T,
+    #[width(32 * s.lanes)]
     pub data: T,
 }
 
@@ -128,43 +129,43 @@ pub struct CollectOut<T> {
     pub operands: Operands<T>,
 }
 
-impl Operands<Width> {
-    pub fn shape(s: &Shape) -> Operands<Width> {
-        Operands {
-            issued: Issued::shape(s),
-            alu: alu::Control::shape(),
-            a: 32 * s.lanes,
-            b: 32 * s.lanes,
-            data: 32 * s.lanes,
-        }
-    }
-}
-
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 struct LaneIn<T> {
     /// Stage 5.
+    #[width(s.bank_bits())]
     read1: T,
+    #[width(s.bank_bits())]
     read2: T,
     write: T,
+    #[width(s.bank_bits())]
     write_address: T,
+    #[width(32)]
     write_data: T,
     use1: T,
     use2: T,
     /// Stage 6: the first operand if it is no register, else 0; the second, where `b_imm` says so.
+    #[width(32)]
     pc: T,
+    #[width(32)]
     imm: T,
     b_imm: T,
     /// The lane's number is added to the immediate (which has zeros there).
     b_lane: T,
+    #[width(s.lane_bits())]
     number: T,
+    #[when(s.mixes())]
     home: Option<HomeIn<T>>,
 }
 
 /// Where a slot mixes warps: a lane's static warp, and whether the number of its thread in the core, in the block, or of the warp
 /// is added, too.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 struct HomeIn<T> {
+    #[width(s.warp_bits())]
     warp: T,
+    #[width(s.warp_bits())]
     in_block: T,
     thread: T,
     thread_in_block: T,
@@ -180,31 +181,9 @@ struct LaneOut<T> {
 
 /// One lane: its register bank and its operand multiplexers.
 fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
-    let address = s.bank_bits();
-    let inputs = LaneIn {
-        read1: address,
-        read2: address,
-        write: 1,
-        write_address: address,
-        write_data: 32,
-        use1: 1,
-        use2: 1,
-        pc: 32,
-        imm: 32,
-        b_imm: 1,
-        b_lane: 1,
-        number: s.lane_bits(),
-        home: s.homes_bits().map(|_| HomeIn {
-            warp: s.warp_bits(),
-            in_block: s.warp_bits(),
-            thread: 1,
-            thread_in_block: 1,
-            warp_itself: 1,
-        }),
-    };
-    module("collect_lane", inputs, |m, i| {
+    module("collect_lane", LaneIn::shape(s), |m, i| {
         m.doc("One lane of stages 5 and 6: the register bank and the operands.");
-        let registers = m.memory("registers", 32, address).style(MemoryStyle::Block);
+        let registers = m.memory("registers", 32, s.bank_bits()).style(MemoryStyle::Block);
         registers.write(i.write, i.write_address, i.write_data);
         // What is not used is 0, so that a bit of an operand is one table of four inputs: two words, which of them, and the pc.
         wire!(rs1 = registers.read_sync_or_zero(i.use1, i.read1, Collision::ReadNew));
@@ -221,16 +200,7 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
 }
 
 pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
-    let inputs = CollectIn {
-        issued: Going::shape(s),
-        reading: Reading::shape(s),
-        decoded: Decoded::shape(s),
-        write: Write::shape(s),
-        grid: Grid::shape(s),
-        started: Started::shape(s),
-        counters: Counters::shape(s),
-    };
-    module("collect", inputs, |m, i| {
+    module("collect", CollectIn::shape(s), |m, i| {
         m.doc("Stages 5 and 6: register banks and operands.");
         let at_5 = m.stage("s5", i.issued);
         let Going { valid, slot, mask, homes, tag } = m.stage("s6", at_5);

@@ -10,9 +10,12 @@ use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct DecodeIn<T> {
     /// The instruction word, 32 bits, and its pc.
+    #[width(32)]
     pub word: T,
+    #[width(s.pc_bits())]
     pub pc: T,
     /// The stop pc of the slot.
     pub stop: Stop<T>,
@@ -27,8 +30,7 @@ pub struct DecodeOut<T> {
 }
 
 pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
-    let inputs = DecodeIn { word: 32, pc: s.pc_bits(), stop: Stop { valid: 1, pc: s.pc_bits() } };
-    module("decode", inputs, |m, DecodeIn { word, pc, stop }| {
+    module("decode", DecodeIn::shape(s), |m, DecodeIn { word, pc, stop }| {
         m.doc("Stage 3: decodes one RV32IMA instruction.");
         wire!(opcode = word.slice(0, 7));
         wire!(funct3 = word.slice(12, 3));

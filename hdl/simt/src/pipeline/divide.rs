@@ -24,34 +24,30 @@ pub struct DivideIn<T> {
 
 /// The divisors of all lanes, as [`DividerIn`] says.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Divisors<T> {
     /// 32 bits a lane.
+    #[width(32 * s.lanes)]
     pub addends: T,
     /// One bit a lane.
+    #[width(s.lanes)]
     pub negative: T,
-}
-
-impl Divisors<Width> {
-    pub fn shape(s: &Shape) -> Divisors<Width> {
-        Divisors { addends: 32 * s.lanes, negative: s.lanes }
-    }
 }
 
 /// The result, until it is taken.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Quotient<T> {
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
+    #[width(5)]
     pub rd: T,
+    #[width(s.lanes)]
     pub mask: T,
     /// 32 bits a lane; 0 while it is not shown.
+    #[width(32 * s.lanes)]
     pub data: T,
-}
-
-impl Quotient<Width> {
-    pub fn shape(s: &Shape) -> Quotient<Width> {
-        Quotient { valid: 1, slot: s.slot_bits(), rd: 5, mask: s.lanes, data: 32 * s.lanes }
-    }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -15,46 +15,41 @@ use heddle_hdl::*;
 
 /// An executed instruction, for stage 8.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Executed<T> {
     pub issued: Issued<T>,
     /// The lowest lane of the mask, alone.
+    #[width(s.lanes)]
     pub leader: T,
     /// 32 bits: its result.
+    #[width(32)]
     pub leader_result: T,
     /// 32 bits a lane: result, place of a memory access ([`super::place`]), or target of a `jalr`.
+    #[width(32 * s.lanes)]
     pub result: T,
     /// Of a memory access.
+    #[width(Wrong::shape(s.lanes))]
     pub wrong: Wrong<T>,
     /// One bit a lane: the branch condition holds; of an `ecall`, a7 asks for exit.
+    #[width(s.lanes)]
     pub taken: T,
     /// Byte address, 32 bits: target of a branch or `jal`.
+    #[width(32)]
     pub target: T,
     /// 32 bits a lane: rs2.
+    #[width(32 * s.lanes)]
     pub data: T,
 }
 
-impl Executed<Width> {
-    pub fn shape(s: &Shape) -> Executed<Width> {
-        let word = 32 * s.lanes;
-        Executed {
-            issued: Issued::shape(s),
-            leader: s.lanes,
-            leader_result: 32,
-            result: word,
-            wrong: Wrong::shape(s.lanes),
-            taken: s.lanes,
-            target: 32,
-            data: word,
-        }
-    }
-}
-
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct ExecuteIn<T> {
     pub operands: Operands<T>,
     /// Bits of a warp number that differ among the warps of a block: ones at the bottom, `warp_bits`.
+    #[width(s.warp_bits())]
     pub group: T,
     /// First byte address that may be stored to, a multiple of 256; 32 bits.
+    #[width(32)]
     pub program_end: T,
 }
 
@@ -87,8 +82,7 @@ struct First<T> {
 const _: () = assert!(EXECUTE_TO_RESOLVE == 2, "execute takes two cycles");
 
 pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
-    let inputs = ExecuteIn { operands: Operands::shape(s), group: s.warp_bits(), program_end: 32 };
-    module("execute", inputs, |m, i| {
+    module("execute", ExecuteIn::shape(s), |m, i| {
         m.doc("Stage 7: ALUs and targets.");
         let Operands { issued, alu: control, a, b, data } = i.operands;
         let d = issued.decoded;

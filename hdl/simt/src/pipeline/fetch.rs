@@ -5,13 +5,17 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct FetchIn<T> {
     pub chosen: Fetch<T>,
     /// The instruction at the pc in this stage, 32 bits.
+    #[width(32)]
     pub word: T,
     /// Decode stops this slot's front end: younger fetches of the slot, in stages 1 and 2, are squashed.
     pub stop_valid: T,
+    #[width(s.slot_bits())]
     pub stop_slot: T,
+    #[width(Flush::shape(s))]
     pub flush: Option<Flush<T>>,
 }
 
@@ -25,9 +29,7 @@ pub struct FetchOut<T> {
 }
 
 pub fn fetch(s: &Shape) -> TypedModule<FetchIn<Width>, FetchOut<Signal>> {
-    let (chosen, flush) = (Fetch::shape(s), Flush::shape(s));
-    let inputs = FetchIn { chosen, word: 32, stop_valid: 1, stop_slot: s.slot_bits(), flush };
-    module("fetch", inputs, |m, i| {
+    module("fetch", FetchIn::shape(s), |m, i| {
         m.doc("Stage 2: the word comes from instruction memory.");
         let fetching = m.stage_always("fetching", i.chosen);
         // Of this cycle, and of that in which this was chosen.

@@ -21,39 +21,32 @@ use heddle_hdl::*;
 
 /// Lanes of a late result, for the register banks.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Loaded<T> {
     /// 1 bit.
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
     /// Not 0.
+    #[width(5)]
     pub rd: T,
     /// One bit a lane.
+    #[width(s.lanes)]
     pub lanes: T,
     /// 32 bits a lane: words, of which the lanes want the part at the byte offset, 2 bits a lane, of this size, as an instruction
     /// that loads says it in 3 bits.
+    #[width(32 * s.lanes)]
     pub words: T,
+    #[width(2 * s.lanes)]
     pub offset: T,
+    #[width(3)]
     pub size: T,
     /// 1 bit: no lane of the register is under way behind these.
     pub last: T,
 }
 
-impl Loaded<Width> {
-    pub fn shape(s: &Shape) -> Loaded<Width> {
-        Loaded {
-            valid: 1,
-            slot: s.slot_bits(),
-            rd: 5,
-            lanes: s.lanes,
-            words: 32 * s.lanes,
-            offset: 2 * s.lanes,
-            size: 3,
-            last: 1,
-        }
-    }
-}
-
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct GatherIn<T> {
     /// Stays until `taken`, but another may come in its place: a quotient's, or the other memory's.
     pub answer: Loaded<T>,
@@ -92,7 +85,7 @@ fn word() -> TypedModule<WordIn<Width>, Part<Signal>> {
 }
 
 pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
-    module("gather", GatherIn { answer: Loaded::shape(s), written: 1 }, |m, i| {
+    module("gather", GatherIn::shape(s), |m, i| {
         m.doc("Holds late results, and puts the answers to one load together.");
         let GatherIn { answer, written } = i;
         let held = m.reg("held", 1).reset(0u32);

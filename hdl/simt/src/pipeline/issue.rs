@@ -24,18 +24,15 @@ use heddle_hdl::*;
 
 /// An instruction with its slot.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Slotted<T> {
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
     pub decoded: Decoded<T>,
     /// See [`DecodeOut::registers`](super::decode::DecodeOut::registers).
+    #[width(32)]
     pub registers: T,
-}
-
-impl Slotted<Width> {
-    pub fn shape(s: &Shape) -> Slotted<Width> {
-        Slotted { valid: 1, slot: s.slot_bits(), decoded: Decoded::shape(s), registers: 32 }
-    }
 }
 
 /// What is known in this stage of an instruction that issues. All but `slot` and `pc` are 0 if none does.
@@ -55,17 +52,14 @@ pub struct Issuing<T> {
 
 /// What stage 5 knows of the instruction that issued in the cycle before.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Reading<T> {
     /// There is one; else `registers` are those of any other.
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
+    #[width(Registers::shape())]
     pub registers: Registers<T>,
-}
-
-impl Reading<Width> {
-    pub fn shape(s: &Shape) -> Reading<Width> {
-        Reading { valid: 1, slot: s.slot_bits(), registers: Registers::shape() }
-    }
 }
 
 /// The registers of an instruction.
@@ -89,15 +83,21 @@ impl Registers<Width> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct IssueIn<T> {
     /// From decode.
     pub decoded: Slotted<T>,
     pub steer: Steer<T>,
     /// One bit a warp: it is started. Where the schedule is by age.
+    #[width(s.warps)]
+    #[when(by_age(s))]
     pub starts: Option<T>,
     /// See [`crate::block::Grid::group`]. Where the schedule is by block.
+    #[width(s.warp_bits())]
+    #[when(by_block(s))]
     pub group: Option<T>,
     /// From the scoreboard, one bit a slot: no register of its head will be pending in the next cycle.
+    #[width(s.slots())]
     pub clear: T,
     /// There is a place for an access to memory / for one that is answered; the divider is free.
     pub access_room: T,
@@ -106,8 +106,11 @@ pub struct IssueIn<T> {
     /// The divergence unit holds back control instructions and those on convergence barriers.
     pub hold_control: T,
     pub bubble: T,
+    #[width(PairsIn::shape(s))]
     pub pairs: Option<PairsIn<T>>,
     /// One bit a slot: its control instructions are held back. For units that let warps run ahead.
+    #[width(s.slots())]
+    #[when(s.predicts())]
     pub held: Option<T>,
 }
 
@@ -130,11 +133,15 @@ pub struct IssueOut<T> {
 
 /// Why slots with an instruction could not issue it, one bit a slot.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Idle<T> {
+    #[width(s.slots())]
     pub filled: T,
     /// A register is pending, or was when it was looked up.
+    #[width(s.slots())]
     pub scoreboard: T,
     /// No entry in the load queue, no divider, or issue is held.
+    #[width(s.slots())]
     pub unit: T,
 }
 
@@ -198,22 +205,7 @@ fn row(s: &Shape) -> TypedModule<RowIn<Width>, RowOut<Signal>> {
 }
 
 pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
-    let steer = Steer { valid: 1, slot: s.slot_bits(), pc: s.pc_bits(), replay: 1 };
-    let inputs = IssueIn {
-        decoded: Slotted::shape(s),
-        steer,
-        starts: by_age(s).then_some(s.warps),
-        group: by_block(s).then(|| s.warp_bits()),
-        clear: s.slots(),
-        access_room: 1,
-        load_room: 1,
-        divider_free: 1,
-        hold_control: 1,
-        bubble: 1,
-        pairs: PairsIn::shape(s),
-        held: s.predicts().then_some(s.slots()),
-    };
-    module("issue", inputs, |m, i| {
+    module("issue", IssueIn::shape(s), |m, i| {
         m.doc("Stage 4: instruction buffers and the choice of an instruction to issue.");
         let place = index_width(s.buffer);
         let d = i.decoded.decoded;

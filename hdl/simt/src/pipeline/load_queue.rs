@@ -52,27 +52,28 @@ pub struct LoadQueueOut<T> {
 
 /// A load under way: whose it is and how its data goes to the lanes.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Load<T> {
+    #[width(s.slot_bits())]
     pub slot: T,
+    #[width(5)]
     pub rd: T,
     pub route: Route<T>,
 }
 
 /// How a line goes to the lanes: see [`Access`] and [`network`].
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Route<T> {
+    #[width(3)]
     pub size: T,
+    #[width(s.lanes)]
     pub served: T,
     /// As [`network::kept`] makes it.
+    #[width(network::kept_bits(s))]
     pub route: T,
+    #[width(2 * s.lanes)]
     pub offset: T,
-}
-
-impl Load<Width> {
-    pub fn shape(s: &Shape) -> Load<Width> {
-        let route = Route { size: 3, served: s.lanes, route: network::kept_bits(s), offset: 2 * s.lanes };
-        Load { slot: s.slot_bits(), rd: 5, route }
-    }
 }
 
 impl LoadQueueIn<Width> {

@@ -21,39 +21,34 @@ use heddle_hdl::*;
 
 /// An instruction's access to memory, all its lanes.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Whole<T> {
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
     /// 0 where memory does not answer, or nobody wants the answer.
+    #[width(5)]
     pub rd: T,
+    #[width(Asked::shape())]
     pub asked: Asked<T>,
+    #[width(s.lanes)]
     pub mask: T,
     /// [`Shape::place_bits`] a lane.
+    #[width(s.place_bits() * s.lanes)]
     pub places: T,
     /// 32 bits a lane.
+    #[width(32 * s.lanes)]
     pub data: T,
 }
 
-impl Whole<Width> {
-    pub fn shape(s: &Shape) -> Whole<Width> {
-        Whole {
-            valid: 1,
-            slot: s.slot_bits(),
-            rd: 5,
-            asked: Asked::shape(),
-            mask: s.lanes,
-            places: s.place_bits() * s.lanes,
-            data: 32 * s.lanes,
-        }
-    }
-}
-
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct LoadStoreIn<T> {
     /// From resolve: registered there.
     pub whole: Whole<T>,
     /// The load queue has a free entry, and its number.
     pub load_room: T,
+    #[width(index_width(s.loads))]
     pub load_tag: T,
     /// Memory takes `access` in this cycle.
     pub taken: T,
@@ -77,8 +72,7 @@ pub struct LoadStoreOut<T> {
 }
 
 pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Signal>> {
-    let inputs = LoadStoreIn { whole: Whole::shape(s), load_room: 1, load_tag: index_width(s.loads), taken: 1 };
-    module("load_store", inputs, |m, i| {
+    module("load_store", LoadStoreIn::shape(s), |m, i| {
         m.doc("The load-store unit: serves the lanes of an access group by group.");
         let queue = Queue::new(m, "queue", Whole::shape(s), s.requests, i.whole.valid, i.whole);
         let (head, waits) = (queue.head, queue.waits);

@@ -136,6 +136,7 @@ pub struct Lanes<T> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct MemoryIn<T> {
     pub access: Access<T>,
 }
@@ -172,7 +173,7 @@ fn align() -> TypedModule<AlignIn<Width>, ToBanks<Signal>> {
 
 /// The stage. Combinational.
 pub fn memory(s: &Shape) -> TypedModule<MemoryIn<Width>, MemoryOut<Signal>> {
-    module("memory", MemoryIn { access: Access::shape(s) }, |m, MemoryIn { access }| {
+    module("memory", MemoryIn::shape(s), |m, MemoryIn { access }| {
         m.doc("Stage 9: requests to memory.");
         let inputs = AlignIn {
             size: all(access.size.slice(0, 2)),

@@ -136,17 +136,20 @@ fn leader_bank() -> TypedModule<LeaderBankIn<Width>, ToBanks<Signal>> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 struct BankIn<T> {
     /// One bit a lane, the highest lane first: a served lane that accesses this bank.
+    #[width(s.lanes)]
     wanting: T,
     /// What all lanes send, in the same order.
+    #[width(32 * s.lanes)]
     words: T,
+    #[width(4 * s.lanes)]
     bytes: T,
 }
 
 fn bank(s: &Shape) -> TypedModule<BankIn<Width>, ToBanks<Signal>> {
-    let inputs = BankIn { wanting: s.lanes, words: 32 * s.lanes, bytes: 4 * s.lanes };
-    module("network_bank", inputs, |m, BankIn { wanting, words, bytes }| {
+    module("network_bank", BankIn::shape(s), |m, BankIn { wanting, words, bytes }| {
         let (words, bytes) = (elements(words, 32), elements(bytes, 4));
         if Network::of(s) == Network::Words {
             m.doc("What a bank gets: the word of the highest lane that wants it.");

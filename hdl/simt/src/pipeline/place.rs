@@ -10,21 +10,28 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct PlaceIn<T> {
     /// The result of the ALU, 32 bits.
+    #[width(32)]
     pub computed: T,
     /// It is an address; of an access that writes.
     pub accesses: T,
     pub writes: T,
     /// Bytes of the access, as a power of two; 2 bits.
+    #[width(2)]
     pub size: T,
     /// The lane's static warp.
+    #[width(s.warp_bits())]
     pub slot: T,
     /// The lane's number.
+    #[width(s.lane_bits())]
     pub number: T,
     /// Bits of a warp number that differ among the warps of a block: ones at the bottom, `warp_bits`.
+    #[width(s.warp_bits())]
     pub group: T,
     /// First byte address that may be written, a multiple of 256; 32 bits.
+    #[width(32)]
     pub program_end: T,
 }
 
@@ -53,17 +60,7 @@ impl Wrong<Width> {
 
 /// One lane.
 pub fn place(s: &Shape) -> TypedModule<PlaceIn<Width>, PlaceOut<Signal>> {
-    let inputs = PlaceIn {
-        computed: 32,
-        accesses: 1,
-        writes: 1,
-        size: 2,
-        slot: s.warp_bits(),
-        number: s.lane_bits(),
-        group: s.warp_bits(),
-        program_end: 32,
-    };
-    module("place", inputs, |m, i| {
+    module("place", PlaceIn::shape(s), |m, i| {
         m.doc("Where one lane's access goes.");
         let address = i.computed;
         wire!(misaligned = (i.size.eq(1) & address.bit(0)) | (i.size.eq(2) & address.slice(0, 2).any()));

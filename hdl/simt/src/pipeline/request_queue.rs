@@ -11,6 +11,7 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct RequestQueueIn<T> {
     /// From stage 9; always taken.
     pub sent: Request<T>,
@@ -26,7 +27,7 @@ pub struct RequestQueueOut<T> {
 }
 
 pub fn request_queue(s: &Shape) -> TypedModule<RequestQueueIn<Width>, RequestQueueOut<Signal>> {
-    module("request_queue", RequestQueueIn { sent: Request::shape(s), ready: 1 }, |m, i| {
+    module("request_queue", RequestQueueIn::shape(s), |m, i| {
         m.doc("Requests that wait for memory.");
         let queue = Queue::new(m, "queue", Request::shape(s), s.requests, i.sent.valid, i.sent);
         queue.leaves(queue.waits & i.ready);

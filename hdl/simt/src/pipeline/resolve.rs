@@ -45,66 +45,64 @@ pub struct Resolved<T> {
 
 /// A result that the pipeline itself writes back in stage 10.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Computed<T> {
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
+    #[width(5)]
     pub rd: T,
+    #[width(s.lanes)]
     pub mask: T,
     /// The multiplier has the result.
     pub multiply: T,
     /// All lanes have the same, `word`: the return address of a jump, or what `count` counts; 32 bits.
     pub common: T,
+    #[width(32)]
     pub word: T,
     /// Else it is here, 32 bits a lane.
+    #[width(32 * s.lanes)]
     pub data: T,
-}
-
-impl Computed<Width> {
-    pub fn shape(s: &Shape) -> Computed<Width> {
-        let (slot, data) = (s.slot_bits(), 32 * s.lanes);
-        Computed { valid: 1, slot, rd: 5, mask: s.lanes, multiply: 1, common: 1, word: 32, data }
-    }
 }
 
 /// Threads that end, with their exit codes.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Exit<T> {
     pub valid: T,
+    #[width(s.warp_bits())]
     pub slot: T,
+    #[width(s.lanes)]
     pub mask: T,
     /// The static warp of each lane, where a slot [mixes](Shape::mixes) them.
+    #[width(s.homes_bits())]
     pub homes: Option<T>,
     /// 32 bits a lane.
+    #[width(32 * s.lanes)]
     pub codes: T,
-}
-
-impl Exit<Width> {
-    pub fn shape(s: &Shape) -> Exit<Width> {
-        Exit { valid: 1, slot: s.warp_bits(), mask: s.lanes, homes: s.homes_bits(), codes: 32 * s.lanes }
-    }
 }
 
 /// Why the core stops.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Fault<T> {
     pub valid: T,
     /// One of [`cause`].
+    #[width(cause::BITS)]
     pub cause: T,
+    #[width(s.warp_bits())]
     pub slot: T,
     /// Instruction number.
+    #[width(s.pc_bits())]
     pub pc: T,
+    #[width(s.lanes)]
     pub mask: T,
     /// The static warp of each lane, where a slot [mixes](Shape::mixes) them.
+    #[width(s.homes_bits())]
     pub homes: Option<T>,
     /// Of jumps, the target; of memory accesses, the address of the first lane in `mask`.
+    #[width(32)]
     pub address: T,
-}
-
-impl Fault<Width> {
-    pub fn shape(s: &Shape) -> Fault<Width> {
-        let (slot, pc) = (s.warp_bits(), s.pc_bits());
-        Fault { valid: 1, cause: cause::BITS, slot, pc, mask: s.lanes, homes: s.homes_bits(), address: 32 }
-    }
 }
 
 pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {

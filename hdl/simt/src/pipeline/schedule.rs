@@ -216,12 +216,15 @@ fn in_turn(m: Builder, s: &Shape, candidates: Candidates, otherwise: Signal) -> 
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 struct AgeIn<T> {
     /// This warp is started / one bit a warp.
     starts_here: T,
+    #[width(s.warps)]
     starts: T,
     /// This warp has a slot that is ready / one bit a warp.
     ready_here: T,
+    #[width(s.warps)]
     ready: T,
 }
 
@@ -233,8 +236,7 @@ struct AgeOut<T> {
 
 /// A warp's row of the matrix that says who is older than whom.
 fn age(s: &Shape) -> TypedModule<AgeIn<Width>, AgeOut<Signal>> {
-    let inputs = AgeIn { starts_here: 1, starts: s.warps, ready_here: 1, ready: s.warps };
-    module("schedule_age", inputs, |m, i| {
+    module("schedule_age", AgeIn::shape(s), |m, i| {
         m.doc("Which warps are older than this one, one bit a warp; and whether it is the oldest that is ready.");
         let older = m.reg("older", s.warps);
         older.next((older.q | i.starts_here.repeat(s.warps)) & !i.starts);

@@ -16,16 +16,13 @@ use heddle_hdl::*;
 
 /// An instruction on its way from stage 1 to stage 3.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Fetch<T> {
     pub valid: T,
+    #[width(s.slot_bits())]
     pub slot: T,
+    #[width(s.pc_bits())]
     pub pc: T,
-}
-
-impl Fetch<Width> {
-    pub fn shape(s: &Shape) -> Fetch<Width> {
-        Fetch { valid: 1, slot: s.slot_bits(), pc: s.pc_bits() }
-    }
 }
 
 /// What has not issued of a slot is dropped, for units with two slots a warp: a path that parts suspends the other.
@@ -49,14 +46,18 @@ impl Flush<Signal> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct SteerIn<T> {
     /// The divergence unit (re)starts a slot.
     pub steer: Steer<T>,
     /// Decode stops this slot's front end (`valid`, `slot`).
     pub stop_valid: T,
+    #[width(s.slot_bits())]
     pub stop_slot: T,
+    #[width(Flush::shape(s))]
     pub flush: Option<Flush<T>>,
     /// Instructions in each slot's buffer: `count_width(buffer)` bits a slot.
+    #[width(count_width(s.buffer) * s.slots())]
     pub buffered: T,
 }
 
@@ -73,15 +74,7 @@ const _: () = assert!(CHOICE_TO_DECODE == 2, "a fetch under way would be neither
 const _: () = assert!(ISSUE_TO_NEXT >= 2, "a slot would be fetched for less often than it issues");
 
 pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
-    let count_bits = count_width(s.buffer);
-    let inputs = SteerIn {
-        steer: Steer { valid: 1, slot: s.slot_bits(), pc: s.pc_bits(), replay: 1 },
-        stop_valid: 1,
-        stop_slot: s.slot_bits(),
-        flush: Flush::shape(s),
-        buffered: count_bits * s.slots(),
-    };
-    module("steer", inputs, |m, i| {
+    module("steer", SteerIn::shape(s), |m, i| {
         m.doc("Stage 1: chooses the slot to fetch for.");
         let on = |valid: Signal, slot: Signal| slot.decode(s.slots()) & valid.repeat(s.slots());
         let flushed = i.flush.map_or(m.lit(0u32, s.slots()), |flush| on(flush.valid, flush.slot));
@@ -109,7 +102,7 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
         wire!(ahead = i.steer.valid & !preferred.any());
         after.next_if(turn.any() & !ahead, places_above(turn));
         chosen.next(ahead.mux(i.steer.slot.decode(s.slots()), turn));
-        let counts = elements(i.buffered, count_bits);
+        let counts = elements(i.buffered, count_width(s.buffer));
         wire!(empty = cat(&counts.iter().map(|count| count.eq(0)).collect::<Vec<_>>()));
         let rooms = counts.into_iter().enumerate().map(|(slot, count)| {
             let flying = cat(&[choice, in_fetch, in_decode].map(|stage| stage.bit(slot as Width))).count_ones();

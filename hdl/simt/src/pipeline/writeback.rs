@@ -18,10 +18,12 @@ use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct WritebackIn<T> {
     /// From stage 8, registered here once more.
     pub computed: Computed<T>,
     /// Results of the multiplier in this stage, 32 bits a lane; 0 unless it has what is written.
+    #[width(32 * s.lanes)]
     pub products: T,
     pub response: Response<T>,
     /// The load that the response belongs to.
@@ -94,15 +96,7 @@ fn lane() -> TypedModule<LaneIn<Width>, Signal> {
 }
 
 pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Signal>> {
-    let inputs = WritebackIn {
-        computed: Computed::shape(s),
-        products: 32 * s.lanes,
-        response: Response::shape(s),
-        load: Load::shape(s),
-        load_last: 1,
-        quotient: Quotient::shape(s),
-    };
-    module("writeback", inputs, |m, i| {
+    module("writeback", WritebackIn::shape(s), |m, i| {
         m.doc("Stage 10: the write into the register banks.");
         let Computed { valid, slot, rd, mask, multiply, common, word, data } = i.computed;
         let computed_target = m.pipe_if("s10", valid, Target { lanes: mask, slot, rd });

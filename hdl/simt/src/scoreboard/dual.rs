@@ -31,19 +31,16 @@ pub const RIGHT: u32 = 1;
 
 /// A register of a warp that gets or has got its value.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct SidePending<T> {
     /// 1 bit.
     pub valid: T,
+    #[width(s.warp_bits())]
     pub warp: T,
     /// 1 bit: where the instruction issued, [`LEFT`] or [`RIGHT`].
     pub side: T,
+    #[width(5)]
     pub rd: T,
-}
-
-impl SidePending<Width> {
-    pub fn shape(s: &Shape) -> SidePending<Width> {
-        SidePending { valid: 1, warp: s.warp_bits(), side: 1, rd: 5 }
-    }
 }
 
 impl SidePending<Signal> {
@@ -55,34 +52,24 @@ impl SidePending<Signal> {
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct DualScoreboardIn<T> {
     /// For each side, 32 bits a warp: the registers that the head of its buffer reads or writes.
+    #[width(32 * s.warps)]
     pub heads: [T; 2],
     /// An instruction that writes a register issues.
     pub issue: SidePending<T>,
     /// A write whose time is fixed: the value is there for whoever issues from the next cycle on.
+    #[width(Release { slots: 2 * s.warps, registers: 32 })]
     pub early: Release<T>,
     /// The last late write (load, divide) of the register is done.
+    #[width(Release { slots: 2 * s.warps, registers: 32 })]
     pub late: Release<T>,
     /// A path diverges. Whatever else gives a thread another side counts as a push too, except the start of a warp, which
     /// must be quiet then.
     pub push: PathsChange<T>,
     /// Both paths have reconverged.
     pub pop: PathsChange<T>,
-}
-
-impl DualScoreboardIn<Width> {
-    pub fn shape(s: &Shape) -> DualScoreboardIn<Width> {
-        let (release, change) = (Release { slots: 2 * s.warps, registers: 32 }, PathsChange::shape(s));
-        DualScoreboardIn {
-            heads: [32 * s.warps; 2],
-            issue: SidePending::shape(s),
-            early: release,
-            late: release,
-            push: change,
-            pop: change,
-        }
-    }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -9,28 +9,23 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct ProofIn<T> {
+    #[width(ScoreboardIn::shape(s).heads)]
     pub heads: T,
     pub issue: Pending<T>,
     pub early: Pending<T>,
     pub late: Pending<T>,
     /// The slot and the register that are followed.
+    #[width(s.warp_bits())]
     pub slot: T,
+    #[width(5)]
     pub followed: T,
 }
 
 /// The scoreboard with all legal inputs: only what is pending is released, and not twice in a cycle.
 pub fn scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, [Signal; 1]> {
-    let pending = Pending::shape(s);
-    let inputs = ProofIn {
-        heads: ScoreboardIn::shape(s).heads,
-        issue: pending,
-        early: pending,
-        late: pending,
-        slot: s.warp_bits(),
-        followed: 5,
-    };
-    module("scoreboard_proof", inputs, |m, i| {
+    module("scoreboard_proof", ProofIn::shape(s), |m, i| {
         let on_slot = |p: Pending<Signal>| Pending { slot: index_of(s.warps, p.slot), ..p };
         let [issue, early, late] = [i.issue, i.early, i.late].map(on_slot);
         let shown = m.deferred("shown", s.warps * 32);

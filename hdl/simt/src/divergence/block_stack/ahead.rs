@@ -28,10 +28,13 @@ use heddle_hdl::*;
 
 /// A branch, for the prediction table.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Branch<T> {
     /// Behind the branch.
+    #[width(s.pc_bits())]
     pub pc: T,
     /// Warps that came with threads for the side.
+    #[width(count_width(s.warps))]
     pub warps: T,
 }
 
@@ -122,12 +125,6 @@ pub struct Ahead {
     /// The core, and the shape whose one warp is the block.
     s: Shape,
     wide: Shape,
-}
-
-impl Branch<Width> {
-    pub fn shape(s: &Shape) -> Branch<Width> {
-        Branch { pc: s.pc_bits(), warps: count_width(s.warps) }
-    }
 }
 
 impl Ahead {

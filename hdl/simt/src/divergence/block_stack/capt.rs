@@ -16,14 +16,17 @@ use crate::shape::{History, Shape};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct CaptIn<T> {
     /// 1 bit: all is forgotten.
     pub clear: T,
     /// 1 bit: a warp has parted at `asked`, an instruction number; else the answer is for whoever looks.
     pub asks: T,
+    #[width(s.pc_bits())]
     pub asked: T,
     /// 1 bit: what the branch at `learned` did was adequate, or was not.
     pub learns: T,
+    #[width(s.pc_bits())]
     pub learned: T,
     pub was_adequate: T,
 }
@@ -42,13 +45,6 @@ struct Entry<T> {
     pc: T,
     /// 1 or 2 bits.
     history: T,
-}
-
-impl CaptIn<Width> {
-    pub fn shape(s: &Shape) -> CaptIn<Width> {
-        let pc = s.pc_bits();
-        CaptIn { clear: 1, asks: 1, asked: pc, learns: 1, learned: pc, was_adequate: 1 }
-    }
 }
 
 /// The table of a shape.

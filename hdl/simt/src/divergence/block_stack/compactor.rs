@@ -8,8 +8,10 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct CompactorIn<T> {
     /// One bit a thread: `warps` bits a lane.
+    #[width(s.threads())]
     pub threads: T,
     /// 1 bit: no threads of several static warps together.
     pub fixed: T,
@@ -57,7 +59,7 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
 
 /// The compactor of a shape; without state.
 pub fn compactor(s: &Shape) -> TypedModule<CompactorIn<Width>, CompactorOut<Signal>> {
-    module("compactor", CompactorIn { threads: s.threads(), fixed: 1 }, |m, i| {
+    module("compactor", CompactorIn::shape(s), |m, i| {
         m.doc("Forms one warp of a block's threads, at most one a lane.");
         let of_lanes = elements(i.threads, s.warps);
         wire!(present = of_lanes.into_iter().reduce(|a, b| a | b).expect("a lane"));

@@ -15,12 +15,15 @@ use heddle_hdl::*;
 
 /// Inputs beside those of other units.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct BlockProofIn<T> {
     pub unit: ProofIn<T>,
     /// 1 bit: blocks are all of the core.
     pub one_block: T,
     /// One bit a slot: an instruction issues whose write comes later, if the slot runs; and the last such write is done.
+    #[width(s.warps)]
     pub issues: T,
+    #[width(s.warps)]
     pub writes: T,
 }
 
@@ -34,8 +37,7 @@ struct Owed {
 /// The unit with every legal input: blocks start warp after warp where no thread lives and no write is due; outcomes of warps that
 /// run, with threads of the warp and anything about meeting, until one is refused; `hold` is obeyed.
 pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<Signal>> {
-    let inputs = BlockProofIn { unit: ProofIn::shape(s), one_block: 1, issues: s.warps, writes: s.warps };
-    module("block_stack_proof", inputs, |m, i| {
+    module("block_stack_proof", BlockProofIn::shape(s), |m, i| {
         let any = i.unit.unit;
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
         let (out, inside) = described(m, s, unit_in.value);

@@ -10,19 +10,21 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct ProofIn<T> {
     /// The paths; their masks are made from `owners`.
     pub ccs: CcsIn<T>,
     /// Two bits a lane: its thread is in a, b, c or in none.
+    #[width(2 * s.lanes)]
     pub owners: T,
     /// The thread that is followed.
+    #[width(s.lane_bits())]
     pub thread: T,
 }
 
 /// The unit with all legal inputs: a path is valid exactly if it has threads, each thread is in one path or in none.
 pub fn ccs_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CcsOut<Signal>> {
-    let inputs = ProofIn { ccs: CcsIn::shape(s), owners: 2 * s.lanes, thread: s.lane_bits() };
-    module("ccs_proof", inputs, |m, i| {
+    module("ccs_proof", ProofIn::shape(s), |m, i| {
         let owners = elements(i.owners, 2);
         let path = |p: Path<Signal>, number: u32| {
             let mask = cat(&owners.iter().map(|owner| owner.eq(number)).collect::<Vec<_>>());

@@ -20,23 +20,26 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct ProofIn<T> {
+    #[width(ResolveIn { executed: Executed::shape(s), stopped: 1, jump: None, count: None })]
     pub resolve: ResolveIn<T>,
     /// Which instruction it is, 3 bits.
+    #[width(3)]
     pub sort: T,
     /// A lane, and a byte of the line, any of which is looked at.
+    #[width(s.lane_bits())]
     pub lane: T,
+    #[width(2 + s.lane_bits())]
     pub place: T,
     /// A line that comes back.
+    #[width(32 * s.lanes)]
     pub line: T,
 }
 
 /// Resolve and memory with every instruction: at most one of the kinds that exclude each other, and at least one thread.
 pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>> {
-    let resolve_in = ResolveIn { executed: Executed::shape(s), stopped: 1, jump: None, count: None };
-    let place = 2 + s.lane_bits();
-    let inputs = ProofIn { resolve: resolve_in, sort: 3, lane: s.lane_bits(), place, line: 32 * s.lanes };
-    module("resolve_proof", inputs, |m, i| {
+    module("resolve_proof", ProofIn::shape(s), |m, i| {
         let given = i.resolve.executed.issued;
         let sort = i.sort.decode(8);
         let [branch, jal, jalr, load, store, ecall, multiply, last] = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| sort.bit(k));

@@ -4,10 +4,13 @@ use crate::pipeline::timing::{ISSUE_TO_NEXT, LEAST_BUFFER, STEER_TO_DECODE};
 use heddle_sim::Sim;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 struct FrontIn<T> {
     steer: Steer<T>,
     stop_valid: T,
+    #[width(s.warp_bits())]
     stop_slot: T,
+    #[width(count_width(s.buffer) * s.warps)]
     buffered: T,
 }
 
@@ -21,10 +24,7 @@ struct FrontOut<T> {
 
 /// Stages 1 and 2 as the core wires them.
 fn front(s: &Shape) -> TypedModule<FrontIn<Width>, FrontOut<Signal>> {
-    let steer_shape = Steer { valid: 1, slot: s.warp_bits(), pc: s.pc_bits(), replay: 1 };
-    let buffered = count_width(s.buffer) * s.warps;
-    let inputs = FrontIn { steer: steer_shape, stop_valid: 1, stop_slot: s.warp_bits(), buffered };
-    module("front", inputs, |m, i| {
+    module("front", FrontIn::shape(s), |m, i| {
         let FrontIn { steer: steered, stop_valid, stop_slot, buffered } = i;
         let inputs = SteerIn { steer: steered, stop_valid, stop_slot, flush: None, buffered };
         let SteerOut { chosen, running } = m.instance("steer", &steer(s), inputs);

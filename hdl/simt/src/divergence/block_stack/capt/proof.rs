@@ -7,15 +7,17 @@ use crate::shape::{History, Shape};
 use heddle_hdl::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct ProofIn<T> {
     pub capt: CaptIn<T>,
     /// The branch that is followed.
+    #[width(s.pc_bits())]
     pub pc: T,
 }
 
 /// The table with all inputs.
 pub fn capt_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CaptOut<Signal>> {
-    module("capt_proof", ProofIn { capt: CaptIn::shape(s), pc: s.pc_bits() }, |m, i| {
+    module("capt_proof", ProofIn::shape(s), |m, i| {
         let branches = 1 << s.pc_bits();
         let (out, entries) = described(m, s, i.capt);
         let pc = held(m, "pc_followed", i.pc);
