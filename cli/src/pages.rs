@@ -10,6 +10,8 @@ use heddle_testbench::prove::proofs;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+mod links;
+
 fn page(name: &str) -> String {
     let file = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs")).join(name);
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))

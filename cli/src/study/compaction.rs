@@ -1,5 +1,5 @@
-//! `heddle study compaction`: warps formed anew from the threads of a block, on the kernels of *Thread Block Compaction and
-//! Simplified Control Flow* and of *CAPRI*, each in the setting of its paper.
+//! `heddle study compaction`: warps formed anew from the threads of a block, on the kernels of *Thread Block Compaction for
+//! Efficient SIMT Control Flow* and of *CAPRI*, each in the setting of its paper.
 
 mod prediction;
 mod tables;
