@@ -35,7 +35,8 @@ impl fmt::Display for Path {
     }
 }
 
-/// The paths of a warp, the one that runs first, and behind them its threads at convergence barriers; none where threads of several warps run together. The engine must show
+/// The paths of a warp, the one that runs first, and behind them its threads at convergence barriers; none where
+/// threads of several warps run together, or where it is not known here how a mechanism keeps them. The engine must show
 /// memories; `core` is the path of the core's instance, empty if it is the top.
 pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<Path> {
     if shape.divergence.capabilities().mixes_warps {
@@ -64,10 +65,12 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
         of_path_table(&word, &register, shape, warp, phase()).into_iter().chain(held).collect()
     } else if shape.divergence == Divergence::ARBITER {
         of_arbiter(&word, shape, warp, phase())
-    } else {
+    } else if shape.divergence.capabilities().reconverges {
         let waiting = engine.directory().registers.find(&format!("{unit}.waiting"));
         let waits = waiting.is_some_and(|waiting| engine.register(waiting).bit(warp));
         of_stack(&word, shape, warp, waits)
+    } else {
+        Vec::new()
     }
 }
 

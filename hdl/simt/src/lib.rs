@@ -33,8 +33,7 @@ pub mod system;
 mod testing;
 
 pub use divergence::Divergence;
-pub use pipeline::schedule::Schedule;
 pub use shape::{
-    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Metrics, PathScheduler, Replay, Shape,
-    ShapeError, SlaveModel, Timing,
+    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Metrics, PathScheduler, Replay,
+    Schedule, Shape, ShapeError, SlaveModel, Timing,
 };

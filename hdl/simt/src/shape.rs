@@ -1,8 +1,7 @@
 //! The configuration of a core: one struct, checked once.
 
-use crate::divergence::mechanism::Divergence;
+use crate::divergence::capabilities::Divergence;
 use crate::isa::convergence;
-use crate::pipeline::schedule::Schedule;
 use crate::pipeline::timing::{ACCESS_TO_ANSWER, LEAST_BUFFER};
 use heddle_hdl::{Width, index_width};
 
@@ -247,6 +246,40 @@ impl Replay {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         name_of(Replay::ALL, self)
+    }
+}
+
+/// Who issues when several slots could.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Schedule {
+    /// The next one after the last.
+    LooseRoundRobin,
+    /// The last one until it stalls, then that of the warp that was started first; of the paths of a warp, the left one.
+    GreedyThenOldest,
+    /// The last one until it stalls, then the next one after it.
+    Sticky,
+    /// One of the block that was started first.
+    BlockAge,
+    /// One of another block every cycle.
+    BlockRoundRobin,
+    /// One of the last block until all of it stalls, then one of the next.
+    BlockSticky,
+}
+
+impl Schedule {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Schedule)] = &[
+        ("loose-round-robin", Schedule::LooseRoundRobin),
+        ("greedy-then-oldest", Schedule::GreedyThenOldest),
+        ("sticky", Schedule::Sticky),
+        ("block-age", Schedule::BlockAge),
+        ("block-round-robin", Schedule::BlockRoundRobin),
+        ("block-sticky", Schedule::BlockSticky),
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Schedule::ALL, self)
     }
 }
 

@@ -20,7 +20,10 @@
 //! What it does not do: nothing is fair between paths, as with the path tables. There is no list of paths, so what they are
 //! is only known to counters, which [`Shape::metrics`] adds.
 
-use super::{Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
+use super::{
+    Capabilities, Divergence, Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after,
+    hold, kind,
+};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -161,9 +164,13 @@ fn least(m: Builder, name: &str, numbers: Vec<Signal>, levels: u32) -> Signal {
 /// The mechanism: a pc a thread.
 pub struct Arbiter;
 
+impl Arbiter {
+    pub const DIVERGENCE: Divergence = Divergence::new("arbiter", Capabilities::NONE);
+}
+
 impl Mechanism for Arbiter {
-    fn name(&self) -> &'static str {
-        "arbiter"
+    fn divergence(&self) -> Divergence {
+        Arbiter::DIVERGENCE
     }
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {

@@ -44,8 +44,8 @@ use super::levels::{
     stop_of,
 };
 use super::{
-    Capabilities, Culprit, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, Outcome, Refused, Side, Steer, Stop,
-    UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
+    Capabilities, Culprit, Divergence, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, Outcome, Refused, Side,
+    Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
 };
 use crate::arbiter::{places_above, round_robin};
 use crate::block::{same_group, whole_group};
@@ -181,13 +181,16 @@ pub const DEFAULT_LEVELS: u32 = 128;
 /// The mechanism: a stack a block.
 pub struct BlockStack;
 
-impl Mechanism for BlockStack {
-    fn name(&self) -> &'static str {
-        "block-stack"
-    }
+impl BlockStack {
+    pub const DIVERGENCE: Divergence = Divergence::new(
+        "block-stack",
+        Capabilities { reconverges: true, likely_points: true, mixes_warps: true, splits: false, ..Capabilities::NONE },
+    );
+}
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { reconverges: true, likely_points: true, mixes_warps: true, splits: false, ..Capabilities::NONE }
+impl Mechanism for BlockStack {
+    fn divergence(&self) -> Divergence {
+        BlockStack::DIVERGENCE
     }
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {

@@ -39,7 +39,7 @@
 use self::forwarding::{Before, Forwarded, Forwarding};
 use super::levels::{Group, Rpc, Sibling, levels};
 use super::{
-    Capabilities, Events, Mechanism, MoreOut, PathsChange, Refused, Steer, Stop, TwoPaths, UnitIn, UnitOut,
+    Capabilities, Divergence, Events, Mechanism, MoreOut, PathsChange, Refused, Steer, Stop, TwoPaths, UnitIn, UnitOut,
     assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
 };
 use crate::isa::cause;
@@ -113,13 +113,14 @@ impl Top<Signal> {
 /// The mechanism: a stack per warp with both sides of a branch.
 pub struct DualPath;
 
-impl Mechanism for DualPath {
-    fn name(&self) -> &'static str {
-        "dual-path"
-    }
+impl DualPath {
+    pub const DIVERGENCE: Divergence =
+        Divergence::new("dual-path", Capabilities { reconverges: true, two_paths: true, ..Capabilities::NONE });
+}
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { reconverges: true, two_paths: true, ..Capabilities::NONE }
+impl Mechanism for DualPath {
+    fn divergence(&self) -> Divergence {
+        DualPath::DIVERGENCE
     }
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {

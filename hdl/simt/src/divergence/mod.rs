@@ -31,6 +31,7 @@ use heddle_hdl::*;
 
 pub mod arbiter;
 pub mod block_stack;
+pub mod capabilities;
 pub mod ccs;
 pub mod cct;
 pub mod convergence;
@@ -42,22 +43,23 @@ pub mod path_table;
 pub mod proof;
 pub mod stack;
 
+pub use capabilities::{Capabilities, Divergence};
 pub use interface::*;
-pub use mechanism::{Capabilities, Divergence, Mechanism};
+pub use mechanism::Mechanism;
 
 impl Divergence {
     /// Sorted path tables, as in Simty.
-    pub const PATH_TABLE: Divergence = Divergence(&path_table::PathTable);
+    pub const PATH_TABLE: Divergence = path_table::PathTable::DIVERGENCE;
     /// A pc a thread and a tree of comparators.
-    pub const ARBITER: Divergence = Divergence(&arbiter::Arbiter);
+    pub const ARBITER: Divergence = arbiter::Arbiter::DIVERGENCE;
     /// A stack of reconvergence points.
-    pub const STACK: Divergence = Divergence(&stack::Stack);
+    pub const STACK: Divergence = stack::Stack::DIVERGENCE;
     /// A stack whose entries hold both sides of a branch, which run side by side.
-    pub const DUAL_PATH: Divergence = Divergence(&dual_path::DualPath);
+    pub const DUAL_PATH: Divergence = dual_path::DualPath::DIVERGENCE;
     /// A stack a block, whose threads form new warps where they diverge.
-    pub const BLOCK_STACK: Divergence = Divergence(&block_stack::BlockStack);
+    pub const BLOCK_STACK: Divergence = block_stack::BlockStack::DIVERGENCE;
 
-    /// Every mechanism. A new one is a line here.
+    /// Those of [`MECHANISMS`].
     pub const ALL: &[Divergence] = &[
         Divergence::PATH_TABLE,
         Divergence::ARBITER,
@@ -73,9 +75,14 @@ impl Default for Divergence {
     }
 }
 
+/// Every mechanism. A new one is a line here, and one in [`Divergence::ALL`], in the same order.
+pub const MECHANISMS: &[&dyn Mechanism] =
+    &[&path_table::PathTable, &arbiter::Arbiter, &stack::Stack, &dual_path::DualPath, &block_stack::BlockStack];
+
 /// The divergence unit of a shape.
 pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-    s.divergence.0.unit(s)
+    let mechanism = MECHANISMS.iter().find(|mechanism| mechanism.divergence() == s.divergence);
+    mechanism.expect("a configuration has a mechanism of the list").unit(s)
 }
 
 /// A path: the threads of a warp that have this pc. (`path-lists-simty.txt` §2)

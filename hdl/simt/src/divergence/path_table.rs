@@ -40,8 +40,8 @@ use super::ccs::{CcsIn, ccs};
 use super::cct::{CctIn, CctOut, Context, cct, entries};
 use super::convergence::{Release, TableIn, TableOut, convergence_table};
 use super::{
-    Announced, Capabilities, Events, Hints, Mechanism, MoreOut, Outcome, Path, Steer, Stop, UnitIn, UnitOut,
-    assume_legal, depth_after, hold, kind,
+    Announced, Capabilities, Divergence, Events, Hints, Mechanism, MoreOut, Outcome, Path, Steer, Stop, UnitIn,
+    UnitOut, assume_legal, depth_after, hold, kind,
 };
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -49,13 +49,16 @@ use heddle_hdl::*;
 /// The mechanism: sorted path tables.
 pub struct PathTable;
 
-impl Mechanism for PathTable {
-    fn name(&self) -> &'static str {
-        "path-table"
-    }
+impl PathTable {
+    pub const DIVERGENCE: Divergence = Divergence::new(
+        "path-table",
+        Capabilities { convergence_barriers: true, announced: true, ..Capabilities::NONE },
+    );
+}
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { convergence_barriers: true, announced: true, ..Capabilities::NONE }
+impl Mechanism for PathTable {
+    fn divergence(&self) -> Divergence {
+        PathTable::DIVERGENCE
     }
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {

@@ -40,7 +40,8 @@
 
 use super::levels::{Level, Likely, Parting, Pop, Sibling, Top, has_likely, is_at_point, levels, part, pop, stop_of};
 use super::{
-    Capabilities, Events, Mechanism, MoreOut, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, hold, kind,
+    Capabilities, Divergence, Events, Mechanism, MoreOut, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, hold,
+    kind,
 };
 use crate::isa::cause;
 use crate::shape::Shape;
@@ -72,13 +73,16 @@ struct Inside {
 /// The mechanism: a stack per warp.
 pub struct Stack;
 
-impl Mechanism for Stack {
-    fn name(&self) -> &'static str {
-        "stack"
-    }
+impl Stack {
+    pub const DIVERGENCE: Divergence = Divergence::new(
+        "stack",
+        Capabilities { reconverges: true, likely_points: true, splits: false, ..Capabilities::NONE },
+    );
+}
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { reconverges: true, likely_points: true, splits: false, ..Capabilities::NONE }
+impl Mechanism for Stack {
+    fn divergence(&self) -> Divergence {
+        Stack::DIVERGENCE
     }
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {

@@ -4,6 +4,8 @@
 use super::testing::{P, Slot, Told, Watch, lanes, mask};
 use super::*;
 use crate::reconvergence::{Meet, Reconvergence};
+use std::fs;
+use std::path::Path;
 
 /// Those whose slots are warps; the others' tests are beside them.
 fn units() -> impl Iterator<Item = &'static Divergence> {
@@ -103,4 +105,26 @@ fn outcomes_do_not_starve_a_wake() {
             assert!(cycles < 64, "{:?}", watch.pipeline.slots);
         }
     }
+}
+
+/// Configuration, interface and pipeline ask for capabilities. Who uses a mechanism is the list of them, what only it uses, and tests.
+#[test]
+fn the_pipeline_uses_no_mechanism() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let folders = ["", "pipeline", "scoreboard", "memory", "lane", "host", "core"].map(|folder| root.join(folder));
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+    let sources = files.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let own = ["interface", "capabilities"].map(|name| root.join("divergence").join(format!("{name}.rs")));
+    let modules = ["arbiter", "block_stack", "ccs", "cct", "convergence", "dual_path", "levels", "path_table", "stack"];
+    let mut count = 0;
+    for path in sources.chain(own) {
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            count += 1;
+            let uses = modules.iter().find(|module| line.contains(&format!("divergence::{module}::")));
+            assert!(uses.is_none(), "{}: {line}", path.display());
+        }
+    }
+    assert!(count > 5000, "only {count} lines");
 }

@@ -6,8 +6,8 @@
 use crate::block::Grid;
 use crate::csr::{self, Source};
 use crate::divergence::interface::warp_of;
-use crate::isa::Decoded;
 use crate::lane::alu;
+use crate::pipeline::decoded::Decoded;
 use crate::pipeline::issue::Reading;
 use crate::shape::{BankAddress, Shape};
 use heddle_hdl::*;

@@ -3,9 +3,10 @@
 //! Combinational. Instructions on convergence barriers that the core does not have do nothing; `count` of one is 0 + 0. It also says whether the front end must stop behind the instruction: at everything that produces an
 //! outcome at resolve, and at the instruction before the stop pc.
 
+use super::decoded::{Converges, Decoded};
 use crate::csr;
 use crate::divergence::interface::Stop;
-use crate::isa::{BARRIER, CUSTOM, Converges, Decoded, EXIT, alu, atomic, convergence};
+use crate::isa::{BARRIER, CUSTOM, EXIT, alu, atomic, convergence};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 

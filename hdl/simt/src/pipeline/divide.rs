@@ -131,7 +131,7 @@ mod tests {
                 for cycle in 0..2 * ready_at {
                     // Something is in stage 7 all the time.
                     let divides = cycle == ISSUE_TO_EXECUTE;
-                    let decoded = crate::isa::Decoded {
+                    let decoded = crate::pipeline::decoded::Decoded {
                         divide: divides.into(),
                         funct3: if divides { 5u32 } else { r.u32(..8) }.into(),
                         rd: if divides { rd } else { 1 }.into(),

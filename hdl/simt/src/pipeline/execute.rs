@@ -178,7 +178,7 @@ mod tests {
                 let condition = [0u32, 1, 4, 5, 6, 7][r.usize(..6)];
                 let (slot, rd) = (r.u32(..2), r.u32(1..32));
                 let [writes, answers, divide] = [(); 3].map(|()| r.bool());
-                let decoded = crate::isa::Decoded {
+                let decoded = crate::pipeline::decoded::Decoded {
                     rd: rd.into(),
                     writes: writes.into(),
                     answers: answers.into(),

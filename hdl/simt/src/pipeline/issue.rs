@@ -18,7 +18,7 @@ use super::pairs::{Pairs, PairsIn};
 use super::schedule::{Candidates, by_age, by_block, choose};
 use crate::csr;
 use crate::divergence::interface::{Steer, Unissued};
-use crate::isa::Decoded;
+use crate::pipeline::decoded::Decoded;
 use crate::shape::Shape;
 use heddle_hdl::*;
 

@@ -17,6 +17,7 @@
 pub mod coalesce;
 pub mod collect;
 pub mod decode;
+pub mod decoded;
 pub mod divide;
 pub mod execute;
 pub mod fetch;

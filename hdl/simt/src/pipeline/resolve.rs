@@ -8,13 +8,14 @@
 //!   threads.
 
 use super::coalesce::{CoalesceIn, CoalesceOut, coalesce};
+use super::decoded::Decoded;
 use super::execute::Executed;
 use super::load_store::Whole;
 use super::memory::{Access, Lanes};
 use super::place::Wrong;
 use crate::address::SCRATCHPAD;
 use crate::divergence::interface::{Jump, Outcome, Side, kind, warp_of};
-use crate::isa::{Decoded, cause, convergence};
+use crate::isa::{cause, convergence};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 

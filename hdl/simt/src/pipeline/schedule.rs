@@ -21,42 +21,8 @@
 use super::timing::TURN_EVERY;
 use crate::arbiter::{places_above, round_robin};
 use crate::block::same_group;
-use crate::shape::{Shape, name_of};
+use crate::shape::{Schedule, Shape};
 use heddle_hdl::*;
-
-/// Who issues when several slots could.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Schedule {
-    /// The next one after the last.
-    LooseRoundRobin,
-    /// The last one until it stalls, then that of the warp that was started first; of the paths of a warp, the left one.
-    GreedyThenOldest,
-    /// The last one until it stalls, then the next one after it.
-    Sticky,
-    /// One of the block that was started first.
-    BlockAge,
-    /// One of another block every cycle.
-    BlockRoundRobin,
-    /// One of the last block until all of it stalls, then one of the next.
-    BlockSticky,
-}
-
-impl Schedule {
-    /// Every choice with its name on the command line.
-    pub const ALL: &[(&str, Schedule)] = &[
-        ("loose-round-robin", Schedule::LooseRoundRobin),
-        ("greedy-then-oldest", Schedule::GreedyThenOldest),
-        ("sticky", Schedule::Sticky),
-        ("block-age", Schedule::BlockAge),
-        ("block-round-robin", Schedule::BlockRoundRobin),
-        ("block-sticky", Schedule::BlockSticky),
-    ];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        name_of(Schedule::ALL, self)
-    }
-}
 
 /// What the choice depends on.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::divergence::Divergence;
-use crate::isa::Decoded;
+use crate::pipeline::decoded::Decoded;
 use crate::pipeline::issue::Slotted;
 use crate::pipeline::issue::{IssueIn, issue};
 use crate::shape::Replay;

@@ -9,8 +9,8 @@
 use super::super::memory::{MemoryIn, memory};
 use super::{ResolveIn, Resolved, resolve};
 use crate::divergence::kind;
-use crate::isa::Decoded;
 use crate::pipeline::collect::Issued;
+use crate::pipeline::decoded::Decoded;
 use crate::pipeline::execute::Executed;
 use crate::pipeline::network;
 use crate::pipeline::place::Wrong;
