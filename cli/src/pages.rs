@@ -17,6 +17,11 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
+/// What is marked as code.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
 /// The cells of a line of a table, without the marks of code.
 fn cells(line: &str) -> Option<Vec<&str>> {
     let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
@@ -42,7 +47,7 @@ fn the_page_on_mutants_names_modules_of_the_core() {
     let there = mutants(&core).into_iter().map(|mutant| mutant.module).collect();
     let table = section(&text, "## Modules").filter_map(cells).skip(1).map(|row| row[0].to_string());
     // Names of mutants begin with the module's.
-    let code = text.split('`').skip(1).step_by(2).filter(|code| !code.contains([' ', '=']));
+    let code = code(&text).filter(|code| !code.contains([' ', '=']));
     let named = table.chain(code.filter_map(|code| Some(code.split_once(':')?.0.to_string()))).collect();
     all_there("mutation.md", named, &there, "heddle mutate --sample 400 --docs docs");
 }

@@ -211,16 +211,18 @@ const MOST_MEMORY: u32 = 64 << 20;
 
 /// One of the mechanisms.
 fn mechanism() -> impl TypedValueParser<Value = Divergence> {
-    let find = |name: String| Divergence::ALL.iter().copied().find(|unit| unit.name() == name);
-    PossibleValuesParser::new(Divergence::ALL.iter().map(|unit| unit.name()))
-        .try_map(move |name| find(name).ok_or("not in the list"))
+    choice(Divergence::ALL.iter().map(|unit| (unit.name(), *unit)).collect::<Vec<_>>())
 }
 
 /// One of the choices that the list names.
-fn choice<T: Copy + Send + Sync>(all: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
-    let find = move |name: String| all.iter().find(|(other, _)| *other == name).map(|(_, choice)| *choice);
-    PossibleValuesParser::new(all.iter().map(|(name, _)| *name))
-        .try_map(move |name| find(name).ok_or("not in the list"))
+fn choice<T, L>(all: L) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+    L: AsRef<[(&'static str, T)]> + Clone + Send + Sync + 'static,
+{
+    let names: Vec<&str> = all.as_ref().iter().map(|(name, _)| *name).collect();
+    let find = move |name: String| all.as_ref().iter().find(|(other, _)| *other == name).map(|(_, choice)| *choice);
+    PossibleValuesParser::new(names).try_map(move |name| find(name).ok_or("not in the list"))
 }
 
 /// A number of bytes: `65536`, `64K`, `1M`.

@@ -17,8 +17,8 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Every page, with its path from the root.
 fn pages() -> Vec<(PathBuf, String)> {
-    let mut folders = vec![PathBuf::from(ROOT), Path::new(ROOT).join("docs"), Path::new(ROOT).join("docs/boards")];
-    let files = folders.drain(..).flat_map(|folder| fs::read_dir(folder).expect("the folder is there"));
+    let folders = ["", "docs", "docs/boards"].map(|folder| Path::new(ROOT).join(folder));
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("the folder is there"));
     let mut paths: Vec<PathBuf> = files.map(|entry| entry.expect("it can be read").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     paths.sort();
@@ -97,7 +97,7 @@ fn sources_that_pages_name_are_there() {
     let mut lost = BTreeSet::new();
     let mut count = 0;
     for (path, text) in pages() {
-        for code in lines(&text, None).flat_map(|line| line.split('`').skip(1).step_by(2)).filter(is_source) {
+        for code in lines(&text, None).flat_map(super::code).filter(is_source) {
             count += 1;
             if !Path::new(ROOT).join(code).exists() {
                 lost.insert(format!("{}: {code}", path.display()));
@@ -130,10 +130,11 @@ fn words(line: &str) -> Option<Vec<String>> {
 
 #[test]
 fn commands_that_pages_show_are_commands() {
+    let cli = Cli::command();
     let mut wrong = BTreeSet::new();
     let mut count = 0;
     for (path, text) in pages() {
-        let in_prose = lines(&text, None).flat_map(|line| line.split('`').skip(1).step_by(2)).map(|code| (code, false));
+        let in_prose = lines(&text, None).flat_map(super::code).map(|code| (code, false));
         let shown = lines(&text, Some("sh")).map(|line| (line, true));
         for (line, is_whole) in shown.chain(in_prose) {
             let line = line.trim_start().replacen("cargo run --release -- ", "heddle ", 1);
@@ -143,7 +144,7 @@ fn commands_that_pages_show_are_commands() {
             };
             words.retain(|word| !OPTIONS.contains(&word.as_str()));
             count += 1;
-            let Err(error) = Cli::command().try_get_matches_from(&words) else { continue };
+            let Err(error) = cli.clone().try_get_matches_from(&words) else { continue };
             // In prose, arguments may be left out.
             let is_unknown = matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand);
             if is_unknown || (is_whole && error.use_stderr()) {

@@ -252,6 +252,7 @@ mod tests {
     use heddle_hdl::netlist::Module;
     use heddle_testbench::synth::{Flat, Timing};
     use results::tests::cells;
+    use std::cell::LazyCell;
     use std::sync::Arc;
 
     /// Cores as they are, without what is in them.
@@ -261,7 +262,7 @@ mod tests {
                 board: core.board,
                 top: Arc::new(Module::empty("heddle")),
                 flat: "now".into(),
-                modules: "now".into(),
+                modules: LazyCell::new(Box::new(|| "now".into())),
             };
             ((core.board.name, core.options), now)
         };

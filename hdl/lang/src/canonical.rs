@@ -1,20 +1,20 @@
 //! The canonical hash of a design's hardware: two designs that are the same machine, written in different ways, have the same.
 //!
-//! What counts: the top's ports by their names, every bit of state and what it becomes, contents of memories and the kind of storage
-//! asked for, values that are kept, and names and parameters of foreign Verilog. What does not: hierarchy, the names of
-//! everything but the top's ports, how bits are put together into signals, registers and words of memory, and what serves properties and probes
-//! only. Of logic, these are alike:
+//! What counts: the top's ports by their names, every bit of state and what it becomes, contents of memories and the kind of
+//! storage asked for, values that are kept, and names and parameters of foreign Verilog. What does not: hierarchy, the names of
+//! everything but the top's ports, how bits are put together into signals, registers and words of memory, and what serves
+//! properties and probes only. Of logic, these are alike:
 //!
 //! * constants are folded; operands of `&`, `|`, `^`, `+` and `*` may be swapped; inversions move through `&`, `|`, `^` and choices;
 //! * a choice with a constant is an AND or an OR; a comparison with `==`, a reduction and a `case` are what they are bit by bit;
 //! * a register with an enable is one that may keep its value.
 //!
-//! So a difference is not always one of behaviour: `a & (b & c)` and `(a & b) & c` differ. But equal hashes are the same machine, but for an
-//! accident of 64 bits.
+//! So a difference is not always one of behaviour: `a & (b & c)` and `(a & b) & c` differ. And two limits of equality: of bits
+//! that no output, number or constant tells apart, it is not seen which is meant; and a hash has 64 bits.
 //!
-//! **How.** Every bit has a *colour*, a hash. At first that of a bit of state says only what it starts from. Then, round by round, it becomes the hash of
-//! the colours that its next value is made of, until no round tells apart two bits that the round before did not: colour refinement, as is done to
-//! compare graphs. The hash is that of the outputs' colours.
+//! **How.** Every bit has a *colour*, a hash. At first that of a bit of state says only what it starts from. Then, round by
+//! round, it becomes the hash of the colours that its next value is made of, until no round tells apart two bits that the round
+//! before did not: colour refinement, as is done to compare graphs. The hash is that of the outputs' colours.
 
 use crate::bits::Bits;
 use crate::netlist::{Collision, Memory, MemoryStyle, Module, NodeId, Op, ReadTiming};
@@ -75,6 +75,11 @@ fn mix(a: Colour, b: Colour) -> Colour {
 
 fn of(kind: Kind, parts: impl IntoIterator<Item = Colour>) -> Colour {
     parts.into_iter().fold(mix(kind as u64, ZERO), mix)
+}
+
+/// Of several bits together.
+fn of_word(bits: &[Colour]) -> Colour {
+    of(Kind::Word, bits.iter().copied())
 }
 
 /// Of a name or another text.
@@ -301,7 +306,7 @@ impl<'a> Colours<'a> {
     }
 
     fn word(&self, scope: u32, node: NodeId) -> Colour {
-        of(Kind::Word, self.whole(scope, node).iter().copied())
+        of_word(self.whole(scope, node))
     }
 
     fn piece(&self, piece: Piece) -> &[Colour] {
@@ -350,7 +355,7 @@ impl<'a> Colours<'a> {
                 match self.memory(unit.scope, *mem).reads[*port as usize].timing {
                     ReadTiming::Sync { .. } => states(places.reads[*mem as usize][*port as usize]),
                     ReadTiming::Async => {
-                        let address = of(Kind::Word, arg(0).iter().copied());
+                        let address = of_word(arg(0));
                         states(columns).into_iter().map(|column| of(Kind::Read, [column, address])).collect()
                     }
                 }
@@ -376,8 +381,7 @@ impl<'a> Colours<'a> {
             Op::Parity => folded(ZERO, xor),
             op => {
                 let code = of_text(op_name(op));
-                let mut words: Vec<Colour> =
-                    unit.args.iter().map(|&piece| of(Kind::Word, self.piece(piece).iter().copied())).collect();
+                let mut words: Vec<Colour> = unit.args.iter().map(|&piece| of_word(self.piece(piece))).collect();
                 if matches!(op, Op::Add | Op::Mul | Op::MulFull | Op::MulFullSigned) {
                     words.sort_unstable();
                 }

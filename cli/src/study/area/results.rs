@@ -7,6 +7,7 @@ use heddle_hdl::netlist::Module as Described;
 use heddle_simt::system::system;
 use heddle_testbench::synth::{Board, Cells, Flat, Row, Session, Synthesis, Timing};
 use serde::{Deserialize, Serialize};
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -91,31 +92,44 @@ pub fn modules(rows: Vec<Row>, top: &Arc<Described>) -> Vec<Module> {
 pub struct Now {
     pub board: &'static Board,
     pub top: Arc<Described>,
+    /// What figures of the whole core are of.
     pub flat: String,
-    /// Of its figures module by module.
-    pub modules: String,
+    /// What figures module by module are of: of each module alone, too, so it is found when it is asked for.
+    pub modules: LazyHash,
 }
+
+/// A hash that takes long.
+pub type LazyHash = LazyCell<String, Box<dyn FnOnce() -> String>>;
 
 impl Now {
     pub fn of(board: &'static Board, options: &str) -> Result<Now> {
         let top = system(&shape(options)?).check()?.netlist;
         let session = Session { stop: &|| false, says: &|_| {}, again: false };
         let recipe = Synthesis::new(board, &top, session).recipe();
-        let core = canonical::hash(&top)?;
-        let mut modules = md5::Context::new();
-        modules.consume(format!("{recipe} {core:016x}"));
-        for module in top.modules() {
-            let within: Vec<&str> = module.instances.iter().map(|instance| instance.module.name.as_str()).collect();
-            modules.consume(format!("{} {:016x} {within:?}", module.name, canonical::hash(&module)?));
-        }
-        let flat = format!("{:x}", md5::compute(format!("{recipe} {core:016x}")));
-        Ok(Now { board, top, flat, modules: format!("{:x}", modules.finalize()) })
+        let of = format!("{recipe} {:016x}", canonical::hash(&top)?);
+        let flat = format!("{:x}", md5::compute(&of));
+        let modules = LazyCell::new(of_modules(of, top.clone()));
+        Ok(Now { board, top, flat, modules })
     }
 
     /// What a figure is of, if it is of the core as it is.
     pub fn hash(&self, of: Of) -> &str {
         if of == Of::Modules { &self.modules } else { &self.flat }
     }
+}
+
+/// The hash of a core's modules, one by one; `of` is what says which core.
+fn of_modules(of: String, top: Arc<Described>) -> Box<dyn FnOnce() -> String> {
+    Box::new(move || {
+        let mut hash = md5::Context::new();
+        hash.consume(of);
+        for module in top.modules() {
+            let within: Vec<&str> = module.instances.iter().map(|instance| instance.module.name.as_str()).collect();
+            let alone = canonical::hash(&module).expect("the core was checked, and so its modules");
+            hash.consume(format!("{} {alone:016x} {within:?}", module.name));
+        }
+        format!("{:x}", hash.finalize())
+    })
 }
 
 /// All that was found.

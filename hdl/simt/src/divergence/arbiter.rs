@@ -162,21 +162,8 @@ fn least(m: Builder, name: &str, numbers: Vec<Signal>, levels: u32) -> Signal {
 }
 
 /// The mechanism: a pc a thread.
-pub struct Arbiter;
-
-impl Arbiter {
-    pub const DIVERGENCE: Divergence = Divergence::new("arbiter", Capabilities::NONE);
-}
-
-impl Mechanism for Arbiter {
-    fn divergence(&self) -> Divergence {
-        Arbiter::DIVERGENCE
-    }
-
-    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-        arbiter(s)
-    }
-}
+pub const MECHANISM: Mechanism =
+    Mechanism { divergence: Divergence::new("arbiter", Capabilities::NONE), unit: arbiter };
 
 /// The arbiter of a shape.
 pub fn arbiter(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {

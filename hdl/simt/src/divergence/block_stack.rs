@@ -179,24 +179,13 @@ pub fn block_levels(s: &Shape) -> u32 {
 pub const DEFAULT_LEVELS: u32 = 128;
 
 /// The mechanism: a stack a block.
-pub struct BlockStack;
-
-impl BlockStack {
-    pub const DIVERGENCE: Divergence = Divergence::new(
+pub const MECHANISM: Mechanism = Mechanism {
+    divergence: Divergence::new(
         "block-stack",
         Capabilities { reconverges: true, likely_points: true, mixes_warps: true, splits: false, ..Capabilities::NONE },
-    );
-}
-
-impl Mechanism for BlockStack {
-    fn divergence(&self) -> Divergence {
-        BlockStack::DIVERGENCE
-    }
-
-    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-        block_stack(s)
-    }
-}
+    ),
+    unit: block_stack,
+};
 
 /// The block-stack unit of a shape.
 pub fn block_stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {

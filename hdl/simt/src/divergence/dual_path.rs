@@ -111,22 +111,10 @@ impl Top<Signal> {
 }
 
 /// The mechanism: a stack per warp with both sides of a branch.
-pub struct DualPath;
-
-impl DualPath {
-    pub const DIVERGENCE: Divergence =
-        Divergence::new("dual-path", Capabilities { reconverges: true, two_paths: true, ..Capabilities::NONE });
-}
-
-impl Mechanism for DualPath {
-    fn divergence(&self) -> Divergence {
-        DualPath::DIVERGENCE
-    }
-
-    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-        dual_path(s)
-    }
-}
+pub const MECHANISM: Mechanism = Mechanism {
+    divergence: Divergence::new("dual-path", Capabilities { reconverges: true, two_paths: true, ..Capabilities::NONE }),
+    unit: dual_path,
+};
 
 /// The dual-path unit of a shape.
 pub fn dual_path(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {

@@ -5,11 +5,11 @@ use super::interface::{UnitIn, UnitOut};
 use crate::shape::Shape;
 use heddle_hdl::*;
 
-/// A mechanism: a value of a type of its own, in the list [`MECHANISMS`](super::MECHANISMS).
-pub trait Mechanism: Sync {
+/// A row of the list [`MECHANISMS`](super::MECHANISMS).
+#[derive(Clone, Copy)]
+pub struct Mechanism {
     /// What a configuration calls it, and what it is capable of.
-    fn divergence(&self) -> Divergence;
-
+    pub divergence: Divergence,
     /// The divergence unit of a shape that has this mechanism.
-    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>>;
+    pub unit: fn(&Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>>,
 }

@@ -1,7 +1,7 @@
 //! Divergence units: what decides which threads of a warp run when they disagree.
 //!
-//! The pipeline knows one interface, [`interface`], and what a mechanism is capable of beyond it ([`Capabilities`]), but no mechanism. A *slot* is a schedulable front-end
-//! context: a warp; or, where two paths of a warp may issue, a side of a warp, whose number is twice the warp's, plus one for the
+//! The pipeline knows one interface, [`interface`], and what a mechanism is capable of beyond it ([`Capabilities`]), but no
+//! mechanism. A *slot* is a schedulable front-end context: a warp; or, where two paths of a warp may issue, a side of a warp, whose number is twice the warp's, plus one for the
 //! right side.
 //!
 //! | when | pipeline → unit | unit → pipeline |
@@ -49,24 +49,26 @@ pub use mechanism::Mechanism;
 
 impl Divergence {
     /// Sorted path tables, as in Simty.
-    pub const PATH_TABLE: Divergence = path_table::PathTable::DIVERGENCE;
+    pub const PATH_TABLE: Divergence = path_table::MECHANISM.divergence;
     /// A pc a thread and a tree of comparators.
-    pub const ARBITER: Divergence = arbiter::Arbiter::DIVERGENCE;
+    pub const ARBITER: Divergence = arbiter::MECHANISM.divergence;
     /// A stack of reconvergence points.
-    pub const STACK: Divergence = stack::Stack::DIVERGENCE;
+    pub const STACK: Divergence = stack::MECHANISM.divergence;
     /// A stack whose entries hold both sides of a branch, which run side by side.
-    pub const DUAL_PATH: Divergence = dual_path::DualPath::DIVERGENCE;
+    pub const DUAL_PATH: Divergence = dual_path::MECHANISM.divergence;
     /// A stack a block, whose threads form new warps where they diverge.
-    pub const BLOCK_STACK: Divergence = block_stack::BlockStack::DIVERGENCE;
+    pub const BLOCK_STACK: Divergence = block_stack::MECHANISM.divergence;
 
-    /// Those of [`MECHANISMS`].
-    pub const ALL: &[Divergence] = &[
-        Divergence::PATH_TABLE,
-        Divergence::ARBITER,
-        Divergence::STACK,
-        Divergence::DUAL_PATH,
-        Divergence::BLOCK_STACK,
-    ];
+    /// Those of [`MECHANISMS`], in its order.
+    pub const ALL: &[Divergence] = &{
+        let mut all = [Divergence::PATH_TABLE; MECHANISMS.len()];
+        let mut k = 0;
+        while k < all.len() {
+            all[k] = MECHANISMS[k].divergence;
+            k += 1;
+        }
+        all
+    };
 }
 
 impl Default for Divergence {
@@ -75,14 +77,14 @@ impl Default for Divergence {
     }
 }
 
-/// Every mechanism. A new one is a line here, and one in [`Divergence::ALL`], in the same order.
-pub const MECHANISMS: &[&dyn Mechanism] =
-    &[&path_table::PathTable, &arbiter::Arbiter, &stack::Stack, &dual_path::DualPath, &block_stack::BlockStack];
+/// Every mechanism. A new one is a line here; a host tells it by its place, so it goes at the end.
+pub const MECHANISMS: &[Mechanism] =
+    &[path_table::MECHANISM, arbiter::MECHANISM, stack::MECHANISM, dual_path::MECHANISM, block_stack::MECHANISM];
 
 /// The divergence unit of a shape.
 pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-    let mechanism = MECHANISMS.iter().find(|mechanism| mechanism.divergence() == s.divergence);
-    mechanism.expect("a configuration has a mechanism of the list").unit(s)
+    let mechanism = MECHANISMS.iter().find(|mechanism| mechanism.divergence == s.divergence);
+    (mechanism.expect("a configuration has a mechanism of the list").unit)(s)
 }
 
 /// A path: the threads of a warp that have this pc. (`path-lists-simty.txt` §2)

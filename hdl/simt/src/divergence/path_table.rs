@@ -47,24 +47,13 @@ use crate::shape::Shape;
 use heddle_hdl::*;
 
 /// The mechanism: sorted path tables.
-pub struct PathTable;
-
-impl PathTable {
-    pub const DIVERGENCE: Divergence = Divergence::new(
+pub const MECHANISM: Mechanism = Mechanism {
+    divergence: Divergence::new(
         "path-table",
         Capabilities { convergence_barriers: true, announced: true, ..Capabilities::NONE },
-    );
-}
-
-impl Mechanism for PathTable {
-    fn divergence(&self) -> Divergence {
-        PathTable::DIVERGENCE
-    }
-
-    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-        path_table(s)
-    }
-}
+    ),
+    unit: path_table,
+};
 
 /// The path-table unit of a shape.
 pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {

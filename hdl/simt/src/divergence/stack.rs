@@ -71,24 +71,13 @@ struct Inside {
 }
 
 /// The mechanism: a stack per warp.
-pub struct Stack;
-
-impl Stack {
-    pub const DIVERGENCE: Divergence = Divergence::new(
+pub const MECHANISM: Mechanism = Mechanism {
+    divergence: Divergence::new(
         "stack",
         Capabilities { reconverges: true, likely_points: true, splits: false, ..Capabilities::NONE },
-    );
-}
-
-impl Mechanism for Stack {
-    fn divergence(&self) -> Divergence {
-        Stack::DIVERGENCE
-    }
-
-    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-        stack(s)
-    }
-}
+    ),
+    unit: stack,
+};
 
 /// The stack unit of a shape.
 pub fn stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {

@@ -40,7 +40,7 @@ pub struct Decoded<T> {
     pub jalr: T,
     pub load: T,
     pub store: T,
-    /// An atomic memory operation, and which: one of [`mod@atomic`], 5 bits.
+    /// An atomic memory operation, and which: one of [`crate::isa::atomic`], 5 bits.
     pub atomic: T,
     #[width(5)]
     pub function: T,
@@ -78,7 +78,7 @@ pub struct Converges<T> {
 }
 
 impl Decoded<Signal> {
-    /// It is this one of [`mod@convergence`].
+    /// It is this one of [`crate::isa::convergence`].
     pub fn converges_by(&self, operation: u32) -> Signal {
         let none = self.control.literal(0u32);
         self.converges.map_or(none, |converges| converges.valid & self.funct3.eq(operation))
