@@ -1,31 +1,5 @@
 //! The typed front for tests of hardware blocks: inputs and outputs are the bundles of the description with values in
-//! them, and whatever goes wrong panics with the path, the cycle and the seed.
-//!
-//! ```
-//! use heddle_hdl::*;
-//! use heddle_sim::Sim;
-//!
-//! #[derive(Bundle, Clone, Copy)]
-//! struct In<T> {
-//!     enable: T,
-//! }
-//! #[derive(Bundle, Clone, Copy)]
-//! struct Out<T> {
-//!     count: T,
-//! }
-//!
-//! let counter = module("counter", In { enable: 1 }, |m, In { enable }| {
-//!     let count = m.reg("count", 8).reset(0u32);
-//!     count.next_if(enable, count.q + 1);
-//!     Out { count: count.q }
-//! });
-//!
-//! let mut t = Sim::new(&counter.check().unwrap());
-//! t.reset();
-//! t.poke(In { enable: Bits::from(true) });
-//! t.steps(3);
-//! assert_eq!(t.peek().count, 3);
-//! ```
+//! them, and whatever goes wrong panics with the path, the cycle and the seed. The example at the root of the crate uses it.
 
 use crate::mutant;
 use crate::simulation::{Options, Simulation, SimulationError};
