@@ -4,7 +4,7 @@
 mod foreign;
 
 use heddle_gen::{Options, ToVerilog, cosim_probes, verilog};
-use heddle_hdl::*;
+use heddle_hdl::{all, each, prelude::*};
 
 #[derive(Bundle, Clone, Copy)]
 struct In<T> {

@@ -5,7 +5,7 @@
 //! block out of its own, any of which are allowed: so the block's assumptions are proven too, random simulation needs no
 //! constraints, and no proof is empty because its assumptions contradict each other. `docs/proofs.md` lists the proofs.
 
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// What `choice` was in the first cycle after reset, from then on: in a proof, any value that stays.
 pub fn held<B: Signals>(m: Builder, name: &str, choice: B) -> B {
