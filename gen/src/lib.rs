@@ -17,6 +17,8 @@
 //! `foreign` what is not described here.
 //! `docs/verilog.md` shows what comes out.
 
+#![warn(missing_docs)]
+
 mod emit;
 mod foreign;
 mod liveness;
@@ -110,8 +112,11 @@ impl Files {
 /// An output port that shows probes in co-simulation. A replicated instance's probes are packed, the first copy lowest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProbePort {
+    /// Of the port of the top, with `probe_` before it.
     pub name: String,
+    /// In bits: of all its parts.
     pub width: u32,
+    /// The probes in it, the lowest first.
     pub parts: Vec<ProbePart>,
 }
 
@@ -122,6 +127,7 @@ pub struct ProbePart {
     pub path: String,
     /// Its lowest bit.
     pub low: u32,
+    /// In bits.
     pub width: u32,
 }
 

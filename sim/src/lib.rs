@@ -38,14 +38,14 @@
 //!
 //! Start at [`Sim`] to test a block, at [`Simulation`] for any design by its paths, and at [`engine`] for the interface
 //! that all engines have. From a design on: [`directory`] gives everything in it a path and a number, [`init`] the start
-//! values; [`interpreter`] is the oracle, [`flat`] and [`compiled`] make machine code, [`verilator`] runs the generated
+//! values; [`interpreter`] is the oracle, `flat` and [`compiled`] make machine code, [`verilator`] runs the generated
 //! Verilog, [`lockstep`] makes two engines one, [`fuzz`] makes random designs. `docs/simulator.md` is the page about it.
 
 mod checks;
 pub mod compiled;
 pub mod directory;
 pub mod engine;
-pub mod flat;
+mod flat;
 pub mod fuzz;
 pub mod init;
 pub mod interpreter;

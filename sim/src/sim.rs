@@ -111,18 +111,21 @@ where
         self.simulation.engine().probe(probe)
     }
 
+    /// A register anywhere in the design, after the last edge. Engines that cannot show registers panic.
     #[track_caller]
     pub fn register(&mut self, path: &str) -> Bits {
         let register = found(self.simulation.directory().registers.find(path), "register", path);
         self.simulation.engine().register(register)
     }
 
+    /// The word of a memory at an address. Panics if the address is beyond the memory.
     #[track_caller]
     pub fn memory_read(&mut self, path: &str, address: u64) -> Bits {
         let memory = found(self.simulation.directory().memories.find(path), "memory", path);
         self.simulation.engine().memory_read(memory, address)
     }
 
+    /// Writes the word of a memory at once, without an edge. The value is masked to the word's width; an address beyond the memory panics.
     #[track_caller]
     pub fn memory_write(&mut self, path: &str, address: u64, value: impl Into<Bits>) {
         let memory = found(self.simulation.directory().memories.find(path), "memory", path);

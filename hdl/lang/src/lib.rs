@@ -37,6 +37,8 @@
 //! what each of its operations means, [`order`] in which order they can be computed, [`canonical`] whether two are the same
 //! machine; [`mutate`] puts mistakes into it. `docs/language.md` is the guide.
 
+#![warn(missing_docs)]
+
 extern crate self as heddle_hdl;
 
 pub mod bits;
