@@ -1,8 +1,10 @@
 //! Which Verilator: the selected one, or each that is found.
 
-use super::build::{BuildError, cache, run};
+use crate::build::cache;
+use crate::error::BuildError;
 use std::ffi::OsString;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -61,12 +63,13 @@ impl Tool {
         Ok(Tool { program, version })
     }
 
+    /// A call of it, without arguments.
     pub fn command(&self) -> Command {
         Command::new(&self.program)
     }
 
     /// Where its makefiles and headers are.
-    pub(super) fn include(&self) -> Result<PathBuf, BuildError> {
+    pub(crate) fn include(&self) -> Result<PathBuf, BuildError> {
         let root = run("verilator", self.command().args(["--getenv", "VERILATOR_ROOT"]))?;
         Ok(Path::new(root.trim()).join("include"))
     }
@@ -81,7 +84,7 @@ fn wheel() -> Option<PathBuf> {
 
 /// What a makefile of Verilator lacks that was configured for nothing, as that of PyPI is: the option that includes a
 /// precompiled header, without which compilers take it for an object, and a Python that is there.
-pub(super) fn missing_settings(makefile: &str) -> Vec<&'static str> {
+pub(crate) fn missing_settings(makefile: &str) -> Vec<&'static str> {
     let value = |name: &str| {
         let lines = makefile.lines().filter_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix('='));
         lines.map(str::trim).next_back()
@@ -94,6 +97,20 @@ pub(super) fn missing_settings(makefile: &str) -> Vec<&'static str> {
         settings.push("PYTHON3=python3");
     }
     settings
+}
+
+/// What the command prints.
+pub(crate) fn run(tool: &'static str, command: &mut Command) -> Result<String, BuildError> {
+    let output = command.output().map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => BuildError::Missing { tool },
+        _ => BuildError::Failed { tool, output: e.to_string() },
+    })?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(BuildError::Failed { tool, output: text(&output.stderr) + &text(&output.stdout) })
+    }
 }
 
 #[cfg(test)]
