@@ -66,7 +66,7 @@ pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<P
     } else if shape.divergence == Divergence::ARBITER {
         of_arbiter(&word, shape, warp, phase())
     } else if shape.divergence.capabilities().reconverges {
-        let waiting = engine.directory().registers.find(&format!("{unit}.waiting"));
+        let waiting = engine.directory().registers.find(&format!("{unit}.parked"));
         let waits = waiting.is_some_and(|waiting| engine.register(waiting).bit(warp));
         of_stack(&word, shape, warp, waits)
     } else {

@@ -358,7 +358,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     };
     let rpc = kept.rpc.found(met, told.pc);
     let top = Top { pc: told.pc, depth: told.depth, mask: all_taken | all_rest, rpc, likely: kept.likely };
-    let parting = part(m, &wide, &whole, top, count);
+    wire!(depth_of_taken = depth_after(whole.call, whole.ret, top.depth));
+    let parting = part(m, &wide, &whole, depth_of_taken, top, count);
     let Parting { parts: apart, meeting, taken_is_there, full, pushes, pushed, gathers, towards, side, stay, .. } =
         parting;
     let branch_of = |taken: Signal| ahead.as_ref().map(|ahead| ahead.branch(at, told.pc, taken));

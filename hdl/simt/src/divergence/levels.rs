@@ -3,7 +3,7 @@
 //!
 //! Everything here is of one group of threads, `lanes` of the shape: a warp, or a block seen as one wide warp.
 
-use super::{Outcome, Stop, depth_after};
+use super::{Outcome, Stop};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -231,9 +231,16 @@ pub fn sides(m: Builder, s: &Shape, outcome: &Outcome<Signal>, taken_depth: Sign
     Sides { same_group, meeting, taken_is_there, rest_is_there, gathers, towards, rest_first, taken_first }
 }
 
-/// What an outcome of the top's threads does, with `count` levels below.
-pub fn part(m: Builder, s: &Shape, outcome: &Outcome<Signal>, top: Top<Signal>, count: Signal) -> Parting {
-    wire!(taken_depth = depth_after(outcome.call, outcome.ret, top.depth));
+/// What an outcome of the top's threads does, with `count` levels below; `taken_depth` is the call depth of those that take the
+/// branch.
+pub fn part(
+    m: Builder,
+    s: &Shape,
+    outcome: &Outcome<Signal>,
+    taken_depth: Signal,
+    top: Top<Signal>,
+    count: Signal,
+) -> Parting {
     let (taken, rest) = (outcome.taken, outcome.rest);
     wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(top.depth));
     wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);

@@ -166,6 +166,17 @@ fn assume_legal(
     }
 }
 
+/// What every unit may count on to which outcomes are announced: `claim` says whether one was in the cycle before, and of which slot.
+fn assume_announced(m: Builder, i: &UnitIn<Signal>, (claimed, slot): (Signal, Signal), steer: Steer<Signal>) {
+    let outcome = i.outcome;
+    m.assume("outcome_was_announced", !outcome.valid | (claimed & outcome.slot.eq(slot)));
+    let (was_steered, steered_slot) = (m.pipe_reset("was_steered", steer.valid), m.pipe("steered_slot", steer.slot));
+    m.assume("no_outcome_right_after_the_steering", !(outcome.valid & was_steered & outcome.slot.eq(steered_slot)));
+    let Announced { call, ret, .. } = i.announced.expect("outcomes are announced");
+    let (was_call, was_ret) = (m.pipe("was_call", call), m.pipe("was_ret", ret));
+    m.assume("outcome_calls_as_announced", !outcome.valid | (outcome.call.eq(was_call) & outcome.ret.eq(was_ret)));
+}
+
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

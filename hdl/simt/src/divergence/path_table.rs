@@ -41,7 +41,7 @@ use super::cct::{CctIn, CctOut, Context, cct, entries};
 use super::convergence::{Release, TableIn, TableOut, convergence_table};
 use super::{
     Announced, Capabilities, Divergence, Events, Hints, Mechanism, MoreOut, Outcome, Path, Steer, Stop, UnitIn,
-    UnitOut, assume_legal, depth_after, hold, kind,
+    UnitOut, assume_announced, assume_legal, depth_after, hold, kind,
 };
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -374,11 +374,7 @@ fn described(
     let (all_live, all_waiting) =
         if with_barriers { (live.q | holding, waits_on & !holding) } else { (live.q, waits_on) };
     assume_legal(m, s, &i, (all_live, all_waiting), active.mask, (starts, woken));
-    m.assume("outcome_was_announced", !outcome.valid | (claim.outcome & outcome.slot.eq(claim.slot)));
-    let (was_steered, steered_slot) = (m.pipe_reset("was_steered", steer.valid), m.pipe("steered_slot", steer.slot));
-    m.assume("no_outcome_right_after_the_steering", !(outcome.valid & was_steered & outcome.slot.eq(steered_slot)));
-    let (was_call, was_ret) = (m.pipe("was_call", call), m.pipe("was_ret", ret));
-    m.assume("outcome_calls_as_announced", !outcome.valid | (outcome.call.eq(was_call) & outcome.ret.eq(was_ret)));
+    assume_announced(m, &i, (claim.outcome, claim.slot), steer);
     let uses = outcome.valid | returns | releases | wakes | cold.sorts;
     m.assert("nobody_uses_stale_words", !(uses & stale));
     m.assert("who_is_woken_waits", !wakes | waiting.select(slot, 1));

@@ -113,7 +113,7 @@ impl Pipeline {
 
     /// The unit is told of an outcome a cycle before it comes.
     pub fn is_told_ahead(&self) -> bool {
-        self.s.divergence == Divergence::PATH_TABLE
+        self.s.divergence.capabilities().announced
     }
 
     /// Whether the outcome may come now; if not, it is announced for the next cycle.

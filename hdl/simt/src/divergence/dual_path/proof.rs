@@ -109,7 +109,7 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
             Waits { popping, count, waiting, one: !live | owed.any() }
         };
         let waits: Vec<Waits> = warps.iter().map(waits).collect();
-        in_time(m, levels(s), &waits, (busy, inside.fetched.valid), (out.hold, &late, inside.outcomes));
+        let no = m.lit(0u32,1); in_time(m, levels(s), &waits, busy, crate::divergence::proof::Turns{outcome:no,wake:no,other:inside.fetched.valid}, (out.hold, &late, inside.outcomes));
         follow(m, s, &i, &warps, &inside, &told, &out);
 
         cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
