@@ -7,7 +7,9 @@
 
 use super::{Inside, Words, described};
 use crate::divergence::levels::{Gathering, Level, Likely, Rpc, Top, has_likely, levels};
-use crate::divergence::proof::{Followed, ProofIn, Turns, Waits, Whereabouts, held_since, in_time, legal, with_announced};
+use crate::divergence::proof::{
+    Followed, ProofIn, Turns, Waits, Whereabouts, held_since, in_time, legal, with_announced,
+};
 use crate::divergence::{Outcome, UnitIn, UnitOut, depth_after};
 use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
@@ -171,7 +173,12 @@ fn claims(m: Builder, s: &Shape, told: &UnitIn<Signal>, inside: &Inside) {
     let used = comes | claim.wake | claim.pop;
     let depth = inside.tops.read(slot).depth;
     let after = depth_after(claim.outcome & call, claim.outcome & ret, depth);
-    let read = Words { top: inside.tops.read(slot), after, threads: inside.threads.read(slot), count: inside.counts.read(slot) };
+    let read = Words {
+        top: inside.tops.read(slot),
+        after,
+        threads: inside.threads.read(slot),
+        count: inside.counts.read(slot),
+    };
     m.assert("words_of_the_claim", implies(used, read.same_as(*words)));
 }
 
