@@ -493,7 +493,7 @@ fn instructions_on_barriers(s: &Shape, at_7: &Issued<Signal>, at_8: &Issued<Sign
 
 /// What the proof that releases come in time counts on: issue does what `hold` says, and an instruction that was named comes.
 fn obeys_hold(m: Builder, hold: Signal, hints: &Hints<Signal>, outcome: Signal, stopped: Signal) {
-    let late = held_since(m, hold);
+    let late = held_since(m, hold, ISSUE_TO_OUTCOME);
     let held = |back: u32| late[back as usize - 1];
     m.assert("hold_keeps_back_outcomes", !(outcome & held(ISSUE_TO_OUTCOME)));
     let both = hints.ahead.both;

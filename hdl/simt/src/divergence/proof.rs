@@ -1,7 +1,7 @@
 //! What the proofs of divergence units have in common: their inputs, and the thread that is followed.
 
 use super::{Announced, Outcome, Side, Start, Steer, UnitIn, UnitOut, Wake, kind};
-use crate::pipeline::timing::{ISSUE_TO_RESOLVE, OUTCOMES_BEFORE_HOLD};
+use crate::pipeline::timing::OUTCOMES_BEFORE_HOLD;
 use crate::proof::{held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -29,10 +29,11 @@ pub struct ProofIn<T> {
 /// Bits of numbers of cycles.
 const CYCLES: Width = 10;
 
-/// `hold` one cycle ago, two, and so on, as long as it comes too late for what has issued: with the last nothing is announced.
-pub fn held_since(m: Builder, hold: Signal) -> Vec<Signal> {
+/// `hold` one cycle ago, two, and so on up to `cycles`, those from issue to what it keeps back: till then it comes too late for what
+/// has issued, and with the last nothing comes.
+pub fn held_since(m: Builder, hold: Signal, cycles: u32) -> Vec<Signal> {
     let mut late = vec![m.pipe_reset("late_0", hold)];
-    for k in 1..ISSUE_TO_RESOLVE as usize {
+    for k in 1..cycles as usize {
         late.push(m.pipe_reset(&format!("late_{k}"), late[k - 1]));
     }
     late

@@ -9,6 +9,7 @@ use crate::block::same_group;
 use crate::divergence::levels::levels;
 use crate::divergence::proof::{Followed, ProofIn, Whereabouts, held_since};
 use crate::divergence::{MixedIn, Outcome, Side, Start, UnitIn, UnitOut, kind};
+use crate::pipeline::timing::ISSUE_TO_OUTCOME;
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -62,7 +63,7 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
         next.next(pick([(begins, lowest), (started, next.q + 1)], next.q));
 
         // Outcomes.
-        let late = held_since(m, out.hold);
+        let late = held_since(m, out.hold, ISSUE_TO_OUTCOME);
         let slot = index_of(s.warps, any.outcome.slot);
         let may = (inside.running & !inside.ahead).select(slot, 1) & !late[late.len() - 1] & !refused.q;
         let warp = inside.warps.read(slot);

@@ -15,6 +15,7 @@ use crate::divergence::proof::{
 };
 use crate::divergence::{Outcome, Unissued, UnitIn, UnitOut, depth_after, kind, side_of, warp_of};
 use crate::isa::cause;
+use crate::pipeline::timing::ISSUE_TO_RESOLVE;
 use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -84,7 +85,7 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
     module("dual_path_proof", ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
         let (out, inside) = described(m, s, unit_in.value);
-        let late = held_since(m, out.hold);
+        let late = held_since(m, out.hold, ISSUE_TO_RESOLVE);
         let refused = m.reg("refused", s.warps).reset(0u32);
         let may = !late[late.len() - 1];
         let depth = |slot| inside.tops.read(warp_of(s, slot)).of(side_of(s, slot)).0.depth;

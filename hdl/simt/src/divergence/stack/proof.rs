@@ -11,6 +11,7 @@ use crate::divergence::proof::{
     Followed, ProofIn, Turns, Waits, Whereabouts, held_since, in_time, legal, with_announced,
 };
 use crate::divergence::{Outcome, UnitIn, UnitOut, depth_after};
+use crate::pipeline::timing::ISSUE_TO_RESOLVE;
 use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::*;
@@ -54,7 +55,7 @@ pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
         let (out, inside) = described(m, s, unit_in.value);
         let refused = m.reg("refused", s.warps).reset(0u32);
         let warps: Vec<Warp> = (0..s.warps).map(|number| warp(m, s, number, refused.q, &inside)).collect();
-        let late = held_since(m, out.hold);
+        let late = held_since(m, out.hold, ISSUE_TO_RESOLVE);
         let may = !late[late.len() - 1];
         let i = with_announced(m, s, &i, out.steer, may, |slot| inside.tops.read(slot).depth);
         let number = i.unit.outcome.slot;
