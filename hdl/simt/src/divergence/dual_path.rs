@@ -143,6 +143,14 @@ pub fn dual_path(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
     module("dual_path", UnitIn::shape(s), |m, i| described(m, s, i).0)
 }
 
+/// A level that was pushed in the cycle before, and is written in this one.
+#[derive(Clone, Copy)]
+struct Pushed {
+    valid: Signal,
+    address: Signal,
+    level: Level<Signal>,
+}
+
 /// What a proof must see of the unit.
 struct Inside {
     live: Signal,
@@ -157,6 +165,7 @@ struct Inside {
     stops: Mem<Stops<Width>>,
     counts: Mem<Width>,
     levels: Option<Mem<Level<Width>>>,
+    pushed: Option<Pushed>,
     claim: Claim<Signal>,
     words: Words<Signal>,
     /// The place of the side that may have come beside another in the last turn.
@@ -190,6 +199,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let replays = (s.replay == Replay::Split).then(|| m.reg("replays", s.slots()).reset(0u32));
     let lends = forwards(s).then(|| m.reg("lends", s.warps).reset(0u32));
 
+    // One bit a warp: it pushed a level in the cycle before.
+    let pushed_warps = m.reg("pushed_warps", s.warps).reset(0u32);
+
     // Whose turn comes next.
     let (no, one) = (m.lit(0u32, 1), m.lit(1u32, 1));
     let of_slot = s.slot_bits();
@@ -215,7 +227,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(beside = join(s, claimed_warp, !(claim.outcome & side_of(s, claim.slot))));
     let claims = [claim.outcome, claim.wake, claim.pop, claim.send, claim.follows, claim.take.unwrap_or(no)];
     wire!(has_turn = cat(&claims).any());
-    let could_take = lends.as_ref().map_or(m.lit(0u32, s.warps), |lends| lends.q & !claimed.only_if(has_turn));
+    let could_take =
+        lends.as_ref().map_or(m.lit(0u32, s.warps), |lends| lends.q & !claimed.only_if(has_turn) & !pushed_warps.q);
     let asked = [
         (announced, announced_slot),
         (wake.valid & wake_possible, join(s, wake.slot, no)),
@@ -291,25 +304,35 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(leaves = parts & (!same_group | (both_go & sibling.valid)));
     let full = if levels(s) < s.lanes - 1 { leaves & count.eq(levels(s)) } else { m.lit(0u32, 1) };
     wire!(pushes = leaves & !full);
-    let Some(unissued) = i.unissued else { unreachable!("the pipeline says where the sibling is") };
     let sibling_slot = join(s, warp, !side);
-    let suspended = Sibling { pc: unissued.valid.mux(unissued.pc, sibling.pc), ..sibling };
     let (group, before) = forwarding::left_by(&top, side, stay, same_group);
-    let pushed = Level { sibling: suspended, group, side, before };
+    let pushed = Level { sibling, group, side, before };
     let beside = both_go.mux(stayed, pushes.mux(none, sibling));
     wire!(changes = both_go | pushes);
     let moved = forwarding::moved(&top, side, (pushes, !sibling.valid), Top::with(side, moved, beside, found));
 
+    // A level is written in the next cycle, when the pipeline says how far the sibling has come.
+    let address = |entry: Signal, warp: Signal| {
+        let entry = entry.slice(0, index_bits);
+        if s.warps > 1 { cat(&[entry, warp]) } else { entry }
+    };
+    let Some(unissued) = i.unissued else { unreachable!("the pipeline says where the sibling is") };
+    pushed_warps.next(at.only_if(pushes));
+    let pushed = levels_held.as_ref().map(|_| {
+        let level = m.pipe("pushed_level", pushed);
+        let sibling = Sibling { pc: unissued.valid.mux(unissued.pc, level.sibling.pc), ..level.sibling };
+        let address = m.pipe("pushed_address", address(count, warp));
+        Pushed { valid: pushed_warps.q.any(), address, level: Level { sibling, ..level } }
+    });
+
     // Pop: the group and the sibling; or the sibling comes up.
     let remaining = words.threads;
     let head = levels_held.as_ref().map(|levels| {
-        let address = |entry: Signal, warp: Signal| {
-            let entry = entry.slice(0, index_bits);
-            if s.warps > 1 { cat(&[entry, warp]) } else { entry }
-        };
         let reads = pops_next | takes_next;
         let head = levels.read_sync_if(reads, address(next_count - 1, next_warp), Collision::Never);
-        levels.write(pushes, address(count, warp), pushed);
+        if let Some(Pushed { valid, address, level }) = pushed {
+            levels.write(valid, address, level);
+        }
         head
     });
     let head = head.unwrap_or_else(|| m.zero(Level::shape(s)));
@@ -534,6 +557,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         stops,
         counts,
         levels: levels_held,
+        pushed,
         claim,
         words,
         came: came.q,

@@ -1,7 +1,7 @@
 //! What the tests of divergence units share: a pipeline that makes random outcomes, starts and wakes, and the threads as
 //! they should be, each with a pc and a call depth of its own, that runs or waits.
 
-use super::{Announced, Divergence, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use super::{Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_DECODE};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;

@@ -168,12 +168,12 @@ fn front_ends(
     wire!(issues = i.issues.expect("it has two sides") & runs.q & !acts);
     runs.next((runs.q & !acts & !flushed) | steered);
     issued.next((issued.q | issues) & !steered);
-    let (mut after, mut passes) = (Vec::new(), Vec::new());
+    let (mut pcs, mut passes) = (Vec::new(), Vec::new());
     let slots = (0..s.slots()).map(|n| {
         let pc = m.reg(&format!("slot_{n}_pc"), s.pc_bits());
         let next = issues.bit(n).mux(pc.q + 1, pc.q);
         pc.next(steered.bit(n).mux(out.steer.pc, next));
-        after.push(next);
+        pcs.push(pc.q);
         let stops = inside.stops.read(m.lit(n / 2, s.warp_bits()));
         let (left, right) = ((stops.left, stops.pc), (stops.right, stops.right_pc.unwrap_or(stops.pc)));
         let (stop, stop_pc) = if n % 2 == 0 { left } else { right };
@@ -184,9 +184,11 @@ fn front_ends(
     let passed = m.reg("passed", 1).reset(0u32);
     passed.next(passed.q | cat(&passes).any());
     let sibling = slot ^ 1;
+    let ran = m.pipe_reset("sibling_ran", runs.q.select(sibling, 1));
+    let sibling = m.pipe("sibling_was", sibling);
     let any = i.unit.unissued.expect("it has two sides");
-    let valid = runs.q.select(sibling, 1).mux((issued.q | issues).select(sibling, 1), any.valid);
-    let pc = valid.mux(select(&after, sibling), any.pc);
+    let valid = ran.mux(issued.q.select(sibling, 1), any.valid);
+    let pc = valid.mux(select(&pcs, sibling), any.pc);
     (slots, passed.q, UnitIn { unissued: Some(Unissued { valid, pc }), ..told })
 }
 
@@ -251,6 +253,8 @@ fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], ins
         let entry = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
         let valid = count.gt(k);
         let level = inside.levels.as_ref().expect("it has levels").read(entry);
+        let pushed = inside.pushed.expect("it has levels");
+        let level = (pushed.valid & pushed.address.eq(entry)).mux(pushed.level, level);
         let sibling = threads_of(level.sibling).only_if(!above.taken);
         held.push(Held { valid, level, above, sibling });
         above = above.below(valid, level, sibling);

@@ -60,6 +60,8 @@ struct Bench {
     may_come: bool,
     /// `hold` in the last cycles, a bit each, the last lowest.
     held: u32,
+    /// Where the sibling of the slot goes on that had an outcome in the last cycle, if it has issued something.
+    suspended: Option<u64>,
 }
 
 /// An outcome that may come: its slot, and whether it is a call or a return.
@@ -88,6 +90,7 @@ impl Bench {
             announced: None,
             may_come: false,
             held: 0,
+            suspended: None,
         }
     }
 
@@ -103,9 +106,7 @@ impl Bench {
             ret: false,
         });
         let (warp, pc, mask) = start.unwrap_or_default();
-        let sibling = o.slot ^ 1;
-        let issued = told.is_some() && self.runs[sibling as usize].is_some_and(|(_, issued)| issued);
-        let unissued = if issued { self.place(sibling).pc } else { self.random.u64(..8) };
+        let unissued = self.suspended.unwrap_or_else(|| self.random.u64(..8));
         self.t.poke(UnitIn {
             start: Start { valid: start.is_some().into(), slot: warp.into(), pc: pc.into(), mask: mask.into() },
             wake: Wake { valid: wake.is_some().into(), slot: wake.unwrap_or(0).into() },
@@ -129,7 +130,7 @@ impl Bench {
                 ret: self.announces.is_some_and(|coming| coming.ret).into(),
             }),
             hints: None,
-            unissued: Some(Unissued { valid: issued.into(), pc: unissued.into() }),
+            unissued: Some(Unissued { valid: self.suspended.is_some().into(), pc: unissued.into() }),
             mixed: None,
         });
     }
@@ -168,10 +169,14 @@ impl Bench {
             self.cycle(None, None, None);
         }
         let asked = told.map(|told| (told.slot, self.place(told.slot), self.ask(told.slot).0));
+        let sibling = told.map(|told| told.slot ^ 1);
+        let issued = sibling.filter(|&slot| self.runs[slot as usize].is_some_and(|(_, issued)| issued));
+        let suspended = issued.map(|slot| self.place(slot).pc);
         self.poke(told, start, wake, 0);
         let (out, cycle) = (self.t.peek(), self.t.cycle());
         self.t.step();
         self.announced = self.announces.take();
+        self.suspended = suspended;
         let dual = out.more.two_paths.unwrap();
         if let Some((told, (slot, place, mask))) = told.zip(asked) {
             let depth = if told.ret { place.depth.saturating_sub(1) } else { place.depth + u64::from(told.call) };
