@@ -163,6 +163,8 @@ struct Inside {
     tops: Mem<Top<Width>>,
     threads: Mem<Width>,
     stops: Mem<Stops<Width>>,
+    /// What is written into it in this cycle, if it is: enable, warp, word.
+    next_stops: (Signal, Signal, Stops<Signal>),
     counts: Mem<Width>,
     levels: Option<Mem<Level<Width>>>,
     pushed: Option<Pushed>,
@@ -282,9 +284,14 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
     let own_rpc = top.rpc_of(side);
     wire!(same_group = own_rpc.is_of(meets, own.depth));
-    wire!(meeting = (parts & !same_group).mux(Rpc::of_branch(meets, own.depth), own_rpc));
-    wire!(taken_is_there = parts & meeting.reached(taken.pc, taken_depth));
-    wire!(rest_is_there = parts & meeting.reached(rest.pc, own.depth));
+    let of_branch = Rpc::of_branch(meets, own.depth);
+    wire!(meeting = (parts & !same_group).mux(of_branch, own_rpc));
+    // Each side is compared with both places, before it is known which of them counts.
+    let there = |rpc: Rpc<Signal>| [rpc.reached(taken.pc, taken_depth), rpc.reached(rest.pc, own.depth)];
+    let (at_own, at_branchs) = (there(own_rpc), there(of_branch));
+    let [taken_there, rest_there] = [0, 1].map(|side| same_group.mux(at_own[side], at_branchs[side]));
+    wire!(taken_is_there = parts & taken_there);
+    wire!(rest_is_there = parts & rest_there);
     wire!(both_go = parts & !taken_is_there & !rest_is_there);
     wire!(goes_as_taken = taken.mask.any() & !taken_is_there);
     let here = Sibling { valid: one, ..own };
@@ -294,7 +301,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(stay = taken.mask | rest.mask);
     wire!(moves = outcome.valid | wakes);
     wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
-    wire!(arrives = moves & !waits & !parts & own_rpc.reached(goes.pc, goes.depth));
+    let moves_there = taken.mask.any().mux(at_own[0], at_own[1]);
+    wire!(is_there = outcome.valid.mux(moves_there, own_rpc.reached(own.pc, own.depth)));
+    wire!(arrives = moves & !waits & !parts & is_there);
     let found = meeting.found(arrives | taken_is_there, taken_is_there.mux(taken.pc, goes.pc));
     let mask = outcome.valid.mux(parts.mux(goes.mask, stay), own.mask);
     wire!(goes_on = moves & !arrives & mask.any());
@@ -359,11 +368,15 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(pops_again = pops & must_pop);
     tops.write(updates, warp, after);
     counts.write(outcome.valid | renews | starts, warp, left);
-    let (left_rpc, right_rpc) = (after.rpc_of(no), after.rpc_of(one));
+    // Nothing is decoded of a slot in the cycle behind its steering.
+    let decoded = m.pipe("updated_top", after);
+    let (left_rpc, right_rpc) = (decoded.rpc_of(no), decoded.rpc_of(one));
     let ahead = |side: Sibling<Signal>, rpc: Rpc<Signal>| side.valid & rpc.is_ahead(side.depth);
-    let (left_stops, right_stops) = (ahead(after.left, left_rpc), ahead(after.right, right_rpc));
-    let right_pc = after.forwarded.map(|_| right_rpc.pc);
-    stops.write(updates, warp, Stops { left: left_stops, right: right_stops, pc: left_rpc.pc, right_pc });
+    let (left_stops, right_stops) = (ahead(decoded.left, left_rpc), ahead(decoded.right, right_rpc));
+    let right_pc = decoded.forwarded.map(|_| right_rpc.pc);
+    let updated = (m.pipe_reset("updated", updates), m.pipe("updated_warp", warp));
+    let next_stops = Stops { left: left_stops, right: right_stops, pc: left_rpc.pc, right_pc };
+    stops.write(updated.0, updated.1, next_stops);
     wire!(threads_after = starts.mux(start.mask, remaining & !(own.mask & !stay)));
     threads.write(outcome.valid | starts, warp, threads_after);
     wire!(ends = updates & !must_pop & !runs);
@@ -555,6 +568,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         tops,
         threads,
         stops,
+        next_stops: (updated.0, updated.1, next_stops),
         counts,
         levels: levels_held,
         pushed,

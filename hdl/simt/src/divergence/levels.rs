@@ -141,6 +141,8 @@ pub struct Parting {
     pub towards: Likely<Signal>,
     /// The rest is at that point, and so goes first.
     pub rest_first: Signal,
+    /// The side that goes on, if the threads do not part, is where the top's threads meet.
+    pub is_at_tops: Signal,
     /// The side that goes on, and whether it is the taken one; its mask is right if the threads part. And all threads that are left.
     pub goes_as_taken: Signal,
     pub side: Sibling<Signal>,
@@ -203,6 +205,9 @@ pub struct Sides {
     /// A side is there already.
     pub taken_is_there: Signal,
     pub rest_is_there: Signal,
+    /// A side is where the top's threads meet.
+    pub taken_is_at_tops: Signal,
+    pub rest_is_at_tops: Signal,
     /// The branch makes a likely point; and the one that the sides have, if any, whose level is not known.
     pub gathers: Signal,
     pub towards: Likely<Signal>,
@@ -216,9 +221,13 @@ pub fn sides(m: Builder, s: &Shape, outcome: &Outcome<Signal>, taken_depth: Sign
     let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads meet") };
     let (taken, rest) = (outcome.taken, outcome.rest);
     let same_group = top.rpc.is_of(meets, top.depth);
-    let meeting = same_group.mux(top.rpc, Rpc::of_branch(meets, top.depth));
-    let taken_is_there = meeting.reached(taken.pc, taken_depth);
-    let rest_is_there = meeting.reached(rest.pc, top.depth);
+    let of_branch = Rpc::of_branch(meets, top.depth);
+    let meeting = same_group.mux(top.rpc, of_branch);
+    // Each side is compared with both places, before it is known which of them counts.
+    let there = |rpc: Rpc<Signal>| [rpc.reached(taken.pc, taken_depth), rpc.reached(rest.pc, top.depth)];
+    let (at_tops, at_branchs) = (there(top.rpc), there(of_branch));
+    let [taken_is_there, rest_is_there] = [0, 1].map(|side| same_group.mux(at_tops[side], at_branchs[side]));
+    let [taken_is_at_tops, rest_is_at_tops] = at_tops;
     let both_stay = !taken_is_there & !rest_is_there;
     let nowhere = m.zero(Likely::shape(s));
     let point = top.likely.unwrap_or(nowhere);
@@ -228,7 +237,18 @@ pub fn sides(m: Builder, s: &Shape, outcome: &Outcome<Signal>, taken_depth: Sign
     let towards = gathers.mux(told, point.only_if(same_group));
     let rest_first = both_stay & towards.valid & rest.pc.eq(towards.pc);
     let taken_first = !taken_is_there & !rest_first;
-    Sides { same_group, meeting, taken_is_there, rest_is_there, gathers, towards, rest_first, taken_first }
+    Sides {
+        same_group,
+        meeting,
+        taken_is_there,
+        rest_is_there,
+        taken_is_at_tops,
+        rest_is_at_tops,
+        gathers,
+        towards,
+        rest_first,
+        taken_first,
+    }
 }
 
 /// What an outcome of the top's threads does, with `count` levels below; `taken_depth` is the call depth of those that take the
@@ -266,6 +286,7 @@ pub fn part(
     let went = Sibling { valid: both_stay, pc: taken.pc, depth: taken_depth, mask: taken.mask };
     let stayed = Sibling { valid: both_stay, pc: rest.pc, depth: top.depth, mask: rest.mask };
     let side = goes_as_taken.mux(went, stayed);
+    wire!(is_at_tops = taken.mask.any().mux(if_parted.taken_is_at_tops, if_parted.rest_is_at_tops));
     wire!(stay = taken.mask | rest.mask);
     let group = Group { valid: !same_group, mask: stay, rpc: top.rpc };
     let likely = top.likely.map(|outer| Gathering { valid: gathers, outer });
@@ -300,6 +321,7 @@ pub fn part(
         gathers,
         towards,
         rest_first,
+        is_at_tops,
         goes_as_taken,
         side,
         stay,

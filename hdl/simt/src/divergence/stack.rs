@@ -167,7 +167,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let side = outcome.valid.mux(parting.side, here);
     wire!(moves = outcome.valid | wakes);
     wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
-    wire!(arrives = moves & !waits & !parts & top.rpc.reached(side.pc, side.depth));
+    wire!(is_there = outcome.valid.mux(parting.is_at_tops, top.rpc.reached(top.pc, top.depth)));
+    wire!(arrives = moves & !waits & !parts & is_there);
     let found = meeting.found(arrives | taken_is_there, taken_is_there.mux(outcome.taken.pc, side.pc));
     let mask = outcome.valid.mux(parts.mux(side.mask, stay), top.mask);
     let moved = Top { pc: side.pc, depth: side.depth, mask, rpc: found, likely: top.likely.map(|_| towards) };
@@ -212,7 +213,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(updates = moves | pops | starts);
     tops.write(updates, slot, after);
     counts.write(outcome.valid | pops | starts, slot, left);
-    stops.write(updates, slot, stop_of(after));
+    // Nothing is decoded of a slot in the cycle behind its steering.
+    stops.write(m.pipe_reset("updated", updates), m.pipe("updated_slot", slot), stop_of(m.pipe("updated_top", after)));
     wire!(threads_after = starts.mux(start.mask, remaining & !(top.mask & !stay)));
     threads.write(outcome.valid | starts, slot, threads_after);
     wire!(ends = updates & !must_pop & !after.mask.any());

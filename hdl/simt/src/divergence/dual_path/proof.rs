@@ -8,7 +8,7 @@
 //! refused stays as it is, since the core stops.
 
 use super::forwarding::{Before, Forwarded};
-use super::{Claim, Inside, Level, Top, Words, described, levels};
+use super::{Claim, Inside, Level, Stops, Top, Words, described, levels};
 use crate::divergence::levels::{Rpc, Sibling};
 use crate::divergence::proof::{
     Followed, ProofIn, Turns, Waits, Whereabouts, held_since, in_time, legal, with_announced,
@@ -174,7 +174,7 @@ fn front_ends(
         let next = issues.bit(n).mux(pc.q + 1, pc.q);
         pc.next(steered.bit(n).mux(out.steer.pc, next));
         pcs.push(pc.q);
-        let stops = inside.stops.read(m.lit(n / 2, s.warp_bits()));
+        let stops = stops_of(m, s, inside, n / 2);
         let (left, right) = ((stops.left, stops.pc), (stops.right, stops.right_pc.unwrap_or(stops.pc)));
         let (stop, stop_pc) = if n % 2 == 0 { left } else { right };
         passes.push(issues.bit(n) & stop & next.eq(stop_pc));
@@ -452,7 +452,7 @@ fn between_turns(m: Builder, s: &Shape, warp: &Warp, passed: Signal, inside: &In
     all("owed_is_one", owed.eq(owed.lowest_one()));
     let replays = inside.replays.slice(2 * warp.number, 2);
     all("replays_are_owed", implies(!warp.refused, is_within(replays, owed)));
-    let stops = inside.stops.read(m.lit(warp.number, s.warp_bits()));
+    let stops = stops_of(m, s, inside, warp.number);
     let rpcs = [no, one].map(|right| rpc_of(&top, right));
     let ahead = |path: Sibling<Signal>, rpc: Rpc<Signal>| path.valid & rpc.known & rpc.reached(rpc.pc, path.depth);
     let sides = stops.left.eq(ahead(top.left, rpcs[0])) & stops.right.eq(ahead(top.right, rpcs[1]));
@@ -477,6 +477,13 @@ fn between_turns(m: Builder, s: &Shape, warp: &Warp, passed: Signal, inside: &In
         all("lends_if_it_can", lends.eq(room & !warp.refused) & !(lends & (popping | waiting)));
         all("head_was_offered", implies(offered, lends & cat(&heads).any()));
     }
+}
+
+/// Where a warp's sides stop, once what was found in the cycle before is written.
+fn stops_of(m: Builder, s: &Shape, inside: &Inside, warp: u32) -> Stops<Signal> {
+    let at = m.lit(warp, s.warp_bits());
+    let (writes, written, next) = inside.next_stops;
+    (writes & written.eq(at)).mux(next, inside.stops.read(at))
 }
 
 /// Where the path of a side meets others.
@@ -572,7 +579,9 @@ fn follow(
     let rpc = rpc_of(&inside.tops.read(thread.warp), side_of(s, decode));
     let stops = rpc.valid & rpc.known & rpc.reached(rpc.pc, depth);
     let right = out.stop.valid.eq(stops) & implies(stops, out.stop.pc.eq(rpc.pc));
-    let asked = of_sides(&|_, _, n| decode.eq(decode.literal(n)));
+    // Nothing is decoded of a slot in the cycle behind its steering.
+    let just = m.pipe_reset("was_steered_now", out.steer.valid) & decode.eq(m.pipe("slot_steered_now", out.steer.slot));
+    let asked = of_sides(&|_, slot, n| slot.runs & !just & decode.eq(decode.literal(n)));
     m.assert("thread_stops_where_it_meets", implies(asked.any() & !refused, right));
     // Replays are of threads that an access has left.
     let replays = of_sides(&|_, _, n| inside.replays.bit(n));
