@@ -105,7 +105,7 @@ struct Step<T> {
     block: T,
     /// All have arrived; else the uppermost level is popped.
     arrived: T,
-    /// The block's words were read, and so was the level.
+    /// The words of the block are there, and the level that is popped.
     read: T,
 }
 
@@ -385,9 +385,13 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let own_slots = same_group(at, group, s.warps);
     wire!(own_columns = own_slots.repeat(s.lanes));
     let counts = distributed("counts", count_width(levels(&wide)));
-    let count_now = counts.read(at);
-    let of_block_now = OfBlock { count: count_now, place: places.read(at), ends: ends.read(at) };
-    let OfBlock { count, place: told, ends: kept } = m.pipe("of_block", of_block_now);
+    // Of the block that is chosen next, unless the words of this one are still to be read or used.
+    wire!(chosen_block = block_of(choice.one_hot_index()));
+    wire!(to_read = (step.q.valid & !step.q.read).mux(at, chosen_block));
+    let count_now = counts.read(to_read);
+    let of_block_now = OfBlock { count: count_now, place: places.read(to_read), ends: ends.read(to_read) };
+    let waits_for_room = step.q.valid & step.q.read & !free;
+    let OfBlock { count, place: told, ends: kept } = m.pipe_if("of_block", !waits_for_room, of_block_now);
     wire!(all_taken = taken.q & own_columns);
     wire!(all_rest = rest.q & own_columns);
     wire!(all_live = live.q & own_columns);
@@ -485,7 +489,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     counts.write(acts | starts, acts.mux(at, block_of(start.slot)), left.only_if(acts));
     wire!(forms_next = acts & !must_pop);
 
-    let chosen = Step { valid: choice.any(), block: block_of(choice.one_hot_index()), arrived: one, read: never };
+    let chosen = Step { valid: choice.any(), block: chosen_block, arrived: one, read: one };
     let pop_next = Step { valid: one, block: at, arrived: never, read: never };
     let read = Step { read: one, ..step.q };
     wire!(done = !step.q.valid | (acts & !pops_next));
@@ -602,7 +606,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let was_announced = (m.pipe_reset("told_ahead", announced), m.pipe("told_ahead_slot", next_slot));
     let steer = Steer { valid: steers, slot, pc: runs.pc, replay: never };
     assume_announced(m, &i, was_announced, steer);
-    m.assume("outcome_of_a_warp_that_runs", !outcome.valid | (running.q & !is_ahead).select(outcome.slot, 1));
+    let goes_with_block = running.q & !is_ahead & !m.pipe_reset("was_ahead", is_ahead);
+    m.assume("outcome_of_a_warp_that_runs", !outcome.valid | goes_with_block.select(outcome.slot, 1));
     m.assert("a_warp_is_formed_where_none_runs", !forms | !running.q.select(into, 1));
     m.assert("a_warp_is_formed_where_no_write_is_due", !forms | quiet.select(into, 1));
     m.assert("a_warp_is_formed_in_its_block", !forms | block_of(into).eq(of_formed));

@@ -299,7 +299,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     let visited = words.read(at_slot.q);
     wire!(is_disturbed = changes & slot.eq(at_slot.q));
     wire!(withdraws = at.q & of_warp(i.busy));
-    wire!(notes = at.q & !read.q & !withdraws & !changes & of_warp(exited.q | ticked.q));
+    wire!(notes = at.q & !read.q & !withdraws & !i.hints.present & of_warp(exited.q | ticked.q));
     wire!(chooses = at.q & !read.q & !withdraws & !is_disturbed & !ahead.both & !of_warp(exited.q | ticked.q));
     // Of each warp: else those of others would decide whose turn it is.
     let last = m.memory("last_decided", s.barrier_bits(), s.warp_bits()).style(MemoryStyle::Distributed);
@@ -447,7 +447,8 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
             pc: weighed_entry.pc,
             mask: weighed_entry.waiting,
         },
-        writes: changes | warden_acts,
+        // Whether an instruction that is present has an effect is known late.
+        writes: i.hints.present | warden_acts,
         put_off,
         gives_way,
         releases: Releases {

@@ -68,7 +68,9 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
 
         // Outcomes.
         let slot = any.outcome.slot;
-        let may = (inside.running & !inside.ahead).select(slot, 1) & !refused.q;
+        // What was ahead of its block is held back at issue.
+        let was_ahead = m.pipe_reset("were_ahead", inside.ahead);
+        let may = (inside.running & !inside.ahead & !was_ahead).select(slot, 1) & !refused.q;
         let warp = inside.warps.read(slot);
         let outcome = any_outcome(m, s, &i, (slot, may), warp, &inside, group);
         let (depth, block) = (inside.depths.read(slot), slot & !group);

@@ -95,11 +95,14 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
         let refuses = refuses(m, s, &inside, &told, &out);
         refused.next(refused.q | (warp_of(s, told.outcome.slot).decode(s.warps) & refuses.repeat(s.warps)));
 
+        let steered = out.steer.slot.decode(s.slots()).only_if(out.steer.valid);
+        let just = m.pipe_reset("slots_just_steered", steered);
         let warps: Vec<Warp> = (0..s.warps).map(|n| warp(m, s, n, refused.q, &slots, &inside)).collect();
         for warp in &warps {
             from_the_top_down(m, warp, passed);
             levels_suffice(m, s, warp);
             between_turns(m, s, warp, passed, &inside);
+            stops_are_there(m, s, warp, just, &inside);
             steers(m, warp, &told, &out);
         }
         claims(m, s, &told, &inside);
@@ -112,7 +115,7 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
         let turns = Turns { outcome, wake, other: pop | send | (follows & inside.owed.select(slot, 1)) };
         let busy = inside.owed.any() | inside.popping.any();
         in_time(m, levels(s), &waits, busy, turns, (out.hold, &late, inside.outcomes));
-        follow(m, s, &i, &warps, &inside, &told, &out);
+        follow(m, s, (&i, just), &warps, &inside, &told, &out);
 
         cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
         if s.lanes > 1 {
@@ -486,6 +489,21 @@ fn stops_of(m: Builder, s: &Shape, inside: &Inside, warp: u32) -> Stops<Signal> 
     (writes & written.eq(at)).mux(next, inside.stops.read(at))
 }
 
+/// Where a side that runs stops is written already, but in the cycle behind its steering.
+fn stops_are_there(m: Builder, s: &Shape, warp: &Warp, just: Signal, inside: &Inside) {
+    let (is, will_be) = (inside.stops.read(m.lit(warp.number, s.warp_bits())), stops_of(m, s, inside, warp.number));
+    let of = |stops: Stops<Signal>, side: u32| match side {
+        0 => (stops.left, stops.pc),
+        _ => (stops.right, stops.right_pc.unwrap_or(stops.pc)),
+    };
+    for side in [0, 1] {
+        let ((is, at), (will_be, later)) = (of(is, side), of(will_be, side));
+        let same = is.eq(will_be) & implies(is, at.eq(later));
+        let runs = warp.live & !warp.refused & warp.slots[side as usize].runs & !just.bit(2 * warp.number + side);
+        m.assert(&warp.name(&format!("side_{side}_has_its_stop")), implies(runs, same));
+    }
+}
+
 /// Where the path of a side meets others.
 fn rpc_of(top: &Top<Signal>, right: Signal) -> Rpc<Signal> {
     top.forwarded.map_or(top.rpc, |forwarded| (forwarded.valid & forwarded.right.eq(right)).mux(forwarded.rpc, top.rpc))
@@ -518,7 +536,7 @@ fn steers(m: Builder, warp: &Warp, told: &UnitIn<Signal>, out: &UnitOut<Signal>)
 fn follow(
     m: Builder,
     s: &Shape,
-    i: &ProofIn<Signal>,
+    (i, just): (&ProofIn<Signal>, Signal),
     warps: &[Warp],
     inside: &Inside,
     told: &UnitIn<Signal>,
@@ -580,8 +598,7 @@ fn follow(
     let stops = rpc.valid & rpc.known & rpc.reached(rpc.pc, depth);
     let right = out.stop.valid.eq(stops) & implies(stops, out.stop.pc.eq(rpc.pc));
     // Nothing is decoded of a slot in the cycle behind its steering.
-    let just = m.pipe_reset("was_steered_now", out.steer.valid) & decode.eq(m.pipe("slot_steered_now", out.steer.slot));
-    let asked = of_sides(&|_, slot, n| slot.runs & !just & decode.eq(decode.literal(n)));
+    let asked = of_sides(&|_, slot, n| slot.runs & !just.bit(n) & decode.eq(decode.literal(n)));
     m.assert("thread_stops_where_it_meets", implies(asked.any() & !refused, right));
     // Replays are of threads that an access has left.
     let replays = of_sides(&|_, _, n| inside.replays.bit(n));
