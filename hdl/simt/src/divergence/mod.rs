@@ -39,6 +39,7 @@ pub mod dual_path;
 pub mod inspect;
 pub mod interface;
 pub mod levels;
+pub mod list;
 pub mod mechanism;
 pub mod path_table;
 pub mod proof;
@@ -67,6 +68,7 @@ impl Divergence {
         Divergence::STACK,
         Divergence::DUAL_PATH,
         Divergence::BLOCK_STACK,
+        Divergence::new(&list::List),
     ];
 }
 
