@@ -22,6 +22,7 @@
 
 use super::inspect::{Path, State};
 use super::{Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
+use crate::proof::Proof;
 use crate::shape::Shape;
 use heddle_hdl::*;
 use std::cmp::Reverse;
@@ -175,6 +176,10 @@ impl Mechanism for Arbiter {
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
         arbiter(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
     }
 
     /// The threads that are in the same place, in the order in which they run.
@@ -457,5 +462,6 @@ fn events(
 }
 
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;

@@ -51,6 +51,7 @@ use super::{
 use crate::arbiter::{places_above, round_robin};
 use crate::block::{same_group, whole_group};
 use crate::isa::cause;
+use crate::proof::Proof;
 use crate::reconvergence::Reconvergence;
 use crate::shape::{Compaction, Shape};
 use ahead::{Ahead, Arriving, Branch, Others, Turn};
@@ -198,6 +199,10 @@ impl Mechanism for BlockStack {
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
         block_stack(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
     }
 
     /// Threads of several warps run together.
@@ -667,5 +672,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
 }
 
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;

@@ -44,6 +44,7 @@ use super::{
     assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
 };
 use crate::isa::cause;
+use crate::proof::Proof;
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
@@ -129,6 +130,10 @@ impl Mechanism for DualPath {
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
         dual_path(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
     }
 
     /// Both paths of the top; then level by level the path that has not run on, and the threads that have come to where they meet.
@@ -539,5 +544,6 @@ fn join(s: &Shape, warp: Signal, right: Signal) -> Signal {
 mod forwarding;
 pub use forwarding::forwards;
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;

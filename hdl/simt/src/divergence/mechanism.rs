@@ -3,6 +3,7 @@
 use super::capabilities::Capabilities;
 use super::inspect::{Parked, Path, State};
 use super::interface::{UnitIn, UnitOut};
+use crate::proof::Proof;
 use crate::shape::Shape;
 use heddle_hdl::*;
 use std::fmt;
@@ -26,6 +27,14 @@ pub trait Mechanism: Sync {
 
     /// The divergence unit of a shape that has this mechanism and that [`Shape::check`] accepts.
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>>;
+
+    /// What is proven of its unit and of the parts that only it has. Names of proofs are like no other's.
+    ///
+    /// # Errors
+    /// If a harness has mistakes.
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        Ok(Vec::new())
+    }
 
     /// The paths of a warp in a simulation, the one that runs first, and behind them its threads at convergence barriers: each live
     /// thread once. None where threads of several warps run together.

@@ -44,6 +44,7 @@ use super::{
     Announced, Capabilities, Events, Hints, Mechanism, MoreOut, Outcome, Path, Steer, Stop, UnitIn, UnitOut,
     assume_legal, depth_after, hold, kind,
 };
+use crate::proof::Proof;
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -65,6 +66,10 @@ impl Mechanism for PathTable {
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
         path_table(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
     }
 
     /// HCT0, HCT1, then the cold context table from its bottom, with what is about to be written there.
@@ -663,5 +668,6 @@ fn paths_wait_with_their_threads(
 }
 
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;

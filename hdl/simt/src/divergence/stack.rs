@@ -46,6 +46,7 @@ use super::{
     Capabilities, Events, Mechanism, MoreOut, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, hold, kind,
 };
 use crate::isa::cause;
+use crate::proof::Proof;
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -90,6 +91,10 @@ impl Mechanism for Stack {
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
         stack(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
     }
 
     /// The top; then level by level the path that has not run on, and the threads that have come to where they are likely to meet
@@ -324,5 +329,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
 }
 
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;
