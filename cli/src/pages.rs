@@ -3,7 +3,7 @@
 
 use crate::study::{age, area};
 use heddle_hdl::mutate::mutants;
-use heddle_simt::Shape;
+use heddle_simt::{Divergence, Shape};
 use heddle_testbench::coverage;
 use heddle_testbench::machine::design;
 use heddle_testbench::prove::proofs;
@@ -82,7 +82,7 @@ fn the_page_on_area_says_which_rows_are_of_an_older_core() {
 fn the_page_on_proofs_tells_of_proofs_that_there_are() {
     let text = page("proofs.md");
     let line = |heading: &str, cells: &[&str]| format!("{heading} {}", cells.join(", "));
-    let there = proofs().unwrap().into_iter().map(|proof| {
+    let there = proofs(Divergence::ALL).unwrap().into_iter().map(|proof| {
         let heading = format!("**`{}`.** {}", proof.block, proof.says);
         line(&heading, &[&proof.name, &proof.shape, proof.method.name(), &proof.depth.to_string()])
     });

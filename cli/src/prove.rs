@@ -3,6 +3,7 @@
 mod page;
 
 use crate::interrupt::Interrupt;
+use crate::mechanisms::mechanisms;
 use crate::output::{print, print_json};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -145,7 +146,7 @@ impl Prove {
 
     /// The proofs that are asked for.
     fn chosen(&self) -> Result<Vec<Proof>> {
-        let all = proofs()?;
+        let all = proofs(mechanisms())?;
         let is = |proof: &Proof, name: &String| {
             proof.name == *name || proof.name.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('-'))
         };

@@ -14,7 +14,6 @@ mod memory_path;
 
 use crate::barrier::{BarrierIn, barrier};
 use crate::block::Grid;
-use crate::divergence;
 use crate::divergence::interface::{
     Ahead, Announced, Culprit, Hint, Hints, MixedIn, Outcome, Refused, Start, TwoPaths, UnitIn, Wake, warp_of,
 };
@@ -140,7 +139,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // Stage 9, converge: the divergence unit. It also serves stages 3 and 4.
         let unit = m.instance(
             "divergence",
-            &divergence::unit(s),
+            &s.divergence.mechanism().unit(s),
             UnitIn {
                 start: i.start,
                 wake: wake.value,

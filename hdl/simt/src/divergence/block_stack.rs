@@ -39,22 +39,25 @@ pub mod ahead;
 pub mod capt;
 pub mod compactor;
 
+use super::inspect::{Parked, Path, State};
 use super::levels::{
     Gathering, Group, Level, Likely, Parting, Pop, Rpc, Sibling, Top, has_likely, is_at_point, levels, part, pop,
     stop_of,
 };
 use super::{
-    Announced, Capabilities, Culprit, Divergence, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, Outcome,
-    Refused, Side, Steer, Stop, UnitIn, UnitOut, assume_announced, assume_legal, depth_after, hold, kind,
+    Announced, Capabilities, Culprit, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, Outcome, Refused, Side,
+    Steer, Stop, UnitIn, UnitOut, assume_announced, assume_legal, depth_after, hold, kind,
 };
 use crate::arbiter::{places_above, round_robin};
 use crate::block::{same_group, whole_group};
 use crate::isa::cause;
+use crate::proof::Proof;
 use crate::reconvergence::Reconvergence;
 use crate::shape::{Compaction, Shape};
 use ahead::{Ahead, Arriving, Branch, Others, Turn};
 use compactor::{CompactorIn, compactor};
 use heddle_hdl::*;
+use std::ops::Range;
 
 /// What a slot runs.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -216,20 +219,73 @@ pub fn block_levels(s: &Shape) -> u32 {
 pub const DEFAULT_LEVELS: u32 = 128;
 
 /// The mechanism: a stack a block.
-pub const MECHANISM: Mechanism = Mechanism {
-    divergence: Divergence::new(
-        "block-stack",
+pub struct BlockStack;
+
+impl Mechanism for BlockStack {
+    fn name(&self) -> &'static str {
+        "block-stack"
+    }
+
+    fn number(&self) -> u8 {
+        4
+    }
+
+    fn capabilities(&self) -> Capabilities {
         Capabilities {
             reconverges: true,
             likely_points: true,
             mixes_warps: true,
-            announced: true,
             splits: false,
+            announced: true,
             ..Capabilities::NONE
-        },
-    ),
-    unit: block_stack,
-};
+        }
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        block_stack(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
+    }
+
+    /// Threads of several warps run together.
+    fn paths(&self, _: &Shape, _: &State, _: u32) -> Vec<Path> {
+        Vec::new()
+    }
+
+    /// Threads that wait at a barrier, and those that have not run since a branch parted them.
+    fn parked(&self, s: &Shape, state: &State, block: Range<u32>) -> Vec<Parked> {
+        let first = u64::from(block.start);
+        // A lane's warps are side by side.
+        let of_warp = |warp| (0..s.lanes).map(move |lane| (lane * s.warps + warp, warp * s.lanes + lane));
+        let parked = |mask: Bits, waits: bool, pc: &Bits| {
+            let pc = 4 * pc.low_u64() as u32;
+            let threads = block.clone().flat_map(of_warp).filter(|(bit, _)| mask.bit(*bit));
+            threads.map(|(_, thread)| Parked { thread, waits, pc }).collect::<Vec<_>>()
+        };
+        let mut found = Vec::new();
+        let first_arrived = state.word(Place::shape(s), "places", first);
+        if state.register(s.warps, "recorded").bit(block.start) && first_arrived.kind == u64::from(place::BARRIER) {
+            found.extend(parked(state.register(s.threads(), "taken"), true, &first_arrived.pc));
+        }
+        if s.threads() > 1 {
+            let most = block_levels(s);
+            let count = state.word(count_width(most), "counts", first).low_u64().min(most.into());
+            for level in 0..count {
+                let held = state.word(Held::shape(&as_one_warp(s)), "levels", first << index_width(most) | level);
+                if held.sibling == 1 {
+                    found.extend(parked(state.word(s.threads(), "siblings", level), false, &held.pc));
+                }
+            }
+        }
+        found
+    }
+
+    fn live_threads(&self, s: &Shape, state: &State) -> u32 {
+        state.register(s.threads(), "live_threads").count_ones()
+    }
+}
 
 /// The block-stack unit of a shape.
 pub fn block_stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
@@ -682,5 +738,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
 }
 
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;

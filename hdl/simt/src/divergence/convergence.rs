@@ -38,6 +38,7 @@
 //!
 //! What it does not do: it does not know why a program waits. A thread that waits for others which never come costs time.
 
+use super::inspect::{self, State};
 use super::interface::{Hint, Hints, Releases};
 use crate::arbiter::{places_above, round_robin};
 use crate::isa::convergence;
@@ -150,6 +151,18 @@ pub struct Entry<T> {
     pub depth: T,
     #[width(s.pc_bits())]
     pub pc: T,
+}
+
+/// The threads of a warp that wait at each barrier, in the table's state. They go on at `pc`.
+pub fn held(s: &Shape, state: &State, warp: u32) -> Vec<inspect::Path> {
+    let Word { holds, .. } = state.word(Word::shape(s), "words", warp.into());
+    let path = |barrier: u32| {
+        let address = u64::from(warp) << s.barrier_bits() | u64::from(barrier);
+        let Entry { waiting, depth, pc, .. } = state.word(Entry::shape(s), "entries", address);
+        let (place, pc) = (format!("wait {barrier}"), 4 * pc.low_u64() as u32);
+        inspect::Path { place, depth: depth.low_u64(), pc, mask: waiting.low_u64(), waits: true }
+    };
+    (0..s.convergence_barriers).filter(|&barrier| holds.bit(barrier)).map(path).collect()
 }
 
 /// Why threads that wait at the barrier that was read are to be released, if they are.

@@ -37,12 +37,14 @@
 //! What it does not do: like [`super::stack`], it refuses a barrier that only a part of a warp reaches.
 
 use self::forwarding::{Before, Forwarded};
-use super::levels::{Group, Rpc, Sibling, levels};
+use super::inspect::{Path, State};
+use super::levels::{Found, Group, Rpc, Sibling, levels};
 use super::{
-    Announced, Capabilities, Divergence, Events, Mechanism, MoreOut, PathsChange, Refused, Steer, Stop, TwoPaths,
-    UnitIn, UnitOut, assume_announced, assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
+    Announced, Capabilities, Events, Mechanism, MoreOut, PathsChange, Refused, Steer, Stop, TwoPaths, UnitIn, UnitOut,
+    assume_announced, assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
 };
 use crate::isa::cause;
+use crate::proof::Proof;
 use crate::shape::{Replay, Shape};
 use heddle_hdl::*;
 
@@ -130,13 +132,69 @@ impl Top<Signal> {
 }
 
 /// The mechanism: a stack per warp with both sides of a branch.
-pub const MECHANISM: Mechanism = Mechanism {
-    divergence: Divergence::new(
-        "dual-path",
-        Capabilities { reconverges: true, two_paths: true, announced: true, ..Capabilities::NONE },
-    ),
-    unit: dual_path,
-};
+pub struct DualPath;
+
+impl Mechanism for DualPath {
+    fn name(&self) -> &'static str {
+        "dual-path"
+    }
+
+    fn number(&self) -> u8 {
+        3
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { reconverges: true, two_paths: true, announced: true, ..Capabilities::NONE }
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        dual_path(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
+    }
+
+    /// Both paths of the top; then level by level the path that has not run on, and the threads that have come to where they meet.
+    fn paths(&self, s: &Shape, state: &State, warp: u32) -> Vec<Path> {
+        let slot = u64::from(warp);
+        if !state.register(s.warps, "live").bit(warp) {
+            return Vec::new();
+        }
+        let waits = s.barriers && state.register(s.warps, "parked").bit(warp);
+        let mut found = Found::new(&state.word(s.lanes, "threads", slot));
+        let Top { left, right, mut rpc, forwarded } = state.word(Top::shape(s), "tops", slot);
+        found.add_sibling("left", &left, waits);
+        found.add_sibling("right", &right, waits);
+        // The sibling of the uppermost level: whether it has come up, and where it meets others.
+        let (mut taken, mut its) = forwarded.map_or((false, None), |f| (f.taken == 1, Some(f.rpc)));
+        // A broken core may count more than there are.
+        let count = state.word(count_width(levels(s)), "counts", slot).low_u64().min(levels(s).into());
+        for k in (0..count).rev() {
+            let at = slot << index_width(levels(s)) | k;
+            let is_pushed = k == count - 1 && state.register(s.warps, "pushed_warps").bit(warp);
+            let Level { sibling, group, before, .. } = match is_pushed {
+                true => state.register(Level::shape(s), "pushed_level"),
+                false => state.word(Level::shape(s), "levels", at),
+            };
+            if !taken {
+                found.add_sibling(&format!("level[{k}]"), &sibling, false);
+            }
+            let mut outer = group.rpc;
+            if let (Some(before), Some(its)) = (before, &mut its) {
+                taken = before.taken == 1;
+                if before.sibling == 0 {
+                    std::mem::swap(&mut outer, its);
+                }
+            }
+            if group.valid == 1 {
+                found.add(&format!("met[{k}]"), rpc.place(), group.mask.low_u64(), false);
+                rpc = outer;
+            }
+        }
+        found.rest_at(&rpc)
+    }
+}
 
 /// The dual-path unit of a shape.
 pub fn dual_path(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
@@ -595,5 +653,6 @@ fn join(s: &Shape, warp: Signal, right: Signal) -> Signal {
 mod forwarding;
 pub use forwarding::forwards;
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //!
 //! Everything here is of one group of threads, `lanes` of the shape: a warp, or a block seen as one wide warp.
 
+use super::inspect::Path;
 use super::{Outcome, Stop};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
@@ -163,7 +164,7 @@ impl Rpc<Signal> {
     }
 
     /// Whether threads at this pc and depth have reached it.
-    pub(super) fn reached(self, pc: Signal, depth: Signal) -> Signal {
+    pub fn reached(self, pc: Signal, depth: Signal) -> Signal {
         let level = self.returns.mux(depth + 1, depth).eq(self.depth);
         self.valid & level & (!self.known | pc.eq(self.pc))
     }
@@ -183,6 +184,49 @@ impl Likely<Signal> {
     /// The point, if `keeps`; else none.
     pub fn only_if(self, keeps: Signal) -> Likely<Signal> {
         Likely { valid: self.valid & keeps, ..self }
+    }
+}
+
+/// The threads of a warp on a stack, as they are found in its state from the top down: each in the first place that claims it.
+pub struct Found {
+    /// The threads that have no place yet.
+    left: u64,
+    paths: Vec<Path>,
+}
+
+impl Found {
+    /// None of these threads.
+    pub fn new(threads: &Bits) -> Found {
+        Found { left: threads.low_u64(), paths: Vec::new() }
+    }
+
+    /// Those of the mask at this pc and depth, if any are left.
+    pub fn add(&mut self, place: &str, (pc, depth): (u64, u64), mask: u64, waits: bool) {
+        let mask = mask & self.left;
+        self.left &= !mask;
+        if mask != 0 {
+            self.paths.push(Path { place: place.into(), depth, pc: 4 * pc as u32, mask, waits });
+        }
+    }
+
+    /// A side, if there is one.
+    pub fn add_sibling(&mut self, place: &str, sibling: &Sibling<Bits>, waits: bool) {
+        if sibling.valid == 1 {
+            self.add(place, (sibling.pc.low_u64(), sibling.depth.low_u64()), sibling.mask.low_u64(), waits);
+        }
+    }
+
+    /// All paths; threads that have no place yet have come to `rpc`.
+    pub fn rest_at(mut self, rpc: &Rpc<Bits>) -> Vec<Path> {
+        self.add("met", rpc.place(), u64::MAX, false);
+        self.paths
+    }
+}
+
+impl Rpc<Bits> {
+    /// Pc and depth; in a function that no thread has returned from, nobody has come there.
+    pub fn place(&self) -> (u64, u64) {
+        (self.pc.low_u64(), self.depth.low_u64().saturating_sub(self.returns.low_u64()))
     }
 }
 

@@ -38,12 +38,16 @@
 //! threads of its warp live below is refused, and locks between threads of a warp can wait for ever. It cannot replay a memory
 //! access for a part of its threads (`Replay::Split`).
 
-use super::levels::{Level, Likely, Parting, Pop, Sibling, Top, has_likely, is_at_point, levels, part, pop, stop_of};
+use super::inspect::{Path, State};
+use super::levels::{
+    Found, Level, Likely, Parting, Pop, Sibling, Top, has_likely, is_at_point, levels, part, pop, stop_of,
+};
 use super::{
-    Announced, Capabilities, Divergence, Events, Mechanism, MoreOut, Refused, Steer, Stop, UnitIn, UnitOut,
-    assume_announced, assume_legal, depth_after, hold, kind,
+    Announced, Capabilities, Events, Mechanism, MoreOut, Refused, Steer, Stop, UnitIn, UnitOut, assume_announced,
+    assume_legal, depth_after, hold, kind,
 };
 use crate::isa::cause;
+use crate::proof::Proof;
 use crate::shape::Shape;
 use heddle_hdl::*;
 
@@ -92,13 +96,64 @@ struct Inside {
 }
 
 /// The mechanism: a stack per warp.
-pub const MECHANISM: Mechanism = Mechanism {
-    divergence: Divergence::new(
-        "stack",
-        Capabilities { reconverges: true, likely_points: true, announced: true, splits: false, ..Capabilities::NONE },
-    ),
-    unit: stack,
-};
+pub struct Stack;
+
+impl Mechanism for Stack {
+    fn name(&self) -> &'static str {
+        "stack"
+    }
+
+    fn number(&self) -> u8 {
+        2
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { reconverges: true, likely_points: true, splits: false, announced: true, ..Capabilities::NONE }
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        stack(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
+    }
+
+    /// The top; then level by level the path that has not run on, and the threads that have come to where they are likely to meet
+    /// or to where they meet.
+    fn paths(&self, s: &Shape, state: &State, warp: u32) -> Vec<Path> {
+        let slot = u64::from(warp);
+        if !state.register(s.warps, "live").bit(warp) {
+            return Vec::new();
+        }
+        let waits = s.barriers && state.register(s.warps, "parked").bit(warp);
+        let mut found = Found::new(&state.word(s.lanes, "threads", slot));
+        let Top { pc, depth, mask, mut rpc, likely } = state.word(Top::shape(s), "tops", slot);
+        found.add("top", (pc.low_u64(), depth.low_u64()), mask.low_u64(), waits);
+        let mut point = likely.map_or(0, |likely| likely.pc.low_u64());
+        // A broken core may count more than there are.
+        let count = state.word(count_width(levels(s)), "counts", slot).low_u64().min(levels(s).into());
+        for k in (0..count).rev() {
+            let at = slot << index_width(levels(s)) | k;
+            let Level { sibling, group, likely } = state.word(Level::shape(s), "levels", at);
+            found.add_sibling(&format!("level[{k}]"), &sibling, false);
+            if let Some(gathering) = likely {
+                if gathering.valid == 1 {
+                    let gathered = state.word(s.lanes, "gathered", at).low_u64();
+                    found.add(&format!("likely[{k}]"), (point, rpc.depth.low_u64()), gathered, false);
+                }
+                if gathering.valid == 1 || group.valid == 1 {
+                    point = gathering.outer.pc.low_u64();
+                }
+            }
+            if group.valid == 1 {
+                found.add(&format!("met[{k}]"), rpc.place(), group.mask.low_u64(), false);
+                rpc = group.rpc;
+            }
+        }
+        found.rest_at(&rpc)
+    }
+}
 
 /// The stack unit of a shape.
 pub fn stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
@@ -313,5 +368,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
 }
 
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;
