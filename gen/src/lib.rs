@@ -1,12 +1,23 @@
-//! Netlist to Verilog.
+//! A checked design as Verilog.
+//!
+//! ```
+//! use heddle_gen::ToVerilog;
+//! use heddle_hdl::prelude::*;
+//!
+//! let sum = module("sum", [8, 8], |_, [a, b]| [a + b]);
+//! let text = sum.check().unwrap().verilog();
+//! assert!(text.contains("= in_0 + in_1;"));
+//! ```
 //!
 //! Verilog-2005, hierarchical, one Verilog module for each module of the netlist. Every literal is sized; operators that
 //! can grow have a wire of their own; bits that nothing reads go to an explicit sink, so `verilator --lint-only -Wall` is
 //! clean without waivers. Logic and state that only assertions and covers need stands behind `ifdef FORMAL` with them.
 //!
-//! Start at [`verilog`], which makes the text; `emit` writes a module, `values` its expressions, `memory` its memories,
+//! Start at [`ToVerilog`] for one text, at [`verilog`] for a folder of files and for co-simulation; `emit` writes a module, `values` its expressions, `memory` its memories,
 //! `foreign` what is not described here.
-//! Whoever wants a folder writes the [`Files`]. `docs/verilog.md` shows what comes out.
+//! `docs/verilog.md` shows what comes out.
+
+#![warn(missing_docs)]
 
 mod emit;
 mod foreign;
@@ -16,6 +27,7 @@ mod simplify;
 mod unused;
 mod values;
 
+use heddle_hdl::Design;
 use heddle_hdl::netlist::Module;
 use std::sync::Arc;
 
@@ -31,6 +43,8 @@ pub struct Options {
     pub stubs: bool,
     /// The folder of memory images as a tool will see it, for `$readmemh`; empty: the folder that the tool runs in.
     pub images: String,
+    /// Contents of memories are in their modules however long they are, and no file is needed beside the Verilog.
+    pub one_text: bool,
 }
 
 /// Files by name.
@@ -59,7 +73,7 @@ pub fn verilog(top: &Arc<Module>, options: &Options) -> Files {
         }
         files.sources.push((format!("{}.{extension}", m.name), emit::emit(&simple, options)));
         for memory in &m.memories {
-            if let Some(words) = memory.init.as_ref().filter(|w| w.len() > memory::INLINE_WORDS && !options.cosim) {
+            if let Some(words) = memory::in_file(memory, options) {
                 let digits = memory.width.div_ceil(4) as usize;
                 let mut text: String = words.iter().map(|w| format!("{w:0digits$x}\n")).collect();
                 let rest = (1usize << memory.address_width) - words.len();
@@ -74,6 +88,20 @@ pub fn verilog(top: &Arc<Module>, options: &Options) -> Files {
     files
 }
 
+/// Verilog of a checked design, by one method.
+pub trait ToVerilog {
+    /// All modules in one text, those that are used before those that use them; the top module is the last and has the name
+    /// and the ports of the design, beside `clk` and `rst`. Contents of memories are in it. Foreign modules are instantiated,
+    /// but not described.
+    fn verilog(&self) -> String;
+}
+
+impl<I, O> ToVerilog for Design<I, O> {
+    fn verilog(&self) -> String {
+        verilog(&self.netlist, &Options { one_text: true, ..Options::default() }).single()
+    }
+}
+
 impl Files {
     /// All modules in one text, without the foreign ones.
     pub fn single(&self) -> String {
@@ -84,8 +112,11 @@ impl Files {
 /// An output port that shows probes in co-simulation. A replicated instance's probes are packed, the first copy lowest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProbePort {
+    /// Of the port of the top, with `probe_` before it.
     pub name: String,
+    /// In bits: of all its parts.
     pub width: u32,
+    /// The probes in it, the lowest first.
     pub parts: Vec<ProbePart>,
 }
 
@@ -96,6 +127,7 @@ pub struct ProbePart {
     pub path: String,
     /// Its lowest bit.
     pub low: u32,
+    /// In bits.
     pub width: u32,
 }
 

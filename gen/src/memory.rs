@@ -1,14 +1,21 @@
 //! Memories: an array, its writes and synchronous reads in clocked blocks from which tools infer RAM.
 
+use crate::Options;
 use crate::emit::Text;
 use crate::values::{literal, range};
 use heddle_hdl::Bits;
-use heddle_hdl::netlist::{Collision, MemoryStyle, ReadPort, ReadTiming, WritePort};
+use heddle_hdl::netlist::{Collision, Memory, MemoryStyle, ReadPort, ReadTiming, WritePort};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Contents up to this many words are written in the module; longer ones in a file beside it.
-pub(crate) const INLINE_WORDS: usize = 32;
+/// Contents up to this many words are written in the module; longer ones in a file beside it, if there may be one.
+const INLINE_WORDS: usize = 32;
+
+/// The contents of a memory that are in a file beside the module.
+pub(crate) fn in_file<'m>(memory: &'m Memory, options: &Options) -> Option<&'m [Bits]> {
+    let may = !options.cosim && !options.one_text;
+    memory.init.as_deref().filter(|words| may && words.len() > INLINE_WORDS)
+}
 
 /// The file of a memory's contents.
 pub(crate) fn image_file(module: &str, memory: &str) -> String {
@@ -171,7 +178,7 @@ fn contents(text: &mut Text, index: usize) {
         }
         return;
     };
-    if words.len() > INLINE_WORDS {
+    if in_file(memory, text.options).is_some() {
         let file = Path::new(&text.options.images).join(image_file(&text.m.name, name));
         let file = file.display();
         let _ = writeln!(text.out, "  initial $readmemh(\"{file}\", {name});");

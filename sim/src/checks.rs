@@ -9,6 +9,7 @@ pub enum Checks {
     None,
     /// No cover is hit.
     Assertions,
+    /// Assertions and assumptions can fail, and covers are counted.
     #[default]
     All,
 }

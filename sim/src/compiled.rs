@@ -48,6 +48,7 @@ impl OptLevel {
     /// Every level, the default last.
     pub const ALL: &[OptLevel] = &[OptLevel::None, OptLevel::Gating, OptLevel::Lanes];
 
+    /// As options of commands have it: `none`, `gating`, `lanes`.
     pub fn name(self) -> &'static str {
         match self {
             OptLevel::None => "none",
@@ -72,13 +73,17 @@ impl OptLevel {
 pub struct CompileReport {
     /// Nodes of the flat netlists.
     pub nodes: usize,
+    /// Machine code, in bytes.
     pub code_bytes: usize,
     /// The buffer of registers, memories and what the host sees.
     pub state_bytes: usize,
+    /// Wall time from the hierarchy to flat netlists.
     pub flatten: Duration,
+    /// Wall time from flat netlists to machine code.
     pub compile: Duration,
 }
 
+/// A design as machine code that changes one buffer of state: see the module's documentation.
 pub struct Compiled {
     directory: Arc<Directory>,
     lanes: Lanes,
@@ -137,6 +142,7 @@ impl Compiled {
         Ok(compiled)
     }
 
+    /// What it took so far. A purpose that nothing has asked for yet, such as showing signals, is not compiled and not in it.
     pub fn report(&self) -> CompileReport {
         self.report
     }

@@ -18,6 +18,7 @@ pub struct Scope {
     pub path: String,
     /// The last part of the path, such as `lane[3]`; the module's name for the top.
     pub name: String,
+    /// What it is an instance of.
     pub module: Arc<Module>,
     /// The scope that this one is instantiated in.
     pub parent: Option<usize>,
@@ -26,16 +27,22 @@ pub struct Scope {
     /// Where this scope's entries are in the directory's tables. Registers, memories, properties and probes are in the
     /// order of the module's lists, so `registers.start + k` is register k of the module.
     pub signals: Range<usize>,
+    /// In [`Directory::registers`].
     pub registers: Range<usize>,
+    /// In [`Directory::memories`].
     pub memories: Range<usize>,
+    /// In [`Directory::read_registers`].
     pub read_registers: Range<usize>,
+    /// In [`Directory::probes`].
     pub probes: Range<usize>,
+    /// In [`Directory::properties`].
     pub properties: Range<usize>,
 }
 
 /// One thing with a path.
 #[derive(Clone, Debug)]
 pub struct Entry {
+    /// From the top down, joined by dots; unique in its table.
     pub path: String,
     /// In bits; of one word for a memory, 1 for a property.
     pub width: u32,
@@ -77,22 +84,30 @@ impl Deref for Table {
 
 /// See the module's documentation.
 pub struct Directory {
+    /// The top module of the design.
     pub top: Arc<Module>,
+    /// Every instance and copy, the top first.
     pub scopes: Vec<Scope>,
     /// The top module's ports, by their number.
     pub inputs: Table,
+    /// Likewise; what [`crate::Engine::peek`] takes.
     pub outputs: Table,
     /// Ports of every scope and named nodes, each name once; a name that is a register's is not here.
     pub signals: Table,
+    /// What [`crate::Engine::register`] takes.
     pub registers: Table,
+    /// What [`crate::Engine::memory_read`] takes.
     pub memories: Table,
     /// The output registers of synchronous read ports: `<memory>.read<port>`.
     pub read_registers: Table,
+    /// What [`crate::Engine::probe`] takes.
     pub probes: Table,
+    /// Assertions, assumptions and covers: what [`crate::Engine::cover_hits`] takes.
     pub properties: Table,
 }
 
 impl Directory {
+    /// Of a checked design: names are unique in each module, as `TypedModule::check` establishes.
     pub fn new(top: &Arc<Module>) -> Directory {
         let mut directory = Directory {
             top: top.clone(),

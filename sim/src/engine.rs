@@ -32,9 +32,11 @@ pub struct Failure {
 pub struct RunEnd {
     /// Clock edges in this run.
     pub cycles: u64,
+    /// What ended it.
     pub why: Why,
 }
 
+/// Why a run ended, at or after its last edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
     /// The stop output was not 0 at the last edge.
@@ -49,26 +51,32 @@ pub enum Why {
 
 /// See the module's documentation.
 pub trait Engine {
+    /// What there is in the design, and the numbers of it.
     fn directory(&self) -> &Arc<Directory>;
 
     /// Back to the start: all state from `seed` or the initial contents, inputs 0, reset off, cycle 0, no failures and
     /// no cover hits.
     fn start(&mut self, seed: u64);
 
+    /// Sets an input from the next `settle` on; it stays until it is set again. The value is masked to the input's width.
     fn poke(&mut self, input: usize, value: &Bits);
 
     /// The fast path for inputs of up to 64 bits; the upper limbs of a wider input become 0.
     fn poke_u64(&mut self, input: usize, value: u64);
 
+    /// Turns reset on or off, from the next edge on.
     fn set_reset(&mut self, on: bool);
 
+    /// Computes outputs, probes and signals from the inputs and the state.
     fn settle(&mut self);
 
+    /// An output, as of the last `settle`.
     fn peek(&self, output: usize) -> Bits;
 
     /// The low 64 bits of an output.
     fn peek_u64(&self, output: usize) -> u64;
 
+    /// A probe, as of the last `settle`.
     fn probe(&self, probe: usize) -> Bits;
 
     /// Appends the limbs of all outputs, then those of all probes: each as many as its width needs, the least significant
@@ -87,8 +95,10 @@ pub trait Engine {
     /// A named signal; None if the engine does not keep it.
     fn signal(&self, signal: usize) -> Option<Bits>;
 
+    /// The present value of a register.
     fn register(&self, register: usize) -> Bits;
 
+    /// The present value of the output register of a synchronous read port.
     fn read_register(&self, read_register: usize) -> Bits;
 
     /// A word of a memory; addresses beyond the memory panic.

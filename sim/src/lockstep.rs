@@ -18,6 +18,7 @@ use std::sync::Arc;
 pub struct Mismatch {
     /// Of the output or probe.
     pub path: String,
+    /// The number of edges before the one where it shows.
     pub cycle: u64,
     /// In the first engine, the Rust simulation.
     pub left: Bits,
@@ -36,6 +37,7 @@ enum Action {
 /// Cycles before and after the mismatch that the waveforms show.
 const AROUND: u64 = 64;
 
+/// Two engines that are driven as one and compared in every cycle: every output and every probe, before the edge.
 pub struct Lockstep {
     left: Box<dyn Engine>,
     right: Box<dyn Engine>,

@@ -1,31 +1,5 @@
 //! The typed front for tests of hardware blocks: inputs and outputs are the bundles of the description with values in
-//! them, and whatever goes wrong panics with the path, the cycle and the seed.
-//!
-//! ```
-//! use heddle_hdl::*;
-//! use heddle_sim::Sim;
-//!
-//! #[derive(Bundle, Clone, Copy)]
-//! struct In<T> {
-//!     enable: T,
-//! }
-//! #[derive(Bundle, Clone, Copy)]
-//! struct Out<T> {
-//!     count: T,
-//! }
-//!
-//! let counter = module("counter", In { enable: 1 }, |m, In { enable }| {
-//!     let count = m.reg("count", 8).reset(0u32);
-//!     count.next_if(enable, count.q + 1);
-//!     Out { count: count.q }
-//! });
-//!
-//! let mut t = Sim::new(&counter.check().unwrap());
-//! t.reset();
-//! t.poke(In { enable: Bits::from(true) });
-//! t.steps(3);
-//! assert_eq!(t.peek().count, 3);
-//! ```
+//! them, and whatever goes wrong panics with the path, the cycle and the seed. The example at the root of the crate uses it.
 
 use crate::mutant;
 use crate::simulation::{Options, Simulation, SimulationError};
@@ -137,18 +111,21 @@ where
         self.simulation.engine().probe(probe)
     }
 
+    /// A register anywhere in the design, after the last edge. Engines that cannot show registers panic.
     #[track_caller]
     pub fn register(&mut self, path: &str) -> Bits {
         let register = found(self.simulation.directory().registers.find(path), "register", path);
         self.simulation.engine().register(register)
     }
 
+    /// The word of a memory at an address. Panics if the address is beyond the memory.
     #[track_caller]
     pub fn memory_read(&mut self, path: &str, address: u64) -> Bits {
         let memory = found(self.simulation.directory().memories.find(path), "memory", path);
         self.simulation.engine().memory_read(memory, address)
     }
 
+    /// Writes the word of a memory at once, without an edge. The value is masked to the word's width; an address beyond the memory panics.
     #[track_caller]
     pub fn memory_write(&mut self, path: &str, address: u64, value: impl Into<Bits>) {
         let memory = found(self.simulation.directory().memories.find(path), "memory", path);

@@ -36,6 +36,7 @@ impl EngineKind {
 /// What a simulation is started with.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// What computes the cycles.
     pub engine: EngineKind,
     /// Of the random start values; the same seed gives the same run.
     pub seed: u64,
@@ -52,14 +53,19 @@ impl Default for Options {
     }
 }
 
+/// Why a simulation cannot begin or go on. One line each.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
+    /// The design, which was not checked, has a combinational loop.
     #[error("{0}")]
     Loop(#[from] Loop),
+    /// The waveform cannot be written.
     #[error(transparent)]
     Wave(#[from] WaveError),
+    /// An assertion or assumption failed at the last edge.
     #[error(transparent)]
     Failed(#[from] Failed),
+    /// Two engines in lock-step differ.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
 }
@@ -68,13 +74,17 @@ pub enum SimulationError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{what} `{path}` failed in cycle {cycle} (seed {seed})")]
 pub struct Failed {
+    /// `assertion` or `assumption`.
     pub what: &'static str,
     /// Of the property, from the top.
     pub path: String,
+    /// The number of edges before the one where it failed.
     pub cycle: u64,
+    /// Of the start values: the run fails again with it.
     pub seed: u64,
 }
 
+/// A design on an engine, with its failures as errors.
 pub struct Simulation {
     engine: Box<dyn Engine>,
     seed: u64,
@@ -109,6 +119,7 @@ impl Simulation {
         Simulation { engine, seed, reset: false, wave: None, reported: 0 }
     }
 
+    /// What there is in the design, by path and number.
     pub fn directory(&self) -> &Arc<Directory> {
         self.engine.directory()
     }
@@ -128,10 +139,12 @@ impl Simulation {
         self.reported = 0;
     }
 
+    /// Of the present run's start values.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
+    /// Turns reset on or off, from the next edge on, in the waveform too.
     pub fn set_reset(&mut self, on: bool) {
         self.reset = on;
         self.engine.set_reset(on);

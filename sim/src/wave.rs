@@ -17,12 +17,23 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use vcd::IdCode;
 
+/// Why there is no waveform, or no whole one.
 #[derive(Debug, thiserror::Error)]
 pub enum WaveError {
+    /// The name says no format.
     #[error("waveform {path}: the name must end in .vcd or .fst")]
-    Extension { path: PathBuf },
+    Extension {
+        /// As it was given.
+        path: PathBuf,
+    },
+    /// The system's words: no such folder, no space.
     #[error("cannot write waveform {path}: {why}")]
-    Write { path: PathBuf, why: String },
+    Write {
+        /// Of the waveform, or of the unfinished one beside it.
+        path: PathBuf,
+        /// In one line.
+        why: String,
+    },
 }
 
 /// A waveform being written.

@@ -79,7 +79,7 @@ fn differs(original: &mut Compiled, mutant: &mut Compiled, seed: u64) -> Option<
 mod tests {
     use super::*;
     use heddle_hdl::mutate::{Mutant, mutants};
-    use heddle_hdl::*;
+    use heddle_hdl::prelude::*;
 
     #[derive(Bundle, Clone, Copy)]
     struct Load<T> {

@@ -14,7 +14,7 @@
 //!
 //! What it does not do: likely-convergence points; memory accesses that split a path; barriers for a part of a warp.
 
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 use heddle_simt::Shape;
 use heddle_simt::divergence::inspect::{Path, State};
 use heddle_simt::divergence::levels::{Found, Level, Parting, Sibling, Top, levels, part, pop, stop_of};

@@ -2,7 +2,7 @@
 //! tested in `heddle-sim`.
 
 use heddle_gen::{Files, Options, verilog};
-use heddle_hdl::*;
+use heddle_hdl::{Parameter, each, prelude::*};
 
 #[derive(Bundle, Clone, Copy)]
 struct Standby<T> {

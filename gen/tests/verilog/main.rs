@@ -3,8 +3,8 @@
 
 mod foreign;
 
-use heddle_gen::{Options, cosim_probes, verilog};
-use heddle_hdl::*;
+use heddle_gen::{Options, ToVerilog, cosim_probes, verilog};
+use heddle_hdl::{all, each, prelude::*};
 
 #[derive(Bundle, Clone, Copy)]
 struct In<T> {
@@ -157,6 +157,21 @@ fn long_contents_are_a_file_named_from_the_folder() {
     assert!(files.single().contains("$readmemh(\"build/rom_table_.hex\", table_)"), "{}", files.single());
     assert_eq!(files.images[0].0, "rom_table_.hex");
     assert_eq!(files.images[0].1.lines().count(), 256);
+}
+
+#[test]
+fn one_text_has_long_contents_and_modules_before_their_users() {
+    let rom = module("rom", In { a: 8, b: 1, sel: 1 }, |m, i| {
+        let words = (0..200u32).map(Bits::from).collect();
+        Out { y: m.memory("table_", 8, 8).init(words).read(i.a) }
+    });
+    let top = module("top", In { a: 8, b: 1, sel: 1 }, |m, i| m.instance("rom", &rom, i));
+    let text = top.check().unwrap().verilog();
+    assert!(
+        !text.contains("$readmemh") && text.contains("    table_[199] = 8'hc7;\n    table_[200] = 8'h0;"),
+        "{text}"
+    );
+    assert!(text.find("module rom (").unwrap() < text.find("module top (").unwrap(), "{text}");
 }
 
 #[test]

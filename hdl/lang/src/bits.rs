@@ -19,6 +19,7 @@ enum Repr {
 }
 
 impl Bits {
+    /// 0, which fits every width.
     pub const ZERO: Bits = Bits(Repr::Small(0));
 
     /// `width` ones.
@@ -74,6 +75,7 @@ impl Bits {
         }
     }
 
+    /// From an integer of `num-bigint`.
     pub fn from_big(value: BigUint) -> Bits {
         match u64::try_from(&value) {
             Ok(small) => Bits(Repr::Small(small)),
@@ -107,10 +109,12 @@ impl Bits {
         }
     }
 
+    /// Whether no bit is set.
     pub fn is_zero(&self) -> bool {
         self.0 == Repr::Small(0)
     }
 
+    /// How many bits are set.
     pub fn count_ones(&self) -> u32 {
         match &self.0 {
             Repr::Small(v) => v.count_ones(),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 /// module name.
 #[derive(Clone)]
 pub struct Design<I, O> {
+    /// The top module and all below it, as plain data: what engines and back ends read.
     pub netlist: Arc<Module>,
     /// The shape of the input ports.
     pub inputs: I,

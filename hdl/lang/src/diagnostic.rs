@@ -6,7 +6,9 @@ use std::fmt;
 /// One mistake, located in the Rust source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
+    /// The line of the description that made it; None where no single line did, as for a combinational loop.
     pub loc: Option<Loc>,
+    /// What is wrong and, where that is known, what would be right; one line.
     pub message: String,
 }
 

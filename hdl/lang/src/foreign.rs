@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// What a stub stands for.
 ///
 /// ```
-/// use heddle_hdl::*;
+/// use heddle_hdl::prelude::*;
 ///
 /// #[derive(Bundle, Clone, Copy)]
 /// struct Phase<T> {

@@ -3,7 +3,7 @@
 //! A design is an ordinary Rust function of a run-time configuration that returns a module:
 //!
 //! ```
-//! use heddle_hdl::*;
+//! use heddle_hdl::prelude::*;
 //!
 //! #[derive(Bundle, Clone, Copy)]
 //! struct In<T> {
@@ -23,12 +23,21 @@
 //! }
 //!
 //! assert!(counter(8).check().is_ok());
+//!
+//! // A mistake is one line of the errors, with the place in the description.
+//! let wrong = module("wrong", [8, 4], |_, [a, b]| [a + b]);
+//! let mistakes = wrong.check().err().unwrap().to_string();
+//! assert!(mistakes.contains("`+`: in_0 is 8 bits") && mistakes.contains("in_1 is 4 bits"));
 //! ```
+//!
+//! `heddle-sim` simulates a checked design; `heddle_gen::ToVerilog`, which `heddle-sim` has too, gives its Verilog.
 //!
 //! Start at [`module`] (definitions and instances), [`Signal`] (operators), [`Bundle`] (structs of signals),
 //! [`Builder`] (registers, memories, properties), [`Foreign`] (modules that are not described here). [`netlist`] is what comes out: plain data for the back ends; [`eval`] says
 //! what each of its operations means, [`order`] in which order they can be computed, [`canonical`] whether two are the same
 //! machine; [`mutate`] puts mistakes into it. `docs/language.md` is the guide.
+
+#![warn(missing_docs)]
 
 extern crate self as heddle_hdl;
 
@@ -46,6 +55,7 @@ pub mod mutate;
 pub mod names;
 pub mod netlist;
 pub mod order;
+pub mod prelude;
 mod register;
 pub mod reset;
 mod signal;

@@ -62,14 +62,28 @@ enum Change {
 /// Why a mutant by its name cannot be had of a design.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NotHere {
+    /// A name has other parts: module, place, operation and mistake, with colons between.
     #[error("`{0}` is no name of a mutant")]
     NoName(String),
+    /// No module of the design has this name, the mutant's first part.
     #[error("the design has no module `{0}`")]
     NoModule(String),
+    /// The module is there, but nothing in it that this mistake could be made in: the design has another configuration.
     #[error("this module `{module}` has no mutant `{name}`")]
-    NoMutant { module: String, name: String },
+    NoMutant {
+        /// The module that it would be in.
+        module: String,
+        /// Of the mutant.
+        name: String,
+    },
+    /// The mutant would have a combinational loop.
     #[error("`{name}` makes a {why}")]
-    Loop { name: String, why: Loop },
+    Loop {
+        /// Of the mutant.
+        name: String,
+        /// The signals on the loop.
+        why: Loop,
+    },
 }
 
 /// The mutants of the hardware of a checked design, modules below before those who use them.

@@ -39,38 +39,54 @@ pub enum Op {
     Input(u32),
     /// Output port `port` of instance `inst`. For a replicated instance: all copies side by side, copy 0 lowest.
     InstOut {
+        /// Its place in [`Module::instances`].
         inst: u32,
+        /// Its place in the instance's [`Module::outputs`].
         port: u32,
     },
     /// The present value of register `.0`.
     Reg(u32),
     /// The data of read port `port` of memory `mem`.
     MemRead {
+        /// Its place in [`Module::memories`].
         mem: u32,
+        /// Its place in [`Memory::reads`].
         port: u32,
     },
     /// The operand under another name, or a deferred wire that has been driven.
     Buf,
     /// Bitwise; operands and result have one width.
     Not,
+    /// Bitwise, like `Not`.
     And,
+    /// Bitwise, like `Not`.
     Or,
+    /// Bitwise, like `Not`.
     Xor,
     /// Modulo 2^width; operands and result have one width.
     Add,
+    /// Modulo 2^width, like `Add`.
     Sub,
+    /// Modulo 2^width, like `Add`.
     Mul,
-    /// Full products: the result's width is the sum of the operands' widths.
+    /// The full product of unsigned operands: as wide as both together.
     MulFull,
+    /// As `MulFull`, of operands and a result in two's complement.
     MulFullSigned,
-    /// args: value, amount (any width). An amount of the width or more gives 0, or copies of the sign.
+    /// To the left, zeros from below. Of every shift: args are value and amount (any width); an amount of the width or more
+    /// gives 0, or copies of the sign.
     Shl,
+    /// To the right, zeros from above.
     Shr,
+    /// To the right, copies of the sign from above.
     Sar,
-    /// Comparisons of equal widths; the result is 1 bit.
+    /// 1 if they are equal. Of every comparison: operands have one width, and the result is 1 bit.
     Eq,
+    /// 1 if they differ.
     Ne,
+    /// 1 if the first is less, both unsigned.
     Lt,
+    /// 1 if the first is less, both in two's complement.
     LtSigned,
     /// args: selector (1 bit), value if 1, value if 0.
     Mux,
@@ -82,12 +98,15 @@ pub enum Op {
     Slice(u32),
     /// The operands side by side, the first lowest.
     Cat,
-    /// Wider by zeros, or by copies of the sign.
+    /// Wider by zeros.
     ZExt,
+    /// Wider by copies of the most significant bit.
     SExt,
-    /// Reductions to 1 bit: any bit set, all bits set, odd number of bits set.
+    /// 1 bit: whether any bit is set.
     Any,
+    /// 1 bit: whether all bits are set.
     All,
+    /// 1 bit: whether an odd number of bits is set.
     Parity,
     /// How many bits are set; the node's width holds the operand's width.
     CountOnes,
@@ -98,49 +117,68 @@ pub enum Op {
 /// One value of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Node {
+    /// How the value is computed.
     pub op: Op,
+    /// In bits, at least 1.
     pub width: u32,
+    /// The operands, in the order that `op` has them; none for constants, inputs and state.
     pub args: Vec<NodeId>,
     /// Set for values that the description names. Unique in the module among nodes, ports, state and instances.
     pub name: Option<String>,
+    /// Where the description made it.
     pub loc: Loc,
 }
 
 /// A port. For an input, `node` is its [`Op::Input`]; for an output, the value that drives it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Port {
+    /// Unique in the module, as it is in Verilog.
     pub name: String,
+    /// In bits, that of `node`.
     pub width: u32,
+    /// The value that comes in or goes out.
     pub node: NodeId,
+    /// Where the module was described.
     pub loc: Loc,
 }
 
 /// A register. At a clock edge: the reset value if reset is on and there is one; else `next` if `enable` (or no enable).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Register {
+    /// Unique in the module, as it is in Verilog and in paths.
     pub name: String,
+    /// In bits, that of `next` and `out`.
     pub width: u32,
+    /// What it is after an edge with reset; None: reset does not touch it.
     pub reset: Option<Bits>,
+    /// 1 bit; while it is 0 and reset is off, the register stays as it is. None: it takes `next` at every edge.
     pub enable: Option<NodeId>,
+    /// The value that it takes.
     pub next: NodeId,
     /// The [`Op::Reg`] node.
     pub out: NodeId,
+    /// Where it was declared.
     pub loc: Loc,
 }
 
 /// A memory of `1 << address_width` words of `width` bits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Memory {
+    /// Unique in the module, as it is in Verilog and in paths.
     pub name: String,
+    /// Of a word, in bits.
     pub width: u32,
+    /// Of an address, in bits: every address is of a word.
     pub address_width: u32,
     /// First contents, from address 0; words beyond the list are zero. None: seeded random.
     pub init: Option<Vec<Bits>>,
+    /// In the order of their declaration.
     pub reads: Vec<ReadPort>,
     /// Where two ports write one bit at one edge, the later port in this list wins. No port writes while reset is on.
     pub writes: Vec<WritePort>,
     /// What kind of storage the author has in mind; a back end may pass it on as an attribute.
     pub style: MemoryStyle,
+    /// Where it was declared.
     pub loc: Loc,
 }
 
@@ -158,9 +196,11 @@ pub enum MemoryStyle {
 /// A read port of a memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadPort {
+    /// `address_width` bits.
     pub address: NodeId,
     /// The [`Op::MemRead`] node.
     pub out: NodeId,
+    /// When the data is there.
     pub timing: ReadTiming,
 }
 
@@ -171,7 +211,14 @@ pub enum ReadTiming {
     Async,
     /// The data is registered: the word that `address` selects at the clock edge where `enable` (or no enable) is on;
     /// otherwise the old data stays, or with `or_zero` becomes 0. Reset does not touch it.
-    Sync { enable: Option<NodeId>, collision: Collision, or_zero: bool },
+    Sync {
+        /// 1 bit; None: a read at every edge.
+        enable: Option<NodeId>,
+        /// What is read of a word that is written at the same edge.
+        collision: Collision,
+        /// Without `enable`, the data becomes 0.
+        or_zero: bool,
+    },
 }
 
 /// What a synchronous read gives when the word is written at the same clock edge.
@@ -190,19 +237,24 @@ pub enum Collision {
 pub struct WritePort {
     /// As wide as the word has granules: 1 for whole words, 4 for the bytes of a 32-bit word.
     pub enable: NodeId,
+    /// `address_width` bits.
     pub address: NodeId,
+    /// A whole word, `width` bits; only the granules that are enabled are looked at.
     pub data: NodeId,
 }
 
 /// Instances of a module: one, or `replicas` identical ones side by side.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instance {
+    /// Unique in the module; a part of the paths of what is in the instance.
     pub name: String,
+    /// What it is an instance of.
     pub module: Arc<Module>,
     /// None: a plain instance. Some(n), n ≥ 1: a replicated instance; its outputs are n times as wide.
     pub replicas: Option<u32>,
     /// One for each input port of the module, in order.
     pub inputs: Vec<Connection>,
+    /// Where it was placed.
     pub loc: Loc,
 }
 
@@ -245,16 +297,22 @@ pub enum PropertyKind {
 /// A statement about a 1-bit value, read at the clock edge together with the registers' inputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Property {
+    /// What it says.
     pub kind: PropertyKind,
+    /// Unique among the properties of the module.
     pub name: String,
+    /// 1 bit.
     pub node: NodeId,
+    /// Where it was stated.
     pub loc: Loc,
 }
 
 /// A value that simulations show from outside under its name, without being a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
+    /// Unique among the probes of the module.
     pub name: String,
+    /// The value, of any width.
     pub node: NodeId,
 }
 
@@ -272,15 +330,18 @@ pub struct Foreign {
     pub resets: Vec<ForeignReset>,
     /// It makes the clock of the whole design.
     pub clock_source: Option<ClockSource>,
+    /// Name and value, the same for every instance.
     pub parameters: Vec<(String, Parameter)>,
     /// Of every instance.
     pub attributes: Vec<(String, Parameter)>,
+    /// Where it was declared.
     pub loc: Loc,
 }
 
 /// A port of foreign Verilog that takes the reset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ForeignReset {
+    /// Its name in Verilog.
     pub port: String,
     /// The port is 0 in reset.
     pub active_low: bool,
@@ -298,13 +359,16 @@ pub struct ClockSource {
 /// See [`ClockSource`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClockPin {
+    /// The foreign module's input.
     pub port: String,
+    /// The input of the top module.
     pub pin: String,
 }
 
 /// The value of a parameter or an attribute of foreign Verilog.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Parameter {
+    /// 32 bits, signed.
     Integer(i32),
     /// Printable ASCII.
     Text(String),
@@ -321,16 +385,25 @@ impl Eq for Parameter {}
 /// ("ghost"); back ends find it by reachability.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Module {
+    /// One definition of a design has this name, in Verilog too.
     pub name: String,
     /// What the module is, one line: becomes the comment above the Verilog module.
     pub doc: String,
+    /// Without clock and reset, which every module has.
     pub inputs: Vec<Port>,
+    /// In the order of the description's bundle.
     pub outputs: Vec<Port>,
+    /// All values; [`NodeId`] is a place in this list.
     pub nodes: Vec<Node>,
+    /// In the order of their declaration, as the next five lists.
     pub registers: Vec<Register>,
+    /// Arrays of words.
     pub memories: Vec<Memory>,
+    /// Of other modules, which are below this one.
     pub instances: Vec<Instance>,
+    /// Assertions, assumptions and covers.
     pub properties: Vec<Property>,
+    /// What simulations can look at without a port.
     pub probes: Vec<Probe>,
     /// Named nodes that synthesis keeps as they are: the attribute `keep` in Verilog. Nothing to simulations.
     pub kept: Vec<NodeId>,

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 /// All units of a design, each after those that it needs.
 pub struct Order {
+    /// In an order in which they can be computed: the parts of a unit come before it.
     pub units: Vec<Unit>,
     /// The module of each scope.
     pub scopes: Vec<Arc<Module>>,
@@ -31,9 +32,13 @@ impl Order {
 /// Bits `low .. low + width` of a node. Units of nodes that compute something are always the whole node.
 #[derive(Clone, Debug)]
 pub struct Unit {
+    /// Its place in [`Order::scopes`].
     pub scope: u32,
+    /// Of that scope's module.
     pub node: NodeId,
+    /// The lowest bit.
     pub low: u32,
+    /// In bits.
     pub width: u32,
     /// Where the value comes from. For a node that only moves bits ([`moves_bits`]): the parts, side by side, the
     /// first lowest, zeros above. For others: one for each operand; an asynchronous memory read has its address. Empty
@@ -44,8 +49,11 @@ pub struct Unit {
 /// Bits `low .. low + width` of the value of unit `unit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
+    /// Its place in [`Order::units`].
     pub unit: u32,
+    /// The lowest bit.
     pub low: u32,
+    /// In bits.
     pub width: u32,
 }
 

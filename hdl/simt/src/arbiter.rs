@@ -1,6 +1,6 @@
 //! Loose round robin: the way stages choose among slots.
 
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// A one-hot choice among `requests`: the first that is on at or above the last choice's successor, else the lowest.
 ///

@@ -22,7 +22,7 @@ use crate::arbiter::{places_above, round_robin};
 use crate::block::whole_group;
 use crate::divergence::interface::Wake;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

@@ -5,7 +5,7 @@
 //! group. [`Grid::group`] has a one for each of those k bits.
 
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// What a launch runs, the same from its first cycle to its last.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -40,7 +40,7 @@ use crate::pipeline::writeback::{WritebackIn, writeback};
 use crate::reconvergence::Reconvergence;
 use crate::scoreboard::{Pending, Release, ScoreboardIn, scoreboard};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{all, each, prelude::*};
 use memory_path::{Around, memory_path};
 
 /// What a core needs from around it.

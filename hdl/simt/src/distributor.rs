@@ -15,7 +15,7 @@
 use crate::block::{Grid, same_group, whole_group};
 use crate::divergence::interface::Start;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

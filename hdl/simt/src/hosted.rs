@@ -7,7 +7,7 @@ use crate::host::{HostIn, HostOut, Identity, host};
 use crate::memory::wishbone::{FromSlave, ToSlave};
 use crate::shape::Shape;
 use crate::system::{self, HostedOut, SystemIn, SystemOut};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

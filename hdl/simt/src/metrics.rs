@@ -14,7 +14,7 @@ use crate::pipeline::collect::Started;
 use crate::pipeline::issue::Idle;
 use crate::pipeline::resolve::Exit;
 use crate::shape::{Metrics, Shape};
-use heddle_hdl::*;
+use heddle_hdl::{all, each, elements, prelude::*};
 
 /// Bits of a counter.
 pub const COUNTER: Width = 48;

@@ -6,8 +6,9 @@
 //! constraints, and no proof is empty because its assumptions contradict each other. `docs/proofs.md` lists the proofs.
 
 use crate::shape::Shape;
+use heddle_hdl::Errors;
 use heddle_hdl::netlist::Module;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 use std::sync::Arc;
 
 /// What `choice` was in the first cycle after reset, from then on: in a proof, any value that stays.

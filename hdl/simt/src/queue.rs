@@ -3,7 +3,7 @@
 //! What comes must have room; nothing passes in the cycle in which it comes. Who owns the queue says when its first item
 //! leaves, which may depend on that item.
 
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// A queue whose first item waits to leave.
 pub struct Queue<I: Bundle<Width>> {

@@ -5,7 +5,7 @@
 //! may be waited for.
 
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// An entry of the side table. [`Reconvergence::shape`] has the widths; the first field lies lowest.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -65,6 +65,7 @@ impl Reconvergence<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heddle_hdl::unpack;
     use heddle_sim::Sim;
 
     /// The hardware's fields of a word are what was encoded.

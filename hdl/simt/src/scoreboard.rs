@@ -6,7 +6,7 @@
 
 use crate::divergence::interface::PathsChange;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{all, each, prelude::*};
 
 /// A register of a slot that gets or has got its value.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -12,7 +12,7 @@ use crate::metrics::Counts;
 use crate::pipeline::resolve::{Exit, Fault};
 use crate::reconvergence::Reconvergence;
 use crate::shape::{Backing, Shape};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// What the host does.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

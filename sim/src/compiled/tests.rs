@@ -9,7 +9,7 @@ use heddle_hdl::eval::eval;
 use heddle_hdl::netlist::{
     Connection, Instance, Memory, MemoryStyle, Module, Node, NodeId, Op, Port, ReadPort, ReadTiming, Register,
 };
-use heddle_hdl::*;
+use heddle_hdl::{all, each, elements, prelude::*};
 use std::panic::Location;
 
 fn node(module: &mut Module, op: Op, width: u32, args: Vec<NodeId>) -> NodeId {

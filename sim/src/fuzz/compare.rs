@@ -14,6 +14,7 @@ pub struct Stimulus {
 }
 
 impl Stimulus {
+    /// The same seed gives the same inputs for the same design.
     pub fn new(seed: u64) -> Stimulus {
         Stimulus { rng: Rng::with_seed(seed ^ 0x5717_0000) }
     }
@@ -43,8 +44,11 @@ impl Stimulus {
 pub struct Mismatch {
     /// Edges before it.
     pub cycle: u64,
+    /// Of the value that differs, from the top.
     pub path: String,
+    /// In the first engine.
     pub left: String,
+    /// In the second engine.
     pub right: String,
 }
 

@@ -7,7 +7,7 @@ use heddle_hdl::order::order;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A design for which `fails` still holds and that no [`Change`] makes smaller: fewer instances, copies and lanes, less
+/// A design for which `fails` still holds and that no `Change` makes smaller: fewer instances, copies and lanes, less
 /// state, fewer nodes, narrower values.
 pub fn shrink(top: &Arc<Module>, fails: impl Fn(&Arc<Module>) -> bool) -> Arc<Module> {
     let mut best = top.clone();

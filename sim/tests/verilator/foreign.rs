@@ -3,7 +3,7 @@
 use super::{QUICK, every_verilator, lint_with};
 use heddle_gen::{Options, verilog};
 use heddle_hdl::netlist::Module;
-use heddle_hdl::*;
+use heddle_hdl::{Parameter, each, prelude::*};
 use heddle_sim::compiled::{Compiled, OptLevel};
 use heddle_sim::directory::Directory;
 use heddle_sim::engine::Engine;

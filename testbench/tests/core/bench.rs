@@ -1,7 +1,7 @@
 //! A core with a program: runs it beside the instruction-set simulator, and keeps what it issued and what its outcomes made
 //! of the paths.
 
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
 use heddle_sim::simulation::{EngineKind, Options};
 use heddle_simt::Shape;

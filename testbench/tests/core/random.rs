@@ -1,6 +1,6 @@
 //! Random programs on the bare core, with a memory that answers when and in what order it likes.
 
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
 use heddle_simt::core::{CoreIn, CoreOut, core};
 use heddle_simt::divergence::Start;

@@ -4,6 +4,8 @@
 //!
 //! With `#[widths(s: &Shape)]`, the struct of widths is derived, too: `Path::shape(s)`. `#[width(…)]` at a field is an expression of `s`.
 
+#![warn(missing_docs)]
+
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;

@@ -2,7 +2,7 @@
 
 use crate::common::{PORTS, refused};
 use heddle_hdl::netlist::Op;
-use heddle_hdl::*;
+use heddle_hdl::{case, each, prelude::*, select, unpack};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct Path<T> {

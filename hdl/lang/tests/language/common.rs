@@ -1,6 +1,6 @@
 //! What the tests of refused descriptions share.
 
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// Ports for descriptions that make one mistake.
 #[derive(Bundle, Clone, Copy)]

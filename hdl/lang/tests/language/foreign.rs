@@ -1,7 +1,7 @@
 //! Foreign Verilog: what a stub stands for, and what is refused.
 
 use crate::common::{PORTS, refused, without_places};
-use heddle_hdl::*;
+use heddle_hdl::{Parameter, each, prelude::*};
 
 /// A stub with ports `a` and `out`.
 fn stub(name: &str, width: Width) -> TypedModule<In<Width>, Signal> {

@@ -1,6 +1,6 @@
 //! Combinational loops are refused with the whole cycle; feedback that is none is accepted.
 
-use heddle_hdl::*;
+use heddle_hdl::{each, prelude::*};
 
 fn message<I: Clone, O: Clone>(m: &TypedModule<I, O>) -> String {
     m.check().err().expect("a loop").to_string()

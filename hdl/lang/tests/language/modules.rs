@@ -2,7 +2,7 @@
 
 use crate::common::{PORTS, Ports, refused, without_places};
 use heddle_hdl::netlist::{Connection, Op};
-use heddle_hdl::*;
+use heddle_hdl::{all, each, prelude::*};
 
 fn inverter(width: Width) -> TypedModule<[Width; 1], [Signal; 1]> {
     module("inverter", [width], |_, [x]| [!x])

@@ -2,7 +2,7 @@
 
 use crate::common::{PORTS, refused};
 use heddle_hdl::netlist::Module;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 use std::sync::Arc;
 
 fn wires(netlist: &Arc<Module>) -> Vec<&str> {

@@ -2,7 +2,7 @@
 
 use crate::common::{Ports, refused};
 use heddle_hdl::netlist::{Op, PropertyKind, ReadTiming};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// A result for descriptions whose mistake is in a statement.
 fn after(i: Ports<Signal>, statement: (u32, ())) -> (Signal, u32) {

@@ -1,7 +1,7 @@
 //! Operators refuse what would change a width silently, at the line where it stands.
 
 use crate::common::refused;
-use heddle_hdl::*;
+use heddle_hdl::{case, elements, gather, prelude::*, select, unpack};
 
 #[test]
 fn operands_of_unequal_width() {

@@ -7,7 +7,7 @@ use super::{BarrierIn, BarrierOut, described};
 use crate::block::{same_group, whole_group};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{prelude::*, select};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ProofIn<T> {

@@ -20,7 +20,7 @@ use crate::pipeline::request_queue::{RequestQueueIn, request_queue};
 use crate::pipeline::resolve::Resolved;
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// What the way to memory needs, beside what comes from resolve.
 pub struct Around {

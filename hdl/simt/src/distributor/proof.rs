@@ -7,7 +7,7 @@ use super::{DistributorIn, DistributorOut, described};
 use crate::block::same_group;
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

@@ -24,7 +24,8 @@ use super::inspect::{Path, State};
 use super::{Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
 use crate::proof::Proof;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
+use heddle_hdl::{Errors, all, each, elements};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

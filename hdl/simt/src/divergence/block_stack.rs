@@ -56,7 +56,8 @@ use crate::reconvergence::Reconvergence;
 use crate::shape::{Compaction, Shape};
 use ahead::{Ahead, Arriving, Branch, Others, Turn};
 use compactor::{CompactorIn, compactor};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
+use heddle_hdl::{Errors, elements};
 use std::ops::Range;
 
 /// What a slot runs.

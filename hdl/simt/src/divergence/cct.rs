@@ -39,7 +39,7 @@
 use super::Path;
 use super::inspect::State;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// A path in a table, where its place says whether it is valid.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

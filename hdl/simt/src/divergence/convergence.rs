@@ -43,7 +43,7 @@ use super::interface::{Hint, Hints, Releases};
 use crate::arbiter::{places_above, round_robin};
 use crate::isa::convergence;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// Outcomes that a path has before it gives way, where another one has.
 pub const BRIEF: u32 = 16;

@@ -46,7 +46,8 @@ use super::{
 use crate::isa::cause;
 use crate::proof::Proof;
 use crate::shape::{Replay, Shape};
-use heddle_hdl::*;
+use heddle_hdl::Errors;
+use heddle_hdl::prelude::*;
 
 /// What runs: left and right, and where they meet.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

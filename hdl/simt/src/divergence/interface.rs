@@ -12,7 +12,8 @@
 
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::elements;
+use heddle_hdl::prelude::*;
 
 /// Puts threads on an idle slot.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

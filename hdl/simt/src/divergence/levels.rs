@@ -7,7 +7,7 @@ use super::inspect::Path;
 use super::{Outcome, Stop};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// Where threads meet.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -19,7 +19,7 @@ use super::{
     Events, Mechanism, MoreOut, Path, Side, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
 };
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 use std::cmp::Reverse;
 
 /// The mechanism: paths in any order.

@@ -5,7 +5,8 @@ use super::inspect::{Parked, Path, State};
 use super::interface::{UnitIn, UnitOut};
 use crate::proof::Proof;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::Errors;
+use heddle_hdl::prelude::*;
 use std::fmt;
 use std::ops::Range;
 

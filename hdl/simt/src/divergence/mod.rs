@@ -27,7 +27,7 @@
 
 use crate::pipeline::timing::OUTCOMES_BEFORE_HOLD;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 pub mod arbiter;
 pub mod block_stack;

@@ -46,7 +46,8 @@ use super::{
 };
 use crate::proof::Proof;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::Errors;
+use heddle_hdl::prelude::*;
 
 /// The mechanism: sorted path tables.
 pub struct PathTable;

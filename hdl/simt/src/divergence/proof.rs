@@ -4,7 +4,7 @@ use super::{Announced, Outcome, Side, Start, Steer, UnitIn, UnitOut, Wake, kind}
 use crate::pipeline::timing::OUTCOMES_BEFORE_HOLD;
 use crate::proof::{held, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

@@ -49,7 +49,8 @@ use super::{
 use crate::isa::cause;
 use crate::proof::Proof;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::Errors;
+use heddle_hdl::prelude::*;
 
 /// Whose turn it is, chosen in the cycle before. With no bit set it is that of a start, or of nobody.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

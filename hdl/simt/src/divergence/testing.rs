@@ -6,7 +6,7 @@ use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_D
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
 use heddle_hdl::netlist::PropertyKind;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -37,7 +37,7 @@ use crate::pipeline::resolve::{Exit, Fault};
 use crate::shape::{Backing, Metrics, Shape, SlaveModel, Timing};
 use crate::system::{LoadSide, SystemIn};
 use failures::{FailuresIn, failures};
-use heddle_hdl::*;
+use heddle_hdl::{case, prelude::*, select, unpack};
 use protocol::{
     DATA_WORDS, ESCAPE, FLAG, FLIP, FRAME_WORDS, IDENTIFY_WORDS, LEAST_WORDS, POLYNOMIAL, REPLY, RESIDUE, STATUS_WORDS,
     VERSION, command, feature, reason,

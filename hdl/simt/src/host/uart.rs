@@ -7,7 +7,7 @@
 //! What it does not do: no queue. A byte that comes while the one before has not been taken is dropped; there is room for one
 //! beside the one on the line. No flow control: CRC and retries of the frames above take care of what is lost.
 
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// A byte of a stream. It goes over in a cycle in which `valid` and the other side's ready are 1, and stays until then.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

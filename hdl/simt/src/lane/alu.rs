@@ -13,7 +13,7 @@
 
 use super::{Sum, sum_of};
 use crate::isa::alu;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// What an operation asks of the ALUs of all lanes, found a stage before: it goes to every bit.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -11,7 +11,7 @@
 //! * To negate a quotient is to invert it and to add 1, so q + 1 costs nothing.
 
 use super::sum_of;
-use heddle_hdl::*;
+use heddle_hdl::{elements, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct DividerIn<T> {

@@ -5,7 +5,7 @@
 //! 2³²⁻ⁿ and to take the upper half; but 2³² is no factor, so by 0 it is to multiply by 1 and to take the lower.
 
 use crate::pipeline::timing::MULTIPLIER_STAGES;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct MultiplierIn<T> {

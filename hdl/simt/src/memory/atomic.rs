@@ -2,7 +2,7 @@
 
 use crate::isa::atomic as function;
 use crate::lane::{Sum, add_or_subtract};
-use heddle_hdl::*;
+use heddle_hdl::{case, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct AtomicIn<T> {

@@ -14,7 +14,7 @@
 
 use super::atomic::{AtomicIn, atomic};
 use crate::isa::atomic as function;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct BankIn<T> {

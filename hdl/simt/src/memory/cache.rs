@@ -38,7 +38,7 @@ use super::bank::{BankAtomic, BankIn, bank};
 use super::port::{Request, Response, operation};
 use crate::queue::Queue;
 use crate::shape::{Cache, Metrics, Shape};
-use heddle_hdl::*;
+use heddle_hdl::{all, each, elements, prelude::*, select};
 use metrics::{MetricsIn, Visit, metrics};
 
 /// Requests that may wait for one miss.

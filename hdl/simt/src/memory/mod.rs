@@ -27,7 +27,7 @@ pub mod wishbone;
 
 use crate::shape::{Backing, Shape};
 use cache::CacheIn;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 use model::SetJitter;
 use port::{Load, Request, Response};
 use wishbone::{BusError, FromSlave, ToSlave};

@@ -14,7 +14,7 @@ use super::ram::banks;
 use super::{MainIn, MainOut};
 use crate::arbiter::{places_above, round_robin};
 use crate::shape::{Shape, Timing};
-use heddle_hdl::*;
+use heddle_hdl::{all, each, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct DueIn<T> {

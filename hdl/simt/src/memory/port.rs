@@ -5,7 +5,7 @@
 //! cycles later, and stay until the core takes them.
 
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// The operations of a request, 2 bits.
 pub mod operation {

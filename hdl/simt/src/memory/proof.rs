@@ -3,7 +3,7 @@
 use super::atomic;
 use super::port::{Request, operation};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{elements, prelude::*};
 
 /// What a load is to find, if it is of what is followed.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

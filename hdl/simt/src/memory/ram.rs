@@ -7,7 +7,7 @@ use super::bank::{BankAtomic, BankIn, bank};
 use super::port::{Load, Request, Response, operation};
 use super::{MainIn, MainOut};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{all, each, elements, prelude::*};
 
 /// On-chip memory of a shape.
 pub fn ram(s: &Shape, inputs: MainIn<Width>) -> TypedModule<MainIn<Width>, MainOut<Signal>> {

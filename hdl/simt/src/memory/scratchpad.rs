@@ -6,7 +6,7 @@
 use super::bank::{BankAtomic, BankIn, bank};
 use super::port::{Response, operation};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{all, each, prelude::*};
 
 /// A request: at most one word a bank.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -7,7 +7,7 @@ use super::wishbone::{FromSlave, slave};
 use super::{MemorySystemIn, MemorySystemOut, banks, described, memory_system};
 use crate::isa::atomic::ALL;
 use crate::shape::{Backing, Shape};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
 use heddle_sim::simulation::Options;
 use std::collections::HashMap;

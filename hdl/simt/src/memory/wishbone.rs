@@ -34,7 +34,7 @@ use super::port::{Response, operation};
 use super::{MainIn, MainOut};
 use crate::queue::Queue;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{elements, prelude::*};
 
 /// What the master drives, by the specification's names.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -15,7 +15,7 @@
 //! Stores of several served lanes to one byte are the network's to order ([`super::network`]).
 
 use crate::shape::{Coalescing, Shape};
-use heddle_hdl::*;
+use heddle_hdl::{all, each, elements, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

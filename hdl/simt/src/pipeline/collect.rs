@@ -10,7 +10,7 @@ use crate::lane::alu;
 use crate::pipeline::decoded::Decoded;
 use crate::pipeline::issue::Reading;
 use crate::shape::{BankAddress, Shape};
-use heddle_hdl::*;
+use heddle_hdl::{all, case, each, elements, prelude::*};
 
 /// An instruction past issue: its slot, its threads, what it is.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

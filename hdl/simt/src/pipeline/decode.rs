@@ -8,7 +8,7 @@ use crate::csr;
 use crate::divergence::interface::Stop;
 use crate::isa::{BARRIER, CUSTOM, EXIT, alu, atomic, convergence};
 use crate::shape::{Replay, Shape};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

@@ -7,7 +7,7 @@ use super::collect::Operands;
 use super::timing::{DIVIDER_STEPS, DIVISION_END, ISSUE_TO_EXECUTE};
 use crate::lane::divider::{DividerIn, divider};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{all, each, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct DivideIn<T> {

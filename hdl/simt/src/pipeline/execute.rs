@@ -11,7 +11,7 @@ use crate::divergence::interface::warp_of;
 use crate::lane::alu::{AluIn, alu};
 use crate::scoreboard::{Pending, Release};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{all, each, elements, prelude::*};
 
 /// An executed instruction, for stage 8.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

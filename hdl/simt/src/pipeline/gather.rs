@@ -17,7 +17,7 @@
 //! What it does not do: it holds one load; answers that alternate between two loads are written one by one.
 
 use crate::shape::{Replay, Shape};
-use heddle_hdl::*;
+use heddle_hdl::{each, prelude::*};
 
 /// Lanes of a late result, for the register banks.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

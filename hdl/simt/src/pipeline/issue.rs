@@ -20,7 +20,7 @@ use crate::csr;
 use crate::divergence::interface::{Steer, Unissued};
 use crate::pipeline::decoded::Decoded;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{all, each, elements, prelude::*};
 
 /// An instruction with its slot.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

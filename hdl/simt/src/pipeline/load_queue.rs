@@ -18,7 +18,7 @@ use super::network;
 use crate::memory::port::operation;
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct LoadQueueIn<T> {

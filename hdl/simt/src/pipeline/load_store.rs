@@ -22,7 +22,7 @@ use super::memory::{Access, Asked, Lanes};
 use crate::queue::Queue;
 use crate::scoreboard::Pending;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{elements, prelude::*};
 
 /// An instruction's access to memory, all its lanes.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -8,7 +8,7 @@ use super::network::{self, ToBanks};
 use crate::memory::port::{Request, operation};
 use crate::memory::scratchpad::ScratchpadRequest;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{all, case, each, elements, prelude::*};
 
 /// A memory access of the lanes that are served together.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -11,7 +11,7 @@
 //! leader network, one bit a lane and one bit a bank.
 
 use crate::shape::{Coalescing, Shape};
-use heddle_hdl::*;
+use heddle_hdl::{all, each, elements, gather, prelude::*};
 
 /// The kinds of networks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,7 +13,7 @@ use super::issue::Issuing;
 use super::steer::Flush;
 use crate::divergence::interface::{Steer, Unissued, by_side, by_slot, warp_of};
 use crate::shape::{PathScheduler, Shape};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// What issue must know where a warp has two slots.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -7,7 +7,7 @@
 
 use crate::address::{SCRATCHPAD, STACK};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

@@ -8,7 +8,7 @@
 use crate::memory::port::Request;
 use crate::queue::Queue;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

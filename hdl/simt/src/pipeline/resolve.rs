@@ -17,7 +17,7 @@ use crate::address::SCRATCHPAD;
 use crate::divergence::interface::{Jump, Outcome, Side, kind, warp_of};
 use crate::isa::{cause, convergence};
 use crate::shape::{Replay, Shape};
-use heddle_hdl::*;
+use heddle_hdl::{elements, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ResolveIn<T> {

@@ -22,7 +22,7 @@ use super::timing::TURN_EVERY;
 use crate::arbiter::{places_above, round_robin};
 use crate::block::same_group;
 use crate::shape::{Schedule, Shape};
-use heddle_hdl::*;
+use heddle_hdl::{all, each, elements, prelude::*};
 
 /// What the choice depends on.
 #[derive(Clone, Copy)]

@@ -12,7 +12,7 @@ use super::timing::{CHOICE_TO_DECODE, ISSUE_TO_NEXT};
 use crate::arbiter::{places_above, round_robin};
 use crate::divergence::interface::Steer;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{elements, prelude::*};
 
 /// An instruction on its way from stage 1 to stage 3.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -15,7 +15,7 @@ use crate::divergence::interface::warp_of;
 use crate::memory::port::Response;
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
-use heddle_hdl::*;
+use heddle_hdl::{all, each, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

@@ -23,7 +23,7 @@
 use super::{Mark, Pending, Release, ScoreboardIn, ScoreboardOut};
 use crate::divergence::interface::{PathsChange, by_side, by_slot, side_of, warp_of};
 use crate::shape::{Replay, Shape};
-use heddle_hdl::*;
+use heddle_hdl::{all, each, prelude::*};
 
 /// The sides of a warp, as `side` says them and as an index into what there is for each side.
 pub const LEFT: u32 = 0;

@@ -6,7 +6,7 @@
 use super::{Pending, RowOut, ScoreboardIn, described, row_shown};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, PartialEq, Debug)]
 #[widths(s: &Shape)]

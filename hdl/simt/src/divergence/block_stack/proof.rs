@@ -12,7 +12,7 @@ use crate::divergence::{MixedIn, Outcome, Side, Start, UnitIn, UnitOut, depth_af
 use crate::pipeline::timing::ISSUE_TO_RESOLVE;
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// Inputs beside those of other units.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

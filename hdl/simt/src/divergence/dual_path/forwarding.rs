@@ -19,7 +19,7 @@
 
 use super::{Group, Level, Rpc, Sibling, Top};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// The sibling of the uppermost level.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

@@ -18,7 +18,8 @@ use crate::isa::cause;
 use crate::pipeline::timing::ISSUE_TO_RESOLVE;
 use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
+use heddle_hdl::select;
 
 /// The front end of a slot.
 #[derive(Clone, Copy)]

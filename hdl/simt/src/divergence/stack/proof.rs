@@ -14,7 +14,7 @@ use crate::divergence::{Outcome, UnitIn, UnitOut, depth_after};
 use crate::pipeline::timing::ISSUE_TO_RESOLVE;
 use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// A warp's state.
 struct Warp {

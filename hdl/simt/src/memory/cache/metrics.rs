@@ -8,7 +8,7 @@
 //! | `silent_hits`, `silent_misses`, `silent_joined` | stores and atomic operations without one |
 //! | `waited` | cycles in which the first request could not go on |
 
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct MetricsIn<T> {

@@ -9,7 +9,7 @@ use super::super::proof::{Found, after, remembered, stays};
 use super::{CacheIn, CacheOut, cache, tag_bits};
 use crate::proof::{cover, held, implies};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{prelude::*, select};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ProofIn<T> {

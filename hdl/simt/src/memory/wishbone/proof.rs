@@ -13,7 +13,7 @@ use super::{FromSlave, ToSlave, wishbone};
 use crate::proof::{cover, held, implies};
 use crate::queue::Queue;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{elements, prelude::*, select};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ProofIn<T> {

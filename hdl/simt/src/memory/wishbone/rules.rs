@@ -17,7 +17,7 @@
 
 use super::{FromSlave, MOST_UNDER_WAY, ToSlave};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct RulesIn<T> {

@@ -12,7 +12,7 @@ use super::rules::{RulesIn, rules};
 use super::{FromSlave, MOST_UNDER_WAY, ToSlave};
 use crate::queue::Queue;
 use crate::shape::{Shape, SlaveModel};
-use heddle_hdl::*;
+use heddle_hdl::{all, each, prelude::*};
 
 /// Bits of the time at which an answer is due: more than latency, jitter and all that wait together.
 const TIME: Width = 16;

@@ -17,7 +17,7 @@ use crate::pipeline::place::Wrong;
 use crate::pipeline::timing::RESOLVE_TO_OUTCOME;
 use crate::proof::{cover, implies};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::{case, elements, prelude::*, select};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

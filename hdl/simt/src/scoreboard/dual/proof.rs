@@ -10,7 +10,7 @@ use super::{DualScoreboardIn, DualScoreboardOut, RowOut, SidePending, described,
 use crate::divergence::interface::PathsChange;
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, PartialEq, Debug)]
 pub struct ProofIn<T> {
