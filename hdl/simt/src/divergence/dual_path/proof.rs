@@ -391,6 +391,7 @@ fn from_the_top_down(m: Builder, warp: &Warp, passed: Signal) {
         let siblings_rpc = before.map_or(mine, |b| (group.valid | b.sibling).mux(forwarded_rpc, rpc));
         let is_there = siblings_rpc.reached(path.pc, path.depth);
         level("sibling_is_on_its_way", implies(untaken & !passed, !is_there));
+        level("sibling_is_elsewhere_than_what_is_unknown", implies(untaken, !is_unknown(siblings_rpc, path)));
         level("group_has_them", implies(group.valid, is_within(threads, group.mask)));
         level("group_is_parted", implies(group.valid, parts[0].ne(group.mask) & parts[1].ne(group.mask)));
         let met = group.mask & warp.threads & !threads;
@@ -462,6 +463,8 @@ fn between_turns(m: Builder, s: &Shape, warp: &Warp, passed: Signal, inside: &In
     let sides = stops.left.eq(ahead(top.left, rpcs[0])) & stops.right.eq(ahead(top.right, rpcs[1]));
     let pcs = stops.pc.eq(rpcs[0].pc) & stops.right_pc.unwrap_or(stops.pc).eq(rpcs[1].pc);
     all("stops_where_it_meets", implies(live, sides & pcs));
+    let unknown = cat(&[is_unknown(rpcs[0], top.left), is_unknown(rpcs[1], top.right)]);
+    all("sides_are_elsewhere_than_what_is_unknown", implies(runs & !waiting, !unknown.any()));
     let mut rpcs = rpcs.into_iter();
     let are_there = warp.sides().map(|(path, slot)| {
         let rpc = rpcs.next().expect("two sides");
@@ -503,6 +506,11 @@ fn stops_are_there(m: Builder, s: &Shape, warp: &Warp, just: Signal, inside: &In
         let runs = warp.live & !warp.refused & warp.slots[side as usize].runs & !just.bit(2 * warp.number + side);
         m.assert(&warp.name(&format!("side_{side}_has_its_stop")), implies(runs, same));
     }
+}
+
+/// A path at the call depth where threads meet wherever the first of them comes to, while none has.
+fn is_unknown(rpc: Rpc<Signal>, path: Sibling<Signal>) -> Signal {
+    path.valid & !rpc.known & rpc.reached(path.pc, path.depth)
 }
 
 /// Where the path of a side meets others.
