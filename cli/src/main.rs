@@ -7,6 +7,7 @@ mod bench;
 mod board;
 mod cosim;
 mod cover;
+mod docs;
 mod drawing;
 mod engine;
 mod folder;

@@ -6,7 +6,7 @@
 //!
 //! Start at [`verilog`], which makes the text; `emit` writes a module, `values` its expressions, `memory` its memories,
 //! `foreign` what is not described here.
-//! Whoever wants a folder writes the [`Files`]. `docs/verilog.md` shows what comes out.
+//! Whoever wants a folder writes the [`Files`]. `docs/reference/verilog.md` shows what comes out.
 
 mod emit;
 mod foreign;

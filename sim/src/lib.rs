@@ -27,12 +27,12 @@ pub use simulation::{EngineKind, Options, Simulation};
 
 /// The code in the language guide, compiled and run as documentation tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/language.md")]
+#[doc = include_str!("../../docs/reference/language.md")]
 struct LanguageGuide;
 
 /// The code in the page on the simulator, likewise.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/simulator.md")]
+#[doc = include_str!("../../docs/reference/simulator.md")]
 struct SimulatorGuide;
 
 /// The example in the README, likewise.
