@@ -8,6 +8,7 @@ mod bench;
 mod board;
 mod cosim;
 mod cover;
+mod docs;
 mod drawing;
 mod engine;
 mod folder;

@@ -42,14 +42,14 @@ fn all_there(page: &str, named: BTreeSet<String>, there: &BTreeSet<String>, comm
 
 #[test]
 fn the_page_on_mutants_names_modules_of_the_core() {
-    let text = page("mutation.md");
+    let text = page("evidence/mutation.md");
     let core = design(&Shape::new(4, 2)).unwrap();
     let there = mutants(&core).into_iter().map(|mutant| mutant.module).collect();
     let table = section(&text, "## Modules").filter_map(cells).skip(1).map(|row| row[0].to_string());
     // Names of mutants begin with the module's.
     let code = code(&text).filter(|code| !code.contains([' ', '=']));
     let named = table.chain(code.filter_map(|code| Some(code.split_once(':')?.0.to_string()))).collect();
-    all_there("mutation.md", named, &there, "heddle mutate --sample 400 --docs docs");
+    all_there("evidence/mutation.md", named, &there, "heddle mutate --sample 400 --docs docs");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn the_page_on_area_says_which_rows_are_of_an_older_core() {
 /// What is said to be proven, and at which shape, is what the proof says.
 #[test]
 fn the_page_on_proofs_tells_of_proofs_that_there_are() {
-    let text = page("proofs.md");
+    let text = page("evidence/proofs.md");
     let line = |heading: &str, cells: &[&str]| format!("{heading} {}", cells.join(", "));
     let there = proofs(Divergence::ALL).unwrap().into_iter().map(|proof| {
         let heading = format!("**`{}`.** {}", proof.block, proof.says);
@@ -96,16 +96,16 @@ fn the_page_on_proofs_tells_of_proofs_that_there_are() {
             None => {}
         }
     }
-    all_there("proofs.md", named, &there.collect(), "heddle prove --docs docs");
+    all_there("evidence/proofs.md", named, &there.collect(), "heddle prove --docs docs");
 }
 
 #[test]
 fn the_page_on_coverage_names_covers_of_the_core() {
-    let text = page("coverage.md");
+    let text = page("evidence/coverage.md");
     let there =
         coverage::names(&coverage::shapes()).unwrap().into_iter().map(|(module, name)| format!("{module}.{name}"));
     let rows =
         ["## Not hit", "## Hit"].into_iter().flat_map(|heading| section(&text, heading).filter_map(cells).skip(1));
     let named = rows.map(|row| format!("{}.{}", row[0], row[1])).collect();
-    all_there("coverage.md", named, &there.collect(), "heddle cover --docs docs");
+    all_there("evidence/coverage.md", named, &there.collect(), "heddle cover --docs docs");
 }

@@ -17,13 +17,23 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Every page, with its path from the root.
 fn pages() -> Vec<(PathBuf, String)> {
-    let folders = ["", "docs", "docs/boards"].map(|folder| Path::new(ROOT).join(folder));
-    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("the folder is there"));
-    let mut paths: Vec<PathBuf> = files.map(|entry| entry.expect("it can be read").path()).collect();
+    let root = Path::new(ROOT);
+    let mut paths = entries(root);
+    let mut folders = vec![root.join("docs")];
+    while let Some(folder) = folders.pop() {
+        let (inner, files): (Vec<_>, Vec<_>) = entries(&folder).into_iter().partition(|path| path.is_dir());
+        folders.extend(inner);
+        paths.extend(files);
+    }
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     paths.sort();
     let read = |path: PathBuf| fs::read_to_string(&path).map(|text| (path, text));
     paths.into_iter().map(read).collect::<Result<_, _>>().expect("pages are text")
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the folder is there");
+    entries.map(|entry| entry.expect("it can be read").path()).collect()
 }
 
 /// The lines outside blocks of code, and those in blocks of this language.

@@ -34,7 +34,8 @@ pub struct Age {
     docs: PathBuf,
 }
 
-pub const PAGES: [&str; 4] = ["study-simtight.md", "study-dual-path.md", "study-compaction.md", "study-speculative.md"];
+pub const PAGES: [&str; 4] =
+    ["studies/simtight.md", "studies/dual-path.md", "studies/compaction.md", "studies/speculative.md"];
 
 const MEASURED: &str = "Cores and programs that were measured: ";
 const SAMPLE: &str = "; cycles of some of the runs: ";

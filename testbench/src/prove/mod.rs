@@ -5,7 +5,7 @@
 //! * [`verilog`]: the text that they read.
 //! * [`run`]: one proof; those that held are kept for the next time.
 //!
-//! `docs/proofs.md` is the page on it.
+//! `docs/evidence/proofs.md` is the page on it.
 
 pub mod list;
 pub mod run;

@@ -2,7 +2,7 @@
 //!
 //! `path-lists-simty.txt` §3.1. A table, indexed by warp, holds pc and call depth of each thread. Of a warp's live threads
 //! those at the greatest depth run, of these those at the least pc; threads that wait come after all others. A second tree
-//! finds the stop pc: the least pc of the other threads at that depth. `docs/arbiter.md` has the picture.
+//! finds the stop pc: the least pc of the other threads at that depth. `docs/reference/arbiter.md` has the picture.
 //!
 //! An outcome, a start or a wake changes the table, and then the warp *passes* the trees. One pass can begin in each cycle:
 //!

@@ -1,6 +1,6 @@
 //! The convergence barriers of the path tables: threads that wait leave the path list for a table of N entries a warp.
 //!
-//! `speculative-reconvergence.txt` Table 1 and §4.6; `docs/convergence-barriers.md` has the instructions, a trace and the
+//! `speculative-reconvergence.txt` Table 1 and §4.6; `docs/reference/convergence-barriers.md` has the instructions, a trace and the
 //! corner cases. Of barrier b of a warp, W(b) are the threads that wait and E(b) those that are still expected; those that
 //! participate are P(b) = E(b) ∪ W(b). With E instead of P a release writes no entry, and W = P is "no thread of E lives".
 //!

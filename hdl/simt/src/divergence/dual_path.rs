@@ -27,7 +27,7 @@
 //! once, one is steered at once, the other *owed*: it is sent in the next cycle, if nobody else has waited for that.
 //!
 //! The pipeline sees to it that at most one control instruction of a warp is unresolved, and none while [`Dual::busy`]. The
-//! scoreboard is [`crate::scoreboard::dual`]; `docs/dual-path.md`.
+//! scoreboard is [`crate::scoreboard::dual`]; `docs/reference/dual-path.md`.
 //!
 //! Under [`Replay::Split`], an access to memory that serves only some threads parts the path like a branch: those served go on as the
 //! path, the others are the other side, which issues the access again, as far as the side table says (§7.2).

@@ -1,6 +1,6 @@
 //! The list divergence unit: the paths of each warp in any order, one an entry, and as many entries as there are lanes.
 //!
-//! An example of a mechanism with the plain interface: `docs/add-a-mechanism.md` walks through it. A word of `lists` holds all
+//! An example of a mechanism with the plain interface: `docs/guide/add-a-mechanism.md` walks through it. A word of `lists` holds all
 //! paths of a warp. An outcome takes the active path out of it and adds what has become of it: threads that come to where a path
 //! is become part of that, others take a free entry. Then all entries are compared, and the first path runs: the one at the greatest
 //! depth, of these the one at the least pc; paths that wait come after all others. All this is one cycle, that of the outcome.

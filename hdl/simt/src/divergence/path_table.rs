@@ -1,6 +1,6 @@
 //! The path-table divergence unit: the paths of a warp in order, as in Simty.
 //!
-//! `path-lists-simty.txt` §3.2; `docs/path-tables.md` has the picture. Each warp has its two first paths in hot context
+//! `path-lists-simty.txt` §3.2; `docs/reference/path-tables.md` has the picture. Each warp has its two first paths in hot context
 //! tables, x in HCT0 and y in HCT1; all others are in the cold context table ([`super::cct`]). Whatever changes a warp's
 //! paths passes the compact-and-sort unit ([`super::ccs`]), one thing a cycle:
 //!

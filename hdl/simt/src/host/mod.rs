@@ -1,4 +1,4 @@
-//! The host: carries out what comes as frames over a stream of bytes, and answers each. `docs/host.md` has the protocol.
+//! The host: carries out what comes as frames over a stream of bytes, and answers each. `docs/reference/host.md` has the protocol.
 //!
 //! | file | what |
 //! |---|---|

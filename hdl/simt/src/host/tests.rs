@@ -620,7 +620,7 @@ fn counters_are_told() {
 /// The names on the page, in the order of the words.
 #[test]
 fn the_page_has_the_counters() {
-    let page = include_str!("../../../../docs/host.md");
+    let page = include_str!("../../../../docs/reference/host.md");
     let rows = page.lines().skip_while(|line| *line != "| words | counter |").take_while(|line| line.starts_with('|'));
     let mut listed = Vec::new();
     for row in rows.skip(2) {

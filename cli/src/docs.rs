@@ -1,0 +1,3 @@
+//! The pages that commands write.
+
+pub mod tree;
