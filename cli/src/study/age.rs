@@ -17,7 +17,7 @@ use heddle_testbench::machine::design;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Say on the pages of studies which of them are of an older core.
@@ -46,32 +46,37 @@ const OLD: &str =
 
 impl Age {
     pub fn run(self) -> Result<()> {
-        let interrupt = Interrupt::catch()?;
-        for name in PAGES {
-            let path = self.docs.join(name);
-            let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            let page = || path.display().to_string();
-            let (runs, now) = now(&text).with_context(page)?;
-            let (mut stamped, mut cycles) = (text.clone(), String::new());
-            if let Some(stamp) = stamp(&text).filter(|stamp| stamp.is_worth_a_look(&now)) {
-                let sample = sample(&runs, &interrupt).with_context(page)?;
-                cycles = format!("; some of its runs took {} cycles and take {sample}", stamp.sample);
-                stamped = restamped(&text, &now, &sample);
-            }
-            let aged = marked(&stamped, &now);
-            if aged != text {
-                let mut file = ResultFile::create(&path)?;
-                file.writer().write_all(aged.as_bytes())?;
-                file.finish()?;
-            }
-            let age = if aged.contains(OLD) { "not known to be of this core, and says so" } else { "of this core" };
-            print(&format!("{}: {age} ({now}){cycles}\n", path.display()))?;
-        }
-        let renewed = area::renew(&self.docs)?;
-        let page = self.docs.join(area::PAGE);
-        let change = if renewed { "other rows than before are of this core" } else { "as before" };
-        print(&format!("{}: {change}\n", page.display()))
+        renew(&self.docs, print)
     }
+}
+
+/// Has each page say whether it is of the core as it is; what of each page, is said.
+pub fn renew(docs: &Path, mut says: impl FnMut(&str) -> Result<()>) -> Result<()> {
+    let interrupt = Interrupt::catch()?;
+    for name in PAGES {
+        let path = docs.join(name);
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let page = || path.display().to_string();
+        let (runs, now) = now(&text).with_context(page)?;
+        let (mut stamped, mut cycles) = (text.clone(), String::new());
+        if let Some(stamp) = stamp(&text).filter(|stamp| stamp.is_worth_a_look(&now)) {
+            let sample = sample(&runs, &interrupt).with_context(page)?;
+            cycles = format!("; some of its runs took {} cycles and take {sample}", stamp.sample);
+            stamped = restamped(&text, &now, &sample);
+        }
+        let aged = marked(&stamped, &now);
+        if aged != text {
+            let mut file = ResultFile::create(&path)?;
+            file.writer().write_all(aged.as_bytes())?;
+            file.finish()?;
+        }
+        let age = if aged.contains(OLD) { "not known to be of this core, and says so" } else { "of this core" };
+        says(&format!("{}: {age} ({now}){cycles}\n", path.display()))?;
+    }
+    let renewed = area::renew(docs)?;
+    let page = docs.join(area::PAGE);
+    let change = if renewed { "other rows than before are of this core" } else { "as before" };
+    says(&format!("{}: {change}\n", page.display()))
 }
 
 /// What a page says of its cores and programs.
@@ -154,11 +159,24 @@ pub fn marked(page: &str, now: &str) -> String {
     format!("{title}\n\n{OLD}\n\n{rest}")
 }
 
+/// Whether the page says that it is old.
+pub fn is_marked(page: &str) -> bool {
+    page.contains(OLD)
+}
+
+const WRITTEN: &str = "Written by `heddle ";
+
+/// The command that the page says that it is written by; nothing if it does not say.
+pub fn command(page: &str) -> String {
+    let line = page.split_once(WRITTEN).and_then(|(_, rest)| rest.split_once('`'));
+    line.map_or_else(String::new, |(line, _)| format!("heddle {line}"))
+}
+
 /// The study that its command line on the page says.
 fn written_by(page: &str) -> Result<Study> {
-    let start = "Written by `heddle ";
-    let line = page.split_once(start).and_then(|(_, rest)| rest.split_once('`'));
-    let (line, _) = line.with_context(|| format!("the page has no line that begins with {start}"))?;
+    let command = command(page);
+    let line = command.strip_prefix("heddle ");
+    let line = line.with_context(|| format!("the page has no line that begins with {WRITTEN}"))?;
     let matches = Study::augment_args(clap::Command::new("study")).try_get_matches_from(line.split_whitespace())?;
     Ok(Study::from_arg_matches(&matches)?)
 }
