@@ -220,12 +220,11 @@ pub fn outdated(folder: &Path) -> Result<Vec<&'static str>> {
 }
 
 /// Writes those anew.
-pub fn renew(folder: &Path) -> Result<bool> {
-    let old = outdated(folder)?;
-    if !old.is_empty() {
-        write(folder, &Results::read(&folder.join(RESULTS))?, &nows()?)?;
+pub fn renew(folder: &Path) -> Result<()> {
+    match outdated(folder)?[..] {
+        [] => Ok(()),
+        _ => write(folder, &Results::read(&folder.join(RESULTS))?, &nows()?),
     }
-    Ok(!old.is_empty())
 }
 
 fn progress(steps: usize) -> ProgressBar {
