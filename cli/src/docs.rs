@@ -125,6 +125,7 @@ fn table(rows: &[Row]) -> String {
         let age = match commits {
             None => String::new(),
             Some(0) => ", written by the last commit".into(),
+            Some(1) => ", written a commit ago".into(),
             Some(commits) => format!(", written {commits} commits ago"),
         };
         text += &format!("{page:widest$}  {state}{age}; measured by `{command}`\n");
