@@ -67,6 +67,11 @@ pub use simulation::{EngineKind, Options, Simulation};
 #[doc = include_str!("../../docs/reference/language.md")]
 struct LanguageGuide;
 
+/// The code in the guide to a block of one's own, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/simulate-your-own-block.md")]
+struct OwnBlock;
+
 /// The code in the page on the simulator, likewise.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/reference/simulator.md")]

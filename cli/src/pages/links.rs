@@ -31,6 +31,11 @@ fn pages() -> Vec<(PathBuf, String)> {
     paths.into_iter().map(read).collect::<Result<_, _>>().expect("pages are text")
 }
 
+/// What is marked as code.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the folder is there");
     entries.map(|entry| entry.expect("it can be read").path()).collect()
@@ -107,7 +112,7 @@ fn sources_that_pages_name_are_there() {
     let mut lost = BTreeSet::new();
     let mut count = 0;
     for (path, text) in pages() {
-        for code in lines(&text, None).flat_map(super::code).filter(is_source) {
+        for code in lines(&text, None).flat_map(code).filter(is_source) {
             count += 1;
             if !Path::new(ROOT).join(code).exists() {
                 lost.insert(format!("{}: {code}", path.display()));
@@ -144,7 +149,7 @@ fn commands_that_pages_show_are_commands() {
     let mut wrong = BTreeSet::new();
     let mut count = 0;
     for (path, text) in pages() {
-        let in_prose = lines(&text, None).flat_map(super::code).map(|code| (code, false));
+        let in_prose = lines(&text, None).flat_map(code).map(|code| (code, false));
         let shown = lines(&text, Some("sh")).map(|line| (line, true));
         for (line, is_whole) in shown.chain(in_prose) {
             let line = line.trim_start().replacen("cargo run --release -- ", "heddle ", 1);
