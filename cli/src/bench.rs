@@ -64,7 +64,7 @@ struct Sim {
     /// Rounds, of which the best counts
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// Write simulation-speed.md and simulation-speed.svg into this folder, too; needs Verilator
+    /// Write evidence/simulation-speed.md and its chart into this folder, too; needs Verilator
     #[arg(long, value_name = "DIR")]
     docs: Option<PathBuf>,
 }

@@ -2,6 +2,7 @@
 
 mod page;
 
+use crate::docs::tree;
 use crate::output::{print, print_json};
 use crate::report::si;
 use crate::shape::ShapeArgs;
@@ -45,7 +46,7 @@ pub struct CoverArgs {
     /// Fail if a cover is not hit that has no reason for it, or is hit in spite of one
     #[arg(long)]
     strict: bool,
-    /// Write coverage.md into this folder, too; it is of all kernels
+    /// Write evidence/coverage.md into this folder, too; it is of all kernels
     #[arg(long, value_name = "DIR", conflicts_with = "kernels")]
     docs: Option<PathBuf>,
 }
@@ -59,7 +60,7 @@ impl CoverArgs {
             [] => ALL.iter().collect(),
             names => names.iter().map(|name| find(name)).collect::<Result<_, _>>()?,
         };
-        self.docs.as_deref().map(page::check).transpose()?;
+        self.docs.as_deref().map(|docs| tree::check(docs, [page::PAGE])).transpose()?;
         let progress = ProgressBar::new_spinner();
         progress.enable_steady_tick(Duration::from_millis(100));
         let coverage = measure(&shapes, &kernels, self.programs, self.shape.seed, Extent::All, &|what| {
@@ -67,8 +68,8 @@ impl CoverArgs {
         });
         progress.finish_and_clear();
         let coverage = coverage?;
-        if let Some(folder) = &self.docs {
-            page::write(folder, &coverage)?;
+        if let Some(docs) = &self.docs {
+            tree::write(docs, [(page::PAGE, page::page(&coverage).as_str())])?;
         }
         if self.json {
             print_json(&coverage)?

@@ -46,7 +46,7 @@ pub struct Gen {
     /// All modules in one file, heddle.v
     #[arg(long)]
     single_file: bool,
-    /// With a host that drives the core over a stream of bytes (docs/host.md), and tells that its clock has so many kHz: the
+    /// With a host that drives the core over a stream of bytes (docs/reference/host.md), and tells that its clock has so many kHz: the
     /// top is `heddle_host`, and the memories are below its instance `heddle`
     #[arg(long, value_name = "KHZ")]
     host: Option<u32>,

@@ -6,6 +6,7 @@ mod report;
 use crate::grid::GridArgs;
 use crate::interrupt::{Interrupt, is_interruption};
 use crate::launch::Setting;
+use crate::mechanisms::mechanisms;
 use crate::output::{print, print_json};
 use crate::run::{image_file, show, write_image};
 use crate::size::SizeArgs;
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// Run a program on a board, over a serial port, and say how it went.
 ///
-/// The board must have a core with its host (docs/host.md): a bitstream of `heddle synth --bitstream`, or a simulation of one,
+/// The board must have a core with its host (docs/reference/host.md): a bitstream of `heddle synth --bitstream`, or a simulation of one,
 /// `heddle board`. It is asked first what core it has. Then the program is loaded and compared by its checksum, and runs: a
 /// built-in kernel gets its inputs, and its results are read back and compared with what this computer makes of them; an ELF
 /// file is launched once, and succeeds if every thread's exit code is 0. Without a program, it only says what is there. A program
@@ -90,7 +91,7 @@ impl Host {
         let patience = patience(self.baud, self.reply(), Duration::from_secs_f64(self.timeout));
         let line = Watched::new(Port::open(&self.port, self.baud)?, &interrupt);
         let begun = Instant::now();
-        let client = interrupt.or(Client::meet(line, patience).map_err(|error| self.unanswered(error)))?;
+        let client = interrupt.or(Client::meet(line, patience, mechanisms()).map_err(|error| self.unanswered(error)))?;
         let (shape, clock_khz) = (client.shape()?, client.clock_khz());
         let core = Core::new(&shape, clock_khz);
         let Some(target) = target else { return if self.json { print_json(&core) } else { print(&core.text()) } };

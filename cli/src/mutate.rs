@@ -7,6 +7,7 @@ mod reasons;
 mod report;
 mod workload;
 
+use crate::docs::tree;
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
 use crate::shape::ShapeArgs;
@@ -82,7 +83,7 @@ pub struct Mutate {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
-    /// Write mutation.md into this folder, too, unless interrupted
+    /// Write evidence/mutation.md into this folder, too, unless interrupted
     #[arg(long, value_name = "DIR")]
     docs: Option<PathBuf>,
 }
@@ -97,7 +98,7 @@ impl Mutate {
             let line = |m: &Mutant| format!("{}  {}\n", m.name, m.signal);
             return print(&chosen.iter().map(line).collect::<String>());
         }
-        self.docs.as_deref().map(page::check).transpose()?;
+        self.docs.as_deref().map(|docs| tree::check(docs, [page::PAGE])).transpose()?;
         let interrupt = Interrupt::catch()?;
         let started = Instant::now();
         let progress = progress(chosen.len());
@@ -127,8 +128,8 @@ impl Mutate {
             verilog,
             outcomes,
         };
-        if let (Some(folder), false) = (&self.docs, interrupted) {
-            page::write(folder, &report)?;
+        if let (Some(docs), false) = (&self.docs, interrupted) {
+            tree::write(docs, [(page::PAGE, page::page(&report).as_str())])?;
         }
         if self.json {
             print_json(&report.json())?

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 ///
 /// The program is linked with `--emit-relocs --no-relax`, as the built-in kernels are; HEDDLE_PREDICT, HEDDLE_RECONVERGE and
 /// HEDDLE_PREDICT_FUNCTION of heddle.h say where threads are expected to come together. The file that is written does the same on
-/// every core. docs/predict.md says what is placed, and why.
+/// every core. docs/reference/predict.md says what is placed, and why.
 #[derive(Args)]
 #[command(
     mut_args(of_runs),

@@ -2,7 +2,9 @@
 
 mod page;
 
+use crate::docs::tree;
 use crate::interrupt::Interrupt;
+use crate::mechanisms::mechanisms;
 use crate::output::{print, print_json};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -47,7 +49,7 @@ pub struct Prove {
     /// Where waveforms of failures go
     #[arg(long, default_value = "counterexamples", value_name = "DIR")]
     waves: PathBuf,
-    /// Write proofs.md into this folder, too; only with all proofs
+    /// Write evidence/proofs.md into this folder, too; only with all proofs
     #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "names", "quick"])]
     docs: Option<PathBuf>,
 }
@@ -102,7 +104,7 @@ impl Prove {
             let rows: Vec<Row> = chosen.iter().map(|proof| Row::new(proof, None)).collect();
             return if self.json { print_json(&rows) } else { print(&list(&rows)) };
         }
-        self.docs.as_deref().map(page::check).transpose()?;
+        self.docs.as_deref().map(|docs| tree::check(docs, [page::PAGE])).transpose()?;
         let interrupt = Interrupt::catch()?;
         let stop = || interrupt.poll().is_break();
         let tools = Tools::find()?;
@@ -138,14 +140,14 @@ impl Prove {
             bail!("{} of {} proofs failed; {}: {why}", rows.iter().filter(fail).count(), rows.len(), row.name);
         }
         match &self.docs {
-            Some(folder) => page::write(folder, &rows, &version),
+            Some(docs) => tree::write(docs, [(page::PAGE, page::page(&rows, &version).as_str())]),
             None => Ok(()),
         }
     }
 
     /// The proofs that are asked for.
     fn chosen(&self) -> Result<Vec<Proof>> {
-        let all = proofs()?;
+        let all = proofs(mechanisms())?;
         let is = |proof: &Proof, name: &String| {
             proof.name == *name || proof.name.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('-'))
         };

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 ///
 /// For every control-flow instruction: its reconvergence pc (the immediate post-dominator, or behind the return), whether all
 /// threads of a block take it alike, where they are likely to meet earlier, and whether there are instructions on both its
-/// sides. docs/reconvergence.md says what each means, and what is assumed.
+/// sides. docs/reference/reconvergence.md says what each means, and what is assumed.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle reconverge nqueens

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex};
 /// Run a program on the simulated core and say what the core did.
 ///
 /// A built-in kernel gets its inputs, and its results are compared with what the host computes. An ELF file (RV32IMA, linked
-/// as docs/programs.md says) is launched once, with one block of all threads or with the blocks asked for; it
+/// as docs/reference/programs.md says) is launched once, with one block of all threads or with the blocks asked for; it
 /// succeeds if every thread's exit code is 0.
 ///
 /// Ctrl-C ends the run with the report so far and a complete waveform; the exit code is then 130. A second Ctrl-C ends it
@@ -53,7 +53,7 @@ pub struct Run {
     size: SizeArgs,
     #[command(flatten)]
     launch: Launch,
-    /// Compare every instruction of every thread with a second machine; slower, see docs/trust.md
+    /// Compare every instruction of every thread with a second machine; slower, see docs/evidence/trust.md
     #[arg(long, value_enum, value_name = "MACHINE")]
     check: Option<Reference>,
     /// Write the picture that the kernel makes

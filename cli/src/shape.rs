@@ -1,5 +1,6 @@
 //! The options that choose a core, shared by all subcommands that build one.
 
+use crate::mechanisms::mechanisms;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -211,7 +212,7 @@ const MOST_MEMORY: u32 = 64 << 20;
 
 /// One of the mechanisms.
 fn mechanism() -> impl TypedValueParser<Value = Divergence> {
-    choice(Divergence::ALL.iter().map(|unit| (unit.name(), *unit)).collect::<Vec<_>>())
+    choice(mechanisms().iter().map(|mechanism| (mechanism.name(), *mechanism)).collect::<Vec<_>>())
 }
 
 /// One of the choices that the list names.

@@ -27,7 +27,6 @@ use runs::Run;
   heddle study compaction
   heddle study speculative
   heddle study area --docs docs --limit 60
-  heddle study age --docs docs
   heddle study simtight vecadd gcd --warps 8 --json")]
 pub struct Study {
     #[command(subcommand)]
@@ -41,7 +40,6 @@ enum What {
     Compaction(compaction::Compaction),
     Speculative(speculative::Speculative),
     Area(area::Area),
-    Age(age::Age),
 }
 
 impl Study {
@@ -52,7 +50,6 @@ impl Study {
             What::Compaction(study) => study.run(),
             What::Speculative(study) => study.run(),
             What::Area(study) => study.run(),
-            What::Age(age) => age.run(),
         }
     }
 
@@ -64,7 +61,6 @@ impl Study {
             What::Compaction(study) => study.runs(),
             What::Speculative(study) => study.runs(),
             What::Area(_) => bail!("its page is of cores, not of runs"),
-            What::Age(_) => bail!("it is no study"),
         }
     }
 }

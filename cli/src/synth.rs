@@ -43,7 +43,7 @@ use std::time::Duration;
   heddle synth --seeds 0 --lanes 4 --warps 4 --memory 64K    cells only, after synthesis
   heddle synth --board colorlight-i5 --seeds 3 --json        another board; the clock is the median of three
   heddle synth --modules --divergence arbiter                the cells of each module
-  heddle synth --board colorlight-i5 --bitstream build/      for the board, at the highest clock; then docs/boards/
+  heddle synth --board colorlight-i5 --bitstream build/      for the board, at the highest clock; then docs/reference/boards/
   heddle synth --board ulx3s-85f --bitstream build/ --clock 40 --lanes 4 --warps 4 --memory 64K --program 16K
   heddle synth --core '--lanes 4 --warps 4 --memory 64K' --core '--lanes 2 --warps 8 --memory 64K'
   heddle synth --modules --metrics --lanes 4 --warps 4       what its counters take: the row `metrics`

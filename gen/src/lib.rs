@@ -13,9 +13,9 @@
 //! can grow have a wire of their own; bits that nothing reads go to an explicit sink, so `verilator --lint-only -Wall` is
 //! clean without waivers. Logic and state that only assertions and covers need stands behind `ifdef FORMAL` with them.
 //!
-//! Start at [`ToVerilog`] for one text, at [`verilog`] for a folder of files and for co-simulation; `emit` writes a module, `values` its expressions, `memory` its memories,
-//! `foreign` what is not described here.
-//! `docs/verilog.md` shows what comes out.
+//! Start at [`ToVerilog`] for one text, at [`verilog`] for a folder of files and for co-simulation; `emit` writes a module,
+//! `values` its expressions, `memory` its memories, `foreign` what is not described here.
+//! `docs/reference/verilog.md` shows what comes out.
 
 #![warn(missing_docs)]
 

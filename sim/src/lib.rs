@@ -39,7 +39,7 @@
 //! Start at [`Sim`] to test a block, at [`Simulation`] for any design by its paths, and at [`engine`] for the interface
 //! that all engines have. From a design on: [`directory`] gives everything in it a path and a number, [`init`] the start
 //! values; [`interpreter`] is the oracle, `flat` and [`compiled`] make machine code, [`verilator`] runs the generated
-//! Verilog, [`lockstep`] makes two engines one, [`fuzz`] makes random designs. `docs/simulator.md` is the page about it.
+//! Verilog, [`lockstep`] makes two engines one, [`fuzz`] makes random designs. `docs/reference/simulator.md` is the page about it.
 
 mod checks;
 pub mod compiled;
@@ -64,12 +64,17 @@ pub use simulation::{EngineKind, Options, Simulation};
 
 /// The code in the language guide, compiled and run as documentation tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/language.md")]
+#[doc = include_str!("../../docs/reference/language.md")]
 struct LanguageGuide;
+
+/// The code in the guide to a block of one's own, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/simulate-your-own-block.md")]
+struct OwnBlock;
 
 /// The code in the page on the simulator, likewise.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/simulator.md")]
+#[doc = include_str!("../../docs/reference/simulator.md")]
 struct SimulatorGuide;
 
 /// The example in the README, likewise.

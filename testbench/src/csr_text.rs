@@ -1,4 +1,4 @@
-//! Texts made from the CSR map: the C header that kernels include, and the table in `docs/programs.md`.
+//! Texts made from the CSR map: the C header that kernels include, and the table in `docs/reference/programs.md`.
 //!
 //! Both are committed. `cargo run -p heddle-testbench --example csr_text` writes them anew; tests here say when that is due.
 
@@ -20,7 +20,7 @@ pub fn header() -> String {
     text
 }
 
-/// The table of `docs/programs.md`, in Markdown.
+/// The table of `docs/reference/programs.md`, in Markdown.
 pub fn table() -> String {
     let mut text = String::from("| address | name | value |\n|---|---|---|\n");
     for csr in MAP {
@@ -53,8 +53,8 @@ mod tests {
 
     #[test]
     fn table_in_the_docs_is_up_to_date() {
-        let page = include_str!("../../docs/programs.md");
-        let fresh = page_with_table(page).expect("docs/programs.md has the two markers");
-        assert!(page == fresh, "docs/programs.md is {HOW}");
+        let page = include_str!("../../docs/reference/programs.md");
+        let fresh = page_with_table(page).expect("docs/reference/programs.md has the two markers");
+        assert!(page == fresh, "docs/reference/programs.md is {HOW}");
     }
 }

@@ -20,7 +20,7 @@
 //! * [`coverage`]: which covers of the description the programs hit.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
 //!
-//! `docs/programs.md` is the page for those who write programs. Disassembly is our own table: the crates that do it (`disc-v` comes
+//! `docs/reference/programs.md` is the page for those who write programs. Disassembly is our own table: the crates that do it (`disc-v` comes
 //! nearest, at 0.1) cannot be told our CSR names, and give text for many instructions that stop this core.
 
 #![warn(missing_docs)]

@@ -5,7 +5,7 @@ use crate::compaction::Watched;
 use crate::disassemble;
 use crate::grid::{Grid, GridError, ThreadId, Whereabouts, thread_ranges};
 use crate::kernels::{Device, DeviceError};
-use crate::paths::{self, paths};
+use crate::paths::{self, Parked, paths};
 use crate::program::{Program, ProgramError};
 use crate::reconverge::{self, ReconvergeError};
 use crate::summary::Counted;
@@ -15,6 +15,7 @@ use heddle_sim::compiled::Checks;
 use heddle_sim::directory::Directory;
 use heddle_sim::engine::{Engine, RunEnd, Why};
 use heddle_sim::simulation::{EngineKind, Options, Simulation, SimulationError};
+use heddle_simt::divergence::inspect::State;
 use heddle_simt::isa::cause;
 use heddle_simt::memory::banks;
 use heddle_simt::metrics::Counts;
@@ -229,12 +230,6 @@ struct Places {
     fault_homes: Option<usize>,
     /// Valid, seed and jitter, if memory has jitter.
     set_jitter: Option<[usize; 3]>,
-    /// The register with a bit a warp that has threads at convergence barriers, if there are any.
-    holding: Option<usize>,
-    /// The register with a bit a warp, and the memory with a word a warp and a bit a lane.
-    live_warps: usize,
-    /// Absent where `live_warps` has a bit a thread.
-    live_threads: Option<usize>,
     /// The memory with the number of each warp's block.
     block_of_slot: usize,
     program: usize,
@@ -559,13 +554,8 @@ impl Machine {
 
     /// Read from the state as it is, without computing anything.
     fn live_threads(&mut self) -> u32 {
-        let engine = self.simulation.engine();
-        let live = engine.register(self.places.live_warps);
-        let Some(live_threads) = self.places.live_threads else { return live.count_ones() };
-        let held = self.places.holding.map_or(0, |holding| engine.register(holding).low_u64());
-        let warps = live.low_u64() | held;
-        let live = (0..u64::from(self.shape.warps)).filter(|warp| warps >> warp & 1 == 1);
-        live.map(|warp| engine.memory_read(live_threads, warp).low_u64().count_ones()).sum()
+        let (shape, engine) = (&self.shape, self.simulation.engine());
+        paths::read(engine, "core", |state| shape.divergence.mechanism().live_threads(shape, state))
     }
 
     /// Of a settled cycle.
@@ -691,8 +681,9 @@ impl Machine {
     fn whereabouts_of_blocks(&mut self) -> String {
         let mut places = Whereabouts::default();
         for block in (0..self.shape.warps).step_by(self.grid.slots(&self.shape) as usize) {
-            for (thread, waits, pc) in paths::of_block(self.simulation.engine(), "core", &self.shape, &self.grid, block)
-            {
+            let (shape, slots) = (&self.shape, block..block + self.grid.slots(&self.shape));
+            let read = |state: &State| shape.divergence.mechanism().parked(shape, state, slots);
+            for Parked { thread, waits, pc } in paths::read(self.simulation.engine(), "core", read) {
                 places.add(self.thread(thread / self.shape.lanes, thread % self.shape.lanes), waits, pc);
             }
         }
@@ -772,13 +763,6 @@ impl Places {
                 .filter(|timing| timing.jitter > 0)
                 .map(|_| ["valid", "seed", "jitter"].map(|field| input(&format!("set_jitter_{field}")))),
             fault_homes: shape.mixes().then(|| output("fault_homes")),
-            live_warps: register(match shape.divergence.capabilities().mixes_warps {
-                true => "core.divergence.live_threads",
-                false if shape.convergence_barriers > 0 => "core.divergence.listed",
-                false => "core.divergence.live",
-            }),
-            holding: (shape.convergence_barriers > 0).then(|| register("core.divergence.convergence.holding")),
-            live_threads: (!shape.divergence.capabilities().mixes_warps).then(|| memory("core.divergence.ghost_live")),
             block_of_slot: memory("core.collect.block_of_slot"),
             program: memory("instructions"),
             side_table: shape.divergence.capabilities().reconverges.then(|| memory("side_table")),

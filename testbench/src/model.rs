@@ -1,5 +1,5 @@
 //! A cycle model of one core whose warps are formed as the core's divergence units do not: dynamic warp formation, which
-//! thread block compaction is compared with. `docs/formation.md` says what it leaves out and how near it comes.
+//! thread block compaction is compared with. `docs/studies/formation.md` says what it leaves out and how near it comes.
 //!
 //! Threads are executed by the [`Iss`], an instruction of a warp in the cycle in which it issues, so memory is as that order
 //! says. Time is charged beside it.

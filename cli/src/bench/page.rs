@@ -2,33 +2,23 @@
 
 use super::chart::chart;
 use super::row::{Row, count};
-use crate::output::ResultFile;
+use crate::docs::tree;
 use crate::report::si;
 use anyhow::Result;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
-const PAGE: &str = "simulation-speed.md";
-const CHART: &str = "simulation-speed.svg";
+const PAGE: &str = "evidence/simulation-speed.md";
+const CHART: &str = "evidence/simulation-speed.svg";
 
-/// Fails if the folder cannot be written.
-pub fn check(folder: &Path) -> Result<()> {
-    for name in [PAGE, CHART] {
-        ResultFile::create(&folder.join(name))?;
-    }
-    Ok(())
+/// Fails if they cannot be written into the tree of pages.
+pub fn check(docs: &Path) -> Result<()> {
+    tree::check(docs, [PAGE, CHART])
 }
 
 /// Writes page and chart, each whole or not at all.
-pub fn write(folder: &Path, rows: &[Row], verilator: &str) -> Result<()> {
-    let mut files = Vec::new();
-    for (name, text) in [(CHART, chart(rows)), (PAGE, page(rows, verilator))] {
-        let mut file = ResultFile::create(&folder.join(name))?;
-        file.writer().write_all(text.as_bytes())?;
-        files.push(file);
-    }
-    files.into_iter().try_for_each(ResultFile::finish)
+pub fn write(docs: &Path, rows: &[Row], verilator: &str) -> Result<()> {
+    tree::write(docs, [(CHART, chart(rows).as_str()), (PAGE, page(rows, verilator).as_str())])
 }
 
 /// Rows of one shape are together.
@@ -36,9 +26,9 @@ fn page(rows: &[Row], verilator: &str) -> String {
     let mut text = format!(
         "# Simulation speed\n\n\
          Cycles a second of every engine on the core, and the ratio to the better of Verilator's two builds. \
-         [How it is measured](simulator.md#how-fast).\n\n\
+         [How it is measured](../reference/simulator.md#how-fast).\n\n\
          Written by `{}` on {}, {verilator}.\n\n\
-         ![Speed of each engine, relative to Verilator]({CHART})\n",
+         ![Speed of each engine, relative to Verilator](simulation-speed.svg)\n",
         command(),
         processor()
     );
@@ -99,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn page_and_chart_are_written_into_folders_that_are_there() {
+    fn page_and_chart_are_written_into_the_tree() {
         let folder = tempfile::tempdir().unwrap();
         check(folder.path()).unwrap();
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
@@ -107,8 +97,5 @@ mod tests {
         for name in [PAGE, CHART] {
             assert!(folder.path().join(name).is_file(), "{name}");
         }
-        assert_eq!(folder.path().read_dir().unwrap().count(), 2);
-        let error = format!("{:#}", check(&folder.path().join("none")).unwrap_err());
-        assert!(error.ends_with("none/simulation-speed.md: there is no such folder"), "{error}");
     }
 }

@@ -2,25 +2,9 @@
 
 use super::reasons::reason;
 use super::report::{Counts, Outcome, Report};
-use crate::output::ResultFile;
-use anyhow::Result;
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::Path;
 
-const PAGE: &str = "mutation.md";
-
-/// Fails if the folder cannot be written.
-pub fn check(folder: &Path) -> Result<()> {
-    ResultFile::create(&folder.join(PAGE)).map(drop)
-}
-
-/// Writes the page whole or not at all.
-pub fn write(folder: &Path, report: &Report) -> Result<()> {
-    let mut file = ResultFile::create(&folder.join(PAGE))?;
-    file.writer().write_all(page(report).as_bytes())?;
-    file.finish()
-}
+pub const PAGE: &str = "evidence/mutation.md";
 
 const ABOUT: &str = "\
 A check that never fails proves little. So the core is changed on purpose, one small mistake at a time, and every layer of checks is
@@ -45,7 +29,7 @@ runs the block tests on one. Programs run until they end or for some thousand cy
 what no core gives, the run and lock-step notice it, and assertions do not.
 ";
 
-fn page(report: &Report) -> String {
+pub fn page(report: &Report) -> String {
     let all = Counts::of(report.outcomes.iter());
     let mut text = format!(
         "# Checks that are checked: mutants\n\n{ABOUT}\n## Result\n\n\
@@ -125,14 +109,5 @@ mod tests {
         let survivor = &report.outcomes[2].mutant.name;
         assert!(text.contains(&format!("| `{survivor}` | `out_1` | differs in out_0 in cycle 3 of gcd |\n")), "{text}");
         assert!(text.contains(&format!("equal to it: `{}`.\n", report.outcomes[3].mutant.name)), "{text}");
-    }
-
-    #[test]
-    fn the_page_is_written_into_a_folder_that_is_there() {
-        let folder = tempfile::tempdir().unwrap();
-        check(folder.path()).unwrap();
-        write(folder.path(), &example()).unwrap();
-        assert_eq!(folder.path().read_dir().unwrap().count(), 1);
-        assert!(check(&folder.path().join("none")).is_err());
     }
 }

@@ -17,13 +17,28 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Every page, with its path from the root.
 fn pages() -> Vec<(PathBuf, String)> {
-    let folders = ["", "docs", "docs/boards"].map(|folder| Path::new(ROOT).join(folder));
-    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("the folder is there"));
-    let mut paths: Vec<PathBuf> = files.map(|entry| entry.expect("it can be read").path()).collect();
+    let root = Path::new(ROOT);
+    let mut paths = entries(root);
+    let mut folders = vec![root.join("docs")];
+    while let Some(folder) = folders.pop() {
+        let (inner, files): (Vec<_>, Vec<_>) = entries(&folder).into_iter().partition(|path| path.is_dir());
+        folders.extend(inner);
+        paths.extend(files);
+    }
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     paths.sort();
     let read = |path: PathBuf| fs::read_to_string(&path).map(|text| (path, text));
     paths.into_iter().map(read).collect::<Result<_, _>>().expect("pages are text")
+}
+
+/// What is marked as code.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the folder is there");
+    entries.map(|entry| entry.expect("it can be read").path()).collect()
 }
 
 /// The lines outside blocks of code, and those in blocks of this language.
@@ -97,7 +112,7 @@ fn sources_that_pages_name_are_there() {
     let mut lost = BTreeSet::new();
     let mut count = 0;
     for (path, text) in pages() {
-        for code in lines(&text, None).flat_map(super::code).filter(is_source) {
+        for code in lines(&text, None).flat_map(code).filter(is_source) {
             count += 1;
             if !Path::new(ROOT).join(code).exists() {
                 lost.insert(format!("{}: {code}", path.display()));
@@ -134,7 +149,7 @@ fn commands_that_pages_show_are_commands() {
     let mut wrong = BTreeSet::new();
     let mut count = 0;
     for (path, text) in pages() {
-        let in_prose = lines(&text, None).flat_map(super::code).map(|code| (code, false));
+        let in_prose = lines(&text, None).flat_map(code).map(|code| (code, false));
         let shown = lines(&text, Some("sh")).map(|line| (line, true));
         for (line, is_whole) in shown.chain(in_prose) {
             let line = line.trim_start().replacen("cargo run --release -- ", "heddle ", 1);

@@ -1,29 +1,13 @@
 //! The page on proofs.
 
 use super::Row;
-use crate::output::ResultFile;
-use anyhow::Result;
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::Path;
 
-const PAGE: &str = "proofs.md";
+pub const PAGE: &str = "evidence/proofs.md";
 /// The page with `{table}` and `{version}` left open.
 const TEXT: &str = include_str!("page.md");
 
-/// Fails if the folder cannot be written.
-pub fn check(folder: &Path) -> Result<()> {
-    ResultFile::create(&folder.join(PAGE)).map(drop)
-}
-
-/// Writes the page, whole or not at all.
-pub fn write(folder: &Path, rows: &[Row], version: &str) -> Result<()> {
-    let mut file = ResultFile::create(&folder.join(PAGE))?;
-    file.writer().write_all(page(rows, version).as_bytes())?;
-    file.finish()
-}
-
-fn page(rows: &[Row], version: &str) -> String {
+pub fn page(rows: &[Row], version: &str) -> String {
     TEXT.replace("{table}", &tables(rows)).replace("{version}", version)
 }
 

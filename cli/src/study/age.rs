@@ -8,7 +8,7 @@ use super::Study;
 use super::area;
 use super::runs::{Run, each};
 use crate::interrupt::Interrupt;
-use crate::output::{ResultFile, print};
+use crate::output::ResultFile;
 use anyhow::{Context, Result};
 use clap::{Args, FromArgMatches};
 use heddle_hdl::canonical;
@@ -17,24 +17,11 @@ use heddle_testbench::machine::design;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
-/// Say on the pages of studies which of them are of an older core.
-///
-/// A page is if programs of its study are others than when it was written, or its cores are and some of its runs take more or fewer cycles
-/// than then; or if it does not say which those were. It then gets a line that says so, which goes when the study is run again. The page on
-/// area says it of each row.
-#[derive(Args)]
-#[command(after_help = "Examples:
-  heddle study age --docs docs")]
-pub struct Age {
-    /// The folder of the pages
-    #[arg(long, value_name = "DIR")]
-    docs: PathBuf,
-}
-
-pub const PAGES: [&str; 4] = ["study-simtight.md", "study-dual-path.md", "study-compaction.md", "study-speculative.md"];
+pub const PAGES: [&str; 4] =
+    ["studies/simtight.md", "studies/dual-path.md", "studies/compaction.md", "studies/speculative.md"];
 
 const MEASURED: &str = "Cores and programs that were measured: ";
 const SAMPLE: &str = "; cycles of some of the runs: ";
@@ -43,34 +30,30 @@ const SAMPLED: usize = 6;
 const OLD: &str =
     "> **Not of the core and programs as they are now**, or not known to be: what is measured now may differ.";
 
-impl Age {
-    pub fn run(self) -> Result<()> {
-        let interrupt = Interrupt::catch()?;
-        for name in PAGES {
-            let path = self.docs.join(name);
-            let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            let page = || path.display().to_string();
-            let (runs, now) = now(&text).with_context(page)?;
-            let (mut stamped, mut cycles) = (text.clone(), String::new());
-            if let Some(stamp) = stamp(&text).filter(|stamp| stamp.is_worth_a_look(&now)) {
-                let sample = sample(&runs, &interrupt).with_context(page)?;
-                cycles = format!("; some of its runs took {} cycles and take {sample}", stamp.sample);
-                stamped = restamped(&text, &now, &sample);
-            }
-            let aged = marked(&stamped, &now);
-            if aged != text {
-                let mut file = ResultFile::create(&path)?;
-                file.writer().write_all(aged.as_bytes())?;
-                file.finish()?;
-            }
-            let age = if aged.contains(OLD) { "not known to be of this core, and says so" } else { "of this core" };
-            print(&format!("{}: {age} ({now}){cycles}\n", path.display()))?;
+/// Has each page say whether it is of the core as it is.
+///
+/// It is not if programs of its study are others than when it was written, or its cores are and some of its runs take more or fewer cycles
+/// than then; or if it does not say which those were. It then gets a line that says so, which goes when the study is run again. The page on
+/// area says it of each row.
+pub fn renew(docs: &Path) -> Result<()> {
+    let interrupt = Interrupt::catch()?;
+    for name in PAGES {
+        let path = docs.join(name);
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let page = || path.display().to_string();
+        let (runs, now) = now(&text).with_context(page)?;
+        let mut stamped = text.clone();
+        if stamp(&text).is_some_and(|stamp| stamp.is_worth_a_look(&now)) {
+            stamped = restamped(&text, &now, &sample(&runs, &interrupt).with_context(page)?);
         }
-        let renewed = area::renew(&self.docs)?;
-        let page = self.docs.join(area::PAGE);
-        let change = if renewed { "other rows than before are of this core" } else { "as before" };
-        print(&format!("{}: {change}\n", page.display()))
+        let aged = marked(&stamped, &now);
+        if aged != text {
+            let mut file = ResultFile::create(&path)?;
+            file.writer().write_all(aged.as_bytes())?;
+            file.finish()?;
+        }
     }
+    area::renew(docs)
 }
 
 /// What a page says of its cores and programs.
@@ -153,11 +136,24 @@ pub fn marked(page: &str, now: &str) -> String {
     format!("{title}\n\n{OLD}\n\n{rest}")
 }
 
+/// Whether the page says that it is old.
+pub fn is_marked(page: &str) -> bool {
+    page.contains(OLD)
+}
+
+const WRITTEN: &str = "Written by `heddle ";
+
+/// The command that the page says that it is written by; nothing if it does not say.
+pub fn command(page: &str) -> String {
+    let line = page.split_once(WRITTEN).and_then(|(_, rest)| rest.split_once('`'));
+    line.map_or_else(String::new, |(line, _)| format!("heddle {line}"))
+}
+
 /// The study that its command line on the page says.
 fn written_by(page: &str) -> Result<Study> {
-    let start = "Written by `heddle ";
-    let line = page.split_once(start).and_then(|(_, rest)| rest.split_once('`'));
-    let (line, _) = line.with_context(|| format!("the page has no line that begins with {start}"))?;
+    let command = command(page);
+    let line = command.strip_prefix("heddle ");
+    let line = line.with_context(|| format!("the page has no line that begins with {WRITTEN}"))?;
     let matches = Study::augment_args(clap::Command::new("study")).try_get_matches_from(line.split_whitespace())?;
     Ok(Study::from_arg_matches(&matches)?)
 }

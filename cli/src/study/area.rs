@@ -12,8 +12,9 @@ mod goals;
 mod page;
 mod results;
 
+use crate::docs::tree;
 use crate::interrupt::Interrupt;
-use crate::output::{ResultFile, print};
+use crate::output::print;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use cores::{Core, Key, Of};
@@ -23,7 +24,6 @@ use page::Page;
 use results::{Found, Now, Outcome, Results, modules};
 use std::collections::HashMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ pub struct Area {
     /// Runs of place and route, of which the clock is the median; 0 for cells only [default: 3, 1 above 16 lanes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=99))]
     seeds: Option<u32>,
-    /// The folder of area.json, of the page and its charts
+    /// Write studies/area.json, the page and its charts into this folder, and go on with what is there
     #[arg(long, value_name = "DIR")]
     docs: Option<PathBuf>,
     /// End after so many minutes
@@ -86,8 +86,8 @@ impl Part {
 /// What place and route aims at: more than it reaches, so that it keeps trying.
 const CLOCK: f64 = 100.0;
 
-pub const RESULTS: &str = "area.json";
-pub const PAGE: &str = "area.md";
+pub const RESULTS: &str = "studies/area.json";
+pub const PAGE: &str = "studies/area.md";
 
 /// Cores by board and options.
 pub type Nows = HashMap<(&'static str, String), Now>;
@@ -97,7 +97,7 @@ impl Area {
         let file = self.docs.as_ref().map(|folder| folder.join(RESULTS));
         let mut results = file.as_deref().map_or_else(|| Ok(Results::default()), Results::read)?;
         if let Some(folder) = &self.docs {
-            check(folder)?;
+            tree::check(folder, [RESULTS, PAGE].into_iter().chain(charts::NAMES))?;
         }
         let interrupt = Interrupt::catch()?;
         let now = nows()?;
@@ -198,14 +198,6 @@ fn is_known(results: &Results, key: &Key, now: &Nows) -> bool {
     is_now(key).is_some() || matches!(key.of, Of::Seed(_)) && is_now(&first).is_some_and(is_small)
 }
 
-/// Fails if the folder cannot be written.
-fn check(folder: &Path) -> Result<()> {
-    [RESULTS, PAGE]
-        .into_iter()
-        .chain(charts::NAMES)
-        .try_for_each(|name| ResultFile::create(&folder.join(name)).map(drop))
-}
-
 /// The files of the study: results, page and charts, by their names.
 fn files(results: &Results, now: &Nows) -> Result<Vec<(&'static str, String)>> {
     let page = Page { results, now, parts: &Part::ALL }.text()?;
@@ -215,11 +207,8 @@ fn files(results: &Results, now: &Nows) -> Result<Vec<(&'static str, String)>> {
 
 /// Writes them, each whole or not at all.
 fn write(folder: &Path, results: &Results, now: &Nows) -> Result<()> {
-    files(results, now)?.into_iter().try_for_each(|(name, text)| {
-        let mut file = ResultFile::create(&folder.join(name))?;
-        file.writer().write_all(text.as_bytes())?;
-        file.finish()
-    })
+    let files = files(results, now)?;
+    tree::write(folder, files.iter().map(|(name, text)| (*name, text.as_str())))
 }
 
 /// Those of the folder that are not what its results and the cores as they are make of them: another row may be of an older core now.
@@ -231,12 +220,11 @@ pub fn outdated(folder: &Path) -> Result<Vec<&'static str>> {
 }
 
 /// Writes those anew.
-pub fn renew(folder: &Path) -> Result<bool> {
-    let old = outdated(folder)?;
-    if !old.is_empty() {
-        write(folder, &Results::read(&folder.join(RESULTS))?, &nows()?)?;
+pub fn renew(folder: &Path) -> Result<()> {
+    match outdated(folder)?[..] {
+        [] => Ok(()),
+        _ => write(folder, &Results::read(&folder.join(RESULTS))?, &nows()?),
     }
-    Ok(!old.is_empty())
 }
 
 fn progress(steps: usize) -> ProgressBar {

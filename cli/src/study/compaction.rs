@@ -68,7 +68,7 @@ pub struct Compaction {
     /// Write a chart of the warps' decisions at branches, on capri-paper
     #[arg(long, value_name = "FILE.svg")]
     decisions: Option<PathBuf>,
-    /// Write study-compaction.md and its charts into this folder, too
+    /// Write studies/compaction.md and its charts into this folder, too
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "config", "svg", "decisions"])]
     docs: Option<PathBuf>,
 }

@@ -47,7 +47,7 @@ pub struct DualPath {
     /// Write a chart
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
-    /// Write study-dual-path.md and study-dual-path.svg into this folder, too
+    /// Write studies/dual-path.md and studies/dual-path.svg into this folder, too
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "svg"])]
     docs: Option<PathBuf>,
 }

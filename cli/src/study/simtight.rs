@@ -53,7 +53,7 @@ pub struct Simtight {
     /// Write a chart
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
-    /// Write study-simtight.md and study-simtight.svg into this folder, too
+    /// Write studies/simtight.md and studies/simtight.svg into this folder, too
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "svg"])]
     docs: Option<PathBuf>,
 }

@@ -58,7 +58,7 @@ pub struct Speculative {
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
-    /// Write study-speculative.md and its charts into this folder, too
+    /// Write studies/speculative.md and its charts into this folder, too
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels"])]
     docs: Option<PathBuf>,
 }

@@ -116,7 +116,7 @@ fn results_that_cannot_be_written() {
 fn coverage_that_cannot_be_measured_or_written() {
     let place = Place::new();
     assert!(place.bad("cover --warps 3").starts_with("warps = 3"));
-    assert!(place.bad("cover --lanes 1 --docs none").ends_with("none/coverage.md: there is no such folder"));
+    assert!(place.bad("cover --lanes 1 --docs none").ends_with("none/evidence/coverage.md: there is no such folder"));
     assert!(place.bad("cover --lanes 1 --memory 128K").contains("on 1 × 8: "));
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::thread::sleep;
 use std::time::Duration;
@@ -11,11 +11,18 @@ use tempfile::TempDir;
 pub struct Place {
     folder: TempDir,
     shared_cache: bool,
+    program: PathBuf,
 }
 
 impl Place {
     pub fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap(), shared_cache: false }
+        let program = env!("CARGO_BIN_EXE_heddle").into();
+        Place { folder: tempfile::tempdir().unwrap(), shared_cache: false, program }
+    }
+
+    /// Its commands are of another program.
+    pub fn running(self, program: PathBuf) -> Place {
+        Place { program, ..self }
     }
 
     /// Its commands keep models where tests of other crates do, so that Verilator's runtime is compiled once for all.
@@ -39,7 +46,7 @@ impl Place {
     }
 
     pub fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_heddle"));
+        let mut command = Command::new(&self.program);
         command.current_dir(self.path()).args(arguments.split_whitespace());
         if !self.shared_cache {
             command.env("HEDDLE_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/models"));

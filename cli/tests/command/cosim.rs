@@ -49,8 +49,11 @@ fn bad_input_is_refused_before_anything_is_built() {
     assert_eq!(bad("bench sim gccd"), "no kernel is called `gccd`; did you mean `gcd`?");
     assert!(bad("bench sim gcd --lanes 3").starts_with("lanes = 3"));
     assert!(bad("bench sim gcd --rounds 0").contains("--rounds <N>"));
-    assert!(bad("bench sim --docs none").ends_with("cannot write none/simulation-speed.md: there is no such folder"));
-    assert!(bad("bench sim --docs p.elf").contains("cannot write p.elf/simulation-speed.md"));
+    assert!(
+        bad("bench sim --docs none")
+            .ends_with("cannot write none/evidence/simulation-speed.md: there is no such folder")
+    );
+    assert!(bad("bench sim --docs p.elf").contains("cannot write p.elf/evidence/simulation-speed.md"));
     let missing = "verilator is not installed; on Debian: apt-get install verilator g++ make";
     assert_eq!(bad("bench sim gcd --docs ."), missing);
 }

@@ -7,6 +7,7 @@ mod cover;
 mod hash;
 mod host;
 mod hostile;
+mod mechanism;
 mod mutate;
 mod predict;
 mod prove;

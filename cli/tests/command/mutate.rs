@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// The checks catch nearly all mistakes: of a sample so small, at most one may survive without a known reason, since any change
-/// of the core gives another sample. That 95 % are caught is measured on the larger one of `docs/mutation.md`. And each layer
+/// of the core gives another sample. That 95 % are caught is measured on the larger one of `docs/evidence/mutation.md`. And each layer
 /// catches what it is there for; those mutants are named by module and signal, since their lines change.
 ///
 /// One command puts all of them in: it begins with the tests of the unchanged blocks, which take longer than all mutants.

@@ -33,7 +33,7 @@ fn what_cannot_be_studied_is_one_line() {
     assert!(bad("mandelbrot").starts_with("mandelbrot is no kernel of this study; those are vecadd, histogram, "));
     assert_eq!(bad("--lanes 3"), "lanes = 3: must be a power of two from 1 to 64");
     assert_eq!(bad("vecadd --svg none/x.svg"), "cannot write none/x.svg: there is no such folder");
-    assert!(bad("--docs none").ends_with("none/study-simtight.md: there is no such folder"));
+    assert!(bad("--docs none").ends_with("none/studies/simtight.md: there is no such folder"));
     assert!(bad("vecadd --docs .").contains("--docs"));
     let off = "histogram --lanes 2 --warps 1 --atomics off";
     assert_eq!(bad(off), "histogram: the kernel needs atomic memory operations, which the core does not have");

@@ -113,13 +113,14 @@ fn the_study_of_area_goes_on_where_it_was() {
         let mut command = tools.0.command(&format!("study area --part lanes --docs docs {arguments}"));
         let output = command.env("HEDDLE_CACHE", tools.cache()).output().unwrap();
         assert!(output.status.success(), "{arguments}: {output:?}");
-        (fs::read_to_string(docs.join("area.md")).unwrap(), String::from_utf8(output.stderr).unwrap())
+        (fs::read_to_string(docs.join("studies/area.md")).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let (page, said) = study("--limit 0");
     assert!(tools.calls().is_empty() && page.contains("| 64 | `path-table` |"), "{page}");
     assert_eq!(said, "40 of 40 measurements are still missing\n");
-    let results =
-        || -> Vec<Value> { serde_json::from_str(&fs::read_to_string(docs.join("area.json")).unwrap()).unwrap() };
+    let results = || -> Vec<Value> {
+        serde_json::from_str(&fs::read_to_string(docs.join("studies/area.json")).unwrap()).unwrap()
+    };
     assert!(results().is_empty());
     let (page, said) = study("--seeds 1");
     assert_eq!((said.as_str(), results().len()), ("", 24));
@@ -128,7 +129,7 @@ fn the_study_of_area_goes_on_where_it_was() {
     let (synthesis, seeds) = (count("synthesis"), count("seed 1"));
     assert!((12..=24).contains(&synthesis) && seeds == 12, "{:?}", tools.calls());
     assert!(page.contains("| 41.5 MHz | ≈ 11500 | 57 MHz |  |"), "{page}");
-    for chart in ["area.svg", "area-clock.svg"] {
+    for chart in ["studies/area.svg", "studies/area-clock.svg"] {
         assert!(fs::read_to_string(docs.join(chart)).unwrap().contains("64 lanes"));
     }
     // What the file has is not looked for in the cache either.
@@ -136,9 +137,9 @@ fn the_study_of_area_goes_on_where_it_was() {
     let (again, _) = study("--seeds 1");
     assert_eq!((again, count("synthesis")), (page, synthesis));
     // Of another core: here its hash is.
-    let json = fs::read_to_string(docs.join("area.json")).unwrap();
+    let json = fs::read_to_string(docs.join("studies/area.json")).unwrap();
     let hash = results()[0]["hash"].as_str().unwrap().to_string();
-    fs::write(docs.join("area.json"), json.replace(&hash, "another")).unwrap();
+    fs::write(docs.join("studies/area.json"), json.replace(&hash, "another")).unwrap();
     let (older, _) = study("--limit 0");
     let (goals, lanes) = older.split_once("## Lanes").unwrap();
     assert_eq!(lanes.matches("of an older core |").count(), 1, "{older}");

@@ -185,6 +185,17 @@ pub fn unpack<I: Bundle<Width>>(shape: I, packed: Signal) -> I::With<Signal> {
     })
 }
 
+impl Bits {
+    /// Cuts a value into a bundle of the shape, as [`unpack`] does with a signal.
+    pub fn unpack<B: Bundle<Width>>(&self, shape: B) -> B::With<Bits> {
+        let mut low = 0;
+        shape.map("", &mut |_, width| {
+            low += width;
+            self.extract(low - width, width)
+        })
+    }
+}
+
 /// Signals side by side, the first lowest. At least one.
 #[track_caller]
 pub fn cat(parts: &[Signal]) -> Signal {

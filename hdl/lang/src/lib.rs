@@ -35,7 +35,7 @@
 //! Start at [`module`] (definitions and instances), [`Signal`] (operators), [`Bundle`] (structs of signals),
 //! [`Builder`] (registers, memories, properties), [`Foreign`] (modules that are not described here). [`netlist`] is what comes out: plain data for the back ends; [`eval`] says
 //! what each of its operations means, [`order`] in which order they can be computed, [`canonical`] whether two are the same
-//! machine; [`mutate`] puts mistakes into it. `docs/language.md` is the guide.
+//! machine; [`mutate`] puts mistakes into it. `docs/reference/language.md` is the guide.
 
 #![warn(missing_docs)]
 

@@ -14,7 +14,6 @@ mod memory_path;
 
 use crate::barrier::{BarrierIn, barrier};
 use crate::block::Grid;
-use crate::divergence;
 use crate::divergence::interface::{
     Ahead, Announced, Culprit, Hint, Hints, MixedIn, Outcome, Refused, Start, TwoPaths, UnitIn, Wake, warp_of,
 };
@@ -140,7 +139,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
         // Stage 9, converge: the divergence unit. It also serves stages 3 and 4.
         let unit = m.instance(
             "divergence",
-            &divergence::unit(s),
+            &s.divergence.mechanism().unit(s),
             UnitIn {
                 start: i.start,
                 wake: wake.value,
@@ -493,7 +492,7 @@ fn instructions_on_barriers(s: &Shape, at_7: &Issued<Signal>, at_8: &Issued<Sign
 
 /// What the proof that releases come in time counts on: issue does what `hold` says, and an instruction that was named comes.
 fn obeys_hold(m: Builder, hold: Signal, hints: &Hints<Signal>, outcome: Signal, stopped: Signal) {
-    let late = held_since(m, hold);
+    let late = held_since(m, hold, ISSUE_TO_OUTCOME);
     let held = |back: u32| late[back as usize - 1];
     m.assert("hold_keeps_back_outcomes", !(outcome & held(ISSUE_TO_OUTCOME)));
     let both = hints.ahead.both;

@@ -53,7 +53,7 @@ pub const CUSTOM: u32 = 0x0b;
 pub const BARRIER: u32 = 0x0000_000b;
 
 /// Convergence barriers: opcode custom-0, where funct3 says which instruction it is. The barrier is bits 18..15, bit 19 is 0;
-/// bits 31..20 are a threshold, another barrier, or 0; rd is x0 but for `count`. See `docs/convergence-barriers.md`.
+/// bits 31..20 are a threshold, another barrier, or 0; rd is x0 but for `count`. See `docs/reference/convergence-barriers.md`.
 pub mod convergence {
     pub const JOIN: u32 = 1;
     /// Bits 31..20 are the threshold.

@@ -3,9 +3,13 @@
 //! A harness is a module in a file `proof.rs` beside the block that it is about. It instantiates the block, or contains its
 //! description where it must see its state, and asserts at its ports what the block is for. It makes legal inputs for the
 //! block out of its own, any of which are allowed: so the block's assumptions are proven too, random simulation needs no
-//! constraints, and no proof is empty because its assumptions contradict each other. `docs/proofs.md` lists the proofs.
+//! constraints, and no proof is empty because its assumptions contradict each other. `docs/evidence/proofs.md` lists the proofs.
 
+use crate::shape::Shape;
+use heddle_hdl::Errors;
+use heddle_hdl::netlist::Module;
 use heddle_hdl::prelude::*;
+use std::sync::Arc;
 
 /// What `choice` was in the first cycle after reset, from then on: in a proof, any value that stays.
 pub fn held<B: Signals>(m: Builder, name: &str, choice: B) -> B {
@@ -31,6 +35,94 @@ pub const COVER: &str = "proof_";
 /// Should be reached, or the proof may say nothing.
 pub fn cover(m: Builder, name: &str, happens: Signal) {
     m.cover(&format!("{COVER}{name}"), happens);
+}
+
+/// How far a proof goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// All runs of any length, by k-induction; k is the depth.
+    Induction,
+    /// All runs of up to `depth` cycles from reset.
+    Bounded,
+}
+
+impl Method {
+    /// As the tables show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Induction => "k-induction",
+            Method::Bounded => "bounded",
+        }
+    }
+}
+
+/// A block of one shape, and what is proven of it.
+#[derive(Clone)]
+pub struct Proof {
+    /// Block, lanes and warps, such as `ccs-8x1`.
+    pub name: String,
+    /// The block's file, of this crate in `hdl/simt/src`.
+    pub block: &'static str,
+    /// What holds, in a sentence.
+    pub says: &'static str,
+    /// As the tables show it.
+    pub shape: String,
+    /// How far it goes.
+    pub method: Method,
+    /// Of the method, in cycles.
+    pub depth: u32,
+    /// Cycles within which every cover of the harness happens.
+    pub cover_depth: u32,
+    /// Of the few of its block that run with the tests: each takes less than a minute.
+    pub quick: bool,
+    /// The harness.
+    pub harness: Arc<Module>,
+}
+
+/// What is proven of a block: its proofs differ in shape.
+pub struct Block {
+    /// What names of its proofs begin with.
+    pub name: &'static str,
+    /// See [`Proof::block`].
+    pub block: &'static str,
+    /// See [`Proof::says`].
+    pub says: &'static str,
+    /// See [`Proof::method`].
+    pub method: Method,
+    /// See [`Proof::cover_depth`].
+    pub cover_depth: u32,
+}
+
+impl Block {
+    /// Its proof at a shape, of this depth; whether it is a [quick](Proof::quick) one; and its harness.
+    pub fn at<I, O>(
+        &self,
+        s: &Shape,
+        depth: u32,
+        quick: bool,
+        harness: fn(&Shape) -> TypedModule<I, O>,
+    ) -> Result<Proof, Errors>
+    where
+        I: Bundle<Width> + Clone,
+        O: Signals,
+    {
+        let waits = if s.barriers { ("b", ", barriers") } else { ("", "") };
+        let (letters, converges) = match s.convergence_barriers {
+            0 => (String::new(), String::new()),
+            n => (format!("c{n}"), format!(", {n} convergence barrier{}", if n > 1 { "s" } else { "" })),
+        };
+        Ok(Proof {
+            name: format!("{}-{}x{}{}{letters}", self.name, s.lanes, s.warps, waits.0),
+            block: self.block,
+            says: self.says,
+            shape: format!("{} × {}{}{converges}", s.lanes, s.warps, waits.1),
+            method: self.method,
+            depth,
+            cover_depth: self.cover_depth,
+            quick,
+            harness: harness(s).check()?.netlist,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The configuration of a core: one struct, checked once.
 
-use crate::divergence::capabilities::Divergence;
+use crate::divergence::mechanism::Divergence;
 use crate::isa::convergence;
 use crate::pipeline::timing::{ACCESS_TO_ANSWER, LEAST_BUFFER};
 use heddle_hdl::{Width, index_width};

@@ -1,4 +1,4 @@
-/* What a kernel needs: who am I, variables the host can reach by name, memory that a block shares. See docs/programs.md. */
+/* What a kernel needs: who am I, variables the host can reach by name, memory that a block shares. See docs/reference/programs.md. */
 #ifndef HEDDLE_H
 #define HEDDLE_H
 
@@ -61,7 +61,7 @@ static inline __attribute__((always_inline)) void heddle_barrier(void) {
   __asm__ volatile(".word 0x0000000b" HEDDLE_ONE_PLACE ::: "memory");
 }
 
-/* Convergence barriers: docs/convergence-barriers.md. b and c are barriers of the warp, constants from 0 to 15. All are hints: they
+/* Convergence barriers: docs/reference/convergence-barriers.md. b and c are barriers of the warp, constants from 0 to 15. All are hints: they
  * change no result. The threads that come here participate in b, */
 #define HEDDLE_JOIN(b) __asm__ volatile(".insn i 0x0b, 1, x0, x%0, 0" HEDDLE_ONE_PLACE ::"i"(b))
 /* wait at b until all wait that participate, or at least `threshold`, 1 to 64; 0 is no threshold, */
@@ -80,7 +80,7 @@ static inline __attribute__((always_inline)) void heddle_barrier(void) {
 /* The same, and none is left in c but those that wait there. */
 #define HEDDLE_MOVE(b, c) __asm__ volatile(".insn i 0x0b, 6, x0, x%0, %1" ::"i"(b), "i"(c))
 
-/* Where `heddle predict` should place convergence barriers: docs/predict.md. A directive is a record for that pass, and no instruction.
+/* Where `heddle predict` should place convergence barriers: docs/reference/predict.md. A directive is a record for that pass, and no instruction.
  * From here on, threads are expected to come to HEDDLE_RECONVERGE of this name, and wait there for each other: for all, or for
  * `threshold`, 1 to 64, if it is given. */
 #define HEDDLE_PREDICT(...) HEDDLE_RECORD(0, __VA_ARGS__, 0, 0)

@@ -46,6 +46,16 @@ pub struct Counts {
     pub idle: IdleCycles,
 }
 
+/// Whose turn a cycle of the divergence unit is, as it was chosen in the cycle before.
+enum Turn {
+    /// Nobody's that had to be chosen: that of a start, if there is one.
+    Free,
+    Outcome,
+    Wake(u32),
+    /// That of a warp that pops, with the levels to go.
+    Pop(u64, Warp),
+}
+
 /// A launch under way.
 pub struct Launch<'a> {
     shape: &'a Shape,
@@ -63,13 +73,14 @@ pub struct Launch<'a> {
     last_fetch: u32,
     /// Nobody without an undecoded fetch wants the next cycle's.
     none_preferred: bool,
-    /// What has its turn at the divergence unit, one a cycle: outcomes; warps that pop, the first of which has its level if one is
-    /// `read`, with the levels to go; static warps that start, and that are woken.
+    /// What has its turn at the divergence unit, one a cycle: outcomes; static warps that are woken; warps that pop, with the levels to
+    /// go; and static warps that start.
     outcomes: VecDeque<(u64, Outcome)>,
-    popping: VecDeque<(u64, Warp)>,
-    read: bool,
-    starts: VecDeque<u32>,
     wakes: VecDeque<(u64, u32)>,
+    popping: VecDeque<(u64, Warp)>,
+    starts: VecDeque<u32>,
+    /// Whose turn this cycle is.
+    turn: Turn,
     /// Outcomes that something else has waited for without a pause; control instructions do not issue.
     outcomes_before: u64,
     hold: bool,
@@ -121,7 +132,7 @@ impl<'a> Launch<'a> {
             none_preferred: false,
             outcomes: VecDeque::new(),
             popping: VecDeque::new(),
-            read: false,
+            turn: Turn::Free,
             starts: VecDeque::new(),
             wakes: VecDeque::new(),
             outcomes_before: 0,
@@ -214,31 +225,40 @@ impl<'a> Launch<'a> {
         self.live[group] = (grid.threads, 0);
     }
 
-    /// The divergence unit's cycle.
+    /// The divergence unit's cycle: the turn that was chosen in the cycle before, or else a start; and the choice of the next.
     fn converge(&mut self) {
-        let has_outcome = self.outcomes.front().is_some_and(|(at, _)| *at <= self.now);
-        let begins = !self.starts.is_empty() || self.wakes.front().is_some_and(|(from, _)| *from <= self.now);
-        let put_off = begins && (has_outcome || self.read) || !self.popping.is_empty();
+        let announced = self.outcomes.iter().any(|(at, _)| *at == self.now + 1);
+        let wakes = self.wakes.front().is_some_and(|(from, _)| *from <= self.now);
+        let turn = std::mem::replace(&mut self.turn, Turn::Free);
+        let put_off = !matches!(turn, Turn::Free) && !self.starts.is_empty()
+            || wakes && announced
+            || matches!(turn, Turn::Pop(..))
+            || !self.popping.is_empty();
         self.hold = self.outcomes_before == cycles(timing::OUTCOMES_BEFORE_HOLD);
-        let one_more = u64::from(has_outcome && !self.hold);
+        let one_more = u64::from(announced && !self.hold);
         self.outcomes_before = if put_off { self.outcomes_before + one_more } else { 0 };
-        if let Some((_, outcome)) = self.outcomes.pop_front_if(|(at, _)| *at <= self.now) {
-            self.resolve(&outcome);
-        } else if self.read {
-            let (left, _) = &mut self.popping[0];
-            *left -= 1;
-            if *left == 0 {
-                let (_, warp) = self.popping.pop_front().expect("it was read");
-                self.steer(warp);
-                self.read = false;
-            }
-        } else if let Some(slot) = self.starts.pop_front() {
-            self.begin(slot);
-        } else if let Some((_, slot)) = self.wakes.pop_front_if(|(from, _)| *from <= self.now) {
-            self.begin(slot);
+        if announced {
+            self.turn = Turn::Outcome;
+        } else if wakes {
+            let (_, slot) = self.wakes.pop_front().expect("one wakes");
+            self.turn = Turn::Wake(slot);
         } else {
             self.popping.make_contiguous().sort_by_key(|(_, warp)| warp.harts[0]);
-            self.read = !self.popping.is_empty();
+            self.turn = self.popping.pop_front().map_or(Turn::Free, |(left, warp)| Turn::Pop(left, warp));
+        }
+        match turn {
+            Turn::Outcome => {
+                let (_, outcome) = self.outcomes.pop_front().expect("it was announced");
+                self.resolve(&outcome);
+            }
+            Turn::Wake(slot) => self.begin(slot),
+            Turn::Pop(1, warp) => self.steer(warp),
+            Turn::Pop(left, warp) => self.popping.push_back((left - 1, warp)),
+            Turn::Free => {
+                if let Some(slot) = self.starts.pop_front() {
+                    self.begin(slot);
+                }
+            }
         }
     }
 
@@ -267,12 +287,10 @@ impl<'a> Launch<'a> {
 
     fn resolve(&mut self, outcome: &Outcome) {
         for (pops, warp) in self.policy.outcome(outcome) {
-            match (pops, self.read) {
-                (0, _) => self.steer(warp),
-                (_, false) => self.popping.push_front((pops, warp)),
-                (_, true) => self.popping.push_back((pops, warp)),
+            match pops {
+                0 => self.steer(warp),
+                _ => self.popping.push_back((pops, warp)),
             }
-            self.read |= pops > 0;
         }
         let in_group = self.iss.grid().slots(self.shape) * self.shape.lanes;
         for hart in &outcome.ended {

@@ -1,5 +1,5 @@
 //! Accesses of the model: the load-store unit, which serves one group of lanes a cycle, the data cache, memory behind it, and the
-//! scratchpad. What the description of each has to say stands in `docs/memory.md`; data are not here, only time.
+//! scratchpad. What the description of each has to say stands in `docs/reference/memory.md`; data are not here, only time.
 
 use super::cycles;
 use crate::iss::Place;

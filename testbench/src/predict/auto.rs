@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many other instructions waits, rejoins and cancels of one wait cost as much as.
 const HINTS: f64 = 4.0;
 /// What must be gained, of what the outer loop costs, and of what the program costs. With less, kernels lose that gain nothing
-/// (docs/study-speculative.md).
+/// (docs/studies/speculative.md).
 const LEAST: f64 = 0.2;
 const LEAST_OF_ALL: f64 = 0.03;
 /// Guesses without a profile: how many other instructions an access to memory at a thread's own address costs as much as, turns of a

@@ -1,5 +1,5 @@
 //! `heddle predict`: a pass over linked programs that places convergence barriers, as *Speculative Reconvergence* has it
-//! (`speculative-reconvergence.txt`). See `docs/predict.md`.
+//! (`speculative-reconvergence.txt`). See `docs/reference/predict.md`.
 //!
 //! | file | what it does |
 //! |---|---|

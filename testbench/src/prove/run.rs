@@ -1,8 +1,8 @@
 //! One proof: the harness proven, and its covers reached.
 
-use super::list::{Method, Proof};
 use super::tools::Tools;
 use super::verilog::{TOP, covers, verilog};
+use super::{Method, Proof};
 use crate::kept::Kept;
 use crate::process::{Folder, wait};
 use heddle_sim::verilator::cache;

@@ -1,5 +1,5 @@
 //! What stacks must know of a program's branches: reconvergence pcs, likely-convergence points, uniform and interleavable
-//! branches. See `docs/reconvergence.md`.
+//! branches. See `docs/reference/reconvergence.md`.
 //!
 //! | file | what it finds |
 //! |---|---|

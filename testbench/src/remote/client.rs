@@ -113,21 +113,31 @@ pub struct Client<L> {
     part: u32,
     /// What identify told.
     told: [u32; IDENTIFY_WORDS as usize],
+    /// The mechanisms of which the core may have one.
+    known: Vec<Divergence>,
     retries: u64,
 }
 
 impl<L: Line> Client<L> {
     /// Gets into step with the host of a core of this shape.
     pub fn connect(line: L, patience: Patience, shape: &Shape) -> Result<Client<L>, ClientError> {
-        let client = Client::meet(line, patience)?;
+        let client = Client::meet(line, patience, &[shape.divergence])?;
         client.check(shape)?;
         Ok(client)
     }
 
-    /// Gets into step with the host of whatever core there is.
-    pub fn meet(line: L, patience: Patience) -> Result<Client<L>, ClientError> {
-        let mut client =
-            Client { line, patience, sequence: 0, launches: 0, part: DATA_WORDS, told: Default::default(), retries: 0 };
+    /// Gets into step with the host of whatever core there is, whose mechanism is one of `known`.
+    pub fn meet(line: L, patience: Patience, known: &[Divergence]) -> Result<Client<L>, ClientError> {
+        let mut client = Client {
+            line,
+            patience,
+            sequence: 0,
+            launches: 0,
+            part: DATA_WORDS,
+            told: Default::default(),
+            known: known.to_vec(),
+            retries: 0,
+        };
         client.resynchronise()?;
         let told = client.ask(command::IDENTIFY, 0, &[], IDENTIFY_WORDS)?;
         client.told.copy_from_slice(&told);
@@ -141,18 +151,17 @@ impl<L: Line> Client<L> {
 
     /// The core as far as the host tells: what is not told is as usual, and changes no result.
     pub fn shape(&self) -> Result<Shape, ClientError> {
-        identified(&self.told).map_err(ClientError::Impossible)
+        identified(&self.told, &self.known).map_err(ClientError::Impossible)
     }
 
     /// Field by field, what the host is and should be.
     fn check(&self, shape: &Shape) -> Result<(), ClientError> {
         let want = identify(shape, Identity { clock_khz: self.clock_khz() });
         let byte = |word: u32, k: u32| word >> (8 * k) & 0xff;
-        let unit = |number: u32| number.min(Divergence::ALL.len() as u32);
         let fields = [
             ("lanes:", byte(self.told[0], 1), byte(want[0], 1)),
             ("warps:", byte(self.told[0], 2), byte(want[0], 2)),
-            ("the divergence unit number", unit(byte(self.told[0], 3)), byte(want[0], 3)),
+            ("the divergence unit number", byte(self.told[0], 3), byte(want[0], 3)),
             ("bytes of memory:", self.told[1], want[1]),
             ("bytes of instruction memory:", self.told[2], want[2]),
             ("the logarithm of its stacks", byte(self.told[4], 0), byte(want[4], 0)),

@@ -10,7 +10,7 @@
 //! | [`simulated`] | lines to a simulated host, by its streams or by its pins |
 //! | [`terminal`], [`served`] | a simulated board behind a pseudo-terminal, which looks like a serial port |
 //!
-//! `docs/host.md` has the protocol.
+//! `docs/reference/host.md` has the protocol.
 
 pub mod board;
 pub mod client;

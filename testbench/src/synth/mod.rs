@@ -10,7 +10,7 @@
 //! * [`fit`]: the largest core that fits.
 //! * [`netlist`]: what Yosys writes; [`timing`]: what nextpnr writes.
 //!
-//! `docs/synthesis.md` is the page on it.
+//! `docs/reference/synthesis.md` is the page on it.
 
 pub mod bitstream;
 pub mod boards;

@@ -103,7 +103,7 @@ fn threads_that_end_hold_nobody_up() {
     }
 }
 
-/// The figures of `docs/blocks.md`: cycles from the issue of the last `barrier` to the next instruction of each warp, and from
+/// The figures of `docs/reference/blocks.md`: cycles from the issue of the last `barrier` to the next instruction of each warp, and from
 /// the last `ecall` of a block to the first instruction of the next one on its slots.
 #[test]
 fn what_a_barrier_and_a_block_take() {

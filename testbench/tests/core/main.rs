@@ -1,6 +1,6 @@
 //! The core as a whole: small programs on [`heddle_simt::system`], cycle by cycle.
 //!
-//! `docs/pipeline.md` names these tests where it states a figure.
+//! `docs/reference/pipeline.md` names these tests where it states a figure.
 
 mod bench;
 mod blocks;

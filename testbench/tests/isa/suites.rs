@@ -459,7 +459,7 @@ fn system(h: &Registers) -> Suite {
     Suite::new("system", h, bodies)
 }
 
-/// By the table in `docs/programs.md`; the upper halves of counters stay 0.
+/// By the table in `docs/reference/programs.md`; the upper halves of counters stay 0.
 fn csr_value(source: Source, i: &Input) -> u32 {
     match source {
         Source::Thread | Source::ThreadInBlock => i.thread,

@@ -2,6 +2,7 @@
 
 mod committed;
 mod coverage;
+mod examples;
 mod qemu;
 mod random;
 #[path = "../common/shapes.rs"]

@@ -90,7 +90,7 @@ fn programs(shape: &Shape) {
     }
 }
 
-fn programs_on(shape: &Shape) {
+pub fn programs_on(shape: &Shape) {
     programs_with(&mut machine(shape), Features::of(shape));
 }
 

@@ -26,7 +26,7 @@ fn some_kernels(lanes: u32, warps: u32) {
 }
 
 /// Runs every `share`-th kernel on one machine, which is built once; with `HEDDLE_LONG` all.
-fn kernels(shape: &Shape, share: usize) {
+pub fn kernels(shape: &Shape, share: usize) {
     let Shape { lanes, warps, .. } = *shape;
     let options = MachineOptions { seed: u64::from(100 * lanes + warps), ..MachineOptions::default() };
     let share = if std::env::var_os("HEDDLE_LONG").is_some() { 1 } else { share };

@@ -1,5 +1,6 @@
 //! Formal proofs: a few shapes of each block, or all with `HEDDLE_LONG`; and a proof must be able to fail.
 
+use heddle_simt::Divergence;
 use heddle_testbench::prove::verilog::verilog;
 use heddle_testbench::prove::{Proof, Proven, Tools, Verdict, proofs, prove, prove_all};
 use std::io::Write;
@@ -22,7 +23,7 @@ fn tools() -> Option<(Tools, String)> {
 }
 
 fn find(name: &str) -> Proof {
-    proofs().unwrap().into_iter().find(|proof| proof.name == name).unwrap()
+    proofs(Divergence::ALL).unwrap().into_iter().find(|proof| proof.name == name).unwrap()
 }
 
 /// Proves with one text in the Verilog replaced by another.
@@ -37,7 +38,7 @@ fn holds(block: &str) {
     let Some((tools, version)) = tools() else { return };
     let long = std::env::var_os("HEDDLE_LONG").is_some();
     let of_block = |proof: &Proof| proof.block == block && (proof.quick || long);
-    let chosen: Vec<Proof> = proofs().unwrap().into_iter().filter(of_block).collect();
+    let chosen: Vec<Proof> = proofs(Divergence::ALL).unwrap().into_iter().filter(of_block).collect();
     let results = prove_all(&chosen, &tools, Some(&version), Path::new(WAVES), &|| false, &|_, _| {});
     for (proof, result) in chosen.iter().zip(results) {
         let proven = result.unwrap_or_else(|stopped| panic!("{stopped}"));
@@ -75,7 +76,7 @@ blocks! {
 
 #[test]
 fn every_proof_is_of_a_block_above() {
-    for proof in proofs().unwrap() {
+    for proof in proofs(Divergence::ALL).unwrap() {
         assert!(BLOCKS.contains(&proof.block), "{}: {}", proof.name, proof.block);
     }
 }

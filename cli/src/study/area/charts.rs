@@ -6,7 +6,7 @@ use super::page::{Figures, SIMTY};
 use super::results::Results;
 use crate::study::chart::{Bars, Chart};
 
-pub const NAMES: [&str; 2] = ["area.svg", "area-clock.svg"];
+pub const NAMES: [&str; 2] = ["studies/area.svg", "studies/area-clock.svg"];
 
 /// Their texts.
 pub fn all(results: &Results, now: &Nows) -> [String; 2] {

@@ -1,4 +1,4 @@
-//! `area.md`.
+//! `studies/area.md`.
 
 use super::cores::{
     COMPARED, MECHANISMS, Mechanism, PRICED, SIZES, UNITS, board, boards, compared, priced, simty, with,
@@ -176,11 +176,11 @@ impl Page<'_> {
 What the core takes of an FPGA and how fast it is there: by lanes, by mechanism for divergence, by option, by board. Written by
 `heddle study area --docs docs` from `area.json`, which has a line for each measurement; a later call goes on with what is missing.
 
-LUTs, cells and the harness are as [synthesis](synthesis.md#what-is-built-and-counted) says: a carry cell counts as two LUTs, a distributed RAM as six; behind the plus is block RAM of
+LUTs, cells and the harness are as [synthesis](../reference/synthesis.md#what-is-built-and-counted) says: a carry cell counts as two LUTs, a distributed RAM as six; behind the plus is block RAM of
 main and instruction memory. Of a board `{name}` (`{device}`), unless another is named; {yosys}, {nextpnr}. The clock is the median of three runs of
 place and route, one above 16 lanes, with their range behind it. A clock without a range is that of a single run: another may differ by as much as the ranges show.
 
-A row that says *of an older core* is one whose core, by the [hash of its hardware](verilog.md#the-same-machine), or tools have changed since.
+A row that says *of an older core* is one whose core, by the [hash of its hardware](../reference/verilog.md#the-same-machine), or tools have changed since.
 ",
             yosys = YOSYS.title(),
             nextpnr = family.nextpnr.title(),
@@ -229,7 +229,7 @@ A row that says *of an older core* is one whose core, by the [hash of its hardwa
         format!(
             "## Lanes
 
-8 warps, path tables against the [arbiter](arbiter.md), without multiplication, barriers, atomics and scratchpad: as little as Simty has. `heddle synth {} --seeds 3`, and with other lanes.
+8 warps, path tables against the [arbiter](../reference/arbiter.md), without multiplication, barriers, atomics and scratchpad: as little as Simty has. `heddle synth {} --seeds 3`, and with other lanes.
 Simty's figures are read off Figure 4 of *Path lists* (Collange and Brunie), ± 250: logic elements of a Cyclone IV, each a table of four inputs and a flip-flop, with 50 MHz as
 what place and route aims at.
 
@@ -244,8 +244,8 @@ what place and route aims at.
     }
 
     fn mechanisms(&self) -> Result<String> {
-        let mut text = "## Mechanisms\n\nEvery [mechanism for divergence](../README.md#the-core), with what it offers. Each needs something of the rest of the core: \
-                        stacks a [replay that serialises](memory.md), so path tables have a row with it.\n"
+        let mut text = "## Mechanisms\n\nEvery [mechanism for divergence](../../README.md#the-core), with what it offers. Each needs something of the rest of the core: \
+                        stacks a [replay that serialises](../reference/memory.md), so path tables have a row with it.\n"
             .to_string();
         for size @ (lanes, warps) in COMPARED {
             let shape = compared(size);
@@ -493,7 +493,7 @@ A difference of a few hundred LUTs between two rows may be how Yosys mapped them
         format!(
             "## Boards
 
-The core of each [board](synthesis.md#boards), `heddle synth --board NAME OPTIONS --seeds 3`; a clock with `<` is a bound and no more, since nextpnr leaves paths out there:
+The core of each [board](../reference/synthesis.md#boards), `heddle synth --board NAME OPTIONS --seeds 3`; a clock with `<` is a bound and no more, since nextpnr leaves paths out there:
 
 {}{usual}",
             table(&lines, "boards")

@@ -2,7 +2,7 @@
 //!
 //! `path-lists-simty.txt` §3.1. A table, indexed by warp, holds pc and call depth of each thread. Of a warp's live threads
 //! those at the greatest depth run, of these those at the least pc; threads that wait come after all others. A second tree
-//! finds the stop pc: the least pc of the other threads at that depth. `docs/arbiter.md` has the picture.
+//! finds the stop pc: the least pc of the other threads at that depth. `docs/reference/arbiter.md` has the picture.
 //!
 //! An outcome, a start or a wake changes the table, and then the warp *passes* the trees. One pass can begin in each cycle:
 //!
@@ -20,12 +20,14 @@
 //! What it does not do: nothing is fair between paths, as with the path tables. There is no list of paths, so what they are
 //! is only known to counters, which [`Shape::metrics`] adds.
 
-use super::{
-    Capabilities, Divergence, Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after,
-    hold, kind,
-};
+use super::inspect::{Path, State};
+use super::{Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
+use crate::proof::Proof;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
+use heddle_hdl::{Errors, all, each, elements};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Comparators in a row in a cycle, of the first and of the second tree.
 const LEVELS: u32 = 2;
@@ -162,8 +164,47 @@ fn least(m: Builder, name: &str, numbers: Vec<Signal>, levels: u32) -> Signal {
 }
 
 /// The mechanism: a pc a thread.
-pub const MECHANISM: Mechanism =
-    Mechanism { divergence: Divergence::new("arbiter", Capabilities::NONE), unit: arbiter };
+pub struct Arbiter;
+
+impl Mechanism for Arbiter {
+    fn name(&self) -> &'static str {
+        "arbiter"
+    }
+
+    fn number(&self) -> u8 {
+        1
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        arbiter(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
+    }
+
+    /// The threads that are in the same place, in the order in which they run.
+    fn paths(&self, s: &Shape, state: &State, warp: u32) -> Vec<Path> {
+        let slot = u64::from(warp);
+        if !state.register(s.warps, "live").bit(warp) {
+            return Vec::new();
+        }
+        // A thread waits if its bit is not that of its warp's phase.
+        let phase = s.barriers && state.word(1, "phases", slot).bit(0);
+        let mut paths = BTreeMap::new();
+        for lane in 0..s.lanes {
+            let Thread { place, valid } =
+                state.within(&format!("lane[{lane}]")).word(Thread::shape(s), "threads", slot);
+            let (depth, pc) = (place.depth.low_u64(), place.pc.low_u64());
+            let waits = s.barriers && place.waits.bit(0) != phase;
+            if valid == 1 {
+                let path = Path { place: "threads".into(), depth, pc: 4 * pc as u32, mask: 0, waits };
+                paths.entry((waits, Reverse(depth), pc)).or_insert(path).mask |= 1 << lane;
+            }
+        }
+        paths.into_values().collect()
+    }
+}
 
 /// The arbiter of a shape.
 pub fn arbiter(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
@@ -422,5 +463,6 @@ fn events(
 }
 
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;

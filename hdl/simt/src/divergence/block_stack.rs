@@ -39,22 +39,26 @@ pub mod ahead;
 pub mod capt;
 pub mod compactor;
 
+use super::inspect::{Parked, Path, State};
 use super::levels::{
     Gathering, Group, Level, Likely, Parting, Pop, Rpc, Sibling, Top, has_likely, is_at_point, levels, part, pop,
     stop_of,
 };
 use super::{
-    Capabilities, Culprit, Divergence, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, Outcome, Refused, Side,
-    Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
+    Announced, Capabilities, Culprit, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, Outcome, Refused, Side,
+    Steer, Stop, UnitIn, UnitOut, assume_announced, assume_legal, depth_after, hold, kind,
 };
 use crate::arbiter::{places_above, round_robin};
 use crate::block::{same_group, whole_group};
 use crate::isa::cause;
+use crate::proof::Proof;
 use crate::reconvergence::Reconvergence;
 use crate::shape::{Compaction, Shape};
 use ahead::{Ahead, Arriving, Branch, Others, Turn};
 use compactor::{CompactorIn, compactor};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
+use heddle_hdl::{Errors, elements};
+use std::ops::Range;
 
 /// What a slot runs.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -103,9 +107,39 @@ struct Step<T> {
     valid: T,
     /// The block's lowest slot.
     block: T,
-    /// All have arrived; else the uppermost level is popped, once it is `read`.
+    /// All have arrived; else the uppermost level is popped.
     arrived: T,
+    /// The words of the block are there, and the level that is popped.
     read: T,
+}
+
+/// What the memories say of a slot and its block, read when an outcome of it was announced.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+struct OfSlot<T> {
+    #[width(Warp { mask: s.lanes, homes: s.homes_bits() })]
+    warp: Warp<T>,
+    #[width(s.depth_bits)]
+    depth: T,
+    /// The depth of those that take the branch.
+    #[width(s.depth_bits)]
+    after: T,
+    #[width(Ends::shape(s))]
+    ends: Ends<T>,
+    #[width(Place::shape(s))]
+    first: Place<T>,
+}
+
+/// What they say of the block that the stack does something for, read in the cycle before.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+struct OfBlock<T> {
+    #[width(count_width(levels(&as_one_warp(s))))]
+    count: T,
+    #[width(Place::shape(s))]
+    place: Place<T>,
+    #[width(Ends::shape(s))]
+    ends: Ends<T>,
 }
 
 /// Threads that are being formed into warps.
@@ -125,6 +159,13 @@ struct Formed<T> {
 struct Ends<T> {
     rpc: Rpc<T>,
     likely: Option<Likely<T>>,
+}
+
+impl Ends<Width> {
+    fn shape(s: &Shape) -> Ends<Width> {
+        let Top { rpc, likely, .. } = Top::shape(&as_one_warp(s));
+        Ends { rpc, likely }
+    }
 }
 
 /// A [`Level`] without its masks.
@@ -179,13 +220,73 @@ pub fn block_levels(s: &Shape) -> u32 {
 pub const DEFAULT_LEVELS: u32 = 128;
 
 /// The mechanism: a stack a block.
-pub const MECHANISM: Mechanism = Mechanism {
-    divergence: Divergence::new(
-        "block-stack",
-        Capabilities { reconverges: true, likely_points: true, mixes_warps: true, splits: false, ..Capabilities::NONE },
-    ),
-    unit: block_stack,
-};
+pub struct BlockStack;
+
+impl Mechanism for BlockStack {
+    fn name(&self) -> &'static str {
+        "block-stack"
+    }
+
+    fn number(&self) -> u8 {
+        4
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            reconverges: true,
+            likely_points: true,
+            mixes_warps: true,
+            splits: false,
+            announced: true,
+            ..Capabilities::NONE
+        }
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        block_stack(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
+    }
+
+    /// Threads of several warps run together.
+    fn paths(&self, _: &Shape, _: &State, _: u32) -> Vec<Path> {
+        Vec::new()
+    }
+
+    /// Threads that wait at a barrier, and those that have not run since a branch parted them.
+    fn parked(&self, s: &Shape, state: &State, block: Range<u32>) -> Vec<Parked> {
+        let first = u64::from(block.start);
+        // A lane's warps are side by side.
+        let of_warp = |warp| (0..s.lanes).map(move |lane| (lane * s.warps + warp, warp * s.lanes + lane));
+        let parked = |mask: Bits, waits: bool, pc: &Bits| {
+            let pc = 4 * pc.low_u64() as u32;
+            let threads = block.clone().flat_map(of_warp).filter(|(bit, _)| mask.bit(*bit));
+            threads.map(|(_, thread)| Parked { thread, waits, pc }).collect::<Vec<_>>()
+        };
+        let mut found = Vec::new();
+        let first_arrived = state.word(Place::shape(s), "places", first);
+        if state.register(s.warps, "recorded").bit(block.start) && first_arrived.kind == u64::from(place::BARRIER) {
+            found.extend(parked(state.register(s.threads(), "taken"), true, &first_arrived.pc));
+        }
+        if s.threads() > 1 {
+            let most = block_levels(s);
+            let count = state.word(count_width(most), "counts", first).low_u64().min(most.into());
+            for level in 0..count {
+                let held = state.word(Held::shape(&as_one_warp(s)), "levels", first << index_width(most) | level);
+                if held.sibling == 1 {
+                    found.extend(parked(state.word(s.threads(), "siblings", level), false, &held.pc));
+                }
+            }
+        }
+        found
+    }
+
+    fn live_threads(&self, s: &Shape, state: &State) -> u32 {
+        state.register(s.threads(), "live_threads").count_ones()
+    }
+}
 
 /// The block-stack unit of a shape.
 pub fn block_stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
@@ -197,6 +298,8 @@ struct Inside {
     warps: Mem<Warp<Width>>,
     depths: Mem<Width>,
     places: Mem<Place<Width>>,
+    ends: Mem<Ends<Width>>,
+    of_slot: OfSlot<Signal>,
     counts: Mem<Width>,
     running: Signal,
     recorded: Signal,
@@ -240,8 +343,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let rest = m.reg("rest", threads).reset(0u32);
     let recorded = m.reg("recorded", s.warps).reset(0u32);
     let places = m.memory("places", Place::shape(s), slot_bits).style(MemoryStyle::Distributed);
-    let Top { rpc, likely, .. } = Top::shape(&wide);
-    let ends = m.memory("ends", Ends { rpc, likely }, slot_bits).style(MemoryStyle::Distributed);
+    let ends = m.memory("ends", Ends::shape(s), slot_bits).style(MemoryStyle::Distributed);
     let step = m.reg("step", Step { valid: 1, block: slot_bits, arrived: 1, read: 1 }).reset_zero();
     let ahead = s.predicts().then(|| Ahead::new(m, s, &wide));
     let formed = m.reg("formed", Formed { valid: 1, fixed: 1, block: slot_bits, top: Top::shape(&wide) }).reset_zero();
@@ -255,10 +357,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads meet") };
     let is = |kind: u32| outcome.valid & outcome.kind.eq(kind);
     wire!(block = block_of(outcome.slot));
-    let before = ends.read(block);
-    let warp = warps.read(outcome.slot);
-    wire!(depth = depths.read(outcome.slot));
-    wire!(taken_depth = depth_after(outcome.call, outcome.ret, depth));
+    let next_of_slot = m.reg("of_slot", OfSlot::shape(s));
+    let of_slot = next_of_slot.q;
+    let OfSlot { warp, depth, after: taken_depth, ends: before, first } = of_slot;
     let all_go = outcome.taken.mask.any();
     wire!(splits = all_go & outcome.rest.mask.any());
     wire!(jumps = is(kind::JUMP));
@@ -270,7 +371,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let gone = Side { mask: taken_depth, pc: outcome.taken.pc };
     let stayed = Side { mask: depth, pc: outcome.rest.pc };
     let Side { mask: to_depth, pc: to } = all_go.mux(gone, stayed);
-    let first = places.read(block);
     wire!(is_first = !recorded.q.select(block, 1));
     let found = !is_first & first.kind.eq(place::RPC);
     let rpc = before.rpc.found(found, first.pc);
@@ -309,6 +409,18 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(elsewhere = arrives & !exits & !is_first & !same);
     places.write(records, block, here);
 
+    // The words of an outcome that is announced. Where the first of its block has arrived may be said just now.
+    let Announced { valid: announced, slot: next_slot, call, ret } = i.announced.expect("outcomes are announced");
+    wire!(next_block = block_of(next_slot));
+    let next_depth = depths.read(next_slot);
+    next_of_slot.next(OfSlot {
+        warp: warps.read(next_slot),
+        depth: next_depth,
+        after: depth_after(call, ret, next_depth),
+        ends: ends.read(next_block),
+        first: (records & block.eq(next_block)).mux(here, places.read(next_block)),
+    });
+
     let moved = spread(warp.mask, warp.homes, outcome.slot);
     let on_sides = |side: Side<Signal>| spread(side.mask, warp.homes, outcome.slot);
     let joins_taken = on_sides(outcome.taken).only_if(parts | waits) | moved.only_if(at_point);
@@ -325,14 +437,18 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     // The stack. All threads of a block do one thing, or a level is popped.
     let Step { block: at, .. } = step.q;
     let free = !formed.q.valid;
-    wire!(due = step.q.valid & step.q.arrived & free);
+    wire!(due = step.q.valid & step.q.arrived & step.q.read & free);
     wire!(pops = step.q.valid & !step.q.arrived & step.q.read & free);
     let own_slots = same_group(at, group, s.warps);
     wire!(own_columns = own_slots.repeat(s.lanes));
     let counts = distributed("counts", count_width(levels(&wide)));
-    wire!(count = counts.read(at));
-    let told = places.read(at);
-    let kept = ends.read(at);
+    // Of the block that is chosen next, unless the words of this one are still to be read or used.
+    wire!(chosen_block = block_of(choice.one_hot_index()));
+    wire!(to_read = (step.q.valid & !step.q.read).mux(at, chosen_block));
+    let count_now = counts.read(to_read);
+    let of_block_now = OfBlock { count: count_now, place: places.read(to_read), ends: ends.read(to_read) };
+    let waits_for_room = step.q.valid & step.q.read & !free;
+    let OfBlock { count, place: told, ends: kept } = m.pipe_if("of_block", !waits_for_room, of_block_now);
     wire!(all_taken = taken.q & own_columns);
     wire!(all_rest = rest.q & own_columns);
     wire!(all_live = live.q & own_columns);
@@ -358,11 +474,12 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     };
     let rpc = kept.rpc.found(met, told.pc);
     let top = Top { pc: told.pc, depth: told.depth, mask: all_taken | all_rest, rpc, likely: kept.likely };
-    let parting = part(m, &wide, &whole, top, count);
+    wire!(depth_of_taken = depth_after(whole.call, whole.ret, top.depth));
+    let parting = part(m, &wide, &whole, depth_of_taken, top, count);
     let Parting { parts: apart, meeting, taken_is_there, full, pushes, pushed, gathers, towards, side, stay, .. } =
         parting;
     let branch_of = |taken: Signal| ahead.as_ref().map(|ahead| ahead.branch(at, told.pc, taken));
-    wire!(at_rpc = whole.valid & !apart & top.rpc.reached(side.pc, side.depth));
+    wire!(at_rpc = whole.valid & !apart & parting.is_at_tops);
     let reached = meeting.found(at_rpc | taken_is_there, taken_is_there.mux(whole.taken.pc, side.pc));
     let next = Top {
         pc: side.pc,
@@ -389,7 +506,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         let put = |masks: &Mem<Width>, enable: Signal, level: Signal, mask: Signal| {
             masks.write(enable, level, (masks.read(level) & !own_columns) | (mask & own_columns));
         };
-        let read = held.read_sync_if(step.q.valid & !step.q.read, entry(count - 1), Collision::Never);
+        let read = held.read_sync_if(step.q.valid & !step.q.read, entry(count_now - 1), Collision::Never);
         let head = read.with(own(&siblings, below), own(&groups, below));
         let at_point = gathered.as_ref().map_or(nobody, |gathered| own(gathered, below));
         let popped = pop(m, &wide, top, head, at_point, all_live, pops);
@@ -429,11 +546,11 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     counts.write(acts | starts, acts.mux(at, block_of(start.slot)), left.only_if(acts));
     wire!(forms_next = acts & !must_pop);
 
-    let chosen = Step { valid: choice.any(), block: block_of(choice.one_hot_index()), arrived: one, read: never };
+    let chosen = Step { valid: choice.any(), block: chosen_block, arrived: one, read: one };
     let pop_next = Step { valid: one, block: at, arrived: never, read: never };
     let read = Step { read: one, ..step.q };
     wire!(done = !step.q.valid | (acts & !pops_next));
-    let continues = acts.mux(pop_next, (!step.q.arrived & !step.q.read).mux(read, step.q));
+    let continues = acts.mux(pop_next, (!step.q.read).mux(read, step.q));
     step.next(done.mux(chosen, continues));
     after.next_if(done & choice.any(), places_above(choice));
 
@@ -543,7 +660,11 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     // Checks.
     wire!(is_live = by_warp(live.q) | running.q | arrived.q);
     assume_legal(m, s, &i, (is_live, m.lit(0u32, s.warps)), warp.mask, (starts, never));
-    m.assume("outcome_of_a_warp_that_runs", !outcome.valid | (running.q & !is_ahead).select(outcome.slot, 1));
+    let was_announced = (m.pipe_reset("told_ahead", announced), m.pipe("told_ahead_slot", next_slot));
+    let steer = Steer { valid: steers, slot, pc: runs.pc, replay: never };
+    assume_announced(m, &i, was_announced, steer);
+    let goes_with_block = running.q & !is_ahead & !m.pipe_reset("was_ahead", is_ahead);
+    m.assume("outcome_of_a_warp_that_runs", !outcome.valid | goes_with_block.select(outcome.slot, 1));
     m.assert("a_warp_is_formed_where_none_runs", !forms | !running.q.select(into, 1));
     m.assert("a_warp_is_formed_where_no_write_is_due", !forms | quiet.select(into, 1));
     m.assert("a_warp_is_formed_in_its_block", !forms | block_of(into).eq(of_formed));
@@ -583,6 +704,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         warps,
         depths,
         places,
+        ends,
+        of_slot,
         counts,
         running: running.q,
         recorded: recorded.q,
@@ -598,7 +721,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         waiting: m.lit(0u32, s.warps),
         stop: stops.read(i.decode_slot),
         mask: issued.mask,
-        steer: Steer { valid: steers, slot, pc: runs.pc, replay: never },
+        steer,
         hold,
         more: MoreOut {
             refused,
@@ -616,5 +739,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
 }
 
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What the configuration and the pipeline know of a mechanism for divergence: its name, and what it is capable of.
+//! What the pipeline knows of a mechanism for divergence: what it is capable of.
 
 /// What a mechanism can do beyond the plain interface, and needs for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,26 +31,4 @@ impl Capabilities {
         announced: false,
         splits: true,
     };
-}
-
-/// One of the mechanisms.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Divergence {
-    name: &'static str,
-    capabilities: Capabilities,
-}
-
-impl Divergence {
-    pub const fn new(name: &'static str, capabilities: Capabilities) -> Divergence {
-        Divergence { name, capabilities }
-    }
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        self.name
-    }
-
-    pub fn capabilities(self) -> Capabilities {
-        self.capabilities
-    }
 }

@@ -12,7 +12,7 @@
 
 use super::Path;
 use crate::shape::{Merge, Shape};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

@@ -37,8 +37,9 @@
 //! lanes and more.
 
 use super::Path;
+use super::inspect::State;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// A path in a table, where its place says whether it is valid.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -156,6 +157,21 @@ struct Write<T> {
     valid: T,
     address: T,
     path: Context<T>,
+}
+
+/// The paths of a warp in the table's state, from the bottom, with what is about to be written.
+pub fn held(s: &Shape, state: &State, warp: u32) -> Vec<Context<Bits>> {
+    let index_bits = index_width(entries(s));
+    let late =
+        state.register(Write { valid: 1, address: index_bits + s.warps.ilog2(), path: Context::shape(s) }, "late");
+    // A broken core may count more than there are.
+    let count = state.word(count_width(entries(s)), "counts", warp.into()).low_u64().min(entries(s).into());
+    let addresses = (0..count).map(|k| u64::from(warp) << index_bits | k);
+    let path = |address: u64| match late.valid == 1 && late.address == address {
+        true => late.path.clone(),
+        false => state.word(Context::shape(s), "cold", address),
+    };
+    addresses.map(path).collect()
 }
 
 /// The cold context table of a shape of at least 4 lanes.

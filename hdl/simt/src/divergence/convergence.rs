@@ -1,6 +1,6 @@
 //! The convergence barriers of the path tables: threads that wait leave the path list for a table of N entries a warp.
 //!
-//! `speculative-reconvergence.txt` Table 1 and §4.6; `docs/convergence-barriers.md` has the instructions, a trace and the
+//! `speculative-reconvergence.txt` Table 1 and §4.6; `docs/reference/convergence-barriers.md` has the instructions, a trace and the
 //! corner cases. Of barrier b of a warp, W(b) are the threads that wait and E(b) those that are still expected; those that
 //! participate are P(b) = E(b) ∪ W(b). With E instead of P a release writes no entry, and W = P is "no thread of E lives".
 //!
@@ -38,11 +38,12 @@
 //!
 //! What it does not do: it does not know why a program waits. A thread that waits for others which never come costs time.
 
+use super::inspect::{self, State};
 use super::interface::{Hint, Hints, Releases};
 use crate::arbiter::{places_above, round_robin};
 use crate::isa::convergence;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// Outcomes that a path has before it gives way, where another one has.
 pub const BRIEF: u32 = 16;
@@ -150,6 +151,18 @@ pub struct Entry<T> {
     pub depth: T,
     #[width(s.pc_bits())]
     pub pc: T,
+}
+
+/// The threads of a warp that wait at each barrier, in the table's state. They go on at `pc`.
+pub fn held(s: &Shape, state: &State, warp: u32) -> Vec<inspect::Path> {
+    let Word { holds, .. } = state.word(Word::shape(s), "words", warp.into());
+    let path = |barrier: u32| {
+        let address = u64::from(warp) << s.barrier_bits() | u64::from(barrier);
+        let Entry { waiting, depth, pc, .. } = state.word(Entry::shape(s), "entries", address);
+        let (place, pc) = (format!("wait {barrier}"), 4 * pc.low_u64() as u32);
+        inspect::Path { place, depth: depth.low_u64(), pc, mask: waiting.low_u64(), waits: true }
+    };
+    (0..s.convergence_barriers).filter(|&barrier| holds.bit(barrier)).map(path).collect()
 }
 
 /// Why threads that wait at the barrier that was read are to be released, if they are.
@@ -299,7 +312,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     let visited = words.read(at_slot.q);
     wire!(is_disturbed = changes & slot.eq(at_slot.q));
     wire!(withdraws = at.q & of_warp(i.busy));
-    wire!(notes = at.q & !read.q & !withdraws & !changes & of_warp(exited.q | ticked.q));
+    wire!(notes = at.q & !read.q & !withdraws & !i.hints.present & of_warp(exited.q | ticked.q));
     wire!(chooses = at.q & !read.q & !withdraws & !is_disturbed & !ahead.both & !of_warp(exited.q | ticked.q));
     // Of each warp: else those of others would decide whose turn it is.
     let last = m.memory("last_decided", s.barrier_bits(), s.warp_bits()).style(MemoryStyle::Distributed);
@@ -447,7 +460,8 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
             pc: weighed_entry.pc,
             mask: weighed_entry.waiting,
         },
-        writes: changes | warden_acts,
+        // Whether an instruction that is present has an effect is known late.
+        writes: i.hints.present | warden_acts,
         put_off,
         gives_way,
         releases: Releases {

@@ -16,18 +16,18 @@
 //! | turn | what follows |
 //! |---|---|
 //! | outcome | the path moves; or parts (its sibling is flushed, a level pushed); or reaches the rpc or ends |
-//! | pop | the group and the sibling of a level are the top |
-//! | start | the new threads are the left path, over no level |
 //! | wake | as an outcome that does not move the path |
+//! | pop | the group and the sibling of a level are the top |
 //! | send | a path that came to the top beside another is steered |
-//! | fetch | reads the head of a popping warp |
+//! | start | the new threads are the left path, over no level |
 //!
-//! An outcome always has its turn; then a pop, a start, a wake, and a send or a fetch. Of two paths that come to the top at once, one
-//! is steered at once, the other *owed*. Whom a send or a fetch is for is chosen the cycle before ([`Due`]): it decides which top is
-//! read, moved and written.
+//! An outcome always has its turn; then a wake, a pop or a send, a start. Whose turn it is was chosen in the cycle before
+//! ([`Claim`]), when an outcome is announced: so the words of the warp come from registers, and a pop's level from block RAM. A warp
+//! that popped is not chosen for the next pop in that cycle, since its words change. Of two paths that come to the top at
+//! once, one is steered at once, the other *owed*: it is sent in the next cycle, if nobody else has waited for that.
 //!
 //! The pipeline sees to it that at most one control instruction of a warp is unresolved, and none while [`Dual::busy`]. The
-//! scoreboard is [`crate::scoreboard::dual`]; `docs/dual-path.md`.
+//! scoreboard is [`crate::scoreboard::dual`]; `docs/reference/dual-path.md`.
 //!
 //! Under [`Replay::Split`], an access to memory that serves only some threads parts the path like a branch: those served go on as the
 //! path, the others are the other side, which issues the access again, as far as the side table says (§7.2).
@@ -36,15 +36,18 @@
 //!
 //! What it does not do: like [`super::stack`], it refuses a barrier that only a part of a warp reaches.
 
-use self::forwarding::{Before, Forwarded, Forwarding};
-use super::levels::{Group, Rpc, Sibling, levels};
+use self::forwarding::{Before, Forwarded};
+use super::inspect::{Path, State};
+use super::levels::{Found, Group, Rpc, Sibling, levels};
 use super::{
-    Capabilities, Divergence, Events, Mechanism, MoreOut, PathsChange, Refused, Steer, Stop, TwoPaths, UnitIn, UnitOut,
-    assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
+    Announced, Capabilities, Events, Mechanism, MoreOut, PathsChange, Refused, Steer, Stop, TwoPaths, UnitIn, UnitOut,
+    assume_announced, assume_legal, by_slot, depth_after, hold, kind, side_of, warp_of,
 };
 use crate::isa::cause;
+use crate::proof::Proof;
 use crate::shape::{Replay, Shape};
-use heddle_hdl::*;
+use heddle_hdl::Errors;
+use heddle_hdl::prelude::*;
 
 /// What runs: left and right, and where they meet.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -71,18 +74,37 @@ pub struct Level<T> {
     pub before: Option<Before<T>>,
 }
 
-/// A read that is done.
+/// Whose turn it is, chosen in the cycle before. With no bit set it is that of a start, or of nobody. A warp is its left slot, unless one
+/// of its sides is meant.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct Read<T> {
-    valid: T,
-    at: T,
+struct Claim<T> {
+    slot: T,
+    /// 1 bit: an outcome was announced. If it does not come, the turn is lost.
+    outcome: T,
+    /// 1 bit: a wake was taken.
+    wake: T,
+    /// 1 bit: the warp is popping, and its uppermost level was read.
+    pop: T,
+    /// 1 bit: the slot is owed its steering.
+    send: T,
+    /// 1 bit: the same, if it is owed that since the last turn.
+    follows: T,
+    /// With path forwarding, 1 bit: a side of the warp is free for the sibling of the uppermost level, which was read.
+    take: Option<T>,
 }
 
-/// What is to be sent or fetched next, if it is owed that or popping then. A popping warp is its left slot.
+/// A warp's words in the memories, read in the cycle before.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct Due<T> {
-    valid: T,
-    slot: T,
+#[widths(s: &Shape)]
+struct Words<T> {
+    top: Top<T>,
+    /// The call depth of the threads of the slot that take the branch, if an outcome was announced; else the slot's.
+    #[width(s.depth_bits)]
+    after: T,
+    #[width(s.lanes)]
+    threads: T,
+    #[width(count_width(levels(s)))]
+    count: T,
 }
 
 /// What decode must know of a warp: the rpc, and for which sides it lies ahead.
@@ -111,19 +133,87 @@ impl Top<Signal> {
 }
 
 /// The mechanism: a stack per warp with both sides of a branch.
-pub const MECHANISM: Mechanism = Mechanism {
-    divergence: Divergence::new("dual-path", Capabilities { reconverges: true, two_paths: true, ..Capabilities::NONE }),
-    unit: dual_path,
-};
+pub struct DualPath;
+
+impl Mechanism for DualPath {
+    fn name(&self) -> &'static str {
+        "dual-path"
+    }
+
+    fn number(&self) -> u8 {
+        3
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { reconverges: true, two_paths: true, announced: true, ..Capabilities::NONE }
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        dual_path(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
+    }
+
+    /// Both paths of the top; then level by level the path that has not run on, and the threads that have come to where they meet.
+    fn paths(&self, s: &Shape, state: &State, warp: u32) -> Vec<Path> {
+        let slot = u64::from(warp);
+        if !state.register(s.warps, "live").bit(warp) {
+            return Vec::new();
+        }
+        let waits = s.barriers && state.register(s.warps, "parked").bit(warp);
+        let mut found = Found::new(&state.word(s.lanes, "threads", slot));
+        let Top { left, right, mut rpc, forwarded } = state.word(Top::shape(s), "tops", slot);
+        found.add_sibling("left", &left, waits);
+        found.add_sibling("right", &right, waits);
+        // The sibling of the uppermost level: whether it has come up, and where it meets others.
+        let (mut taken, mut its) = forwarded.map_or((false, None), |f| (f.taken == 1, Some(f.rpc)));
+        // A broken core may count more than there are.
+        let count = state.word(count_width(levels(s)), "counts", slot).low_u64().min(levels(s).into());
+        for k in (0..count).rev() {
+            let at = slot << index_width(levels(s)) | k;
+            let is_pushed = k == count - 1 && state.register(s.warps, "pushed_warps").bit(warp);
+            let Level { sibling, group, before, .. } = match is_pushed {
+                true => state.register(Level::shape(s), "pushed_level"),
+                false => state.word(Level::shape(s), "levels", at),
+            };
+            if !taken {
+                found.add_sibling(&format!("level[{k}]"), &sibling, false);
+            }
+            let mut outer = group.rpc;
+            if let (Some(before), Some(its)) = (before, &mut its) {
+                taken = before.taken == 1;
+                if before.sibling == 0 {
+                    std::mem::swap(&mut outer, its);
+                }
+            }
+            if group.valid == 1 {
+                found.add(&format!("met[{k}]"), rpc.place(), group.mask.low_u64(), false);
+                rpc = outer;
+            }
+        }
+        found.rest_at(&rpc)
+    }
+}
 
 /// The dual-path unit of a shape.
 pub fn dual_path(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
     module("dual_path", UnitIn::shape(s), |m, i| described(m, s, i).0)
 }
 
+/// A level that was pushed in the cycle before, and is written in this one.
+#[derive(Clone, Copy)]
+struct Pushed {
+    valid: Signal,
+    address: Signal,
+    level: Level<Signal>,
+}
+
 /// What a proof must see of the unit.
 struct Inside {
     live: Signal,
+    /// One bit a warp: all its threads wait, or were woken in the cycle before.
     waiting: Signal,
     popping: Signal,
     owed: Signal,
@@ -132,14 +222,19 @@ struct Inside {
     tops: Mem<Top<Width>>,
     threads: Mem<Width>,
     stops: Mem<Stops<Width>>,
+    /// What is written into it in this cycle, if it is: enable, warp, word.
+    next_stops: (Signal, Signal, Stops<Signal>),
     counts: Mem<Width>,
     levels: Option<Mem<Level<Width>>>,
-    /// The level that was read, and of which warp it is.
-    fetched: Read<Signal>,
-    due: Due<Signal>,
+    pushed: Option<Pushed>,
+    claim: Claim<Signal>,
+    words: Words<Signal>,
+    /// The place of the side that may have come beside another in the last turn.
+    came: Signal,
+    /// The level that was read for the claim.
     head: Level<Signal>,
-    /// With path forwarding, the warps with room for a sibling, and the one that was read for it.
-    forwarding: Option<(Signal, Read<Signal>)>,
+    /// With path forwarding, one bit a warp: a side is free, and the uppermost level has a sibling for it.
+    lends: Option<Signal>,
     ghost_live: Mem<Width>,
     /// Outcomes towards `hold`.
     outcomes: Signal,
@@ -152,7 +247,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let count_bits = count_width(levels(s));
     let index_bits = index_width(levels(s));
     let live = m.reg("live", s.warps).reset(0u32);
-    let parked = s.barriers.then(|| m.reg("waiting", s.warps).reset(0u32));
+    let parked = s.barriers.then(|| m.reg("parked", s.warps).reset(0u32));
     let tops = m.memory("tops", Top::shape(s), warp_bits).style(MemoryStyle::Distributed);
     let threads = m.memory("threads", s.lanes, warp_bits).style(MemoryStyle::Distributed);
     let stops = m.memory("stops", Stops::shape(s), warp_bits).style(MemoryStyle::Distributed);
@@ -163,53 +258,99 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let active = m.reg("active", s.slots()).reset(0u32);
     // The path is to be steered to an access that left its threads unserved.
     let replays = (s.replay == Replay::Split).then(|| m.reg("replays", s.slots()).reset(0u32));
-    let fetched = m.reg("fetched", Read { valid: 1, at: warp_bits }).reset_zero();
-    let due = m.reg("due", Due { valid: 1, slot: s.slot_bits() }).reset_zero();
-    let forwarding = Forwarding::new(s, m);
+    let lends = forwards(s).then(|| m.reg("lends", s.warps).reset(0u32));
+
+    // One bit a warp: it pushed a level in the cycle before.
+    let pushed_warps = m.reg("pushed_warps", s.warps).reset(0u32);
+
+    // Whose turn comes next.
+    let (no, one) = (m.lit(0u32, 1), m.lit(1u32, 1));
+    let of_slot = s.slot_bits();
+    let shape =
+        Claim { slot: of_slot, outcome: 1, wake: 1, pop: 1, send: 1, follows: 1, take: lends.as_ref().map(|_| 1) };
+    let next_claim = m.reg("claim", shape).reset_zero();
+    let next_words = m.reg("words", Words::shape(s)).reset_zero();
+    let (claim, words) = (next_claim.q, next_words.q);
+    let claimed_warp = warp_of(s, claim.slot);
+    let claimed = claimed_warp.decode(s.warps);
+    let Announced { valid: announced, slot: announced_slot, call, ret } = i.announced.expect("outcomes are announced");
+    let wake_possible = m.lit(s.barriers, 1);
+    wire!(wake_ready = !announced & wake_possible);
+    wire!(woken = wake.valid & wake_ready);
+    wire!(could_send = owed.q & !claim.slot.decode(s.slots()).only_if(claim.send | claim.follows));
+    wire!(could_pop = by_slot(popping.q & !claimed.only_if(claim.pop), m.lit(0u32, s.warps)));
+    wire!(could = could_send | could_pop);
+    wire!(chosen = could.lowest_one());
+    wire!(unclaimed = !announced & !woken);
+    wire!(waits_for_a_turn = could.any());
+    // A turn may bring two paths to the top. Then the one that is not steered is the other side of an outcome, else the right one.
+    wire!(may_owe = claim.outcome | claim.pop);
+    wire!(beside = join(s, claimed_warp, !(claim.outcome & side_of(s, claim.slot))));
+    let claims = [claim.outcome, claim.wake, claim.pop, claim.send, claim.follows, claim.take.unwrap_or(no)];
+    wire!(has_turn = cat(&claims).any());
+    let could_take =
+        lends.as_ref().map_or(m.lit(0u32, s.warps), |lends| lends.q & !claimed.only_if(has_turn) & !pushed_warps.q);
+    let asked = [
+        (announced, announced_slot),
+        (wake.valid & wake_possible, join(s, wake.slot, no)),
+        (waits_for_a_turn, chosen.one_hot_index()),
+        (may_owe, beside),
+    ];
+    wire!(next_slot = pick(asked, join(s, could_take.lowest_one().one_hot_index(), no)));
+    wire!(pops_next = unclaimed & (chosen & could_pop).any());
+    wire!(takes_next = unclaimed & !waits_for_a_turn & !may_owe & could_take.any());
+    next_claim.next(Claim {
+        slot: next_slot,
+        outcome: announced,
+        wake: woken,
+        pop: pops_next,
+        send: unclaimed & (chosen & could_send).any(),
+        follows: unclaimed & !waits_for_a_turn & may_owe,
+        take: claim.take.map(|_| takes_next),
+    });
+    let next_warp = warp_of(s, next_slot);
+    let next_top = tops.read(next_warp);
+    let next_count = counts.read(next_warp);
+    let (next_own, _) = next_top.of(side_of(s, next_slot));
+    next_words.next(Words {
+        top: next_top,
+        after: depth_after(announced & call, announced & ret, next_own.depth),
+        threads: threads.read(next_warp),
+        count: next_count,
+    });
 
     // Whose turn it is.
-    wire!(pops = fetched.q.valid & !outcome.valid);
-    wire!(start_ready = !outcome.valid & !fetched.q.valid);
+    let (pops, wakes) = (claim.pop, claim.wake);
+    wire!(sends = claim.send | (claim.follows & owed.q.select(claim.slot, 1)));
+    // The next turn may be that of an outcome of this warp, which needs its words as they are.
+    let gives_way = announced & warp_of(s, announced_slot).eq(claimed_warp);
+    let takes = claim.take.map(|take| take & !gives_way);
+    wire!(start_ready = !has_turn);
     wire!(starts = start.valid & start_ready);
-    let wake_possible = m.lit(s.barriers, 1);
-    wire!(wake_ready = start_ready & !start.valid & wake_possible);
-    wire!(wakes = wake.valid & wake_ready);
-    wire!(waits_for_a_turn = owed.q | by_slot(popping.q, m.lit(0u32, s.warps)));
-    wire!(due_turn = start_ready & !start.valid & !wakes);
-    let due_warp = warp_of(s, due.q.slot);
-    wire!(sends = due_turn & due.q.valid & owed.q.select(due.q.slot, 1));
-    wire!(fetches = due_turn & due.q.valid & popping.q.select(due_warp, 1));
-    let turn = forwarding.as_ref().map(|forwarding| {
-        let free = due_turn & !due.q.valid & !waits_for_a_turn.any();
-        forwarding.turn(m, free)
-    });
-    let takes = turn.map(|turn| turn.takes);
-    let others = [
-        (outcome.valid, warp_of(s, outcome.slot)),
-        (fetched.q.valid, fetched.q.at),
-        (start.valid, start.slot),
-        (wakes, wake.slot),
-    ];
-    wire!(warp = pick(others, turn.map_or(due_warp, |turn| due.q.valid.mux(due_warp, turn.warp))));
+    wire!(warp = starts.mux(start.slot, claimed_warp));
     let at = warp.decode(s.warps);
-    wire!(top = tops.read(warp));
-    wire!(count = counts.read(warp).only_if(!starts));
-    let one = m.lit(1u32, 1);
+    let top = words.top;
+    wire!(count = words.count.only_if(!starts));
     let none = m.zero(Sibling::shape(s));
 
     // Outcome and wake: the threads of a path move, and part or meet.
     let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads meet") };
-    wire!(side = outcome.valid.mux(side_of(s, outcome.slot), !top.left.valid));
+    wire!(side = claim.outcome.mux(side_of(s, claim.slot), !top.left.valid));
     let (own, sibling) = top.of(side);
-    wire!(taken_depth = depth_after(outcome.call, outcome.ret, own.depth));
+    let taken_depth = words.after;
     let (taken, rest) = (outcome.taken, outcome.rest);
     wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(own.depth));
     wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
     let own_rpc = top.rpc_of(side);
     wire!(same_group = own_rpc.is_of(meets, own.depth));
-    wire!(meeting = (parts & !same_group).mux(Rpc::of_branch(meets, own.depth), own_rpc));
-    wire!(taken_is_there = parts & meeting.reached(taken.pc, taken_depth));
-    wire!(rest_is_there = parts & meeting.reached(rest.pc, own.depth));
+    let of_branch = Rpc::of_branch(meets, own.depth);
+    wire!(meeting = (parts & !same_group).mux(of_branch, own_rpc));
+    // Each side is compared with both places, before it is known which of them counts.
+    let there = |rpc: Rpc<Signal>| [rpc.reached(taken.pc, taken_depth), rpc.reached(rest.pc, own.depth)];
+    let (at_own, at_branchs) = (there(own_rpc), there(of_branch));
+    let [taken_there, rest_there] = [0, 1].map(|side| same_group.mux(at_own[side], at_branchs[side]));
+    wire!(taken_is_there = parts & taken_there);
+    wire!(rest_is_there = parts & rest_there);
     wire!(both_go = parts & !taken_is_there & !rest_is_there);
     wire!(goes_as_taken = taken.mask.any() & !taken_is_there);
     let here = Sibling { valid: one, ..own };
@@ -219,7 +360,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(stay = taken.mask | rest.mask);
     wire!(moves = outcome.valid | wakes);
     wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
-    wire!(arrives = moves & !waits & !parts & own_rpc.reached(goes.pc, goes.depth));
+    let moves_there = taken.mask.any().mux(at_own[0], at_own[1]);
+    wire!(is_there = outcome.valid.mux(moves_there, own_rpc.reached(own.pc, own.depth)));
+    wire!(arrives = moves & !waits & !parts & is_there);
     let found = meeting.found(arrives | taken_is_there, taken_is_there.mux(taken.pc, goes.pc));
     let mask = outcome.valid.mux(parts.mux(goes.mask, stay), own.mask);
     wire!(goes_on = moves & !arrives & mask.any());
@@ -229,27 +372,35 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(leaves = parts & (!same_group | (both_go & sibling.valid)));
     let full = if levels(s) < s.lanes - 1 { leaves & count.eq(levels(s)) } else { m.lit(0u32, 1) };
     wire!(pushes = leaves & !full);
-    let Some(unissued) = i.unissued else { unreachable!("the pipeline says where the sibling is") };
     let sibling_slot = join(s, warp, !side);
-    let suspended = Sibling { pc: unissued.valid.mux(unissued.pc, sibling.pc), ..sibling };
     let (group, before) = forwarding::left_by(&top, side, stay, same_group);
-    let pushed = Level { sibling: suspended, group, side, before };
+    let pushed = Level { sibling, group, side, before };
     let beside = both_go.mux(stayed, pushes.mux(none, sibling));
     wire!(changes = both_go | pushes);
     let moved = forwarding::moved(&top, side, (pushes, !sibling.valid), Top::with(side, moved, beside, found));
 
+    // A level is written in the next cycle, when the pipeline says how far the sibling has come.
+    let address = |entry: Signal, warp: Signal| {
+        let entry = entry.slice(0, index_bits);
+        if s.warps > 1 { cat(&[entry, warp]) } else { entry }
+    };
+    let Some(unissued) = i.unissued else { unreachable!("the pipeline says where the sibling is") };
+    pushed_warps.next(at.only_if(pushes));
+    let pushed = levels_held.as_ref().map(|_| {
+        let level = m.pipe("pushed_level", pushed);
+        let sibling = Sibling { pc: unissued.valid.mux(unissued.pc, level.sibling.pc), ..level.sibling };
+        let address = m.pipe("pushed_address", address(count, warp));
+        Pushed { valid: pushed_warps.q.any(), address, level: Level { sibling, ..level } }
+    });
+
     // Pop: the group and the sibling; or the sibling comes up.
-    wire!(remaining = threads.read(warp));
-    let free = !(fetched.q.valid & outcome.valid);
+    let remaining = words.threads;
     let head = levels_held.as_ref().map(|levels| {
-        let address = |entry: Signal| {
-            let entry = entry.slice(0, index_bits);
-            if s.warps > 1 { cat(&[entry, warp]) } else { entry }
-        };
-        // After a pop of one level the next below is read.
-        wire!(next = count - 1 - pops.zext(count_bits));
-        let head = levels.read_sync_if(free, address(next), Collision::Never);
-        levels.write(pushes, address(count), pushed);
+        let reads = pops_next | takes_next;
+        let head = levels.read_sync_if(reads, address(next_count - 1, next_warp), Collision::Never);
+        if let Some(Pushed { valid, address, level }) = pushed {
+            levels.write(valid, address, level);
+        }
         head
     });
     let head = head.unwrap_or_else(|| m.zero(Level::shape(s)));
@@ -276,33 +427,37 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(pops_again = pops & must_pop);
     tops.write(updates, warp, after);
     counts.write(outcome.valid | renews | starts, warp, left);
-    let no = m.lit(0u32, 1);
-    let (left_rpc, right_rpc) = (after.rpc_of(no), after.rpc_of(one));
+    // Nothing is decoded of a slot in the cycle behind its steering.
+    let decoded = m.pipe("updated_top", after);
+    let (left_rpc, right_rpc) = (decoded.rpc_of(no), decoded.rpc_of(one));
     let ahead = |side: Sibling<Signal>, rpc: Rpc<Signal>| side.valid & rpc.is_ahead(side.depth);
-    let (left_stops, right_stops) = (ahead(after.left, left_rpc), ahead(after.right, right_rpc));
-    let right_pc = after.forwarded.map(|_| right_rpc.pc);
-    stops.write(updates, warp, Stops { left: left_stops, right: right_stops, pc: left_rpc.pc, right_pc });
+    let (left_stops, right_stops) = (ahead(decoded.left, left_rpc), ahead(decoded.right, right_rpc));
+    let right_pc = decoded.forwarded.map(|_| right_rpc.pc);
+    let updated = (m.pipe_reset("updated", updates), m.pipe("updated_warp", warp));
+    let next_stops = Stops { left: left_stops, right: right_stops, pc: left_rpc.pc, right_pc };
+    stops.write(updated.0, updated.1, next_stops);
     wire!(threads_after = starts.mux(start.mask, remaining & !(own.mask & !stay)));
     threads.write(outcome.valid | starts, warp, threads_after);
     wire!(ends = updates & !must_pop & !runs);
     live.next_if(updates, (live.q & !at) | at.only_if(!ends));
     popping.next_if(updates, (popping.q & !at) | at.only_if(must_pop));
-    wire!(reads = free & (must_pop | fetches));
-    fetched.next_if(free, Read { valid: reads, at: warp });
     // Threads on levels below, or on the other side, never come.
     wire!(part_waits = waits & (rest.mask.any() | mask.ne(threads_after)));
     let waiting = parked.map_or(m.lit(0u32, s.warps), |parked| {
         parked.next_if(updates, (parked.q & !at) | at.only_if(waits & !part_waits));
         parked.q
     });
+    // Who was woken in the cycle before waits no more.
+    wire!(still_waiting = waiting & !at.only_if(wakes));
     let code = |c: u32| m.lit(c, cause::BITS);
     let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
     let refuses = part_waits | full;
     let refused = Some(Refused { valid: refuses, cause, because: None });
-    let forwarding = forwarding.zip(turn).map(|(forwarding, turn)| {
+    let lends = lends.map(|lends| {
         // A warp that was refused something stays as it is.
         wire!(room = after.has_room() & !refuses);
-        forwarding.note(turn, updates, at, room)
+        lends.next_if(updates, (lends.q & !at) | at.only_if(room));
+        lends.q
     });
 
     // Who is steered: the path that moved, or one that came to the top; another that did is owed.
@@ -322,15 +477,10 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(renewed = starts | pops | changes);
     let other = join(s, warp, !steers_right);
     let other_slot = other.decode(s.slots());
-    let sent = due.q.slot;
+    let sent = claim.slot;
     let sent_now = sent.decode(s.slots()).only_if(sends);
     let dropped = slots_of(at).only_if(renewed);
     owed.next((owed.q & !sent_now & !dropped) | other_slot.only_if(renewed & (steered & other_comes)));
-    // Next: somebody who waits and has no turn now; else a side that is owed from now on, if it is.
-    wire!(later = waits_for_a_turn & !slots_of(at));
-    let new = Due { valid: renewed, slot: other };
-    let first = Due { valid: m.lit(1u32, 1), slot: later.lowest_one().one_hot_index() };
-    due.next(later.any().mux(first, new));
     let actives = cat(&[after.left.valid, after.right.valid]).repeat(s.warps);
     let replay = replays.as_ref().map_or(m.lit(0u32, 1), |replays| {
         let left_unserved = outcome.valid & outcome.kind.eq(kind::MEMORY);
@@ -340,11 +490,15 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         sends.mux(replays.q.select(sent, 1), rest_alone & steered)
     });
     active.next_if(updates, (active.q & !slots_of(at)) | (slots_of(at) & actives));
-    let (now, _) = top.of(side_of(s, sent));
+    // Its place is not in the words yet, if it came with the last turn.
+    let came = m.reg("came", s.pc_bits());
+    came.next(steers_right.mux(after.left, after.right).pc);
+    let (waited, _) = top.of(side_of(s, sent));
+    let sent_pc = claim.follows.mux(came.q, waited.pc);
     let steer = Steer {
         valid: sends | (updates & !waits & steered),
         slot: sends.mux(sent, slot),
-        pc: sends.mux(now.pc, steers_right.mux(after.right, after.left).pc),
+        pc: sends.mux(sent_pc, steers_right.mux(after.right, after.left).pc),
         replay,
     };
     let dual = TwoPaths {
@@ -363,10 +517,17 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     // Checks.
     let ghost_live = m.memory("ghost_live", s.lanes, warp_bits);
     ghost_live.write(outcome.valid | starts, warp, threads_after);
-    let outcome_top = tops.read(warp_of(s, outcome.slot));
-    let (of_outcome, _) = outcome_top.of(side_of(s, outcome.slot));
-    assume_legal(m, s, &i, (live.q, waiting), of_outcome.mask, (starts, wakes));
-    m.assume("outcome_of_a_path", !outcome.valid | of_outcome.valid);
+    assume_legal(m, s, &i, (live.q, still_waiting), own.mask, (starts, woken));
+    assume_announced(m, &i, (claim.outcome, claim.slot), steer);
+    let changes_now = (moves | pops | starts) & warp.eq(next_warp);
+    m.assume(
+        "no_outcome_of_a_warp_that_had_a_turn_just_before",
+        !(outcome.valid & m.pipe_reset("changed", changes_now)),
+    );
+    let stale = m.pipe_reset("stale", updates & warp.eq(next_warp));
+    let uses = outcome.valid | wakes | pops | claim.send | takes.unwrap_or(no);
+    m.assert("nobody_uses_stale_words", !(stale & uses));
+    m.assume("outcome_of_a_path", !outcome.valid | own.valid);
     m.assume("no_outcome_of_a_busy_warp", !(outcome.valid & dual.busy.select(warp_of(s, outcome.slot), 1)));
     let deepest = own.depth.all() & outcome.call & taken.mask.any();
     m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
@@ -392,8 +553,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         m.cover("pops_a_sibling", pops & head.sibling.valid);
         m.cover("pops_both", pops & head.sibling.valid & group_runs);
         m.cover("pops_again", pops_again);
-        m.cover("popped_head_waits", fetched.q.valid & outcome.valid);
-        m.cover("fetches", fetches);
+        m.cover("pop_waits_for_an_outcome", could_pop.any() & announced);
+        m.cover("sent_in_the_next_cycle", claim.follows & sends);
+        m.cover("sent_later", claim.send);
         m.cover("meets_where_it_returns", arrives & top.rpc.returns);
         m.cover("part_of_a_group_has_ended", pops & group_runs & (head.group.mask & !remaining).any());
         if s.barriers {
@@ -407,6 +569,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         m.assert("what_is_not_taken_is_there", !(renews & !f.taken) | head.sibling.valid);
         let is_own = outcome.valid & f.is(side);
         m.cover("forwards", takes & head.group.valid);
+        m.cover("gives_way", claim.take.unwrap_or(no) & gives_way);
         m.cover("comes_up_for_good", takes & !head.group.valid);
         m.cover("forwarded_parts", is_own & pushes);
         m.cover("forwarded_arrives", is_own & arrives);
@@ -418,8 +581,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     }
     m.cover("warp_ends", ends);
 
-    wire!(put_off = ((start.valid | (wake.valid & wake_possible)) & !start_ready) | popping.q.any() | owed.q.any());
-    let (hold, outcomes) = hold(m, outcome.valid, |_| put_off);
+    let wake_waits = wake.valid & announced & wake_possible;
+    wire!(put_off = (start.valid & !start_ready) | wake_waits | popping.q.any() | owed.q.any());
+    let (hold, outcomes) = hold(m, announced, |_| put_off);
     // Siblings on the levels of each warp.
     let wide = s.lane_bits() + 1;
     let siblings = m.memory("siblings", wide, warp_bits);
@@ -440,7 +604,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         start_ready,
         wake_ready,
         live: live.q,
-        waiting,
+        waiting: still_waiting,
         stop: Stop {
             valid: side_of(s, i.decode_slot).mux(of_decode.right, of_decode.left),
             pc: of_decode.right_pc.map_or(of_decode.pc, |pc| side_of(s, i.decode_slot).mux(pc, of_decode.pc)),
@@ -451,7 +615,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         more: MoreOut { refused, two_paths: Some(dual), ..MoreOut::NONE },
         events,
     };
-    let (live, popping, owed, active, fetched) = (live.q, popping.q, owed.q, active.q, fetched.q);
+    let (live, popping, owed, active) = (live.q, popping.q, owed.q, active.q);
     let replays = replays.map_or(m.lit(0u32, s.slots()), |replays| replays.q);
     let inside = Inside {
         live,
@@ -463,12 +627,15 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         tops,
         threads,
         stops,
+        next_stops: (updated.0, updated.1, next_stops),
         counts,
         levels: levels_held,
-        fetched,
-        due: due.q,
+        pushed,
+        claim,
+        words,
+        came: came.q,
         head,
-        forwarding,
+        lends,
         ghost_live,
         outcomes,
     };
@@ -487,5 +654,6 @@ fn join(s: &Shape, warp: Signal, right: Signal) -> Signal {
 mod forwarding;
 pub use forwarding::forwards;
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;

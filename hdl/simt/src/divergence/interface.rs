@@ -12,7 +12,8 @@
 
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::elements;
+use heddle_hdl::prelude::*;
 
 /// Puts threads on an idle slot.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -130,7 +131,7 @@ pub struct UnitIn<T> {
     /// Instructions on convergence barriers, for units with them.
     #[when(s.convergence_barriers > 0)]
     pub hints: Option<Hints<T>>,
-    /// Of the sibling of the outcome's slot, for units with two paths per warp.
+    /// Of the sibling of the slot that had an outcome in the cycle before, for units with two paths per warp.
     #[when(s.divergence.capabilities().two_paths)]
     pub unissued: Option<Unissued<T>>,
     /// Of blocks and their registers, for units with lanes of several warps.
@@ -345,11 +346,11 @@ pub struct Releases<T> {
     pub gave_way: T,
 }
 
-/// What the pipeline tells a unit with two paths per warp: where the sibling of an outcome's slot is.
+/// What the pipeline tells a unit with two paths per warp in the cycle behind an outcome: where the sibling of its slot is.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Unissued<T> {
-    /// 1 bit: it has issued something since it was steered, this cycle's instruction included.
+    /// 1 bit: it has issued something since it was steered, in the outcome's cycle too.
     pub valid: T,
     /// Then, the instruction behind that.
     #[width(s.pc_bits())]

@@ -3,10 +3,11 @@
 //!
 //! Everything here is of one group of threads, `lanes` of the shape: a warp, or a block seen as one wide warp.
 
-use super::{Outcome, Stop, depth_after};
+use super::inspect::Path;
+use super::{Outcome, Stop};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// Where threads meet.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -141,6 +142,8 @@ pub struct Parting {
     pub towards: Likely<Signal>,
     /// The rest is at that point, and so goes first.
     pub rest_first: Signal,
+    /// The side that goes on, if the threads do not part, is where the top's threads meet.
+    pub is_at_tops: Signal,
     /// The side that goes on, and whether it is the taken one; its mask is right if the threads part. And all threads that are left.
     pub goes_as_taken: Signal,
     pub side: Sibling<Signal>,
@@ -161,7 +164,7 @@ impl Rpc<Signal> {
     }
 
     /// Whether threads at this pc and depth have reached it.
-    pub(super) fn reached(self, pc: Signal, depth: Signal) -> Signal {
+    pub fn reached(self, pc: Signal, depth: Signal) -> Signal {
         let level = self.returns.mux(depth + 1, depth).eq(self.depth);
         self.valid & level & (!self.known | pc.eq(self.pc))
     }
@@ -184,6 +187,49 @@ impl Likely<Signal> {
     }
 }
 
+/// The threads of a warp on a stack, as they are found in its state from the top down: each in the first place that claims it.
+pub struct Found {
+    /// The threads that have no place yet.
+    left: u64,
+    paths: Vec<Path>,
+}
+
+impl Found {
+    /// None of these threads.
+    pub fn new(threads: &Bits) -> Found {
+        Found { left: threads.low_u64(), paths: Vec::new() }
+    }
+
+    /// Those of the mask at this pc and depth, if any are left.
+    pub fn add(&mut self, place: &str, (pc, depth): (u64, u64), mask: u64, waits: bool) {
+        let mask = mask & self.left;
+        self.left &= !mask;
+        if mask != 0 {
+            self.paths.push(Path { place: place.into(), depth, pc: 4 * pc as u32, mask, waits });
+        }
+    }
+
+    /// A side, if there is one.
+    pub fn add_sibling(&mut self, place: &str, sibling: &Sibling<Bits>, waits: bool) {
+        if sibling.valid == 1 {
+            self.add(place, (sibling.pc.low_u64(), sibling.depth.low_u64()), sibling.mask.low_u64(), waits);
+        }
+    }
+
+    /// All paths; threads that have no place yet have come to `rpc`.
+    pub fn rest_at(mut self, rpc: &Rpc<Bits>) -> Vec<Path> {
+        self.add("met", rpc.place(), u64::MAX, false);
+        self.paths
+    }
+}
+
+impl Rpc<Bits> {
+    /// Pc and depth; in a function that no thread has returned from, nobody has come there.
+    pub fn place(&self) -> (u64, u64) {
+        (self.pc.low_u64(), self.depth.low_u64().saturating_sub(self.returns.low_u64()))
+    }
+}
+
 /// Levels of a warp.
 pub fn levels(s: &Shape) -> u32 {
     s.levels.unwrap_or(s.lanes - 1).min(s.lanes - 1)
@@ -203,6 +249,9 @@ pub struct Sides {
     /// A side is there already.
     pub taken_is_there: Signal,
     pub rest_is_there: Signal,
+    /// A side is where the top's threads meet.
+    pub taken_is_at_tops: Signal,
+    pub rest_is_at_tops: Signal,
     /// The branch makes a likely point; and the one that the sides have, if any, whose level is not known.
     pub gathers: Signal,
     pub towards: Likely<Signal>,
@@ -216,9 +265,13 @@ pub fn sides(m: Builder, s: &Shape, outcome: &Outcome<Signal>, taken_depth: Sign
     let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads meet") };
     let (taken, rest) = (outcome.taken, outcome.rest);
     let same_group = top.rpc.is_of(meets, top.depth);
-    let meeting = same_group.mux(top.rpc, Rpc::of_branch(meets, top.depth));
-    let taken_is_there = meeting.reached(taken.pc, taken_depth);
-    let rest_is_there = meeting.reached(rest.pc, top.depth);
+    let of_branch = Rpc::of_branch(meets, top.depth);
+    let meeting = same_group.mux(top.rpc, of_branch);
+    // Each side is compared with both places, before it is known which of them counts.
+    let there = |rpc: Rpc<Signal>| [rpc.reached(taken.pc, taken_depth), rpc.reached(rest.pc, top.depth)];
+    let (at_tops, at_branchs) = (there(top.rpc), there(of_branch));
+    let [taken_is_there, rest_is_there] = [0, 1].map(|side| same_group.mux(at_tops[side], at_branchs[side]));
+    let [taken_is_at_tops, rest_is_at_tops] = at_tops;
     let both_stay = !taken_is_there & !rest_is_there;
     let nowhere = m.zero(Likely::shape(s));
     let point = top.likely.unwrap_or(nowhere);
@@ -228,12 +281,30 @@ pub fn sides(m: Builder, s: &Shape, outcome: &Outcome<Signal>, taken_depth: Sign
     let towards = gathers.mux(told, point.only_if(same_group));
     let rest_first = both_stay & towards.valid & rest.pc.eq(towards.pc);
     let taken_first = !taken_is_there & !rest_first;
-    Sides { same_group, meeting, taken_is_there, rest_is_there, gathers, towards, rest_first, taken_first }
+    Sides {
+        same_group,
+        meeting,
+        taken_is_there,
+        rest_is_there,
+        taken_is_at_tops,
+        rest_is_at_tops,
+        gathers,
+        towards,
+        rest_first,
+        taken_first,
+    }
 }
 
-/// What an outcome of the top's threads does, with `count` levels below.
-pub fn part(m: Builder, s: &Shape, outcome: &Outcome<Signal>, top: Top<Signal>, count: Signal) -> Parting {
-    wire!(taken_depth = depth_after(outcome.call, outcome.ret, top.depth));
+/// What an outcome of the top's threads does, with `count` levels below; `taken_depth` is the call depth of those that take the
+/// branch.
+pub fn part(
+    m: Builder,
+    s: &Shape,
+    outcome: &Outcome<Signal>,
+    taken_depth: Signal,
+    top: Top<Signal>,
+    count: Signal,
+) -> Parting {
     let (taken, rest) = (outcome.taken, outcome.rest);
     wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(top.depth));
     wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
@@ -259,6 +330,7 @@ pub fn part(m: Builder, s: &Shape, outcome: &Outcome<Signal>, top: Top<Signal>, 
     let went = Sibling { valid: both_stay, pc: taken.pc, depth: taken_depth, mask: taken.mask };
     let stayed = Sibling { valid: both_stay, pc: rest.pc, depth: top.depth, mask: rest.mask };
     let side = goes_as_taken.mux(went, stayed);
+    wire!(is_at_tops = taken.mask.any().mux(if_parted.taken_is_at_tops, if_parted.rest_is_at_tops));
     wire!(stay = taken.mask | rest.mask);
     let group = Group { valid: !same_group, mask: stay, rpc: top.rpc };
     let likely = top.likely.map(|outer| Gathering { valid: gathers, outer });
@@ -293,6 +365,7 @@ pub fn part(m: Builder, s: &Shape, outcome: &Outcome<Signal>, top: Top<Signal>, 
         gathers,
         towards,
         rest_first,
+        is_at_tops,
         goes_as_taken,
         side,
         stay,

@@ -27,7 +27,7 @@
 
 use crate::pipeline::timing::OUTCOMES_BEFORE_HOLD;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 pub mod arbiter;
 pub mod block_stack;
@@ -36,55 +36,46 @@ pub mod ccs;
 pub mod cct;
 pub mod convergence;
 pub mod dual_path;
+pub mod inspect;
 pub mod interface;
 pub mod levels;
+pub mod list;
 pub mod mechanism;
 pub mod path_table;
 pub mod proof;
 pub mod stack;
 
-pub use capabilities::{Capabilities, Divergence};
+pub use capabilities::Capabilities;
 pub use interface::*;
-pub use mechanism::Mechanism;
+pub use mechanism::{Divergence, Mechanism};
 
 impl Divergence {
     /// Sorted path tables, as in Simty.
-    pub const PATH_TABLE: Divergence = path_table::MECHANISM.divergence;
+    pub const PATH_TABLE: Divergence = Divergence::new(&path_table::PathTable);
     /// A pc a thread and a tree of comparators.
-    pub const ARBITER: Divergence = arbiter::MECHANISM.divergence;
+    pub const ARBITER: Divergence = Divergence::new(&arbiter::Arbiter);
     /// A stack of reconvergence points.
-    pub const STACK: Divergence = stack::MECHANISM.divergence;
+    pub const STACK: Divergence = Divergence::new(&stack::Stack);
     /// A stack whose entries hold both sides of a branch, which run side by side.
-    pub const DUAL_PATH: Divergence = dual_path::MECHANISM.divergence;
+    pub const DUAL_PATH: Divergence = Divergence::new(&dual_path::DualPath);
     /// A stack a block, whose threads form new warps where they diverge.
-    pub const BLOCK_STACK: Divergence = block_stack::MECHANISM.divergence;
+    pub const BLOCK_STACK: Divergence = Divergence::new(&block_stack::BlockStack);
 
-    /// Those of [`MECHANISMS`], in its order.
-    pub const ALL: &[Divergence] = &{
-        let mut all = [Divergence::PATH_TABLE; MECHANISMS.len()];
-        let mut k = 0;
-        while k < all.len() {
-            all[k] = MECHANISMS[k].divergence;
-            k += 1;
-        }
-        all
-    };
+    /// The mechanisms of this crate. A new one is a line here.
+    pub const ALL: &[Divergence] = &[
+        Divergence::PATH_TABLE,
+        Divergence::ARBITER,
+        Divergence::STACK,
+        Divergence::DUAL_PATH,
+        Divergence::BLOCK_STACK,
+        Divergence::new(&list::List),
+    ];
 }
 
 impl Default for Divergence {
     fn default() -> Divergence {
         Divergence::PATH_TABLE
     }
-}
-
-/// Every mechanism. A new one is a line here; a host tells it by its place, so it goes at the end.
-pub const MECHANISMS: &[Mechanism] =
-    &[path_table::MECHANISM, arbiter::MECHANISM, stack::MECHANISM, dual_path::MECHANISM, block_stack::MECHANISM];
-
-/// The divergence unit of a shape.
-pub fn unit(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-    let mechanism = MECHANISMS.iter().find(|mechanism| mechanism.divergence == s.divergence);
-    (mechanism.expect("a configuration has a mechanism of the list").unit)(s)
 }
 
 /// A path: the threads of a warp that have this pc. (`path-lists-simty.txt` §2)
@@ -119,8 +110,8 @@ impl Path<Signal> {
     }
 }
 
-/// The call depth of the threads that took the branch. A program may return more often than it calls: the least is 0.
-fn depth_after(call: Signal, ret: Signal, depth: Signal) -> Signal {
+/// The call depth of the threads that took the branch, of a path at this one. A program may return more often than it calls: the least is 0.
+pub fn depth_after(call: Signal, ret: Signal, depth: Signal) -> Signal {
     // One sum with 1, 0, or all ones, which is -1: the bit below it carries where there is a call.
     let carry = call.literal(1u32);
     let sum = cat(&[carry, depth]) + cat(&[call, ret.repeat(depth.width())]);
@@ -129,7 +120,7 @@ fn depth_after(call: Signal, ret: Signal, depth: Signal) -> Signal {
 
 /// [`UnitOut::hold`]: from [`OUTCOMES_BEFORE_HOLD`] outcomes on in a time in which something else is put off without a pause, as `put_off`
 /// says of what is returned here. And the number of those outcomes.
-fn hold(m: Builder, outcome: Signal, put_off: impl FnOnce(Signal) -> Signal) -> (Signal, Signal) {
+pub fn hold(m: Builder, outcome: Signal, put_off: impl FnOnce(Signal) -> Signal) -> (Signal, Signal) {
     let width = count_width(OUTCOMES_BEFORE_HOLD);
     let outcomes = m.reg("outcomes", width).reset(0u32);
     wire!(hold = outcomes.q.all());
@@ -141,7 +132,7 @@ fn hold(m: Builder, outcome: Signal, put_off: impl FnOnce(Signal) -> Signal) -> 
 
 /// What every unit may count on. `live` and `waiting` are the unit's outputs, `active` is the mask of the outcome's slot;
 /// `starts` and `wakes` are those that are taken.
-fn assume_legal(
+pub fn assume_legal(
     m: Builder,
     s: &Shape,
     i: &UnitIn<Signal>,
@@ -164,6 +155,17 @@ fn assume_legal(
     } else {
         m.assume("no_path_waits", !(valid & waits));
     }
+}
+
+/// What every unit may count on to which outcomes are announced: `claim` says whether one was in the cycle before, and of which slot.
+fn assume_announced(m: Builder, i: &UnitIn<Signal>, (claimed, slot): (Signal, Signal), steer: Steer<Signal>) {
+    let outcome = i.outcome;
+    m.assume("outcome_was_announced", !outcome.valid | (claimed & outcome.slot.eq(slot)));
+    let (was_steered, steered_slot) = (m.pipe_reset("was_steered", steer.valid), m.pipe("steered_slot", steer.slot));
+    m.assume("no_outcome_right_after_the_steering", !(outcome.valid & was_steered & outcome.slot.eq(steered_slot)));
+    let Announced { call, ret, .. } = i.announced.expect("outcomes are announced");
+    let (was_call, was_ret) = (m.pipe("was_call", call), m.pipe("was_ret", ret));
+    m.assume("outcome_calls_as_announced", !outcome.valid | (outcome.call.eq(was_call) & outcome.ret.eq(was_ret)));
 }
 
 #[cfg(test)]

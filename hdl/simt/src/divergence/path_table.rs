@@ -1,6 +1,6 @@
 //! The path-table divergence unit: the paths of a warp in order, as in Simty.
 //!
-//! `path-lists-simty.txt` §3.2; `docs/path-tables.md` has the picture. Each warp has its two first paths in hot context
+//! `path-lists-simty.txt` §3.2; `docs/reference/path-tables.md` has the picture. Each warp has its two first paths in hot context
 //! tables, x in HCT0 and y in HCT1; all others are in the cold context table ([`super::cct`]). Whatever changes a warp's
 //! paths passes the compact-and-sort unit ([`super::ccs`]), one thing a cycle:
 //!
@@ -37,23 +37,78 @@
 //! threads of a warp may not make progress.
 
 use super::ccs::{CcsIn, ccs};
-use super::cct::{CctIn, CctOut, Context, cct, entries};
-use super::convergence::{Release, TableIn, TableOut, convergence_table};
+use super::cct::{self, CctIn, CctOut, Context, cct, entries};
+use super::convergence::{self, Release, TableIn, TableOut, convergence_table};
+use super::inspect::{self, State};
 use super::{
-    Announced, Capabilities, Divergence, Events, Hints, Mechanism, MoreOut, Outcome, Path, Steer, Stop, UnitIn,
-    UnitOut, assume_legal, depth_after, hold, kind,
+    Announced, Capabilities, Events, Hints, Mechanism, MoreOut, Outcome, Path, Steer, Stop, UnitIn, UnitOut,
+    assume_announced, assume_legal, depth_after, hold, kind,
 };
+use crate::proof::Proof;
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::Errors;
+use heddle_hdl::prelude::*;
 
 /// The mechanism: sorted path tables.
-pub const MECHANISM: Mechanism = Mechanism {
-    divergence: Divergence::new(
-        "path-table",
-        Capabilities { convergence_barriers: true, announced: true, ..Capabilities::NONE },
-    ),
-    unit: path_table,
-};
+pub struct PathTable;
+
+impl Mechanism for PathTable {
+    fn name(&self) -> &'static str {
+        "path-table"
+    }
+
+    fn number(&self) -> u8 {
+        0
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { convergence_barriers: true, announced: true, ..Capabilities::NONE }
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        path_table(s)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        proofs::proofs()
+    }
+
+    /// HCT0, HCT1, then the cold context table from its bottom, with what is about to be written there.
+    fn paths(&self, s: &Shape, state: &State, warp: u32) -> Vec<inspect::Path> {
+        let slot = u64::from(warp);
+        let live = state.register(s.warps, live_name(s)).bit(warp);
+        // A path waits if its bit is not that of its warp's phase.
+        let phase = live && s.barriers && state.word(1, "phases", slot).bit(0);
+        let shown = |place: String, path: Context<Bits>| inspect::Path {
+            place,
+            depth: path.depth.extract(0, s.depth_bits).low_u64(),
+            pc: 4 * path.pc.low_u64() as u32,
+            mask: path.mask.low_u64(),
+            waits: s.barriers && path.waits.bit(0) != phase,
+        };
+        let mut paths = Vec::new();
+        if live {
+            paths.push(shown("HCT0".into(), state.word(Context::shape(s), "hct0", slot)));
+        }
+        if live && s.lanes > 1 {
+            let second = state.word(Path::shape(s), "hct1", slot);
+            paths.extend((second.valid == 1).then(|| shown("HCT1".into(), Context::of(second))));
+        }
+        if live && s.lanes > 2 {
+            let cold = cct::held(s, &state.within("cct"), warp).into_iter().enumerate();
+            paths.extend(cold.map(|(k, path)| shown(format!("CCT[{k}]"), path)));
+        }
+        if s.convergence_barriers > 0 {
+            paths.extend(convergence::held(s, &state.within("convergence"), warp));
+        }
+        paths
+    }
+}
+
+/// The register with a bit a slot that has paths: with convergence barriers, a slot may be live while its list is empty.
+fn live_name(s: &Shape) -> &'static str {
+    if s.convergence_barriers > 0 { "listed" } else { "live" }
+}
 
 /// The path-table unit of a shape.
 pub fn path_table(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
@@ -118,9 +173,8 @@ fn described(
 ) -> (UnitOut<Signal>, Inside) {
     m.doc("Divergence unit: sorted path tables.");
     let UnitIn { start, wake, outcome, .. } = i;
-    // With convergence barriers, a slot may be live while its list is empty.
     let with_barriers = s.convergence_barriers > 0;
-    let live = m.reg(if with_barriers { "listed" } else { "live" }, s.warps).reset(0u32);
+    let live = m.reg(live_name(s), s.warps).reset(0u32);
     let hct0 = m.memory("hct0", Context::shape(s), s.warp_bits()).style(MemoryStyle::Distributed);
     let stops = m.memory("stops", Stop { valid: 1, pc: s.pc_bits() }, s.warp_bits()).style(MemoryStyle::Distributed);
     let (cold, cold_in) = cold_table(m, s, place_cold);
@@ -374,11 +428,7 @@ fn described(
     let (all_live, all_waiting) =
         if with_barriers { (live.q | holding, waits_on & !holding) } else { (live.q, waits_on) };
     assume_legal(m, s, &i, (all_live, all_waiting), active.mask, (starts, woken));
-    m.assume("outcome_was_announced", !outcome.valid | (claim.outcome & outcome.slot.eq(claim.slot)));
-    let (was_steered, steered_slot) = (m.pipe_reset("was_steered", steer.valid), m.pipe("steered_slot", steer.slot));
-    m.assume("no_outcome_right_after_the_steering", !(outcome.valid & was_steered & outcome.slot.eq(steered_slot)));
-    let (was_call, was_ret) = (m.pipe("was_call", call), m.pipe("was_ret", ret));
-    m.assume("outcome_calls_as_announced", !outcome.valid | (outcome.call.eq(was_call) & outcome.ret.eq(was_ret)));
+    assume_announced(m, &i, (claim.outcome, claim.slot), steer);
     let uses = outcome.valid | returns | releases | wakes | cold.sorts;
     m.assert("nobody_uses_stale_words", !(uses & stale));
     m.assert("who_is_woken_waits", !wakes | waiting.select(slot, 1));
@@ -615,5 +665,6 @@ fn paths_wait_with_their_threads(
 }
 
 pub mod proof;
+pub mod proofs;
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
 //! What the proofs of divergence units have in common: their inputs, and the thread that is followed.
 
-use super::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
-use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD};
+use super::{Announced, Outcome, Side, Start, Steer, UnitIn, UnitOut, Wake, kind};
+use crate::pipeline::timing::OUTCOMES_BEFORE_HOLD;
 use crate::proof::{held, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
@@ -29,13 +29,45 @@ pub struct ProofIn<T> {
 /// Bits of numbers of cycles.
 const CYCLES: Width = 10;
 
-/// `hold` one cycle ago, two, and so on, as long as it comes too late for what has issued: with the last there is no outcome.
-pub fn held_since(m: Builder, hold: Signal) -> Vec<Signal> {
+/// `hold` one cycle ago, two, and so on up to `cycles`, those from issue to what it keeps back: till then it comes too late for what
+/// has issued, and with the last nothing comes.
+pub fn held_since(m: Builder, hold: Signal, cycles: u32) -> Vec<Signal> {
     let mut late = vec![m.pipe_reset("late_0", hold)];
-    for k in 1..ISSUE_TO_OUTCOME as usize {
+    for k in 1..cycles as usize {
         late.push(m.pipe_reset(&format!("late_{k}"), late[k - 1]));
     }
     late
+}
+
+/// Any input, but for outcomes: one comes only if it was announced in the cycle before, and if its slot was not steered then. `may`:
+/// something may be announced; `depth` gives the call depth of the path that runs on a slot.
+pub fn with_announced(
+    m: Builder,
+    s: &Shape,
+    i: &ProofIn<Signal>,
+    steer: Steer<Signal>,
+    may: Signal,
+    depth: impl FnOnce(Signal) -> Signal,
+) -> ProofIn<Signal> {
+    let any = i.unit.announced.expect("outcomes are announced");
+    let slot = index_of(s.slots(), any.slot);
+    // The path that runs is the same when the outcome comes.
+    let call = any.call & !depth(slot).all();
+    let announced = Announced { valid: any.valid & may, slot, call, ret: any.ret & !call };
+    let was_announced = m.pipe_reset("was_announced", announced.valid);
+    let slot = m.pipe("announced_slot", slot);
+    let (call, ret) = (m.pipe("call_announced", call), m.pipe("ret_announced", announced.ret));
+    let just = m.pipe_reset("was_just_steered", steer.valid) & slot.eq(m.pipe("just_steered", steer.slot));
+    let Outcome { valid, kind, .. } = i.unit.outcome;
+    let outcome = Outcome {
+        valid: valid & was_announced & !just,
+        slot,
+        kind: (call | ret).mux(m.lit(kind::JUMP, kind::BITS), kind),
+        call,
+        ret,
+        ..i.unit.outcome
+    };
+    ProofIn { unit: UnitIn { outcome, announced: Some(announced), ..i.unit }, ..*i }
 }
 
 /// Every legal input of a unit that is told where threads meet, out of any: outcomes, if the slot `runs`, of threads of its
@@ -82,32 +114,46 @@ pub struct Waits {
     pub one: Signal,
 }
 
-/// No warp is busy for ever: popping, or with a side to be steered. Each cycle brings all of them nearer to the end: what is left
-/// are the levels of warps that pop (then there may be one turn); the outcomes that `hold` still lets through, each of
-/// which may make a warp pop, end or wait; and starts and wakes.
+/// Whose turn it is, as a stack has chosen it in the cycle before; one bit each.
+pub struct Turns {
+    pub outcome: Signal,
+    pub wake: Signal,
+    /// A pop, or another turn that a warp has waited for.
+    pub other: Signal,
+}
+
+/// No warp is busy for ever: popping, or with a side to be steered. Each cycle brings all of them nearer to the end. What is left
+/// are two cycles a level of a warp that pops, one to choose it and one to pop, and two for the side that it then has to be
+/// steered; the outcomes that may still be announced in spite of `hold`, each of which may make a warp pop, end or wait; and starts
+/// and wakes.
 pub fn in_time(
     m: Builder,
     levels: u32,
     warps: &[Waits],
-    (busy, fetched): (Signal, Signal),
+    busy: Signal,
+    turns: Turns,
     (hold, late, outcomes): (Signal, &[Signal], Signal),
 ) {
     let number = |n: u32| m.lit(n, CYCLES);
     let sum = |terms: &mut dyn Iterator<Item = Signal>| terms.fold(number(0), |sum, term| sum + term.zext(CYCLES));
-    let of_a_warp = levels + 2;
+    let to_come = OUTCOMES_BEFORE_HOLD + late.len() as u32;
+    let of_a_pop = 2 * levels + 2;
+    let of_a_warp = of_a_pop + 1;
     let of_an_outcome = of_a_warp + 1;
     let left = |warp: &Waits| {
-        let pops = warp.count.zext(CYCLES) + 2;
-        pick([(warp.popping, pops), (warp.waiting, number(of_a_warp))], warp.one.zext(CYCLES))
+        let pops = cat(&[m.lit(0u32, 1), warp.count]).zext(CYCLES) + 2;
+        let one = number(2).only_if(warp.one);
+        pick([(warp.popping, pops), (warp.waiting, number(of_a_warp))], one)
     };
-    let of_warps = sum(&mut warps.iter().map(left)) - fetched.zext(CYCLES);
+    let of_turns = number(of_a_warp).only_if(turns.outcome) + number(of_a_pop).only_if(turns.wake);
+    let of_warps = sum(&mut warps.iter().map(left)) + of_turns - turns.other.zext(CYCLES);
     let come_late = sum(&mut late.iter().map(|&held| !held));
-    let outcomes_left = hold.mux(come_late, number(OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME) - outcomes.zext(CYCLES));
+    let outcomes_left = hold.mux(come_late, number(to_come) - outcomes.zext(CYCLES));
     let of_outcomes = outcomes_left.mul_full(number(of_an_outcome)).slice(0, CYCLES);
     wire!(left = of_warps + of_outcomes);
     let since = m.reg("busy_since", CYCLES).reset(0u32);
     since.next((since.q + 1).only_if(busy));
-    let most = warps.len() as u32 * of_a_warp + (OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME) * of_an_outcome;
+    let most = (warps.len() as u32 + 1) * of_a_warp + to_come * of_an_outcome;
     assert!(most < 1 << CYCLES, "{most} cycles need more than {CYCLES} bits");
     m.assert("warps_are_busy_in_time", implies(busy, (since.q + left).le(most) & since.q.le(most)));
     m.assert("outcomes_are_counted", hold.eq(outcomes.eq(OUTCOMES_BEFORE_HOLD)));

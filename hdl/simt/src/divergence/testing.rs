@@ -1,12 +1,12 @@
 //! What the tests of divergence units share: a pipeline that makes random outcomes, starts and wakes, and the threads as
 //! they should be, each with a pc and a call depth of its own, that runs or waits.
 
-use super::{Announced, Divergence, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use super::{Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_DECODE};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
 use heddle_hdl::netlist::PropertyKind;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -113,7 +113,7 @@ impl Pipeline {
 
     /// The unit is told of an outcome a cycle before it comes.
     pub fn is_told_ahead(&self) -> bool {
-        self.s.divergence == Divergence::PATH_TABLE
+        self.s.divergence.capabilities().announced
     }
 
     /// Whether the outcome may come now; if not, it is announced for the next cycle.

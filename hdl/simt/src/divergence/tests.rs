@@ -17,7 +17,7 @@ fn units() -> impl Iterator<Item = &'static Divergence> {
 /// Units that are told where threads meet are told that all branches meet at one place.
 fn watch(divergence: Divergence, shape: Shape, seed: u64) -> Watch {
     let s = Shape { divergence, ..shape };
-    let mut watch = Watch::new(&unit(&s).check().unwrap(), &s, seed);
+    let mut watch = Watch::new(&divergence.mechanism().unit(&s).check().unwrap(), &s, seed);
     watch.pipeline.meets = divergence.capabilities().reconverges.then(|| Reconvergence::new(Meet::At(9), false, None));
     watch
 }
@@ -114,7 +114,7 @@ fn the_pipeline_uses_no_mechanism() {
     let folders = ["", "pipeline", "scoreboard", "memory", "lane", "host", "core"].map(|folder| root.join(folder));
     let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
     let sources = files.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
-    let own = ["interface", "capabilities"].map(|name| root.join("divergence").join(format!("{name}.rs")));
+    let own = ["interface", "capabilities", "mechanism"].map(|name| root.join("divergence").join(format!("{name}.rs")));
     let modules = ["arbiter", "block_stack", "ccs", "cct", "convergence", "dual_path", "levels", "path_table", "stack"];
     let mut count = 0;
     for path in sources.chain(own) {

@@ -1,4 +1,4 @@
-//! The host: carries out what comes as frames over a stream of bytes, and answers each. `docs/host.md` has the protocol.
+//! The host: carries out what comes as frames over a stream of bytes, and answers each. `docs/reference/host.md` has the protocol.
 //!
 //! | file | what |
 //! |---|---|
@@ -486,7 +486,6 @@ pub fn identify(s: &Shape, identity: Identity) -> [u32; IDENTIFY_WORDS as usize]
         assert!(bytes.iter().all(|&byte| byte < 256), "identify tells bytes");
         bytes.iter().rev().fold(0, |word, byte| word << 8 | byte)
     };
-    let unit = Divergence::ALL.iter().position(|unit| *unit == s.divergence).expect("all are in the list");
     let log2 = |bytes: u32| bytes.checked_ilog2().unwrap_or(0);
     let features = [
         (s.atomics, feature::ATOMICS),
@@ -499,7 +498,7 @@ pub fn identify(s: &Shape, identity: Identity) -> [u32; IDENTIFY_WORDS as usize]
     ];
     let features = features.iter().filter(|(has, _)| *has).map(|(_, bit)| bit).sum();
     [
-        bytes([VERSION, s.lanes, s.warps, unit as u32]),
+        bytes([VERSION, s.lanes, s.warps, s.divergence.number().into()]),
         s.memory,
         s.program,
         identity.clock_khz,
@@ -522,13 +521,14 @@ pub fn told_counts(s: &Shape, words: &[u32]) -> Counts<u64> {
     Counts::shape(s).map("", &mut |_, _| counters.next().expect("two words a counter"))
 }
 
-/// The shape of which [`identify`] tells, as far as it tells: the rest is as usual. Refuses what cannot be.
-pub fn identified(words: &[u32; IDENTIFY_WORDS as usize]) -> Result<Shape, String> {
+/// The shape of which [`identify`] tells, as far as it tells: the rest is as usual. Its mechanism is one of `known`. Refuses what cannot be.
+pub fn identified(words: &[u32; IDENTIFY_WORDS as usize], known: &[Divergence]) -> Result<Shape, String> {
     let byte = |word: usize, k: u32| words[word] >> (8 * k) & 0xff;
     let has = |bit: u32| byte(4, 3) & bit != 0;
     let bytes = |log: u32| 1u32.checked_shl(log).ok_or_else(|| format!("2^{log} bytes"));
-    let unit = byte(0, 3);
-    let divergence = Divergence::ALL.get(unit as usize).ok_or_else(|| format!("divergence unit number {unit}"))?;
+    let number = byte(0, 3);
+    let divergence = known.iter().find(|divergence| u32::from(divergence.number()) == number);
+    let divergence = divergence.ok_or_else(|| format!("divergence unit number {number}"))?;
     let on_bus = Backing::Wishbone { width: 32, slave: SlaveModel { timing: Timing::FASTEST, error: None } };
     let shape = Shape {
         lanes: byte(0, 1),

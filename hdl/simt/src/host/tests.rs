@@ -327,7 +327,7 @@ impl Model {
         let read = |memory: &[u32]| (first..first + count).map(|word| memory[place(word, memory)]).collect::<Vec<_>>();
         match words[0] >> 8 & 0xff {
             command::IDENTIFY => {
-                let unit = Divergence::ALL.iter().position(|unit| *unit == s.divergence).unwrap() as u32;
+                let unit = u32::from(s.divergence.number());
                 let side = if s.divergence.capabilities().reconverges { feature::SIDE_TABLE } else { 0 };
                 let bus = if s.bus_width().is_some() { feature::BUS } else { 0 };
                 let metrics = if s.metrics == Metrics::Built { feature::METRICS } else { 0 };
@@ -620,7 +620,7 @@ fn counters_are_told() {
 /// The names on the page, in the order of the words.
 #[test]
 fn the_page_has_the_counters() {
-    let page = include_str!("../../../../docs/host.md");
+    let page = include_str!("../../../../docs/reference/host.md");
     let rows = page.lines().skip_while(|line| *line != "| words | counter |").take_while(|line| line.starts_with('|'));
     let mut listed = Vec::new();
     for row in rows.skip(2) {
@@ -709,14 +709,15 @@ fn a_shape_is_known_by_what_identify_tells() {
     ];
     shapes.extend(Divergence::ALL.iter().map(|unit| Shape::new(4, 2).with_divergence(*unit)));
     for shape in &shapes {
-        let found = identified(&identify(shape, clock)).unwrap_or_else(|e| panic!("{}: {e}", shape.options()));
+        let found =
+            identified(&identify(shape, clock), Divergence::ALL).unwrap_or_else(|e| panic!("{}: {e}", shape.options()));
         assert_eq!(identify(&found, clock), identify(shape, clock), "{}", shape.options());
         assert_eq!((found.counters, found.metrics), (shape.counters, shape.hardware().metrics));
     }
     let changed = |word: usize, shift: u32, value: u32| {
         let mut words = identify(&Shape::default(), clock);
         words[word] = words[word] & !(0xff << shift) | value << shift;
-        identified(&words).unwrap_err()
+        identified(&words, Divergence::ALL).unwrap_err()
     };
     assert_eq!(changed(0, 8, 3), "lanes = 3: must be a power of two from 1 to 64");
     assert_eq!(changed(0, 24, 200), "divergence unit number 200");

@@ -11,7 +11,7 @@
 //! | [`model`](mod@model) | on-chip memory that answers later: for simulation |
 //! | [`wishbone`](mod@wishbone) | a bridge to memory outside, on a bus |
 //!
-//! [`memory_system`] puts together what the shape asks for. `docs/memory.md` has the whole.
+//! [`memory_system`] puts together what the shape asks for. `docs/reference/memory.md` has the whole.
 
 pub mod atomic;
 pub mod bank;

@@ -5,10 +5,15 @@
 //! place in the queue beforehand, so the pipeline never stalls for it.
 //!
 //! ```text
-//! resolve ─► queue ─► [ coalesce: a group a cycle ] ─► register ─► stage 9 ─► memory port or scratchpad
-//!                              │ ▲ load queue has room
-//!                              └─► load queue
+//! resolve ─► queue ─► turn ─► [ coalesce: a group a cycle ] ─► register ─► stage 9 ─► memory port or scratchpad
+//!                       ▲              │ ▲ load queue has room
+//!            the others └──────────────┤
+//!                                      └─► load queue
 //! ```
+//!
+//! Who is served next depends on who is served now, so this loop has to be short. What it needs of the first instruction, its lanes,
+//! where they access, the leader and where that one does, is in registers ([`Turn`]). The leader of the lanes that are left, and that
+//! of the next instruction, are found beside each other, before it is known which it is.
 //!
 //! [`Replay::Serialise`]: crate::shape::Replay::Serialise
 
@@ -39,6 +44,52 @@ pub struct Whole<T> {
     /// 32 bits a lane.
     #[width(32 * s.lanes)]
     pub data: T,
+}
+
+/// What an instruction is served by.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+struct Served<T> {
+    #[width(Asked::shape())]
+    asked: Asked<T>,
+    #[width(s.lanes)]
+    mask: T,
+    #[width(s.place_bits() * s.lanes)]
+    places: T,
+}
+
+/// What else there is of an instruction.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+struct Carried<T> {
+    #[width(s.slot_bits())]
+    slot: T,
+    #[width(5)]
+    rd: T,
+    #[width(32 * s.lanes)]
+    data: T,
+}
+
+/// The lanes of the first instruction that are left, and who of them leads.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+struct Turn<T> {
+    /// Empty if there is no instruction.
+    #[width(s.lanes)]
+    mask: T,
+    /// The lowest lane of `mask`, alone.
+    #[width(s.lanes)]
+    leader: T,
+    /// Where that one accesses.
+    #[width(s.place_bits())]
+    first: T,
+}
+
+impl Turn<Signal> {
+    fn of(s: &Shape, mask: Signal, places: Signal) -> Turn<Signal> {
+        let leader = mask.lowest_one();
+        Turn { mask, leader, first: select_one_hot(&elements(places, s.place_bits()), leader) }
+    }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -74,56 +125,70 @@ pub struct LoadStoreOut<T> {
 pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Signal>> {
     module("load_store", LoadStoreIn::shape(s), |m, i| {
         m.doc("The load-store unit: serves the lanes of an access group by group.");
-        let queue = Queue::new(m, "queue", Whole::shape(s), s.requests, i.whole.valid, i.whole);
-        let (head, waits) = (queue.head, queue.waits);
+        let Whole { valid: comes, slot, rd, asked, mask, places, data } = i.whole;
+        let queue = Queue::new(m, "queue", Carried::shape(s), s.requests, comes, Carried { slot, rd, data });
+        let first = queue.head;
 
-        // The lanes of the head that were served before.
-        let served = m.reg("served", s.lanes).reset(0u32);
-        wire!(mask = head.mask & !served.q);
-        wire!(leader = mask.lowest_one());
-        wire!(first_place = select_one_hot(&elements(head.places, s.place_bits()), leader));
+        let turn_reg = m.reg("turn", Turn::shape(s)).reset_zero();
+        let (asked_reg, places_reg) = (m.reg("asked", Asked::shape()), m.reg("places", s.place_bits() * s.lanes));
+        let (turn, asked_now, places_now) = (turn_reg.q, asked_reg.q, places_reg.q);
+        wire!(waits = turn.mask.any());
         let chosen = m.instance(
             "coalesce",
             &coalesce(s),
             CoalesceIn {
-                mask,
-                leader,
-                store: head.asked.is_store(),
-                atomic: head.asked.is_atomic(),
-                places: head.places,
-                first: first_place,
+                mask: turn.mask,
+                leader: turn.leader,
+                store: asked_now.is_store(),
+                atomic: asked_now.is_atomic(),
+                places: places_now,
+                first: turn.first,
             },
         );
 
         let held = m.reg("held", 1).reset(0u32);
-        wire!(answers = head.asked.answers());
-        wire!(goes = waits & (!held.q | i.taken) & (!answers | i.load_room));
-        wire!(rest = mask & !chosen.served);
-        wire!(leaves = goes & !rest.any());
-        served.next_if(goes, (served.q | chosen.served).only_if(rest.any()));
+        wire!(answers = asked_now.answers());
+        wire!(can_go = (!held.q | i.taken) & (!answers | i.load_room));
+        wire!(goes = waits & can_go);
+        wire!(rest = turn.mask & !chosen.served);
+        wire!(parts = rest.any());
+        wire!(leaves = goes & !parts);
         queue.leaves(leaves);
+
+        // The next instruction: the first of those that wait behind this one, or else the one that comes.
+        let next = m.deferred("next_is_taken", 1);
+        let come = Served { asked, mask, places };
+        let behind = Queue::new(m, "behind", Served::shape(s), s.requests, comes & !next.value, come);
+        wire!(taken = leaves | !waits);
+        behind.leaves(taken & behind.waits);
+        next.drive(taken & !behind.waits);
+        let Served { asked, mask, places } = behind.waits.mux(behind.head, come);
+        let next_turn = Turn::of(s, mask.only_if(behind.waits | comes), places);
+        turn_reg.next_if(goes | !waits, parts.mux(Turn::of(s, rest, places_now), next_turn));
+        asked_reg.next_if(taken, asked);
+        places_reg.next_if(taken, places);
         held.next((held.q & !i.taken) | goes);
 
-        let lanes = Lanes { valid: goes, tag: i.load_tag, places: head.places, data: head.data };
-        let access = Access::of(s, head.asked, lanes, first_place, chosen);
+        let lanes = Lanes { valid: goes, tag: i.load_tag, places: places_now, data: first.data };
+        let access = Access::of(s, asked_now, lanes, turn.first, chosen);
         let sent = m.pipe_if("sent", goes, access);
 
-        m.assert("some_lane_is_left", !waits | mask.any());
-        m.assert("a_lane_is_served_once", !goes | !(chosen.served & !mask).any());
-        m.assert("the_leader_is_served", !goes | (chosen.served & leader).any());
+        m.assert("the_first_has_its_turn", queue.waits.eq(waits));
+        m.assert("a_lane_is_served_once", !goes | !(chosen.served & !turn.mask).any());
+        m.assert("the_leader_is_served", !goes | (chosen.served & turn.leader).any());
         m.assert("taken_is_held", !i.taken | held.q);
         m.cover("full", queue.full);
-        m.cover("in_parts", goes & rest.any());
+        m.cover("in_parts", goes & parts);
         m.cover("waits_for_memory", waits & held.q & !i.taken);
         m.cover("waits_for_the_load_queue", waits & answers & !i.load_room);
         LoadStoreOut {
             chosen: access,
             answers: goes & answers,
-            serving: Pending { valid: waits, slot: head.slot, rd: head.rd },
+            serving: Pending { valid: waits, slot: first.slot, rd: first.rd },
             access: Access { valid: held.q, ..sent },
             left: leaves,
             empty: !waits & !held.q,
-            parts: goes & rest.any(),
+            parts: goes & parts,
         }
     })
 }

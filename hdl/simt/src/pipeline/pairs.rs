@@ -81,7 +81,7 @@ impl Pairs {
         self.turn.as_ref().map(|turn| by_slot(!turn.q, turn.q))
     }
 
-    /// Takes note of what issues; where the sibling of the resolved slot goes on.
+    /// Takes note of what issues; where the sibling of the slot goes on that was resolved in the cycle before.
     pub fn issue(self, s: &Shape, m: Builder, issued: &Issuing<Signal>, steer: Steer<Signal>) -> Unissued<Signal> {
         let Pairs { i, unresolved, turn, changed_side } = self;
         let on = |valid: Signal, slot: Signal| warp_of(s, slot).decode(s.warps).only_if(valid);
@@ -101,16 +101,14 @@ impl Pairs {
 
         let has_issued = m.reg("has_issued", s.slots()).reset(0u32);
         let following = m.memory("following", s.pc_bits(), s.slot_bits()).style(MemoryStyle::Distributed);
-        let next = pc + 1;
-        following.write(valid, slot, next);
+        following.write(valid, slot, pc + 1);
         let steered = steer.slot.decode(s.slots()).only_if(steer.valid);
         changed_side.next((changed_side.q & !steered) | steered.only_if(i.changes_side));
         has_issued.next((has_issued.q & !steered) | slot.decode(s.slots()).only_if(valid));
         wire!(sibling = i.resolved_slot ^ 1);
-        wire!(now = valid & slot.eq(sibling));
-        m.cover("sibling_issues_when_it_is_suspended", i.flush.valid & now);
-        let pc = now.mux(next, following.read(sibling));
-        Unissued { valid: now | has_issued.q.select(sibling, 1), pc }
+        m.cover("sibling_issues_when_it_is_suspended", i.flush.valid & valid & slot.eq(sibling));
+        let sibling = m.pipe("sibling", sibling);
+        Unissued { valid: has_issued.q.select(sibling, 1), pc: following.read(sibling) }
     }
 }
 

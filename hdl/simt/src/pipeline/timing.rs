@@ -75,10 +75,9 @@ pub const TAGS_TO_MEMORY: u32 = 1;
 
 // The divergence unit, the barrier and the distributor.
 
-/// From an outcome to the steering of its slot, by a unit that need not look further. A start that is taken is as fast, and, but for
-/// the path tables, a wake.
+/// From an outcome to the steering of its slot, by a unit that need not look further. A start that is taken is as fast.
 pub const OUTCOME_TO_STEER: u32 = 0;
-/// From a wake that is taken to the steering of its slot, by the path tables.
+/// From a wake that is taken to the steering of its slot, by a unit that chooses whose turn it is a cycle ahead.
 pub const WAKE_TO_STEER: u32 = 1;
 /// From the outcome that ends a thread, or that makes it wait, to when the unit says so. From a start, to when it lives.
 pub const OUTCOME_TO_STATE: u32 = 1;

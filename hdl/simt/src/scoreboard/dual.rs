@@ -3,7 +3,7 @@
 //! Two bits a (warp, side, register): *pending* (P), a write of the register issued on the side is under way; *shadow*
 //! (S), it was already when the warp's paths last changed. A path may issue if no register it reads or writes has P on
 //! its own side or S on the other: the latest writes of the other path are not its business, but of those before a
-//! divergence or a reconvergence the threads may be its own. (`dual-path-execution.txt` §3.2; `docs/dual-path.md` says
+//! divergence or a reconvergence the threads may be its own. (`dual-path-execution.txt` §3.2; `docs/reference/dual-path.md` says
 //! why this is safe and waits for nothing for ever)
 //!
 //! | event | P | S |

@@ -381,11 +381,11 @@ int main(void) { uint32_t t = heddle_thread(); out[t] = f(t, 3); return 0; }
     assert_eq!(because.count(), 2, "{:?}", prediction.notes);
 }
 
-/// Listing 1 in `docs/predict.md`, and what is said of it there.
+/// Listing 1 in `docs/reference/predict.md`, and what is said of it there.
 #[test]
 fn listing_1_is_explained_as_the_page_says() {
     let Some(compiler) = compile::compiler("the page's listing") else { return };
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/predict.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/predict.md");
     let page = std::fs::read_to_string(page).unwrap();
     let between = |from: &str| page.split_once(from).unwrap().1.split_once("```").unwrap().0.to_string();
     let elf = compiler.program(&between("```c\n"), &[]);

@@ -10,7 +10,8 @@ use crate::divergence::proof::ProofIn;
 use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
+use heddle_hdl::select;
 
 /// The depth of the induction: one cycle more than a pass takes.
 pub fn pass_cycles(s: &Shape) -> u32 {

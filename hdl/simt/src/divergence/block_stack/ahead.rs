@@ -24,7 +24,8 @@ use super::super::levels::{Sides, Top, is_at_point, levels, sides, stop_of};
 use super::super::{Outcome, Side, Stop};
 use super::capt::{CaptIn, CaptOut, capt};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::elements;
+use heddle_hdl::prelude::*;
 
 /// A branch, for the prediction table.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

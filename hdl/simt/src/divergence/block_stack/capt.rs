@@ -13,7 +13,7 @@
 //! under [`History::Counter`] the upper half of a saturating counter of 2 bits, which begins as 2.
 
 use crate::shape::{History, Shape};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

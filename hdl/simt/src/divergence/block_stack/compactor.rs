@@ -5,7 +5,8 @@
 //! Or, with `fixed`, one static warp goes, the lowest that has a thread.
 
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
+use heddle_hdl::{all, each, elements};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

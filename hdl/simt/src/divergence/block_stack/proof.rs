@@ -4,14 +4,15 @@
 //!
 //! One thread is followed, any of them; blocks are all of the core or one warp each.
 
-use super::{Inside, Warp, as_one_warp, described, place};
+use super::{Inside, OfSlot, Warp, as_one_warp, described, place};
 use crate::block::same_group;
 use crate::divergence::levels::levels;
-use crate::divergence::proof::{Followed, ProofIn, Whereabouts, held_since};
-use crate::divergence::{MixedIn, Outcome, Side, Start, UnitIn, UnitOut, kind};
+use crate::divergence::proof::{Followed, ProofIn, Whereabouts, held_since, with_announced};
+use crate::divergence::{MixedIn, Outcome, Side, Start, UnitIn, UnitOut, depth_after, kind};
+use crate::pipeline::timing::ISSUE_TO_RESOLVE;
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// Inputs beside those of other units.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -38,9 +39,13 @@ struct Owed {
 /// run, with threads of the warp and anything about meeting, until one is refused; `hold` is obeyed.
 pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<Signal>> {
     module("block_stack_proof", BlockProofIn::shape(s), |m, i| {
-        let any = i.unit.unit;
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
         let (out, inside) = described(m, s, unit_in.value);
+        let late = held_since(m, out.hold, ISSUE_TO_RESOLVE);
+        let may = !late[late.len() - 1];
+        let i =
+            BlockProofIn { unit: with_announced(m, s, &i.unit, out.steer, may, |slot| inside.depths.read(slot)), ..i };
+        let any = i.unit.unit;
         let refused = m.reg("refused", 1).reset(0u32);
         let owed = |name: &str| m.reg(name, s.warps).reset(0u32);
         let owed = Owed { any: owed("owed"), of_thread: owed("owed_of_thread") };
@@ -62,11 +67,21 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
         next.next(pick([(begins, lowest), (started, next.q + 1)], next.q));
 
         // Outcomes.
-        let late = held_since(m, out.hold);
-        let slot = index_of(s.warps, any.outcome.slot);
-        let may = (inside.running & !inside.ahead).select(slot, 1) & !late[late.len() - 1] & !refused.q;
+        let slot = any.outcome.slot;
+        // What was ahead of its block is held back at issue.
+        let was_ahead = m.pipe_reset("were_ahead", inside.ahead);
+        let may = (inside.running & !inside.ahead & !was_ahead).select(slot, 1) & !refused.q;
         let warp = inside.warps.read(slot);
         let outcome = any_outcome(m, s, &i, (slot, may), warp, &inside, group);
+        let (depth, block) = (inside.depths.read(slot), slot & !group);
+        let read = OfSlot {
+            warp,
+            depth,
+            after: depth_after(outcome.call, outcome.ret, depth),
+            ends: inside.ends.read(block),
+            first: inside.places.read(block),
+        };
+        m.assert("words_of_the_outcome", implies(outcome.valid, read.same_as(inside.of_slot)));
         let mixed = MixedIn {
             group,
             filling: same_group(next.q, group, s.warps).only_if(filling.q),
@@ -83,7 +98,9 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
         let owed_by = owed.of_thread.q;
         writes(m, s, &i, owed, runs, (thread, &inside));
 
-        cover(m, "a_block_ends", m.pipe_reset("was_live", out.live.any()) & !out.live.any());
+        let was_live = m.pipe_reset("was_live", out.live);
+        cover(m, "a_warp_ends", (was_live & !out.live).any());
+        cover(m, "a_block_ends", was_live.any() & !out.live.any());
         if s.lanes > 1 {
             cover(m, "parts", inside.counts.read(slot & !group).any());
         }
@@ -121,17 +138,16 @@ fn any_outcome(
     let known = inside.places.read(slot & !group);
     let recorded = inside.recorded.select(slot & !group, 1);
     let same = recorded & known.kind.eq(place::BRANCH) & known.jump.eq(jump) & known.pc.eq(any.rest.pc);
-    let call = jump & same.mux(known.call, any.call & !inside.depths.read(slot).all());
+    let differs = same & (known.call.ne(any.call) | known.ret.ne(any.ret));
     Outcome {
-        valid: any.valid & may,
+        valid: any.valid & may & !differs,
         slot,
         kind,
         taken: Side { mask: taken, pc: ((branch | jump) & same).mux(known.target, any.taken.pc) },
         rest: Side { mask: (warp.mask & !taken).only_if(branch | jump), ..any.rest },
-        call,
-        ret: jump & same.mux(known.ret, any.ret & !call),
         meets: any.meets.map(|meets| same.mux(known.meets, meets)),
         homes: warp.homes,
+        ..any
     }
 }
 

@@ -70,6 +70,22 @@ struct Told {
     meets: Reconvergence<u64>,
 }
 
+/// An instruction that has its outcome in the next cycle.
+#[derive(Clone, Copy, Debug, Default)]
+struct Resolving {
+    slot: usize,
+    pc: u64,
+    call: bool,
+    ret: bool,
+}
+
+impl Resolving {
+    fn of(slot: usize, control: &Control) -> Resolving {
+        let Control { pc, call, ret, .. } = *control;
+        Resolving { slot, pc, call, ret }
+    }
+}
+
 /// A block that is being started.
 #[derive(Clone, Copy, Debug)]
 struct Filling {
@@ -172,7 +188,9 @@ impl Pipeline {
         self.slots[slot].runs.as_ref().is_some_and(|runs| !runs.ahead)
     }
 
-    fn poke(&mut self, told: Option<Told>, starts: bool, asked: usize, written: usize, resolving: (usize, u64)) {
+    fn poke(&mut self, told: Option<Told>, starts: bool, asked: usize, written: usize, resolving: Option<Resolving>) {
+        let is_announced = resolving.is_some();
+        let resolving = resolving.unwrap_or_default();
         let side = |(pc, mask): (u64, u64)| Side { mask: mask.into(), pc: pc.into() };
         let none = Told { slot: 0, kind: 0, taken: (0, 0), rest: (0, 0), call: false, ret: false, meets: elsewhere() };
         let o = told.unwrap_or(none);
@@ -216,7 +234,12 @@ impl Pipeline {
                 meets: Some(o.meets.map("", &mut |_, v: u64| v.into())),
                 homes,
             },
-            announced: None,
+            announced: Some(Announced {
+                valid: is_announced.into(),
+                slot: resolving.slot.into(),
+                call: resolving.call.into(),
+                ret: resolving.ret.into(),
+            }),
             hints: None,
             unissued: None,
             mixed: Some(MixedIn {
@@ -225,8 +248,8 @@ impl Pipeline {
                 filling,
                 quiet,
                 written: written.into(),
-                resolving: resolving.0.into(),
-                pc: resolving.1.into(),
+                resolving: resolving.slot.into(),
+                pc: resolving.pc.into(),
             }),
         });
     }
@@ -244,7 +267,7 @@ impl Pipeline {
 
     /// What the unit says of a slot: its warp's lanes and their static warps, its stop pc, and whether it is ahead.
     fn asks(&mut self, slot: usize) -> (u64, Vec<usize>, Option<u64>, bool) {
-        self.poke(None, false, slot, slot, (0, 0));
+        self.poke(None, false, slot, slot, None);
         let out = self.t.peek();
         let block = out.more.mixed.unwrap();
         let stop = (out.stop.valid == 1).then(|| out.stop.pc.low_u64());
@@ -259,7 +282,7 @@ impl Pipeline {
     }
 
     /// One cycle with an outcome, or none; `resolving` is what has its outcome in the next one. Its target, if the unit says one.
-    fn cycle(&mut self, told: Option<Told>, resolving: (usize, u64)) -> Option<u64> {
+    fn cycle(&mut self, told: Option<Told>, resolving: Option<Resolving>) -> Option<u64> {
         let written = (0..self.slots.len()).find(|&slot| self.slots[slot].pending == 1).unwrap_or(0);
         self.poke(told, true, 0, written, resolving);
         let (out, now) = (self.t.peek(), self.t.cycle());
@@ -490,7 +513,7 @@ impl Pipeline {
             if !kept && self.random.u32(..100) < density {
                 coming = self.next_of_any(told.map(|told| told.slot), &invent);
             }
-            let resolving = coming.as_ref().map_or((0, 0), |(slot, control)| (*slot, control.pc));
+            let resolving = coming.as_ref().map(|(slot, control)| Resolving::of(*slot, control));
             jump = self.cycle(told, resolving);
             if self.refused.is_some() {
                 return;
@@ -519,7 +542,7 @@ impl Pipeline {
 
     /// Begins to start a block where none is.
     fn begin_any(&mut self) {
-        self.poke(None, false, 0, 0, (0, 0));
+        self.poke(None, false, 0, 0, None);
         let live = self.t.peek().live;
         let is_free = |slot: usize| !live.bit(slot as u32) && self.slots[slot].pending == 0;
         let free: Vec<usize> = (0..self.segments.len()).filter(|&block| self.slots_of(block).all(is_free)).collect();
@@ -623,7 +646,7 @@ impl Pipeline {
     /// Runs until nothing more comes of itself.
     fn settle(&mut self) {
         for _ in 0..40 {
-            self.cycle(None, (0, 0));
+            self.cycle(None, None);
         }
     }
 
@@ -662,9 +685,9 @@ impl Pipeline {
 
     /// A slot comes to a control instruction; whatever comes of it.
     fn tell(&mut self, slot: usize, control: &Control) {
-        let jump = self.cycle(None, (slot, control.pc));
+        let jump = self.cycle(None, Some(Resolving::of(slot, control)));
         let told = self.outcome(slot, control, jump);
-        self.cycle(Some(told), (0, 0));
+        self.cycle(Some(told), None);
         self.settle();
     }
 

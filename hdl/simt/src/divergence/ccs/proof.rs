@@ -7,7 +7,8 @@ use super::{CcsIn, CcsOut, ccs, key};
 use crate::divergence::Path;
 use crate::proof::{cover, implies};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::elements;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

@@ -1,4 +1,5 @@
 use super::*;
+use heddle_hdl::netlist;
 use heddle_sim::Sim;
 
 type Plain = Path<Bits>;

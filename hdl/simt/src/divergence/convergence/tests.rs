@@ -597,7 +597,7 @@ fn four(barriers: u32) -> Bench {
 use convergence::{CANCEL, COPY, COUNT, JOIN, MOVE, WAIT};
 
 /// `speculative-reconvergence.txt` Figure 4: threads come to BB3 in different rounds of the loop, wait there, and go on together.
-/// `docs/convergence-barriers.md` shows this trace.
+/// `docs/reference/convergence-barriers.md` shows this trace.
 #[test]
 fn figure_4() {
     let (bb1, bb3, bb4, bb5) = (10, 20, 30, 40);

@@ -12,16 +12,14 @@
 //! the uppermost level's sibling, wherever this is; a level has the one that was in the top beside its sibling's, or, if that one was
 //! its sibling's as well, the other.
 //!
-//! | turn, after all others | what follows |
-//! |---|---|
-//! | offer | reads the head of a warp with a free side |
-//! | take | its sibling comes up, if nothing else had a turn in between; else it is offered again |
+//! It has the last turn of all: a cycle is chosen for it, and the level read, if nothing else wants one; and it gives way to an
+//! outcome of its warp that is announced in that cycle.
 //!
 //! What it does not do: bring up paths from below the uppermost level.
 
-use super::{Group, Level, Read, Rpc, Sibling, Top};
+use super::{Group, Level, Rpc, Sibling, Top};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// The sibling of the uppermost level.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -157,47 +155,4 @@ pub(super) fn popped(
     };
     let forwarded = Some((takes & head.group.valid).mux(up, as_before));
     Top { forwarded, ..Top::with(!right, own, sibling, rpc_below) }
-}
-
-/// Whose sibling comes up, and when.
-pub(super) struct Forwarding {
-    /// One bit a warp: a side is free, and the uppermost level has a sibling for it.
-    pub lends: Reg<Signal>,
-    /// That level was read in the cycle before.
-    pub offered: Reg<Read<Signal>>,
-}
-
-/// The turns of it, and the warp.
-#[derive(Clone, Copy)]
-pub(super) struct Turn {
-    pub offers: Signal,
-    pub takes: Signal,
-    pub warp: Signal,
-}
-
-impl Forwarding {
-    pub fn new(s: &Shape, m: Builder) -> Option<Forwarding> {
-        forwards(s).then(|| Forwarding {
-            lends: m.reg("lends", s.warps).reset(0u32),
-            offered: m.reg("offered", Read { valid: 1, at: s.warp_bits() }).reset_zero(),
-        })
-    }
-
-    /// The turns, if nobody else wants one.
-    pub fn turn(&self, m: Builder, free: Signal) -> Turn {
-        let (lends, offered) = (self.lends.q, self.offered.q);
-        wire!(takes = free & offered.valid);
-        wire!(offers = free & !offered.valid & lends.any());
-        wire!(lender = offered.valid.mux(offered.at, lends.lowest_one().one_hot_index()));
-        m.cover("offers_again", offered.valid & !free);
-        Turn { offers, takes, warp: lender }
-    }
-
-    /// Takes note of what is offered, and in a cycle that `updates` a warp, `at` (one bit), whether it has `room`.
-    pub fn note(self, turn: Turn, updates: Signal, at: Signal, room: Signal) -> (Signal, Read<Signal>) {
-        let Forwarding { lends, offered } = self;
-        lends.next_if(updates, (lends.q & !at) | at.only_if(room));
-        offered.next(Read { valid: turn.offers, at: turn.warp });
-        (lends.q, offered.q)
-    }
 }

@@ -8,14 +8,18 @@
 //! refused stays as it is, since the core stops.
 
 use super::forwarding::{Before, Forwarded};
-use super::{Inside, Level, Top, described, levels};
+use super::{Claim, Inside, Level, Stops, Top, Words, described, levels};
 use crate::divergence::levels::{Rpc, Sibling};
-use crate::divergence::proof::{Followed, ProofIn, Waits, Whereabouts, held_since, in_time, legal};
-use crate::divergence::{Unissued, UnitIn, UnitOut, kind, side_of, warp_of};
+use crate::divergence::proof::{
+    Followed, ProofIn, Turns, Waits, Whereabouts, held_since, in_time, legal, with_announced,
+};
+use crate::divergence::{Outcome, Unissued, UnitIn, UnitOut, depth_after, kind, side_of, warp_of};
 use crate::isa::cause;
+use crate::pipeline::timing::ISSUE_TO_RESOLVE;
 use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
+use heddle_hdl::select;
 
 /// The front end of a slot.
 #[derive(Clone, Copy)]
@@ -35,6 +39,8 @@ struct Warp {
     number: u32,
     live: Signal,
     waiting: Signal,
+    /// It was woken in the cycle before.
+    woken: Signal,
     popping: Signal,
     refused: Signal,
     threads: Signal,
@@ -46,7 +52,7 @@ struct Warp {
     count: Signal,
     /// From the lowest.
     levels: Vec<Held>,
-    /// With path forwarding: it lends, and it is offered.
+    /// With path forwarding: it lends, and a turn for that is chosen.
     lends: Option<[Signal; 2]>,
 }
 
@@ -80,37 +86,37 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
     module("dual_path_proof", ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
         let (out, inside) = described(m, s, unit_in.value);
-        let late = held_since(m, out.hold);
+        let late = held_since(m, out.hold, ISSUE_TO_RESOLVE);
         let refused = m.reg("refused", s.warps).reset(0u32);
-        let (slots, passed, told) = front_ends(m, s, &i, &inside, refused.q, late[late.len() - 1], &out);
+        let may = !late[late.len() - 1];
+        let depth = |slot| inside.tops.read(warp_of(s, slot)).of(side_of(s, slot)).0.depth;
+        let i = with_announced(m, s, &i, out.steer, may, depth);
+        let (slots, passed, told) = front_ends(m, s, &i, &inside, refused.q, &out);
         unit_in.drive(told);
         let refuses = refuses(m, s, &inside, &told, &out);
         refused.next(refused.q | (warp_of(s, told.outcome.slot).decode(s.warps) & refuses.repeat(s.warps)));
 
+        let steered = out.steer.slot.decode(s.slots()).only_if(out.steer.valid);
+        let just = m.pipe_reset("slots_just_steered", steered);
         let warps: Vec<Warp> = (0..s.warps).map(|n| warp(m, s, n, refused.q, &slots, &inside)).collect();
         for warp in &warps {
             from_the_top_down(m, warp, passed);
             levels_suffice(m, s, warp);
-            between_turns(m, warp, passed, &inside);
+            between_turns(m, s, warp, passed, &inside);
+            stops_are_there(m, s, warp, just, &inside);
             steers(m, warp, &told, &out);
         }
-        let is_warp = |at: Signal| at.eq(index_of(s.warps, at));
-        m.assert("a_warp_is_fetched", is_warp(inside.fetched.at));
-        let due = inside.due;
-        m.assert("a_slot_is_due", due.slot.eq(index_of(s.slots(), due.slot)));
-        let is_due = inside.owed.select(due.slot, 1) | inside.popping.select(warp_of(s, due.slot), 1);
-        let busy = inside.owed.any() | inside.popping.any();
-        m.assert("who_is_busy_has_a_turn", implies(busy, inside.fetched.valid | (due.valid & is_due)));
-        if let Some((_, offered)) = inside.forwarding {
-            m.assert("a_warp_is_offered", is_warp(offered.at) & !(offered.valid & inside.fetched.valid));
-        }
+        claims(m, s, &told, &inside);
         let waits = |warp: &Warp| {
-            let Warp { popping, count, waiting, live, owed, .. } = *warp;
-            Waits { popping, count, waiting, one: !live | owed.any() }
+            let Warp { popping, count, live, owed, .. } = *warp;
+            Waits { popping, count, waiting: warp.waits(), one: !live | owed.any() }
         };
         let waits: Vec<Waits> = warps.iter().map(waits).collect();
-        in_time(m, levels(s), &waits, (busy, inside.fetched.valid), (out.hold, &late, inside.outcomes));
-        follow(m, s, &i, &warps, &inside, &told, &out);
+        let Claim { slot, outcome, wake, pop, send, follows, .. } = inside.claim;
+        let turns = Turns { outcome, wake, other: pop | send | (follows & inside.owed.select(slot, 1)) };
+        let busy = inside.owed.any() | inside.popping.any();
+        in_time(m, levels(s), &waits, busy, turns, (out.hold, &late, inside.outcomes));
+        follow(m, s, (&i, just), &warps, &inside, &told, &out);
 
         cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
         if s.lanes > 1 {
@@ -121,11 +127,11 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
             cover(m, "all_levels", any(&|warp| warp.live & warp.count.eq(levels(s))));
             if s.lanes > 2 {
                 cover(m, "flushes", dual.flush);
-                cover(m, "resumes", inside.fetched.valid & inside.head.sibling.valid & out.steer.valid);
-                if inside.forwarding.is_some() {
+                cover(m, "resumes", inside.claim.pop & inside.head.sibling.valid & out.steer.valid);
+                if inside.lends.is_some() {
                     let forwarded = any(&|warp| warp.live & warp.top.forwarded.expect("it forwards").valid);
                     cover(m, "forwards", forwarded);
-                    cover(m, "runs_on", m.pipe_reset("was_forwarded", forwarded) & inside.fetched.valid);
+                    cover(m, "runs_on", m.pipe_reset("was_forwarded", forwarded) & inside.claim.pop);
                 }
             }
         }
@@ -143,7 +149,6 @@ fn front_ends(
     i: &ProofIn<Signal>,
     inside: &Inside,
     refused: Signal,
-    held: Signal,
     out: &UnitOut<Signal>,
 ) -> (Vec<Slot>, Signal, UnitIn<Signal>) {
     let dual = out.more.two_paths.expect("it has two sides");
@@ -152,8 +157,14 @@ fn front_ends(
     let slot = i.unit.outcome.slot;
     let (path, _) = inside.tops.read(warp_of(s, slot)).of(side_of(s, slot));
     let warp_runs = inside.live & !dual.busy & !refused;
-    let may = warp_runs.select(warp_of(s, slot), 1) & runs.q.select(slot, 1) & !held;
-    let told = legal(m, s, i, (inside.live, inside.waiting), may, (path.mask, path.depth));
+    // At most one control instruction of a warp is unresolved, and none while it is busy.
+    let alone = m.reg("alone", 1).reset(0u32);
+    let may = warp_runs.select(warp_of(s, slot), 1) & runs.q.select(slot, 1) & alone.q;
+    let told = legal(m, s, i, (inside.live, out.waiting), may, (path.mask, path.depth));
+
+    let next = warp_of(s, i.unit.announced.expect("outcomes are announced").slot);
+    let another = told.outcome.valid & next.eq(warp_of(s, slot));
+    alone.next(!dual.busy.select(next, 1) & !another);
 
     let acts = slot.decode(s.slots()).only_if(told.outcome.valid);
     let flushed = dual.flushed.decode(s.slots()).only_if(dual.flush);
@@ -161,13 +172,13 @@ fn front_ends(
     wire!(issues = i.issues.expect("it has two sides") & runs.q & !acts);
     runs.next((runs.q & !acts & !flushed) | steered);
     issued.next((issued.q | issues) & !steered);
-    let (mut after, mut passes) = (Vec::new(), Vec::new());
+    let (mut pcs, mut passes) = (Vec::new(), Vec::new());
     let slots = (0..s.slots()).map(|n| {
         let pc = m.reg(&format!("slot_{n}_pc"), s.pc_bits());
         let next = issues.bit(n).mux(pc.q + 1, pc.q);
         pc.next(steered.bit(n).mux(out.steer.pc, next));
-        after.push(next);
-        let stops = inside.stops.read(m.lit(n / 2, s.warp_bits()));
+        pcs.push(pc.q);
+        let stops = stops_of(m, s, inside, n / 2);
         let (left, right) = ((stops.left, stops.pc), (stops.right, stops.right_pc.unwrap_or(stops.pc)));
         let (stop, stop_pc) = if n % 2 == 0 { left } else { right };
         passes.push(issues.bit(n) & stop & next.eq(stop_pc));
@@ -177,10 +188,35 @@ fn front_ends(
     let passed = m.reg("passed", 1).reset(0u32);
     passed.next(passed.q | cat(&passes).any());
     let sibling = slot ^ 1;
+    let ran = m.pipe_reset("sibling_ran", runs.q.select(sibling, 1));
+    let sibling = m.pipe("sibling_was", sibling);
     let any = i.unit.unissued.expect("it has two sides");
-    let valid = runs.q.select(sibling, 1).mux((issued.q | issues).select(sibling, 1), any.valid);
-    let pc = valid.mux(select(&after, sibling), any.pc);
+    let valid = ran.mux(issued.q.select(sibling, 1), any.valid);
+    let pc = valid.mux(select(&pcs, sibling), any.pc);
     (slots, passed.q, UnitIn { unissued: Some(Unissued { valid, pc }), ..told })
+}
+
+/// What was chosen in the cycle before, and the words that were read for it.
+fn claims(m: Builder, s: &Shape, told: &UnitIn<Signal>, inside: &Inside) {
+    let Inside { claim, words, .. } = inside;
+    let (slot, no) = (claim.slot, m.lit(0u32, 1));
+    let warp = warp_of(s, slot);
+    m.assert("claimed_slot_is_there", slot.eq(index_of(s.slots(), slot)));
+    let take = claim.take.unwrap_or(no);
+    let claims = cat(&[claim.outcome, claim.wake, claim.pop, claim.send, claim.follows, take]);
+    m.assert("nothing_else_is_claimed", claims.eq(claims.lowest_one()));
+    m.assert("claimed_wake_is_of_one_that_waits", implies(claim.wake, inside.waiting.select(warp, 1)));
+    m.assert("claimed_send_is_owed", implies(claim.send, inside.owed.select(slot, 1)));
+    let Outcome { valid: comes, slot: of, call, ret, .. } = told.outcome;
+    m.assert("announced_outcome_is_claimed", implies(claim.outcome, slot.eq(of)));
+    let used = comes | claim.wake | claim.pop | claim.send | take;
+    let top = inside.tops.read(warp);
+    let (own, _) = top.of(side_of(s, slot));
+    let after = depth_after(claim.outcome & call, claim.outcome & ret, own.depth);
+    let read = Words { top, after, threads: inside.threads.read(warp), count: inside.counts.read(warp) };
+    m.assert("words_of_the_claim", implies(used, read.same_as(*words)));
+    let follows = claim.follows & inside.owed.select(slot, 1);
+    m.assert("what_came_is_there", implies(follows, own.pc.eq(inside.came)));
 }
 
 /// A barrier is refused exactly if a live thread of the warp does not come to it, and nothing else is.
@@ -198,6 +234,8 @@ fn refuses(m: Builder, s: &Shape, inside: &Inside, told: &UnitIn<Signal>, out: &
 
 fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], inside: &Inside) -> Warp {
     let at = m.lit(number, s.warp_bits());
+    let no = m.lit(0u32, 1);
+    let of_claim = warp_of(s, inside.claim.slot).eq(at);
     let (top, count) = (inside.tops.read(at), inside.counts.read(at));
     let of_sides = |is: &dyn Fn(Signal) -> Signal| {
         let (left, right) = (m.lit(0u32, 1), m.lit(1u32, 1));
@@ -219,6 +257,8 @@ fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], ins
         let entry = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
         let valid = count.gt(k);
         let level = inside.levels.as_ref().expect("it has levels").read(entry);
+        let pushed = inside.pushed.expect("it has levels");
+        let level = (pushed.valid & pushed.address.eq(entry)).mux(pushed.level, level);
         let sibling = threads_of(level.sibling).only_if(!above.taken);
         held.push(Held { valid, level, above, sibling });
         above = above.below(valid, level, sibling);
@@ -228,6 +268,7 @@ fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], ins
         number,
         live: inside.live.bit(number),
         waiting: inside.waiting.bit(number),
+        woken: inside.claim.wake & of_claim,
         popping: inside.popping.bit(number),
         refused: refused.bit(number),
         threads: inside.threads.read(at),
@@ -237,7 +278,7 @@ fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], ins
         slots: [slots[first], slots[first + 1]],
         count,
         levels: held.into_iter().rev().collect(),
-        lends: inside.forwarding.map(|(lends, offered)| [lends.bit(number), offered.valid & offered.at.eq(at)]),
+        lends: inside.lends.map(|lends| [lends.bit(number), of_claim & inside.claim.take.unwrap_or(no)]),
     };
     let all = |what: &str, holds: Signal| m.assert(&warp.name(what), implies(warp.runs(), holds));
     all("lowest_has_all", is_within(warp.threads, above.threads));
@@ -308,6 +349,11 @@ impl Warp {
         self.live & !self.refused
     }
 
+    /// It waits until it is woken.
+    fn waits(&self) -> Signal {
+        self.waiting & !self.woken
+    }
+
     fn is(&self, warp: Signal) -> Signal {
         warp.eq(warp.literal(self.number))
     }
@@ -345,6 +391,7 @@ fn from_the_top_down(m: Builder, warp: &Warp, passed: Signal) {
         let siblings_rpc = before.map_or(mine, |b| (group.valid | b.sibling).mux(forwarded_rpc, rpc));
         let is_there = siblings_rpc.reached(path.pc, path.depth);
         level("sibling_is_on_its_way", implies(untaken & !passed, !is_there));
+        level("sibling_is_elsewhere_than_what_is_unknown", implies(untaken, !is_unknown(siblings_rpc, path)));
         level("group_has_them", implies(group.valid, is_within(threads, group.mask)));
         level("group_is_parted", implies(group.valid, parts[0].ne(group.mask) & parts[1].ne(group.mask)));
         let met = group.mask & warp.threads & !threads;
@@ -382,7 +429,7 @@ fn levels_suffice(m: Builder, s: &Shape, warp: &Warp) {
 }
 
 /// What holds of a warp's top, and of the level that was read for it.
-fn between_turns(m: Builder, warp: &Warp, passed: Signal, inside: &Inside) {
+fn between_turns(m: Builder, s: &Shape, warp: &Warp, passed: Signal, inside: &Inside) {
     let Warp { live, waiting, popping, top, count, threads, active, owed, .. } = *warp;
     let all = |what: &str, holds: Signal| m.assert(&warp.name(what), holds);
     let one_state =
@@ -410,31 +457,60 @@ fn between_turns(m: Builder, warp: &Warp, passed: Signal, inside: &Inside) {
     all("owed_is_one", owed.eq(owed.lowest_one()));
     let replays = inside.replays.slice(2 * warp.number, 2);
     all("replays_are_owed", implies(!warp.refused, is_within(replays, owed)));
-    let stops = inside.stops.read(m.lit(warp.number, inside.fetched.at.width()));
+    let stops = stops_of(m, s, inside, warp.number);
     let rpcs = [no, one].map(|right| rpc_of(&top, right));
     let ahead = |path: Sibling<Signal>, rpc: Rpc<Signal>| path.valid & rpc.known & rpc.reached(rpc.pc, path.depth);
     let sides = stops.left.eq(ahead(top.left, rpcs[0])) & stops.right.eq(ahead(top.right, rpcs[1]));
     let pcs = stops.pc.eq(rpcs[0].pc) & stops.right_pc.unwrap_or(stops.pc).eq(rpcs[1].pc);
     all("stops_where_it_meets", implies(live, sides & pcs));
+    let unknown = cat(&[is_unknown(rpcs[0], top.left), is_unknown(rpcs[1], top.right)]);
+    all("sides_are_elsewhere_than_what_is_unknown", implies(runs & !waiting, !unknown.any()));
     let mut rpcs = rpcs.into_iter();
     let are_there = warp.sides().map(|(path, slot)| {
         let rpc = rpcs.next().expect("two sides");
         path.valid & rpc.reached(slot.runs.mux(slot.pc, path.pc), path.depth)
     });
     all("sides_are_on_their_way", implies(runs & !waiting & !passed, !cat(&are_there).any()));
-    let fetched = inside.fetched.valid & warp.is(inside.fetched.at);
+    let pops = inside.claim.pop & warp.is(warp_of(s, inside.claim.slot));
     let heads: Vec<Signal> =
         (1..).zip(&warp.levels).map(|(k, held)| count.eq(k as u32) & same(held.level, inside.head)).collect();
     if heads.is_empty() {
-        all("head_was_fetched", !fetched);
+        all("head_was_read", !pops);
     } else {
-        all("head_was_fetched", implies(fetched, popping & cat(&heads).any()));
+        all("head_was_read", implies(pops, popping & cat(&heads).any()));
     }
     if let Some([lends, offered]) = warp.lends {
         let room = live & (top.left.valid ^ top.right.valid) & !forwarded.taken;
         all("lends_if_it_can", lends.eq(room & !warp.refused) & !(lends & (popping | waiting)));
         all("head_was_offered", implies(offered, lends & cat(&heads).any()));
     }
+}
+
+/// Where a warp's sides stop, once what was found in the cycle before is written.
+fn stops_of(m: Builder, s: &Shape, inside: &Inside, warp: u32) -> Stops<Signal> {
+    let at = m.lit(warp, s.warp_bits());
+    let (writes, written, next) = inside.next_stops;
+    (writes & written.eq(at)).mux(next, inside.stops.read(at))
+}
+
+/// Where a side that runs stops is written already, but in the cycle behind its steering.
+fn stops_are_there(m: Builder, s: &Shape, warp: &Warp, just: Signal, inside: &Inside) {
+    let (is, will_be) = (inside.stops.read(m.lit(warp.number, s.warp_bits())), stops_of(m, s, inside, warp.number));
+    let of = |stops: Stops<Signal>, side: u32| match side {
+        0 => (stops.left, stops.pc),
+        _ => (stops.right, stops.right_pc.unwrap_or(stops.pc)),
+    };
+    for side in [0, 1] {
+        let ((is, at), (will_be, later)) = (of(is, side), of(will_be, side));
+        let same = is.eq(will_be) & implies(is, at.eq(later));
+        let runs = warp.live & !warp.refused & warp.slots[side as usize].runs & !just.bit(2 * warp.number + side);
+        m.assert(&warp.name(&format!("side_{side}_has_its_stop")), implies(runs, same));
+    }
+}
+
+/// A path at the call depth where threads meet wherever the first of them comes to, while none has.
+fn is_unknown(rpc: Rpc<Signal>, path: Sibling<Signal>) -> Signal {
+    path.valid & !rpc.known & rpc.reached(path.pc, path.depth)
 }
 
 /// Where the path of a side meets others.
@@ -469,7 +545,7 @@ fn steers(m: Builder, warp: &Warp, told: &UnitIn<Signal>, out: &UnitOut<Signal>)
 fn follow(
     m: Builder,
     s: &Shape,
-    i: &ProofIn<Signal>,
+    (i, just): (&ProofIn<Signal>, Signal),
     warps: &[Warp],
     inside: &Inside,
     told: &UnitIn<Signal>,
@@ -500,7 +576,7 @@ fn follow(
         m.assert(&warp.name("thread_has_ended_with_it"), implies(mine & !warp.live, !alive));
         let all = |what: &str, holds: Signal| m.assert(&warp.name(what), implies(mine & warp.live, holds));
         all("thread_is_live", alive.eq(thread.is_in(warp.threads)));
-        all("thread_waits", implies(alive, waits.eq(warp.waiting)));
+        all("thread_waits", implies(alive, waits.eq(warp.waits())));
         let mut places = Vec::new();
         for (path, slot) in warp.sides() {
             places.push((is_in(path), [slot.runs.mux(slot.pc, path.pc), path.depth]));
@@ -530,7 +606,8 @@ fn follow(
     let rpc = rpc_of(&inside.tops.read(thread.warp), side_of(s, decode));
     let stops = rpc.valid & rpc.known & rpc.reached(rpc.pc, depth);
     let right = out.stop.valid.eq(stops) & implies(stops, out.stop.pc.eq(rpc.pc));
-    let asked = of_sides(&|_, _, n| decode.eq(decode.literal(n)));
+    // Nothing is decoded of a slot in the cycle behind its steering.
+    let asked = of_sides(&|_, slot, n| slot.runs & !just.bit(n) & decode.eq(decode.literal(n)));
     m.assert("thread_stops_where_it_meets", implies(asked.any() & !refused, right));
     // Replays are of threads that an access has left.
     let replays = of_sides(&|_, _, n| inside.replays.bit(n));

@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::divergence::testing::{all_hit, mask};
-use crate::divergence::{Divergence, Outcome, Side, Start, Unissued, Wake};
-use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_ISSUE};
+use crate::divergence::{Announced, Divergence, Outcome, Side, Start, Unissued, Wake};
+use crate::pipeline::timing::{ISSUE_TO_OUTCOME, ISSUE_TO_RESOLVE, OUTCOMES_BEFORE_HOLD, STEER_TO_ISSUE};
 use crate::reconvergence::{Meet, Reconvergence};
 use crate::testing::cases;
 use heddle_hdl::netlist::PropertyKind;
@@ -53,6 +53,23 @@ struct Bench {
     /// When a warp last ran, was started or had an outcome.
     heard: Vec<u64>,
     parked: Vec<bool>,
+    /// What is announced for the next cycle, and what was for this.
+    announces: Option<Coming>,
+    announced: Option<Coming>,
+    /// What is announced for the next cycle may come: at the time, its slot runs, and nothing else of its warp is unresolved.
+    may_come: bool,
+    /// `hold` in the last cycles, a bit each, the last lowest.
+    held: u32,
+    /// Where the sibling of the slot goes on that had an outcome in the last cycle, if it has issued something.
+    suspended: Option<u64>,
+}
+
+/// An outcome that may come: its slot, and whether it is a call or a return.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Coming {
+    slot: u32,
+    call: bool,
+    ret: bool,
 }
 
 impl Bench {
@@ -69,6 +86,11 @@ impl Bench {
             runs: vec![None; s.slots() as usize],
             heard: vec![0; s.warps as usize],
             parked: vec![false; s.warps as usize],
+            announces: None,
+            announced: None,
+            may_come: false,
+            held: 0,
+            suspended: None,
         }
     }
 
@@ -84,9 +106,7 @@ impl Bench {
             ret: false,
         });
         let (warp, pc, mask) = start.unwrap_or_default();
-        let sibling = o.slot ^ 1;
-        let issued = told.is_some() && self.runs[sibling as usize].is_some_and(|(_, issued)| issued);
-        let unissued = if issued { self.place(sibling).pc } else { self.random.u64(..8) };
+        let unissued = self.suspended.unwrap_or_else(|| self.random.u64(..8));
         self.t.poke(UnitIn {
             start: Start { valid: start.is_some().into(), slot: warp.into(), pc: pc.into(), mask: mask.into() },
             wake: Wake { valid: wake.is_some().into(), slot: wake.unwrap_or(0).into() },
@@ -103,9 +123,14 @@ impl Bench {
                 meets: Some(self.meets.map("", &mut |_, v: u64| v.into())),
                 homes: None,
             },
-            announced: None,
+            announced: Some(Announced {
+                valid: self.announces.is_some().into(),
+                slot: self.announces.map_or(0, |coming| coming.slot).into(),
+                call: self.announces.is_some_and(|coming| coming.call).into(),
+                ret: self.announces.is_some_and(|coming| coming.ret).into(),
+            }),
             hints: None,
-            unissued: Some(Unissued { valid: issued.into(), pc: unissued.into() }),
+            unissued: Some(Unissued { valid: self.suspended.is_some().into(), pc: unissued.into() }),
             mixed: None,
         });
     }
@@ -136,12 +161,22 @@ impl Bench {
         }
     }
 
-    /// One cycle.
+    /// One cycle; another one before it, if the outcome has not been announced.
     fn cycle(&mut self, told: Option<Told>, start: Option<(u32, u64, u64)>, wake: Option<u32>) {
+        let comes = told.map(|Told { slot, call, ret, .. }| Coming { slot, call, ret });
+        if comes.is_some() && self.announced != comes {
+            self.announces = comes;
+            self.cycle(None, None, None);
+        }
         let asked = told.map(|told| (told.slot, self.place(told.slot), self.ask(told.slot).0));
+        let sibling = told.map(|told| told.slot ^ 1);
+        let issued = sibling.filter(|&slot| self.runs[slot as usize].is_some_and(|(_, issued)| issued));
+        let suspended = issued.map(|slot| self.place(slot).pc);
         self.poke(told, start, wake, 0);
         let (out, cycle) = (self.t.peek(), self.t.cycle());
         self.t.step();
+        self.announced = self.announces.take();
+        self.suspended = suspended;
         let dual = out.more.two_paths.unwrap();
         if let Some((told, (slot, place, mask))) = told.zip(asked) {
             let depth = if told.ret { place.depth.saturating_sub(1) } else { place.depth + u64::from(told.call) };
@@ -212,10 +247,11 @@ impl Bench {
         }
     }
 
-    /// What a control instruction of the slot could do.
-    fn invent(&mut self, slot: u32) -> Told {
+    /// What a control instruction that was announced could do.
+    fn invent(&mut self, coming: Coming) -> Told {
+        let Coming { slot, call, ret } = coming;
         let (mask, stop) = self.ask(slot);
-        let Place { depth, pc } = self.place(slot);
+        let Place { depth: _, pc } = self.place(slot);
         let live = &self.threads[(slot / 2) as usize];
         let alone = (0..).zip(live).all(|(lane, thread)| thread.is_none() || mask >> lane & 1 == 1);
         let may_wait = self.s.barriers && alone;
@@ -224,6 +260,7 @@ impl Bench {
         let next = (pc + 1) & last;
         let some = mask & r.u64(..);
         let kind = match r.u32(..100) {
+            _ if call || ret => kind::JUMP,
             0..6 => kind::EXIT,
             6..25 => kind::ARRIVED,
             25..45 => kind::JUMP,
@@ -238,27 +275,35 @@ impl Bench {
             _ => (some, if r.u8(..8) == 0 { next } else { r.u64(..12) }, next),
         };
         let rest = if kind == kind::EXIT { 0 } else { mask & !taken };
-        let call = kind == kind::JUMP && depth < 3 && r.u8(..3) == 0;
-        let ret = kind == kind::JUMP && !call && r.bool();
         Told { slot, kind, taken, target, rest, stays, call, ret }
     }
 
     fn random_cycle(&mut self, density: u32) {
         let meet = if self.random.u8(..4) == 0 { Meet::Return } else { Meet::At(self.random.u32(..14)) };
         self.meets = Reconvergence::new(meet, false, None);
-        let out = self.t.peek();
-        let (hold, live) = (out.hold == 1, out.live);
+        let live = self.t.peek().live;
+        // What `hold` kept from being issued is not announced when it would be resolved.
+        let kept = self.held >> (ISSUE_TO_RESOLVE - 1) & 1 == 1;
+        self.held = self.held << 1 | u32::from(self.t.peek().hold == 1);
         let ready: Vec<u32> = (0..self.s.slots()).filter(|&slot| self.is_ready(slot)).collect();
         for &slot in &ready {
             if self.random.u8(..3) == 0 {
                 self.advance(slot);
             }
         }
-        let may = !hold && !ready.is_empty() && self.random.u32(..100) < density;
-        let told = may.then(|| {
-            let slot = ready[self.random.usize(..ready.len())];
-            self.invent(slot)
-        });
+        let comes = self.announced.filter(|coming| self.may_come && ready.contains(&coming.slot));
+        // A call that was announced and is too deep does not come.
+        let comes = comes.filter(|coming| !coming.call || self.place(coming.slot).depth < 3);
+        let told = comes.map(|coming| self.invent(coming));
+        // One of another warp, now and then any, whose outcome does not come.
+        let warp = told.map(|told| told.slot / 2);
+        let others: Vec<u32> = ready.into_iter().filter(|slot| Some(slot / 2) != warp).collect();
+        self.may_come = self.random.u8(..16) != 0 && !others.is_empty();
+        let r = &mut self.random;
+        let slot = if self.may_come { others[r.usize(..others.len())] } else { r.u32(..self.s.slots()) };
+        let jump = self.random.u8(..16);
+        let coming = Coming { slot, call: jump == 0, ret: (1..3).contains(&jump) };
+        self.announces = (!kept && self.random.u32(..100) < density).then_some(coming);
         let idle = (0..self.s.warps).find(|&warp| !live.bit(warp));
         let begins = idle.filter(|_| self.random.u8(..8) == 0);
         let start = begins.map(|warp| (warp, self.random.u64(..12), u64::MAX >> (64 - self.s.lanes)));
@@ -285,7 +330,7 @@ fn threads_are_where_instructions_left_them() {
             for s in [shape(lanes, warps), forwarding(lanes, warps)] {
                 let s = Shape { barriers: warps == 2, ..s };
                 let mut bench = Bench::new(&s, 10 * k as u64 + u64::from(warps));
-                for cycle in 0..cases(4000) {
+                for cycle in 0..cases(8000) {
                     bench.random_cycle([15, 100][cycle / 64 % 2]);
                 }
                 bench.count_covers(&mut covers);

@@ -12,10 +12,11 @@ use crate::divergence::cct::{Context, Read, entries};
 use crate::divergence::proof::{ProofIn, held_since};
 use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, depth_after, kind};
 use crate::isa::convergence as isa;
-use crate::pipeline::timing::{ISSUE_TO_RESOLVE, ISSUE_TO_SECOND};
+use crate::pipeline::timing::{ISSUE_TO_OUTCOME, ISSUE_TO_RESOLVE, ISSUE_TO_SECOND};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
+use heddle_hdl::select;
 
 /// A slot's tables.
 struct Slot {
@@ -144,7 +145,7 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         let (out, tables) = described(m, s, unit_in.value, place_cold, place_barriers);
         let inside = (cold.as_ref().map(|c| &c.1), barriers.as_ref());
         let slots: Vec<Slot> = (0..s.warps).map(|w| slot(m, s, w, &tables, inside)).collect();
-        let late = if obeys { held_since(m, out.hold) } else { vec![] };
+        let late = if obeys { held_since(m, out.hold, ISSUE_TO_OUTCOME) } else { vec![] };
         let may = late.last().map_or(m.lit(1u32, 1), |&held| !held);
 
         let announced = m.deferred("announced", Announced { valid: 1, slot: s.warp_bits(), call: 1, ret: 1 });

@@ -342,7 +342,7 @@ fn figure_1e() {
     assert_eq!(list(&bench), "E 1111");
 }
 
-/// The cold table cycle by cycle: insertions, two exchanges by the sorter, a merge, a return. `docs/path-tables.md` shows
+/// The cold table cycle by cycle: insertions, two exchanges by the sorter, a merge, a return. `docs/reference/path-tables.md` shows
 /// this trace.
 #[test]
 fn cold_table_cycle_by_cycle() {
@@ -416,7 +416,7 @@ fn announced(outcomes: &[Option<Told>]) -> impl Iterator<Item = (Option<usize>, 
     next.zip(outcomes.iter().copied())
 }
 
-/// Threads reach a barrier at different times, one ends on the way, all are woken and meet. `docs/path-tables.md` shows
+/// Threads reach a barrier at different times, one ends on the way, all are woken and meet. `docs/reference/path-tables.md` shows
 /// this trace; `w` marks a path that waits.
 #[test]
 fn barrier_cycle_by_cycle() {

@@ -5,19 +5,24 @@
 //! thread is followed, any of them. The other assertions say of every warp, from its top down, what makes that inductive.
 //! With all levels; a warp whose outcome is refused stays as it is, since the core stops.
 
-use super::{Inside, described};
+use super::{Inside, Words, described};
 use crate::divergence::levels::{Gathering, Level, Likely, Rpc, Top, has_likely, levels};
-use crate::divergence::proof::{Followed, ProofIn, Waits, Whereabouts, held_since, in_time, legal};
-use crate::divergence::{UnitIn, UnitOut};
+use crate::divergence::proof::{
+    Followed, ProofIn, Turns, Waits, Whereabouts, held_since, in_time, legal, with_announced,
+};
+use crate::divergence::{Outcome, UnitIn, UnitOut, depth_after};
+use crate::pipeline::timing::ISSUE_TO_RESOLVE;
 use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// A warp's state.
 struct Warp {
     number: u32,
     live: Signal,
     waiting: Signal,
+    /// It was woken in the cycle before.
+    woken: Signal,
     popping: Signal,
     refused: Signal,
     threads: Signal,
@@ -50,12 +55,13 @@ pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
         let (out, inside) = described(m, s, unit_in.value);
         let refused = m.reg("refused", s.warps).reset(0u32);
         let warps: Vec<Warp> = (0..s.warps).map(|number| warp(m, s, number, refused.q, &inside)).collect();
-        let late = held_since(m, out.hold);
-        let number = index_of(s.warps, i.unit.outcome.slot);
+        let late = held_since(m, out.hold, ISSUE_TO_RESOLVE);
+        let may = !late[late.len() - 1];
+        let i = with_announced(m, s, &i, out.steer, may, |slot| inside.tops.read(slot).depth);
+        let number = i.unit.outcome.slot;
         let runs = inside.live & !inside.waiting & !inside.popping & !refused.q;
-        let may = runs.select(number, 1) & !late[late.len() - 1];
         let top = inside.tops.read(number);
-        let told = legal(m, s, &i, (inside.live, inside.waiting), may, (top.mask, top.depth));
+        let told = legal(m, s, &i, (inside.live, out.waiting), runs.select(number, 1), (top.mask, top.depth));
         unit_in.drive(told);
         let refuses = out.more.refused.map_or(m.lit(0u32, 1), |refused| refused.valid & told.outcome.valid);
         refused.next(refused.q | (told.outcome.slot.decode(s.warps) & refuses.repeat(s.warps)));
@@ -65,22 +71,21 @@ pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
             between_turns(m, warp, &inside);
             steers(m, warp, &told, &out);
         }
-        let at = inside.fetched.at;
-        m.assert("a_slot_is_fetched", at.eq(index_of(s.warps, at)));
+        claims(m, s, &told, &inside);
         let waits = |warp: &Warp| {
-            let Warp { popping, count, waiting, live, .. } = *warp;
-            Waits { popping, count, waiting, one: !live }
+            let Warp { popping, count, live, .. } = *warp;
+            Waits { popping, count, waiting: warp.waits(), one: !live }
         };
         let waits: Vec<Waits> = warps.iter().map(waits).collect();
-        let busy = (inside.popping.any(), inside.fetched.valid);
-        in_time(m, levels(s), &waits, busy, (out.hold, &late, inside.outcomes));
+        let turns = Turns { outcome: inside.claim.outcome, wake: inside.claim.wake, other: inside.claim.pop };
+        in_time(m, levels(s), &waits, inside.popping.any(), turns, (out.hold, &late, inside.outcomes));
         follow(m, s, &i, &warps, &told, &out);
 
         cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
         let any = |f: &dyn Fn(&Warp) -> Signal| cat(&warps.iter().map(f).collect::<Vec<_>>()).any();
         if s.lanes > 1 {
             cover(m, "all_levels", any(&|warp| warp.live & warp.count.eq(levels(s))));
-            cover(m, "pops", inside.fetched.valid & out.steer.valid);
+            cover(m, "pops", inside.claim.pop & out.steer.valid);
             cover(m, "meets", out.events.merges.any());
         }
         if has_likely(s) {
@@ -121,6 +126,7 @@ fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, inside: &Inside) ->
         number,
         live: inside.live.bit(number),
         waiting: inside.waiting.bit(number),
+        woken: inside.claim.wake & inside.claim.slot.eq(at),
         popping: inside.popping.bit(number),
         refused: refused.bit(number),
         threads: inside.threads.read(at),
@@ -145,9 +151,36 @@ impl Warp {
         self.live & !self.refused
     }
 
+    /// It waits until it is woken.
+    fn waits(&self) -> Signal {
+        self.waiting & !self.woken
+    }
+
     fn is(&self, slot: Signal) -> Signal {
         slot.eq(slot.literal(self.number))
     }
+}
+
+/// What was chosen in the cycle before, and the words that were read for it.
+fn claims(m: Builder, s: &Shape, told: &UnitIn<Signal>, inside: &Inside) {
+    let Inside { claim, words, .. } = inside;
+    let slot = claim.slot;
+    m.assert("claimed_slot_is_there", slot.eq(index_of(s.warps, slot)));
+    let one = !(claim.outcome & (claim.wake | claim.pop)) & !(claim.wake & claim.pop);
+    m.assert("nothing_else_is_claimed", one);
+    m.assert("claimed_wake_is_of_one_that_waits", implies(claim.wake, inside.waiting.select(slot, 1)));
+    let Outcome { valid: comes, slot: of, call, ret, .. } = told.outcome;
+    m.assert("announced_outcome_is_claimed", implies(claim.outcome, slot.eq(of)));
+    let used = comes | claim.wake | claim.pop;
+    let depth = inside.tops.read(slot).depth;
+    let after = depth_after(claim.outcome & call, claim.outcome & ret, depth);
+    let read = Words {
+        top: inside.tops.read(slot),
+        after,
+        threads: inside.threads.read(slot),
+        count: inside.counts.read(slot),
+    };
+    m.assert("words_of_the_claim", implies(used, read.same_as(*words)));
 }
 
 fn is_within(part: Signal, whole: Signal) -> Signal {
@@ -208,13 +241,13 @@ fn between_turns(m: Builder, warp: &Warp, inside: &Inside) {
     let point = top.likely.map_or(m.lit(0u32, 1), |likely| is_at(likely, top.rpc, top.pc, top.depth));
     all("top_is_on_its_way", implies(runs & !popping & !waiting, !is_there & !point));
     all("top_is_there", implies(popping & top.mask.any(), is_there & top.rpc.known));
-    let fetched = inside.fetched.valid & warp.is(inside.fetched.at);
+    let pops = inside.claim.pop & warp.is(inside.claim.slot);
     let heads: Vec<Signal> =
         (1..).zip(&warp.levels).map(|(k, held)| count.eq(k as u32) & same(held.level, inside.head)).collect();
     if !heads.is_empty() {
-        all("head_was_fetched", implies(fetched, popping & cat(&heads).any()));
+        all("head_was_read", implies(pops, popping & cat(&heads).any()));
     } else {
-        all("head_was_fetched", !fetched);
+        all("head_was_read", !pops);
     }
 }
 
@@ -251,7 +284,7 @@ fn follow(m: Builder, s: &Shape, i: &ProofIn<Signal>, warps: &[Warp], told: &Uni
         let dead = implies(mine & !warp.live, !alive);
         m.assert(&warp.name("thread_has_ended_with_it"), dead);
         m.assert(&warp.name("thread_is_live"), implies(mine & warp.live, alive.eq(thread.is_in(warp.threads))));
-        let waits = implies(mine & warp.live & alive, waits.eq(warp.waiting));
+        let waits = implies(mine & warp.live & alive, waits.eq(warp.waits()));
         m.assert(&warp.name("thread_waits"), waits);
         let mut places = vec![(thread.is_in(warp.top.mask), [warp.top.pc, warp.top.depth])];
         for Held { valid, level, gathered, rpc, point, .. } in warp.levels.iter().rev() {

@@ -60,6 +60,8 @@ fn random_traffic(path_scheduler: PathScheduler, replay: Replay, warps: u32, see
         pairs: PairsIn::shape(&s),
     };
     let zero = zero.map("", &mut |_, _| Bits::ZERO);
+    // Where the sibling of the slot goes on that was resolved in the cycle before.
+    let mut suspended: Option<Option<u64>> = None;
     for _ in 0..4000 {
         let (w, side) = (r.usize(..warps as usize), r.usize(..2));
         if r.u8(..16) == 0 {
@@ -156,11 +158,12 @@ fn random_traffic(path_scheduler: PathScheduler, replay: Replay, warps: u32, see
                 warp.unresolved = Some(side);
             }
         }
-        if let Some(resolved) = resolved {
-            let sibling = &model[resolved].following[1 - resolved_slot % 2];
+        if let Some(sibling) = suspended.take() {
             let unissued = out.unissued.unwrap();
             assert_eq!(unissued.valid == 1, sibling.is_some());
             assert!(sibling.is_none_or(|pc| unissued.pc == pc));
+        }
+        if let Some(resolved) = resolved {
             model[resolved].unresolved = None;
         }
         for (w, warp) in model.iter_mut().enumerate() {
@@ -184,6 +187,7 @@ fn random_traffic(path_scheduler: PathScheduler, replay: Replay, warps: u32, see
             warp.changed_side[side] = changes_side;
             warp.replays[side] |= replay;
         }
+        suspended = resolved.map(|resolved| model[resolved].following[1 - resolved_slot % 2]);
         t.step();
     }
     let mut happened = |cover: &str| assert!(t.cover_hits(cover) > 0, "{cover}");

@@ -4,7 +4,7 @@
 use super::{CaptIn, CaptOut, Entry, described, learn};
 use crate::proof::{cover, held, implies};
 use crate::shape::{History, Shape};
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]

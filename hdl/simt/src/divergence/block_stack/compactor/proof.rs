@@ -6,7 +6,8 @@
 use super::{CompactorIn, CompactorOut, compactor};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::elements;
+use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ProofIn<T> {

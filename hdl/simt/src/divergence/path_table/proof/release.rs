@@ -13,7 +13,7 @@ use crate::divergence::proof::ProofIn;
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD};
 use crate::proof::{cover, implies};
 use crate::shape::Shape;
-use heddle_hdl::*;
+use heddle_hdl::prelude::*;
 
 /// Bits of numbers of cycles.
 const CYCLES: Width = 14;

@@ -1,0 +1,107 @@
+//! What is proven of path tables, and at which shapes.
+
+use super::proof::release::release_proof;
+use super::proof::{path_table_proof, sorted_after, sorter_proof};
+use crate::divergence::ccs::proof::ccs_proof;
+use crate::proof::{Block, Method, Proof};
+use crate::shape::Shape;
+use heddle_hdl::Errors;
+
+const CCS: Block = Block {
+    name: "ccs",
+    block: "divergence/ccs.rs",
+    says: "Every thread that comes in goes out in exactly one path, with the depth and pc it had; paths come out in strict \
+           order, without gaps, equal ones merged.",
+    method: Method::Induction,
+    cover_depth: 3,
+};
+
+const PATH_TABLE: Block = Block {
+    name: "path-table",
+    block: "divergence/path_table.rs",
+    says: "Every live thread of a warp is in exactly one path, or waits at exactly one convergence barrier, which has the pc and \
+           call depth that outcomes gave the thread; a path waits from its barrier to the wake; the cold table neither loses \
+           nor doubles a path and never overflows; a slot in `waiting` has no path that can run; after an outcome or a wake a \
+           live slot is steered once, to the active path, if one can run.",
+    method: Method::Induction,
+    cover_depth: 14,
+};
+
+const RELEASE: Block = Block {
+    name: "release",
+    block: "divergence/convergence.rs",
+    says: "In a bounded number of cycles, what there is to look at is decided; and where threads of a warp wait at convergence \
+           barriers and no path of it can run, some of them go on.",
+    method: Method::Induction,
+    cover_depth: 14,
+};
+
+const SORTER: Block = Block {
+    name: "sorter",
+    block: "divergence/cct.rs",
+    says: "In a bounded number of cycles without start and wake, and without an outcome or one that is announced, whatever came \
+           before, all returns are done, the second path of the warp belongs before all its cold ones, but for one equal to a \
+           first that waits, and where the first waits, it is known whether all do.",
+    method: Method::Induction,
+    cover_depth: 32,
+};
+
+/// All of them.
+pub fn proofs() -> Result<Vec<Proof>, Errors> {
+    let mut all = Vec::new();
+    let shape = |lanes, warps| Shape { barriers: false, ..Shape::new(lanes, warps) };
+    for (lanes, barriers) in [(1, false), (2, false), (4, false), (8, false), (8, true), (16, false), (64, true)] {
+        let quick = matches!((lanes, barriers), (2, false) | (8, true));
+        all.push(CCS.at(&Shape { barriers, ..Shape::new(lanes, 1) }, 2, quick, ccs_proof)?);
+    }
+    for (lanes, warps, barriers) in [
+        (1, 1, false),
+        (2, 1, false),
+        (2, 2, false),
+        (4, 1, false),
+        (4, 2, false),
+        (8, 1, false),
+        (2, 1, true),
+        (2, 2, true),
+        (4, 1, true),
+        (4, 2, true),
+        (8, 1, true),
+    ] {
+        let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(lanes, warps) };
+        let quick = matches!((lanes, warps, barriers), (1, 1, _) | (2, 2, true) | (4, 1, true));
+        all.push(PATH_TABLE.at(&s, 2, quick, path_table_proof)?);
+    }
+    let converging = |lanes, warps, barriers, convergence_barriers| Shape {
+        program: 16,
+        depth_bits: 1,
+        patience: 32,
+        barriers,
+        convergence_barriers,
+        ..shape(lanes, warps)
+    };
+    for (lanes, warps, barriers, convergence_barriers, quick) in [
+        (2, 1, true, 1, false),
+        (2, 1, true, 2, true),
+        (2, 2, true, 1, false),
+        (4, 1, true, 1, false),
+        (4, 1, true, 2, false),
+        (4, 2, true, 2, false),
+    ] {
+        all.push(PATH_TABLE.at(
+            &converging(lanes, warps, barriers, convergence_barriers),
+            2,
+            quick,
+            path_table_proof,
+        )?);
+    }
+    for (lanes, warps, convergence_barriers, quick) in
+        [(2, 1, 2, true), (2, 2, 2, false), (4, 1, 1, false), (4, 1, 2, false), (4, 2, 1, false)]
+    {
+        all.push(RELEASE.at(&converging(lanes, warps, true, convergence_barriers), 2, quick, release_proof)?);
+    }
+    for barriers in [false, true] {
+        let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(4, 1) };
+        all.push(SORTER.at(&s, sorted_after(&s) + 3, !barriers, sorter_proof)?);
+    }
+    Ok(all)
+}
