@@ -10,7 +10,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 /// What the C++ compiler is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -167,7 +168,9 @@ impl Verilog {
             return Library::load(&library, &self.top, &self.clock, None);
         }
         // Built aside and renamed, so that builds at the same time and broken-off ones leave only whole libraries.
-        let work = cache.join(format!("{key}.{}", std::process::id()));
+        static BUILDS: AtomicU32 = AtomicU32::new(0);
+        let number = BUILDS.fetch_add(1, Ordering::Relaxed);
+        let work = cache.join(format!("{key}.{}.{number}", std::process::id()));
         write(&work, |path| std::fs::create_dir_all(path))?;
         let built = self.compile(tool, &work);
         let kept = built.and_then(|()| write(&library, |to| std::fs::rename(work.join("model.so"), to)));

@@ -128,6 +128,8 @@ Model* model_new() {
 
 void model_free(Model* model) {
     current = model;
+    // Scopes leave the context of the thread, which may be that of another model.
+    Verilated::threadContextp(&model->context);
     model->close();
     model->top->final();
     delete model->top;

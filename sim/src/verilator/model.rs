@@ -1,18 +1,16 @@
-//! The engine: a loaded model, and what it asks of the host.
+//! The engine: a model of the Verilog, and what it asks of the host.
 
-use super::build::{BuildError, Recipe};
-use super::shim::pins;
-use super::tool::Tool;
+use super::recipe::Recipe;
 use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Why};
 use crate::init;
 use heddle_hdl::Bits;
 use heddle_hdl::bits::low_mask;
-use libloading::Library;
-use std::cell::{Cell, RefCell};
+use heddle_verilated::{BuildError, Library, Model, Tool};
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_char, c_void};
-use std::path::Path;
+use std::ffi::{CStr, c_char};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,62 +19,56 @@ use std::time::Duration;
 /// The model itself is made at the first cycle, so that what is written into memories before it are start values.
 pub struct Verilator {
     directory: Arc<Directory>,
-    functions: Functions,
-    /// Boxed, because the model keeps the address.
+    /// Read and written through `&self`: an access to a memory is some evaluations.
+    model: OnceCell<RefCell<Model>>,
+    library: Library,
+    set_host: SetHost,
+    /// Boxed, because the Verilog keeps the address.
     host: Box<RefCell<Host>>,
     callbacks: Box<Callbacks>,
-    model: Cell<*mut c_void>,
     inputs: Vec<Bits>,
-    /// Widths of the output pins: outputs, then probe pins.
-    widths: Vec<u32>,
-    /// For each probe of the directory: pin, lowest bit, width. Empty without probes.
-    probes: Vec<(usize, u32, u32)>,
+    pins: Pins,
     reset: bool,
-    cycle: u64,
-    trace: Option<CString>,
-    build_time: Option<Duration>,
+    trace: Option<PathBuf>,
 }
 
-/// The functions of the shim.
-struct Functions {
-    new: unsafe extern "C" fn(*const Callbacks) -> *mut c_void,
-    free: unsafe extern "C" fn(*mut c_void),
-    trace: unsafe extern "C" fn(*mut c_void, *const c_char, u64),
-    reset: unsafe extern "C" fn(*mut c_void, i32),
-    settle: unsafe extern "C" fn(*mut c_void),
-    host: unsafe extern "C" fn(*mut c_void, *const Callbacks),
-    set: unsafe extern "C" fn(*mut c_void, i32, *const u64),
-    get: unsafe extern "C" fn(*mut c_void, i32, *mut u64),
-    run: unsafe extern "C" fn(*mut c_void, u64, i32, *mut i32) -> u64,
-    /// Keeps the functions loaded.
-    _library: Library,
+/// Who answers the Verilog in this thread: a function of [`super::recipe::DPI`].
+type SetHost = unsafe extern "C" fn(*const Callbacks);
+
+/// Numbers of the model's ports.
+struct Pins {
+    reset: usize,
+    host: usize,
+    inputs: Vec<usize>,
+    /// The design's outputs; then those of probes, if the recipe has them.
+    outputs: Vec<usize>,
+    /// For each probe of the directory: its place in `outputs`, lowest bit, width. Empty without probes.
+    probes: Vec<(usize, u32, u32)>,
 }
 
-impl Functions {
-    fn load(path: &Path) -> Result<Functions, BuildError> {
-        let failed = |source| BuildError::Load { path: path.to_path_buf(), source };
-        // SAFETY: the library was compiled from our shim: loading it runs only C++ static initialisers, and each
-        // symbol is a function of the type that its field has.
-        unsafe {
-            let library = Library::new(path).map_err(failed)?;
-            macro_rules! symbol {
-                ($name:literal) => {
-                    *library.get($name).map_err(failed)?
-                };
+impl Pins {
+    fn of(library: &Library, directory: &Directory, recipe: Recipe) -> Result<Pins, BuildError> {
+        let find = |name: &str| {
+            let found = library.ports().iter().position(|port| port.name == name);
+            found.ok_or_else(|| BuildError::Port(format!("the Verilog has no port `{name}`")))
+        };
+        let top = &directory.top;
+        let probed = if recipe.probes { heddle_gen::cosim_probes(top) } else { Vec::new() };
+        let outputs = top.outputs.iter().map(|port| &port.name).chain(probed.iter().map(|port| &port.name));
+        let mut by_path = HashMap::new();
+        for (k, port) in probed.iter().enumerate() {
+            for part in &port.parts {
+                by_path.insert(&part.path, (top.outputs.len() + k, part.low, part.width));
             }
-            Ok(Functions {
-                new: symbol!(b"model_new\0"),
-                free: symbol!(b"model_free\0"),
-                trace: symbol!(b"model_trace\0"),
-                reset: symbol!(b"model_reset\0"),
-                settle: symbol!(b"model_settle\0"),
-                host: symbol!(b"model_host\0"),
-                set: symbol!(b"model_set\0"),
-                get: symbol!(b"model_get\0"),
-                run: symbol!(b"model_run\0"),
-                _library: library,
-            })
         }
+        let probes = directory.probes.iter().filter(|_| recipe.probes).map(|probe| by_path[&probe.path]).collect();
+        Ok(Pins {
+            reset: find("rst")?,
+            host: find("host")?,
+            inputs: top.inputs.iter().map(|port| find(&port.name)).collect::<Result<_, _>>()?,
+            outputs: outputs.map(|name| find(name)).collect::<Result<_, _>>()?,
+            probes,
+        })
     }
 }
 
@@ -209,10 +201,11 @@ impl Verilator {
         recipe: Recipe,
         files: &heddle_gen::Files,
     ) -> Result<Verilator, BuildError> {
-        let top = &directory.top;
-        let built = recipe.build(tool, top, files)?;
-        let functions = Functions::load(&built.library)?;
-        let (inputs, outputs) = pins(top, recipe);
+        let library = recipe.library(tool, &directory.top, files)?;
+        // SAFETY: `DPI` has this function, of this type; the library stays as long as this engine.
+        let set_host = unsafe { library.function::<SetHost>("heddle_host") };
+        let set_host = set_host.expect("the build has the functions that were added to it");
+        let pins = Pins::of(&library, directory, recipe)?;
         let host = Box::new(RefCell::new(Host {
             seed,
             directory: directory.clone(),
@@ -223,83 +216,74 @@ impl Verilator {
             answer: Vec::new(),
         }));
         let callbacks = Box::new(Callbacks { data: &*host, open, word, request, writes, report });
-        let mut by_path = HashMap::new();
-        let ports = if recipe.probes { heddle_gen::cosim_probes(top) } else { Vec::new() };
-        for (k, port) in ports.into_iter().enumerate() {
-            for part in port.parts {
-                by_path.insert(part.path, (top.outputs.len() + k, part.low, part.width));
-            }
-        }
         Ok(Verilator {
             directory: directory.clone(),
-            functions,
+            model: OnceCell::new(),
+            library,
+            set_host,
             host,
             callbacks,
-            model: Cell::new(std::ptr::null_mut()),
-            inputs: vec![Bits::ZERO; inputs.len()],
-            widths: outputs.iter().map(|p| p.width).collect(),
-            probes: directory.probes.iter().filter(|_| recipe.probes).map(|probe| by_path[&probe.path]).collect(),
+            inputs: vec![Bits::ZERO; directory.inputs.len()],
+            pins,
             reset: false,
-            cycle: 0,
             trace: None,
-            build_time: built.time,
         })
     }
 
     /// How long it took to build the model; None if it is from the cache.
     pub fn build_time(&self) -> Option<Duration> {
-        self.build_time
+        self.library.build_time()
     }
 
     /// Writes a waveform (VCD) from the next cycle on; the recipe must be one with trace. Complete when this is dropped or
     /// started again.
+    ///
+    /// # Panics
+    /// If the file cannot be written; from the next cycle on at the latest.
     pub fn trace(&mut self, path: &Path) {
-        let path = CString::new(path.to_string_lossy().as_bytes()).unwrap_or_default();
-        if !self.model.get().is_null() {
-            // SAFETY: the model exists.
-            unsafe { (self.functions.trace)(self.model.get(), path.as_ptr(), self.cycle * 10) };
+        if let Some(model) = self.model.get_mut() {
+            begin_wave(model.get_mut(), path);
         }
-        self.trace = Some(path);
+        self.trace = Some(path.to_path_buf());
+    }
+
+    /// The Verilog that runs next in this thread asks the host of this engine.
+    fn listen(&self) {
+        // SAFETY: the function keeps the address, which is used while a model of this engine is evaluated; the callbacks
+        // live as long as the engine.
+        unsafe { (self.set_host)(&*self.callbacks) };
     }
 
     /// The model, made now if there is none.
-    fn model(&self) -> *mut c_void {
-        if self.model.get().is_null() {
-            // SAFETY: the callbacks live as long as the model, and a new model takes its pins before the first edge.
-            unsafe {
-                let model = (self.functions.new)(&*self.callbacks);
-                self.model.set(model);
-                if let Some(path) = &self.trace {
-                    (self.functions.trace)(model, path.as_ptr(), self.cycle * 10);
-                }
-                (self.functions.reset)(model, self.reset.into());
-                for (pin, value) in self.inputs.iter().enumerate() {
-                    self.set(pin, value);
-                }
+    fn model(&self) -> &RefCell<Model> {
+        self.model.get_or_init(|| {
+            self.listen();
+            let mut model = self.library.model();
+            if let Some(path) = &self.trace {
+                begin_wave(&mut model, path);
             }
-        }
-        self.model.get()
+            model.set_limbs(self.pins.reset, &[self.reset.into()]);
+            for (pin, value) in self.pins.inputs.iter().zip(&self.inputs) {
+                set(&mut model, *pin, value);
+            }
+            RefCell::new(model)
+        })
     }
 
-    fn set(&self, pin: usize, value: &Bits) {
-        let width = self.directory.inputs[pin].width;
-        let limbs: Vec<u64> = (0..width.div_ceil(64) as usize).map(|k| value.limb(k)).collect();
-        // SAFETY: the model exists, and the pin has as many limbs as its width needs.
-        unsafe { (self.functions.set)(self.model.get(), pin as i32, limbs.as_ptr()) };
+    fn model_mut(&mut self) -> &mut Model {
+        self.model();
+        self.model.get_mut().expect("it was made").get_mut()
     }
 
-    fn get(&self, pin: usize) -> Bits {
+    fn get(&self, output: usize) -> Bits {
         let mut limbs = Vec::new();
-        self.get_limbs(pin, &mut limbs);
+        self.get_limbs(output, &mut limbs);
         Bits::from_limbs(&limbs)
     }
 
-    /// Appends the limbs of a pin.
-    fn get_limbs(&self, pin: usize, limbs: &mut Vec<u64>) {
-        let (first, width) = (limbs.len(), self.widths[pin]);
-        limbs.resize(first + width.div_ceil(64) as usize, 0);
-        // SAFETY: as for `set`.
-        unsafe { (self.functions.get)(self.model(), pin as i32, limbs[first..].as_mut_ptr()) };
+    /// Appends the limbs of an output.
+    fn get_limbs(&self, output: usize, limbs: &mut Vec<u64>) {
+        self.model().borrow().get_limbs(self.pins.outputs[output], limbs);
     }
 
     /// One access of a memory of the running model; the word before it.
@@ -311,8 +295,13 @@ impl Verilator {
             host.answer.clear();
             host.request = Some(Request { path, address, write });
         }
-        // SAFETY: the model exists, and no borrow of the host is held.
-        unsafe { (self.functions.host)(model, &*self.callbacks) };
+        self.listen();
+        let pin = self.pins.host;
+        for on in [1, 0] {
+            let mut model = model.borrow_mut();
+            model.set_limbs(pin, &[on]);
+            model.eval();
+        }
         let mut host = self.host.borrow_mut();
         host.request = None;
         let limb = |pair: &[u32]| u64::from(pair[0]) | u64::from(pair.get(1).copied().unwrap_or(0)) << 32;
@@ -323,20 +312,16 @@ impl Verilator {
         let words = 1u64 << self.directory.memory(memory).address_width;
         assert!(address < words, "address {address} is beyond `{}`", self.directory.memories[memory].path);
     }
-
-    fn drop_model(&mut self) {
-        let model = self.model.replace(std::ptr::null_mut());
-        if !model.is_null() {
-            // SAFETY: the model exists and is not used any more.
-            unsafe { (self.functions.free)(model) };
-        }
-    }
 }
 
-impl Drop for Verilator {
-    fn drop(&mut self) {
-        self.drop_model();
-    }
+fn begin_wave(model: &mut Model, path: &Path) {
+    model.wave(path).unwrap_or_else(|error| panic!("{error}"));
+}
+
+fn set(model: &mut Model, pin: usize, value: &Bits) {
+    let width = model.ports()[pin].width;
+    let limbs: Vec<u64> = (0..width.div_ceil(64) as usize).map(|k| value.limb(k)).collect();
+    model.set_limbs(pin, &limbs);
 }
 
 impl Engine for Verilator {
@@ -345,9 +330,9 @@ impl Engine for Verilator {
     }
 
     fn start(&mut self, seed: u64) {
-        self.drop_model();
+        self.model.take();
         self.inputs.fill(Bits::ZERO);
-        (self.reset, self.cycle) = (false, 0);
+        self.reset = false;
         let mut host = self.host.borrow_mut();
         host.seed = seed;
         host.written.clear();
@@ -355,8 +340,8 @@ impl Engine for Verilator {
 
     fn poke(&mut self, input: usize, value: &Bits) {
         self.inputs[input] = value.truncate(self.directory.inputs[input].width);
-        if !self.model.get().is_null() {
-            self.set(input, &self.inputs[input]);
+        if let Some(model) = self.model.get_mut() {
+            set(model.get_mut(), self.pins.inputs[input], &self.inputs[input]);
         }
     }
 
@@ -366,15 +351,13 @@ impl Engine for Verilator {
 
     fn set_reset(&mut self, on: bool) {
         self.reset = on;
-        if !self.model.get().is_null() {
-            // SAFETY: the model exists.
-            unsafe { (self.functions.reset)(self.model.get(), on.into()) };
+        if let Some(model) = self.model.get_mut() {
+            model.get_mut().set_limbs(self.pins.reset, &[on.into()]);
         }
     }
 
     fn settle(&mut self) {
-        // SAFETY: the model exists.
-        unsafe { (self.functions.settle)(self.model()) };
+        self.model_mut().eval();
     }
 
     fn peek(&self, output: usize) -> Bits {
@@ -387,14 +370,14 @@ impl Engine for Verilator {
 
     /// Panics if the recipe is one without probes.
     fn probe(&self, probe: usize) -> Bits {
-        let (pin, low, width) = *self.probes.get(probe).expect("the model was built with probes");
+        let (pin, low, width) = *self.pins.probes.get(probe).expect("the model was built with probes");
         self.get(pin).extract(low, width)
     }
 
     fn visible(&self, limbs: &mut Vec<u64>) {
         (0..self.directory.outputs.len()).for_each(|pin| self.get_limbs(pin, limbs));
         let (mut read, mut value) = (None, Vec::new());
-        for &(pin, low, width) in &self.probes {
+        for &(pin, low, width) in &self.pins.probes {
             if read.replace(pin) != Some(pin) {
                 value.clear();
                 self.get_limbs(pin, &mut value);
@@ -429,7 +412,7 @@ impl Engine for Verilator {
     fn memory_write(&mut self, memory: usize, address: u64, value: &Bits) {
         self.check_address(memory, address);
         let value = value.truncate(self.directory.memories[memory].width);
-        if self.model.get().is_null() {
+        if self.model.get().is_none() {
             let path = self.directory.memories[memory].path.clone();
             self.host.borrow_mut().written.entry(path).or_default().insert(address, value);
         } else {
@@ -442,16 +425,13 @@ impl Engine for Verilator {
     }
 
     fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> RunEnd {
-        let mut stopped = 0;
-        let pin = stop.map_or(-1, |output| output as i32);
-        // SAFETY: the model exists; `stopped` is written before the function returns.
-        let cycles = unsafe { (self.functions.run)(self.model(), max_cycles, pin, &mut stopped) };
-        self.cycle += cycles;
-        RunEnd { cycles, why: if stopped != 0 { Why::Stop } else { Why::Limit } }
+        let stop = stop.map(|output| self.pins.outputs[output]);
+        let (cycles, ended) = self.model_mut().run(max_cycles, stop).unwrap_or_else(|stopped| panic!("{stopped}"));
+        RunEnd { cycles, why: if ended { Why::Stop } else { Why::Limit } }
     }
 
     fn cycle(&self) -> u64 {
-        self.cycle
+        self.model.get().map_or(0, |model| model.borrow().cycles())
     }
 
     /// Always empty: see the module's documentation.
