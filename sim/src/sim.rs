@@ -24,9 +24,11 @@ where
         Sim::with(design, &Options::default())
     }
 
-    /// Panics if the waveform cannot be written. The environment may ask for a mistake in the design: [`crate::MUTANT`].
+    /// Panics if the waveform cannot be written. With the feature `mutants`, the environment may ask for a mistake in the
+    /// design: [`crate::MUTANT`].
     pub fn with(design: &Design<I, O>, options: &Options) -> Sim<I, O> {
-        let netlist = mutant::of_environment(&design.netlist);
+        let asks = cfg!(feature = "mutants");
+        let netlist = if asks { mutant::of_environment(&design.netlist) } else { design.netlist.clone() };
         let simulation = Simulation::new(&netlist, options).unwrap_or_else(|e| panic!("{e}"));
         Sim { simulation, shape: std::marker::PhantomData, outputs: design.outputs.clone() }
     }
