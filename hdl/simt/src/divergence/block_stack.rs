@@ -447,13 +447,15 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(to_read = (step.q.valid & !step.q.read).mux(at, chosen_block));
     let count_now = counts.read(to_read);
     let of_block_now = OfBlock { count: count_now, place: places.read(to_read), ends: ends.read(to_read) };
-    let waits_for_room = step.q.valid & step.q.read & !free;
-    let OfBlock { count, place: told, ends: kept } = m.pipe_if("of_block", !waits_for_room, of_block_now);
+    let next_of_block = m.reg("of_block", OfBlock::shape(s));
+    let OfBlock { count, place: told, ends: kept } = next_of_block.q;
     wire!(all_taken = taken.q & own_columns);
     wire!(all_rest = rest.q & own_columns);
     wire!(all_live = live.q & own_columns);
     let is_recorded = recorded.q.select(at, 1);
     wire!(part_waits = due & is_recorded & told.kind.eq(place::BARRIER) & all_taken.ne(all_live));
+    let keeps = step.q.valid & step.q.read & (!free | part_waits);
+    next_of_block.next_if(!keeps, of_block_now);
     wire!(begins = due & !part_waits);
     wire!(together = is_recorded & begins);
     let of_kind = |kind: u32| together & told.kind.eq(kind);
