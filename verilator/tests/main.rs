@@ -119,7 +119,7 @@ fn the_example_runs() {
     let folder = tempfile::tempdir().unwrap();
     let run = Command::new(env!("CARGO"))
         .args(["run", "--quiet", "--release", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
-        .args(["--example", "fifo"])
+        .args(["--example", "verilog_fifo"])
         .current_dir(folder.path())
         .output()
         .unwrap();

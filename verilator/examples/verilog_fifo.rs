@@ -1,6 +1,6 @@
 //! A queue written in Verilog, driven from Rust beside one of Rust's own.
 //!
-//! `cargo run -p heddle-verilated --example fifo`, in a folder where it may write `fifo.vcd`.
+//! `cargo run -p heddle-verilated --example verilog_fifo`, in a folder where it may write `fifo.vcd`.
 
 use heddle_verilated::{BuildError, Verilog};
 use std::collections::VecDeque;
