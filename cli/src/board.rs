@@ -7,6 +7,7 @@ use crate::shape::{HardwareArgs, ShapeArgs};
 use crate::synth::{board, boards, usual};
 use anyhow::{Context, Result};
 use clap::Args;
+use heddle_check::synth::Board;
 use heddle_sim::compiled::Checks;
 use heddle_sim::simulation::{Options, Simulation};
 use heddle_simt::host::Identity;
@@ -15,7 +16,6 @@ use heddle_simt::hosted::over_uart;
 use heddle_testbench::remote::served::serve;
 use heddle_testbench::remote::simulated::Pins;
 use heddle_testbench::remote::terminal::Terminal;
-use heddle_testbench::synth::Board;
 use std::io::{self, Write as _};
 
 /// Simulate a board behind a pseudo-terminal, for `heddle host` or anything else that opens a serial port.

@@ -8,7 +8,7 @@ use crate::report::si;
 use crate::shape::ShapeArgs;
 use anyhow::{Result, bail};
 use clap::Args;
-use heddle_testbench::coverage::{Cover, Coverage, Extent, measure, shapes};
+use heddle_check::coverage::{Cover, Coverage, Extent, measure, shapes};
 use heddle_testbench::kernels::{ALL, Kernel, find};
 use indicatif::ProgressBar;
 use std::fmt::Write;

@@ -3,8 +3,8 @@
 
 use crate::device_error;
 use anyhow::{Context, Error, Result};
+use heddle_check::prove::Stopped;
 use heddle_testbench::machine::MachineError;
-use heddle_testbench::prove::Stopped;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::ops::ControlFlow;

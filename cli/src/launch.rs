@@ -7,6 +7,7 @@ use crate::shape::ShapeArgs;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use heddle_check::compaction;
 use heddle_sim::compiled::Checks;
 use heddle_simt::Shape;
 use heddle_testbench::kernels::{Device, Output};
@@ -73,14 +74,13 @@ impl Launch {
         Ok(Target { grid, ..target })
     }
 
-    /// How it is simulated, without comparisons and waveforms.
+    /// How it is simulated, without comparisons and waveforms; what compaction did is counted.
     pub fn options(&self) -> MachineOptions {
         MachineOptions {
             engine: self.engine.kind(),
             seed: self.shape.seed,
             checks: if self.no_checks { Checks::None } else { Checks::Assertions },
-            iss: false,
-            compaction: true,
+            monitors: vec![compaction::monitor],
             wave: None,
             max_cycles: self.limit.cycles(),
         }

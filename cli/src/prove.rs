@@ -8,7 +8,7 @@ use crate::mechanisms::mechanisms;
 use crate::output::{print, print_json};
 use anyhow::{Result, bail};
 use clap::Args;
-use heddle_testbench::prove::{Proof, Proven, Tools, Verdict, proofs, prove_all};
+use heddle_check::prove::{Proof, Proven, Tools, Verdict, proofs, prove_all};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::fmt::Write as _;

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use heddle_simt::{Divergence, Shape};
-use heddle_testbench::compaction::Compactions;
+use heddle_testbench::machine::Compactions;
 use heddle_testbench::machine::Summary;
 use serde::Serialize;
 use std::fmt::Write;
@@ -182,8 +182,8 @@ pub fn si(number: f64) -> String {
 mod tests {
     use super::*;
     use heddle_sim::EngineKind;
-    use heddle_testbench::compaction::Prediction;
     use heddle_testbench::machine::Convergence;
+    use heddle_testbench::machine::Prediction;
 
     fn report() -> Report {
         let summary = Summary { launches: 1, cycles: 200, warp_instructions: 150, ..Summary::default() };

@@ -13,6 +13,7 @@ use crate::timeline::{Record, parse_range};
 use crate::trace::Trace;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use heddle_check::commit;
 use heddle_simt::Shape;
 use heddle_testbench::image::Image;
 use heddle_testbench::kernels::Device;
@@ -104,11 +105,10 @@ impl Run {
         let profile =
             self.profile.as_deref().map(|path| Recorded::create(path, &target.program, shape.lanes, &interrupt));
         let profile = profile.transpose()?;
-        let options = MachineOptions {
-            iss: self.check == Some(Reference::Iss),
-            wave: self.wave.clone(),
-            ..self.launch.options()
-        };
+        let mut options = MachineOptions { wave: self.wave.clone(), ..self.launch.options() };
+        if self.check == Some(Reference::Iss) {
+            options.monitors.push(commit::monitor);
+        }
         let mut machine =
             Machine::new(&shape, target.program.clone(), &options).with_context(|| target.name.clone())?;
         if self.trace {

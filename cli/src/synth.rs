@@ -7,15 +7,13 @@ use crate::shape::{HardwareArgs, ShapeArgs};
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
+use heddle_check::synth::bitstream::has_room;
+use heddle_check::synth::boards::Room;
+use heddle_check::synth::fit;
+use heddle_check::synth::tools::YOSYS;
+use heddle_check::synth::{Bitstream, Board, Cells, Error, Flat, Row, Session, Synthesis, Timing, bitstream, median};
 use heddle_simt::Shape;
 use heddle_simt::system::system;
-use heddle_testbench::synth::bitstream::has_room;
-use heddle_testbench::synth::boards::Room;
-use heddle_testbench::synth::fit;
-use heddle_testbench::synth::tools::YOSYS;
-use heddle_testbench::synth::{
-    Bitstream, Board, Cells, Error, Flat, Row, Session, Synthesis, Timing, bitstream, median,
-};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::fmt::Write as _;

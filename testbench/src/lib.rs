@@ -1,23 +1,17 @@
-//! Programs for the core, and what runs and checks them.
+//! Programs for the core, and what runs them. What checks and measures the core with them is in `heddle-check`.
 //!
 //! * [`program`]: an ELF file as the core sees it.
 //! * [`kernels`]: the built-in C kernels, each with a driver that fills inputs and checks results on any [`kernels::Device`].
 //! * [`grid`]: how many blocks of how many threads a launch has.
 //! * [`iss`]: a RISC-V instruction-set simulator that shares nothing with the core.
-//! * [`commit`]: every instruction of every thread on the core against that simulator.
 //! * [`paths`](mod@paths): what the divergence unit's tables hold.
 //! * [`disassemble`](mod@disassemble): the text of an instruction.
 //! * [`machine`]: the simulated core as a device.
 //! * [`remote`]: a core behind a stream of bytes, as a device.
-//! * [`model`]: a core that forms warps in other ways, as a cycle model.
 //! * [`asm`]: programs that tests make up.
-//! * [`random`]: programs whose threads part and meet in every way.
 //! * [`reconverge`]: where the threads of a program meet again, for stacks.
 //! * [`predict`]: convergence barriers placed in linked programs.
-//! * [`prove`]: formal proofs of blocks.
-//! * [`synth`]: the core on an FPGA: its cells and its clock.
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
-//! * [`coverage`]: which covers of the description the programs hit.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
 //!
 //! `docs/reference/programs.md` is the page for those who write programs. Disassembly is our own table: the crates that do it (`disc-v` comes
@@ -26,28 +20,19 @@
 #![warn(missing_docs)]
 
 pub mod asm;
-pub mod commit;
-pub mod compaction;
-pub mod coverage;
 pub mod csr_text;
 pub mod disassemble;
 pub mod grid;
 pub mod image;
 pub mod iss;
-mod kept;
 pub mod kernels;
 pub mod machine;
-pub mod model;
 pub mod paths;
 pub mod predict;
-mod process;
 pub mod program;
-pub mod prove;
-pub mod random;
 pub mod reconverge;
 pub mod remote;
 mod summary;
-pub mod synth;
 
 pub use disassemble::disassemble;
 pub use program::Program;

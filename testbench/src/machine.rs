@@ -1,7 +1,7 @@
 //! The simulated core as a device: loads programs, launches them, says what happened.
 
-use crate::commit::{CommitCheck, Mismatch};
-use crate::compaction::Watched;
+mod monitor;
+
 use crate::disassemble;
 use crate::grid::{Grid, GridError, ThreadId, Whereabouts, thread_ranges};
 use crate::kernels::{Device, DeviceError};
@@ -29,7 +29,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-pub use crate::summary::{CacheVisits, Convergence, IdleCycles, Summary};
+pub use crate::summary::{CacheVisits, Compactions, Convergence, IdleCycles, Prediction, Summary};
+pub use monitor::{Attach, Mismatch, Monitor, Stop};
 
 /// How a machine is simulated.
 #[derive(Clone, Debug)]
@@ -40,11 +41,8 @@ pub struct MachineOptions {
     pub seed: u64,
     /// Which of the design's properties to look at, as [`Options::checks`] says; unless asked for, assertions.
     pub checks: Checks,
-    /// Compare every instruction of every thread with the instruction-set simulator ([`crate::commit`]). Slow; needs the
-    /// core's probes.
-    pub iss: bool,
-    /// Count what [`crate::compaction`] does, where warps are compacted. Slower; needs registers and the core's probes.
-    pub compaction: bool,
+    /// Who looks at every cycle. Slow; needs registers and the core's probes.
+    pub monitors: Vec<Attach>,
     /// A waveform, `.vcd` or `.fst`.
     pub wave: Option<PathBuf>,
     /// Cycles after which a launch is given up.
@@ -54,15 +52,7 @@ pub struct MachineOptions {
 impl Default for MachineOptions {
     fn default() -> MachineOptions {
         let Options { engine, seed, wave, .. } = Options::default();
-        MachineOptions {
-            engine,
-            seed,
-            checks: Checks::Assertions,
-            iss: true,
-            compaction: false,
-            wave,
-            max_cycles: 100_000_000,
-        }
+        MachineOptions { engine, seed, checks: Checks::Assertions, monitors: Vec::new(), wave, max_cycles: 100_000_000 }
     }
 }
 
@@ -206,13 +196,10 @@ pub struct Machine {
     seed: u64,
     counted: Counted,
     grid: Grid,
-    iss: bool,
-    /// On while a program is loaded, if `iss` is.
-    check: Option<CommitCheck>,
-    /// [`MachineOptions::compaction`], where there are any.
-    counts_compaction: bool,
-    /// On while a program is loaded, if that is.
-    compaction: Option<Watched>,
+    /// [`MachineOptions::monitors`].
+    attach: Vec<Attach>,
+    /// What they made for the program that is loaded.
+    monitors: Vec<Box<dyn Monitor>>,
     watch: Option<Box<dyn Watch>>,
     /// Cycles that take about [`BATCH_TIME`].
     batch: u64,
@@ -290,10 +277,8 @@ impl Machine {
             seed: options.seed,
             counted: Counted::default(),
             grid: Grid::one_block(shape.threads()),
-            iss: options.iss,
-            check: None,
-            counts_compaction: options.compaction && shape.divergence.capabilities().mixes_warps,
-            compaction: None,
+            attach: options.monitors.clone(),
+            monitors: Vec::new(),
             watch: None,
             batch: 1,
         };
@@ -310,10 +295,8 @@ impl Machine {
             None => None,
         };
         self.counted = Counted::default();
-        let check = || CommitCheck::new(self.simulation.directory(), &program, &self.shape);
-        self.check = self.iss.then(check).transpose()?;
-        let compaction = || Watched::new(self.simulation.directory(), "core", &self.shape);
-        self.compaction = self.counts_compaction.then(compaction);
+        let monitors = self.attach.iter().map(|attach| attach(self.simulation.directory(), &program, &self.shape));
+        self.monitors = monitors.filter_map(Result::transpose).collect::<Result<_, _>>()?;
         self.simulation.start(self.seed);
         let engine = self.simulation.engine();
         let words: Vec<u64> = instructions.into_iter().map(u64::from).collect();
@@ -391,10 +374,9 @@ impl Machine {
         &mut self.simulation
     }
 
-    /// Thread instructions compared with the instruction-set simulator since the program was loaded; 0 without
-    /// [`MachineOptions::iss`].
+    /// Thread instructions that [monitors](MachineOptions::monitors) compared since the program was loaded.
     pub fn compared(&self) -> u64 {
-        self.check.as_ref().map_or(0, CommitCheck::compared)
+        self.monitors.iter().map(|monitor| monitor.compared()).sum()
     }
 
     /// What the core did so far.
@@ -410,11 +392,8 @@ impl Machine {
     /// Runs a launch to its end.
     pub fn run(&mut self) -> Result<(), MachineError> {
         let before = self.simulation.engine().cycle();
-        if let Some(check) = &mut self.check {
-            check.launch(self.simulation.engine(), self.grid, self.program.entry())?;
-        }
-        if let Some(compaction) = &mut self.compaction {
-            compaction.launch(self.grid.slots(&self.shape));
+        for monitor in &mut self.monitors {
+            monitor.launch(self.simulation.engine(), self.grid, self.program.entry())?;
         }
         self.simulation.engine().poke_u64(self.places.launch, 1);
         self.simulation.step()?;
@@ -476,7 +455,7 @@ impl Machine {
     fn run_cycles(&mut self, most: u64, watch: Option<&mut dyn Watch>) -> Result<RunEnd, MachineError> {
         let stop = Some(self.places.stopped);
         let mut trace = watch.filter(|watch| watch.wants_trace());
-        if trace.is_none() && self.check.is_none() && self.compaction.is_none() {
+        if trace.is_none() && self.monitors.is_empty() {
             return Ok(self.simulation.run(most, stop)?);
         }
         let mut end = RunEnd { cycles: 0, why: Why::Limit };
@@ -485,12 +464,8 @@ impl Machine {
                 self.simulation.engine().settle();
                 self.trace(*watch);
             }
-            if let Some(check) = &mut self.check {
-                self.simulation.engine().settle();
-                check.cycle(self.simulation.engine(), self.seed).map_err(MachineError::Commit)?;
-            }
-            if let Some(compaction) = &mut self.compaction {
-                compaction.cycle(self.simulation.engine());
+            for monitor in &mut self.monitors {
+                monitor.cycle(self.simulation.engine(), self.seed).map_err(MachineError::Commit)?;
             }
             end = RunEnd { cycles: end.cycles + 1, ..self.simulation.run(1, stop)? };
         }
@@ -506,16 +481,14 @@ impl Machine {
         {
             return Err(MachineError::Bus { address: fault.address.expect("a bus error has an address") });
         }
-        if let Some(check) = &mut self.check {
-            let engine = self.simulation.engine();
-            let checked = match &fault {
-                // To the instruction-set simulator, the instruction is right.
-                Some((code, ..)) if cause::is_of_divergence(*code) => Ok(()),
-                Some((code, fault, harts)) => {
-                    check.fault(engine, self.seed, *code, fault.pc, fault.address, harts.iter().copied())
-                }
-                None => check.end(engine, self.seed),
-            };
+        let stop = fault.as_ref().map(|(code, Fault { pc, address, .. }, harts)| Stop {
+            code: *code,
+            pc: *pc,
+            address: *address,
+            harts,
+        });
+        for monitor in &mut self.monitors {
+            let checked = monitor.end(self.simulation.engine(), self.seed, stop.as_ref());
             checked.map_err(MachineError::Commit)?;
         }
         match fault {
@@ -527,11 +500,10 @@ impl Machine {
         }
     }
 
-    /// All of memory against the instruction-set simulator's.
+    /// All of memory against what a monitor says.
     fn check_memory(&mut self) -> Result<(), MachineError> {
-        let Some(check) = &self.check else { return Ok(()) };
-        let engine = self.simulation.engine();
-        let (want, banks) = (check.iss().memory(), self.places.banks.len());
+        let Some(want) = self.monitors.iter().find_map(|monitor| monitor.memory()) else { return Ok(()) };
+        let (engine, banks) = (self.simulation.engine(), self.places.banks.len());
         let mut lines = vec![0; want.len() / 4 / banks];
         let mut differing = Vec::new();
         for (bank, &place) in self.places.banks.iter().enumerate() {
@@ -703,8 +675,7 @@ impl Machine {
             *self.counted.summary.cache.get_or_insert_default() +=
                 CacheVisits { hits, misses, joined, silent_hits, silent_misses };
         }
-        self.counted.summary.compaction = self.compaction.as_ref().map(Watched::compactions);
-        self.counted.summary.prediction = self.compaction.as_ref().map(Watched::prediction);
+        self.monitors.iter().for_each(|monitor| monitor.summarise(&mut self.counted.summary));
     }
 
     fn check_exit_codes(&mut self) -> Result<(), MachineError> {
@@ -804,10 +775,7 @@ impl Device for Machine {
             whole[part].copy_from_slice(&bytes[from..from + length]);
             engine.memory_load(bank, line, &[u64::from(u32::from_le_bytes(whole))]);
         }
-        match &mut self.check {
-            Some(check) => check.write(address, bytes),
-            None => Ok(()),
-        }
+        self.monitors.iter_mut().try_for_each(|monitor| monitor.write(address, bytes))
     }
 
     fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {

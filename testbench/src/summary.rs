@@ -1,6 +1,5 @@
 //! What a core did over all launches, from its counters: those of a simulation, or those that a host tells.
 
-use crate::compaction::{Compactions, Prediction};
 use crate::grid::Grid;
 use heddle_simt::Shape;
 use heddle_simt::metrics::Counts;
@@ -53,7 +52,7 @@ pub struct Summary {
     pub cache: Option<CacheVisits>,
     /// What convergence barriers did, in a core that has some.
     pub convergence: Option<Convergence>,
-    /// Warps before and after compactions, where they are [counted](crate::machine::MachineOptions::compaction).
+    /// Warps before and after compactions, where a [monitor](crate::machine::Monitor) counts them.
     pub compaction: Option<Compactions>,
     /// Decisions of warps to wait for a compaction or not, likewise.
     pub prediction: Option<Prediction>,
@@ -74,6 +73,43 @@ pub struct Convergence {
     pub fell_through: u64,
     /// Times that a path gave way to others of its warp.
     pub gave_way: u64,
+}
+
+/// Warps before and after compactions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Compactions {
+    /// Times that threads which a branch or jump sent one way became warps.
+    pub times: u64,
+    /// Warps that came there with at least one of these threads.
+    pub warps_before: u64,
+    /// Warps that ran them afterwards.
+    pub warps_after: u64,
+}
+
+/// A warp's decisions at branches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Prediction {
+    /// It did not wait, and that was right.
+    pub bypass_right: u64,
+    /// It did not wait, and had it done so there would have been fewer warps.
+    pub bypass_wrong: u64,
+    /// It waited, as it had to for the fewest warps.
+    pub stall_right: u64,
+    /// It waited in vain.
+    pub stall_wrong: u64,
+}
+
+impl Prediction {
+    /// All decisions.
+    pub fn all(&self) -> u64 {
+        self.bypass_right + self.bypass_wrong + self.stall_right + self.stall_wrong
+    }
+
+    /// The share of those that are right; none without a decision.
+    pub fn accuracy(&self) -> Option<f64> {
+        let right = self.bypass_right + self.stall_right;
+        (self.all() > 0).then(|| right as f64 / self.all() as f64)
+    }
 }
 
 /// What requests found in the data cache.
@@ -154,7 +190,7 @@ impl Counted {
 
 impl Summary {
     /// The rates that follow from the counts, of a core of so many lanes.
-    pub(crate) fn set_rates(&mut self, lanes: u32) {
+    pub fn set_rates(&mut self, lanes: u32) {
         self.thread_ipc = ratio(self.thread_instructions, self.cycles);
         self.warp_ipc = ratio(self.warp_instructions, self.cycles);
         self.simt_efficiency = ratio(self.thread_instructions, self.warp_instructions * u64::from(lanes));

@@ -151,7 +151,7 @@ impl Runner {
 }
 
 fn machine(shape: &Shape, engine: Box<dyn heddle_sim::Engine>, seed: u64, target: &Target) -> Result<Machine> {
-    let options = MachineOptions { seed, iss: false, ..MachineOptions::default() };
+    let options = MachineOptions { seed, ..MachineOptions::default() };
     Ok(Machine::over(shape, Simulation::over(engine, seed), target.program.clone(), &options)?)
 }
 

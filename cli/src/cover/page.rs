@@ -1,7 +1,7 @@
 //! The page on coverage.
 
 use super::{hit_on, summary};
-use heddle_testbench::coverage::Coverage;
+use heddle_check::coverage::Coverage;
 use std::fmt::Write as _;
 
 pub const PAGE: &str = "evidence/coverage.md";
@@ -10,9 +10,9 @@ pub fn page(coverage: &Coverage) -> String {
     let mut text = format!(
         "# Coverage\n\n\
          A cover is a condition that the description names because tests should meet it. The kernels, {} random programs \
-         and a few short ones (`testbench/src/coverage/directed.rs`) run on each shape; the hits of all instances of a \
+         and a few short ones (`check/src/coverage/directed.rs`) run on each shape; the hits of all instances of a \
          module are added up. `heddle cover --docs docs` writes this page, and a test fails if a cover is not hit that \
-         has no reason for it (`testbench/tests/programs/coverage.rs`).\n\n\
+         has no reason for it (`check/tests/programs/coverage.rs`).\n\n\
          {}.\n\n## Not hit\n\n| module | cover | why |\n|---|---|---|\n",
         coverage.programs,
         summary(coverage)

@@ -1,11 +1,11 @@
 //! Pages that name parts of the core: what they name is there.
 
 use anyhow::{Result, bail};
+use heddle_check::coverage;
+use heddle_check::prove::proofs;
 use heddle_hdl::mutate::mutants;
 use heddle_simt::{Divergence, Shape};
-use heddle_testbench::coverage;
 use heddle_testbench::machine::design;
-use heddle_testbench::prove::proofs;
 use std::collections::BTreeSet;
 
 /// A page, the command that writes it, and what it names.

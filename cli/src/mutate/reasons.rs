@@ -38,13 +38,13 @@ const REASONS: &[(&str, &str, &str, &str)] = &[
     ("heddle", "instructions", "", "the host fills instruction memory only while nothing is fetched"),
 ];
 
-const COUNTER: &str = "the simulator takes the value of counters from the core; `testbench/tests/core` notices";
+const COUNTER: &str = "the simulator takes the value of counters from the core; `check/tests/core` notices";
 
 const HELD: &str = "what a stage holds while nothing is in it";
 
-const DEPTH: &str = "call depths: paths run in another order, results stay; `testbench/tests/core` notices";
+const DEPTH: &str = "call depths: paths run in another order, results stay; `check/tests/core` notices";
 
-const SECOND_FAULT: &str = "no program here has a second fault right after the first; `testbench/tests/core` has";
+const SECOND_FAULT: &str = "no program here has a second fault right after the first; `check/tests/core` has";
 
 const HOLD: &str = "when issue holds back control instructions so that a waiting update gets its turn: a few cycles";
 

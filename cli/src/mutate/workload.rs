@@ -1,6 +1,8 @@
 //! Programs on a mutant: with assertions, with every instruction compared, and in lock-step with the unchanged core.
 
 use anyhow::{Result, bail};
+use heddle_check::checked;
+use heddle_check::random::{self, Features};
 use heddle_hdl::netlist::Module;
 use heddle_sim::Engine;
 use heddle_sim::compiled::{Checks, Compiled, OptLevel};
@@ -13,7 +15,6 @@ use heddle_testbench::Program;
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::{self, Kernel, KernelError};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, design};
-use heddle_testbench::random::{self, Features};
 use std::sync::Arc;
 
 /// The kernels. Between them they use every instruction and every cause of divergence.
@@ -69,7 +70,7 @@ impl Bench {
         for (number, program) in faults(shape).into_iter().enumerate() {
             add(format!("fault {number}"), program, None);
         }
-        let options = MachineOptions { seed, ..MachineOptions::default() };
+        let options = MachineOptions { seed, ..checked() };
         let mut machine = Machine::with_design(shape, &design, work[0].program.clone(), &options)?;
         for work in &mut work {
             machine.load(work.program.clone())?;
@@ -155,7 +156,7 @@ impl Bench {
         iss: bool,
         mut look: impl FnMut(&mut Machine, &Work) -> Option<String>,
     ) -> Option<String> {
-        let options = MachineOptions { seed: self.seed, iss, ..MachineOptions::default() };
+        let options = MachineOptions { seed: self.seed, ..if iss { checked() } else { MachineOptions::default() } };
         let mut machine = match Machine::over(&self.shape, simulation, self.work[0].program.clone(), &options) {
             Ok(machine) => machine,
             Err(error) => return Some(at_reset(&error)),

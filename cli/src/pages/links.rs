@@ -103,7 +103,7 @@ fn sources_that_pages_name_are_there() {
     let is_source = |code: &&str| {
         let folder = code.split('/').next().unwrap_or_default();
         let ends = [".rs", ".md", ".c", ".S", ".ld", ".sh", ".h", ".v", "/"];
-        ["hdl", "sim", "gen", "testbench", "cli", "docs"].contains(&folder)
+        ["hdl", "sim", "gen", "testbench", "check", "cli", "docs"].contains(&folder)
             && code.contains('/')
             && !code.contains([' ', '*', '{', '<'])
             && !code.contains(PLACEHOLDER)

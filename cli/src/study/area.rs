@@ -18,7 +18,7 @@ use crate::output::print;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use cores::{Core, Key, Of};
-use heddle_testbench::synth::{Board, Error, Session, Synthesis};
+use heddle_check::synth::{Board, Error, Session, Synthesis};
 use indicatif::{ProgressBar, ProgressStyle};
 use page::Page;
 use results::{Found, Now, Outcome, Results, modules};
@@ -237,8 +237,8 @@ fn progress(steps: usize) -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heddle_check::synth::{Flat, Timing};
     use heddle_hdl::netlist::Module;
-    use heddle_testbench::synth::{Flat, Timing};
     use results::tests::cells;
     use std::cell::LazyCell;
     use std::sync::Arc;

@@ -5,12 +5,13 @@ use crate::device_error;
 use crate::interrupt::Interrupt;
 use crate::profile::Recorder;
 use anyhow::{Context, Error, Result};
+use heddle_check::compaction;
+use heddle_check::model::{Mechanism, Model, ModelError};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{Device, DeviceError, Kernel};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, Progress, Summary, Watch};
-use heddle_testbench::model::{Mechanism, Model, ModelError};
 use heddle_testbench::predict::Profile;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::ops::ControlFlow;
@@ -68,7 +69,7 @@ pub fn each(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Result
 
 /// Of studies: results are checked by drivers.
 pub fn usual(seed: u64) -> MachineOptions {
-    MachineOptions { seed, iss: false, compaction: true, ..MachineOptions::default() }
+    MachineOptions { seed, monitors: vec![compaction::monitor], ..MachineOptions::default() }
 }
 
 /// What a function makes of each run.

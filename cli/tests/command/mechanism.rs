@@ -1,5 +1,5 @@
 //! A mechanism from another crate: `examples/my-mechanism`, which is outside of the workspace, built and used as
-//! `docs/guide/add-a-mechanism.md` says. `testbench/tests/programs/examples.rs` has its hardware run programs.
+//! `docs/guide/add-a-mechanism.md` says. `check/tests/programs/examples.rs` has its hardware run programs.
 
 use crate::common::*;
 use std::fs;

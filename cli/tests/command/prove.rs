@@ -1,4 +1,4 @@
-//! `heddle prove` as a user sees it; `testbench/tests/verilog/prove.rs` proves.
+//! `heddle prove` as a user sees it; `check/tests/verilog/prove.rs` proves.
 
 use crate::common::*;
 use std::fs;

@@ -1,8 +1,8 @@
-//! `heddle synth` as a user sees it, with stand-ins for Yosys and nextpnr; `testbench/tests/verilog/synth.rs` has Yosys itself.
+//! `heddle synth` as a user sees it, with stand-ins for Yosys and nextpnr; `check/tests/verilog/synth.rs` has Yosys itself.
 
 use crate::common::*;
-use heddle_testbench::synth::Board;
-use heddle_testbench::synth::tools::{Package, YOSYS};
+use heddle_check::synth::Board;
+use heddle_check::synth::tools::{Package, YOSYS};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

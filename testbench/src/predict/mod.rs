@@ -18,6 +18,7 @@
 //! | `soft.rs` | the instructions, with thresholds (§4.6) |
 //! | `allocate.rs` | numbers of barriers |
 //! | `explain.rs` | what was placed where, and why |
+//! | `padded.rs` | nops everywhere, for tests of `layout.rs` |
 //! | `tune.rs` | what threads should wait for, found by running |
 
 mod allocate;
@@ -30,6 +31,7 @@ mod directives;
 mod explain;
 mod layout;
 mod linked;
+mod padded;
 mod pdom;
 mod place;
 mod profile;
@@ -42,6 +44,7 @@ mod write;
 
 pub use deconflict::Deconflict;
 pub use explain::Placement;
+pub use padded::padded;
 pub use profile::{Count, Issue, Profile, Recording};
 pub use soft::Soft;
 pub use tune::{Choice, Region, Tried, Tuned, search};

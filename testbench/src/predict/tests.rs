@@ -1,14 +1,11 @@
 //! The pass on whole programs, and that programs are laid out again without changing what they do.
 
-use super::layout::{Edits, Layout};
-use super::linked::Linked;
-use super::write::write;
 use super::*;
 use crate::Program;
-use crate::asm::NOP;
 use crate::iss::Iss;
 use crate::kernels::{self, Kernel};
-use crate::random::{self, End, Features, Op};
+use crate::program::Symbol;
+use crate::reconverge::instruction::{Flow, Instruction};
 use heddle_simt::Shape;
 use object::build::elf::{Builder, SectionData};
 use object::elf::{R_RISCV_BRANCH, R_RISCV_JAL, R_RISCV_PCREL_HI20};
@@ -19,27 +16,6 @@ mod kernels_with_barriers;
 mod placing;
 mod relocate;
 mod warps;
-
-/// Nops at every instruction and on every edge.
-fn everywhere(linked: &Linked, nops: usize) -> Edits {
-    let mut edits = Edits::default();
-    for block in linked.analysis.functions.iter().flat_map(|function| &function.blocks) {
-        for pc in (block.start..block.end).step_by(4) {
-            edits.before.insert(pc, vec![NOP; nops]);
-        }
-        for &next in &block.next {
-            edits.edges.insert((block.end - 4, next), vec![NOP; nops]);
-        }
-    }
-    edits
-}
-
-/// The file with so many nops, and what it no longer has.
-fn padded(elf: &[u8], nops: usize) -> Result<(Vec<u8>, Vec<String>), PredictError> {
-    let linked = Linked::read(elf)?;
-    let layout = Layout::of(&linked, &everywhere(&linked, nops))?;
-    write(linked, &layout)
-}
 
 fn with_all(lanes: u32, warps: u32) -> Shape {
     Shape { atomics: true, barriers: true, scratchpad: 64 << 10, program: 256 << 10, ..Shape::new(lanes, warps) }
@@ -88,32 +64,6 @@ fn branches_that_no_longer_reach_become_jumps() {
 fn what_is_laid_out_cannot_be_laid_out_again() {
     let (elf, _) = padded(kernels::ALL[0].elf, 1).unwrap();
     assert_eq!(padded(&elf, 1).unwrap_err(), PredictError::NoRelocations);
-}
-
-#[test]
-fn random_programs_with_nops_everywhere_give_their_results() {
-    let shape = Shape { stack: 1024, program: 256 << 10, ..Shape::new(1, 1) };
-    for seed in 0..400 {
-        let mut random = random::program(seed);
-        for block in random.functions.iter_mut().flat_map(|function| &mut function.blocks) {
-            // Tables of code at a computed distance, and what looks at its own address, cannot move.
-            block.ops.retain(|op| !matches!(op, Op::Scatter(..) | Op::Upper(..)));
-            if let End::Switch(_, [distance, ..]) = block.end {
-                block.end = End::Jump(distance as i8);
-            }
-        }
-        let program = random.assemble(&shape, Features::ONE_HART).program();
-        let elf = relocate::elf(&program);
-        let memory = |program: &Program| {
-            let mut iss = Iss::new(program, &shape).unwrap();
-            iss.set_limit(2_000_000);
-            let result = iss.run().map_err(|error| error.to_string());
-            assert_eq!(result, Ok(()), "seed {seed}");
-            iss.memory()[random::DATA as usize..(shape.memory - shape.stack) as usize].to_vec()
-        };
-        let (padded, _) = padded(&elf, 1).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        assert_eq!(memory(&program), memory(&Program::parse(&padded).unwrap()), "seed {seed}");
-    }
 }
 
 /// Position-independent, with a global offset table, jump tables of differences, and debug information.

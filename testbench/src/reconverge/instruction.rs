@@ -5,7 +5,9 @@ use crate::disassemble::{branch_offset, is_instruction, jump_offset};
 /// One word of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
+    /// Byte address.
     pub pc: u32,
+    /// The word there.
     pub word: u32,
 }
 
@@ -15,11 +17,20 @@ pub enum Flow {
     /// To pc + 4 alone.
     Next,
     /// Conditional.
-    Branch { target: u32 },
+    Branch {
+        /// Where it goes, taken.
+        target: u32,
+    },
     /// `jal` without a link register.
-    Jump { target: u32 },
+    Jump {
+        /// Where it goes.
+        target: u32,
+    },
     /// `jal` with one: the call depth grows.
-    Call { target: u32 },
+    Call {
+        /// The function.
+        target: u32,
+    },
     /// `jalr` without a link register.
     IndirectJump,
     /// `jalr` into a link register: the call depth grows.
@@ -38,22 +49,27 @@ fn is_link(register: u8) -> bool {
 }
 
 impl Instruction {
+    /// Bits 6..0.
     pub fn opcode(self) -> u32 {
         self.word & 0x7f
     }
 
+    /// Bits 14..12.
     pub fn funct3(self) -> u32 {
         self.word >> 12 & 7
     }
 
+    /// The register that is written, in formats that have one.
     pub fn rd(self) -> u8 {
         (self.word >> 7 & 31) as u8
     }
 
+    /// The first register that is read, in formats that have one.
     pub fn rs1(self) -> u8 {
         (self.word >> 15 & 31) as u8
     }
 
+    /// The second one.
     pub fn rs2(self) -> u8 {
         (self.word >> 20 & 31) as u8
     }
@@ -73,6 +89,7 @@ impl Instruction {
         1 << (self.funct3() & 3)
     }
 
+    /// Where it leads.
     pub fn flow(self) -> Flow {
         if !is_instruction(self.word) {
             return Flow::End;

@@ -15,7 +15,7 @@
 
 mod cfg;
 pub(crate) mod graph;
-pub(crate) mod instruction;
+pub mod instruction;
 mod likely;
 pub(crate) mod postdominators;
 mod targets;

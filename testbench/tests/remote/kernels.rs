@@ -18,7 +18,7 @@ fn kernels_run_over_the_streams() {
     let shape = small(4, 2);
     assert_eq!((shape.memory, shape.threads() * shape.stack), (kernels::SMALL_MEMORY, kernels::SMALL_STACKS));
     let mut board = board(&shape, "nqueens", 1);
-    let options = MachineOptions { iss: false, ..MachineOptions::default() };
+    let options = MachineOptions::default();
     let mut machine = Machine::new(&shape, program("nqueens"), &options).unwrap();
     let long = std::env::var_os("HEDDLE_LONG").is_some();
     let mut left_out = Vec::new();

@@ -19,7 +19,7 @@ fn board(shape: &Shape, program: Program, seed: u64) -> Board<Streams> {
 }
 
 fn machine(shape: &Shape, program: Program) -> Machine {
-    Machine::new(shape, program, &MachineOptions { iss: false, ..MachineOptions::default() }).unwrap()
+    Machine::new(shape, program, &MachineOptions::default()).unwrap()
 }
 
 /// Of a machine, without the cycle of each launch, which a host does not count.

@@ -5,8 +5,8 @@ use super::goals::{Goal, goals};
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::{Args, FromArgMatches};
+use heddle_check::synth::Board;
 use heddle_simt::Shape;
-use heddle_testbench::synth::Board;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

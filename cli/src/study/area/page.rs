@@ -7,8 +7,8 @@ use super::results::{Found, Module, Outcome, Results, Total, total};
 use super::{Nows, Of, Part, goals};
 use crate::study::table::markdown;
 use anyhow::Result;
-use heddle_testbench::synth::tools::YOSYS;
-use heddle_testbench::synth::{Board, Cells, Flat, Timing, median};
+use heddle_check::synth::tools::YOSYS;
+use heddle_check::synth::{Board, Cells, Flat, Timing, median};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -2,10 +2,10 @@
 
 use super::cores::{Key, Of, shape};
 use anyhow::{Context, Result};
+use heddle_check::synth::{Board, Cells, Flat, Row, Session, Synthesis, Timing};
 use heddle_hdl::canonical;
 use heddle_hdl::netlist::Module as Described;
 use heddle_simt::system::system;
-use heddle_testbench::synth::{Board, Cells, Flat, Row, Session, Synthesis, Timing};
 use serde::{Deserialize, Serialize};
 use std::cell::LazyCell;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use super::{Mean, Name, Report, Row, Set};
 use crate::study::stacked::{Bar, Bars, Stacked};
-use heddle_testbench::compaction::Prediction;
+use heddle_testbench::machine::Prediction;
 
 /// In the order of their shares; what is right comes first.
 const CLASSES: [(&str, &str); 4] = [

@@ -1,6 +1,6 @@
 //! The table of latencies: how many cycles lie between the stages of the core.
 //!
-//! Stages, proofs, tests of blocks and of the core, and the cycle model of the testbench take their numbers from here. `A_TO_B` is
+//! Stages, proofs, tests of blocks and of the core, and the cycle model take their numbers from here. `A_TO_B` is
 //! the number of clock edges from the cycle in which an instruction is at A to the one in which it is at B.
 //!
 //! ```text
@@ -13,7 +13,7 @@
 //! The first part has the latencies of single stages, which are what a change of the pipeline changes: one more register between
 //! execute and resolve is one more in [`EXECUTE_TO_RESOLVE`]. Everything behind follows from them. What must fit together, such
 //! as a product and its turn to be written, is checked when this file is compiled; what the registers in the stages come to is
-//! measured in the core (testbench, core `stages_are_as_far_apart_as_the_table_says`) and in the blocks.
+//! measured in the core (`heddle-check`, core `stages_are_as_far_apart_as_the_table_says`) and in the blocks.
 
 // Stages 1 to 4.
 

@@ -1,7 +1,6 @@
-//! An assembled program as an ELF file with relocations.
+//! An assembled program as an ELF file with relocations. `heddle-check` has tests with this file, too.
 
-use crate::Program;
-use crate::reconverge::instruction::{Flow, Instruction};
+use super::{Flow, Instruction, Program, Symbol};
 use object::Endianness;
 use object::build::elf::*;
 use object::elf::*;
@@ -10,7 +9,7 @@ use object::elf::*;
 pub fn elf(program: &Program) -> Vec<u8> {
     let [segment] = program.segments() else { panic!("an assembled program is one segment") };
     let word = |pc: u32| program.word(pc).unwrap();
-    let is_function = |s: &&crate::program::Symbol| s.name.strip_prefix('f').is_some_and(|n| n.parse::<u32>().is_ok());
+    let is_function = |s: &&Symbol| s.name.strip_prefix('f').is_some_and(|n| n.parse::<u32>().is_ok());
     let functions: Vec<u32> = program.symbols().iter().filter(is_function).map(|s| s.address).collect();
     let mut relocations: Vec<(u32, RelocationType, u32)> = Vec::new();
     for pc in (0..segment.size).step_by(4) {

@@ -1,0 +1,345 @@
+//! What compaction did, and whether it was worth it: of a simulated core with block stacks
+//! ([`heddle_simt::divergence::block_stack`]), cycle by cycle from its probes.
+//!
+//! **Warps before and after.** Each time threads that a branch or jump sent one way become the top of their block's stack, the warps that came
+//! there with at least one of them are counted, and the warps that run them afterwards: those that are formed, and those that are ahead.
+//! Threads that meet again are not counted.
+//!
+//! **Prediction.** A *dynamic branch* is one execution of a conditional branch by the warps that run a block's top. Each of its
+//! warps waits for the others (*stall*) or does not (*bypass*: it goes on alone, or ahead). [`needed`] says how many of them had to
+//! wait for the fewest warps behind the branch. As `capri.txt` §5.1 compares that number with how many waited: those that waited are right
+//! up to it, wrong beyond it; where fewer waited, so many that did not are wrong, and the others right.
+//!
+//! Where the paper says no more, it is so here:
+//!
+//! * A side that is where threads meet already does not run, so nothing is to be gained for it. A warp with
+//!   [`Compaction::Predict`] that goes there as a whole waits for the others to meet them, not to form warps: it bypasses.
+//! * Several choices may be the least: numbers are compared, not warps.
+//! * What a decision does to the branches behind it does not count.
+//! * Jumps are always waited at, and no decision. [`Compaction::Off`] waits as if it formed warps, and is classed so.
+
+use heddle_sim::Engine;
+use heddle_sim::directory::Directory;
+use heddle_simt::{Compaction, Shape};
+use heddle_testbench::Program;
+use heddle_testbench::grid::{Grid, GridError};
+use heddle_testbench::machine::{Compactions, Mismatch, Monitor, Prediction, Summary};
+use heddle_testbench::program::ProgramError;
+use std::collections::HashMap;
+
+/// Counts on a machine whose core compacts warps.
+pub fn monitor(
+    directory: &Directory,
+    _program: &Program,
+    shape: &Shape,
+) -> Result<Option<Box<dyn Monitor>>, ProgramError> {
+    let counts = || Box::new(Watched::new(directory, "core", shape)) as Box<dyn Monitor>;
+    Ok(shape.divergence.capabilities().mixes_warps.then(counts))
+}
+
+/// A warp that executes a branch.
+#[derive(Clone, Copy)]
+struct Passing {
+    /// One bit a lane, of the threads that took it and of the others.
+    sides: [u64; 2],
+    waits: bool,
+}
+
+/// Adds the decisions of a branch's warps, of whose sides `runs` says which have threads that run on; the sides run `apart` from
+/// each other or together.
+fn decide(decisions: &mut Prediction, warps: &[Passing], runs: [bool; 2], apart: bool) {
+    let waited = warps.iter().filter(|warp| warp.waits).count() as u64;
+    let sides = |warp: &Passing| match apart {
+        true => [0, 1].map(|side| if runs[side] { warp.sides[side] } else { 0 }),
+        false => [if runs[0] { warp.sides[0] | warp.sides[1] } else { 0 }, 0],
+    };
+    let needed = needed(&warps.iter().map(sides).collect::<Vec<_>>()).into();
+    let bypassed = warps.len() as u64 - waited;
+    let (stall_right, bypass_wrong) = (waited.min(needed), needed.saturating_sub(waited));
+    decisions.stall_right += stall_right;
+    decisions.stall_wrong += waited - stall_right;
+    decisions.bypass_wrong += bypass_wrong;
+    decisions.bypass_right += bypassed - bypass_wrong;
+}
+
+/// What is known of a block.
+#[derive(Clone, Default)]
+struct Block {
+    /// Warps that have come to where all arrive; and whether that is no jump.
+    came: Vec<Passing>,
+    branch: bool,
+    /// Branches that its warps did not wait at since they were formed, in their order.
+    passed: Vec<Vec<Passing>>,
+    /// For each level of the stack with a sibling, the warps that came with its threads.
+    siblings: Vec<u64>,
+}
+
+/// Watches the core of one launch after another.
+pub struct Watched {
+    places: Places,
+    shape: Shape,
+    predicts: bool,
+    /// Slots of a block.
+    group: u32,
+    /// By slot; of blocks, their first.
+    blocks: Vec<Block>,
+    /// Branches that the warp of a slot has passed since it was formed.
+    passed: Vec<usize>,
+    /// Whether the warps that are being formed are those of a compaction.
+    counts: bool,
+    compactions: Compactions,
+    prediction: Prediction,
+}
+
+impl Watched {
+    /// A core whose probes are in the directory, under the path `core`.
+    pub fn new(directory: &Directory, core: &str, shape: &Shape) -> Watched {
+        let warps = shape.warps as usize;
+        Watched {
+            places: Places::new(directory, core, shape),
+            shape: shape.clone(),
+            predicts: shape.compaction == Compaction::Predict,
+            group: shape.warps,
+            blocks: vec![Block::default(); warps],
+            passed: vec![0; warps],
+            counts: false,
+            compactions: Compactions::default(),
+            prediction: Prediction::default(),
+        }
+    }
+}
+
+impl Monitor for Watched {
+    fn launch(&mut self, _engine: &dyn Engine, grid: Grid, _entry: u32) -> Result<(), GridError> {
+        self.group = grid.slots(&self.shape);
+        self.blocks.fill(Block::default());
+        self.passed.fill(0);
+        self.counts = false;
+        Ok(())
+    }
+
+    fn cycle(&mut self, engine: &mut dyn Engine, _seed: u64) -> Result<(), Box<Mismatch>> {
+        // Registers can be read at once; most cycles have nothing to see.
+        if !self.places.busy.iter().any(|&register| engine.register(register).bit(0)) {
+            return Ok(());
+        }
+        engine.settle();
+        if self.places.is(engine, Is::Passes) {
+            self.passes(engine);
+        }
+        if self.places.is(engine, Is::Acts) {
+            self.acts(engine);
+        }
+        if self.places.is(engine, Is::Forms) {
+            self.compactions.warps_after += u64::from(self.counts);
+        }
+        Ok(())
+    }
+
+    fn summarise(&self, summary: &mut Summary) {
+        summary.compaction = Some(self.compactions);
+        summary.prediction = Some(self.prediction);
+    }
+}
+
+impl Watched {
+    /// A warp executes a branch or jump.
+    fn passes(&mut self, engine: &dyn Engine) {
+        let places = &self.places;
+        let [slot, taken, rest] = places.passing.map(|probe| engine.probe(probe).low_u64());
+        let [jump, parts, arrives, ahead] = places.passes.map(|probe| engine.probe(probe).bit(0));
+        let block = &mut self.blocks[(slot as u32 & !(self.group - 1)) as usize];
+        if parts {
+            let whole = taken == 0 || rest == 0;
+            let waits = !(ahead || self.predicts && whole);
+            block.came.push(Passing { sides: [taken, rest], waits });
+            block.branch = !jump;
+        } else if !jump {
+            let passed = &mut self.passed[slot as usize];
+            if block.passed.len() == *passed {
+                block.passed.push(Vec::new());
+            }
+            // Where it meets others it does not run.
+            let sides = if arrives { [0, 0] } else { [taken, rest] };
+            block.passed[*passed].push(Passing { sides, waits: false });
+            *passed += 1;
+        }
+    }
+
+    /// The stack of a block begins to run threads, or pops a level.
+    fn acts(&mut self, engine: &dyn Engine) {
+        let places = &self.places;
+        let [begins, at_branch, apart, as_taken, leaves_sibling, to_sibling, forms] =
+            places.acts.map(|probe| engine.probe(probe).bit(0));
+        let [first, count] = places.acting.map(|probe| engine.probe(probe).low_u64() as usize);
+        let released = places.released.map_or(0, |probe| engine.probe(probe).low_u64());
+        let block = &mut self.blocks[first];
+        let mut before = to_sibling.then(|| block.siblings[count - 1]);
+        if begins {
+            let side = usize::from(!as_taken);
+            let (came, passed) = (std::mem::take(&mut block.came), std::mem::take(&mut block.passed));
+            let with = |side: usize| came.iter().filter(|warp| warp.sides[side] != 0).count() as u64;
+            if at_branch {
+                before = Some(if apart { with(side) } else { came.len() as u64 });
+                if leaves_sibling {
+                    block.siblings.resize(count + 1, 0);
+                    block.siblings[count] = with(1 - side);
+                }
+                if block.branch {
+                    let runs = if as_taken || !apart { [forms, leaves_sibling] } else { [leaves_sibling, forms] };
+                    decide(&mut self.prediction, &came, runs, apart);
+                }
+            }
+            passed.iter().for_each(|warps| decide(&mut self.prediction, warps, [true; 2], true));
+            self.passed[first..first + self.group as usize].fill(0);
+        }
+        if forms {
+            self.counts = before.is_some();
+        }
+        if let Some(before) = before.filter(|_| forms) {
+            self.compactions.times += 1;
+            self.compactions.warps_before += before;
+            self.compactions.warps_after += released;
+        }
+    }
+}
+
+/// Of warps at a branch, with a bit a lane for the threads of each side: how many must wait, at least, so that as few warps run
+/// behind it as can be. That is, over all choices of those that wait, found by search: a warp that does not wait is one warp
+/// behind the branch for each side that has threads of it; those that wait are, for each side, as many as one lane has threads at
+/// most.
+pub fn needed(warps: &[[u64; 2]]) -> u32 {
+    let count = |side: usize, lane: u32| warps.iter().filter(|warp| warp[side] >> lane & 1 == 1).count() as u32;
+    let most = [0, 1].map(|side| (0..64).map(|lane| count(side, lane)).max().unwrap_or(0));
+    let came = [0, 1].map(|side| warps.iter().filter(|warp| warp[side] != 0).count() as u32);
+    if most == came {
+        return 0;
+    }
+    // A warp may go on without waiting if, in each lane where it has no thread of a side that it has threads of, that side has
+    // fewer threads than the most. Each that does so leaves one less to spare.
+    let all = warps.iter().flatten().fold(0, |all, side| all | side);
+    let spare = |row: u32| most[row as usize / 64] - count(row as usize / 64, row % 64);
+    let lacks = |side: u64| if side == 0 { 0 } else { u128::from(all & !side) };
+    let mut kinds: HashMap<u128, u32> = HashMap::new();
+    for &[taken, rest] in warps {
+        *kinds.entry(lacks(taken) | lacks(rest) << 64).or_default() += 1;
+    }
+    let mut kinds: Vec<Kind> = kinds.into_iter().map(|(lacks, warps)| Kind { lacks, warps }).collect();
+    kinds.sort_by_key(|kind| (kind.lacks.count_ones(), kind.lacks));
+    let mut search = Search { rows: rows(u128::from(all) | u128::from(all) << 64).collect(), best: 0 };
+    search.from(&kinds, 0, std::array::from_fn(|row| spare(row as u32)));
+    warps.len() as u32 - search.best
+}
+
+/// Warps that are alike: a bit a lane and side where they have no thread.
+#[derive(Clone, Copy)]
+struct Kind {
+    lacks: u128,
+    warps: u32,
+}
+
+/// The search for the most warps that may go on without waiting.
+struct Search {
+    /// Lanes of both sides.
+    rows: Vec<usize>,
+    best: u32,
+}
+
+/// Threads that a lane of a side has less than the most.
+type Spare = [u32; 128];
+
+impl Search {
+    /// With so many gone already, of these kinds, those with few bits first.
+    fn from(&mut self, kinds: &[Kind], gone: u32, spare: Spare) {
+        self.best = self.best.max(gone);
+        let fits = |kind: &Kind| {
+            let least = rows(kind.lacks).map(|row| spare[row]).min();
+            let warps = least.map_or(kind.warps, |least| least.min(kind.warps));
+            (warps > 0).then_some(Kind { warps, ..*kind })
+        };
+        let kinds: Vec<Kind> = kinds.iter().filter_map(fits).collect();
+        let Some((first, others)) = kinds.split_first() else { return };
+        if gone + self.bound(&kinds, &spare) <= self.best {
+            return;
+        }
+        for go in (0..=first.warps).rev() {
+            let mut left = spare;
+            rows(first.lacks).for_each(|row| left[row] -= go);
+            self.from(others, gone + go, left);
+        }
+    }
+
+    /// At least as many as may go: as if only one lane's spare threads counted, or the sum of all.
+    fn bound(&self, kinds: &[Kind], spare: &Spare) -> u32 {
+        let of_row = |&row: &usize| {
+            let (lack, others): (Vec<Kind>, Vec<Kind>) = kinds.iter().partition(|kind| kind.lacks >> row & 1 == 1);
+            let count = |kinds: Vec<Kind>| kinds.iter().map(|kind| kind.warps).sum::<u32>();
+            count(others) + count(lack).min(spare[row])
+        };
+        let mut left: u32 = self.rows.iter().map(|&row| spare[row]).sum();
+        let of_sum = kinds.iter().map(|kind| {
+            let go = left.checked_div(kind.lacks.count_ones()).map_or(kind.warps, |fit| fit.min(kind.warps));
+            left -= go * kind.lacks.count_ones();
+            go
+        });
+        let of_sum: u32 = of_sum.sum();
+        self.rows.iter().map(of_row).min().map_or(of_sum, |least| least.min(of_sum))
+    }
+}
+
+/// The numbers of the bits that are 1.
+fn rows(mut mask: u128) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let row = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (row < 128).then_some(row as usize)
+    })
+}
+
+/// The unit's probes that say when to look.
+#[derive(Clone, Copy)]
+enum Is {
+    Passes,
+    Acts,
+    Forms,
+}
+
+/// The unit's probes.
+struct Places {
+    /// Registers of which one is on where a probe of `when` is: there is an outcome, a block's stack acts, warps are formed.
+    busy: [usize; 3],
+    when: [usize; 3],
+    /// Slot and the lanes of both sides; whether it is a jump, may part, arrives, goes ahead.
+    passing: [usize; 3],
+    passes: [usize; 4],
+    acting: [usize; 2],
+    acts: [usize; 7],
+    released: Option<usize>,
+}
+
+impl Places {
+    fn new(directory: &Directory, core: &str, shape: &Shape) -> Places {
+        let probe =
+            |name: &str| directory.probes.find(&format!("{core}.divergence.{name}")).expect("a block stack's probe");
+        let of = |group: &str, name: &str| probe(&format!("{group}_{name}"));
+        let register =
+            |name: &str| directory.registers.find(&format!("{core}.{name}")).expect("a register of block stacks");
+        Places {
+            busy: ["resolve.s9_outcome_valid", "divergence.step_valid", "divergence.formed_valid"].map(register),
+            when: ["passes", "acts", "forms"].map(probe),
+            passing: ["slot", "taken", "rest"].map(|name| of("passes", name)),
+            passes: ["jump", "parts", "arrives", "ahead"].map(|name| of("passes", name)),
+            acting: ["block", "count"].map(|name| of("acts", name)),
+            acts: ["begins", "at_branch", "apart", "as_taken", "leaves_sibling", "to_sibling", "forms"]
+                .map(|name| of("acts", name)),
+            released: shape.predicts().then(|| probe("released")),
+        }
+    }
+
+    fn is(&self, engine: &dyn Engine, when: Is) -> bool {
+        engine.probe(self.when[when as usize]).bit(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

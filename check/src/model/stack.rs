@@ -1,0 +1,97 @@
+//! A stack of reconvergence points a static warp, round robin: the mechanism that the papers call PDOM, here to compare the model
+//! with the core's own ([`heddle_simt::Divergence::STACK`]).
+
+use super::policy::{Meeting, Outcome, Policy, Thread, Warp, by_pc};
+use heddle_testbench::reconverge::Reconvergence;
+
+/// Threads, and where they are to meet others.
+struct Entry {
+    harts: Vec<u32>,
+    rpc: Option<Meeting>,
+}
+
+/// The stacks of all static warps.
+pub struct Stacks {
+    lanes: u32,
+    /// Of each hart; nothing if it has no thread.
+    threads: Vec<Option<Thread>>,
+    stacks: Vec<Vec<Entry>>,
+    last: u32,
+}
+
+impl Stacks {
+    pub fn new(lanes: u32, warps: u32) -> Stacks {
+        let stacks = (0..warps).map(|_| Vec::new()).collect();
+        Stacks { lanes, threads: vec![None; (lanes * warps) as usize], stacks, last: 0 }
+    }
+
+    fn slot(&self, warp: &Warp) -> u32 {
+        warp.harts[0] / self.lanes
+    }
+}
+
+impl Policy for Stacks {
+    fn outcome(&mut self, outcome: &Outcome) -> Vec<(u64, Warp)> {
+        let hart = outcome.going.first().map(|thread| thread.hart).or(outcome.ended.first().copied());
+        let Some(hart) = hart else { return Vec::new() };
+        for &thread in &outcome.going {
+            self.threads[thread.hart as usize] = Some(thread);
+        }
+        for &hart in &outcome.ended {
+            self.threads[hart as usize] = None;
+        }
+        let stack = &mut self.stacks[(hart / self.lanes) as usize];
+        if stack.is_empty() {
+            stack.push(Entry { harts: outcome.going.iter().map(|thread| thread.hart).collect(), rpc: None });
+        }
+        let (mut meets, mut pops) = (outcome.meets, 0);
+        while let Some(top) = stack.last() {
+            let rpc = top.rpc;
+            let live: Vec<Thread> = top.harts.iter().filter_map(|&hart| self.threads[hart as usize]).collect();
+            if live.iter().all(|&thread| rpc.is_some_and(|rpc| rpc.reached(thread))) {
+                stack.pop();
+                pops += 1;
+                continue;
+            }
+            let mut sides = by_pc(&live);
+            if let [warp] = &mut sides[..] {
+                return vec![(pops, Warp { whole: true, ..warp.clone() })];
+            }
+            let meeting = meets.take().or(rpc);
+            if meeting == rpc {
+                stack.pop();
+            }
+            // The taken side goes first.
+            sides.sort_by_key(|side| side.pc != outcome.next);
+            for side in sides {
+                let there = live.iter().filter(|thread| thread.pc == side.pc);
+                if !there.clone().all(|&thread| meeting.is_some_and(|meeting| meeting.reached(thread))) {
+                    stack.push(Entry { harts: side.harts, rpc: meeting });
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    fn stops(&self, warp: &Warp, pc: u32) -> bool {
+        let top = self.stacks[self.slot(warp) as usize].last();
+        let depth = self.threads[warp.harts[0] as usize].map(|thread| thread.depth);
+        let stop = |rpc: Meeting| rpc.at == Reconvergence::At(pc) && depth == Some(rpc.depth);
+        top.and_then(|top| top.rpc).is_some_and(stop)
+    }
+
+    /// The core's scoreboard knows warps, not threads.
+    fn waiting(&self, warp: &Warp) -> Vec<u32> {
+        let first = self.slot(warp) * self.lanes;
+        (first..first + self.lanes).collect()
+    }
+
+    /// The next one after the last.
+    fn choose(&mut self, pool: &[Warp], can: &[usize]) -> usize {
+        let warps = self.stacks.len() as u32;
+        let turn = |&at: &usize| (self.slot(&pool[at]) + warps - self.last - 1) % warps;
+        let choice = can.iter().copied().min_by_key(turn).expect("one can");
+        self.last = self.slot(&pool[choice]);
+        choice
+    }
+}

@@ -1,0 +1,210 @@
+//! What becomes of threads that wait for others: of their warp, by divergence unit; of other warps, by schedule.
+
+use heddle_check::checked;
+use heddle_simt::isa::atomic;
+use heddle_simt::{Backing, Divergence, Schedule, Shape, Timing};
+use heddle_testbench::asm::*;
+use heddle_testbench::kernels::Device;
+use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
+use std::io::Write;
+
+fn machine(shape: &Shape, program: &Asm) -> Machine {
+    let options = MachineOptions { max_cycles: 20_000, ..checked() };
+    Machine::new(shape, program.program(), &options).unwrap()
+}
+
+fn reconverging() -> impl Iterator<Item = Divergence> {
+    Divergence::ALL.iter().copied().filter(|divergence| divergence.capabilities().reconverges)
+}
+
+/// Address of a lock, and behind it of a count of those who had it.
+const LOCK: i32 = 0x400;
+
+/// x7 = 0 if the thread has got the lock.
+fn take(asm: Asm) -> Asm {
+    asm.put([addi(6, ZERO, LOCK), addi(5, ZERO, 1)]).put([amo(atomic::SWAP, 7, 5, 6)])
+}
+
+/// Counts, and gives the lock back.
+fn count_and_release(asm: Asm) -> Asm {
+    asm.put([lw(8, 6, 4), addi(8, 8, 1), sw(8, 6, 4), sw(ZERO, 6, 0)])
+}
+
+fn shapes() -> impl Iterator<Item = Shape> {
+    let shapes = [(2, 1), (4, 2), (16, 1)].map(|(lanes, warps)| Shape::new(lanes, warps));
+    shapes.into_iter().flat_map(|shape| {
+        let of = |divergence| shape.clone().with_divergence(divergence);
+        let forwarding = Shape { path_forwarding: true, ..of(Divergence::DUAL_PATH) };
+        let units = Divergence::ALL.iter().map(|&divergence| of(divergence));
+        units.chain([forwarding]).collect::<Vec<_>>()
+    })
+}
+
+/// Whoever has the lock comes after those who want it, on every unit: they go round for ever.
+#[test]
+fn a_lock_that_is_held_behind_the_loop_is_a_deadlock() {
+    let program = count_and_release(take(Asm::default().label("again")).branch(BNE, 7, ZERO, "again"));
+    let program = program.put([addi(A0, ZERO, 0)]).exit();
+    for shape in shapes() {
+        let result = machine(&shape, &program).run();
+        assert!(matches!(result, Err(MachineError::Endless { .. })), "{}: {result:?}", shape.options());
+    }
+}
+
+/// Whoever has the lock gives it back before the others try again, on every unit.
+#[test]
+fn a_lock_that_is_given_back_within_the_loop_is_none() {
+    let program = take(Asm::default().put([addi(9, ZERO, 0)]).label("again")).branch(BNE, 7, ZERO, "not_yet");
+    let program = count_and_release(program).put([addi(9, ZERO, 1)]);
+    let program = program.label("not_yet").branch(BEQ, 9, ZERO, "again").put([addi(A0, ZERO, 0)]).exit();
+    for shape in shapes() {
+        let mut machine = machine(&shape, &program);
+        machine.run().unwrap_or_else(|error| panic!("{}: {error}", shape.options()));
+        assert_eq!(machine.read(LOCK as u32 + 4, 4).unwrap(), shape.threads().to_le_bytes());
+    }
+}
+
+/// Stacks run the other side of a branch only when this one has come to where both meet.
+#[test]
+fn a_barrier_on_one_side_of_a_branch_is_refused() {
+    let program = Asm::default()
+        .put([csrr(5, LANE), addi(6, ZERO, 2)])
+        .branch(BLTU, 5, 6, "wait")
+        .put([NOP])
+        .jal(ZERO, "end")
+        .label("wait")
+        .put([BARRIER])
+        .label("end")
+        .put([addi(A0, ZERO, 0)])
+        .exit();
+    for divergence in reconverging() {
+        let shape = Shape::new(4, 2).with_divergence(divergence);
+        let error = machine(&shape, &program).run().unwrap_err().to_string();
+        let rest =
+            error.strip_prefix("barrier that only a part of the warp has reached at 0x00000014 (wait) in threads ");
+        let rest = rest.unwrap_or_else(|| panic!("{error}"));
+        assert!(
+            ["0-1 of block 0 (warp 0, ", "4-5 of block 0 (warp 1, "].iter().any(|t| rest.starts_with(t)),
+            "{error}"
+        );
+        let others = ["threads 2-3 of block 0 running at 0x0000000c", "threads 6-7 of block 0 running at 0x0000000c"];
+        assert!(others.iter().any(|t| error.contains(t)) || error.contains("threads 2-3, 6-7 of block 0"), "{error}");
+    }
+}
+
+/// Lane k of 4 is parted from the later ones at a branch within the branches before.
+#[test]
+fn branches_deeper_than_the_stack_are_refused() {
+    let program = Asm::default()
+        .put([csrr(5, LANE), addi(6, ZERO, 1), addi(7, ZERO, 2), addi(A0, ZERO, 0)])
+        .branch(BLTU, 5, 6, "a")
+        .branch(BLTU, 5, 7, "b")
+        .put([NOP])
+        .label("b")
+        .put([NOP])
+        .label("a")
+        .exit();
+    for divergence in reconverging() {
+        let run = |levels| {
+            let shape = Shape { levels, ..Shape::new(4, 1).with_divergence(divergence) };
+            machine(&shape, &program).run().map_err(|error| error.to_string())
+        };
+        assert_eq!((run(None), run(Some(3)), run(Some(2))), (Ok(()), Ok(()), Ok(())));
+        let error = run(Some(1)).unwrap_err();
+        assert!(error.starts_with("no level left on the reconvergence stack at 0x00000014 in threads 1-3"), "{error}");
+    }
+}
+
+/// All warps but the one that is started last wait in a loop for what that stores. A round of the loop is long enough for a
+/// few warps to find work in every cycle, and they come to it first, because the one divider is theirs first.
+#[test]
+fn no_schedule_forgets_the_warp_that_all_others_wait_for() {
+    let units = [Divergence::PATH_TABLE, Divergence::DUAL_PATH];
+    for (&(_, schedule), divergence) in Schedule::ALL.iter().flat_map(|schedule| units.map(|unit| (schedule, unit))) {
+        for (lanes, warps) in [(1, 32), (4, 8)] {
+            let shape = Shape { schedule, ..Shape::new(lanes, warps).with_divergence(divergence) };
+            let program = Asm::default()
+                .put([csrr(5, MHARTID), addi(6, ZERO, LOCK), addi(7, ZERO, (shape.threads() - lanes) as i32)])
+                .put([addi(8, ZERO, 1), addi(A0, ZERO, 0), divu(8, 8, 8), addi(8, 8, 0)])
+                .branch(BLTU, 5, 7, "wait")
+                .put([addi(10, ZERO, 8)])
+                .label("work")
+                .put([addi(10, 10, -1)])
+                .branch(BNE, 10, ZERO, "work")
+                .put([sw(8, 6, 0)])
+                .jal(ZERO, "end")
+                .label("wait")
+                .put([NOP; 30])
+                .put([lw(9, 6, 0)])
+                .branch(BEQ, 9, ZERO, "wait")
+                .label("end")
+                .exit();
+            let options = MachineOptions { max_cycles: 200_000, ..checked() };
+            let mut machine = Machine::new(&shape, program.program(), &options).unwrap();
+            machine.run().unwrap_or_else(|error| panic!("{}: {error}", shape.options()));
+            let cycles = machine.summary().cycles;
+            let _ = writeln!(std::io::stderr(), "{}: {cycles} cycles", shape.options());
+        }
+    }
+}
+
+/// `dual-path-execution.txt` §7.1: the odd lanes have many loads, one after the other; of the even ones lane 0 as well, behind a branch
+/// that lane 2 has little to do after. With path forwarding those of lane 0 and of the odd lanes are under way together.
+#[test]
+fn a_forwarded_path_does_not_wait() {
+    let loads = || [lw(9, 8, 0), andi(9, 9, 0), add(8, 8, 9)].repeat(20);
+    let program = Asm::default()
+        .put([csrr(5, LANE), andi(6, 5, 1), andi(7, 5, 2), addi(8, ZERO, LOCK), addi(A0, ZERO, 0)])
+        .branch(BNE, 6, ZERO, "odd")
+        .branch(BNE, 7, ZERO, "meet")
+        .put([NOP])
+        .put(loads())
+        .label("meet")
+        .put([NOP])
+        .jal(ZERO, "end")
+        .label("odd")
+        .put(loads())
+        .label("end")
+        .exit();
+    let backing = Backing::Model(Timing { latency: 40, ..Timing::FASTEST });
+    let shape = Shape { backing, ..Shape::new(4, 1) }.with_divergence(Divergence::DUAL_PATH);
+    let [without, with] = [false, true].map(|path_forwarding| {
+        let mut machine = machine(&Shape { path_forwarding, ..shape.clone() }, &program);
+        machine.run().unwrap();
+        machine.summary()
+    });
+    println!("{} cycles, with path forwarding {}", without.cycles, with.cycles);
+    assert_eq!(without.warp_instructions, with.warp_instructions);
+    assert!(3 * with.cycles < 2 * without.cycles, "{} {}", without.cycles, with.cycles);
+}
+
+/// `thread-block-compaction.txt` §4, Example 2: `while (A) { if (x) B; else if (C) break; E }`. At each turn half of the threads go
+/// through B; from the 25th on, one a turn leaves at C.
+#[test]
+fn threads_that_meet_at_a_likely_point_run_together() {
+    let program = Asm::default()
+        .put([csrr(5, LANE), addi(6, ZERO, 0), addi(7, ZERO, 32), addi(9, 5, 25), addi(A0, ZERO, 0)])
+        .label("A")
+        .put([add(8, 5, 6), andi(8, 8, 1)])
+        .branch(BNE, 8, ZERO, "C")
+        .put([NOP])
+        .jal(ZERO, "E")
+        .label("C")
+        .branch(BEQ, 6, 9, "F")
+        .label("E")
+        .put([NOP; 9])
+        .put([addi(6, 6, 1)])
+        .branch(BLT, 6, 7, "A")
+        .label("F")
+        .exit();
+    for divergence in reconverging().filter(|divergence| divergence.capabilities().likely_points) {
+        let efficiency = |likely| {
+            let mut machine = machine(&Shape { likely, ..Shape::new(8, 1).with_divergence(divergence) }, &program);
+            machine.run().unwrap();
+            machine.summary().simt_efficiency
+        };
+        let (without, with) = (efficiency(false), efficiency(true));
+        println!("{}: SIMT efficiency {without:.2}, with likely points {with:.2}", divergence.name());
+        assert!(without < 0.6 && with > 0.8, "{without} {with}");
+    }
+}

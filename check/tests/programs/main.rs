@@ -1,0 +1,13 @@
+//! Programs on whole cores: all kernels, random programs, what they cover; the instruction-set simulator against QEMU; and what
+//! analyses and passes make of random programs.
+
+mod coverage;
+mod examples;
+mod nops;
+mod qemu;
+mod random;
+#[path = "../common/shapes.rs"]
+mod shapes;
+mod stack;
+mod stack_machine;
+mod sweep;

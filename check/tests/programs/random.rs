@@ -1,0 +1,212 @@
+//! Random programs on cores of many shapes: every instruction of every thread, and all of memory at the end, as on the
+//! instruction-set simulator.
+//!
+//! `HEDDLE_PROGRAMS` sets how many programs each shape runs (thousands with `./test --long`), `HEDDLE_SEED` the first seed.
+//! A program that fails is made small, printed, and left as an ELF file for `heddle run FILE --check iss`.
+
+use heddle_check::checked;
+use heddle_check::random::{DATA, Failing, Features, RandomProgram, search};
+use heddle_simt::divergence::Divergence;
+use heddle_simt::{
+    Backing, BankAddress, Capt, Coalescing, Compaction, History, Merge, PathScheduler, Replay, Schedule, Shape,
+    SlaveModel, Timing,
+};
+use heddle_testbench::disassemble;
+use heddle_testbench::grid::Grid;
+use heddle_testbench::iss::Iss;
+use heddle_testbench::kernels::Device;
+use heddle_testbench::machine::{Machine, MachineOptions};
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number of programs, or a seed"))
+}
+
+/// Seeds of the programs on a shape and divergence unit, unless the environment says otherwise: few where a cycle takes long, and
+/// without that of the longest program.
+fn seeds(shape: &Shape) -> Range<u64> {
+    let is_set = |variable| std::env::var_os(variable).is_some();
+    let few = (shape.lanes == 64 || shape.threads() > 128) && !is_set("HEDDLE_PROGRAMS");
+    let first = number("HEDDLE_SEED", u64::from(few));
+    first..first + number("HEDDLE_PROGRAMS", if few { 2 } else { 4 })
+}
+
+/// Runs one program to its end.
+fn check(machine: &mut Machine, program: &RandomProgram, features: Features) -> Result<(), String> {
+    let shape = machine.shape().clone();
+    machine.load(program.assemble(&shape, features).program()).map_err(|error| error.to_string())?;
+    machine.launch_grid(program.grid(&shape)).map_err(|error| error.to_string())?;
+    if features.races {
+        return Ok(());
+    }
+    // No thread sees another: memory is as in any other order, with instructions on convergence barriers that do nothing.
+    let mut iss = Iss::new(&program.assemble(&shape, features).program(), &shape).unwrap();
+    iss.run_grid(program.grid(&shape)).map_err(|error| error.to_string())?;
+    let length = (shape.memory - shape.stack * shape.threads() - DATA) as usize;
+    let [got, want] = [machine.read(DATA, length), iss.read(DATA, length)].map(|bytes| bytes.unwrap());
+    match (0..length).find(|&at| got[at] != want[at]) {
+        Some(at) => Err(format!("byte {:#x} is {:#x}, should be {:#x}", DATA as usize + at, got[at], want[at])),
+        None => Ok(()),
+    }
+}
+
+fn explain(shape: &Shape, failing: &Failing, features: Features) -> String {
+    let asm = failing.program.assemble(shape, features);
+    let program = asm.program();
+    let line = |(at, word): (u32, u32)| {
+        let symbol = program.nearest_symbol(at).unwrap_or_default();
+        format!("{at:#06x} {symbol:<14} {}\n", disassemble(word, at))
+    };
+    let listing: String = (0..).step_by(4).zip(asm.words()).map(line).collect();
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{}.elf", failing.seed));
+    std::fs::write(&file, program.elf()).expect("the test's folder can be written to");
+    let options = shape.options();
+    let Grid { blocks, threads } = failing.program.grid(shape);
+    format!(
+        "{options}, seed {}:\n{listing}{}\nheddle run {} --check iss {options} --blocks {blocks} --block-threads {threads}",
+        failing.seed,
+        failing.message,
+        file.display()
+    )
+}
+
+/// On the path table and every other divergence unit in turn, with `HEDDLE_LONG` on all; and with likely-convergence points where
+/// there are such.
+fn programs(shape: &Shape) {
+    let long = std::env::var_os("HEDDLE_LONG").is_some();
+    let turn = (shape.lanes.ilog2() + shape.warps.ilog2()) as usize;
+    let chosen = Divergence::ALL.iter().enumerate().filter(|(k, _)| long || *k == 0 || (k + turn).is_multiple_of(2));
+    for (_, divergence) in chosen {
+        let shape = shape.clone().with_divergence(*divergence);
+        programs_on(&shape);
+        if divergence.capabilities().likely_points {
+            programs_on(&Shape { likely: true, ..shape.clone() });
+        }
+        if divergence.capabilities().mixes_warps {
+            let capt = Capt { entries: 2, history: History::Latest };
+            programs_on(&Shape { compaction: Compaction::Predict, capt, likely: true, ..shape });
+        }
+    }
+}
+
+pub fn programs_on(shape: &Shape) {
+    programs_with(&mut machine(shape), Features::of(shape));
+}
+
+fn machine(shape: &Shape) -> Machine {
+    let options = MachineOptions { max_cycles: 2_000_000, ..checked() };
+    let nothing = heddle_testbench::asm::Asm::default().exit().program();
+    Machine::new(shape, nothing, &options).unwrap()
+}
+
+fn programs_with(machine: &mut Machine, features: Features) {
+    let shape = machine.shape().clone();
+    let name = shape.divergence.name();
+    let seeds = seeds(&shape);
+    let (mut issued, mut committed, mut most_paths) = (0, 0, 0);
+    let failing = search(seeds.clone(), |program| {
+        let checked = check(machine, program, features);
+        let summary = machine.summary();
+        issued += summary.warp_instructions;
+        committed += summary.thread_instructions;
+        most_paths = most_paths.max(summary.most_paths);
+        checked
+    });
+    if let Some(failing) = failing {
+        panic!("{name}, {}", explain(&shape, &failing, features));
+    }
+    let efficiency = 100.0 * committed as f64 / (issued * u64::from(shape.lanes)) as f64;
+    let _ = writeln!(
+        std::io::stderr(),
+        "{name}, {} lanes × {} warps: programs {seeds:?}, {committed} thread instructions, \
+         SIMT efficiency {efficiency:.0} %, at most {most_paths} paths in a warp",
+        shape.lanes,
+        shape.warps
+    );
+}
+
+macro_rules! shapes {
+    ($($name:ident: $shape:expr;)*) => {
+        $(#[test] fn $name() { programs(&$shape); })*
+    };
+}
+
+/// The same core with memory of another kind.
+fn with(shape: Shape, coalescing: Coalescing, replay: Replay, backing: Backing) -> Shape {
+    Shape { coalescing, replay, backing, ..shape }
+}
+
+/// The same core with another schedule.
+fn scheduled(shape: Shape, schedule: Schedule) -> Shape {
+    Shape { schedule, ..shape }
+}
+
+/// A memory that answers late and out of order.
+const LATE: Backing = Backing::Model(Timing { latency: 20, jitter: 31, interval: 2, seed: 1 });
+
+/// Memory on a bus, with half a line of 4 lanes in a beat.
+const BUS: Backing = {
+    let timing = Timing { latency: 6, jitter: 7, interval: 1, seed: 1 };
+    Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } }
+};
+
+/// What the dual path alone has: paths that part at accesses to memory, one path considered at a time, paths forwarded.
+#[test]
+fn dual_path_options() {
+    let (full, constrained) = (PathScheduler::Full, PathScheduler::Constrained);
+    for (lanes, warps, path_scheduler, replay, path_forwarding) in [
+        (2, 1, constrained, Replay::Split, false),
+        (4, 4, full, Replay::Split, false),
+        (16, 2, constrained, Replay::Split, true),
+        (4, 1, full, Replay::Serialise, true),
+        (8, 4, full, Replay::Split, true),
+        (32, 2, constrained, Replay::Serialise, true),
+    ] {
+        let shape = Shape { backing: LATE, ..Shape::new(lanes, warps) }.with_divergence(Divergence::DUAL_PATH);
+        programs_on(&Shape { path_scheduler, replay, path_forwarding, ..shape });
+    }
+}
+
+/// Instructions on convergence barriers anywhere, on cores that have some of the barriers, and on all units.
+#[test]
+fn convergence_barriers() {
+    let with =
+        |lanes, warps, convergence_barriers| Shape { convergence_barriers, patience: 32, ..Shape::new(lanes, warps) };
+    for shape in [
+        with(1, 4, 2),
+        with(2, 2, 1),
+        Shape { barriers: false, ..with(4, 1, 3) },
+        Shape { backing: LATE, ..with(4, 4, 16) },
+        Shape { replay: Replay::Serialise, ..with(8, 2, 5) },
+        with(16, 4, 2),
+        with(64, 1, 3),
+        Shape { replay: Replay::Serialise, merge: Merge::Barriers, ..with(8, 4, 4) },
+    ] {
+        let mut machine = machine(&shape);
+        programs_with(&mut machine, Features::of(&shape));
+        programs_with(&mut machine, Features { races: false, ..Features::of(&shape) });
+    }
+    for divergence in Divergence::ALL {
+        let shape = Shape::new(4, 4).with_divergence(*divergence);
+        programs_with(&mut machine(&shape), Features { hints: true, ..Features::of(&shape) });
+    }
+}
+
+shapes! {
+    lanes_1_warps_1: Shape::new(1, 1);
+    lanes_1_warps_4: with(Shape::new(1, 4), Coalescing::Full, Replay::Serialise, Backing::OnChip);
+    lanes_2_warps_1: with(Shape { requests: 2, ..Shape::new(2, 1) }, Coalescing::Aligned, Replay::Serialise, LATE);
+    lanes_2_warps_8: with(scheduled(Shape::new(2, 8), Schedule::GreedyThenOldest), Coalescing::Full, Replay::Split, Backing::OnChip);
+    lanes_4_warps_1: Shape::small(4, 1);
+    lanes_4_warps_2: scheduled(Shape { loads: 2, ..Shape::new(4, 2) }, Schedule::Sticky);
+    lanes_4_warps_4: with(Shape::new(4, 4), Coalescing::Full, Replay::Serialise, BUS);
+    lanes_8_warps_2: Shape { buffer: 8, backing: LATE, ..Shape::new(8, 2) };
+    lanes_8_warps_8: with(scheduled(Shape::new(8, 8), Schedule::Sticky), Coalescing::Aligned, Replay::Split, LATE);
+    lanes_16_warps_4: Shape { bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
+    lanes_32_warps_1: Shape::new(32, 1);
+    lanes_32_warps_2: with(scheduled(Shape::new(32, 2), Schedule::GreedyThenOldest), Coalescing::Full, Replay::Serialise, Backing::OnChip);
+    lanes_64_warps_2: with(Shape::new(64, 2), Coalescing::Aligned, Replay::Serialise, Backing::OnChip);
+    lanes_4_warps_64: Shape::new(4, 64);
+}
