@@ -1,0 +1,104 @@
+//! What a launch came to: faults, exit codes, results, counters.
+
+use super::{CacheVisits, Fault, Machine, MachineError, Stop, ThreadExit};
+use crate::grid::ThreadId;
+use heddle_hdl::Bundle;
+use heddle_simt::isa::cause;
+use heddle_simt::metrics::Counts;
+
+impl Machine {
+    /// What a launch came to, from the settled cycle after its end.
+    pub(super) fn ended(&mut self) -> Result<(), MachineError> {
+        let fault = self.fault();
+        // The instruction-set simulator has no bus, and no instruction is to blame.
+        if let Some((cause::BUS_ERROR, fault, _)) = &fault
+            && self.shape.bus_width().is_some()
+        {
+            return Err(MachineError::Bus { address: fault.address.expect("a bus error has an address") });
+        }
+        let stop = fault.as_ref().map(|(code, Fault { pc, address, .. }, harts)| Stop {
+            code: *code,
+            pc: *pc,
+            address: *address,
+            harts,
+        });
+        for monitor in &mut self.monitors {
+            let checked = monitor.end(self.simulation.engine(), self.seed, stop.as_ref());
+            checked.map_err(MachineError::Commit)?;
+        }
+        match fault {
+            Some((cause::BARRIER_OF_A_PART, fault, _)) => {
+                Err(MachineError::PartWaits { fault, at: self.whereabouts() })
+            }
+            Some((_, fault, _)) => Err(MachineError::Fault(fault)),
+            None => self.check_memory(),
+        }
+    }
+
+    /// The fault, the core's number of its cause, and the hardware threads that are at fault.
+    fn fault(&mut self) -> Option<(u32, Fault, Vec<u32>)> {
+        let [valid, code, slot, pc, mask, address] = self.places.fault.map(|o| self.simulation.engine().peek_u64(o));
+        if valid == 0 {
+            return None;
+        }
+        let code = code as u32;
+        let has_address = !matches!(code, cause::ILLEGAL_INSTRUCTION | cause::BREAKPOINT | cause::UNKNOWN_ECALL)
+            && !cause::is_of_divergence(code);
+        let (pc, warp) = (pc as u32 * 4, slot as u32);
+        let homes = self.places.fault_homes.map(|homes| self.simulation.engine().peek(homes));
+        let bits = self.shape.warp_bits();
+        let home = |lane| homes.as_ref().map_or(warp, |homes| homes.extract(lane * bits, bits).low_u64() as u32);
+        let lanes = (0..self.shape.lanes).filter(|lane| mask >> lane & 1 == 1);
+        let at: Vec<(u32, u32)> = lanes.map(|lane| (home(lane), lane)).collect();
+        let threads: Vec<ThreadId> = at.iter().map(|&(warp, lane)| self.thread(warp, lane)).collect();
+        let harts = at.iter().map(|(warp, lane)| warp * self.shape.lanes + lane).collect();
+        let fault = Fault {
+            what: cause::describe(code),
+            pc,
+            symbol: self.program.nearest_symbol(pc),
+            block: threads.first().map_or(0, |thread| thread.block),
+            threads: threads.iter().map(|thread| thread.thread).collect(),
+            warp,
+            mask,
+            address: has_address.then_some(address as u32),
+        };
+        Some((code, fault, harts))
+    }
+
+    pub(super) fn check_exit_codes(&mut self) -> Result<(), MachineError> {
+        let count = self.probe("metrics.failures");
+        if count == 0 {
+            return Ok(());
+        }
+        let slots = self.grid.slots(&self.shape);
+        let mut first = Vec::new();
+        for (lane, &(failed, which)) in (0..).zip(&self.places.failed) {
+            let engine = self.simulation.engine();
+            let failed = engine.register(failed).low_u64();
+            for warp in (0..self.shape.warps).filter(|warp| failed >> warp & 1 == 1) {
+                let word = engine.memory_read(which, u64::from(warp));
+                let [code, block] = [0, 32].map(|at| word.extract(at, 32).low_u64() as u32);
+                let thread = ThreadId { block, thread: warp % slots * self.shape.lanes + lane };
+                first.push(ThreadExit { thread, code });
+            }
+        }
+        first.sort_unstable();
+        Err(MachineError::ExitCodes { first, count })
+    }
+
+    /// Adds a launch's counters to the summary.
+    pub(super) fn count(&mut self, simulated: u64) {
+        self.simulation.engine().settle();
+        let counts = Counts::shape(&self.shape).map("", &mut |name, _| self.probe(&format!("metrics.{name}")));
+        self.counted.add(&self.shape, self.grid, simulated, &counts);
+        if self.shape.cache.is_some() {
+            let visits = ["hits", "misses", "joined", "silent_hits", "silent_misses", "silent_joined"];
+            let [hits, misses, joined, silent_hits, silent_misses, silent_joined] =
+                visits.map(|name| self.cache_counter(name));
+            let silent_hits = silent_hits + silent_joined;
+            *self.counted.summary.cache.get_or_insert_default() +=
+                CacheVisits { hits, misses, joined, silent_hits, silent_misses };
+        }
+        self.monitors.iter().for_each(|monitor| monitor.summarise(&mut self.counted.summary));
+    }
+}

@@ -1,0 +1,84 @@
+//! What a launch tells while it runs: instructions that issue, and how far it is.
+
+use super::Machine;
+use crate::disassemble;
+use crate::grid::ThreadId;
+use crate::paths;
+use std::ops::ControlFlow;
+
+/// An instruction issued, for traces.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TraceLine {
+    /// Cycle of the simulation.
+    pub cycle: u64,
+    /// Warp.
+    pub warp: u32,
+    /// Byte address.
+    pub pc: u32,
+    /// One bit a lane, lane 0 lowest.
+    pub mask: u64,
+    /// It is the rest of an access to memory that issued before.
+    pub replay: bool,
+    /// The block of its threads.
+    pub block: u32,
+    /// In each lane, the number in the block of the thread that is active.
+    pub threads: Vec<Option<u32>>,
+    /// The instruction.
+    pub text: String,
+}
+
+/// How far a launch is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Number of the launch, from 1.
+    pub launch: u32,
+    /// Cycles of this launch.
+    pub cycles: u64,
+    /// Threads that have begun and not ended.
+    pub live_threads: u32,
+}
+
+/// What a launch tells while it runs. The engine must show registers, which Verilator's does not.
+pub trait Watch {
+    /// Every instruction that issues, if [`Watch::wants_trace`].
+    fn issued(&mut self, _line: TraceLine) {}
+    /// Whether to look at every cycle: slow.
+    fn wants_trace(&self) -> bool {
+        false
+    }
+    /// Before each batch of cycles, some ten times a second. A break ends the launch with [`MachineError::Interrupted`].
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()>;
+}
+
+impl Machine {
+    /// Read from the state as it is, without computing anything.
+    pub(super) fn live_threads(&mut self) -> u32 {
+        let (shape, engine) = (&self.shape, self.simulation.engine());
+        paths::read(engine, "core", |state| shape.divergence.mechanism().live_threads(shape, state))
+    }
+
+    /// Of a settled cycle.
+    pub(super) fn trace(&mut self, watch: &mut dyn Watch) {
+        if self.probe("issue_valid") == 0 {
+            return;
+        }
+        let pc = self.probe("issue_pc") as u32 * 4;
+        let (warp, mask) = (self.probe("issue_slot") as u32, self.probe("issue_mask"));
+        let homes = self.shape.mixes().then(|| self.probe_bits("core.issue_homes"));
+        let bits = self.shape.warp_bits();
+        let home = |lane| homes.as_ref().map_or(warp, |homes| homes.extract(lane * bits, bits).low_u64() as u32);
+        let members = (0..self.shape.lanes).map(|lane| (mask >> lane & 1 == 1).then(|| self.thread(home(lane), lane)));
+        let members: Vec<Option<ThreadId>> = members.collect();
+        let line = TraceLine {
+            cycle: self.simulation.engine().cycle(),
+            warp,
+            pc,
+            mask,
+            replay: self.probe("issue_replay") != 0,
+            block: members.iter().flatten().next().map_or(0, |member| member.block),
+            threads: members.iter().map(|member| member.map(|member| member.thread)).collect(),
+            text: self.program.word(pc).map_or_else(|| "?".into(), |word| disassemble(word, pc)),
+        };
+        watch.issued(line);
+    }
+}
