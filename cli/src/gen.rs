@@ -1,6 +1,7 @@
 //! `heddle gen`: the core as Verilog.
 
 mod fusesoc;
+mod rust_hdl;
 
 use crate::folder::{Entry, write_folder};
 use crate::image;
@@ -27,13 +28,15 @@ use std::path::PathBuf;
 /// --bus, memory.hex for the memory that is on the bus, a word of 32 bits a line; with --divergence stack, side_table.hex
 /// for the top's memory `side_table`: where the threads of each branch meet.
 ///
-/// With --fusesoc comes heddle.core, of a core `heddle` for FuseSoC, with the targets `lint` (Verilator) and `synth-ecp5`, `synth-ice40` (Yosys).
+/// With --fusesoc comes heddle.core, of a core `heddle` for FuseSoC, with the targets `lint` (Verilator) and `synth-ecp5`,
+/// `synth-ice40` (Yosys); with --rust-hdl heddle.rs, the core as a struct for designs in rust-hdl.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle gen --lanes 16 --warps 4 --out build/
   verilator --lint-only -Wall -f build/heddle.f
   heddle gen mandelbrot --out build/ --single-file
   heddle gen --out build/ --host 50000 --metrics
+  heddle gen --out build/ --rust-hdl
   heddle gen --out build/ --fusesoc
   fusesoc --cores-root build run --target=lint heddle")]
 pub struct Gen {
@@ -53,6 +56,9 @@ pub struct Gen {
     /// Write heddle.core, too, a core file for FuseSoC
     #[arg(long)]
     fusesoc: bool,
+    /// Write heddle.rs, too, by which designs in rust-hdl 0.46 instantiate the core
+    #[arg(long)]
+    rust_hdl: bool,
     #[command(flatten)]
     shape: ShapeArgs,
     #[command(flatten)]
@@ -89,8 +95,10 @@ impl Gen {
         let readable: Vec<Entry> = files.images.into_iter().map(entry).collect();
         let core =
             self.fusesoc.then(|| fusesoc::entry(&netlist.name, &about(&shape), &names(&sources), &names(&readable)));
+        let wrapper = self.rust_hdl.then(|| rust_hdl::entry(&netlist, &about(&shape)));
         let count = if self.single_file { "1 file".to_string() } else { format!("{} files", sources.len()) };
-        let entries: Vec<Entry> = sources.into_iter().chain(readable).chain(images).chain(core).chain([list]).collect();
+        let extra = core.into_iter().chain(wrapper).chain([list]);
+        let entries: Vec<Entry> = sources.into_iter().chain(readable).chain(images).chain(extra).collect();
         write_folder(&self.out, &entries)?;
         print(&format!("{count} of Verilog, listed in {}\n", self.out.join(LIST).display()))
     }

@@ -2,9 +2,10 @@
 
 use crate::common::*;
 use heddle_sim::verilator::{Tool, cache};
+use heddle_verilated::Verilog;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// By every Verilator that is found.
@@ -81,6 +82,39 @@ fn fusesoc_lints_the_core() {
     fs::write(&alu, text.replacen("endmodule", "  wire [1:0] unread = 2'd1;\nendmodule", 1)).unwrap();
     let (clean, said) = lint();
     assert!(!clean && said.contains("unread"), "{said}");
+}
+
+/// As `examples/rust-hdl` says: the wrapper is built, rust-hdl's own checks pass, and its Verilog runs the program.
+/// With `HEDDLE_LONG=1`, since rust-hdl is fetched and built for it.
+#[test]
+fn rust_hdl_instantiates_the_core() {
+    if std::env::var_os("HEDDLE_LONG").is_none() {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: the core in rust-hdl, which HEDDLE_LONG=1 asks for");
+        return;
+    }
+    let place = Place::new();
+    let example = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/rust-hdl"));
+    fs::create_dir(place.path().join("src")).unwrap();
+    for file in ["Cargo.toml", "src/main.rs"] {
+        fs::copy(example.join(file), place.path().join(file)).unwrap();
+    }
+    let main = fs::read_to_string(example.join("src/main.rs")).unwrap();
+    let line = main.lines().find_map(|line| line.strip_prefix("//! heddle ")).expect("the command");
+    place.good(line.split('#').next().unwrap());
+    let mut cargo = Command::new("cargo");
+    cargo.args(["run", "--quiet", "--target-dir", concat!(env!("CARGO_TARGET_TMPDIR"), "/rust-hdl")]);
+    assert!(cargo.current_dir(place.path()).status().unwrap().success(), "{cargo:?}");
+    if Tool::selected().is_err() {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: the Verilog of rust-hdl, which needs verilator");
+        return;
+    }
+    let list = fs::read_to_string(place.path().join("build/heddle.f")).unwrap();
+    let files = list.lines().filter(|line| !line.starts_with("//")).chain(["build/top.v"]);
+    let design = files.fold(Verilog::new("top"), |design, file| design.file(place.path().join(file)));
+    let mut top = design.argument("-Wno-fatal").argument("-Wno-lint").model().unwrap();
+    let cycles = top.run_until("done", 1000);
+    assert_eq!((top.get("done"), top.get("fault")), (1, 0), "after {cycles} cycles");
+    assert!(cycles > 10, "{cycles}");
 }
 
 #[test]
