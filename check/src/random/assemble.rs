@@ -2,10 +2,10 @@
 
 mod operation;
 
-use super::program::{Access, Block, Condition, End, GridSize, Hint, Init, Op, RandomProgram, Shared, VALUES, WORDS};
-use heddle_simt::address::{SCRATCHPAD, STACK};
-use heddle_simt::isa::{atomic, convergence};
-use heddle_simt::{Shape, csr};
+use super::program::{Block, Condition, End, GridSize, Hint, Init, RandomProgram, VALUES, WORDS};
+use heddle_simt::Shape;
+use heddle_simt::address::STACK;
+use heddle_simt::isa::convergence;
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::Grid;
 

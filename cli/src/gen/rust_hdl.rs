@@ -87,7 +87,8 @@ mod tests {
         let pin = |is_input, name, width| Pin { is_input, name, width };
         let text = wrapper("a_core", &[pin(true, "rst", 1), pin(true, "word", 32), pin(false, "done", 1)], "A core");
         for says in [
-            "pub struct ACore {\n    pub clk: Signal<In, Clock>,\n    pub rst: Signal<In, Bit>,\n    pub word: Signal<In, Bits<32>>,\n    pub done: Signal<Out, Bit>,\n}",
+            "pub struct ACore {\n    pub clk: Signal<In, Clock>,\n    pub rst: Signal<In, Bit>,\n\
+             \x20   pub word: Signal<In, Bits<32>>,\n    pub done: Signal<Out, Bit>,\n}",
             "    fn connect(&mut self) {\n        self.done.connect();\n    }",
             "a_core a_core (\n  .clk(clk),\n  .rst(rst),\n  .word(word),\n  .done(done)\n);",
             "`ifndef A_CORE_BLACK_BOX\n",

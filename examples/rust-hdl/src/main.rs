@@ -26,8 +26,8 @@ enum State {
     Run,
 }
 
-/// `li a0, 0` and `ecall`, with the widths of the shape in the example's first line: 64 KiB of memory, 16 KiB of program, and
-/// at most 4 × 2 threads in a block.
+/// `li a7, 93` and `ecall`, which end a thread. Widths are those of the shape in the example's first line: 64 KiB of memory,
+/// 16 KiB of program, and at most 4 × 2 threads in a block.
 #[derive(LogicBlock)]
 struct Loader {
     clk: Signal<In, Clock>,
@@ -47,7 +47,7 @@ impl Default for Loader {
             fault: Signal::default(),
             core: Heddle::default(),
             state: DFF::default(),
-            first: Constant::new(bits(0x0000_0513)),
+            first: Constant::new(bits(0x05d0_0893)),
             second: Constant::new(bits(0x0000_0073)),
         }
     }
@@ -97,7 +97,7 @@ fn main() -> ExitCode {
     let mut top = Loader::default();
     top.clk.connect();
     top.connect_all();
-    // Checked by rust-hdl; Yosys, which `yosys_validate` wants on the path, is asked only if it is there.
+    // A Yosys on the path would check it, too: `yosys_validate("top", &text)`.
     let text = generate_verilog(&top);
     match std::fs::write("build/top.v", &text) {
         Ok(()) => {

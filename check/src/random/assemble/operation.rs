@@ -1,6 +1,11 @@
 //! Operations and accesses.
 
-use super::*;
+use super::{BARRIERS, BASE, COMPUTE, DATA, MOST_CALLS, SCRATCH, SHARED, SPREAD, THREAD, Writer, value};
+use crate::random::program::{Access, Op, Shared, WORDS};
+use heddle_simt::address::{SCRATCHPAD, STACK};
+use heddle_simt::csr;
+use heddle_simt::isa::atomic;
+use heddle_testbench::asm::*;
 
 impl Writer<'_> {
     pub(super) fn op(&mut self, op: &Op) {

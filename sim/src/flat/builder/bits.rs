@@ -1,9 +1,7 @@
 //! Parts of values, and values put together or extended.
 
-use super::Builder;
-use super::UNIFIED_DEPTH;
-use crate::flat::aligned;
-use crate::flat::{Id, Op};
+use super::{Builder, UNIFIED_DEPTH};
+use crate::flat::{Id, Op, aligned};
 
 impl Builder {
     pub fn slice(&mut self, a: Id, low: u32, width: u32) -> Id {

@@ -1,8 +1,7 @@
 //! Choices.
 
 use super::Builder;
-use crate::flat::container;
-use crate::flat::{Id, Op};
+use crate::flat::{Id, Op, container};
 use heddle_hdl::bits::low_mask;
 
 impl Builder {

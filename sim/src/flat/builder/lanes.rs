@@ -1,7 +1,6 @@
 //! Values in lanes.
 
-use super::Builder;
-use super::UNIFIED_DEPTH;
+use super::{Builder, UNIFIED_DEPTH};
 use crate::flat::{Id, Op};
 use heddle_hdl::bits::low_mask;
 
