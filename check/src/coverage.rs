@@ -5,7 +5,7 @@
 
 use crate::random::{self, Features};
 use heddle_hdl::netlist::{Module, Property, PropertyKind};
-use heddle_sim::compiled::Checks;
+use heddle_sim::Checks;
 use heddle_simt::{Backing, Capt, Coalescing, Compaction, Divergence, History, Replay, Schedule, Shape, Timing};
 use heddle_testbench::asm::Asm;
 use heddle_testbench::kernels::{Device, Kernel};

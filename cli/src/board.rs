@@ -8,7 +8,7 @@ use crate::synth::{board, boards, usual};
 use anyhow::{Context, Result};
 use clap::Args;
 use heddle_check::synth::Board;
-use heddle_sim::compiled::Checks;
+use heddle_sim::Checks;
 use heddle_sim::simulation::{Options, Simulation};
 use heddle_simt::host::Identity;
 use heddle_simt::host::uart::LEAST_DIVISOR;

@@ -8,7 +8,7 @@ use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_check::compaction;
-use heddle_sim::compiled::Checks;
+use heddle_sim::Checks;
 use heddle_simt::Shape;
 use heddle_testbench::kernels::{Device, Output};
 use heddle_testbench::machine::MachineOptions;

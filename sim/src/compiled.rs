@@ -14,7 +14,7 @@ mod regions;
 mod shared;
 mod vector;
 
-pub use crate::checks::Checks;
+use crate::checks::Checks;
 use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Why};
 use crate::flat::cells::{Cells, Place};
@@ -393,5 +393,5 @@ impl Engine for Compiled {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "fuzz"))]
 mod tests;

@@ -221,7 +221,7 @@ impl Directory {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "fuzz"))]
 mod tests {
     use super::*;
     use crate::fuzz::{Limits, design};

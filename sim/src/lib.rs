@@ -39,13 +39,17 @@
 //! Start at [`Sim`] to test a block, at [`Simulation`] for any design by its paths, and at [`engine`] for the interface
 //! that all engines have. From a design on: [`directory`] gives everything in it a path and a number, [`init`] the start
 //! values; [`interpreter`] is the oracle, `flat` and [`compiled`] make machine code, [`verilator`] runs the generated
-//! Verilog, [`lockstep`] makes two engines one, [`fuzz`] makes random designs. `docs/reference/simulator.md` is the page about it.
+//! Verilog, [`lockstep`] makes two engines one, [`fuzz`] makes random designs. Each of the features `jit`, `verilator`,
+//! `wave` and `fuzz` can be left out; without `jit` the interpreter is the default engine. `docs/reference/simulator.md` is the page about it.
 
 mod checks;
+#[cfg(feature = "jit")]
 pub mod compiled;
 pub mod directory;
 pub mod engine;
+#[cfg(feature = "jit")]
 mod flat;
+#[cfg(feature = "fuzz")]
 pub mod fuzz;
 pub mod init;
 pub mod interpreter;
@@ -53,9 +57,12 @@ pub mod lockstep;
 mod mutant;
 pub mod sim;
 pub mod simulation;
+#[cfg(feature = "verilator")]
 pub mod verilator;
+#[cfg(feature = "wave")]
 pub mod wave;
 
+pub use checks::Checks;
 pub use engine::Engine;
 pub use heddle_gen::ToVerilog;
 pub use mutant::{MUTANT, SURVEY};
@@ -63,21 +70,21 @@ pub use sim::Sim;
 pub use simulation::{EngineKind, Options, Simulation};
 
 /// The code in the language guide, compiled and run as documentation tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "jit", feature = "wave"))]
 #[doc = include_str!("../../docs/reference/language.md")]
 struct LanguageGuide;
 
 /// The code in the guide to a block of one's own, likewise.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "jit", feature = "wave"))]
 #[doc = include_str!("../../docs/guide/simulate-your-own-block.md")]
 struct OwnBlock;
 
 /// The code in the page on the simulator, likewise.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "jit", feature = "wave"))]
 #[doc = include_str!("../../docs/reference/simulator.md")]
 struct SimulatorGuide;
 
 /// The example in the README, likewise.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "jit", feature = "wave"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;

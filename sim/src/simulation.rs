@@ -1,13 +1,17 @@
 //! A simulation for programs: an engine of choice, failed assertions as errors, and a waveform if one is wanted.
 
-use crate::compiled::{Checks, Compiled, OptLevel};
+use crate::checks::Checks;
+#[cfg(feature = "jit")]
+use crate::compiled::{Compiled, OptLevel};
 use crate::directory::Directory;
-use crate::engine::{Engine, Failure, RunEnd, Why};
+use crate::engine::{Engine, Failure, RunEnd};
 use crate::interpreter::Interpreter;
 use crate::lockstep::Mismatch;
+#[cfg(feature = "wave")]
 use crate::wave::{Wave, WaveError};
 use heddle_hdl::netlist::{Module, PropertyKind};
 use heddle_hdl::order::Loop;
+#[cfg(feature = "wave")]
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,11 +21,13 @@ pub enum EngineKind {
     /// Slow and obviously right.
     Interpreter,
     /// Machine code; takes a moment to compile.
+    #[cfg(feature = "jit")]
     Compiled(OptLevel),
 }
 
 impl EngineKind {
     /// Every engine: tests hold each against the interpreter.
+    #[cfg(feature = "jit")]
     pub const ALL: &[EngineKind] = &{
         let mut all = [EngineKind::Interpreter; 1 + OptLevel::ALL.len()];
         let mut k = 0;
@@ -31,6 +37,20 @@ impl EngineKind {
         }
         all
     };
+
+    /// Every engine: tests hold each against the interpreter.
+    #[cfg(not(feature = "jit"))]
+    pub const ALL: &[EngineKind] = &[EngineKind::Interpreter];
+}
+
+impl Default for EngineKind {
+    /// The fastest: the compiled engine, or the interpreter where that is left out.
+    fn default() -> EngineKind {
+        #[cfg(feature = "jit")]
+        return EngineKind::Compiled(OptLevel::default());
+        #[cfg(not(feature = "jit"))]
+        return EngineKind::Interpreter;
+    }
 }
 
 /// What a simulation is started with.
@@ -43,13 +63,20 @@ pub struct Options {
     /// Which properties to look at: the fewer, the faster is the compiled engine. The interpreter looks at all.
     pub checks: Checks,
     /// Write a waveform: `.vcd` or `.fst`.
+    #[cfg(feature = "wave")]
     pub wave: Option<PathBuf>,
 }
 
 impl Default for Options {
-    /// The compiled engine, seed 1, with checks, no waveform.
+    /// The fastest engine, seed 1, with checks, no waveform.
     fn default() -> Options {
-        Options { engine: EngineKind::Compiled(OptLevel::default()), seed: 1, checks: Checks::All, wave: None }
+        Options {
+            engine: EngineKind::default(),
+            seed: 1,
+            checks: Checks::All,
+            #[cfg(feature = "wave")]
+            wave: None,
+        }
     }
 }
 
@@ -60,6 +87,7 @@ pub enum SimulationError {
     #[error("{0}")]
     Loop(#[from] Loop),
     /// The waveform cannot be written.
+    #[cfg(feature = "wave")]
     #[error(transparent)]
     Wave(#[from] WaveError),
     /// An assertion or assumption failed at the last edge.
@@ -84,12 +112,19 @@ pub struct Failed {
     pub seed: u64,
 }
 
+/// A waveform being written, and whether reset is on, which engines do not tell.
+#[cfg(feature = "wave")]
+struct Recorder {
+    wave: Wave,
+    reset: bool,
+}
+
 /// A design on an engine, with its failures as errors.
 pub struct Simulation {
     engine: Box<dyn Engine>,
     seed: u64,
-    reset: bool,
-    wave: Option<Wave>,
+    #[cfg(feature = "wave")]
+    recorder: Option<Recorder>,
     /// How many of the engine's failures have been returned as errors.
     reported: usize,
 }
@@ -98,25 +133,40 @@ impl Simulation {
     /// A design (a checked netlist) at its start.
     pub fn new(top: &Arc<Module>, options: &Options) -> Result<Simulation, SimulationError> {
         let directory = Arc::new(Directory::new(top));
+        #[cfg_attr(not(feature = "wave"), allow(unused_mut, reason = "only a waveform asks the engine for something"))]
         let mut engine: Box<dyn Engine> = match options.engine {
             EngineKind::Interpreter => Box::new(Interpreter::new(&directory, options.seed)?),
+            #[cfg(feature = "jit")]
             EngineKind::Compiled(level) => {
                 Box::new(Compiled::with_checks(&directory, options.seed, level, options.checks)?)
             }
         };
-        let wave = match &options.wave {
+        #[cfg(feature = "wave")]
+        let recorder = match &options.wave {
             Some(path) => {
                 engine.show_signals();
-                Some(Wave::create(path, &directory)?)
+                Some(Recorder { wave: Wave::create(path, &directory)?, reset: false })
             }
             None => None,
         };
-        Ok(Simulation { engine, seed: options.seed, reset: false, wave, reported: 0 })
+        Ok(Simulation {
+            engine,
+            seed: options.seed,
+            #[cfg(feature = "wave")]
+            recorder,
+            reported: 0,
+        })
     }
 
     /// A simulation on an engine made elsewhere, such as [`crate::lockstep::Lockstep`]; it is at its start with `seed`.
     pub fn over(engine: Box<dyn Engine>, seed: u64) -> Simulation {
-        Simulation { engine, seed, reset: false, wave: None, reported: 0 }
+        Simulation {
+            engine,
+            seed,
+            #[cfg(feature = "wave")]
+            recorder: None,
+            reported: 0,
+        }
     }
 
     /// What there is in the design, by path and number.
@@ -135,7 +185,7 @@ impl Simulation {
     pub fn start(&mut self, seed: u64) {
         self.engine.start(seed);
         self.seed = seed;
-        self.reset = false;
+        self.note_reset(false);
         self.reported = 0;
     }
 
@@ -146,8 +196,17 @@ impl Simulation {
 
     /// Turns reset on or off, from the next edge on, in the waveform too.
     pub fn set_reset(&mut self, on: bool) {
-        self.reset = on;
+        self.note_reset(on);
         self.engine.set_reset(on);
+    }
+
+    /// For the waveform.
+    fn note_reset(&mut self, on: bool) {
+        #[cfg(feature = "wave")]
+        if let Some(recorder) = &mut self.recorder {
+            recorder.reset = on;
+        }
+        let _ = on;
     }
 
     /// One clock edge with reset on; then reset is off.
@@ -160,9 +219,10 @@ impl Simulation {
 
     /// One clock edge. An assertion that fails at it for the first time is an error; the edge is made all the same.
     pub fn step(&mut self) -> Result<(), SimulationError> {
-        if let Some(wave) = &mut self.wave {
+        #[cfg(feature = "wave")]
+        if let Some(recorder) = &mut self.recorder {
             self.engine.settle();
-            wave.sample(self.engine.as_ref(), self.reset)?;
+            recorder.wave.sample(self.engine.as_ref(), recorder.reset)?;
         }
         self.engine.step();
         self.check()
@@ -171,28 +231,36 @@ impl Simulation {
     /// Clock edges with the inputs as they are: until the output numbered `stop` is not 0 at an edge (which is still
     /// made), or `max_cycles`.
     pub fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> Result<RunEnd, SimulationError> {
-        if self.wave.is_none() {
-            let end = self.engine.run(max_cycles, stop);
-            self.check()?;
-            return Ok(end);
+        #[cfg(feature = "wave")]
+        if self.recorder.is_some() {
+            return self.run_recorded(max_cycles, stop);
         }
+        let end = self.engine.run(max_cycles, stop);
+        self.check()?;
+        Ok(end)
+    }
+
+    /// The same edge by edge, as the waveform wants to see each.
+    #[cfg(feature = "wave")]
+    fn run_recorded(&mut self, max_cycles: u64, stop: Option<usize>) -> Result<RunEnd, SimulationError> {
         for cycles in 1..=max_cycles {
             self.engine.settle();
             let stopped = stop.is_some_and(|output| !self.engine.peek(output).is_zero());
             self.step()?;
             if stopped {
-                return Ok(RunEnd { cycles, why: Why::Stop });
+                return Ok(RunEnd { cycles, why: crate::engine::Why::Stop });
             }
         }
-        Ok(RunEnd { cycles: max_cycles, why: Why::Limit })
+        Ok(RunEnd { cycles: max_cycles, why: crate::engine::Why::Limit })
     }
 
     /// Completes the waveform, if there is one. Dropping the simulation does it too, but without telling of errors.
-    pub fn finish(mut self) -> Result<(), SimulationError> {
-        match self.wave.take() {
-            Some(wave) => Ok(wave.finish()?),
-            None => Ok(()),
+    pub fn finish(self) -> Result<(), SimulationError> {
+        #[cfg(feature = "wave")]
+        if let Some(recorder) = self.recorder {
+            recorder.wave.finish()?;
         }
+        Ok(())
     }
 
     /// A difference in lock-step, or a new failure.

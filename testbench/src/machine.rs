@@ -22,7 +22,7 @@ use crate::program::Program;
 use crate::reconverge;
 use crate::summary::Counted;
 use heddle_hdl::netlist::Module;
-use heddle_sim::compiled::Checks;
+use heddle_sim::Checks;
 use heddle_sim::engine::{Engine, RunEnd, Why};
 use heddle_sim::simulation::{EngineKind, Options, Simulation};
 use heddle_simt::system::simulated;

@@ -4,8 +4,8 @@
 use heddle_check::synth::{self, Error, Session, Synthesis, simulate};
 use heddle_gen::Files;
 use heddle_hdl::netlist::Module;
+use heddle_sim::Checks;
 use heddle_sim::Simulation;
-use heddle_sim::compiled::Checks;
 use heddle_sim::directory::Directory;
 use heddle_sim::simulation::Options;
 use heddle_sim::verilator::{BuildError, Optimise, Recipe, Tool, Verilator};

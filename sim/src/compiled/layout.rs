@@ -189,7 +189,7 @@ pub fn access_bytes(all: u32, bytes: usize, width: u32) -> usize {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "fuzz"))]
 mod tests {
     use super::*;
     use crate::fuzz::random_bits;

@@ -1,6 +1,6 @@
 //! A simulated core behind its host.
 
-use heddle_sim::compiled::Checks;
+use heddle_sim::Checks;
 use heddle_sim::simulation::{Options, Simulation};
 use heddle_simt::Shape;
 use heddle_simt::host::Identity;
