@@ -227,6 +227,7 @@ impl Watch for Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heddle_simt::LaneMask;
 
     fn record(range: Range<u64>) -> Record {
         let names = BTreeMap::from([(0, (8, "main A".to_string())), (8, (16, "main B".to_string()))]);
@@ -234,7 +235,16 @@ mod tests {
     }
 
     fn issue(cycle: u64, pc: u32, block: u32, threads: [Option<u32>; 2]) -> TraceLine {
-        TraceLine { cycle, warp: 0, pc, mask: 0, replay: false, block, threads: threads.to_vec(), text: String::new() }
+        TraceLine {
+            cycle,
+            warp: 0,
+            pc,
+            mask: LaneMask::new(),
+            replay: false,
+            block,
+            threads: threads.to_vec(),
+            text: String::new(),
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `heddle run --trace`: every instruction, on standard output.
 
 use crate::interrupt::Interrupt;
+use bitvec::slice::BitSlice;
 use heddle_testbench::machine::{Progress, TraceLine, Watch};
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
 use std::ops::ControlFlow;
@@ -36,7 +37,7 @@ impl Trace {
 impl Watch for Trace {
     fn issued(&mut self, line: TraceLine) {
         let TraceLine { cycle, warp, pc, mask, text, .. } = line;
-        let mask = mask_text(mask, self.lanes);
+        let mask = mask_text(&mask);
         let width = self.lanes.max(4) as usize;
         self.write(format_args!("{cycle:>9}  {warp:>4}  {pc:#010x}  {mask:<width$}  {text}\n"));
     }
@@ -60,17 +61,18 @@ impl Drop for Trace {
 }
 
 /// Lanes from left to right, lane 0 first: `1` active, `.` not.
-fn mask_text(mask: u64, lanes: u32) -> String {
-    (0..lanes).map(|lane| if mask >> lane & 1 == 1 { '1' } else { '.' }).collect()
+fn mask_text(mask: &BitSlice<u64>) -> String {
+    mask.iter().map(|active| if *active { '1' } else { '.' }).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bitvec::prelude::*;
 
     #[test]
     fn lane_0_is_leftmost() {
-        assert_eq!(mask_text(0b0011, 4), "11..");
-        assert_eq!(mask_text(1 << 63, 64).find('1'), Some(63));
+        assert_eq!(mask_text(bits![u64, Lsb0; 1, 1, 0, 0]), "11..");
+        assert_eq!(mask_text(BitSlice::from_element(&(1 << 63))).find('1'), Some(63));
     }
 }

@@ -1,6 +1,7 @@
 //! A core with a program: runs it beside the instruction-set simulator, and keeps what it issued and what its outcomes made
 //! of the paths.
 
+use bitvec::field::BitField;
 use heddle_check::commit::CommitCheck;
 use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
@@ -182,7 +183,7 @@ impl Core {
 
     fn paths(&mut self, warp: u64) -> Paths {
         let paths = paths(self.t.simulation().engine(), "core", &self.s, warp as u32);
-        paths.into_iter().map(|p| (p.depth, u64::from(p.pc / 4), p.mask)).collect()
+        paths.into_iter().map(|p| (p.depth, u64::from(p.pc / 4), p.mask.load())).collect()
     }
 
     /// A register of a thread.

@@ -3,6 +3,7 @@
 
 use crate::reference::BRANCH;
 use crate::table::{TABLE, is_legal};
+use bitvec::field::BitField;
 use heddle_check::checked;
 use heddle_check::commit::core_code;
 use heddle_simt::Shape;
@@ -128,7 +129,7 @@ impl Bench {
         self.machine.load(source.program()).unwrap();
         let Err(MachineError::Fault(fault)) = self.machine.run() else { panic!("{text}: the core does not stop") };
         assert_eq!((fault.what, fault.pc), (cause::describe(case.cause), x), "{text}: {fault}");
-        assert_eq!((fault.mask, fault.address), (blamed, case.address), "{text}: {fault}");
+        assert_eq!((fault.mask.load(), fault.address), (blamed, case.address), "{text}: {fault}");
         if let Who::One(thread) = who {
             assert_eq!(fault.warp, thread / lanes, "{text}: {fault}");
         }
@@ -311,7 +312,7 @@ fn lanes_are_blamed_one_by_one() {
         bench.machine.load(program(&load, Who::All).program()).unwrap();
         let Err(MachineError::Fault(fault)) = bench.machine.run() else { panic!("the core does not stop") };
         let odd = 0xaaaa_aaaa_aaaa_aaaa & u64::MAX >> (64 - lanes);
-        assert_eq!((fault.mask, fault.address), (odd, load.address), "{fault}");
+        assert_eq!((fault.mask.load(), fault.address), (odd, load.address), "{fault}");
         let mut iss = Iss::new(&program(&load, Who::All).program(), &bench.shape).unwrap();
         for thread in 0..lanes {
             let want = match thread % 2 {

@@ -1,6 +1,7 @@
 //! What a run over a port did, as text and as JSON.
 
 use crate::report::{Variable, counted, si};
+use bitvec::field::BitField;
 use heddle_simt::{Metrics, Shape};
 use heddle_testbench::kernels::KernelError;
 use heddle_testbench::machine::Summary;
@@ -187,7 +188,7 @@ impl Report {
                     slot: Some(*slot),
                     pc: Some(*pc),
                     symbol: symbol.clone(),
-                    mask: Some(*mask),
+                    mask: Some(mask.load()),
                     address: *address,
                 });
             }

@@ -48,7 +48,7 @@ impl Mechanism for Mine {
         }
         let waits = s.barriers && state.register(s.warps, "waiting").bit(warp);
         let Top { pc, depth, mask, mut rpc, .. } = state.word(Top::shape(s), "tops", slot);
-        let mut found = Found::new(&state.word(s.lanes, "threads", slot));
+        let mut found = Found::new(&state.word(s.lanes, "threads", slot), s.lanes);
         found.add("top", (pc.low_u64(), depth.low_u64()), mask.low_u64(), waits);
         let count = state.word(count_width(levels(s)), "counts", slot).low_u64();
         for k in (0..count).rev() {

@@ -3,6 +3,10 @@
 //! A [`Bits`] is what a signal carries. The width belongs to the signal; whoever stores a value masks it to that width
 //! first ([`Bits::truncate`]), so a value never has bits above the width of the signal it belongs to.
 
+use bitvec::order::{BitOrder, Lsb0};
+use bitvec::slice::BitSlice;
+use bitvec::store::BitStore;
+use bitvec::vec::BitVec;
 use num_bigint::BigUint;
 use std::fmt;
 
@@ -83,6 +87,13 @@ impl Bits {
         }
     }
 
+    /// The low `width` bits as a list of them, the lowest first.
+    pub fn to_bitvec(&self, width: u32) -> BitVec<u64, Lsb0> {
+        let mut bits: BitVec<u64, Lsb0> = (0..width.div_ceil(64)).map(|limb| self.limb(limb as usize)).collect();
+        bits.truncate(width as usize);
+        bits
+    }
+
     /// How many bits the value needs: 0 for zero.
     pub fn bit_length(&self) -> u32 {
         match &self.0 {
@@ -143,6 +154,14 @@ impl From<u128> for Bits {
     }
 }
 
+/// The first bit of the list is the lowest.
+impl<T: BitStore, O: BitOrder> From<&BitSlice<T, O>> for Bits {
+    fn from(bits: &BitSlice<T, O>) -> Bits {
+        let limbs: Vec<u64> = bits.chunks(64).map(|limb| limb.iter_ones().map(|bit| 1 << bit).sum()).collect();
+        Bits::from_limbs(&limbs)
+    }
+}
+
 impl PartialEq<u64> for Bits {
     fn eq(&self, other: &u64) -> bool {
         self.0 == Repr::Small(*other)
@@ -198,5 +217,16 @@ mod tests {
         assert_eq!(big.cmp(&Bits::from(u64::MAX)), std::cmp::Ordering::Greater);
         assert_eq!(Bits::from_limbs(&[7, 0, 0]), Bits::from(7u64));
         assert_eq!(Bits::ones(65), big);
+    }
+
+    #[test]
+    fn lists_of_bits_are_values_and_back() {
+        let big = Bits::from_limbs(&[0x8000_0000_0000_0001, 2]);
+        assert_eq!(big.to_bitvec(66).iter_ones().collect::<Vec<_>>(), [0, 63, 65]);
+        for width in [0, 1, 64, 65, 66, 200] {
+            let bits = big.to_bitvec(width);
+            assert_eq!((bits.len(), Bits::from(bits.as_bitslice())), (width as usize, big.truncate(width)));
+        }
+        assert_eq!(Bits::from(bitvec::bits![u8, bitvec::order::Msb0; 0, 1, 1]), Bits::from(6u8));
     }
 }

@@ -32,6 +32,9 @@ pub mod system;
 #[cfg(test)]
 mod testing;
 
+/// Threads of a warp, for the host: a bit for each lane of the shape, lane 0 first.
+pub type LaneMask = bitvec::vec::BitVec<u64, bitvec::order::Lsb0>;
+
 pub use divergence::Divergence;
 pub use shape::{
     Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Metrics, PathScheduler, Replay,

@@ -2,7 +2,7 @@
 
 use super::{CacheVisits, Fault, Machine, MachineError, Stop, ThreadExit};
 use crate::grid::ThreadId;
-use heddle_hdl::Bundle;
+use heddle_hdl::{Bits, Bundle};
 use heddle_simt::isa::cause;
 use heddle_simt::metrics::Counts;
 
@@ -28,9 +28,9 @@ impl Machine {
         }
         match fault {
             Some((cause::BARRIER_OF_A_PART, fault, _)) => {
-                Err(MachineError::PartWaits { fault, at: self.whereabouts() })
+                Err(MachineError::PartWaits { fault: Box::new(fault), at: self.whereabouts() })
             }
-            Some((_, fault, _)) => Err(MachineError::Fault(fault)),
+            Some((_, fault, _)) => Err(MachineError::Fault(Box::new(fault))),
             None => self.check_memory(),
         }
     }
@@ -59,7 +59,7 @@ impl Machine {
             block: threads.first().map_or(0, |thread| thread.block),
             threads: threads.iter().map(|thread| thread.thread).collect(),
             warp,
-            mask,
+            mask: Bits::from(mask).to_bitvec(self.shape.lanes),
             address: has_address.then_some(address as u32),
         };
         Some((code, fault, harts))

@@ -4,9 +4,9 @@ use super::Mismatch;
 use crate::grid::{GridError, ThreadId, thread_ranges};
 use crate::program::ProgramError;
 use crate::reconverge::ReconvergeError;
-use heddle_hdl::Errors;
+use heddle_hdl::{Bits, Errors};
 use heddle_sim::simulation::SimulationError;
-use heddle_simt::ShapeError;
+use heddle_simt::{LaneMask, ShapeError};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -31,9 +31,9 @@ pub enum MachineError {
     #[error("byte {address:#x} of memory is {got:#04x} after the launch, should be {want:#04x}")]
     Memory { address: usize, got: u8, want: u8 },
     #[error("{0}")]
-    Fault(Fault),
+    Fault(Box<Fault>),
     #[error("{fault}; {at}")]
-    PartWaits { fault: Fault, at: String },
+    PartWaits { fault: Box<Fault>, at: String },
     #[error("bus error: the memory on the bus refused the access to {address:#010x}")]
     Bus { address: u32 },
     #[error("{}", exit_codes(.first, *.count))]
@@ -51,8 +51,8 @@ pub enum MachineError {
 /// Why the core stopped.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error(
-    "{what} at {pc:#010x}{} in {} of block {block} (warp {warp}, lanes {mask:#x}){}",
-    at(.symbol), thread_ranges(.threads), address_text(.address)
+    "{what} at {pc:#010x}{} in {} of block {block} (warp {warp}, lanes {}){}",
+    at(.symbol), thread_ranges(.threads), Bits::from(.mask.as_bitslice()), address_text(.address)
 )]
 #[allow(missing_docs)] // the message says what each field is
 pub struct Fault {
@@ -64,8 +64,8 @@ pub struct Fault {
     pub threads: Vec<u32>,
     /// The warp slot.
     pub warp: u32,
-    /// One bit a lane.
-    pub mask: u64,
+    /// The lanes of those threads.
+    pub mask: LaneMask,
     /// Of a jump or memory access.
     pub address: Option<u32>,
 }

@@ -4,6 +4,7 @@ use super::Machine;
 use crate::disassemble;
 use crate::grid::ThreadId;
 use crate::paths;
+use heddle_simt::LaneMask;
 use std::ops::ControlFlow;
 
 /// An instruction issued, for traces.
@@ -15,8 +16,8 @@ pub struct TraceLine {
     pub warp: u32,
     /// Byte address.
     pub pc: u32,
-    /// One bit a lane, lane 0 lowest.
-    pub mask: u64,
+    /// Lanes that are active.
+    pub mask: LaneMask,
     /// It is the rest of an access to memory that issued before.
     pub replay: bool,
     /// The block of its threads.
@@ -63,11 +64,12 @@ impl Machine {
             return;
         }
         let pc = self.probe("issue_pc") as u32 * 4;
-        let (warp, mask) = (self.probe("issue_slot") as u32, self.probe("issue_mask"));
+        let (warp, mask) =
+            (self.probe("issue_slot") as u32, self.probe_bits("core.issue_mask").to_bitvec(self.shape.lanes));
         let homes = self.shape.mixes().then(|| self.probe_bits("core.issue_homes"));
         let bits = self.shape.warp_bits();
         let home = |lane| homes.as_ref().map_or(warp, |homes| homes.extract(lane * bits, bits).low_u64() as u32);
-        let members = (0..self.shape.lanes).map(|lane| (mask >> lane & 1 == 1).then(|| self.thread(home(lane), lane)));
+        let members = (0..self.shape.lanes).map(|lane| mask[lane as usize].then(|| self.thread(home(lane), lane)));
         let members: Vec<Option<ThreadId>> = members.collect();
         let line = TraceLine {
             cycle: self.simulation.engine().cycle(),

@@ -40,7 +40,7 @@ impl Machine {
         }
         let mut places = Whereabouts::default();
         for (warp, path) in tables {
-            for lane in (0..self.shape.lanes).filter(|lane| path.mask >> lane & 1 == 1) {
+            for lane in (0..self.shape.lanes).filter(|&lane| path.mask[lane as usize]) {
                 let issues = next.get(&warp).and_then(|seen| seen.iter().find(|(_, mask)| mask >> lane & 1 == 1));
                 let pc = issues.filter(|_| !path.waits).map_or(path.pc, |(pc, _)| *pc);
                 places.add(self.thread(warp, lane), path.waits, pc);

@@ -8,9 +8,10 @@ use crate::kernels::{Device, DeviceError};
 use crate::program::{Program, ProgramError};
 use crate::reconverge::{self, ReconvergeError};
 use crate::summary::{Counted, Summary};
+use heddle_hdl::Bits;
 use heddle_simt::host::protocol::crc32;
 use heddle_simt::isa::cause;
-use heddle_simt::{Metrics, Shape, ShapeError};
+use heddle_simt::{LaneMask, Metrics, Shape, ShapeError};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -30,8 +31,8 @@ pub enum BoardError {
         "memory from {address:#010x} on does not hold what was written: its checksum is {got:#010x}, not {wanted:#010x}"
     )]
     Checksum { address: u32, got: u32, wanted: u32 },
-    #[error("{what} at {pc:#010x}{} in warp {slot}, lanes {mask:#x}{}", at(.symbol), access(.address))]
-    Fault { what: &'static str, pc: u32, symbol: Option<String>, slot: u32, mask: u64, address: Option<u32> },
+    #[error("{what} at {pc:#010x}{} in warp {slot}, lanes {}{}", at(.symbol), Bits::from(.mask.as_bitslice()), access(.address))]
+    Fault { what: &'static str, pc: u32, symbol: Option<String>, slot: u32, mask: LaneMask, address: Option<u32> },
     #[error("bus error: the memory on the bus refused the access to {address:#010x}")]
     Bus { address: u32 },
     #[error("exit code not 0: hardware thread {thread} (warp {warp}, lane {lane}) with {code}{}", more(*.count))]
@@ -178,7 +179,7 @@ impl<L: Line> Board<L> {
     }
 
     fn ended(&mut self, status: &Status) -> Result<(), BoardError> {
-        if let Some(StoppedBy { cause: code, slot, pc, mask, address }) = status.fault {
+        if let Some(StoppedBy { cause: code, slot, pc, mask, address }) = status.fault.clone() {
             // Memory can be read after a reset only.
             self.client.reset()?;
             let no_address = matches!(code, cause::ILLEGAL_INSTRUCTION | cause::BREAKPOINT | cause::UNKNOWN_ECALL);

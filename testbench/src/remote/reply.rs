@@ -1,5 +1,6 @@
 //! What replies say.
 
+use heddle_simt::LaneMask;
 use heddle_simt::host::protocol::{STATUS_WORDS, reason};
 use std::fmt;
 
@@ -23,7 +24,7 @@ impl fmt::Display for Refusal {
 }
 
 /// How a launch is, or went.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Status {
     /// Launches since the reset, modulo 256.
     pub launches: u8,
@@ -40,7 +41,7 @@ pub struct Status {
 }
 
 /// Why the core stopped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoppedBy {
     /// One of [`heddle_simt::isa::cause`].
     pub cause: u32,
@@ -48,8 +49,8 @@ pub struct StoppedBy {
     pub slot: u32,
     /// Byte address of the instruction.
     pub pc: u32,
-    /// One bit a lane.
-    pub mask: u64,
+    /// The lanes to blame; a status does not say how many the core has, so of the most that it can have.
+    pub mask: LaneMask,
     /// Of a jump or memory access.
     pub address: u32,
 }
@@ -78,7 +79,7 @@ impl Status {
             cause: words[0] >> 12 & 15,
             slot: words[0] >> 16 & 0xff,
             pc: words[1],
-            mask: long(2),
+            mask: LaneMask::from_element(long(2)),
             address: words[4],
         };
         // As many as there can be do not fit.

@@ -22,6 +22,7 @@
 
 use super::inspect::{Path, State};
 use super::{Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
+use crate::LaneMask;
 use crate::proof::Proof;
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -191,6 +192,7 @@ impl Mechanism for Arbiter {
         }
         // A thread waits if its bit is not that of its warp's phase.
         let phase = s.barriers && state.word(1, "phases", slot).bit(0);
+        let none = LaneMask::repeat(false, s.lanes as usize);
         let mut paths = BTreeMap::new();
         for lane in 0..s.lanes {
             let Thread { place, valid } =
@@ -198,8 +200,8 @@ impl Mechanism for Arbiter {
             let (depth, pc) = (place.depth.low_u64(), place.pc.low_u64());
             let waits = s.barriers && place.waits.bit(0) != phase;
             if valid == 1 {
-                let path = Path { place: "threads".into(), depth, pc: 4 * pc as u32, mask: 0, waits };
-                paths.entry((waits, Reverse(depth), pc)).or_insert(path).mask |= 1 << lane;
+                let path = Path { place: "threads".into(), depth, pc: 4 * pc as u32, mask: none.clone(), waits };
+                paths.entry((waits, Reverse(depth), pc)).or_insert(path).mask.set(lane as usize, true);
             }
         }
         paths.into_values().collect()

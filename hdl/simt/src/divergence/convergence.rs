@@ -160,7 +160,7 @@ pub fn held(s: &Shape, state: &State, warp: u32) -> Vec<inspect::Path> {
         let address = u64::from(warp) << s.barrier_bits() | u64::from(barrier);
         let Entry { waiting, depth, pc, .. } = state.word(Entry::shape(s), "entries", address);
         let (place, pc) = (format!("wait {barrier}"), 4 * pc.low_u64() as u32);
-        inspect::Path { place, depth: depth.low_u64(), pc, mask: waiting.low_u64(), waits: true }
+        inspect::Path { place, depth: depth.low_u64(), pc, mask: waiting.to_bitvec(s.lanes), waits: true }
     };
     (0..s.convergence_barriers).filter(|&barrier| holds.bit(barrier)).map(path).collect()
 }

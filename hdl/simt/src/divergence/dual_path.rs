@@ -163,7 +163,7 @@ impl Mechanism for DualPath {
             return Vec::new();
         }
         let waits = s.barriers && state.register(s.warps, "parked").bit(warp);
-        let mut found = Found::new(&state.word(s.lanes, "threads", slot));
+        let mut found = Found::new(&state.word(s.lanes, "threads", slot), s.lanes);
         let Top { left, right, mut rpc, forwarded } = state.word(Top::shape(s), "tops", slot);
         found.add_sibling("left", &left, waits);
         found.add_sibling("right", &right, waits);

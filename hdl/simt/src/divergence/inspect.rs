@@ -1,6 +1,7 @@
 //! The state of a divergence unit in a simulation, and the paths of a warp as they are read out of it: for tests, and for people
 //! who ask why. Each mechanism reads its own state ([`Mechanism::paths`](super::Mechanism::paths)).
 
+use crate::LaneMask;
 use heddle_hdl::{Bits, Bundle, Width};
 use std::fmt;
 
@@ -13,8 +14,8 @@ pub struct Path {
     pub depth: u64,
     /// Byte address of the path's next instruction that has an outcome, or of one before it.
     pub pc: u32,
-    /// One bit a lane, lane 0 lowest.
-    pub mask: u64,
+    /// Its threads.
+    pub mask: LaneMask,
     /// Its threads wait at the barrier before `pc`.
     pub waits: bool,
 }
@@ -23,7 +24,7 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Path { place, depth, pc, mask, waits } = self;
         let waits = if *waits { ", waiting" } else { "" };
-        write!(f, "{place:<8}depth {depth}, pc {pc:#010x}, lanes {mask:#x}{waits}")
+        write!(f, "{place:<8}depth {depth}, pc {pc:#010x}, lanes {}{waits}", Bits::from(mask.as_bitslice()))
     }
 }
 

@@ -191,13 +191,14 @@ impl Likely<Signal> {
 pub struct Found {
     /// The threads that have no place yet.
     left: u64,
+    lanes: u32,
     paths: Vec<Path>,
 }
 
 impl Found {
-    /// None of these threads.
-    pub fn new(threads: &Bits) -> Found {
-        Found { left: threads.low_u64(), paths: Vec::new() }
+    /// None of these threads, of a warp with so many lanes.
+    pub fn new(threads: &Bits, lanes: u32) -> Found {
+        Found { left: threads.low_u64(), lanes, paths: Vec::new() }
     }
 
     /// Those of the mask at this pc and depth, if any are left.
@@ -205,6 +206,7 @@ impl Found {
         let mask = mask & self.left;
         self.left &= !mask;
         if mask != 0 {
+            let mask = Bits::from(mask).to_bitvec(self.lanes);
             self.paths.push(Path { place: place.into(), depth, pc: 4 * pc as u32, mask, waits });
         }
     }

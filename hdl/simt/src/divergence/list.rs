@@ -47,7 +47,7 @@ impl Mechanism for List {
             place: format!("list[{k}]"),
             depth: depth.low_u64(),
             pc: 4 * pc.low_u64() as u32,
-            mask: mask.low_u64(),
+            mask: mask.to_bitvec(s.lanes),
             waits: waits == 1,
         };
         let mut paths: Vec<_> = valid.map(shown).collect();

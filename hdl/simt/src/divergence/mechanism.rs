@@ -49,7 +49,7 @@ pub trait Mechanism: Sync {
     /// The number of live threads in a simulation.
     fn live_threads(&self, s: &Shape, state: &State) -> u32 {
         let paths = (0..s.warps).flat_map(|warp| self.paths(s, state, warp));
-        paths.map(|path| path.mask.count_ones()).sum()
+        paths.map(|path| path.mask.count_ones() as u32).sum()
     }
 }
 

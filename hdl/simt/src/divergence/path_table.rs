@@ -83,7 +83,7 @@ impl Mechanism for PathTable {
             place,
             depth: path.depth.extract(0, s.depth_bits).low_u64(),
             pc: 4 * path.pc.low_u64() as u32,
-            mask: path.mask.low_u64(),
+            mask: path.mask.to_bitvec(s.lanes),
             waits: s.barriers && path.waits.bit(0) != phase,
         };
         let mut paths = Vec::new();

@@ -128,7 +128,7 @@ impl Mechanism for Stack {
             return Vec::new();
         }
         let waits = s.barriers && state.register(s.warps, "parked").bit(warp);
-        let mut found = Found::new(&state.word(s.lanes, "threads", slot));
+        let mut found = Found::new(&state.word(s.lanes, "threads", slot), s.lanes);
         let Top { pc, depth, mask, mut rpc, likely } = state.word(Top::shape(s), "tops", slot);
         found.add("top", (pc.low_u64(), depth.low_u64()), mask.low_u64(), waits);
         let mut point = likely.map_or(0, |likely| likely.pc.low_u64());
