@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub const EXIT: u8 = 128 + SIGINT as u8;
 
 /// Whether Ctrl-C was pressed, or SIGTERM came, which is dealt with as if it were.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Interrupt {
     pressed: Arc<AtomicBool>,
 }

@@ -55,10 +55,10 @@ macro_rules! blocks {
 }
 
 blocks! {
-    ccs: "divergence/ccs.rs";
-    cold_table: "divergence/cct.rs";
+    ccs: "divergence/path_table/ccs.rs";
+    cold_table: "divergence/path_table/cct.rs";
     path_table: "divergence/path_table.rs";
-    convergence: "divergence/convergence.rs";
+    convergence: "divergence/path_table/convergence.rs";
     arbiter: "divergence/arbiter.rs";
     stack: "divergence/stack.rs";
     dual_path: "divergence/dual_path.rs";

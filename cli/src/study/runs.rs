@@ -72,7 +72,8 @@ pub fn usual(seed: u64) -> MachineOptions {
     MachineOptions { seed, monitors: vec![compaction::monitor], ..MachineOptions::default() }
 }
 
-/// What a function makes of each run.
+/// What a function makes of each run, or the error of the first that fails: the same however threads take turns,
+/// since the runs before one that was begun have been begun.
 fn outcomes<T: Send>(
     runs: &[Run],
     options: &MachineOptions,
@@ -83,31 +84,31 @@ fn outcomes<T: Send>(
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
     progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let next = AtomicUsize::new(0);
-    let work = || -> Result<Vec<(usize, T)>> {
+    let work = || {
         let mut done = Vec::new();
         let mut worker = Worker { machine: None, options, interrupt };
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(run) = runs.get(number) else { return Ok(done) };
+            let Some(run) = runs.get(number) else { return done };
             progress.set_message(run.name.clone());
-            let done_by_it = outcome(&mut worker, run).with_context(|| run.name.clone()).inspect_err(|_| {
+            let result = outcome(&mut worker, run).with_context(|| run.name.clone());
+            if result.is_err() {
                 // Nobody begins another.
                 next.store(runs.len(), Ordering::Relaxed);
-            })?;
+            }
             progress.inc(1);
-            done.push((number, done_by_it));
+            done.push((number, result));
         }
     };
     let workers = thread::available_parallelism().map_or(1, |n| n.get()).min(runs.len());
-    let done: Result<Vec<_>> = thread::scope(|scope| {
+    let mut done: Vec<(usize, Result<T>)> = thread::scope(|scope| {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         let join = |worker: ScopedJoinHandle<_>| worker.join().unwrap_or_else(|panic| resume_unwind(panic));
-        workers.into_iter().map(join).collect()
+        workers.into_iter().flat_map(join).collect()
     });
     progress.finish_and_clear();
-    let mut done: Vec<(usize, T)> = done?.into_iter().flatten().collect();
     done.sort_by_key(|(number, _)| *number);
-    Ok(done.into_iter().map(|(_, outcome)| outcome).collect())
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 impl Run {
@@ -223,5 +224,31 @@ struct Poll(Interrupt);
 impl Watch for Poll {
     fn progress(&mut self, _: Progress) -> ControlFlow<()> {
         self.0.poll()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::bail;
+    use heddle_testbench::kernels::find;
+    use std::time::Duration;
+
+    /// The second to begin fails first where two processors run them.
+    #[test]
+    fn of_two_failures_the_first_run_s_is_told() {
+        let run = |name: &str| Run { name: name.into(), ..Run::new(find("reduce").unwrap(), Shape::default()) };
+        let runs = ["slow", "quick", "last"].map(run);
+        let outcome = |_: &mut Worker, run: &Run| -> Result<()> {
+            if run.name == "slow" {
+                thread::sleep(Duration::from_millis(50));
+            }
+            bail!("fails")
+        };
+        let interrupt = Interrupt::default();
+        for _ in 0..5 {
+            let error = outcomes(&runs, &usual(0), &interrupt, outcome).unwrap_err();
+            assert_eq!(format!("{error:#}"), "slow: fails");
+        }
     }
 }

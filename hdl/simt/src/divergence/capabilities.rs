@@ -1,4 +1,7 @@
-//! What the pipeline knows of a mechanism for divergence: what it is capable of.
+//! What the pipeline knows of a mechanism for divergence: what it is capable of, and the options that come with it.
+
+use crate::isa::convergence;
+use crate::shape::{BankAddress, Capt, Compaction, Merge, PathScheduler, Replay, Shape, ShapeError, power, range};
 
 /// What a mechanism can do beyond the plain interface, and needs for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,4 +34,48 @@ impl Capabilities {
         announced: false,
         splits: true,
     };
+
+    /// Refuses options that a core without one of these capabilities has not, and values outside the limits of those it has.
+    pub(crate) fn check(self, s: &Shape) -> Result<(), ShapeError> {
+        let refused = |field, value: String, why: &str| {
+            Err(ShapeError::new(field, value, format!("divergence = {} {why}", s.divergence.name())))
+        };
+        range("convergence_barriers", s.convergence_barriers, 0, convergence::BARRIERS)?;
+        power("patience", s.patience, 32, 65536)?;
+        if s.convergence_barriers > 0 && !self.convergence_barriers {
+            return refused("convergence_barriers", s.convergence_barriers.to_string(), "has no convergence barriers");
+        }
+        if s.merge != Merge::Pc && !self.convergence_barriers {
+            return refused("merge", s.merge.name().into(), "has no convergence barriers");
+        }
+        if let Some(levels) = s.levels {
+            let together = if self.mixes_warps { s.threads() } else { s.lanes };
+            range("levels", levels, 1, (together - 1).max(1))?;
+            if !self.reconverges {
+                return refused("levels", levels.to_string(), "has no stack");
+            }
+        }
+        if s.path_scheduler != PathScheduler::Full && !self.two_paths {
+            return refused("path_scheduler", s.path_scheduler.name().into(), "has one path of a warp to consider");
+        }
+        if s.path_forwarding && !self.two_paths {
+            return refused("path_forwarding", "on".into(), "has no paths to forward");
+        }
+        if s.likely && !self.likely_points {
+            return refused("likely", "on".into(), "has no likely-convergence points");
+        }
+        if s.replay == Replay::Split && !self.splits {
+            return refused("replay", s.replay.name().into(), "needs replay = serialise");
+        }
+        if s.bank_address == BankAddress::Shared && self.mixes_warps {
+            return refused("bank_address", s.bank_address.name().into(), "needs bank_address = per-lane");
+        }
+        if s.compaction != Compaction::SkipUniform && !self.mixes_warps {
+            return refused("compaction", s.compaction.name().into(), "forms no warps");
+        }
+        if s.capt != Capt::DEFAULT && !self.mixes_warps {
+            return refused("capt", s.capt.text(), "forms no warps");
+        }
+        Ok(())
+    }
 }

@@ -4,7 +4,7 @@ use super::capabilities::Capabilities;
 use super::inspect::{Parked, Path, State};
 use super::interface::{UnitIn, UnitOut};
 use crate::proof::Proof;
-use crate::shape::Shape;
+use crate::shape::{Shape, ShapeError};
 use heddle_hdl::Errors;
 use heddle_hdl::prelude::*;
 use std::fmt;
@@ -24,6 +24,15 @@ pub trait Mechanism: Sync {
     /// What it can do beyond the plain interface, and needs for it.
     fn capabilities(&self) -> Capabilities {
         Capabilities::NONE
+    }
+
+    /// Refuses what its hardware cannot have of a shape that is right else. Options that need a capability that it has not are
+    /// refused already.
+    ///
+    /// # Errors
+    /// The field, and what is allowed.
+    fn check(&self, _s: &Shape) -> Result<(), ShapeError> {
+        Ok(())
     }
 
     /// The divergence unit of a shape that has this mechanism and that [`Shape::check`] accepts.

@@ -1,8 +1,8 @@
 //! The path-table divergence unit: the paths of a warp in order, as in Simty.
 //!
 //! `path-lists-simty.txt` §3.2; `docs/reference/path-tables.md` has the picture. Each warp has its two first paths in hot context
-//! tables, x in HCT0 and y in HCT1; all others are in the cold context table ([`super::cct`]). Whatever changes a warp's
-//! paths passes the compact-and-sort unit ([`super::ccs`]), one thing a cycle:
+//! tables, x in HCT0 and y in HCT1; all others are in the cold context table ([`cct`]). Whatever changes a warp's
+//! paths passes the compact-and-sort unit ([`ccs`]), one thing a cycle:
 //!
 //! | turn | a | b | c | what follows |
 //! |---|---|---|---|---|
@@ -29,25 +29,26 @@
 //! A path waits if its bit in the tables differs from its slot's phase. A wake comes when all paths of a slot wait, so one
 //! change of the phase makes all of them run, and their order among each other stays.
 //!
-//! With convergence barriers ([`super::convergence`]) threads may leave the list for another table. A slot may then be live with
+//! With convergence barriers ([`convergence`]) threads may leave the list for another table. A slot may then be live with
 //! an empty list; and a path that has given way comes after all that have not. Such an x does not run: the slot is seeking, as if it
 //! waited. If all that could run have given way, a new *round* begins, in which none has: a bit a slot, as the phase.
 //!
 //! What it does not do: but for that, nothing is fair between paths. A path may wait forever for one before it, so locks between
 //! threads of a warp may not make progress.
 
-use super::ccs::{CcsIn, ccs};
-use super::cct::{self, CctIn, CctOut, Context, cct, entries};
-use super::convergence::{self, Release, TableIn, TableOut, convergence_table};
 use super::inspect::{self, State};
 use super::{
-    Announced, Capabilities, Events, Hints, Mechanism, MoreOut, Outcome, Path, Steer, Stop, UnitIn, UnitOut,
-    assume_announced, assume_legal, depth_after, hold, kind,
+    Announced, Capabilities, Events, Hints, Mechanism, MoreOut, Path, Steer, Stop, UnitIn, UnitOut, assume_announced,
+    assume_legal, depth_after, hold, kind,
 };
 use crate::proof::Proof;
-use crate::shape::Shape;
+use crate::shape::{Merge, Replay, Shape, ShapeError};
+use ccs::{CcsIn, ccs};
+use cct::{CctIn, CctOut, Context, cct, entries};
+use convergence::{Release, TableIn, TableOut, convergence_table};
 use heddle_hdl::Errors;
 use heddle_hdl::prelude::*;
+use invariant::{Ghosts, Turn, every_thread_in_one_path, paths_wait_with_their_threads};
 
 /// The mechanism: sorted path tables.
 pub struct PathTable;
@@ -63,6 +64,17 @@ impl Mechanism for PathTable {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { convergence_barriers: true, announced: true, ..Capabilities::NONE }
+    }
+
+    fn check(&self, s: &Shape) -> Result<(), ShapeError> {
+        let refused = |why| Err(ShapeError::new("merge", s.merge.name(), why));
+        match (s.merge, s.convergence_barriers, s.replay) {
+            (Merge::Barriers, 0, _) => refused("needs convergence_barriers of at least 1"),
+            (Merge::Barriers, _, Replay::Split) => {
+                refused("needs replay = serialise: a path that an access splits would never be whole again")
+            }
+            _ => Ok(()),
+        }
     }
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
@@ -562,108 +574,10 @@ fn cold_table(
     (place(m, inputs.value), Some(inputs))
 }
 
-/// What happens in a cycle, for the invariant.
-struct Turn {
-    outcome: Outcome<Signal>,
-    starts: Signal,
-    begun: Signal,
-    returns: Signal,
-    slot: Signal,
-    /// Of the slot's words.
-    stale: Signal,
-    slot_live: Signal,
-    active: Path<Signal>,
-    second: Path<Signal>,
-    b: Path<Signal>,
-    x: Path<Signal>,
-    z: Path<Signal>,
-    /// The threads of the outcome that go to taken.pc now.
-    goes: Signal,
-    releases: Signal,
-}
-
-/// Tables that follow the threads, and the live threads of the slot that are in paths.
-struct Ghosts {
-    ghost_live: Mem<Width>,
-    ghost_cold: Mem<Width>,
-    ghost_held: Option<Mem<Width>>,
-    all: Signal,
-}
-
-/// The invariant: every live thread of a warp is in exactly one path.
-///
-/// Two ghost tables, a word a warp, follow the threads: `ghost_live` has those that were started and have not ended,
-/// `ghost_cold` those whose path is in the cold table. Whenever a slot has its turn (and the sorter visits all of them),
-/// the threads of HCT0, of HCT1 and the cold ones must be disjoint and together the live ones. That the cold table itself
-/// neither loses nor doubles a thread follows from three facts checked at its port: what enters is disjoint from what is
-/// in it, what leaves was in it, and nothing is in it when its count is 0.
-fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signal>) -> Ghosts {
-    let ghost_live = m.memory("ghost_live", s.lanes, s.warp_bits());
-    let ghost_cold = m.memory("ghost_cold", s.lanes, s.warp_bits());
-    let (all, away) = (ghost_live.read(t.slot), ghost_cold.read(t.slot).only_if(t.slot_live));
-    let (first, second) = (t.active.mask, t.second.mask.only_if(t.second.valid));
-    let stay = t.outcome.taken.mask | t.outcome.rest.mask;
-    // Those who wait at convergence barriers are in no path.
-    let ghost_held = (s.convergence_barriers > 0).then(|| m.memory("ghost_held", s.lanes, s.warp_bits()));
-    let held = ghost_held.as_ref().map_or(m.lit(0u32, s.lanes), |held| held.read(t.slot));
-    let mut held_after = held;
-    if let Some(ghost_held) = &ghost_held {
-        let come = t.outcome.taken.mask & !t.goes;
-        let go = t.goes.only_if(t.outcome.valid) | t.b.mask.only_if(t.releases);
-        held_after = (held & !go) | come.only_if(t.outcome.valid);
-        let changes = t.outcome.valid | t.starts | t.releases;
-        ghost_held.write(changes, t.slot, held_after.only_if(!t.starts));
-        m.assert("who_goes_on_from_a_barrier_waited", !(t.releases & (t.b.mask & !held).any()));
-        m.assert("who_goes_on_with_others_waited", !(t.outcome.valid & (t.goes & !first & !held).any()));
-    }
-
-    let remain = all & !(first & !stay).only_if(t.outcome.valid);
-    ghost_live.write(t.outcome.valid | t.starts, t.slot, t.starts.mux(t.begun, remain));
-
-    let leave = cold.entry.mask.only_if(cold.extract | cold.swap);
-    let enter = t.z.mask.only_if(cold.insert | cold.swap);
-    ghost_cold.write(cold.insert | cold.extract | cold.swap | t.starts, t.slot, (away & !leave) | enter);
-
-    wire!(turn = t.slot_live & (t.outcome.valid | t.returns | t.releases | cold.sorts));
-    let listed = first | second | away;
-    let apart = !((first & second) | (first & away) | (second & away) | (listed & held)).any();
-    m.assert("every_live_thread_is_in_one_path", !turn | (apart & (listed | held).eq(all)));
-    if s.convergence_barriers > 0 {
-        m.assert("without_a_list_all_are_held", !(t.releases & !t.slot_live) | held.eq(all));
-    }
-    m.assert("x_is_not_empty", !turn | first.any());
-    let read = t.returns | cold.sorts;
-    m.assert("cold_paths_are_not_empty", !read | cold.entry.mask.any());
-    m.assert("what_leaves_was_cold", !turn | !(leave & !away).any());
-    m.assert("what_enters_was_not_cold", !turn | !(enter & away & !leave).any());
-    m.assert("an_empty_cold_table_has_no_thread", !turn | cold.count.any() | !away.any());
-    m.assert("a_warp_ends_with_its_last_thread", !t.outcome.valid | t.x.valid.eq((remain & !held_after).any()));
-    Ghosts { ghost_live, ghost_cold, ghost_held, all: all & !held }
-}
-
-/// A path waits exactly if its threads do, and a slot in `waiting` has no thread that could run. A ghost table follows the
-/// threads: they wait from an outcome of the kind WAIT to a wake.
-fn paths_wait_with_their_threads(
-    m: Builder,
-    s: &Shape,
-    t: &Turn,
-    wakes: Signal,
-    waiting: Signal,
-    all: Signal,
-) -> Mem<Width> {
-    let ghost_waits = m.memory("ghost_waits", s.lanes, s.warp_bits());
-    let wait = ghost_waits.read(t.slot);
-    let arrive = t.outcome.taken.mask.only_if(t.outcome.kind.eq(kind::WAIT));
-    ghost_waits.write(t.outcome.valid | t.starts | wakes, t.slot, (wait | arrive).only_if(!(t.starts | wakes)));
-
-    let agrees = |p: Path<Signal>| t.stale | !p.valid | (p.mask & wait).eq(p.mask.only_if(p.waits));
-    m.assert("x_waits_with_its_threads", agrees(t.active));
-    m.assert("y_waits_with_its_threads", agrees(t.second));
-    m.assert("cold_paths_wait_with_their_threads", t.outcome.valid | agrees(t.b));
-    m.assert("all_threads_of_a_waiting_slot_wait", !waiting | t.stale | (t.slot_live & wait.eq(all)));
-    ghost_waits
-}
-
+pub mod ccs;
+pub mod cct;
+pub mod convergence;
+mod invariant;
 pub mod proof;
 pub mod proofs;
 #[cfg(test)]

@@ -179,7 +179,7 @@ impl Ahead {
     }
 
     /// What follows from what a warp does, from the threads that go ahead with it, and from what the stack does.
-    pub fn follows(self, m: Builder, (arriving, going, go): (&Arriving, Going, Signal), turn: Turn, restart: Signal) {
+    pub fn follows(&self, m: Builder, (arriving, going, go): (&Arriving, Going, Signal), turn: Turn, restart: Signal) {
         let Arriving { outcome, parting, splits, block, is_first, .. } = *arriving;
         let Turn { slots: of_block, begins, apart, pops, to_sibling, count, forms, .. } = turn;
         let (never, one) = (m.lit(0u32, 1), m.lit(1u32, 1));

@@ -4,7 +4,8 @@
 //!
 //! One thread is followed, any of them; blocks are all of the core or one warp each.
 
-use super::{Inside, OfSlot, Warp, as_one_warp, described, place};
+use super::state::{OfSlot, Warp, as_one_warp, place};
+use super::{Inside, described};
 use crate::block::same_group;
 use crate::divergence::levels::levels;
 use crate::divergence::proof::{Followed, ProofIn, Whereabouts, held_since, with_announced};
@@ -43,8 +44,10 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
         let (out, inside) = described(m, s, unit_in.value);
         let late = held_since(m, out.hold, ISSUE_TO_RESOLVE);
         let may = !late[late.len() - 1];
-        let i =
-            BlockProofIn { unit: with_announced(m, s, &i.unit, out.steer, may, |slot| inside.depths.read(slot)), ..i };
+        let i = BlockProofIn {
+            unit: with_announced(m, s, &i.unit, out.steer, may, |slot| inside.store.depths.read(slot)),
+            ..i
+        };
         let any = i.unit.unit;
         let refused = m.reg("refused", 1).reset(0u32);
         let owed = |name: &str| m.reg(name, s.warps).reset(0u32);
@@ -70,16 +73,16 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
         let slot = any.outcome.slot;
         // What was ahead of its block is held back at issue.
         let was_ahead = m.pipe_reset("were_ahead", inside.ahead);
-        let may = (inside.running & !inside.ahead & !was_ahead).select(slot, 1) & !refused.q;
-        let warp = inside.warps.read(slot);
+        let may = (inside.store.running.q & !inside.ahead & !was_ahead).select(slot, 1) & !refused.q;
+        let warp = inside.store.warps.read(slot);
         let outcome = any_outcome(m, s, &i, (slot, may), warp, &inside, group);
-        let (depth, block) = (inside.depths.read(slot), slot & !group);
+        let (depth, block) = (inside.store.depths.read(slot), slot & !group);
         let read = OfSlot {
             warp,
             depth,
             after: depth_after(outcome.call, outcome.ret, depth),
-            ends: inside.ends.read(block),
-            first: inside.places.read(block),
+            ends: inside.store.ends.read(block),
+            first: inside.store.places.read(block),
         };
         m.assert("words_of_the_outcome", implies(outcome.valid, read.same_as(inside.of_slot)));
         let mixed = MixedIn {
@@ -102,7 +105,7 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
         cover(m, "a_warp_ends", (was_live & !out.live).any());
         cover(m, "a_block_ends", was_live.any() & !out.live.any());
         if s.lanes > 1 {
-            cover(m, "parts", inside.counts.read(slot & !group).any());
+            cover(m, "parts", inside.store.counts.read(slot & !group).any());
         }
         if s.mixes() {
             let moved = runs & !thread.warp.decode(s.warps);
@@ -135,8 +138,8 @@ fn any_outcome(
     let some = (branch | jump).mux(warp.mask & i.unit.taken, warp.mask);
     let taken = some.only_if(!is(kind::EXIT));
     // Another warp's branch is the same one; and a jump serves those who go where the first of the block went.
-    let known = inside.places.read(slot & !group);
-    let recorded = inside.recorded.select(slot & !group, 1);
+    let known = inside.store.places.read(slot & !group);
+    let recorded = inside.store.recorded.q.select(slot & !group, 1);
     let same = recorded & known.kind.eq(place::BRANCH) & known.jump.eq(jump) & known.pc.eq(any.rest.pc);
     let differs = same & (known.call.ne(any.call) | known.ret.ne(any.ret));
     Outcome {
@@ -160,8 +163,8 @@ fn follow(
     refused: Signal,
 ) -> Signal {
     let of_slot = |slot: u32| {
-        let warp = inside.warps.read(m.lit(slot, s.warp_bits()));
-        inside.running.bit(slot) & thread.is_in(warp.mask) & is_home(m, s, slot, warp, thread)
+        let warp = inside.store.warps.read(m.lit(slot, s.warp_bits()));
+        inside.store.running.q.bit(slot) & thread.is_in(warp.mask) & is_home(m, s, slot, warp, thread)
     };
     let runs = cat(&(0..s.warps).map(of_slot).collect::<Vec<_>>()).named("thread_runs");
     wire!(acts = told.outcome.valid & runs.select(told.outcome.slot, 1));
@@ -173,13 +176,13 @@ fn follow(
     for slot in 0..s.warps {
         let steered = out.steer.valid & out.steer.slot.eq(slot);
         let at = m.pipe_if(&format!("slot_{slot}_steered_pc"), steered, out.steer.pc);
-        let here = at.eq(pc) & inside.depths.read(m.lit(slot, s.warp_bits())).eq(depth);
+        let here = at.eq(pc) & inside.store.depths.read(m.lit(slot, s.warp_bits())).eq(depth);
         all(&format!("slot_{slot}_runs_the_thread_where_it_is"), implies(runs.bit(slot), here));
     }
 
     let of_thread = |threads: Signal| threads.select(thread.lane, s.warps).select(thread.warp, 1);
     let wide = as_one_warp(s);
-    let count = inside.counts.read(told.mixed.map_or(thread.warp, |mixed| thread.warp & !mixed.group));
+    let count = inside.store.counts.read(told.mixed.map_or(thread.warp, |mixed| thread.warp & !mixed.group));
     let level = |words: &Mem<Width>, level: u32| {
         of_thread(words.read(m.lit(level, index_width(levels(&wide))))) & count.gt(level)
     };
@@ -208,14 +211,14 @@ fn writes(
     runs: Signal,
     (thread, inside): (Followed, &Inside),
 ) {
-    let begin = inside.running & i.issues;
+    let begin = inside.store.running.q & i.issues;
     let any = (owed.any.q & !i.writes) | begin;
     owed.any.next(any);
     owed.of_thread.next(((owed.of_thread.q & !i.writes) | (begin & runs)) & any);
     for slot in 0..s.warps {
         let elsewhere = owed.of_thread.q & !m.lit(1u64 << slot, s.warps);
         m.assert(&format!("slot_{slot}_runs_nobody_who_is_owed_elsewhere"), !(runs.bit(slot) & elsewhere.any()));
-        let warp = inside.warps.read(m.lit(slot, s.warp_bits()));
+        let warp = inside.store.warps.read(m.lit(slot, s.warp_bits()));
         let stays = implies(owed.of_thread.q.bit(slot), is_home(m, s, slot, warp, thread));
         m.assert(&format!("slot_{slot}_keeps_the_home_of_a_write"), stays);
     }

@@ -1,11 +1,13 @@
 //! The unit from its ports, under a pipeline that runs warps of whole blocks: whatever happens in it, threads are where outcomes sent
 //! them, each in one warp or waiting; then the papers' examples.
 
+use super::super::{Announced, Outcome, Side};
 use super::*;
 use crate::divergence::testing::{Unit, all_hit};
 use crate::divergence::{Divergence, MixedIn, Start, Wake};
 use crate::pipeline::timing::{ISSUE_TO_RESOLVE, STEER_TO_DECODE};
 use crate::reconvergence::Meet;
+use crate::reconvergence::Reconvergence;
 use crate::shape::{Capt, History};
 use crate::testing::cases;
 use heddle_hdl::netlist::PropertyKind;

@@ -4,11 +4,11 @@
 //! the proof inductive: they say what the tables hold between the turns, for every slot, where those in the unit look at
 //! the slot whose turn it is. The cold table's state is described in place, so that they can see it.
 
-use super::super::cct;
-use super::super::convergence::{self, Entry};
-use super::super::interface::{Ahead, Hint, Hints};
+use super::cct;
+use super::convergence::{self, Entry};
 use super::{Inside, described};
-use crate::divergence::cct::{Context, Read, entries};
+use crate::divergence::interface::{Ahead, Hint, Hints};
+use crate::divergence::path_table::cct::{Context, Read, entries};
 use crate::divergence::proof::{ProofIn, held_since};
 use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, depth_after, kind};
 use crate::isa::convergence as isa;

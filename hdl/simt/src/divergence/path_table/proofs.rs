@@ -2,14 +2,14 @@
 
 use super::proof::release::release_proof;
 use super::proof::{path_table_proof, sorted_after, sorter_proof};
-use crate::divergence::ccs::proof::ccs_proof;
+use crate::divergence::path_table::ccs::proof::ccs_proof;
 use crate::proof::{Block, Method, Proof};
 use crate::shape::Shape;
 use heddle_hdl::Errors;
 
 const CCS: Block = Block {
     name: "ccs",
-    block: "divergence/ccs.rs",
+    block: "divergence/path_table/ccs.rs",
     says: "Every thread that comes in goes out in exactly one path, with the depth and pc it had; paths come out in strict \
            order, without gaps, equal ones merged.",
     method: Method::Induction,
@@ -29,7 +29,7 @@ const PATH_TABLE: Block = Block {
 
 const RELEASE: Block = Block {
     name: "release",
-    block: "divergence/convergence.rs",
+    block: "divergence/path_table/convergence.rs",
     says: "In a bounded number of cycles, what there is to look at is decided; and where threads of a warp wait at convergence \
            barriers and no path of it can run, some of them go on.",
     method: Method::Induction,
@@ -38,7 +38,7 @@ const RELEASE: Block = Block {
 
 const SORTER: Block = Block {
     name: "sorter",
-    block: "divergence/cct.rs",
+    block: "divergence/path_table/cct.rs",
     says: "In a bounded number of cycles without start and wake, and without an outcome or one that is announced, whatever came \
            before, all returns are done, the second path of the warp belongs before all its cold ones, but for one equal to a \
            first that waits, and where the first waits, it is known whether all do.",

@@ -7,8 +7,8 @@
 
 use super::{Harness, Slot, harness};
 use crate::divergence::UnitOut;
-use crate::divergence::cct::{self, entries};
-use crate::divergence::convergence;
+use crate::divergence::path_table::cct::{self, entries};
+use crate::divergence::path_table::convergence;
 use crate::divergence::proof::ProofIn;
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD};
 use crate::proof::{cover, implies};

@@ -38,9 +38,9 @@
 //!
 //! What it does not do: it does not know why a program waits. A thread that waits for others which never come costs time.
 
-use super::inspect::{self, State};
-use super::interface::{Hint, Hints, Releases};
 use crate::arbiter::{places_above, round_robin};
+use crate::divergence::inspect::{self, State};
+use crate::divergence::interface::{Hint, Hints, Releases};
 use crate::isa::convergence;
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;

@@ -10,7 +10,7 @@
 //!
 //! What it does not do: it keeps no state, and it does not know where the paths come from.
 
-use super::Path;
+use crate::divergence::Path;
 use crate::shape::{Merge, Shape};
 use heddle_hdl::prelude::*;
 

@@ -36,8 +36,8 @@
 //! What it does not do: entries that are equal to y or to each other stay apart until one comes back. It exists for 4
 //! lanes and more.
 
-use super::Path;
-use super::inspect::State;
+use crate::divergence::Path;
+use crate::divergence::inspect::State;
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 

@@ -1,0 +1,55 @@
+//! New warps out of a block's threads, one a cycle.
+
+use super::super::levels::Top;
+use super::act::Acting;
+use super::compactor::{CompactorIn, CompactorOut, compactor};
+use super::state::{Formed, Store, Warp};
+use crate::shape::Compaction;
+use heddle_hdl::prelude::*;
+
+/// The warp that is formed in this cycle, if any is.
+pub struct Forming {
+    /// 1 bit.
+    pub valid: Signal,
+    /// Its slot, its threads, and where they are.
+    pub into: Signal,
+    pub warp: Warp<Signal>,
+    pub top: Top<Signal>,
+    /// One bit a thread: it is still to be formed into a warp.
+    pub threads: Signal,
+}
+
+impl Store {
+    /// Forms the next warp where it `forms`; what the stack is done with comes next.
+    pub fn form(&self, forms: Signal, acting: &Acting, quiet: Signal) -> Forming {
+        let Store { m, s, formed, running, .. } = self;
+        let m = *m;
+        let Formed { valid, fixed, block, top } = formed.q;
+        let compacted = m.instance("compactor", &compactor(s), CompactorIn { threads: top.mask, fixed });
+        let CompactorOut { mask, homes, left, first, mixes } = compacted;
+        wire!(last = forms & !left.any());
+        // A slot whose warp has arrived since may still owe a write.
+        let unused = self.slots_of(block) & !running.q & !self.arrived.q;
+        wire!(into = fixed.mux(first, unused.lowest_one().one_hot_index()));
+        let again = Formed { valid: !last, top: Top { mask: left, ..top }, ..formed.q };
+
+        let Acting { due, forms: forms_next, comes, .. } = acting;
+        let off = m.lit(s.compaction == Compaction::Off, 1);
+        let to_form = comes.mask & !self.ahead_threads();
+        let static_again = comes.mask.eq(due.live) & to_form.eq(comes.mask);
+        let next_top = Top { mask: to_form, ..*comes };
+        let new = Formed { valid: to_form.any(), fixed: off | static_again, block: due.at, top: next_top };
+        formed.next_if(forms | *forms_next, forms.mux(again, new));
+
+        m.assert("a_warp_is_formed_where_none_runs", !forms | !running.q.select(into, 1));
+        m.assert("a_warp_is_formed_where_no_write_is_due", !forms | quiet.select(into, 1));
+        m.assert("a_warp_is_formed_in_its_block", !forms | self.block_of(into).eq(block));
+        m.assert("formed_threads_are_live", !(top.mask & !self.live.q).any() | !valid);
+        m.cover("warps_are_static_again", *forms_next & new.fixed & due.pops);
+        if s.warps > 1 {
+            m.cover("warps_are_mixed", forms & !fixed & mixes);
+        }
+        m.probe("forms", forms);
+        Forming { valid: forms, into, warp: Warp { mask, homes }, top, threads: top.mask.only_if(valid) }
+    }
+}

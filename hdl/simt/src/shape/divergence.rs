@@ -1,0 +1,113 @@
+//! What can be chosen about mechanisms for divergence. Who refuses which choice: [`Mechanism::check`], [`Capabilities`].
+//!
+//! [`Mechanism::check`]: crate::divergence::Mechanism::check
+//! [`Capabilities`]: crate::divergence::Capabilities
+
+use super::name_of;
+
+/// Which paths of a warp are considered for issue. (`dual-path-execution.txt` §3.3)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathScheduler {
+    /// Both.
+    Full,
+    /// One, until it issues an instruction that takes long.
+    Constrained,
+}
+
+impl PathScheduler {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, PathScheduler)] =
+        &[("full", PathScheduler::Full), ("constrained", PathScheduler::Constrained)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(PathScheduler::ALL, self)
+    }
+}
+
+/// Where paths of a warp become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Merge {
+    /// Where they have the same pc and call depth.
+    Pc,
+    /// At convergence barriers only, as on hardware that does not compare pcs.
+    Barriers,
+}
+
+impl Merge {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Merge)] = &[("pc", Merge::Pc), ("barriers", Merge::Barriers)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Merge::ALL, self)
+    }
+}
+
+/// Where the warps of a block wait for each other to form new warps. (`thread-block-compaction.txt` §3.1, `capri.txt` §2.2)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compaction {
+    /// As `SkipUniform`, but threads stay in their static warps, for programs that count on them.
+    Off,
+    /// At every conditional branch.
+    Always,
+    /// At branches that may part the block.
+    SkipUniform,
+    /// Where it was worth it before, says the [prediction table](Capt). (CAPRI)
+    Predict,
+}
+
+impl Compaction {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Compaction)] = &[
+        ("off", Compaction::Off),
+        ("always", Compaction::Always),
+        ("skip-uniform", Compaction::SkipUniform),
+        ("predict", Compaction::Predict),
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Compaction::ALL, self)
+    }
+}
+
+/// The compaction-adequacy prediction table. (`capri.txt` §3.1)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capt {
+    /// Branches that it holds: 1 … 32.
+    pub entries: u32,
+    pub history: History,
+}
+
+impl Capt {
+    /// The paper's default.
+    pub const DEFAULT: Capt = Capt { entries: 32, history: History::Latest };
+
+    /// As on the command line.
+    pub(crate) fn text(self) -> String {
+        format!("{},history={}", self.entries, self.history.name())
+    }
+}
+
+/// What an entry of the prediction table knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum History {
+    /// Whether the last time was worth it, 1 bit.
+    Latest,
+    /// That a warp has parted there, 1 bit.
+    Sticky,
+    /// A saturating counter, 2 bits.
+    Counter,
+}
+
+impl History {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, History)] =
+        &[("latest", History::Latest), ("sticky", History::Sticky), ("counter", History::Counter)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(History::ALL, self)
+    }
+}
