@@ -8,7 +8,7 @@
 //! * If one of the two parts, the other is the sibling of a new level, which may be forwarded in turn. The level has a group then
 //!   if it is the forwarded one that parts, since the sibling meets others elsewhere.
 //!
-//! Each rpc is in one place, so that one that is [found](super::Rpc::found) is so for all who go there. The top has its own and that of
+//! Each rpc is in one place, so that one that is [found](Rpc::found) is so for all who go there. The top has its own and that of
 //! the uppermost level's sibling, wherever this is; a level has the one that was in the top beside its sibling's, or, if that one was
 //! its sibling's as well, the other.
 //!
@@ -17,7 +17,8 @@
 //!
 //! What it does not do: bring up paths from below the uppermost level.
 
-use super::{Group, Level, Rpc, Sibling, Top};
+use super::super::levels::{Group, Rpc, Sibling};
+use super::state::{Level, Top};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 

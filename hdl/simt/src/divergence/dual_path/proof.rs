@@ -8,7 +8,8 @@
 //! refused stays as it is, since the core stops.
 
 use super::forwarding::{Before, Forwarded};
-use super::{Claim, Inside, Level, Stops, Top, Words, described, levels};
+use super::state::{Claim, Level, Stops, Top, Words};
+use super::{Inside, described, levels};
 use crate::divergence::levels::{Rpc, Sibling};
 use crate::divergence::proof::{
     Followed, ProofIn, Turns, Waits, Whereabouts, held_since, in_time, legal, with_announced,
@@ -89,7 +90,7 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
         let late = held_since(m, out.hold, ISSUE_TO_RESOLVE);
         let refused = m.reg("refused", s.warps).reset(0u32);
         let may = !late[late.len() - 1];
-        let depth = |slot| inside.tops.read(warp_of(s, slot)).of(side_of(s, slot)).0.depth;
+        let depth = |slot| inside.store.tops.read(warp_of(s, slot)).of(side_of(s, slot)).0.depth;
         let i = with_announced(m, s, &i, out.steer, may, depth);
         let (slots, passed, told) = front_ends(m, s, &i, &inside, refused.q, &out);
         unit_in.drive(told);
@@ -112,13 +113,13 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
             Waits { popping, count, waiting: warp.waits(), one: !live | owed.any() }
         };
         let waits: Vec<Waits> = warps.iter().map(waits).collect();
-        let Claim { slot, outcome, wake, pop, send, follows, .. } = inside.claim;
-        let turns = Turns { outcome, wake, other: pop | send | (follows & inside.owed.select(slot, 1)) };
-        let busy = inside.owed.any() | inside.popping.any();
+        let Claim { slot, outcome, wake, pop, send, follows, .. } = inside.store.claim.q;
+        let turns = Turns { outcome, wake, other: pop | send | (follows & inside.store.owed.q.select(slot, 1)) };
+        let busy = inside.store.owed.q.any() | inside.store.popping.q.any();
         in_time(m, levels(s), &waits, busy, turns, (out.hold, &late, inside.outcomes));
         follow(m, s, (&i, just), &warps, &inside, &told, &out);
 
-        cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
+        cover(m, "ends", m.pipe_reset("was_live", inside.store.live.q.any()) & !inside.store.live.q.any());
         if s.lanes > 1 {
             let any = |f: &dyn Fn(&Warp) -> Signal| cat(&warps.iter().map(f).collect::<Vec<_>>()).any();
             let dual = out.more.two_paths.expect("it has two sides");
@@ -127,11 +128,11 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
             cover(m, "all_levels", any(&|warp| warp.live & warp.count.eq(levels(s))));
             if s.lanes > 2 {
                 cover(m, "flushes", dual.flush);
-                cover(m, "resumes", inside.claim.pop & inside.head.sibling.valid & out.steer.valid);
-                if inside.lends.is_some() {
+                cover(m, "resumes", inside.store.claim.q.pop & inside.popped.head.sibling.valid & out.steer.valid);
+                if inside.store.lends.is_some() {
                     let forwarded = any(&|warp| warp.live & warp.top.forwarded.expect("it forwards").valid);
                     cover(m, "forwards", forwarded);
-                    cover(m, "runs_on", m.pipe_reset("was_forwarded", forwarded) & inside.claim.pop);
+                    cover(m, "runs_on", m.pipe_reset("was_forwarded", forwarded) & inside.store.claim.q.pop);
                 }
             }
         }
@@ -155,12 +156,12 @@ fn front_ends(
     let bits = |name: &str| m.reg(name, s.slots()).reset(0u32);
     let (runs, issued) = (bits("runs"), bits("issued"));
     let slot = i.unit.outcome.slot;
-    let (path, _) = inside.tops.read(warp_of(s, slot)).of(side_of(s, slot));
-    let warp_runs = inside.live & !dual.busy & !refused;
+    let (path, _) = inside.store.tops.read(warp_of(s, slot)).of(side_of(s, slot));
+    let warp_runs = inside.store.live.q & !dual.busy & !refused;
     // At most one control instruction of a warp is unresolved, and none while it is busy.
     let alone = m.reg("alone", 1).reset(0u32);
     let may = warp_runs.select(warp_of(s, slot), 1) & runs.q.select(slot, 1) & alone.q;
-    let told = legal(m, s, i, (inside.live, out.waiting), may, (path.mask, path.depth));
+    let told = legal(m, s, i, (inside.store.live.q, out.waiting), may, (path.mask, path.depth));
 
     let next = warp_of(s, i.unit.announced.expect("outcomes are announced").slot);
     let another = told.outcome.valid & next.eq(warp_of(s, slot));
@@ -198,33 +199,33 @@ fn front_ends(
 
 /// What was chosen in the cycle before, and the words that were read for it.
 fn claims(m: Builder, s: &Shape, told: &UnitIn<Signal>, inside: &Inside) {
-    let Inside { claim, words, .. } = inside;
+    let (claim, words) = (inside.store.claim.q, inside.store.words.q);
     let (slot, no) = (claim.slot, m.lit(0u32, 1));
     let warp = warp_of(s, slot);
     m.assert("claimed_slot_is_there", slot.eq(index_of(s.slots(), slot)));
     let take = claim.take.unwrap_or(no);
     let claims = cat(&[claim.outcome, claim.wake, claim.pop, claim.send, claim.follows, take]);
     m.assert("nothing_else_is_claimed", claims.eq(claims.lowest_one()));
-    m.assert("claimed_wake_is_of_one_that_waits", implies(claim.wake, inside.waiting.select(warp, 1)));
-    m.assert("claimed_send_is_owed", implies(claim.send, inside.owed.select(slot, 1)));
+    m.assert("claimed_wake_is_of_one_that_waits", implies(claim.wake, inside.updated.waiting.select(warp, 1)));
+    m.assert("claimed_send_is_owed", implies(claim.send, inside.store.owed.q.select(slot, 1)));
     let Outcome { valid: comes, slot: of, call, ret, .. } = told.outcome;
     m.assert("announced_outcome_is_claimed", implies(claim.outcome, slot.eq(of)));
     let used = comes | claim.wake | claim.pop | claim.send | take;
-    let top = inside.tops.read(warp);
+    let top = inside.store.tops.read(warp);
     let (own, _) = top.of(side_of(s, slot));
     let after = depth_after(claim.outcome & call, claim.outcome & ret, own.depth);
-    let read = Words { top, after, threads: inside.threads.read(warp), count: inside.counts.read(warp) };
-    m.assert("words_of_the_claim", implies(used, read.same_as(*words)));
-    let follows = claim.follows & inside.owed.select(slot, 1);
-    m.assert("what_came_is_there", implies(follows, own.pc.eq(inside.came)));
+    let read = Words { top, after, threads: inside.store.threads.read(warp), count: inside.store.counts.read(warp) };
+    m.assert("words_of_the_claim", implies(used, read.same_as(words)));
+    let follows = claim.follows & inside.store.owed.q.select(slot, 1);
+    m.assert("what_came_is_there", implies(follows, own.pc.eq(inside.store.came.q)));
 }
 
 /// A barrier is refused exactly if a live thread of the warp does not come to it, and nothing else is.
 fn refuses(m: Builder, s: &Shape, inside: &Inside, told: &UnitIn<Signal>, out: &UnitOut<Signal>) -> Signal {
     let outcome = told.outcome;
     let (taken, stay) = (outcome.taken.mask, outcome.taken.mask | outcome.rest.mask);
-    let (path, _) = inside.tops.read(warp_of(s, outcome.slot)).of(side_of(s, outcome.slot));
-    let live = inside.threads.read(warp_of(s, outcome.slot)) & !(path.mask & !stay);
+    let (path, _) = inside.store.tops.read(warp_of(s, outcome.slot)).of(side_of(s, outcome.slot));
+    let live = inside.store.threads.read(warp_of(s, outcome.slot)) & !(path.mask & !stay);
     let refused = out.more.refused.expect("it can refuse");
     wire!(should = outcome.valid & outcome.kind.eq(kind::WAIT) & taken.ne(live));
     m.assert("refuses_barriers_of_a_part", refused.valid.eq(should));
@@ -235,8 +236,8 @@ fn refuses(m: Builder, s: &Shape, inside: &Inside, told: &UnitIn<Signal>, out: &
 fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], inside: &Inside) -> Warp {
     let at = m.lit(number, s.warp_bits());
     let no = m.lit(0u32, 1);
-    let of_claim = warp_of(s, inside.claim.slot).eq(at);
-    let (top, count) = (inside.tops.read(at), inside.counts.read(at));
+    let of_claim = warp_of(s, inside.store.claim.q.slot).eq(at);
+    let (top, count) = (inside.store.tops.read(at), inside.store.counts.read(at));
     let of_sides = |is: &dyn Fn(Signal) -> Signal| {
         let (left, right) = (m.lit(0u32, 1), m.lit(1u32, 1));
         [threads_of(top.left).only_if(is(left)), threads_of(top.right).only_if(is(right))]
@@ -256,8 +257,8 @@ fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], ins
     for k in (0..levels(s)).rev() {
         let entry = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
         let valid = count.gt(k);
-        let level = inside.levels.as_ref().expect("it has levels").read(entry);
-        let pushed = inside.pushed.expect("it has levels");
+        let level = inside.store.levels.as_ref().expect("it has levels").read(entry);
+        let pushed = inside.popped.pushed.expect("it has levels");
         let level = (pushed.valid & pushed.address.eq(entry)).mux(pushed.level, level);
         let sibling = threads_of(level.sibling).only_if(!above.taken);
         held.push(Held { valid, level, above, sibling });
@@ -266,19 +267,23 @@ fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], ins
     let first = 2 * number as usize;
     let warp = Warp {
         number,
-        live: inside.live.bit(number),
-        waiting: inside.waiting.bit(number),
-        woken: inside.claim.wake & of_claim,
-        popping: inside.popping.bit(number),
+        live: inside.store.live.q.bit(number),
+        waiting: inside.updated.waiting.bit(number),
+        woken: inside.store.claim.q.wake & of_claim,
+        popping: inside.store.popping.q.bit(number),
         refused: refused.bit(number),
-        threads: inside.threads.read(at),
+        threads: inside.store.threads.read(at),
         top,
-        active: inside.active.slice(2 * number, 2),
-        owed: inside.owed.slice(2 * number, 2),
+        active: inside.store.active.q.slice(2 * number, 2),
+        owed: inside.store.owed.q.slice(2 * number, 2),
         slots: [slots[first], slots[first + 1]],
         count,
         levels: held.into_iter().rev().collect(),
-        lends: inside.lends.map(|lends| [lends.bit(number), of_claim & inside.claim.take.unwrap_or(no)]),
+        lends: inside
+            .store
+            .lends
+            .as_ref()
+            .map(|lends| [lends.q.bit(number), of_claim & inside.store.claim.q.take.unwrap_or(no)]),
     };
     let all = |what: &str, holds: Signal| m.assert(&warp.name(what), implies(warp.runs(), holds));
     all("lowest_has_all", is_within(warp.threads, above.threads));
@@ -455,7 +460,7 @@ fn between_turns(m: Builder, s: &Shape, warp: &Warp, passed: Signal, inside: &In
     let none_waits = !(owed & !active).any() & !(waiting & owed.any());
     all("owed_are_active", implies(!warp.refused, none_waits));
     all("owed_is_one", owed.eq(owed.lowest_one()));
-    let replays = inside.replays.slice(2 * warp.number, 2);
+    let replays = inside.replays(m).slice(2 * warp.number, 2);
     all("replays_are_owed", implies(!warp.refused, is_within(replays, owed)));
     let stops = stops_of(m, s, inside, warp.number);
     let rpcs = [no, one].map(|right| rpc_of(&top, right));
@@ -471,9 +476,9 @@ fn between_turns(m: Builder, s: &Shape, warp: &Warp, passed: Signal, inside: &In
         path.valid & rpc.reached(slot.runs.mux(slot.pc, path.pc), path.depth)
     });
     all("sides_are_on_their_way", implies(runs & !waiting & !passed, !cat(&are_there).any()));
-    let pops = inside.claim.pop & warp.is(warp_of(s, inside.claim.slot));
+    let pops = inside.store.claim.q.pop & warp.is(warp_of(s, inside.store.claim.q.slot));
     let heads: Vec<Signal> =
-        (1..).zip(&warp.levels).map(|(k, held)| count.eq(k as u32) & same(held.level, inside.head)).collect();
+        (1..).zip(&warp.levels).map(|(k, held)| count.eq(k as u32) & same(held.level, inside.popped.head)).collect();
     if heads.is_empty() {
         all("head_was_read", !pops);
     } else {
@@ -489,13 +494,14 @@ fn between_turns(m: Builder, s: &Shape, warp: &Warp, passed: Signal, inside: &In
 /// Where a warp's sides stop, once what was found in the cycle before is written.
 fn stops_of(m: Builder, s: &Shape, inside: &Inside, warp: u32) -> Stops<Signal> {
     let at = m.lit(warp, s.warp_bits());
-    let (writes, written, next) = inside.next_stops;
-    (writes & written.eq(at)).mux(next, inside.stops.read(at))
+    let (writes, written, next) = inside.updated.next_stops;
+    (writes & written.eq(at)).mux(next, inside.store.stops.read(at))
 }
 
 /// Where a side that runs stops is written already, but in the cycle behind its steering.
 fn stops_are_there(m: Builder, s: &Shape, warp: &Warp, just: Signal, inside: &Inside) {
-    let (is, will_be) = (inside.stops.read(m.lit(warp.number, s.warp_bits())), stops_of(m, s, inside, warp.number));
+    let (is, will_be) =
+        (inside.store.stops.read(m.lit(warp.number, s.warp_bits())), stops_of(m, s, inside, warp.number));
     let of = |stops: Stops<Signal>, side: u32| match side {
         0 => (stops.left, stops.pc),
         _ => (stops.right, stops.right_pc.unwrap_or(stops.pc)),
@@ -603,14 +609,14 @@ fn follow(
     let asked = of_sides(&|_, slot, n| slot.runs & issue.eq(issue.literal(n)));
     m.assert("thread_is_in_the_mask", implies(asked.any(), thread.is_in(out.mask)));
     let decode = i.unit.decode_slot;
-    let rpc = rpc_of(&inside.tops.read(thread.warp), side_of(s, decode));
+    let rpc = rpc_of(&inside.store.tops.read(thread.warp), side_of(s, decode));
     let stops = rpc.valid & rpc.known & rpc.reached(rpc.pc, depth);
     let right = out.stop.valid.eq(stops) & implies(stops, out.stop.pc.eq(rpc.pc));
     // Nothing is decoded of a slot in the cycle behind its steering.
     let asked = of_sides(&|_, slot, n| slot.runs & !just.bit(n) & decode.eq(decode.literal(n)));
     m.assert("thread_stops_where_it_meets", implies(asked.any() & !refused, right));
     // Replays are of threads that an access has left.
-    let replays = of_sides(&|_, _, n| inside.replays.bit(n));
+    let replays = of_sides(&|_, _, n| inside.replays(m).bit(n));
     m.assert("thread_that_is_owed_a_replay", implies(replays.any() & !refused, unserved.q));
     let steered =
         m.pipe_reset("replayed", out.steer.slot.decode(s.slots()).only_if(out.steer.valid & out.steer.replay));

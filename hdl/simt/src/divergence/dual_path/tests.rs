@@ -1,6 +1,7 @@
 //! The dual-path unit from its ports: both paths of a warp have threads that are where outcomes and straight-line instructions
 //! left them, whatever the unit is told about meeting; told right, they meet there.
 
+use super::super::kind;
 use super::*;
 use crate::divergence::testing::{all_hit, mask};
 use crate::divergence::{Announced, Divergence, Outcome, Side, Start, Unissued, Wake};

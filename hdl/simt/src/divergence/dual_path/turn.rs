@@ -1,0 +1,167 @@
+//! Whose turn it is, and what an outcome or a wake does to its path: it moves, diverges, or arrives where paths reconverge.
+
+use super::super::levels::{Rpc, Sibling, levels};
+use super::super::{Announced, Outcome, Start, kind, side_of, warp_of};
+use super::forwarding;
+use super::state::{Level, Store, Top};
+use heddle_hdl::prelude::*;
+
+/// Whose turn it is.
+#[derive(Clone, Copy)]
+pub struct Turn {
+    /// 1 bit each: a start's; a wake's; a pop's; that of a path that is owed its steering.
+    pub starts: Signal,
+    pub wakes: Signal,
+    pub pops: Signal,
+    pub sends: Signal,
+    /// With path forwarding, 1 bit: that of a sibling that comes up. It gives way to an outcome that is announced, which needs the
+    /// words of its warp as they are.
+    pub takes: Option<Signal>,
+    pub gives_way: Signal,
+    /// The warp, one-hot too.
+    pub warp: Signal,
+    pub at: Signal,
+    /// Its words.
+    pub top: Top<Signal>,
+    pub count: Signal,
+}
+
+impl Turn {
+    /// 1 bit: the top is another.
+    pub fn renews(&self) -> Signal {
+        self.takes.map_or(self.pops, |takes| self.pops | takes)
+    }
+}
+
+/// What becomes of a path.
+pub struct Moved {
+    /// 1 bit: the right side; its path, and the other.
+    pub side: Signal,
+    pub own: Sibling<Signal>,
+    pub sibling: Sibling<Signal>,
+    /// 1 bit each: it is an outcome or a wake; its threads wait.
+    pub moves: Signal,
+    pub waits: Signal,
+    /// 1 bit each: its threads diverge, and both sides run on; the path is the side that takes the branch.
+    pub both_go: Signal,
+    pub goes_as_taken: Signal,
+    /// 1 bit each: there should be one more level, and is none; one is pushed; the other side of the top is another.
+    pub full: Signal,
+    pub pushes: Signal,
+    pub changes: Signal,
+    /// The level that is pushed.
+    pub pushed: Level<Signal>,
+    /// Threads that have not ended; and those of the path.
+    pub stay: Signal,
+    pub mask: Signal,
+    /// The top then.
+    pub top: Top<Signal>,
+}
+
+impl Store {
+    /// Whose turn it is.
+    pub fn turn(&self, start: &Start<Signal>, announced: &Announced<Signal>) -> Turn {
+        let Store { m, s, .. } = self;
+        let (claim, words) = (self.claim.q, self.words.q);
+        let claimed_warp = warp_of(s, claim.slot);
+        wire!(sends = claim.send | (claim.follows & self.owed.q.select(claim.slot, 1)));
+        let gives_way = announced.valid & warp_of(s, announced.slot).eq(claimed_warp);
+        let takes = claim.take.map(|take| take & !gives_way);
+        wire!(starts = start.valid & !claim.any(*m));
+        wire!(warp = starts.mux(start.slot, claimed_warp));
+        wire!(count = words.count.only_if(!starts));
+        let (at, wakes, pops) = (warp.decode(s.warps), claim.wake, claim.pop);
+        Turn { starts, wakes, pops, sends, takes, gives_way, warp, at, top: words.top, count }
+    }
+
+    /// What its outcome or wake does.
+    pub fn moved(&self, turn: &Turn, outcome: &Outcome<Signal>) -> Moved {
+        let Store { m, s, .. } = self;
+        let one = m.lit(1u32, 1);
+        let claim = self.claim.q;
+        let Turn { top, wakes, count, .. } = *turn;
+        let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads reconverge") };
+        wire!(side = claim.outcome.mux(side_of(s, claim.slot), !top.left.valid));
+        let (own, sibling) = top.of(side);
+        let taken_depth = self.words.q.after;
+        let (taken, rest) = (outcome.taken, outcome.rest);
+        wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(own.depth));
+        wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
+        let own_rpc = top.rpc_of(side);
+        wire!(same_group = own_rpc.is_of(meets, own.depth));
+        let of_branch = Rpc::of_branch(meets, own.depth);
+        wire!(meeting = (parts & !same_group).mux(of_branch, own_rpc));
+        // Each side is compared with both places, before it is known which of them counts.
+        let there = |rpc: Rpc<Signal>| [rpc.reached(taken.pc, taken_depth), rpc.reached(rest.pc, own.depth)];
+        let (at_own, at_branchs) = (there(own_rpc), there(of_branch));
+        let [taken_there, rest_there] = [0, 1].map(|side| same_group.mux(at_own[side], at_branchs[side]));
+        wire!(taken_is_there = parts & taken_there);
+        wire!(rest_is_there = parts & rest_there);
+        wire!(both_go = parts & !taken_is_there & !rest_is_there);
+        wire!(goes_as_taken = taken.mask.any() & !taken_is_there);
+        let here = Sibling { valid: one, ..own };
+        let went = Sibling { valid: one, pc: taken.pc, depth: taken_depth, mask: taken.mask };
+        let stayed = Sibling { valid: one, pc: rest.pc, depth: own.depth, mask: rest.mask };
+        let goes = outcome.valid.mux(goes_as_taken.mux(went, stayed), here);
+        wire!(stay = taken.mask | rest.mask);
+        wire!(moves = outcome.valid | wakes);
+        wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
+        let moves_there = taken.mask.any().mux(at_own[0], at_own[1]);
+        wire!(is_there = outcome.valid.mux(moves_there, own_rpc.reached(own.pc, own.depth)));
+        wire!(arrives = moves & !waits & !parts & is_there);
+        let found = meeting.found(arrives | taken_is_there, taken_is_there.mux(taken.pc, goes.pc));
+        let mask = outcome.valid.mux(parts.mux(goes.mask, stay), own.mask);
+        wire!(goes_on = moves & !arrives & mask.any());
+        let moved = Sibling { valid: goes_on, mask, ..goes };
+
+        // What a branch leaves, and where the sibling is.
+        wire!(leaves = parts & (!same_group | (both_go & sibling.valid)));
+        let full = if levels(s) < s.lanes - 1 { leaves & count.eq(levels(s)) } else { m.lit(0u32, 1) };
+        wire!(pushes = leaves & !full);
+        let (group, before) = forwarding::left_by(&top, side, stay, same_group);
+        let pushed = Level { sibling, group, side, before };
+        let beside = both_go.mux(stayed, pushes.mux(m.zero(Sibling::shape(s)), sibling));
+        wire!(changes = both_go | pushes);
+        let after = forwarding::moved(&top, side, (pushes, !sibling.valid), Top::with(side, moved, beside, found));
+
+        let deepest = own.depth.all() & outcome.call & taken.mask.any();
+        m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
+        m.assert("a_push_has_room", !pushes | count.lt(levels(s)));
+        m.assert("sides_that_are_there_are_one", !(taken_is_there & rest_is_there));
+        if s.lanes > 1 {
+            let one_is_there = taken_is_there | rest_is_there;
+            m.cover("both_sides_run", both_go & !pushes);
+            m.cover("one_side_is_there", one_is_there);
+            m.cover("one_side_is_there_without_a_push", one_is_there & !pushes);
+            m.cover("sides_go_to_one_place", outcome.valid & taken.mask.any() & rest.mask.any() & !apart);
+            m.cover("one_arrives_first", arrives & sibling.valid);
+            m.cover("meets_where_it_returns", arrives & top.rpc.returns);
+            if levels(s) < s.lanes - 1 {
+                m.cover("no_level_is_left", full);
+            }
+        }
+        if let Some(f) = top.forwarded {
+            let is_own = outcome.valid & f.is(side);
+            m.cover("forwarded_parts", is_own & pushes);
+            m.cover("forwarded_arrives", is_own & arrives);
+            m.cover("forwarded_ends", is_own & !mask.any());
+            m.cover("suspends_the_forwarded", pushes & f.is(!side));
+        }
+        Moved {
+            side,
+            own,
+            sibling,
+            moves,
+            waits,
+            both_go,
+            goes_as_taken,
+            full,
+            pushes,
+            changes,
+            pushed,
+            stay,
+            mask,
+            top: after,
+        }
+    }
+}
