@@ -34,7 +34,7 @@ const REASONS: &[(&str, &str, &str, &str)] = &[
     ("core", "held_fault_pc", "", SECOND_FAULT),
     ("core", "held_fault_cause", "", SECOND_FAULT),
     ("core", "issue", ".hold_control:and_next_input", HOLD),
-    ("core", "resolve", ".executed_issued_decoded_call:and_next_input", DEPTH),
+    ("core", "resolve", ".executed_instruction_decoded_call:and_next_input", DEPTH),
     ("heddle", "instructions", "", "the host fills instruction memory only while nothing is fetched"),
 ];
 

@@ -124,7 +124,8 @@ fn of_modules(of: String, top: Arc<Described>) -> Box<dyn FnOnce() -> String> {
         let mut hash = md5::Context::new();
         hash.consume(of);
         for module in top.modules() {
-            let within: Vec<&str> = module.instances.iter().map(|instance| instance.module.name.as_str()).collect();
+            let mut within: Vec<&str> = module.instances.iter().map(|instance| instance.module.name.as_str()).collect();
+            within.sort_unstable();
             let alone = canonical::hash(&module).expect("the core was checked, and so its modules");
             hash.consume(format!("{} {alone:016x} {within:?}", module.name));
         }

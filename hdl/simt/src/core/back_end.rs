@@ -6,7 +6,7 @@ use crate::divergence::interface::{Ahead, Announced, Hint, Hints, MixedIn, Outco
 use crate::divergence::proof::held_since;
 use crate::isa::{alu, convergence};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
-use crate::pipeline::collect::{CollectIn, Going, Issued, Operands, Write, collect};
+use crate::pipeline::collect::{CollectIn, Instruction, IssuedThreads, Operands, Write, collect};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
 use crate::pipeline::execute::{ExecuteIn, ExecuteOut, execute};
 use crate::pipeline::resolve::{ResolveIn, Resolved, resolve};
@@ -21,8 +21,8 @@ use heddle_hdl::{all, each, prelude::*};
 /// What it gives.
 pub struct BackEnd {
     /// What is in the second cycle of stage 7, and in stage 8.
-    pub in_execute: Issued<Signal>,
-    pub in_resolve: Issued<Signal>,
+    pub in_execute: Instruction<Signal>,
+    pub in_resolve: Instruction<Signal>,
     pub resolved: Resolved<Signal>,
     pub memory: MemoryPath,
     pub written: WritebackOut<Signal>,
@@ -43,7 +43,7 @@ pub fn back_end(
     let load_tag = m.deferred("load_tag", index_width(s.loads));
 
     // Stages 5 and 6, collect.
-    let going = Going {
+    let threads = IssuedThreads {
         valid: issued.issued.valid,
         slot: issued.issued.slot,
         mask: front.mask,
@@ -51,7 +51,7 @@ pub fn back_end(
         tag: load_tag.value,
     };
     let collect_in = CollectIn {
-        issued: going,
+        issued: threads,
         reading: issued.reading,
         decoded: issued.decoded,
         write: write.value,
@@ -72,14 +72,14 @@ pub fn back_end(
     back.divider_free.drive(divided.free);
 
     // Stage 8, resolve.
-    let in_resolve = executed.issued;
+    let in_resolve = executed.instruction;
     let stops = stopped | back.faulted.value;
     if let Some(hints) = &back.hints {
         hints.drive(instructions_on_barriers(s, &second, &in_resolve, stops));
     }
     if let Some(announced) = &back.announced {
         // Whether it is at fault is known late: then its outcome does not come, nor anything else.
-        let Issued { valid, slot, decoded, .. } = in_resolve;
+        let Instruction { valid, slot, decoded, .. } = in_resolve;
         let valid = valid & decoded.control & !stopped;
         announced.drive(Announced { valid, slot, call: decoded.call, ret: decoded.ret });
     }
@@ -127,7 +127,7 @@ pub fn back_end(
     let written = m.instance("writeback", &writeback(s), writeback_in);
     write.drive(Write { homes: unit.more.mixed.and_then(|mixed| mixed.written_homes), ..written.write });
     if let Some(mixed) = &back.mixed {
-        let Issued { slot: resolving, decoded, .. } = in_resolve;
+        let Instruction { slot: resolving, decoded, .. } = in_resolve;
         let (written, pc) = (written.write.warp, decoded.pc);
         let (quiet, group) = (marked.quiet, i.grid.group);
         mixed.drive(MixedIn { restart: i.restart, group, filling: i.filling, quiet, written, resolving, pc });
@@ -142,12 +142,12 @@ pub fn back_end(
 }
 
 /// What the first instruction of a slot waited for, in the cycle in which it comes.
-fn cover_awaited(m: Builder, front: &FrontEnd, in_resolve: &Issued<Signal>, written: &WritebackOut<Signal>) {
+fn cover_awaited(m: Builder, front: &FrontEnd, in_resolve: &Instruction<Signal>, written: &WritebackOut<Signal>) {
     let issued = &front.issued;
     let awaited = |Pending { valid, slot, rd }: Pending<Signal>| {
         valid & issued.idle.filled.select(slot, 1) & issued.heads.select(slot, 32).select(rd, 1)
     };
-    let Issued { valid, slot, decoded, .. } = *in_resolve;
+    let Instruction { valid, slot, decoded, .. } = *in_resolve;
     wire!(early_awaited = awaited(Pending { valid: valid & decoded.computes(), slot, rd: decoded.rd }));
     wire!(late_awaited = awaited(written.late));
     let is_product = decoded.multiply;
@@ -158,8 +158,13 @@ fn cover_awaited(m: Builder, front: &FrontEnd, in_resolve: &Issued<Signal>, writ
 }
 
 /// What the divergence unit is told of the instructions on convergence barriers in stages 7 and 8.
-fn instructions_on_barriers(s: &Shape, at_7: &Issued<Signal>, at_8: &Issued<Signal>, stopped: Signal) -> Hints<Signal> {
-    let of = |at: &Issued<Signal>| at.decoded.converges.expect("a core with convergence barriers");
+fn instructions_on_barriers(
+    s: &Shape,
+    at_7: &Instruction<Signal>,
+    at_8: &Instruction<Signal>,
+    stopped: Signal,
+) -> Hints<Signal> {
+    let of = |at: &Instruction<Signal>| at.decoded.converges.expect("a core with convergence barriers");
     let copies = at_7.decoded.converges_by(convergence::COPY) | at_7.decoded.converges_by(convergence::MOVE);
     let other = at_7.decoded.imm.slice(0, s.barrier_bits());
     let ahead = Ahead { slot: at_7.slot, barrier: of(at_7).barrier, other, both: at_7.valid & copies };
@@ -196,8 +201,8 @@ fn multiply(s: &Shape, m: Builder, operands: Operands<Signal>, written: Signal) 
     if !s.multiply {
         return m.lit(0u32, 32 * s.lanes);
     }
-    let decoded = operands.issued.decoded;
-    let mut stages = vec![operands.issued.valid & decoded.multiply];
+    let decoded = operands.instruction.decoded;
+    let mut stages = vec![operands.instruction.valid & decoded.multiply];
     for stage in 1..MULTIPLIER_STAGES as usize - 1 {
         stages.push(m.pipe_reset(&format!("multiply_{}", stage + 1), stages[stage - 1]));
     }

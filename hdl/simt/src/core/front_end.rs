@@ -29,8 +29,8 @@ pub struct FrontEnd {
 impl FrontEnd {
     /// 1 bit: an instruction is on its way to issue.
     pub fn any(&self) -> Signal {
-        let FetchOut { fetching, decoding, .. } = &self.fetched;
-        wire!(flying = self.steered.running.any() | fetching.valid | decoding.valid | self.issued.idle.filled.any());
+        let FetchOut { fetching, fetched, .. } = &self.fetched;
+        wire!(flying = self.steered.running.any() | fetching.valid | fetched.valid | self.issued.idle.filled.any());
         flying
     }
 }
@@ -86,9 +86,9 @@ pub fn front_end(s: &Shape, m: Builder, i: &CoreIn<Signal>, back: &Backward, sto
     let fetched = m.instance("fetch", &fetch(s), fetch_in);
 
     // Stage 3, decode.
-    let in_decode = fetched.decoding;
+    let in_decode = fetched.fetched;
     decode_slot.drive(in_decode.slot);
-    let decode_in = DecodeIn { word: fetched.instruction, pc: in_decode.pc, stop: unit.stop };
+    let decode_in = DecodeIn { word: fetched.fetched_word, pc: in_decode.pc, stop: unit.stop };
     let decoded = m.instance("decode", &decode(s), decode_in);
     stop_valid.drive(in_decode.valid & decoded.decoded.control);
     stop_slot.drive(in_decode.slot);

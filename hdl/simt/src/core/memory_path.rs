@@ -12,7 +12,7 @@
 
 use crate::memory::port::{Request, Response};
 use crate::memory::scratchpad::{ScratchpadIn, ScratchpadOut, ScratchpadRequest, scratchpad};
-use crate::pipeline::issue::{Issuing, Reading};
+use crate::pipeline::issue::{Issued, Reading};
 use crate::pipeline::load_queue::{LoadQueueIn, LoadQueueOut, load_queue};
 use crate::pipeline::load_store::{LoadStoreIn, Whole, load_store};
 use crate::pipeline::memory::{Access, MemoryIn, MemoryOut, memory};
@@ -25,7 +25,7 @@ use heddle_hdl::prelude::*;
 /// What the way to memory needs, beside what comes from resolve.
 pub struct Around {
     /// The instruction that issues, and the one that did in the cycle before.
-    pub issued: Issuing<Signal>,
+    pub issued: Issued<Signal>,
     pub reading: Reading<Signal>,
     pub request_ready: Signal,
     pub response: Response<Signal>,

@@ -15,7 +15,7 @@ use heddle_hdl::{all, case, each, elements, prelude::*};
 /// An instruction past issue: its slot, its threads, what it is.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
-pub struct Issued<T> {
+pub struct Instruction<T> {
     pub valid: T,
     #[width(s.slot_bits())]
     pub slot: T,
@@ -61,9 +61,9 @@ pub struct Started<T> {
     pub block: T,
 }
 
-/// What goes with an instruction from its issue, as in [`Issued`].
+/// What goes with an instruction from its issue, as in [`Instruction`].
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Going<T> {
+pub struct IssuedThreads<T> {
     pub valid: T,
     pub slot: T,
     pub mask: T,
@@ -71,10 +71,10 @@ pub struct Going<T> {
     pub tag: T,
 }
 
-impl Going<Width> {
-    pub fn shape(s: &Shape) -> Going<Width> {
-        let Issued { valid, slot, mask, homes, tag, .. } = Issued::shape(s);
-        Going { valid, slot, mask, homes, tag }
+impl IssuedThreads<Width> {
+    pub fn shape(s: &Shape) -> IssuedThreads<Width> {
+        let Instruction { valid, slot, mask, homes, tag, .. } = Instruction::shape(s);
+        IssuedThreads { valid, slot, mask, homes, tag }
     }
 }
 
@@ -82,7 +82,7 @@ impl Going<Width> {
 #[widths(s: &Shape)]
 pub struct CollectIn<T> {
     /// Stage 4; what stage 5 knows of its instruction; and the instruction, in stage 6.
-    pub issued: Going<T>,
+    pub issued: IssuedThreads<T>,
     pub reading: Reading<T>,
     pub decoded: Decoded<T>,
     pub write: Write<T>,
@@ -111,7 +111,7 @@ impl Counters<Width> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Operands<T> {
-    pub issued: Issued<T>,
+    pub instruction: Instruction<T>,
     /// What the ALUs do.
     #[width(alu::Control::shape())]
     pub alu: alu::Control<T>,
@@ -203,9 +203,9 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
     module("collect", CollectIn::shape(s), |m, i| {
         m.doc("Stages 5 and 6: register banks and operands.");
         let at_5 = m.stage("s5", i.issued);
-        let Going { valid, slot, mask, homes, tag } = m.stage("s6", at_5);
+        let IssuedThreads { valid, slot, mask, homes, tag } = m.stage("s6", at_5);
         let d = i.decoded;
-        let at_6 = Issued { valid, slot, mask, homes, decoded: d, tag };
+        let at_6 = Instruction { valid, slot, mask, homes, decoded: d, tag };
         let Reading { valid: reads, registers: read, .. } = m.stage("s6_reading", i.reading);
         m.assert("a_pc_is_instead_of_a_register", !(valid & d.a_pc & d.use1));
         let said = read.use1.eq(d.use1) & read.use2.eq(d.use2) & read.rs1.eq(d.rs1) & read.rs2.eq(d.rs2);
@@ -256,7 +256,7 @@ pub fn collect(s: &Shape) -> TypedModule<CollectIn<Width>, CollectOut<Signal>> {
             },
         );
         let alu = alu::Control::of(c.alu, c.divide & m.lit(s.multiply, 1));
-        let operands = Operands { issued: at_6, alu, a: lanes.a, b: lanes.b, data: lanes.data };
+        let operands = Operands { instruction: at_6, alu, a: lanes.a, b: lanes.b, data: lanes.data };
         CollectOut { operands: m.stage("s7", operands) }
     })
 }
@@ -275,7 +275,7 @@ fn first_thread(s: &Shape, m: Builder, warp: Signal) -> Signal {
 fn csr_value(
     s: &Shape,
     m: Builder,
-    at: &Issued<Signal>,
+    at: &Instruction<Signal>,
     number: Signal,
     i: &CollectIn<Signal>,
     block: Signal,

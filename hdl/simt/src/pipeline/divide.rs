@@ -61,10 +61,10 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
         DivideIn { reserve: 1, operands: Operands::shape(s), divisors: Divisors::shape(s), taken: 1, shown: 1 };
     module("divide", inputs, |m, i| {
         m.doc("The iterative divider of all lanes.");
-        let Operands { issued, a, .. } = i.operands;
+        let Operands { instruction, a, .. } = i.operands;
         // Nothing stalls after issue, so it is known when the operands come: a register says so to every bit of every lane.
         wire!(start = (0..ISSUE_TO_EXECUTE).fold(i.reserve, |at, k| m.pipe_reset(&format!("comes_{k}"), at)));
-        m.assert("comes_when_it_was_reserved", start.eq(issued.valid & issued.decoded.divide));
+        m.assert("comes_when_it_was_reserved", start.eq(instruction.valid & instruction.decoded.divide));
         let reserved = m.reg("reserved", 1).reset(0u32);
         reserved.next((reserved.q & !i.taken) | i.reserve);
         // Cycles left, the last of which is the end, and whether the result waits.
@@ -82,7 +82,7 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
                 start: all(start),
                 step: all(stepping & !last),
                 ends: all(last),
-                operation: all(issued.decoded.funct3),
+                operation: all(instruction.decoded.funct3),
                 a: each(a),
                 divisor: each(i.divisors.addends),
                 b_negative: each(i.divisors.negative),
@@ -94,9 +94,9 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
         m.assert("taken_when_shown", !i.taken | i.shown);
         let result = Quotient {
             valid: done.q,
-            slot: m.pipe_if("slot", start, issued.slot),
-            rd: m.pipe_if("rd", start, issued.decoded.rd),
-            mask: m.pipe_if("mask", start, issued.mask),
+            slot: m.pipe_if("slot", start, instruction.slot),
+            rd: m.pipe_if("rd", start, instruction.decoded.rd),
+            mask: m.pipe_if("mask", start, instruction.mask),
             data: lanes.result,
         };
         DivideOut { free: !reserved.q, result }
@@ -135,9 +135,9 @@ mod tests {
                         divide: divides.into(),
                         funct3: if divides { 5u32 } else { r.u32(..8) }.into(),
                         rd: if divides { rd } else { 1 }.into(),
-                        ..zero.issued.decoded.clone()
+                        ..zero.instruction.decoded.clone()
                     };
-                    let issued = crate::pipeline::collect::Issued {
+                    let instruction = crate::pipeline::collect::Instruction {
                         valid: true.into(),
                         slot: if divides { slot } else { 0 }.into(),
                         mask: if divides { mask } else { 1 }.into(),
@@ -148,9 +148,9 @@ mod tests {
                     // Divisors without signs.
                     let divisors = Divisors { addends: packed(&vec![!b; lanes as usize]), negative: Bits::ZERO };
                     let operands = if divides {
-                        Operands { issued, a: packed(&a), ..zero.clone() }
+                        Operands { instruction, a: packed(&a), ..zero.clone() }
                     } else {
-                        Operands { issued, a: packed(&quotients), ..zero.clone() }
+                        Operands { instruction, a: packed(&quotients), ..zero.clone() }
                     };
                     let taken = cycle == ready_at + passes;
                     let shown = taken || r.bool();

@@ -3,7 +3,7 @@
 //! [`super::divide`]). In the second, an address becomes a place ([`super::place`]), a difference the condition of a branch, and the
 //! leader's result is chosen.
 
-use super::collect::{Issued, Operands};
+use super::collect::{Instruction, Operands};
 use super::divide::Divisors;
 use super::place::{PlaceIn, Wrong, place};
 use super::timing::EXECUTE_TO_RESOLVE;
@@ -17,7 +17,7 @@ use heddle_hdl::{all, each, elements, prelude::*};
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Executed<T> {
-    pub issued: Issued<T>,
+    pub instruction: Instruction<T>,
     /// The lowest lane of the mask, alone.
     #[width(s.lanes)]
     pub leader: T,
@@ -60,7 +60,7 @@ pub struct ExecuteOut<T> {
     /// In stage 8, a register whose write is two stages away, for the scoreboard.
     pub early: Release<T>,
     /// What is in the second cycle of stage 7: it comes to stage 8 next.
-    pub second: Issued<T>,
+    pub second: Instruction<T>,
     /// Of a division, in the first cycle of stage 7.
     pub divisors: Divisors<T>,
 }
@@ -68,7 +68,7 @@ pub struct ExecuteOut<T> {
 /// An instruction between the two cycles.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct First<T> {
-    issued: Issued<T>,
+    instruction: Instruction<T>,
     leader: T,
     /// 32 bits a lane, of the ALU.
     result: T,
@@ -84,8 +84,8 @@ const _: () = assert!(EXECUTE_TO_RESOLVE == 2, "execute takes two cycles");
 pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
     module("execute", ExecuteIn::shape(s), |m, i| {
         m.doc("Stage 7: ALUs and targets.");
-        let Operands { issued, alu: control, a, b, data } = i.operands;
-        let d = issued.decoded;
+        let Operands { instruction, alu: control, a, b, data } = i.operands;
+        let d = instruction.decoded;
         // Addresses and jalr targets are sums: decode leaves the operation at ADD.
         let lanes = m.replicate(
             "alu",
@@ -100,16 +100,16 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
         });
         wire!(target = cat(&[m.lit(0u32, 2), d.pc]).zext(32) + d.imm);
         let first = First {
-            issued,
-            leader: issued.mask.lowest_one(),
+            instruction,
+            leader: instruction.mask.lowest_one(),
             result: cat(&result.collect::<Vec<_>>()),
             order: lanes.order,
             target,
             data,
         };
 
-        let First { issued, leader, result, order, target, data } = m.stage("s7_second", first);
-        let d = issued.decoded;
+        let First { instruction, leader, result, order, target, data } = m.stage("s7_second", first);
+        let d = instruction.decoded;
         let numbers: Vec<Signal> = (0..s.lanes).map(|k| m.lit(k, s.lane_bits())).collect();
         let placed = m.replicate(
             "place",
@@ -120,7 +120,7 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
                 accesses: all(d.accesses()),
                 writes: all(d.store | d.atomic),
                 size: all(d.funct3.slice(0, 2)),
-                slot: issued.homes.map_or(all(warp_of(s, issued.slot)), each),
+                slot: instruction.homes.map_or(all(warp_of(s, instruction.slot)), each),
                 number: each(cat(&numbers)),
                 group: all(i.group),
                 program_end: all(i.program_end),
@@ -132,7 +132,7 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
             d.funct3.bit(2).mux(order, equal) ^ d.funct3.bit(0)
         });
         let executed = Executed {
-            issued,
+            instruction,
             leader,
             leader_result: select_one_hot(&elements(placed.result, 32), leader),
             result: placed.result,
@@ -142,9 +142,9 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
             data,
         };
         let divisors = Divisors { addends: lanes.addend, negative: lanes.b_negative };
-        let early = Pending { valid: issued.valid & d.computes(), slot: issued.slot, rd: d.rd };
+        let early = Pending { valid: instruction.valid & d.computes(), slot: instruction.slot, rd: d.rd };
         let early = m.pipe_reset("s8_early", early.released(s));
-        ExecuteOut { executed: m.stage("s8", executed), second: issued, early, divisors }
+        ExecuteOut { executed: m.stage("s8", executed), second: instruction, early, divisors }
     })
 }
 
@@ -187,16 +187,17 @@ mod tests {
                     imm: imm.into(),
                     alu: operation.into(),
                     funct3: condition.into(),
-                    ..zero.issued.decoded.clone()
+                    ..zero.instruction.decoded.clone()
                 };
-                let issued = Issued { valid: true.into(), slot: slot.into(), decoded, ..zero.issued.clone() };
+                let instruction =
+                    Instruction { valid: true.into(), slot: slot.into(), decoded, ..zero.instruction.clone() };
                 let alu = Control {
                     operation: operation.into(),
                     xor: (operation == alu::XOR).into(),
                     inverts: (operation == alu::SUB).into(),
                     ..zero.alu.clone()
                 };
-                let operands = Operands { issued, alu, a: packed(&a), b: packed(&b), data: packed(&b) };
+                let operands = Operands { instruction, alu, a: packed(&a), b: packed(&b), data: packed(&b) };
                 t.poke(ExecuteIn { operands, group: 0u32.into(), program_end: 0u32.into() });
                 t.steps(u64::from(EXECUTE_TO_RESOLVE));
                 let out = t.peek();

@@ -1,13 +1,13 @@
 //! Stage 2, fetch: instruction memory, which got the pc in stage 1, answers; the word is registered for stage 3.
 
-use super::steer::{Fetch, Flush};
+use super::steer::{Flush, Steered};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct FetchIn<T> {
-    pub chosen: Fetch<T>,
+    pub chosen: Steered<T>,
     /// The instruction at the pc in this stage, 32 bits.
     #[width(32)]
     pub word: T,
@@ -22,10 +22,10 @@ pub struct FetchIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct FetchOut<T> {
     /// What this stage holds.
-    pub fetching: Fetch<T>,
+    pub fetching: Steered<T>,
     /// What stage 3 holds, and its instruction word.
-    pub decoding: Fetch<T>,
-    pub instruction: T,
+    pub fetched: Steered<T>,
+    pub fetched_word: T,
 }
 
 pub fn fetch(s: &Shape) -> TypedModule<FetchIn<Width>, FetchOut<Signal>> {
@@ -40,8 +40,8 @@ pub fn fetch(s: &Shape) -> TypedModule<FetchIn<Width>, FetchOut<Signal>> {
         });
         wire!(squashed = squashed.reduce(|a, b| a | b).expect("decode stops"));
         m.cover("squashed", fetching.valid & squashed);
-        let decoding = m.stage_always("decoding", Fetch { valid: fetching.valid & !squashed, ..fetching });
-        FetchOut { fetching, decoding, instruction: m.pipe("decoding_word", i.word) }
+        let fetched = m.stage_always("decoding", Steered { valid: fetching.valid & !squashed, ..fetching });
+        FetchOut { fetching, fetched, fetched_word: m.pipe("decoding_word", i.word) }
     })
 }
 
@@ -69,16 +69,16 @@ mod tests {
                 let (slot, pc) = chosen.unwrap_or_default();
                 let word = r.u32(..);
                 t.poke(FetchIn {
-                    chosen: Fetch { valid: chosen.is_some().into(), slot: slot.into(), pc: pc.into() },
+                    chosen: Steered { valid: chosen.is_some().into(), slot: slot.into(), pc: pc.into() },
                     word: word.into(),
                     stop_valid: stop.is_some().into(),
                     stop_slot: stop.unwrap_or(0).into(),
                     flush: None,
                 });
                 let out = t.peek();
-                let seen = |f: Fetch<Bits>| (f.valid == 1).then(|| (f.slot.low_u64() as u32, f.pc.low_u64() as u32));
-                assert_eq!((seen(out.fetching), seen(out.decoding)), (second, third));
-                assert!(third.is_none() || out.instruction == u64::from(last_word));
+                let seen = |f: Steered<Bits>| (f.valid == 1).then(|| (f.slot.low_u64() as u32, f.pc.low_u64() as u32));
+                assert_eq!((seen(out.fetching), seen(out.fetched)), (second, third));
+                assert!(third.is_none() || out.fetched_word == u64::from(last_word));
                 t.step();
                 third = second.filter(|&(slot, _)| stop != Some(slot) && stopped != Some(slot));
                 (second, stopped, last_word) = (chosen, stop, word);

@@ -37,7 +37,7 @@ pub struct Slotted<T> {
 
 /// What is known in this stage of an instruction that issues. All but `slot` and `pc` are 0 if none does.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-pub struct Issuing<T> {
+pub struct Issued<T> {
     pub valid: T,
     pub slot: T,
     /// Instruction number.
@@ -116,7 +116,7 @@ pub struct IssueIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct IssueOut<T> {
-    pub issued: Issuing<T>,
+    pub issued: Issued<T>,
     pub reading: Reading<T>,
     /// In stage 6: the instruction that issued two cycles before.
     pub decoded: Decoded<T>,
@@ -299,7 +299,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         m.cover("replay_with_its_register_pending", (replay.q & choice & !m.pipe("was_clear", i.clear)).any());
         m.assert("first_instruction_is_there", !(registers_ok.q & !filled).any());
         let of_choice = |bits: Signal| (bits & choice).any();
-        let issued = Issuing {
+        let issued = Issued {
             valid: any,
             slot,
             pc: pcs.read(read),

@@ -12,6 +12,9 @@
 //! | 9 converge ∥ memory | [`crate::divergence`], [`memory`], [`load_queue`] | paths are updated; memory is accessed |
 //! | 10 write back | [`writeback`], [`gather`](mod@gather) | gather, align, register write |
 //!
+//! What a stage hands on of an instruction has that stage's name: it is chosen by steer, fetched, decoded, issued, executed, resolved. From
+//! stage 6 on, all that is known of it beside values is an [`Instruction`](collect::Instruction), in a field `instruction`.
+//!
 //! How many cycles lie between them is in one table, [`timing`].
 
 pub mod coalesce;

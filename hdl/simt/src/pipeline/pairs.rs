@@ -9,7 +9,7 @@
 //!   [`Replay::Split`](crate::shape::Replay::Split). Else it is a `jalr`, which waits there as if it had not issued before.
 //! * A path that is suspended goes on behind the last instruction that it issued.
 
-use super::issue::Issuing;
+use super::issue::Issued;
 use super::steer::Flush;
 use crate::divergence::interface::{Steer, Unissued, by_side, by_slot, warp_of};
 use crate::shape::{PathScheduler, Shape};
@@ -82,10 +82,10 @@ impl Pairs {
     }
 
     /// Takes note of what issues; where the sibling of the slot goes on that was resolved in the cycle before.
-    pub fn issue(self, s: &Shape, m: Builder, issued: &Issuing<Signal>, steer: Steer<Signal>) -> Unissued<Signal> {
+    pub fn issue(self, s: &Shape, m: Builder, issued: &Issued<Signal>, steer: Steer<Signal>) -> Unissued<Signal> {
         let Pairs { i, unresolved, turn, changed_side } = self;
         let on = |valid: Signal, slot: Signal| warp_of(s, slot).decode(s.warps).only_if(valid);
-        let Issuing { valid, slot, pc, answers, divide, control, .. } = *issued;
+        let Issued { valid, slot, pc, answers, divide, control, .. } = *issued;
         let sets = on(control, slot);
         let clears = on(i.resolved, i.resolved_slot);
         unresolved.next((unresolved.q & !clears) | sets);

@@ -111,9 +111,9 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
     let count = (s.convergence_barriers > 0).then(|| count_width(s.lanes));
     module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, jump, count }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");
-        let Executed { issued, leader, leader_result, result, wrong, taken, target, data } = i.executed;
-        let d = issued.decoded;
-        let mask = issued.mask;
+        let Executed { instruction, leader, leader_result, result, wrong, taken, target, data } = i.executed;
+        let d = instruction.decoded;
+        let mask = instruction.mask;
         wire!(memory = d.accesses());
 
         let Wrong { misaligned, outside, in_program } = wrong;
@@ -166,7 +166,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             (outside.any(), code(cause::STORE_OUT_OF_RANGE), bad),
             (in_program.any(), code(cause::STORE_TO_PROGRAM), bad),
         ];
-        wire!(counts = issued.valid & !i.stopped);
+        wire!(counts = instruction.valid & !i.stopped);
         wire!(fault = counts & arms.iter().map(|(c, _, _)| *c).reduce(|a, b| a | b).expect("causes"));
         let none = Blame { cause: code(0), mask };
         let blame = pick(arms.map(|(condition, cause, mask)| (condition, Blame { cause, mask })), none);
@@ -177,7 +177,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         wire!(outcome_kind = outcome_kind(m, &d, split));
         let outcome = Outcome {
             valid: good & d.control,
-            slot: issued.slot,
+            slot: instruction.slot,
             kind: outcome_kind,
             taken: Side {
                 mask: d.branch.mux(taken_branch, served.only_if(!d.ecall)),
@@ -190,16 +190,16 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             call: d.call,
             ret: d.ret,
             meets: None,
-            homes: issued.homes,
+            homes: instruction.homes,
         };
         wire!(accesses = good & memory);
         let access = chosen.map(|chosen| {
-            let lanes = Lanes { valid: accesses, tag: issued.tag, places, data };
+            let lanes = Lanes { valid: accesses, tag: instruction.tag, places, data };
             Access::of(s, d.asked(), lanes, first, chosen)
         });
         let whole = (!split).then(|| Whole {
             valid: accesses,
-            slot: issued.slot,
+            slot: instruction.slot,
             rd: d.rd,
             asked: d.asked(),
             mask,
@@ -219,7 +219,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         // access at fault are needed for its address.
         let computed = Computed {
             valid: m.pipe_reset("s9_result_valid", good & pipeline_write),
-            slot: m.pipe("s9_result_slot", issued.slot),
+            slot: m.pipe("s9_result_slot", instruction.slot),
             rd: m.pipe("s9_result_rd", d.rd),
             mask: m.pipe("s9_result_mask", served),
             multiply: m.pipe("s9_result_multiply", d.multiply),
@@ -227,28 +227,33 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             word: m.pipe("s9_result_word", word),
             data: m.pipe("s9_result_data", result),
         };
-        let exit =
-            Exit { valid: good & d.ecall, slot: warp_of(s, issued.slot), mask, homes: issued.homes, codes: data };
+        let exit = Exit {
+            valid: good & d.ecall,
+            slot: warp_of(s, instruction.slot),
+            mask,
+            homes: instruction.homes,
+            codes: data,
+        };
         let fault = Fault {
             valid: fault,
             cause: blame.cause,
-            slot: warp_of(s, issued.slot),
+            slot: warp_of(s, instruction.slot),
             pc: d.pc,
             mask: blame.mask,
-            homes: issued.homes,
+            homes: instruction.homes,
             address: jump_target,
         };
-        m.assert("mask_not_empty", !issued.valid | mask.any());
+        m.assert("mask_not_empty", !instruction.valid | mask.any());
         let of_leader = select_one_hot(&elements(result, 32), leader);
-        m.assert("the_leaders_result_is_its_own", !issued.valid | leader_result.eq(of_leader));
+        m.assert("the_leaders_result_is_its_own", !instruction.valid | leader_result.eq(of_leader));
         m.assert("leader_served", !good | told | (served & leader).any());
         m.probe("commit_lanes", served.only_if(good));
-        m.probe("commit_slot", warp_of(s, issued.slot));
-        if let Some(homes) = issued.homes {
+        m.probe("commit_slot", warp_of(s, instruction.slot));
+        if let Some(homes) = instruction.homes {
             m.probe("commit_homes", homes);
         }
         m.probe("commit_pc", d.pc);
-        m.cover("behind_a_fault", issued.valid & i.stopped);
+        m.cover("behind_a_fault", instruction.valid & i.stopped);
         m.cover("jalr_diverges", good & d.jalr & (mask & !served).any());
         m.cover("branch_diverges", good & d.branch & taken_branch.any() & (mask & !taken).any());
         m.cover("branch_taken_by_all", good & d.branch & !(mask & !taken).any());
@@ -257,7 +262,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             m.cover(name, fault.valid & blame.cause.eq(*number));
         }
         // Whether there is a fault is known late: what goes on with `valid` does not wait for it.
-        let here = issued.valid;
+        let here = instruction.valid;
         let blamed = m.stage_if("s9_fault", here, fault);
         // Of a target, those are to blame who would go there, who are known late. So is the first lane that is to blame for an access,
         // whose address is chosen in stage 9.

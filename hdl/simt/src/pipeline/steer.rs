@@ -17,7 +17,7 @@ use heddle_hdl::{elements, prelude::*};
 /// An instruction on its way from stage 1 to stage 3.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
-pub struct Fetch<T> {
+pub struct Steered<T> {
     pub valid: T,
     #[width(s.slot_bits())]
     pub slot: T,
@@ -64,7 +64,7 @@ pub struct SteerIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct SteerOut<T> {
     /// For stage 2, which squashes it if decode stops the slot in this cycle. The pc is at instruction memory.
-    pub chosen: Fetch<T>,
+    pub chosen: Steered<T>,
     /// One bit a slot: its front end runs.
     pub running: T,
 }
@@ -116,7 +116,7 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
         steered_pc.write(i.steer.valid, i.steer.slot, i.steer.pc);
         let following_pc = m.memory("following_pc", s.pc_bits(), s.slot_bits()).style(MemoryStyle::Distributed);
         wire!(pc = (fresh.q & chosen.q).any().mux(steered_pc.read(slot), following_pc.read(slot)));
-        let fetch = Fetch { valid: choice.any(), slot, pc };
+        let fetch = Steered { valid: choice.any(), slot, pc };
         let before = m.stage_always("before", fetch);
         following_pc.write(before.valid, before.slot, before.pc + 1);
         fresh.next((fresh.q & !choice) | steered);

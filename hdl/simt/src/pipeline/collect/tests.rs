@@ -46,7 +46,7 @@ impl Bench {
         let [at_6, at_5] = self.decoded.clone();
         let mask = (u64::MAX >> (64 - self.s.lanes)).into();
         let (valid, slot) = (put.is_some().into(), put.map_or(0, |p| p.slot).into());
-        let issued = Going { valid, slot, mask, homes: None, tag: 1u32.into() };
+        let issued = IssuedThreads { valid, slot, mask, homes: None, tag: 1u32.into() };
         let csr = at_5.imm.extract(0, csr::BITS);
         let Decoded { rs1, rs2, rd, use1, use2, writes, .. } = at_5.clone();
         let registers = Registers { rs1, rs2, rd, use1, use2, writes, csr };
@@ -126,9 +126,9 @@ fn banks_read_new_values_and_x0_reads_zero() {
             });
             let out = bench.cycle(put.as_ref(), written.as_ref());
             let want = expected.pop_front().flatten();
-            assert_eq!(out.issued.valid == 1, want.is_some());
+            assert_eq!(out.instruction.valid == 1, want.is_some());
             if let Some((put, lanes)) = want {
-                assert_eq!((out.issued.slot.low_u64(), &out.issued.decoded), (u64::from(put.slot), &put.d));
+                assert_eq!((out.instruction.slot.low_u64(), &out.instruction.decoded), (u64::from(put.slot), &put.d));
                 for (lane, want) in lanes.iter().enumerate() {
                     let got = [&out.a, &out.b, &out.data].map(|v| v.extract(32 * lane as u32, 32).low_u64() as u32);
                     assert_eq!(got, *want, "lane {lane} of {put:x?}");

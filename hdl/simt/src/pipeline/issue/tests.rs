@@ -186,12 +186,12 @@ impl Bench {
         issued
     }
 
-    fn check_choice(&self, issued: &Issuing<Bits>, instruction: &Instruction) {
+    fn check_choice(&self, issued: &Issued<Bits>, instruction: &Instruction) {
         let Decoded { pc, answers, divide, .. } = instruction.decoded(&self.s);
         let control = instruction.control.into();
         let accesses = instruction.accesses.into();
         let (valid, slot) = (issued.valid.clone(), issued.slot.clone());
-        let want = Issuing { valid, slot, pc, accesses, answers, divide, control };
+        let want = Issued { valid, slot, pc, accesses, answers, divide, control };
         assert_eq!(*issued, want);
     }
 

@@ -9,7 +9,7 @@
 use super::super::memory::{MemoryIn, memory};
 use super::{ResolveIn, Resolved, resolve};
 use crate::divergence::kind;
-use crate::pipeline::collect::Issued;
+use crate::pipeline::collect::Instruction;
 use crate::pipeline::decoded::Decoded;
 use crate::pipeline::execute::Executed;
 use crate::pipeline::network;
@@ -40,7 +40,7 @@ pub struct ProofIn<T> {
 /// Resolve and memory with every instruction: at most one of the kinds that exclude each other, and at least one thread.
 pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>> {
     module("resolve_proof", ProofIn::shape(s), |m, i| {
-        let given = i.resolve.executed.issued;
+        let given = i.resolve.executed.instruction;
         let sort = i.sort.decode(8);
         let [branch, jal, jalr, load, store, ecall, multiply, last] = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| sort.bit(k));
         let atomic = last & m.lit(s.atomics, 1);
@@ -63,7 +63,7 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
             illegal,
             ..given.decoded
         };
-        let issued = Issued { valid: given.valid & given.mask.any(), decoded, ..given };
+        let instruction = Instruction { valid: given.valid & given.mask.any(), decoded, ..given };
         let results = elements(i.resolve.executed.result, 32);
         let by_lane = |wrong: &dyn Fn(Signal) -> Signal| {
             cat(&results.iter().map(|&address| wrong(address) & accesses).collect::<Vec<_>>())
@@ -73,9 +73,9 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
             outside: by_lane(&|a| a.from_bit(s.address_bits()).any()),
             in_program: i.resolve.executed.wrong.in_program & accesses.repeat(s.lanes),
         };
-        let leader = issued.mask.lowest_one();
+        let leader = instruction.mask.lowest_one();
         let leader_result = select_one_hot(&results, leader);
-        let executed = Executed { issued, leader, leader_result, wrong, ..i.resolve.executed };
+        let executed = Executed { instruction, leader, leader_result, wrong, ..i.resolve.executed };
         let o = m.instance(
             "resolve",
             &resolve(s),
@@ -87,9 +87,9 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
         // The instruction whose outcome shows now.
         let name = |name: &str, left: u32| format!("{name}{}", "_then".repeat(left as usize));
         let stages = || (0..RESOLVE_TO_OUTCOME).rev();
-        let valid = stages().fold(issued.valid, |valid, left| m.pipe_reset(&name("was_valid", left), valid));
+        let valid = stages().fold(instruction.valid, |valid, left| m.pipe_reset(&name("was_valid", left), valid));
         let was = stages().fold(executed, |was, left| m.pipe(&name("was", left), was));
-        let (d, mask) = (was.issued.decoded, was.issued.mask);
+        let (d, mask) = (was.instruction.decoded, was.instruction.mask);
         let (taken, rest) = (o.outcome.taken, o.outcome.rest);
         wire!(memory_or_jalr = d.accesses() | d.jalr);
         m.assert("outcome_or_fault", implies(valid & d.control, o.outcome.valid ^ o.fault.valid));

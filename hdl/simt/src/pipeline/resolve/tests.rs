@@ -1,7 +1,7 @@
 use super::*;
 use crate::isa::cause;
 use crate::memory::port::operation;
-use crate::pipeline::collect::Issued;
+use crate::pipeline::collect::Instruction;
 use crate::pipeline::memory::{MemoryIn, MemoryOut, memory};
 use crate::pipeline::testing::packed;
 use crate::pipeline::timing::RESOLVE_TO_OUTCOME;
@@ -238,9 +238,9 @@ impl Bench {
             illegal: is(Kind::Illegal),
             last: last.into(),
             control: (!plain || last).into(),
-            ..zero.issued.decoded
+            ..zero.instruction.decoded
         };
-        let issued = Issued {
+        let instruction = Instruction {
             valid: true.into(),
             slot: 1u32.into(),
             mask: i.mask.into(),
@@ -249,7 +249,7 @@ impl Bench {
             tag: 2u32.into(),
         };
         let executed = Executed {
-            issued,
+            instruction,
             leader: (i.mask & i.mask.wrapping_neg()).into(),
             leader_result: i.results[i.mask.trailing_zeros() as usize].into(),
             result: packed(&i.results),

@@ -16,10 +16,10 @@ struct FrontIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct FrontOut<T> {
-    chosen: Fetch<T>,
+    chosen: Steered<T>,
     running: T,
-    fetching: Fetch<T>,
-    decoding: Fetch<T>,
+    fetching: Steered<T>,
+    decoding: Steered<T>,
 }
 
 /// Stages 1 and 2 as the core wires them.
@@ -29,7 +29,7 @@ fn front(s: &Shape) -> TypedModule<FrontIn<Width>, FrontOut<Signal>> {
         let inputs = SteerIn { steer: steered, stop_valid, stop_slot, flush: None, buffered };
         let SteerOut { chosen, running } = m.instance("steer", &steer(s), inputs);
         let word = m.lit(0u32, 32);
-        let FetchOut { fetching: second, decoding: third, .. } =
+        let FetchOut { fetching: second, fetched: third, .. } =
             m.instance("fetch", &fetch(s), FetchIn { chosen, word, stop_valid, stop_slot, flush: None });
         FrontOut { chosen, running, fetching: second, decoding: third }
     })
