@@ -17,6 +17,7 @@ use heddle_sim::verilator::{BuildError, Optimise, Tool};
 use heddle_simt::Shape;
 use heddle_testbench::machine::design;
 use indicatif::{ProgressBar, ProgressStyle};
+pub use page::PAGE;
 use row::{Row, table};
 use runner::{Goal, Runner};
 use std::path::PathBuf;
@@ -70,7 +71,8 @@ struct Sim {
 }
 
 /// Lanes and warps of the shapes that are measured unless one is asked for.
-const SHAPES: [(u32, u32); 4] = [(8, 8), (8, 32), (32, 8), (64, 4)];
+/// Lanes and warps of the cores, unless one is asked for.
+pub const SHAPES: [(u32, u32); 4] = [(8, 8), (8, 32), (32, 8), (64, 4)];
 
 impl Bench {
     pub fn run(self) -> Result<()> {
@@ -103,7 +105,7 @@ impl Sim {
         }
         progress.finish_and_clear();
         if let (Some(folder), Some(version)) = (&self.docs, verilator) {
-            page::write(folder, &rows, &version)?;
+            page::write(folder, &rows, &shapes, &version)?;
         }
         if self.json { print_json(&rows) } else { print(&table(&rows)) }
     }

@@ -2,6 +2,8 @@
 
 mod page;
 
+use crate::docs::age::Stamp;
+use crate::docs::evidence::of_cores;
 use crate::docs::tree;
 use crate::output::{print, print_json};
 use crate::report::si;
@@ -11,6 +13,7 @@ use clap::Args;
 use heddle_check::coverage::{Cover, Coverage, Extent, measure, shapes};
 use heddle_testbench::kernels::{ALL, Kernel, find};
 use indicatif::ProgressBar;
+pub use page::PAGE;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,7 +63,7 @@ impl CoverArgs {
             [] => ALL.iter().collect(),
             names => names.iter().map(|name| find(name)).collect::<Result<_, _>>()?,
         };
-        self.docs.as_deref().map(|docs| tree::check(docs, [page::PAGE])).transpose()?;
+        self.docs.as_deref().map(|docs| tree::check(docs, [PAGE])).transpose()?;
         let progress = ProgressBar::new_spinner();
         progress.enable_steady_tick(Duration::from_millis(100));
         let coverage = measure(&shapes, &kernels, self.programs, self.shape.seed, Extent::All, &|what| {
@@ -69,7 +72,8 @@ impl CoverArgs {
         progress.finish_and_clear();
         let coverage = coverage?;
         if let Some(docs) = &self.docs {
-            tree::write(docs, [(page::PAGE, page::page(&coverage).as_str())])?;
+            let stamp = Stamp::now(docs, of_cores(&shapes)?, None);
+            tree::write(docs, [(PAGE, stamp.on(&page::page(&coverage)).as_str())])?;
         }
         if self.json {
             print_json(&coverage)?

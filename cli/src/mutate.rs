@@ -7,6 +7,8 @@ mod reasons;
 mod report;
 mod workload;
 
+use crate::docs::age::Stamp;
+use crate::docs::evidence::of_cores;
 use crate::docs::tree;
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
@@ -17,8 +19,10 @@ use blocks::Blocks;
 use clap::Args;
 use heddle_hdl::mutate::{Mutant, mutants};
 use heddle_hdl::netlist::Module;
+use heddle_simt::Shape;
 use heddle_testbench::machine::{MachineError, design};
 use indicatif::{ProgressBar, ProgressStyle};
+pub use page::PAGE;
 use report::{Outcome, Report};
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -30,6 +34,8 @@ use std::time::Instant;
 use workload::Bench;
 
 /// How many mutants a run examines unless it is told.
+/// Lanes and warps of the cores that run programs, unless one is asked for; mutants are made of the first.
+pub const SHAPES: [(u32, u32); 2] = [(4, 2), (8, 4)];
 const SAMPLE: u32 = 400;
 
 /// Put mistakes into the core, one at a time, and report which checks notice.
@@ -48,7 +54,7 @@ const SAMPLE: u32 = 400;
   heddle mutate --module ccs --all           every mutant of one module
   heddle mutate --mutant cct:scan:no_reset   one, by its name
   heddle mutate --list --module ccs          the names
-  heddle mutate --sample 500 --docs docs     a page with the results",
+  heddle mutate --docs docs                  a page with the results",
     mut_arg("lanes", |arg| arg.help("Threads of a warp; with neither this nor --warps: 4 × 2 and 8 × 4")),
     mut_arg("warps", |arg| arg.help("Warps of the core")),
     mut_arg("seed", |arg| arg.help("Seed of the sample, of random start values and of kernels' inputs")),
@@ -98,7 +104,7 @@ impl Mutate {
             let line = |m: &Mutant| format!("{}  {}\n", m.name, m.signal);
             return print(&chosen.iter().map(line).collect::<String>());
         }
-        self.docs.as_deref().map(|docs| tree::check(docs, [page::PAGE])).transpose()?;
+        self.docs.as_deref().map(|docs| tree::check(docs, [PAGE])).transpose()?;
         let interrupt = Interrupt::catch()?;
         let started = Instant::now();
         let progress = progress(chosen.len());
@@ -129,7 +135,9 @@ impl Mutate {
             outcomes,
         };
         if let (Some(docs), false) = (&self.docs, interrupted) {
-            tree::write(docs, [(page::PAGE, page::page(&report).as_str())])?;
+            let shapes: Vec<Shape> = campaign.benches.iter().map(|bench| bench.shape.clone()).collect();
+            let stamp = Stamp::now(docs, of_cores(&shapes)?, None);
+            tree::write(docs, [(PAGE, stamp.on(&page::page(&report)).as_str())])?;
         }
         if self.json {
             print_json(&report.json())?
@@ -142,7 +150,7 @@ impl Mutate {
     fn shapes(&self) -> Vec<ShapeArgs> {
         let shape = |lanes, warps| ShapeArgs { lanes: Some(lanes), warps: Some(warps), ..self.shape.clone() };
         match (self.shape.lanes, self.shape.warps) {
-            (None, None) => vec![shape(4, 2), shape(8, 4)],
+            (None, None) => SHAPES.into_iter().map(|(lanes, warps)| shape(lanes, warps)).collect(),
             (lanes, warps) => vec![shape(lanes.unwrap_or(4), warps.unwrap_or(2))],
         }
     }

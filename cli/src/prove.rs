@@ -2,6 +2,8 @@
 
 mod page;
 
+use crate::docs::age::Stamp;
+use crate::docs::evidence::of_proofs;
 use crate::docs::tree;
 use crate::interrupt::Interrupt;
 use crate::mechanisms::mechanisms;
@@ -10,6 +12,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use heddle_check::prove::{Proof, Proven, Tools, Verdict, proofs, prove_all};
 use indicatif::{ProgressBar, ProgressStyle};
+pub use page::PAGE;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -104,7 +107,7 @@ impl Prove {
             let rows: Vec<Row> = chosen.iter().map(|proof| Row::new(proof, None)).collect();
             return if self.json { print_json(&rows) } else { print(&list(&rows)) };
         }
-        self.docs.as_deref().map(|docs| tree::check(docs, [page::PAGE])).transpose()?;
+        self.docs.as_deref().map(|docs| tree::check(docs, [PAGE])).transpose()?;
         let interrupt = Interrupt::catch()?;
         let stop = || interrupt.poll().is_break();
         let tools = Tools::find()?;
@@ -140,7 +143,10 @@ impl Prove {
             bail!("{} of {} proofs failed; {}: {why}", rows.iter().filter(fail).count(), rows.len(), row.name);
         }
         match &self.docs {
-            Some(docs) => tree::write(docs, [(page::PAGE, page::page(&rows, &version).as_str())]),
+            Some(docs) => {
+                let stamp = Stamp::now(docs, of_proofs(&chosen)?, None);
+                tree::write(docs, [(PAGE, stamp.on(&page::page(&rows, &version)).as_str())])
+            }
             None => Ok(()),
         }
     }

@@ -2,13 +2,16 @@
 
 use super::chart::chart;
 use super::row::{Row, count};
+use crate::docs::age::Stamp;
+use crate::docs::evidence::of_cores;
 use crate::docs::tree;
 use crate::report::si;
 use anyhow::Result;
+use heddle_simt::Shape;
 use std::fmt::Write as _;
 use std::path::Path;
 
-const PAGE: &str = "evidence/simulation-speed.md";
+pub const PAGE: &str = "evidence/simulation-speed.md";
 const CHART: &str = "evidence/simulation-speed.svg";
 
 /// Fails if they cannot be written into the tree of pages.
@@ -17,8 +20,9 @@ pub fn check(docs: &Path) -> Result<()> {
 }
 
 /// Writes page and chart, each whole or not at all.
-pub fn write(docs: &Path, rows: &[Row], verilator: &str) -> Result<()> {
-    tree::write(docs, [(CHART, chart(rows).as_str()), (PAGE, page(rows, verilator).as_str())])
+pub fn write(docs: &Path, rows: &[Row], shapes: &[Shape], verilator: &str) -> Result<()> {
+    let page = Stamp::now(docs, of_cores(shapes)?, None).on(&page(rows, verilator));
+    tree::write(docs, [(CHART, chart(rows).as_str()), (PAGE, &page)])
 }
 
 /// Rows of one shape are together.
@@ -93,7 +97,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         check(folder.path()).unwrap();
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
-        write(folder.path(), &examples(), "Verilator 5").unwrap();
+        write(folder.path(), &examples(), &[Shape::small(2, 1)], "Verilator 5").unwrap();
         for name in [PAGE, CHART] {
             assert!(folder.path().join(name).is_file(), "{name}");
         }

@@ -1,12 +1,14 @@
-//! Whether a study's page is of the core as it is: the last line of the page has hashes of what its figures come from.
+//! Whether a study's page is of the core as it is: its [stamp](Stamp) has hashes of what its figures come from.
 //!
-//! These are the [hardware](canonical) of all cores and the programs that ran on them. Inputs that drivers make, the cycle model of dynamic warp
-//! formation and programs made with a profile are not in it. A core may be written in another way and be as fast: so the line has the cycles of
-//! some of the runs, too, and a page stays new if the programs are what they were and these runs still take as many.
+//! These are the [hardware](canonical) of all cores and the programs that ran on them. Inputs that drivers make, the cycle model of
+//! dynamic warp formation and programs made with a profile are not in it. A core may be written in another way and be as fast: so
+//! the stamp has the cycles of some of the runs, too, and a page stays new if the programs are what they were and these runs
+//! still take as many.
 
 use super::Study;
 use super::area;
 use super::runs::{Run, each};
+use crate::docs::age::{Stamp, marked};
 use crate::interrupt::Interrupt;
 use crate::output::ResultFile;
 use anyhow::{Context, Result};
@@ -23,12 +25,8 @@ use std::sync::Arc;
 pub const PAGES: [&str; 4] =
     ["studies/simtight.md", "studies/dual-path.md", "studies/compaction.md", "studies/speculative.md"];
 
-const MEASURED: &str = "Cores and programs that were measured: ";
-const SAMPLE: &str = "; cycles of some of the runs: ";
 /// So many.
 const SAMPLED: usize = 6;
-const OLD: &str =
-    "> **Not of the core and programs as they are now**, or not known to be: what is measured now may differ.";
 
 /// Has each page say whether it is of the core as it is.
 ///
@@ -43,7 +41,7 @@ pub fn renew(docs: &Path) -> Result<()> {
         let page = || path.display().to_string();
         let (runs, now) = now(&text).with_context(page)?;
         let mut stamped = text.clone();
-        if stamp(&text).is_some_and(|stamp| stamp.is_worth_a_look(&now)) {
+        if Stamp::of(&text).is_some_and(|stamp| is_worth_a_look(&stamp, &now)) {
             stamped = restamped(&text, &now, &sample(&runs, &interrupt).with_context(page)?);
         }
         let aged = marked(&stamped, &now);
@@ -56,24 +54,10 @@ pub fn renew(docs: &Path) -> Result<()> {
     area::renew(docs)
 }
 
-/// What a page says of its cores and programs.
-struct Stamp<'a> {
-    hash: &'a str,
-    sample: &'a str,
-}
-
-impl Stamp<'_> {
-    /// Whether cycles of a sample may tell more than the hashes: the programs are the same, and the cores are not.
-    fn is_worth_a_look(&self, now: &str) -> bool {
-        let programs = |hash: &str| hash.split_once('-').map(|(_, programs)| programs.to_string());
-        self.hash != now && programs(self.hash) == programs(now)
-    }
-}
-
-fn stamp(page: &str) -> Option<Stamp<'_>> {
-    let line = page.lines().find_map(|line| line.strip_prefix(MEASURED))?;
-    let (hash, sample) = line.strip_suffix("`.")?.split_once(SAMPLE)?;
-    Some(Stamp { hash: hash.trim_matches('`'), sample: sample.trim_start_matches('`') })
+/// Whether cycles of a sample may tell more than the hashes: the programs are the same, and the cores are not.
+fn is_worth_a_look(stamp: &Stamp, now: &str) -> bool {
+    let programs = |hash: &str| hash.split_once('-').map(|(_, programs)| programs.to_string());
+    stamp.hash != now && programs(&stamp.hash) == programs(now)
 }
 
 /// The cycles of some of the runs, evenly from all; 0 for one that ends with a fault.
@@ -86,8 +70,8 @@ fn sample(runs: &[Run], interrupt: &Interrupt) -> Result<String> {
 
 /// The page, with the hash of now if its sample is what it was.
 fn restamped(page: &str, now: &str, sample: &str) -> String {
-    match stamp(page) {
-        Some(stamp) if stamp.sample == sample => page.replacen(&format!("`{}`", stamp.hash), &format!("`{now}`"), 1),
+    match Stamp::of(page) {
+        Some(stamp) if stamp.sample.as_deref() == Some(sample) => Stamp { hash: now.into(), ..stamp }.on(page),
         _ => page.to_string(),
     }
 }
@@ -110,13 +94,9 @@ pub fn hash(runs: &[Run]) -> Result<String> {
     Ok(format!("{:x}-{:x}", cores.finalize(), programs.finalize()))
 }
 
-/// The page of these runs.
-pub fn of_now(page: &str, runs: &[Run], interrupt: &Interrupt) -> Result<String> {
-    Ok(stamped(page, &hash(runs)?, &sample(runs, interrupt)?))
-}
-
-fn stamped(page: &str, hash: &str, sample: &str) -> String {
-    format!("{}\n\n{MEASURED}`{hash}`{SAMPLE}`{sample}`.\n", page.trim_end())
+/// The page of these runs, for this tree of pages.
+pub fn of_now(root: &Path, page: &str, runs: &[Run], interrupt: &Interrupt) -> Result<String> {
+    Ok(Stamp::now(root, hash(runs)?, Some(sample(runs, interrupt)?)).on(page))
 }
 
 /// What the study of the page would measure now, and its hash.
@@ -124,21 +104,6 @@ pub fn now(page: &str) -> Result<(Vec<Run>, String)> {
     let runs = written_by(page)?.runs()?;
     let hash = hash(&runs)?;
     Ok((runs, hash))
-}
-
-/// The page with the line that says that it is old, or without, as it should be.
-pub fn marked(page: &str, now: &str) -> String {
-    let without: String = page.replacen(&format!("{OLD}\n\n"), "", 1);
-    if stamp(page).is_some_and(|stamp| stamp.hash == now) {
-        return without;
-    }
-    let (title, rest) = without.split_once("\n\n").unwrap_or((&without, ""));
-    format!("{title}\n\n{OLD}\n\n{rest}")
-}
-
-/// Whether the page says that it is old.
-pub fn is_marked(page: &str) -> bool {
-    page.contains(OLD)
 }
 
 const WRITTEN: &str = "Written by `heddle ";
@@ -164,23 +129,14 @@ mod tests {
     use crate::study::What;
     use heddle_testbench::kernels::find;
 
-    #[test]
-    fn a_page_says_that_it_is_old_and_no_longer_once_it_is_new() {
-        let page = stamped("# Title\n\nText.\n", "abc", "12 3");
-        let line = "Cores and programs that were measured: `abc`; cycles of some of the runs: `12 3`.\n";
-        assert_eq!(page, format!("# Title\n\nText.\n\n{line}"));
-        assert_eq!(marked(&page, "abc"), page);
-        let old = marked(&page, "def");
-        assert!(old.starts_with(&format!("# Title\n\n{OLD}\n\nText.\n")), "{old}");
-        assert_eq!((marked(&old, "def"), marked(&old, "abc")), (old.clone(), page));
-        // Nobody knows of what core.
-        assert!(marked("# Title\n\nText.\n", "abc").contains(OLD));
+    fn stamped(page: &str, hash: &str, sample: &str) -> String {
+        Stamp { hash: hash.into(), commit: Some("12ab".into()), sample: Some(sample.into()) }.on(page)
     }
 
     #[test]
     fn a_core_that_is_as_fast_leaves_a_page_new() {
         let page = stamped("# Title\n\nText.\n", "a-b", "12 3");
-        let is_worth_a_look = |now: &str| stamp(&page).unwrap().is_worth_a_look(now);
+        let is_worth_a_look = |now: &str| is_worth_a_look(&Stamp::of(&page).unwrap(), now);
         assert!(
             is_worth_a_look("c-b") && !is_worth_a_look("a-b") && !is_worth_a_look("a-c") && !is_worth_a_look("c-c")
         );

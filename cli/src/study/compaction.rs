@@ -420,7 +420,7 @@ impl Compaction {
         }
         if let Some(folder) = &self.docs {
             let charts = [("", chart(&report)), ("decisions", prediction::chart(&report))];
-            page::write(folder, STUDY, &age::of_now(&tables::page(&report), &runs, &interrupt)?, &charts)?;
+            page::write(folder, STUDY, &age::of_now(folder, &tables::page(&report), &runs, &interrupt)?, &charts)?;
         }
         if self.json { print_json(&report) } else { print(&tables::plain_text(&report)) }
     }

@@ -202,7 +202,12 @@ impl DualPath {
             file.finish()?;
         }
         if let Some(folder) = &self.docs {
-            page::write(folder, STUDY, &age::of_now(&text(&report), &runs, &interrupt)?, &[("", chart(&report))])?;
+            page::write(
+                folder,
+                STUDY,
+                &age::of_now(folder, &text(&report), &runs, &interrupt)?,
+                &[("", chart(&report))],
+            )?;
         }
         if self.json { print_json(&report) } else { print(&table(&report)) }
     }

@@ -190,7 +190,7 @@ impl Simtight {
             files::write(
                 folder,
                 STUDY,
-                &age::of_now(&page::page(&report), &runs, &interrupt)?,
+                &age::of_now(folder, &page::page(&report), &runs, &interrupt)?,
                 &[("", chart(&report))],
             )?;
         }

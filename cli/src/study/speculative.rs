@@ -252,7 +252,7 @@ impl Speculative {
         };
         if let Some(folder) = &self.docs {
             let charts = CHARTS.map(|name| (name, charts::chart(&report, name)));
-            let page = age::of_now(&tables::page(&report), &self.runs()?, &interrupt)?;
+            let page = age::of_now(folder, &tables::page(&report), &self.runs()?, &interrupt)?;
             page::write(folder, STUDY, &page, &charts)?;
         }
         if self.json { print_json(&report) } else { print(&tables::plain_text(&report)) }

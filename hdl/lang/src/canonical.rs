@@ -3,7 +3,7 @@
 //! What counts: the top's ports by their names, every bit of state and what it becomes, contents of memories and the kind of
 //! storage asked for, values that are kept, and names and parameters of foreign Verilog. What does not: hierarchy, the names of
 //! everything but the top's ports, how bits are put together into signals, registers and words of memory, and what serves
-//! properties and probes only. Of logic, these are alike:
+//! properties and probes only; but [`hash_with_properties`] counts properties. Of logic, these are alike:
 //!
 //! * constants are folded; operands of `&`, `|`, `^`, `+` and `*` may be swapped; inversions move through `&`, `|`, `^` and choices;
 //! * a choice with a constant is an AND or an OR; a comparison with `==`, a reduction and a `case` are what they are bit by bit;
@@ -17,15 +17,25 @@
 //! before did not: colour refinement, as is done to compare graphs. The hash is that of the outputs' colours.
 
 use crate::bits::Bits;
-use crate::netlist::{Collision, Memory, MemoryStyle, Module, NodeId, Op, ReadTiming};
+use crate::netlist::{Collision, Memory, MemoryStyle, Module, NodeId, Op, Property, ReadTiming};
 use crate::order::{Loop, Order, Piece, order};
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The canonical hash of the hardware of a design; its combinational loop, if there is one.
 pub fn hash(top: &Arc<Module>) -> Result<u64, Loop> {
+    hash_of(top, false)
+}
+
+/// The canonical hash of a design's hardware and of what its [properties](Module::properties) say, by their names: what proofs
+/// of it are of.
+pub fn hash_with_properties(top: &Arc<Module>) -> Result<u64, Loop> {
+    hash_of(top, true)
+}
+
+fn hash_of(top: &Arc<Module>, properties: bool) -> Result<u64, Loop> {
     let order = order(top)?;
-    let mut colours = Colours::new(&order);
+    let mut colours = Colours::new(&order, properties);
     let mut classes = 0;
     loop {
         colours.combinational();
@@ -65,6 +75,7 @@ enum Kind {
     Bit,
     Foreign,
     Kept,
+    Property,
 }
 
 fn mix(a: Colour, b: Colour) -> Colour {
@@ -183,10 +194,12 @@ struct Colours<'a> {
     /// Units and state that the outputs depend on.
     needed: Vec<bool>,
     needed_state: Vec<bool>,
+    /// What properties say counts, too.
+    properties: bool,
 }
 
 impl<'a> Colours<'a> {
-    fn new(order: &'a Order) -> Colours<'a> {
+    fn new(order: &'a Order, properties: bool) -> Colours<'a> {
         let mut starts = Vec::with_capacity(order.units.len());
         let mut total = 0;
         for unit in &order.units {
@@ -219,8 +232,8 @@ impl<'a> Colours<'a> {
             places.push(Places { registers, columns, reads });
         }
         let (needed, needed_state) = (vec![false; order.units.len()], vec![false; state.len()]);
-        let mut colours =
-            Colours { order, starts, bits: vec![0; total], state, states: Vec::new(), places, needed, needed_state };
+        let (bits, states) = (vec![0; total], Vec::new());
+        let mut colours = Colours { order, starts, bits, state, states, places, needed, needed_state, properties };
         colours.find_needed();
         colours.states = colours.state.iter().map(|state| colours.first(*state)).collect();
         colours
@@ -241,7 +254,8 @@ impl<'a> Colours<'a> {
         let mut units: Vec<usize> = outputs.map(|node| self.order.unit(0, node)).collect();
         // Of every module that has some: what is kept is part of the hardware.
         for (scope, module) in self.order.scopes.iter().enumerate() {
-            units.extend(module.kept.iter().map(|&node| self.order.unit(scope, node)));
+            let kept = module.kept.iter().copied();
+            units.extend(kept.chain(self.said_by(module)).map(|node| self.order.unit(scope, node)));
         }
         while let Some(unit) = units.pop() {
             if std::mem::replace(&mut self.needed[unit], true) {
@@ -276,6 +290,12 @@ impl<'a> Colours<'a> {
             }
             units.extend(nodes.into_iter().map(|node| self.order.unit(found.scope as usize, node)));
         }
+    }
+
+    /// The values of properties that count.
+    fn said_by(&self, module: &'a Module) -> impl Iterator<Item = NodeId> + use<'a> {
+        let properties: &[Property] = if self.properties { &module.properties } else { &[] };
+        properties.iter().map(|property| property.node)
     }
 
     /// What a bit of state starts from.
@@ -446,6 +466,10 @@ impl<'a> Colours<'a> {
         let mut of_modules = Vec::new();
         for (scope, module) in self.order.scopes.iter().enumerate() {
             of_modules.extend(module.kept.iter().map(|&node| of(Kind::Kept, [self.word(scope as u32, node)])));
+            of_modules.extend(self.said_by(module).zip(&module.properties).map(|(node, property)| {
+                let name = of_text(&format!("{:?} {}", property.kind, property.name));
+                of(Kind::Property, [name, self.word(scope as u32, node)])
+            }));
             of_modules.extend(module.foreign.iter().map(|foreign| {
                 let said = format!("{:?} {:?} {:?}", foreign.name, foreign.parameters, foreign.attributes);
                 of(Kind::Foreign, [of_text(&said)])

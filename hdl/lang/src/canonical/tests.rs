@@ -1,4 +1,4 @@
-use super::hash;
+use super::{hash, hash_with_properties};
 use crate::*;
 
 #[derive(Bundle, Clone, Copy)]
@@ -127,4 +127,29 @@ fn what_looks_alike_is_not_the_same() {
     assert_ne!(of_two(|x, y| x ^ y), of_two(|x, _| x ^ x.literal(0u32)));
     // Which of two that nothing tells apart is meant is not seen.
     assert_eq!(of_two(|x, _| x), of_two(|_, y| y));
+}
+
+/// Proofs are of what properties say, be it about state that nothing else needs.
+#[test]
+fn properties_count_where_they_are_asked_for() {
+    let of = |describe: &dyn Fn(Builder, In<Signal>, Signal)| {
+        let inputs = In { a: 8, b: 8, take: 1 };
+        let design = module("top", inputs, |m, i| {
+            let ghost = m.reg("ghost", 8);
+            ghost.next(i.a);
+            describe(m, i, ghost.q);
+            Out { out: i.a & i.b }
+        });
+        let netlist = design.check().unwrap().netlist;
+        [hash(&netlist), hash_with_properties(&netlist)].map(Result::unwrap)
+    };
+    let [plain, none] = of(&|_, _, _| {});
+    let [same, one] = of(&|m, i, ghost| m.assert("holds", !i.take | ghost.eq(i.b)));
+    assert_eq!((plain, plain), (same, none));
+    assert_ne!(one, none);
+    let other = |describe: &dyn Fn(Builder, In<Signal>, Signal)| of(describe)[1];
+    assert_eq!(one, other(&|m, i, ghost| m.assert("holds", i.b.eq(ghost) | !i.take)));
+    assert_ne!(one, other(&|m, i, ghost| m.assert("holds", i.take | ghost.eq(i.b))));
+    assert_ne!(one, other(&|m, i, ghost| m.assume("holds", !i.take | ghost.eq(i.b))));
+    assert_ne!(one, other(&|m, i, ghost| m.assert("is_held", !i.take | ghost.eq(i.b))));
 }
