@@ -1,20 +1,21 @@
 //! The commit-stream check: what every thread does on the core, instruction by instruction, is what it does on the
 //! instruction-set simulator ([`heddle_testbench::iss`]).
 //!
-//! The core's probes say when the warps of a block start: then the simulator's threads do, with the registers that they have
-//! on the core, and blocks and their warps must start in order. They say in each cycle which threads' instruction took effect (at resolve, so in the order of issue; a lane
-//! that must be replayed appears when it is served), what goes to memory, and what is written to registers. The simulator
-//! follows: the moment a thread's instruction takes effect, it executes that thread's next instruction, so that both see
-//! memory in the core's order, even if threads race. Then
+//! The core's probes say when the warps of a block start: then the simulator's threads do, with the registers that they
+//! have on the core, and blocks and their warps must start in order. They say in each cycle which threads' instruction
+//! took effect (at resolve, so in the order of issue; a lane that must be replayed appears when it is served), what
+//! goes to memory, and what is written to registers. The simulator follows: the moment a thread's instruction takes
+//! effect, it executes that thread's next instruction, so that both see memory in the core's order, even if threads
+//! race. Then
 //!
 //! * the pc must be the same;
 //! * the accesses that leave the core must have the addresses, operations, bytes and data of those lanes ([`port`]);
-//! * the value of the register comes later, for loads and divisions out of order. It is joined by thread and register, which
-//!   is unique as long as the scoreboard lets no second write be under way: that is checked, too;
-//! * a counter's value is the core's, which the simulator takes over; so is the `count` of a convergence barrier, which must be at
-//!   most the lanes;
-//! * a thread goes on behind a barrier only when all live threads of its block are there, those of its warps that have not
-//!   started yet, too;
+//! * the value of the register comes later, for loads and divisions out of order. It is joined by thread and register,
+//!   which is unique as long as the scoreboard lets no second write be under way: that is checked, too;
+//! * a counter's value is the core's, which the simulator takes over; so is the `count` of a convergence barrier, which
+//!   must be at most the lanes;
+//! * a thread goes on behind a barrier only when all live threads of its block are there, those of its warps that have
+//!   not started yet, too;
 //! * a fault must be the simulator's fault, an exit code the simulator's code;
 //! * at the end every thread of every block must have started and ended, and every register been written.
 //!
@@ -186,8 +187,8 @@ impl CommitCheck {
         check().map_err(|difference| self.explain(difference, engine, seed))
     }
 
-    /// After a launch that ended with a fault of these threads: the simulator must have the same. `address` is the first
-    /// thread's. What other warps still did is not looked at.
+    /// After a launch that ended with a fault of these threads: the simulator must have the same. `address` is the
+    /// first thread's. What other warps still did is not looked at.
     pub fn fault(
         &mut self,
         engine: &dyn Engine,
@@ -234,7 +235,8 @@ impl CommitCheck {
         }
     }
 
-    /// A warp that starts: the next in order, in a slot where the simulator's threads have ended and nothing is to be written.
+    /// A warp that starts: the next in order, in a slot where the simulator's threads have ended and nothing is to be
+    /// written.
     fn starts(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
         if engine.probe(self.places.start_taken).low_u64() == 0 {
             return Ok(());

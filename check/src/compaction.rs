@@ -1,19 +1,21 @@
 //! What compaction did, and whether it was worth it: of a simulated core with block stacks
 //! ([`heddle_simt::divergence::block_stack`]), cycle by cycle from its probes.
 //!
-//! **Warps before and after.** Each time threads that a branch or jump sent one way become the top of their block's stack, the warps that came
-//! there with at least one of them are counted, and the warps that run them afterwards: those that are formed, and those that are ahead.
-//! Threads that meet again are not counted.
+//! **Warps before and after.** Each time threads that a branch or jump sent one way become the top of their block's
+//! stack, the warps that came there with at least one of them are counted, and the warps that run them afterwards:
+//! those that are formed, and those that are ahead. Threads that meet again are not counted.
 //!
-//! **Prediction.** A *dynamic branch* is one execution of a conditional branch by the warps that run a block's top. Each of its
-//! warps waits for the others (*stall*) or does not (*bypass*: it goes on alone, or ahead). [`needed`] says how many of them had to
-//! wait for the fewest warps behind the branch. As `capri.txt` §5.1 compares that number with how many waited: those that waited are right
-//! up to it, wrong beyond it; where fewer waited, so many that did not are wrong, and the others right.
+//! **Prediction.** A *dynamic branch* is one execution of a conditional branch by the warps that run a block's top.
+//! Each of its warps waits for the others (*stall*) or does not (*bypass*: it goes on alone, or ahead). [`needed`] says
+//! how many of them had to wait for the fewest warps behind the branch. As `capri.txt` §5.1 compares that number with
+//! how many waited: those that waited are right up to it, wrong beyond it; where fewer waited, so many that did not are
+//! wrong, and the others right.
 //!
 //! Where the paper says no more, it is so here:
 //!
-//! * A side that is where threads meet already does not run, so nothing is to be gained for it. A warp with
-//!   [`Compaction::Predict`] that goes there as a whole waits for the others to meet them, not to form warps: it bypasses.
+//! * A side that is where threads reconverge already does not run, so nothing is to be gained for it. A warp with
+//!   [`Compaction::Predict`] that goes there as a whole waits for the others to meet them, not to form warps: it
+//!   bypasses.
 //! * Several choices may be the least: numbers are compared, not warps.
 //! * What a decision does to the branches behind it does not count.
 //! * Jumps are always waited at, and no decision. [`Compaction::Off`] waits as if it formed warps, and is classed so.
@@ -40,13 +42,13 @@ pub fn monitor(
 /// A warp that executes a branch.
 #[derive(Clone, Copy)]
 struct Passing {
-    /// One bit a lane, of the threads that took it and of the others.
+    /// One bit per lane, of the threads that took it and of the others.
     sides: [u64; 2],
     waits: bool,
 }
 
-/// Adds the decisions of a branch's warps, of whose sides `runs` says which have threads that run on; the sides run `apart` from
-/// each other or together.
+/// Adds the decisions of a branch's warps, of whose sides `runs` says which have threads that run on; the sides run
+/// `apart` from each other or together.
 fn decide(decisions: &mut Prediction, warps: &[Passing], runs: [bool; 2], apart: bool) {
     let waited = warps.iter().filter(|warp| warp.waits).count() as u64;
     let sides = |warp: &Passing| match apart {
@@ -159,7 +161,7 @@ impl Watched {
             if block.passed.len() == *passed {
                 block.passed.push(Vec::new());
             }
-            // Where it meets others it does not run.
+            // Where it reconverges with others it does not run.
             let sides = if arrives { [0, 0] } else { [taken, rest] };
             block.passed[*passed].push(Passing { sides, waits: false });
             *passed += 1;
@@ -204,10 +206,10 @@ impl Watched {
     }
 }
 
-/// Of warps at a branch, with a bit a lane for the threads of each side: how many must wait, at least, so that as few warps run
-/// behind it as can be. That is, over all choices of those that wait, found by search: a warp that does not wait is one warp
-/// behind the branch for each side that has threads of it; those that wait are, for each side, as many as one lane has threads at
-/// most.
+/// Of warps at a branch, with a bit per lane for the threads of each side: how many must wait, at least, so that as few
+/// warps run behind it as can be. That is, over all choices of those that wait, found by search: a warp that does not
+/// wait is one warp behind the branch for each side that has threads of it; those that wait are, for each side, as many
+/// as one lane has threads at most.
 pub fn needed(warps: &[[u64; 2]]) -> u32 {
     let count = |side: usize, lane: u32| warps.iter().filter(|warp| warp[side] >> lane & 1 == 1).count() as u32;
     let most = [0, 1].map(|side| (0..64).map(|lane| count(side, lane)).max().unwrap_or(0));
@@ -215,8 +217,8 @@ pub fn needed(warps: &[[u64; 2]]) -> u32 {
     if most == came {
         return 0;
     }
-    // A warp may go on without waiting if, in each lane where it has no thread of a side that it has threads of, that side has
-    // fewer threads than the most. Each that does so leaves one less to spare.
+    // A warp may go on without waiting if, in each lane where it has no thread of a side that it has threads of, that
+    // side has fewer threads than the most. Each that does so leaves one less to spare.
     let all = warps.iter().flatten().fold(0, |all, side| all | side);
     let spare = |row: u32| most[row as usize / 64] - count(row as usize / 64, row % 64);
     let lacks = |side: u64| if side == 0 { 0 } else { u128::from(all & !side) };
@@ -231,7 +233,7 @@ pub fn needed(warps: &[[u64; 2]]) -> u32 {
     warps.len() as u32 - search.best
 }
 
-/// Warps that are alike: a bit a lane and side where they have no thread.
+/// Warps that are alike: a bit per lane and side where they have no thread.
 #[derive(Clone, Copy)]
 struct Kind {
     lacks: u128,
@@ -306,7 +308,8 @@ enum Is {
 
 /// The unit's probes.
 struct Places {
-    /// Registers of which one is on where a probe of `when` is: there is an outcome, a block's stack acts, warps are formed.
+    /// Registers of which one is on where a probe of `when` is: there is an outcome, a block's stack acts, warps are
+    /// formed.
     busy: [usize; 3],
     when: [usize; 3],
     /// Slot and the lanes of both sides; whether it is a jump, may part, arrives, goes ahead.

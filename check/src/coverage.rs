@@ -1,7 +1,7 @@
 //! Coverage: which covers of the description the programs hit.
 //!
-//! A cover belongs to a module; the hits of all its instances on all shapes are added up. What runs on each shape are the
-//! kernels, random programs, and a few short programs for what neither does ([`directed`]).
+//! A cover belongs to a module; the hits of all its instances on all shapes are added up. What runs on each shape are
+//! the kernels, random programs, and a few short programs for what neither does ([`directed`]).
 
 use crate::random::{self, Features};
 use heddle_hdl::netlist::{Module, Property, PropertyKind};
@@ -37,15 +37,15 @@ const FILLING: &str =
 /// The kernel that hits most soonest, which is run before random programs.
 const FIRST: &str = "mandelbrot";
 
-/// Kernels that hit covers which other programs hit late or never: sides of a branch that are at its meeting point already, and
-/// paths that arrive and meet none.
+/// Kernels that hit covers which other programs hit late or never: sides of a branch that are at its meeting point
+/// already, and paths that arrive and meet none.
 const NEXT: [&str; 3] = ["dispatch", "raytrace", "photon"];
 
 /// A memory that answers late and out of order, and takes requests seldom.
 const LATE: Backing = Backing::Model(Timing { latency: 10, jitter: 31, interval: 16, seed: 1 });
 
-/// The usual shapes: from one thread to many lanes and to many warps, with the smallest queues, without barriers, and with
-/// the other ways of memory.
+/// The usual shapes: from one thread to many lanes and to many warps, with the smallest queues, without barriers, and
+/// with the other ways of memory.
 pub fn shapes() -> Vec<Shape> {
     vec![
         Shape::new(8, 8),
@@ -195,8 +195,8 @@ pub fn names(shapes: &[Shape]) -> Result<BTreeSet<Name>, MachineError> {
     Ok(names)
 }
 
-/// Runs short programs, these kernels and so many random programs on every shape, as many at a time as there are processors.
-/// `show` is told of every program that begins.
+/// Runs short programs, these kernels and so many random programs on every shape, as many at a time as there are
+/// processors. `show` is told of every program that begins.
 pub fn measure(
     shapes: &[Shape],
     kernels: &[&Kernel],
@@ -213,8 +213,8 @@ pub fn measure(
         for (place, shape) in shapes.iter().enumerate().skip(worker).step_by(workers) {
             runs.push((place, Run { shape, show, hits: Hits::new(), hit, machine: machine(shape, seed)? }));
         }
-        // What takes least time first, and what hits covers that little else hits, so that they need not be looked for elsewhere:
-        // short programs on all shapes, then kernels on those with neither few nor many lanes and warps.
+        // What takes least time first, and what hits covers that little else hits, so that they need not be looked for
+        // elsewhere: short programs on all shapes, then kernels on those with neither few nor many lanes and warps.
         runs.iter_mut().try_for_each(|(_, run)| run.directed())?;
         let from_8 = |size: u32| size.ilog2().abs_diff(3);
         runs.sort_by_key(|(_, run)| from_8(run.shape.lanes) + from_8(run.shape.warps));

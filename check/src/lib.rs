@@ -1,10 +1,10 @@
-//! What checks the core, and what measures it. Programs and the machine that runs them are in [`heddle_testbench`], which knows
-//! nothing of this crate.
+//! What checks the core, and what measures it. Programs and the machine that runs them are in [`heddle_testbench`],
+//! which knows nothing of this crate.
 //!
 //! Checks:
 //!
 //! * [`commit`]: every instruction of every thread on the core against the instruction-set simulator.
-//! * [`random`]: programs whose threads part and meet in every way.
+//! * [`random`]: programs whose threads diverge and meet in every way.
 //! * [`coverage`]: which covers of the description the programs hit.
 //! * [`prove`]: formal proofs of blocks.
 //!
@@ -14,8 +14,8 @@
 //! * [`model`]: a core that forms warps in other ways, as a cycle model.
 //! * [`synth`]: the core on an FPGA: its cells and its clock.
 //!
-//! [`commit::monitor`] and [`compaction::monitor`] are [monitors](heddle_testbench::machine::Monitor) of a machine. [`prove`] and
-//! [`synth`] run no programs: they give Verilog to Yosys and its like, and keep what comes of it.
+//! [`commit::monitor`] and [`compaction::monitor`] are [monitors](heddle_testbench::machine::Monitor) of a machine.
+//! [`prove`] and [`synth`] run no programs: they give Verilog to Yosys and its like, and keep what comes of it.
 
 #![warn(missing_docs)]
 

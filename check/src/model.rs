@@ -1,8 +1,9 @@
-//! A cycle model of one core whose warps are formed as the core's divergence units do not: dynamic warp formation, which
-//! thread block compaction is compared with. `docs/studies/formation.md` says what it leaves out and how near it comes.
+//! A cycle model of one core whose warps are formed as the core's divergence units do not: dynamic warp formation,
+//! which thread block compaction is compared with. `docs/studies/formation.md` says what it leaves out and how near it
+//! comes.
 //!
-//! Threads are executed by the [`Iss`], an instruction of a warp in the cycle in which it issues, so memory is as that order
-//! says. Time is charged beside it.
+//! Threads are executed by the [`Iss`], an instruction of a warp in the cycle in which it issues, so memory is as that
+//! order says. Time is charged beside it.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -11,7 +12,7 @@
 //! | `memory.rs` | the load-store unit, the cache, memory |
 //! | `writeback.rs` | the write port of the registers |
 //! | `policy.rs` | what a mechanism decides |
-//! | `stack.rs` | a stack a warp, to compare the model with the core |
+//! | `stack.rs` | a stack per warp, to compare the model with the core |
 //! | `formation.rs` | dynamic warp formation, without and with warp barriers |
 
 mod core;
@@ -50,7 +51,7 @@ pub enum Mechanism {
     Stack,
     /// Any of one pc, by majority. (`thread-block-compaction.txt` §2.3)
     Formation,
-    /// The same between a branch that parts a static warp and where its threads meet. (§2.4)
+    /// The same between a branch that parts a static warp and where its threads reconverge. (§2.4)
     WarpBarriers,
 }
 

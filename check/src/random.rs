@@ -1,17 +1,18 @@
-//! Random programs: RV32IMA code whose threads part and meet in every way, on memory of their own and on some that all share.
+//! Random programs: RV32IMA code whose threads diverge and meet in every way, on memory of their own and on some that
+//! all share.
 //!
-//! A [`RandomProgram`] is a few functions of basic blocks whose edges go anywhere: forward, backward, nested, crossing, through
-//! tables of jumps; with calls, recursion and threads that end early. Few registers, so that instructions wait for each
-//! other; loads, multiplications and divisions, so that they wait for results that come late.
+//! A [`RandomProgram`] is a few functions of basic blocks whose edges go anywhere: forward, backward, nested, crossing,
+//! through tables of jumps; with calls, recursion and threads that end early. Few registers, so that instructions wait
+//! for each other; loads, multiplications and divisions, so that they wait for results that come late.
 //!
-//! Threads race in main memory and in the scratchpad, by atomics too; they come to barriers anywhere, in groups or alone,
-//! but each to as many as the others, unless it ends before. A launch may have many blocks.
+//! Threads race in main memory and in the scratchpad, by atomics too; they come to barriers anywhere, in groups or
+//! alone, but each to as many as the others, unless it ends before. A launch may have many blocks.
 //!
-//! It ends by construction: an edge backward takes one from a count that only falls ([`RandomProgram::fuel`]), a call from
-//! another, and all other edges lead forward.
+//! It ends by construction: an edge backward takes one from a count that only falls ([`RandomProgram::fuel`]), a call
+//! from another, and all other edges lead forward.
 //!
-//! [`RandomProgram::assemble`] makes instructions for a shape. [`search`] runs programs through a check and makes the first
-//! that fails as small as it can.
+//! [`RandomProgram::assemble`] makes instructions for a shape. [`search`] runs programs through a check and makes the
+//! first that fails as small as it can.
 
 mod assemble;
 mod program;

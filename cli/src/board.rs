@@ -20,12 +20,13 @@ use std::io::{self, Write as _};
 
 /// Simulate a board behind a pseudo-terminal, for `heddle host` or anything else that opens a serial port.
 ///
-/// What is simulated is what is on the FPGA, but for PLL and pins: the core with its host and UART. Standard output gets one
-/// line, the path of the port. It runs until Ctrl-C, or SIGTERM; then the port is gone, as if it were unplugged.
+/// What is simulated is what is on the FPGA, but for PLL and pins: the core with its host and UART. Standard output
+/// gets one line, the path of the port. It runs until Ctrl-C, or SIGTERM; then the port is gone, as if it were
+/// unplugged.
 ///
-/// Any baud rate is right, since no bits go over a pseudo-terminal. Within the simulation a bit takes --divisor cycles, by
-/// default far fewer than on a board, so that bytes do not take longer than programs. Time on the line says nothing about a
-/// board, therefore; cycles of launches are the board's.
+/// Any baud rate is right, since no bits go over a pseudo-terminal. Within the simulation a bit takes --divisor cycles,
+/// by default far fewer than on a board, so that bytes do not take longer than programs. Time on the line says nothing
+/// about a board, therefore; cycles of launches are the board's.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle board colorlight-i5 --pty                   prints a path such as /dev/pts/3

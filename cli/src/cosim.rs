@@ -32,11 +32,12 @@ use std::time::Instant;
 /// cycle and both values, and leaves two waveforms of the cycles around it. Models are built when they are first needed
 /// and kept in the user's cache folder (or $HEDDLE_CACHE). Verilator is the one on the path, or $HEDDLE_VERILATOR.
 ///
-/// With --netlist it is the netlist that Yosys maps the core and its host to, for a board (docs/reference/synthesis.md): the program comes over the host's
-/// stream of bytes, and must have the same results and take as many cycles as in the simulation.
+/// With --netlist it is the netlist that Yosys maps the core and its host to, for a board
+/// (docs/reference/synthesis.md): the program comes over the host's stream of bytes, and must have the same results and
+/// take as many cycles as in the simulation.
 ///
-/// Ctrl-C ends the comparison with the report so far; the exit code is then 130. A second Ctrl-C ends it at once. Long runs
-/// show their progress if standard error is a terminal.
+/// Ctrl-C ends the comparison with the report so far; the exit code is then 130. A second Ctrl-C ends it at once. Long
+/// runs show their progress if standard error is a terminal.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle cosim mandelbrot --lanes 16 --warps 4

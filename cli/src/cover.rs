@@ -20,9 +20,9 @@ use std::time::Duration;
 
 /// Run programs and say which covers of the description they hit.
 ///
-/// A cover is a condition that the description names because tests should meet it: a choice of a multiplexer, a hazard, a
-/// cause of a replay, a fault. The kernels, random programs and a few short ones run on each shape; hits of all instances of
-/// a module are added up.
+/// A cover is a condition that the description names because tests should meet it: a choice of a multiplexer, a hazard,
+/// a cause of a replay, a fault. The kernels, random programs and a few short ones run on each shape; hits of all
+/// instances of a module are added up.
 #[derive(Args)]
 #[command(
     after_help = "Examples:

@@ -1,8 +1,9 @@
 //! `heddle docs`: the pages that commands write, and whether each is of the core as it is.
 //!
-//! Each page carries the hash of what its figures come from, and the commit at which they were measured ([`age`](mod@age)): those of
-//! studies of their cores and programs ([`study::age`](crate::study::age)), those of [`evidence`](mod@evidence) of their cores or proofs, and each
-//! row of the page on area that of its core. What pages of evidence name is there or not.
+//! Each page carries the hash of what its figures come from, and the commit at which they were measured
+//! ([`age`](mod@age)): those of studies of their cores and programs ([`study::age`](crate::study::age)), those of
+//! [`evidence`](mod@evidence) of their cores or proofs, and each row of the page on area that of its core. What pages
+//! of evidence name is there or not.
 
 pub mod age;
 pub mod evidence;
@@ -19,8 +20,9 @@ use std::path::{Path, PathBuf};
 
 /// Say how old the pages are that commands write, and write those anew that take less than a minute.
 ///
-/// Those are the page on area with its charts, out of what was measured, and the line on each other page that says that it is of an
-/// older core. Studies, proofs, covers, mutants and speed are measured by commands of their own, which the table names.
+/// Those are the page on area with its charts, out of what was measured, and the line on each other page that says that
+/// it is of an older core. Studies, proofs, covers, mutants and speed are measured by commands of their own, which the
+/// table names.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle docs                   write anew what takes less than a minute, and say how old the rest is

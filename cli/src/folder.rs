@@ -14,8 +14,8 @@ pub struct Entry {
     pub text: String,
 }
 
-/// Writes `entries` into `folder`, which may be there already. They are written beside their places first and moved when
-/// all are complete; the last entry comes last, so it may list the others. Other files of the folder stay.
+/// Writes `entries` into `folder`, which may be there already. They are written beside their places first and moved
+/// when all are complete; the last entry comes last, so it may list the others. Other files of the folder stay.
 pub fn write_folder(folder: &Path, entries: &[Entry]) -> Result<()> {
     let files: Vec<File> = entries.iter().map(|entry| (entry.name.as_str(), entry.text.as_bytes())).collect();
     write_files(folder, &files)

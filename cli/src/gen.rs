@@ -25,11 +25,11 @@ use std::path::PathBuf;
 /// One file a module and the list of them, heddle.f, whose paths are relative to the present folder. Other files in the
 /// folder stay. What memory holds at the launch of a program (a kernel's inputs included) comes too, for $readmemh:
 /// instructions.hex for the top's memory `instructions`, and bank_K.hex for `memory.main.bank[K].replica.words`; with
-/// --bus, memory.hex for the memory that is on the bus, a word of 32 bits a line; with --divergence stack, side_table.hex
-/// for the top's memory `side_table`: where the threads of each branch meet.
+/// --bus, memory.hex for the memory that is on the bus, a word of 32 bits per line; with --divergence stack,
+/// side_table.hex for the top's memory `side_table`: where the threads of each branch meet.
 ///
-/// With --fusesoc comes heddle.core, of a core `heddle` for FuseSoC, with the targets `lint` (Verilator) and `synth-ecp5`,
-/// `synth-ice40` (Yosys); with --rust-hdl heddle.rs, the core as a struct for designs in rust-hdl.
+/// With --fusesoc comes heddle.core, of a core `heddle` for FuseSoC, with the targets `lint` (Verilator) and
+/// `synth-ecp5`, `synth-ice40` (Yosys); with --rust-hdl heddle.rs, the core as a struct for designs in rust-hdl.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle gen --lanes 16 --warps 4 --out build/
@@ -49,8 +49,8 @@ pub struct Gen {
     /// All modules in one file, heddle.v
     #[arg(long)]
     single_file: bool,
-    /// With a host that drives the core over a stream of bytes (docs/reference/host.md), and tells that its clock has so many kHz: the
-    /// top is `heddle_host`, and the memories are below its instance `heddle`
+    /// With a host that drives the core over a stream of bytes (docs/reference/host.md), and tells that its clock has
+    /// so many kHz: the top is `heddle_host`, and the memories are below its instance `heddle`
     #[arg(long, value_name = "KHZ")]
     host: Option<u32>,
     /// Write heddle.core, too, a core file for FuseSoC

@@ -12,9 +12,9 @@ use serde::Serialize;
 
 /// Print the canonical hash of the core's hardware.
 ///
-/// It stays when the description is only written in another way: modules, names of signals and state, and how bits are put
-/// together into signals, registers and memories do not count. So a change that is to change no behaviour is checked by the
-/// hashes before and after it.
+/// It stays when the description is only written in another way: modules, names of signals and state, and how bits are
+/// put together into signals, registers and memories do not count. So a change that is to change no behaviour is
+/// checked by the hashes before and after it.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle hash --lanes 16 --warps 4

@@ -26,11 +26,12 @@ use std::time::{Duration, Instant};
 
 /// Run a program on a board, over a serial port, and say how it went.
 ///
-/// The board must have a core with its host (docs/reference/host.md): a bitstream of `heddle synth --bitstream`, or a simulation of one,
-/// `heddle board`. It is asked first what core it has. Then the program is loaded and compared by its checksum, and runs: a
-/// built-in kernel gets its inputs, and its results are read back and compared with what this computer makes of them; an ELF
-/// file is launched once, and succeeds if every thread's exit code is 0. Without a program, it only says what is there. A program
-/// that does not fit is refused; one that has instructions which the core lacks is run with a warning.
+/// The board must have a core with its host (docs/reference/host.md): a bitstream of `heddle synth --bitstream`, or a
+/// simulation of one, `heddle board`. It is asked first what core it has. Then the program is loaded and compared by
+/// its checksum, and runs: a built-in kernel gets its inputs, and its results are read back and compared with what this
+/// computer makes of them; an ELF file is launched once, and succeeds if every thread's exit code is 0. Without a
+/// program, it only says what is there. A program that does not fit is refused; one that has instructions which the
+/// core lacks is run with a warning.
 ///
 /// The board tells cycles, exit codes and a fault; and what `heddle run` counts, if its core was built with --metrics.
 #[derive(Args)]

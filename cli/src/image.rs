@@ -66,7 +66,7 @@ pub fn memory(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<u32>> {
     Ok(recorder.memory.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
 }
 
-/// A word a line, the first at address 0.
+/// A word per line, the first at address 0.
 pub fn hex(words: impl Iterator<Item = u32>) -> String {
     words.map(|word| format!("{word:08x}\n")).collect()
 }

@@ -1,5 +1,5 @@
-//! Ctrl-C, or SIGTERM as of `timeout`: the first ends the run after the batch of cycles under way, with its report; the second
-//! ends the process at once.
+//! Ctrl-C, or SIGTERM as of `timeout`: the first ends the run after the batch of cycles under way, with its report; the
+//! second ends the process at once.
 
 use crate::device_error;
 use anyhow::{Context, Error, Result};

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
   heddle kernels --sizes                                     which fit in 32 KiB
   for k in $(heddle kernels --names); do heddle run $k --lanes 16; done")]
 pub struct Kernels {
-    /// Names only, one a line
+    /// Names only, one per line
     #[arg(long, conflicts_with = "json")]
     names: bool,
     /// How many bytes program and data have, of the usual size and of `--size small`, or why there is no small one

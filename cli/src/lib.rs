@@ -1,8 +1,8 @@
-//! The `heddle` command: one file a subcommand, and what they share. As a library it is the same command with more mechanisms for
-//! divergence than the project's own: [`main_with`].
+//! The `heddle` command: one file a subcommand, and what they share. As a library it is the same command with more
+//! mechanisms for divergence than the project's own: [`main_with`].
 //!
-//! Results go to standard output, messages and progress to standard error. Every failure is one line and a non-zero exit:
-//! 1 for what was asked, 2 for how it was asked, 130 for Ctrl-C or SIGTERM.
+//! Results go to standard output, messages and progress to standard error. Every failure is one line and a non-zero
+//! exit: 1 for what was asked, 2 for how it was asked, 130 for Ctrl-C or SIGTERM.
 
 mod bench;
 mod board;
@@ -88,8 +88,8 @@ enum Command {
     Study(study::Study),
 }
 
-/// The command, with these mechanisms beside the project's own: every option `--divergence` has them, and a host may tell them.
-/// Mechanisms must differ in name and in number.
+/// The command, with these mechanisms beside the project's own: every option `--divergence` has them, and a host may
+/// tell them. Mechanisms must differ in name and in number.
 pub fn main_with(mechanisms: &[&'static dyn Mechanism]) -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");

@@ -40,11 +40,11 @@ const SAMPLE: u32 = 400;
 
 /// Put mistakes into the core, one at a time, and report which checks notice.
 ///
-/// A mutant is the core with one small change: another operator or constant, a condition inverted or ignored, a register
-/// that is never enabled, a slice one bit off. Every mutant meets four layers of checks: the description's assertions
-/// while programs run; the unit tests of the block that has the change; the runs themselves, where every instruction is
-/// compared with the instruction-set simulator; and lock-step with the unchanged core. What no layer sees is compared with the unchanged block
-/// alone, on random inputs.
+/// A mutant is the core with one small change: another operator or constant, a condition inverted or ignored, a
+/// register that is never enabled, a slice one bit off. Every mutant meets four layers of checks: the description's
+/// assertions while programs run; the unit tests of the block that has the change; the runs themselves, where every
+/// instruction is compared with the instruction-set simulator; and lock-step with the unchanged core. What no layer
+/// sees is compared with the unchanged block alone, on random inputs.
 ///
 /// Ctrl-C ends it with the report so far; the exit code is then 130.
 #[derive(Args)]
@@ -177,8 +177,8 @@ impl Mutate {
         Ok(sample(all, self.sample.unwrap_or(SAMPLE) as usize, self.shape.seed))
     }
 
-    /// Several mutants at a time, in random order, so that Ctrl-C leaves a sample too. Those that were begun before it and
-    /// not finished are left out.
+    /// Several mutants at a time, in random order, so that Ctrl-C leaves a sample too. Those that were begun before it
+    /// and not finished are left out.
     fn outcomes(
         &self,
         campaign: &Campaign,
@@ -230,8 +230,8 @@ fn sample(all: Vec<Mutant>, count: usize, seed: u64) -> Vec<Mutant> {
     all.into_iter().enumerate().filter(|(place, _)| chosen.contains(place)).map(|(_, mutant)| mutant).collect()
 }
 
-/// Whole parts of `count`, which is at most their sum, in proportion to the sizes: rounded down, then up where the remainder
-/// is largest.
+/// Whole parts of `count`, which is at most their sum, in proportion to the sizes: rounded down, then up where the
+/// remainder is largest.
 fn shares(sizes: &[usize], count: usize) -> Vec<usize> {
     let total = sizes.iter().sum::<usize>().max(1);
     let mut shares: Vec<usize> = sizes.iter().map(|size| size * count / total).collect();

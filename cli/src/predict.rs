@@ -19,9 +19,9 @@ use std::path::PathBuf;
 
 /// Place convergence barriers where a program's directives ask for them.
 ///
-/// The program is linked with `--emit-relocs --no-relax`, as the built-in kernels are; HEDDLE_PREDICT, HEDDLE_RECONVERGE and
-/// HEDDLE_PREDICT_FUNCTION of heddle.h say where threads are expected to come together. The file that is written does the same on
-/// every core. docs/reference/predict.md says what is placed, and why.
+/// The program is linked with `--emit-relocs --no-relax`, as the built-in kernels are; HEDDLE_PREDICT,
+/// HEDDLE_RECONVERGE and HEDDLE_PREDICT_FUNCTION of heddle.h say where threads are expected to come together. The file
+/// that is written does the same on every core. docs/reference/predict.md says what is placed, and why.
 #[derive(Args)]
 #[command(
     mut_args(of_runs),
@@ -46,7 +46,7 @@ pub struct Predict {
     /// The file to write
     #[arg(short, long, value_name = "OUT.elf", required_unless_present_any = ["explain", "json", "svg"])]
     out: Option<PathBuf>,
-    /// Barriers at the post-dominators of all branches that may part threads, too
+    /// Barriers at the post-dominators of all branches where threads may diverge, too
     #[arg(long)]
     pdom: bool,
     /// Look for loop merge and iteration delay where no directive stands, and place barriers where they should pay
@@ -67,8 +67,8 @@ pub struct Predict {
     /// In place of the thresholds of all directives, 1 to 64
     #[arg(long, value_name = "THREADS")]
     threshold: Option<u32>,
-    /// Run the program with each region left alone, with thresholds of 2, 4, 8 … threads, and waiting for all; place what takes the
-    /// fewest cycles, or no region if none gains in every draw
+    /// Run the program with each region left alone, with thresholds of 2, 4, 8 … threads, and waiting for all; place
+    /// what takes the fewest cycles, or no region if none gains in every draw
     #[arg(long, conflicts_with = "threshold")]
     tune: bool,
     #[command(flatten)]

@@ -21,9 +21,9 @@ use std::time::Duration;
 
 /// Prove properties of blocks with SymbiYosys, Yosys and the solver yices.
 ///
-/// A proof that fails names its assertion and leaves a waveform; the exit code is then 1. Every proof also looks for its
-/// covers: one that is out of reach counts as a failure, because the proof may say nothing. The provers are found in PATH
-/// or in a virtual environment in the user's cache folder (or $HEDDLE_CACHE), which `./test` makes.
+/// A proof that fails names its assertion and leaves a waveform; the exit code is then 1. Every proof also looks for
+/// its covers: one that is out of reach counts as a failure, because the proof may say nothing. The provers are found
+/// in PATH or in a virtual environment in the user's cache folder (or $HEDDLE_CACHE), which `./test` makes.
 ///
 /// Ctrl-C or SIGTERM ends all proofs under way; the exit code is then 130.
 #[derive(Args)]

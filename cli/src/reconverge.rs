@@ -15,11 +15,11 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Show where threads that part at a branch meet again.
+/// Show where threads that diverge at a branch meet again.
 ///
-/// For every control-flow instruction: its reconvergence pc (the immediate post-dominator, or behind the return), whether all
-/// threads of a block take it alike, where they are likely to meet earlier, and whether there are instructions on both its
-/// sides. docs/reference/reconvergence.md says what each means, and what is assumed.
+/// For every control-flow instruction: its reconvergence pc (the immediate post-dominator, or behind the return),
+/// whether all threads of a block take it alike, where they are likely to reconverge earlier, and whether there are
+/// instructions on both its sides. docs/reference/reconvergence.md says what each means, and what is assumed.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle reconverge nqueens
@@ -144,7 +144,7 @@ impl Found {
         lines
     }
 
-    /// The branch that ends a block, if threads may part there.
+    /// The branch that ends a block, if threads may diverge there.
     fn parting(&self, block: &Block) -> Option<&Branch> {
         let branch = self.analysis.branch(block.end - 4);
         branch.filter(|branch| !branch.uniform && matches!(branch.kind, Kind::Branch | Kind::IndirectJump))

@@ -25,12 +25,12 @@ use std::sync::{Arc, Mutex};
 
 /// Run a program on the simulated core and say what the core did.
 ///
-/// A built-in kernel gets its inputs, and its results are compared with what the host computes. An ELF file (RV32IMA, linked
-/// as docs/reference/programs.md says) is launched once, with one block of all threads or with the blocks asked for; it
-/// succeeds if every thread's exit code is 0.
+/// A built-in kernel gets its inputs, and its results are compared with what the host computes. An ELF file (RV32IMA,
+/// linked as docs/reference/programs.md says) is launched once, with one block of all threads or with the blocks asked
+/// for; it succeeds if every thread's exit code is 0.
 ///
-/// Ctrl-C ends the run with the report so far and a complete waveform; the exit code is then 130. A second Ctrl-C ends it
-/// at once. Long runs show their progress if standard error is a terminal.
+/// Ctrl-C ends the run with the report so far and a complete waveform; the exit code is then 130. A second Ctrl-C ends
+/// it at once. Long runs show their progress if standard error is a terminal.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle run mandelbrot --image mandelbrot.png

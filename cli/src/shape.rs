@@ -23,24 +23,26 @@ pub struct ShapeArgs {
     /// What decides which threads of a warp run when they disagree
     #[arg(long, default_value = Divergence::default().name(), value_name = "NAME", value_parser = mechanism())]
     pub divergence: Divergence,
-    /// Levels of a warp's stack under --divergence stack or dual-path: 1 … lanes - 1 [default: lanes - 1, always enough]; of a
-    /// block's under block-stack: 1 … threads - 1 [default: 128, or as many as can be needed]
+    /// Levels of a warp's stack under --divergence stack or dual-path: 1 … lanes - 1
+    /// [default: lanes - 1, always enough]; of a block's under block-stack: 1 … threads - 1
+    /// [default: 128, or as many as can be needed]
     #[arg(long, value_name = "N")]
     pub levels: Option<u32>,
-    /// Under --divergence dual-path, the paths of a warp that are considered for issue: `full`, both; `constrained`, one, until it
-    /// issues an instruction that takes long [default: full]
+    /// Under --divergence dual-path, the paths of a warp that are considered for issue: `full`, both; `constrained`,
+    /// one, until it issues an instruction that takes long [default: full]
     #[arg(long, value_name = "NAME", value_parser = choice(PathScheduler::ALL))]
     pub path_scheduler: Option<PathScheduler>,
-    /// Whether, under --divergence dual-path, a suspended path runs beside the one that is left of the two above it [default: off]
+    /// Whether, under --divergence dual-path, a suspended path runs beside the one that is left of the two above it
+    /// [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub path_forwarding: Option<bool>,
-    /// Under --divergence block-stack, where the warps of a block wait for each other to form new ones: `always`, at every
-    /// conditional branch; `skip-uniform`, at those that may part the block; `predict`, where it was worth it before; `off`, as
-    /// skip-uniform, but threads stay in their warps [default: skip-uniform]
+    /// Under --divergence block-stack, where the warps of a block wait for each other to form new ones: `always`, at
+    /// every conditional branch; `skip-uniform`, at those that may diverge the block; `predict`, where it was worth it
+    /// before; `off`, as skip-uniform, but threads stay in their warps [default: skip-uniform]
     #[arg(long, value_name = "NAME", value_parser = choice(Compaction::ALL))]
     pub compaction: Option<Compaction>,
-    /// The prediction table of --compaction predict: branches that it holds, 1 … 32, and what it knows of each, such as 8 or
-    /// 8,history=counter: `latest`, `sticky` or `counter` [default: 32,history=latest]
+    /// The prediction table of --compaction predict: branches that it holds, 1 … 32, and what it knows of each, such as
+    /// 8 or 8,history=counter: `latest`, `sticky` or `counter` [default: 32,history=latest]
     #[arg(long, value_name = "N[,history=NAME]", value_parser = capt)]
     pub capt: Option<Capt>,
     /// Whether threads also meet at likely-convergence points, under --divergence stack or block-stack [default: off]
@@ -52,27 +54,28 @@ pub struct ShapeArgs {
     /// Convergence barriers of a warp under --divergence path-table: 0 … 16 [default: 0, their instructions do nothing]
     #[arg(long, value_name = "N")]
     pub convergence_barriers: Option<u32>,
-    /// Outcomes of a warp without an arrival after which threads that wait at a convergence barrier go on, and after which paths give
-    /// way to others: a power of two, 32 … 65536 [default: 4096]
+    /// Outcomes of a warp without an arrival after which threads that wait at a convergence barrier go on, and after
+    /// which paths give way to others: a power of two, 32 … 65536 [default: 4096]
     #[arg(long, value_name = "N")]
     pub patience: Option<u32>,
-    /// Where paths of a warp become one: `pc`, where they have the same pc and call depth; `barriers`, at convergence barriers only, as
-    /// on hardware that does not compare pcs, with --replay serialise [default: pc]
+    /// Where paths of a warp become one: `pc`, where they have the same pc and call depth; `barriers`, at convergence
+    /// barriers only, as on hardware that does not compare pcs, with --replay serialise [default: pc]
     #[arg(long, value_name = "NAME", value_parser = choice(Merge::ALL))]
     pub merge: Option<Merge>,
     /// Entries of a warp's instruction buffer: 4, 8 or 16 [default: 4]
     #[arg(long, value_name = "N")]
     pub buffer: Option<u32>,
-    /// Cycles from one issue to the next: 1, 2, 4 or 8, for studies: a warp of 32 threads takes 4 on a core of 8 ALUs [default: 1]
+    /// Cycles from one issue to the next: 1, 2, 4 or 8, for studies: a warp of 32 threads takes 4 on a core of 8 ALUs
+    /// [default: 1]
     #[arg(long, value_name = "N")]
     pub issue_interval: Option<u32>,
-    /// The warp that issues when several could: `loose-round-robin`, the next after the last one; `greedy-then-oldest`, the last
-    /// one until it stalls, then the one that was started first; `sticky`, the last one until it stalls, then the next; `block-age`,
-    /// one of the block that was started first; `block-round-robin`, of another block every cycle; `block-sticky`, of the last block
-    /// until all of it stalls
+    /// The warp that issues when several could: `loose-round-robin`, the next after the last one; `greedy-then-oldest`,
+    /// the last one until it stalls, then the one that was started first; `sticky`, the last one until it stalls, then
+    /// the next; `block-age`, one of the block that was started first; `block-round-robin`, of another block every
+    /// cycle; `block-sticky`, of the last block until all of it stalls
     #[arg(long, value_name = "NAME", value_parser = choice(Schedule::ALL))]
     pub schedule: Option<Schedule>,
-    /// The address of a register bank: `shared`, one for all lanes; `per-lane`, one a lane
+    /// The address of a register bank: `shared`, one for all lanes; `per-lane`, one per lane
     #[arg(long, value_name = "NAME", value_parser = choice(BankAddress::ALL))]
     pub bank_address: Option<BankAddress>,
     /// Whether the core has multiplier and divider, RV32M [default: on]
@@ -84,14 +87,15 @@ pub struct ShapeArgs {
     /// Bytes of instruction memory, a power of two; unless given, 64K, or all memory if that is less
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub program: Option<u32>,
-    /// Bytes of stack a thread, a power of two
+    /// Bytes of stack per thread, a power of two
     #[arg(long, default_value = "1K", value_name = "BYTES", value_parser = bytes)]
     pub stack: u32,
-    /// Lanes that go to memory together: `aligned`, each to its own bank or with the first lane; `full`, all within a line
+    /// Lanes that go to memory together: `aligned`, each to its own bank or with the first lane; `full`, all within a
+    /// line
     #[arg(long, value_name = "NAME", value_parser = choice(Coalescing::ALL))]
     pub coalescing: Option<Coalescing>,
-    /// The lanes that do not: `split`, their path splits off; `serialise`, they follow while the warp runs on, as it must under
-    /// --divergence stack [default: split; serialise for stack and dual-path]
+    /// The lanes that do not: `split`, their path splits off; `serialise`, they follow while the warp runs on, as it
+    /// must under --divergence stack [default: split; serialise for stack and dual-path]
     #[arg(long, value_name = "NAME", value_parser = choice(Replay::ALL))]
     pub replay: Option<Replay>,
     /// Loads that may be under way at once: a power of two, 2 … 64 [default: 8]
@@ -117,12 +121,13 @@ pub struct ShapeArgs {
     /// [ways: 4, line: 2, misses: 4]
     #[arg(long, value_name = "BYTES[,FIELD=N]…", value_parser = cache)]
     pub cache: Option<Cache>,
-    /// Memory outside, on a Wishbone B4 bus (pipelined) of so many data bits: a power of two, 32 … 32 × lanes. In simulations
-    /// there is a memory on it, whose timing --memory-model says
+    /// Memory outside, on a Wishbone B4 bus (pipelined) of so many data bits: a power of two, 32 … 32 × lanes. In
+    /// simulations there is a memory on it, whose timing --memory-model says
     #[arg(long, value_name = "BITS")]
     pub bus: Option<u32>,
-    /// Memory that answers later, for simulation, such as latency=100 or latency=80,jitter=31,interval=2,seed=7: cycles to a
-    /// response, random cycles more at most, cycles from one request to the next [latency: 1, jitter: 0, interval: 1, seed: 1]
+    /// Memory that answers later, for simulation, such as latency=100 or latency=80,jitter=31,interval=2,seed=7: cycles
+    /// to a response, random cycles more at most, cycles from one request to the next
+    /// [latency: 1, jitter: 0, interval: 1, seed: 1]
     #[arg(long, value_name = "FIELD=N,…", value_parser = timing)]
     pub memory_model: Option<Timing>,
     /// Seed of random start values and of kernels' inputs
@@ -134,8 +139,8 @@ pub struct ShapeArgs {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "The core")]
 pub struct HardwareArgs {
-    /// Build the counters of what the core does into it, as simulations have them: instructions, where issue slots went, paths …
-    /// A host tells them, and `heddle host` reports them as `heddle run` does
+    /// Build the counters of what the core does into it, as simulations have them: instructions, where issue slots
+    /// went, paths … A host tells them, and `heddle host` reports them as `heddle run` does
     #[arg(long)]
     pub metrics: bool,
 }

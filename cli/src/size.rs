@@ -17,7 +17,8 @@ pub struct SizeArgs {
 enum Size {
     /// What figures are of
     Usual,
-    /// What fits in 32 KiB with the program and the stacks of 8 threads, 512 bytes each; `heddle kernels --sizes` lists them
+    /// What fits in 32 KiB with the program and the stacks of 8 threads, 512 bytes each; `heddle kernels --sizes` lists
+    /// them
     Small,
 }
 

@@ -22,16 +22,16 @@ use std::time::Duration;
 
 /// Build the core for an FPGA, with Yosys and nextpnr: its cells, and its clock, or a bitstream.
 ///
-/// The top `heddle` is built, memory and work distributor included; in place of a board's pins are a shift register for the
-/// inputs and the parity of the outputs, which are not counted. LUTs are all tables of four inputs that are taken: by logic,
-/// by carry cells, by distributed RAM. Block RAM of main and instruction memory stands behind a plus.
+/// The top `heddle` is built, memory and work distributor included; in place of a board's pins are a shift register for
+/// the inputs and the parity of the outputs, which are not counted. LUTs are all tables of four inputs that are taken:
+/// by logic, by carry cells, by distributed RAM. Block RAM of main and instruction memory stands behind a plus.
 ///
-/// With --bitstream, the core is built with its host and a UART, and a top that has PLL and pins only. The clock that the
-/// bitstream has is told by its host, so each clock is built anew: the highest step of the PLL that meets timing is found by
-/// going down.
+/// With --bitstream, the core is built with its host and a UART, and a top that has PLL and pins only. The clock that
+/// the bitstream has is told by its host, so each clock is built anew: the highest step of the PLL that meets timing is
+/// found by going down.
 ///
-/// Yosys and nextpnr come from PyPI into the user's cache folder (or $HEDDLE_CACHE) when they are first needed. So do results:
-/// what is known is only reported, and a run that was interrupted goes on where it was.
+/// Yosys and nextpnr come from PyPI into the user's cache folder (or $HEDDLE_CACHE) when they are first needed. So do
+/// results: what is known is only reported, and a run that was interrupted goes on where it was.
 ///
 /// Ctrl-C ends it with the report so far; the exit code is then 130.
 #[derive(Args)]
@@ -56,15 +56,15 @@ pub struct Synth {
     /// Runs of place and route, of which the clock is the median; 0 for none
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     seeds: u32,
-    /// The clock that place and route aims at [default: 100, more than it reaches, so that it keeps trying]; of a bitstream, its clock
-    /// [default: the highest that the PLL makes and the paths allow]
+    /// The clock that place and route aims at [default: 100, more than it reaches, so that it keeps trying]; of a
+    /// bitstream, its clock [default: the highest that the PLL makes and the paths allow]
     #[arg(long, value_name = "MHZ", value_parser = clock)]
     clock: Option<f64>,
     /// Instead, the cells of each module of the core, without main and instruction memory
     #[arg(long, conflicts_with_all = ["seeds", "clock", "bitstream"])]
     modules: bool,
-    /// Instead, a bitstream of the core with its host and UART, and what it was made from, in this folder; --seeds are placements
-    /// tried at each clock
+    /// Instead, a bitstream of the core with its host and UART, and what it was made from, in this folder; --seeds are
+    /// placements tried at each clock
     #[arg(long, value_name = "DIR")]
     bitstream: Option<PathBuf>,
     /// Run also what is known; otherwise it is only reported

@@ -45,8 +45,8 @@ impl Target {
         }
     }
 
-    /// Has the kernel's driver run another program, such as one with barriers placed in it. It must have what the kernel's has and the host
-    /// can reach by name.
+    /// Has the kernel's driver run another program, such as one with barriers placed in it. It must have what the
+    /// kernel's has and the host can reach by name.
     pub fn with_program(self, path: &Path) -> Result<Target> {
         let Some(kernel) = self.kernel else { bail!("--elf is for kernels: {} has no driver", self.name) };
         let other = Target::file(path)?;
@@ -65,7 +65,8 @@ impl Target {
         Ok(Target { name, program: other.program, ..self })
     }
 
-    /// Runs the program on a device that has it loaded: a kernel's driver with its inputs and checks, or a file's launch.
+    /// Runs the program on a device that has it loaded: a kernel's driver with its inputs and checks, or a file's
+    /// launch.
     pub fn drive(&self, device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
         match self.kernel {
             Some(kernel) => (kernel.drive)(device, seed),

@@ -1,8 +1,8 @@
 //! `heddle run --timeline`: which threads ran together, as a picture.
 //!
-//! A line is a visit of a basic block by threads that run it together: its name, the thread in each lane in the colour of its static warp, and the
-//! cycles in which its instructions issued. Lines are in the order in which they began, those of a thread block beside each
-//! other. (`thread-block-compaction.txt` Figure 7)
+//! A line is a visit of a basic block by threads that run it together: its name, the thread in each lane in the colour
+//! of its static warp, and the cycles in which its instructions issued. Lines are in the order in which they began,
+//! those of a thread block beside each other. (`thread-block-compaction.txt` Figure 7)
 
 use crate::drawing::{FAINT, INK, document, line, rectangle, text};
 use crate::interrupt::Interrupt;

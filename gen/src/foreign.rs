@@ -1,7 +1,7 @@
 //! Foreign modules: their instances, and declarations of them for tools that do not know them.
 //!
-//! A netlist has the stub of a foreign module where it is used. Verilog with stubs is that; Verilog for synthesis has the
-//! foreign module under its own names, and makes clock and reset if the top module says how.
+//! A netlist has the stub of a foreign module where it is used. Verilog with stubs is that; Verilog for synthesis has
+//! the foreign module under its own names, and makes clock and reset if the top module says how.
 
 use crate::values::{literal, range};
 use heddle_hdl::names::verilog;
@@ -100,8 +100,8 @@ pub fn blackboxes(top: &Arc<Module>, stubs: bool) -> String {
     by_name.values().map(|stubs| blackbox(stubs)).collect::<Vec<_>>().join("\n")
 }
 
-/// A module with ports and parameters only, those of all its stubs. What is in it is for lint, which asks what drives and
-/// reads them; a tool for synthesis does not look at the inside of a black box.
+/// A module with ports and parameters only, those of all its stubs. What is in it is for lint, which asks what drives
+/// and reads them; a tool for synthesis does not look at the inside of a black box.
 fn blackbox(stubs: &[(&Module, &Foreign)]) -> String {
     let (stub, foreign) = stubs[0];
     let mut parameters: Vec<&(String, Parameter)> = Vec::new();

@@ -9,12 +9,13 @@
 //! assert!(text.contains("= in_0 + in_1;"));
 //! ```
 //!
-//! Verilog-2005, hierarchical, one Verilog module for each module of the netlist. Every literal is sized; operators that
-//! can grow have a wire of their own; bits that nothing reads go to an explicit sink, so `verilator --lint-only -Wall` is
-//! clean without waivers. Logic and state that only assertions and covers need stands behind `ifdef FORMAL` with them.
+//! Verilog-2005, hierarchical, one Verilog module for each module of the netlist. Every literal is sized; operators
+//! that can grow have a wire of their own; bits that nothing reads go to an explicit sink, so
+//! `verilator --lint-only -Wall` is clean without waivers. Logic and state that only assertions and covers need stands
+//! behind `ifdef FORMAL` with them.
 //!
-//! Start at [`ToVerilog`] for one text, at [`verilog`] for a folder of files and for co-simulation; `emit` writes a module,
-//! `values` its expressions, `memory` its memories, `foreign` what is not described here.
+//! Start at [`ToVerilog`] for one text, at [`verilog`] for a folder of files and for co-simulation; `emit` writes a
+//! module, `values` its expressions, `memory` its memories, `foreign` what is not described here.
 //! `docs/reference/verilog.md` shows what comes out.
 
 #![warn(missing_docs)]
@@ -90,9 +91,9 @@ pub fn verilog(top: &Arc<Module>, options: &Options) -> Files {
 
 /// Verilog of a checked design, by one method.
 pub trait ToVerilog {
-    /// All modules in one text, those that are used before those that use them; the top module is the last and has the name
-    /// and the ports of the design, beside `clk` and `rst`. Contents of memories are in it. Foreign modules are instantiated,
-    /// but not described.
+    /// All modules in one text, those that are used before those that use them; the top module is the last and has the
+    /// name and the ports of the design, beside `clk` and `rst`. Contents of memories are in it. Foreign modules are
+    /// instantiated, but not described.
     fn verilog(&self) -> String;
 }
 

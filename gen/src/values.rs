@@ -247,8 +247,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Element of a vector: declarations that come before, and the expression. The vector is padded with zeros, or cut, to
-    /// as many elements as the index can name; index bits beyond that make the element zero.
+    /// Element of a vector: declarations that come before, and the expression. The vector is padded with zeros, or cut,
+    /// to as many elements as the index can name; index bits beyond that make the element zero.
     pub fn select(&mut self, id: NodeId, declarations: &mut Vec<String>) -> String {
         let node = self.m.node(id);
         let (vector, index, width) = (node.args[0], node.args[1], node.width);

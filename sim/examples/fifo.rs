@@ -1,6 +1,8 @@
-//! A queue with its properties: assertions are checked in every cycle of every simulation, covers say what tests have met.
+//! A queue with its properties: assertions are checked in every cycle of every simulation, covers say what tests have
+//! met.
 //!
-//! `cargo run -p heddle-sim --example fifo`; with `--verilog`, it prints Verilog for a prover (docs/reference/simulator.md says how).
+//! `cargo run -p heddle-sim --example fifo`; with `--verilog`, it prints Verilog for a prover
+//! (docs/reference/simulator.md says how).
 
 use heddle_hdl::prelude::*;
 use heddle_sim::{Sim, ToVerilog};

@@ -58,8 +58,8 @@ impl OptLevel {
     }
 
     fn gating(self) -> Gating {
-        // The best of 3 to 40 on the core with 8 lanes and 8 warps: below, branches that go the unexpected way cost more
-        // than they save.
+        // The best of 3 to 40 on the core with 8 lanes and 8 warps: below, branches that go the unexpected way cost
+        // more than they save.
         const LEAST_COST: u32 = 8;
         match self {
             OptLevel::None => Gating::Off,
@@ -142,13 +142,14 @@ impl Compiled {
         Ok(compiled)
     }
 
-    /// What it took so far. A purpose that nothing has asked for yet, such as showing signals, is not compiled and not in it.
+    /// What it took so far. A purpose that nothing has asked for yet, such as showing signals, is not compiled and not
+    /// in it.
     pub fn report(&self) -> CompileReport {
         self.report
     }
 
-    /// Where the function for the purpose is, which is compiled now if it is needed for the first time. None if there is a
-    /// combinational loop.
+    /// Where the function for the purpose is, which is compiled now if it is needed for the first time. None if there
+    /// is a combinational loop.
     fn function(&mut self, purpose: Purpose) -> Option<usize> {
         if let Some(known) = self.functions.iter().position(|(known, _)| *known == purpose) {
             return Some(known);

@@ -58,7 +58,8 @@ pub trait Engine {
     /// no cover hits.
     fn start(&mut self, seed: u64);
 
-    /// Sets an input from the next `settle` on; it stays until it is set again. The value is masked to the input's width.
+    /// Sets an input from the next `settle` on; it stays until it is set again. The value is masked to the input's
+    /// width.
     fn poke(&mut self, input: usize, value: &Bits);
 
     /// The fast path for inputs of up to 64 bits; the upper limbs of a wider input become 0.
@@ -79,8 +80,8 @@ pub trait Engine {
     /// A probe, as of the last `settle`.
     fn probe(&self, probe: usize) -> Bits;
 
-    /// Appends the limbs of all outputs, then those of all probes: each as many as its width needs, the least significant
-    /// first. For lock-step, which looks at all of them in every cycle.
+    /// Appends the limbs of all outputs, then those of all probes: each as many as its width needs, the least
+    /// significant first. For lock-step, which looks at all of them in every cycle.
     fn visible(&self, limbs: &mut Vec<u64>) {
         let directory = self.directory();
         let mut push = |value: Bits, width: u32| limbs.extend((0..width.div_ceil(64)).map(|k| value.limb(k as usize)));

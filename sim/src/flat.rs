@@ -1,14 +1,14 @@
 //! A design as one flat netlist, made to be compiled.
 //!
-//! [`flatten`](flatten()) follows a design's hierarchy on demand and gives a [`Flat`]: nodes of at most 64 bits (a wider
-//! value is a [`Word`] of several), each computation once, constants folded, and what nobody needs never made. What is
-//! done with the values is a list of [`Action`]s: at a clock edge, or to show values ([`Purpose`]).
+//! [`flatten`](flatten()) follows a design's hierarchy on demand and gives a [`Flat`]: nodes of at most 64 bits (a
+//! wider value is a [`Word`] of several), each computation once, constants folded, and what nobody needs never made.
+//! What is done with the values is a list of [`Action`]s: at a clock edge, or to show values ([`Purpose`]).
 //!
 //! State and everything the host sees is in numbered [`cells`].
 //!
-//! **Lanes.** The copies of a replicated instance can be made as one ([`lanes`]): a node then has as many lanes as there
-//! are copies, and stands for the values of one thing in all of them. What is the same in all copies stays a node of one
-//! lane; where such a node meets one with lanes, it counts for every lane.
+//! **Lanes.** The copies of a replicated instance can be made as one ([`lanes`]): a node then has as many lanes as
+//! there are copies, and stands for the values of one thing in all of them. What is the same in all copies stays a node
+//! of one lane; where such a node meets one with lanes, it counts for every lane.
 
 mod builder;
 pub mod cells;
@@ -63,7 +63,7 @@ pub enum Op {
     Lane(u32),
     /// One operand a lane; the operands have one lane each.
     Gather,
-    /// A value of one lane from one of 1 bit a lane, lane 0 lowest; and back.
+    /// A value of one lane from one of 1 bit per lane, lane 0 lowest; and back.
     Pack,
     Unpack,
     /// args: vector, index (one lane). The value of the lane with that number, 0 if there is none; one lane.
@@ -147,8 +147,8 @@ pub fn aligned(low: u32, width: u32) -> bool {
     low.is_multiple_of(64) || matches!(width, 8 | 16 | 32) && low.is_multiple_of(width)
 }
 
-/// One change of state. Where a cell or memory has lanes, `lane` says which one is changed; None for all (and where it has
-/// none).
+/// One change of state. Where a cell or memory has lanes, `lane` says which one is changed; None for all (and where it
+/// has none).
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// Bits from `low` on of a cell become the value; aligned.

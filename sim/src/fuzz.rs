@@ -1,8 +1,8 @@
 //! Random designs, to compare engines (and the Verilog) with each other.
 //!
-//! [`design`] makes a netlist from a seed, [`compare`] drives two engines on it with the same random inputs and looks at
-//! everything each cycle, [`shrink`] makes a design that shows a mismatch smaller, and [`listing`] prints it; [`hunt`]
-//! does all of it for one seed. All is a function of the seeds: a test prints them and can be repeated.
+//! [`design`] makes a netlist from a seed, [`compare`] drives two engines on it with the same random inputs and looks
+//! at everything each cycle, [`shrink`] makes a design that shows a mismatch smaller, and [`listing`] prints it;
+//! [`hunt`] does all of it for one seed. All is a function of the seeds: a test prints them and can be repeated.
 
 mod compare;
 mod design;
@@ -34,8 +34,8 @@ pub fn seeds(usual: u64) -> Range<u64> {
     }
 }
 
-/// Whether the environment asks for designs of its own, so that a test leaves none of its usual ones out: it has `HEDDLE_LONG`,
-/// `HEDDLE_FUZZ` or `HEDDLE_SEED`.
+/// Whether the environment asks for designs of its own, so that a test leaves none of its usual ones out: it has
+/// `HEDDLE_LONG`, `HEDDLE_FUZZ` or `HEDDLE_SEED`.
 pub fn none_left_out() -> bool {
     ["HEDDLE_LONG", "HEDDLE_FUZZ", "HEDDLE_SEED"].iter().any(|name| std::env::var_os(name).is_some())
 }

@@ -13,7 +13,8 @@ use heddle_hdl::order::{Loop, Order, Piece, Unit, moves_bits, order};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A design as its netlist says, value by value with [`heddle_hdl::eval`]: slow, and what every other engine is held against.
+/// A design as its netlist says, value by value with [`heddle_hdl::eval`]: slow, and what every other engine is held
+/// against.
 pub struct Interpreter {
     directory: Arc<Directory>,
     order: Order,

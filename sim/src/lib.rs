@@ -37,10 +37,11 @@
 //! ```
 //!
 //! Start at [`Sim`] to test a block, at [`Simulation`] for any design by its paths, and at [`engine`] for the interface
-//! that all engines have. From a design on: [`directory`] gives everything in it a path and a number, [`init`] the start
-//! values; [`interpreter`] is the oracle, `flat` and [`compiled`] make machine code, [`verilator`] runs the generated
-//! Verilog, [`lockstep`] makes two engines one, [`fuzz`] makes random designs. Each of the features `jit`, `verilator`,
-//! `wave` and `fuzz` can be left out; without `jit` the interpreter is the default engine. `docs/reference/simulator.md` is the page about it.
+//! that all engines have. From a design on: [`directory`] gives everything in it a path and a number, [`init`] the
+//! start values; [`interpreter`] is the oracle, `flat` and [`compiled`] make machine code, [`verilator`] runs the
+//! generated Verilog, [`lockstep`] makes two engines one, [`fuzz`] makes random designs. Each of the features `jit`,
+//! `verilator`, `wave` and `fuzz` can be left out; without `jit` the interpreter is the default engine.
+//! `docs/reference/simulator.md` is the page about it.
 
 mod checks;
 #[cfg(feature = "jit")]

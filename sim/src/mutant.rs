@@ -1,8 +1,8 @@
 //! A mistake in the design under test, on request: so that `heddle mutate` sees whether a test notices.
 //!
 //! Tests build designs of their own, so the request comes through the environment. What was done is told on standard
-//! error, past the capture of the test harness, in lines that begin with the variable's name. Only with the feature `mutants`, which
-//! the tests of `heddle-simt` have.
+//! error, past the capture of the test harness, in lines that begin with the variable's name. Only with the feature
+//! `mutants`, which the tests of `heddle-simt` have.
 
 use heddle_hdl::mutate::{NotHere, apply};
 use heddle_hdl::netlist::Module;

@@ -1,5 +1,6 @@
 //! The typed front for tests of hardware blocks: inputs and outputs are the bundles of the description with values in
-//! them, and whatever goes wrong panics with the path, the cycle and the seed. The example at the root of the crate uses it.
+//! them, and whatever goes wrong panics with the path, the cycle and the seed. The example at the root of the crate
+//! uses it.
 
 use crate::mutant;
 use crate::simulation::{Options, Simulation, SimulationError};
@@ -24,8 +25,8 @@ where
         Sim::with(design, &Options::default())
     }
 
-    /// Panics if the waveform cannot be written. With the feature `mutants`, the environment may ask for a mistake in the
-    /// design: [`crate::MUTANT`].
+    /// Panics if the waveform cannot be written. With the feature `mutants`, the environment may ask for a mistake in
+    /// the design: [`crate::MUTANT`].
     pub fn with(design: &Design<I, O>, options: &Options) -> Sim<I, O> {
         let asks = cfg!(feature = "mutants");
         let netlist = if asks { mutant::of_environment(&design.netlist) } else { design.netlist.clone() };
@@ -127,7 +128,8 @@ where
         self.simulation.engine().memory_read(memory, address)
     }
 
-    /// Writes the word of a memory at once, without an edge. The value is masked to the word's width; an address beyond the memory panics.
+    /// Writes the word of a memory at once, without an edge. The value is masked to the word's width; an address beyond
+    /// the memory panics.
     #[track_caller]
     pub fn memory_write(&mut self, path: &str, address: u64, value: impl Into<Bits>) {
         let memory = found(self.simulation.directory().memories.find(path), "memory", path);

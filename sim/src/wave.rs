@@ -1,8 +1,8 @@
 //! Waveforms: VCD or FST, by the file's extension, for GTKWave and Surfer.
 //!
 //! The hierarchy is that of the instances (`lane[3]` for copies), with all ports, named signals, registers, read
-//! registers and probes, and `clk` and `rst` at the top. Cycle n lies from 10 n to 10 n + 10 ns and shows the values that
-//! the clock edge at its end sees; the edge that ends it is at 10 n + 10.
+//! registers and probes, and `clk` and `rst` at the top. Cycle n lies from 10 n to 10 n + 10 ns and shows the values
+//! that the clock edge at its end sees; the edge that ends it is at 10 n + 10.
 //!
 //! The file appears under its name when the waveform is finished; until then it has `.partial` after its name, and an
 //! error removes that.

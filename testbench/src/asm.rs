@@ -1,7 +1,7 @@
 //! A tiny assembler for tests: instruction words from functions, labels for branches and jumps.
 //!
-//! Registers are numbers. Programs in C, and in assembly for people, are GNU's business (`programs/build.sh`); this one is for
-//! programs that a test makes up while it runs, where no cross compiler need be installed.
+//! Registers are numbers. Programs in C, and in assembly for people, are GNU's business (`programs/build.sh`); this one
+//! is for programs that a test makes up while it runs, where no cross compiler need be installed.
 
 use crate::program::Program;
 use heddle_simt::isa::convergence;
@@ -113,7 +113,8 @@ pub const BARRIER: u32 = 0x0b;
 pub fn join(b: u32) -> u32 {
     convergence(convergence::JOIN, b, 0, 0)
 }
-/// The threads wait at convergence barrier `b` until at least `threshold` wait, if it is not 0, or all that participate.
+/// The threads wait at convergence barrier `b` until at least `threshold` wait, if it is not 0, or all that
+/// participate.
 pub fn wait(b: u32, threshold: u32) -> u32 {
     convergence(convergence::WAIT, b, threshold, 0)
 }

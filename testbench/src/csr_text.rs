@@ -1,6 +1,7 @@
 //! Texts made from the CSR map: the C header that kernels include, and the table in `docs/reference/programs.md`.
 //!
-//! Both are committed. `cargo run -p heddle-testbench --example csr_text` writes them anew; tests here say when that is due.
+//! Both are committed. `cargo run -p heddle-testbench --example csr_text` writes them anew; tests here say when that is
+//! due.
 
 use std::fmt::Write;
 

@@ -1,6 +1,8 @@
-//! The text of one RV32IMA + Zicsr instruction, `barrier` or convergence barrier, as an assembler would accept it, with the usual pseudo-instructions.
+//! The text of one RV32IMA + Zicsr instruction, `barrier` or convergence barrier, as an assembler would accept it, with
+//! the usual pseudo-instructions.
 //!
-//! One table, first match wins. CSRs have the names of the CSR map. Words that are no instruction of the core read `.word 0x…`.
+//! One table, first match wins. CSRs have the names of the CSR map. Words that are no instruction of the core read
+//! `.word 0x…`.
 
 use heddle_simt::csr;
 

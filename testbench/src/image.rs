@@ -17,8 +17,8 @@ pub struct Image {
 const RAMP: &[u8] = b" .:-=+*#%@";
 
 impl Image {
-    /// Text for a terminal, two rows of pixels a line. With colour: half blocks in 24-bit ANSI colours; without: one ASCII
-    /// character for the mean of two pixels.
+    /// Text for a terminal, two rows of pixels a line. With colour: half blocks in 24-bit ANSI colours; without: one
+    /// ASCII character for the mean of two pixels.
     pub fn text(&self, colour: bool) -> String {
         let mut text = String::new();
         for top in (0..self.height).step_by(2) {

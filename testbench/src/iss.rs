@@ -1,11 +1,12 @@
 //! An instruction-set simulator of RV32IMA + Zicsr, `barrier` and convergence barriers: each thread for itself, one
-//! instruction a step, straight from the manual. Of the A extension it has the AMOs. Convergence barriers have no effect.
+//! instruction a step, straight from the manual. Of the A extension it has the AMOs. Convergence barriers have no
+//! effect.
 //!
-//! It is the reference that the core is compared with, so it shares nothing with it but the CSR map, the address map and the
-//! shape of a grid. It knows no cycles: counters read the number of instructions executed so far, and a comparison puts the
-//! core's value in their place with [`Hart::set_register`]. An instruction takes effect at once and for all threads, so
-//! memory is as the order of steps says. [`Iss::run_grid`] chooses an order of its own; whoever wants another starts warps with
-//! [`Iss::start_warp`] and calls [`Iss::step`].
+//! It is the reference that the core is compared with, so it shares nothing with it but the CSR map, the address map
+//! and the shape of a grid. It knows no cycles: counters read the number of instructions executed so far, and a
+//! comparison puts the core's value in their place with [`Hart::set_register`]. An instruction takes effect at once and
+//! for all threads, so memory is as the order of steps says. [`Iss::run_grid`] chooses an order of its own; whoever
+//! wants another starts warps with [`Iss::start_warp`] and calls [`Iss::step`].
 //!
 //! A *hart* is a hardware thread, numbered warp slot × lanes + lane; it runs one thread of the grid after another.
 //!
@@ -81,8 +82,8 @@ pub struct Step {
     pub rd: Option<(u8, u32)>,
     /// The memory access, if there was one.
     pub access: Option<Access>,
-    /// Whether the value of `rd` is a cycle or instruction counter, or the `count` of a convergence barrier, which another
-    /// machine counts differently.
+    /// Whether the value of `rd` is a cycle or instruction counter, or the `count` of a convergence barrier, which
+    /// another machine counts differently.
     pub counter: bool,
     /// The exit code, if the thread ended here.
     pub exit: Option<u32>,
@@ -184,8 +185,8 @@ pub struct Iss {
 }
 
 impl Iss {
-    /// A machine with the program loaded and every thread at its entry, in one block. Fails if the program does not fit the
-    /// shape.
+    /// A machine with the program loaded and every thread at its entry, in one block. Fails if the program does not fit
+    /// the shape.
     pub fn new(program: &Program, shape: &Shape) -> Result<Iss, ProgramError> {
         let idle = |number| Hart { state: State::Idle, ..Hart::new(number, ThreadId::default(), 0..0, 0) };
         let mut iss = Iss {
@@ -239,8 +240,8 @@ impl Iss {
         &mut self.memory.scratchpad
     }
 
-    /// Carries out one instruction of the thread of a hart. After a fault the thread is as it was before. The last thread of
-    /// a block to reach a barrier, or to end while the others wait, lets the others go on.
+    /// Carries out one instruction of the thread of a hart. After a fault the thread is as it was before. The last
+    /// thread of a block to reach a barrier, or to end while the others wait, lets the others go on.
     ///
     /// # Panics
     /// If there is no thread, or it waits.
@@ -362,7 +363,8 @@ impl Iss {
                 step.access = Some(Access { operation, address: a, place, bytes: 4, value: b });
             }
             0x0b if word == 0x0000_000b && self.shape.barriers => step.barrier = true,
-            // Convergence barriers are hints, which decide nothing but when threads run. How many participate depends on that.
+            // Convergence barriers are hints, which decide nothing but when threads run. How many participate depends
+            // on that.
             0x0b if is_convergence(word) => {
                 step.counter = funct3 == 4;
                 result = Some(0).filter(|_| step.counter);

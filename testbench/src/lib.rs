@@ -1,7 +1,8 @@
 //! Programs for the core, and what runs them. What checks and measures the core with them is in `heddle-check`.
 //!
 //! * [`program`]: an ELF file as the core sees it.
-//! * [`kernels`]: the built-in C kernels, each with a driver that fills inputs and checks results on any [`kernels::Device`].
+//! * [`kernels`]: the built-in C kernels, each with a driver that fills inputs and checks results on any
+//!   [`kernels::Device`].
 //! * [`grid`]: how many blocks of how many threads a launch has.
 //! * [`iss`]: a RISC-V instruction-set simulator that shares nothing with the core.
 //! * [`paths`](mod@paths): what the divergence unit's tables hold.
@@ -14,8 +15,9 @@
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
 //!
-//! `docs/reference/programs.md` is the page for those who write programs. Disassembly is our own table: the crates that do it (`disc-v` comes
-//! nearest, at 0.1) cannot be told our CSR names, and give text for many instructions that stop this core.
+//! `docs/reference/programs.md` is the page for those who write programs. Disassembly is our own table: the crates that
+//! do it (`disc-v` comes nearest, at 0.1) cannot be told our CSR names, and give text for many instructions that stop
+//! this core.
 
 #![warn(missing_docs)]
 

@@ -110,8 +110,8 @@ impl Machine {
         Machine::over(shape, Simulation::new(design, &sim_options)?, program, options)
     }
 
-    /// A machine on a simulation of [`design`]'s netlist of the same shape; of the options, `engine`, `checks` and `wave` do
-    /// not count.
+    /// A machine on a simulation of [`design`]'s netlist of the same shape; of the options, `engine`, `checks` and
+    /// `wave` do not count.
     pub fn over(
         shape: &Shape,
         simulation: Simulation,
@@ -170,8 +170,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Draws the times of a memory with jitter from this seed from now on, and up to this many cycles, instead of what the shape's
-    /// [`Timing`] says; until another program is loaded. Before a launch.
+    /// Draws the times of a memory with jitter from this seed from now on, and up to this many cycles, instead of what
+    /// the shape's [`Timing`] says; until another program is loaded. Before a launch.
     pub fn set_jitter(&mut self, seed: u32, jitter: u32) -> Result<(), MachineError> {
         let timing = self.shape.simulated_timing().unwrap_or(Timing::FASTEST);
         let asked = Timing { seed, jitter, ..timing };

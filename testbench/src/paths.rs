@@ -1,4 +1,5 @@
-//! The paths of a warp as they stand in the core's divergence unit, in a simulation: for tests, and for people who ask why.
+//! The paths of a warp as they stand in the core's divergence unit, in a simulation: for tests, and for people who ask
+//! why.
 
 use heddle_hdl::Bits;
 use heddle_sim::Engine;
@@ -7,8 +8,9 @@ use heddle_simt::divergence::inspect::State;
 
 pub use heddle_simt::divergence::inspect::{Parked, Path};
 
-/// The paths of a warp, the one that runs first, and behind them its threads at convergence barriers; none where threads of
-/// several warps run together. The engine must show memories; `core` is the path of the core's instance, empty if it is the top.
+/// The paths of a warp, the one that runs first, and behind them its threads at convergence barriers; none where
+/// threads of several warps run together. The engine must show memories; `core` is the path of the core's instance,
+/// empty if it is the top.
 pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<Path> {
     read(engine, core, |state| shape.divergence.mechanism().paths(shape, state, warp))
 }

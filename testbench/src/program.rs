@@ -2,8 +2,8 @@
 //!
 //! A segment at the scratchpad's addresses is not loaded: it says how much of the scratchpad a block needs.
 //!
-//! [`Program::parse`] refuses what no shape of the core could run; [`Program::check`] what does not fit one memory shape. Debug
-//! information, section names and physical addresses are ignored.
+//! [`Program::parse`] refuses what no shape of the core could run; [`Program::check`] what does not fit one memory
+//! shape. Debug information, section names and physical addresses are ignored.
 
 use heddle_simt::Shape;
 use std::ops::Range;
@@ -95,8 +95,8 @@ impl Program {
         Program { entry: 0, segments: vec![segment], scratchpad: 0, symbols }
     }
 
-    /// Whether the program fits a core's memory: segments in memory, program in program memory, data below the stacks, a
-    /// block's arrays in the scratchpad.
+    /// Whether the program fits a core's memory: segments in memory, program in program memory, data below the stacks,
+    /// a block's arrays in the scratchpad.
     pub fn check(&self, shape: &Shape) -> Result<(), ProgramError> {
         shape.check()?;
         let stacks_start = stacks_start(shape);
@@ -169,7 +169,8 @@ impl Program {
         Ok(image)
     }
 
-    /// The contents of program memory, `shape.program / 4` words. Words after the program are 0, an illegal instruction.
+    /// The contents of program memory, `shape.program / 4` words. Words after the program are 0, an illegal
+    /// instruction.
     pub fn instruction_image(&self, shape: &Shape) -> Result<Vec<u32>, ProgramError> {
         self.check(shape)?;
         let mut image = vec![0; shape.program as usize];
@@ -201,8 +202,8 @@ impl Program {
         named.max_by_key(|s| s.global)
     }
 
-    /// Where an address is, for people: `name+0x10`, or `name` at its start. The symbol that contains the address, else the
-    /// last before it in the same segment; `None` without either.
+    /// Where an address is, for people: `name+0x10`, or `name` at its start. The symbol that contains the address, else
+    /// the last before it in the same segment; `None` without either.
     pub fn nearest_symbol(&self, address: u32) -> Option<String> {
         let segment = self.segments.iter().find(|s| s.contains(address))?;
         let before = self.symbols.iter().filter(|s| s.address <= address && segment.contains(s.address));

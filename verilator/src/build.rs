@@ -67,8 +67,8 @@ pub struct Verilog {
 }
 
 impl Verilog {
-    /// The Verilog whose top module is `top`, without any source yet; `-O2`, without waveforms, and the clock is the input
-    /// `clk`, if there is one.
+    /// The Verilog whose top module is `top`, without any source yet; `-O2`, without waveforms, and the clock is the
+    /// input `clk`, if there is one.
     pub fn new(top: &str) -> Verilog {
         Verilog {
             top: top.to_string(),
@@ -83,8 +83,8 @@ impl Verilog {
         }
     }
 
-    /// Adds a file, which is read when the model is built. One whose name does not end in `.v` or `.sv` is only put beside
-    /// the others, for them to include.
+    /// Adds a file, which is read when the model is built. One whose name does not end in `.v` or `.sv` is only put
+    /// beside the others, for them to include.
     pub fn file(mut self, path: impl Into<PathBuf>) -> Verilog {
         self.files.push(path.into());
         self
@@ -241,9 +241,9 @@ impl Verilog {
         ["verilated.o", "verilated_dpi.o", "verilated_threads.o"].into_iter().chain(waves)
     }
 
-    /// The folder in the cache that has the runtime's objects, which take longer to compile than a small model: compiled
-    /// now if they are not there, with the makefile of the model in `work`. They are the same for all of [`Optimise`], since
-    /// Verilator's makefile has options of its own for them.
+    /// The folder in the cache that has the runtime's objects, which take longer to compile than a small model:
+    /// compiled now if they are not there, with the makefile of the model in `work`. They are the same for all of
+    /// [`Optimise`], since Verilator's makefile has options of its own for them.
     fn runtime(&self, include: &Path, work: &Path) -> Result<PathBuf, BuildError> {
         // What is compiled is there, whatever the tool says that it is.
         let config = std::fs::read_to_string(include.join("verilated_config.h")).unwrap_or_default();

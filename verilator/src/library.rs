@@ -40,8 +40,8 @@ impl Library {
     /// Loads a library that was built from a shim of this crate; `time` is what building took.
     pub(crate) fn load(path: &Path, top: &str, clock: &str, time: Option<Duration>) -> Result<Library, BuildError> {
         let failed = |source| BuildError::Load { path: path.to_path_buf(), source };
-        // SAFETY: the library was compiled from our shim: loading it runs only C++ static initialisers, and each symbol is
-        // what its field says, or, for the ports, a C string that stays.
+        // SAFETY: the library was compiled from our shim: loading it runs only C++ static initialisers, and each symbol
+        // is what its field says, or, for the ports, a C string that stays.
         unsafe {
             let library = libloading::Library::new(path).map_err(failed)?;
             macro_rules! symbol {
@@ -76,7 +76,8 @@ impl Library {
         Model::new(self.functions.clone(), self.ports.clone(), self.top.clone(), self.has_clock)
     }
 
-    /// The ports of the top module. Their places in this list are their numbers in [`Model::set_limbs`] and what goes with it.
+    /// The ports of the top module. Their places in this list are their numbers in [`Model::set_limbs`] and what goes
+    /// with it.
     pub fn ports(&self) -> &[Port] {
         &self.ports
     }
@@ -86,13 +87,13 @@ impl Library {
         self.time
     }
 
-    /// A function of the C++ that was added to the build ([`Verilog::cpp`](crate::Verilog::cpp)); None if it has no such
-    /// function.
+    /// A function of the C++ that was added to the build ([`Verilog::cpp`](crate::Verilog::cpp)); None if it has no
+    /// such function.
     ///
     /// # Safety
     ///
-    /// `F` must be a function pointer of the type that the C++ says, and must not be called after this library and all its
-    /// models are dropped.
+    /// `F` must be a function pointer of the type that the C++ says, and must not be called after this library and all
+    /// its models are dropped.
     pub unsafe fn function<F: Copy>(&self, name: &str) -> Option<F> {
         // SAFETY: the caller's.
         unsafe { self.functions.library.get::<F>(name.as_bytes()).ok().map(|symbol| *symbol) }

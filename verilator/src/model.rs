@@ -9,10 +9,12 @@ use std::rc::Rc;
 
 /// A model of the Verilog.
 ///
-/// Inputs are set; [`Model::eval`] computes what follows from them without a clock edge; outputs are read. [`Model::step`] is
-/// a cycle: the clock falls, everything settles, the clock rises. In the waveform, a cycle takes 10 units of time.
+/// Inputs are set; [`Model::eval`] computes what follows from them without a clock edge; outputs are read.
+/// [`Model::step`] is a cycle: the clock falls, everything settles, the clock rises. In the waveform, a cycle takes 10
+/// units of time.
 ///
-/// Whatever names a port or a memory that is not there panics, and so does a value that does not fit, at the caller's line.
+/// Whatever names a port or a memory that is not there panics, and so does a value that does not fit, at the caller's
+/// line.
 pub struct Model {
     functions: Rc<Functions>,
     ports: Rc<[Port]>,
@@ -115,8 +117,8 @@ impl Model {
         cycles
     }
 
-    /// Cycles with the inputs as they are, until the port of this number (of up to 64 bits) is not 0 at an edge, or `most`:
-    /// how many were made, and whether the port ended them. Panics if there is no clock.
+    /// Cycles with the inputs as they are, until the port of this number (of up to 64 bits) is not 0 at an edge, or
+    /// `most`: how many were made, and whether the port ended them. Panics if there is no clock.
     #[track_caller]
     pub fn run(&mut self, most: u64, until: Option<usize>) -> Result<(u64, bool), Stopped> {
         assert!(self.has_clock, "there is no input `clk`: `Verilog::clock` says which one is the clock");
@@ -152,8 +154,8 @@ impl Model {
         Err(Stopped { message, cycles: self.cycles })
     }
 
-    /// Writes a waveform (VCD) of everything from here on; the build must be one with [`Verilog::waves`](crate::Verilog::waves).
-    /// It is complete when the model is dropped or another one begins.
+    /// Writes a waveform (VCD) of everything from here on; the build must be one with
+    /// [`Verilog::waves`](crate::Verilog::waves). It is complete when the model is dropped or another one begins.
     pub fn wave(&mut self, path: &Path) -> Result<(), BuildError> {
         let failed = |source| BuildError::Write { path: path.to_path_buf(), source };
         let text = CString::new(path.to_string_lossy().as_bytes()).map_err(|e| failed(e.into()))?;
@@ -166,9 +168,9 @@ impl Model {
         }
     }
 
-    /// The word `index` of a memory, or word 0 of a register, that is visible ([`Verilog::visible`](crate::Verilog::visible)),
-    /// if it has up to 64 bits. The path goes from the top module down, without its name: `cache.ways[1].tags`. Words are
-    /// counted from the lowest index that is declared.
+    /// The word `index` of a memory, or word 0 of a register, that is visible
+    /// ([`Verilog::visible`](crate::Verilog::visible)), if it has up to 64 bits. The path goes from the top module
+    /// down, without its name: `cache.ways[1].tags`. Words are counted from the lowest index that is declared.
     #[track_caller]
     pub fn memory_read(&self, path: &str, index: u64) -> u64 {
         let word = self.memory_read_wide(path, index);
@@ -186,7 +188,8 @@ impl Model {
         limbs
     }
 
-    /// Writes a word of a memory, or a register, at once; what follows from it is computed by the next `eval` or `step`.
+    /// Writes a word of a memory, or a register, at once; what follows from it is computed by the next `eval` or
+    /// `step`.
     #[track_caller]
     pub fn memory_write(&mut self, path: &str, index: u64, value: u64) {
         self.memory_write_wide(path, index, &[value]);
@@ -232,8 +235,8 @@ impl Model {
         })
     }
 
-    /// Sets an input by its number in [`Model::ports`]: as many limbs as its width needs, and no bits above it. Panics if
-    /// there is another number of limbs; an output stays as it is.
+    /// Sets an input by its number in [`Model::ports`]: as many limbs as its width needs, and no bits above it. Panics
+    /// if there is another number of limbs; an output stays as it is.
     pub fn set_limbs(&mut self, port: usize, limbs: &[u64]) {
         assert_eq!(limbs.len() as u32, self.ports[port].width.div_ceil(64), "limbs of `{}`", self.ports[port].name);
         // SAFETY: the model exists, and the port has as many limbs as its width needs.

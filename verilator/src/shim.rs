@@ -3,8 +3,8 @@
 use crate::ports::{Direction, Port};
 use std::fmt::Write;
 
-/// The source of the shim. A cycle is two evaluations of the clock's member; the loop over cycles is here, so that long runs
-/// cross no boundary.
+/// The source of the shim. A cycle is two evaluations of the clock's member; the loop over cycles is here, so that long
+/// runs cross no boundary.
 pub(crate) fn source(ports: &[Port], clock: Option<&Port>, wave: bool) -> String {
     let (mut set, mut get, mut on, mut list) = (String::new(), String::new(), String::new(), String::new());
     for (k, Port { name, direction, width, member }) in ports.iter().enumerate() {

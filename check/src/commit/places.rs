@@ -27,9 +27,9 @@ pub struct Places {
     pub write_homes: Option<usize>,
     pub write_rd: usize,
     pub write_data: usize,
-    /// Register banks, one a lane.
+    /// Register banks, one per lane.
     pub registers: Vec<usize>,
-    /// Scratchpad banks, one a lane, if there are any; and the words of a bank.
+    /// Scratchpad banks, one per lane, if there are any; and the words of a bank.
     pub scratchpad: Vec<usize>,
     pub scratchpad_lines: u64,
 }

@@ -1,8 +1,8 @@
 //! What goes to memory and to the scratchpad, against what instructions access.
 //!
 //! Instructions reach each of the two in the order in which they took effect, but their lanes may go in parts
-//! ([`Replay::Serialise`]). Every lane must go once, with its address, operation, bytes and data; of stores to one byte, the
-//! highest lane's data counts; an atomic reaches each word for one lane at a time.
+//! ([`Replay::Serialise`]). Every lane must go once, with its address, operation, bytes and data; of stores to one
+//! byte, the highest lane's data counts; an atomic reaches each word for one lane at a time.
 
 use super::Difference;
 use heddle_hdl::Bits;
@@ -27,7 +27,7 @@ struct Probes {
     sent: usize,
     operation: usize,
     function: usize,
-    /// The line of all banks, or a line a bank.
+    /// The line of all banks, or a line per bank.
     lines: usize,
     enables: usize,
     data: usize,
@@ -46,7 +46,7 @@ struct Sent {
 /// Main memory or the scratchpad.
 struct Port {
     probes: Probes,
-    /// The port has a line a bank.
+    /// The port has a line per bank.
     line_a_bank: bool,
     line_bits: u32,
     owing: VecDeque<Owing>,

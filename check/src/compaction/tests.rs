@@ -90,8 +90,8 @@ fn figure_7_of_thread_block_compaction() {
     assert_eq!(figure_7(Compaction::Off), (Compactions { warps_after: 4, ..counted }, both_wait));
 }
 
-/// A loop of 8 turns on two warps of four threads, whose branch parts both alike in the first four, so that nothing is gained; then the
-/// other way round in the second warp, so that each side fits into one.
+/// A loop of 8 turns on two warps of four threads, whose branch diverges both alike in the first four, so that nothing
+/// is gained; then the other way round in the second warp, so that each side fits into one.
 #[test]
 fn a_prediction_follows_the_branch() {
     let (lane, half, turn, late) = (5, 6, 7, 8);
@@ -118,8 +118,8 @@ fn a_prediction_follows_the_branch() {
         machine.run().unwrap();
         machine.summary().prediction.unwrap()
     };
-    // The branch at the end of the loop parts nobody. That in it is waited at first; after the turns in which that was in vain it is not, until
-    // the table has seen that there is something to be gained.
+    // The branch at the end of the loop parts nobody. That in it is waited at first; after the turns in which that was
+    // in vain it is not, until the table has seen that there is something to be gained.
     let latest = Prediction { bypass_right: 16 + 6, bypass_wrong: 2, stall_right: 6, stall_wrong: 2 };
     assert_eq!(of(History::Latest), latest);
     assert_eq!(of(History::Sticky), Prediction { bypass_right: 16, bypass_wrong: 0, stall_right: 8, stall_wrong: 8 });

@@ -139,8 +139,8 @@ fn return_to_where_others_wait() -> Asm {
         .put([jalr(ZERO, RA, 0)])
 }
 
-/// Lane 0 is at `cold`, in the cold table; the lanes from 3 on go far ahead and are y. Lanes 1 and 2 pass `cold` unless the
-/// sorter has made it y before, and part behind it: in `loop`, which lane 2 runs through twice.
+/// Lane 0 is at `cold`, in the cold table; the lanes from 3 on go far ahead and are y. Lanes 1 and 2 pass `cold` unless
+/// the sorter has made it y before, and part behind it: in `loop`, which lane 2 runs through twice.
 fn path_behind_the_sorter() -> Asm {
     begin()
         .put([csrr(5, LANE), sltiu(6, 5, 1), add(6, 6, 5), sltiu(7, 5, 1)])
@@ -159,8 +159,9 @@ fn path_behind_the_sorter() -> Asm {
         .exit()
 }
 
-/// The odd lanes are suspended while the others part, and again while these do. All end before they could meet: the last of
-/// the others, and the odd ones, after so many instructions. In a function, since those that do not return meet nowhere.
+/// The odd lanes are suspended while the others part, and again while these do. All end before they could meet: the
+/// last of the others, and the odd ones, after so many instructions. In a function, since those that do not return meet
+/// nowhere.
 fn paths_above_another_end(last: usize, odd: usize) -> Asm {
     let parts = |asm: Asm, bit: i32, to: &str| asm.put([andi(6, 5, bit)]).branch(BNE, 6, ZERO, to);
     let ends = |asm: Asm, after: usize, meet: &str| asm.put(vec![NOP; after]).branch(BNE, ZERO, ZERO, meet).exit();
@@ -174,8 +175,8 @@ fn paths_above_another_end(last: usize, odd: usize) -> Asm {
     program.label("outer meet").put([NOP]).label("return").put([jalr(ZERO, RA, 0)])
 }
 
-/// Each thread runs 15 times, unless it leaves before, through a loop in which threads go five ways, two of them out of it: so all
-/// meet behind it, and most of them at its end before that.
+/// Each thread runs 15 times, unless it leaves before, through a loop in which threads go five ways, two of them out of
+/// it: so all meet behind it, and most of them at its end before that.
 fn loop_that_threads_leave() -> Asm {
     let mix = [addi(8, 8, -1), slli(6, 5, 2), add(7, 5, 6), add(7, 7, 8), add(7, 7, 8), add(7, 7, 8)];
     let program = begin().put([csrr(5, LANE), addi(8, ZERO, 15)]).label("loop").put(mix);

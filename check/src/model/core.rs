@@ -1,5 +1,5 @@
-//! The cycles of a launch: block distribution, the front end, the scoreboard, issue, and what follows an issue. Times are those
-//! of the core's table, [`timing`].
+//! The cycles of a launch: block distribution, the front end, the scoreboard, issue, and what follows an issue. Times
+//! are those of the core's table, [`timing`].
 
 use super::ModelError;
 use super::cycles;
@@ -73,8 +73,8 @@ pub struct Launch<'a> {
     last_fetch: u32,
     /// Nobody without an undecoded fetch wants the next cycle's.
     none_preferred: bool,
-    /// What has its turn at the divergence unit, one a cycle: outcomes; static warps that are woken; warps that pop, with the levels to
-    /// go; and static warps that start.
+    /// What has its turn at the divergence unit, one a cycle: outcomes; static warps that are woken; warps that pop,
+    /// with the levels to go; and static warps that start.
     outcomes: VecDeque<(u64, Outcome)>,
     wakes: VecDeque<(u64, u32)>,
     popping: VecDeque<(u64, Warp)>,
@@ -225,7 +225,8 @@ impl<'a> Launch<'a> {
         self.live[group] = (grid.threads, 0);
     }
 
-    /// The divergence unit's cycle: the turn that was chosen in the cycle before, or else a start; and the choice of the next.
+    /// The divergence unit's cycle: the turn that was chosen in the cycle before, or else a start; and the choice of
+    /// the next.
     fn converge(&mut self) {
         let announced = self.outcomes.iter().any(|(at, _)| *at == self.now + 1);
         let wakes = self.wakes.front().is_some_and(|(from, _)| *from <= self.now);
@@ -300,8 +301,8 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// Chooses whom to fetch for in the next cycle, in turn: those without an undecoded fetch. If there is none, who is steered in
-    /// this cycle comes before [the others](Self::fetch_past_undecoded).
+    /// Chooses whom to fetch for in the next cycle, in turn: those without an undecoded fetch. If there is none, who is
+    /// steered in this cycle comes before [the others](Self::fetch_past_undecoded).
     fn fetch(&mut self) {
         self.none_preferred = !self.take_turn(false);
     }

@@ -1,12 +1,13 @@
 //! Dynamic warp formation with majority scheduling (`thread-block-compaction.txt` §2.3), and with warp barriers (§2.4).
 //!
-//! Threads keep their lanes and join, from any static warp, an open warp of their pc if there is one and it has their lane free;
-//! those that find it taken begin a new one, which is open instead. Warps that issue leave the pool. Those of the pc at which
-//! most threads of the pool are go one after the other until none of them can; then the next such pc is chosen.
+//! Threads keep their lanes and join, from any static warp, an open warp of their pc if there is one and it has their
+//! lane free; those that find it taken begin a new one, which is open instead. Warps that issue leave the pool. Those
+//! of the pc at which most threads of the pool are go one after the other until none of them can; then the next such pc
+//! is chosen.
 //!
-//! With *warp barriers*, a static warp stays whole until it comes to a branch that parts it. From there on its threads join
-//! others whose static warps have parted, up to where that branch's threads meet: there each waits until all that live have
-//! come, and the warp is whole again.
+//! With *warp barriers*, a static warp stays whole until it comes to a branch that parts it. From there on its threads
+//! join others whose static warps have parted, up to where that branch's threads reconverge: there each waits until all
+//! that live have come, and the warp is whole again.
 
 use super::policy::{Front, Meeting, Outcome, Policy, Thread, Warp, by_pc};
 use heddle_testbench::reconverge::Reconvergence;

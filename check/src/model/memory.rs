@@ -1,5 +1,6 @@
-//! Accesses of the model: the load-store unit, which serves one group of lanes a cycle, the data cache, memory behind it, and the
-//! scratchpad. What the description of each has to say stands in `docs/reference/memory.md`; data are not here, only time.
+//! Accesses of the model: the load-store unit, which serves one group of lanes a cycle, the data cache, memory behind
+//! it, and the scratchpad. What the description of each has to say stands in `docs/reference/memory.md`; data are not
+//! here, only time.
 
 use super::cycles;
 use heddle_simt::memory::cache::{OUTBOX, WAITING};
@@ -89,8 +90,8 @@ pub struct Memory {
     first: Option<Group>,
     /// When memory takes the next request.
     memory_free: u64,
-    /// Answers of main memory, in the order in which they come; that of the scratchpad, which then goes after the next of
-    /// main memory's.
+    /// Answers of main memory, in the order in which they come; that of the scratchpad, which then goes after the next
+    /// of main memory's.
     answers: VecDeque<Answer>,
     scratchpad: Option<Answer>,
     main_next: bool,
@@ -328,8 +329,8 @@ fn line(place: Place, lanes: u32) -> Option<u32> {
     }
 }
 
-/// The lanes that do not go with the first: of main memory, those of another line; of the scratchpad, those that find their bank
-/// taken. Atomic operations never share a bank, loads of one word do.
+/// The lanes that do not go with the first: of main memory, those of another line; of the scratchpad, those that find
+/// their bank taken. Atomic operations never share a bank, loads of one word do.
 fn rest(places: &[Place], kind: Kind, lanes: u32) -> Vec<Place> {
     let first = line(places[0], lanes);
     let mut banks: Vec<Option<u32>> = vec![None; lanes as usize];

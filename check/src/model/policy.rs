@@ -41,7 +41,7 @@ pub struct Front {
     pub stops: Option<u64>,
 }
 
-/// Where threads that part meet again.
+/// Where threads that diverge meet again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Meeting {
     pub at: Reconvergence,
@@ -71,14 +71,14 @@ impl Meeting {
     }
 }
 
-/// What became of threads that stood still: those of a warp behind an instruction that may part them, or those of a static
-/// warp that start, or go on behind a barrier.
+/// What became of threads that stood still: those of a warp behind an instruction that may diverge them, or those of a
+/// static warp that start, or go on behind a barrier.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Those that go on, in order of their harts.
     pub going: Vec<Thread>,
     pub ended: Vec<u32>,
-    /// The pc behind the instruction, and where its threads meet.
+    /// The pc behind the instruction, and where its threads reconverge.
     pub next: u32,
     pub meets: Option<Meeting>,
 }

@@ -1,10 +1,10 @@
-//! A stack of reconvergence points a static warp, round robin: the mechanism that the papers call PDOM, here to compare the model
-//! with the core's own ([`heddle_simt::Divergence::STACK`]).
+//! A stack of reconvergence points a static warp, round robin: the mechanism that the papers call PDOM, here to compare
+//! the model with the core's own ([`heddle_simt::Divergence::STACK`]).
 
 use super::policy::{Meeting, Outcome, Policy, Thread, Warp, by_pc};
 use heddle_testbench::reconverge::Reconvergence;
 
-/// Threads, and where they are to meet others.
+/// Threads, and where they are to reconverge with others.
 struct Entry {
     harts: Vec<u32>,
     rpc: Option<Meeting>,

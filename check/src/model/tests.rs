@@ -1,4 +1,4 @@
-//! The model beside the core, and what becomes of programs whose threads part.
+//! The model beside the core, and what becomes of programs whose threads diverge.
 
 use super::*;
 use heddle_simt::{Cache, Divergence, Timing};
@@ -129,8 +129,8 @@ fn who_falls_behind_is_left_alone_without_warp_barriers() {
     assert!(formation < 0.85 && barriers > 0.9 && stack > 0.9, "{formation} {barriers} {stack}");
 }
 
-/// A manager writes what its warp's workers read behind the place where they meet, without a barrier: only on a stack and with warp
-/// barriers do they wait. (`thread-block-compaction.txt` §2.3, NVRT)
+/// A manager writes what its warp's workers read behind the place where they reconverge, without a barrier: only on a
+/// stack and with warp barriers do they wait. (`thread-block-compaction.txt` §2.3, NVRT)
 #[test]
 fn implicit_synchronisation_of_a_warp_needs_warp_barriers() {
     let wait = [divu(A0, BASE, BASE), add(A0, A0, A0)];

@@ -1,6 +1,6 @@
 //! Formal proofs of blocks: SymbiYosys (`sby`) with Yosys and the solver yices, on the generated Verilog.
 //!
-//! * [`list`]: what is proven, one entry a block and shape; a mechanism has its own in its folder.
+//! * [`list`]: what is proven, one entry per block and shape; a mechanism has its own in its folder.
 //! * [`tools`]: where the provers are.
 //! * [`verilog`]: the text that they read.
 //! * [`run`]: one proof; those that held are kept for the next time.

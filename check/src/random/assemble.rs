@@ -26,7 +26,8 @@ pub struct Features {
     pub hints: bool,
     /// The counters of cycles and instructions.
     pub counters: bool,
-    /// What depends on the order in which threads execute: memory that they share, counters, counts of convergence barriers.
+    /// What depends on the order in which threads execute: memory that they share, counters, counts of convergence
+    /// barriers.
     pub races: bool,
 }
 

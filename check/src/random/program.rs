@@ -15,8 +15,8 @@ pub struct RandomProgram {
     pub init: Vec<Init>,
     /// How many times a thread goes backward.
     pub fuel: u8,
-    /// Words of the same number lie side by side for all threads, so that a warp's accesses are one; else a thread's words
-    /// do.
+    /// Words of the same number lie side by side for all threads, so that a warp's accesses are one; else a thread's
+    /// words do.
     pub interleaved: bool,
     /// The stack is at the addresses that are each thread's own; else where the thread computes that it is.
     pub stack_window: bool,
@@ -50,7 +50,8 @@ pub struct Hint {
 pub enum GridSize {
     /// One block of all threads of the core.
     Whole,
-    /// Blocks of 1 + so many 256ths of the core's other threads, and so many quarters of the blocks that the core holds.
+    /// Blocks of 1 + so many 256ths of the core's other threads, and so many quarters of the blocks that the core
+    /// holds.
     Blocks(u8, u8),
 }
 
@@ -115,8 +116,8 @@ pub enum Op {
     /// An access to one of the thread's words, or to one of its stack's if the flag is on and the stack has the window:
     /// register, word, byte.
     Own(bool, Access, u8, u8, u8),
-    /// An access to memory where threads race: register, register that says where, how far the threads' places are apart,
-    /// and by how many bits they are moved further apart.
+    /// An access to memory where threads race: register, register that says where, how far the threads' places are
+    /// apart, and by how many bits they are moved further apart.
     Share(Shared, Access, u8, u8, u8, u8),
     /// A division, and a use or an overwriting of its result: number, rd, rs1, then which.
     Late(u8, u8, u8, bool),
@@ -128,11 +129,11 @@ pub enum Op {
     Barrier,
     /// A call of a later function, or of this one.
     Call(u8),
-    /// A call of one of two functions, by a register that may differ between threads; through the link register itself if
-    /// the flag is on.
+    /// A call of one of two functions, by a register that may differ between threads; through the link register itself
+    /// if the flag is on.
     CallEither(u8, u8, u8, bool),
-    /// Each thread jumps to one of up to 64 places, by a register added to its number, and all go on behind them: register
-    /// that is changed, register, log2 of the places.
+    /// Each thread jumps to one of up to 64 places, by a register added to its number, and all go on behind them:
+    /// register that is changed, register, log2 of the places.
     Scatter(u8, u8, u8),
     /// Threads whose low bits of two registers agree end here: registers, bits.
     Leave(u8, u8, u8),
@@ -242,7 +243,7 @@ fn weighted<const N: usize>(r: &mut Rng, weights: [u32; N]) -> usize {
     number
 }
 
-/// Of a few barriers, so that threads meet at them; now and then of any.
+/// Of a few barriers, so that threads reconverge at them; now and then of any.
 fn hint(r: &mut Rng) -> Hint {
     Hint {
         at: r.u16(..),

@@ -1,7 +1,7 @@
 //! A core with its host on a board, as a bitstream: at the highest clock that its PLL makes and its paths allow.
 //!
-//! The clock is told by identify and decides the UART's divisor, so each clock is a netlist of its own. The first is placed to
-//! see how fast it gets; then that of the step below, and so on until one is as fast as it says.
+//! The clock is told by identify and decides the UART's divisor, so each clock is a netlist of its own. The first is
+//! placed to see how fast it gets; then that of the step below, and so on until one is as fast as it says.
 
 use super::boards::Board;
 use super::netlist::{Flat, Netlist};
@@ -61,8 +61,8 @@ struct Design {
 const CELLS: &str = "cells.json";
 const REPORT: &str = "report.json";
 
-/// Builds a core of this shape for a board, with this clock in kHz or the highest there is. Of a step, as many placements are tried
-/// as `seeds` says.
+/// Builds a core of this shape for a board, with this clock in kHz or the highest there is. Of a step, as many
+/// placements are tried as `seeds` says.
 pub fn bitstream(
     board: &'static Board,
     shape: &Shape,
@@ -130,7 +130,8 @@ impl<'a> Build<'a> {
         Build { board, session, design: Design { step, verilog, divisor }, top, pins }
     }
 
-    /// The bitstream of the first of so many seeds with which it is as fast as it says; otherwise how fast it gets, in kHz.
+    /// The bitstream of the first of so many seeds with which it is as fast as it says; otherwise how fast it gets, in
+    /// kHz.
     fn at_its_clock(&self, seeds: u32) -> Result<Result<Bitstream, u32>, Error> {
         let mut reached = 0;
         for seed in 1..=seeds.max(1) {

@@ -1,8 +1,8 @@
 //! A block against its mapped netlist: Yosys proves that both are the same machine.
 //!
-//! Registers are paired by their names. If each pair and each input is equal in a cycle, each output is, and each pair in the next cycle: so for runs of any
-//! length, from any state that both have. Memories are registers on both sides, before they are mapped: what the mapping to RAM does is for
-//! [`simulate`](super::simulate).
+//! Registers are paired by their names. If each pair and each input is equal in a cycle, each output is, and each pair
+//! in the next cycle: so for runs of any length, from any state that both have. Memories are registers on both sides,
+//! before they are mapped: what the mapping to RAM does is for [`simulate`](super::simulate).
 
 use super::boards::Board;
 use super::run::{Error, Synthesis, Workplace, at};
@@ -22,8 +22,9 @@ fn library(board: &Board) -> Result<&'static str, Error> {
 const MAPPED: &str = "mapped.v";
 
 impl Synthesis<'_> {
-    /// Proves that the module `block`, with all that is in it, is what Yosys maps `mapped` to, the design's Verilog or another with a block of that
-    /// name: how many outputs and bits of registers are proven equal. An error says how many are not.
+    /// Proves that the module `block`, with all that is in it, is what Yosys maps `mapped` to, the design's Verilog or
+    /// another with a block of that name: how many outputs and bits of registers are proven equal. An error says how
+    /// many are not.
     pub fn is_equivalent(&self, block: &str, mapped: &str) -> Result<u32, Error> {
         let steps = steps(self.board, block)?;
         let kept = Kept::of("synthesis", "equivalence", (&self.verilog, mapped, &steps, YOSYS.title()));
@@ -46,7 +47,8 @@ impl Synthesis<'_> {
 /// Yosys' steps.
 fn steps(board: &Board, block: &str) -> Result<Vec<String>, Error> {
     let library = library(board)?;
-    // Names of ports and of registers stay, others go: what a wire inside is called after is not always equal, such as a bit that nobody reads.
+    // Names of ports and of registers stay, others go: what a wire inside is called after is not always equal, such as
+    // a bit that nobody reads.
     let names = "rename -hide w:* t:$*dff* %co1:+[Q] %d";
     let read = |file: &str| {
         [&format!("read_verilog {file}"), &format!("hierarchy -top {block}"), "proc", "flatten", "memory_map"]

@@ -3,8 +3,8 @@
 use super::run::Error;
 use heddle_simt::Shape;
 
-/// Of the same options and as many warps, the core with the most lanes that fits; if none does, with half the warps, and so on.
-/// The smallest are tried first, since they take the least time.
+/// Of the same options and as many warps, the core with the most lanes that fits; if none does, with half the warps,
+/// and so on. The smallest are tried first, since they take the least time.
 pub fn largest(shape: &Shape, mut fits: impl FnMut(&Shape) -> Result<bool, Error>) -> Result<Option<Shape>, Error> {
     let mut warps = shape.warps;
     while warps > 0 {

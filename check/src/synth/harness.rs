@@ -1,8 +1,9 @@
 //! The top of a measurement, in place of a board's.
 //!
-//! The ports of `heddle` are more than a package has pins. Here a shift register gives the inputs, and the parity of all
-//! outputs, registered, goes out: so every path is one between registers, and no logic is removed as unread. The harness is
-//! made of the device's own cells and joins the core when that is mapped, so that the core's cells can be counted alone.
+//! The ports of `heddle` are more than a package has pins. Here a shift register gives the inputs, and the parity of
+//! all outputs, registered, goes out: so every path is one between registers, and no logic is removed as unread. The
+//! harness is made of the device's own cells and joins the core when that is mapped, so that the core's cells can be
+//! counted alone.
 
 use heddle_hdl::netlist::{Module, Port};
 use std::fmt::Write;
@@ -10,8 +11,8 @@ use std::fmt::Write;
 /// The name of the top.
 pub(super) const TOP: &str = "harness";
 
-/// The Verilog of a harness around `module`. `cells` declares what it is made of: `harness_register`; `harness_parity`, of four
-/// bits; `harness_in` and `harness_out`, between a pin and the rest.
+/// The Verilog of a harness around `module`. `cells` declares what it is made of: `harness_register`; `harness_parity`,
+/// of four bits; `harness_in` and `harness_out`, between a pin and the rest.
 pub(super) fn harness(module: &Module, cells: &str) -> String {
     let connect = |ports: &[Port], vector: &str, mut low: u32| {
         let mut text = String::new();

@@ -3,9 +3,9 @@
 use super::boards::Board;
 use std::ops::RangeInclusive;
 
-/// How a family's PLL makes a clock: it divides the oscillator's by `input`, multiplies that by `feedback`, and has inside a
-/// clock that is `output` times as fast as the one that comes out (of iCE40, which feeds the inner clock back, that inner
-/// clock is the one that is multiplied).
+/// How a family's PLL makes a clock: it divides the oscillator's by `input`, multiplies that by `feedback`, and has
+/// inside a clock that is `output` times as fast as the one that comes out (of iCE40, which feeds the inner clock back,
+/// that inner clock is the one that is multiplied).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pll {
     /// EHXPLLL.

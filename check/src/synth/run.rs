@@ -225,8 +225,8 @@ impl<'a> Synthesis<'a> {
         self.synthesis("heddle", "")
     }
 
-    /// The steps from there to what is placed and routed. The harness comes when the core is mapped: afterwards, names of
-    /// cells would not tell its tables from the core's.
+    /// The steps from there to what is placed and routed. The harness comes when the core is mapped: afterwards, names
+    /// of cells would not tell its tables from the core's.
     fn joining(&self) -> Vec<String> {
         let hierarchy = format!("hierarchy -top {}", harness::TOP);
         vec!["read_verilog harness.v".into(), hierarchy, "flatten".into(), format!("write_json {NETLIST}")]

@@ -1,8 +1,8 @@
 //! The netlist that Yosys made of a design, to be simulated: post-synthesis.
 //!
-//! The mapped design is written as Verilog, flat, and stands beside models of the device's cells under a top with the design's own name and ports. So what
-//! drives the Verilog of a design in Verilator drives its netlist. The models are Yosys' own; the two cells of the ECP5 that Yosys knows from outside
-//! only are in `models/ecp5.v`.
+//! The mapped design is written as Verilog, flat, and stands beside models of the device's cells under a top with the
+//! design's own name and ports. So what drives the Verilog of a design in Verilator drives its netlist. The models are
+//! Yosys' own; the two cells of the ECP5 that Yosys knows from outside only are in `models/ecp5.v`.
 
 use super::boards::Board;
 use super::run::{Error, Session, Synthesis, Workplace, at};
@@ -36,7 +36,8 @@ fn models(board: &Board) -> Result<Models, Error> {
     }
 }
 
-/// The netlist of a design as mapped for a board, with models of its cells, as [`Verilator::of_files`] takes it: without probes.
+/// The netlist of a design as mapped for a board, with models of its cells, as [`Verilator::of_files`] takes it:
+/// without probes.
 ///
 /// [`Verilator::of_files`]: heddle_sim::verilator::Verilator::of_files
 pub fn netlist(board: &'static Board, top: &Arc<Module>, session: Session) -> Result<Files, Error> {
@@ -51,7 +52,8 @@ pub fn netlist(board: &'static Board, top: &Arc<Module>, session: Session) -> Re
     let library = models.yosys.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
     let mapped = Synthesis::new(board, top, session).mapped(top)?;
     let text = |name: &str, text: String| (name.to_string(), text);
-    // Each file of the library is here; and not every Verilator knows inputs that have a value unless they are connected, which Yosys leaves none.
+    // Each file of the library is here; and not every Verilator knows inputs that have a value unless they are
+    // connected, which Yosys leaves none.
     let defines = "`define NO_INCLUDES\n`define NO_ICE40_DEFAULT_ASSIGNMENTS\n";
     let mut sources = vec![text("library.v", defines.into())];
     sources.extend(library);
@@ -64,7 +66,8 @@ pub fn netlist(board: &'static Board, top: &Arc<Module>, session: Session) -> Re
 impl Synthesis<'_> {
     /// The Verilog of the mapped design, which is the module [`NAME`].
     fn mapped(&self, top: &Module) -> Result<String, Error> {
-        // Yosys keeps what was a scope as a cell. Bits that are wires of their own leave no loops of vectors to a simulator.
+        // Yosys keeps what was a scope as a cell. Bits that are wires of their own leave no loops of vectors to a
+        // simulator.
         let steps = ["delete t:$scopeinfo", "splitnets", &format!("rename {} {NAME}", top.name)].map(String::from);
         let writes = vec![format!("write_verilog -noattr {FILE}")];
         let steps = [self.synthesis(&top.name, ""), steps.to_vec(), writes].concat();
@@ -87,7 +90,8 @@ fn share() -> Result<PathBuf, Error> {
     found.find(|share| share.is_dir()).ok_or_else(missing)
 }
 
-/// A top with the name and ports of the design, clock, reset, and the port by which memories of a model are written, which a netlist does not have.
+/// A top with the name and ports of the design, clock, reset, and the port by which memories of a model are written,
+/// which a netlist does not have.
 fn wrapper(top: &Module) -> String {
     let port = |way: &str, port: &Port| format!("  {way} [{}:0] {}", port.width - 1, port.name);
     let inputs = top.inputs.iter().map(|p| port("input", p));

@@ -1,5 +1,5 @@
-//! Yosys and nextpnr from PyPI, each in a virtual environment of its own in the cache folder, installed when it is first
-//! needed.
+//! Yosys and nextpnr from PyPI, each in a virtual environment of its own in the cache folder, installed when it is
+//! first needed.
 
 use super::run::{Error, Session, at};
 use crate::process::MOMENT;

@@ -1,5 +1,5 @@
-//! A core with a program: runs it beside the instruction-set simulator, and keeps what it issued and what its outcomes made
-//! of the paths.
+//! A core with a program: runs it beside the instruction-set simulator, and keeps what it issued and what its outcomes
+//! made of the paths.
 
 use bitvec::field::BitField;
 use heddle_check::commit::CommitCheck;

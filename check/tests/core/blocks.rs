@@ -1,5 +1,5 @@
-//! Grids of blocks, and barriers. The instruction-set simulator beside the core sees to it that every block starts once, in a
-//! free place, and that nobody passes a barrier early.
+//! Grids of blocks, and barriers. The instruction-set simulator beside the core sees to it that every block starts
+//! once, in a free place, and that nobody passes a barrier early.
 
 use crate::bench::{Core, shape};
 use heddle_simt::Shape;
@@ -23,7 +23,7 @@ fn numbers() -> Asm {
 
 #[test]
 fn every_thread_of_every_block_runs_once() {
-    // A word a thread: what it was, plus its number and the size of the grid.
+    // A word per thread: what it was, plus its number and the size of the grid.
     let program = numbers()
         .put([csrr(9, BLOCKS), add(9, 9, 6), lw(10, 7, 0), add(10, 10, 9), sw(10, 7, 0), addi(A0, ZERO, 0)])
         .exit();
@@ -103,8 +103,8 @@ fn threads_that_end_hold_nobody_up() {
     }
 }
 
-/// The figures of `docs/reference/blocks.md`: cycles from the issue of the last `barrier` to the next instruction of each warp, and from
-/// the last `ecall` of a block to the first instruction of the next one on its slots.
+/// The figures of `docs/reference/blocks.md`: cycles from the issue of the last `barrier` to the next instruction of
+/// each warp, and from the last `ecall` of a block to the first instruction of the next one on its slots.
 #[test]
 fn what_a_barrier_and_a_block_take() {
     let program = Asm::default().put([NOP, BARRIER, NOP, addi(A0, ZERO, 0)]).exit();

@@ -1,4 +1,5 @@
-//! The commit-stream check is checked: state of the core is changed while it runs, and the check must say what went wrong.
+//! The commit-stream check is checked: state of the core is changed while it runs, and the check must say what went
+//! wrong.
 
 use heddle_check::checked;
 use heddle_check::commit::{CommitCheck, Mismatch};

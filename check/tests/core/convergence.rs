@@ -1,5 +1,5 @@
-//! Programs on convergence barriers: threads that wait for each other, by every kind of release; and threads that spin until others
-//! have done something, which must end with barriers wherever they are if they end without.
+//! Programs on convergence barriers: threads that wait for each other, by every kind of release; and threads that spin
+//! until others have done something, which must end with barriers wherever they are if they end without.
 
 use heddle_check::checked;
 use heddle_simt::isa::atomic;
@@ -43,8 +43,8 @@ fn begin() -> Asm {
     Asm::default().put([csrr(5, LANE), csrr(6, MHARTID), addi(A0, ZERO, 0)])
 }
 
-/// `speculative-reconvergence.txt` Figure 4: `for (i = 0; i < 16; i++) { prolog; if (divergent) expensive; epilog }`, where another lane takes
-/// the branch in each round, waits at BB3 and rejoins, and cancels at BB5.
+/// `speculative-reconvergence.txt` Figure 4: `for (i = 0; i < 16; i++) { prolog; if (divergent) expensive; epilog }`,
+/// where another lane takes the branch in each round, waits at BB3 and rejoins, and cancels at BB5.
 fn iteration_delay(threshold: u32) -> Asm {
     begin()
         .put([addi(7, ZERO, 0), addi(8, ZERO, 16), addi(9, ZERO, 0), join(0)])
@@ -85,8 +85,8 @@ fn a_threshold_releases_those_who_wait() {
     }
 }
 
-/// §4.6, Figure 6: threads are counted as they come; who comes when not more than the threshold have waits at bTemp, which all that are
-/// in the loop participate in; the next one makes it those who have come. BB8 leaves bCount, too.
+/// §4.6, Figure 6: threads are counted as they come; who comes when not more than the threshold have waits at bTemp,
+/// which all that are in the loop participate in; the next one makes it those who have come. BB8 leaves bCount, too.
 fn soft_barrier(threshold: i32) -> Asm {
     const PDOM: u32 = 0;
     const COUNT: u32 = 1;
@@ -131,8 +131,8 @@ type Next<'a> = &'a mut dyn FnMut() -> Vec<u32>;
 /// A program with such instructions in all its places.
 type Spins<'a> = &'a dyn Fn(Next) -> Asm;
 
-/// Lane 0 of each warp sets the flag of its warp. The others spin at a lesser pc, which they come to when it has done so, unless
-/// something keeps it back.
+/// Lane 0 of each warp sets the flag of its warp. The others spin at a lesser pc, which they come to when it has done
+/// so, unless something keeps it back.
 fn flag(hints: Next) -> Asm {
     begin()
         .put([csrr(12, 0xfc2), slli(12, 12, 2), addi(8, ZERO, 1)])
@@ -205,7 +205,8 @@ fn lock(hints: Next) -> Asm {
         .exit()
 }
 
-/// Threads in pairs, `apart` threads apart: one puts numbers into a word when that is 0, the other takes them out and adds them up.
+/// Threads in pairs, `apart` threads apart: one puts numbers into a word when that is 0, the other takes them out and
+/// adds them up.
 fn producer_and_consumer(apart: u32, hints: Next) -> Asm {
     begin()
         .put([andi(7, 6, apart as i32), addi(12, ZERO, apart as i32), r(0x20, 7, 6, 0, 12, 0x33), slli(12, 12, 2)])
@@ -303,7 +304,8 @@ fn spinning_programs_end_with_any_hints() {
     }
 }
 
-/// The thread that the others wait for is kept back, and let go on behind a path that spins before it in the order of the list.
+/// The thread that the others wait for is kept back, and let go on behind a path that spins before it in the order of
+/// the list.
 #[test]
 fn a_path_that_spins_gives_way_to_one_that_a_hint_kept_back() {
     let at = |places: &[(usize, u32)]| {
@@ -367,8 +369,8 @@ fn a_barrier_that_is_not_there_does_nothing() {
     assert!(error.contains("thread 0 of block 0 with 4"), "{error}");
 }
 
-/// Under `--merge barriers` paths meet at barriers only: with one where the sides of each branch meet, as they do without the option; and
-/// without one, never again.
+/// Under `--merge barriers` paths reconverge at barriers only: with one where the sides of each branch meet, as they do
+/// without the option; and without one, never again.
 #[test]
 fn without_comparing_pcs_paths_meet_at_barriers_only() {
     let program = |at_end: &[u32]| {

@@ -132,7 +132,8 @@ fn a_second_fault_right_after_the_first_changes_nothing() {
     assert_eq!((f.cause.low_u64() as u32, f.slot.low_u64(), f.pc.low_u64()), first);
 }
 
-/// A store and an exit that have issued behind the access at fault: nothing of them happens, even where they do not wait for it.
+/// A store and an exit that have issued behind the access at fault: nothing of them happens, even where they do not
+/// wait for it.
 #[test]
 fn nothing_behind_a_fault_happens() {
     for replay in [Replay::Split, Replay::Serialise] {

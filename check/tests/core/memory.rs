@@ -143,8 +143,8 @@ fn a_replay_reads_its_own_sources_and_does_not_wait() {
     assert!(issues.windows(2).all(|w| w[1].cycle - w[0].cycle == u64::from(timing::CONTROL_TO_NEXT)));
 }
 
-/// The answer to some lanes is written before, when and after the load issues again for those that were left. Who needs the register waits
-/// for all of them.
+/// The answer to some lanes is written before, when and after the load issues again for those that were left. Who needs
+/// the register waits for all of them.
 #[test]
 fn a_register_is_released_by_the_last_lane_whenever_it_is_written() {
     for divergence in [Divergence::PATH_TABLE, Divergence::ARBITER] {
@@ -190,8 +190,8 @@ fn a_register_is_released_by_the_last_lane_whenever_it_is_written() {
     }
 }
 
-/// Warps that poll eight words of one bank keep the scratchpad's answers coming in every cycle; the load and the division that
-/// they wait for are written all the same.
+/// Warps that poll eight words of one bank keep the scratchpad's answers coming in every cycle; the load and the
+/// division that they wait for are written all the same.
 #[test]
 fn answers_in_every_cycle_starve_nobody() {
     let s = Shape { replay: Replay::Serialise, ..shape(8, 8) };

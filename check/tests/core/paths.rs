@@ -4,8 +4,8 @@ use crate::bench::{Core, Paths, shape};
 use heddle_simt::pipeline::timing;
 use heddle_testbench::asm::*;
 
-/// Figure 1(e) of `papers/path-lists-simty.txt`: `if (A && B) C; else D; E`, thread 0 through ABCE, 1 through ADE, 2 and
-/// 3 through ABDE. Masks here have thread 0 lowest: the figure's 1011 is 1101.
+/// Figure 1(e) of `papers/path-lists-simty.txt`: `if (A && B) C; else D; E`, thread 0 through ABCE, 1 through ADE, 2
+/// and 3 through ABDE. Masks here have thread 0 lowest: the figure's 1011 is 1101.
 #[test]
 fn figure_1_e_path_lists_and_their_cycles() {
     let program = Asm::default()

@@ -84,7 +84,8 @@ fn straight_line_code_of_one_warp_issues_as_often_as_a_warp_may() {
     assert!(ipc > 0.9 / f64::from(timing::ISSUE_TO_NEXT), "warp IPC {ipc}: {issued} instructions in {cycles} cycles");
 }
 
-/// A loop of four instructions costs a warp as much as its branch and the three others, which is less than eight warps have for it.
+/// A loop of four instructions costs a warp as much as its branch and the three others, which is less than eight warps
+/// have for it.
 #[test]
 fn eight_warps_hide_the_cost_of_branches() {
     const { assert!(timing::CONTROL_TO_NEXT + 3 * timing::ISSUE_TO_NEXT <= 8 * 4) }
@@ -187,8 +188,8 @@ impl Core {
     }
 }
 
-/// Every latency of the table that can be seen from outside of a stage. Those of the memories, of the cache and of what waits are
-/// measured in the tests of their blocks, as is what lies within stages 5 to 7.
+/// Every latency of the table that can be seen from outside of a stage. Those of the memories, of the cache and of what
+/// waits are measured in the tests of their blocks, as is what lies within stages 5 to 7.
 #[test]
 fn stages_are_as_far_apart_as_the_table_says() {
     let (result, product, quotient, loaded) = (5, 9, 10, 11);

@@ -64,7 +64,7 @@ fn a_lock_that_is_given_back_within_the_loop_is_none() {
     }
 }
 
-/// Stacks run the other side of a branch only when this one has come to where both meet.
+/// Stacks run the other side of a branch only when this one has come to where both reconverge.
 #[test]
 fn a_barrier_on_one_side_of_a_branch_is_refused() {
     let program = Asm::default()
@@ -115,8 +115,8 @@ fn branches_deeper_than_the_stack_are_refused() {
     }
 }
 
-/// All warps but the one that is started last wait in a loop for what that stores. A round of the loop is long enough for a
-/// few warps to find work in every cycle, and they come to it first, because the one divider is theirs first.
+/// All warps but the one that is started last wait in a loop for what that stores. A round of the loop is long enough
+/// for a few warps to find work in every cycle, and they come to it first, because the one divider is theirs first.
 #[test]
 fn no_schedule_forgets_the_warp_that_all_others_wait_for() {
     let units = [Divergence::PATH_TABLE, Divergence::DUAL_PATH];
@@ -148,8 +148,9 @@ fn no_schedule_forgets_the_warp_that_all_others_wait_for() {
     }
 }
 
-/// `dual-path-execution.txt` §7.1: the odd lanes have many loads, one after the other; of the even ones lane 0 as well, behind a branch
-/// that lane 2 has little to do after. With path forwarding those of lane 0 and of the odd lanes are under way together.
+/// `dual-path-execution.txt` §7.1: the odd lanes have many loads, one after the other; of the even ones lane 0 as well,
+/// behind a branch that lane 2 has little to do after. With path forwarding those of lane 0 and of the odd lanes are
+/// under way together.
 #[test]
 fn a_forwarded_path_does_not_wait() {
     let loads = || [lw(9, 8, 0), andi(9, 9, 0), add(8, 8, 9)].repeat(20);
@@ -178,8 +179,8 @@ fn a_forwarded_path_does_not_wait() {
     assert!(3 * with.cycles < 2 * without.cycles, "{} {}", without.cycles, with.cycles);
 }
 
-/// `thread-block-compaction.txt` §4, Example 2: `while (A) { if (x) B; else if (C) break; E }`. At each turn half of the threads go
-/// through B; from the 25th on, one a turn leaves at C.
+/// `thread-block-compaction.txt` §4, Example 2: `while (A) { if (x) B; else if (C) break; E }`. At each turn half of
+/// the threads go through B; from the 25th on, one a turn leaves at C.
 #[test]
 fn threads_that_meet_at_a_likely_point_run_together() {
     let program = Asm::default()

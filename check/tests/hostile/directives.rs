@@ -1,4 +1,5 @@
-//! Programs whose records of directives are damaged: barriers are placed and results stay what they are, or the program is refused in a line.
+//! Programs whose records of directives are damaged: barriers are placed and results stay what they are, or the program
+//! is refused in a line.
 
 use crate::*;
 use heddle_testbench::kernels::Kernel;

@@ -1,8 +1,8 @@
-//! Files that are no programs, and programs that mean harm: the loader takes any bytes and says in one line what is wrong;
-//! what loads runs to its end, to a fault, or to the last of its cycles.
+//! Files that are no programs, and programs that mean harm: the loader takes any bytes and says in one line what is
+//! wrong; what loads runs to its end, to a fault, or to the last of its cycles.
 //!
-//! Memory is limited, so that asking for much more than the file has ends the test. `HEDDLE_LONG=1` tries a hundred times
-//! as many cases.
+//! Memory is limited, so that asking for much more than the file has ends the test. `HEDDLE_LONG=1` tries a hundred
+//! times as many cases.
 
 mod directives;
 mod profiles;

@@ -1,5 +1,5 @@
-//! Everything that stops the core: on core and simulator the same cause, pc, threads and address, with all threads to blame,
-//! one of them, or the odd ones.
+//! Everything that stops the core: on core and simulator the same cause, pc, threads and address, with all threads to
+//! blame, one of them, or the odd ones.
 
 use crate::reference::BRANCH;
 use crate::table::{TABLE, is_legal};
@@ -169,8 +169,8 @@ fn jal(rd: u32, offset: i32) -> u32 {
     0x6f | rd << 7 | (o >> 20 & 1) << 31 | (o >> 1 & 0x3ff) << 21 | (o >> 11 & 1) << 20 | (o >> 12 & 0xff) << 12
 }
 
-/// Every cause, at its edges. Instructions are at `x`, whose address depends on `who`; so cases with jumps by an offset are
-/// made for one `who`.
+/// Every cause, at its edges. Instructions are at `x`, whose address depends on `who`; so cases with jumps by an offset
+/// are made for one `who`.
 fn cases(shape: &Shape, x: u32) -> Vec<Case> {
     let end = shape.memory;
     let mut cases = vec![Case::illegal(0), Case::illegal(u32::MAX), Case::new(&[], EBREAK, cause::BREAKPOINT, None)];

@@ -1,5 +1,5 @@
-//! The program around the cases: parts the threads of a warp before each case, as a [`Way`] says, and brings them together
-//! after it.
+//! The program around the cases: makes the threads of a warp diverge before each case, as a [`Way`] says, and brings
+//! them together after it.
 //!
 //! ```text
 //! loop:   next body from the table          all lanes together
@@ -10,7 +10,7 @@
 //! bodies: a case each, a call deeper, so that a group runs to its end before the next one begins
 //! ```
 //!
-//! What differs from thread to thread (operands, group) lies in rows of one word a thread, as do the results.
+//! What differs from thread to thread (operands, group) lies in rows of one word per thread, as do the results.
 
 use fastrand::Rng;
 use heddle_check::checked;
@@ -127,8 +127,8 @@ pub enum Way {
 impl Way {
     pub const ALL: [Way; 6] = [Way::Together, Way::Alone, Way::OddEven, Way::RandomMask, Way::RandomGroups, Way::Calls];
 
-    /// A thread's rows: first group and the factor from one to the next (the group is the upper 6 bits), mask of the group,
-    /// offset of the stub of group 0.
+    /// A thread's rows: first group and the factor from one to the next (the group is the upper 6 bits), mask of the
+    /// group, offset of the stub of group 0.
     fn rows(self, thread: u32, shape: &Shape, r: &mut Rng) -> [u32; 4] {
         let lane = thread % shape.lanes;
         let (any, factor) = (r.u32(..) | 1, 0x915f_77f5);
@@ -281,8 +281,8 @@ pub struct Effort {
     pub cycles: u64,
     /// With all lanes together, every so many bodies at least: 1, or 3, which is less than an instruction has.
     pub together: u64,
-    /// Every body in every way, even if that takes more cycles; else at least every third with odd and even lanes apart, and in
-    /// the other ways as many as fit.
+    /// Every body in every way, even if that takes more cycles; else at least every third with odd and even lanes
+    /// apart, and in the other ways as many as fit.
     pub every_body: bool,
 }
 

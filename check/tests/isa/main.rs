@@ -1,6 +1,7 @@
 //! Every instruction of the core, with operands at the edges of what it can tell apart, on every shape: with all lanes
 //! together, and parted before each case in several ways. What it should give comes from the manual by way of
-//! `reference.rs`, and is compared with core and instruction-set simulator both. `docs/evidence/isa-tests.md` is the page about it.
+//! `reference.rs`, and is compared with core and instruction-set simulator both. `docs/evidence/isa-tests.md` is the
+//! page about it.
 //!
 //! A dozen shapes always; all of lanes × warps {1, 2, 4 … 64}, with more operands and every case in every way, with
 //! `HEDDLE_LONG=1` (`./test --long`).

@@ -6,8 +6,8 @@ use heddle_simt::address::{SCRATCHPAD, STACK};
 use heddle_simt::csr::{self, Source};
 use heddle_testbench::asm::*;
 
-/// All suites, for a core with all that is optional; `h` are the registers of the harness, and those that differ between
-/// choices.
+/// All suites, for a core with all that is optional; `h` are the registers of the harness, and those that differ
+/// between choices.
 pub fn all(h: &Registers) -> Vec<Suite> {
     let first = [register_register(h), immediate(h), shifts_and_upper(h), branches(h), jumps(h)];
     let accesses = |region| [loads(h, region), stores(h, region), atomics(h, region)];
@@ -410,8 +410,8 @@ fn atomics(h: &Registers, region: Region) -> Suite {
     Suite::new(region.name(["atomics", "atomics in the scratchpad", "atomics in the stack"]), h, bodies)
 }
 
-/// Threads come to each barrier by the way of the suite, so some wait on paths of their own for others of their warp. The core
-/// is one block.
+/// Threads come to each barrier by the way of the suite, so some wait on paths of their own for others of their warp.
+/// The core is one block.
 fn barriers(h: &Registers) -> Suite {
     let (s, t, d) = (h.s, h.t, h.result);
     let mut bodies = vec![];

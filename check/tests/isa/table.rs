@@ -41,7 +41,8 @@ const fn hint(mask: u32, value: u32) -> Row {
     Row { mask, value: value | 0x0b }
 }
 
-/// RV32IM with `fence.i`, the AMOs of RV32A, `barrier`, the instructions on convergence barriers. Reads of CSRs are apart.
+/// RV32IM with `fence.i`, the AMOs of RV32A, `barrier`, the instructions on convergence barriers. Reads of CSRs are
+/// apart.
 #[rustfmt::skip]
 pub const TABLE: [Row; 65] = [
     opcode(0x37), opcode(0x17), opcode(0x6f), funct3(0, 0x67),

@@ -1,5 +1,5 @@
-//! Every cover of the description is hit by a program, or there is a reason why not. With `HEDDLE_LONG=1` all programs run on
-//! each shape, which also finds covers that have a reason and are hit all the same.
+//! Every cover of the description is hit by a program, or there is a reason why not. With `HEDDLE_LONG=1` all programs
+//! run on each shape, which also finds covers that have a reason and are hit all the same.
 
 use heddle_check::coverage::{EXPECTED, Extent, measure, shapes};
 use heddle_testbench::kernels::{ALL, Kernel};

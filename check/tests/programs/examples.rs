@@ -1,5 +1,5 @@
-//! The mechanisms of `docs/guide/add-a-mechanism.md`: kernels on both, and on that from outside what others have by their row in the list,
-//! random programs. `cli/tests/command/mechanism.rs` builds the latter as a command of its own.
+//! The mechanisms of `docs/guide/add-a-mechanism.md`: kernels on both, and on that from outside what others have by
+//! their row in the list, random programs. `cli/tests/command/mechanism.rs` builds the latter as a command of its own.
 
 use crate::random::programs_on;
 use crate::sweep::kernels;

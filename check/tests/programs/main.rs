@@ -1,5 +1,5 @@
-//! Programs on whole cores: all kernels, random programs, what they cover; the instruction-set simulator against QEMU; and what
-//! analyses and passes make of random programs.
+//! Programs on whole cores: all kernels, random programs, what they cover; the instruction-set simulator against QEMU;
+//! and what analyses and passes make of random programs.
 
 mod coverage;
 mod examples;

@@ -1,8 +1,8 @@
-//! The instruction-set simulator against QEMU: every instruction that both have, on random and extreme operands; compiled C
-//! programs; random programs.
+//! The instruction-set simulator against QEMU: every instruction that both have, on random and extreme operands;
+//! compiled C programs; random programs.
 //!
-//! A program leaves results in a buffer and writes the buffer to standard output, which in the simulator is the fault of an
-//! `ecall` it does not have. Generated instructions are assembled by GNU as, so that checks decoding, too.
+//! A program leaves results in a buffer and writes the buffer to standard output, which in the simulator is the fault
+//! of an `ecall` it does not have. Generated instructions are assembled by GNU as, so that checks decoding, too.
 
 use std::{
     fmt::Write as _,
@@ -127,8 +127,8 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// What a program writes in QEMU, which is what it writes in the simulator; `None` without the tools. `source` is a file of
-/// assembly or C.
+/// What a program writes in QEMU, which is what it writes in the simulator; `None` without the tools. `source` is a
+/// file of assembly or C.
 fn same_in_both(name: &str, source: &Path, options: &str) -> Option<Vec<u8>> {
     let folder = folder();
     let elf = format!("{name}.elf");

@@ -1,8 +1,8 @@
 //! Random programs on cores of many shapes: every instruction of every thread, and all of memory at the end, as on the
 //! instruction-set simulator.
 //!
-//! `HEDDLE_PROGRAMS` sets how many programs each shape runs (thousands with `./test --long`), `HEDDLE_SEED` the first seed.
-//! A program that fails is made small, printed, and left as an ELF file for `heddle run FILE --check iss`.
+//! `HEDDLE_PROGRAMS` sets how many programs each shape runs (thousands with `./test --long`), `HEDDLE_SEED` the first
+//! seed. A program that fails is made small, printed, and left as an ELF file for `heddle run FILE --check iss`.
 
 use heddle_check::checked;
 use heddle_check::random::{DATA, Failing, Features, RandomProgram, search};
@@ -24,8 +24,8 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number of programs, or a seed"))
 }
 
-/// Seeds of the programs on a shape and divergence unit, unless the environment says otherwise: few where a cycle takes long, and
-/// without that of the longest program.
+/// Seeds of the programs on a shape and divergence unit, unless the environment says otherwise: few where a cycle takes
+/// long, and without that of the longest program.
 fn seeds(shape: &Shape) -> Range<u64> {
     let is_set = |variable| std::env::var_os(variable).is_some();
     let few = (shape.lanes == 64 || shape.threads() > 128) && !is_set("HEDDLE_PROGRAMS");
@@ -41,7 +41,8 @@ fn check(machine: &mut Machine, program: &RandomProgram, features: Features) -> 
     if features.races {
         return Ok(());
     }
-    // No thread sees another: memory is as in any other order, with instructions on convergence barriers that do nothing.
+    // No thread sees another: memory is as in any other order, with instructions on convergence barriers that do
+    // nothing.
     let mut iss = Iss::new(&program.assemble(&shape, features).program(), &shape).unwrap();
     iss.run_grid(program.grid(&shape)).map_err(|error| error.to_string())?;
     let length = (shape.memory - shape.stack * shape.threads() - DATA) as usize;
@@ -72,8 +73,8 @@ fn explain(shape: &Shape, failing: &Failing, features: Features) -> String {
     )
 }
 
-/// On the path table and every other divergence unit in turn, with `HEDDLE_LONG` on all; and with likely-convergence points where
-/// there are such.
+/// On the path table and every other divergence unit in turn, with `HEDDLE_LONG` on all; and with likely-convergence
+/// points where there are such.
 fn programs(shape: &Shape) {
     let long = std::env::var_os("HEDDLE_LONG").is_some();
     let turn = (shape.lanes.ilog2() + shape.warps.ilog2()) as usize;
@@ -152,7 +153,8 @@ const BUS: Backing = {
     Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } }
 };
 
-/// What the dual path alone has: paths that part at accesses to memory, one path considered at a time, paths forwarded.
+/// What the dual path alone has: paths that diverge at accesses to memory, one path considered at a time, paths
+/// forwarded.
 #[test]
 fn dual_path_options() {
     let (full, constrained) = (PathScheduler::Full, PathScheduler::Constrained);

@@ -1,4 +1,5 @@
-//! What the analysis of reconvergence says is enough for a stack, and true: programs on a [`StackMachine`], which notices if not.
+//! What the analysis of reconvergence says is enough for a stack, and true: programs on a [`StackMachine`], which
+//! notices if not.
 
 use crate::stack_machine::{Points, StackMachine};
 use heddle_check::random::{self, Features};

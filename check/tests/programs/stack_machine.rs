@@ -1,7 +1,7 @@
-//! The instruction-set simulator with the discipline of a reconvergence stack for all threads of a block: what the analysis
-//! says must be enough for it, and must be true.
+//! The instruction-set simulator with the discipline of a reconvergence stack for all threads of a block: what the
+//! analysis says must be enough for it, and must be true.
 //!
-//! * At an instruction that is said to be uniform, no threads part.
+//! * At an instruction that is said to be uniform, no threads diverge.
 //! * Threads that part meet at the RPC, all at one address, with the call depth they had, or return to one address.
 //! * A thread comes to every RPC in the activation where it passed the branch, unless it ends.
 
@@ -14,7 +14,7 @@ use heddle_testbench::reconverge::instruction::{Flow, Instruction};
 use heddle_testbench::reconverge::{Analysis, Reconvergence, analyse};
 use std::collections::BTreeSet;
 
-/// Where paths meet.
+/// Where paths reconverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Points {
     Rpc,
@@ -28,7 +28,7 @@ pub struct StackMachine {
     iss: Iss,
     pub analysis: Analysis,
     points: Points,
-    /// How often threads parted.
+    /// How often threads diverged.
     pub parted: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Kernels are right on cores of every shape.
 //!
-//! Always a dozen shapes, all kernels on one of them and a fifteenth on each other (a thirtieth on 64 lanes); with `HEDDLE_LONG=1`
-//! (`./test --long`) all on all of lanes × warps {1, 2, 4 … 64}.
+//! Always a dozen shapes, all kernels on one of them and a fifteenth on each other (a thirtieth on 64 lanes); with
+//! `HEDDLE_LONG=1` (`./test --long`) all on all of lanes × warps {1, 2, 4 … 64}.
 
 use heddle_check::checked;
 use heddle_simt::{Compaction, Divergence, Schedule, Shape};
@@ -10,7 +10,8 @@ use heddle_testbench::kernels::ALL;
 use heddle_testbench::machine::{Machine, MachineOptions};
 use std::io::Write;
 
-/// Of the kernels a shape runs one of so many, 64 lanes half as many, and 8 lanes × 8 warps all; another shape runs others.
+/// Of the kernels a shape runs one of so many, 64 lanes half as many, and 8 lanes × 8 warps all; another shape runs
+/// others.
 const SHARE: usize = 15;
 
 fn all_kernels(lanes: u32, warps: u32) {

@@ -1,5 +1,5 @@
-//! Post-synthesis: the netlist that Yosys makes of a core with a host, in Verilator beside models of the device's cells, runs kernels that come over its
-//! stream of bytes. And blocks are proven to be what their netlists are.
+//! Post-synthesis: the netlist that Yosys makes of a core with a host, in Verilator beside models of the device's
+//! cells, runs kernels that come over its stream of bytes. And blocks are proven to be what their netlists are.
 
 use heddle_check::synth::{self, Error, Session, Synthesis, simulate};
 use heddle_gen::Files;
@@ -64,7 +64,8 @@ fn model(top: &Arc<Module>, files: &Files, optimise: Optimise) -> Option<Verilat
     }
 }
 
-/// Each kernel with its driver and checks: on the netlist, and in as many cycles as in the simulation of the description.
+/// Each kernel with its driver and checks: on the netlist, and in as many cycles as in the simulation of the
+/// description.
 fn runs(board: &str, shape: &Shape, names: &[&str], optimise: Optimise) {
     let top = hosted(shape, Identity { clock_khz: CLOCK_KHZ }).check().unwrap().netlist;
     let Some(verilog) = mapped(board, &top).and_then(|files| model(&top, &files, optimise)) else { return };

@@ -54,7 +54,8 @@ const MOST: u64 = 100_000_000;
 /// Processor time that a figure is taken over; a short program runs again and again.
 const SAMPLE: Duration = Duration::from_millis(700);
 
-/// As much at most with the loading of memory before each run, which takes longer than a program of a few hundred cycles.
+/// As much at most with the loading of memory before each run, which takes longer than a program of a few hundred
+/// cycles.
 const SAMPLE_WITH_LOADING: Duration = Duration::from_secs(7);
 
 impl Runner {
@@ -111,7 +112,8 @@ impl Runner {
         Ok(Runner { name, machine, seed, finishes: true, registers: true, ready, compiled: Some(run) })
     }
 
-    /// Runs the program and compares the state with that of the engine before, or leaves it in `seen` if it is the first.
+    /// Runs the program and compares the state with that of the engine before, or leaves it in `seen` if it is the
+    /// first.
     pub fn check(&mut self, target: &Target, goal: Goal, seen: &mut Option<(String, State)>) -> Result<()> {
         let sample = self.sample(target, goal)?;
         let state = State::of(self.machine.simulation().engine(), sample.cycles, self.registers);

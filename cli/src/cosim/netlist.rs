@@ -1,4 +1,5 @@
-//! `heddle cosim --netlist`: a program on the netlist of a core with a host, and on its simulation, over the same stream of bytes.
+//! `heddle cosim --netlist`: a program on the netlist of a core with a host, and on its simulation, over the same
+//! stream of bytes.
 
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};

@@ -1,7 +1,8 @@
-//! How old a measured page is: its last line says of which cores and programs its figures are, and at which commit they were measured.
+//! How old a measured page is: its last line says of which cores and programs its figures are, and at which commit they
+//! were measured.
 //!
-//! A page that is not of the core as it is says so under its title. So whoever reads it knows, and `heddle docs --check` fails on a page
-//! that does not say it.
+//! A page that is not of the core as it is says so under its title. So whoever reads it knows, and
+//! `heddle docs --check` fails on a page that does not say it.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Files in the tree of pages, by their path from its root: `studies/area.md`. A command that writes some checks first that it can.
+//! Files in the tree of pages, by their path from its root: `studies/area.md`. A command that writes some checks first
+//! that it can.
 
 use crate::output::ResultFile;
 use anyhow::{Context, Result};
@@ -6,8 +7,8 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Fails if one of the files could not be written, before any work is done for it; leaves nothing. The root must be there, its folders
-/// need not.
+/// Fails if one of the files could not be written, before any work is done for it; leaves nothing. The root must be
+/// there, its folders need not.
 pub fn check<'a>(root: &Path, names: impl IntoIterator<Item = &'a str>) -> Result<()> {
     names.into_iter().try_for_each(|name| {
         let path = root.join(name);

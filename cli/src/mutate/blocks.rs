@@ -1,4 +1,5 @@
-//! The unit tests of the blocks, on a mutant: their test binary as a process, with the mutant's name in its environment.
+//! The unit tests of the blocks, on a mutant: their test binary as a process, with the mutant's name in its
+//! environment.
 
 use crate::interrupt::Interrupt;
 use anyhow::{Context, Result, bail};
@@ -31,8 +32,8 @@ impl Blocks {
         let binary = interrupt.or(binary.map_or_else(build, Ok))?;
         let started = Instant::now();
         let mut survey = command(&binary);
-        // Tests of proofs simulate harnesses as they are, which no mutant is in; the host is in none either. Tests in the folder of
-        // another unit build that unit alone.
+        // Tests of proofs simulate harnesses as they are, which no mutant is in; the host is in none either. Tests in
+        // the folder of another unit build that unit alone.
         let others = Divergence::ALL.iter().filter(|other| **other != unit);
         let folders = others.map(|unit| format!("divergence::{}::", unit.name().replace('-', "_")));
         let output = survey

@@ -105,7 +105,8 @@ impl Bench {
         })
     }
 
-    /// Why the first program that is not right is not, its every instruction looked at; the description's assertions are off.
+    /// Why the first program that is not right is not, its every instruction looked at; the description's assertions
+    /// are off.
     pub fn run(&self, mutated: &Arc<Module>) -> Option<String> {
         let simulation = self.simulation(mutated, Checks::None);
         self.each(simulation, true, |machine, work| {
@@ -149,8 +150,8 @@ impl Bench {
         Simulation::new(mutated, &options).expect("no loop was found")
     }
 
-    /// Looks at one program after the other on one machine, until there is something to tell. `iss`: the machine compares
-    /// every instruction with the instruction-set simulator.
+    /// Looks at one program after the other on one machine, until there is something to tell. `iss`: the machine
+    /// compares every instruction with the instruction-set simulator.
     fn each(
         &self,
         simulation: Simulation,

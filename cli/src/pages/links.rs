@@ -1,4 +1,5 @@
-//! What the pages point to is there: files and headings that they link to, sources that they name, commands that they show.
+//! What the pages point to is there: files and headings that they link to, sources that they name, commands that they
+//! show.
 
 use crate::Cli;
 use clap::CommandFactory;

@@ -1,4 +1,5 @@
-//! The graph for Graphviz: a cluster a function, a node a block, dashed edges from branches whose threads part to their RPCs.
+//! The graph for Graphviz: a cluster a function, a node a block, dashed edges from branches whose threads diverge to
+//! their RPCs.
 
 use super::{Found, address, reconvergence};
 use heddle_testbench::reconverge::Reconvergence;

@@ -1,8 +1,8 @@
 //! The graph as a picture: a column a function, its blocks in order of address, and arrows beside them.
 //!
-//! Ways ahead are on the right, ways back on the left; a dashed arrow leads from a branch whose threads part to its RPC.
-//! Arrows that overlap are in lanes of their own, the shortest next to the blocks. Ranges of instructions are bars in the blocks, a colour
-//! each.
+//! Ways ahead are on the right, ways back on the left; a dashed arrow leads from a branch whose threads diverge to its
+//! RPC. Arrows that overlap are in lanes of their own, the shortest next to the blocks. Ranges of instructions are bars
+//! in the blocks, a colour each.
 
 use super::Found;
 use crate::drawing::{INK, document, rectangle, text};

@@ -1,9 +1,9 @@
 //! Whether a study's page is of the core as it is: its [stamp](Stamp) has hashes of what its figures come from.
 //!
-//! These are the [hardware](canonical) of all cores and the programs that ran on them. Inputs that drivers make, the cycle model of
-//! dynamic warp formation and programs made with a profile are not in it. A core may be written in another way and be as fast: so
-//! the stamp has the cycles of some of the runs, too, and a page stays new if the programs are what they were and these runs
-//! still take as many.
+//! These are the [hardware](canonical) of all cores and the programs that ran on them. Inputs that drivers make, the
+//! cycle model of dynamic warp formation and programs made with a profile are not in it. A core may be written in
+//! another way and be as fast: so the stamp has the cycles of some of the runs, too, and a page stays new if the
+//! programs are what they were and these runs still take as many.
 
 use super::Study;
 use super::area;
@@ -30,9 +30,9 @@ const SAMPLED: usize = 6;
 
 /// Has each page say whether it is of the core as it is.
 ///
-/// It is not if programs of its study are others than when it was written, or its cores are and some of its runs take more or fewer cycles
-/// than then; or if it does not say which those were. It then gets a line that says so, which goes when the study is run again. The page on
-/// area says it of each row.
+/// It is not if programs of its study are others than when it was written, or its cores are and some of its runs take
+/// more or fewer cycles than then; or if it does not say which those were. It then gets a line that says so, which goes
+/// when the study is run again. The page on area says it of each row.
 pub fn renew(docs: &Path) -> Result<()> {
     let interrupt = Interrupt::catch()?;
     for name in PAGES {

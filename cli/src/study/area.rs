@@ -3,8 +3,8 @@
 //! * `cores`: what is measured; `results`: what was found, in `area.json`.
 //! * `goals`: what is aimed at; `page`: `area.md`; `charts`: its pictures.
 //!
-//! The page is made of the results and the hashes of the cores as they are, of nothing else: so it can be written at any time, and says of each
-//! row whether it is of the core as it is.
+//! The page is made of the results and the hashes of the cores as they are, of nothing else: so it can be written at
+//! any time, and says of each row whether it is of the core as it is.
 
 mod charts;
 pub mod cores;
@@ -29,9 +29,10 @@ use std::time::{Duration, Instant};
 
 /// Cells and clock of the core on FPGAs: by lanes beside another core, by mechanism, by option, by board.
 ///
-/// Cells are those after synthesis with Yosys, the clock is the median of several runs of place and route with nextpnr, as `heddle synth` has them; both come
-/// from PyPI when they are first needed. All of it takes days. With --docs, each row is written as soon as it is found, into area.json, from
-/// which the page area.md and its charts are made; a later call goes on with what is missing, or is of an older core.
+/// Cells are those after synthesis with Yosys, the clock is the median of several runs of place and route with nextpnr,
+/// as `heddle synth` has them; both come from PyPI when they are first needed. All of it takes days. With --docs, each
+/// row is written as soon as it is found, into area.json, from which the page area.md and its charts are made; a later
+/// call goes on with what is missing, or is of an older core.
 ///
 /// Ctrl-C ends it with what there is; the exit code is then 130.
 #[derive(Args)]
@@ -211,7 +212,8 @@ fn write(folder: &Path, results: &Results, now: &Nows) -> Result<()> {
     tree::write(folder, files.iter().map(|(name, text)| (*name, text.as_str())))
 }
 
-/// Those of the folder that are not what its results and the cores as they are make of them: another row may be of an older core now.
+/// Those of the folder that are not what its results and the cores as they are make of them: another row may be of an
+/// older core now.
 pub fn outdated(folder: &Path) -> Result<Vec<&'static str>> {
     let all = files(&Results::read(&folder.join(RESULTS))?, &nows()?)?;
     let is_as_before =

@@ -1,5 +1,5 @@
-//! `heddle study compaction`: warps formed anew from the threads of a block, on the kernels of *Thread Block Compaction for
-//! Efficient SIMT Control Flow* and of *CAPRI*, each in the setting of its paper.
+//! `heddle study compaction`: warps formed anew from the threads of a block, on the kernels of *Thread Block Compaction
+//! for Efficient SIMT Control Flow* and of *CAPRI*, each in the setting of its paper.
 
 mod prediction;
 mod tables;
@@ -24,13 +24,15 @@ use serde::Serialize;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// Thread instructions a cycle where the warps of a block form new ones, against a stack a warp, on otherwise one core.
+/// Thread instructions a cycle where the warps of a block form new ones, against a stack per warp, on otherwise one
+/// core.
 ///
-/// There are two configurations. tbc-paper: a warp issues in every fourth cycle, as on 8 ALUs, and the oldest block goes first.
-/// capri-paper: a warp issues in every cycle, and the last block goes on until it stalls; beside thread block compaction at
-/// every branch (tbc) and at those that may part the block (tbc+) there is that which predicts where it is worth it (CAPRI).
-/// The kernels have the control structure of those that the papers measured, in a divergent and a coherent set. All cores
-/// serve the lanes of an access that do not go together one after the other (--replay serialise).
+/// There are two configurations. tbc-paper: a warp issues in every fourth cycle, as on 8 ALUs, and the oldest block
+/// goes first. capri-paper: a warp issues in every cycle, and the last block goes on until it stalls; beside thread
+/// block compaction at every branch (tbc) and at those that may diverge the block (tbc+) there is that which predicts
+/// where it is worth it (CAPRI). The kernels have the control structure of those that the papers measured, in a
+/// divergent and a coherent set. All cores serve the lanes of an access that do not go together one after the other
+/// (--replay serialise).
 #[derive(Args)]
 #[command(
     after_help = "Examples:
@@ -177,7 +179,7 @@ const CAPRI_KERNELS: [Studied; 11] = [
     coherent("quasi_random", "QSRDM", None),
 ];
 
-/// A stack a warp without likely points.
+/// A stack per warp without likely points.
 const NEVER: Variant = Variant {
     name: "never",
     model: None,
@@ -582,8 +584,8 @@ mod tests {
     use super::*;
     use heddle_testbench::kernels::find;
 
-    /// A divergent and a coherent kernel in both papers' settings; block stacks do a quarter more than others on the first, and
-    /// CAPRI's paper's divergent one stops its cores with a fault under `tbc+`.
+    /// A divergent and a coherent kernel in both papers' settings; block stacks do a quarter more than others on the
+    /// first, and CAPRI's paper's divergent one stops its cores with a fault under `tbc+`.
     pub(super) fn example() -> Report {
         let never = Summary {
             cycles: 1000,

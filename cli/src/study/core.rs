@@ -18,8 +18,8 @@ const LOADS: u32 = 32;
 const CACHE: Cache = Cache { size: 16 << 10, ways: 4, line: 1, misses: 16 };
 const LATENCY: u32 = 200;
 
-/// Options of a core like that of a graphics processor, on which studies compare divergence units: they choose the unit and all
-/// that goes with it.
+/// Options of a core like that of a graphics processor, on which studies compare divergence units: they choose the unit
+/// and all that goes with it.
 #[derive(Args)]
 #[command(
     mut_arg("lanes", |arg| arg.help("Threads of a warp: 1, 2, 4 … 64 [default: 32]")),

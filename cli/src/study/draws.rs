@@ -1,7 +1,7 @@
 //! Draws: the same comparison with several inputs and memories, so that a gain can be told from chance.
 //!
-//! Draw n gives a kernel the inputs of seed n, and draws the times of memory from seed n. It is the same for all that are compared, so gains are
-//! paired: a ratio for each draw.
+//! Draw n gives a kernel the inputs of seed n, and draws the times of memory from seed n. It is the same for all that
+//! are compared, so gains are paired: a ratio for each draw.
 
 use super::runs::{self, Run};
 use super::table::gain;

@@ -1,5 +1,5 @@
-//! `heddle study dual-path`: two paths of a warp side by side, against one at a time, on the kernels of *The Dual-Path Execution
-//! Model*.
+//! `heddle study dual-path`: two paths of a warp side by side, against one at a time, on the kernels of *The Dual-Path
+//! Execution Model*.
 
 use super::age;
 use super::chart::{Bars, Chart};
@@ -20,11 +20,13 @@ use serde::Serialize;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// Thread instructions a cycle of 12 kernels on stack, dual-path, arbiter and path tables, which are otherwise one core.
+/// Thread instructions a cycle of 12 kernels on stack, dual-path, arbiter and path tables, which are otherwise one
+/// core.
 ///
 /// The kernels have the control structure of those that the paper on dual-path execution measured: seven that it calls
-/// interleavable, as their branches have something to do on both sides, and five that it calls non-interleavable. Its figures
-/// are beside ours. All cores serve the lanes of an access that do not go together one after the other (--replay serialise).
+/// interleavable, as their branches have something to do on both sides, and five that it calls non-interleavable. Its
+/// figures are beside ours. All cores serve the lanes of an access that do not go together one after the other
+/// (--replay serialise).
 #[derive(Args)]
 #[command(
     after_help = "Examples:
@@ -57,10 +59,11 @@ struct Studied {
     name: &'static str,
     /// In the paper's Table 2.
     paper: &'static str,
-    /// The paper's class, by its benchmark: branches with something to do on both sides matter. Our kernel may have some in either.
+    /// The paper's class, by its benchmark: branches with something to do on both sides matter. Our kernel may have
+    /// some in either.
     interleavable: bool,
-    /// The paper's IPC of dual-path over stack, where its text gives it (§6.3; of LUD and QSort by way of DWS, which is 37.3 % and 12.8 %
-    /// above the stack and 5.2 % and 4.9 % above dual-path).
+    /// The paper's IPC of dual-path over stack, where its text gives it (§6.3; of LUD and QSort by way of DWS, which is
+    /// 37.3 % and 12.8 % above the stack and 5.2 % and 4.9 % above dual-path).
     published: Option<f64>,
 }
 
@@ -255,8 +258,8 @@ fn mean(divergence: &'static str, rows: &[Row]) -> Mean {
     }
 }
 
-/// The cells of a kernel's line: name, the paper's name, thread IPC of the stack, the others over it, the paper's figure, AvgPath,
-/// SIMT efficiency and idle cycles of dual-path.
+/// The cells of a kernel's line: name, the paper's name, thread IPC of the stack, the others over it, the paper's
+/// figure, AvgPath, SIMT efficiency and idle cycles of dual-path.
 fn cells(rows: &[Row]) -> Vec<String> {
     let [stack, dual, ..] = rows else { unreachable!("a kernel has a row a unit") };
     let over = rows[1..].iter().map(|row| gain(row.over_stack));

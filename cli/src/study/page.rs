@@ -1,4 +1,5 @@
-//! A study's page and its charts, `studies/NAME.md`, and `studies/NAME.svg` or, where there are several, `studies/NAME-CHART.svg`.
+//! A study's page and its charts, `studies/NAME.md`, and `studies/NAME.svg` or, where there are several,
+//! `studies/NAME-CHART.svg`.
 
 use crate::docs::tree;
 use anyhow::Result;

@@ -23,9 +23,9 @@ use std::path::PathBuf;
 
 /// Thread instructions a cycle of 14 kernels on 32 lanes, beside SIMTight's.
 ///
-/// The kernels do what those of SIMTight do, written anew. SIMTight is a RISC-V SIMT core of 32 lanes and 64 warps before
-/// DRAM; its figures are read off published slides. No core does more than the bound: its lanes times the share of them
-/// that is active when an instruction issues, which is the SIMT efficiency.
+/// The kernels do what those of SIMTight do, written anew. SIMTight is a RISC-V SIMT core of 32 lanes and 64 warps
+/// before DRAM; its figures are read off published slides. No core does more than the bound: its lanes times the share
+/// of them that is active when an instruction issues, which is the SIMT efficiency.
 #[derive(Args)]
 #[command(
     after_help = "Examples:

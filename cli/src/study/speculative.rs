@@ -1,5 +1,5 @@
-//! `heddle study speculative`: threads of a warp that wait where a directive predicts that others will come, against those that meet where
-//! branches end, on the kernels of *Speculative Reconvergence for Improved SIMT Efficiency*.
+//! `heddle study speculative`: threads of a warp that wait where a directive predicts that others will come, against
+//! those that meet where branches end, on the kernels of *Speculative Reconvergence for Improved SIMT Efficiency*.
 
 mod automatic;
 mod charts;
@@ -26,12 +26,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use variants::{BASELINE, UNITS, Unit, VOLTA, Variant};
 
-/// SIMT efficiency and cycles of kernels whose directives say where threads should wait for each other, as `heddle predict` places
-/// barriers for them, against the same programs without.
+/// SIMT efficiency and cycles of kernels whose directives say where threads should wait for each other, as
+/// `heddle predict` places barriers for them, against the same programs without.
 ///
-/// There are two baselines: volta, on which threads meet at barriers alone, those at the post-dominators of branches; and path
-/// tables, on which paths become one where they have the same pc. The same programs run on units without convergence barriers, where
-/// the instructions only cost. A speedup is cycles of the baseline over cycles, of the same draw: inputs and times of memory.
+/// There are two baselines: volta, on which threads reconverge at barriers alone, those at the post-dominators of
+/// branches; and path tables, on which paths become one where they have the same pc. The same programs run on units
+/// without convergence barriers, where the instructions only cost. A speedup is cycles of the baseline over cycles, of
+/// the same draw: inputs and times of memory.
 #[derive(Args)]
 #[command(
     after_help = "Examples:
@@ -130,14 +131,15 @@ struct Row {
     changed: bool,
     /// Cycles from a request of memory to its response, at least.
     latency: u32,
-    /// Arithmetic means over draws: cycles, active lanes an issued instruction of all lanes, and thread instructions a cycle.
+    /// Arithmetic means over draws: cycles, active lanes an issued instruction of all lanes, and thread instructions a
+    /// cycle.
     cycles: f64,
     simt_efficiency: f64,
     thread_ipc: f64,
     /// Warp instructions issued a cycle.
     warp_ipc: f64,
-    /// Paired with the baseline's draws: geometric means of the ratios of SIMT efficiencies and of accesses to memory, and of cycles of
-    /// the baseline over cycles with least and greatest.
+    /// Paired with the baseline's draws: geometric means of the ratios of SIMT efficiencies and of accesses to memory,
+    /// and of cycles of the baseline over cycles with least and greatest.
     efficiency_gain: f64,
     access_gain: f64,
     speedup: f64,
@@ -356,7 +358,8 @@ mod tests {
     use super::*;
     use heddle_testbench::kernels::find;
 
-    /// Two draws of two kernels, whose predictions take half the time everywhere, and of the second kernel no less on volta.
+    /// Two draws of two kernels, whose predictions take half the time everywhere, and of the second kernel no less on
+    /// volta.
     pub(super) fn example() -> Report {
         let summary = |cycles, simt_efficiency| {
             let accesses = if simt_efficiency > 0.25 { 15 } else { 10 };

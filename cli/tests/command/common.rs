@@ -161,7 +161,8 @@ pub const fn thread_number(rd: u32) -> u32 {
 pub const A0: u32 = 10;
 pub const A7: u32 = 17;
 
-/// Ends a command whose tool has written its own number into the file `process`, and then waits for ever: that tool is gone, too.
+/// Ends a command whose tool has written its own number into the file `process`, and then waits for ever: that tool is
+/// gone, too.
 pub fn interrupted(mut child: Child, process: &Path, tool: &str, ends: fn(&Child)) -> Output {
     while !process.exists() {
         assert_eq!(child.try_wait().unwrap(), None, "it ended before it began");

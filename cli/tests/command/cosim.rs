@@ -112,7 +112,8 @@ fn an_interruption_reports_what_was_compared() {
     assert_eq!(place.names(), ["loop.elf"]);
 }
 
-/// A `verilator` that changes an operator of the Verilog first, and says so, as its models are kept beside those of others.
+/// A `verilator` that changes an operator of the Verilog first, and says so, as its models are kept beside those of
+/// others.
 #[test]
 fn a_difference_is_reported_with_waveforms() {
     let Some(verilator) = verilator() else { return };

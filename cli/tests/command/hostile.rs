@@ -1,5 +1,5 @@
-//! Command lines made up of any options and values: each succeeds without a word on standard error, or fails with one line,
-//! a non-zero exit code, and no file left. `HEDDLE_LONG=1` tries a hundred times as many.
+//! Command lines made up of any options and values: each succeeds without a word on standard error, or fails with one
+//! line, a non-zero exit code, and no file left. `HEDDLE_LONG=1` tries a hundred times as many.
 
 use crate::common::*;
 use proptest::prelude::*;

@@ -10,11 +10,13 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The checks catch nearly all mistakes: of a sample so small, at most one may survive without a known reason, since any change
-/// of the core gives another sample. That 95 % are caught is measured on the larger one of `docs/evidence/mutation.md`. And each layer
-/// catches what it is there for; those mutants are named by module and signal, since their lines change.
+/// The checks catch nearly all mistakes: of a sample so small, at most one may survive without a known reason, since
+/// any change of the core gives another sample. That 95 % are caught is measured on the larger one of
+/// `docs/evidence/mutation.md`. And each layer catches what it is there for; those mutants are named by module and
+/// signal, since their lines change.
 ///
-/// One command puts all of them in: it begins with the tests of the unchanged blocks, which take longer than all mutants.
+/// One command puts all of them in: it begins with the tests of the unchanged blocks, which take longer than all
+/// mutants.
 #[test]
 fn most_mutants_that_change_behaviour_are_caught_and_some_by_each_layer() {
     let place = Place::new();

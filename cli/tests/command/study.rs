@@ -3,7 +3,8 @@
 use crate::common::*;
 use serde_json::Value;
 
-/// The options of a memory that answers soon, so that there are fewer cycles; with `HEDDLE_LONG=1` none: memory is the study's own.
+/// The options of a memory that answers soon, so that there are fewer cycles; with `HEDDLE_LONG=1` none: memory is the
+/// study's own.
 fn quick_memory(model: &str) -> String {
     if std::env::var_os("HEDDLE_LONG").is_some() { String::new() } else { format!("--memory-model {model}") }
 }

@@ -1,4 +1,5 @@
-//! `heddle synth` as a user sees it, with stand-ins for Yosys and nextpnr; `check/tests/verilog/synth.rs` has Yosys itself.
+//! `heddle synth` as a user sees it, with stand-ins for Yosys and nextpnr; `check/tests/verilog/synth.rs` has Yosys
+//! itself.
 
 use crate::common::*;
 use heddle_check::synth::Board;

@@ -1,13 +1,13 @@
 //! A mechanism from outside of heddle: a stack of reconvergence points whose levels lie in distributed RAM.
 //!
 //! It is the scheme of heddle's own `stack`, and has its parts from there: what a branch does to the path that runs is
-//! [`part`], what becomes of the threads above a level is [`pop`]. But a level is read in the cycle in which it is popped, and so
-//! nothing is fetched ahead. It has one capability beside the plain interface: it *reconverges*. So the core tells it with each outcome
-//! where the threads of a branch meet, and it may refuse to go on.
+//! [`part`], what becomes of the threads above a level is [`pop`]. But a level is read in the cycle in which it is
+//! popped, and so nothing is fetched ahead. It has one capability beside the plain interface: it *reconverges*. So the
+//! core tells it with each outcome where the threads of a branch meet, and it may refuse to go on.
 //!
 //! | turn | what follows |
 //! |---|---|
-//! | outcome | the top moves, or parts: a level is pushed; where it meets others, or is empty, the warp pops |
+//! | outcome | the top moves, or parts: a level is pushed; where it reconverges with others, or is empty, the warp pops |
 //! | pop | a level's sibling is the top, or its group; it is steered unless it has to pop again |
 //! | start | the new threads are the top, over no level |
 //! | wake | as an outcome that does not move the top |
@@ -40,7 +40,7 @@ impl Mechanism for Mine {
         module("mine", UnitIn::shape(s), |m, i| described(m, s, i))
     }
 
-    /// The top, then level by level the side that has not run and those who have come to where they meet.
+    /// The top, then level by level the side that has not run and those who have come to where they reconverge.
     fn paths(&self, s: &Shape, state: &State, warp: u32) -> Vec<Path> {
         let slot = u64::from(warp);
         if !state.register(s.warps, "live").bit(warp) {

@@ -1,5 +1,5 @@
-//! A Heddle core in a design of rust-hdl: a loader writes a program of two instructions, launches a block of threads, and
-//! shows on two lamps that they are done and whether the core stopped with a fault.
+//! A Heddle core in a design of rust-hdl: a loader writes a program of two instructions, launches a block of threads,
+//! and shows on two lamps that they are done and whether the core stopped with a fault.
 //!
 //! ```sh
 //! heddle gen --lanes 4 --warps 2 --memory 64K --program 16K --out build --rust-hdl    # in this folder
@@ -26,8 +26,8 @@ enum State {
     Run,
 }
 
-/// `li a7, 93` and `ecall`, which end a thread. Widths are those of the shape in the example's first line: 64 KiB of memory,
-/// 16 KiB of program, and at most 4 × 2 threads in a block.
+/// `li a7, 93` and `ecall`, which end a thread. Widths are those of the shape in the example's first line: 64 KiB of
+/// memory, 16 KiB of program, and at most 4 × 2 threads in a block.
 #[derive(LogicBlock)]
 struct Loader {
     clk: Signal<In, Clock>,

@@ -1,7 +1,7 @@
 //! The builder: what a description talks to.
 //!
-//! While [`module`](crate::module) runs a description, its [`Draft`] lies on a thread-local stack; signals are handles into the top
-//! one. A signal of another module (a finished one, or the parent's inside a child) is a located error.
+//! While [`module`](crate::module) runs a description, its [`Draft`] lies on a thread-local stack; signals are handles
+//! into the top one. A signal of another module (a finished one, or the parent's inside a child) is a located error.
 
 use crate::bits::Bits;
 use crate::bundle::{Bundle, Signals, Width, join};

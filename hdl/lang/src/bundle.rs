@@ -1,8 +1,8 @@
 //! Bundles: structs of signals that can be ports, registers, memory words, or an arm of a mux.
 //!
-//! A bundle is generic over what its leaves are: `Path<Width>` is a shape, `Path<Signal>` is hardware, `Path<Bits>` is a
-//! value in a test. `#[derive(Bundle)]` writes the walk over the leaves; everything else is made from that walk.
-//! A single [`Signal`], [`Width`] or [`Bits`] is a bundle of one leaf.
+//! A bundle is generic over what its leaves are: `Path<Width>` is a shape, `Path<Signal>` is hardware, `Path<Bits>` is
+//! a value in a test. `#[derive(Bundle)]` writes the walk over the leaves; everything else is made from that walk. A
+//! single [`Signal`], [`Width`] or [`Bits`] is a bundle of one leaf.
 //!
 //! Functions here walk leaves in loops and not in closures where they call operators: `#[track_caller]` reaches the
 //! user's line through a loop, but not through a closure.
@@ -21,8 +21,8 @@ pub type Width = u32;
 pub trait Bundle<T>: Sized {
     /// The same structure with other leaves.
     type With<U>;
-    /// Replaces every leaf; `f` gets each leaf's name (`at` and the field names joined by `_`). Leaves come in the order
-    /// of declaration.
+    /// Replaces every leaf; `f` gets each leaf's name (`at` and the field names joined by `_`). Leaves come in the
+    /// order of declaration.
     fn map<U>(self, at: &str, f: &mut dyn FnMut(&str, T) -> U) -> Self::With<U>;
     /// Shows every leaf with its name, in the order of `map`.
     fn visit(&self, at: &str, f: &mut dyn FnMut(&str, &T));

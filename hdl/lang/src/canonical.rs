@@ -1,20 +1,25 @@
-//! The canonical hash of a design's hardware: two designs that are the same machine, written in different ways, have the same.
+//! The canonical hash of a design's hardware: two designs that are the same machine, written in different ways, have
+//! the same.
 //!
-//! What counts: the top's ports by their names, every bit of state and what it becomes, contents of memories and the kind of
-//! storage asked for, values that are kept, and names and parameters of foreign Verilog. What does not: hierarchy, the names of
-//! everything but the top's ports, how bits are put together into signals, registers and words of memory, and what serves
-//! properties and probes only; but [`hash_with_properties`] counts properties. Of logic, these are alike:
+//! What counts: the top's ports by their names, every bit of state and what it becomes, contents of memories and the
+//! kind of storage asked for, values that are kept, and names and parameters of foreign Verilog. What does not:
+//! hierarchy, the names of everything but the top's ports, how bits are put together into signals, registers and words
+//! of memory, and what serves properties and probes only; but [`hash_with_properties`] counts properties. Of logic,
+//! these are alike:
 //!
-//! * constants are folded; operands of `&`, `|`, `^`, `+` and `*` may be swapped; inversions move through `&`, `|`, `^` and choices;
-//! * a choice with a constant is an AND or an OR; a comparison with `==`, a reduction and a `case` are what they are bit by bit;
+//! * constants are folded; operands of `&`, `|`, `^`, `+` and `*` may be swapped; inversions move through `&`, `|`, `^`
+//!   and choices;
+//! * a choice with a constant is an AND or an OR; a comparison with `==`, a reduction and a `case` are what they are
+//!   bit by bit;
 //! * a register with an enable is one that may keep its value.
 //!
-//! So a difference is not always one of behaviour: `a & (b & c)` and `(a & b) & c` differ. And two limits of equality: of bits
-//! that no output, number or constant tells apart, it is not seen which is meant; and a hash has 64 bits.
+//! So a difference is not always one of behaviour: `a & (b & c)` and `(a & b) & c` differ. And two limits of equality:
+//! of bits that no output, number or constant tells apart, it is not seen which is meant; and a hash has 64 bits.
 //!
-//! **How.** Every bit has a *colour*, a hash. At first that of a bit of state says only what it starts from. Then, round by
-//! round, it becomes the hash of the colours that its next value is made of, until no round tells apart two bits that the round
-//! before did not: colour refinement, as is done to compare graphs. The hash is that of the outputs' colours.
+//! **How.** Every bit has a *colour*, a hash. At first that of a bit of state says only what it starts from. Then,
+//! round by round, it becomes the hash of the colours that its next value is made of, until no round tells apart two
+//! bits that the round before did not: colour refinement, as is done to compare graphs. The hash is that of the
+//! outputs' colours.
 
 use crate::bits::Bits;
 use crate::netlist::{Collision, Memory, MemoryStyle, Module, NodeId, Op, Property, ReadTiming};
@@ -27,8 +32,8 @@ pub fn hash(top: &Arc<Module>) -> Result<u64, Loop> {
     hash_of(top, false)
 }
 
-/// The canonical hash of a design's hardware and of what its [properties](Module::properties) say, by their names: what proofs
-/// of it are of.
+/// The canonical hash of a design's hardware and of what its [properties](Module::properties) say, by their names: what
+/// proofs of it are of.
 pub fn hash_with_properties(top: &Arc<Module>) -> Result<u64, Loop> {
     hash_of(top, true)
 }

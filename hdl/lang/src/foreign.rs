@@ -1,8 +1,8 @@
 //! Foreign Verilog: cells of a vendor, and modules that somebody else wrote.
 //!
 //! A foreign module has a *stub*: an ordinary module with the same ports, which is what simulations, lock-step, proofs
-//! and lint see. [`TypedModule::stands_for`] says what the stub stands for, and Verilog for synthesis has an instance of
-//! that in its place. So ports and their widths are declared once, in the stub.
+//! and lint see. [`TypedModule::stands_for`] says what the stub stands for, and Verilog for synthesis has an instance
+//! of that in its place. So ports and their widths are declared once, in the stub.
 //!
 //! A foreign module may be what makes the clock of the design, as a PLL does; then its instance is in the top module.
 
@@ -132,8 +132,8 @@ impl Foreign {
         self
     }
 
-    /// The output `port` is the clock of the whole design: in Verilog for synthesis the top module has no input `clk`. The
-    /// one instance is in the top module. The stub has no such port: in simulation the clock comes from outside.
+    /// The output `port` is the clock of the whole design: in Verilog for synthesis the top module has no input `clk`.
+    /// The one instance is in the top module. The stub has no such port: in simulation the clock comes from outside.
     #[track_caller]
     pub fn gives_clock(mut self, port: &str) -> Foreign {
         let loc = Location::caller();
@@ -278,8 +278,8 @@ impl Parameter {
 }
 
 impl<I, O> TypedModule<I, O> {
-    /// Makes this module the stub of a foreign one: instances are those of the foreign module in Verilog for synthesis, and
-    /// of this one everywhere else.
+    /// Makes this module the stub of a foreign one: instances are those of the foreign module in Verilog for synthesis,
+    /// and of this one everywhere else.
     #[track_caller]
     pub fn stands_for(mut self, foreign: Foreign) -> TypedModule<I, O> {
         let loc = Location::caller();
@@ -301,11 +301,11 @@ impl<I, O> TypedModule<I, O> {
 }
 
 impl Builder {
-    /// In hardware, this is the reset of the whole design: in Verilog for synthesis the top module has no input `rst`. Only in
-    /// the top module. In simulation the reset comes from outside, and this value does nothing.
+    /// In hardware, this is the reset of the whole design: in Verilog for synthesis the top module has no input `rst`.
+    /// Only in the top module. In simulation the reset comes from outside, and this value does nothing.
     ///
-    /// It comes from inputs, registers without a reset, and foreign modules of the top module itself, since what the reset
-    /// sets would hold it for ever.
+    /// It comes from inputs, registers without a reset, and foreign modules of the top module itself, since what the
+    /// reset sets would hold it for ever.
     #[track_caller]
     pub fn reset_from(self, reset: Signal) {
         let loc = Location::caller();

@@ -33,9 +33,10 @@
 //! `heddle-sim` simulates a checked design; `heddle_gen::ToVerilog`, which `heddle-sim` has too, gives its Verilog.
 //!
 //! Start at [`module`] (definitions and instances), [`Signal`] (operators), [`Bundle`] (structs of signals),
-//! [`Builder`] (registers, memories, properties), [`Foreign`] (modules that are not described here). [`netlist`] is what comes out: plain data for the back ends; [`eval`] says
-//! what each of its operations means, [`order`] in which order they can be computed, [`canonical`] whether two are the same
-//! machine; [`mutate`] puts mistakes into it. `docs/reference/language.md` is the guide.
+//! [`Builder`] (registers, memories, properties), [`Foreign`] (modules that are not described here). [`netlist`] is
+//! what comes out: plain data for the back ends; [`eval`] says what each of its operations means, [`order`] in which
+//! order they can be computed, [`canonical`] whether two are the same machine; [`mutate`] puts mistakes into it.
+//! `docs/reference/language.md` is the guide.
 
 #![warn(missing_docs)]
 

@@ -97,8 +97,8 @@ where
         self.read_enabled(enable, address, collision, false, Location::caller())
     }
 
-    /// The word that `address` selects at a clock edge where `enable` is 1, else 0; one cycle later. Block RAM has a reset of its
-    /// output that does this for nothing.
+    /// The word that `address` selects at a clock edge where `enable` is 1, else 0; one cycle later. Block RAM has a
+    /// reset of its output that does this for nothing.
     #[track_caller]
     pub fn read_sync_or_zero(&self, enable: Signal, address: Signal, collision: Collision) -> I::With<Signal> {
         self.read_enabled(enable, address, collision, true, Location::caller())

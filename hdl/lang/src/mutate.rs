@@ -1,14 +1,14 @@
 //! Mutants: a design with one small mistake in it, to find out whether tests would notice.
 //!
 //! A mutant changes one module definition, hence all its instances. Ports, names, state, properties and probes stay, so
-//! that every number in a simulation's directory stays too. [`mutants`] lists those in the hardware of a design: logic and
-//! state that an output of the top depends on, as reachability says. What reaches only properties, probes or counters
-//! that no output shows is left alone.
+//! that every number in a simulation's directory stays too. [`mutants`] lists those in the hardware of a design: logic
+//! and state that an output of the top depends on, as reachability says. What reaches only properties, probes or
+//! counters that no output shows is left alone.
 //!
 //! A mutant's name is `module:file:line:operation:change` with `#2` for the second such operation that the line makes,
-//! or `module:thing:change` for registers, ports of memories, and instances. It says where in the source the mistake is,
-//! and so means the same mistake in a module of another shape. Where a line makes more operations in one shape than in
-//! another, as a loop over lanes does, the number is the round of the loop.
+//! or `module:thing:change` for registers, ports of memories, and instances. It says where in the source the mistake
+//! is, and so means the same mistake in a module of another shape. Where a line makes more operations in one shape than
+//! in another, as a loop over lanes does, the number is the round of the loop.
 
 use crate::bits::Bits;
 use crate::netlist::{Collision, Connection, Instance, Loc, Module, Node, NodeId, Op, ReadTiming};

@@ -73,8 +73,8 @@ pub enum Op {
     MulFull,
     /// As `MulFull`, of operands and a result in two's complement.
     MulFullSigned,
-    /// To the left, zeros from below. Of every shift: args are value and amount (any width); an amount of the width or more
-    /// gives 0, or copies of the sign.
+    /// To the left, zeros from below. Of every shift: args are value and amount (any width); an amount of the width or
+    /// more gives 0, or copies of the sign.
     Shl,
     /// To the right, zeros from above.
     Shr,
@@ -142,7 +142,8 @@ pub struct Port {
     pub loc: Loc,
 }
 
-/// A register. At a clock edge: the reset value if reset is on and there is one; else `next` if `enable` (or no enable).
+/// A register. At a clock edge: the reset value if reset is on and there is one; else `next` if `enable` (or no
+/// enable).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Register {
     /// Unique in the module, as it is in Verilog and in paths.

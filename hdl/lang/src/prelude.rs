@@ -1,7 +1,7 @@
 //! What nearly every description needs, for `use heddle_hdl::prelude::*`.
 //!
-//! Functions whose names are common words (`all`, `each`, `case`, `select`, `elements`, `gather`, `unpack`) are not in it: a
-//! description that calls them imports them by name, as in `use heddle_hdl::{all, each, prelude::*}`.
+//! Functions whose names are common words (`all`, `each`, `case`, `select`, `elements`, `gather`, `unpack`) are not in
+//! it: a description that calls them imports them by name, as in `use heddle_hdl::{all, each, prelude::*}`.
 
 pub use crate::bits::Bits;
 pub use crate::builder::Builder;

@@ -39,8 +39,8 @@ impl Builder {
         self.pipe_reg(name, value, Some(Bits::ZERO), None)
     }
 
-    /// A pipeline register: every leaf follows one cycle later. One called `valid` is 0 in reset, and the others, which have
-    /// no reset, follow only where it is 1. With several such leaves, all others follow always.
+    /// A pipeline register: every leaf follows one cycle later. One called `valid` is 0 in reset, and the others, which
+    /// have no reset, follow only where it is 1. With several such leaves, all others follow always.
     #[track_caller]
     pub fn stage<B: Signals>(self, name: &str, value: B) -> B {
         let mut valid = Vec::new();
@@ -48,8 +48,8 @@ impl Builder {
         self.staged(name, if let [one] = valid[..] { Some(one) } else { None }, value)
     }
 
-    /// As [`Builder::stage`], where what is valid is known late: the payload is taken where `enable` is 1, which is known early and is 1
-    /// wherever the value is valid.
+    /// As [`Builder::stage`], where what is valid is known late: the payload is taken where `enable` is 1, which is
+    /// known early and is 1 wherever the value is valid.
     #[track_caller]
     pub fn stage_if<B: Signals>(self, name: &str, enable: Signal, value: B) -> B {
         self.staged(name, Some(enable), value)

@@ -1,8 +1,8 @@
 //! Instances that something inside the design resets, beside the design's own reset.
 //!
-//! The language has one reset, and no module sees it. A module whose instance is to be reset alone is made anew, with an
-//! input more: where that is 1, registers with a reset value take it, no memory is written, and no property is looked
-//! at, as in a reset; so for all instances in it. What holds no such state stays as it is.
+//! The language has one reset, and no module sees it. A module whose instance is to be reset alone is made anew, with
+//! an input more: where that is 1, registers with a reset value take it, no memory is written, and no property is
+//! looked at, as in a reset; so for all instances in it. What holds no such state stays as it is.
 
 use crate::bits::Bits;
 use crate::builder::Builder;
@@ -18,8 +18,8 @@ use std::sync::Arc;
 pub const LOCAL_RESET: &str = "local_rst";
 
 impl Builder {
-    /// An instance of a module that is also reset where `reset` (1 bit) is 1. Its definition has another port then, so the
-    /// same one without it needs another name.
+    /// An instance of a module that is also reset where `reset` (1 bit) is 1. Its definition has another port then, so
+    /// the same one without it needs another name.
     #[track_caller]
     pub fn instance_with_reset<I, O>(
         self,

@@ -76,8 +76,8 @@ impl Operand for Bits {
     }
 }
 
-/// Which bits are below a place is found by tables of gates in vectors up to this width, which are fast, and by a carry chain in
-/// longer ones.
+/// Which bits are below a place is found by tables of gates in vectors up to this width, which are fast, and by a carry
+/// chain in longer ones.
 const PREFIX_BITS: Width = 16;
 
 #[expect(clippy::should_implement_trait, reason = "`a << b` in Rust would promise Rust's rules for amounts")]

@@ -6,14 +6,14 @@
 //!                               └──────────────────────────────────────────────────────────────────────────┘         cycle
 //! ```
 //!
-//! The divergence unit says of each warp whether all its live threads wait. When those of a block do, and all its warps have
-//! been started, they form the block's *release set*. Its warps are woken one a cycle, in turn with those of other blocks. A
-//! warp that was woken may be at the next barrier before the last one of the set is woken; so nobody of a set counts as
-//! arrived before it is woken, and a block has no second set before the first is empty. Warps without live threads do not
-//! count.
+//! The divergence unit says of each warp whether all its live threads wait. When those of a block do, and all its warps
+//! have been started, they form the block's *release set*. Its warps are woken one a cycle, in turn with those of other
+//! blocks. A warp that was woken may be at the next barrier before the last one of the set is woken; so nobody of a set
+//! counts as arrived before it is woken, and a block has no second set before the first is empty. Warps without live
+//! threads do not count.
 //!
-//! The warp to be woken is a register, the *offer*: which one it is decides what a divergence unit reads, moves and writes in
-//! the cycle in which it takes the wake. The next is chosen while it is taken, or while there is none.
+//! The warp to be woken is a register, the *offer*: which one it is decides what a divergence unit reads, moves and
+//! writes in the cycle in which it takes the wake. The next is chosen while it is taken, or while there is none.
 //!
 //! What it does not do: it does not know which barrier instruction a thread waits at. Threads of a block that wait at
 //! different ones go on together.
@@ -27,12 +27,12 @@ use heddle_hdl::prelude::*;
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct BarrierIn<T> {
-    /// One bit a warp slot: it has live threads; all of them wait.
+    /// One bit per warp slot: it has live threads; all of them wait.
     #[width(s.warps)]
     pub live: T,
     #[width(s.warps)]
     pub waiting: T,
-    /// One bit a slot: not all warps of its block have been started.
+    /// One bit per slot: not all warps of its block have been started.
     #[width(s.warps)]
     pub filling: T,
     /// See [`crate::block::Grid`].
@@ -47,7 +47,8 @@ pub struct BarrierOut<T> {
     pub wake: Wake<T>,
 }
 
-/// What a proof sees: the release sets, one bit a slot; and the offer, whose slot is the last one offered if it is not valid.
+/// What a proof sees: the release sets, one bit per slot; and the offer, whose slot is the last one offered if it is
+/// not valid.
 struct Inside {
     released: Signal,
     offer: Wake<Signal>,

@@ -1,8 +1,8 @@
 //! Thread blocks: how blocks lie on the core's warp slots, for whoever deals with them.
 //!
 //! A block's warps occupy an aligned group of 2^k warp slots, the least that holds them, the same k for all blocks of a
-//! launch. So the number of a slot falls in two: its low k bits are the warp's number in its block, the others say which
-//! group. [`Grid::group`] has a one for each of those k bits.
+//! launch. So the number of a slot falls in two: its low k bits are the warp's number in its block, the others say
+//! which group. [`Grid::group`] has a one for each of those k bits.
 
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -22,7 +22,7 @@ pub struct Grid<T> {
     pub group: T,
 }
 
-/// One bit a slot: whether the bit of every slot of its group is on.
+/// One bit per slot: whether the bit of every slot of its group is on.
 pub fn whole_group(slots: Signal, group: Signal) -> Signal {
     let count = slots.width();
     (0..count.ilog2()).fold(slots, |bits, level| {
@@ -32,7 +32,7 @@ pub fn whole_group(slots: Signal, group: Signal) -> Signal {
     })
 }
 
-/// One bit a slot: it is in the group of `slot`.
+/// One bit per slot: it is in the group of `slot`.
 pub fn same_group(slot: Signal, group: Signal, count: u32) -> Signal {
     cat(&(0..count).map(|other| ((slot ^ other) & !group).eq(0)).collect::<Vec<_>>())
 }

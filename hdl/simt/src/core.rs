@@ -17,15 +17,16 @@
 //! | faults | `faults.rs` | what stops the core |
 //! | probes | `probes.rs` | what simulations look at |
 //!
-//! **What waits, and where.** Nothing stalls after issue. An instruction waits in its slot's buffer in stage 4, until all of this is so:
-//! none of its registers is pending; its unit takes it (the divider is free, the load queue and the queue of requests have room); the
-//! divergence unit does not hold back control; write-back has not taken the cycle for an answer (`bubble`). Before it, stage 1
-//! fetches for a slot only if its buffer has room for all that is under way, and stages 1 and 2 drop what decode stops. Behind
-//! it, only accesses to memory wait, in the queues of `memory_path.rs`, in which issue reserved a place.
+//! **What waits, and where.** Nothing stalls after issue. An instruction waits in its slot's buffer in stage 4, until
+//! all of this is so: none of its registers is pending; its unit takes it (the divider is free, the load queue and the
+//! queue of requests have room); the divergence unit does not hold back control; write-back has not taken the cycle for
+//! an answer (`bubble`). Before it, stage 1 fetches for a slot only if its buffer has room for all that is under way,
+//! and stages 1 and 2 drop what decode stops. Behind it, only accesses to memory wait, in the queues of
+//! `memory_path.rs`, in which issue reserved a place.
 //!
-//! **Limits.** At most one control instruction of a slot is unresolved: the front end stops behind it, until it is steered. There is no
-//! forwarding but that of the register banks. A fault stops the whole core, with all that is not yet resolved. Instructions
-//! come from a memory that answers in one cycle.
+//! **Limits.** At most one control instruction of a slot is unresolved: the front end stops behind it, until it is
+//! steered. There is no forwarding but that of the register banks. A fault stops the whole core, with all that is not
+//! yet resolved. Instructions come from a memory that answers in one cycle.
 
 mod back_end;
 mod faults;
@@ -58,7 +59,7 @@ pub struct CoreIn<T> {
     pub start: Start<T>,
     #[width(32)]
     pub block: T,
-    /// One bit a slot: not all warps of its block have been started.
+    /// One bit per slot: not all warps of its block have been started.
     #[width(s.warps)]
     pub filling: T,
     /// Warps of the launch are still to be started.
@@ -69,7 +70,8 @@ pub struct CoreIn<T> {
     /// The instruction at `fetch_pc` of the cycle before.
     #[width(32)]
     pub fetched: T,
-    /// The side table's entry for the `executing` of the cycle before, for units that are told where threads meet.
+    /// The side table's entry for the `executing` of the cycle before, for units that are told where threads
+    /// reconverge.
     #[width(Outcome::shape(s).meets)]
     pub meets: Option<Reconvergence<T>>,
     /// The request is taken in this cycle.
@@ -101,9 +103,9 @@ pub struct CoreOut<T> {
     pub exit: Exit<T>,
     /// Why the core stopped; stays until reset.
     pub fault: Fault<T>,
-    /// One bit a warp: it has live threads.
+    /// One bit per warp: it has live threads.
     pub live: T,
-    /// One bit a warp: no register of it has a write under way.
+    /// One bit per warp: no register of it has a write under way.
     pub quiet: T,
     /// No thread is live and nothing is under way.
     pub idle: T,
@@ -152,7 +154,8 @@ impl Backward {
     }
 }
 
-/// A fault stops what is in resolve when it comes out of it, and a block's stack is told of what is in resolve: the next outcome.
+/// A fault stops what is in resolve when it comes out of it, and a block's stack is told of what is in resolve: the
+/// next outcome.
 const _: () =
     assert!(RESOLVE_TO_OUTCOME == 1, "an instruction between resolve and its outcome would not be stopped by a fault");
 

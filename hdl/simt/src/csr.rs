@@ -1,8 +1,9 @@
 //! The CSR map: every control and status register a program can read, in one table.
 //!
-//! Plain data, so that the core, the instruction-set simulator, the disassembler, the C header and the docs all read the same
-//! map. Every register is read-only: `csrrw`, `csrrwi`, and the other four with a source that is not `x0` (or 0) are illegal
-//! instructions, and so is any address that is not in the table, or that of a counter in a core without counters.
+//! Plain data, so that the core, the instruction-set simulator, the disassembler, the C header and the docs all read
+//! the same map. Every register is read-only: `csrrw`, `csrrwi`, and the other four with a source that is not `x0` (or
+//! 0) are illegal instructions, and so is any address that is not in the table, or that of a counter in a core without
+//! counters.
 
 /// Of a CSR's address.
 pub const BITS: u32 = 12;

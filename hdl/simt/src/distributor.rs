@@ -1,16 +1,16 @@
 //! The work distributor: hands the blocks of a launch to free groups of warp slots, block after block.
 //!
-//! A launch gives the size of the grid and of a block; from them come, once, the warps of a block, the group of slots that a
-//! block occupies ([`crate::block`]), and the threads of its last warp, which may be some of the lanes only. Then, until no
-//! block is left, a free group is chosen and the block's warps are started, one a cycle; the next group is chosen in the
-//! cycle of the last start.
+//! A launch gives the size of the grid and of a block; from them come, once, the warps of a block, the group of slots
+//! that a block occupies ([`crate::block`]), and the threads of its last warp, which may be some of the lanes only.
+//! Then, until no block is left, a free group is chosen and the block's warps are started, one a cycle; the next group
+//! is chosen in the cycle of the last start.
 //!
 //! A group is free when no slot of it has a live thread or a register with a write under way: a late load of the block
-//! before must not hit the registers of the next. Of several free groups the lowest is chosen. Any would do: blocks do not
-//! wait for a certain group, so none can starve, and the lowest needs no state.
+//! before must not hit the registers of the next. Of several free groups the lowest is chosen. Any would do: blocks do
+//! not wait for a certain group, so none can starve, and the lowest needs no state.
 //!
-//! What it does not do: blocks start in order of their numbers but end in any; a block may count on nothing about others.
-//! A grid of 0 blocks and blocks that the core does not hold are for the host to refuse.
+//! What it does not do: blocks start in order of their numbers but end in any; a block may count on nothing about
+//! others. A grid of 0 blocks and blocks that the core does not hold are for the host to refuse.
 
 use crate::block::{Grid, same_group, whole_group};
 use crate::divergence::interface::Start;
@@ -32,10 +32,10 @@ pub struct DistributorIn<T> {
     pub block_threads: T,
     /// `start` is taken in this cycle.
     pub start_ready: T,
-    /// One bit a slot: it has live threads.
+    /// One bit per slot: it has live threads.
     #[width(s.warps)]
     pub live: T,
-    /// One bit a slot: no register of it has a write under way.
+    /// One bit per slot: no register of it has a write under way.
     #[width(s.warps)]
     pub quiet: T,
     /// Nothing is live or under way, memory included.
@@ -49,7 +49,7 @@ pub struct DistributorOut<T> {
     pub start: Start<T>,
     #[width(32)]
     pub block: T,
-    /// One bit a slot: it is of the group whose block is being started, until the last of its starts is taken.
+    /// One bit per slot: it is of the group whose block is being started, until the last of its starts is taken.
     #[width(s.warps)]
     pub filling: T,
     /// Warps are still to be started.

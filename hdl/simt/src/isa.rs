@@ -1,4 +1,5 @@
-//! RV32IMA, `barrier` and the convergence barriers as the pipeline sees them: the codes that select operations, and causes of faults.
+//! RV32IMA, `barrier` and the convergence barriers as the pipeline sees them: the codes that select operations, and
+//! causes of faults.
 
 /// ALU operations: bit 30 of the instruction above funct3.
 pub mod alu {
@@ -52,8 +53,9 @@ pub const CUSTOM: u32 = 0x0b;
 /// The `barrier` instruction, opcode custom-0 with all other bits 0: all live threads of a block wait for each other.
 pub const BARRIER: u32 = 0x0000_000b;
 
-/// Convergence barriers: opcode custom-0, where funct3 says which instruction it is. The barrier is bits 18..15, bit 19 is 0;
-/// bits 31..20 are a threshold, another barrier, or 0; rd is x0 but for `count`. See `docs/reference/convergence-barriers.md`.
+/// Convergence barriers: opcode custom-0, where funct3 says which instruction it is. The barrier is bits 18..15, bit 19
+/// is 0; bits 31..20 are a threshold, another barrier, or 0; rd is x0 but for `count`. See
+/// `docs/reference/convergence-barriers.md`.
 pub mod convergence {
     pub const JOIN: u32 = 1;
     /// Bits 31..20 are the threshold.
@@ -93,8 +95,8 @@ pub mod cause {
     pub const STACK_OVERFLOW: u32 = 11;
     /// Of a divergence unit: other threads of the warp run only after those that wait here.
     pub const BARRIER_OF_A_PART: u32 = 12;
-    /// Of a divergence unit: warps that run together are at different branches, although the side table says that none in
-    /// between parts them.
+    /// Of a divergence unit: warps that run together are at different branches, although the side table says that none
+    /// in between makes them diverge.
     pub const NOT_UNIFORM: u32 = 13;
 
     /// Whether a divergence unit could not go on; the instruction itself is right.
@@ -118,7 +120,7 @@ pub mod cause {
             BUS_ERROR => "bus error",
             STACK_OVERFLOW => "no level left on the reconvergence stack",
             BARRIER_OF_A_PART => "barrier that only a part of the warp has reached",
-            NOT_UNIFORM => "a branch that the side table calls uniform has parted the warps of a block",
+            NOT_UNIFORM => "a branch that the side table calls uniform has made the warps of a block diverge",
             _ => "unknown cause",
         }
     }

@@ -1,12 +1,12 @@
 //! The SIMT core and every divergence mechanism, described in the language of `heddle-hdl`.
 //!
-//! Start at [`Shape`], the configuration, and [`core`](mod@core), which wires everything together;
-//! [`system::system`] is the whole with memories and work distributor. [`pipeline`] has the stages, [`divergence`] the mechanisms,
+//! Start at [`Shape`], the configuration, and [`core`](mod@core), which wires everything together; [`system::system`]
+//! is the whole with memories and work distributor. [`pipeline`] has the stages, [`divergence`] the mechanisms,
 //! [`lane`] the arithmetic of one lane. `docs/reference/pipeline.md` says what happens in which cycle.
 //!
-//! Every part is a function from the shape to a module, with its ports as bundles (`FetchIn`, `FetchOut`) above it. Their
-//! widths stand where the function makes the shape of its inputs; everywhere, `slot` is [`Shape::warp_bits`], `pc` is
-//! [`Shape::pc_bits`], a mask is a bit a lane, and lists of lanes are packed with lane 0 lowest.
+//! Every part is a function from the shape to a module, with its ports as bundles (`FetchIn`, `FetchOut`) above it.
+//! Their widths stand where the function makes the shape of its inputs; everywhere, `slot` is [`Shape::warp_bits`],
+//! `pc` is [`Shape::pc_bits`], a mask is a bit per lane, and lists of lanes are packed with lane 0 lowest.
 
 pub mod address;
 pub mod arbiter;

@@ -1,12 +1,13 @@
-//! Counters of what the core did since the launch: [`Counts`]. In simulations they are probes of the module `metrics`; in a core that
-//! is [built](Metrics::Built) with them, outputs as well, which a [host](crate::host) tells.
+//! Counters of what the core did since the launch: [`Counts`]. In simulations they are probes of the module `metrics`;
+//! in a core that is [built](Metrics::Built) with them, outputs as well, which a [host](crate::host) tells.
 //!
-//! A cycle counts from the first in which a thread is live to the last. Every such cycle is either an issue or idle for exactly one
-//! cause, the first that holds in the order of [`Counts`]. Cycles before the first and after the last live thread ("nothing live")
-//! are the caller's cycles less `cycles`. A fault stops the counters, and a reset puts them to 0.
+//! A cycle counts from the first in which a thread is live to the last. Every such cycle is either an issue or idle for
+//! exactly one cause, the first that holds in the order of [`Counts`]. Cycles before the first and after the last live
+//! thread ("nothing live") are the caller's cycles less `cycles`. A fault stops the counters, and a reset puts them to
+//! 0.
 //!
-//! Simulations also have `failures`, the number of threads that ended with an exit code other than 0. The first failure of each
-//! hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
+//! Simulations also have `failures`, the number of threads that ended with an exit code other than 0. The first failure
+//! of each hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 
 use crate::divergence::Events;
 use crate::divergence::interface::Releases;
@@ -26,7 +27,8 @@ pub struct Counts<T> {
     pub cycles: T,
     /// Warp instructions issued.
     pub issued: T,
-    /// Paths that can be scheduled of the warps that issue, one or two an issue: the sum of `dual-path-execution.txt` Equation 1.
+    /// Paths that can be scheduled of the warps that issue, one or two an issue: the sum of `dual-path-execution.txt`
+    /// Equation 1.
     pub schedulable: T,
     /// Thread instructions that took effect: a replayed lane counts when it is served.
     pub committed: T,
@@ -96,7 +98,7 @@ pub struct MetricsIn<T> {
     pub stopped: T,
     /// A warp of a block starts.
     pub started: Started<T>,
-    /// One bit a warp: it has live threads; all of them wait.
+    /// One bit per warp: it has live threads; all of them wait.
     #[width(s.warps)]
     pub live: T,
     #[width(s.warps)]

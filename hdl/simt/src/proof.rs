@@ -1,9 +1,10 @@
 //! What proof harnesses share.
 //!
-//! A harness is a module in a file `proof.rs` beside the block that it is about. It instantiates the block, or contains its
-//! description where it must see its state, and asserts at its ports what the block is for. It makes legal inputs for the
-//! block out of its own, any of which are allowed: so the block's assumptions are proven too, random simulation needs no
-//! constraints, and no proof is empty because its assumptions contradict each other. `docs/evidence/proofs.md` lists the proofs.
+//! A harness is a module in a file `proof.rs` beside the block that it is about. It instantiates the block, or contains
+//! its description where it must see its state, and asserts at its ports what the block is for. It makes legal inputs
+//! for the block out of its own, any of which are allowed: so the block's assumptions are proven too, random simulation
+//! needs no constraints, and no proof is empty because its assumptions contradict each other. `docs/evidence/proofs.md`
+//! lists the proofs.
 
 use crate::shape::Shape;
 use heddle_hdl::Errors;

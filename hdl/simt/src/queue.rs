@@ -1,7 +1,7 @@
 //! First in, first out: a ring in distributed memory, as part of a module.
 //!
-//! What comes must have room; nothing passes in the cycle in which it comes. Who owns the queue says when its first item
-//! leaves, which may depend on that item.
+//! What comes must have room; nothing passes in the cycle in which it comes. Who owns the queue says when its first
+//! item leaves, which may depend on that item.
 
 use heddle_hdl::prelude::*;
 

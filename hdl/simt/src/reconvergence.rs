@@ -1,8 +1,8 @@
 //! Reconvergence information: what stacks must know of a branch, beside the instruction.
 //!
-//! An analysis on the host finds it; it lies in a side table, one entry an instruction, so that one unmodified program runs on
-//! every divergence unit. Instructions that cannot diverge need none; any entry is safe, since it only says where threads
-//! may be waited for.
+//! An analysis on the host finds it; it lies in a side table, one entry an instruction, so that one unmodified program
+//! runs on every divergence unit. Instructions that cannot diverge need none; any entry is safe, since it only says
+//! where threads may be waited for.
 
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -14,7 +14,7 @@ pub struct Reconvergence<T> {
     /// The reconvergence pc: an instruction number, `pc_bits`, at the branch's call depth.
     #[width(s.pc_bits())]
     pub rpc: T,
-    /// 1 bit: instead of at `rpc`, threads meet where the function returns to.
+    /// 1 bit: instead of at `rpc`, threads reconverge where the function returns to.
     pub returns: T,
     /// 1 bit: all threads of a block take the same direction.
     pub uniform: T,

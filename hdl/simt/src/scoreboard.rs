@@ -1,8 +1,9 @@
 //! The scoreboard: which registers await a write.
 //!
-//! One pending bit a (warp, register). What the first instruction of a slot needs is told decoded, one bit a register, so that a lookup
-//! is an AND and an OR. Where several writes of one register are under way (a replayed load), the load queue counts them and releases the
-//! last. It stands beside the divergence unit behind an interface of its own, which carries masks, because mechanisms that run two paths of a warp at once need another one: [`dual`].
+//! One pending bit a (warp, register). What the first instruction of a slot needs is told decoded, one bit per
+//! register, so that a lookup is an AND and an OR. Where several writes of one register are under way (a replayed
+//! load), the load queue counts them and releases the last. It stands beside the divergence unit behind an interface of
+//! its own, which carries masks, because mechanisms that run two paths of a warp at once need another one: [`dual`].
 
 use crate::divergence::interface::PathsChange;
 use crate::shape::Shape;
@@ -26,15 +27,15 @@ impl Pending<Signal> {
     }
 }
 
-/// A register of a slot that has got its value. Decoded, as it comes out of registers: what is released decides late in the cycle who may
-/// issue.
+/// A register of a slot that has got its value. Decoded, as it comes out of registers: what is released decides late in
+/// the cycle who may issue.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Release<T> {
-    /// One bit a slot, one of them at most; none if nothing is released.
+    /// One bit per slot, one of them at most; none if nothing is released.
     #[width(s.slots())]
     pub slots: T,
-    /// One bit a register, one of them.
+    /// One bit per register, one of them.
     #[width(32)]
     pub registers: T,
 }
@@ -58,11 +59,12 @@ pub struct ScoreboardIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct ScoreboardOut<T> {
-    /// One bit a slot: no register of its head will be pending in the next cycle.
+    /// One bit per slot: no register of its head will be pending in the next cycle.
     pub clear: T,
-    /// One bit a slot, where a warp has two, under [`Replay::Split`](crate::shape::Replay::Split): none will be of the slot's own writes.
+    /// One bit per slot, where a warp has two, under [`Replay::Split`](crate::shape::Replay::Split): none will be of
+    /// the slot's own writes.
     pub own_clear: Option<T>,
-    /// One bit a warp: none of its registers is pending.
+    /// One bit per warp: none of its registers is pending.
     pub quiet: T,
 }
 
@@ -75,7 +77,7 @@ struct RowIn<T> {
     late: Mark<T>,
 }
 
-/// A register of a slot: whether it is this slot's, and one bit a register.
+/// A register of a slot: whether it is this slot's, and one bit per register.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct Mark<T> {
     here: T,
@@ -87,7 +89,7 @@ struct Mark<T> {
 struct RowOut<T> {
     clear: T,
     quiet: T,
-    /// One bit a register.
+    /// One bit per register.
     pending: T,
 }
 
@@ -171,7 +173,7 @@ pub(crate) mod testing {
             [self.rs1, self.rs2, self.rd].contains(&Some(register))
         }
 
-        /// One bit a register.
+        /// One bit per register.
         pub fn registers(&self) -> u32 {
             (0..32).filter(|&register| self.names(register)).fold(0, |bits, register| bits | 1 << register)
         }

@@ -39,9 +39,9 @@ pub struct Shape {
     pub stack: u32,
     /// The mechanism that decides what runs when the threads of a warp disagree.
     pub divergence: Divergence,
-    /// Levels of a warp's stack, for mechanisms that have one: 1 … lanes - 1; without a number `lanes - 1`, which are always
-    /// enough. Of a block's stack: 1 … threads - 1, without a number [`DEFAULT_LEVELS`] or as many as are always enough. A program
-    /// that needs more ends with a fault.
+    /// Levels of a warp's stack, for mechanisms that have one: 1 … lanes - 1; without a number `lanes - 1`, which are
+    /// always enough. Of a block's stack: 1 … threads - 1, without a number [`DEFAULT_LEVELS`] or as many as are always
+    /// enough. A program that needs more ends with a fault.
     ///
     /// [`DEFAULT_LEVELS`]: crate::divergence::block_stack::DEFAULT_LEVELS
     pub levels: Option<u32>,
@@ -53,29 +53,32 @@ pub struct Shape {
     pub compaction: Compaction,
     /// Under [`Compaction::Predict`]: the prediction table.
     pub capt: Capt,
-    /// Stacks let threads meet at likely-convergence points, too.
+    /// Stacks let threads reconverge at likely-convergence points, too.
     pub likely: bool,
     /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
     pub depth_bits: u32,
-    /// The instruction `barrier`. Without it, it is illegal, and the divergence unit has no logic for threads that wait.
+    /// The instruction `barrier`. Without it, it is illegal, and the divergence unit has no logic for threads that
+    /// wait.
     pub barriers: bool,
-    /// Convergence barriers of a warp: 0 … 16. Without any, their instructions do nothing. Only under [`Divergence::PATH_TABLE`].
+    /// Convergence barriers of a warp: 0 … 16. Without any, their instructions do nothing. Only under
+    /// [`Divergence::PATH_TABLE`].
     pub convergence_barriers: u32,
-    /// Outcomes of a warp without an arrival, after which threads that wait at a convergence barrier go on, and after which its
-    /// active path gives way to others while threads wait or have waited: a power of two, 32 … 65536.
+    /// Outcomes of a warp without an arrival, after which threads that wait at a convergence barrier go on, and after
+    /// which its active path gives way to others while threads wait or have waited: a power of two, 32 … 65536.
     pub patience: u32,
     /// Where paths become one. [`Merge::Barriers`] needs convergence barriers and [`Replay::Serialise`].
     pub merge: Merge,
     /// Entries of a slot's instruction buffer: 4, 8 or 16.
     pub buffer: u32,
-    /// Cycles from one issue to the next, of all slots: 1, 2, 4 or 8. More than 1 is the time of a core whose warps take turns on
-    /// fewer ALUs, a warp of 32 threads on 8 in 4 cycles, for studies: there are `lanes` ALUs all the same.
+    /// Cycles from one issue to the next, of all slots: 1, 2, 4 or 8. More than 1 is the time of a core whose warps
+    /// take turns on fewer ALUs, a warp of 32 threads on 8 in 4 cycles, for studies: there are `lanes` ALUs all the
+    /// same.
     pub issue_interval: u32,
     /// Which slot issues when several could.
     pub schedule: Schedule,
     /// Loads that may be under way at once: a power of two, 2 … 64.
     pub loads: u32,
-    /// The address of a register bank: one for all lanes, or one a lane (for mechanisms that mix warps).
+    /// The address of a register bank: one for all lanes, or one per lane (for mechanisms that mix warps).
     pub bank_address: BankAddress,
     /// Which lanes of a memory access go together.
     pub coalescing: Coalescing,
@@ -84,8 +87,8 @@ pub struct Shape {
     /// Memory instructions that may wait for the memory port: a power of two, 2 … 64. Only where something can wait:
     /// under [`Replay::Serialise`], or before a memory that does not take a request in every cycle.
     pub requests: u32,
-    /// Bytes of scratchpad, shared among the resident blocks: a power of two, at least `8 × lanes × warps`, at most 1 MiB;
-    /// 0 for none.
+    /// Bytes of scratchpad, shared among the resident blocks: a power of two, at least `8 × lanes × warps`, at most 1
+    /// MiB; 0 for none.
     pub scratchpad: u32,
     /// The atomic memory operations of RV32A. Without them their instructions are illegal.
     pub atomics: bool,
@@ -152,8 +155,9 @@ impl Shape {
         Shape { barriers: false, atomics: false, scratchpad: 0, ..Shape::new(lanes, warps) }
     }
 
-    /// The same core with another divergence unit, and with [`Replay::Serialise`] for one that [reconverges](Capabilities::reconverges),
-    /// [`BankAddress::PerLane`] for one that [compacts](Capabilities::mixes_warps).
+    /// The same core with another divergence unit, and with [`Replay::Serialise`] for one that
+    /// [reconverges](Capabilities::reconverges), [`BankAddress::PerLane`] for one that
+    /// [compacts](Capabilities::mixes_warps).
     pub fn with_divergence(self, divergence: Divergence) -> Shape {
         let replay = if divergence.capabilities().reconverges { Replay::Serialise } else { self.replay };
         let bank_address = if divergence.capabilities().mixes_warps { BankAddress::PerLane } else { self.bank_address };
@@ -227,8 +231,8 @@ impl Shape {
         self.barriers || self.convergence_barriers > 0
     }
 
-    /// Bits of what paths are sorted by before their pc: the call depth, and with convergence barriers, whether the path has
-    /// given way.
+    /// Bits of what paths are sorted by before their pc: the call depth, and with convergence barriers, whether the
+    /// path has given way.
     pub fn rank_bits(&self) -> Width {
         self.depth_bits + Width::from(self.convergence_barriers > 0)
     }
@@ -285,8 +289,8 @@ impl Shape {
         self.address_bits().max(self.scratchpad_bits()) + Width::from(self.scratchpad > 0)
     }
 
-    /// Whether answers at the memory port may have to wait for write-back. Else each is there in its own instruction's stage 10, in which
-    /// the pipeline writes nothing, and is taken at once.
+    /// Whether answers at the memory port may have to wait for write-back. Else each is there in its own instruction's
+    /// stage 10, in which the pipeline writes nothing, and is taken at once.
     pub fn answers_wait(&self) -> bool {
         self.memory_stalls() || self.replay == Replay::Serialise
     }

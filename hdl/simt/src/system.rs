@@ -29,7 +29,7 @@ pub struct SystemIn<T> {
     pub program_end: T,
     /// Writes memory before a launch: with a bus only instruction memory, the rest goes over the bus.
     pub load: Load<T>,
-    /// Writes the side table before a launch, if the divergence unit is told where threads meet.
+    /// Writes the side table before a launch, if the divergence unit is told where threads reconverge.
     pub load_side: Option<LoadSide<T>>,
     /// Sets seed and jitter of a simulated memory before a launch, if it has jitter.
     pub set_jitter: Option<SetJitter<T>>,
@@ -58,7 +58,7 @@ pub struct SystemOut<T> {
     pub stopped: T,
     /// Threads that end in this cycle.
     pub exit: Exit<T>,
-    /// One bit a warp: it has live threads.
+    /// One bit per warp: it has live threads.
     pub live: T,
     /// If main memory is on a bus.
     pub wb: Option<ToSlave<T>>,
@@ -151,7 +151,8 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> HostedOut<Signal> {
     );
     let instructions = m.memory("instructions", 32, s.pc_bits()).style(MemoryStyle::Block);
     wire!(load_program = i.load.writes() & !i.load.address.zext(33).from_bit(s.pc_bits() + 2).any());
-    // Nothing is fetched while the program is written; and a memory that is not read and written at once is nothing but block RAM.
+    // Nothing is fetched while the program is written; and a memory that is not read and written at once is nothing but
+    // block RAM.
     m.assume("the_program_is_written_while_the_core_is_idle", !load_program | core.idle);
     fetched.drive(instructions.read_sync_if(!load_program, core.fetch_pc, Collision::Never));
     instructions.write(load_program, i.load.address.slice(2, s.pc_bits()), i.load.word);

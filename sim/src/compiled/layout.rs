@@ -3,8 +3,8 @@
 //! A cell of up to 32 bits has 4 bytes, a wider one 8 for each limb. A memory word of up to 64 bits has 1, 2, 4 or 8
 //! bytes, a wider one 8 for each limb. Bits above the width are 0.
 //!
-//! Where there are lanes, each has 4 bytes (up to 32 bits) or 8, and they lie side by side, limb after limb; their number
-//! is rounded up to whole [`STRIP`]s. Cells with lanes of 1 bit are packed instead: bit k is lane k.
+//! Where there are lanes, each has 4 bytes (up to 32 bits) or 8, and they lie side by side, limb after limb; their
+//! number is rounded up to whole [`STRIP`]s. Cells with lanes of 1 bit are packed instead: bit k is lane k.
 
 use crate::directory::Directory;
 use crate::flat::cells::{Cells, Place, Shape};

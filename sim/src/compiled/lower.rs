@@ -1,7 +1,7 @@
 //! From the flat netlist to Cranelift's instructions.
 //!
-//! A single bit is an `i8`, a value of up to 32 bits an `i32`, a wider one an `i64`; bits above its width are 0. Values with
-//! lanes are in `vector.rs`, memories in `access.rs`.
+//! A single bit is an `i8`, a value of up to 32 bits an `i32`, a wider one an `i64`; bits above its width are 0. Values
+//! with lanes are in `vector.rs`, memories in `access.rs`.
 //!
 //! Loads give the state from before the edge: before an action changes a memory, everything that is still to be read
 //! from it is read. A cell is loaded anew wherever it is used, because that costs no more than keeping it on the stack;
@@ -100,7 +100,7 @@ pub struct Lower<'a, 'b> {
     users: HashMap<Id, Vec<User>>,
     pub b: &'a mut FunctionBuilder<'b>,
     pub state: Value,
-    /// One value for a node of one lane or of 1 bit a lane (packed); otherwise one or two for each strip of lanes.
+    /// One value for a node of one lane or of 1 bit per lane (packed); otherwise one or two for each strip of lanes.
     pub values: Vec<Option<Vec<Value>>>,
     /// What has been made for the strips in hand.
     pub strip: Strip,
@@ -172,7 +172,7 @@ impl Lower<'_, '_> {
         self.flat.node(id).lanes
     }
 
-    /// The value of a node of one lane, or the packed one of a node of 1 bit a lane.
+    /// The value of a node of one lane, or the packed one of a node of 1 bit per lane.
     pub fn value(&mut self, id: Id) -> Value {
         match (&self.values[id.index()], &self.flat.node(id).op) {
             (Some(values), _) => values[0],
@@ -278,8 +278,8 @@ impl Lower<'_, '_> {
         if ty.is_vector() { self.splat(0, ty.lane_bits())[0] } else { self.constant(0, ty) }
     }
 
-    /// Computes nodes that are not yet, in this order; but what is computed strip by strip waits for others of its kind,
-    /// as long as nobody needs it.
+    /// Computes nodes that are not yet, in this order; but what is computed strip by strip waits for others of its
+    /// kind, as long as nobody needs it.
     fn compute_all(&mut self, ids: &[Id]) {
         for &id in ids {
             if self.values[id.index()].is_some() || matches!(self.flat.node(id).op, Op::Cell { .. }) {

@@ -1,7 +1,7 @@
 //! Shared conditions: computations that many need, but all of them only while a certain bit is on, or off.
 //!
-//! The cone behind a unit's valid bit is the typical case: registers, memories and other units take its results, each under
-//! a condition of its own which implies that bit. Such nodes are computed together behind one branch on the bit.
+//! The cone behind a unit's valid bit is the typical case: registers, memories and other units take its results, each
+//! under a condition of its own which implies that bit. Such nodes are computed together behind one branch on the bit.
 
 use super::regions::cost;
 use crate::flat::{Flat, Id, Op};
@@ -20,12 +20,13 @@ pub struct Shared {
     pub nodes: Vec<Id>,
 }
 
-/// The groups of nodes whose cost is at least `least`, the costliest first; a node is in one of them at most. `needed` says
-/// which nodes are computed at all.
+/// The groups of nodes whose cost is at least `least`, the costliest first; a node is in one of them at most. `needed`
+/// says which nodes are computed at all.
 pub fn shared(flat: &Flat, needed: &[bool], least: u32) -> Vec<Shared> {
     let mut search = Search::new(flat, needed);
     let mut found = Vec::new();
-    // Groups only get smaller as nodes go to others: what was found for a literal before is the most that it can be now.
+    // Groups only get smaller as nodes go to others: what was found for a literal before is the most that it can be
+    // now.
     let mut promises: BinaryHeap<(u32, Literal)> = search.candidates().into_iter().map(|c| (u32::MAX, c)).collect();
     while let Some((_, condition)) = promises.pop() {
         // A condition must always be computed.
@@ -175,7 +176,8 @@ impl<'a> Search<'a> {
                     (Op::And, _) if self.is_bit(user) => self.known(node.args[1 - position], true),
                     (Op::AndNot, 1) if self.is_bit(user) => self.known(node.args[0], true),
                     (Op::AndNot, 0) if self.is_bit(user) => self.known(node.args[1], false),
-                    // Only one way: what is not computed is 0, and an or of two such would be off. An and is off in any case.
+                    // Only one way: what is not computed is 0, and an or of two such would be off. An and is off in any
+                    // case.
                     (Op::Or, 1) if self.is_bit(user) => self.known(node.args[0], false),
                     _ => none,
                 }
@@ -195,8 +197,8 @@ impl<'a> Search<'a> {
         all.into_iter().take(MOST).map(|(_, literal)| literal).collect()
     }
 
-    /// The nodes in no group that are needed only if the literal holds; vectors that others use only with `vectors`. None of
-    /// them if all cost less than `least`.
+    /// The nodes in no group that are needed only if the literal holds; vectors that others use only with `vectors`.
+    /// None of them if all cost less than `least`.
     fn nodes_under(&self, literal: Literal, vectors: bool, least: u32) -> Vec<Id> {
         const ROUNDS: u32 = 8;
         let count = self.flat.nodes.len();
@@ -269,7 +271,8 @@ impl<'a> Search<'a> {
         after
     }
 
-    /// What computing nodes together saves when they are not needed. A result is moved about whether it is needed or not.
+    /// What computing nodes together saves when they are not needed. A result is moved about whether it is needed or
+    /// not.
     fn gain(&self, nodes: &[Id]) -> u32 {
         const COST_OF_RESULT: u32 = 3;
         const COST_OF_VECTOR: u32 = 8;

@@ -1,5 +1,6 @@
-//! Every operation against its definition, `heddle_hdl::eval`, at widths around the limbs' edges, alone and in copies of a
-//! replicated instance; memories; and designs that were compiled wrongly, slowly or not at all. Other whole designs are compared in `tests/differential.rs`.
+//! Every operation against its definition, `heddle_hdl::eval`, at widths around the limbs' edges, alone and in copies
+//! of a replicated instance; memories; and designs that were compiled wrongly, slowly or not at all. Other whole
+//! designs are compared in `tests/differential.rs`.
 
 use super::*;
 use crate::fuzz::{compare, random_bits};
@@ -411,7 +412,8 @@ fn there_are_no_lanes_unless_asked_for() {
     assert_eq!(flat.nodes.iter().find(|n| n.lanes > 1), None);
 }
 
-/// A design that multiplies much only where bits allow it: the compiler finds groups of nodes with shared conditions in it.
+/// A design that multiplies much only where bits allow it: the compiler finds groups of nodes with shared conditions in
+/// it.
 struct Conditions {
     top: Module,
     bits: Vec<NodeId>,
@@ -511,8 +513,8 @@ struct LaneOut<T> {
     product: T,
 }
 
-/// What a lane of the core does: a sum with a carry in and out, a memory written where a sum says so, a register with two
-/// reasons to change, single bits as a word, and parts of a product.
+/// What a lane of the core does: a sum with a carry in and out, a memory written where a sum says so, a register with
+/// two reasons to change, single bits as a word, and parts of a product.
 fn busy_lane(carry_of_all: bool) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
     let inputs = LaneIn { word: 32, other: 32, carry: 1, enables: 4, starts: 1, ends: 1 };
     module("busy_lane", inputs, |m, i| {

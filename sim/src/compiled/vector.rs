@@ -1,13 +1,14 @@
 //! Values with lanes, as vectors of 128 bits.
 //!
-//! Lanes are computed in strips of [`STRIP`]: of values of up to 32 bits a strip is one `i32x4`, of wider ones two `i64x2`.
-//! The last strip may have lanes that nobody asked for; what is in them is never seen. Bits above a value's width are 0.
+//! Lanes are computed in strips of [`STRIP`]: of values of up to 32 bits a strip is one `i32x4`, of wider ones two
+//! `i64x2`. The last strip may have lanes that nobody asked for; what is in them is never seen. Bits above a value's
+//! width are 0.
 //!
 //! Nodes that are computed lane by lane wait until there is something that cannot: then the first strip of all of them
 //! is computed, then the second, so that few vectors are alive at any time.
 //!
-//! Values of 1 bit a lane are packed into one value, where logic is one instruction for all lanes. An operation of which
-//! the machine has no vector form is done one lane after the other.
+//! Values of 1 bit per lane are packed into one value, where logic is one instruction for all lanes. An operation of
+//! which the machine has no vector form is done one lane after the other.
 
 mod operation;
 mod part;
@@ -158,7 +159,7 @@ impl Lower<'_, '_> {
         self.mask(copies, lanes)
     }
 
-    /// Logic on values of 1 bit a lane.
+    /// Logic on values of 1 bit per lane.
     pub fn packed_logic(&mut self, id: Id) -> Value {
         let node = self.flat.node(id);
         let lanes = node.lanes;

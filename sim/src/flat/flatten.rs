@@ -2,11 +2,12 @@
 //!
 //! Values are asked for a few bits at a time: a node that only moves bits passes the question on to where those bits
 //! come from, so that it costs nothing, and a chain from copy to copy of a replicated instance through its packed
-//! output is no loop. Of lanes, only the first is followed, and its values stand for all: so a replicated instance is made
-//! once, however many copies it has. Where it takes its copy's part of a packed value, the parts are asked for all at
-//! once, and again a node that only moves bits, or a bitwise one, passes that on. If lanes depend on each other within a
-//! cycle, so that this finds a loop, those copies are followed one by one. A node that computes is made whole, and bits
-//! of it are slices, except that bitwise operations and choices wider than 64 bits are made for just the bits in question.
+//! output is no loop. Of lanes, only the first is followed, and its values stand for all: so a replicated instance is
+//! made once, however many copies it has. Where it takes its copy's part of a packed value, the parts are asked for all
+//! at once, and again a node that only moves bits, or a bitwise one, passes that on. If lanes depend on each other
+//! within a cycle, so that this finds a loop, those copies are followed one by one. A node that computes is made whole,
+//! and bits of it are slices, except that bitwise operations and choices wider than 64 bits are made for just the bits
+//! in question.
 
 mod choose;
 mod edge;
@@ -192,8 +193,8 @@ impl<'a> Flatten<'a> {
         id
     }
 
-    /// For bits that are asked for on the way to themselves. `begun` groups were being followed when they were first asked
-    /// for: the loop goes through those after them, and the others only lead to it.
+    /// For bits that are asked for on the way to themselves. `begun` groups were being followed when they were first
+    /// asked for: the loop goes through those after them, and the others only lead to it.
     fn in_loop(&mut self, begun: usize, width: u32) -> Id {
         self.looped = true;
         self.caught.extend(&self.inside[begun..]);

@@ -1,7 +1,7 @@
 //! Which packed values of a scope that is no lane are one value a lane, side by side.
 //!
-//! A register that holds such a value is kept as a cell with lanes, so that it need not be packed and unpacked. This is a
-//! guess from what drives it, on which only speed depends.
+//! A register that holds such a value is kept as a cell with lanes, so that it need not be packed and unpacked. This is
+//! a guess from what drives it, on which only speed depends.
 
 use super::lanes::Lanes;
 use crate::directory::Directory;
@@ -28,7 +28,7 @@ impl<'a> Views<'a> {
         Views { directory, lanes, known: HashMap::new(), without: HashSet::new() }
     }
 
-    /// How a value is to be seen; None for one that is not made of lanes, or of 1 bit a lane.
+    /// How a value is to be seen; None for one that is not made of lanes, or of 1 bit per lane.
     pub fn view(&mut self, scope: usize, node: NodeId) -> Option<View> {
         if self.lanes.groups == 0 {
             return None;

@@ -235,8 +235,8 @@ impl Verilator {
         self.library.build_time()
     }
 
-    /// Writes a waveform (VCD) from the next cycle on; the recipe must be one with trace. Complete when this is dropped or
-    /// started again.
+    /// Writes a waveform (VCD) from the next cycle on; the recipe must be one with trace. Complete when this is dropped
+    /// or started again.
     ///
     /// # Panics
     /// If the file cannot be written; from the next cycle on at the latest.
@@ -249,8 +249,8 @@ impl Verilator {
 
     /// The Verilog that runs next in this thread asks the host of this engine.
     fn listen(&self) {
-        // SAFETY: the function keeps the address, which is used while a model of this engine is evaluated; the callbacks
-        // live as long as the engine.
+        // SAFETY: the function keeps the address, which is used while a model of this engine is evaluated; the
+        // callbacks live as long as the engine.
         unsafe { (self.set_host)(&*self.callbacks) };
     }
 

@@ -1,5 +1,5 @@
-//! Every engine against the interpreter on random designs: every output, probe, signal, register and memory
-//! word, each cycle. `HEDDLE_FUZZ=5000 cargo test --release -p heddle-sim --test engines differential` tries more of them;
+//! Every engine against the interpreter on random designs: every output, probe, signal, register and memory word, each
+//! cycle. `HEDDLE_FUZZ=5000 cargo test --release -p heddle-sim --test engines differential` tries more of them;
 //! `HEDDLE_SEED=17` tries one.
 
 use heddle_hdl::netlist::Module;

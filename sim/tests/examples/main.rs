@@ -1,4 +1,5 @@
-//! What the examples print. Cargo builds them with the tests, unless tests are chosen by name: then `cargo build --examples` does.
+//! What the examples print. Cargo builds them with the tests, unless tests are chosen by name: then
+//! `cargo build --examples` does.
 
 use heddle_sim::verilator::cache;
 use std::io::Write;

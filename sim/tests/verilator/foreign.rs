@@ -1,4 +1,5 @@
-//! A design with foreign Verilog: with stubs it is one machine in every engine, and Verilator and Yosys read both forms.
+//! A design with foreign Verilog: with stubs it is one machine in every engine, and Verilator and Yosys read both
+//! forms.
 
 use super::{QUICK, every_verilator, lint_with};
 use heddle_gen::{Options, verilog};

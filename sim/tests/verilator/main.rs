@@ -1,8 +1,8 @@
 //! The generated Verilog in Verilator against the Rust engines: many random designs in one build, cycle by cycle; a
 //! mutation that must be caught; start values, memories and waveforms.
 //!
-//! `HEDDLE_FUZZ=400 cargo test --release -p heddle-sim --test verilator` packs more designs into the build, `HEDDLE_SEED=17`
-//! only that one.
+//! `HEDDLE_FUZZ=400 cargo test --release -p heddle-sim --test verilator` packs more designs into the build,
+//! `HEDDLE_SEED=17` only that one.
 
 mod foreign;
 
@@ -58,8 +58,8 @@ fn limits(seed: u64) -> Limits {
     }
 }
 
-/// Whether bits of a wire drive other bits of it without passing an instance. The language allows it, the engines do it,
-/// and Verilator's lint warns of it (UNOPTFLAT).
+/// Whether bits of a wire drive other bits of it without passing an instance. The language allows it, the engines do
+/// it, and Verilator's lint warns of it (UNOPTFLAT).
 fn wire_drives_itself(m: &Module) -> bool {
     let mut left: Vec<usize> = (0..m.nodes.len()).collect();
     let mut done = vec![false; m.nodes.len()];

@@ -38,7 +38,8 @@ impl Iss {
         }
     }
 
-    /// Puts the threads of one warp of a block at the entry point; the grid says which: the mask of their lanes is returned.
+    /// Puts the threads of one warp of a block at the entry point; the grid says which: the mask of their lanes is
+    /// returned.
     pub fn start_warp(&mut self, slot: u32, block: u32) -> Result<u64, StartError> {
         let Grid { blocks, threads } = self.grid;
         let (lanes, slots) = (self.shape.lanes, self.grid.slots(&self.shape));

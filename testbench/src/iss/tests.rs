@@ -373,7 +373,7 @@ fn convergence_barriers_have_no_effect_and_count_nobody() {
     }
 }
 
-/// Threads that access one stack address access words side by side; no two threads meet.
+/// Threads that access one stack address access words side by side; no two threads reconverge.
 #[test]
 fn stacks_are_interleaved_by_lane() {
     let shape = Shape { stack: 64, ..with_all(4, 2) };

@@ -1,4 +1,5 @@
-//! Driver of `bfs`: a random graph of uneven degrees, in which some nodes are not reached; the host searches with a queue.
+//! Driver of `bfs`: a random graph of uneven degrees, in which some nodes are not reached; the host searches with a
+//! queue.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! Driver of `bitonic_large`: a launch for lists that fit in the scratchpad, then for longer and longer runs a launch a stage
-//! in main memory, and one for the stages that fit.
+//! Driver of `bitonic_large`: a launch for lists that fit in the scratchpad, then for longer and longer runs a launch a
+//! stage in main memory, and one for the stages that fit.
 
 use super::bitonic_small::{LENGTH, THREADS, check_pairs, pairs, write};
 use super::{Device, KernelError, Output};

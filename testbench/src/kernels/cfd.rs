@@ -1,5 +1,5 @@
-//! Driver of `cfd`: a mesh of squares, cut in two, whose corners are moved at random, with a hole for the body; elements are numbered
-//! nearly in order. A gas streams from left to right.
+//! Driver of `cfd`: a mesh of squares, cut in two, whose corners are moved at random, with a hole for the body;
+//! elements are numbered nearly in order. A gas streams from left to right.
 
 use std::collections::HashMap;
 

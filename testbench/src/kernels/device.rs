@@ -24,9 +24,9 @@ pub trait Device {
     /// Reads memory, `length` bytes from an address on. Fails outside memory.
     fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError>;
 
-    /// Runs the threads of a grid of blocks from the entry point and returns when all have ended. Main memory stays from
-    /// launch to launch. Fails if the device cannot run the grid, if an instruction stops the machine, if a thread's exit
-    /// code is not 0, or if the device gives up waiting.
+    /// Runs the threads of a grid of blocks from the entry point and returns when all have ended. Main memory stays
+    /// from launch to launch. Fails if the device cannot run the grid, if an instruction stops the machine, if a
+    /// thread's exit code is not 0, or if the device gives up waiting.
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError>;
 
     /// Threads that it runs at once, and the most that a block may have.
@@ -80,8 +80,8 @@ impl dyn Device + '_ {
         Ok(symbol.ok_or_else(|| KernelError::NoSymbol { name: name.into() })?.size as usize / 4)
     }
 
-    /// Threads for each block: as many as `wanted` or the device [prefers](Device::preferred_threads), fewer if the core has no
-    /// more, more if the share of the scratchpad would else be less than the program needs.
+    /// Threads for each block: as many as `wanted` or the device [prefers](Device::preferred_threads), fewer if the
+    /// core has no more, more if the share of the scratchpad would else be less than the program needs.
     pub(super) fn block_threads(&self, wanted: u32) -> u32 {
         let all = self.threads();
         let mut threads = self.preferred_threads(wanted).min(all);
@@ -98,13 +98,14 @@ impl dyn Device + '_ {
         Grid { blocks: (items as u32).div_ceil(threads), threads }
     }
 
-    /// Items of a kernel's work, a thread each: four for each thread of the core, so that blocks follow each other, but within
-    /// these bounds.
+    /// Items of a kernel's work, a thread each: four for each thread of the core, so that blocks follow each other, but
+    /// within these bounds.
     pub(super) fn items(&self, least: usize, most: usize) -> usize {
         (4 * self.threads() as usize).clamp(least.min(most), most)
     }
 
-    /// A grid for a kernel whose threads each take several pieces of work, one after another: the core's threads, within bounds.
+    /// A grid for a kernel whose threads each take several pieces of work, one after another: the core's threads,
+    /// within bounds.
     pub(super) fn coarse_grid(&self) -> Grid {
         let workers = self.workers();
         self.grid_of(workers as usize, workers)
@@ -150,7 +151,8 @@ impl Heap {
         self.0.len() / 4
     }
 
-    /// Writes words to a place of their own, at a multiple of 64 words, and its address, which it returns, to a pointer.
+    /// Writes words to a place of their own, at a multiple of 64 words, and its address, which it returns, to a
+    /// pointer.
     pub fn put(&mut self, device: &mut dyn Device, pointer: &str, words: &[u32]) -> Result<u32, KernelError> {
         let address = self.0.start;
         if words.len() > self.words() {

@@ -1,5 +1,5 @@
-//! Driver of `face_detection`: a picture of smooth light and noise, and a cascade of random features, of which each stage rejects
-//! more than half of the windows that come to it. The host adds pixels, not corners of the integral.
+//! Driver of `face_detection`: a picture of smooth light and noise, and a cascade of random features, of which each
+//! stage rejects more than half of the windows that come to it. The host adds pixels, not corners of the integral.
 
 use fastrand::Rng;
 

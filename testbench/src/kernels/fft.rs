@@ -1,4 +1,5 @@
-//! Driver of `fft`: random complex numbers; the host transforms the even and the odd half and joins them, the definition's way.
+//! Driver of `fft`: random complex numbers; the host transforms the even and the odd half and joins them, the
+//! definition's way.
 
 use std::f64::consts::TAU;
 

@@ -1,4 +1,5 @@
-//! Driver of `laplace3d`: random values below 2^13, of which the product with a sixth of 2^18 rounds down as the division does.
+//! Driver of `laplace3d`: random values below 2^13, of which the product with a sixth of 2^18 rounds down as the
+//! division does.
 
 use fastrand::Rng;
 

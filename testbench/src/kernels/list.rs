@@ -23,13 +23,15 @@ macro_rules! kernel {
     };
 }
 
-/// Bytes of memory that program, data and stacks of a [small](Kernel::small) kernel fit in, and of them those of the stacks.
+/// Bytes of memory that program, data and stacks of a [small](Kernel::small) kernel fit in, and of them those of the
+/// stacks.
 pub const SMALL_MEMORY: u32 = 32 << 10;
 
 /// 8 threads, 512 bytes each.
 pub const SMALL_STACKS: u32 = 8 * 512;
 
-/// The programs that are built for [`SMALL_MEMORY`], too: those that are too large for it otherwise and whose data can be less.
+/// The programs that are built for [`SMALL_MEMORY`], too: those that are too large for it otherwise and whose data can
+/// be less.
 macro_rules! small {
     ($($name:ident)*) => {
         const fn small(name: &str) -> Option<&'static [u8]> {

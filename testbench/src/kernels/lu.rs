@@ -1,4 +1,5 @@
-//! Driver of `lu`: random factors are the result that is wanted, their product is the matrix. Of odd pivots there is one only.
+//! Driver of `lu`: random factors are the result that is wanted, their product is the matrix. Of odd pivots there is
+//! one only.
 
 use fastrand::Rng;
 

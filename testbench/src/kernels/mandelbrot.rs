@@ -48,8 +48,8 @@ fn escape(x0: i32, y0: i32) -> u32 {
     LIMIT
 }
 
-/// Black inside the set. Outside from deep blue over orange to white, the later a point escaped; by the logarithm, as most
-/// escape early.
+/// Black inside the set. Outside from deep blue over orange to white, the later a point escaped; by the logarithm, as
+/// most escape early.
 fn colour(iterations: u32) -> [u8; 3] {
     if iterations == LIMIT {
         return [0; 3];

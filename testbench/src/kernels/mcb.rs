@@ -1,4 +1,5 @@
-//! Driver of `mcb`: zones of random materials, some of them nearly empty. The host lets the same particles wander, one after another.
+//! Driver of `mcb`: zones of random materials, some of them nearly empty. The host lets the same particles wander, one
+//! after another.
 
 use std::f64::consts::TAU;
 

@@ -1,4 +1,5 @@
-//! Driver of `mcgpu`: a slice of a body, of soft tissue with lungs and bones. The host lets the same photons wander, one after another.
+//! Driver of `mcgpu`: a slice of a body, of soft tissue with lungs and bones. The host lets the same photons wander,
+//! one after another.
 
 use std::f64::consts::TAU;
 
@@ -21,8 +22,8 @@ const SPECTRUM: std::ops::RangeInclusive<u8> = 40..=110;
 /// Mean cosine of the angles by which light atoms turn photons.
 const ANISOTROPY: f64 = 0.8;
 
-/// Of a material: electrons in a voxel, times their cross section; and what that of absorption at 30 keV is beside it. Absorption falls
-/// with the third power of energy.
+/// Of a material: electrons in a voxel, times their cross section; and what that of absorption at 30 keV is beside it.
+/// Absorption falls with the third power of energy.
 struct Material {
     scatters: f64,
     absorbs: f64,

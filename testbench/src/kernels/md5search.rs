@@ -1,5 +1,5 @@
-//! Driver of `md5search`: searches of unequal length, many of them short. The digests are of messages that the host chose, so that it knows
-//! what is found; of some searches, the message is not among the candidates.
+//! Driver of `md5search`: searches of unequal length, many of them short. The digests are of messages that the host
+//! chose, so that it knows what is found; of some searches, the message is not among the candidates.
 
 use fastrand::Rng;
 

@@ -1,8 +1,8 @@
-//! The built-in kernels: C programs, and for each a driver that fills its inputs, launches it, and compares its results with
-//! what the host computes for itself.
+//! The built-in kernels: C programs, and for each a driver that fills its inputs, launches it, and compares its results
+//! with what the host computes for itself.
 //!
-//! A driver sees the machine as a [`Device`], so the same one runs on the instruction-set simulator, on the simulated core and
-//! on anything else that has memory and can be launched.
+//! A driver sees the machine as a [`Device`], so the same one runs on the instruction-set simulator, on the simulated
+//! core and on anything else that has memory and can be launched.
 
 use std::fmt;
 

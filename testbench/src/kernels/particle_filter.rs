@@ -1,6 +1,5 @@
-//! Driver of `particle_filter`: a bright disc that moves over a dark picture with noise, and filters that follow it, each with its own
-//! particles. The host adds weights one after another and
-//! divides the sums to draw.
+//! Driver of `particle_filter`: a bright disc that moves over a dark picture with noise, and filters that follow it,
+//! each with its own particles. The host adds weights one after another and divides the sums to draw.
 
 use fastrand::Rng;
 

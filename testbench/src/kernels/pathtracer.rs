@@ -1,4 +1,5 @@
-//! Driver of `pathtracer`: three spheres, one of them a mirror, in a box with a red and a green wall. The host traces the same paths.
+//! Driver of `pathtracer`: three spheres, one of them a mirror, in a box with a red and a green wall. The host traces
+//! the same paths.
 
 use fastrand::Rng;
 

@@ -1,5 +1,5 @@
-//! Driver of `photon`: three layers in air, whose surfaces throw light back as Fresnel has it. The host lets the same photons
-//! wander, one after another.
+//! Driver of `photon`: three layers in air, whose surfaces throw light back as Fresnel has it. The host lets the same
+//! photons wander, one after another.
 
 use std::f64::consts::{LN_2, TAU};
 

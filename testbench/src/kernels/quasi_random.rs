@@ -1,4 +1,5 @@
-//! Driver of `quasi_random`: the first two dimensions of Sobol's sequence, from random shifts on. The host goes from point to point.
+//! Driver of `quasi_random`: the first two dimensions of Sobol's sequence, from random shifts on. The host goes from
+//! point to point.
 
 use fastrand::Rng;
 

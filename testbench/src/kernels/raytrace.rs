@@ -59,7 +59,8 @@ impl Sphere {
         (ONE << FRACTION_BITS) / self.radius
     }
 
-    /// The square of half of a ray's way through the sphere, and the distance to the middle of it, of a ray that meets it.
+    /// The square of half of a ray's way through the sphere, and the distance to the middle of it, of a ray that meets
+    /// it.
     fn inside(&self, from: Vector, along: Vector) -> Option<(i32, i32)> {
         let to = minus(self.centre, from);
         let middle = dot(to, along);

@@ -42,15 +42,16 @@ pub(super) fn look_up(device: &mut dyn Device, seed: u64, grid: Grid, lookups: u
     Ok(Output::checked(3 * lookups))
 }
 
-/// The materials of a reactor: nuclides of each, and how densely they lie; and of 256 neutrons, the material in which each is.
+/// The materials of a reactor: nuclides of each, and how densely they lie; and of 256 neutrons, the material in which
+/// each is.
 pub(super) struct Materials {
     nuclides: Vec<Vec<(usize, u32)>>,
     choices: Vec<u8>,
 }
 
 impl Materials {
-    /// Of 1000 neutrons, how many are in a material: fuel, cladding, cold and hot water, the vessel, reflectors and plates, nozzles, and
-    /// what is above and below the fuel.
+    /// Of 1000 neutrons, how many are in a material: fuel, cladding, cold and hot water, the vessel, reflectors and
+    /// plates, nozzles, and what is above and below the fuel.
     const SHARES: [usize; 12] = [140, 52, 275, 134, 154, 64, 66, 55, 8, 15, 25, 12];
     /// The nuclides of all but the fuel.
     const NUCLIDES: [usize; 11] = [5, 4, 4, 27, 21, 21, 21, 21, 21, 9, 9];

@@ -1,4 +1,5 @@
-//! Driver of `spmv`: in each row, columns at random distances of 0 to 15, as many as a row of that many columns may hold.
+//! Driver of `spmv`: in each row, columns at random distances of 0 to 15, as many as a row of that many columns may
+//! hold.
 
 use fastrand::Rng;
 use heddle_simt::Shape;

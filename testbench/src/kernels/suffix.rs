@@ -1,5 +1,5 @@
-//! Driver of `suffix`: a random text and the tree of its suffixes; queries are random, or pieces of the text with some letters
-//! changed. The host looks for the matches in the text itself.
+//! Driver of `suffix`: a random text and the tree of its suffixes; queries are random, or pieces of the text with some
+//! letters changed. The host looks for the matches in the text itself.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,5 @@
-//! Driver of `traverse`: random spheres, a tree over them, and random rays among them. The host tries every sphere, without the tree.
+//! Driver of `traverse`: random spheres, a tree over them, and random rays among them. The host tries every sphere,
+//! without the tree.
 
 use fastrand::Rng;
 

@@ -1,4 +1,5 @@
-//! Driver of `two_point`: a survey in which half of the points are near others; angles of bins shrink by a constant factor.
+//! Driver of `two_point`: a survey in which half of the points are near others; angles of bins shrink by a constant
+//! factor.
 
 use std::f64::consts::{PI, TAU};
 

@@ -1,4 +1,5 @@
-//! Driver of `work_queue`: a scene of random rectangles, and windows from small to large. The host looks at every rectangle.
+//! Driver of `work_queue`: a scene of random rectangles, and windows from small to large. The host looks at every
+//! rectangle.
 
 use fastrand::Rng;
 

@@ -1,5 +1,5 @@
-//! Driver of `xsbench`: random tables of nuclides, and materials as in `rsbench`, with the fuel of the benchmark's small reactor. The host
-//! looks a nuclide's points up in its own table, without the grid.
+//! Driver of `xsbench`: random tables of nuclides, and materials as in `rsbench`, with the fuel of the benchmark's
+//! small reactor. The host looks a nuclide's points up in its own table, without the grid.
 
 use fastrand::Rng;
 

@@ -1,5 +1,5 @@
-//! Who looks at a machine in every cycle. The machine knows only this trait: what compares it with something else, or counts
-//! what no counter of the core does, is in crates above it (`heddle-check`).
+//! Who looks at a machine in every cycle. The machine knows only this trait: what compares it with something else, or
+//! counts what no counter of the core does, is in crates above it (`heddle-check`).
 
 use super::Summary;
 use crate::Program;
@@ -12,16 +12,18 @@ use heddle_sim::engine::Engine;
 use heddle_simt::Shape;
 use std::fmt;
 
-/// Makes a monitor of a machine that has this program loaded; none where there is nothing to look at in a core of this shape.
+/// Makes a monitor of a machine that has this program loaded; none where there is nothing to look at in a core of this
+/// shape.
 pub type Attach = fn(&Directory, &Program, &Shape) -> Result<Option<Box<dyn Monitor>>, ProgramError>;
 
-/// Looks at every cycle of one launch after another, until another program is loaded. The engine must show the core's probes.
+/// Looks at every cycle of one launch after another, until another program is loaded. The engine must show the core's
+/// probes.
 pub trait Monitor {
     /// Before a launch at this pc.
     fn launch(&mut self, engine: &dyn Engine, grid: Grid, entry: u32) -> Result<(), GridError>;
 
-    /// Looks at a cycle, before its clock edge. Who reads more than registers and memories must let the engine settle first.
-    /// `seed` is that of the start values.
+    /// Looks at a cycle, before its clock edge. Who reads more than registers and memories must let the engine settle
+    /// first. `seed` is that of the start values.
     fn cycle(&mut self, engine: &mut dyn Engine, seed: u64) -> Result<(), Box<Mismatch>>;
 
     /// In the settled cycle after a launch that the core ended, with the fault if it ended by one.
@@ -61,8 +63,8 @@ pub struct Stop<'a> {
     pub harts: &'a [u32],
 }
 
-/// The first difference between the core and what a monitor compares it with, with what is needed to understand it. Several
-/// lines.
+/// The first difference between the core and what a monitor compares it with, with what is needed to understand it.
+/// Several lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
     /// Cycle of the simulation.

@@ -26,7 +26,7 @@ pub struct Places {
     pub side_table: Option<usize>,
     /// The memories that [`banks`] names.
     pub banks: Vec<usize>,
-    /// One of each a lane: the register with a bit a warp in which a thread failed, and the memory that says which.
+    /// One of each a lane: the register with a bit per warp in which a thread failed, and the memory that says which.
     pub failed: Vec<(usize, usize)>,
 }
 

@@ -47,7 +47,8 @@ pub trait Watch {
     fn wants_trace(&self) -> bool {
         false
     }
-    /// Before each batch of cycles, some ten times a second. A break ends the launch with [`MachineError::Interrupted`].
+    /// Before each batch of cycles, some ten times a second. A break ends the launch with
+    /// [`MachineError::Interrupted`].
     fn progress(&mut self, progress: Progress) -> ControlFlow<()>;
 }
 

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const STUCK_AFTER: u64 = 1000;
 
 impl Machine {
-    /// Where every live thread is: at the barrier where it waits; at the next instruction that its warp issues, in the cycles
-    /// that follow; or where its path begins.
+    /// Where every live thread is: at the barrier where it waits; at the next instruction that its warp issues, in the
+    /// cycles that follow; or where its path begins.
     pub(super) fn whereabouts(&mut self) -> String {
         if self.shape.divergence.capabilities().mixes_warps {
             return self.whereabouts_of_blocks();

@@ -1,10 +1,10 @@
 //! Numbers of barriers.
 //!
-//! Barriers whose live ranges meet have different numbers. Others may share one; but threads of a warp that have parted can be in
-//! both ranges at a time, and then leave one barrier at the wait of the other. So all have different numbers as long as there are any, and
-//! then share those that have the fewest. A function that is called uses none that may be live at its calls, so
-//! numbers are chosen from callers to callees. No barrier stays live across recursion, or across a call of which nobody knows where
-//! it leads. What is left without a number is not placed.
+//! Barriers whose live ranges meet have different numbers. Others may share one; but threads of a warp that have parted
+//! can be in both ranges at a time, and then leave one barrier at the wait of the other. So all have different numbers
+//! as long as there are any, and then share those that have the fewest. A function that is called uses none that may be
+//! live at its calls, so numbers are chosen from callers to callees. No barrier stays live across recursion, or across
+//! a call of which nobody knows where it leads. What is left without a number is not placed.
 
 use super::body::Body;
 use super::calls::Calls;

@@ -1,21 +1,24 @@
 //! Regions that nobody asked for (§4.5): two patterns in the graph, and whether what they gain is worth what they cost.
 //!
-//! * **Loop merge**: a loop in a loop, with turns that differ from thread to thread. Threads wait at the head of the inner loop, so
-//!   that those in another turn of the outer loop take part.
-//! * **Iteration delay**: one side of a branch in a loop. Threads wait where it begins, for those that come to it in later turns.
+//! * **Loop merge**: a loop in a loop, with turns that differ from thread to thread. Threads wait at the head of the
+//!   inner loop, so that those in another turn of the outer loop take part.
+//! * **Iteration delay**: one side of a branch in a loop. Threads wait where it begins, for those that come to it in
+//!   later turns.
 //!
 //! The three costs of the paper:
 //!
-//! * The rest of the outer loop (prolog and epilog) issues for fewer threads at a time, and branches inside part more threads. A
-//!   thread executes an instruction of it so many times from one wait to the next, some threads never and some again and again
-//!   ([`Visits`]); a warp issues it as often as the thread of its lanes that does so most often ([`most`]).
-//! * An access to memory at a thread's own address costs as much as several instructions, there and inside: with fewer threads at a time
-//!   fewer of them go together. In a profile it costs what it cost: the cycles until the next issue of its warp.
+//! * The rest of the outer loop (prolog and epilog) issues for fewer threads at a time, and branches inside part more
+//!   threads. A thread executes an instruction of it so many times from one wait to the next, some threads never and
+//!   some again and again ([`Visits`]); a warp issues it as often as the thread of its lanes that does so most often
+//!   ([`most`]).
+//! * An access to memory at a thread's own address costs as much as several instructions, there and inside: with fewer
+//!   threads at a time fewer of them go together. In a profile it costs what it cost: the cycles until the next issue
+//!   of its warp.
 //! * A loop with a block's barrier, hints of its own, or a call of which nobody knows where it leads is left as it is.
 //!
-//! Inside, a warp waits as often as the thread that comes to the point most often. How often instructions issue, for how many threads,
-//! and how often for one thread is known from a profile of runs, or guessed from the graph alone ([`estimate`]). The paper leaves
-//! profiles as future work.
+//! Inside, a warp waits as often as the thread that comes to the point most often. How often instructions issue, for
+//! how many threads, and how often for one thread is known from a profile of runs, or guessed from the graph alone
+//! ([`estimate`]). The paper leaves profiles as future work.
 
 use super::body::Body;
 use super::calls::Calls;
@@ -28,18 +31,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many other instructions waits, rejoins and cancels of one wait cost as much as.
 const HINTS: f64 = 4.0;
-/// What must be gained, of what the outer loop costs, and of what the program costs. With less, kernels lose that gain nothing
-/// (docs/studies/speculative.md).
+/// What must be gained, of what the outer loop costs, and of what the program costs. With less, kernels lose that gain
+/// nothing (docs/studies/speculative.md).
 const LEAST: f64 = 0.2;
 const LEAST_OF_ALL: f64 = 0.03;
-/// Guesses without a profile: how many other instructions an access to memory at a thread's own address costs as much as, turns of a
-/// loop, threads of a warp.
+/// Guesses without a profile: how many other instructions an access to memory at a thread's own address costs as much
+/// as, turns of a loop, threads of a warp.
 const ACCESS: f64 = 8.0;
 const TURNS: f64 = 8.0;
 const THREADS: f64 = 32.0;
 
-/// How often the instructions of a function issue, for how many lanes in all, how often they would if threads were together, and what an
-/// issue costs.
+/// How often the instructions of a function issue, for how many lanes in all, how often they would if threads were
+/// together, and what an issue costs.
 struct Counts {
     issues: Vec<f64>,
     lanes: Vec<f64>,
@@ -253,10 +256,10 @@ fn costs(body: &Body, counts: &Counts, weights: &[f64], threads: f64, pattern: &
     (now, then)
 }
 
-/// How often an instruction issues for more threads, which for some issues `now` times and each executes `times` times, once more with
-/// the chance `again`: between doing so in step with each other and without knowing of each other as much as now. Where it issues less
-/// often than in step, threads that have parted meet already, which those that wait elsewhere cannot: they count as not knowing of each
-/// other.
+/// How often an instruction issues for more threads, which for some issues `now` times and each executes `times` times,
+/// once more with the chance `again`: between doing so in step with each other and without knowing of each other as
+/// much as now. Where it issues less often than in step, threads that have parted meet already, which those that wait
+/// elsewhere cannot: they count as not knowing of each other.
 fn more(times: f64, again: f64, now: f64, threads_now: f64, threads_then: f64) -> f64 {
     let (apart_now, apart_then) = (most(times, again, threads_now) - times, most(times, again, threads_then) - times);
     let meets = now < 0.95 * times;
@@ -264,8 +267,8 @@ fn more(times: f64, again: f64, now: f64, threads_now: f64, threads_then: f64) -
     times + apart * apart_then
 }
 
-/// If a thread does something `mean` times on the average, once more with the chance `again` when it has done it (and more probably, if
-/// the mean says so), how often the thread does it that does it most often of so many.
+/// If a thread does something `mean` times on the average, once more with the chance `again` when it has done it (and
+/// more probably, if the mean says so), how often the thread does it that does it most often of so many.
 fn most(mean: f64, again: f64, threads: f64) -> f64 {
     if mean > 100.0 {
         return mean * (1..=threads.round() as u32).map(|k| 1.0 / f64::from(k)).sum::<f64>();
@@ -284,8 +287,8 @@ fn most(mean: f64, again: f64, threads: f64) -> f64 {
     }
 }
 
-/// Counts without a profile: a warp enters the function once, loops have [`TURNS`] turns on the average, a branch goes both ways
-/// alike, and threads do not know of each other.
+/// Counts without a profile: a warp enters the function once, loops have [`TURNS`] turns on the average, a branch goes
+/// both ways alike, and threads do not know of each other.
 fn estimate(linked: &Linked, body: &Body, loops: &[Loop]) -> Counts {
     let inmost = |node: usize| {
         let around = loops.iter().enumerate().filter(|(_, one)| one.nodes[node]);
@@ -355,7 +358,7 @@ mod tests {
         assert_eq!(most(1.0, 0.0, 32.0), 1.0);
         assert!((most(0.5, 0.0, 1.0) - 0.5).abs() < 1e-9 && (most(4.0, 0.0, 1.0) - 4.0).abs() < 0.01);
         assert!((most(0.1, 0.0, 2.0) - 0.19).abs() < 1e-9);
-        // Both ways of counting agree where they meet.
+        // Both ways of counting agree where they reconverge.
         assert!((most(100.0, 0.0, 32.0) / most(100.1, 0.0, 32.0) - 1.0).abs() < 0.05);
         assert!(most(2.0, 0.0, 32.0) > 5.0 && most(2.0, 0.0, 32.0) < 8.0);
         // One thread does it on the average as often, many more often when those that do it at all repeat it.

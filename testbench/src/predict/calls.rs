@@ -1,8 +1,8 @@
 //! Regions whose threads wait where a function begins (§4.4).
 //!
-//! What a call does is propagated upward through the call graph: a call of the function, or of one that calls it, is a wait in the caller. The wait itself
-//! stands at the beginning of the function. If threads may call it again, they join again right behind the wait, and who will not is cancelled
-//! where the call comes back.
+//! What a call does is propagated upward through the call graph: a call of the function, or of one that calls it, is a
+//! wait in the caller. The wait itself stands at the beginning of the function. If threads may call it again, they join
+//! again right behind the wait, and who will not is cancelled where the call comes back.
 //!
 //! All regions of one function share a barrier, which has a number of its own in the whole program.
 

@@ -1,7 +1,7 @@
 //! Equations 1 and 2 of the paper (§4.2.1), an instruction a block.
 //!
-//! A barrier is *joined* where a thread may have come from a join and through no wait since; it is *live* where a thread may come
-//! to a wait, and to no join before.
+//! A barrier is *joined* where a thread may have come from a join and through no wait since; it is *live* where a
+//! thread may come to a wait, and to no join before.
 
 use super::body::Body;
 

@@ -1,12 +1,14 @@
 //! Barriers whose threads would wait for each other at two places (§4.3).
 //!
-//! In the paper two conflict if a live range of one overlaps one of the other, and neither is in the other. Then each range has the place
-//! where the other ends, so we ask for that: at the wait of each, threads participate in the other. Where ranges are of instructions, and two
-//! barriers are joined one after the other in a block, or on the edge to a wait, that is easier to see than where their ranges begin.
+//! In the paper two conflict if a live range of one overlaps one of the other, and neither is in the other. Then each
+//! range has the place where the other ends, so we ask for that: at the wait of each, threads participate in the other.
+//! Where ranges are of instructions, and two barriers are joined one after the other in a block, or on the edge to a
+//! wait, that is easier to see than where their ranges begin.
 //!
-//! The barrier that the programmer asked for stays. In static deconfliction the other is not placed; in dynamic deconfliction, threads leave
-//! the other before they wait. They may join it again behind the wait, which is not in the paper: else threads that were released together
-//! with some of the warp meet the rest nowhere but at the barrier that was asked for.
+//! The barrier that the programmer asked for stays. In static deconfliction the other is not placed; in dynamic
+//! deconfliction, threads leave the other before they wait. They may join it again behind the wait, which is not in the
+//! paper: else threads that were released together with some of the warp meet the rest nowhere but at the barrier that
+//! was asked for.
 
 use super::place::{Barrier, Why};
 use std::collections::BTreeSet;

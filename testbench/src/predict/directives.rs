@@ -1,7 +1,7 @@
 //! The records that the directives of `heddle.h` make.
 //!
-//! A record is the address of the place in the code, its kind and threshold, three words, and a name that ends with a 0, filled up
-//! to a word.
+//! A record is the address of the place in the code, its kind and threshold, three words, and a name that ends with a
+//! 0, filled up to a word.
 
 use super::PredictError;
 use super::linked::Linked;

@@ -61,7 +61,7 @@ pub fn placement(linked: &Linked, barrier: &Barrier, numbers: &[u32]) -> Placeme
         Why::Predicted(_) => ("the region begins", "threads are predicted to come here"),
         Why::Function(_) => ("the region begins", "threads are predicted to call this function"),
         Why::Region(_) => ("dominates the region", "post-dominates the region"),
-        Why::PostDominator => ("threads may part from here on", "post-dominates the branches"),
+        Why::PostDominator => ("threads may diverge from here on", "post-dominates the branches"),
     };
     barrier.joins.iter().for_each(|&place| row("join", place, join));
     for &pc in &barrier.waits {

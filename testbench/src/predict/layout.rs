@@ -1,9 +1,9 @@
 //! Where everything lies once instructions are inserted.
 //!
-//! Inserted are instructions before an instruction, executed whenever it is, or on an edge, executed when one instruction
-//! follows another. Those of an edge that falls through lie on it. Those of a branch that is taken lie behind it, so that the
-//! branch is inverted; or directly before its target, if nothing falls through there. Those of an indirect jump lie directly
-//! before its target, and whoever falls through there jumps over them.
+//! Inserted are instructions before an instruction, executed whenever it is, or on an edge, executed when one
+//! instruction follows another. Those of an edge that falls through lie on it. Those of a branch that is taken lie
+//! behind it, so that the branch is inverted; or directly before its target, if nothing falls through there. Those of
+//! an indirect jump lie directly before its target, and whoever falls through there jumps over them.
 //!
 //! A branch that no longer reaches its target becomes the inverted branch and `jal`. Each section of data moves by the
 //! least that its alignment and what lies before it allow.
@@ -32,8 +32,8 @@ impl Edits {
     }
 }
 
-/// What lies where one instruction lay. In order: `fall`, a jump over `head` if needed, `head`, `before`, the instruction,
-/// behind a branch `taken` and a jump.
+/// What lies where one instruction lay. In order: `fall`, a jump over `head` if needed, `head`, `before`, the
+/// instruction, behind a branch `taken` and a jump.
 #[derive(Clone, Debug, Default)]
 pub struct Item {
     /// On the edge from the instruction before.

@@ -1,7 +1,7 @@
 //! A linked program of which the relocations are kept, so that it can be laid out again.
 //!
-//! Linked with `--emit-relocs --no-relax`. Relaxation leaves code without relocations, or with some that say nothing of where
-//! it leads. What is read is checked: a relocation of an instruction gives what the file has there.
+//! Linked with `--emit-relocs --no-relax`. Relaxation leaves code without relocations, or with some that say nothing of
+//! where it leads. What is read is checked: a relocation of an instruction gives what the file has there.
 
 use super::PredictError;
 use super::relocation::{self, Field, Format, Kind, Term};

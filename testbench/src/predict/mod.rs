@@ -1,5 +1,5 @@
-//! `heddle predict`: a pass over linked programs that places convergence barriers, as *Speculative Reconvergence* has it
-//! (`speculative-reconvergence.txt`). See `docs/reference/predict.md`.
+//! `heddle predict`: a pass over linked programs that places convergence barriers, as *Speculative Reconvergence* has
+//! it (`speculative-reconvergence.txt`). See `docs/reference/predict.md`.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -231,7 +231,7 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
         if meets.is_none() {
             let place = linked.place(region.joins[0]);
             notes.push(format!(
-                "the region at {place}: its threads meet only behind the return, so none waits behind it"
+                "the region at {place}: its threads reconverge only behind the return, so none waits behind it"
             ));
         }
         barriers.extend([barrier].into_iter().chain(meets));
@@ -289,8 +289,8 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
     Ok(Prediction { elf, regions: known, placements, notes, inserted: edits.count() })
 }
 
-/// The instructions of all barriers. At one instruction: first threads leave barriers, then they wait behind regions and at post-dominators,
-/// inner ones first; then they join, outer ones first; then they wait at a region's point.
+/// The instructions of all barriers. At one instruction: first threads leave barriers, then they wait behind regions
+/// and at post-dominators, inner ones first; then they join, outer ones first; then they wait at a region's point.
 fn edits(placed: &[(Barrier, Vec<u32>)], soft: Soft, free: u32) -> Edits {
     let mut all: BTreeMap<(Place, u32, i64, usize), Vec<u32>> = BTreeMap::new();
     for (number, (barrier, numbers)) in placed.iter().enumerate() {

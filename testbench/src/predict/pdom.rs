@@ -1,10 +1,10 @@
 //! Barriers at the post-dominators of branches, as a compiler for hardware without path tables places them (§4.3).
 //!
-//! Threads that part at a branch meet at its immediate post-dominator, so that is where they wait. All branches with one
-//! post-dominator share a barrier. A branch in a loop that its post-dominator is outside of has its join where threads enter
-//! the loop, else before the branch; a branch whose threads have joined already has none.
+//! Threads that part at a branch meet at its immediate post-dominator, so that is where they wait. All branches with
+//! one post-dominator share a barrier. A branch in a loop that its post-dominator is outside of has its join where
+//! threads enter the loop, else before the branch; a branch whose threads have joined already has none.
 //!
-//! A branch whose threads meet again behind the return only has no barrier: there is no place for the wait.
+//! A branch whose threads reconverge behind the return only has no barrier: there is no place for the wait.
 
 use super::body::Body;
 use super::dataflow::{Event, Events};
@@ -13,7 +13,7 @@ use super::place::{Barrier, Place, Why, range};
 use crate::reconverge::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The barriers of a function, for all branches that may part threads. In regions, any may.
+/// The barriers of a function, for all branches where threads may diverge. In regions, any may.
 pub fn barriers(linked: &Linked, body: &Body, regions: &BTreeSet<u32>) -> Vec<Barrier> {
     let mut of_meeting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for branch in &linked.analysis.branches {

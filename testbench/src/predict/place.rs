@@ -1,9 +1,11 @@
 //! Where the instructions of a barrier go (§4.2).
 //!
-//! Joins and waits are given. A thread that has waited and may wait again joins again at once. A thread that has joined and can no
-//! longer come to a wait is cancelled: at the head of the block to which all come that way, else on the edge.
+//! Joins and waits are given. A thread that has waited and may wait again joins again at once. A thread that has joined
+//! and can no longer come to a wait is cancelled: at the head of the block to which all come that way, else on the
+//! edge.
 //!
-//! A *live range* is the instructions that a thread of one join executes as a participant, until it waits or is cancelled.
+//! A *live range* is the instructions that a thread of one join executes as a participant, until it waits or is
+//! cancelled.
 
 use super::body::Body;
 use super::dataflow::{Event, Events, States};
@@ -25,7 +27,7 @@ pub enum Why {
     Region(String),
     /// Of a region whose threads call this function.
     Function(String),
-    /// Meets the threads that part at branches.
+    /// Meets the threads that diverge at branches.
     PostDominator,
 }
 

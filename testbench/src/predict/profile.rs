@@ -15,8 +15,8 @@ pub struct Count {
     pub issues: u64,
     /// Active lanes, of all issues.
     pub lanes: u64,
-    /// How often it would have issued if the threads of a warp had always executed it together: of each warp the count of the thread
-    /// that did so most often.
+    /// How often it would have issued if the threads of a warp had always executed it together: of each warp the count
+    /// of the thread that did so most often.
     pub least: u64,
     /// From its issues to the next ones of their warps, replays not counted.
     pub cycles: u64,

@@ -1,9 +1,9 @@
 //! Which points of reconvergence belong to which regions.
 //!
-//! A region begins at `HEDDLE_PREDICT` and has the points of its name that can be reached from there, without passing the
-//! beginning of another of that name. Compilers copy code: points of which one can be reached from the other and back, without
-//! leaving the region, are in one copy, others in copies of their own. Each copy has a barrier of its own. Of several points in one copy, that
-//! which dominates the others stays.
+//! A region begins at `HEDDLE_PREDICT` and has the points of its name that can be reached from there, without passing
+//! the beginning of another of that name. Compilers copy code: points of which one can be reached from the other and
+//! back, without leaving the region, are in one copy, others in copies of their own. Each copy has a barrier of its
+//! own. Of several points in one copy, that which dominates the others stays.
 
 use super::PredictError;
 use super::body::Body;

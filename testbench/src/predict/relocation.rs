@@ -1,7 +1,7 @@
 //! What relocations put where: the fields of instructions and of data.
 //!
-//! Names are those of the RISC-V ELF psABI. The linker has resolved them all; they say which fields hold an address, or the
-//! difference of two, so that it can be put there anew.
+//! Names are those of the RISC-V ELF psABI. The linker has resolved them all; they say which fields hold an address, or
+//! the difference of two, so that it can be put there anew.
 
 use object::elf::{
     R_RISCV_32, R_RISCV_32_PCREL, R_RISCV_ADD8, R_RISCV_ADD16, R_RISCV_ADD32, R_RISCV_ADD64, R_RISCV_ALIGN,

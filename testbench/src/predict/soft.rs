@@ -1,10 +1,11 @@
 //! The instructions of a barrier, by number; those of a threshold in both ways (§4.6).
 //!
-//! `wait b,t` has the threshold itself. As Figure 6 builds it, of three barriers: bAll has all threads of the region; bTemp is where they
-//! wait, first for all of bAll; bCount counts those that have arrived. Who arrives as the last that is needed moves bCount
-//! to bTemp, so that exactly those who are here go on, and behind the wait all are expected again. The figure does not cancel bCount where
-//! threads leave the region; without that they would be waited for later. It cancels bTemp before bAll; where another path may run in between, and
-//! copy bAll, the order must be the other.
+//! `wait b,t` has the threshold itself. As Figure 6 builds it, of three barriers: bAll has all threads of the region;
+//! bTemp is where they wait, first for all of bAll; bCount counts those that have arrived. Who arrives as the last that
+//! is needed moves bCount to bTemp, so that exactly those who are here go on, and behind the wait all are expected
+//! again. The figure does not cancel bCount where threads leave the region; without that they would be waited for
+//! later. It cancels bTemp before bAll; where another path may run in between, and copy bAll, the order must be the
+//! other.
 
 use super::linked::Linked;
 use super::place::Barrier;

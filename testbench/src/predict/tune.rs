@@ -1,7 +1,7 @@
 //! What the threads of each region should wait for, found by running. The paper leaves it open (§4.6, Figure 9).
 //!
-//! First each region is tried alone, then the program as its directives have it. From the fastest of these on, one region at a
-//! time is changed, until no change of one region makes the program faster (coordinate descent).
+//! First each region is tried alone, then the program as its directives have it. From the fastest of these on, one
+//! region at a time is changed, until no change of one region makes the program faster (coordinate descent).
 
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -84,8 +84,8 @@ pub struct Tuned {
     pub chosen: usize,
 }
 
-/// Searches for the fastest program. `asked` is what directives say, for each region; `run` gives for each program its cycles in each draw, and is
-/// asked for many at a time, none of them twice.
+/// Searches for the fastest program. `asked` is what directives say, for each region; `run` gives for each program its
+/// cycles in each draw, and is asked for many at a time, none of them twice.
 pub fn search<E>(
     asked: &[Choice],
     lanes: u32,

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 const TURNS: usize = 200;
 
 pub struct Visits {
-    /// Of each node, the chance that a thread that is there is there once more before it comes to the point or leaves the loop.
+    /// Of each node, the chance that a thread that is there is there once more before it comes to the point or leaves
+    /// the loop.
     again: Vec<f64>,
 }
 
@@ -34,8 +35,8 @@ impl Visits {
     }
 }
 
-/// Of each way in the graph, as in `next`, how many threads take it: what comes in goes out. Where that leaves it open, in proportion to
-/// how many are at its ends.
+/// Of each way in the graph, as in `next`, how many threads take it: what comes in goes out. Where that leaves it open,
+/// in proportion to how many are at its ends.
 fn flow(graph: &Graph, first: usize, lanes: &[f64]) -> Vec<Vec<f64>> {
     let mut known: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     loop {
@@ -67,7 +68,8 @@ fn returning(graph: &Graph, flow: &[Vec<f64>], open: &[bool], node: usize) -> f6
         return 0.0;
     }
     let nodes: Vec<usize> = (0..cycle.len()).filter(|&other| cycle[other]).collect();
-    // What is under way at each of these nodes, all of it at the node first; and behind them, what came back and what is gone.
+    // What is under way at each of these nodes, all of it at the node first; and behind them, what came back and what
+    // is gone.
     let (back, gone) = (nodes.len(), nodes.len() + 1);
     let mut at = vec![0.0; nodes.len() + 2];
     let mut places = vec![gone; cycle.len()];

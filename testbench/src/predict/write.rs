@@ -42,7 +42,8 @@ pub fn write(mut linked: Linked, layout: &Layout) -> Result<(Vec<u8>, Vec<String
     Ok((bytes, dropped))
 }
 
-/// Fields of data grow by as much as what they add up. Names the sections, not in memory, where one is too small for that.
+/// Fields of data grow by as much as what they add up. Names the sections, not in memory, where one is too small for
+/// that.
 fn data(linked: &mut Linked, layout: &Layout) -> Result<Vec<String>, PredictError> {
     struct Sum {
         bits: u32,

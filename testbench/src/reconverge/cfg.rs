@@ -1,8 +1,8 @@
 //! Functions and their blocks, found by following the instructions from the entry points.
 //!
 //! A function begins at the program's entry, at the target of a call, or where the file's symbols say so. It has every
-//! block that can be reached from there without a call and without passing the beginning of another function: a jump or a
-//! branch there, or running into it, is a tail call. Code that two functions share belongs to both. Whatever follows
+//! block that can be reached from there without a call and without passing the beginning of another function: a jump or
+//! a branch there, or running into it, is a tail call. Code that two functions share belongs to both. Whatever follows
 //! a call belongs to the caller if the function called can return. Data between instructions is never reached.
 
 use super::graph::Graph;
@@ -76,7 +76,8 @@ pub struct Functions<'a> {
 }
 
 impl<'a> Functions<'a> {
-    /// `possible`: addresses that an indirect call may have for a target, though nothing says that functions begin there.
+    /// `possible`: addresses that an indirect call may have for a target, though nothing says that functions begin
+    /// there.
     pub fn find(
         program: &'a Program,
         targets: &'a Targets,

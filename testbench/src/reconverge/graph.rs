@@ -46,8 +46,8 @@ impl Graph {
         reach(&self.previous, [end], open)
     }
 
-    /// The blocks that can be reached from `block` through `open` blocks and that reach it so: all blocks that lie on a cycle
-    /// with it. Empty if it lies on none.
+    /// The blocks that can be reached from `block` through `open` blocks and that reach it so: all blocks that lie on a
+    /// cycle with it. Empty if it lies on none.
     pub fn cycle(&self, block: usize, open: impl Fn(usize) -> bool) -> Vec<bool> {
         let starts = |edges: &[Vec<usize>]| edges[block].clone();
         let behind = reach(&self.next, starts(&self.next), &open);

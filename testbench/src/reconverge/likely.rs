@@ -1,10 +1,10 @@
-//! Likely-convergence points (thread block compaction, section 4): where threads that part at a branch are likely to meet
-//! long before its RPC, because only a `break`, a `return` or the like in a loop puts the RPC behind that loop.
+//! Likely-convergence points (thread block compaction, section 4): where threads that diverge at a branch are likely to
+//! meet long before its RPC, because only a `break`, a `return` or the like in a loop puts the RPC behind that loop.
 //!
-//! As in the paper's footnote 6, they are the blocks of backward-taken branches: the last block of a loop, with `i++` and the way
-//! back, E in Figure 10. A branch has that of the closest loop around it whose last block is of use: where threads
-//! from both sides of some branch can meet before they leave the loop or come to the RPC. A branch of which one side alone
-//! leads there has it, too (C in Figure 10), as its threads may be some of those that parted before.
+//! As in the paper's footnote 6, they are the blocks of backward-taken branches: the last block of a loop, with `i++`
+//! and the way back, E in Figure 10. A branch has that of the closest loop around it whose last block is of use: where
+//! threads from both sides of some branch can meet before they leave the loop or come to the RPC. A branch of which one
+//! side alone leads there has it, too (C in Figure 10), as its threads may be some of those that parted before.
 
 use super::graph::Graph;
 use std::cmp::Reverse;
@@ -18,7 +18,8 @@ struct Loop {
     size: usize,
 }
 
-/// Likely-convergence block of each block that is a `branch`, where it differs from the RPC: the block in `behind`, if any.
+/// Likely-convergence block of each block that is a `branch`, where it differs from the RPC: the block in `behind`, if
+/// any.
 pub fn points(graph: &Graph, behind: &[Option<usize>], branch: impl Fn(usize) -> bool) -> Vec<Option<usize>> {
     let around = |of: &Loop, block: usize| of.inside[block] && of.last != block;
     // Whether so many sides of a branch lead to the end of a loop within it.

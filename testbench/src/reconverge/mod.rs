@@ -1,5 +1,5 @@
-//! What stacks must know of a program's branches: reconvergence pcs, likely-convergence points, uniform and interleavable
-//! branches. See `docs/reference/reconvergence.md`.
+//! What stacks must know of a program's branches: reconvergence pcs, likely-convergence points, uniform and
+//! interleavable branches. See `docs/reference/reconvergence.md`.
 //!
 //! | file | what it finds |
 //! |---|---|
@@ -11,7 +11,8 @@
 //! | `likely.rs` | likely-convergence points |
 //! | `uniform.rs` | which branches all threads take alike |
 //!
-//! Values tell where indirect jumps lead, and those which blocks there are: the first four go round until nothing is new.
+//! Values tell where indirect jumps lead, and those which blocks there are: the first four go round until nothing is
+//! new.
 
 mod cfg;
 pub(crate) mod graph;
@@ -33,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 use values::{Summary, Values};
 
-/// Where the threads that part at an instruction meet again.
+/// Where the threads that diverge at an instruction meet again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reconvergence {
@@ -74,13 +75,14 @@ pub struct Branch {
     pub kind: Kind,
     /// Entry of the function it is in; of the first, if several share it.
     pub function: u32,
-    /// Where it leads within its function, in order: pc + 4 of what is not a jump, its known targets. Calls lead to pc + 4.
+    /// Where it leads within its function, in order: pc + 4 of what is not a jump, its known targets. Calls lead to pc
+    /// + 4.
     pub next: Vec<u32>,
-    /// Where its threads meet again.
+    /// Where its threads reconverge.
     pub rpc: Reconvergence,
     /// All threads of a block that come to it at one visit take it the same way.
     pub uniform: bool,
-    /// Where the threads that part are likely to meet before the RPC.
+    /// Where the threads that diverge are likely to meet before the RPC.
     pub likely: Option<u32>,
     /// Threads part, and there are instructions on both sides before the RPC.
     pub interleavable: bool,
@@ -89,7 +91,7 @@ pub struct Branch {
 /// What the hardware reads of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SideEntry {
-    /// Where threads that part here meet again.
+    /// Where threads that diverge here meet again.
     pub rpc: Reconvergence,
     /// They do not part.
     pub uniform: bool,
@@ -133,7 +135,8 @@ pub struct Analysis {
     /// The functions that an instruction calls, or jumps to in place of returning; of what is unknown, none.
     #[serde(skip)]
     pub callees: BTreeMap<u32, BTreeSet<u32>>,
-    /// Loads, stores and atomics of which threads of a block that come to them at one visit may have different addresses.
+    /// Loads, stores and atomics of which threads of a block that come to them at one visit may have different
+    /// addresses.
     #[serde(skip)]
     pub scattered: BTreeSet<u32>,
     /// The program's words.
@@ -203,8 +206,8 @@ impl Analysis {
         self.branches.binary_search_by_key(&pc, |branch| branch.pc).ok().map(|at| &self.branches[at])
     }
 
-    /// An entry for each word of the program that is a control-flow instruction. What no thread is seen to reach has what is
-    /// right whatever it is: a call's threads meet behind it, others behind the return.
+    /// An entry for each word of the program that is a control-flow instruction. What no thread is seen to reach has
+    /// what is right whatever it is: a call's threads reconverge behind it, others behind the return.
     pub fn side_table(&self) -> Vec<Option<SideEntry>> {
         let entry = |(number, &word): (usize, &u32)| {
             let instruction = Instruction { pc: 4 * number as u32, word };
@@ -217,8 +220,8 @@ impl Analysis {
         self.words.iter().enumerate().map(entry).collect()
     }
 
-    /// The side table of a core that the program fits, from its first instruction on. What follows the program is never read
-    /// with an outcome.
+    /// The side table of a core that the program fits, from its first instruction on. What follows the program is never
+    /// read with an outcome.
     pub fn side_image(&self, shape: &Shape) -> Vec<Bits> {
         let number = |pc: u32| pc / 4;
         let encode = |entry: Option<SideEntry>| {
@@ -237,7 +240,7 @@ impl Analysis {
         table.into_iter().map(encode).collect()
     }
 
-    /// Entries for accesses to memory, whose threads may part too: they meet at the end of their block, or at the
+    /// Entries for accesses to memory, whose threads may diverge too: they meet at the end of their block, or at the
     /// control-flow instruction that is its last. (`dual-path-execution.txt` §7.2)
     fn add_accesses(&self, table: &mut [Option<SideEntry>]) {
         for block in self.functions.iter().flat_map(|function| &function.blocks) {
@@ -358,7 +361,8 @@ fn callees(call: Instruction, targets: &Targets, possible: &BTreeSet<u32>) -> im
     known.into_iter()
 }
 
-/// The values of all functions, in order of their entries. Each is hoped to keep all registers until it turns out not to.
+/// The values of all functions, in order of their entries. Each is hoped to keep all registers until it turns out not
+/// to.
 fn values_of(functions: &BTreeMap<u32, Function>, targets: &Targets, possible: &BTreeSet<u32>) -> Vec<Values> {
     let mut summaries: BTreeMap<u32, Summary> = functions.keys().map(|&entry| (entry, Summary::hope())).collect();
     loop {

@@ -1,9 +1,9 @@
 //! Immediate post-dominators of a graph in which not everything returns.
 //!
-//! A block p post-dominates a block b if every way from b to a return goes through p. A way that ends otherwise does not
-//! count, as a thread that takes it leaves all masks: edges from a block that can come to a return to one that cannot are
-//! left out. Blocks that cannot come to a return are treated among themselves in the same manner: there the ways to an
-//! `ecall` count, and where there is none either, the loop that never ends is cut behind its last block.
+//! A block p post-dominates a block b if every way from b to a return goes through p. A way that ends otherwise does
+//! not count, as a thread that takes it leaves all masks: edges from a block that can come to a return to one that
+//! cannot are left out. Blocks that cannot come to a return are treated among themselves in the same manner: there the
+//! ways to an `ecall` count, and where there is none either, the loop that never ends is cut behind its last block.
 
 use super::graph::Graph;
 use petgraph::algo::dominators::simple_fast;

@@ -1,9 +1,9 @@
 //! Where indirect jumps and calls lead.
 //!
-//! Known are: an address that is a constant; a table of addresses in the program, at a constant plus an index; places in the
-//! code at a constant plus an index, as in a table of jumps. What bounds the index is a comparison with a constant somewhere
-//! in the function, the bits that it can have, or, of a table of addresses, that all are in the function of the jump,
-//! if the symbols say how far that goes.
+//! Known are: an address that is a constant; a table of addresses in the program, at a constant plus an index; places
+//! in the code at a constant plus an index, as in a table of jumps. What bounds the index is a comparison with a
+//! constant somewhere in the function, the bits that it can have, or, of a table of addresses, that all are in the
+//! function of the jump, if the symbols say how far that goes.
 
 use super::cfg::Function;
 use super::instruction::{Flow, Instruction};
@@ -141,8 +141,8 @@ fn submasks(mask: u32) -> Option<impl Iterator<Item = u32>> {
     }))
 }
 
-/// Addresses of instructions that are in the program's data, or that its code computes: where an indirect call may lead of
-/// which nothing is known. `functions` are the addresses of all functions, if symbols name them.
+/// Addresses of instructions that are in the program's data, or that its code computes: where an indirect call may lead
+/// of which nothing is known. `functions` are the addresses of all functions, if symbols name them.
 pub fn possible<'a>(
     program: &Program,
     code: impl Iterator<Item = (&'a Function, &'a Values)>,

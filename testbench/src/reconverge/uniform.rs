@@ -1,22 +1,22 @@
-//! Which branches are uniform: taken by all threads of a block that come to them at one visit, or by none. And which accesses to memory
-//! have one address for all of them.
+//! Which branches are uniform: taken by all threads of a block that come to them at one visit, or by none. And which
+//! accesses to memory have one address for all of them.
 //!
-//! A value varies if threads at one visit may have different ones. Thread and warp numbers, counters, loads and atomics do,
-//! except loads at a constant address in the program, where no thread can store and where a launch's arguments lie; the
-//! registers at the start of a thread do; and so does what is made from a value that varies. Beside this flow of data there are three ways in which
-//! a branch with a varying condition makes values vary (as in Rosemann, Moll and Hack, POPL 2021, but threads meet where a stack
-//! lets them):
+//! A value varies if threads at one visit may have different ones. Thread and warp numbers, counters, loads and atomics
+//! do, except loads at a constant address in the program, where no thread can store and where a launch's arguments lie;
+//! the registers at the start of a thread do; and so does what is made from a value that varies. Beside this flow of
+//! data there are three ways in which a branch with a varying condition makes values vary (as in Rosemann, Moll and
+//! Hack, POPL 2021, but threads reconverge where a stack lets them):
 //!
-//! * **Joins.** At its RPC a location varies that may hold a different value on each side. Before it no threads of different
-//!   sides meet, unless at a likely-convergence point: if the branch has one, that is a join, too, and so are the blocks before it
-//!   that both sides come to.
-//! * **Loops.** If the branch can come round again before its RPC, threads leave that cycle in different turns, and what is
-//!   computed in it varies outside. The same for cycles before its likely-convergence point.
+//! * **Joins.** At its RPC a location varies that may hold a different value on each side. Before it no threads of
+//!   different sides reconverge, unless at a likely-convergence point: if the branch has one, that is a join, too, and
+//!   so are the blocks before it that both sides come to.
+//! * **Loops.** If the branch can come round again before its RPC, threads leave that cycle in different turns, and
+//!   what is computed in it varies outside. The same for cycles before its likely-convergence point.
 //! * **Calls.** A function called at two places takes what its arguments are at either; one called by a varying address
 //!   may be another for each thread, so all that it leaves varies.
 //!
-//! Everything starts as uniform, and what varies is added until nothing changes. All of it is over all functions at once:
-//! a function's arguments are those of all its calls.
+//! Everything starts as uniform, and what varies is added until nothing changes. All of it is over all functions at
+//! once: a function's arguments are those of all its calls.
 
 use super::cfg::Way;
 use super::instruction::{Flow, Instruction};

@@ -1,13 +1,14 @@
 //! Which values registers and stack slots hold: the same name is the same value.
 //!
-//! Names are those of static single assignment, found by data flow: a constant, what a register held when the function was
-//! entered plus a constant, the result of an instruction, what a call left in a register, or the meeting of different values
-//! at the start of a block. A slot of the function's frame has a value while its address is plainly the stack pointer at
-//! entry plus a constant.
+//! Names are those of static single assignment, found by data flow: a constant, what a register held when the function
+//! was entered plus a constant, the result of an instruction, what a call left in a register, or the meeting of
+//! different values at the start of a block. A slot of the function's frame has a value while its address is plainly
+//! the stack pointer at entry plus a constant.
 //!
-//! What is assumed of memory, as the calling convention has it: a frame of which no address but the stack pointer exists is
-//! written by its own function alone, and above the stack pointer only. As soon as a function lets such an address out of
-//! its sight (into memory, a calculation or a call), only the slots count where it has saved what its caller wants back.
+//! What is assumed of memory, as the calling convention has it: a frame of which no address but the stack pointer
+//! exists is written by its own function alone, and above the stack pointer only. As soon as a function lets such an
+//! address out of its sight (into memory, a calculation or a call), only the slots count where it has saved what its
+//! caller wants back.
 
 use super::cfg::{Function, Way};
 use super::instruction::{Flow, Instruction};
@@ -195,8 +196,8 @@ impl Values {
     /// With `blind`, slots are known to hold saved registers, and nothing else.
     fn flow(function: &Function, callee: &dyn Fn(Instruction) -> Summary, blind: bool) -> (Values, bool) {
         let previous = &function.graph.previous;
-        // A value that comes to a loop is at first taken for another than the one that comes round, if it turns out late to be a
-        // meeting itself. Knowing the meetings from the start, the search finds that both are one.
+        // A value that comes to a loop is at first taken for another than the one that comes round, if it turns out
+        // late to be a meeting itself. Knowing the meetings from the start, the search finds that both are one.
         let (mut meetings, mut dropped) = (BTreeSet::new(), BTreeSet::new());
         let (before, behind) = loop {
             let (before, behind) = spread(function, callee, blind, &mut meetings);
@@ -359,8 +360,8 @@ fn run(
     state
 }
 
-/// The state where states meet, at the start of a block. What has once differed is a value of its own for good, so that the
-/// search ends.
+/// The state where states meet, at the start of a block. What has once differed is a value of its own for good, so that
+/// the search ends.
 fn meet(start: u32, states: &[&State], meetings: &mut BTreeSet<(u32, Location)>) -> State {
     let (first, others) = states.split_first().expect("a block is looked at when one before it has been");
     let mut state = State { registers: first.registers, slots: BTreeMap::new() };

@@ -145,7 +145,8 @@ impl<L: Line> Board<L> {
         self.launches
     }
 
-    /// What the core did in all launches of the program that have ended, if it is [built](Metrics::Built) with counters.
+    /// What the core did in all launches of the program that have ended, if it is [built](Metrics::Built) with
+    /// counters.
     pub fn summary(&self) -> Option<Summary> {
         self.counted.map(|counted| counted.summary)
     }

@@ -71,7 +71,8 @@ impl fmt::Display for Request {
     }
 }
 
-/// Bytes in which a reply must have come; more is somebody else's. The longest frame has 2 KiB, if all of it is escaped.
+/// Bytes in which a reply must have come; more is somebody else's. The longest frame has 2 KiB, if all of it is
+/// escaped.
 const MOST_BYTES: usize = 8192;
 
 /// How many times as long as a line is quiet it may take to become so.
@@ -214,9 +215,9 @@ impl<L: Line> Client<L> {
         }
     }
 
-    /// Asks for so many words or entries, in parts of at most `most`, each until it has its reply. Where requests fail, parts
-    /// become smaller: a short frame comes through where a long one does not. `of` gives the arguments of a part from its
-    /// first item and their number, and the words of its reply; these go to `got`.
+    /// Asks for so many words or entries, in parts of at most `most`, each until it has its reply. Where requests fail,
+    /// parts become smaller: a short frame comes through where a long one does not. `of` gives the arguments of a part
+    /// from its first item and their number, and the words of its reply; these go to `got`.
     fn in_parts(
         &mut self,
         command: u32,

@@ -3,7 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-/// A line to a host: a serial port, a socket, a simulation. Bytes may be lost or damaged on it, but do not overtake each other.
+/// A line to a host: a serial port, a socket, a simulation. Bytes may be lost or damaged on it, but do not overtake
+/// each other.
 pub trait Line {
     /// Sends all of them.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;

@@ -1,7 +1,7 @@
 //! A serial port: what the system calls one, whether there is a cable behind it or a simulation.
 //!
-//! It is locked as files are (`flock`), so that two of these never share it; a lock that outlives a program that was killed, as
-//! the exclusive mode of terminals does, would leave the port busy.
+//! It is locked as files are (`flock`), so that two of these never share it; a lock that outlives a program that was
+//! killed, as the exclusive mode of terminals does, would leave the port busy.
 
 use super::line::{Line, Patience};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -13,7 +13,8 @@ const QUIET: u64 = 4096;
 /// How long to wait for a byte where nothing happens before one, between two looks at `stop`.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// Carries bytes between the terminal and the pins until `stop`. While the core has nothing to do, no time passes for it.
+/// Carries bytes between the terminal and the pins until `stop`. While the core has nothing to do, no time passes for
+/// it.
 pub fn serve(pins: &mut Pins, terminal: &Terminal, stop: &dyn Fn() -> bool) -> io::Result<()> {
     while !stop() {
         let came = terminal.take()?;

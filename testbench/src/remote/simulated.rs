@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-/// Cycles that a host may take for a byte before the line counts as broken; a checksum of the largest memory takes half of it.
+/// Cycles that a host may take for a byte before the line counts as broken; a checksum of the largest memory takes half
+/// of it.
 const MOST_CYCLES: u64 = 1 << 31;
 
 fn broken(error: SimulationError) -> io::Error {
@@ -117,12 +118,14 @@ pub struct Pins {
     divisor: u32,
     rx: usize,
     tx: usize,
-    /// Of the byte that comes: cycles until the middle of its next bit, and the bits so far; None while the line is idle.
+    /// Of the byte that comes: cycles until the middle of its next bit, and the bits so far; None while the line is
+    /// idle.
     coming: Option<(u32, Vec<bool>)>,
     came: VecDeque<u8>,
     /// The register that says whether a launch is under way.
     running: usize,
-    /// Registers that are 0 while host and UART wait for a frame: the host's state, bits to send and to receive, a byte that waits.
+    /// Registers that are 0 while host and UART wait for a frame: the host's state, bits to send and to receive, a byte
+    /// that waits.
     at_work: [usize; 4],
 }
 

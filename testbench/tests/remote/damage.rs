@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-/// A line on which one byte of `one_in` is changed, lost or doubled, or comes with others that nobody sent; in both directions.
+/// A line on which one byte of `one_in` is changed, lost or doubled, or comes with others that nobody sent; in both
+/// directions.
 struct Noisy {
     line: Streams,
     r: fastrand::Rng,

@@ -53,8 +53,8 @@ fn kernels_run_over_the_streams() {
     }
 }
 
-/// What the host reads is what was stored, whatever is before memory and however lanes go to it; side tables, too. One kernel
-/// on each core and the other on the next; with `HEDDLE_LONG=1` both on all.
+/// What the host reads is what was stored, whatever is before memory and however lanes go to it; side tables, too. One
+/// kernel on each core and the other on the next; with `HEDDLE_LONG=1` both on all.
 #[test]
 fn kernels_run_on_every_kind_of_core() {
     let model = Backing::Model(Timing { latency: 9, jitter: 15, interval: 2, seed: 3 });

@@ -52,7 +52,8 @@ fn counters_are_those_of_the_core_alone() {
     }
 }
 
-/// Threads wait for one other at a branch that each takes in its turn: the counters of convergence barriers, which only some cores have.
+/// Threads wait for one other at a branch that each takes in its turn: the counters of convergence barriers, which only
+/// some cores have.
 #[test]
 fn convergence_barriers_are_counted() {
     let waits = Asm::default()

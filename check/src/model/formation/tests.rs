@@ -66,7 +66,7 @@ fn a_static_warp_is_whole_again_when_all_have_come() {
         let all: Vec<u32> = (first..first + 4).collect();
         assert_eq!(outcome(threads(&all, 0), &[], None), [(all, 0, true)]);
     }
-    // Warp 0 parts: thread 0 is where they meet, the others are free to join.
+    // Warp 0 parts: thread 0 is where they reconverge, the others are free to join.
     let parted = [threads(&[0], 0x80), threads(&[1], 0x14), threads(&[2, 3], 0x40)].concat();
     assert_eq!(outcome(parted, &[], meets), [(vec![1], 0x14, false), (vec![2, 3], 0x40, false)]);
     // So does warp 1, and some of both arrive in one warp. An inner branch makes no barrier.

@@ -110,7 +110,7 @@ pub fn with(shape: &str, options: &str) -> String {
     format!("{shape} {options}").trim_end().to_string()
 }
 
-/// As [`PRICED`]; a stack a thread that leaves room for 128 threads.
+/// As [`PRICED`]; a stack per thread that leaves room for 128 threads.
 pub fn compared((lanes, warps): (u32, u32)) -> String {
     let stack = if lanes * warps > 64 { " --stack 256" } else { "" };
     format!("--lanes {lanes} --warps {warps} --memory 128K --program 32K{stack}")

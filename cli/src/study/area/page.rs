@@ -18,8 +18,8 @@ pub struct Page<'a> {
     pub parts: &'a [Part],
 }
 
-/// What Simty's paper has, read off its plots, ± 250 LE: threads of a warp, logic elements, MHz. Path tables, 8 warps, RV32I without
-/// multiplier, Cyclone IV. (`path-lists-simty.txt`, Figure 4)
+/// What Simty's paper has, read off its plots, ± 250 LE: threads of a warp, logic elements, MHz. Path tables, 8 warps,
+/// RV32I without multiplier, Cyclone IV. (`path-lists-simty.txt`, Figure 4)
 pub const SIMTY: [(u32, u32, u32); 5] =
     [(4, 7400, 60), (8, 11500, 57), (16, 19400, 55), (32, 36500, 48), (64, 67000, 28)];
 /// What it says of 64 threads on the arbiter, which could not be routed.

@@ -68,8 +68,8 @@ mod tests {
     #[test]
     fn the_picture_has_four_classes_a_variant() {
         let picture = chart(&example());
-        // Of a divergent kernel, which has no result of tbc+, a coherent one without decisions, and the first's mean; the background
-        // and the legend.
+        // Of a divergent kernel, which has no result of tbc+, a coherent one without decisions, and the first's mean;
+        // the background and the legend.
         assert_eq!(picture.matches("<rect ").count(), 2 * 3 * CLASSES.len() + 1 + CLASSES.len());
         assert!(picture.contains("mean, divergent") && !picture.contains("mean, coherent"));
     }

@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn every_chart_has_a_bar_a_value() {
-        // Two kernels with four bars; and thresholds of one, six and all. The background, and four series in the legend.
+        // Two kernels with four bars; and thresholds of one, six and all. The background, and four series in the
+        // legend.
         let bars = CHARTS.map(|name| chart(&example(), name).matches("<rect ").count());
         assert_eq!(bars, [2 * 4, 2 * 4, 7 * 4].map(|bars| bars + 1 + 4));
         let speedups = chart(&example(), "speedup");

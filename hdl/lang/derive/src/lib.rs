@@ -2,7 +2,8 @@
 //!
 //! A field's type is `T`, another bundle of `T`, or an array, `Vec` or `Option` of those.
 //!
-//! With `#[widths(s: &Shape)]`, the struct of widths is derived, too: `Path::shape(s)`. `#[width(…)]` at a field is an expression of `s`.
+//! With `#[widths(s: &Shape)]`, the struct of widths is derived, too: `Path::shape(s)`. `#[width(…)]` at a field is an
+//! expression of `s`.
 
 #![warn(missing_docs)]
 
@@ -18,8 +19,8 @@ use syn::{
 
 /// Implements `heddle_hdl::Bundle<T>` for the struct.
 ///
-/// `#[widths(s: &Shape)]` at the struct gives `Struct<Width>` a function `shape(s: &Shape)` (or of whatever it names, one argument) that
-/// makes it. Of each field:
+/// `#[widths(s: &Shape)]` at the struct gives `Struct<Width>` a function `shape(s: &Shape)` (or of whatever it names,
+/// one argument) that makes it. Of each field:
 ///
 /// * `#[width(…)]` is its width, an expression of `s`; of an array, that of an element;
 /// * without it, a `T` has 1 bit, and another bundle is what its own `shape(s)` gives;

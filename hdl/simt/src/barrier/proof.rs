@@ -1,7 +1,7 @@
 //! What the barrier unit is for: no phase is lost.
 //!
-//! Each warp has a ghost count of the barriers it has passed since its block began. Any warp is followed. Blocks begin in
-//! groups without live threads, their warps start in any order, reach barriers, and end, as they please.
+//! Each warp has a ghost count of the barriers it has passed since its block began. Any warp is followed. Blocks begin
+//! in groups without live threads, their warps start in any order, reach barriers, and end, as they please.
 
 use super::{BarrierIn, BarrierOut, described};
 use crate::block::{same_group, whole_group};
@@ -15,7 +15,7 @@ pub struct ProofIn<T> {
     /// A block begins in the group of `slot`, if that has no live thread.
     pub begins: T,
     pub slot: T,
-    /// One bit a slot: a warp of a block that has begun starts; reaches a barrier; ends.
+    /// One bit per slot: a warp of a block that has begun starts; reaches a barrier; ends.
     pub starts: T,
     pub arrives: T,
     pub ends: T,

@@ -182,7 +182,8 @@ fn instructions_on_barriers(
     Hints { ahead, hint, present }
 }
 
-/// What the proof that releases come in time counts on: issue does what `hold` says, and an instruction that was named comes.
+/// What the proof that releases come in time counts on: issue does what `hold` says, and an instruction that was named
+/// comes.
 fn obeys_hold(m: Builder, hold: Signal, hints: &Hints<Signal>, outcome: Signal, stopped: Signal) {
     let late = held_since(m, hold, ISSUE_TO_OUTCOME);
     let held = |back: u32| late[back as usize - 1];
@@ -195,8 +196,8 @@ fn obeys_hold(m: Builder, hold: Signal, hints: &Hints<Signal>, outcome: Signal, 
     m.assert("what_was_named_comes", !m.pipe_reset("was_named", both) | hints.hint.valid | stopped);
 }
 
-/// The lanes' multipliers, from stage 7 to the write; zeros in a core without RV32M. `written`: stage 9 has an instruction whose product is
-/// written.
+/// The lanes' multipliers, from stage 7 to the write; zeros in a core without RV32M. `written`: stage 9 has an
+/// instruction whose product is written.
 fn multiply(s: &Shape, m: Builder, operands: Operands<Signal>, written: Signal) -> Signal {
     if !s.multiply {
         return m.lit(0u32, 32 * s.lanes);

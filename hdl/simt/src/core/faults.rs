@@ -1,5 +1,5 @@
-//! A fault stops issue and whatever is behind it, and stays until reset: of an instruction in resolve, of the divergence unit, or of
-//! the bus.
+//! A fault stops issue and whatever is behind it, and stays until reset: of an instruction in resolve, of the
+//! divergence unit, or of the bus.
 
 use super::{BackEnd, Backward, CoreIn, FrontEnd};
 use crate::divergence::interface::{Culprit, Outcome, Refused, warp_of};

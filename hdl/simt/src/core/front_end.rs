@@ -146,14 +146,15 @@ fn woken(s: &Shape, m: Builder, i: &CoreIn<Signal>, unit: &UnitOut<Signal>) -> W
 
 /// The scoreboard, beside stages 4 and 5.
 ///
-/// What issued, how paths changed with it, and what was written late is told a cycle later. A slot that issued is looked up then, and
-/// threads that come to another side are fetched for first. Those that stay have shadow bits already for what they left on the
-/// other side.
+/// What issued, how paths changed with it, and what was written late is told a cycle later. A slot that issued is
+/// looked up then, and threads that come to another side are fetched for first. Those that stay have shadow bits
+/// already for what they left on the other side.
 ///
-/// Whether a late write is the last of its register is found in the write's cycle, from loads that issued before it. A replay
-/// that issues in that cycle is not among them, but its mark comes with the release, and a mark stays. What issues later marks
-/// after the release. Nothing but a replay issues over a pending register. So the scoreboard sees all three in the order in
-/// which they happen, with shadow bits, too: a copy in the cycle of the release is one of what is left then.
+/// Whether a late write is the last of its register is found in the write's cycle, from loads that issued before it. A
+/// replay that issues in that cycle is not among them, but its mark comes with the release, and a mark stays. What
+/// issues later marks after the release. Nothing but a replay issues over a pending register. So the scoreboard sees
+/// all three in the order in which they happen, with shadow bits, too: a copy in the cycle of the release is one of
+/// what is left then.
 fn marked(
     s: &Shape,
     m: Builder,

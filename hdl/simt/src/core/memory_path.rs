@@ -7,8 +7,8 @@
 //!                                                    └─► scratchpad
 //! ```
 //!
-//! Under `Split` the scratchpad's answer finds its own instruction's cycle in stage 10 free, so it is always taken at once.
-//! That is why it goes before the port's; under `Serialise`, they take turns.
+//! Under `Split` the scratchpad's answer finds its own instruction's cycle in stage 10 free, so it is always taken at
+//! once. That is why it goes before the port's; under `Serialise`, they take turns.
 
 use crate::memory::port::{Request, Response};
 use crate::memory::scratchpad::{ScratchpadIn, ScratchpadOut, ScratchpadRequest, scratchpad};

@@ -1,7 +1,7 @@
 //! What the distributor is for: each warp of each block is started exactly once, with its threads, where nobody is.
 //!
-//! Any warp of any block of any grid is followed, and any group of slots. Slots come to life with a start; when they end,
-//! when their registers are written and when a start is taken is free.
+//! Any warp of any block of any grid is followed, and any group of slots. Slots come to life with a start; when they
+//! end, when their registers are written and when a start is taken is free.
 
 use super::{DistributorIn, DistributorOut, described};
 use crate::block::same_group;
@@ -16,7 +16,7 @@ pub struct ProofIn<T> {
     /// Threads of a block less 1.
     #[width(index_width(s.threads()))]
     pub last_thread: T,
-    /// One bit a slot: its threads end; a write of it begins, if it is live; its writes are done.
+    /// One bit per slot: its threads end; a write of it begins, if it is live; its writes are done.
     #[width(s.warps)]
     pub ends: T,
     #[width(s.warps)]

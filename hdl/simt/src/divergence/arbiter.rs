@@ -1,10 +1,12 @@
 //! The arbiter divergence unit: every thread has a pc of its own, and a tree of comparators finds who runs.
 //!
-//! `path-lists-simty.txt` §3.1. A table, indexed by warp, holds pc and call depth of each thread. Of a warp's live threads
-//! those at the greatest depth run, of these those at the least pc; threads that wait come after all others. A second tree
-//! finds the stop pc: the least pc of the other threads at that depth. `docs/reference/arbiter.md` has the picture.
+//! `path-lists-simty.txt` §3.1. A table, indexed by warp, holds pc and call depth of each thread. Of a warp's live
+//! threads those at the greatest depth run, of these those at the least pc; threads that wait come after all others. A
+//! second tree finds the stop pc: the least pc of the other threads at that depth. `docs/reference/arbiter.md` has the
+//! picture.
 //!
-//! An outcome, a start or a wake changes the table, and then the warp *passes* the trees. One pass can begin in each cycle:
+//! An outcome, a start or a wake changes the table, and then the warp *passes* the trees. One pass can begin in each
+//! cycle:
 //!
 //! | cycle | what happens |
 //! |---|---|
@@ -13,12 +15,12 @@
 //! | then | each thread is compared with the first: the mask; steers |
 //! | 1 or 2 cycles | second tree, whose numbers are narrower, [`STOP_LEVELS`] in a row a cycle; the stop pc is written |
 //!
-//! Decode asks for the stop pc 3 cycles after the steering at the earliest, so it is always there. As every thread takes
-//! part in each pass, no path runs beyond the stop pc, and the threads that a memory access left unserved are always those
-//! that run next, alone.
+//! Decode asks for the stop pc 3 cycles after the steering at the earliest, so it is always there. As every thread
+//! takes part in each pass, no path runs beyond the stop pc, and the threads that a memory access left unserved are
+//! always those that run next, alone.
 //!
-//! What it does not do: nothing is fair between paths, as with the path tables. There is no list of paths, so what they are
-//! is only known to counters, which [`Shape::metrics`] adds.
+//! What it does not do: nothing is fair between paths, as with the path tables. There is no list of paths, so what they
+//! are is only known to counters, which [`Shape::metrics`] adds.
 
 use super::inspect::{Path, State};
 use super::{Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
@@ -428,7 +430,7 @@ fn unpack_rank(s: &Shape, rank: Signal) -> Place<Signal> {
     Place { pc: rank.slice(0, pc_bits), depth, waits: rank.bit(pc_bits + s.depth_bits) }
 }
 
-/// What counters want: how many paths a warp has, and which of them met. An outcome parts one path in up to two, and
+/// What counters want: how many paths per warp has, and which of them met. An outcome parts one path in up to two, and
 /// each of these meets another path if a thread of that is in its place.
 fn events(
     m: Builder,

@@ -1,9 +1,10 @@
-//! The block-stack divergence unit: thread block compaction. All warps of a block share a stack of reconvergence points; where
-//! its threads diverge, they form new warps.
+//! The block-stack divergence unit: thread block compaction. All warps of a block share a stack of reconvergence
+//! points; where its threads diverge, they form new warps.
 //!
-//! `thread-block-compaction.txt` §3. A *dynamic warp* is what a slot runs: threads of any of the block's static warps, each in its own
-//! lane. All dynamic warps of a block run between the same two places: from where they were formed to the next branch
-//! where they may diverge, or to where threads reconverge. There each *arrives*, and waits for the others.
+//! `thread-block-compaction.txt` §3. A *dynamic warp* is what a slot runs: threads of any of the block's static warps,
+//! each in its own lane. All dynamic warps of a block run between the same two places: from where they were formed to
+//! the next branch where they may diverge, or to where threads reconverge. There each *arrives*, and waits for the
+//! others.
 //!
 //! ```text
 //!  outcome ─► goes on alone (none diverge) ─────────────────────────────────────────────────────────────────────► steer
@@ -15,22 +16,25 @@
 //!                 (act.rs, super::levels)                            (form.rs, compactor.rs)
 //! ```
 //!
-//! * A branch that the side table calls uniform is no place to wait, unless [`Compaction::Always`]. A warp whose threads diverge
-//!   there all the same waits for the others. If they are at another branch, the table was wrong: the core stops with a fault.
-//! * Each thread that arrives is put on its side at once. So the stack sees one branch of the whole block, as [`super::stack`] sees
-//!   one of a warp; sides without threads are never pushed.
+//! * A branch that the side table calls uniform is no place to wait, unless [`Compaction::Always`]. A warp whose
+//!   threads diverge there all the same waits for the others. If they are at another branch, the table was wrong: the
+//!   core stops with a fault.
+//! * Each thread that arrives is put on its side at once. So the stack sees one branch of the whole block, as
+//!   [`super::stack`] sees one of a warp; sides without threads are never pushed.
 //! * A `jalr` that may diverge is served for the target of the first warp's first thread ([`MixedOut::jump`]).
-//! * At a barrier all live threads of the block must arrive. If some of them are in the stack, they never come: a fault.
-//! * When threads are formed anew, no register of any warp of the block awaits a write; so no instruction reads a register that another
-//!   dynamic warp still owes, and a slot's homes stay while a write of it is under way.
+//! * At a barrier all live threads of the block must arrive. If some of them are in the stack, they never come: a
+//!   fault.
+//! * When threads are formed anew, no register of any warp of the block awaits a write; so no instruction reads a
+//!   register that another dynamic warp still owes, and a slot's homes stay while a write of it is under way.
 //! * An entry with all live threads of the block, and any with [`Compaction::Off`], has the static warps.
 //!
-//! The paper's warp count is a bit a slot here, `running`: the count is 0 when none is on. It holds the two targets of a branch
-//! as the block's two uppermost entries; here they become entries when the last warp has arrived.
+//! The paper's warp count is a bit per slot here, `running`: the count is 0 when none is on. It holds the two targets
+//! of a branch as the block's two uppermost entries; here they become entries when the last warp has arrived.
 //!
 //! With [`Compaction::Predict`] some of the warps that arrive go on at once, [`ahead`] of their block.
 //!
-//! Each of [`Shape::levels`] is a branch where the block's threads diverged. A program that needs more stops with a fault.
+//! Each of [`Shape::levels`] is a branch where the block's threads diverged. A program that needs more stops with a
+//! fault.
 
 mod act;
 pub mod ahead;
@@ -62,11 +66,11 @@ pub fn block_levels(s: &Shape) -> u32 {
     s.levels.unwrap_or(DEFAULT_LEVELS).min(s.threads() - 1)
 }
 
-/// Levels of a block's stack, unless said otherwise. The paper's programs need 14 entries at most, but for one with 38 (Table 3);
-/// ours, one with 69.
+/// Levels of a block's stack, unless said otherwise. The paper's programs need 14 entries at most, but for one with 38
+/// (Table 3); ours, one with 69.
 pub const DEFAULT_LEVELS: u32 = 128;
 
-/// The mechanism: a stack a block.
+/// The mechanism: a stack per block.
 pub struct BlockStack;
 
 impl Mechanism for BlockStack {
@@ -153,9 +157,9 @@ pub fn block_stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
 struct Inside {
     store: Store,
     of_slot: OfSlot<Signal>,
-    /// One bit a slot: its warp is ahead.
+    /// One bit per slot: its warp is ahead.
     ahead: Signal,
-    /// One bit a thread: it has arrived; it is being formed into a warp.
+    /// One bit per thread: it has arrived; it is being formed into a warp.
     arrived: Signal,
     forming: Signal,
     /// Words of masks of levels: siblings, groups, and those at likely points.
@@ -228,7 +232,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     (out, inside)
 }
 
-/// What stops the core: a warp is elsewhere than the first of its block, no level is left, or not all come to a barrier.
+/// What stops the core: a warp is elsewhere than the first of its block, no level is left, or not all come to a
+/// barrier.
 fn refused(store: &Store, arrival: &Arrival, acting: &Acting) -> Refused<Signal> {
     let Store { m, s, .. } = store;
     let (&Arrival { elsewhere, .. }, Acting { due, parting, .. }) = (arrival, acting);

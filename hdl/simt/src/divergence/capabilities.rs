@@ -6,8 +6,9 @@ use crate::shape::{BankAddress, Capt, Compaction, Merge, PathScheduler, Replay, 
 /// What a mechanism can do beyond the plain interface, and needs for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
-    /// It runs one side of a branch to where [`crate::reconvergence`] says that both meet, and the other after it.
-    /// Then threads that wait for others of their warp, at a barrier or for a lock, may wait for ever. It may refuse to go on.
+    /// It runs one side of a branch to where [`crate::reconvergence`] says that both meet, and the other after it. Then
+    /// threads that wait for others of their warp, at a barrier or for a lock, may wait for ever. It may refuse to go
+    /// on.
     pub reconverges: bool,
     /// It reconverges at likely-convergence points, too: [`Shape::likely`](crate::Shape::likely) is a choice.
     pub likely_points: bool,
@@ -35,7 +36,8 @@ impl Capabilities {
         splits: true,
     };
 
-    /// Refuses options that a core without one of these capabilities has not, and values outside the limits of those it has.
+    /// Refuses options that a core without one of these capabilities has not, and values outside the limits of those it
+    /// has.
     pub(crate) fn check(self, s: &Shape) -> Result<(), ShapeError> {
         let refused = |field, value: String, why: &str| {
             Err(ShapeError::new(field, value, format!("divergence = {} {why}", s.divergence.name())))

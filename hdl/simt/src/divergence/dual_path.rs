@@ -1,17 +1,19 @@
 //! The dual-path divergence unit: a stack whose entries hold both sides of a branch, which run side by side.
 //!
-//! `dual-path-execution.txt` §3.1. Of each warp the *top* has two paths, left and right, each a slot of the pipeline of its own,
-//! and the place where both reconverge, the *rpc* ([`super::levels::Rpc`]). Below lie levels, one for each path of a top that
-//! diverged since: the *sibling*, the other path of that top, suspended where its next instruction had not issued yet; and the
-//! *group*: all threads of the path that diverged, where they go on to meet the sibling, and on which side.
+//! `dual-path-execution.txt` §3.1. Of each warp the *top* has two paths, left and right, each a slot of the pipeline of
+//! its own, and the place where both reconverge, the *rpc* ([`super::levels::Rpc`]). Below lie levels, one for each
+//! path of a top that diverged since: the *sibling*, the other path of that top, suspended where its next instruction
+//! had not issued yet; and the *group*: all threads of the path that diverged, where they go on to reconverge with the
+//! sibling, and on which side.
 //!
-//! * A side that is at the rpc already does not run: its threads are in a group. Sides that go to one place do not diverge.
-//! * If the branch's rpc is the top's, there is no new group. Then a path that diverges puts its other side into the free place of
-//!   the top, if there is one, and nothing is pushed.
+//! * A side that is at the rpc already does not run: its threads are in a group. Sides that go to one place do not
+//!   diverge.
+//! * If the branch's rpc is the top's, there is no new group. Then a path that diverges puts its other side into the
+//!   free place of the top, if there is one, and nothing is pushed.
 //! * A path that has come to the rpc is no more; when neither is left, the level above them is popped.
 //!
-//! Each level belongs to a path with fewer threads than the level below it, so `lanes - 1` levels are always enough. With
-//! fewer ([`Shape::levels`]), a branch that finds none left is refused.
+//! Each level belongs to a path with fewer threads than the level below it, so `lanes - 1` levels are always enough.
+//! With fewer ([`Shape::levels`]), a branch that finds none left is refused.
 //!
 //! | turn | what follows |
 //! |---|---|
@@ -21,18 +23,21 @@
 //! | send | a path that came to the top beside another is steered |
 //! | start | the new threads are the left path, over no level |
 //!
-//! An outcome always has its turn; then a wake, a pop or a send, a start. Whose turn it is was chosen in the cycle before
-//! ([`Claim`]), when an outcome is announced: so the words of the warp come from registers, and a pop's level from block RAM. A warp
-//! that popped is not chosen for the next pop in that cycle, since its words change. Of two paths that come to the top at
-//! once, one is steered at once, the other *owed*: it is sent in the next cycle, if nobody else has waited for that.
+//! An outcome always has its turn; then a wake, a pop or a send, a start. Whose turn it is was chosen in the cycle
+//! before ([`Claim`]), when an outcome is announced: so the words of the warp come from registers, and a pop's level
+//! from block RAM. A warp that popped is not chosen for the next pop in that cycle, since its words change. Of two
+//! paths that come to the top at once, one is steered at once, the other *owed*: it is sent in the next cycle, if
+//! nobody else has waited for that.
 //!
-//! The pipeline sees to it that at most one control instruction of a warp is unresolved, and none while [`Dual::busy`]. The
-//! scoreboard is [`crate::scoreboard::dual`]; `docs/reference/dual-path.md`.
+//! The pipeline sees to it that at most one control instruction of a warp is unresolved, and none while [`Dual::busy`].
+//! The scoreboard is [`crate::scoreboard::dual`]; `docs/reference/dual-path.md`.
 //!
-//! Under [`Replay::Split`], an access to memory that serves only some threads splits the path like a branch: those served go on as
-//! the path, the others are the other side, which issues the access again, as far as the side table says (§7.2).
+//! Under [`Replay::Split`], an access to memory that serves only some threads splits the path like a branch: those
+//! served go on as the path, the others are the other side, which issues the access again, as far as the side table
+//! says (§7.2).
 //!
-//! With [`Shape::path_forwarding`], the sibling of the uppermost level comes up where a side of the top is free ([`forwarding`]).
+//! With [`Shape::path_forwarding`], the sibling of the uppermost level comes up where a side of the top is free
+//! ([`forwarding`]).
 //!
 //! What it does not do: like [`super::stack`], it refuses a barrier that only a part of a warp reaches.
 
@@ -86,7 +91,8 @@ impl Mechanism for DualPath {
         proofs::proofs()
     }
 
-    /// Both paths of the top; then level by level the path that has not run on, and the threads that have come to where they meet.
+    /// Both paths of the top; then level by level the path that has not run on, and the threads that have come to where
+    /// they reconverge.
     fn paths(&self, s: &Shape, state: &State, warp: u32) -> Vec<Path> {
         let slot = u64::from(warp);
         if !state.register(s.warps, "live").bit(warp) {
@@ -97,7 +103,7 @@ impl Mechanism for DualPath {
         let Top { left, right, mut rpc, forwarded } = state.word(Top::shape(s), "tops", slot);
         found.add_sibling("left", &left, waits);
         found.add_sibling("right", &right, waits);
-        // The sibling of the uppermost level: whether it has come up, and where it meets others.
+        // The sibling of the uppermost level: whether it has come up, and where it reconverges with others.
         let (mut taken, mut its) = forwarded.map_or((false, None), |f| (f.taken == 1, Some(f.rpc)));
         // A broken core may count more than there are.
         let count = state.word(count_width(levels(s)), "counts", slot).low_u64().min(levels(s).into());
@@ -144,7 +150,7 @@ struct Inside {
 }
 
 impl Inside {
-    /// One bit a slot: it is to be steered to an access that left its threads unserved.
+    /// One bit per slot: it is to be steered to an access that left its threads unserved.
     fn replays(&self, m: Builder) -> Signal {
         self.store.replays.as_ref().map_or(m.lit(0u32, self.store.s.slots()), |replays| replays.q)
     }

@@ -1,5 +1,5 @@
-//! The state of a divergence unit in a simulation, and the paths of a warp as they are read out of it: for tests, and for people
-//! who ask why. Each mechanism reads its own state ([`Mechanism::paths`](super::Mechanism::paths)).
+//! The state of a divergence unit in a simulation, and the paths of a warp as they are read out of it: for tests, and
+//! for people who ask why. Each mechanism reads its own state ([`Mechanism::paths`](super::Mechanism::paths)).
 
 use crate::LaneMask;
 use heddle_hdl::{Bits, Bundle, Width};
@@ -49,8 +49,8 @@ pub struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    /// Of the instance with the path `unit`, in a simulation in which `register` reads a register and `word` a word of a memory by
-    /// their paths.
+    /// Of the instance with the path `unit`, in a simulation in which `register` reads a register and `word` a word of
+    /// a memory by their paths.
     pub fn new(unit: &str, register: &'a dyn Fn(&str) -> Bits, word: &'a dyn Fn(&str, u64) -> Bits) -> State<'a> {
         State { register, word, at: format!("{unit}.") }
     }

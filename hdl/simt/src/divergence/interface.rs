@@ -1,6 +1,7 @@
 //! The interface between the pipeline and a divergence unit: bundles only.
 //!
-//! [`super`] says what is told when. What only some units need is there if the mechanism has the [capability](super::Capabilities) for it:
+//! [`super`] says what is told when. What only some units need is there if the mechanism has the
+//! [capability](super::Capabilities) for it:
 //!
 //! | capability | pipeline → unit | unit → pipeline |
 //! |---|---|---|
@@ -107,8 +108,8 @@ pub mod kind {
     pub const EXIT: u32 = 4;
     /// `barrier`: the taken threads go to taken.pc and wait there; the others go on. Only with `Shape::barriers`.
     pub const WAIT: u32 = 5;
-    /// `wait` of a convergence barrier: the taken threads go to taken.pc, all or, as the unit knows, some of them now. Only with
-    /// `Shape::convergence_barriers`.
+    /// `wait` of a convergence barrier: the taken threads go to taken.pc, all or, as the unit knows, some of them now.
+    /// Only with `Shape::convergence_barriers`.
     pub const CONVERGE: u32 = 6;
 }
 
@@ -146,9 +147,9 @@ pub struct UnitOut<T> {
     pub start_ready: T,
     /// 1 bit: a wake is taken in this cycle.
     pub wake_ready: T,
-    /// One bit a slot: it has live threads.
+    /// One bit per slot: it has live threads.
     pub live: T,
-    /// One bit a slot: it is live, and all its live threads wait, and no wake of it was taken.
+    /// One bit per slot: it is live, and all its live threads wait, and no wake of it was taken.
     pub waiting: T,
     /// The stop pc of `decode_slot`.
     pub stop: Stop<T>,
@@ -220,8 +221,8 @@ pub struct Steer<T> {
     pub slot: T,
     #[width(s.pc_bits())]
     pub pc: T,
-    /// 1 bit: the threads are those a memory access left unserved, and no others: the instruction at `pc` is issued again
-    /// without waiting for its own registers.
+    /// 1 bit: the threads are those a memory access left unserved, and no others: the instruction at `pc` is issued
+    /// again without waiting for its own registers.
     pub replay: T,
 }
 
@@ -236,7 +237,8 @@ pub struct Events<T> {
     pub insert: T,
     pub extract: T,
     pub swap: T,
-    /// Paths that the warp of an outcome holds after it, `lane_bits + 1`, in the cycle of the outcome or a later one; else 0.
+    /// Paths that the warp of an outcome holds after it, `lane_bits + 1`, in the cycle of the outcome or a later one;
+    /// else 0.
     #[width(s.lane_bits() + 1)]
     pub paths: T,
     /// Of units that reconverge, levels in use of the warp of an outcome after it, or of a block;
@@ -269,12 +271,12 @@ pub fn side_of(s: &Shape, slot: Signal) -> Signal {
     if s.sides() > 1 { slot.bit(0) } else { slot.bit(0).literal(0u32) }
 }
 
-/// One bit a slot, of one bit a warp each for left and right sides.
+/// One bit per slot, of one bit per warp each for left and right sides.
 pub fn by_slot(left: Signal, right: Signal) -> Signal {
     cat(&(0..left.width()).flat_map(|w| [left.bit(w), right.bit(w)]).collect::<Vec<_>>())
 }
 
-/// The other way round, with as many bits a slot.
+/// The other way round, with as many bits per slot.
 pub fn by_side(slots: Signal, width: Width) -> [Signal; 2] {
     let of_slots = elements(slots, width);
     [0, 1].map(|side| cat(&of_slots.iter().copied().skip(side).step_by(2).collect::<Vec<_>>()))
@@ -346,7 +348,8 @@ pub struct Releases<T> {
     pub gave_way: T,
 }
 
-/// What the pipeline tells a unit with two paths per warp in the cycle behind an outcome: where the sibling of its slot is.
+/// What the pipeline tells a unit with two paths per warp in the cycle behind an outcome: where the sibling of its slot
+/// is.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Unissued<T> {
@@ -365,9 +368,9 @@ pub struct TwoPaths<T> {
     pub flushed: T,
     /// The paths of a warp change.
     pub changed: PathsChange<T>,
-    /// One bit a warp: paths are still to be popped or steered.
+    /// One bit per warp: paths are still to be popped or steered.
     pub busy: T,
-    /// One bit a slot: it has a path.
+    /// One bit per slot: it has a path.
     pub active: T,
     /// 1 bit: what [`UnitOut::steer`] replays was issued on the other side: writes of this side's own may be under way.
     pub changes_side: T,
@@ -394,10 +397,10 @@ pub struct MixedIn<T> {
     /// See [`crate::block::Grid::group`].
     #[width(s.warp_bits())]
     pub group: T,
-    /// One bit a slot: not all warps of its block have been started.
+    /// One bit per slot: not all warps of its block have been started.
     #[width(s.warps)]
     pub filling: T,
-    /// One bit a slot: no register of it awaits a write.
+    /// One bit per slot: no register of it awaits a write.
     #[width(s.warps)]
     pub quiet: T,
     /// The slot whose register is written in this cycle.
@@ -416,7 +419,7 @@ pub struct MixedOut<T> {
     /// The static warp of each lane of `issue_slot`, and of `written`.
     pub homes: Option<T>,
     pub written_homes: Option<T>,
-    /// One bit a slot: its warp is ahead, and must not issue a control instruction.
+    /// One bit per slot: its warp is ahead, and must not issue a control instruction.
     pub ahead: Option<T>,
     /// The target of the `jalr` in stage 8, if a warp of the block has arrived at it.
     pub jump: Jump<T>,

@@ -1,5 +1,5 @@
-//! What the levels of a stack of reconvergence points hold, and how a branch makes one and a pop takes one: the logic of
-//! [`super::stack`] and [`super::block_stack`], which keep the memories. The stack's page says what it is for.
+//! What the levels of a stack of reconvergence points hold, and how a branch makes one and a pop takes one: the logic
+//! of [`super::stack`] and [`super::block_stack`], which keep the memories. The stack's page says what it is for.
 //!
 //! Everything here is of one group of threads, `lanes` of the shape: a warp, or a block seen as one wide warp.
 
@@ -9,13 +9,14 @@ use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 
-/// Where threads meet.
+/// Where threads reconverge.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Rpc<T> {
     /// 1 bit: nowhere, if it is 0.
     pub valid: T,
-    /// 1 bit: where the function returns to, at one depth less. `known`: `pc` is right; it is not before the first return.
+    /// 1 bit: where the function returns to, at one depth less. `known`: `pc` is right; it is not before the first
+    /// return.
     pub returns: T,
     pub known: T,
     #[width(s.pc_bits())]
@@ -78,7 +79,7 @@ pub struct Sibling<T> {
     pub mask: T,
 }
 
-/// Those that meet at the top's rpc, and where they go on to meet others.
+/// Those that meet at the top's rpc, and where they go on to reconverge with others.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Group<T> {
@@ -88,14 +89,15 @@ pub struct Group<T> {
     pub rpc: Rpc<T>,
 }
 
-/// Those that have come to the likely-convergence point which the top has while this level is the uppermost; there are some
-/// when the sibling has run.
+/// Those that have come to the likely-convergence point which the top has while this level is the uppermost; there are
+/// some when the sibling has run.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Gathering<T> {
     /// 1 bit.
     pub valid: T,
-    /// The point, if any, of the threads that the level parted. It is of a group outside of this level's, if that has one.
+    /// The point, if any, of the threads that the level parted. It is of a group outside of this level's, if that has
+    /// one.
     pub outer: Likely<T>,
 }
 
@@ -124,12 +126,12 @@ pub struct Parting {
     /// 1 bit each: the threads go to two places, which are still to be left before they meet.
     pub parts: Signal,
     pub both_stay: Signal,
-    /// The branch's threads meet where the top's do.
+    /// The branch's threads reconverge where the top's do.
     pub same_group: Signal,
     /// A side is where the threads of the branch meet.
     pub taken_is_there: Signal,
     pub rest_is_there: Signal,
-    /// Where they meet.
+    /// Where they reconverge.
     pub meeting: Rpc<Signal>,
     /// There should be one more level, and there is none.
     pub full: Signal,
@@ -142,9 +144,10 @@ pub struct Parting {
     pub towards: Likely<Signal>,
     /// The rest is at that point, and so goes first.
     pub rest_first: Signal,
-    /// The side that goes on, if the threads do not part, is where the top's threads meet.
+    /// The side that goes on, if the threads do not diverge, is where the top's threads reconverge.
     pub is_at_tops: Signal,
-    /// The side that goes on, and whether it is the taken one; its mask is right if the threads part. And all threads that are left.
+    /// The side that goes on, and whether it is the taken one; its mask is right if the threads diverge. And all
+    /// threads that are left.
     pub goes_as_taken: Signal,
     pub side: Sibling<Signal>,
     pub stay: Signal,
@@ -187,7 +190,8 @@ impl Likely<Signal> {
     }
 }
 
-/// The threads of a warp on a stack, as they are found in its state from the top down: each in the first place that claims it.
+/// The threads of a warp on a stack, as they are found in its state from the top down: each in the first place that
+/// claims it.
 pub struct Found {
     /// The threads that have no place yet.
     left: u64,
@@ -245,13 +249,13 @@ pub fn has_likely(s: &Shape) -> bool {
 /// What would become of the sides of a branch if it parted the top's threads.
 #[derive(Clone, Copy)]
 pub struct Sides {
-    /// The branch's threads meet where the top's do; and where they meet.
+    /// The branch's threads reconverge where the top's do; and where they reconverge.
     pub same_group: Signal,
     pub meeting: Rpc<Signal>,
     /// A side is there already.
     pub taken_is_there: Signal,
     pub rest_is_there: Signal,
-    /// A side is where the top's threads meet.
+    /// A side is where the top's threads reconverge.
     pub taken_is_at_tops: Signal,
     pub rest_is_at_tops: Signal,
     /// The branch makes a likely point; and the one that the sides have, if any, whose level is not known.
@@ -264,7 +268,7 @@ pub struct Sides {
 
 /// Of an outcome of the top's threads, whose taken threads have this call depth afterwards.
 pub fn sides(m: Builder, s: &Shape, outcome: &Outcome<Signal>, taken_depth: Signal, top: &Top<Signal>) -> Sides {
-    let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads meet") };
+    let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads reconverge") };
     let (taken, rest) = (outcome.taken, outcome.rest);
     let same_group = top.rpc.is_of(meets, top.depth);
     let of_branch = Rpc::of_branch(meets, top.depth);
@@ -297,8 +301,8 @@ pub fn sides(m: Builder, s: &Shape, outcome: &Outcome<Signal>, taken_depth: Sign
     }
 }
 
-/// What an outcome of the top's threads does, with `count` levels below; `taken_depth` is the call depth of those that take the
-/// branch.
+/// What an outcome of the top's threads does, with `count` levels below; `taken_depth` is the call depth of those that
+/// take the branch.
 pub fn part(
     m: Builder,
     s: &Shape,
@@ -374,9 +378,9 @@ pub fn part(
     }
 }
 
-/// What becomes of the level `head` when nobody of the top is left above it: its sibling runs, else those at the likely point, else
-/// the group. If nobody is at the likely point when the sibling goes, the sibling has none to meet there. `gathered` are
-/// those at the point, `live` all threads that have not ended; `pops` says whether it is.
+/// What becomes of the level `head` when nobody of the top is left above it: its sibling runs, else those at the likely
+/// point, else the group. If nobody is at the likely point when the sibling goes, the sibling has none to meet there.
+/// `gathered` are those at the point, `live` all threads that have not ended; `pops` says whether it is.
 pub fn pop(
     m: Builder,
     s: &Shape,

@@ -1,9 +1,10 @@
 //! The list divergence unit: the paths of each warp in any order, one an entry, and as many entries as there are lanes.
 //!
-//! An example of a mechanism with the plain interface: `docs/guide/add-a-mechanism.md` walks through it. A word of `lists` holds all
-//! paths of a warp. An outcome takes the active path out of it and adds what has become of it: threads that come to where a path
-//! is become part of that, others take a free entry. Then all entries are compared, and the first path runs: the one at the greatest
-//! depth, of these the one at the least pc; paths that wait come after all others. All this is one cycle, that of the outcome.
+//! An example of a mechanism with the plain interface: `docs/guide/add-a-mechanism.md` walks through it. A word of
+//! `lists` holds all paths of a warp. An outcome takes the active path out of it and adds what has become of it:
+//! threads that come to where a path is become part of that, others take a free entry. Then all entries are compared,
+//! and the first path runs: the one at the greatest depth, of these the one at the least pc; paths that wait come after
+//! all others. All this is one cycle, that of the outcome.
 //!
 //! | turn | what follows |
 //! |---|---|
@@ -11,8 +12,8 @@
 //! | start | the new threads are the only path, and steered |
 //! | wake | no path waits; the first is steered |
 //!
-//! What it does not do: it is not made for area or clock, both of which are bad with many lanes. Nothing is fair between paths, as
-//! with the path tables.
+//! What it does not do: it is not made for area or clock, both of which are bad with many lanes. Nothing is fair
+//! between paths, as with the path tables.
 
 use super::inspect::{self, State};
 use super::{
@@ -137,7 +138,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let (paths, rest_meets) = add(paths, rest);
     lists.write(updates, slot, paths.clone());
 
-    // Which runs, and where it may meet others.
+    // Which runs, and where it may reconverge with others.
     let chosen = least(&paths);
     let Path { valid: any, depth, pc, mask, waits } = chosen.path;
     active.write(updates, slot, Active { entry: chosen.entry, depth, mask });

@@ -10,13 +10,14 @@ use heddle_hdl::prelude::*;
 use std::fmt;
 use std::ops::Range;
 
-/// A mechanism for divergence. A [`Shape`] holds one as a [`Divergence`], and with it the way to its hardware: so a mechanism may
-/// come from any crate.
+/// A mechanism for divergence. A [`Shape`] holds one as a [`Divergence`], and with it the way to its hardware: so a
+/// mechanism may come from any crate.
 pub trait Mechanism: Sync {
     /// Its name on the command line. Mechanisms of one name are the same.
     fn name(&self) -> &'static str;
 
-    /// By which a host in hardware tells it, one of its own among the mechanisms of a command. Those of this crate count from 0.
+    /// By which a host in hardware tells it, one of its own among the mechanisms of a command. Those of this crate
+    /// count from 0.
     fn number(&self) -> u8 {
         u8::MAX
     }
@@ -26,8 +27,8 @@ pub trait Mechanism: Sync {
         Capabilities::NONE
     }
 
-    /// Refuses what its hardware cannot have of a shape that is right else. Options that need a capability that it has not are
-    /// refused already.
+    /// Refuses what its hardware cannot have of a shape that is right else. Options that need a capability that it has
+    /// not are refused already.
     ///
     /// # Errors
     /// The field, and what is allowed.
@@ -46,8 +47,8 @@ pub trait Mechanism: Sync {
         Ok(Vec::new())
     }
 
-    /// The paths of a warp in a simulation, the one that runs first, and behind them its threads at convergence barriers: each live
-    /// thread once. None where threads of several warps run together.
+    /// The paths of a warp in a simulation, the one that runs first, and behind them its threads at convergence
+    /// barriers: each live thread once. None where threads of several warps run together.
     fn paths(&self, s: &Shape, state: &State, warp: u32) -> Vec<Path>;
 
     /// Where threads of several warps run together: those of the block on these warp slots that do not run.

@@ -1,8 +1,8 @@
 //! Divergence units: what decides which threads of a warp run when they disagree.
 //!
-//! The pipeline knows one interface, [`interface`], and what a mechanism is capable of beyond it ([`Capabilities`]), but no
-//! mechanism. A *slot* is a schedulable front-end context: a warp; or, where two paths of a warp may issue, a side of a warp, whose number is twice the warp's, plus one for the
-//! right side.
+//! The pipeline knows one interface, [`interface`], and what a mechanism is capable of beyond it ([`Capabilities`]),
+//! but no mechanism. A *slot* is a schedulable front-end context: a warp; or, where two paths of a warp may issue, a
+//! side of a warp, whose number is twice the warp's, plus one for the right side.
 //!
 //! | when | pipeline → unit | unit → pipeline |
 //! |---|---|---|
@@ -13,17 +13,18 @@
 //! | stage 9 (converge) | `outcome` of its control instruction | `steer`: the slot's next pc, in this cycle or later |
 //! | wake | `wake`: a slot whose threads all wait | `waiting`, `wake_ready`, and `steer` in this cycle or the next |
 //!
-//! After an outcome a slot is steered exactly once, unless no thread is left that could run: its last thread ended, or all
-//! of them wait. Until then it takes no outcome, nor in the cycle after. At most one outcome of a slot is in flight. Decode of the first instruction
-//! comes [`STEER_TO_DECODE`](crate::pipeline::timing::STEER_TO_DECODE) cycles after the steering, issue one later, and the answers to them need not be right before.
+//! After an outcome a slot is steered exactly once, unless no thread is left that could run: its last thread ended, or
+//! all of them wait. Until then it takes no outcome, nor in the cycle after. At most one outcome of a slot is in
+//! flight. Decode of the first instruction comes [`STEER_TO_DECODE`](crate::pipeline::timing::STEER_TO_DECODE) cycles
+//! after the steering, issue one later, and the answers to them need not be right before.
 //!
-//! Threads wait (at a barrier) after an outcome of the kind [`kind::WAIT`], which the instruction `barrier` makes. When all live threads of a slot do, its bit in
-//! `waiting` rises within a bounded time and stays until `wake`, which lets all of them go on. Only with
-//! [`Shape::barriers`].
+//! Threads wait (at a barrier) after an outcome of the kind [`kind::WAIT`], which the instruction `barrier` makes. When
+//! all live threads of a slot do, its bit in `waiting` rises within a bounded time and stays until `wake`, which lets
+//! all of them go on. Only with [`Shape::barriers`].
 //!
-//! With [`Shape::convergence_barriers`] the pipeline also tells of their instructions, in stage 8 (and which barriers they name, in
-//! stage 7): [`UnitIn::hints`]. They come in order; only `wait` is followed by an outcome, of the kind [`kind::CONVERGE`], in the
-//! next cycle.
+//! With [`Shape::convergence_barriers`] the pipeline also tells of their instructions, in stage 8 (and which barriers
+//! they name, in stage 7): [`UnitIn::hints`]. They come in order; only `wait` is followed by an outcome, of the kind
+//! [`kind::CONVERGE`], in the next cycle.
 
 use crate::pipeline::timing::OUTCOMES_BEFORE_HOLD;
 use crate::shape::Shape;
@@ -55,7 +56,7 @@ impl Divergence {
     pub const STACK: Divergence = Divergence::new(&stack::Stack);
     /// A stack whose entries hold both sides of a branch, which run side by side.
     pub const DUAL_PATH: Divergence = Divergence::new(&dual_path::DualPath);
-    /// A stack a block, whose threads form new warps where they diverge.
+    /// A stack per block, whose threads form new warps where they diverge.
     pub const BLOCK_STACK: Divergence = Divergence::new(&block_stack::BlockStack);
 
     /// The mechanisms of this crate. A new one is a line here.
@@ -88,7 +89,7 @@ pub struct Path<T> {
     /// Instruction number (byte address / 4), `pc_bits`.
     #[width(s.pc_bits())]
     pub pc: T,
-    /// One bit a lane, lane 0 lowest.
+    /// One bit per lane, lane 0 lowest.
     #[width(s.lanes)]
     pub mask: T,
     /// 1 bit: the threads wait. Such a path comes after all that can run, and becomes one only with its like.
@@ -107,7 +108,8 @@ impl Path<Signal> {
     }
 }
 
-/// The call depth of the threads that took the branch, of a path at this one. A program may return more often than it calls: the least is 0.
+/// The call depth of the threads that took the branch, of a path at this one. A program may return more often than it
+/// calls: the least is 0.
 pub fn depth_after(call: Signal, ret: Signal, depth: Signal) -> Signal {
     // One sum with 1, 0, or all ones, which is -1: the bit below it carries where there is a call.
     let carry = call.literal(1u32);
@@ -127,8 +129,8 @@ pub fn hold(m: Builder, outcome: Signal, put_off: impl FnOnce(Signal) -> Signal)
     (hold, outcomes.q)
 }
 
-/// What every unit may count on. `live` and `waiting` are the unit's outputs, `active` is the mask of the outcome's slot;
-/// `starts` and `wakes` are those that are taken.
+/// What every unit may count on. `live` and `waiting` are the unit's outputs, `active` is the mask of the outcome's
+/// slot; `starts` and `wakes` are those that are taken.
 pub fn assume_legal(
     m: Builder,
     s: &Shape,
@@ -154,7 +156,8 @@ pub fn assume_legal(
     }
 }
 
-/// What every unit may count on to which outcomes are announced: `claim` says whether one was in the cycle before, and of which slot.
+/// What every unit may count on to which outcomes are announced: `claim` says whether one was in the cycle before, and
+/// of which slot.
 fn assume_announced(m: Builder, i: &UnitIn<Signal>, (claimed, slot): (Signal, Signal), steer: Steer<Signal>) {
     let outcome = i.outcome;
     m.assume("outcome_was_announced", !outcome.valid | (claimed & outcome.slot.eq(slot)));

@@ -1,8 +1,8 @@
 //! The path-table divergence unit: the paths of a warp in order, as in Simty.
 //!
-//! `path-lists-simty.txt` §3.2; `docs/reference/path-tables.md` has the picture. Each warp has its two first paths in hot context
-//! tables, x in HCT0 and y in HCT1; all others are in the cold context table ([`cct`]). Whatever changes a warp's
-//! paths passes the compact-and-sort unit ([`ccs`]), one thing a cycle:
+//! `path-lists-simty.txt` §3.2; `docs/reference/path-tables.md` has the picture. Each warp has its two first paths in
+//! hot context tables, x in HCT0 and y in HCT1; all others are in the cold context table ([`cct`]). Whatever changes a
+//! warp's paths passes the compact-and-sort unit ([`ccs`]), one thing a cycle:
 //!
 //! | turn | a | b | c | what follows |
 //! |---|---|---|---|---|
@@ -14,27 +14,29 @@
 //! | sort | HCT0, kept first | an entry of the CCT | HCT1 | y and z are exchanged if b belongs before c |
 //! | sort, a waits | HCT0 | the same | HCT1 | x, y, z written if b is not z; steers to x if it does not wait |
 //!
-//! Whose turn it is, is chosen in the cycle before ([`Claim`]), so that HCT0, HCT1 and all else that it needs of the tables are
-//! in registers when it comes. An outcome, which is announced, always has its turn; then a return, a release, a wake, the sorter. A
-//! start needs nothing of the tables: it takes the turn of the sorter or one that is not used.
+//! Whose turn it is, is chosen in the cycle before ([`Claim`]), so that HCT0, HCT1 and all else that it needs of the
+//! tables are in registers when it comes. An outcome, which is announced, always has its turn; then a return, a
+//! release, a wake, the sorter. A start needs nothing of the tables: it takes the turn of the sorter or one that is not
+//! used.
 //!
-//! What a turn writes is not there yet for a turn of the same slot in the next cycle, whose words are *stale*. An outcome or a return
-//! never follows that soon: an outcome not on the steering, a return not on what made its slot return. The sorter and releases keep off
-//! a slot that is announced, the sorter also one that is to be woken, and all while the warden is somewhere; they wait a cycle where their
-//! words are stale.
+//! What a turn writes is not there yet for a turn of the same slot in the next cycle, whose words are *stale*. An
+//! outcome or a return never follows that soon: an outcome not on the steering, a return not on what made its slot
+//! return. The sorter and releases keep off a slot that is announced, the sorter also one that is to be woken, and all
+//! while the warden is somewhere; they wait a cycle where their words are stale.
 //!
-//! After an outcome that leaves only x while the CCT holds paths of the warp, the slot is steered by the last return that follows. HCT1
-//! is invalid only if the CCT has no path of the warp, or while a return is under way.
+//! After an outcome that leaves only x while the CCT holds paths of the warp, the slot is steered by the last return
+//! that follows. HCT1 is invalid only if the CCT has no path of the warp, or while a return is under way.
 //!
-//! A path waits if its bit in the tables differs from its slot's phase. A wake comes when all paths of a slot wait, so one
-//! change of the phase makes all of them run, and their order among each other stays.
+//! A path waits if its bit in the tables differs from its slot's phase. A wake comes when all paths of a slot wait, so
+//! one change of the phase makes all of them run, and their order among each other stays.
 //!
-//! With convergence barriers ([`convergence`]) threads may leave the list for another table. A slot may then be live with
-//! an empty list; and a path that has given way comes after all that have not. Such an x does not run: the slot is seeking, as if it
-//! waited. If all that could run have given way, a new *round* begins, in which none has: a bit a slot, as the phase.
+//! With convergence barriers ([`convergence`]) threads may leave the list for another table. A slot may then be live
+//! with an empty list; and a path that has given way comes after all that have not. Such an x does not run: the slot is
+//! seeking, as if it waited. If all that could run have given way, a new *round* begins, in which none has: a bit per
+//! slot, as the phase.
 //!
-//! What it does not do: but for that, nothing is fair between paths. A path may wait forever for one before it, so locks between
-//! threads of a warp may not make progress.
+//! What it does not do: but for that, nothing is fair between paths. A path may wait forever for one before it, so
+//! locks between threads of a warp may not make progress.
 
 use super::inspect::{self, State};
 use super::{
@@ -117,7 +119,8 @@ impl Mechanism for PathTable {
     }
 }
 
-/// The register with a bit a slot that has paths: with convergence barriers, a slot may be live while its list is empty.
+/// The register with a bit per slot that has paths: with convergence barriers, a slot may be live while its list is
+/// empty.
 fn live_name(s: &Shape) -> &'static str {
     if s.convergence_barriers > 0 { "listed" } else { "live" }
 }
@@ -161,7 +164,7 @@ struct Inside {
     words: Words<Signal>,
     stale: Signal,
     live: Signal,
-    /// One bit a slot: all its paths wait.
+    /// One bit per slot: all its paths wait.
     waiting: Signal,
     /// Outcomes and instructions that have come while something is put off.
     outcomes: Signal,
@@ -235,8 +238,8 @@ fn described(
     // What it needs of the tables. A start needs nothing, and its slot is not that of the words.
     let at = slot.decode(s.warps);
     let hct1 = (s.lanes > 1).then(|| m.memory("hct1", Path::shape(s), s.warp_bits()).style(MemoryStyle::Distributed));
-    // The phase of a slot: its paths wait if their bit differs from it. A start sets it to 0, a wake changes it. The round: its
-    // paths have given way, or have not.
+    // The phase of a slot: its paths wait if their bit differs from it. A start sets it to 0, a wake changes it. The
+    // round: its paths have given way, or have not.
     let bits = |name: &str| m.memory(name, 1, s.warp_bits()).style(MemoryStyle::Distributed);
     let phases = s.barriers.then(|| bits("phases"));
     let rounds = barriers.map(|_| bits("rounds"));
@@ -404,8 +407,8 @@ fn described(
         });
     }
 
-    // Outcomes that come while something else waits for its turn. A head in its register needs only one cycle without an
-    // outcome: it is asked for in one cycle, and again if that one is lost.
+    // Outcomes that come while something else waits for its turn. A head in its register needs only one cycle without
+    // an outcome: it is asked for in one cycle, and again if that one is lost.
     let wake_waits = wake.valid & !wake_ready & m.lit(s.barriers, 1);
     let host_waits = (start.valid & !start_ready) | wake_waits;
     wire!(put_off = barriers.map_or(host_waits, |barriers| host_waits | barriers.put_off));
@@ -435,7 +438,8 @@ fn described(
         replay: outcome.valid & outcome.kind.eq(kind::MEMORY) & sorted.x_is_b,
     };
 
-    // With threads at convergence barriers a slot is live, and it waits for nobody else. One whose wake was taken waits no more.
+    // With threads at convergence barriers per slot is live, and it waits for nobody else. One whose wake was taken
+    // waits no more.
     let waits_on = if s.barriers { waiting & !at.only_if(wakes) } else { waiting };
     let (all_live, all_waiting) =
         if with_barriers { (live.q | holding, waits_on & !holding) } else { (live.q, waits_on) };

@@ -20,7 +20,7 @@ pub struct ProofIn<T> {
     pub taken: T,
     #[width(s.lanes)]
     pub rest: T,
-    /// One bit a slot: a straight-line instruction issues if one can. Only where a warp has two slots.
+    /// One bit per slot: a straight-line instruction issues if one can. Only where a warp has two slots.
     #[width(s.slots())]
     #[when(s.sides() > 1)]
     pub issues: Option<T>,
@@ -29,8 +29,8 @@ pub struct ProofIn<T> {
 /// Bits of numbers of cycles.
 const CYCLES: Width = 10;
 
-/// `hold` one cycle ago, two, and so on up to `cycles`, those from issue to what it keeps back: till then it comes too late for what
-/// has issued, and with the last nothing comes.
+/// `hold` one cycle ago, two, and so on up to `cycles`, those from issue to what it keeps back: till then it comes too
+/// late for what has issued, and with the last nothing comes.
 pub fn held_since(m: Builder, hold: Signal, cycles: u32) -> Vec<Signal> {
     let mut late = vec![m.pipe_reset("late_0", hold)];
     for k in 1..cycles as usize {
@@ -39,8 +39,8 @@ pub fn held_since(m: Builder, hold: Signal, cycles: u32) -> Vec<Signal> {
     late
 }
 
-/// Any input, but for outcomes: one comes only if it was announced in the cycle before, and if its slot was not steered then. `may`:
-/// something may be announced; `depth` gives the call depth of the path that runs on a slot.
+/// Any input, but for outcomes: one comes only if it was announced in the cycle before, and if its slot was not steered
+/// then. `may`: something may be announced; `depth` gives the call depth of the path that runs on a slot.
 pub fn with_announced(
     m: Builder,
     s: &Shape,
@@ -70,8 +70,8 @@ pub fn with_announced(
     ProofIn { unit: UnitIn { outcome, announced: Some(announced), ..i.unit }, ..*i }
 }
 
-/// Every legal input of a unit that is told where threads meet, out of any: outcomes, if the slot `runs`, of threads of its
-/// path, whose mask and call depth are given; starts of idle slots, wakes of those that wait.
+/// Every legal input of a unit that is told where threads reconverge, out of any: outcomes, if the slot `runs`, of
+/// threads of its path, whose mask and call depth are given; starts of idle slots, wakes of those that wait.
 pub fn legal(
     m: Builder,
     s: &Shape,
@@ -122,10 +122,10 @@ pub struct Turns {
     pub other: Signal,
 }
 
-/// No warp is busy for ever: popping, or with a side to be steered. Each cycle brings all of them nearer to the end. What is left
-/// are two cycles a level of a warp that pops, one to choose it and one to pop, and two for the side that it then has to be
-/// steered; the outcomes that may still be announced in spite of `hold`, each of which may make a warp pop, end or wait; and starts
-/// and wakes.
+/// No warp is busy for ever: popping, or with a side to be steered. Each cycle brings all of them nearer to the end.
+/// What is left are two cycles a level of a warp that pops, one to choose it and one to pop, and two for the side that
+/// it then has to be steered; the outcomes that may still be announced in spite of `hold`, each of which may make a
+/// warp pop, end or wait; and starts and wakes.
 pub fn in_time(
     m: Builder,
     levels: u32,
@@ -188,8 +188,8 @@ impl Followed {
         mask.select(self.lane, 1)
     }
 
-    /// Where instructions leave it. `acts`: it is of the path that has an outcome in this cycle; `issues`: of one of which a
-    /// straight-line instruction issues.
+    /// Where instructions leave it. `acts`: it is of the path that has an outcome in this cycle; `issues`: of one of
+    /// which a straight-line instruction issues.
     pub fn moved(
         self,
         m: Builder,

@@ -1,42 +1,46 @@
-//! The stack divergence unit: a warp runs one side of a branch to where both meet, then the other.
+//! The stack divergence unit: a warp runs one side of a branch to where both reconverge, then the other.
 //!
-//! `thread-block-compaction.txt` §2.2.2, the immediate post-dominator scheme. Of each warp the *top* {pc, call depth, mask, rpc}
-//! runs until its threads reach the reconvergence place, the *rpc*. Below it lie levels, one for each branch that parted the
-//! threads since: the side that has not run yet (the *sibling*), and the *group*: all threads that meet at the top's rpc,
-//! and where these go on to meet others. [`super::Outcome::meets`] says where the threads of a branch meet.
+//! `thread-block-compaction.txt` §2.2.2, the immediate post-dominator scheme. Of each warp the *top* {pc, call depth,
+//! mask, rpc} runs until its threads reach the reconvergence place, the *rpc*. Below it lie levels, one for each branch
+//! where the threads have diverged since: the side that has not run yet (the *sibling*), and the *group*: all threads
+//! that meet at the top's rpc, and where these go on to reconverge with others. [`super::Outcome::meets`] says where
+//! the threads of a branch meet.
 //!
 //! * A side that is at the rpc already is not pushed: its threads are in a group.
 //! * If the branch's rpc is the top's, there is no new group; and if nothing is pushed then, no level.
-//! * An rpc is a pc at a call depth, or, of a branch whose sides return, wherever the first of them returns to, one depth less.
+//! * An rpc is a pc at a call depth, or, of a branch whose sides return, wherever the first of them returns to, one
+//!   depth less.
 //!
-//! With [`Shape::likely`], threads also meet at likely-convergence points (§4): a branch that leaves both sides running makes its
-//! level gather those who come to its point. They pop as at an rpc, and run on together when the sibling has run, towards the
-//! rpc that they had. Branches of the same group with the same point or none inherit it (the level is the paper's LPos); a new
-//! group has none, since it meets first.
+//! With [`Shape::likely`], threads also meet at likely-convergence points (§4): a branch that leaves both sides running
+//! makes its level gather those who come to its point. They pop as at an rpc, and run on together when the sibling has
+//! run, towards the rpc that they had. Branches of the same group with the same point or none inherit it (the level is
+//! the paper's LPos); a new group has none, since it meets first.
 //!
 //! * If nobody has gathered when the sibling goes, nobody is to come either: it has the point outside of the level.
 //! * If all of the group have gathered, nobody waits at its rpc: they have the rpc and the point outside.
 //!
-//! Each level parts the top's threads strictly, so `lanes - 1` levels a warp are always enough. With fewer ([`Shape::levels`])
-//! a branch that finds none left is refused, and the core stops with a fault: memory for what a program is not expected to
-//! need would cost more than it saves.
+//! Each level parts the top's threads strictly, so `lanes - 1` levels per warp are always enough. With fewer
+//! ([`Shape::levels`]) a branch that finds none left is refused, and the core stops with a fault: memory for what a
+//! program is not expected to need would cost more than it saves.
 //!
 //! | turn | what follows |
 //! |---|---|
-//! | outcome | the top moves; parts (a level is pushed); or is where it meets others, or is empty: the warp is *popping* |
+//! | outcome | the top moves; parts (a level is pushed); or is where it reconverges with others, or is empty: the warp is *popping* |
 //! | wake | as an outcome that does not move the top |
 //! | pop | a level's sibling is the top; or those at its likely point; or its group. It is steered unless it has to pop again |
 //! | start | the new threads are the top, over no level |
 //!
-//! An outcome always has its turn; then a wake, a pop, a start. Whose turn it is was chosen in the cycle before ([`Claim`]),
-//! when an outcome is announced: so the words of the warp come from registers, and a pop's level from block RAM. A warp that had
-//! the turn is not chosen for a pop in that cycle, since its words change: it pops two cycles after its outcome.
+//! An outcome always has its turn; then a wake, a pop, a start. Whose turn it is was chosen in the cycle before
+//! ([`Claim`]), when an outcome is announced: so the words of the warp come from registers, and a pop's level from
+//! block RAM. A warp that had the turn is not chosen for a pop in that cycle, since its words change: it pops two
+//! cycles after its outcome.
 //!
-//! Whatever it is told about meeting, every thread does what its program says: threads become one path only at one pc.
+//! Whatever it is told about reconvergence, every thread does what its program says: threads become one path only at
+//! one pc.
 //!
-//! What it does not do: siblings never run before the top has reached its rpc. So a barrier that the top reaches while other
-//! threads of its warp live below is refused, and locks between threads of a warp can wait for ever. It cannot replay a memory
-//! access for a part of its threads (`Replay::Split`).
+//! What it does not do: siblings never run before the top has reached its rpc. So a barrier that the top reaches while
+//! other threads of its warp live below is refused, and locks between threads of a warp can wait for ever. It cannot
+//! replay a memory access for a part of its threads (`Replay::Split`).
 
 use super::inspect::{Path, State};
 use super::levels::{
@@ -81,7 +85,7 @@ struct Words<T> {
 /// What proofs look at.
 struct Inside {
     live: Signal,
-    /// One bit a slot: all its threads wait, or were woken in the cycle before.
+    /// One bit per slot: all its threads wait, or were woken in the cycle before.
     waiting: Signal,
     popping: Signal,
     tops: Mem<Top<Width>>,
@@ -120,8 +124,8 @@ impl Mechanism for Stack {
         proofs::proofs()
     }
 
-    /// The top; then level by level the path that has not run on, and the threads that have come to where they are likely to meet
-    /// or to where they meet.
+    /// The top; then level by level the path that has not run on, and the threads that have come to where they are
+    /// likely to meet or to where they reconverge.
     fn paths(&self, s: &Shape, state: &State, warp: u32) -> Vec<Path> {
         let slot = u64::from(warp);
         if !state.register(s.warps, "live").bit(warp) {

@@ -1,5 +1,5 @@
-//! What the tests of divergence units share: a pipeline that makes random outcomes, starts and wakes, and the threads as
-//! they should be, each with a pc and a call depth of its own, that runs or waits.
+//! What the tests of divergence units share: a pipeline that makes random outcomes, starts and wakes, and the threads
+//! as they should be, each with a pc and a call depth of its own, that runs or waits.
 
 use super::{Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_DECODE};
@@ -226,7 +226,8 @@ impl Pipeline {
         // A call that was announced and is too deep does not come.
         let told = told.filter(|told| !(told.call && told.taken.depth >> self.s.depth_bits != 0));
         if self.is_told_ahead() && !kept_next {
-            // One that runs, if there is another; else the same again. Now and then any: if it does not run, its outcome does not come.
+            // One that runs, if there is another; else the same again. Now and then any: if it does not run, its
+            // outcome does not come.
             let others = to_come.into_iter().filter(|&slot| told.is_none_or(|told| told.slot != slot));
             let others: Vec<usize> = others.collect();
             let again = told.map(|told| told.slot);

@@ -1,5 +1,5 @@
-//! What holds of every divergence unit, seen from its ports: a slot is steered once after each outcome, to threads that are
-//! where outcomes sent them and that can run, or it ends, or waits.
+//! What holds of every divergence unit, seen from its ports: a slot is steered once after each outcome, to threads that
+//! are where outcomes sent them and that can run, or it ends, or waits.
 
 use super::testing::{P, Slot, Told, Watch, lanes, mask};
 use super::*;
@@ -14,7 +14,7 @@ fn units() -> impl Iterator<Item = &'static Divergence> {
         .filter(|divergence| !divergence.capabilities().two_paths && !divergence.capabilities().mixes_warps)
 }
 
-/// Units that are told where threads meet are told that all branches meet at one place.
+/// Units that are told where threads reconverge are told that all branches meet at one place.
 fn watch(divergence: Divergence, shape: Shape, seed: u64) -> Watch {
     let s = Shape { divergence, ..shape };
     let mut watch = Watch::new(&divergence.mechanism().unit(&s).check().unwrap(), &s, seed);
@@ -38,8 +38,8 @@ fn slots_run_threads_that_are_where_outcomes_sent_them() {
     }
 }
 
-/// `path-lists-simty.txt` Figure 1(e): `if (A && B) C; else D; E`, thread 0 through ABCE, 1 through ADE, 2 and 3 through
-/// ABDE. (Stacks run as they are told, in another order: their tests are beside them.)
+/// `path-lists-simty.txt` Figure 1(e): `if (A && B) C; else D; E`, thread 0 through ABCE, 1 through ADE, 2 and 3
+/// through ABDE. (Stacks run as they are told, in another order: their tests are beside them.)
 #[test]
 fn figure_1e() {
     let (a, b, c, d, e) = (0, 10, 20, 30, 40);
@@ -107,7 +107,8 @@ fn outcomes_do_not_starve_a_wake() {
     }
 }
 
-/// Configuration, interface and pipeline ask for capabilities. Who uses a mechanism is the list of them, what only it uses, and tests.
+/// Configuration, interface and pipeline ask for capabilities. Who uses a mechanism is the list of them, what only it
+/// uses, and tests.
 #[test]
 fn the_pipeline_uses_no_mechanism() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

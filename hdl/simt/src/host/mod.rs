@@ -1,4 +1,5 @@
-//! The host: carries out what comes as frames over a stream of bytes, and answers each. `docs/reference/host.md` has the protocol.
+//! The host: carries out what comes as frames over a stream of bytes, and answers each. `docs/reference/host.md` has
+//! the protocol.
 //!
 //! | file | what |
 //! |---|---|
@@ -6,9 +7,9 @@
 //! | [`failures`](mod@failures) | counts threads that failed |
 //! | [`uart`](mod@uart) | a stream of bytes over two pins |
 //!
-//! A frame's words are kept in a buffer until its end, and nothing is done before its CRC was right. Everything passes one word,
-//! a bit a cycle: bytes that come are shifted in, words that go are shifted out, and the CRC takes each bit as it passes; a
-//! checksum of memory is words that go nowhere. So there is no shifter and no choice of bytes.
+//! A frame's words are kept in a buffer until its end, and nothing is done before its CRC was right. Everything passes
+//! one word, a bit a cycle: bytes that come are shifted in, words that go are shifted out, and the CRC takes each bit
+//! as it passes; a checksum of memory is words that go nowhere. So there is no shifter and no choice of bytes.
 //!
 //! A frame passes these states, and then its reply does; a word to send or to sum up is a round of what is in brackets.
 //!
@@ -58,8 +59,8 @@ pub struct HostIn<T> {
     pub done: T,
     pub fault: Fault<T>,
     pub exit: Exit<T>,
-    /// The line that a read of `load` was for, from the next cycle on until the next access, 32 bits a bank; unless memory is
-    /// on a bus.
+    /// The line that a read of `load` was for, from the next cycle on until the next access, 32 bits per bank; unless
+    /// memory is on a bus.
     #[width(32 * s.lanes)]
     #[when(s.bus_width().is_none())]
     pub line: Option<T>,
@@ -521,7 +522,8 @@ pub fn told_counts(s: &Shape, words: &[u32]) -> Counts<u64> {
     Counts::shape(s).map("", &mut |_, _| counters.next().expect("two words a counter"))
 }
 
-/// The shape of which [`identify`] tells, as far as it tells: the rest is as usual. Its mechanism is one of `known`. Refuses what cannot be.
+/// The shape of which [`identify`] tells, as far as it tells: the rest is as usual. Its mechanism is one of `known`.
+/// Refuses what cannot be.
 pub fn identified(words: &[u32; IDENTIFY_WORDS as usize], known: &[Divergence]) -> Result<Shape, String> {
     let byte = |word: usize, k: u32| words[word] >> (8 * k) & 0xff;
     let has = |bit: u32| byte(4, 3) & bit != 0;

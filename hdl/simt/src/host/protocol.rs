@@ -1,4 +1,5 @@
-//! The frames between the host and whoever drives it: what hardware and software both must know. `docs/reference/host.md` is the page.
+//! The frames between the host and whoever drives it: what hardware and software both must know.
+//! `docs/reference/host.md` is the page.
 
 use std::iter::once;
 

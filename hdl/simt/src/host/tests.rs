@@ -1,4 +1,5 @@
-//! The host against a model of it in software, on random bytes: frames that are right, refused, damaged, cut and doubled.
+//! The host against a model of it in software, on random bytes: frames that are right, refused, damaged, cut and
+//! doubled.
 
 use super::protocol::{Damaged, Decoder, crc32, encode, state as flags};
 use super::*;

@@ -1,11 +1,11 @@
 //! A UART: bytes over two pins, 8 bits, no parity, one stop bit.
 //!
-//! A bit takes `divisor` clock cycles. A start bit counts if the line is still low in its middle, and each bit is what the line is in
-//! its middle, so both sides' clocks may differ by some percent. A byte without a stop bit is dropped, and nothing begins before the
-//! line is high again: so a line that stays low gives nothing.
+//! A bit takes `divisor` clock cycles. A start bit counts if the line is still low in its middle, and each bit is what
+//! the line is in its middle, so both sides' clocks may differ by some percent. A byte without a stop bit is dropped,
+//! and nothing begins before the line is high again: so a line that stays low gives nothing.
 //!
-//! What it does not do: no queue. A byte that comes while the one before has not been taken is dropped; there is room for one
-//! beside the one on the line. No flow control: CRC and retries of the frames above take care of what is lost.
+//! What it does not do: no queue. A byte that comes while the one before has not been taken is dropped; there is room
+//! for one beside the one on the line. No flow control: CRC and retries of the frames above take care of what is lost.
 
 use heddle_hdl::prelude::*;
 

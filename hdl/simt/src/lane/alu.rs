@@ -8,8 +8,8 @@
 //! | `a ^ b` | `(a & ~b) + (b & ~a)`, neither |
 //! | `a & b` | `a - (a & ~b)`: `a + (b \| ~a) + 1` |
 //!
-//! So each bit of its two words is a function of four inputs, one table, and nothing is chosen behind it. Shifts are here only in a core
-//! without a [multiplier](super::multiplier), which shifts otherwise.
+//! So each bit of its two words is a function of four inputs, one table, and nothing is chosen behind it. Shifts are
+//! here only in a core without a [multiplier](super::multiplier), which shifts otherwise.
 
 use super::{Sum, sum_of};
 use crate::isa::alu;
@@ -20,8 +20,8 @@ use heddle_hdl::prelude::*;
 pub struct Control<T> {
     /// One of [`mod@alu`]; of what has a condition, [`alu::SUB`].
     pub operation: T,
-    /// 1 bit each: it is XOR; it takes the second operand inverted, if it does not divide; it is SLT or SLTU, whose result is
-    /// [`AluOut::below`], a bit.
+    /// 1 bit each: it is XOR; it takes the second operand inverted, if it does not divide; it is SLT or SLTU, whose
+    /// result is [`AluOut::below`], a bit.
     pub xor: T,
     pub inverts: T,
     pub compares: T,
@@ -93,7 +93,8 @@ pub fn alu(shifts: bool) -> TypedModule<AluIn<Width>, AluOut<Signal>> {
     })
 }
 
-/// All shifts by one shifter to the right: to the left is to the right, with the bits in the opposite order before and behind it.
+/// All shifts by one shifter to the right: to the left is to the right, with the bits in the opposite order before and
+/// behind it.
 fn shifted(operation: Signal, a: Signal, amount: Signal) -> Signal {
     let reversed = |word: Signal| cat(&(0..32).rev().map(|bit| word.bit(bit)).collect::<Vec<_>>());
     let left = !operation.bit(2);

@@ -1,13 +1,14 @@
-//! The divider of one lane, iterative: one quotient bit a step, [`DIVIDER_STEPS`](crate::pipeline::timing::DIVIDER_STEPS) of them after the start.
+//! The divider of one lane, iterative: one quotient bit a step,
+//! [`DIVIDER_STEPS`](crate::pipeline::timing::DIVIDER_STEPS) of them after the start.
 //!
-//! Division by zero gives all ones and the dividend, as RISC-V asks; so does the overflow of the most negative number by
-//! -1, which gives itself and 0.
+//! Division by zero gives all ones and the dividend, as RISC-V asks; so does the overflow of the most negative number
+//! by -1, which gives itself and 0.
 //!
 //! Magnitudes are divided, without computing them ([`super::alu`] inverts the divisor on the way):
 //!
 //! * Of a negative divisor, the divisor is added, else it is subtracted.
-//! * Of a negative dividend a, ~a is divided, which is |a| - 1. It leaves a quotient q and a remainder r < |b|. If r is |b| - 1, b
-//!   divides a: the quotient is q + 1 and the remainder 0. Else they are q and r + 1, and -(r + 1) is ~r.
+//! * Of a negative dividend a, ~a is divided, which is |a| - 1. It leaves a quotient q and a remainder r < |b|. If r is
+//!   |b| - 1, b divides a: the quotient is q + 1 and the remainder 0. Else they are q and r + 1, and -(r + 1) is ~r.
 //! * To negate a quotient is to invert it and to add 1, so q + 1 costs nothing.
 
 use super::sum_of;
@@ -24,7 +25,8 @@ pub struct DividerIn<T> {
     /// funct3 of the instruction at the start: div, divu, rem, remu.
     pub operation: T,
     pub a: T,
-    /// What is added for a bit of the quotient, less the 1 that makes -b of ~b: b if it is negative, else ~b. The ALU has it.
+    /// What is added for a bit of the quotient, less the 1 that makes -b of ~b: b if it is negative, else ~b. The ALU
+    /// has it.
     pub divisor: T,
     pub b_negative: T,
     /// Else the result is 0.
@@ -61,8 +63,8 @@ pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
         // The dividend leaves the quotient register at the top while quotient bits enter at the bottom.
         let quotient = m.reg("quotient", 32);
         let remainder = m.reg("remainder", 32);
-        // The remainder was the divisor less 1 before the last step; and what the last step says of that. All bits of a sum are looked at,
-        // late in the cycle, so a part of them is put together in the next one.
+        // The remainder was the divisor less 1 before the last step; and what the last step says of that. All bits of a
+        // sum are looked at, late in the cycle, so a part of them is put together in the next one.
         let most = m.reg("most", 1);
         let fitted = m.reg("fitted", 1);
         let brought = m.reg("brought", 1);
@@ -72,7 +74,8 @@ pub fn divider() -> TypedModule<DividerIn<Width>, DividerOut<Signal>> {
         wire!(rest = sum_of(shifted, cat(&[addend, m.lit(1u32, 1)]), subtracts).sum);
         wire!(fits = !rest.msb());
         wire!(is_most = fitted.q.mux(most.q & brought.q, ones.q.all()));
-        // In the end, the register that is not the result is empty: so the result needs no choice, and a bit of it is one table.
+        // In the end, the register that is not the result is empty: so the result needs no choice, and a bit of it is
+        // one table.
         wire!(empties = i.start | (i.ends & (!remains | (negative & is_most))));
         wire!(forgets = i.ends & remains);
         let active = i.start | i.step;

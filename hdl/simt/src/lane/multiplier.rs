@@ -1,8 +1,10 @@
-//! The multiplier of one lane, pipelined, which also shifts: the result is there [`MULTIPLIER_STAGES`] clock edges after the operands.
+//! The multiplier of one lane, pipelined, which also shifts: the result is there [`MULTIPLIER_STAGES`] clock edges
+//! after the operands.
 //!
-//! One signed 33 × 33 bit product serves all. It is put together from four smaller ones, whose factors and results are registers,
-//! since a DSP block takes most of a cycle; the last stage takes half of it. To shift by n to the left is to multiply by 2ⁿ. To the right it is to multiply by
-//! 2³²⁻ⁿ and to take the upper half; but 2³² is no factor, so by 0 it is to multiply by 1 and to take the lower.
+//! One signed 33 × 33 bit product serves all. It is put together from four smaller ones, whose factors and results are
+//! registers, since a DSP block takes most of a cycle; the last stage takes half of it. To shift by n to the left is to
+//! multiply by 2ⁿ. To the right it is to multiply by 2³²⁻ⁿ and to take the upper half; but 2³² is no factor, so by 0 it
+//! is to multiply by 1 and to take the lower.
 
 use crate::pipeline::timing::MULTIPLIER_STAGES;
 use heddle_hdl::prelude::*;

@@ -5,10 +5,10 @@
 //! | request | the word is read | a load reads the word, a store writes it |
 //! | next | the word is at the output; what a store or an atomic operation makes of it is written | the word is at the output |
 //!
-//! With atomic operations, a request to the same word in the next cycle reads what is being written, so requests take effect in their
-//! order without anything to wait for. Block RAM has no such read: tools put a register beside the bank, comparators, and a choice behind
-//! the output, where time is short. Without them, no word is ever read while it is written. On-chip memory, scratchpad and cache are made of
-//! banks.
+//! With atomic operations, a request to the same word in the next cycle reads what is being written, so requests take
+//! effect in their order without anything to wait for. Block RAM has no such read: tools put a register beside the
+//! bank, comparators, and a choice behind the output, where time is short. Without them, no word is ever read while it
+//! is written. On-chip memory, scratchpad and cache are made of banks.
 //!
 //! What it does not do: it does not say whether a write is under way; who asks knows when it last wrote.
 
@@ -43,7 +43,8 @@ pub struct BankAtomic<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct BankOut<T> {
-    /// The word as it was before the last request, unless that was a store, 32 bits; from the cycle after the request to the next one.
+    /// The word as it was before the last request, unless that was a store, 32 bits; from the cycle after the request
+    /// to the next one.
     pub word: T,
 }
 

@@ -17,16 +17,16 @@
 //! | another miss | goes to memory |
 //! | none of it, for want of room, of a miss or of a way | stays first |
 //!
-//! A beat that comes back goes to the banks before anything else; when all have come, the requests that wait for the miss
-//! go to the banks in their order, and after them first again. What goes to memory passes one queue, the *outbox*, so
-//! memory takes requests to a word in the order in which the cache looked at them.
+//! A beat that comes back goes to the banks before anything else; when all have come, the requests that wait for the
+//! miss go to the banks in their order, and after them first again. What goes to memory passes one queue, the *outbox*,
+//! so memory takes requests to a word in the order in which the cache looked at them.
 //!
 //! **Replacement** is first in, first out: every set counts through its ways. A way whose miss is under way is not
-//! replaced; its set's next miss waits. The tags name the new cache line from the beginning of the miss, so a line is never
-//! in two ways, and the requests that wait find it in the way of their miss.
+//! replaced; its set's next miss waits. The tags name the new cache line from the beginning of the miss, so a line is
+//! never in two ways, and the requests that wait find it in the way of their miss.
 //!
-//! **Atomic operations** are carried out twice, here and in memory, which takes them like stores: so nothing waits for a
-//! result, and words that a bus master changed are not overwritten by old ones.
+//! **Atomic operations** are carried out twice, here and in memory, which takes them like stores: so nothing waits for
+//! a result, and words that a bus master changed are not overwritten by old ones.
 //!
 //! At a launch all lines are forgotten, a set a cycle: the host may have written memory. It never needs to be flushed,
 //! since memory always has everything. What other masters write during a launch is not seen.

@@ -5,7 +5,7 @@
 //! | [`port`] | the port: requests and responses |
 //! | [`atomic`](mod@atomic) | what an atomic operation makes of a word |
 //! | [`bank`](mod@bank) | one word of every line, with atomic operations |
-//! | [`ram`](mod@ram) | on-chip memory, one bank a lane |
+//! | [`ram`](mod@ram) | on-chip memory, one bank per lane |
 //! | [`cache`](mod@cache) | first-level data cache |
 //! | [`scratchpad`](mod@scratchpad) | memory of blocks: in every cycle a line of its own for each bank; the core has it, beside the port |
 //! | [`model`](mod@model) | on-chip memory that answers later: for simulation |
@@ -150,7 +150,8 @@ fn main(s: &Shape, inputs: MainIn<Width>) -> TypedModule<MainIn<Width>, MainOut<
     }
 }
 
-/// The memories that hold main memory, by their paths in a simulated system: word w is word w / n of the (w mod n)-th of n.
+/// The memories that hold main memory, by their paths in a simulated system: word w is word w / n of the (w mod n)-th
+/// of n.
 pub fn banks(s: &Shape) -> Vec<String> {
     match s.bus_width() {
         None => (0..s.lanes).map(|lane| format!("memory.main.bank[{lane}].words")).collect(),

@@ -1,10 +1,10 @@
 //! A model of a slower memory: on-chip memory that takes fewer requests and answers later. For simulation only.
 //!
-//! A request is taken every `interval` cycles at most and takes effect then. Its response comes `latency` cycles later, or up
-//! to `jitter` more, drawn for each from a shift register that starts at the seed; so responses overtake each other
-//! if there is jitter. Every tag has its place for a response, so as many may be under way as there are tags. One response
-//! leaves in a cycle, and those that are due wait in turn. The host may set seed and jitter ([`SetJitter`]), so that one build
-//! serves many draws.
+//! A request is taken every `interval` cycles at most and takes effect then. Its response comes `latency` cycles later,
+//! or up to `jitter` more, drawn for each from a shift register that starts at the seed; so responses overtake each
+//! other if there is jitter. Every tag has its place for a response, so as many may be under way as there are tags. One
+//! response leaves in a cycle, and those that are due wait in turn. The host may set seed and jitter ([`SetJitter`]),
+//! so that one build serves many draws.
 //!
 //! It stands for what is behind a memory controller. Its banks hold all of memory in block RAM, so there is no use in
 //! building it: the command line writes no Verilog of it. Lock-step does.
@@ -160,7 +160,8 @@ mod tests {
         }
     }
 
-    /// With all responses taken at once, each comes within its time, and requests are as far apart as the interval says.
+    /// With all responses taken at once, each comes within its time, and requests are as far apart as the interval
+    /// says.
     #[test]
     fn latency_and_interval_are_as_said() {
         for (latency, jitter, interval) in [(1, 0, 1), (5, 0, 1), (9, 0, 4), (20, 15, 16)] {

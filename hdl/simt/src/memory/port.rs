@@ -1,8 +1,8 @@
 //! The memory port: tagged requests and responses of a line, which is `lanes` words side by side.
 //!
-//! A request is taken in a cycle in which its `valid` and the memory's `request_ready` are 1; until then it stays as it is.
-//! Requests to one word take effect in the order in which they are taken. Responses come in any order, any number of
-//! cycles later, and stay until the core takes them.
+//! A request is taken in a cycle in which its `valid` and the memory's `request_ready` are 1; until then it stays as it
+//! is. Requests to one word take effect in the order in which they are taken. Responses come in any order, any number
+//! of cycles later, and stay until the core takes them.
 
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -42,10 +42,10 @@ pub struct Request<T> {
     pub tag: T,
     #[width(s.line_bits())]
     pub line: T,
-    /// Four bits a bank: bytes to store, of a load the bytes that somebody wants, of an atomic whole words.
+    /// Four bits per bank: bytes to store, of a load the bytes that somebody wants, of an atomic whole words.
     #[width(4 * s.lanes)]
     pub enables: T,
-    /// 32 bits a bank.
+    /// 32 bits per bank.
     #[width(32 * s.lanes)]
     pub data: T,
 }
@@ -57,7 +57,7 @@ pub struct Response<T> {
     pub valid: T,
     #[width(index_width(s.loads))]
     pub tag: T,
-    /// 32 bits a bank.
+    /// 32 bits per bank.
     #[width(32 * s.lanes)]
     pub data: T,
 }

@@ -1,7 +1,8 @@
-//! On-chip memory, one bank a lane: takes a request in every cycle, answers in the next.
+//! On-chip memory, one bank per lane: takes a request in every cycle, answers in the next.
 //!
-//! While an answer waits to be taken, no request is: the banks' outputs hold it, which costs a gate. That gate is between write-back and
-//! the banks' enables, which are far from it. So it is there only if [answers may have to wait](Shape::answers_wait).
+//! While an answer waits to be taken, no request is: the banks' outputs hold it, which costs a gate. That gate is
+//! between write-back and the banks' enables, which are far from it. So it is there only if
+//! [answers may have to wait](Shape::answers_wait).
 
 use super::bank::{BankAtomic, BankIn, bank};
 use super::port::{Load, Request, Response, operation};
@@ -36,8 +37,8 @@ pub fn ram(s: &Shape, inputs: MainIn<Width>) -> TypedModule<MainIn<Width>, MainO
     })
 }
 
-/// The banks, with a request that is `taken` in this cycle, or the host's word. Gives the line as it was before, from the
-/// next cycle on until the next access.
+/// The banks, with a request that is `taken` in this cycle, or the host's word. Gives the line as it was before, from
+/// the next cycle on until the next access.
 pub(super) fn banks(m: Builder, s: &Shape, taken: Signal, request: Request<Signal>, load: Load<Signal>) -> Signal {
     let load_bank = if s.lanes == 1 { load.valid } else { load.address.slice(2, s.lane_bits()).decode(s.lanes) };
     let load_enables = cat(&elements(load_bank, 1).into_iter().map(|b| b.repeat(4)).collect::<Vec<_>>());

@@ -1,14 +1,14 @@
-//! The scratchpad: memory of a block, one bank a lane, each with a line of its own in every cycle.
+//! The scratchpad: memory of a block, one bank per lane, each with a line of its own in every cycle.
 //!
-//! It takes a request in a cycle in which `ready` is 1 and answers a load or atomic in the next; the answer stays until it is
-//! taken.
+//! It takes a request in a cycle in which `ready` is 1 and answers a load or atomic in the next; the answer stays until
+//! it is taken.
 
 use super::bank::{BankAtomic, BankIn, bank};
 use super::port::{Response, operation};
 use crate::shape::Shape;
 use heddle_hdl::{all, each, prelude::*};
 
-/// A request: at most one word a bank.
+/// A request: at most one word per bank.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct ScratchpadRequest<T> {
@@ -25,10 +25,10 @@ pub struct ScratchpadRequest<T> {
     /// [`Shape::scratchpad_line_bits`] a bank.
     #[width(s.scratchpad_line_bits() * s.lanes)]
     pub lines: T,
-    /// Four bits a bank: bytes to store, words to read or modify.
+    /// Four bits per bank: bytes to store, words to read or modify.
     #[width(4 * s.lanes)]
     pub enables: T,
-    /// 32 bits a bank.
+    /// 32 bits per bank.
     #[width(32 * s.lanes)]
     pub data: T,
 }

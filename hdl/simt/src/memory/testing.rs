@@ -119,8 +119,8 @@ impl Bench {
         self.t.poke(self.quiet());
     }
 
-    /// Requests to random lines; every response has what was there when its request was taken, and at the end memory holds
-    /// what it should.
+    /// Requests to random lines; every response has what was there when its request was taken, and at the end memory
+    /// holds what it should.
     pub fn run(&mut self, traffic: &Traffic) -> Measured {
         let mut measured =
             Measured { requests: 0, cycles: 0, latency: RangeInclusive::new(u64::MAX, 0), responses: Vec::new() };

@@ -1,9 +1,10 @@
 //! A bridge to a bus: the memory port as a master on Wishbone B4, pipelined (revision B.4 of the specification, chapter
 //! 3.1.3.2).
 //!
-//! A line goes over the bus in *beats* of the bus's width, and of a line only those with an enabled byte. A beat is taken in a
-//! cycle with STB and without STALL, and answered with ACK or ERR in that cycle or any later one, in order. As many may be under way
-//! as there are places in the queue of those that wait; one place holds what a beat is for, and where it went.
+//! A line goes over the bus in *beats* of the bus's width, and of a line only those with an enabled byte. A beat is
+//! taken in a cycle with STB and without STALL, and answered with ACK or ERR in that cycle or any later one, in order.
+//! As many may be under way as there are places in the queue of those that wait; one place holds what a beat is for,
+//! and where it went.
 //!
 //! | request | beats |
 //! |---|---|
@@ -11,17 +12,18 @@
 //! | store | written, and forgotten when they are answered: until then, the bridge is not idle |
 //! | atomic | each read and written back, with LOCK and alone on the bus |
 //!
-//! A request stays at the port until its last beat is taken, so nothing of it is held here. That makes STB, WE, ADR, SEL and DAT_O
-//! combinational from what offers the request, a queue in the core or the cache.
+//! A request stays at the port until its last beat is taken, so nothing of it is held here. That makes STB, WE, ADR,
+//! SEL and DAT_O combinational from what offers the request, a queue in the core or the cache.
 //!
-//! **Addresses** are of bytes, from 0 on, as many bits as memory has; those below the bus's width are 0. A system with memory
-//! elsewhere puts its base above, and a bus that counts words takes the upper bits.
+//! **Addresses** are of bytes, from 0 on, as many bits as memory has; those below the bus's width are 0. A system with
+//! memory elsewhere puts its base above, and a bus that counts words takes the upper bits.
 //!
-//! **Errors.** A beat that is answered with ERR is over, like one with ACK, and its address goes to the core, which stops. All
-//! other beats go on, so what earlier instructions stored arrives. Of an atomic operation whose read fails, nothing is written.
+//! **Errors.** A beat that is answered with ERR is over, like one with ACK, and its address goes to the core, which
+//! stops. All other beats go on, so what earlier instructions stored arrives. Of an atomic operation whose read fails,
+//! nothing is written.
 //!
-//! What it does not do: no RTY (a slave that has it is to be answered by whoever connects it; it may drive ERR), no tags, no registered
-//! feedback bursts. It does not wait with a line until the bus would take all of it.
+//! What it does not do: no RTY (a slave that has it is to be answered by whoever connects it; it may drive ERR), no
+//! tags, no registered feedback bursts. It does not wait with a line until the bus would take all of it.
 
 pub mod proof;
 pub mod rules;
@@ -84,8 +86,8 @@ impl FromSlave<Width> {
     }
 }
 
-/// Beats that may be under way: all of as many loads as there are tags, but at most [`MOST_UNDER_WAY`], and no fewer than fit
-/// into the smallest distributed memory.
+/// Beats that may be under way: all of as many loads as there are tags, but at most [`MOST_UNDER_WAY`], and no fewer
+/// than fit into the smallest distributed memory.
 fn under_way(beats: u32, tag_bits: Width) -> u32 {
     (beats << tag_bits).clamp(16, MOST_UNDER_WAY)
 }
@@ -93,8 +95,8 @@ fn under_way(beats: u32, tag_bits: Width) -> u32 {
 /// The most beats under way.
 pub const MOST_UNDER_WAY: u32 = 64;
 
-/// After 2 to this power less 1 beats, the bridge waits for all answers and lets go of CYC for a cycle: arbiters change masters
-/// only then (RECOMMENDATION 3.05).
+/// After 2 to this power less 1 beats, the bridge waits for all answers and lets go of CYC for a cycle: arbiters change
+/// masters only then (RECOMMENDATION 3.05).
 const TURN_BITS: Width = 8;
 
 /// What a beat under way is for.

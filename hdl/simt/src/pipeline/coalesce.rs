@@ -2,16 +2,16 @@
 //!
 //! The first lane that is left leads. If it accesses main memory, [`Coalescing`] decides:
 //!
-//! * `Aligned`: a lane is served if it accesses its own bank's word of the leader's line; or the leader's word, which needs
-//!   no crossbar either. A store beside the leader's word only from the leader's very address (other bytes of that word need
-//!   other byte enables), an atomic there not at all.
+//! * `Aligned`: a lane is served if it accesses its own bank's word of the leader's line; or the leader's word, which
+//!   needs no crossbar either. A store beside the leader's word only from the leader's very address (other bytes of
+//!   that word need other byte enables), an atomic there not at all.
 //! * `Full`: every lane of the line; of atomics, the lowest lane of each bank.
 //!
-//! If it accesses the scratchpad: in each bank, the lowest lane; and all that load the same word. Lanes in the other memory
-//! are left.
+//! If it accesses the scratchpad: in each bank, the lowest lane; and all that load the same word. Lanes in the other
+//! memory are left.
 //!
-//! Stores and atomics must take effect as if the lanes came one after the other, the lowest first. A store's lane into its
-//! own bank therefore needs all lanes below it to be served too, else one of them might access the same word later.
+//! Stores and atomics must take effect as if the lanes came one after the other, the lowest first. A store's lane into
+//! its own bank therefore needs all lanes below it to be served too, else one of them might access the same word later.
 //! Stores of several served lanes to one byte are the network's to order ([`super::network`]).
 
 use crate::shape::{Coalescing, Shape};
@@ -38,12 +38,12 @@ pub struct CoalesceIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct CoalesceOut<T> {
     pub served: T,
-    /// One bit a lane: its own bank's word, not the leader's.
+    /// One bit per lane: its own bank's word, not the leader's.
     pub own: T,
-    /// One bit a lane: its place is in the leader's word.
+    /// One bit per lane: its place is in the leader's word.
     pub with_leader: T,
-    /// The highest lane at the leader's very place, alone; of an atomic, the leader. With the leader network, it is what sends
-    /// to the leader's bank. It is known before the served lanes are.
+    /// The highest lane at the leader's very place, alone; of an atomic, the leader. With the leader network, it is
+    /// what sends to the leader's bank. It is known before the served lanes are.
     pub sender: T,
 }
 
@@ -91,7 +91,7 @@ struct PairsIn<T> {
     place: T,
     #[width(s.place_bits() * s.lanes)]
     places: T,
-    /// One bit a lane: it is lower than this one.
+    /// One bit per lane: it is lower than this one.
     #[width(s.lanes)]
     lower: T,
 }
@@ -104,8 +104,9 @@ struct PairsOut<T> {
     same_word: T,
 }
 
-/// How one lane's place relates to those of the lanes below it. Every pair of lanes has comparators of its own: they are ready
-/// before the leader's place is, and smaller than multiplexers that give each bank a lane and each lane its bank's.
+/// How one lane's place relates to those of the lanes below it. Every pair of lanes has comparators of its own: they
+/// are ready before the leader's place is, and smaller than multiplexers that give each bank per lane and each lane its
+/// bank's.
 fn pairs(s: &Shape) -> TypedModule<PairsIn<Width>, PairsOut<Signal>> {
     module("coalesce_pairs", PairsIn::shape(s), |m, PairsIn { place, places, lower }| {
         m.doc("One lane's place beside those of the lanes below.");

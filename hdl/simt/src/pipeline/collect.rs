@@ -1,7 +1,8 @@
-//! Stages 5 and 6, operand collection: register banks, one a lane, and the choice of operands.
+//! Stages 5 and 6, operand collection: register banks, one per lane, and the choice of operands.
 //!
-//! Stage 5 presents the addresses; stage 6 has the words, or the value of a CSR, and selects. A word that is written at the clock edge at which it
-//! is read is read new, so an instruction may issue 6 cycles after the one that computes its operand.
+//! Stage 5 presents the addresses; stage 6 has the words, or the value of a CSR, and selects. A word that is written at
+//! the clock edge at which it is read is read new, so an instruction may issue 6 cycles after the one that computes its
+//! operand.
 
 use crate::block::Grid;
 use crate::csr::{self, Source};
@@ -34,7 +35,7 @@ pub struct Instruction<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Write<T> {
-    /// One bit a lane.
+    /// One bit per lane.
     #[width(s.lanes)]
     pub lanes: T,
     /// The warp, or where a slot mixes warps, the slot; and then the static warp of each lane.
@@ -44,7 +45,7 @@ pub struct Write<T> {
     pub homes: Option<T>,
     #[width(5)]
     pub rd: T,
-    /// 32 bits a lane.
+    /// 32 bits per lane.
     #[width(32 * s.lanes)]
     pub data: T,
 }
@@ -115,7 +116,7 @@ pub struct Operands<T> {
     /// What the ALUs do.
     #[width(alu::Control::shape())]
     pub alu: alu::Control<T>,
-    /// 32 bits a lane each: the operands of the ALU, and rs2 for stores.
+    /// 32 bits per lane each: the operands of the ALU, and rs2 for stores.
     #[width(32 * s.lanes)]
     pub a: T,
     #[width(32 * s.lanes)]
@@ -158,8 +159,8 @@ struct LaneIn<T> {
     home: Option<HomeIn<T>>,
 }
 
-/// Where a slot mixes warps: a lane's static warp, and whether the number of its thread in the core, in the block, or of the warp
-/// is added, too.
+/// Where a slot mixes warps: a lane's static warp, and whether the number of its thread in the core, in the block, or
+/// of the warp is added, too.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 struct HomeIn<T> {
@@ -185,7 +186,8 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
         m.doc("One lane of stages 5 and 6: the register bank and the operands.");
         let registers = m.memory("registers", 32, s.bank_bits()).style(MemoryStyle::Block);
         registers.write(i.write, i.write_address, i.write_data);
-        // What is not used is 0, so that a bit of an operand is one table of four inputs: two words, which of them, and the pc.
+        // What is not used is 0, so that a bit of an operand is one table of four inputs: two words, which of them, and
+        // the pc.
         wire!(rs1 = registers.read_sync_or_zero(i.use1, i.read1, Collision::ReadNew));
         wire!(rs2 = registers.read_sync_or_zero(i.use2, i.read2, Collision::ReadNew));
         let of_lane = i.imm | i.number.zext(32).only_if(i.b_lane);
@@ -270,8 +272,8 @@ fn first_thread(s: &Shape, m: Builder, warp: Signal) -> Signal {
     }
 }
 
-/// The value of the CSR with this number, without what depends on the lane: whether its number is to be added; and where
-/// a slot mixes warps, whether that of its thread, of its thread in the block, or of its static warp is.
+/// The value of the CSR with this number, without what depends on the lane: whether its number is to be added; and
+/// where a slot mixes warps, whether that of its thread, of its thread in the block, or of its static warp is.
 fn csr_value(
     s: &Shape,
     m: Builder,

@@ -1,7 +1,8 @@
 //! Stage 3, decode: an instruction word becomes a [`Decoded`] bundle on its way into the slot's buffer.
 //!
-//! Combinational. Instructions on convergence barriers that the core does not have do nothing; `count` of one is 0 + 0. It also says whether the front end must stop behind the instruction: at everything that produces an
-//! outcome at resolve, and at the instruction before the stop pc.
+//! Combinational. Instructions on convergence barriers that the core does not have do nothing; `count` of one is 0 + 0.
+//! It also says whether the front end must stop behind the instruction: at everything that produces an outcome at
+//! resolve, and at the instruction before the stop pc.
 
 use super::decoded::{Converges, Decoded};
 use crate::csr;
@@ -25,8 +26,8 @@ pub struct DecodeIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct DecodeOut<T> {
     pub decoded: Decoded<T>,
-    /// 32 bits: the registers that it reads or writes. x0 counts where a field is unused; an illegal instruction may have more. By the
-    /// opcode alone, since it is looked up right away.
+    /// 32 bits: the registers that it reads or writes. x0 counts where a field is unused; an illegal instruction may
+    /// have more. By the opcode alone, since it is looked up right away.
     pub registers: T,
 }
 

@@ -32,7 +32,8 @@ pub struct Decoded<T> {
     /// Operand a is the pc instead of rs1; operand b is the immediate instead of rs2.
     pub a_pc: T,
     pub b_imm: T,
-    /// Bits 14..12 of the instruction: branch condition, size and sign of a load or store, multiply and divide operation.
+    /// Bits 14..12 of the instruction: branch condition, size and sign of a load or store, multiply and divide
+    /// operation.
     #[width(3)]
     pub funct3: T,
     pub branch: T,
@@ -52,8 +53,8 @@ pub struct Decoded<T> {
     pub divide: T,
     pub csr: T,
     pub barrier: T,
-    /// An instruction on convergence barriers that the core has; `funct3` says which, and the other barrier or the threshold is
-    /// in `imm`. Absent in a core without any.
+    /// An instruction on convergence barriers that the core has; `funct3` says which, and the other barrier or the
+    /// threshold is in `imm`. Absent in a core without any.
     #[when(s.convergence_barriers > 0)]
     pub converges: Option<Converges<T>>,
     pub ecall: T,

@@ -26,10 +26,10 @@ pub struct DivideIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Divisors<T> {
-    /// 32 bits a lane.
+    /// 32 bits per lane.
     #[width(32 * s.lanes)]
     pub addends: T,
-    /// One bit a lane.
+    /// One bit per lane.
     #[width(s.lanes)]
     pub negative: T,
 }
@@ -45,7 +45,7 @@ pub struct Quotient<T> {
     pub rd: T,
     #[width(s.lanes)]
     pub mask: T,
-    /// 32 bits a lane; 0 while it is not shown.
+    /// 32 bits per lane; 0 while it is not shown.
     #[width(32 * s.lanes)]
     pub data: T,
 }
@@ -62,7 +62,8 @@ pub fn divide(s: &Shape) -> TypedModule<DivideIn<Width>, DivideOut<Signal>> {
     module("divide", inputs, |m, i| {
         m.doc("The iterative divider of all lanes.");
         let Operands { instruction, a, .. } = i.operands;
-        // Nothing stalls after issue, so it is known when the operands come: a register says so to every bit of every lane.
+        // Nothing stalls after issue, so it is known when the operands come: a register says so to every bit of every
+        // lane.
         wire!(start = (0..ISSUE_TO_EXECUTE).fold(i.reserve, |at, k| m.pipe_reset(&format!("comes_{k}"), at)));
         m.assert("comes_when_it_was_reserved", start.eq(instruction.valid & instruction.decoded.divide));
         let reserved = m.reg("reserved", 1).reset(0u32);
@@ -110,8 +111,8 @@ mod tests {
     use crate::pipeline::timing::ISSUE_TO_QUOTIENT;
     use heddle_sim::Sim;
 
-    /// Reserved at issue, started in stage 7, ready when the table says, free when taken. Other instructions pass stage 7
-    /// meanwhile.
+    /// Reserved at issue, started in stage 7, ready when the table says, free when taken. Other instructions pass stage
+    /// 7 meanwhile.
     #[test]
     fn the_life_of_a_division() {
         for (lanes, seed) in [(1, 1), (2, 2), (8, 3)] {

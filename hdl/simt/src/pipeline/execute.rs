@@ -1,7 +1,7 @@
-//! Stage 7, execute, in two cycles. In the first, each lane's ALU computes a result, an address or a difference; the target of a
-//! branch or `jal` is the same for all lanes. Multiplier, which shifts too, and divider start here beside it ([`crate::lane`],
-//! [`super::divide`]). In the second, an address becomes a place ([`super::place`]), a difference the condition of a branch, and the
-//! leader's result is chosen.
+//! Stage 7, execute, in two cycles. In the first, each lane's ALU computes a result, an address or a difference; the
+//! target of a branch or `jal` is the same for all lanes. Multiplier, which shifts too, and divider start here beside
+//! it ([`crate::lane`], [`super::divide`]). In the second, an address becomes a place ([`super::place`]), a difference
+//! the condition of a branch, and the leader's result is chosen.
 
 use super::collect::{Instruction, Operands};
 use super::divide::Divisors;
@@ -24,19 +24,19 @@ pub struct Executed<T> {
     /// 32 bits: its result.
     #[width(32)]
     pub leader_result: T,
-    /// 32 bits a lane: result, place of a memory access ([`super::place`]), or target of a `jalr`.
+    /// 32 bits per lane: result, place of a memory access ([`super::place`]), or target of a `jalr`.
     #[width(32 * s.lanes)]
     pub result: T,
     /// Of a memory access.
     #[width(Wrong::shape(s.lanes))]
     pub wrong: Wrong<T>,
-    /// One bit a lane: the branch condition holds; of an `ecall`, a7 asks for exit.
+    /// One bit per lane: the branch condition holds; of an `ecall`, a7 asks for exit.
     #[width(s.lanes)]
     pub taken: T,
     /// Byte address, 32 bits: target of a branch or `jal`.
     #[width(32)]
     pub target: T,
-    /// 32 bits a lane: rs2.
+    /// 32 bits per lane: rs2.
     #[width(32 * s.lanes)]
     pub data: T,
 }
@@ -70,9 +70,9 @@ pub struct ExecuteOut<T> {
 struct First<T> {
     instruction: Instruction<T>,
     leader: T,
-    /// 32 bits a lane, of the ALU.
+    /// 32 bits per lane, of the ALU.
     result: T,
-    /// One bit a lane: of a difference, [`AluOut::order`](crate::lane::alu::AluOut::order).
+    /// One bit per lane: of a difference, [`AluOut::order`](crate::lane::alu::AluOut::order).
     order: T,
     target: T,
     data: T,

@@ -1,13 +1,13 @@
 //! The gather register: holds what comes late, the answer to a load or a quotient, until stage 10 has a free cycle.
 //!
-//! An answer goes in at once if the register is empty or is being written. Under [`Replay::Split`] it is offered for writing from the
-//! next cycle on.
+//! An answer goes in at once if the register is empty or is being written. Under [`Replay::Split`] it is offered for
+//! writing from the next cycle on.
 //!
-//! Under [`Replay::Serialise`], a load of a warp may be several accesses, and their answers are put together, so that they are one
-//! register write: an answer also goes in if the register holds earlier lanes of the same load, and what it holds is offered when it
-//! has the load's last lanes, or when something else has been waiting behind it for a cycle: whose answer has come is known late, and
-//! whether it goes in decides about the next request. So one register write serves all accesses of a load whose
-//! answers come one after the other, and any order of answers is right.
+//! Under [`Replay::Serialise`], a load of a warp may be several accesses, and their answers are put together, so that
+//! they are one register write: an answer also goes in if the register holds earlier lanes of the same load, and what
+//! it holds is offered when it has the load's last lanes, or when something else has been waiting behind it for a
+//! cycle: whose answer has come is known late, and whether it goes in decides about the next request. So one register
+//! write serves all accesses of a load whose answers come one after the other, and any order of answers is right.
 //!
 //! ```text
 //! answer ───┬─► [ held: slot, rd, lanes, words ] ─► stage 10, which aligns
@@ -30,11 +30,11 @@ pub struct Loaded<T> {
     /// Not 0.
     #[width(5)]
     pub rd: T,
-    /// One bit a lane.
+    /// One bit per lane.
     #[width(s.lanes)]
     pub lanes: T,
-    /// 32 bits a lane: words, of which the lanes want the part at the byte offset, 2 bits a lane, of this size, as an instruction
-    /// that loads says it in 3 bits.
+    /// 32 bits per lane: words, of which the lanes want the part at the byte offset, 2 bits per lane, of this size, as
+    /// an instruction that loads says it in 3 bits.
     #[width(32 * s.lanes)]
     pub words: T,
     #[width(2 * s.lanes)]

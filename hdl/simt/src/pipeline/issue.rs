@@ -1,18 +1,18 @@
 //! Stage 4, issue: the instruction buffers, and the choice of a slot ([`crate::pipeline::schedule`]) whose first
 //! instruction can go.
 //!
-//! The first instruction of a slot is looked up in the scoreboard ([`crate::scoreboard`]) in one cycle, and may go from the next one on, if
-//! its registers are not pending then; so a slot issues in every other cycle at most. It goes when its unit has room: an access to memory
-//! needs a place in the queue before the memory port (where there is one), one that memory answers a free entry of the load
-//! queue (if it is taken here), a divide the divider. A memory instruction that is replayed for threads that were left
-//! unserved does not wait for registers: it waited when it issued first.
+//! The first instruction of a slot is looked up in the scoreboard ([`crate::scoreboard`]) in one cycle, and may go from
+//! the next one on, if its registers are not pending then; so a slot issues in every other cycle at most. It goes when
+//! its unit has room: an access to memory needs a place in the queue before the memory port (where there is one), one
+//! that memory answers a free entry of the load queue (if it is taken here), a divide the divider. A memory instruction
+//! that is replayed for threads that were left unserved does not wait for registers: it waited when it issued first.
 //!
-//! What a choice and the scoreboard need of an instruction is kept a slot, in the [row](row) of its buffer. The instruction itself is in
-//! a memory for all slots, which is addressed in stage 5, out of registers, and has it for stage 6; what stage 5 itself needs of it is in a
-//! memory of tables.
+//! What a choice and the scoreboard need of an instruction is kept a slot, in the [row](row) of its buffer. The
+//! instruction itself is in a memory for all slots, which is addressed in stage 5, out of registers, and has it for
+//! stage 6; what stage 5 itself needs of it is in a memory of tables.
 //!
-//! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port; and each issue
-//! holds it for [`Shape::issue_interval`] less one.
+//! Nothing stalls after this stage. `bubble` holds all issue for a cycle, so that a late result gets the write port;
+//! and each issue holds it for [`Shape::issue_interval`] less one.
 
 use super::pairs::{Pairs, PairsIn};
 use super::schedule::{Candidates, by_age, by_block, choose};
@@ -88,7 +88,7 @@ pub struct IssueIn<T> {
     /// From decode.
     pub decoded: Slotted<T>,
     pub steer: Steer<T>,
-    /// One bit a warp: it is started. Where the schedule is by age.
+    /// One bit per warp: it is started. Where the schedule is by age.
     #[width(s.warps)]
     #[when(by_age(s))]
     pub starts: Option<T>,
@@ -96,7 +96,7 @@ pub struct IssueIn<T> {
     #[width(s.warp_bits())]
     #[when(by_block(s))]
     pub group: Option<T>,
-    /// From the scoreboard, one bit a slot: no register of its head will be pending in the next cycle.
+    /// From the scoreboard, one bit per slot: no register of its head will be pending in the next cycle.
     #[width(s.slots())]
     pub clear: T,
     /// There is a place for an access to memory / for one that is answered; the divider is free.
@@ -108,7 +108,7 @@ pub struct IssueIn<T> {
     pub bubble: T,
     #[width(PairsIn::shape(s))]
     pub pairs: Option<PairsIn<T>>,
-    /// One bit a slot: its control instructions are held back. For units that let warps run ahead.
+    /// One bit per slot: its control instructions are held back. For units that let warps run ahead.
     #[width(s.slots())]
     #[when(s.predicts())]
     pub held: Option<T>,
@@ -122,16 +122,17 @@ pub struct IssueOut<T> {
     pub decoded: Decoded<T>,
     /// The instruction is a replay.
     pub replay: T,
-    /// For each slot, 32 bits: the registers that the head of its buffer reads or writes. They mean nothing where the buffer is empty.
+    /// For each slot, 32 bits: the registers that the head of its buffer reads or writes. They mean nothing where the
+    /// buffer is empty.
     pub heads: T,
-    /// Instructions in each buffer, `count_width(buffer)` bits a slot.
+    /// Instructions in each buffer, `count_width(buffer)` bits per slot.
     pub buffered: T,
     pub idle: Idle<T>,
     /// Of the sibling of `resolved_slot`, where a warp has two slots.
     pub unissued: Option<Unissued<T>>,
 }
 
-/// Why slots with an instruction could not issue it, one bit a slot.
+/// Why slots with an instruction could not issue it, one bit per slot.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Idle<T> {
@@ -148,7 +149,7 @@ pub struct Idle<T> {
 /// What a slot's head needs to know early, beside the shared buffer memory.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 struct Head<T> {
-    /// One bit a register: it reads or writes it. x0, which is never pending, is for whatever it does not use.
+    /// One bit per register: it reads or writes it. x0, which is never pending, is for whatever it does not use.
     registers: T,
     accesses: T,
     answers: T,

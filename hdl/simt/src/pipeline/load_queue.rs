@@ -1,14 +1,15 @@
 //! The load queue: what the core remembers of loads under way.
 //!
-//! An entry is taken at issue (stage 4) and filled when the access goes out (stage 9); under [`Replay::Serialise`], where
-//! one instruction may need several, both happen when the load-store unit sends the access. It is given back with the
-//! response (stage 10 at the earliest). Its number is the tag on the memory port, so responses may come in any order.
+//! An entry is taken at issue (stage 4) and filled when the access goes out (stage 9); under [`Replay::Serialise`],
+//! where one instruction may need several, both happen when the load-store unit sends the access. It is given back with
+//! the response (stage 10 at the earliest). Its number is the tag on the memory port, so responses may come in any
+//! order.
 //!
 //! Who has taken an entry is said a cycle later.
 //!
-//! Whether there is an entry, and which, starts the longest way through issue, so what is offered is in registers: the free entry that
-//! was found in the cycle before. So an entry that is given back is offered again [`GIVE_TO_ROOM`] cycles later at the earliest, which
-//! is noticed only when no other is free.
+//! Whether there is an entry, and which, starts the longest way through issue, so what is offered is in registers: the
+//! free entry that was found in the cycle before. So an entry that is given back is offered again [`GIVE_TO_ROOM`]
+//! cycles later at the earliest, which is noticed only when no other is free.
 //!
 //! [`GIVE_TO_ROOM`]: super::timing::GIVE_TO_ROOM
 //! [`Replay::Serialise`]: crate::shape::Replay::Serialise
@@ -166,7 +167,8 @@ mod tests {
         taken_at: u32,
     }
 
-    /// Loads issue when there is room; responses come in a random order. There is room but for entries given back of late.
+    /// Loads issue when there is room; responses come in a random order. There is room but for entries given back of
+    /// late.
     #[test]
     fn responses_in_any_order() {
         for (loads, lanes, warps, seed) in [(2, 1, 1, 1), (4, 4, 2, 2), (8, 8, 8, 3), (64, 2, 2, 4)] {

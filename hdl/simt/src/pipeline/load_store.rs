@@ -1,8 +1,8 @@
 //! The load-store unit: serves the lanes of one access after the other, group by group, while their warp runs on.
 //!
-//! Only under [`Replay::Serialise`]. Behind resolve an instruction that accesses memory has taken effect for the pipeline;
-//! what is left of it waits here in a queue, in the order of issue, until memory has taken all of its lanes. Issue takes a
-//! place in the queue beforehand, so the pipeline never stalls for it.
+//! Only under [`Replay::Serialise`]. Behind resolve an instruction that accesses memory has taken effect for the
+//! pipeline; what is left of it waits here in a queue, in the order of issue, until memory has taken all of its lanes.
+//! Issue takes a place in the queue beforehand, so the pipeline never stalls for it.
 //!
 //! ```text
 //! resolve ─► queue ─► turn ─► [ coalesce: a group a cycle ] ─► register ─► stage 9 ─► memory port or scratchpad
@@ -11,9 +11,10 @@
 //!                                      └─► load queue
 //! ```
 //!
-//! Who is served next depends on who is served now, so this loop has to be short. What it needs of the first instruction, its lanes,
-//! where they access, the leader and where that one does, is in registers ([`Turn`]). The leader of the lanes that are left, and that
-//! of the next instruction, are found beside each other, before it is known which it is.
+//! Who is served next depends on who is served now, so this loop has to be short. What it needs of the first
+//! instruction, its lanes, where they access, the leader and where that one does, is in registers ([`Turn`]). The
+//! leader of the lanes that are left, and that of the next instruction, are found beside each other, before it is known
+//! which it is.
 //!
 //! [`Replay::Serialise`]: crate::shape::Replay::Serialise
 
@@ -41,7 +42,7 @@ pub struct Whole<T> {
     /// [`Shape::place_bits`] a lane.
     #[width(s.place_bits() * s.lanes)]
     pub places: T,
-    /// 32 bits a lane.
+    /// 32 bits per lane.
     #[width(32 * s.lanes)]
     pub data: T,
 }

@@ -1,7 +1,7 @@
 //! Stage 9, memory: the access goes out to the memory port or to the scratchpad.
 //!
-//! A request to the port is one line of `lanes` words: bank k holds word k; loads read the whole line. In the scratchpad
-//! each bank has its own line.
+//! A request to the port is one line of `lanes` words: bank k holds word k; loads read the whole line. In the
+//! scratchpad each bank has its own line.
 
 use super::coalesce::CoalesceOut;
 use super::network::{self, ToBanks};
@@ -28,9 +28,9 @@ pub struct Access<T> {
     pub served: T,
     /// How their words go between lanes and banks: see [`network`].
     pub route: T,
-    /// Two bits a lane: byte in the word.
+    /// Two bits per lane: byte in the word.
     pub offset: T,
-    /// 32 bits a lane: data to store.
+    /// 32 bits per lane: data to store.
     pub data: T,
     /// If there is a scratchpad.
     pub scratchpad: Option<ToScratchpad<T>>,
@@ -131,7 +131,7 @@ pub struct Lanes<T> {
     pub tag: T,
     /// [`Shape::place_bits`] a lane.
     pub places: T,
-    /// 32 bits a lane.
+    /// 32 bits per lane.
     pub data: T,
 }
 

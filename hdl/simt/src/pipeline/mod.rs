@@ -6,14 +6,15 @@
 //! | 2 fetch | [`fetch`] | instruction memory read |
 //! | 3 decode | [`decode`] | into the slot's instruction buffer |
 //! | 4 issue | [`issue`], [`schedule`] | scoreboard check, choose a ready slot, take its mask |
-//! | 5, 6 collect | [`collect`] | register file read, one bank a lane |
+//! | 5, 6 collect | [`collect`] | register file read, one bank per lane |
 //! | 7 execute | [`execute`], [`divide`] | ALU, branch condition, address; the divider starts |
 //! | 8 resolve | [`resolve`] | taken masks, targets, served lanes, faults |
 //! | 9 converge ∥ memory | [`crate::divergence`], [`memory`], [`load_queue`] | paths are updated; memory is accessed |
 //! | 10 write back | [`writeback`], [`gather`](mod@gather) | gather, align, register write |
 //!
-//! What a stage hands on of an instruction has that stage's name: it is chosen by steer, fetched, decoded, issued, executed, resolved. From
-//! stage 6 on, all that is known of it beside values is an [`Instruction`](collect::Instruction), in a field `instruction`.
+//! What a stage hands on of an instruction has that stage's name: it is chosen by steer, fetched, decoded, issued,
+//! executed, resolved. From stage 6 on, all that is known of it beside values is an
+//! [`Instruction`](collect::Instruction), in a field `instruction`.
 //!
 //! How many cycles lie between them is in one table, [`timing`].
 
@@ -43,7 +44,7 @@ pub mod writeback;
 pub(crate) mod testing {
     use heddle_hdl::Bits;
 
-    /// Words side by side, the first lowest: a value of 32 bits a lane.
+    /// Words side by side, the first lowest: a value of 32 bits per lane.
     pub fn packed(words: &[u32]) -> Bits {
         let pair = |p: &[u32]| u64::from(p[0]) | u64::from(p.get(1).copied().unwrap_or(0)) << 32;
         Bits::from_limbs(&words.chunks(2).map(pair).collect::<Vec<u64>>())

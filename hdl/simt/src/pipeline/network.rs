@@ -6,9 +6,9 @@
 //! | words | a scratchpad, `aligned` | any bank's word | the highest served lane that wants the bank |
 //! | bytes | `full` | any bank's word | byte by byte the highest served lane that stores it |
 //!
-//! A *route* says where the served lanes find their words: with the leader network one bit a lane (its own bank), the lane that sends
-//! to the leader's bank, alone, and the number of that bank; else each lane's bank. A load keeps of it what the way back needs: with the
-//! leader network, one bit a lane and one bit a bank.
+//! A *route* says where the served lanes find their words: with the leader network one bit per lane (its own bank), the
+//! lane that sends to the leader's bank, alone, and the number of that bank; else each lane's bank. A load keeps of it
+//! what the way back needs: with the leader network, one bit per lane and one bit per bank.
 
 use crate::shape::{Coalescing, Shape};
 use heddle_hdl::{all, each, elements, gather, prelude::*};
@@ -48,8 +48,8 @@ pub fn kept_bits(s: &Shape) -> Width {
     }
 }
 
-/// A route as [`to_lanes`] wants it. What is decoded here comes out of the memory in which it is kept, in front of which no
-/// tool can make multiplexers, one behind the other, of a choice that is two tables deep.
+/// A route as [`to_lanes`] wants it. What is decoded here comes out of the memory in which it is kept, in front of
+/// which no tool can make multiplexers, one behind the other, of a choice that is two tables deep.
 pub fn kept(s: &Shape, route: Signal) -> Signal {
     match Network::of(s) {
         Network::Leader => cat(&[route.slice(0, s.lanes), leaders_bank(s, route)]),
@@ -57,7 +57,7 @@ pub fn kept(s: &Shape, route: Signal) -> Signal {
     }
 }
 
-/// One bit a bank, of a route of the leader network.
+/// One bit per bank, of a route of the leader network.
 fn leaders_bank(s: &Shape, route: Signal) -> Signal {
     route.from_bit(2 * s.lanes).decode(s.lanes)
 }
@@ -90,8 +90,8 @@ fn own_or_leader() -> TypedModule<WordIn<Width>, WordOut<Signal>> {
     })
 }
 
-/// A line's words as the lanes want them, 32 bits a lane each, by a route that was [`kept`]. If there is an `only_if`, they are zeros
-/// unless it is on, so that they can be joined with what comes from elsewhere.
+/// A line's words as the lanes want them, 32 bits per lane each, by a route that was [`kept`]. If there is an
+/// `only_if`, they are zeros unless it is on, so that they can be joined with what comes from elsewhere.
 pub fn to_lanes(s: &Shape, m: Builder, line: Signal, kept: Signal, only_if: Option<Signal>) -> Signal {
     let gated = |signal: Signal| only_if.map_or(signal, |on| signal.only_if(on));
     match Network::of(s) {
@@ -138,7 +138,7 @@ fn leader_bank() -> TypedModule<LeaderBankIn<Width>, ToBanks<Signal>> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 struct BankIn<T> {
-    /// One bit a lane, the highest lane first: a served lane that accesses this bank.
+    /// One bit per lane, the highest lane first: a served lane that accesses this bank.
     #[width(s.lanes)]
     wanting: T,
     /// What all lanes send, in the same order.
@@ -190,7 +190,7 @@ pub fn to_banks(s: &Shape, m: Builder, served: Signal, route: Signal, sent: ToBa
     m.replicate("bank", s.lanes, &bank(s), inputs)
 }
 
-/// For each bank one bit a lane, the highest lane first: a served lane that accesses it. Not with the leader network.
+/// For each bank one bit per lane, the highest lane first: a served lane that accesses it. Not with the leader network.
 fn wanted(s: &Shape, served: Signal, route: Signal) -> Signal {
     let route = downwards(route, s.lane_bits());
     let by_lane: Vec<Signal> = elements(route, s.lane_bits()).iter().map(|bank| bank.decode(s.lanes)).collect();

@@ -1,12 +1,14 @@
 //! Beside stage 4, where a warp has two slots: which of the two may issue, and where each is.
 //!
-//! * At most one control instruction of a warp is unresolved. (`dual-path-execution.txt` §3.1: whoever diverges suspends the other)
-//! * Under [`PathScheduler::Constrained`], one path of a warp is considered in a cycle, the same until it issues an instruction that
-//!   takes long (one that memory answers, a divide, or one for whose outcome the front end waits) or is no more; then the
-//!   other. (§3.3)
-//! * An access that is issued again, for threads that were left unserved, on the side on which it issued before does not wait for
-//!   registers, as nothing else of that side is under way to them; on the other side it waits for that side's own writes, under
-//!   [`Replay::Split`](crate::shape::Replay::Split). Else it is a `jalr`, which waits there as if it had not issued before.
+//! * At most one control instruction of a warp is unresolved. (`dual-path-execution.txt` §3.1: whoever diverges
+//!   suspends the other)
+//! * Under [`PathScheduler::Constrained`], one path of a warp is considered in a cycle, the same until it issues an
+//!   instruction that takes long (one that memory answers, a divide, or one for whose outcome the front end waits) or
+//!   is no more; then the other. (§3.3)
+//! * An access that is issued again, for threads that were left unserved, on the side on which it issued before does
+//!   not wait for registers, as nothing else of that side is under way to them; on the other side it waits for that
+//!   side's own writes, under [`Replay::Split`](crate::shape::Replay::Split). Else it is a `jalr`, which waits there as
+//!   if it had not issued before.
 //! * A path that is suspended goes on behind the last instruction that it issued.
 
 use super::issue::Issued;
@@ -22,13 +24,13 @@ pub struct PairsIn<T> {
     /// 1 bit: a control instruction of the slot has come to the divergence unit.
     pub resolved: T,
     pub resolved_slot: T,
-    /// One bit a warp: it may not issue control instructions.
+    /// One bit per warp: it may not issue control instructions.
     pub busy: T,
-    /// One bit a slot: it has a path.
+    /// One bit per slot: it has a path.
     pub active: T,
     /// 1 bit: what `steer` replays was issued on the other side.
     pub changes_side: T,
-    /// One bit a slot: no register of its first instruction awaits a write of the slot's own. Under
+    /// One bit per slot: no register of its first instruction awaits a write of the slot's own. Under
     /// [`Replay::Split`](crate::shape::Replay::Split).
     pub own_clear: Option<T>,
 }
@@ -46,11 +48,11 @@ impl PairsIn<Width> {
 /// State and inputs.
 pub(super) struct Pairs {
     i: PairsIn<Signal>,
-    /// One bit a warp: a control instruction is unresolved.
+    /// One bit per warp: a control instruction is unresolved.
     unresolved: Reg<Signal>,
-    /// One bit a warp, under the constrained scheduler: the right path is considered.
+    /// One bit per warp, under the constrained scheduler: the right path is considered.
     turn: Option<Reg<Signal>>,
-    /// One bit a slot: what it replays was issued on the other side.
+    /// One bit per slot: what it replays was issued on the other side.
     changed_side: Reg<Signal>,
 }
 
@@ -63,20 +65,20 @@ impl Pairs {
         Pairs { i, unresolved, turn, changed_side }
     }
 
-    /// One bit a slot: if its first instruction is a replay, it need not wait for registers.
+    /// One bit per slot: if its first instruction is a replay, it need not wait for registers.
     pub fn may_replay(&self) -> Signal {
         let same_side = !self.changed_side.q;
         self.i.own_clear.map_or(same_side, |own_clear| same_side | own_clear)
     }
 
-    /// One bit a slot: its first instruction, which has an outcome where `control` says so, may issue.
+    /// One bit per slot: its first instruction, which has an outcome where `control` says so, may issue.
     pub fn may_issue(&self, control: Signal) -> Signal {
         let may_part = !(self.unresolved.q | self.i.busy);
         let may = !control | by_slot(may_part, may_part);
         self.considered().map_or(may, |considered| may & considered)
     }
 
-    /// One bit a slot, under the constrained scheduler: it is the one of its warp that is considered.
+    /// One bit per slot, under the constrained scheduler: it is the one of its warp that is considered.
     pub fn considered(&self) -> Option<Signal> {
         self.turn.as_ref().map(|turn| by_slot(!turn.q, turn.q))
     }

@@ -1,9 +1,9 @@
-//! Stage 7, behind the ALUs: where in the core's memories a lane's access goes ([`crate::address`]), and what is wrong with
-//! it.
+//! Stage 7, behind the ALUs: where in the core's memories a lane's access goes ([`crate::address`]), and what is wrong
+//! with it.
 //!
-//! A *place* is a 32-bit address that two lanes share exactly if they access the same byte: of main memory the byte address
-//! there, of the scratchpad [`SCRATCHPAD`] and the byte address in the whole scratchpad memory. Behind this stage nobody
-//! knows stacks or blocks. The address of an access that is wrong stays as it is, to be reported.
+//! A *place* is a 32-bit address that two lanes share exactly if they access the same byte: of main memory the byte
+//! address there, of the scratchpad [`SCRATCHPAD`] and the byte address in the whole scratchpad memory. Behind this
+//! stage nobody knows stacks or blocks. The address of an access that is wrong stays as it is, to be reported.
 
 use crate::address::{SCRATCHPAD, STACK};
 use crate::shape::Shape;
@@ -42,7 +42,7 @@ pub struct PlaceOut<T> {
     pub wrong: Wrong<T>,
 }
 
-/// What is wrong with an access, one bit a lane each.
+/// What is wrong with an access, one bit per lane each.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Wrong<T> {
     pub misaligned: T,

@@ -1,7 +1,7 @@
 //! Requests that wait for a memory that does not take one in every cycle.
 //!
-//! Only under [`Replay::Split`] and before such a memory ([`Shape::memory_stalls`]): there an access has its lanes chosen
-//! when it leaves the pipeline, and waits here. Issue takes a place beforehand.
+//! Only under [`Replay::Split`] and before such a memory ([`Shape::memory_stalls`]): there an access has its lanes
+//! chosen when it leaves the pipeline, and waits here. Issue takes a place beforehand.
 //!
 //! [`Replay::Split`]: crate::shape::Replay::Split
 

@@ -2,10 +2,10 @@
 //!
 //! * Branch: which threads took it.
 //! * `jalr`: the first thread leads; threads with the leader's target are served, the others stay at this pc.
-//! * Memory access: under [`Replay::Split`], the lanes that [`mod@super::coalesce`] chooses are served and go on, the others
-//!   stay at this pc; under [`Replay::Serialise`], all go on, and [`super::load_store`] serves them in turn.
-//! * Faults: the core stops, and nothing of the instruction or of any behind it happens. A memory access is at fault if it is for any of its
-//!   threads.
+//! * Memory access: under [`Replay::Split`], the lanes that [`mod@super::coalesce`] chooses are served and go on, the
+//!   others stay at this pc; under [`Replay::Serialise`], all go on, and [`super::load_store`] serves them in turn.
+//! * Faults: the core stops, and nothing of the instruction or of any behind it happens. A memory access is at fault if
+//!   it is for any of its threads.
 
 use super::coalesce::{CoalesceIn, CoalesceOut, coalesce};
 use super::decoded::Decoded;
@@ -24,7 +24,8 @@ pub struct ResolveIn<T> {
     pub executed: Executed<T>,
     /// An earlier instruction was at fault: this one has no effect.
     pub stopped: T,
-    /// Where the block goes, for units that have [lanes of several warps](crate::divergence::Capabilities::mixes_warps).
+    /// Where the block goes, for units that have
+    /// [lanes of several warps](crate::divergence::Capabilities::mixes_warps).
     pub jump: Option<Jump<T>>,
     /// What `count` counts, `count_width(lanes)`, in a core with convergence barriers.
     pub count: Option<T>,
@@ -61,7 +62,7 @@ pub struct Computed<T> {
     pub common: T,
     #[width(32)]
     pub word: T,
-    /// Else it is here, 32 bits a lane.
+    /// Else it is here, 32 bits per lane.
     #[width(32 * s.lanes)]
     pub data: T,
 }
@@ -78,7 +79,7 @@ pub struct Exit<T> {
     /// The static warp of each lane, where a slot [mixes](Shape::mixes) them.
     #[width(s.homes_bits())]
     pub homes: Option<T>,
-    /// 32 bits a lane.
+    /// 32 bits per lane.
     #[width(32 * s.lanes)]
     pub codes: T,
 }
@@ -215,8 +216,8 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             None => (links, link),
         };
         wire!(pipeline_write = d.computes());
-        // Without enables, unlike the other registers: an enable would wait for the check for faults, and the results of an
-        // access at fault are needed for its address.
+        // Without enables, unlike the other registers: an enable would wait for the check for faults, and the results
+        // of an access at fault are needed for its address.
         let computed = Computed {
             valid: m.pipe_reset("s9_result_valid", good & pipeline_write),
             slot: m.pipe("s9_result_slot", instruction.slot),
@@ -264,8 +265,8 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         // Whether there is a fault is known late: what goes on with `valid` does not wait for it.
         let here = instruction.valid;
         let blamed = m.stage_if("s9_fault", here, fault);
-        // Of a target, those are to blame who would go there, who are known late. So is the first lane that is to blame for an access,
-        // whose address is chosen in stage 9.
+        // Of a target, those are to blame who would go there, who are known late. So is the first lane that is to blame
+        // for an access, whose address is chosen in stage 9.
         let outcome = m.stage_if("s9_outcome", here, outcome);
         let of_target = m.pipe("s9_of_target", d.jal | d.jalr | d.branch);
         let to_blame = of_target.mux(outcome.taken.mask, blamed.mask);
@@ -334,7 +335,7 @@ fn beside_word(s: &Shape, target: Signal) -> Signal {
     cat(&[target.bit(1), target.from_bit(low)])
 }
 
-/// One bit a lane: `part` of its result is that of the leader's.
+/// One bit per lane: `part` of its result is that of the leader's.
 fn same(result: Signal, leader: Signal, part: impl Fn(Signal) -> Signal) -> Signal {
     let lanes = elements(result, 32).into_iter().map(|lane| part(lane).eq(part(leader)));
     cat(&lanes.collect::<Vec<_>>())

@@ -2,21 +2,21 @@
 //!
 //! State and logic stand in the module that asks ([`choose`]), except for the ages of warps.
 //!
-//! In the cycle after its issue a slot cannot issue, since its next instruction is looked up in the scoreboard. That is no stall: whoever
-//! issues in this cycle does not become the last one.
+//! In the cycle after its issue a slot cannot issue, since its next instruction is looked up in the scoreboard. That is
+//! no stall: whoever issues in this cycle does not become the last one.
 //!
 //! **Nobody waits for ever** that could issue. Loose round robin comes to every slot within as many issues as there are
-//! slots. A slot that runs on stalls behind its next branch or jump at the latest, so sticky comes to every slot within as
-//! many such runs. Greedy then oldest, the oldest block first, and a block until it stalls would leave a slot aside for as long as others
-//! find work, such as waiting for what that slot must store; so every [`TURN_EVERY`] cycles it is some slot's *turn*:
-//! slots with an instruction get it one after the other, and whoever has it goes first as soon as it can. It ends with
-//! one instruction, after which greed is for this slot.
+//! slots. A slot that runs on stalls behind its next branch or jump at the latest, so sticky comes to every slot within
+//! as many such runs. Greedy then oldest, the oldest block first, and a block until it stalls would leave a slot aside
+//! for as long as others find work, such as waiting for what that slot must store; so every [`TURN_EVERY`] cycles it is
+//! some slot's *turn*: slots with an instruction get it one after the other, and whoever has it goes first as soon as
+//! it can. It ends with one instruction, after which greed is for this slot.
 //!
-//! Three choose among blocks first (`thread-block-compaction.txt` §6.2); among the slots of a block it is always the next one after
-//! the last.
+//! Three choose among blocks first (`thread-block-compaction.txt` §6.2); among the slots of a block it is always the
+//! next one after the last.
 //!
-//! A slot that can go only now and then, because others take the unit that it needs, may be missed under loose round robin
-//! and sticky again and again; a turn lasts until it gets it.
+//! A slot that can go only now and then, because others take the unit that it needs, may be missed under loose round
+//! robin and sticky again and again; a turn lasts until it gets it.
 
 use super::timing::TURN_EVERY;
 use crate::arbiter::{places_above, round_robin};
@@ -27,13 +27,14 @@ use heddle_hdl::{all, each, elements, prelude::*};
 /// What the choice depends on.
 #[derive(Clone, Copy)]
 pub struct Candidates {
-    /// One bit a slot: it has an instruction, which goes some day even if no other slot goes any more.
+    /// One bit per slot: it has an instruction, which goes some day even if no other slot goes any more.
     pub waiting: Signal,
-    /// One bit a slot: its instruction, which is waiting, can go now, if any can.
+    /// One bit per slot: its instruction, which is waiting, can go now, if any can.
     pub ready: Signal,
     /// 1 bit: an instruction can go now.
     pub open: Signal,
-    /// One bit a warp: it is started, at most one in a cycle; no slot of it is ready before. Where [`by_age`] says so.
+    /// One bit per warp: it is started, at most one in a cycle; no slot of it is ready before. Where [`by_age`] says
+    /// so.
     pub starts: Option<Signal>,
     /// See [`crate::block::Grid::group`]. Where [`by_block`] says so.
     pub group: Option<Signal>,
@@ -184,11 +185,11 @@ fn in_turn(m: Builder, s: &Shape, candidates: Candidates, otherwise: Signal) -> 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 struct AgeIn<T> {
-    /// This warp is started / one bit a warp.
+    /// This warp is started / one bit per warp.
     starts_here: T,
     #[width(s.warps)]
     starts: T,
-    /// This warp has a slot that is ready / one bit a warp.
+    /// This warp has a slot that is ready / one bit per warp.
     ready_here: T,
     #[width(s.warps)]
     ready: T,

@@ -4,9 +4,10 @@
 //! ([`ISSUE_TO_NEXT`](super::timing::ISSUE_TO_NEXT)).
 //!
 //! A slot runs along straight-line code from the pc that the divergence unit gave it until decode meets an instruction
-//! that stops the front end. Slots with no undecoded fetch come first, in turn. Then the slot that the unit steers in this very
-//! cycle, which no turn is waited for: it would be late, and the unit is late itself. A slot with an undecoded fetch is chosen
-//! only when nothing else wants the cycle, since what lies behind the undecoded instruction may be squashed.
+//! that stops the front end. Slots with no undecoded fetch come first, in turn. Then the slot that the unit steers in
+//! this very cycle, which no turn is waited for: it would be late, and the unit is late itself. A slot with an
+//! undecoded fetch is chosen only when nothing else wants the cycle, since what lies behind the undecoded instruction
+//! may be squashed.
 
 use super::timing::{CHOICE_TO_DECODE, ISSUE_TO_NEXT};
 use crate::arbiter::{places_above, round_robin};
@@ -25,7 +26,8 @@ pub struct Steered<T> {
     pub pc: T,
 }
 
-/// What has not issued of a slot is dropped, for units with two slots a warp: a path that parts suspends the other.
+/// What has not issued of a slot is dropped, for units with two slots per warp: a path that diverges suspends the
+/// other.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Flush<T> {
     pub valid: T,
@@ -56,7 +58,7 @@ pub struct SteerIn<T> {
     pub stop_slot: T,
     #[width(Flush::shape(s))]
     pub flush: Option<Flush<T>>,
-    /// Instructions in each slot's buffer: `count_width(buffer)` bits a slot.
+    /// Instructions in each slot's buffer: `count_width(buffer)` bits per slot.
     #[width(count_width(s.buffer) * s.slots())]
     pub buffered: T,
 }
@@ -65,7 +67,7 @@ pub struct SteerIn<T> {
 pub struct SteerOut<T> {
     /// For stage 2, which squashes it if decode stops the slot in this cycle. The pc is at instruction memory.
     pub chosen: Steered<T>,
-    /// One bit a slot: its front end runs.
+    /// One bit per slot: its front end runs.
     pub running: T,
 }
 
@@ -86,7 +88,7 @@ pub fn steer(s: &Shape) -> TypedModule<SteerIn<Width>, SteerOut<Signal>> {
         // The next pc is where the unit steered the slot to (fresh), or where the last fetch left it.
         let fresh = m.reg("fresh", s.slots());
 
-        // One bit a slot: stages 1, 2 and 3 have a fetch of it, be it squashed.
+        // One bit per slot: stages 1, 2 and 3 have a fetch of it, be it squashed.
         let chosen = m.reg("chosen", s.slots()).reset(0u32);
         // Decode may have stopped it in the cycle in which it was chosen.
         wire!(choice = chosen.q & running.q);

@@ -10,10 +10,11 @@
 //!    └──────── 0, if the unit need not look further ───────────────────────────────────────────────┘
 //! ```
 //!
-//! The first part has the latencies of single stages, which are what a change of the pipeline changes: one more register between
-//! execute and resolve is one more in [`EXECUTE_TO_RESOLVE`]. Everything behind follows from them. What must fit together, such
-//! as a product and its turn to be written, is checked when this file is compiled; what the registers in the stages come to is
-//! measured in the core (`heddle-check`, core `stages_are_as_far_apart_as_the_table_says`) and in the blocks.
+//! The first part has the latencies of single stages, which are what a change of the pipeline changes: one more
+//! register between execute and resolve is one more in [`EXECUTE_TO_RESOLVE`]. Everything behind follows from them.
+//! What must fit together, such as a product and its turn to be written, is checked when this file is compiled; what
+//! the registers in the stages come to is measured in the core (`heddle-check`, core
+//! `stages_are_as_far_apart_as_the_table_says`) and in the blocks.
 
 // Stages 1 to 4.
 
@@ -64,11 +65,13 @@ pub const ACCESS_TO_ANSWER: u32 = 1;
 /// From an access at the load-store unit to when its first lanes can be chosen. Under
 /// [`Replay::Serialise`](crate::shape::Replay::Serialise).
 pub const ACCESS_TO_SERVED: u32 = 1;
-/// From an answer or a quotient, through the gather register, to its write into the register banks, if the pipeline writes nothing then.
+/// From an answer or a quotient, through the gather register, to its write into the register banks, if the pipeline
+/// writes nothing then.
 pub const ANSWER_TO_WRITE: u32 = 1;
 /// From an entry of the load queue that is given back to the first access that may take it.
 pub const GIVE_TO_ROOM: u32 = 2;
-/// From a request that the cache takes to its look at the tags, from there to the answer to a hit, and to the request to memory.
+/// From a request that the cache takes to its look at the tags, from there to the answer to a hit, and to the request
+/// to memory.
 pub const REQUEST_TO_TAGS: u32 = 1;
 pub const TAGS_TO_ANSWER: u32 = 2;
 pub const TAGS_TO_MEMORY: u32 = 1;
@@ -79,7 +82,8 @@ pub const TAGS_TO_MEMORY: u32 = 1;
 pub const OUTCOME_TO_STEER: u32 = 0;
 /// From a wake that is taken to the steering of its slot, by a unit that chooses whose turn it is a cycle ahead.
 pub const WAKE_TO_STEER: u32 = 1;
-/// From the outcome that ends a thread, or that makes it wait, to when the unit says so. From a start, to when it lives.
+/// From the outcome that ends a thread, or that makes it wait, to when the unit says so. From a start, to when it
+/// lives.
 pub const OUTCOME_TO_STATE: u32 = 1;
 /// From a slot without a live thread, or a launch, to the start of a thread there.
 pub const FREE_TO_START: u32 = 1;
@@ -92,7 +96,8 @@ pub const WAITING_TO_WAKE: u32 = 1;
 pub const WAIT_BEFORE_BUBBLE: u32 = 2;
 /// Cycles from one turn of a slot to the next, under schedules that promise nothing else: a power of two.
 pub const TURN_EVERY: u32 = 64;
-/// Outcomes after which [`hold`](crate::divergence::UnitOut::hold) rises, while something is put off: a power of two, less one.
+/// Outcomes after which [`hold`](crate::divergence::UnitOut::hold) rises, while something is put off: a power of two,
+/// less one.
 pub const OUTCOMES_BEFORE_HOLD: u32 = 7;
 
 // What follows.
@@ -103,8 +108,8 @@ pub const STEER_TO_ISSUE: u32 = STEER_TO_DECODE + DECODE_TO_ISSUE;
 /// From a fetch to its decoding: the fetches of a slot that are under way at once. To its issue, at least.
 pub const CHOICE_TO_DECODE: u32 = CHOICE_TO_FETCH + FETCH_TO_DECODE;
 pub const CHOICE_TO_ISSUE: u32 = CHOICE_TO_DECODE + DECODE_TO_ISSUE;
-/// Entries of a slot's buffer with which it can issue as often as it may: those under way, and the one that issues; fetch learns a cycle
-/// late that it did.
+/// Entries of a slot's buffer with which it can issue as often as it may: those under way, and the one that issues;
+/// fetch learns a cycle late that it did.
 pub const LEAST_BUFFER: u32 = (CHOICE_TO_ISSUE + 2).div_ceil(ISSUE_TO_NEXT) + 1;
 
 /// From the issue to each of the later stages.
@@ -129,8 +134,8 @@ pub const ISSUE_TO_QUOTIENT: u32 = ISSUE_TO_EXECUTE + EXECUTE_TO_DIVISION + DIVI
 
 /// From the write of a late result to the first issue that may need it.
 pub const WRITE_TO_ISSUE: u32 = WRITE_TO_RELEASE + RELEASE_TO_ISSUE;
-/// From an issue to the issue of an instruction that needs or writes its register: of what the pipeline computes; of a division,
-/// if it is written at once. And from a division to the next.
+/// From an issue to the issue of an instruction that needs or writes its register: of what the pipeline computes; of a
+/// division, if it is written at once. And from a division to the next.
 pub const ISSUE_TO_DEPENDENT: u32 = ISSUE_TO_RESOLVE + RESOLVE_TO_RELEASE + RELEASE_TO_ISSUE;
 pub const DIVISION_TO_DEPENDENT: u32 = ISSUE_TO_QUOTIENT + ANSWER_TO_WRITE + WRITE_TO_ISSUE;
 pub const DIVISION_TO_DIVISION: u32 = ISSUE_TO_QUOTIENT + RELEASE_TO_ISSUE;

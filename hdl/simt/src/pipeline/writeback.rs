@@ -1,8 +1,8 @@
 //! Stage 10, write back: one write a cycle into the register banks.
 //!
 //! What the pipeline computed has a fixed time and goes first. A load's line or the divider's result goes into the
-//! [gather register](super::gather), and from there, aligned, into the banks in a cycle in which the pipeline writes nothing. A late result that
-//! waits long makes issue insert a bubble, and no other before that one has come here.
+//! [gather register](super::gather), and from there, aligned, into the banks in a cycle in which the pipeline writes
+//! nothing. A late result that waits long makes issue insert a bubble, and no other before that one has come here.
 
 use super::collect::Write;
 use super::divide::Quotient;
@@ -22,14 +22,14 @@ use heddle_hdl::{all, each, prelude::*};
 pub struct WritebackIn<T> {
     /// From stage 8, registered here once more.
     pub computed: Computed<T>,
-    /// Results of the multiplier in this stage, 32 bits a lane; 0 unless it has what is written.
+    /// Results of the multiplier in this stage, 32 bits per lane; 0 unless it has what is written.
     #[width(32 * s.lanes)]
     pub products: T,
     pub response: Response<T>,
     /// The load that the response belongs to.
     pub load: Load<T>,
-    /// As [`LoadQueueOut::last`](super::load_queue::LoadQueueOut::last): under [`Replay::Serialise`], of this load; else of what is
-    /// written late.
+    /// As [`LoadQueueOut::last`](super::load_queue::LoadQueueOut::last): under [`Replay::Serialise`], of this load;
+    /// else of what is written late.
     pub load_last: T,
     /// Its words are 0 unless `quotient_shown` is on.
     pub quotient: Quotient<T>,
@@ -105,8 +105,8 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let computed = m.pipe("s10_computed", of_lanes | word.only_if(valid & common).repeat(s.lanes));
         let valid = m.pipe_reset("s10_valid", valid);
 
-        // What was loaded, and who it is for. Nobody waits for a load without a register, but it has its turn: whether it has one is known
-        // late.
+        // What was loaded, and who it is for. Nobody waits for a load without a register, but it has its turn: whether
+        // it has one is known late.
         let (load, quotient) = (i.load, i.quotient);
         wire!(has_register = load.rd.any());
         // An access may be answered in every cycle only where it is served in parts: there, the divider takes turns.
@@ -114,8 +114,9 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
         wire!(from_load = i.response.valid & !(turn & quotient.valid));
         wire!(from_quotient = quotient.valid & !from_load);
-        // Block RAM answers late in its cycle. So a bit is two tables of four inputs for the leader's word, and one for the choice of it or
-        // the own word, with the quotient's. A quotient is a whole word. Without a divider there is nothing to choose from.
+        // Block RAM answers late in its cycle. So a bit is two tables of four inputs for the leader's word, and one for
+        // the choice of it or the own word, with the quotient's. A quotient is a whole word. Without a divider there is
+        // nothing to choose from.
         let only_if = s.multiply.then_some(from_load);
         let words = network::to_lanes(s, m, i.response.data, load.route.route, only_if) | quotient.data;
         let offset = only_if.map_or(load.route.offset, |on| load.route.offset.only_if(on));

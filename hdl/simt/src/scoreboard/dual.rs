@@ -3,8 +3,8 @@
 //! Two bits a (warp, side, register): *pending* (P), a write of the register issued on the side is under way; *shadow*
 //! (S), it was already when the warp's paths last changed. A path may issue if no register it reads or writes has P on
 //! its own side or S on the other: the latest writes of the other path are not its business, but of those before a
-//! divergence or a reconvergence the threads may be its own. (`dual-path-execution.txt` §3.2; `docs/reference/dual-path.md` says
-//! why this is safe and waits for nothing for ever)
+//! divergence or a reconvergence the threads may be its own. (`dual-path-execution.txt` §3.2;
+//! `docs/reference/dual-path.md` says why this is safe and waits for nothing for ever)
 //!
 //! | event | P | S |
 //! |---|---|---|
@@ -54,7 +54,7 @@ impl SidePending<Signal> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct DualScoreboardIn<T> {
-    /// For each side, 32 bits a warp: the registers that the head of its buffer reads or writes.
+    /// For each side, 32 bits per warp: the registers that the head of its buffer reads or writes.
     #[width(32 * s.warps)]
     pub heads: [T; 2],
     /// An instruction that writes a register issues.
@@ -65,8 +65,8 @@ pub struct DualScoreboardIn<T> {
     /// The last late write (load, divide) of the register is done.
     #[width(Release { slots: 2 * s.warps, registers: 32 })]
     pub late: Release<T>,
-    /// A path diverges. Whatever else gives a thread another side counts as a push too, except the start of a warp, which
-    /// must be quiet then.
+    /// A path diverges. Whatever else gives a thread another side counts as a push too, except the start of a warp,
+    /// which must be quiet then.
     pub push: PathsChange<T>,
     /// Both paths have reconverged.
     pub pop: PathsChange<T>,
@@ -74,11 +74,12 @@ pub struct DualScoreboardIn<T> {
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct DualScoreboardOut<T> {
-    /// For each side, one bit a warp: the side's head will wait for no register in the next cycle.
+    /// For each side, one bit per warp: the side's head will wait for no register in the next cycle.
     pub clear: [T; 2],
-    /// The same, of the side's own writes; under [`Replay::Split`], where an access may be issued again on the other side.
+    /// The same, of the side's own writes; under [`Replay::Split`], where an access may be issued again on the other
+    /// side.
     pub own_clear: Option<[T; 2]>,
-    /// One bit a warp: none of its registers is pending on any side.
+    /// One bit per warp: none of its registers is pending on any side.
     pub quiet: T,
 }
 
@@ -99,7 +100,7 @@ struct RowOut<T> {
     clear: [T; 2],
     own_clear: Option<[T; 2]>,
     quiet: T,
-    /// For each side, one bit a register.
+    /// For each side, one bit per register.
     pending: [T; 2],
     shadow: [T; 2],
 }

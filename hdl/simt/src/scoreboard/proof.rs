@@ -1,7 +1,8 @@
 //! What the scoreboard is for: nobody issues over a pending write, and nobody waits without one.
 //!
-//! Any register of any slot is followed. It is *owed* from the issue of an instruction that writes it to its release. The others are
-//! there to disturb. Who waits does so for a register that is pending, and what is pending is owed, whichever it is.
+//! Any register of any slot is followed. It is *owed* from the issue of an instruction that writes it to its release.
+//! The others are there to disturb. Who waits does so for a register that is pending, and what is pending is owed,
+//! whichever it is.
 
 use super::{Pending, RowOut, ScoreboardIn, described, row_shown};
 use crate::proof::{cover, held, implies, index_of};

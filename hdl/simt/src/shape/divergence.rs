@@ -1,4 +1,5 @@
-//! What can be chosen about mechanisms for divergence. Who refuses which choice: [`Mechanism::check`], [`Capabilities`].
+//! What can be chosen about mechanisms for divergence. Who refuses which choice: [`Mechanism::check`],
+//! [`Capabilities`].
 //!
 //! [`Mechanism::check`]: crate::divergence::Mechanism::check
 //! [`Capabilities`]: crate::divergence::Capabilities
@@ -44,14 +45,15 @@ impl Merge {
     }
 }
 
-/// Where the warps of a block wait for each other to form new warps. (`thread-block-compaction.txt` §3.1, `capri.txt` §2.2)
+/// Where the warps of a block wait for each other to form new warps. (`thread-block-compaction.txt` §3.1, `capri.txt`
+/// §2.2)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compaction {
     /// As `SkipUniform`, but threads stay in their static warps, for programs that count on them.
     Off,
     /// At every conditional branch.
     Always,
-    /// At branches that may part the block.
+    /// At branches where the block may diverge.
     SkipUniform,
     /// Where it was worth it before, says the [prediction table](Capt). (CAPRI)
     Predict,

@@ -25,8 +25,8 @@ pub enum Backing {
     OnChip,
     /// A model for simulation: on-chip memory that answers later.
     Model(Timing),
-    /// Outside, on a Wishbone B4 bus (pipelined) of `width` data bits: a power of two, 32 … 32 × lanes. Simulations have this
-    /// slave on it, which is not part of the hardware.
+    /// Outside, on a Wishbone B4 bus (pipelined) of `width` data bits: a power of two, 32 … 32 × lanes. Simulations
+    /// have this slave on it, which is not part of the hardware.
     Wishbone { width: u32, slave: SlaveModel },
 }
 

@@ -7,7 +7,8 @@ use super::name_of;
 pub enum Schedule {
     /// The next one after the last.
     LooseRoundRobin,
-    /// The last one until it stalls, then that of the warp that was started first; of the paths of a warp, the left one.
+    /// The last one until it stalls, then that of the warp that was started first; of the paths of a warp, the left
+    /// one.
     GreedyThenOldest,
     /// The last one until it stalls, then the next one after it.
     Sticky,

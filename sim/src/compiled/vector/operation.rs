@@ -10,7 +10,7 @@ use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Value};
 use heddle_hdl::bits::low_mask;
 
 impl Lower<'_, '_> {
-    /// A strip of a node of several bits a lane.
+    /// A strip of a node of several bits per lane.
     pub(super) fn strip_of(&mut self, id: Id, strip: u32) -> Part {
         let node = self.flat.node(id);
         let (width, own) = (node.width, container(node.width));
@@ -106,8 +106,9 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A strip of a concatenation of single bits, whose values in all lanes are there packed: rows and columns of a matrix of bits are
-    /// exchanged. A byte of each row, which is eight lanes, goes into a vector, of which the highest bits of all bytes are a column.
+    /// A strip of a concatenation of single bits, whose values in all lanes are there packed: rows and columns of a
+    /// matrix of bits are exchanged. A byte of each row, which is eight lanes, goes into a vector, of which the highest
+    /// bits of all bytes are a column.
     fn word_of_bits(&mut self, id: Id, strip: u32) -> Part {
         const LANES: u32 = 8;
         const ROWS: usize = 16;
@@ -222,8 +223,8 @@ impl Lower<'_, '_> {
         shifted.into_iter().map(|v| self.b.ins().band(v, ones)).collect()
     }
 
-    /// A shift to the left by an amount in each lane, as a product with a power of two, which is made as the exponent of a
-    /// floating-point number.
+    /// A shift to the left by an amount in each lane, as a product with a power of two, which is made as the exponent
+    /// of a floating-point number.
     fn shift_left(&mut self, id: Id, strip: u32) -> Part {
         const EXPONENT: i64 = 23;
         const ONE: u64 = 127 << EXPONENT;

@@ -113,7 +113,7 @@ impl Lower<'_, '_> {
         if container == 32 { vec![ones] } else { self.widen(ones, true) }
     }
 
-    /// From 32 to 64 bits a lane.
+    /// From 32 to 64 bits per lane.
     pub(super) fn widen(&mut self, vector: Value, signed: bool) -> Part {
         if signed {
             return vec![self.b.ins().swiden_low(vector), self.b.ins().swiden_high(vector)];
@@ -167,7 +167,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The bits that a node of 1 bit a lane has in a strip, packed.
+    /// The bits that a node of 1 bit per lane has in a strip, packed.
     pub(super) fn bits_of(&mut self, id: Id, strip: u32) -> Value {
         let node = self.flat.node(id);
         match &node.op {

@@ -36,8 +36,8 @@ impl Builder {
         }
     }
 
-    /// Bits of a sum or product of more than 32 bits a lane that can be made in lanes half as wide: those up to 32, and of a sum
-    /// the carry out of them.
+    /// Bits of a sum or product of more than 32 bits per lane that can be made in lanes half as wide: those up to 32,
+    /// and of a sum the carry out of them.
     pub(super) fn of_narrow_lanes(&mut self, a: Id, low: u32, width: u32) -> Option<Id> {
         const NARROW: u32 = 32;
         let [x, y] = self.args(a)[..] else { return None };

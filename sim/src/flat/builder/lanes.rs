@@ -25,7 +25,8 @@ impl Builder {
         self.with_lanes(Op::Gather, width, lanes, values)
     }
 
-    /// Values that are the lanes of one value, in order, or computed from such in the same way by at most `depth` steps.
+    /// Values that are the lanes of one value, in order, or computed from such in the same way by at most `depth`
+    /// steps.
     pub(super) fn unified(&mut self, values: &[Id], depth: u32) -> Option<Id> {
         let (first, lanes) = (values[0], values.len() as u32);
         let (op, width) = (self.op(first).clone(), self.width(first));
@@ -121,7 +122,7 @@ impl Builder {
         })
     }
 
-    /// One bit a lane as one value of one lane; what is the same in all lanes is copied.
+    /// One bit per lane as one value of one lane; what is the same in all lanes is copied.
     pub fn pack(&mut self, a: Id, lanes: u32) -> Id {
         debug_assert_eq!(self.width(a), 1);
         match self.op(a) {
@@ -180,8 +181,8 @@ impl Builder {
         }
     }
 
-    /// Whether these are bits of which some have lanes: operations on them are made of logic, which is the same on packed
-    /// bits.
+    /// Whether these are bits of which some have lanes: operations on them are made of logic, which is the same on
+    /// packed bits.
     pub(super) fn bits_in_lanes(&self, args: &[Id]) -> bool {
         self.width(args[0]) == 1 && args.iter().any(|&a| self.lanes(a) > 1)
     }

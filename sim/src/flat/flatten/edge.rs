@@ -283,8 +283,8 @@ impl Flatten<'_> {
         list
     }
 
-    /// Of an enable in lanes that takes arithmetic to find: whether some lane has all that is known without. What is written
-    /// has the enable in its mask anyhow.
+    /// Of an enable in lanes that takes arithmetic to find: whether some lane has all that is known without. What is
+    /// written has the enable in its mask anyhow.
     fn early_guard(&mut self, enable: Id) -> Option<Id> {
         let mut all = Vec::new();
         self.conditions(enable, &mut all);

@@ -1,4 +1,5 @@
-//! The instruction-set simulator in warps whose threads run in paths, with convergence barriers as `docs/reference/convergence-barriers.md` has them.
+//! The instruction-set simulator in warps whose threads run in paths, with convergence barriers as
+//! `docs/reference/convergence-barriers.md` has them.
 //!
 //! The path that is deepest in calls runs, of those the one with the lowest pc. What is not modelled is time.
 

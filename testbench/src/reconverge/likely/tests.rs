@@ -29,7 +29,8 @@ fn without_a_break_there_is_none() {
 
 #[test]
 fn the_closest_loop_counts() {
-    // A loop in a loop, both left for 6 from the inner one (block 1), which goes back in 2; the outer one goes back in 4.
+    // A loop in a loop, both left for 6 from the inner one (block 1), which goes back in 2; the outer one goes back in
+    // 4.
     let next: &[&[usize]] = &[&[1], &[2, 6], &[1, 3], &[4], &[0, 5], &[6], &[]];
     // Threads leave the inner loop in different turns and are likely to meet at the end of the outer one.
     assert_eq!(points(next, &[6]), [(1, 4), (2, 4)]);

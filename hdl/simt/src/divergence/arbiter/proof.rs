@@ -1,9 +1,9 @@
 //! The arbiter as a whole: the threads that run are those in the first place, and the stop pc is that of the next.
 //!
-//! One thread is followed, any of them, by its pc, its depth and whether it waits, as outcomes and wakes change them. The other
-//! assertions say of every warp what the tables hold while it is not on its way through the trees. What is on the way was
-//! put there a few cycles before, which is why the induction goes that deep. The lanes are described in place, so that
-//! their tables can be seen.
+//! One thread is followed, any of them, by its pc, its depth and whether it waits, as outcomes and wakes change them.
+//! The other assertions say of every warp what the tables hold while it is not on its way through the trees. What is on
+//! the way was put there a few cycles before, which is why the induction goes that deep. The lanes are described in
+//! place, so that their tables can be seen.
 
 use super::{Inside, LaneIn, LaneOut, Place, Thread, compared, described};
 use crate::divergence::proof::ProofIn;
@@ -41,8 +41,8 @@ fn lanes_in_place(m: Builder, s: &Shape, i: LaneIn<LaneInput>) -> (LaneOut<Signa
     (packed, tables)
 }
 
-/// The arbiter with every legal input: outcomes of warps that run, with threads of the active path; memory accesses before
-/// the stop pc; starts of idle slots, wakes of those that wait.
+/// The arbiter with every legal input: outcomes of warps that run, with threads of the active path; memory accesses
+/// before the stop pc; starts of idle slots, wakes of those that wait.
 pub fn arbiter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     module("arbiter_proof", ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));

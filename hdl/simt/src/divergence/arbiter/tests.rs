@@ -34,8 +34,8 @@ fn the_stop_pc_is_there_when_decode_asks() {
     }
 }
 
-/// Every table of four threads with two bits of pc and one of depth, of which some wait. The table is put in place while a
-/// start is on its way to the trees.
+/// Every table of four threads with two bits of pc and one of depth, of which some wait. The table is put in place
+/// while a start is on its way to the trees.
 #[test]
 fn every_table_of_four_threads() {
     let s = Shape { barriers: true, metrics: Metrics::Off, ..Shape::new(4, 1) };

@@ -1,8 +1,8 @@
 //! What the stack does for a block: all threads of it have arrived, and do one thing; or a level is popped.
 //!
-//! A block is chosen when the last of its warps has arrived and no register of them awaits a write. Its words are read in that
-//! cycle, a level that is popped in one more; then it *acts*, once for the place where its threads have arrived, and once more for
-//! each level that is popped before threads run.
+//! A block is chosen when the last of its warps has arrived and no register of them awaits a write. Its words are read
+//! in that cycle, a level that is popped in one more; then it *acts*, once for the place where its threads have
+//! arrived, and once more for each level that is popped before threads run.
 
 use super::super::levels::{Likely, Parting, Pop, Rpc, Top, has_likely, is_at_point, levels, part, pop};
 use super::super::{MixedIn, Outcome, Side, Start, depth_after, kind};
@@ -32,7 +32,7 @@ pub struct Acting {
 
 /// The block whose turn it is, and what is to be done.
 pub struct Due {
-    /// Its lowest slot; one bit a slot and one a thread: they are of it.
+    /// Its lowest slot; one bit per slot and one per thread: they are of it.
     pub at: Signal,
     pub slots: Signal,
     pub columns: Signal,
@@ -51,7 +51,7 @@ pub struct Due {
     /// Levels in use, now and as read for the next cycle.
     pub count: Signal,
     count_now: Signal,
-    /// One bit a thread of it: that lives; on either side.
+    /// One bit per thread of it: that lives; on either side.
     pub live: Signal,
     taken: Signal,
     rest: Signal,
@@ -137,7 +137,8 @@ impl Store {
         Acting { due, acts, forms: forms_next, comes, parting: begun.parting, popped, left, turn, levels: words }
     }
 
-    /// One bit a slot, at most one of them on: its block goes on. The last of its warps has arrived, and no write is under way.
+    /// One bit per slot, at most one of them on: its block goes on. The last of its warps has arrived, and no write is
+    /// under way.
     fn choose(&self, mixed: &MixedIn<Signal>) -> Signal {
         let Store { m, group, step, formed, running, arrived, .. } = self;
         let (group, filled) = (*group, !mixed.filling);
@@ -150,8 +151,8 @@ impl Store {
         choice
     }
 
-    /// The words of the block whose turn it is; and reads those of the block that is chosen next, unless this one's are still to be
-    /// read or used.
+    /// The words of the block whose turn it is; and reads those of the block that is chosen next, unless this one's are
+    /// still to be read or used.
     fn due(&self, chosen_block: Signal) -> Due {
         let Store { s, .. } = self;
         let Step { block: at, valid, arrived, read } = self.step.q;
@@ -234,8 +235,8 @@ impl Store {
         Begun { whole, top, parting, at_rpc, next }
     }
 
-    /// The memories of levels: what is a block's own, and the words of masks, which blocks share. `pushed_of` is the branch of a
-    /// level that is pushed.
+    /// The memories of levels: what is a block's own, and the words of masks, which blocks share. `pushed_of` is the
+    /// branch of a level that is pushed.
     fn uppermost(&self, due: &Due, begun: &Begun, pushed_of: Option<Branch<Signal>>) -> Uppermost {
         let Store { m, s, wide, step, .. } = self;
         let m = *m;

@@ -1,11 +1,11 @@
-//! Warps of a block stack that are ahead of their block, and what a prediction learns from: compaction-adequacy prediction (CAPRI,
-//! `capri.txt` §3), for [`Compaction::Predict`](crate::shape::Compaction::Predict).
+//! Warps of a block stack that are ahead of their block, and what a prediction learns from: compaction-adequacy
+//! prediction (CAPRI, `capri.txt` §3), for [`Compaction::Predict`](crate::shape::Compaction::Predict).
 //!
-//! A warp that a branch does not part runs on at once, *ahead* of its block; and so does one that is parted, with the side that goes first,
-//! where the [prediction table](mod@super::capt) says that forming warps is not worth it. A warp that is ahead gets no further
-//! than its next control instruction, which is held back until its threads are the top; then it goes on as one of the top's warps.
-//! Jumps are always waited for. When a side becomes the top, the table learns whether its threads fit into fewer warps than
-//! they came in.
+//! A warp that a branch does not part runs on at once, *ahead* of its block; and so does one that is parted, with the
+//! side that goes first, where the [prediction table](mod@super::capt) says that forming warps is not worth it. A warp
+//! that is ahead gets no further than its next control instruction, which is held back until its threads are the top;
+//! then it goes on as one of the top's warps. Jumps are always waited for. When a side becomes the top, the table
+//! learns whether its threads fit into fewer warps than they came in.
 //!
 //! | when | block stack → here | here → block stack |
 //! |---|---|---|
@@ -13,12 +13,12 @@
 //! | the stack acts for a block | [`Turn`] | [`Ahead::branch`]: what to keep with the level |
 //! | warps are formed | | [`Ahead::threads`]: those that are left out |
 //!
-//! State: a bit a slot, and for each slot the side that its warp is of; a bit a thread (the paper's UMask has one a warp); by block,
-//! the warps that came to its branch with threads for each side.
+//! State: a bit per slot, and for each slot the side that its warp is of; a bit per thread (the paper's UMask has one
+//! per warp); by block, the warps that came to its branch with threads for each side.
 //!
-//! Slots suffice: a warp that is ahead with the side that goes second is whole, so the others of its branch came in as many
-//! warps as there are other slots, and no lane has more threads of them than that. Nobody goes ahead in part where both
-//! sides are one place: then the others of the warp would need another slot.
+//! Slots suffice: a warp that is ahead with the side that goes second is whole, so the others of its branch came in as
+//! many warps as there are other slots, and no lane has more threads of them than that. Nobody goes ahead in part where
+//! both sides are one place: then the others of the warp would need another slot.
 
 use super::super::levels::{Sides, Top, is_at_point, levels, sides, stop_of};
 use super::super::{Outcome, Side, Stop};
@@ -80,7 +80,7 @@ pub struct Going {
     /// 1 bit: with the side that took the branch; and that side.
     pub on_taken: Signal,
     pub side: Side<Signal>,
-    /// Where it is then, and where it meets others; the mask is the whole warp's.
+    /// Where it is then, and where it reconverges with others; the mask is the whole warp's.
     pub at: Top<Signal>,
     pub stop: Stop<Signal>,
 }
@@ -90,7 +90,7 @@ pub struct Going {
 pub struct Turn {
     /// The block's slots, a bit each.
     pub slots: Signal,
-    /// 1 bit: all have arrived; at a conditional branch; which parts them, and its taken side goes first.
+    /// 1 bit: all have arrived; at a conditional branch; which makes them diverge, and its taken side goes first.
     pub begins: Signal,
     pub branch: Signal,
     pub apart: Signal,
@@ -144,12 +144,12 @@ impl Ahead {
         }
     }
 
-    /// One bit a slot: its warp is ahead.
+    /// One bit per slot: its warp is ahead.
     pub fn slots(&self) -> Signal {
         self.slots.q
     }
 
-    /// One bit a thread: it is ahead.
+    /// One bit per thread: it is ahead.
     pub fn threads(&self) -> Signal {
         self.threads.q
     }

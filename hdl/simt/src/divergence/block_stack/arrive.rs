@@ -18,8 +18,8 @@ pub struct Arrival<'a> {
     pub branches: Signal,
     pub jumps: Signal,
     pub parts: Signal,
-    /// 1 bit each: the warp goes on; and has not arrived with some of its threads; has arrived with some, or with all; its threads
-    /// have ended.
+    /// 1 bit each: the warp goes on; and has not arrived with some of its threads; has arrived with some, or with all;
+    /// its threads have ended.
     pub goes_on: Signal,
     pub goes_ahead: Signal,
     pub arrives: Signal,
@@ -29,7 +29,7 @@ pub struct Arrival<'a> {
     pub elsewhere: Signal,
     /// What runs, if it goes on.
     pub alone: Top<Signal>,
-    /// One bit a thread: the warp's; those that have arrived on the side that takes the branch, and on the other.
+    /// One bit per thread: the warp's; those that have arrived on the side that takes the branch, and on the other.
     pub moved: Signal,
     pub joins_taken: Signal,
     pub joins_rest: Signal,

@@ -1,16 +1,17 @@
-//! The compaction-adequacy prediction table (CAPT): whether forming new warps at a branch was worth waiting for, so far.
+//! The compaction-adequacy prediction table (CAPT): whether forming new warps at a branch was worth waiting for, so
+//! far.
 //!
-//! `capri.txt` §3.1: fully associative, the tag is the branch's pc. Entries are in the order of their last use, the latest first: an entry
-//! that is used or comes moves to the front, and what is last when one comes is forgotten. A branch without an entry is
-//! adequate.
+//! `capri.txt` §3.1: fully associative, the tag is the branch's pc. Entries are in the order of their last use, the
+//! latest first: an entry that is used or comes moves to the front, and what is last when one comes is forgotten. A
+//! branch without an entry is adequate.
 //!
 //! | event | what follows |
 //! |---|---|
 //! | a warp parts at a branch (`asks`) | its entry is used, or one comes, which says adequate |
 //! | new warps were formed behind a branch (`learns`) | its entry, if there is one, learns whether that was adequate |
 //!
-//! What an entry says: under [`History::Latest`] what it learned last; under [`History::Sticky`] adequate, since a warp has parted;
-//! under [`History::Counter`] the upper half of a saturating counter of 2 bits, which begins as 2.
+//! What an entry says: under [`History::Latest`] what it learned last; under [`History::Sticky`] adequate, since a warp
+//! has parted; under [`History::Counter`] the upper half of a saturating counter of 2 bits, which begins as 2.
 
 use crate::shape::{History, Shape};
 use heddle_hdl::prelude::*;

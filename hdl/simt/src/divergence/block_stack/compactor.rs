@@ -1,8 +1,8 @@
-//! The thread compactor: takes as many threads as fit into one warp, at most one a lane.
+//! The thread compactor: takes as many threads as fit into one warp, at most one per lane.
 //!
-//! `thread-block-compaction.txt` §3.3. One priority encoder a lane: of the threads of its lane that are left, the one of the lowest static warp
-//! goes. So the warps are as few as can be without a thread leaving its lane: as many as one lane has threads at most.
-//! Or, with `fixed`, one static warp goes, the lowest that has a thread.
+//! `thread-block-compaction.txt` §3.3. One priority encoder per lane: of the threads of its lane that are left, the one
+//! of the lowest static warp goes. So the warps are as few as can be without a thread leaving its lane: as many as one
+//! lane has threads at most. Or, with `fixed`, one static warp goes, the lowest that has a thread.
 
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -11,7 +11,7 @@ use heddle_hdl::{all, each, elements};
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct CompactorIn<T> {
-    /// One bit a thread: `warps` bits a lane.
+    /// One bit per thread: `warps` bits per lane.
     #[width(s.threads())]
     pub threads: T,
     /// 1 bit: no threads of several static warps together.

@@ -15,7 +15,7 @@ pub struct Forming {
     pub into: Signal,
     pub warp: Warp<Signal>,
     pub top: Top<Signal>,
-    /// One bit a thread: it is still to be formed into a warp.
+    /// One bit per thread: it is still to be formed into a warp.
     pub threads: Signal,
 }
 

@@ -1,6 +1,6 @@
-//! The block stack as a whole, from reset on: whatever it is told about meeting, a live thread is in one warp at most, or waits; where
-//! it runs, it has the pc and call depth that outcomes gave it. No warp runs a thread of which another still owes a write, and a slot
-//! knows the home of each write that it owes.
+//! The block stack as a whole, from reset on: whatever it is told about reconvergence, a live thread is in one warp at
+//! most, or waits; where it runs, it has the pc and call depth that outcomes gave it. No warp runs a thread of which
+//! another still owes a write, and a slot knows the home of each write that it owes.
 //!
 //! One thread is followed, any of them; blocks are all of the core or one warp each.
 
@@ -22,7 +22,8 @@ pub struct BlockProofIn<T> {
     pub unit: ProofIn<T>,
     /// 1 bit: blocks are all of the core.
     pub one_block: T,
-    /// One bit a slot: an instruction issues whose write comes later, if the slot runs; and the last such write is done.
+    /// One bit per slot: an instruction issues whose write comes later, if the slot runs; and the last such write is
+    /// done.
     #[width(s.warps)]
     pub issues: T,
     #[width(s.warps)]
@@ -31,13 +32,13 @@ pub struct BlockProofIn<T> {
 
 /// The writes that slots owe.
 struct Owed {
-    /// One bit a slot: any; and one of the followed thread.
+    /// One bit per slot: any; and one of the followed thread.
     any: Reg<Signal>,
     of_thread: Reg<Signal>,
 }
 
-/// The unit with every legal input: blocks start warp after warp where no thread lives and no write is due; outcomes of warps that
-/// run, with threads of the warp and anything about meeting, until one is refused; `hold` is obeyed.
+/// The unit with every legal input: blocks start warp after warp where no thread lives and no write is due; outcomes of
+/// warps that run, with threads of the warp and anything about reconvergence, until one is refused; `hold` is obeyed.
 pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<Signal>> {
     module("block_stack_proof", BlockProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
@@ -154,7 +155,7 @@ fn any_outcome(
     }
 }
 
-/// One thread is in one warp at most, with its pc and call depth, or it waits. A bit a slot: its warp has the thread.
+/// One thread is in one warp at most, with its pc and call depth, or it waits. A bit per slot: its warp has the thread.
 fn follow(
     m: Builder,
     s: &Shape,

@@ -29,7 +29,7 @@ const CAPT: Block = Block {
 const BLOCK_STACK: Block = Block {
     name: "block-stack",
     block: "divergence/block_stack.rs",
-    says: "Whatever it is told about where threads meet, a live thread is in exactly one warp, with the pc and call depth that \
+    says: "Whatever it is told about where threads reconverge, a live thread is in exactly one warp, with the pc and call depth that \
            outcomes gave it, or waits; no warp runs a thread of which another owes a write; the home of a write stays until \
            it is done; no warp is formed where one runs.",
     method: Method::Bounded,

@@ -1,4 +1,5 @@
-//! What slots run, out of what starts, is formed, goes on or goes ahead; and which threads live, run and have arrived then.
+//! What slots run, out of what starts, is formed, goes on or goes ahead; and which threads live, run and have arrived
+//! then.
 
 use super::super::levels::{Top, stop_of};
 use super::super::{Start, Steer};

@@ -1,7 +1,7 @@
 //! What the unit keeps: words of slots and of blocks, and the registers and memories that hold them.
 //!
-//! Masks of a block have a bit a thread of the core, `lanes` groups of `warps` bits: those of a lane are side by side. Blocks
-//! that are resident together share the words of masks, each has the bits of its own warps.
+//! Masks of a block have a bit per thread of the core, `lanes` groups of `warps` bits: those of a lane are side by
+//! side. Blocks that are resident together share the words of masks, each has the bits of its own warps.
 
 use super::super::Stop;
 use super::super::levels::{Gathering, Group, Level, Likely, Rpc, Sibling, Top, levels};
@@ -175,10 +175,10 @@ pub struct Store {
     pub warps: Mem<Warp<Width>>,
     pub depths: Mem<Width>,
     pub stops: Mem<Stop<Width>>,
-    /// One bit a slot: it runs a warp; its warp has arrived.
+    /// One bit per slot: it runs a warp; its warp has arrived.
     pub running: Reg<Signal>,
     pub arrived: Reg<Signal>,
-    /// One bit a thread: it lives; it has arrived, on the side of its block that takes the branch, or on the other.
+    /// One bit per thread: it lives; it has arrived, on the side of its block that takes the branch, or on the other.
     pub live: Reg<Signal>,
     pub taken: Reg<Signal>,
     pub rest: Reg<Signal>,
@@ -186,13 +186,13 @@ pub struct Store {
     pub places: Mem<Place<Width>>,
     pub ends: Mem<Ends<Width>>,
     pub counts: Mem<Width>,
-    /// One bit a slot, that of a block's lowest: its first warp has arrived.
+    /// One bit per slot, that of a block's lowest: its first warp has arrived.
     pub recorded: Reg<Signal>,
     /// The words of the next outcome's slot and block, and of the block that the stack does something for.
     pub of_slot: Reg<OfSlot<Signal>>,
     pub of_block: Reg<OfBlock<Signal>>,
     pub step: Reg<Step<Signal>>,
-    /// One bit a slot: it is above that of the block chosen last.
+    /// One bit per slot: it is above that of the block chosen last.
     pub after: Reg<Signal>,
     pub formed: Reg<Formed<Signal>>,
     /// With [`Shape::predicts`].
@@ -240,36 +240,37 @@ impl Store {
         slot & !self.group
     }
 
-    /// One bit a slot: it is of the same block as `slot`.
+    /// One bit per slot: it is of the same block as `slot`.
     pub fn slots_of(&self, slot: Signal) -> Signal {
         same_group(slot, self.group, self.s.warps)
     }
 
-    /// One bit a slot: it is `slot`, and `on`.
+    /// One bit per slot: it is `slot`, and `on`.
     pub fn bit(&self, slot: Signal, on: Signal) -> Signal {
         slot.decode(self.s.warps).only_if(on)
     }
 
-    /// One bit a thread, out of one a lane of a slot, whose lanes have threads of these static warps: of the slot's own, if of none.
+    /// One bit per thread, out of one per lane of a slot, whose lanes have threads of these static warps: of the slot's
+    /// own, if of none.
     pub fn spread(&self, mask: Signal, homes: Option<Signal>, slot: Signal) -> Signal {
         let warps = homes.map_or(vec![slot; self.s.lanes as usize], |homes| elements(homes, self.s.warp_bits()));
         let lanes = (0..).zip(warps).map(|(lane, warp)| warp.decode(self.s.warps).only_if(mask.bit(lane)));
         cat(&lanes.collect::<Vec<_>>())
     }
 
-    /// One bit a slot: it runs a warp, its warp has arrived, or threads of its static warp live.
+    /// One bit per slot: it runs a warp, its warp has arrived, or threads of its static warp live.
     pub fn live_slots(&self) -> Signal {
         let by_warp = elements(self.live.q, self.s.warps).into_iter().reduce(|a, b| a | b).expect("a lane");
         wire!(is_live = by_warp | self.running.q | self.arrived.q);
         is_live
     }
 
-    /// One bit a slot: its warp is ahead.
+    /// One bit per slot: its warp is ahead.
     pub fn ahead_slots(&self) -> Signal {
         self.ahead.as_ref().map_or(self.m.lit(0u32, self.s.warps), Ahead::slots)
     }
 
-    /// One bit a thread: it is ahead.
+    /// One bit per thread: it is ahead.
     pub fn ahead_threads(&self) -> Signal {
         self.ahead.as_ref().map_or(self.m.lit(0u32, self.s.threads()), Ahead::threads)
     }

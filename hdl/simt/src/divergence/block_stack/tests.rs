@@ -1,5 +1,5 @@
-//! The unit from its ports, under a pipeline that runs warps of whole blocks: whatever happens in it, threads are where outcomes sent
-//! them, each in one warp or waiting; then the papers' examples.
+//! The unit from its ports, under a pipeline that runs warps of whole blocks: whatever happens in it, threads are where
+//! outcomes sent them, each in one warp or waiting; then the papers' examples.
 
 use super::super::{Announced, Outcome, Side};
 use super::*;
@@ -283,7 +283,8 @@ impl Pipeline {
         (0..self.s.lanes).map(home).collect()
     }
 
-    /// One cycle with an outcome, or none; `resolving` is what has its outcome in the next one. Its target, if the unit says one.
+    /// One cycle with an outcome, or none; `resolving` is what has its outcome in the next one. Its target, if the unit
+    /// says one.
     fn cycle(&mut self, told: Option<Told>, resolving: Option<Resolving>) -> Option<u64> {
         let written = (0..self.slots.len()).find(|&slot| self.slots[slot].pending == 1).unwrap_or(0);
         self.poke(told, true, 0, written, resolving);
@@ -439,7 +440,8 @@ impl Pipeline {
         }
     }
 
-    /// What a slot does next: a control instruction of its block, which may be new, or it comes to its stop pc before that.
+    /// What a slot does next: a control instruction of its block, which may be new, or it comes to its stop pc before
+    /// that.
     fn next(
         &mut self,
         slot: usize,
@@ -579,7 +581,7 @@ fn any_control(p: &mut Pipeline, slot: usize, at: At) -> Control {
         3..25 => kind::JUMP,
         _ => kind::BRANCH,
     };
-    // A block comes to a jump that may part once only before it waits, since the table says the same each time.
+    // A block comes to a jump that may diverge once only before it waits, since the table says the same each time.
     let uniform = match kind {
         kind::JUMP => pc % 2 == 0,
         _ => kind != kind::WAIT && r.u8(..3) == 0,
@@ -729,8 +731,8 @@ const D: u64 = 30;
 const E: u64 = 40;
 const F: u64 = 50;
 
-/// `thread-block-compaction.txt` Figure 7 and Example 1, threads numbered from 0: 0, 5 and 6 run C, as one warp; the others B, as
-/// two. In D the static warps are back.
+/// `thread-block-compaction.txt` Figure 7 and Example 1, threads numbered from 0: 0, 5 and 6 run C, as one warp; the
+/// others B, as two. In D the static warps are back.
 #[test]
 fn figure_7() {
     for order in [[0, 1], [1, 0]] {
@@ -817,8 +819,8 @@ fn nested_branches() {
     }
 }
 
-/// Sides of a branch that meet where their function returns to, which the first of them to return says; among them those of another
-/// such branch.
+/// Sides of a branch that meet where their function returns to, which the first of them to return says; among them
+/// those of another such branch.
 #[test]
 fn branches_of_a_function_that_returns() {
     for compaction in WAITING {
@@ -839,7 +841,8 @@ fn branches_of_a_function_that_returns() {
     }
 }
 
-/// A function that calls itself, with a branch whose sides meet at the place that its inner activation returns to.
+/// A function that calls itself, with a branch whose sides reconverge at the place that its inner activation returns
+/// to.
 #[test]
 fn a_branch_meets_where_others_have_returned_to() {
     for compaction in WAITING {
@@ -877,8 +880,8 @@ fn uniform_branches() {
     }
 }
 
-/// §4, Example 2 and Figure 10, of a block: `while (A) { if (A) B; else if (C) break (D); E } F`. Threads 0 and 1 meet at E, long
-/// before F, where 2 and 3 wait.
+/// §4, Example 2 and Figure 10, of a block: `while (A) { if (A) B; else if (C) break (D); E } F`. Threads 0 and 1 meet
+/// at E, long before F, where 2 and 3 wait.
 #[test]
 fn likely_points() {
     let told = Reconvergence::new(Meet::At(F as u32), false, Some(E as u32));
@@ -960,8 +963,8 @@ fn too_many_levels() {
     }
 }
 
-/// `capri.txt` Figures 7 and 8: W0 does not part, and goes on. W1 and W2 do for the first time, so they wait. B's lanes have 3, 2, 1
-/// and 2 threads, which came in 3 warps: so the next time nobody waits.
+/// `capri.txt` Figures 7 and 8: W0 does not part, and goes on. W1 and W2 do for the first time, so they wait. B's lanes
+/// have 3, 2, 1 and 2 threads, which came in 3 warps: so the next time nobody waits.
 #[test]
 fn capri_figure_7() {
     let capt = Capt { entries: 2, history: History::Latest };
@@ -994,8 +997,8 @@ fn capri_figure_7() {
     p.assert_shows(F, &["0123", "4567", "89ab"]);
 }
 
-/// `capri.txt` §3.3: each side of a branch says whether forming warps was worth it, that is, whether its fullest lane has fewer threads
-/// than warps came with some.
+/// `capri.txt` §3.3: each side of a branch says whether forming warps was worth it, that is, whether its fullest lane
+/// has fewer threads than warps came with some.
 #[test]
 fn each_side_is_learned_from() {
     let to_the_rest = meets_at(6);

@@ -1,5 +1,5 @@
-//! Whose turn comes next: an outcome's that is announced, else that of a wake, a pop or a send, else a sibling's that comes up. The
-//! words of its warp are read in this cycle.
+//! Whose turn comes next: an outcome's that is announced, else that of a wake, a pop or a send, else a sibling's that
+//! comes up. The words of its warp are read in this cycle.
 
 use super::super::{Announced, Wake, by_slot, depth_after, side_of, warp_of};
 use super::state::{Claim, Store, Words};
@@ -37,7 +37,8 @@ impl Store {
         wire!(chosen = could.lowest_one());
         wire!(unclaimed = !announced & !woken);
         wire!(waits_for_a_turn = could.any());
-        // A turn may bring two paths to the top. Then the one that is not steered is the other side of an outcome, else the right one.
+        // A turn may bring two paths to the top. Then the one that is not steered is the other side of an outcome, else
+        // the right one.
         wire!(may_owe = claim.outcome | claim.pop);
         wire!(beside = self.slot(claimed_warp, !(claim.outcome & side_of(s, claim.slot))));
         wire!(has_turn = claim.any(m));

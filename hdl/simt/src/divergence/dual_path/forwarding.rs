@@ -1,19 +1,20 @@
-//! Path forwarding: while one side of the top is free, the sibling of the uppermost level runs there, beside the path that is left.
+//! Path forwarding: while one side of the top is free, the sibling of the uppermost level runs there, beside the path
+//! that is left.
 //!
-//! `dual-path-execution.txt` §7.1, which leaves the logic open. What comes up so is *forwarded*: it goes to the rpc that it has
-//! below, not to the top's.
+//! `dual-path-execution.txt` §7.1, which leaves the logic open. What comes up so is *forwarded*: it goes to the rpc
+//! that it has below, not to the top's.
 //!
 //! * The sibling of a level without a group has the top's rpc. It comes up for good, and the level goes.
 //! * When the other side is no more, the level is popped around the forwarded path, which runs on where it is.
-//! * If one of the two parts, the other is the sibling of a new level, which may be forwarded in turn. The level has a group then
-//!   if it is the forwarded one that parts, since the sibling meets others elsewhere.
+//! * If one of the two parts, the other is the sibling of a new level, which may be forwarded in turn. The level has a
+//!   group then if it is the forwarded one that parts, since the sibling reconverges with others elsewhere.
 //!
-//! Each rpc is in one place, so that one that is [found](Rpc::found) is so for all who go there. The top has its own and that of
-//! the uppermost level's sibling, wherever this is; a level has the one that was in the top beside its sibling's, or, if that one was
-//! its sibling's as well, the other.
+//! Each rpc is in one place, so that one that is [found](Rpc::found) is so for all who go there. The top has its own
+//! and that of the uppermost level's sibling, wherever this is; a level has the one that was in the top beside its
+//! sibling's, or, if that one was its sibling's as well, the other.
 //!
-//! It has the last turn of all: a cycle is chosen for it, and the level read, if nothing else wants one; and it gives way to an
-//! outcome of its warp that is announced in that cycle.
+//! It has the last turn of all: a cycle is chosen for it, and the level read, if nothing else wants one; and it gives
+//! way to an outcome of its warp that is announced in that cycle.
 //!
 //! What it does not do: bring up paths from below the uppermost level.
 
@@ -30,7 +31,7 @@ pub struct Forwarded<T> {
     /// 1 bit: it has come up and is no more where others meet it; then its side.
     pub valid: T,
     pub right: T,
-    /// Where it meets others. It means nothing if the level has no group.
+    /// Where it reconverges with others. It means nothing if the level has no group.
     pub rpc: Rpc<T>,
 }
 
@@ -44,7 +45,7 @@ pub struct Before<T> {
     pub sibling: T,
 }
 
-/// Whether paths can be forwarded: beside a path that parts there is a third thread.
+/// Whether paths can be forwarded: beside a path that diverges there is a third thread.
 pub fn forwards(s: &Shape) -> bool {
     s.path_forwarding && s.lanes > 2
 }
@@ -74,7 +75,7 @@ impl Forwarded<Signal> {
 }
 
 impl Top<Signal> {
-    /// Where the path of a side meets others.
+    /// Where the path of a side reconverges with others.
     pub(super) fn rpc_of(self, right: Signal) -> Rpc<Signal> {
         self.forwarded.map_or(self.rpc, |forwarded| forwarded.is(right).mux(forwarded.rpc, self.rpc))
     }
@@ -105,7 +106,8 @@ pub(super) fn left_by(
     (Group { valid: !same_group | before.group, mask, rpc }, Some(before))
 }
 
-/// What the path of a side does to the top: `moved`, whose rpc is where that path meets others now. `alone`: it has no sibling.
+/// What the path of a side does to the top: `moved`, whose rpc is where that path reconverges with others now. `alone`:
+/// it has no sibling.
 pub(super) fn moved(
     top: &Top<Signal>,
     side: Signal,
@@ -122,15 +124,15 @@ pub(super) fn moved(
 }
 
 impl Level<Signal> {
-    /// Where its group meets others; it is the uppermost level below the top.
+    /// Where its group reconverges with others; it is the uppermost level below the top.
     pub(super) fn rpc(self, top: &Top<Signal>) -> Rpc<Signal> {
         let Some((before, forwarded)) = self.before.zip(top.forwarded) else { return self.group.rpc };
         (before.group | before.sibling).mux(self.group.rpc, forwarded.rpc)
     }
 }
 
-/// The top without the level `head`, whose group is `group` now and meets others at `rpc`; or if it `takes`, with the head's
-/// sibling beside what is left.
+/// The top without the level `head`, whose group is `group` now and reconverges with others at `rpc`; or if it `takes`,
+/// with the head's sibling beside what is left.
 pub(super) fn popped(
     takes: Option<Signal>,
     top: &Top<Signal>,

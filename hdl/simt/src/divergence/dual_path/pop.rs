@@ -20,8 +20,8 @@ pub struct Popped {
 }
 
 impl Store {
-    /// Reads the level of the next turn, and pops that of this one. A level is written in the cycle after its push, when the pipeline
-    /// says how far the sibling has come.
+    /// Reads the level of the next turn, and pops that of this one. A level is written in the cycle after its push,
+    /// when the pipeline says how far the sibling has come.
     pub fn pop(&self, turn: &Turn, next: &Next, moved: &Moved, unissued: &Unissued<Signal>) -> Popped {
         let Store { m, s, pushed_warps, words, .. } = self;
         let m = *m;

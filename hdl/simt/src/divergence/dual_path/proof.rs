@@ -1,11 +1,12 @@
-//! The dual-path unit as a whole: whatever it is told about meeting, every live thread of a warp is in exactly one place, at
-//! the pc and call depth that instructions gave it; each side is steered once when it comes to the top, in bounded time.
+//! The dual-path unit as a whole: whatever it is told about reconvergence, every live thread of a warp is in exactly
+//! one place, at the pc and call depth that instructions gave it; each side is steered once when it comes to the top,
+//! in bounded time.
 //!
-//! A thread's place is a side of the top; else the topmost level whose sibling, unless that was forwarded, or group holds it.
-//! One thread is followed, any of them, through outcomes and the straight-line instructions between them, which may run past any
-//! stop pc: each slot has a front end that goes where it is steered, one pc an instruction, until it has an outcome or is flushed.
-//! The other assertions say of every warp, from its top down, what makes that inductive. With all levels; a warp whose outcome is
-//! refused stays as it is, since the core stops.
+//! A thread's place is a side of the top; else the topmost level whose sibling, unless that was forwarded, or group
+//! holds it. One thread is followed, any of them, through outcomes and the straight-line instructions between them,
+//! which may run past any stop pc: each slot has a front end that goes where it is steered, one pc an instruction,
+//! until it has an outcome or is flushed. The other assertions say of every warp, from its top down, what makes that
+//! inductive. With all levels; a warp whose outcome is refused stays as it is, since the core stops.
 
 use super::forwarding::{Before, Forwarded};
 use super::state::{Claim, Level, Stops, Top, Words};
@@ -70,8 +71,8 @@ struct Held {
 /// A warp above a level: as it is, or as it will be when the levels in between have been popped.
 #[derive(Clone, Copy)]
 struct Above {
-    /// The threads that come from the level's group, where they meet, and both sides of them, each with the siblings of
-    /// levels between that have no group.
+    /// The threads that come from the level's group, where they reconverge, and both sides of them, each with the
+    /// siblings of levels between that have no group.
     threads: Signal,
     rpc: Rpc<Signal>,
     parts: [Signal; 2],
@@ -81,8 +82,8 @@ struct Above {
     forwarded_rpc: Rpc<Signal>,
 }
 
-/// The unit with every legal input: outcomes of sides that run, of warps that are not busy, with threads of the path and
-/// anything about meeting; starts of idle warps, wakes of those that wait; `hold` is obeyed.
+/// The unit with every legal input: outcomes of sides that run, of warps that are not busy, with threads of the path
+/// and anything about reconvergence; starts of idle warps, wakes of those that wait; `hold` is obeyed.
 pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     module("dual_path_proof", ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
@@ -143,7 +144,8 @@ pub fn dual_path_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>
     })
 }
 
-/// What the slots do; whether one has ever run past a stop pc; and what the unit is told: of the sibling, how far it is.
+/// What the slots do; whether one has ever run past a stop pc; and what the unit is told: of the sibling, how far it
+/// is.
 fn front_ends(
     m: Builder,
     s: &Shape,
@@ -376,8 +378,8 @@ fn is_within(part: Signal, whole: Signal) -> Signal {
     !(part & !whole).any()
 }
 
-/// Each path has fewer threads than the path it is a part of, siblings are apart from all above them, threads that have met
-/// know where; and while no stop pc is passed, nobody is where they meet without being there.
+/// Each path has fewer threads than the path it is a part of, siblings are apart from all above them, threads that have
+/// met know where; and while no stop pc is passed, nobody is where they reconverge without being there.
 fn from_the_top_down(m: Builder, warp: &Warp, passed: Signal) {
     for (k, held) in warp.levels.iter().enumerate() {
         let Held { valid, level, above, sibling, .. } = *held;
@@ -411,8 +413,8 @@ fn from_the_top_down(m: Builder, warp: &Warp, passed: Signal) {
     }
 }
 
-/// Each level takes a thread: those of all paths that may run, less the paths, and the levels are never more than `lanes - 1`; nor
-/// were they when a level was pushed.
+/// Each level takes a thread: those of all paths that may run, less the paths, and the levels are never more than
+/// `lanes - 1`; nor were they when a level was pushed.
 fn levels_suffice(m: Builder, s: &Shape, warp: &Warp) {
     const BITS: Width = 8;
     let number = |n: u32| m.lit(n, BITS);
@@ -514,12 +516,12 @@ fn stops_are_there(m: Builder, s: &Shape, warp: &Warp, just: Signal, inside: &In
     }
 }
 
-/// A path at the call depth where threads meet wherever the first of them comes to, while none has.
+/// A path at the call depth where threads reconverge wherever the first of them comes to, while none has.
 fn is_unknown(rpc: Rpc<Signal>, path: Sibling<Signal>) -> Signal {
     path.valid & !rpc.known & rpc.reached(path.pc, path.depth)
 }
 
-/// Where the path of a side meets others.
+/// Where the path of a side reconverges with others.
 fn rpc_of(top: &Top<Signal>, right: Signal) -> Rpc<Signal> {
     top.forwarded.map_or(top.rpc, |forwarded| (forwarded.valid & forwarded.right.eq(right)).mux(forwarded.rpc, top.rpc))
 }
@@ -528,7 +530,8 @@ fn same(a: Level<Signal>, b: Level<Signal>) -> Signal {
     cat(&a.leaves().iter().zip(b.leaves()).map(|(a, b)| a.eq(b)).collect::<Vec<_>>()).all()
 }
 
-/// A side of a warp that does not wait runs, since it was steered once, unless it is owed that; and only sides that run are flushed.
+/// A side of a warp that does not wait runs, since it was steered once, unless it is owed that; and only sides that run
+/// are flushed.
 fn steers(m: Builder, warp: &Warp, told: &UnitIn<Signal>, out: &UnitOut<Signal>) {
     let dual = out.more.two_paths.expect("it has two sides");
     for (side, (path, slot)) in warp.sides().into_iter().enumerate() {

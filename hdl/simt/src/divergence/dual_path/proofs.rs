@@ -9,7 +9,7 @@ use heddle_hdl::Errors;
 const DUAL_PATH: Block = Block {
     name: "dual-path",
     block: "divergence/dual_path.rs",
-    says: "Whatever it is told about where threads meet, every live thread of a warp is in exactly one place, at the pc and call \
+    says: "Whatever it is told about where threads reconverge, every live thread of a warp is in exactly one place, at the pc and call \
            depth that outcomes and the instructions between them gave it; both sides are apart, and lanes - 1 levels are \
            enough; each side that comes to the top is steered once, in a bounded time, and only sides that run are flushed; \
            exactly the barriers of a part of a warp are refused.",

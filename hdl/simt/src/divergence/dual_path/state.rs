@@ -30,8 +30,8 @@ pub struct Level<T> {
     pub before: Option<Before<T>>,
 }
 
-/// Whose turn it is, chosen in the cycle before. With no bit set it is that of a start, or of nobody. A warp is its left slot,
-/// unless one of its sides is meant.
+/// Whose turn it is, chosen in the cycle before. With no bit set it is that of a start, or of nobody. A warp is its
+/// left slot, unless one of its sides is meant.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Claim<T> {
     pub slot: T,
@@ -108,9 +108,9 @@ pub struct Pushed {
 pub struct Store {
     pub m: Builder,
     pub s: Shape,
-    /// One bit a warp: it has threads.
+    /// One bit per warp: it has threads.
     pub live: Reg<Signal>,
-    /// With [`Shape::barriers`], one bit a warp: all its threads wait.
+    /// With [`Shape::barriers`], one bit per warp: all its threads wait.
     pub parked: Option<Reg<Signal>>,
     /// By warp.
     pub tops: Mem<Top<Width>>,
@@ -119,16 +119,16 @@ pub struct Store {
     pub counts: Mem<Width>,
     /// By level and warp; none with one lane.
     pub levels: Option<Mem<Level<Width>>>,
-    /// One bit a warp: a level of it is to be popped.
+    /// One bit per warp: a level of it is to be popped.
     pub popping: Reg<Signal>,
-    /// One bit a slot: its path is to be steered; it has one.
+    /// One bit per slot: its path is to be steered; it has one.
     pub owed: Reg<Signal>,
     pub active: Reg<Signal>,
-    /// With [`Replay::Split`], one bit a slot: it is to be steered to an access that left its threads unserved.
+    /// With [`Replay::Split`], one bit per slot: it is to be steered to an access that left its threads unserved.
     pub replays: Option<Reg<Signal>>,
-    /// With path forwarding, one bit a warp: a side is free, and the uppermost level has a sibling for it.
+    /// With path forwarding, one bit per warp: a side is free, and the uppermost level has a sibling for it.
     pub lends: Option<Reg<Signal>>,
-    /// One bit a warp: it pushed a level in the cycle before.
+    /// One bit per warp: it pushed a level in the cycle before.
     pub pushed_warps: Reg<Signal>,
     pub claim: Reg<Claim<Signal>>,
     /// Of the warp that has the turn.

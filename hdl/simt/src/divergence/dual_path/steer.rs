@@ -1,4 +1,5 @@
-//! Who is steered: the path that moved, or one that came to the top. If two came to it at once, the other is *owed* its steering.
+//! Who is steered: the path that moved, or one that came to the top. If two came to it at once, the other is *owed* its
+//! steering.
 
 use super::super::levels::Sibling;
 use super::super::{Outcome, PathsChange, Steer, TwoPaths, UnitIn, by_slot, kind, side_of, warp_of};

@@ -1,5 +1,5 @@
-//! The dual-path unit from its ports: both paths of a warp have threads that are where outcomes and straight-line instructions
-//! left them, whatever the unit is told about meeting; told right, they meet there.
+//! The dual-path unit from its ports: both paths of a warp have threads that are where outcomes and straight-line
+//! instructions left them, whatever the unit is told about reconvergence; told right, they meet there.
 
 use super::super::kind;
 use super::*;
@@ -57,7 +57,8 @@ struct Bench {
     /// What is announced for the next cycle, and what was for this.
     announces: Option<Coming>,
     announced: Option<Coming>,
-    /// What is announced for the next cycle may come: at the time, its slot runs, and nothing else of its warp is unresolved.
+    /// What is announced for the next cycle may come: at the time, its slot runs, and nothing else of its warp is
+    /// unresolved.
     may_come: bool,
     /// `hold` in the last cycles, a bit each, the last lowest.
     held: u32,
@@ -364,7 +365,8 @@ fn arrives(slot: u32, threads: &str, at: u64) -> Told {
 }
 
 /// `dual-path-execution.txt` Figure 4 (the control flow of Figure 1): A; if B else { C; if D else E; F }; G. While C is
-/// parted, B is suspended behind what it has issued; D and E meet at F, then F and B run side by side again, and meet at G.
+/// parted, B is suspended behind what it has issued; D and E meet at F, then F and B run side by side again, and meet
+/// at G.
 ///
 /// With path forwarding (§7.1), B runs beside D or E when the other of them is at F, and on beside F.
 #[test]
@@ -405,8 +407,9 @@ fn figure_4() {
     }
 }
 
-/// Figure 4 with path forwarding, where B parts while it is forwarded, into H and I, which meet at J: D is suspended, forwarded when
-/// H is at J, and at F before I is at J. So B and C's threads meet their own, though the levels alternate.
+/// Figure 4 with path forwarding, where B parts while it is forwarded, into H and I, which meet at J: D is suspended,
+/// forwarded when H is at J, and at F before I is at J. So B and C's threads reconverge their own, though the levels
+/// alternate.
 #[test]
 fn a_forwarded_path_parts() {
     let mut bench = Bench::new(&forwarding(8, 1), 1);
@@ -435,9 +438,8 @@ fn a_forwarded_path_parts() {
     assert_eq!(sides(&mut bench), [Some((j, mask("11000000"))), Some((f, mask("00111111")))]);
 }
 
-/// An instruction that takes all threads of a slot to one place.
-/// Path forwarding beside a function: what comes up runs at another call depth than the path beside it, and each stops where it
-/// meets its own.
+/// An instruction that takes all threads of a slot to one place. Path forwarding beside a function: what comes up runs
+/// at another call depth than the path beside it, and each stops where it meets its own.
 #[test]
 fn a_forwarded_path_is_at_a_depth_of_its_own() {
     for (side, deep, other) in [(0, (0b0001, 0b0010), 0b1100), (1, (0b0100, 0b1000), 0b0011)] {
@@ -548,7 +550,8 @@ fn a_return_to_where_others_wait() {
     assert_eq!(tell(&mut bench, jump(1, 0b1000, 6), Meet::At(0)), [Some((6, 0b1111)), None]);
 }
 
-/// A function that calls itself: those of the inner activation meet where that returns to, not where the outer one does.
+/// A function that calls itself: those of the inner activation meet where that returns to, not where the outer one
+/// does.
 #[test]
 fn an_inner_activation_returns_before_the_outer_one() {
     let mut bench = begin();
@@ -563,7 +566,8 @@ fn an_inner_activation_returns_before_the_outer_one() {
     assert_eq!(tell(&mut bench, ret(1, 0b1000, 1), Meet::Return), [Some((1, 0b1111)), None]);
 }
 
-/// A function that calls itself, with a branch whose sides meet at the place that its inner activation returns to.
+/// A function that calls itself, with a branch whose sides reconverge at the place that its inner activation returns
+/// to.
 #[test]
 fn a_branch_meets_where_others_have_returned_to() {
     let mut bench = begin();

@@ -1,4 +1,5 @@
-//! Whose turn it is, and what an outcome or a wake does to its path: it moves, diverges, or arrives where paths reconverge.
+//! Whose turn it is, and what an outcome or a wake does to its path: it moves, diverges, or arrives where paths
+//! reconverge.
 
 use super::super::levels::{Rpc, Sibling, levels};
 use super::super::{Announced, Outcome, Start, kind, side_of, warp_of};
@@ -14,8 +15,8 @@ pub struct Turn {
     pub wakes: Signal,
     pub pops: Signal,
     pub sends: Signal,
-    /// With path forwarding, 1 bit: that of a sibling that comes up. It gives way to an outcome that is announced, which needs the
-    /// words of its warp as they are.
+    /// With path forwarding, 1 bit: that of a sibling that comes up. It gives way to an outcome that is announced,
+    /// which needs the words of its warp as they are.
     pub takes: Option<Signal>,
     pub gives_way: Signal,
     /// The warp, one-hot too.

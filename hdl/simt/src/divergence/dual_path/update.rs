@@ -20,7 +20,7 @@ pub struct Updated {
     /// 1 bit: it has no threads more.
     pub ends: Signal,
     pub refused: Refused<Signal>,
-    /// One bit a warp: it waits; and was not woken in this cycle.
+    /// One bit per warp: it waits; and was not woken in this cycle.
     pub waiting: Signal,
     pub still_waiting: Signal,
     /// What is written into the stops in this cycle, if it is: enable, warp, word.

@@ -3,8 +3,9 @@
 //! `path-lists-simty.txt` §3.2: all pairwise comparators work in parallel, and Boolean functions of their results drive
 //! three-input multiplexers, so that the delay is one comparator and one multiplexer and not a sorting network.
 //!
-//! Combinational. Paths of equal depth and pc become one; the others come out by greatest depth, then least pc, as
-//! x, y, z with no gap. Paths that wait come after all others, in the same order, and meet only each other. Fields of an invalid path mean nothing, on both sides.
+//! Combinational. Paths of equal depth and pc become one; the others come out by greatest depth, then least pc, as x,
+//! y, z with no gap. Paths that wait come after all others, in the same order, and meet only each other. Fields of an
+//! invalid path mean nothing, on both sides.
 //!
 //! Under [`Merge::Barriers`] no paths become one; equals stay in the order a, b, c.
 //!
@@ -47,7 +48,7 @@ pub struct CcsOut<T> {
 struct Pair {
     /// They become one.
     meet: Signal,
-    /// p comes before q, and the other way round; neither where they meet.
+    /// p comes before q, and the other way round; neither where they reconverge.
     before: Signal,
     after: Signal,
     /// One comes before the other at the same depth and by a lesser pc, and both wait or neither does.

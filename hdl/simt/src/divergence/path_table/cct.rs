@@ -1,9 +1,9 @@
 //! The cold context table of the path tables: the paths of every warp beyond its first two.
 //!
-//! `path-lists-simty.txt` §3.2. Each warp has a stack of `lanes - 2` entries in one memory with a synchronous read, whose
-//! output comes late in a cycle: it goes to a register, and the entry is used two cycles after its address. The third path comes
-//! late, too, so it is written out of a register; a read finds it there. What
-//! happens to a stack depends on who passes the compact-and-sort unit (CCS) in this cycle, which was chosen in the cycle before
+//! `path-lists-simty.txt` §3.2. Each warp has a stack of `lanes - 2` entries in one memory with a synchronous read,
+//! whose output comes late in a cycle: it goes to a register, and the entry is used two cycles after its address. The
+//! third path comes late, too, so it is written out of a register; a read finds it there. What happens to a stack
+//! depends on who passes the compact-and-sort unit (CCS) in this cycle, which was chosen in the cycle before
 //! ([`CctOut::must`], [`CctOut::next`]), but for starts:
 //!
 //! | turn | what it does here |
@@ -15,23 +15,25 @@
 //! | fetch | reads the head of a returning warp, for its return |
 //! | sort | reads an entry; the one in the register is compared with y, and exchanged if it belongs before it |
 //!
-//! An outcome reads the head of its own stack along with it, so that the return can follow in the next cycle but one. That it is known
-//! late that x is left alone costs the turn between wherever there is an entry: only an outcome or a start may have it, for
-//! it is not known yet that the warp is returning. The turn after it is kept for a head that was read. In the register a head
-//! waits for its return, while outcomes are announced; behind it one more may be in the memory's output, of another warp. A warp whose head
-//! finds no room there has it fetched later.
+//! An outcome reads the head of its own stack along with it, so that the return can follow in the next cycle but one.
+//! That it is known late that x is left alone costs the turn between wherever there is an entry: only an outcome or a
+//! start may have it, for it is not known yet that the warp is returning. The turn after it is kept for a head that was
+//! read. In the register a head waits for its return, while outcomes are announced; behind it one more may be in the
+//! memory's output, of another warp. A warp whose head finds no room there has it fetched later.
 //!
-//! The sorter holds nothing: its comparison and its exchange are one cycle, and if anything else has its turn between the read and
-//! that cycle, or in it, the read is done again. So an exchange never uses an entry or a y that has changed since, but by the sorter
-//! itself, which has gone on to the entries above. After an exchange it waits a cycle until it has the new y.
+//! The sorter holds nothing: its comparison and its exchange are one cycle, and if anything else has its turn between
+//! the read and that cycle, or in it, the read is done again. So an exchange never uses an entry or a y that has
+//! changed since, but by the sorter itself, which has gone on to the entries above. After an exchange it waits a cycle
+//! until it has the new y.
 //!
-//! The sorter goes through a stack from the bottom to the head, warp after warp. Afterwards y is the least path outside x;
-//! a stack that was in order (least at the head) still is.
+//! The sorter goes through a stack from the bottom to the head, warp after warp. Afterwards y is the least path outside
+//! x; a stack that was in order (least at the head) still is.
 //!
-//! If x waits (or has given way, with convergence barriers: the same here), the sorter exchanges x too, and a path in the stack that can run comes to x. Such a warp is *seeking* from
-//! the outcome or return after which x waits over a stack that is not empty, until the sorter has found a path that can
-//! run or has reached the head without one; then all wait. The pass that decides this starts after the warp began to seek,
-//! and nothing but the sorter changes the warp meanwhile. While some warp seeks, the sorter passes over those that do not.
+//! If x waits (or has given way, with convergence barriers: the same here), the sorter exchanges x too, and a path in
+//! the stack that can run comes to x. Such a warp is *seeking* from the outcome or return after which x waits over a
+//! stack that is not empty, until the sorter has found a path that can run or has reached the head without one; then
+//! all wait. The pass that decides this starts after the warp began to seek, and nothing but the sorter changes the
+//! warp meanwhile. While some warp seeks, the sorter passes over those that do not.
 //!
 //! What it does not do: entries that are equal to y or to each other stay apart until one comes back. It exists for 4
 //! lanes and more.
@@ -82,7 +84,8 @@ pub struct CctIn<T> {
     pub sort: T,
     /// 1 bit: the sorter leaves its turn unused, for somebody else has the next one of the slot.
     pub gives_way: T,
-    /// 1 bit: what was read of the slot has been written since. Only the sorter has a turn then, or nobody, and the sorter waits.
+    /// 1 bit: what was read of the slot has been written since. Only the sorter has a turn then, or nobody, and the
+    /// sorter waits.
     pub stale: T,
     /// Whose turn it is, but for a start; whose stack a start empties; and whose turn comes next.
     #[width(s.warp_bits())]
@@ -131,7 +134,7 @@ pub struct CctOut<T> {
     pub seen: T,
     /// 1 bit: some warp is returning or seeking, which outcomes put off.
     pub due: T,
-    /// One bit a warp: it is returning or seeking. With convergence barriers.
+    /// One bit per warp: it is returning or seeking. With convergence barriers.
     #[width(s.warps)]
     #[when(s.convergence_barriers > 0)]
     pub busy: Option<T>,
@@ -273,8 +276,9 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
     }
     wire!(seen = ((i.outcome | back | i.start) & !grown.any()) | ends);
 
-    // Whose turn comes next. Whether x is left alone is known late, so the turn after an outcome or a return is kept wherever
-    // there is an entry: nobody then finds a warp that returns without its bit. A head that is read has the turn after it.
+    // Whose turn comes next. Whether x is left alone is known late, so the turn after an outcome or a return is kept
+    // wherever there is an entry: nobody then finds a warp that returns without its bit. A head that is read has the
+    // turn after it.
     wire!(stays = fetched.q.valid & i.announced);
     let may_return = (i.outcome | back) & left.any();
     let whose = pick([(stays, fetched.q.at), (reading.q.valid, reading.q.at)], i.slot);
@@ -288,7 +292,8 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
         let entry = entry.slice(0, index_bits);
         if s.warps > 1 { cat(&[entry, i.slot]) } else { entry }
     };
-    // The third path is known late in the cycle, so it is written a cycle later. Whoever reads then has it all the same.
+    // The third path is known late in the cycle, so it is written a cycle later. Whoever reads then has it all the
+    // same.
     let to = address(swap.mux(compared.q.at, count));
     let late = m.stage("late", Write { valid: insert | swap, address: to, path: Context::of(i.z) });
     cold.write(late.valid, late.address, late.path);

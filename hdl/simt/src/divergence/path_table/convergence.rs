@@ -1,8 +1,10 @@
-//! The convergence barriers of the path tables: threads that wait leave the path list for a table of N entries a warp.
+//! The convergence barriers of the path tables: threads that wait leave the path list for a table of N entries per
+//! warp.
 //!
-//! `speculative-reconvergence.txt` Table 1 and §4.6; `docs/reference/convergence-barriers.md` has the instructions, a trace and the
-//! corner cases. Of barrier b of a warp, W(b) are the threads that wait and E(b) those that are still expected; those that
-//! participate are P(b) = E(b) ∪ W(b). With E instead of P a release writes no entry, and W = P is "no thread of E lives".
+//! `speculative-reconvergence.txt` Table 1 and §4.6; `docs/reference/convergence-barriers.md` has the instructions, a
+//! trace and the corner cases. Of barrier b of a warp, W(b) are the threads that wait and E(b) those that are still
+//! expected; those that participate are P(b) = E(b) ∪ W(b). With E instead of P a release writes no entry, and W = P is
+//! "no thread of E lives".
 //!
 //! | state | of | what |
 //! |---|---|---|
@@ -11,12 +13,12 @@
 //! | `alive` | a warp | the threads that have not ended; a thread that ends stays in E, where this masks it |
 //!
 //! **Instructions** act in stage 8, in order, one a cycle; the entries are read in the cycle before, and a word that is
-//! written at that edge is read new. What a `wait` does to the path list follows in stage 9, as its outcome: [`TableOut::goes`]
-//! says who goes on.
+//! written at that edge is read new. What a `wait` does to the path list follows in stage 9, as its outcome:
+//! [`TableOut::goes`] says who goes on.
 //!
-//! **Releases.** A `wait` that completes its barrier releases it by itself: its threads and those that waited are at one pc
-//! and depth. Every other release is found by the *warden*, which visits one barrier at a time, and takes a turn of its own
-//! at the compact-and-sort unit, which it claims a cycle before as long as it is at a warp:
+//! **Releases.** A `wait` that completes its barrier releases it by itself: its threads and those that waited are at
+//! one pc and depth. Every other release is found by the *warden*, which visits one barrier at a time, and takes a turn
+//! of its own at the compact-and-sort unit, which it claims a cycle before as long as it is at a warp:
 //!
 //! | step | what it does |
 //! |---|---|
@@ -25,18 +27,20 @@
 //! | weigh | W = P, or patience is over, or nobody can run: they are to be released; else there is nothing to do |
 //! | decide | in a cycle without an instruction here: released if the CCS was claimed for it, or nothing |
 //!
-//! It begins anew if an instruction of the warp comes in between, so it never decides about what has changed. Only threads that end
-//! while it weighs may be missed, and those are noted for the next visit.
+//! It begins anew if an instruction of the warp comes in between, so it never decides about what has changed. Only
+//! threads that end while it weighs may be missed, and those are noted for the next visit.
 //!
-//! **Patience.** Of a warp that is *parted* (below) outcomes are counted. Every [`Shape::patience`] of them, who has waited
-//! since the last time without an arrival is released.
+//! **Patience.** Of a warp that is *parted* (below) outcomes are counted. Every [`Shape::patience`] of them, who has
+//! waited since the last time without an arrival is released.
 //!
-//! **Giving way.** The path list runs the least pc and is not fair. That is no reason for a program to hang that ends without
-//! hints, unless a hint has kept a thread back that others now wait for. So from when threads wait until the warp is one
-//! path again, it is *parted*, and paths give way: after [`Shape::patience`] outcomes the active path, and after [`BRIEF`]
-//! each one after it, comes behind all that have not given way. When all have, nobody has: a new round begins.
+//! **Giving way.** The path list runs the least pc and is not fair. That is no reason for a program to hang that ends
+//! without hints, unless a hint has kept a thread back that others now wait for. So from when threads wait until the
+//! warp is one path again, it is *parted*, and paths give way: after [`Shape::patience`] outcomes the active path, and
+//! after [`BRIEF`] each one after it, comes behind all that have not given way. When all have, nobody has: a new round
+//! begins.
 //!
-//! What it does not do: it does not know why a program waits. A thread that waits for others which never come costs time.
+//! What it does not do: it does not know why a program waits. A thread that waits for others which never come costs
+//! time.
 
 use crate::arbiter::{places_above, round_robin};
 use crate::divergence::inspect::{self, State};
@@ -76,10 +80,10 @@ pub struct TableIn<T> {
     pub start_slot: T,
     #[width(s.lanes)]
     pub start_mask: T,
-    /// One bit a warp: no path of the list can run.
+    /// One bit per warp: no path of the list can run.
     #[width(s.warps)]
     pub stopped: T,
-    /// One bit a warp: it is returning or seeking.
+    /// One bit per warp: it is returning or seeking.
     #[width(s.warps)]
     pub busy: T,
 }
@@ -104,7 +108,7 @@ pub struct TableOut<T> {
     /// There was one, of this slot.
     pub waited: T,
     pub waited_slot: T,
-    /// One bit a warp: threads of it wait.
+    /// One bit per warp: threads of it wait.
     pub holding: T,
     /// 1 bit: the warden is at `release.slot`, and may release threads in the next cycle. Else it does not.
     pub visits: T,
@@ -185,7 +189,7 @@ pub(super) struct Inside {
     pub alive: Mem<Width>,
     pub holding: Signal,
     pub looking: Signal,
-    /// One bit a warp: something of it is to be noted.
+    /// One bit per warp: something of it is to be noted.
     pub noted: Signal,
     /// What was read: of the barrier in stage 8; of the other one, or for the warden.
     pub found: [Entry<Signal>; 2],
@@ -206,7 +210,7 @@ pub(super) struct Inside {
     pub last: Mem<Width>,
     /// 1 bit: it was chosen because nobody can run.
     pub forced: Signal,
-    /// One bit a warp: it is to be visited.
+    /// One bit per warp: it is to be visited.
     pub due: Signal,
     /// 1 bit: it decides in this cycle, and releases.
     pub decides: Signal,

@@ -35,11 +35,11 @@ pub(super) struct Ghosts {
 
 /// The invariant: every live thread of a warp is in exactly one path.
 ///
-/// Two ghost tables, a word a warp, follow the threads: `ghost_live` has those that were started and have not ended,
-/// `ghost_cold` those whose path is in the cold table. Whenever a slot has its turn (and the sorter visits all of them),
-/// the threads of HCT0, of HCT1 and the cold ones must be disjoint and together the live ones. That the cold table itself
-/// neither loses nor doubles a thread follows from three facts checked at its port: what enters is disjoint from what is
-/// in it, what leaves was in it, and nothing is in it when its count is 0.
+/// Two ghost tables, a word per warp, follow the threads: `ghost_live` has those that were started and have not ended,
+/// `ghost_cold` those whose path is in the cold table. Whenever a slot has its turn (and the sorter visits all of
+/// them), the threads of HCT0, of HCT1 and the cold ones must be disjoint and together the live ones. That the cold
+/// table itself neither loses nor doubles a thread follows from three facts checked at its port: what enters is
+/// disjoint from what is in it, what leaves was in it, and nothing is in it when its count is 0.
 pub(super) fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &CctOut<Signal>) -> Ghosts {
     let ghost_live = m.memory("ghost_live", s.lanes, s.warp_bits());
     let ghost_cold = m.memory("ghost_cold", s.lanes, s.warp_bits());
@@ -84,8 +84,8 @@ pub(super) fn every_thread_in_one_path(m: Builder, s: &Shape, t: &Turn, cold: &C
     Ghosts { ghost_live, ghost_cold, ghost_held, all: all & !held }
 }
 
-/// A path waits exactly if its threads do, and a slot in `waiting` has no thread that could run. A ghost table follows the
-/// threads: they wait from an outcome of the kind WAIT to a wake.
+/// A path waits exactly if its threads do, and a slot in `waiting` has no thread that could run. A ghost table follows
+/// the threads: they wait from an outcome of the kind WAIT to a wake.
 pub(super) fn paths_wait_with_their_threads(
     m: Builder,
     s: &Shape,

@@ -1,8 +1,9 @@
-//! The path-table unit as a whole: every live thread of a warp is in exactly one path, which has the thread's pc and depth.
+//! The path-table unit as a whole: every live thread of a warp is in exactly one path, which has the thread's pc and
+//! depth.
 //!
-//! One thread is followed, any of them, by its pc and call depth as outcomes change them. The other assertions here make
-//! the proof inductive: they say what the tables hold between the turns, for every slot, where those in the unit look at
-//! the slot whose turn it is. The cold table's state is described in place, so that they can see it.
+//! One thread is followed, any of them, by its pc and call depth as outcomes change them. The other assertions here
+//! make the proof inductive: they say what the tables hold between the turns, for every slot, where those in the unit
+//! look at the slot whose turn it is. The cold table's state is described in place, so that they can see it.
 
 use super::cct;
 use super::convergence::{self, Entry};
@@ -45,12 +46,14 @@ impl Slot {
         [self.x, self.y].into_iter().chain(self.cold.iter().copied()).collect()
     }
 
-    /// x has been steered to, and runs; said by registers alone, so that what is read from the tables is not part of where it is read.
+    /// x has been steered to, and runs; said by registers alone, so that what is read from the tables is not part of
+    /// where it is read.
     fn runs(&self) -> Signal {
         self.live & !self.returning & !self.seeking & !self.waiting
     }
 
-    /// The threads of each path and of each convergence barrier, as they will be once an outcome that is on its way has come.
+    /// The threads of each path and of each convergence barrier, as they will be once an outcome that is on its way has
+    /// come.
     fn masks(&self) -> Vec<Signal> {
         let mut masks: Vec<Signal> = self.paths().iter().map(|p| p.mask.only_if(p.valid)).collect();
         masks[0] = self.pending.mux(self.goes, masks[0]);
@@ -69,8 +72,8 @@ fn key(p: Path<Signal>) -> Signal {
     cat(&[p.pc, !p.depth, p.waits])
 }
 
-/// The unit of a shape with every legal input: outcomes that were announced, of live slots that run, with threads of the active
-/// path; starts of idle slots; wakes of those in which all wait.
+/// The unit of a shape with every legal input: outcomes that were announced, of live slots that run, with threads of
+/// the active path; starts of idle slots; wakes of those in which all wait.
 pub fn path_table_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     harness(s, "path_table_proof", false, &|m, s, h| {
         follow(m, s, h);
@@ -78,7 +81,8 @@ pub fn path_table_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal
     })
 }
 
-/// The same, and what the sorter has done after [`sorted_after`] cycles without outcome and start, nor an announced outcome.
+/// The same, and what the sorter has done after [`sorted_after`] cycles without outcome and start, nor an announced
+/// outcome.
 pub fn sorter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     harness(s, "sorter_proof", false, &|m, s, h| {
         let UnitIn { start, wake, .. } = h.told;
@@ -99,8 +103,8 @@ pub fn sorter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     })
 }
 
-/// Cycles after which every path that was to return has, and the sorter has been through every stack: the rest of a pass, with a
-/// cycle more for each exchange, a fetch and two cycles for each entry of each warp, then a pass of each.
+/// Cycles after which every path that was to return has, and the sorter has been through every stack: the rest of a
+/// pass, with a cycle more for each exchange, a fetch and two cycles for each entry of each warp, then a pass of each.
 pub fn sorted_after(s: &Shape) -> u32 {
     let (pass, returns) = (2 * entries(s) + 3, 2 * entries(s) + 2);
     pass + s.warps * (returns + pass)
@@ -126,8 +130,8 @@ struct Harness<'a> {
 /// What is special of a proof: its assertions.
 type Specific<'a> = &'a dyn Fn(Builder, &Shape, &Harness);
 
-/// The unit with legal inputs, and what all proofs of it assert. `obeys`: the pipeline does what `hold` says, and an instruction that
-/// was named comes, as does an outcome that was announced; else it does as it likes.
+/// The unit with legal inputs, and what all proofs of it assert. `obeys`: the pipeline does what `hold` says, and an
+/// instruction that was named comes, as does an outcome that was announced; else it does as it likes.
 fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     module(name, ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
@@ -324,7 +328,8 @@ fn held_at(m: Builder, s: &Shape, number: u32, barriers: &convergence::Inside) -
     (0..s.convergence_barriers).map(path).collect()
 }
 
-/// What the claim register says: what is claimed, and that the words that were read are those of the slot, as the tables have them.
+/// What the claim register says: what is claimed, and that the words that were read are those of the slot, as the
+/// tables have them.
 fn claims(
     m: Builder,
     s: &Shape,
@@ -375,9 +380,9 @@ fn claims(
     }
 }
 
-/// Legal instructions on convergence barriers out of any: of slots that run and have no outcome in this cycle, of all threads of
-/// the path, on the barriers that were named in the cycle before. Returns the outcome: a `wait` has its own, and nobody else
-/// such a one; and which is announced: that of a `wait`, or as `asked`.
+/// Legal instructions on convergence barriers out of any: of slots that run and have no outcome in this cycle, of all
+/// threads of the path, on the barriers that were named in the cycle before. Returns the outcome: a `wait` has its own,
+/// and nobody else such a one; and which is announced: that of a `wait`, or as `asked`.
 fn hinted(
     m: Builder,
     s: &Shape,
@@ -617,8 +622,8 @@ fn cold_reads(m: Builder, s: &Shape, slots: &[Slot], entry: Context<Signal>, c: 
     m.assert("sorter_compares_in_order", implies(c.compared.valid, next(after, c.compared.at)));
 }
 
-/// A slot is steered once after each outcome that leaves it live, at once, or when its paths have returned, one was found that can
-/// run, or all that wait are woken; and to x, which can run.
+/// A slot is steered once after each outcome that leaves it live, at once, or when its paths have returned, one was
+/// found that can run, or all that wait are woken; and to x, which can run.
 fn steers(m: Builder, h: &Harness) {
     let (UnitIn { start, outcome, .. }, out) = (h.told, &h.out);
     let steer = out.steer;

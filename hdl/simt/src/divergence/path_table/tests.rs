@@ -1,6 +1,7 @@
 //! The unit against a model that knows only threads: each has a pc and a call depth of its own and runs or waits, which
-//! outcomes and wakes change. In every cycle the paths in the tables must be those threads, each in exactly one path; and what the cycle did to the
-//! paths of its slot must be one of the few things that may happen (an outcome, a return, a start, a wake, an exchange, nothing).
+//! outcomes and wakes change. In every cycle the paths in the tables must be those threads, each in exactly one path;
+//! and what the cycle did to the paths of its slot must be one of the few things that may happen (an outcome, a return,
+//! a start, a wake, an exchange, nothing).
 
 use super::*;
 use crate::divergence::testing::{Begun, P, Pipeline, Plan, Slot, Told, all_hit, lanes, mask};
@@ -39,8 +40,8 @@ impl Tables {
         Tables { x, y, cold }
     }
 
-    /// Whether the sorter may make `after` of this: y exchanged for an entry that belongs before it. If x waits, x, y and
-    /// the entry, which are different then, are sorted.
+    /// Whether the sorter may make `after` of this: y exchanged for an entry that belongs before it. If x waits, x, y
+    /// and the entry, which are different then, are sorted.
     fn may_swap_to(&self, after: &Tables) -> bool {
         let places = 0..self.cold.len();
         let (Some(x), Some(y)) = (self.x, self.y) else { return false };
@@ -283,8 +284,8 @@ impl Bench {
         }
     }
 
-    /// One cycle of random events: an outcome with a chance of `density` in 100. Any slot that runs may have one two cycles after the
-    /// steering.
+    /// One cycle of random events: an outcome with a chance of `density` in 100. Any slot that runs may have one two
+    /// cycles after the steering.
     fn random_cycle(&mut self, density: u32) -> Result<(), SimulationError> {
         let tables = &self.tables;
         let invent = |p: &mut Pipeline, slot: usize| {
@@ -311,8 +312,8 @@ impl Bench {
     }
 }
 
-/// `path-lists-simty.txt` Figure 1(e): `if (A && B) C; else D; E`, thread 0 through ABCE, 1 through ADE, 2 and 3 through
-/// ABDE. One path list an outcome.
+/// `path-lists-simty.txt` Figure 1(e): `if (A && B) C; else D; E`, thread 0 through ABCE, 1 through ADE, 2 and 3
+/// through ABDE. One path list an outcome.
 #[test]
 fn figure_1e() {
     const BLOCKS: [(char, u64); 5] = [('A', 0), ('B', 10), ('C', 20), ('D', 30), ('E', 40)];
@@ -342,8 +343,8 @@ fn figure_1e() {
     assert_eq!(list(&bench), "E 1111");
 }
 
-/// The cold table cycle by cycle: insertions, two exchanges by the sorter, a merge, a return. `docs/reference/path-tables.md` shows
-/// this trace.
+/// The cold table cycle by cycle: insertions, two exchanges by the sorter, a merge, a return.
+/// `docs/reference/path-tables.md` shows this trace.
 #[test]
 fn cold_table_cycle_by_cycle() {
     let mut bench = Bench::of_shape(4, 1, 1);
@@ -416,8 +417,8 @@ fn announced(outcomes: &[Option<Told>]) -> impl Iterator<Item = (Option<usize>, 
     next.zip(outcomes.iter().copied())
 }
 
-/// Threads reach a barrier at different times, one ends on the way, all are woken and meet. `docs/reference/path-tables.md` shows
-/// this trace; `w` marks a path that waits.
+/// Threads reach a barrier at different times, one ends on the way, all are woken and meet.
+/// `docs/reference/path-tables.md` shows this trace; `w` marks a path that waits.
 #[test]
 fn barrier_cycle_by_cycle() {
     let mut bench = Bench::that_waits(4, 1, 1);
@@ -586,8 +587,9 @@ fn call_depth_has_bounds() {
     assert!(error.to_string().starts_with("assertion `call_depth_does_not_overflow` failed"), "{error}");
 }
 
-/// Three warps with a path each in the cold table begin to return in consecutive cycles, two others have an outcome in each cycle behind
-/// them: two heads wait, and that of the third has to be fetched. Returns how many cycles without an outcome it takes.
+/// Three warps with a path each in the cold table begin to return in consecutive cycles, two others have an outcome in
+/// each cycle behind them: two heads wait, and that of the third has to be fetched. Returns how many cycles without an
+/// outcome it takes.
 fn three_heads(covers: &mut BTreeMap<String, u64>) -> usize {
     let mut bench = Bench::of_shape(4, 8, 1);
     let all = P { mask: 0b1111, ..P::default() };
@@ -675,7 +677,8 @@ fn a_path_a_thread() {
     }
 }
 
-/// The assertion that ends random events on a design of 8 lanes and 2 warps with a change in the unit or in its cold table.
+/// The assertion that ends random events on a design of 8 lanes and 2 warps with a change in the unit or in its cold
+/// table.
 fn caught_by(change: impl Fn(&mut Module, &mut Module)) -> String {
     let s = Shape { barriers: true, ..Shape::new(8, 2) };
     let mut design = path_table(&s).check().unwrap();

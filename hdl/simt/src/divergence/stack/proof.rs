@@ -1,9 +1,9 @@
-//! The stack as a whole: whatever it is told about meeting, every live thread of a warp is in exactly one place, which has the
-//! pc and call depth that outcomes gave the thread; a warp is steered once, to the top, in bounded time.
+//! The stack as a whole: whatever it is told about reconvergence, every live thread of a warp is in exactly one place,
+//! which has the pc and call depth that outcomes gave the thread; a warp is steered once, to the top, in bounded time.
 //!
-//! A thread's place is the topmost that holds it: the top, or a level's sibling, those at its likely point, or its group. One
-//! thread is followed, any of them. The other assertions say of every warp, from its top down, what makes that inductive.
-//! With all levels; a warp whose outcome is refused stays as it is, since the core stops.
+//! A thread's place is the topmost that holds it: the top, or a level's sibling, those at its likely point, or its
+//! group. One thread is followed, any of them. The other assertions say of every warp, from its top down, what makes
+//! that inductive. With all levels; a warp whose outcome is refused stays as it is, since the core stops.
 
 use super::{Inside, Words, described};
 use crate::divergence::levels::{Gathering, Level, Likely, Rpc, Top, has_likely, levels};
@@ -47,8 +47,8 @@ struct Held {
     above: Signal,
 }
 
-/// The stack with every legal input: outcomes of warps that run, with threads of the top and anything about meeting; starts
-/// of idle slots, wakes of those that wait; `hold` is obeyed.
+/// The stack with every legal input: outcomes of warps that run, with threads of the top and anything about
+/// reconvergence; starts of idle slots, wakes of those that wait; `hold` is obeyed.
 pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
     module("stack_proof", ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
@@ -192,8 +192,8 @@ fn is_at(point: Likely<Signal>, rpc: Rpc<Signal>, pc: Signal, depth: Signal) -> 
     point.valid & pc.eq(point.pc) & depth.eq(rpc.depth)
 }
 
-/// Levels part the threads above them strictly, threads that have met know where, and nobody is where they meet without
-/// being there.
+/// Levels part the threads above them strictly, threads that have met know where, and nobody is where they reconverge
+/// without being there.
 fn from_the_top_down(m: Builder, s: &Shape, warp: &Warp) {
     for (k, held) in warp.levels.iter().enumerate() {
         let Held { level, gathering, gathered, rpc, point, above, .. } = *held;
@@ -255,8 +255,8 @@ fn same(a: Level<Signal>, b: Level<Signal>) -> Signal {
     cat(&a.leaves().iter().zip(b.leaves()).map(|(a, b)| a.eq(b)).collect::<Vec<_>>()).all()
 }
 
-/// A warp is steered once after each outcome, start or wake, when it does not pop any more, and to its top; unless it waits,
-/// has ended or is refused.
+/// A warp is steered once after each outcome, start or wake, when it does not pop any more, and to its top; unless it
+/// waits, has ended or is refused.
 fn steers(m: Builder, warp: &Warp, told: &UnitIn<Signal>, out: &UnitOut<Signal>) {
     let acts = told.outcome.valid & warp.is(told.outcome.slot);
     let begins = told.start.valid & out.start_ready & warp.is(told.start.slot);

@@ -9,7 +9,7 @@ use heddle_hdl::Errors;
 const STACK: Block = Block {
     name: "stack",
     block: "divergence/stack.rs",
-    says: "Whatever it is told about where threads meet, every live thread of a warp is in exactly one place, which has the pc \
+    says: "Whatever it is told about where threads reconverge, every live thread of a warp is in exactly one place, which has the pc \
            and call depth that outcomes gave it; lanes - 1 levels are enough; after an outcome, a start or a wake a warp is \
            steered once, to its top, in a bounded time, unless it waits, ends or is refused.",
     method: Method::Induction,

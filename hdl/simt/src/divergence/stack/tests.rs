@@ -1,5 +1,5 @@
-//! The stack from its ports: whatever it is told about meeting, threads are where outcomes sent them; told right, they meet
-//! there.
+//! The stack from its ports: whatever it is told about reconvergence, threads are where outcomes sent them; told right,
+//! they meet there.
 
 use super::*;
 use crate::divergence::Divergence;
@@ -15,7 +15,8 @@ fn plan(s: &Shape) -> Plan {
     stack(s).check().unwrap()
 }
 
-/// Says of each outcome, at random, where its threads meet: often where one of the sides goes, or where others meet.
+/// Says of each outcome, at random, where its threads reconverge: often where one of the sides goes, or where others
+/// meet.
 fn told_at_random(watch: &mut Watch) {
     let r = &mut watch.pipeline.random;
     let meet = if r.u8(..4) == 0 { Meet::Return } else { Meet::At(r.u32(..14)) };
@@ -64,7 +65,8 @@ fn threads_are_where_outcomes_sent_them() {
     all_hit(&covers);
 }
 
-/// `thread-block-compaction.txt` §2.2.2: `if (a) { if (b) B; else C; D } else E; F`. D and F are where threads meet.
+/// `thread-block-compaction.txt` §2.2.2: `if (a) { if (b) B; else C; D } else E; F`. D and F are where threads
+/// reconverge.
 #[test]
 fn nested_branches() {
     let (a, b, c, d, e, f) = (0, 10, 20, 30, 40, 50);
@@ -88,8 +90,8 @@ fn nested_branches() {
     assert_eq!(watch.pipeline.slots[0], Slot::Idle);
 }
 
-/// `thread-block-compaction.txt` §4, Example 2 and Figure 10: `while (A) { if (A) B; else if (C) break (D); E } F`. Threads 0 and 1
-/// meet at E, long before F, where 2 and 3 wait.
+/// `thread-block-compaction.txt` §4, Example 2 and Figure 10: `while (A) { if (A) B; else if (C) break (D); E } F`.
+/// Threads 0 and 1 meet at E, long before F, where 2 and 3 wait.
 #[test]
 fn likely_points() {
     let (b, c, d, e, f) = (10, 20, 30, 40, 50);
@@ -214,7 +216,8 @@ fn a_return_to_where_others_wait() {
     runs(&mut watch, 6, 0b1111, None);
 }
 
-/// A function that calls itself: those of the inner activation meet where that returns to, not where the outer one does.
+/// A function that calls itself: those of the inner activation meet where that returns to, not where the outer one
+/// does.
 #[test]
 fn an_inner_activation_returns_before_the_outer_one() {
     let mut watch = begin(&shape(4, 1));

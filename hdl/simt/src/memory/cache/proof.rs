@@ -1,8 +1,8 @@
 //! What the cache is for: every request is answered once, with what was stored last.
 //!
-//! Any one line, of one word, is followed: its value as requests are taken from the core, and what memory has. The memory
-//! here takes requests when it likes, answers loads in any order, and of other lines with any data. The assertions inside
-//! the cache, such as that a line is in one way only, are proven with it.
+//! Any one line, of one word, is followed: its value as requests are taken from the core, and what memory has. The
+//! memory here takes requests when it likes, answers loads in any order, and of other lines with any data. The
+//! assertions inside the cache, such as that a line is in one way only, are proven with it.
 
 use super::super::port::{Request, Response, operation};
 use super::super::proof::{Found, after, remembered, stays};

@@ -1,9 +1,9 @@
-//! What the bridge is for: whatever the slave does, the rules of the bus hold; every request goes over the bus once and is answered
-//! once, with what was stored last; and an error is told with its address.
+//! What the bridge is for: whatever the slave does, the rules of the bus hold; every request goes over the bus once and
+//! is answered once, with what was stored last; and an error is told with its address.
 //!
-//! Any one word is followed: its value as requests are taken from the core, and what the memory on the bus has. The slave stalls and
-//! answers when it likes, in the cycle in which it takes a beat at the earliest, with errors too, and with any data for other words.
-//! After an error, only the rules and the number of responses are looked at.
+//! Any one word is followed: its value as requests are taken from the core, and what the memory on the bus has. The
+//! slave stalls and answers when it likes, in the cycle in which it takes a beat at the earliest, with errors too, and
+//! with any data for other words. After an error, only the rules and the number of responses are looked at.
 
 use super::super::port::{Request, operation};
 use super::super::proof::{Found, after, remembered, stays};

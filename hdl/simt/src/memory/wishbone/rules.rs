@@ -12,8 +12,8 @@
 //! | `one_answer` | ACK and ERR never together (RULE 3.45) |
 //! | `answers_were_asked_for` | no more answers than requests, the one taken in this cycle included (RULE 3.35, PERMISSION 3.35) |
 //!
-//! What a slave says outside a cycle does not count (RULE 3.30). What is not looked at: reset (RULE 3.20), in which no assertion is, and
-//! whether every request is answered some day.
+//! What a slave says outside a cycle does not count (RULE 3.30). What is not looked at: reset (RULE 3.20), in which no
+//! assertion is, and whether every request is answered some day.
 
 use super::{FromSlave, MOST_UNDER_WAY, ToSlave};
 use crate::shape::Shape;

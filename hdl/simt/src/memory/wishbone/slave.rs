@@ -1,9 +1,9 @@
 //! A slave on the bus, for simulation only: memory that answers when its timing says.
 //!
-//! It takes a beat every `interval` cycles at most and stalls otherwise. A beat takes effect when it is answered: `latency` cycles after it was
-//! taken at the earliest, and in order, so a late answer holds up those behind it. With `jitter`, an answer is up to that much later and
-//! a stall up to 3 cycles longer, both drawn from a shift register that starts at the seed. The host may set both, as those of the
-//! [model](super::super::model).
+//! It takes a beat every `interval` cycles at most and stalls otherwise. A beat takes effect when it is answered:
+//! `latency` cycles after it was taken at the earliest, and in order, so a late answer holds up those behind it. With
+//! `jitter`, an answer is up to that much later and a stall up to 3 cycles longer, both drawn from a shift register
+//! that starts at the seed. The host may set both, as those of the [model](super::super::model).
 //!
 //! Beside it stand the [`rules`](super::rules), so every simulation of a whole core checks them.
 

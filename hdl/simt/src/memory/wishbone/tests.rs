@@ -47,8 +47,8 @@ fn interesting_cases_happen() {
     assert!(bench.t.cover_hits("rules.several_under_way") > 0 && bench.t.cover_hits("rules.locked") > 0);
 }
 
-/// From its last beat, a load takes the slave's latency and a cycle; and the bus has a beat in every cycle, but between turns
-/// of 255.
+/// From its last beat, a load takes the slave's latency and a cycle; and the bus has a beat in every cycle, but between
+/// turns of 255.
 #[test]
 fn the_bus_is_used_in_every_cycle() {
     for (lanes, width, latency) in [(4, 128, 1), (4, 32, 1), (8, 64, 6), (16, 512, 9)] {

@@ -23,8 +23,8 @@ fn load(r: &mut fastrand::Rng, all: u64, slot: u32, rd: u32) -> Load {
     Load { slot, rd, groups }
 }
 
-/// Answers to loads in any order: every lane is written once with its word, a load's last lanes with `last`, and nothing
-/// waits that could go on. Answers of one load that follow each other are one write.
+/// Answers to loads in any order: every lane is written once with its word, a load's last lanes with `last`, and
+/// nothing waits that could go on. Answers of one load that follow each other are one write.
 #[test]
 fn every_lane_is_written_once() {
     for (lanes, warps, in_turn, seed) in

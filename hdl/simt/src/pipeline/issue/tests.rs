@@ -30,7 +30,7 @@ impl Instruction {
         Instruction { number, accesses, answers, divide: kind == 1, control: kind == 0 || kind == 2, needs }
     }
 
-    /// One bit a register that it reads or writes.
+    /// One bit per register that it reads or writes.
     fn registers(&self) -> u32 {
         self.needs[..3].iter().fold(0, |bits, register| bits | 1 << register)
     }

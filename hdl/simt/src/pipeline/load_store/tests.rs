@@ -23,8 +23,9 @@ struct Sent {
     served: u64,
 }
 
-/// Instructions of all kinds come, as far as there is room; memory and the load queue are ready now and then. Every lane of
-/// every instruction goes once, the instructions in order, the lowest lane that is left always among those that go.
+/// Instructions of all kinds come, as far as there is room; memory and the load queue are ready now and then. Every
+/// lane of every instruction goes once, the instructions in order, the lowest lane that is left always among those that
+/// go.
 fn in_order_and_once(s: &Shape, seed: u64) {
     println!(
         "{:?}, {} lanes, {} places, {} of scratchpad, seed {seed}",

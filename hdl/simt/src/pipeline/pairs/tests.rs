@@ -1,4 +1,5 @@
-//! Issue where a warp has two slots, against a model of buffers, of unresolved control instructions, and of whose turn it is.
+//! Issue where a warp has two slots, against a model of buffers, of unresolved control instructions, and of whose turn
+//! it is.
 
 use super::*;
 use crate::divergence::Divergence;

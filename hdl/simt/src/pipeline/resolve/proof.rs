@@ -1,10 +1,10 @@
 //! What resolve, and the memory stage behind it, do with the threads of an instruction.
 //!
-//! The served threads and those that are left are the instruction's threads, each in one of the two; the first one is always
-//! served, so replays come to an end. What is served lies in the accessed line, at the place that the access says. Of
-//! stores, each byte gets the value of the highest lane that writes it: a lane is served only together with all lower ones
-//! that write one of its bytes, and among the served ones the highest wins. Of atomics, at most one lane a word is served,
-//! and none before a lower one.
+//! The served threads and those that are left are the instruction's threads, each in one of the two; the first one is
+//! always served, so replays come to an end. What is served lies in the accessed line, at the place that the access
+//! says. Of stores, each byte gets the value of the highest lane that writes it: a lane is served only together with
+//! all lower ones that write one of its bytes, and among the served ones the highest wins. Of atomics, at most one lane
+//! a word is served, and none before a lower one.
 
 use super::super::memory::{MemoryIn, memory};
 use super::{ResolveIn, Resolved, resolve};
@@ -37,7 +37,8 @@ pub struct ProofIn<T> {
     pub line: T,
 }
 
-/// Resolve and memory with every instruction: at most one of the kinds that exclude each other, and at least one thread.
+/// Resolve and memory with every instruction: at most one of the kinds that exclude each other, and at least one
+/// thread.
 pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>> {
     module("resolve_proof", ProofIn::shape(s), |m, i| {
         let given = i.resolve.executed.instruction;

@@ -172,7 +172,7 @@ fn model(s: &Shape, i: &At8) -> (Comes, u64) {
     }
 }
 
-/// What stage 7 says is wrong, one bit a lane of the mask.
+/// What stage 7 says is wrong, one bit per lane of the mask.
 struct Wrongs {
     misaligned: u64,
     outside: u64,
@@ -325,8 +325,8 @@ impl Bench {
         comes
     }
 
-    /// The request to the memory port or the scratchpad: operation, lines, bytes and data of what is written, words that are
-    /// read.
+    /// The request to the memory port or the scratchpad: operation, lines, bytes and data of what is written, words
+    /// that are read.
     fn port_obeys(&mut self, i: &At8, access: Access<Bits>, served: u64) {
         let lanes = self.s.lanes;
         let leader = i.results[i.mask.trailing_zeros() as usize];

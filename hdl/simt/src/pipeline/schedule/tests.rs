@@ -148,7 +148,7 @@ impl Bench {
     }
 }
 
-/// Every schedule with one and with two slots a warp.
+/// Every schedule with one and with two slots per warp.
 fn benches(warps: u32) -> impl Iterator<Item = Bench> {
     let bench = move |&(_, schedule): &(&str, Schedule)| {
         let units = [Divergence::PATH_TABLE, Divergence::DUAL_PATH].into_iter();

@@ -64,8 +64,8 @@ impl Bench {
         Bench { t, slots: vec![Slot::default(); count], s, chosen: [None; 2], room: vec![true; count], choices: vec![] }
     }
 
-    /// One cycle: steers a slot, stops the slot in decode if `stops`, takes one instruction out of the buffers in `pops`.
-    /// Checks what decode sees, and the credits. Returns what stage 1 chose, with what stages 2 and 3 held.
+    /// One cycle: steers a slot, stops the slot in decode if `stops`, takes one instruction out of the buffers in
+    /// `pops`. Checks what decode sees, and the credits. Returns what stage 1 chose, with what stages 2 and 3 held.
     fn cycle(&mut self, steer: Option<(u32, u32)>, stops: bool, pops: &[u32]) -> FrontOut<Bits> {
         let count_bits = count_width(self.s.buffer);
         let counts = self
@@ -101,8 +101,8 @@ impl Bench {
         out
     }
 
-    /// Stage 1 has what was chosen a cycle ago, if it was not stopped then. A slot without an undecoded fetch is chosen first, then
-    /// who is steered, then others.
+    /// Stage 1 has what was chosen a cycle ago, if it was not stopped then. A slot without an undecoded fetch is chosen
+    /// first, then who is steered, then others.
     fn check_choice(&mut self, out: &FrontOut<Bits>, steered: Option<u32>) {
         let chosen = (out.chosen.valid == 1).then(|| out.chosen.slot.low_u64() as u32);
         match chosen {

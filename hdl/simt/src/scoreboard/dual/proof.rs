@@ -1,10 +1,10 @@
-//! What the dual scoreboard is for: no thread reads or writes a register while a write of its own is under way; the other
-//! path's writes since the last push or pop hold nobody back; whoever waits, waits for fewer and fewer writes.
+//! What the dual scoreboard is for: no thread reads or writes a register while a write of its own is under way; the
+//! other path's writes since the last push or pop hold nobody back; whoever waits, waits for fewer and fewer writes.
 //!
-//! Any thread and any register of any warp are followed. Who waits does so for registers that are pending on its side or in the shadow of
-//! the other, and each of those is under way, whichever it is. The thread is on the left, on the right or, as one that
-//! is suspended or has ended, nowhere. Every push and every pop puts it anywhere, which is more than any stack does; in
-//! between it may only leave. All else disturbs.
+//! Any thread and any register of any warp are followed. Who waits does so for registers that are pending on its side
+//! or in the shadow of the other, and each of those is under way, whichever it is. The thread is on the left, on the
+//! right or, as one that is suspended or has ended, nowhere. Every push and every pop puts it anywhere, which is more
+//! than any stack does; in between it may only leave. All else disturbs.
 
 use super::{DualScoreboardIn, DualScoreboardOut, RowOut, SidePending, described, row_shown};
 use crate::divergence::interface::PathsChange;

@@ -1,5 +1,5 @@
-//! Figure 7's trace, the four hazards of §3.2 and what else may happen to a pending write, bit by bit; then random paths of
-//! random warps against a model that knows which threads await which registers.
+//! Figure 7's trace, the four hazards of §3.2 and what else may happen to a pending write, bit by bit; then random
+//! paths of random warps against a model that knows which threads await which registers.
 
 use super::*;
 use crate::pipeline::testing::packed;
@@ -117,7 +117,8 @@ impl Trace {
     }
 }
 
-/// The code of Figure 6, as Figure 7 runs it: A; B beside C; D beside E; F; G. Two bits of each register after every step.
+/// The code of Figure 6, as Figure 7 runs it: A; B beside C; D beside E; F; G. Two bits of each register after every
+/// step.
 #[test]
 fn figure_7() {
     let add = |rd, a, b| needs(Some(rd), &[a, b]);
@@ -260,8 +261,8 @@ fn later_copies_lose_nothing() {
     t.holds([[&[], &[]], [&[], &[]]]);
 }
 
-/// What issues in the cycle of a push is copied; what is released in it is not; what issues again as its last write ends
-/// is pending.
+/// What issues in the cycle of a push is copied; what is released in it is not; what issues again as its last write
+/// ends is pending.
 #[test]
 fn all_at_once() {
     let mut t = Trace::new();
@@ -277,8 +278,8 @@ fn all_at_once() {
     t.holds([[&[3], &[3]], [&[4], &[4]]]);
 }
 
-/// Its limit: a path that diverges again and again, and has a load under way at each pop, holds the other one back where
-/// that uses the same register number, as long as it does so and no longer.
+/// Its limit: a path that diverges again and again, and has a load under way at each pop, holds the other one back
+/// where that uses the same register number, as long as it does so and no longer.
 #[test]
 fn a_path_that_keeps_diverging_holds_the_other_back() {
     let mut t = Trace::new();
@@ -309,8 +310,8 @@ struct Write {
     before: bool,
 }
 
-/// The paths of a warp as a dual-path stack has them: the top entry last, a mask a side; nobody in a mask means that it
-/// is done.
+/// The paths of a warp as a dual-path stack has them: the top entry last, a mask per side; nobody in a mask means that
+/// it is done.
 #[derive(Clone, Debug, Default)]
 struct Warp {
     stack: Vec<[u64; 2]>,
@@ -358,8 +359,8 @@ enum Change {
 }
 
 /// Paths diverge, reconverge and end at random; writes end in any order. No thread ever reads or writes a register that
-/// a write of its own is under way to; nobody waits but for a write on its side, or one on the other from before the last
-/// push or pop; and when all writes have ended, nobody waits.
+/// a write of its own is under way to; nobody waits but for a write on its side, or one on the other from before the
+/// last push or pop; and when all writes have ended, nobody waits.
 #[test]
 fn random_paths() {
     for (lanes, warps, seed) in [(1, 1, 1), (4, 1, 2), (2, 2, 3), (64, 4, 4), (8, 8, 5), (4, 64, 6)] {

@@ -1,5 +1,5 @@
-//! What the table knows, whatever comes: one branch is followed, any of them. It has an entry exactly if a warp has parted there, and
-//! fewer other branches than there are entries since; the entry lies behind those of these others.
+//! What the table knows, whatever comes: one branch is followed, any of them. It has an entry exactly if a warp has
+//! parted there, and fewer other branches than there are entries since; the entry lies behind those of these others.
 
 use super::{CaptIn, CaptOut, Entry, described, learn};
 use crate::proof::{cover, held, implies};

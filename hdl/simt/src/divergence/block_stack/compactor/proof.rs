@@ -1,5 +1,5 @@
-//! What the compactor makes of any threads: iterated, it puts each into exactly one warp, in its lane, lowest static warp first, in
-//! as few warps as can be.
+//! What the compactor makes of any threads: iterated, it puts each into exactly one warp, in its lane, lowest static
+//! warp first, in as few warps as can be.
 //!
 //! One thread is followed, any of them, and another one of its lane. What is left goes in again, until a new set comes.
 

@@ -1,5 +1,5 @@
-//! Every set of threads at small sizes, random ones at large sizes, formed into warps until none is left, as a few lines of Rust
-//! would.
+//! Every set of threads at small sizes, random ones at large sizes, formed into warps until none is left, as a few
+//! lines of Rust would.
 
 use super::*;
 use crate::divergence::Divergence;
@@ -89,7 +89,8 @@ fn random_sets_of_threads() {
     }
 }
 
-/// `thread-block-compaction.txt` Figure 7, threads numbered from 1: C's {1, 6, 7} are one warp, B's {2, 3, 4, 5, 8} two.
+/// `thread-block-compaction.txt` Figure 7, threads numbered from 1: C's {1, 6, 7} are one warp, B's {2, 3, 4, 5, 8}
+/// two.
 #[test]
 fn figure_7() {
     let (s, mut t) = begin(4, 2);

@@ -1,7 +1,7 @@
 //! What the compact-and-sort unit does to paths, for every input.
 //!
-//! One thread is followed, any of them: it comes out exactly if it came in, in one path, which has the depth and pc of the
-//! path that it came in with. Order and merging are assertions of the unit itself.
+//! One thread is followed, any of them: it comes out exactly if it came in, in one path, which has the depth and pc of
+//! the path that it came in with. Order and merging are assertions of the unit itself.
 
 use super::{CcsIn, CcsOut, ccs, key};
 use crate::divergence::Path;
@@ -15,7 +15,7 @@ use heddle_hdl::prelude::*;
 pub struct ProofIn<T> {
     /// The paths; their masks are made from `owners`.
     pub ccs: CcsIn<T>,
-    /// Two bits a lane: its thread is in a, b, c or in none.
+    /// Two bits per lane: its thread is in a, b, c or in none.
     #[width(2 * s.lanes)]
     pub owners: T,
     /// The thread that is followed.

@@ -54,8 +54,8 @@ fn check(t: &mut Sim<CcsIn<Width>, CcsOut<Signal>>, paths: [P; 3], a_first: bool
     assert_eq!(out.y_ahead == 1, ahead, "{paths:x?} {a_first}");
 }
 
-/// 4 lanes, 2-bit pcs, 1-bit depth: every key of the three paths, valid or not, and every way to give each lane to one of
-/// them or to none. A path is valid exactly if its mask is not empty.
+/// 4 lanes, 2-bit pcs, 1-bit depth: every key of the three paths, valid or not, and every way to give each lane to one
+/// of them or to none. A path is valid exactly if its mask is not empty.
 #[test]
 fn every_case_at_four_lanes() {
     every_case(false);

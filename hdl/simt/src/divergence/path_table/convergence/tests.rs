@@ -1,7 +1,8 @@
-//! The path-table unit with convergence barriers, against a model that knows only threads: each has a pc and a call depth, runs,
-//! waits at the block's barrier or at one of the convergence barriers, whose P and W are sets as the docs say. Instructions and
-//! outcomes are random, as the pipeline makes them. Whoever the unit lets go on, it must have a reason; whoever runs must be where
-//! the model has them; and a slot with live threads is always steered, or found to wait, within a bound.
+//! The path-table unit with convergence barriers, against a model that knows only threads: each has a pc and a call
+//! depth, runs, waits at the block's barrier or at one of the convergence barriers, whose P and W are sets as the docs
+//! say. Instructions and outcomes are random, as the pipeline makes them. Whoever the unit lets go on, it must have a
+//! reason; whoever runs must be where the model has them; and a slot with live threads is always steered, or found to
+//! wait, within a bound.
 
 use super::*;
 use crate::divergence::path_table::path_table;
@@ -470,7 +471,8 @@ impl Bench {
                 let x = self.active(slot);
                 match self.invent(slot, x) {
                     Ok(hint) => self.ahead = Some(hint),
-                    // In stage 9 with the instruction that follows, of another slot, a `wait` may not be in stage 9, too.
+                    // In stage 9 with the instruction that follows, of another slot, a `wait` may not be in stage 9,
+                    // too.
                     Err(told_later) if told.is_none_or(|t| t.operation != convergence::WAIT) => {
                         let in_flight = told.is_some_and(|t| t.slot == slot);
                         next_outcome = (!in_flight).then_some(told_later);
@@ -596,8 +598,8 @@ fn four(barriers: u32) -> Bench {
 
 use convergence::{CANCEL, COPY, COUNT, JOIN, MOVE, WAIT};
 
-/// `speculative-reconvergence.txt` Figure 4: threads come to BB3 in different rounds of the loop, wait there, and go on together.
-/// `docs/reference/convergence-barriers.md` shows this trace.
+/// `speculative-reconvergence.txt` Figure 4: threads come to BB3 in different rounds of the loop, wait there, and go on
+/// together. `docs/reference/convergence-barriers.md` shows this trace.
 #[test]
 fn figure_4() {
     let (bb1, bb3, bb4, bb5) = (10, 20, 30, 40);
@@ -636,7 +638,8 @@ fn figure_4() {
     assert_eq!(bench.released[..5], [1, 0, 0, 0, 0]);
 }
 
-/// Figure 5 (c), dynamic deconfliction: who comes to BB3 leaves b1, which the others wait at behind the loop, before waiting at b0.
+/// Figure 5 (c), dynamic deconfliction: who comes to BB3 leaves b1, which the others wait at behind the loop, before
+/// waiting at b0.
 #[test]
 fn figure_5() {
     let (bb3, bb5) = (20, 40);
@@ -710,7 +713,8 @@ fn a_threshold_of_the_last_arrival() {
     assert_eq!(bench.state(), "21:0001 (30:1110)");
 }
 
-/// Threads that come to another place leave the barrier and go on; those that wait stay, and are released if they were the last.
+/// Threads that come to another place leave the barrier and go on; those that wait stay, and are released if they were
+/// the last.
 #[test]
 fn only_who_falls_through_leaves() {
     let mut bench = four(1);
@@ -778,8 +782,8 @@ fn threads_are_where_they_should_be() {
     all_hit(&covers);
 }
 
-/// Of two warps whose instructions make the warden look at barriers all the time, a third barrier has its turn, too: that of warp 0 which
-/// is complete. Nobody obeys `hold` here.
+/// Of two warps whose instructions make the warden look at barriers all the time, a third barrier has its turn, too:
+/// that of warp 0 which is complete. Nobody obeys `hold` here.
 #[test]
 fn every_barrier_has_its_turn() {
     let s = shape(4, 2, 2);

@@ -1,9 +1,10 @@
-//! Releases come within a bound: what the warden looks at is decided, and of a warp of which no path can run, threads go on.
+//! Releases come within a bound: what the warden looks at is decided, and of a warp of which no path can run, threads
+//! go on.
 //!
-//! Two ranks say so, each by what is left at most. *Left of a decision* falls in every cycle in which there is something to look
-//! at and nothing is decided: it counts the warden's steps, the returns that have the turn before a release, and the
-//! outcomes and instructions that `hold` still lets through, each of which may send the warden back. *Left of a release* is the
-//! decisions that may come before it, each as long as that.
+//! Two ranks say so, each by what is left at most. *Left of a decision* falls in every cycle in which there is
+//! something to look at and nothing is decided: it counts the warden's steps, the returns that have the turn before a
+//! release, and the outcomes and instructions that `hold` still lets through, each of which may send the warden back.
+//! *Left of a release* is the decisions that may come before it, each as long as that.
 
 use super::{Harness, Slot, harness};
 use crate::divergence::UnitOut;
@@ -18,7 +19,8 @@ use heddle_hdl::prelude::*;
 /// Bits of numbers of cycles.
 const CYCLES: Width = 14;
 
-/// Steps of the warden from a choice that has become void: it leaves, chooses a warp, notes, chooses a barrier, weighs, decides.
+/// Steps of the warden from a choice that has become void: it leaves, chooses a warp, notes, chooses a barrier, weighs,
+/// decides.
 const STEPS: u32 = 6;
 /// What a named instruction on two barriers may cost in the cycle before it comes.
 const NAMED: u32 = 3;
@@ -48,8 +50,9 @@ pub fn release_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> 
 /// Of a warp that returns: the fetch, and the turn that is kept behind the last path, or the cycle after it.
 const OF_RETURNS: u32 = 2 + WRITTEN;
 
-/// What one outcome or instruction on convergence barriers may add: steps, a named instruction, a path that is to return with
-/// all behind it, a warp that ends and may be started, and one of which threads end after the last has been released.
+/// What one outcome or instruction on convergence barriers may add: steps, a named instruction, a path that is to
+/// return with all behind it, a warp that ends and may be started, and one of which threads end after the last has been
+/// released.
 fn of_an_outcome(s: &Shape) -> u32 {
     STEPS + NAMED + ANNOUNCED + WRITTEN + 2 * entries(s) + OF_RETURNS + OF_A_START + STALE
 }
@@ -61,8 +64,8 @@ pub fn decided_after(s: &Shape) -> u32 {
 }
 
 /// Cycles at most from when no path of a warp can run, while threads of it wait, to a release: one decision about the
-/// barrier that is read, then one for each that a note gives reason to look at, and the release; between two of them those about other
-/// warps.
+/// barrier that is read, then one for each that a note gives reason to look at, and the release; between two of them
+/// those about other warps.
 pub fn released_after(s: &Shape) -> u32 {
     (s.convergence_barriers + 2) * s.warps * (decided_after(s) + 1)
 }
@@ -165,8 +168,8 @@ fn until(m: Builder, s: &Shape, n: u32, b: &convergence::Inside, own: Signal, le
     decisions.mul_full(number(m, decided_after(s) + 1)).slice(0, CYCLES) + left
 }
 
-/// Each barrier that is to be looked at has its turn, whatever instructions of this warp and of others make the warden look at. Only
-/// without a cold table: a warp that is returning whenever its turn comes is passed over.
+/// Each barrier that is to be looked at has its turn, whatever instructions of this warp and of others make the warden
+/// look at. Only without a cold table: a warp that is returning whenever its turn comes is passed over.
 fn looked_at(m: Builder, s: &Shape, slot: &Slot, b: &convergence::Inside, left: Signal) {
     let (n, barriers) = (slot.number, s.convergence_barriers);
     assert!(barriers.is_power_of_two(), "turns are counted around {barriers} barriers");
