@@ -8,6 +8,7 @@ mod core;
 pub mod draws;
 mod dual_path;
 mod kernels;
+mod mechanisms;
 mod page;
 pub mod runs;
 mod simtight;
@@ -22,6 +23,7 @@ use runs::Run;
 /// Run experiments on the core.
 #[derive(Args)]
 #[command(after_help = "Examples:
+  heddle study mechanisms
   heddle study simtight
   heddle study dual-path
   heddle study compaction
@@ -35,6 +37,7 @@ pub struct Study {
 
 #[derive(Subcommand)]
 enum What {
+    Mechanisms(mechanisms::Mechanisms),
     Simtight(simtight::Simtight),
     DualPath(dual_path::DualPath),
     Compaction(compaction::Compaction),
@@ -45,6 +48,7 @@ enum What {
 impl Study {
     pub fn run(self) -> Result<()> {
         match self.what {
+            What::Mechanisms(study) => study.run(),
             What::Simtight(study) => study.run(),
             What::DualPath(study) => study.run(),
             What::Compaction(study) => study.run(),
@@ -56,6 +60,7 @@ impl Study {
     /// What its figures come from.
     fn runs(&self) -> Result<Vec<Run>> {
         match &self.what {
+            What::Mechanisms(study) => study.runs(),
             What::Simtight(study) => study.runs(),
             What::DualPath(study) => study.runs(),
             What::Compaction(study) => study.runs(),

@@ -22,8 +22,13 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-pub const PAGES: [&str; 4] =
-    ["studies/simtight.md", "studies/dual-path.md", "studies/compaction.md", "studies/speculative.md"];
+pub const PAGES: [&str; 5] = [
+    "studies/mechanisms.md",
+    "studies/simtight.md",
+    "studies/dual-path.md",
+    "studies/compaction.md",
+    "studies/speculative.md",
+];
 
 /// So many.
 const SAMPLED: usize = 6;
