@@ -26,7 +26,7 @@ use std::path::PathBuf;
 /// folder stay. What memory holds at the launch of a program (a kernel's inputs included) comes too, for $readmemh:
 /// instructions.hex for the top's memory `instructions`, and bank_K.hex for `memory.main.bank[K].replica.words`; with
 /// --bus, memory.hex for the memory that is on the bus, a word of 32 bits per line; with --divergence stack,
-/// side_table.hex for the top's memory `side_table`: where the threads of each branch meet.
+/// side_table.hex for the top's memory `side_table`: where the threads of each branch reconverge.
 ///
 /// With --fusesoc comes heddle.core, of a core `heddle` for FuseSoC, with the targets `lint` (Verilator) and
 /// `synth-ecp5`, `synth-ice40` (Yosys); with --rust-hdl heddle.rs, the core as a struct for designs in rust-hdl.

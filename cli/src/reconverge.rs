@@ -1,4 +1,4 @@
-//! `heddle reconverge`: where the threads of a program meet again.
+//! `heddle reconverge`: where the threads of a program reconverge.
 
 mod dot;
 pub mod picture;
@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Show where threads that diverge at a branch meet again.
+/// Show where threads that diverge at a branch reconverge.
 ///
 /// For every control-flow instruction: its reconvergence pc (the immediate post-dominator, or behind the return),
 /// whether all threads of a block take it alike, where they are likely to reconverge earlier, and whether there are

@@ -45,7 +45,8 @@ pub struct ShapeArgs {
     /// 8 or 8,history=counter: `latest`, `sticky` or `counter` [default: 32,history=latest]
     #[arg(long, value_name = "N[,history=NAME]", value_parser = capt)]
     pub capt: Option<Capt>,
-    /// Whether threads also meet at likely-convergence points, under --divergence stack or block-stack [default: off]
+    /// Whether threads also reconverge at likely-convergence points, under --divergence stack or block-stack
+    /// [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub likely: Option<bool>,
     /// Bits of the call depth that paths are sorted by: 1 … 16 [default: 8]
