@@ -38,7 +38,8 @@ const HEADING: f64 = 26.0;
 const HEAD: f64 = 76.0;
 /// Below them.
 const AXIS: f64 = 34.0;
-const COLOURS: [&str; 5] = ["#f08c2e", "#08519c", "#3182bd", "#85b9dd", "#c6dbef"];
+/// Of series: no more than so many.
+pub const COLOURS: [&str; 5] = ["#f08c2e", "#08519c", "#3182bd", "#85b9dd", "#c6dbef"];
 
 impl Bars {
     /// Each with the number of its series.

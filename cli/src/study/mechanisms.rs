@@ -1,7 +1,7 @@
 //! `heddle study mechanisms`: every kernel on every mechanism, on one core.
 
 use super::age;
-use super::chart::{Bars, Chart};
+use super::chart::{Bars, COLOURS, Chart};
 use super::draws::{DrawsArgs, Gain, mean};
 use super::kernels::chosen;
 use super::page;
@@ -67,6 +67,9 @@ struct Report {
     core: String,
     draws: u32,
     mechanisms: Vec<String>,
+    /// Those of the chart: they serve the lanes of an access one after the other, all alike.
+    #[serde(skip)]
+    charted: Vec<usize>,
     /// By kernel and mechanism.
     rows: Vec<Row>,
 }
@@ -162,6 +165,7 @@ impl Mechanisms {
             core: first.options(),
             draws: self.draws.draws,
             mechanisms: variants.iter().map(|variant| variant.name.clone()).collect(),
+            charted: charted(&variants),
             rows,
         };
         if let Some(folder) = &self.docs {
@@ -209,6 +213,13 @@ impl Mechanisms {
     }
 }
 
+/// As many as a chart has colours; all, if none or one serves accesses so.
+fn charted(variants: &[Variant]) -> Vec<usize> {
+    let serialises = |at: &usize| variants[*at].shape.replay == Replay::Serialise;
+    let charted: Vec<usize> = (0..variants.len()).filter(serialises).take(COLOURS.len()).collect();
+    if charted.len() > 1 { charted } else { (0..variants.len().min(COLOURS.len())).collect() }
+}
+
 impl Report {
     fn kernels(&self) -> impl Iterator<Item = &[Row]> {
         self.rows.chunks(self.mechanisms.len())
@@ -234,8 +245,11 @@ fn cell(row: &Row, of: impl Fn(&Figures) -> String) -> String {
 /// Thread IPC of the first mechanism, and the others over it.
 fn gains(report: &Report) -> Vec<Vec<String>> {
     let mut lines = vec![std::iter::once("kernel".to_string()).chain(report.mechanisms.iter().cloned()).collect()];
-    let range =
-        |gain: Gain| if report.draws == 1 { gain.text() } else { format!("{} ({})", gain.text(), gain.range()) };
+    // Where inputs make no difference, or there is one, the mean is all.
+    let range = |gain: Gain| {
+        let same = gain.greatest - gain.least < 0.0005;
+        if same { super::table::gain(gain.mean) } else { format!("{} ({})", gain.text(), gain.range()) }
+    };
     for rows in report.kernels() {
         let others = rows[1..].iter().map(|row| cell(row, |f| f.gain().map_or(NONE.into(), range)));
         let first = cell(&rows[0], |f| format!("{:.2}", f.thread_ipc));
@@ -305,23 +319,25 @@ fn text(report: &Report) -> String {
         .replace("{failures}", failures(report).trim_end())
 }
 
-/// The divergent kernels on the project's mechanisms, and what their SIMT efficiency on the first allows.
+/// The divergent kernels, and what their SIMT efficiency on the first of the chart allows.
 fn chart(report: &Report) -> String {
-    let group = |rows: &[Row]| Bars {
-        heading: None,
-        name: rows[0].kernel.into(),
-        values: rows.iter().map(|row| row.figures.as_ref().map(|f| f.thread_ipc)).collect(),
-        mark: rows[0].figures.as_ref().map(|f| f64::from(report.lanes) * f.simt_efficiency),
+    let group = |rows: &[Row]| {
+        let figures = report.charted.iter().map(|&at| rows[at].figures.as_ref()).collect::<Vec<_>>();
+        let bound = |f: &Figures| f64::from(report.lanes) * f.simt_efficiency;
+        Bars {
+            heading: None,
+            name: rows[0].kernel.into(),
+            values: figures.iter().map(|figures| figures.map(|f| f.thread_ipc)).collect(),
+            mark: figures[0].map(bound),
+        }
     };
     let title =
         format!("Thread instructions a cycle of divergent kernels, {} lanes × {} warps", report.lanes, report.warps);
     let groups: Vec<Bars> = report.kernels().filter(|rows| is_divergent(rows)).map(group).collect();
-    let most =
-        groups.iter().flat_map(|bars| bars.values.iter().flatten().chain(&bars.mark)).fold(1.0, |a, &b| b.max(a));
-    let series: Vec<&str> = report.mechanisms.iter().map(String::as_str).collect();
-    let chart =
-        Chart { title: &title, series: &series, mark: "bound of the first", most: most.ceil(), step: 1.0, groups };
-    chart.svg()
+    let values = groups.iter().flat_map(|bars| bars.values.iter().flatten().chain(&bars.mark));
+    let most = values.fold(1.0, |most: f64, &value| most.max(value)).ceil();
+    let series: Vec<&str> = report.charted.iter().map(|&at| report.mechanisms[at].as_str()).collect();
+    Chart { title: &title, series: &series, mark: "bound of the first", most, step: 1.0, groups }.svg()
 }
 
 #[cfg(test)]
@@ -353,7 +369,8 @@ mod tests {
         rows.push(row("path-table", Some(Figures::new(&draws[0], Some(ipc[0]))), None));
         rows.push(row("stack", None, Some("stopped".into())));
         let mechanisms = vec!["path-table".into(), "stack".into()];
-        Report { study: STUDY, lanes: 8, warps: 8, core: "--lanes 8".into(), draws: 2, mechanisms, rows }
+        let (core, charted) = ("--lanes 8".into(), vec![0, 1]);
+        Report { study: STUDY, lanes: 8, warps: 8, core, draws: 2, mechanisms, charted, rows }
     }
 
     #[test]
@@ -361,6 +378,7 @@ mod tests {
         let report = report([&[2.0, 4.0], &[1.0, 3.0]]);
         let lines = gains(&report);
         assert_eq!(lines[1], ["gcd", "3.00", "-38.8 % (-50.0 … -25.0 %)"]);
+        assert_eq!(gains(&self::report([&[2.0, 4.0], &[1.0, 2.0]]))[1], ["gcd", "3.00", "-50.0 %"]);
         // What failed is no zero, and not in the mean.
         assert_eq!(lines[2], ["sort", "3.00", NONE]);
         assert_eq!(lines[3], ["mean of all", "", "-38.8 %"]);
@@ -377,6 +395,8 @@ mod tests {
         assert_eq!(all[..2], ["path-table", "path-table, serialise"]);
         assert!(mechanisms().iter().all(|mechanism| all.iter().any(|name| name == mechanism.name())));
         assert!(all.contains(&"block-stack, predict".to_string()), "{all:?}");
+        let shown = charted(&study("").variants().unwrap()).into_iter().map(|at| all[at].as_str()).collect::<Vec<_>>();
+        assert_eq!(shown, ["path-table, serialise", "arbiter, serialise", "stack", "dual-path", "block-stack"]);
         let stack_first = names("--divergence stack");
         assert_eq!((stack_first[0].as_str(), stack_first.len()), ("stack", all.len()));
         assert_eq!(study("gcd sort").runs().unwrap().len(), 2 * all.len());
