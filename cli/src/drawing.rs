@@ -51,6 +51,13 @@ pub fn legend<'a>(names: impl Iterator<Item = (&'a str, &'a str)>, mark: &str, l
     group.add(of_mark).add(text(x + 18.0, 54.0, "start", mark))
 }
 
+/// Where a [`legend`] ends.
+pub fn legend_end(names: &[&str], mark: &str, left: f64, letter: f64) -> f64 {
+    let of_names: f64 = names.iter().map(|name| 40.0 + letter * name.len() as f64).sum();
+    let of_mark = if mark.is_empty() { 0.0 } else { 18.0 + letter * mark.len() as f64 };
+    left + of_names + of_mark
+}
+
 /// White around letters that may lie on a line.
 pub fn above_lines(text: Text) -> Text {
     text.set("stroke", "white").set("stroke-width", 3).set("paint-order", "stroke")

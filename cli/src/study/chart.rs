@@ -1,6 +1,6 @@
 //! A chart of horizontal bars: a group a kernel, in it a bar a series, and a mark across the group.
 
-use crate::drawing::{FAINT, INK, above_lines, document, legend, line, rectangle, text};
+use crate::drawing::{FAINT, INK, above_lines, document, legend, legend_end, line, rectangle, text};
 use svg::node::element::Group;
 
 pub struct Chart<'a> {
@@ -32,6 +32,8 @@ const NUMBERS: f64 = 40.0;
 const BAR: f64 = 13.0;
 /// Between groups of bars.
 const GAP: f64 = 9.0;
+/// A letter's width in the legend.
+const LETTER: f64 = 7.0;
 /// A heading's height.
 const HEADING: f64 = 26.0;
 /// Above the bars.
@@ -59,7 +61,8 @@ impl Chart<'_> {
         let scale = WIDTH / self.most;
         let left = MARGIN + LABELS;
         let bottom = HEAD + self.groups.iter().map(Bars::height).sum::<f64>();
-        let size = (left + WIDTH + NUMBERS + MARGIN, bottom + AXIS);
+        let wide = (left + WIDTH + NUMBERS).max(legend_end(self.series, self.mark, MARGIN, LETTER)) + MARGIN;
+        let size = (wide, bottom + AXIS);
         let title = text(MARGIN, 28.0, "start", self.title).set("font-size", 16);
         let mut picture = document(size).add(title).add(self.legend());
         for tick in 0..=(self.most / self.step) as u32 {
@@ -94,7 +97,7 @@ impl Chart<'_> {
 
     fn legend(&self) -> Group {
         let colours = COLOURS.iter().copied().cycle();
-        legend(self.series.iter().copied().zip(colours), self.mark, MARGIN, 7.0)
+        legend(self.series.iter().copied().zip(colours), self.mark, MARGIN, LETTER)
     }
 }
 
