@@ -88,7 +88,7 @@ pub fn sorter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
         let UnitIn { start, wake, .. } = h.told;
         let idle = m.reg("idle", count_width(sorted_after(s))).reset(0u32);
         wire!(enough = idle.q.eq(sorted_after(s)));
-        let announced = h.announced.valid | h.tables.claim.outcome;
+        let announced = h.announced.valid | h.tables.store.claim.q.outcome;
         idle.next(enough.mux(idle.q, idle.q + 1).only_if(!announced & !start.valid & !wake.valid));
         for slot in h.slots {
             let n = slot.number;
@@ -155,7 +155,7 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         let announced = m.deferred("announced", Announced { valid: 1, slot: s.warp_bits(), call: 1, ret: 1 });
         let was_announced = m.pipe_reset("was_announced", announced.value.valid);
         let number = index_of(s.warps, m.pipe("announced_slot", announced.value.slot));
-        let x = tables.hct0.read(number);
+        let x = tables.store.hct0.read(number);
         let slot_of = |signal: fn(&Slot) -> Signal| select(&slots.iter().map(signal).collect::<Vec<_>>(), number);
         let runs = slot_of(Slot::runs);
         let (taken, rest) = (x.mask & i.taken, x.mask & i.rest & !i.taken);
@@ -188,7 +188,7 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         let asked = i.unit.announced.expect("outcomes are announced");
         let at = index_of(s.warps, asked.slot);
         // The path that runs is the same when the outcome comes.
-        let deeper = asked.call & !tables.hct0.read(at).depth.slice(0, s.depth_bits).all();
+        let deeper = asked.call & !tables.store.hct0.read(at).depth.slice(0, s.depth_bits).all();
         let asked = Announced { slot: at, call: deeper, ret: asked.ret & !deeper, ..asked };
         let mut told = UnitIn { start, wake, outcome, announced: Some(announced.value), ..i.unit };
         let mut comes = m.lit(0u32, 1);
@@ -200,7 +200,7 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
                 (&slots, &late),
                 hints,
                 (outcome, asked),
-                (barriers, tables.hct0.read(barriers.waited_slot).mask),
+                (barriers, tables.store.hct0.read(barriers.waited_slot).mask),
             );
             reads(m, s, hints, &slots, &tables, barriers);
             announce
@@ -243,7 +243,11 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         );
 
         let any = |f: &dyn Fn(&Slot) -> Signal| cat(&slots.iter().map(f).collect::<Vec<_>>()).any();
-        cover(m, "a_warp_ends", outcome.valid & x.mask.eq(tables.ghost_live.read(number)) & !(taken | rest).any());
+        cover(
+            m,
+            "a_warp_ends",
+            outcome.valid & x.mask.eq(tables.ghosts.ghost_live.read(number)) & !(taken | rest).any(),
+        );
         if s.lanes > 1 {
             cover(m, "two_paths", any(&|slot| slot.live & slot.y.valid));
             cover(m, "paths_merge", out.events.merges.any());
@@ -257,7 +261,7 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
             cover(m, "released_stuck", releases.stuck);
         }
         if s.barriers {
-            cover(m, "all_wait", tables.waiting.any());
+            cover(m, "all_wait", tables.store.waiting().any());
             if s.lanes > 1 {
                 cover(m, "one_waits", any(&|slot| slot.y.valid & slot.y.waits & !slot.x.waits));
                 cover(m, "two_paths_are_woken", any(&|slot| slot.waiting & slot.y.valid) & wake.valid & out.wake_ready);
@@ -280,24 +284,24 @@ fn slot(
     (cold, barriers): (Option<&cct::Inside>, Option<&convergence::Inside>),
 ) -> Slot {
     let at = m.lit(number, s.warp_bits());
-    let live = tables.live.bit(number);
+    let live = tables.store.live.q.bit(number);
     let entry_bits = index_width(entries(s));
     let none = m.zero(Path::shape(s));
     let bit = |bits: Option<Signal>| bits.map_or(m.lit(0u32, 1), |bits| bits.bit(number));
     let count = cold.map_or(m.lit(0u32, 1), |c| c.counts.read(at));
     // Paths as they are, not as the tables have them.
-    let phase = tables.phases.as_ref().map_or(m.lit(0u32, 1), |phases| phases.read(at));
-    let round = tables.rounds.as_ref().map(|rounds| rounds.read(at));
+    let phase = tables.store.phases.as_ref().map_or(m.lit(0u32, 1), |phases| phases.read(at));
+    let round = tables.store.rounds.as_ref().map(|rounds| rounds.read(at));
     let turned = |p: Path<Signal>| {
         let depth = round.map_or(p.depth, |round| p.depth ^ cat(&[m.lit(0u32, s.depth_bits), round]));
         Path { depth, waits: p.waits ^ phase, ..p }.as_built(s)
     };
-    let x = turned(tables.hct0.read(at).path(live));
+    let x = turned(tables.store.hct0.read(at).path(live));
     let cold_path = |c: &cct::Inside, k: u32| {
         let address = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
         turned(c.path(address).path(live & count.gt(k)))
     };
-    let y = tables.hct1.as_ref().map_or(none, |t| t.read(at));
+    let y = tables.store.hct1.as_ref().map_or(none, |t| t.read(at));
     Slot {
         number,
         live,
@@ -312,7 +316,7 @@ fn slot(
         count,
         returning: bit(cold.map(|c| c.returning)),
         seeking: bit(cold.map(|c| c.seeking)),
-        waiting: tables.waiting.bit(number),
+        waiting: tables.store.waiting().bit(number),
     }
 }
 
@@ -338,22 +342,22 @@ fn claims(
     (was_announced, announced, call, ret): (Signal, Signal, Signal, Signal),
     taken: Wake<Signal>,
 ) {
-    let Inside { claim, words, stale, .. } = tables;
-    let (slot, stale) = (claim.slot, *stale);
+    let (claim, words, stale) = (tables.store.claim.q, tables.store.words.q, tables.store.stale.q);
+    let slot = claim.slot;
     m.assert("claimed_slot_is_there", slot.eq(index_of(s.warps, slot)));
     m.assert("announced_slot_is_there", announced.eq(index_of(s.warps, announced)));
     let of_announced = claim.outcome.eq(was_announced) & implies(was_announced, slot.eq(announced));
     m.assert("announced_outcome_is_claimed", of_announced);
     let of_woken = claim.wake.eq(taken.valid) & implies(taken.valid, slot.eq(taken.slot));
     m.assert("wake_that_was_taken_is_claimed", of_woken);
-    m.assert("claimed_wake_is_of_one_that_waits", implies(claim.wake, tables.waiting.select(slot, 1)));
+    m.assert("claimed_wake_is_of_one_that_waits", implies(claim.wake, tables.store.waiting().select(slot, 1)));
     let claims = [claim.outcome, claim.release, claim.wake, claim.sort];
     let twos = (1..claims.len()).flat_map(|k| (0..k).map(move |j| (j, k)));
     m.assert("nothing_else_is_claimed", !cat(&twos.map(|(j, k)| claims[j] & claims[k]).collect::<Vec<_>>()).any());
 
     let read = m.pipe_reset("has_read_words", m.lit(1u32, 1)) & !stale;
-    m.assert("live_bit_of_the_claim", implies(read, words.live.eq(tables.live.select(slot, 1))));
-    m.assert("hct0_of_the_claim", implies(read, tables.hct0.read(slot).same_as(words.hct0)));
+    m.assert("live_bit_of_the_claim", implies(read, words.live.eq(tables.store.live.q.select(slot, 1))));
+    m.assert("hct0_of_the_claim", implies(read, tables.store.hct0.read(slot).same_as(words.hct0)));
     let depth = words.hct0.depth.slice(0, s.depth_bits);
     let after = depth_after(was_announced & call, was_announced & ret, depth);
     m.assert("depth_after_the_claim", implies(read, words.after.eq(after)));
@@ -362,9 +366,9 @@ fn claims(
             m.assert(&format!("{name}_of_the_claim"), implies(read, table.eq(word)));
         }
     };
-    tabled("hct1", tables.hct1.as_ref().map(|t| t.read(slot).pack()), words.hct1.map(|word| word.pack()));
-    tabled("phase", tables.phases.as_ref().map(|t| t.read(slot)), words.phase);
-    tabled("round", tables.rounds.as_ref().map(|t| t.read(slot)), words.round);
+    tabled("hct1", tables.store.hct1.as_ref().map(|t| t.read(slot).pack()), words.hct1.map(|word| word.pack()));
+    tabled("phase", tables.store.phases.as_ref().map(|t| t.read(slot)), words.phase);
+    tabled("round", tables.store.rounds.as_ref().map(|t| t.read(slot)), words.round);
     tabled("count", cold.map(|c| c.counts.read(slot)), cold.map(|c| c.counted));
     if let Some(c) = cold {
         let other = claim.release | claim.wake | claim.sort;
@@ -493,10 +497,10 @@ fn reads(m: Builder, s: &Shape, hints: &Hints<Signal>, slots: &[Slot], tables: &
         let n = slot.number;
         let w = m.lit(n, s.warp_bits());
         let (word, none) = (b.words.read(w), m.lit(0u32, s.lanes));
-        let alive = b.alive.read(w).eq(tables.ghost_live.read(w));
+        let alive = b.alive.read(w).eq(tables.ghosts.ghost_live.read(w));
         m.assert(&format!("slot_{n}_alive"), implies(slot.live | b.holding.bit(n), alive));
         let held = slot.held.iter().fold(none, |all, p| all | p.mask.only_if(p.valid));
-        let ghost = tables.ghost_held.as_ref().expect("a table of those who wait").read(w);
+        let ghost = tables.ghosts.ghost_held.as_ref().expect("a table of those who wait").read(w);
         let after = slot.pending.mux((ghost | slot.x.mask) & !slot.goes, ghost);
         m.assert(&format!("slot_{n}_held_threads"), implies(slot.live | b.holding.bit(n), held.eq(after)));
         m.assert(&format!("slot_{n}_pending_runs"), implies(slot.pending, slot.live & !slot.parks & !slot.returning));
@@ -523,7 +527,7 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
         seen = seen | mask;
     }
     m.assert(&format!("slot_{n}_paths_are_disjoint"), !twice.any());
-    m.assert(&format!("slot_{n}_paths_are_complete"), implies(live, seen.eq(tables.ghost_live.read(at))));
+    m.assert(&format!("slot_{n}_paths_are_complete"), implies(live, seen.eq(tables.ghosts.ghost_live.read(at))));
     let full: Vec<Signal> = slot.paths().iter().map(|p| implies(p.valid, p.mask.any())).collect();
     m.assert(&format!("slot_{n}_paths_are_not_empty"), cat(&full).all());
     let all_wait = slot.paths().into_iter().map(|p| implies(p.valid, p.waits));
@@ -536,7 +540,7 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
         &format!("slot_{n}_seeks_where_x_waits"),
         implies(slot.seeking, slot.live & slot.parks & slot.count.any()),
     );
-    if let Some(ghost_waits) = &tables.ghost_waits {
+    if let Some(ghost_waits) = &tables.ghosts.ghost_waits {
         let waits = slot.paths().into_iter().map(|p| p.mask.only_if(p.valid & p.waits));
         let waits = waits.fold(none, |all, mask| all | mask);
         m.assert(&format!("slot_{n}_ghost_waits"), implies(live, waits.eq(ghost_waits.read(at))));
@@ -548,11 +552,11 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
         // But for a path that came from a convergence barrier beside one that runs.
         let sorted = key(slot.x).lt(key(slot.y)) | (m.lit(s.convergence_barriers > 0, 1) & !slot.parks);
         m.assert(&format!("slot_{n}_is_sorted"), implies(slot.y.valid, sorted));
-        m.assert(&format!("slot_{n}_has_no_cold_thread"), implies(live, !tables.ghost_cold.read(at).any()));
+        m.assert(&format!("slot_{n}_has_no_cold_thread"), implies(live, !tables.ghosts.ghost_cold.read(at).any()));
         return;
     }
     let cold = masks[2..2 + slot.cold.len()].iter().fold(none, |all, &mask| all | mask);
-    m.assert(&format!("slot_{n}_cold_threads"), implies(live, cold.eq(tables.ghost_cold.read(at))));
+    m.assert(&format!("slot_{n}_cold_threads"), implies(live, cold.eq(tables.ghosts.ghost_cold.read(at))));
     m.assert(&format!("slot_{n}_count_is_bounded"), implies(slot.live, slot.count.le(entries(s))));
     let empty = !slot.live & slot.holds(m);
     m.assert(&format!("slot_{n}_without_a_path_has_no_cold_one"), implies(empty, !slot.count.any() & !slot.returning));
@@ -661,7 +665,7 @@ fn follow(m: Builder, s: &Shape, h: &Harness) {
     let waits = m.reg("waits", 1).reset(0u32);
     wire!(begins = start.valid & out.start_ready & start.slot.eq(slot));
     // In the cycle after the one in which the wake was taken.
-    wire!(wakes = tables.claim.wake & tables.claim.slot.eq(slot));
+    wire!(wakes = tables.store.claim.q.wake & tables.store.claim.q.slot.eq(slot));
     wire!(goes = acts & has(outcome.taken.mask));
     wire!(stays = acts & has(outcome.rest.mask));
     let deeper = pick([(outcome.call, depth.q + 1), (outcome.ret & depth.q.any(), depth.q - 1)], depth.q);

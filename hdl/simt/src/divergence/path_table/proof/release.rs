@@ -119,8 +119,8 @@ fn left_of_a_decision(m: Builder, s: &Shape, h: &Harness, b: &convergence::Insid
     let kept = m.pipe_reset("kept", must & !h.announced.valid) & !reading & !fetched;
     let of_heads = if_so(m, reading, 1) + if_so(m, fetched, 2);
     let of_returns = sum(m, warps) + kept.zext(CYCLES) - of_heads;
-    let stale = h.tables.stale & h.tables.claim.release & of_warp(b.holding);
-    let to_come = if_so(m, h.comes, NAMED) + if_so(m, h.tables.claim.outcome, ANNOUNCED);
+    let stale = h.tables.store.stale.q & h.tables.store.claim.q.release & of_warp(b.holding);
+    let to_come = if_so(m, h.comes, NAMED) + if_so(m, h.tables.store.claim.q.outcome, ANNOUNCED);
     let left = steps + of_outcomes + of_returns + if_so(m, stale, WRITTEN) - to_come;
     let left = left.named("left_of_a_decision");
     let since = m.reg("undecided_since", CYCLES).reset(0u32);

@@ -1,0 +1,108 @@
+//! What the unit asserts of a turn, what the pipeline sees to, and what is to happen in a test.
+
+use super::invariant::{Ghosts, every_thread_in_one_path, paths_wait_with_their_threads};
+use super::state::Store;
+use super::turn::{Sorted, Turn};
+use crate::divergence::{Hints, Outcome, Start, Steer, kind};
+use heddle_hdl::prelude::*;
+
+impl Store {
+    /// Of any turn.
+    pub fn check(
+        &self,
+        turn: &Turn,
+        sorted: &Sorted,
+        (start, outcome): (&Start<Signal>, &Outcome<Signal>),
+        steer: Steer<Signal>,
+    ) {
+        let Store { m, cold, .. } = self;
+        let &Turn { claim, returns, updates, .. } = turn;
+        let &Sorted { active, depth, a, b, x, ref ccs, .. } = sorted;
+        let (y, z) = (ccs.y, ccs.z);
+        let uses = outcome.valid | returns | turn.releases | turn.wakes | cold.sorts;
+        m.assert("nobody_uses_stale_words", !(uses & self.stale.q));
+        m.assert("who_is_woken_waits", !turn.wakes | self.waiting().select(turn.slot, 1));
+        m.assert("one_claim", cat(&[claim.outcome, claim.release, claim.wake, claim.sort]).count_ones().le(1));
+        m.cover("announced_outcome_does_not_come", claim.outcome & !outcome.valid);
+        let taken = outcome.valid & a.valid;
+        m.assert("call_depth_does_not_overflow", !(taken & depth.all() & outcome.call));
+        m.assert("third_path_goes_to_the_cold_table", !(updates & z.valid) | cold.insert);
+        m.cover("returned_path_merges", returns & ccs.merges.any());
+        m.cover("returned_path_is_first", returns & ccs.x_is_b);
+        m.cover("replays", steer.replay);
+        let arrives = outcome.valid & outcome.kind.eq(kind::ARRIVED);
+        m.cover("arrives_and_merges", arrives & ccs.merges.any());
+        m.cover("arrives_and_meets_none", arrives & !ccs.merges.any());
+        let goes_on = outcome.valid & !a.valid & !b.valid;
+        m.cover("path_ends_and_others_go_on", goes_on & x.valid);
+        m.cover("runs_towards_y", outcome.valid & y.valid & x.depth.eq(y.depth) & ccs.y_ahead);
+        m.cover("runs_deeper_than_y", outcome.valid & y.valid & x.depth.ne(y.depth));
+        m.cover("calls", taken & outcome.call);
+        m.cover("returns_from_a_call", taken & outcome.ret & active.depth.any());
+        m.cover("start_waits", start.valid & !turn.start_ready);
+        m.cover("warp_ends", outcome.valid & !x.valid);
+        m.cover("returns_at_depth_zero", taken & outcome.ret & !active.depth.any());
+        if self.cold_in.is_some() {
+            m.cover("warp_goes_on_with_a_cold_path", goes_on & cold.more_returns);
+        }
+    }
+
+    /// Of its paths together: the invariants, with their ghost tables.
+    pub fn check_invariant(
+        &self,
+        turn: &Turn,
+        sorted: &Sorted,
+        (start, outcome): (&Start<Signal>, &Outcome<Signal>),
+    ) -> Ghosts {
+        let (ghosts, all) = every_thread_in_one_path(self, turn, sorted, (start, outcome));
+        if !self.s.barriers {
+            return ghosts;
+        }
+        let &Sorted { active, x, ref ccs, .. } = sorted;
+        let m = self.m;
+        m.assume("outcome_of_a_path_that_runs", !outcome.valid | !active.waits);
+        m.cover("wakes_two_paths", turn.wakes & ccs.y.valid);
+        m.cover("arrives_at_a_waiting_path", outcome.valid & sorted.x_waits & ccs.merges.any());
+        m.cover("runs_beside_a_waiting_path", outcome.valid & !x.waits & ccs.y.valid & ccs.y.waits);
+        m.cover("returned_path_runs", turn.returns & active.waits & !x.waits);
+        let ghost_waits = Some(paths_wait_with_their_threads(self, turn, sorted, outcome, all));
+        Ghosts { ghost_waits, ..ghosts }
+    }
+
+    /// Of convergence barriers, if there are any.
+    pub fn check_barriers(
+        &self,
+        Hints { hint, .. }: &Hints<Signal>,
+        turn: &Turn,
+        sorted: &Sorted,
+        outcome: &Outcome<Signal>,
+        new_round: Option<Signal>,
+    ) {
+        let m = self.m;
+        let Some(barriers) = self.barriers else { return };
+        let &Turn { claim, releases, .. } = turn;
+        let active = sorted.active;
+        let here = claim.release & claim.slot.eq(barriers.release.slot);
+        m.assert("a_release_has_the_turn", !releases | here);
+        let runs = |slot: Signal| self.live.q.select(slot, 1) & !self.waiting().select(slot, 1);
+        m.assume("outcome_of_a_path_of_the_list", !outcome.valid | runs(outcome.slot));
+        let of_path = runs(hint.slot) & hint.mask.eq(self.hct0.read(hint.slot).mask);
+        m.assume("hints_of_the_active_path", !hint.valid | of_path);
+        m.assume("no_hint_after_an_outcome", !(hint.valid & outcome.valid & hint.slot.eq(outcome.slot)));
+        let converges = outcome.valid & outcome.kind.eq(kind::CONVERGE);
+        let follows = converges & outcome.slot.eq(barriers.waited_slot);
+        let all_taken = outcome.taken.mask.eq(active.mask) & !outcome.rest.mask.any();
+        m.assume("a_wait_and_its_outcome", (barriers.waited | converges).eq(barriers.waited & follows));
+        m.assume("all_threads_of_a_path_wait", !converges | all_taken);
+        m.probe("release", barriers.release);
+        m.cover("released_beside_a_path_that_runs", sorted.beside(turn));
+        m.cover("released_to_an_empty_list", releases & !turn.live);
+        m.cover("released_third_path", releases & sorted.ccs.z.valid);
+        let holds = barriers.holding.select(turn.slot, 1);
+        m.cover("list_becomes_empty", outcome.valid & !sorted.x.valid & holds);
+        m.cover("new_round", new_round.expect("rounds with barriers"));
+        if self.s.barriers {
+            m.cover("released_before_paths_that_wait", releases & turn.live & sorted.parked);
+        }
+    }
+}

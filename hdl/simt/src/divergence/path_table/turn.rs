@@ -1,0 +1,195 @@
+//! Whose turn it is, and the three paths that pass the compact-and-sort unit in it.
+
+use super::ccs::{CcsIn, CcsOut, ccs};
+use super::claim::Next;
+use super::convergence::Release;
+use super::state::{Claim, Store};
+use crate::divergence::{Announced, Outcome, Path, Start, Steer, Wake, kind};
+use heddle_hdl::prelude::*;
+
+/// Whose turn it is.
+#[derive(Clone, Copy)]
+pub struct Turn {
+    /// What was claimed in the cycle before.
+    pub claim: Claim<Signal>,
+    pub starts: Signal,
+    pub start_ready: Signal,
+    pub returns: Signal,
+    pub wakes: Signal,
+    pub releases: Signal,
+    /// 1 bit: an outcome, a return or a start, of which x comes anew; and any of these or a release, which writes it.
+    pub begins: Signal,
+    pub updates: Signal,
+    /// Whose it is, and its bit.
+    pub slot: Signal,
+    pub at: Signal,
+    /// 1 bit: somebody else may have the next turn, and needs the tables as they are: of this slot, or wherever the
+    /// warden is.
+    pub gives_way: Signal,
+    /// 1 bit: an outcome of the slot is announced.
+    pub announced_here: Signal,
+    /// 1 bit: the slot has paths; the phase and the round of its paths.
+    pub live: Signal,
+    pub phase: Signal,
+    pub round: Option<Signal>,
+}
+
+/// What passes the CCS, and what comes of it.
+#[derive(Clone, Copy)]
+pub struct Sorted {
+    /// The path in HCT0, and without call depths' upper bit its depth.
+    pub active: Path<Signal>,
+    pub depth: Signal,
+    /// The threads of the outcome that go on now.
+    pub goes: Signal,
+    pub a: Path<Signal>,
+    pub b: Path<Signal>,
+    pub c: Path<Signal>,
+    /// 1 bit: HCT0 is kept where it is but for a path that can run, for its own waits or has given way.
+    pub parked: Signal,
+    pub ccs: CcsOut<Signal>,
+    pub x: Path<Signal>,
+    /// 1 bit: x waits; and it does not run, for it waits or has given way.
+    pub x_waits: Signal,
+    pub x_parks: Signal,
+}
+
+impl Store {
+    /// Whose turn it is. A start needs nothing of the tables, and its slot is not that of the words.
+    pub fn turn(
+        &self,
+        next: &Next,
+        (start, wake): (&Start<Signal>, &Wake<Signal>),
+        outcome: &Outcome<Signal>,
+        announced: &Announced<Signal>,
+    ) -> Turn {
+        let Store { m, s, cold, .. } = self;
+        let (claim, words, no) = (self.claim.q, self.words.q, m.lit(0u32, 1));
+        let here = |valid: Signal, slot: Signal| valid & slot.eq(claim.slot);
+        wire!(announced_here = here(announced.valid, announced.slot));
+        let woken_here = here(wake.valid, wake.slot) & m.lit(s.barriers, 1);
+        wire!(gives_way = announced_here | woken_here | next.visits);
+        wire!(returns = cold.returned & !claim.outcome);
+        let ready = !claim.outcome & !cold.returned & !claim.wake;
+        wire!(start_ready = self.barriers_or(ready, |barriers| ready & !barriers.writes));
+        wire!(starts = start.valid & start_ready);
+        let releases = self.barriers_or(no, |barriers| barriers.release.valid);
+        // A release adds to the list, and lets a path that runs do so.
+        let begins = outcome.valid | returns | starts;
+        wire!(updates = if self.barriers.is_some() { begins | releases } else { begins });
+        wire!(slot = starts.mux(start.slot, claim.slot));
+        wire!(slot_live = words.live & !starts);
+        wire!(phase = words.phase.map_or(no, |phase| phase & !starts));
+        Turn {
+            claim,
+            starts,
+            start_ready,
+            returns,
+            wakes: claim.wake,
+            releases,
+            begins,
+            updates,
+            slot,
+            at: slot.decode(s.warps),
+            gives_way,
+            announced_here,
+            live: slot_live,
+            phase,
+            round: words.round.map(|round| round & !starts),
+        }
+    }
+
+    /// A path between the tables and the CCS, either way.
+    pub fn turned(&self, turn: &Turn, p: Path<Signal>) -> Path<Signal> {
+        let Store { m, s, .. } = self;
+        let depth = turn.round.map_or(p.depth, |round| p.depth ^ cat(&[m.lit(0u32, s.depth_bits), round]));
+        Path { depth, waits: p.waits ^ turn.phase, ..p }.as_built(s)
+    }
+
+    /// Sorts the paths of the turn, as the table at the head of [`super`] says.
+    pub fn sort(&self, turn: &Turn, start: &Start<Signal>, outcome: &Outcome<Signal>) -> Sorted {
+        let Store { m, s, cold, .. } = self;
+        let words = self.words.q;
+        let &Turn { starts, returns, releases, begins, .. } = turn;
+        wire!(active = self.turned(turn, words.hct0.path(turn.live)));
+        let runs = m.lit(0u32, 1);
+        let depth = self.call_depth(active.depth);
+        let converges = outcome.kind.eq(kind::CONVERGE);
+        let goes = self.barriers_or(outcome.taken.mask, |barriers| converges.mux(barriers.goes, outcome.taken.mask));
+        let late = self.barriers_or(runs, |barriers| barriers.gives_way);
+        let taken = Path {
+            valid: goes.any(),
+            depth: self.ranked(words.after, late),
+            pc: outcome.taken.pc,
+            mask: goes,
+            waits: outcome.kind.eq(kind::WAIT),
+        }
+        .as_built(s);
+        let side = outcome.rest;
+        let rest =
+            Path { valid: side.mask.any(), depth: self.ranked(depth, late), pc: side.pc, mask: side.mask, waits: runs };
+        let as_it_is = Path { depth: self.ranked(words.after, active.is_late(s)), ..active };
+        wire!(a = outcome.valid.mux(taken, as_it_is));
+        let from_cold = self.turned(turn, cold.entry.path(returns | cold.sorts));
+        let second_path = self.barriers_or(from_cold, |barriers| {
+            let Release { depth, pc, mask, .. } = barriers.release;
+            let released = Path { valid: releases, depth: self.ranked(depth, runs), pc, mask, waits: runs };
+            releases.mux(released, from_cold)
+        });
+        wire!(b = outcome.valid.mux(rest, second_path));
+        let second = words.hct1.unwrap_or_else(|| m.zero(Path::shape(s)));
+        wire!(c = self.turned(turn, Path { valid: second.valid & turn.live, ..second }));
+        let idles = if self.barriers.is_some() { active.waits | active.is_late(s) } else { active.waits };
+        wire!(parked = idles & !begins);
+        let ccs = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first: turn.live & !begins & !parked });
+        // At a start none of the three is valid, and the new path is x: the sort gives zeros, and nothing waits for it.
+        let begun = Path {
+            valid: start.mask.any(),
+            depth: self.ranked(depth.literal(0u32), runs),
+            pc: start.pc,
+            mask: start.mask,
+            waits: runs,
+        };
+        let either = |sorted: Signal, begun: Signal| sorted | begun.only_if(starts);
+        wire!(
+            x = Path {
+                valid: either(ccs.x.valid, begun.valid),
+                depth: either(ccs.x.depth, begun.depth),
+                pc: either(ccs.x.pc, begun.pc),
+                mask: either(ccs.x.mask, begun.mask),
+                waits: either(ccs.x.waits, begun.waits),
+            }
+        );
+        wire!(x_waits = x.valid & x.waits);
+        let x_parks = if self.barriers.is_some() { x.valid & (x.waits | x.is_late(s)) } else { x_waits };
+        Sorted { active, depth, goes, a, b, c, parked, ccs, x, x_waits, x_parks }
+    }
+
+    /// Where the slot fetches next, unless that is as it was.
+    pub fn steer(
+        &self,
+        turn: &Turn,
+        sorted: &Sorted,
+        outcome: &Outcome<Signal>,
+        new_round: Option<Signal>,
+    ) -> Steer<Signal> {
+        let &Turn { updates, wakes, .. } = turn;
+        let &Sorted { x, x_parks, parked, .. } = sorted;
+        let cold = self.cold;
+        let steers = if self.barriers.is_some() { updates & !sorted.beside(turn) } else { updates };
+        let steered = (steers & x.valid & !x_parks & !cold.more_returns) | wakes | (cold.swap & parked & !x_parks);
+        Steer {
+            valid: new_round.map_or(steered, |new_round| steered | new_round),
+            slot: turn.slot,
+            pc: x.pc,
+            replay: outcome.valid & outcome.kind.eq(kind::MEMORY) & sorted.ccs.x_is_b,
+        }
+    }
+}
+
+impl Sorted {
+    /// 1 bit: a release beside a path that runs, which it leaves alone.
+    pub fn beside(&self, turn: &Turn) -> Signal {
+        turn.releases & turn.live & !self.parked
+    }
+}
