@@ -200,7 +200,7 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
                 (&slots, &late),
                 hints,
                 (outcome, asked),
-                (barriers, tables.store.hct0.read(barriers.waited_slot).mask),
+                (barriers, tables.store.hct0.read(barriers.act.waited_slot).mask),
             );
             reads(m, s, hints, &slots, &tables, barriers);
             announce
@@ -309,8 +309,8 @@ fn slot(
         turned: Context::of(turned(m.zero(Path::shape(s)))),
         parks: x.waits | x.is_late(s),
         held: barriers.map_or(vec![], |barriers| held_at(m, s, number, barriers)),
-        pending: barriers.map_or(m.lit(0u32, 1), |b| b.waited & b.waited_slot.eq(at)),
-        goes: barriers.map_or(m.lit(0u32, s.lanes), |b| b.goes),
+        pending: barriers.map_or(m.lit(0u32, 1), |b| b.act.waited & b.act.waited_slot.eq(at)),
+        goes: barriers.map_or(m.lit(0u32, s.lanes), |b| b.act.goes),
         y: turned(Path { valid: y.valid & live, ..y }),
         cold: cold.map_or(vec![], |c| (0..entries(s)).map(|k| cold_path(c, k)).collect()),
         count,
@@ -323,11 +323,17 @@ fn slot(
 /// The threads at the convergence barriers of a warp, as paths that wait.
 fn held_at(m: Builder, s: &Shape, number: u32, barriers: &convergence::Inside) -> Vec<Path<Signal>> {
     let at = m.lit(number, s.warp_bits());
-    let holds = barriers.words.read(at).holds;
+    let holds = barriers.store.words.read(at).holds;
     let path = |k: u32| {
-        let entry = barriers.entries.read(convergence::address(s, at, m.lit(k, s.barrier_bits())));
+        let entry = barriers.store.entries.read(barriers.store.address(at, m.lit(k, s.barrier_bits())));
         let (depth, waits) = (cat(&[entry.depth, m.lit(1u32, 1)]), m.lit(1u32, 1));
-        Path { valid: holds.bit(k) & barriers.holding.bit(number), depth, pc: entry.pc, mask: entry.waiting, waits }
+        Path {
+            valid: holds.bit(k) & barriers.store.holding.q.bit(number),
+            depth,
+            pc: entry.pc,
+            mask: entry.waiting,
+            waits,
+        }
     };
     (0..s.convergence_barriers).map(path).collect()
 }
@@ -378,9 +384,9 @@ fn claims(
         m.assert("sorter_is_where_it_scans", implies(claim.sort, slot.eq(c.scan) & !c.returning.any()));
     }
     if let Some(b) = barriers {
-        m.assert("claimed_wake_is_of_one_without_barriers", implies(claim.wake, !b.holding.select(slot, 1)));
-        m.assert("release_is_where_the_warden_is", implies(claim.release, slot.eq(b.at_slot)));
-        m.assert("a_wait_is_announced", implies(b.waited, was_announced & announced.eq(b.waited_slot)));
+        m.assert("claimed_wake_is_of_one_without_barriers", implies(claim.wake, !b.store.holding.q.select(slot, 1)));
+        m.assert("release_is_where_the_warden_is", implies(claim.release, slot.eq(b.store.at_slot.q)));
+        m.assert("a_wait_is_announced", implies(b.act.waited, was_announced & announced.eq(b.act.waited_slot)));
     }
 }
 
@@ -429,7 +435,7 @@ fn hinted(
     let of_named = |slot: Signal| outcome.valid & outcome.slot.eq(slot);
     let is_wait = operation.eq(isa::WAIT);
     let runs = at(named.slot, |slot| slot.runs() & !slot.pending);
-    let free = runs & !(of_named(named.slot) & !barriers.waited);
+    let free = runs & !(of_named(named.slot) & !barriers.act.waited);
     let valid = if late.is_empty() {
         hint.valid & known & free
     } else {
@@ -464,7 +470,7 @@ fn hinted(
     };
     let of_wait = Outcome {
         valid: m.lit(1u32, 1),
-        slot: barriers.waited_slot,
+        slot: barriers.act.waited_slot,
         kind: m.lit(kind::CONVERGE, kind::BITS),
         taken: Side { mask: all, pc: next },
         rest: Side { mask: m.lit(0u32, s.lanes), ..outcome.rest },
@@ -472,7 +478,7 @@ fn hinted(
         ret: no,
         ..outcome
     };
-    (barriers.waited.mux(of_wait, usual), announce, comes)
+    (barriers.act.waited.mux(of_wait, usual), announce, comes)
 }
 
 /// What was read of the entries is what they hold, and where the words say that a barrier is held, threads wait.
@@ -480,34 +486,41 @@ fn reads(m: Builder, s: &Shape, hints: &Hints<Signal>, slots: &[Slot], tables: &
     let Ahead { slot, barrier, other, both } = m.pipe("reads", hints.ahead);
     let reset = m.pipe_reset("has_read", m.lit(1u32, 1));
     let is = |slot: Signal, barrier: Signal, entry: Entry<Signal>| {
-        b.entries.read(convergence::address(s, slot, barrier)).same_as(entry)
+        b.store.entries.read(b.store.address(slot, barrier)).same_as(entry)
     };
-    m.assert("entry_in_stage_8", implies(reset, is(slot, barrier, b.found[0])));
-    m.assert("other_entry_in_stage_8", implies(reset & both, is(slot, other, b.found[1])));
+    m.assert("entry_in_stage_8", implies(reset, is(slot, barrier, b.act.found[0])));
+    m.assert("other_entry_in_stage_8", implies(reset & both, is(slot, other, b.act.found[1])));
     m.assert(
         "entry_of_the_warden",
-        implies(b.read, is(b.at_slot, b.read_barrier, b.found[1]) & b.at & !(reset & both)),
+        implies(
+            b.store.read.q,
+            is(b.store.at_slot.q, b.store.read_barrier.q, b.act.found[1]) & b.store.at.q & !(reset & both),
+        ),
     );
-    m.assert("entry_that_is_weighed", implies(b.weighed, b.read & b.weighed_entry.same_as(b.found[1])));
-    let holds = (b.words.read(b.at_slot).holds & b.read_barrier.decode(s.convergence_barriers)).any();
-    m.assert("who_is_to_be_released_waits", implies(b.weighed & b.wanted, holds));
-    m.assert("warden_reads_a_barrier", b.read_barrier.zext(5).lt(s.convergence_barriers) | !b.read);
-    m.assert("warden_is_somewhere", b.at_slot.eq(index_of(s.warps, b.at_slot)));
+    m.assert(
+        "entry_that_is_weighed",
+        implies(b.store.weighed.q, b.store.read.q & b.visit.entry.same_as(b.act.found[1])),
+    );
+    let holds =
+        (b.store.words.read(b.store.at_slot.q).holds & b.store.read_barrier.q.decode(s.convergence_barriers)).any();
+    m.assert("who_is_to_be_released_waits", implies(b.store.weighed.q & b.visit.reason.wanted, holds));
+    m.assert("warden_reads_a_barrier", b.store.read_barrier.q.zext(5).lt(s.convergence_barriers) | !b.store.read.q);
+    m.assert("warden_is_somewhere", b.store.at_slot.q.eq(index_of(s.warps, b.store.at_slot.q)));
     for slot in slots {
         let n = slot.number;
         let w = m.lit(n, s.warp_bits());
-        let (word, none) = (b.words.read(w), m.lit(0u32, s.lanes));
-        let alive = b.alive.read(w).eq(tables.ghosts.ghost_live.read(w));
-        m.assert(&format!("slot_{n}_alive"), implies(slot.live | b.holding.bit(n), alive));
+        let (word, none) = (b.store.words.read(w), m.lit(0u32, s.lanes));
+        let alive = b.store.alive.read(w).eq(tables.ghosts.ghost_live.read(w));
+        m.assert(&format!("slot_{n}_alive"), implies(slot.live | b.store.holding.q.bit(n), alive));
         let held = slot.held.iter().fold(none, |all, p| all | p.mask.only_if(p.valid));
         let ghost = tables.ghosts.ghost_held.as_ref().expect("a table of those who wait").read(w);
         let after = slot.pending.mux((ghost | slot.x.mask) & !slot.goes, ghost);
-        m.assert(&format!("slot_{n}_held_threads"), implies(slot.live | b.holding.bit(n), held.eq(after)));
+        m.assert(&format!("slot_{n}_held_threads"), implies(slot.live | b.store.holding.q.bit(n), held.eq(after)));
         m.assert(&format!("slot_{n}_pending_runs"), implies(slot.pending, slot.live & !slot.parks & !slot.returning));
-        let at = b.at & b.at_slot.eq(b.at_slot.literal(n));
-        let known = slot.live | b.holding.bit(n) | b.looking.bit(n) | b.noted.bit(n) | at;
+        let at = b.store.at.q & b.store.at_slot.q.eq(b.store.at_slot.q.literal(n));
+        let known = slot.live | b.store.holding.q.bit(n) | b.store.looking.q.bit(n) | b.store.noted().bit(n) | at;
         let within = !((word.look | word.old | word.tired) & !word.holds).any();
-        let told = b.holding.bit(n).eq(word.holds.any()) & b.looking.bit(n).eq(word.look.any());
+        let told = b.store.holding.q.bit(n).eq(word.holds.any()) & b.store.looking.q.bit(n).eq(word.look.any());
         m.assert(&format!("slot_{n}_word_is_told"), implies(known, within & told));
         let somebody = slot.held.iter().map(|p| implies(p.valid, p.mask.any())).collect::<Vec<_>>();
         m.assert(&format!("slot_{n}_somebody_waits"), cat(&somebody).all());

@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::divergence::testing::{Begun, P, Pipeline, Plan, Slot, Told, all_hit, lanes, mask};
+use crate::divergence::{Stop, kind};
 use crate::testing::cases;
 use heddle_hdl::netlist::{Memory, Module, NodeId};
 use heddle_sim::simulation::{Failed, SimulationError};

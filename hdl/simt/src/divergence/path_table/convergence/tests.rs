@@ -5,10 +5,12 @@
 //! wait, within a bound.
 
 use super::*;
+use crate::divergence::interface::Hint;
 use crate::divergence::path_table::path_table;
 use crate::divergence::path_table::proof::release::looked_at_after;
 use crate::divergence::testing::{P, all_hit, lanes as shown, mask as lanes_of};
 use crate::divergence::{Ahead, Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::isa::convergence;
 use crate::pipeline::timing::STEER_TO_DECODE;
 use crate::testing::cases;
 use heddle_hdl::netlist::PropertyKind;
@@ -407,7 +409,7 @@ impl Bench {
         let n = self.s.convergence_barriers as usize;
         if self.left[slot] > 0 {
             self.left[slot] -= 1;
-            use convergence::*;
+            use crate::isa::convergence::*;
             let operation = [JOIN, JOIN, JOIN, CANCEL, COUNT, COPY, MOVE][self.r.usize(..7)];
             let (barrier, operand) = (self.r.usize(..n), self.r.usize(..n) as u64);
             return Ok(Told { slot, operation, barrier, operand, mask: x.mask, next: x.pc });
@@ -596,7 +598,7 @@ fn four(barriers: u32) -> Bench {
     bench
 }
 
-use convergence::{CANCEL, COPY, COUNT, JOIN, MOVE, WAIT};
+use crate::isa::convergence::{CANCEL, COPY, COUNT, JOIN, MOVE, WAIT};
 
 /// `speculative-reconvergence.txt` Figure 4: threads come to BB3 in different rounds of the loop, wait there, and go on
 /// together. `docs/reference/convergence-barriers.md` shows this trace.

@@ -85,15 +85,15 @@ fn sum(m: Builder, terms: impl IntoIterator<Item = Signal>) -> Signal {
 
 /// What is left until something is decided, if there is something to look at: at least the cycles.
 fn left_of_a_decision(m: Builder, s: &Shape, h: &Harness, b: &convergence::Inside) -> Signal {
-    let of_warp = |bits: Signal| bits.select(b.at_slot, 1);
-    let void = !of_warp(b.due);
+    let of_warp = |bits: Signal| bits.select(b.store.at_slot.q, 1);
+    let void = !of_warp(b.visit.due);
     let steps = pick(
         [
-            (!b.at, number(m, STEPS - 1)),
+            (!b.store.at.q, number(m, STEPS - 1)),
             (void, number(m, STEPS)),
-            (!b.read & of_warp(b.noted), number(m, 4)),
-            (!b.read, number(m, 3)),
-            (!b.weighed, number(m, 2)),
+            (!b.store.read.q & of_warp(b.store.noted()), number(m, 4)),
+            (!b.store.read.q, number(m, 3)),
+            (!b.store.weighed.q, number(m, 2)),
         ],
         number(m, 1),
     );
@@ -106,7 +106,7 @@ fn left_of_a_decision(m: Builder, s: &Shape, h: &Harness, b: &convergence::Insid
     let warps = h.slots.iter().map(|slot| {
         let n = slot.number;
         let idle = if_so(m, !h.out.live.bit(n), OF_A_START);
-        let stale = if_so(m, b.noted.bit(n) & !b.holding.bit(n), STALE);
+        let stale = if_so(m, b.store.noted().bit(n) & !b.store.holding.q.bit(n), STALE);
         // Each path is read and comes back.
         let count = slot.count.zext(CYCLES);
         let returns = (count + count + OF_RETURNS).only_if(slot.returning);
@@ -119,16 +119,16 @@ fn left_of_a_decision(m: Builder, s: &Shape, h: &Harness, b: &convergence::Insid
     let kept = m.pipe_reset("kept", must & !h.announced.valid) & !reading & !fetched;
     let of_heads = if_so(m, reading, 1) + if_so(m, fetched, 2);
     let of_returns = sum(m, warps) + kept.zext(CYCLES) - of_heads;
-    let stale = h.tables.store.stale.q & h.tables.store.claim.q.release & of_warp(b.holding);
+    let stale = h.tables.store.stale.q & h.tables.store.claim.q.release & of_warp(b.store.holding.q);
     let to_come = if_so(m, h.comes, NAMED) + if_so(m, h.tables.store.claim.q.outcome, ANNOUNCED);
     let left = steps + of_outcomes + of_returns + if_so(m, stale, WRITTEN) - to_come;
     let left = left.named("left_of_a_decision");
     let since = m.reg("undecided_since", CYCLES).reset(0u32);
-    since.next((since.q + 1).only_if(b.put_off));
+    since.next((since.q + 1).only_if(b.visit.put_off));
     let most = decided_after(s);
     m.assert("something_is_decided_in_time", (since.q + left).le(most) & since.q.le(most));
     m.assert("instructions_are_counted", h.out.hold.eq(h.tables.outcomes.eq(OUTCOMES_BEFORE_HOLD)));
-    cover(m, "something_is_decided", since.q.any() & b.decides);
+    cover(m, "something_is_decided", since.q.any() & b.visit.decides);
     left
 }
 
@@ -136,23 +136,23 @@ fn left_of_a_decision(m: Builder, s: &Shape, h: &Harness, b: &convergence::Insid
 fn stuck(m: Builder, s: &Shape, slot: &Slot, b: &convergence::Inside, left: Signal) {
     let n = slot.number;
     let stuck = slot.holds(m) & (!slot.live | slot.waiting);
-    let noted = b.noted.bit(n);
-    let word = b.words.read(m.lit(n, s.warp_bits()));
-    let here = b.at_slot.eq(b.at_slot.literal(n));
+    let noted = b.store.noted().bit(n);
+    let word = b.store.words.read(m.lit(n, s.warp_bits()));
+    let here = b.store.at_slot.q.eq(b.store.at_slot.q.literal(n));
     let look = word.look.count_ones().zext(CYCLES);
-    let read = b.read & here;
+    let read = b.store.read.q & here;
     let own = noted.mux(number(m, s.convergence_barriers) + read.zext(CYCLES), look);
     let until = until(m, s, n, b, own, left);
     let since = m.reg(&format!("stuck_since_{n}"), CYCLES).reset(0u32);
-    let goes_on = b.releases & here;
+    let goes_on = b.visit.releases & here;
     since.next((since.q + 1).only_if(stuck & !goes_on));
     let most = released_after(s);
     assert!(most < 1 << (CYCLES - 1), "{most} cycles need more than {CYCLES} bits");
     m.assert(&format!("slot_{n}_is_released_in_time"), implies(stuck, (since.q + until).le(most)) & since.q.le(most));
-    m.assert(&format!("slot_{n}_that_is_stuck_is_due"), implies(stuck, b.due.bit(n)));
-    let at_read = b.read_barrier.decode(s.convergence_barriers);
+    m.assert(&format!("slot_{n}_that_is_stuck_is_due"), implies(stuck, b.visit.due.bit(n)));
+    let at_read = b.store.read_barrier.q.decode(s.convergence_barriers);
     let last = stuck & !noted & !word.look.any() & (word.holds & at_read).any();
-    let chosen = b.forced.mux(last, (word.look & at_read).any());
+    let chosen = b.store.forced.q.mux(last, (word.look & at_read).any());
     m.assert(&format!("slot_{n}_has_what_is_read"), implies(read, chosen));
     cover(m, &format!("slot_{n}_is_released"), stuck & goes_on & since.q.any());
 }
@@ -160,10 +160,11 @@ fn stuck(m: Builder, s: &Shape, slot: &Slot, b: &convergence::Inside, left: Sign
 /// Cycles until the warden has decided about a warp that is due all the time, after `own` other decisions about it.
 fn until(m: Builder, s: &Shape, n: u32, b: &convergence::Inside, own: Signal, left: Signal) -> Signal {
     // Decisions about others before the next one about it.
-    let distance = m.lit(n, CYCLES) - b.at_slot.zext(CYCLES);
+    let distance = m.lit(n, CYCLES) - b.store.at_slot.q.zext(CYCLES);
     let distance = distance.slice(0, s.warps.ilog2().max(1)).zext(CYCLES).only_if(m.lit(s.warps > 1, 1));
     let round = number(m, s.warps - 1);
-    let before = b.at.mux(distance, b.at_slot.eq(b.at_slot.literal(n)).mux(round, distance - 1));
+    let before =
+        b.store.at.q.mux(distance, b.store.at_slot.q.eq(b.store.at_slot.q.literal(n)).mux(round, distance - 1));
     let decisions = own.mul_full(number(m, s.warps)).slice(0, CYCLES) + before;
     decisions.mul_full(number(m, decided_after(s) + 1)).slice(0, CYCLES) + left
 }
@@ -174,22 +175,22 @@ fn looked_at(m: Builder, s: &Shape, slot: &Slot, b: &convergence::Inside, left: 
     let (n, barriers) = (slot.number, s.convergence_barriers);
     assert!(barriers.is_power_of_two(), "turns are counted around {barriers} barriers");
     let at = m.lit(n, s.warp_bits());
-    let look = b.words.read(at).look.only_if(b.looking.bit(n));
+    let look = b.store.words.read(at).look.only_if(b.store.looking.q.bit(n));
     let bits = barriers.ilog2();
     // Decisions about this warp, with the one about barrier k.
     let turns = |k: Signal| {
-        let ahead = k - b.last.read(at);
+        let ahead = k - b.store.last.read(at);
         let ahead = if bits > 0 { ahead.slice(0, bits).zext(CYCLES) } else { number(m, 0) };
         ahead.any().mux(ahead, number(m, barriers))
     };
-    let here = b.at_slot.eq(b.at_slot.literal(n));
+    let here = b.store.at_slot.q.eq(b.store.at_slot.q.literal(n));
     for k in 0..barriers {
         let turns_left = turns(m.lit(k, s.barrier_bits()));
-        let first = turns(b.read_barrier).le(turns_left);
-        m.assert(&format!("slot_{n}_barrier_{k}_has_its_turn"), implies(look.bit(k) & b.read & here, first));
+        let first = turns(b.store.read_barrier.q).le(turns_left);
+        m.assert(&format!("slot_{n}_barrier_{k}_has_its_turn"), implies(look.bit(k) & b.store.read.q & here, first));
         let until = until(m, s, n, b, turns_left - 1, left);
         let since = m.reg(&format!("to_be_looked_at_{n}_{k}"), CYCLES).reset(0u32);
-        let decided = b.decides & here & b.read_barrier.eq(k);
+        let decided = b.visit.decides & here & b.store.read_barrier.q.eq(k);
         since.next((since.q + 1).only_if(look.bit(k) & !decided));
         let most = looked_at_after(s);
         let in_time = implies(look.bit(k), (since.q + until).le(most)) & since.q.le(most);

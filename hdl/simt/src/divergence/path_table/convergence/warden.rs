@@ -1,0 +1,127 @@
+//! The warden: it visits warps where something is to be looked at, and releases threads.
+
+use super::TableIn;
+use super::act::{Act, Reads};
+use super::state::{Entry, Store, Word, clear, has};
+use crate::arbiter::{places_above, round_robin};
+use heddle_hdl::prelude::*;
+
+/// Why threads that wait at the barrier that was read are to be released, if they are.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Reason<T> {
+    pub wanted: T,
+    pub complete: T,
+    pub tired: T,
+}
+
+/// What the warden does in a cycle.
+#[derive(Clone, Copy)]
+pub struct Visit {
+    /// One bit per warp: it is to be visited.
+    pub due: Signal,
+    /// One bit per warp: reasons to look at it are noted now.
+    pub noted: Signal,
+    /// What was weighed: a barrier's entry.
+    pub entry: Entry<Signal>,
+    pub reason: Reason<Signal>,
+    /// 1 bit: it decides about it; and releases its threads.
+    pub decides: Signal,
+    pub releases: Signal,
+    /// 1 bit: it writes the word of its warp.
+    pub acts: Signal,
+    pub word: Word<Signal>,
+    /// 1 bit: there is something to look at, and nothing is decided in this cycle.
+    pub put_off: Signal,
+}
+
+impl Store {
+    /// Chooses a warp, then a barrier of it, weighs it, decides.
+    pub fn visit(&self, i: &TableIn<Signal>, act: &Act, reads: Reads) -> Visit {
+        let Store { m, s, read, weighed, forced, read_barrier, at, at_slot, exited, ticked, last, .. } = self;
+        let slot = i.hints.hint.slot;
+        let ahead = i.hints.ahead;
+        let second_entry = act.found[1];
+        wire!(stuck = i.stopped & self.holding.q);
+        wire!(due = (self.looking.q | stuck | exited.q | ticked.q) & !i.busy);
+        let here_at = at_slot.q.decode(s.warps);
+        let of_warp = |bits: Signal| (bits & here_at).any();
+        let visited = self.words.read(at_slot.q);
+        wire!(is_disturbed = act.changes & slot.eq(at_slot.q));
+        wire!(withdraws = at.q & of_warp(i.busy));
+        wire!(notes = at.q & !read.q & !withdraws & !i.hints.present & of_warp(exited.q | ticked.q));
+        wire!(chooses = at.q & !read.q & !withdraws & !is_disturbed & !ahead.both & !of_warp(exited.q | ticked.q));
+        let order = places_above(last.read(at_slot.q).decode(s.convergence_barriers));
+        wire!(nobody_runs = of_warp(stuck));
+        wire!(looks = visited.look.any());
+        let candidates = looks.mux(visited.look, visited.holds.only_if(nobody_runs));
+        wire!(choice = round_robin(candidates, order));
+        let choice_number = choice.one_hot_index();
+        wire!(finds = chooses & choice.any());
+        reads.valid.drive(finds);
+        reads.address.drive(self.address(at_slot.q, choice_number));
+        read_barrier.next_if(finds, choice_number);
+        forced.next_if(finds, !looks);
+
+        let at_read = read_barrier.q.decode(s.convergence_barriers);
+        let alive = self.alive.read(at_slot.q);
+        wire!(survivors = second_entry.expected & alive.only_if(has(visited.expects, at_read)));
+        wire!(complete = !survivors.any());
+        wire!(tired = has(visited.tired, at_read));
+        wire!(wanted = has(visited.holds, at_read) & (forced.q | complete | tired));
+        // What is found in tables is weighed in a cycle of its own: a release goes through the CCS and on to stage 1.
+        let reason = m.pipe("reason", Reason { wanted, complete, tired });
+        let weighed_entry = m.pipe("weighed_entry", second_entry);
+        wire!(decides = weighed.q & !withdraws & !i.hints.present);
+        wire!(releases = decides & reason.wanted & i.free);
+        wire!(passes = decides & !reason.wanted);
+        wire!(has_decided = releases | passes);
+        wire!(warden_acts = notes | has_decided);
+        last.write(has_decided, at_slot.q, read_barrier.q);
+        wire!(again = is_disturbed | ahead.both);
+        wire!(stays_read = read.q & !withdraws & !releases & !passes & !again);
+        read.next(finds | stays_read);
+        weighed.next(stays_read);
+        wire!(leaves = withdraws | has_decided | (chooses & !finds));
+        wire!(next_warp = round_robin(due, places_above(here_at)));
+        at.next((at.q & !leaves) | (!at.q & due.any()));
+        at_slot.next_if(!at.q & due.any(), next_warp.one_hot_index());
+
+        let done = at_read.only_if(has_decided);
+        let gone = at_read.only_if(releases);
+        let older = visited.holds.only_if(notes & of_warp(ticked.q));
+        let kept = Word {
+            expects: visited.expects,
+            holds: clear(visited.holds, gone),
+            old: clear(visited.old | older, gone),
+            tired: clear(visited.tired | (visited.old & older), gone),
+            look: clear(visited.look | visited.holds.only_if(notes), done),
+        };
+
+        m.assert("what_is_looked_at_holds", !at.q | !(visited.look & !visited.holds).any());
+        m.assert("who_is_released_is_alive", !releases | !(weighed_entry.waiting & !alive).any());
+        m.assert("somebody_is_released", !releases | weighed_entry.waiting.any());
+        let same = weighed_entry.waiting.eq(second_entry.waiting) & read.q;
+        m.assert("what_was_weighed_is_as_it_was", !decides | same);
+        m.cover("released_complete", releases & reason.complete);
+        m.cover("released_stuck", releases & !reason.complete & !reason.tired);
+        m.cover("released_by_patience", releases & !reason.complete & reason.tired);
+        m.cover("looked_for_nothing", passes);
+        m.cover("warden_is_disturbed", read.q & again);
+        m.cover("warden_withdraws", withdraws);
+        m.cover("release_waits_for_its_turn", decides & reason.wanted & !i.free);
+        m.cover("release_waits_for_an_instruction", weighed.q & i.hints.present & !is_disturbed);
+
+        wire!(put_off = due.any() & !has_decided);
+        Visit {
+            due,
+            noted: here_at.only_if(notes),
+            entry: weighed_entry,
+            reason,
+            decides: has_decided,
+            releases,
+            acts: warden_acts,
+            word: kept,
+            put_off,
+        }
+    }
+}
