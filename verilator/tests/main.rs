@@ -110,6 +110,31 @@ fn what_cannot_be_built_is_one_line() {
     assert!(matches!(waves, BuildError::Write { .. }), "{waves}");
 }
 
+/// Without Verilator, and with one that is none, there is one line that says what to do. In a process of its own, which
+/// has another path.
+#[test]
+fn without_verilator_it_says_how_to_get_it() {
+    const ASKED: &str = "ASKED_FOR_A_TOOL";
+    if std::env::var_os(ASKED).is_some() {
+        println!("told: {}", heddle_verilated::Tool::selected().err().expect("there is none"));
+        return;
+    }
+    let told = |path: &str, selected: &str| {
+        let run = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "without_verilator_it_says_how_to_get_it", "--nocapture"])
+            .envs([(ASKED, "yes"), ("PATH", path), ("HEDDLE_VERILATOR", selected)])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&run.stdout).into_owned();
+        let line = text.lines().find_map(|line| line.split("told: ").nth(1));
+        line.unwrap_or_else(|| panic!("{text}")).to_string()
+    };
+    assert_eq!(told("/nowhere", ""), "verilator is not installed; on Debian: apt-get install verilator g++ make");
+    assert_eq!(told("/nowhere", "/nowhere/verilator"), "HEDDLE_VERILATOR names /nowhere/verilator, which is not there");
+    let another = told("/usr/bin:/bin", "false");
+    assert!(another.starts_with("HEDDLE_VERILATOR names false, which does not tell its version: "), "{another}");
+}
+
 /// The example does what it says.
 #[test]
 fn the_example_runs() {
