@@ -116,7 +116,7 @@ fn what_cannot_be_built_is_one_line() {
 fn without_verilator_it_says_how_to_get_it() {
     const ASKED: &str = "ASKED_FOR_A_TOOL";
     if std::env::var_os(ASKED).is_some() {
-        println!("told: {}", heddle_verilated::Tool::selected().err().expect("there is none"));
+        println!("told: {}", heddle_verilated::Tool::selected().expect_err("there is none"));
         return;
     }
     let told = |path: &str, selected: &str| {
