@@ -103,9 +103,13 @@ impl Writer<'_> {
             Access::Store(size) => aligned(u32::from(size)),
             Access::Atomic(..) => aligned(2),
         };
+        let reservations = self.features.reservations;
         let instruction = move |base, offset| match access {
             Access::Load(kind) => load(funct3(kind), register, base, offset),
             Access::Store(size) => store(u32::from(size), register, base, offset),
+            // Some of them, in a core with reservations.
+            Access::Atomic(5, _) if reservations => lr(register, base),
+            Access::Atomic(6, operand) if reservations => sc(register, value(operand), base),
             Access::Atomic(operation, operand) => {
                 amo(atomic::ALL[operation as usize].0, register, value(operand), base)
             }
