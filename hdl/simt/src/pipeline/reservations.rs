@@ -206,12 +206,15 @@ pub fn reservations(s: &Shape) -> TypedModule<ReservationsIn<Width>, Reservation
         if let Some((lost, scattered)) = lost_in_scratchpad.zip(scattered) {
             lost.drive(advances & scattered);
             m.cover("lost_in_the_scratchpad", advances & scattered);
-            m.assert("lanes_with_a_reservation_are_of_one_line", !(scattered & (asked.reserves | asked.conditional)));
+            m.assert(
+                "lanes_with_a_reservation_are_of_one_line",
+                !(i.sent & scattered & (asked.reserves | asked.conditional)),
+            );
         }
 
         let decided = i.sent & asked.conditional;
         m.assume("restart_while_nothing_is_sent", !(i.restart & i.sent));
-        m.assert("one_of_them", !(asked.reserves & asked.conditional));
+        m.assert("one_of_them", !(access.valid & asked.reserves & asked.conditional));
         m.assert("a_reservation_is_a_load", !(i.sent & asked.reserves) | access.operation.eq(operation::LOAD));
         m.assert("a_condition_is_atomic", !decided | access.operation.eq(operation::ATOMIC));
         m.probe("decided", access.served.only_if(decided));
