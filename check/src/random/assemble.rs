@@ -18,7 +18,7 @@ pub struct Features {
     pub stack_window: bool,
     /// Atomic operations.
     pub atomics: bool,
-    /// `lr.w` and `sc.w` in place of two of them.
+    /// `lr.w` and `sc.w` in place of some of them.
     pub reservations: bool,
     /// The scratchpad.
     pub scratchpad: bool,

@@ -38,8 +38,8 @@ fn add(program: Asm, rounds: i32) -> Asm {
 
 /// Shapes, units, memories, coalescing and replay; few of each.
 fn cores() -> Vec<Shape> {
-    let shapes = [(1, 1), (1, 4), (2, 2), (4, 2), (8, 4), (32, 1)].map(|(lanes, warps)| core(lanes, warps));
-    let units = shapes.iter().flat_map(|s| Divergence::ALL.iter().map(|&unit| s.clone().with_divergence(unit)));
+    let units = Divergence::ALL.iter().map(|&unit| core(4, 4).with_divergence(unit));
+    let shapes = [(1, 1), (1, 4), (2, 2), (16, 2), (64, 1)].map(|(lanes, warps)| core(lanes, warps));
     let timing = Timing { latency: 20, jitter: 7, interval: 1, seed: 3 };
     let base = core(4, 4);
     let wishbone = |width| Backing::Wishbone { width, slave: SlaveModel { timing, error: None } };
@@ -54,7 +54,7 @@ fn cores() -> Vec<Shape> {
         Shape { backing: wishbone(32), replay: Replay::Serialise, ..base.clone() },
         Shape { backing: wishbone(128), ..base },
     ];
-    units.chain(others).collect()
+    shapes.into_iter().chain(units).chain(others).collect()
 }
 
 /// All threads add to one word.
