@@ -80,8 +80,6 @@ impl Reserved {
         let (succeed, rows) = (engine.probe(probes.succeed).low_u64(), engine.probe(probes.rows));
         let row_bits = self.shape.warp_bits();
         for lane in bits(decided) {
-                eprintln!("SC {}", succeed >> lane & 1);
-            }
             let at = if self.shape.mixes() { lane * row_bits } else { 0 };
             let warp = rows.extract(at, row_bits).low_u64() as u32;
             self.decided.insert(warp * self.shape.lanes + lane, succeed >> lane & 1 == 1);
