@@ -12,6 +12,8 @@
 //! * the accesses that leave the core must have the addresses, operations, bytes and data of those lanes ([`port`]);
 //! * the value of the register comes later, for loads and divisions out of order. It is joined by thread and register,
 //!   which is unique as long as the scoreboard lets no second write be under way: that is checked, too;
+//! * an `sc.w` succeeds in the core only where the simulator has the reservation; where it fails, somebody must have
+//!   written in the word's set since the `lr.w` ([`reserved`]), and the simulator lets it fail, too;
 //! * a counter's value is the core's, which the simulator takes over; so is the `count` of a convergence barrier, which
 //!   must be at most the lanes;
 //! * a thread goes on behind a barrier only when all live threads of its block are there, those of its warps that have
@@ -19,11 +21,16 @@
 //! * a fault must be the simulator's fault, an exit code the simulator's code;
 //! * at the end every thread of every block must have started and ended, and every register been written.
 //!
+//! Whether an `sc.w` succeeds is known when it goes to memory, after it took effect. So what is seen is kept, cycle by
+//! cycle ([`seen`]), and followed in order as soon as it is known.
+//!
 //! It needs no knowledge of the divergence unit, so it holds for any. What it would miss: an instruction that is never
 //! executed because a thread is forgotten for ever (the launch does not end), and whatever costs only time.
 
 mod places;
 mod port;
+mod reserved;
+mod seen;
 
 use heddle_sim::Engine;
 use heddle_sim::directory::Directory;
@@ -39,6 +46,8 @@ use heddle_testbench::paths::paths;
 use heddle_testbench::program::{Program, ProgramError};
 use places::Places;
 use port::Ports;
+use reserved::Reserved;
+use seen::{Committed, Exits, Seen, Started, Written};
 use std::collections::VecDeque;
 
 pub use heddle_testbench::machine::Mismatch;
@@ -95,6 +104,9 @@ pub struct CommitCheck {
     entry: u32,
     next: (u32, u32),
     ports: Ports,
+    /// What was seen and not followed yet, the oldest first.
+    seen: VecDeque<Seen>,
+    reserved: Reserved,
     /// Pcs of each thread's last instructions.
     recent: Vec<VecDeque<u32>>,
     compared: u64,
@@ -115,6 +127,8 @@ impl CommitCheck {
             ended: VecDeque::new(),
             entry: program.entry(),
             next: (0, 0),
+            seen: VecDeque::new(),
+            reserved: Reserved::new(directory, shape),
             recent: vec![VecDeque::with_capacity(RECENT + 1); threads],
             compared: 0,
         })
@@ -148,6 +162,8 @@ impl CommitCheck {
         self.owed.fill(None);
         self.ports.clear();
         self.ended.clear();
+        self.seen.clear();
+        self.reserved.clear();
         self.places.scratchpad(engine, self.iss.scratchpad_mut());
         self.recent.iter_mut().for_each(VecDeque::clear);
         Ok(())
@@ -155,17 +171,45 @@ impl CommitCheck {
 
     /// Looks at a settled cycle, before its clock edge.
     pub fn cycle(&mut self, engine: &dyn Engine, seed: u64) -> Result<(), Box<Mismatch>> {
-        let looked = (self.ports.cycle(engine))
-            .and_then(|()| self.writes(engine))
-            .and_then(|()| self.exits(engine))
-            .and_then(|()| self.starts(engine))
-            .and_then(|()| self.commits(engine));
-        looked.map_err(|difference| self.explain(difference, engine, seed))
+        self.reserved.cycle(engine);
+        self.seen.push_back(Seen::of(engine, &self.places, &self.ports, &self.shape));
+        self.follow(engine, seed)
+    }
+
+    /// Follows what was seen as far as it is known.
+    fn follow(&mut self, engine: &dyn Engine, seed: u64) -> Result<(), Box<Mismatch>> {
+        while let Some(seen) = self.seen.pop_front() {
+            let commit = seen.commit.as_ref();
+            if commit.is_some_and(|commit| self.is_conditional(commit.pc) && !self.reserved.is_decided(commit)) {
+                self.seen.push_front(seen);
+                return Ok(());
+            }
+            let followed = (self.ports.cycle(&seen))
+                .and_then(|()| seen.written.iter().try_for_each(|written| self.writes(written)))
+                .and_then(|()| self.exits(&seen.exits, seen.cycle))
+                .and_then(|()| seen.started.iter().try_for_each(|started| self.starts(started)))
+                .and_then(|()| seen.commit.iter().try_for_each(|commit| self.commits(commit, seen.cycle)));
+            followed.map_err(|difference| self.explain(difference, engine, seed, seen.cycle))?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is an `sc.w` at a pc.
+    fn is_conditional(&self, pc: u32) -> bool {
+        self.shape.reservations
+            && self
+                .program
+                .word(pc)
+                .is_some_and(|word| word & 0x707f == 0x202f && word >> 27 == isa::reservation::STORE_CONDITIONAL)
     }
 
     /// After the last cycle of a launch that ended without a fault.
     pub fn end(&mut self, engine: &dyn Engine, seed: u64) -> Result<(), Box<Mismatch>> {
         let check = || {
+            if let Some(commit) = self.seen.front().and_then(|seen| seen.commit.as_ref()) {
+                let text = "its sc.w never goes to memory".into();
+                return Err(Difference { thread: commit.threads[0], pc: commit.pc, text });
+            }
             let live = (0..self.shape.threads()).find(|&thread| self.iss.hart(thread).is_live());
             if let Some(thread) = live {
                 let text = "the core says that it has ended".into();
@@ -184,7 +228,7 @@ impl CommitCheck {
                 false => self.ports.end(),
             }
         };
-        check().map_err(|difference| self.explain(difference, engine, seed))
+        check().map_err(|difference| self.explain(difference, engine, seed, engine.cycle()))
     }
 
     /// After a launch that ended with a fault of these threads: the simulator must have the same. `address` is the
@@ -198,15 +242,18 @@ impl CommitCheck {
         mut address: Option<u32>,
         threads: impl IntoIterator<Item = u32>,
     ) -> Result<(), Box<Mismatch>> {
+        // What has not gone to memory does nothing any more.
+        self.reserved.fail_the_rest();
+        self.follow(engine, seed)?;
         let mut threads = threads.into_iter().peekable();
         if threads.peek().is_none() {
             let text = "the core stops because of no thread".into();
-            return Err(self.explain(Difference { thread: 0, pc, text }, engine, seed));
+            return Err(self.explain(Difference { thread: 0, pc, text }, engine, seed, engine.cycle()));
         }
         for thread in threads {
             // The address is the first thread's.
             let checked = self.at(thread, pc).and_then(|()| self.faults(thread, code, pc, address.take()));
-            checked.map_err(|difference| self.explain(difference, engine, seed))?;
+            checked.map_err(|difference| self.explain(difference, engine, seed, engine.cycle()))?;
         }
         Ok(())
     }
@@ -237,12 +284,8 @@ impl CommitCheck {
 
     /// A warp that starts: the next in order, in a slot where the simulator's threads have ended and nothing is to be
     /// written.
-    fn starts(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
-        if engine.probe(self.places.start_taken).low_u64() == 0 {
-            return Ok(());
-        }
-        let [slot, pc, block] = self.places.start.map(|probe| engine.probe(probe).low_u64() as u32);
-        let mask = engine.probe(self.places.start_mask).low_u64();
+    fn starts(&mut self, started: &Started) -> Result<(), Difference> {
+        let &Started { slot, pc, block, mask, ref registers } = started;
         let (lanes, grid) = (self.shape.lanes, self.iss.grid());
         let first = slot * lanes;
         let differs = |text: String| Err(Difference { thread: first, pc: 4 * pc, text });
@@ -267,12 +310,10 @@ impl CommitCheck {
             if let Some(at) = owed.clone().find(|&at| self.owed[at].is_some()) {
                 return Err(never_written(at, &self.owed));
             }
-            let bank = self.places.registers[(thread % lanes) as usize];
             let hart = self.iss.hart_mut(thread);
             hart.set_pc(self.entry);
-            for register in 1..32 {
-                let value = engine.memory_read(bank, u64::from(slot << 5 | register));
-                hart.set_register(register as u8, value.low_u64() as u32);
+            for (register, &value) in (1..).zip(&registers[(thread % lanes) as usize]) {
+                hart.set_register(register, value);
             }
             self.recent[thread as usize].clear();
         }
@@ -280,28 +321,21 @@ impl CommitCheck {
     }
 
     /// Exit codes against those of the instructions that ended threads.
-    fn exits(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
-        let mask = engine.probe(self.places.exit_mask).low_u64();
-        let members = self.places.members(engine, self.places.exit_slot, self.places.exit_homes, &self.shape);
-        let codes = engine.probe(self.places.exit_codes);
-        let mut left = if engine.probe(self.places.exit_valid) == 1 { mask } else { 0 };
-        let now = engine.cycle();
+    fn exits(&mut self, exits: &Exits, now: u64) -> Result<(), Difference> {
+        let mut left = exits.clone();
         while let Some((_, thread, pc, want)) = self.ended.pop_front_if(|(due, ..)| *due <= now) {
-            let lane = thread % self.shape.lanes;
-            if members(lane) != thread || left >> lane & 1 == 0 {
+            let Some(at) = left.iter().position(|&(ends, _)| ends == thread) else {
                 return Err(Difference { thread, pc, text: "the core does not say that it ends".into() });
-            }
-            left &= !(1 << lane);
-            let got = codes.extract(32 * lane, 32).low_u64() as u32;
+            };
+            let (_, got) = left.swap_remove(at);
             if got != want {
                 let text = format!("its exit code is {got} in the core, should be {want}");
                 return Err(Difference { thread, pc, text });
             }
         }
-        match bits(left).next() {
+        match left.first() {
             None => Ok(()),
-            Some(lane) => {
-                let thread = members(lane);
+            Some(&(thread, _)) => {
                 let text = "the core says that it ends, without an exit".into();
                 Err(Difference { thread, pc: self.last_pc(thread), text })
             }
@@ -309,17 +343,9 @@ impl CommitCheck {
     }
 
     /// Register writes against those that are owed.
-    fn writes(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
-        let lanes = engine.probe(self.places.write_lanes).low_u64();
-        if lanes == 0 {
-            return Ok(());
-        }
-        let members = self.places.members(engine, self.places.write_slot, self.places.write_homes, &self.shape);
-        let register = engine.probe(self.places.write_rd).low_u64() as u8;
-        let data = engine.probe(self.places.write_data);
-        for lane in bits(lanes) {
-            let thread = members(lane);
-            let got = (data.limb(lane as usize / 2) >> (32 * (lane % 2))) as u32;
+    fn writes(&mut self, written: &Written) -> Result<(), Difference> {
+        let register = written.register;
+        for &(thread, got) in &written.values {
             let Some(owed) = self.owed[32 * thread as usize + register as usize].take() else {
                 let text = format!("{got:#x} is written to {}, which no instruction under way writes", name(register));
                 return Err(Difference { thread, pc: self.last_pc(thread), text });
@@ -340,20 +366,23 @@ impl CommitCheck {
     }
 
     /// Instructions that take effect: the simulator executes them.
-    fn commits(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
-        let lanes = engine.probe(self.places.commit_lanes).low_u64();
-        if lanes == 0 {
-            return Ok(());
-        }
-        let members = self.places.members(engine, self.places.commit_slot, self.places.commit_homes, &self.shape);
-        let (pc, now) = (4 * engine.probe(self.places.commit_pc).low_u64() as u32, engine.cycle());
+    fn commits(&mut self, commit: &Committed, now: u64) -> Result<(), Difference> {
+        let pc = commit.pc;
         let mut accesses = Vec::new();
-        for lane in bits(lanes) {
-            let thread = members(lane);
+        // Of an `sc.w`, those that succeed come first: they may be why others fail.
+        let conditional = self.is_conditional(pc);
+        let decided = if conditional { self.reserved.take(commit) } else { vec![true; commit.threads.len()] };
+        let mut order: Vec<(u32, bool)> = commit.threads.iter().copied().zip(decided).collect();
+        order.sort_by_key(|&(_, succeeds)| !succeeds);
+        for (thread, succeeds) in order {
             self.at(thread, pc)?;
             let differs = |text: String| Difference { thread, pc, text };
-            let step = self.iss.step(thread);
+            let reserved = self.iss.reserved(thread);
+            let step = self.iss.step_or_fail(thread, !succeeds);
             let step = step.map_err(|fault| differs(format!("takes effect, should be a fault: {}", fault.cause)))?;
+            if let Some(access) = step.access.filter(|_| self.shape.reservations) {
+                self.reserved.follow(thread, &step, access, reserved, succeeds).map_err(differs)?;
+            }
             self.compared += 1;
             let recent = &mut self.recent[thread as usize];
             recent.push_back(pc);
@@ -381,6 +410,7 @@ impl CommitCheck {
             }
             accesses.extend(step.access.map(|access| (thread, access)));
         }
+        self.reserved.scattered(&accesses);
         self.ports.expect(pc, accesses, now);
         Ok(())
     }
@@ -401,7 +431,7 @@ impl CommitCheck {
         self.recent[thread as usize].back().copied().unwrap_or(0)
     }
 
-    fn explain(&self, difference: Difference, engine: &dyn Engine, seed: u64) -> Box<Mismatch> {
+    fn explain(&self, difference: Difference, engine: &dyn Engine, seed: u64, cycle: u64) -> Box<Mismatch> {
         let Difference { thread, pc, text } = difference;
         let line = |at: u32, mark: char| {
             let word = self.program.word(at)?;
@@ -416,7 +446,7 @@ impl CommitCheck {
         let (warp, lane) = (thread / self.shape.lanes, thread % self.shape.lanes);
         let instruction = self.program.word(pc).map_or("?".into(), |word| disassemble(word, pc));
         Box::new(Mismatch {
-            cycle: engine.cycle(),
+            cycle,
             seed,
             thread: self.iss.hart(thread).thread(),
             warp,

@@ -112,6 +112,9 @@ pub struct ShapeArgs {
     /// Whether the core has atomic memory operations [default: on]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub atomics: Option<bool>,
+    /// Whether the core has `lr.w` and `sc.w`, which need atomic memory operations [default: off]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub reservations: Option<bool>,
     /// Whether the core has the `barrier` instruction [default: on]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub barriers: Option<bool>,
@@ -191,6 +194,7 @@ impl ShapeArgs {
             requests: self.requests.unwrap_or(most.requests),
             scratchpad: self.scratchpad.unwrap_or(most.scratchpad),
             atomics: self.atomics.unwrap_or(most.atomics),
+            reservations: self.reservations.unwrap_or(most.reservations),
             barriers: self.barriers.unwrap_or(most.barriers),
             counters: self.counters.unwrap_or(most.counters),
             cache: self.cache,
@@ -333,6 +337,7 @@ mod tests {
         assert_eq!((s.coalescing, s.replay, s.requests), (Coalescing::Full, Replay::Serialise, 16));
         assert_eq!((s.scratchpad, s.atomics), (4096, true));
         assert!(!shape("--atomics off").atomics);
+        assert!(shape("--reservations on").reservations);
         assert_eq!(shape("--cache 8K").cache, Some(Cache { size: 8192, ways: 4, line: 2, misses: 4 }));
         let s = shape("--cache 4K,ways=1,line=8,misses=2 --memory-model latency=80,jitter=31,interval=2,seed=7");
         assert_eq!(s.cache, Some(Cache { size: 4096, ways: 1, line: 8, misses: 2 }));

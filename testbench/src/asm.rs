@@ -4,7 +4,7 @@
 //! is for programs that a test makes up while it runs, where no cross compiler need be installed.
 
 use crate::program::Program;
-use heddle_simt::isa::convergence;
+use heddle_simt::isa::{convergence, reservation};
 use std::collections::BTreeMap;
 
 /// Register x0.
@@ -94,6 +94,16 @@ pub fn lw(rd: u32, rs1: u32, imm: i32) -> u32 {
 pub fn sw(rs2: u32, rs1: u32, imm: i32) -> u32 {
     store(2, rs2, rs1, imm)
 }
+/// rd = the word at rs1, which is reserved.
+pub fn lr(rd: u32, rs1: u32) -> u32 {
+    amo(reservation::LOAD_RESERVED, rd, 0, rs1)
+}
+
+/// The word at rs1 becomes rs2 if it is reserved, and rd 0; else rd is 1.
+pub fn sc(rd: u32, rs2: u32, rs1: u32) -> u32 {
+    amo(reservation::STORE_CONDITIONAL, rd, rs2, rs1)
+}
+
 /// rd = the word at rs1, which becomes the result of an atomic operation on it and rs2. `funct5`: one of
 /// [`heddle_simt::isa::atomic`].
 pub fn amo(funct5: u32, rd: u32, rs2: u32, rs1: u32) -> u32 {
@@ -280,6 +290,9 @@ mod tests {
     fn atomics_have_their_names() {
         for &(funct5, name) in heddle_simt::isa::atomic::ALL {
             assert_eq!(disassemble(amo(funct5, 10, 11, 12), 0), format!("{name} a0,a1,(a2)"));
+        }
+        for (word, text) in [(lr(10, 12), "lr.w a0,(a2)"), (sc(10, 11, 12), "sc.w a0,a1,(a2)")] {
+            assert_eq!(disassemble(word, 0), text);
         }
         assert_eq!(disassemble(BARRIER, 0), "barrier");
     }

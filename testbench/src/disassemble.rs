@@ -176,6 +176,8 @@ const TABLE: &[Row] = &[
     (0xfe00_707f, 0x0200_6033, "rem", "d,s,t"),
     (0xfe00_707f, 0x0200_7033, "remu", "d,s,t"),
     // A, without `lr.w` and `sc.w`.
+    (0xf9f0_707f, 0x1000_202f, "lr.w", "d,(s)"),
+    (0xf800_707f, 0x1800_202f, "sc.w", "d,t,(s)"),
     (0xf800_707f, 0x0000_202f, "amoadd.w", "d,t,(s)"),
     (0xf800_707f, 0x0800_202f, "amoswap.w", "d,t,(s)"),
     (0xf800_707f, 0x2000_202f, "amoxor.w", "d,t,(s)"),

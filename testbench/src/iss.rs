@@ -1,6 +1,5 @@
 //! An instruction-set simulator of RV32IMA + Zicsr, `barrier` and convergence barriers: each thread for itself, one
-//! instruction a step, straight from the manual. Of the A extension it has the AMOs. Convergence barriers have no
-//! effect.
+//! instruction a step, straight from the manual. Convergence barriers have no effect.
 //!
 //! It is the reference that the core is compared with, so it shares nothing with it but the CSR map, the address map
 //! and the shape of a grid. It knows no cycles: counters read the number of instructions executed so far, and a
@@ -17,6 +16,10 @@ use std::ops::Range;
 use heddle_simt::{
     Shape,
     csr::{self, Source},
+    isa::{
+        atomic::SWAP,
+        reservation::{LOAD_RESERVED, STORE_CONDITIONAL},
+    },
 };
 
 use crate::{
@@ -29,6 +32,7 @@ mod arithmetic;
 mod fault;
 mod launch;
 mod memory;
+mod reservations;
 
 pub use arithmetic::atomic;
 use arithmetic::{immediate_b, immediate_j, immediate_s, multiply_or_divide};
@@ -36,6 +40,7 @@ pub use fault::{Cause, Fault, LaunchError, StartError};
 use launch::Resident;
 use memory::Memory;
 pub use memory::Place;
+use reservations::Reservations;
 
 /// `a7` of the `ecall` that ends a thread.
 pub const EXIT: u32 = 93;
@@ -54,6 +59,8 @@ pub enum Operation {
         /// What memory held before.
         old: u32,
     },
+    /// Nothing, by an `sc.w` that failed. The value is the operand, rs2.
+    Failed,
 }
 
 /// A load, store or atomic as it was carried out.
@@ -85,6 +92,8 @@ pub struct Step {
     /// Whether the value of `rd` is a cycle or instruction counter, or the `count` of a convergence barrier, which
     /// another machine counts differently.
     pub counter: bool,
+    /// Whether an `sc.w` succeeded.
+    pub conditional: Option<bool>,
     /// The exit code, if the thread ended here.
     pub exit: Option<u32>,
     /// Whether this is a barrier.
@@ -177,6 +186,7 @@ pub struct Iss {
     memory: Memory,
     grid: Grid,
     harts: Vec<Hart>,
+    reservations: Reservations,
     /// The block in each group of warp slots.
     residents: Vec<Option<Resident>>,
     executed: u64,
@@ -194,6 +204,7 @@ impl Iss {
             memory: Memory::new(program, shape)?,
             grid: Grid::one_block(shape.threads()),
             harts: (0..shape.threads()).map(idle).collect(),
+            reservations: Reservations::default(),
             residents: Vec::new(),
             program: program.clone(),
             shape: shape.clone(),
@@ -246,17 +257,26 @@ impl Iss {
     /// # Panics
     /// If there is no thread, or it waits.
     pub fn step(&mut self, hart: u32) -> Result<Step, Fault> {
+        self.step_or_fail(hart, false)
+    }
+
+    /// The same; an `sc.w` that would succeed may be told to fail.
+    pub fn step_or_fail(&mut self, hart: u32, fails: bool) -> Result<Step, Fault> {
         let Hart { pc, thread, state, .. } = self.harts[hart as usize];
         assert!(state == State::Running, "hart {hart} cannot go on: {state:?}");
-        let (step, next) = self.execute(hart).map_err(|cause| Fault { cause, pc, thread })?;
+        let (step, next) = self.execute(hart, fails).map_err(|cause| Fault { cause, pc, thread })?;
 
+        if step.conditional.is_some() {
+            self.reservations.end(hart);
+        }
         if let Some(Access { operation, place, bytes, value, .. }) = step.access {
             match operation {
-                Operation::Load => {}
-                Operation::Store => self.memory.write(place, bytes, value),
+                Operation::Load if step.word & 0x7f == 0x2f => self.reservations.make(hart, place),
+                Operation::Load | Operation::Failed => {}
+                Operation::Store => self.write_memory(place, bytes, value),
                 Operation::Atomic { funct5, old } => {
                     let new = atomic(funct5, old, value).expect("what is executed exists");
-                    self.memory.write(place, bytes, new);
+                    self.write_memory(place, bytes, new);
                 }
             }
         }
@@ -277,9 +297,20 @@ impl Iss {
         Ok(step)
     }
 
-    /// What the next instruction of a hart's thread does, and the pc after it. Changes nothing.
-    fn execute(&self, hart: u32) -> Result<(Step, u32), Cause> {
-        let hart = &self.harts[hart as usize];
+    fn write_memory(&mut self, place: Place, bytes: u32, value: u32) {
+        self.reservations.written(place.word());
+        self.memory.write(place, bytes, value);
+    }
+
+    /// The word that a hart has reserved.
+    pub fn reserved(&self, hart: u32) -> Option<Place> {
+        self.reservations.of(hart)
+    }
+
+    /// What the next instruction of a hart's thread does, and the pc after it. Changes nothing. An `sc.w` fails without
+    /// a reservation, and if it is told to.
+    fn execute(&self, number: u32, fails: bool) -> Result<(Step, u32), Cause> {
+        let hart = &self.harts[number as usize];
         let pc = hart.pc;
         let word = *self.instructions.get(pc as usize / 4).ok_or(Cause::FetchOutside)?;
         let illegal = Err(Cause::Illegal(word));
@@ -294,7 +325,8 @@ impl Iss {
         let immediate_i = (word as i32 >> 20) as u32;
         let immediate_u = word & 0xffff_f000;
 
-        let mut step = Step { pc, word, rd: None, access: None, counter: false, exit: None, barrier: false };
+        let mut step =
+            Step { pc, word, rd: None, access: None, counter: false, conditional: None, exit: None, barrier: false };
         let mut next = pc.wrapping_add(4);
         let mut result = None;
         match word & 0x7f {
@@ -351,6 +383,21 @@ impl Iss {
                 step.access = Some(Access { operation: Operation::Store, address, place, bytes, value });
             }
             // The bits aq and rl ask for an order that accesses have anyway.
+            0x2f if funct3 == 2 && self.shape.reservations && word >> 27 == LOAD_RESERVED && rs2 == 0 => {
+                let place = self.memory.load_place(hart, a, 4)?;
+                let value = self.memory.read(place, 4);
+                result = Some(value);
+                step.access = Some(Access { operation: Operation::Load, address: a, place, bytes: 4, value });
+            }
+            0x2f if funct3 == 2 && self.shape.reservations && word >> 27 == STORE_CONDITIONAL => {
+                let place = self.memory.store_place(hart, a, 4)?;
+                let succeeds = !fails && self.reserved(number) == Some(place);
+                let old = self.memory.read(place, 4);
+                let operation = if succeeds { Operation::Atomic { funct5: SWAP, old } } else { Operation::Failed };
+                step.access = Some(Access { operation, address: a, place, bytes: 4, value: b });
+                step.conditional = Some(succeeds);
+                result = Some(u32::from(!succeeds));
+            }
             0x2f if funct3 == 2 && self.shape.atomics => {
                 let funct5 = word >> 27;
                 if atomic(funct5, 0, 0).is_none() {

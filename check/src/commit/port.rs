@@ -5,6 +5,7 @@
 //! byte, the highest lane's data counts; an atomic reaches each word for one lane at a time.
 
 use super::Difference;
+use super::seen::Seen;
 use heddle_hdl::Bits;
 use heddle_sim::Engine;
 use heddle_simt::memory::port::operation;
@@ -34,7 +35,9 @@ struct Probes {
 }
 
 /// What went to memory in a cycle.
-struct Sent {
+pub struct Sent {
+    /// Those that go; all ones where all lanes of an instruction do.
+    lanes: u64,
     operation: u32,
     function: u32,
     /// By bank.
@@ -106,15 +109,24 @@ impl Ports {
         }
     }
 
-    /// Looks at a settled cycle.
-    pub fn cycle(&mut self, engine: &dyn Engine) -> Result<(), Difference> {
-        for port in [Some(&mut self.main), self.scratchpad.as_mut()].into_iter().flatten() {
-            if engine.probe(port.probes.sent) == 1 {
-                let lanes = self.lanes.map_or(u64::MAX, |lanes| engine.probe(lanes).low_u64());
-                port.goes(engine, lanes, self.shape.lanes)?;
+    /// What goes in a settled cycle.
+    pub fn see(&self, engine: &dyn Engine) -> [Option<Sent>; 2] {
+        let port = |port: Option<&Port>| {
+            let port = port.filter(|port| engine.probe(port.probes.sent) == 1)?;
+            let lanes = self.lanes.map_or(u64::MAX, |lanes| engine.probe(lanes).low_u64());
+            Some(port.sent(engine, lanes, self.shape.lanes))
+        };
+        [port(Some(&self.main)), port(self.scratchpad.as_ref())]
+    }
+
+    /// Follows a cycle.
+    pub fn cycle(&mut self, seen: &Seen) -> Result<(), Difference> {
+        for (port, sent) in [Some(&mut self.main), self.scratchpad.as_mut()].into_iter().zip(&seen.sent) {
+            if let (Some(port), Some(sent)) = (port, sent) {
+                port.goes(sent, self.shape.lanes)?;
             }
         }
-        if self.prompt { self.gone(engine.cycle()) } else { Ok(()) }
+        if self.prompt { self.gone(seen.cycle) } else { Ok(()) }
     }
 
     /// Everything must have gone, as after a launch.
@@ -137,9 +149,9 @@ impl Owing {
 }
 
 impl Port {
-    /// An access goes to memory, of these lanes.
-    fn goes(&mut self, engine: &dyn Engine, lanes: u64, banks: u32) -> Result<(), Difference> {
-        let sent = self.sent(engine, banks);
+    /// An access goes to memory.
+    fn goes(&mut self, sent: &Sent, banks: u32) -> Result<(), Difference> {
+        let lanes = sent.lanes;
         let Some(first) = self.owing.front_mut() else {
             let text = "an access goes to memory that no instruction made".into();
             return Err(Difference { thread: 0, pc: 0, text });
@@ -158,11 +170,12 @@ impl Port {
         sent.check(&Owing { pc, due, lanes: go }, banks)
     }
 
-    fn sent(&self, engine: &dyn Engine, banks: u32) -> Sent {
+    fn sent(&self, engine: &dyn Engine, lanes: u64, banks: u32) -> Sent {
         let p = &self.probes;
         let lines = engine.probe(p.lines);
         let line = |bank: u32| lines.extract(if self.line_a_bank { bank * self.line_bits } else { 0 }, self.line_bits);
         Sent {
+            lanes,
             operation: engine.probe(p.operation).low_u64() as u32,
             function: engine.probe(p.function).low_u64() as u32,
             lines: (0..banks).map(|bank| line(bank).low_u64() as u32).collect(),
@@ -189,10 +202,13 @@ impl Sent {
     fn check(&self, want: &Owing, banks: u32) -> Result<(), Difference> {
         // By byte of the banks, who writes it and with what.
         let mut bytes: Vec<Option<(u32, u8)>> = vec![None; 4 * banks as usize];
-        for &(_, thread, access) in &want.lanes {
+        // Beside others that succeed, an `sc.w` that fails sends nothing; else it loads what nobody uses.
+        let fails = |access: &Access| access.operation == Operation::Failed;
+        let all_fail = want.lanes.iter().all(|(.., access)| fails(access));
+        for &(_, thread, access) in want.lanes.iter().filter(|(.., access)| all_fail || !fails(access)) {
             let differs = |text: String| Err(Difference { thread, pc: want.pc, text });
             let want_operation = match access.operation {
-                Operation::Load => "load".to_string(),
+                Operation::Load | Operation::Failed => "load".to_string(),
                 Operation::Store => "store".to_string(),
                 Operation::Atomic { funct5, .. } => atomic(funct5),
             };
@@ -208,7 +224,7 @@ impl Sent {
                 let address = |line: u32| (line * banks + bank) * 4;
                 return differs(format!("accesses the word at {:#x}, should be {:#x}", address(got), address(line)));
             }
-            if access.operation == Operation::Load {
+            if matches!(access.operation, Operation::Load | Operation::Failed) {
                 if !(0..4).all(|byte| self.enables.bit(4 * bank + byte)) {
                     return differs(format!("the word at {place:#x} is not asked for"));
                 }

@@ -389,7 +389,7 @@ impl<'a> Launch<'a> {
                 kind = match access.operation {
                     Operation::Load => Kind::Load,
                     Operation::Store => Kind::Store,
-                    Operation::Atomic { .. } => Kind::Atomic,
+                    Operation::Atomic { .. } | Operation::Failed => Kind::Atomic,
                 };
             }
             is_barrier |= step.barrier;

@@ -18,6 +18,8 @@ pub struct Features {
     pub stack_window: bool,
     /// Atomic operations.
     pub atomics: bool,
+    /// `lr.w` and `sc.w` in place of some of them.
+    pub reservations: bool,
     /// The scratchpad.
     pub scratchpad: bool,
     /// `barrier`.
@@ -37,6 +39,7 @@ impl Features {
         threads: false,
         stack_window: false,
         atomics: false,
+        reservations: false,
         scratchpad: false,
         barriers: false,
         hints: false,
@@ -50,6 +53,7 @@ impl Features {
             threads: true,
             stack_window: true,
             atomics: shape.atomics,
+            reservations: shape.reservations,
             scratchpad: shape.scratchpad > 0,
             // Threads come to them anywhere, alone too.
             barriers: shape.barriers && !shape.divergence.capabilities().reconverges,

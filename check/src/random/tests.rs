@@ -1,6 +1,6 @@
 use super::*;
 use heddle_simt::Shape;
-use heddle_simt::isa::atomic;
+use heddle_simt::isa::{atomic, reservation};
 use heddle_testbench::iss::{Iss, Operation};
 use std::collections::BTreeSet;
 
@@ -71,6 +71,7 @@ fn features_are_used() {
                         Operation::Load => 0,
                         Operation::Store => 1,
                         Operation::Atomic { funct5, .. } => 2 + funct5,
+                        Operation::Failed => 2 + reservation::STORE_CONDITIONAL,
                     };
                     seen.insert((access.address >> 28, kind, access.bytes));
                 }

@@ -12,6 +12,7 @@ mod memory;
 mod memory_system;
 mod paths;
 mod random;
+mod reservations;
 mod threads;
 mod timing;
 mod waiting;

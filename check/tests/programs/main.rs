@@ -1,6 +1,7 @@
 //! Programs on whole cores: all kernels, random programs, what they cover; the instruction-set simulator against QEMU;
 //! and what analyses and passes make of random programs.
 
+mod compare_and_swap;
 mod coverage;
 mod examples;
 mod nops;

@@ -144,6 +144,11 @@ fn scheduled(shape: Shape, schedule: Schedule) -> Shape {
     Shape { schedule, ..shape }
 }
 
+/// The same core with `lr.w` and `sc.w`.
+fn reserving(shape: Shape) -> Shape {
+    Shape { reservations: true, ..shape }
+}
+
 /// A memory that answers late and out of order.
 const LATE: Backing = Backing::Model(Timing { latency: 20, jitter: 31, interval: 2, seed: 1 });
 
@@ -198,17 +203,17 @@ fn convergence_barriers() {
 
 shapes! {
     lanes_1_warps_1: Shape::new(1, 1);
-    lanes_1_warps_4: with(Shape::new(1, 4), Coalescing::Full, Replay::Serialise, Backing::OnChip);
-    lanes_2_warps_1: with(Shape { requests: 2, ..Shape::new(2, 1) }, Coalescing::Aligned, Replay::Serialise, LATE);
+    lanes_1_warps_4: reserving(with(Shape::new(1, 4), Coalescing::Full, Replay::Serialise, Backing::OnChip));
+    lanes_2_warps_1: with(Shape { requests: 2, reservations: true, ..Shape::new(2, 1) }, Coalescing::Aligned, Replay::Serialise, LATE);
     lanes_2_warps_8: with(scheduled(Shape::new(2, 8), Schedule::GreedyThenOldest), Coalescing::Full, Replay::Split, Backing::OnChip);
     lanes_4_warps_1: Shape::small(4, 1);
     lanes_4_warps_2: scheduled(Shape { loads: 2, ..Shape::new(4, 2) }, Schedule::Sticky);
-    lanes_4_warps_4: with(Shape::new(4, 4), Coalescing::Full, Replay::Serialise, BUS);
-    lanes_8_warps_2: Shape { buffer: 8, backing: LATE, ..Shape::new(8, 2) };
+    lanes_4_warps_4: reserving(with(Shape::new(4, 4), Coalescing::Full, Replay::Serialise, BUS));
+    lanes_8_warps_2: Shape { buffer: 8, reservations: true, backing: LATE, ..Shape::new(8, 2) };
     lanes_8_warps_8: with(scheduled(Shape::new(8, 8), Schedule::Sticky), Coalescing::Aligned, Replay::Split, LATE);
-    lanes_16_warps_4: Shape { bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
+    lanes_16_warps_4: Shape { reservations: true, bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
     lanes_32_warps_1: Shape::new(32, 1);
     lanes_32_warps_2: with(scheduled(Shape::new(32, 2), Schedule::GreedyThenOldest), Coalescing::Full, Replay::Serialise, Backing::OnChip);
-    lanes_64_warps_2: with(Shape::new(64, 2), Coalescing::Aligned, Replay::Serialise, Backing::OnChip);
+    lanes_64_warps_2: reserving(with(Shape::new(64, 2), Coalescing::Aligned, Replay::Serialise, Backing::OnChip));
     lanes_4_warps_64: Shape::new(4, 64);
 }

@@ -157,7 +157,8 @@ fn sixteen_lanes_four_warps() {
 
 #[test]
 fn arbiter_four_lanes_two_warps() {
-    kernels_and_more(Shape::new(4, 2).with_divergence(Divergence::ARBITER), &["dispatch"], &["search", "nqueens"]);
+    let shape = Shape { reservations: true, ..Shape::new(4, 2) };
+    kernels_and_more(shape.with_divergence(Divergence::ARBITER), &["dispatch"], &["search", "nqueens"]);
 }
 
 #[test]
@@ -177,7 +178,14 @@ fn dual_path_four_lanes_two_warps() {
 fn block_stack_four_lanes_four_warps() {
     let shape = Shape::new(4, 4).with_divergence(Divergence::BLOCK_STACK);
     let capt = Capt { entries: 2, history: History::Counter };
-    let shape = Shape { compaction: Compaction::Predict, capt, likely: true, schedule: Schedule::BlockSticky, ..shape };
+    let shape = Shape {
+        reservations: true,
+        compaction: Compaction::Predict,
+        capt,
+        likely: true,
+        schedule: Schedule::BlockSticky,
+        ..shape
+    };
     kernels_and_more(shape, &["raytrace"], &["gcd", "quicksort"]);
 }
 

@@ -23,6 +23,8 @@ pub struct Core {
     pub stack: u32,
     pub scratchpad: u32,
     pub atomics: bool,
+    /// `lr.w` and `sc.w`.
+    pub reservations: bool,
     pub barriers: bool,
     pub multiply: bool,
     /// Those of cycles and instructions, which programs read.
@@ -46,6 +48,7 @@ impl Core {
             stack: s.stack,
             scratchpad: s.scratchpad,
             atomics: s.atomics,
+            reservations: s.reservations,
             barriers: s.barriers,
             multiply: s.multiply,
             counters: s.counters,
@@ -73,12 +76,13 @@ impl Core {
                 "memory {memory}{place}, instruction memory {program}, stack of a thread {stack}, scratchpad {scratchpad}"
             ),
         );
-        let features = [
+        let mut features = vec![
             ("atomics", self.atomics),
             ("barriers", self.barriers),
             ("multiplication", self.multiply),
             ("counters", self.counters),
         ];
+        features.extend(self.reservations.then_some(("reservations", true)));
         let (has, lacks): (Vec<_>, Vec<_>) = features.iter().partition(|(_, has)| *has);
         let list = |word: &str, of: &[&(&'static str, bool)]| match of {
             [] => String::new(),

@@ -21,7 +21,7 @@ pub mod alu {
 /// The system call that ends a thread, in a7.
 pub const EXIT: u32 = 93;
 
-/// Atomic operations: bits 31..27 of the instruction (RV32A without `lr.w` and `sc.w`).
+/// Atomic operations: bits 31..27 of the instruction (RV32A; for `lr.w` and `sc.w` see [`reservation`]).
 pub mod atomic {
     pub const ADD: u32 = 0b00000;
     pub const SWAP: u32 = 0b00001;
@@ -45,6 +45,14 @@ pub mod atomic {
         (MINU, "amominu.w"),
         (MAXU, "amomaxu.w"),
     ];
+}
+
+/// The other instructions of RV32A: bits 31..27.
+pub mod reservation {
+    /// `lr.w`; rs2 is x0.
+    pub const LOAD_RESERVED: u32 = 0b00010;
+    /// `sc.w`.
+    pub const STORE_CONDITIONAL: u32 = 0b00011;
 }
 
 /// The opcode custom-0.

@@ -92,6 +92,8 @@ pub struct Shape {
     pub scratchpad: u32,
     /// The atomic memory operations of RV32A. Without them their instructions are illegal.
     pub atomics: bool,
+    /// `lr.w` and `sc.w`, the rest of RV32A; needs `atomics`. Without it they are illegal.
+    pub reservations: bool,
     /// A first-level data cache between core and main memory.
     pub cache: Option<Cache>,
     /// What main memory is.
@@ -134,6 +136,7 @@ impl Default for Shape {
             requests: 8,
             scratchpad: Shape::default_scratchpad(8, 8),
             atomics: true,
+            reservations: false,
             cache: None,
             backing: Backing::OnChip,
             multiply: true,

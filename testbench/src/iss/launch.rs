@@ -1,6 +1,6 @@
 //! Launches: blocks on the core's warp slots, barriers, and whose turn it is.
 
-use super::{Hart, Iss, LaunchError, StartError, State};
+use super::{Hart, Iss, LaunchError, Reservations, StartError, State};
 use crate::grid::{Grid, GridError, ThreadId, Whereabouts};
 
 /// Instructions that a thread executes before it is another's turn. Any number will do: more make threads that wait for
@@ -21,6 +21,7 @@ impl Iss {
     pub fn begin(&mut self, grid: Grid) -> Result<(), GridError> {
         grid.check(&self.shape, self.program.scratchpad())?;
         self.grid = grid;
+        self.reservations = Reservations::default();
         self.residents = vec![None; grid.resident(&self.shape) as usize];
         for hart in &mut self.harts {
             hart.state = State::Idle;

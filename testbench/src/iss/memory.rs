@@ -9,12 +9,22 @@ use super::{Cause, Hart};
 use crate::program::{Program, ProgramError};
 
 /// Where an access is carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// Main memory, from this byte address; a stack is there, too.
     Main(u32),
     /// The scratchpad memory of the core, from this byte.
     Scratchpad(u32),
+}
+
+impl Place {
+    /// The word that it lies in.
+    pub fn word(self) -> Place {
+        match self {
+            Place::Main(byte) => Place::Main(byte & !3),
+            Place::Scratchpad(byte) => Place::Scratchpad(byte & !3),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

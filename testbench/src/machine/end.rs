@@ -4,7 +4,11 @@ use super::{CacheVisits, Fault, Machine, MachineError, Stop, ThreadExit};
 use crate::grid::ThreadId;
 use heddle_hdl::{Bits, Bundle};
 use heddle_simt::isa::cause;
+use heddle_simt::isa::reservation::{LOAD_RESERVED, STORE_CONDITIONAL};
 use heddle_simt::metrics::Counts;
+
+/// What an illegal instruction is that another core has.
+const LACKS_RESERVATIONS: &str = "`lr.w` or `sc.w`, which this core lacks (--reservations on)";
 
 impl Machine {
     /// What a launch came to, from the settled cycle after its end.
@@ -52,8 +56,13 @@ impl Machine {
         let at: Vec<(u32, u32)> = lanes.map(|lane| (home(lane), lane)).collect();
         let threads: Vec<ThreadId> = at.iter().map(|&(warp, lane)| self.thread(warp, lane)).collect();
         let harts = at.iter().map(|(warp, lane)| warp * self.shape.lanes + lane).collect();
+        let of_reservations =
+            |word: u32| word & 0x707f == 0x202f && matches!(word >> 27, LOAD_RESERVED | STORE_CONDITIONAL);
+        let lacks = code == cause::ILLEGAL_INSTRUCTION
+            && !self.shape.reservations
+            && self.program.word(pc).is_some_and(of_reservations);
         let fault = Fault {
-            what: cause::describe(code),
+            what: if lacks { LACKS_RESERVATIONS } else { cause::describe(code) },
             pc,
             symbol: self.program.nearest_symbol(pc),
             block: threads.first().map_or(0, |thread| thread.block),

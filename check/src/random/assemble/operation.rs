@@ -90,8 +90,8 @@ impl Writer<'_> {
         }
     }
 
-    /// An access as the machine has it, and the mask of its address. Atomics have no offset.
-    fn access_at(&self, access: Access, register: u32) -> (i32, impl Fn(u32, i32) -> u32 + use<>) {
+    /// An access as the machine has it, and the mask of its address. Atomics have no offset, and may be two instructions.
+    fn access_at(&self, access: Access, register: u32) -> (i32, impl Fn(u32, i32) -> Vec<u32> + use<>) {
         let access = match access {
             Access::Atomic(..) if !self.features.atomics => Access::Load(2),
             other => other,
@@ -103,11 +103,18 @@ impl Writer<'_> {
             Access::Store(size) => aligned(u32::from(size)),
             Access::Atomic(..) => aligned(2),
         };
+        let reservations = self.features.reservations;
         let instruction = move |base, offset| match access {
-            Access::Load(kind) => load(funct3(kind), register, base, offset),
-            Access::Store(size) => store(u32::from(size), register, base, offset),
+            Access::Load(kind) => vec![load(funct3(kind), register, base, offset)],
+            Access::Store(size) => vec![store(u32::from(size), register, base, offset)],
+            // Some of them, in a core with reservations.
+            Access::Atomic(4, _) if reservations => vec![lr(register, base)],
+            Access::Atomic(5, operand) if reservations => vec![sc(register, value(operand), base)],
+            Access::Atomic(6..8, operand) if reservations => {
+                vec![lr(register, base), sc(register, value(operand), base)]
+            }
             Access::Atomic(operation, operand) => {
-                amo(atomic::ALL[operation as usize].0, register, value(operand), base)
+                vec![amo(atomic::ALL[operation as usize].0, register, value(operand), base)]
             }
         };
         (mask, instruction)
@@ -120,12 +127,12 @@ impl Writer<'_> {
         let room = self.shape.stack >= 4 * (MOST_CALLS as u32 + 2 + u32::from(WORDS));
         if stack && room && self.has_stack_window() {
             self.put([lui(SCRATCH[0], STACK >> 12), addi(SCRATCH[0], SCRATCH[0], 4 * i32::from(word) + byte)]);
-            self.put([instruction(SCRATCH[0], 0)]);
+            self.put(instruction(SCRATCH[0], 0));
         } else if matches!(access, Access::Atomic(..)) {
             self.access(word, |base, offset| addi(SCRATCH[1], base, offset + byte));
-            self.put([instruction(SCRATCH[1], 0)]);
+            self.put(instruction(SCRATCH[1], 0));
         } else {
-            self.access(word, |base, offset| instruction(base, offset + byte));
+            self.access(word, |base, offset| instruction(base, offset + byte)[0]);
         }
     }
 
@@ -141,7 +148,8 @@ impl Writer<'_> {
         self.put([add(SCRATCH[1], by, THREAD), andi(SCRATCH[1], SCRATCH[1], spread)]);
         self.put([slli(SCRATCH[1], SCRATCH[1], 2 * u32::from(apart)), andi(SCRATCH[1], SCRATCH[1], within & mask)]);
         self.put(li(SCRATCH[0], base));
-        self.put([add(SCRATCH[0], SCRATCH[0], SCRATCH[1]), instruction(SCRATCH[0], 0)]);
+        self.put([add(SCRATCH[0], SCRATCH[0], SCRATCH[1])]);
+        self.put(instruction(SCRATCH[0], 0));
     }
 
     fn scatter(&mut self, rd: u32, by: u32, bits: u8) {

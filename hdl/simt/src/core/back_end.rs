@@ -109,6 +109,7 @@ pub fn back_end(
         response: i.response,
         response_taken: response_taken.value,
         late: back.late.value,
+        restart: i.restart,
     };
     let memory = memory_path(s, m, &resolved, around);
     back.access_room.drive(memory.access_room);

@@ -7,6 +7,8 @@
 //!                                                    └─► scratchpad
 //! ```
 //!
+//! The reservations of `lr.w` stand beside stage 9, in a core with them.
+//!
 //! Under `Split` the scratchpad's answer finds its own instruction's cycle in stage 10 free, so it is always taken at
 //! once. That is why it goes before the port's; under `Serialise`, they take turns.
 
@@ -17,6 +19,7 @@ use crate::pipeline::load_queue::{LoadQueueIn, LoadQueueOut, load_queue};
 use crate::pipeline::load_store::{LoadStoreIn, Whole, load_store};
 use crate::pipeline::memory::{Access, MemoryIn, MemoryOut, memory};
 use crate::pipeline::request_queue::{RequestQueueIn, request_queue};
+use crate::pipeline::reservations::{ReservationsIn, ReservationsOut, reservations};
 use crate::pipeline::resolve::Resolved;
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
@@ -33,6 +36,8 @@ pub struct Around {
     pub response_taken: Signal,
     /// What it writes late.
     pub late: Pending<Signal>,
+    /// A launch begins.
+    pub restart: Signal,
 }
 
 /// What it gives.
@@ -68,12 +73,14 @@ pub fn memory_path(s: &Shape, m: Builder, resolved: &Resolved<Signal>, around: A
 /// Lanes were chosen in resolve.
 fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Signal>, around: Around) -> MemoryPath {
     let issued = around.issued;
-    let sent = m.instance("memory", &memory(s), MemoryIn { access });
+    let decided = decide(s, m, access, access.valid, &around);
+    let sent = m.instance("memory", &memory(s), MemoryIn { access, decided });
     let pad = Pad::of(s, m, &sent, &around);
     let loads = LoadQueueIn {
         take: issued.answers,
         owner: [around.reading.slot, around.reading.registers.rd],
         access,
+        decided,
         more: m.zero(Pending::shape(s)),
         tag: pad.response.tag,
         give: around.response_taken,
@@ -119,7 +126,8 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
     let loads = m.instance("load_queue", &load_queue(s), to_load_queue.value);
     let inputs = LoadStoreIn { whole, load_room: loads.room, load_tag: loads.next, taken: taken.value };
     let unit = m.instance("load_store", &load_store(s), inputs);
-    let sent = m.instance("memory", &memory(s), MemoryIn { access: unit.access });
+    let decided = decide(s, m, unit.access, taken.value, &around);
+    let sent = m.instance("memory", &memory(s), MemoryIn { access: unit.access, decided });
     let pad = Pad::of(s, m, &sent, &around);
     taken.drive((sent.request.valid & around.request_ready) | pad.sent(&sent));
     to_load_queue.drive(LoadQueueIn {
@@ -127,6 +135,7 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         owner: [m.pipe("owner_slot", unit.serving.slot), m.pipe("owner_rd", unit.serving.rd)],
         // Written down as it is sent: an answer comes later still.
         access: Access { valid: m.pipe_reset("was_chosen", unit.chosen.valid), ..unit.access },
+        decided,
         more: unit.serving,
         tag: pad.response.tag,
         give: around.response_taken,
@@ -148,6 +157,18 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         under_way: used.any() | !loads.empty,
         idle: unit.empty & loads.empty,
     }
+}
+
+/// What the reservations say of an access that is sent in this cycle, in a core with them.
+fn decide(
+    s: &Shape,
+    m: Builder,
+    access: Access<Signal>,
+    sent: Signal,
+    around: &Around,
+) -> Option<ReservationsOut<Signal>> {
+    let inputs = ReservationsIn { access, sent, restart: around.restart };
+    s.reservations.then(|| m.instance("reservations", &reservations(s), inputs))
 }
 
 /// The scratchpad, if there is one, and the response that goes to write-back.

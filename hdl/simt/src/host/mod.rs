@@ -496,6 +496,7 @@ pub fn identify(s: &Shape, identity: Identity) -> [u32; IDENTIFY_WORDS as usize]
         (s.bus_width().is_some(), feature::BUS),
         (s.metrics == Metrics::Built, feature::METRICS),
         (s.counters, feature::COUNTERS),
+        (s.reservations, feature::RESERVATIONS),
     ];
     let features = features.iter().filter(|(has, _)| *has).map(|(_, bit)| bit).sum();
     [
@@ -544,6 +545,7 @@ pub fn identified(words: &[u32; IDENTIFY_WORDS as usize], known: &[Divergence]) 
         barriers: has(feature::BARRIERS),
         multiply: has(feature::MULTIPLY),
         counters: has(feature::COUNTERS),
+        reservations: has(feature::RESERVATIONS),
         metrics: if has(feature::METRICS) { Metrics::Built } else { Metrics::Off },
         backing: if has(feature::BUS) { on_bus } else { Backing::OnChip },
         ..Shape::default()

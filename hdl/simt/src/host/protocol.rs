@@ -63,6 +63,8 @@ pub mod feature {
     pub const METRICS: u32 = 32;
     /// Programs can read counters of cycles and instructions.
     pub const COUNTERS: u32 = 64;
+    /// `lr.w` and `sc.w`.
+    pub const RESERVATIONS: u32 = 128;
 }
 
 /// Words of the replies.

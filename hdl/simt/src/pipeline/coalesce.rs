@@ -28,6 +28,10 @@ pub struct CoalesceIn<T> {
     pub leader: T,
     pub store: T,
     pub atomic: T,
+    /// 1 bit: only lanes of the leader's line go, in the scratchpad, too. In a core with
+    /// [reservations](super::reservations).
+    #[when(s.reservations)]
+    pub one_line: Option<T>,
     /// Where each lane accesses, and where the leader does: [`Shape::place_bits`] a lane.
     #[width(s.place_bits() * s.lanes)]
     pub places: T,
@@ -173,7 +177,8 @@ pub fn coalesce(s: &Shape) -> TypedModule<CoalesceIn<Width>, CoalesceOut<Signal>
             in_scratchpad = cat(&elements(i.places, s.place_bits()).into_iter().map(|p| p.msb()).collect::<Vec<_>>())
         );
         wire!(to_scratchpad = i.first.msb());
-        wire!(of_scratchpad = i.mask & in_scratchpad);
+        let together = i.one_line.map_or(i.mask, |one| i.mask & (lanes.same_line | !one.repeat(s.lanes)));
+        wire!(of_scratchpad = together & in_scratchpad);
         let shared = full && s.atomics;
         wire!(
             candidates =

@@ -5,9 +5,10 @@
 //! resolve, and at the instruction before the stop pc.
 
 use super::decoded::{Converges, Decoded};
+use super::reservations::Reserving;
 use crate::csr;
 use crate::divergence::interface::Stop;
-use crate::isa::{BARRIER, CUSTOM, EXIT, alu, atomic, convergence};
+use crate::isa::{BARRIER, CUSTOM, EXIT, alu, atomic, convergence, reservation};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::prelude::*;
 
@@ -44,12 +45,25 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(jal = opcode.eq(0x6f));
         wire!(jalr = opcode.eq(0x67) & funct3.eq(0));
         wire!(branch = opcode.eq(0x63) & funct3.ne(2) & funct3.ne(3));
-        wire!(load = opcode.eq(0x03) & funct3.ne(3) & funct3.lt(6));
+        wire!(plain_load = opcode.eq(0x03) & funct3.ne(3) & funct3.lt(6));
         wire!(store = opcode.eq(0x23) & funct3.lt(3));
         let with_a = m.lit(s.atomics, 1);
         let function = word.slice(27, 5);
         wire!(atomic_known = any_of(atomic::ALL.iter().map(|&(code, _)| function.eq(code))));
-        wire!(atomic = opcode.eq(0x2f) & funct3.eq(2) & atomic_known & with_a);
+        wire!(of_memory = opcode.eq(0x2f) & funct3.eq(2) & atomic_known & with_a);
+        // To memory, `lr.w` is a load, and `sc.w` an exchange.
+        let reserving = Reserving::shape(s).map(|_| {
+            let is = |code: u32| opcode.eq(0x2f) & funct3.eq(2) & function.eq(code);
+            wire!(reserves = is(reservation::LOAD_RESERVED) & rs2.eq(0));
+            wire!(conditional = is(reservation::STORE_CONDITIONAL));
+            Reserving { reserves, conditional }
+        });
+        let (load, atomic, without_offset) = match reserving {
+            Some(Reserving { reserves, conditional }) => {
+                (plain_load | reserves, of_memory | conditional, of_memory | conditional | reserves)
+            }
+            None => (plain_load, of_memory, of_memory),
+        };
         wire!(shift = funct3.eq(1) | funct3.eq(5));
         wire!(plain = funct7.eq(0));
         wire!(alternative = funct7.eq(0x20));
@@ -109,7 +123,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
                     (jal, imm_j),
                     (branch, imm_b),
                     (store, imm_s),
-                    (atomic, none),
+                    (without_offset, none),
                     (ecall, none.literal(EXIT))
                 ],
                 imm_i
@@ -171,8 +185,15 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
             load,
             store,
             atomic,
-            function: function.only_if(atomic),
-            answers: load | (atomic & rd.ne(0)),
+            function: match reserving {
+                Some(r) => r.conditional.mux(function.literal(atomic::SWAP), function.only_if(of_memory)),
+                None => function.only_if(of_memory),
+            },
+            reserving,
+            answers: match reserving {
+                Some(r) => load | r.conditional | (of_memory & rd.ne(0)),
+                None => load | (of_memory & rd.ne(0)),
+            },
             multiply: (muldiv & !funct3.bit(2)) | ((op | op_imm) & shift & with_m),
             divide: muldiv & funct3.bit(2) & writes,
             csr,

@@ -1,6 +1,7 @@
 //! The decoded instruction, which goes from stage 3 on.
 
 use super::memory::Asked;
+use super::reservations::Reserving;
 use crate::isa::alu;
 use crate::shape::Shape;
 use heddle_hdl::{Bundle, Signal, cat};
@@ -45,6 +46,9 @@ pub struct Decoded<T> {
     pub atomic: T,
     #[width(5)]
     pub function: T,
+    /// `lr.w`, which is a `load` too, and `sc.w`, which is `atomic` too and always answered. In a core with them.
+    #[width(Reserving::shape(s))]
+    pub reserving: Option<Reserving<T>>,
     /// Memory answers, with a word for rd (a load also without rd).
     pub answers: T,
     /// The multiplier has the result: in a core with RV32M, of shifts, too.
@@ -103,6 +107,7 @@ impl Decoded<Signal> {
     /// What it asks of memory.
     pub fn asked(&self) -> Asked<Signal> {
         // Bit 0 of the operation: there is no response; bit 1: it is atomic.
-        Asked { operation: cat(&[!self.answers, self.atomic]), function: self.function, size: self.funct3 }
+        let operation = cat(&[!self.answers, self.atomic]);
+        Asked { operation, function: self.function, size: self.funct3, reserving: self.reserving }
     }
 }

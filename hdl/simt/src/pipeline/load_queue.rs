@@ -16,6 +16,7 @@
 
 use super::memory::Access;
 use super::network;
+use super::reservations::ReservationsOut;
 use crate::memory::port::operation;
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
@@ -28,6 +29,8 @@ pub struct LoadQueueIn<T> {
     /// The slot and the register of the one that took an entry in the cycle before.
     pub owner: [T; 2],
     pub access: Access<T>,
+    /// What is [decided](super::reservations) about it.
+    pub decided: Option<ReservationsOut<T>>,
     /// The access to this register has lanes left that have no entry yet.
     pub more: Pending<T>,
     /// The entry whose data write-back takes (`give` is 1) in this cycle.
@@ -75,6 +78,25 @@ pub struct Route<T> {
     pub route: T,
     #[width(2 * s.lanes)]
     pub offset: T,
+    /// Of an `sc.w`, in a core with [reservations](super::reservations).
+    #[width(Conditional::shape(s))]
+    pub conditional: Option<Conditional<T>>,
+}
+
+/// What an `sc.w` is answered, instead of a line.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Conditional<T> {
+    /// 1 bit: it is one.
+    pub valid: T,
+    /// One bit per lane: it fails.
+    pub fails: T,
+}
+
+impl Conditional<Width> {
+    /// In a core with reservations.
+    pub fn shape(s: &Shape) -> Option<Conditional<Width>> {
+        s.reservations.then_some(Conditional { valid: 1, fails: s.lanes })
+    }
 }
 
 impl LoadQueueIn<Width> {
@@ -83,6 +105,7 @@ impl LoadQueueIn<Width> {
             take: 1,
             owner: [s.slot_bits(), 5],
             access: Access::shape(s),
+            decided: s.reservations.then(|| ReservationsOut::shape(s)),
             more: Pending::shape(s),
             tag: index_width(s.loads),
             give: 1,
@@ -136,7 +159,12 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
 
         let a = i.access;
         let routes = m.memory("routes", Load::shape(s).route, tag_bits).style(MemoryStyle::Distributed);
-        let route = Route { size: a.size, served: a.served, route: network::kept(s, a.route), offset: a.offset };
+        let conditional = a
+            .reserving
+            .zip(i.decided)
+            .map(|(reserving, decided)| Conditional { valid: reserving.asked.conditional, fails: decided.fails });
+        let kept = network::kept(s, a.route);
+        let route = Route { size: a.size, served: a.served, route: kept, offset: a.offset, conditional };
         routes.write(a.valid & !a.operation.bit(operation::SILENT), a.tag, route);
 
         m.assert("takes_only_what_is_offered", !i.take | room);
@@ -210,6 +238,7 @@ mod tests {
                 take: take.into(),
                 owner: owner.map(Bits::from),
                 access,
+                decided: None,
                 more: Pending { valid: more.is_some().into(), slot: pending.0.into(), rd: pending.1.into() },
                 tag: tag.into(),
                 give: given.is_some().into(),

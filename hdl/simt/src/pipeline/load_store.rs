@@ -20,6 +20,7 @@
 
 use super::coalesce::{CoalesceIn, coalesce};
 use super::memory::{Access, Asked, Lanes};
+use crate::divergence::interface::warp_of;
 use crate::queue::Queue;
 use crate::scoreboard::Pending;
 use crate::shape::Shape;
@@ -32,10 +33,13 @@ pub struct Whole<T> {
     pub valid: T,
     #[width(s.slot_bits())]
     pub slot: T,
+    /// The static warp of each lane, where a slot [mixes](Shape::mixes) them, in a core with reservations.
+    #[width(s.homes_bits().filter(|_| s.reservations))]
+    pub homes: Option<T>,
     /// 0 where memory does not answer, or nobody wants the answer.
     #[width(5)]
     pub rd: T,
-    #[width(Asked::shape())]
+    #[width(Asked::shape(s))]
     pub asked: Asked<T>,
     #[width(s.lanes)]
     pub mask: T,
@@ -51,7 +55,7 @@ pub struct Whole<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 struct Served<T> {
-    #[width(Asked::shape())]
+    #[width(Asked::shape(s))]
     asked: Asked<T>,
     #[width(s.lanes)]
     mask: T,
@@ -65,6 +69,8 @@ struct Served<T> {
 struct Carried<T> {
     #[width(s.slot_bits())]
     slot: T,
+    #[width(s.homes_bits().filter(|_| s.reservations))]
+    homes: Option<T>,
     #[width(5)]
     rd: T,
     #[width(32 * s.lanes)]
@@ -126,12 +132,12 @@ pub struct LoadStoreOut<T> {
 pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Signal>> {
     module("load_store", LoadStoreIn::shape(s), |m, i| {
         m.doc("The load-store unit: serves the lanes of an access group by group.");
-        let Whole { valid: comes, slot, rd, asked, mask, places, data } = i.whole;
-        let queue = Queue::new(m, "queue", Carried::shape(s), s.requests, comes, Carried { slot, rd, data });
+        let Whole { valid: comes, slot, homes, rd, asked, mask, places, data } = i.whole;
+        let queue = Queue::new(m, "queue", Carried::shape(s), s.requests, comes, Carried { slot, homes, rd, data });
         let first = queue.head;
 
         let turn_reg = m.reg("turn", Turn::shape(s)).reset_zero();
-        let (asked_reg, places_reg) = (m.reg("asked", Asked::shape()), m.reg("places", s.place_bits() * s.lanes));
+        let (asked_reg, places_reg) = (m.reg("asked", Asked::shape(s)), m.reg("places", s.place_bits() * s.lanes));
         let (turn, asked_now, places_now) = (turn_reg.q, asked_reg.q, places_reg.q);
         wire!(waits = turn.mask.any());
         let chosen = m.instance(
@@ -142,6 +148,7 @@ pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Sig
                 leader: turn.leader,
                 store: asked_now.is_store(),
                 atomic: asked_now.is_atomic(),
+                one_line: asked_now.is_reserving(),
                 places: places_now,
                 first: turn.first,
             },
@@ -171,7 +178,8 @@ pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Sig
         held.next((held.q & !i.taken) | goes);
 
         let lanes = Lanes { valid: goes, tag: i.load_tag, places: places_now, data: first.data };
-        let access = Access::of(s, asked_now, lanes, turn.first, chosen);
+        let rows = first.homes.unwrap_or(warp_of(s, first.slot));
+        let access = Access::of(s, asked_now, (lanes, rows), turn.first, chosen);
         let sent = m.pipe_if("sent", goes, access);
 
         m.assert("the_first_has_its_turn", queue.waits.eq(waits));

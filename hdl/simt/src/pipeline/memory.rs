@@ -5,6 +5,7 @@
 
 use super::coalesce::CoalesceOut;
 use super::network::{self, ToBanks};
+use super::reservations::{ReservationsOut, Reserving, ReservingAccess};
 use crate::memory::port::{Request, operation};
 use crate::memory::scratchpad::ScratchpadRequest;
 use crate::shape::Shape;
@@ -34,6 +35,8 @@ pub struct Access<T> {
     pub data: T,
     /// If there is a scratchpad.
     pub scratchpad: Option<ToScratchpad<T>>,
+    /// In a core with reservations.
+    pub reserving: Option<ReservingAccess<T>>,
 }
 
 /// The part of an access that only the scratchpad looks at.
@@ -61,22 +64,24 @@ impl Access<Width> {
             offset: 2 * s.lanes,
             data: 32 * s.lanes,
             scratchpad,
+            reserving: s.reservations.then(|| ReservingAccess::shape(s)),
         }
     }
 }
 
 /// What an instruction asks of memory, the same for all its lanes.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
 pub struct Asked<T> {
+    #[width(operation::BITS)]
     pub operation: T,
+    #[width(5)]
     pub function: T,
+    #[width(3)]
     pub size: T,
-}
-
-impl Asked<Width> {
-    pub fn shape() -> Asked<Width> {
-        Asked { operation: operation::BITS, function: 5, size: 3 }
-    }
+    /// In a core with reservations.
+    #[width(Reserving::shape(s))]
+    pub reserving: Option<Reserving<T>>,
 }
 
 impl Asked<Signal> {
@@ -88,6 +93,11 @@ impl Asked<Signal> {
         self.operation.eq(operation::STORE)
     }
 
+    /// It makes a reservation or needs one.
+    pub fn is_reserving(&self) -> Option<Signal> {
+        self.reserving.map(|Reserving { reserves, conditional }| reserves | conditional)
+    }
+
     /// Memory answers.
     pub fn answers(&self) -> Signal {
         !self.operation.bit(operation::SILENT)
@@ -95,11 +105,12 @@ impl Asked<Signal> {
 }
 
 impl Access<Signal> {
-    /// The access of the lanes that [`mod@super::coalesce`] chose; `first` is the leader's place.
+    /// The access of the lanes that [`mod@super::coalesce`] chose; `first` is the leader's place, `rows` whose
+    /// reservations are meant, in a core with them.
     pub fn of(
         s: &Shape,
         asked: Asked<Signal>,
-        lanes: Lanes<Signal>,
+        (lanes, rows): (Lanes<Signal>, Signal),
         first: Signal,
         chosen: CoalesceOut<Signal>,
     ) -> Access<Signal> {
@@ -108,6 +119,9 @@ impl Access<Signal> {
         let all = |field: &dyn Fn(Signal) -> Signal| cat(&places.iter().map(|&p| field(p)).collect::<Vec<_>>());
         let scratchpad = (s.scratchpad > 0)
             .then(|| ToScratchpad { valid: first.msb(), lines: all(&|p| p.slice(line, s.scratchpad_line_bits())) });
+        let bank = |p: Signal| if s.lanes == 1 { p.bit(0).literal(0u32) } else { p.slice(2, s.lane_bits()) };
+        let reserving =
+            asked.reserving.map(|asked| ReservingAccess { asked, line: first.from_bit(line), banks: all(&bank), rows });
         Access {
             valid: lanes.valid,
             operation: asked.operation,
@@ -120,6 +134,7 @@ impl Access<Signal> {
             offset: all(&|p| p.slice(0, 2)),
             data: lanes.data,
             scratchpad,
+            reserving,
         }
     }
 }
@@ -139,6 +154,9 @@ pub struct Lanes<T> {
 #[widths(s: &Shape)]
 pub struct MemoryIn<T> {
     pub access: Access<T>,
+    /// Which lanes of it write, and its operation, in a core with [reservations](super::reservations).
+    #[when(s.reservations)]
+    pub decided: Option<ReservationsOut<T>>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -173,7 +191,7 @@ fn align() -> TypedModule<AlignIn<Width>, ToBanks<Signal>> {
 
 /// The stage. Combinational.
 pub fn memory(s: &Shape) -> TypedModule<MemoryIn<Width>, MemoryOut<Signal>> {
-    module("memory", MemoryIn::shape(s), |m, MemoryIn { access }| {
+    module("memory", MemoryIn::shape(s), |m, MemoryIn { access, decided }| {
         m.doc("Stage 9: requests to memory.");
         let inputs = AlignIn {
             size: all(access.size.slice(0, 2)),
@@ -182,11 +200,17 @@ pub fn memory(s: &Shape) -> TypedModule<MemoryIn<Width>, MemoryOut<Signal>> {
             value: each(access.data),
         };
         let sent = m.replicate("align", s.lanes, &align(), inputs);
+        let sent = decided.map_or(sent, |ReservationsOut { writes, .. }| {
+            let enables = elements(sent.enables, 4).into_iter().zip(elements(writes, 1));
+            let enables = enables.map(|(enables, writes)| enables.only_if(writes)).collect::<Vec<_>>();
+            ToBanks { enables: cat(&enables), ..sent }
+        });
+        let operation = decided.map_or(access.operation, |decided| decided.operation);
         let banks = network::to_banks(s, m, access.served, access.route, sent);
         let to_scratchpad = access.scratchpad;
         let request = Request {
             valid: to_scratchpad.map_or(access.valid, |to| access.valid & !to.valid),
-            operation: access.operation,
+            operation,
             function: access.function,
             tag: access.tag,
             line: access.line,
@@ -195,7 +219,7 @@ pub fn memory(s: &Shape) -> TypedModule<MemoryIn<Width>, MemoryOut<Signal>> {
         };
         let scratchpad = to_scratchpad.map(|to| ScratchpadRequest {
             valid: access.valid & to.valid,
-            operation: access.operation,
+            operation,
             function: access.function,
             tag: access.tag,
             lines: network::scratchpad_lines(s, m, access.served, access.route, to.lines),

@@ -34,6 +34,7 @@ pub mod network;
 pub mod pairs;
 pub mod place;
 pub mod request_queue;
+pub mod reservations;
 pub mod resolve;
 pub mod schedule;
 pub mod steer;

@@ -127,7 +127,15 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         wire!(places = cat(&elements(result, 32).into_iter().map(|r| place_of(s, r)).collect::<Vec<_>>()));
         let first = place_of(s, leader_result);
         let chosen = split.then(|| {
-            let inputs = CoalesceIn { mask, leader, store: d.store, atomic: d.atomic, places, first };
+            let inputs = CoalesceIn {
+                mask,
+                leader,
+                store: d.store,
+                atomic: d.atomic,
+                one_line: d.asked().is_reserving(),
+                places,
+                first,
+            };
             m.instance("coalesce", &coalesce(s), inputs)
         });
         // A jalr target is even: bit 0 of the sum does not count.
@@ -196,11 +204,13 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         wire!(accesses = good & memory);
         let access = chosen.map(|chosen| {
             let lanes = Lanes { valid: accesses, tag: instruction.tag, places, data };
-            Access::of(s, d.asked(), lanes, first, chosen)
+            let rows = instruction.homes.unwrap_or(warp_of(s, instruction.slot));
+            Access::of(s, d.asked(), (lanes, rows), first, chosen)
         });
         let whole = (!split).then(|| Whole {
             valid: accesses,
             slot: instruction.slot,
+            homes: instruction.homes.filter(|_| s.reservations),
             rd: d.rd,
             asked: d.asked(),
             mask,

@@ -15,7 +15,7 @@ use crate::divergence::interface::warp_of;
 use crate::memory::port::Response;
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
-use heddle_hdl::{all, each, prelude::*};
+use heddle_hdl::{all, each, elements, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
@@ -118,7 +118,13 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         // the choice of it or the own word, with the quotient's. A quotient is a whole word. Without a divider there is
         // nothing to choose from.
         let only_if = s.multiply.then_some(from_load);
-        let words = network::to_lanes(s, m, i.response.data, load.route.route, only_if) | quotient.data;
+        let loaded = network::to_lanes(s, m, i.response.data, load.route.route, only_if);
+        // What an `sc.w` gets is not in the line.
+        let loaded = load.route.conditional.map_or(loaded, |sc| {
+            let fails = elements(sc.fails, 1).into_iter().map(|fails| fails.zext(32));
+            (sc.valid & from_load).mux(cat(&fails.collect::<Vec<_>>()), loaded)
+        });
+        let words = loaded | quotient.data;
         let offset = only_if.map_or(load.route.offset, |on| load.route.offset.only_if(on));
         let answer = Loaded {
             valid: has_register,

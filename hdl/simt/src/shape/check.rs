@@ -53,6 +53,9 @@ impl Shape {
                 format!("{} threads' stacks of {} bytes need more than {stacks} bytes", self.threads(), self.stack);
             return Err(ShapeError::new("memory", self.memory, allowed));
         }
+        if self.reservations && !self.atomics {
+            return Err(ShapeError::new("reservations", "on", "needs atomics: sc.w is an exchange that may fail"));
+        }
         self.check_memory_system()?;
         self.divergence.capabilities().check(self)?;
         self.divergence.mechanism().check(self)

@@ -45,6 +45,7 @@ impl Shape {
         let scratchpad = Shape::default_scratchpad(*lanes, *warps);
         option("scratchpad", self.scratchpad != scratchpad, self.scratchpad.to_string());
         option("atomics", self.atomics != usual.atomics, on(self.atomics));
+        option("reservations", self.reservations != usual.reservations, on(self.reservations));
         option("multiply", self.multiply != usual.multiply, on(self.multiply));
         option("counters", self.counters != usual.counters, on(self.counters));
         if let Some(Cache { size, ways, line, misses }) = self.cache {

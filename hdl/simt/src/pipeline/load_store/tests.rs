@@ -61,10 +61,11 @@ fn in_order_and_once(s: &Shape, seed: u64) {
         });
         let idle = Whole::shape(s).map("", &mut |_, _| Bits::ZERO);
         let whole = comes.as_ref().map_or(idle, |w| Whole {
+            homes: None,
             valid: true.into(),
             slot: w.slot.into(),
             rd: w.rd.into(),
-            asked: Asked { operation: w.operation.into(), function: 0u32.into(), size: 2u32.into() },
+            asked: Asked { operation: w.operation.into(), function: 0u32.into(), size: 2u32.into(), reserving: None },
             mask: w.mask.into(),
             places: fields(&w.places, s.place_bits()),
             data: packed(&vec![w.number; s.lanes as usize]),

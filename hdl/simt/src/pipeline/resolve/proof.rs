@@ -83,7 +83,7 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
             ResolveIn { executed, stopped: m.lit(0u32, 1), jump: None, count: None },
         );
         let access = o.access.expect("under split");
-        let request = m.instance("memory", &memory(s), MemoryIn { access }).request;
+        let request = m.instance("memory", &memory(s), MemoryIn { access, decided: None }).request;
 
         // The instruction whose outcome shows now.
         let name = |name: &str, left: u32| format!("{name}{}", "_then".repeat(left as usize));

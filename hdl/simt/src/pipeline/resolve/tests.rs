@@ -339,7 +339,7 @@ impl Bench {
             Kind::Atomic { answers: true } => operation::ATOMIC,
             _ => operation::ATOMIC_SILENT,
         };
-        self.port.poke(MemoryIn { access });
+        self.port.poke(MemoryIn { access, decided: None });
         let MemoryOut { request, scratchpad } = self.port.peek();
         let to_scratchpad = in_scratchpad(leader);
         assert_eq!(request.valid == 1, !to_scratchpad);

@@ -90,7 +90,8 @@ fn priority_alignment_and_bubbles() {
 
             let zero = Computed::shape(&s).map("", &mut |_, _| Bits::ZERO);
             let offset = offsets.iter().enumerate().fold(0u128, |bits, (k, &o)| bits | u128::from(o) << (2 * k));
-            let route = Route { size: size.into(), served: served.into(), route, offset: offset.into() };
+            let route =
+                Route { size: size.into(), served: served.into(), route, offset: offset.into(), conditional: None };
             let mut inputs = WritebackIn {
                 computed: next.as_ref().map_or(zero, |(slot, rd, mask, from, data)| Computed {
                     valid: true.into(),
