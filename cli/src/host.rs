@@ -13,7 +13,7 @@ use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
 use anyhow::{Result, bail};
 use clap::Args;
-use heddle_simt::isa::reservation::{LOAD_RESERVED, STORE_CONDITIONAL};
+use heddle_simt::isa::reservation;
 use heddle_simt::{Shape, csr, isa};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Output;
@@ -172,9 +172,8 @@ impl Host {
 fn lacking(program: &Program, shape: &Shape) -> Vec<&'static str> {
     let words = || (0..program.program_end()).step_by(4).filter_map(|pc| program.word(pc));
     let multiplies = words().any(|word| word & 0xfe00_007f == 0x0200_0033);
-    let conditional = |word: u32| matches!(word >> 27, LOAD_RESERVED | STORE_CONDITIONAL);
-    let is_atomic = words().any(|word| word & 0x707f == 0x202f && !conditional(word));
-    let reserves = words().any(|word| word & 0x707f == 0x202f && conditional(word));
+    let is_atomic = words().any(|word| word & 0x707f == 0x202f && !reservation::has(word));
+    let reserves = words().any(reservation::has);
     let waits = words().any(|word| word == isa::BARRIER);
     let reads = |word: u32| word & 0x7f == 0x73 && word >> 12 & 3 != 0;
     let counter = |word: u32| csr::find((word >> 20) as u16).is_some_and(|csr| csr.source.counts());

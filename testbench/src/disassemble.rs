@@ -175,7 +175,7 @@ const TABLE: &[Row] = &[
     (0xfe00_707f, 0x0200_5033, "divu", "d,s,t"),
     (0xfe00_707f, 0x0200_6033, "rem", "d,s,t"),
     (0xfe00_707f, 0x0200_7033, "remu", "d,s,t"),
-    // A, without `lr.w` and `sc.w`.
+    // A.
     (0xf9f0_707f, 0x1000_202f, "lr.w", "d,(s)"),
     (0xf800_707f, 0x1800_202f, "sc.w", "d,t,(s)"),
     (0xf800_707f, 0x0000_202f, "amoadd.w", "d,t,(s)"),
@@ -230,7 +230,9 @@ mod tests {
             (0x0000_100f, "fence.i"),
             (0x00b5_252f, "amoadd.w a0,a1,(a0)"),
             (0x86c5_a5af, "amomin.w.aqrl a1,a2,(a1)"),
-            (0x1005_252f, ".word 0x1005252f"), // lr.w
+            (0x1005_252f, "lr.w a0,(a0)"),
+            (0x1ab5_252f, "sc.w.rl a0,a1,(a0)"),
+            (0x10b5_252f, ".word 0x10b5252f"), // lr.w with an operand
             (0x0000_000b, "barrier"),
             (0x0000_008b, ".word 0x0000008b"),
             (0x0001_900b, "join b3"),

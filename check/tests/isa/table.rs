@@ -41,10 +41,10 @@ const fn hint(mask: u32, value: u32) -> Row {
     Row { mask, value: value | 0x0b }
 }
 
-/// RV32IM with `fence.i`, the AMOs of RV32A, `barrier`, the instructions on convergence barriers. Reads of CSRs are
+/// RV32IMA with `fence.i`, `barrier`, the instructions on convergence barriers. Reads of CSRs are
 /// apart.
 #[rustfmt::skip]
-pub const TABLE: [Row; 65] = [
+pub const TABLE: [Row; 67] = [
     opcode(0x37), opcode(0x17), opcode(0x6f), funct3(0, 0x67),
     funct3(0, 0x63), funct3(1, 0x63), funct3(4, 0x63), funct3(5, 0x63), funct3(6, 0x63), funct3(7, 0x63),
     funct3(0, 0x03), funct3(1, 0x03), funct3(2, 0x03), funct3(4, 0x03), funct3(5, 0x03),
@@ -57,6 +57,7 @@ pub const TABLE: [Row; 65] = [
     Row { mask: 0xfe00_407f, value: 0x0200_4033 }, // div, divu, rem, remu
     funct5(0x00), funct5(0x01), funct5(0x04), funct5(0x08), funct5(0x0c),
     funct5(0x10), funct5(0x14), funct5(0x18), funct5(0x1c), word(0x0000_000b),
+    Row { mask: 0xf9f0_707f, value: 0x1000_202f }, funct5(0x03), // lr.w, sc.w
     funct3(0, 0x0f), funct3(1, 0x0f), word(0x0000_0073), word(0x0010_0073),
     hint(0xfff8_7fff, 0x1000), hint(0xfc08_7fff, 0x2000), hint(0xfff8_7fff, 0x0400_2000), hint(0xfff8_7fff, 0x3000),
     hint(0xfff8_707f, 0x4000), hint(0xff08_7fff, 0x5000), hint(0xff08_7fff, 0x6000),
@@ -75,7 +76,7 @@ pub fn is_legal(word: u32) -> bool {
 fn core_and_simulator_and_disassembler_have_the_same_instructions() {
     let small = |shape| Shape { memory: 4 << 10, program: 1 << 10, stack: 64, ..shape };
     let [less, all] = [Shape::small(1, 1), Shape::new(1, 1)].map(small);
-    let all = Shape { convergence_barriers: 5, ..all };
+    let all = Shape { convergence_barriers: 5, reservations: true, ..all };
     let mut decoders = [&less, &all].map(|shape| Sim::new(&decode(shape).check().unwrap()));
     let pc = || Bits::from(0u32);
     let seed = 3;

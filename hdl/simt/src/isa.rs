@@ -53,6 +53,12 @@ pub mod reservation {
     pub const LOAD_RESERVED: u32 = 0b00010;
     /// `sc.w`.
     pub const STORE_CONDITIONAL: u32 = 0b00011;
+
+    /// Whether an instruction is one of them.
+    pub fn has(word: u32) -> bool {
+        let loads = word >> 27 == LOAD_RESERVED && word >> 20 & 31 == 0;
+        word & 0x707f == 0x202f && (loads || word >> 27 == STORE_CONDITIONAL)
+    }
 }
 
 /// The opcode custom-0.

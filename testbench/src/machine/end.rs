@@ -4,7 +4,7 @@ use super::{CacheVisits, Fault, Machine, MachineError, Stop, ThreadExit};
 use crate::grid::ThreadId;
 use heddle_hdl::{Bits, Bundle};
 use heddle_simt::isa::cause;
-use heddle_simt::isa::reservation::{LOAD_RESERVED, STORE_CONDITIONAL};
+use heddle_simt::isa::reservation;
 use heddle_simt::metrics::Counts;
 
 /// What an illegal instruction is that another core has.
@@ -56,11 +56,9 @@ impl Machine {
         let at: Vec<(u32, u32)> = lanes.map(|lane| (home(lane), lane)).collect();
         let threads: Vec<ThreadId> = at.iter().map(|&(warp, lane)| self.thread(warp, lane)).collect();
         let harts = at.iter().map(|(warp, lane)| warp * self.shape.lanes + lane).collect();
-        let of_reservations =
-            |word: u32| word & 0x707f == 0x202f && matches!(word >> 27, LOAD_RESERVED | STORE_CONDITIONAL);
         let lacks = code == cause::ILLEGAL_INSTRUCTION
             && !self.shape.reservations
-            && self.program.word(pc).is_some_and(of_reservations);
+            && self.program.word(pc).is_some_and(reservation::has);
         let fault = Fault {
             what: if lacks { LACKS_RESERVATIONS } else { cause::describe(code) },
             pc,

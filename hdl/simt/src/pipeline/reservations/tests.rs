@@ -6,6 +6,9 @@ use std::collections::HashMap;
 /// What a lane's thread has reserved: line and bank; whether it is in the scratchpad.
 type Held = HashMap<(u32, u32), (u32, u32, bool)>;
 
+/// An access of a lane: which, the line and the bank of its word, its warp.
+type At = (u32, u32, u32, u32);
+
 /// What goes past the block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
@@ -35,11 +38,11 @@ impl Bench {
 
     /// An access of lanes to one line (a store to the scratchpad: to a line each), after some cycles in which memory
     /// does not take it. Each lane has a warp.
-    fn access(&mut self, kind: Kind, pad: bool, lanes: &[(u32, u32, u32, u32)], waits: u32) {
+    fn access(&mut self, kind: Kind, pad: bool, lanes: &[At], waits: u32) {
         let s = &self.s;
         let first_line = lanes[0].1;
         let zero = Access::shape(s).map("", &mut |_, _| Bits::ZERO);
-        let put = |width: Width, of: &dyn Fn(&(u32, u32, u32, u32)) -> u32| {
+        let put = |width: Width, of: &dyn Fn(&At) -> u32| {
             let mut limbs = vec![0u64; (s.lanes * width).div_ceil(64) as usize + 1];
             for lane in lanes {
                 let (at, value) = (lane.0 * width, u128::from(of(lane)) << (lane.0 * width % 64));
@@ -85,7 +88,7 @@ impl Bench {
         }
     }
 
-    fn follow(&mut self, kind: Kind, pad: bool, lanes: &[(u32, u32, u32, u32)], out: &ReservationsOut<Bits>) {
+    fn follow(&mut self, kind: Kind, pad: bool, lanes: &[At], out: &ReservationsOut<Bits>) {
         let line_of = |line: u32| set_of_line(&self.s, line, pad);
         let bit = |bits: &Bits, lane: u32| bits.bit(lane);
         let succeeds: Vec<bool> = lanes.iter().map(|&(lane, ..)| !bit(&out.fails, lane)).collect();
