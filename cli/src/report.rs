@@ -159,6 +159,8 @@ pub fn counted(s: &Summary, lanes: u32, divergence: &str, line: &mut dyn FnMut(&
             c.complete, c.threshold, c.stuck, c.patience, c.fell_through, c.gave_way
         );
         line("convergence barriers", text);
+    } else if let Some(gave_way) = s.gave_way {
+        line("fairness", format!("paths gave way {gave_way} times"));
     }
     if let Some(c) = s.cache {
         let text = format!(

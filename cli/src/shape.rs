@@ -56,9 +56,13 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "N")]
     pub convergence_barriers: Option<u32>,
     /// Outcomes of a warp without an arrival after which threads that wait at a convergence barrier go on, and after
-    /// which paths give way to others: a power of two, 32 … 65536 [default: 4096]
+    /// which paths give way to others, with these or --fair: a power of two, 2 … 65536 [default: 4096]
     #[arg(long, value_name = "N")]
     pub patience: Option<u32>,
+    /// Whether paths of a warp give way to each other and warps take turns, so that threads may wait for others of their
+    /// warp, as at a lock; under --divergence path-table and arbiter [default: off]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub fair: Option<bool>,
     /// Where paths of a warp become one: `pc`, where they have the same pc and call depth; `barriers`, at convergence
     /// barriers only, as on hardware that does not compare pcs, with --replay serialise [default: pc]
     #[arg(long, value_name = "NAME", value_parser = choice(Merge::ALL))]
@@ -182,6 +186,7 @@ impl ShapeArgs {
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             convergence_barriers: self.convergence_barriers.unwrap_or(most.convergence_barriers),
             patience: self.patience.unwrap_or(most.patience),
+            fair: self.fair.unwrap_or(most.fair),
             merge: self.merge.unwrap_or(most.merge),
             buffer: self.buffer.unwrap_or(most.buffer),
             issue_interval: self.issue_interval.unwrap_or(most.issue_interval),

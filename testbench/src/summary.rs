@@ -52,6 +52,9 @@ pub struct Summary {
     pub cache: Option<CacheVisits>,
     /// What convergence barriers did, in a core that has some.
     pub convergence: Option<Convergence>,
+    /// Times that a path gave way to others of its warp, in a core where paths do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gave_way: Option<u64>,
     /// Warps before and after compactions, where a [monitor](crate::machine::Monitor) counts them.
     pub compaction: Option<Compactions>,
     /// Decisions of warps to wait for a compaction or not, likewise.
@@ -181,7 +184,10 @@ impl Counted {
             c.stuck += released.stuck;
             c.patience += released.patience;
             c.fell_through += released.fell_through;
-            c.gave_way += released.gave_way;
+            c.gave_way += counts.gave_way.unwrap_or_default();
+        }
+        if let Some(gave_way) = counts.gave_way {
+            *s.gave_way.get_or_insert_default() += gave_way;
         }
         s.set_rates(shape.lanes);
         s.avg_path = ratio(self.schedulable, s.warp_instructions);

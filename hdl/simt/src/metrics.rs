@@ -56,6 +56,8 @@ pub struct Counts<T> {
     pub most_levels: T,
     /// Of convergence barriers, in a core that has some: times that threads went on, by reason, and what else happened.
     pub released: Option<Releases<T>>,
+    /// Times that a path gave way to others of its warp, where paths do.
+    pub gave_way: Option<T>,
 }
 
 impl Counts<Width> {
@@ -78,6 +80,7 @@ impl Counts<Width> {
             most_paths: COUNTER,
             most_levels: COUNTER,
             released: Events::shape(s).releases.map(|releases| releases.map("", &mut |_, _| COUNTER)),
+            gave_way: s.gives_way().then_some(COUNTER),
         }
     }
 
@@ -186,7 +189,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
         wire!(memory = i.idle.unit.any() | (i.idle.scoreboard.any() & i.loads_under_way));
         wire!(scoreboard = !memory & i.idle.scoreboard.any());
         wire!(barrier = live & !memory & !scoreboard & !(i.live & !i.waiting).any());
-        let Events { merges, insert, extract, swap, paths, levels, releases } = i.events;
+        let Events { merges, insert, extract, swap, paths, levels, releases, gave_way } = i.events;
         let counts = Counts {
             cycles: count("cycles", runs),
             issued: count("issued", i.issued),
@@ -208,8 +211,8 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
                 stuck: count("released_stuck", releases.stuck),
                 patience: count("released_patience", releases.patience),
                 fell_through: count("fell_through", releases.fell_through),
-                gave_way: count("gave_way", releases.gave_way),
             }),
+            gave_way: gave_way.map(|gave_way| count("gave_way", gave_way)),
             most_paths: most("most_paths", paths),
             most_levels: most("most_levels", levels),
         };

@@ -64,8 +64,12 @@ pub struct Shape {
     /// [`Divergence::PATH_TABLE`].
     pub convergence_barriers: u32,
     /// Outcomes of a warp without an arrival, after which threads that wait at a convergence barrier go on, and after
-    /// which its active path gives way to others while threads wait or have waited: a power of two, 32 … 65536.
+    /// which its active path gives way to others while threads wait or have waited, or, if it is fair, while there are
+    /// others: a power of two, 2 … 65536.
     pub patience: u32,
+    /// Paths of a warp give way to each other ([`fairness`](mod@crate::divergence::fairness)), and warps take turns: a
+    /// thread that does not wait at a barrier runs again within a bounded time. Needs a mechanism that can.
+    pub fair: bool,
     /// Where paths become one. [`Merge::Barriers`] needs convergence barriers and [`Replay::Serialise`].
     pub merge: Merge,
     /// Entries of a slot's instruction buffer: 4, 8 or 16.
@@ -125,6 +129,7 @@ impl Default for Shape {
             barriers: true,
             convergence_barriers: 0,
             patience: 4096,
+            fair: false,
             merge: Merge::Pc,
             buffer: LEAST_BUFFER.next_power_of_two(),
             issue_interval: 1,
@@ -231,13 +236,18 @@ impl Shape {
 
     /// Whether the first path of a list may be one that cannot run.
     pub fn may_park(&self) -> bool {
-        self.barriers || self.convergence_barriers > 0
+        self.barriers || self.gives_way()
     }
 
-    /// Bits of what paths are sorted by before their pc: the call depth, and with convergence barriers, whether the
-    /// path has given way.
+    /// Whether paths give way to others: with convergence barriers, or if it is fair.
+    pub fn gives_way(&self) -> bool {
+        self.fair || self.convergence_barriers > 0
+    }
+
+    /// Bits of what paths are sorted by before their pc: the call depth, and whether the path has given way, where paths
+    /// do.
     pub fn rank_bits(&self) -> Width {
-        self.depth_bits + Width::from(self.convergence_barriers > 0)
+        self.depth_bits + Width::from(self.gives_way())
     }
 
     /// Bits of a pc. Inside the core a pc counts instructions, not bytes: it is the byte address divided by 4.

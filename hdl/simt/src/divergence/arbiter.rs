@@ -19,11 +19,16 @@
 //! takes part in each pass, no path runs beyond the stop pc, and the threads that a memory access left unserved are
 //! always those that run next, alone.
 //!
-//! What it does not do: nothing is fair between paths, as with the path tables. There is no list of paths, so what they
+//! With [`Shape::fair`], threads that have given way ([`mod@super::fairness`]) come after all others that can run, and a
+//! path is the threads that are at one place and have given way, or have not. A bit per warp, its *round*, changes where
+//! all have, and then none has. Threads that wait have not, whatever the round; a wake begins with the first round.
+//!
+//! What it does not do: without [`Shape::fair`] nothing is fair between paths, as with the path tables. There is no list of paths, so what they
 //! are is only known to counters, which [`Shape::metrics`] adds.
 
+use super::fairness::{self, Fairness, Told};
 use super::inspect::{Path, State};
-use super::{Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
+use super::{Capabilities, Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
 use crate::LaneMask;
 use crate::proof::Proof;
 use crate::shape::Shape;
@@ -55,6 +60,9 @@ pub struct Place<T> {
     /// Instruction number, `pc_bits`.
     #[width(s.pc_bits())]
     pub pc: T,
+    /// 1 bit: they have given way; in the table, xor the round of their warp, unless they wait.
+    #[when(s.fair)]
+    pub late: Option<T>,
     /// 1 bit: they wait; in the table, xor the phase of their warp.
     pub waits: T,
 }
@@ -86,15 +94,19 @@ struct LaneIn<T> {
     goes: T,
     taken: Place<T>,
     rest: Place<T>,
-    /// The warp that enters the first tree, and its phase.
+    /// The warp that enters the first tree, its phase and its round.
     #[width(s.warp_bits())]
     entering: T,
     entering_phase: T,
-    /// The warp that leaves it (1 bit: there is one), its phase, and the least rank of its threads.
+    #[when(s.fair)]
+    entering_round: Option<T>,
+    /// The warp that leaves it (1 bit: there is one), its phase and its round, and the least rank of its threads.
     leaves: T,
     #[width(s.warp_bits())]
     leaving: T,
     leaving_phase: T,
+    #[when(s.fair)]
+    leaving_round: Option<T>,
     #[width(rank_bits(s))]
     first: T,
     /// For counters, of the warp that enters: the ranks of taken and rest.
@@ -118,9 +130,18 @@ struct LaneOut<T> {
 }
 
 impl Place<Signal> {
-    /// The number that live threads are sorted by, least first: those that can run, greatest depth, least pc.
+    /// The number that live threads are sorted by, least first: those that can run, those that have not given way,
+    /// greatest depth, least pc.
     fn rank(self) -> Signal {
-        cat(&[self.pc, !self.depth, self.waits])
+        let mut parts = vec![self.pc, !self.depth];
+        parts.extend(self.late);
+        parts.push(self.waits);
+        cat(&parts)
+    }
+
+    /// Of who waits as `waits` says: between the table and the trees.
+    fn of_round(self, round: Option<Signal>) -> Place<Signal> {
+        Place { late: self.late.zip(round).map(|(late, round)| late ^ (round & !self.waits)), ..self }
     }
 }
 
@@ -131,9 +152,9 @@ impl Thread<Signal> {
     }
 
     /// Between the table and the trees; without [`Shape::barriers`] nobody waits.
-    fn turned(self, s: &Shape, phase: Signal) -> Thread<Signal> {
+    fn turned(self, s: &Shape, phase: Signal, round: Option<Signal>) -> Thread<Signal> {
         let waits = if s.barriers { self.place.waits ^ phase } else { phase.literal(0u32) };
-        Thread { place: Place { waits, ..self.place }, ..self }
+        Thread { place: Place { waits, ..self.place }.of_round(round), ..self }
     }
 }
 
@@ -178,6 +199,10 @@ impl Mechanism for Arbiter {
         1
     }
 
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { fair: true, ..Capabilities::NONE }
+    }
+
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
         arbiter(s)
     }
@@ -192,7 +217,8 @@ impl Mechanism for Arbiter {
         if !state.register(s.warps, "live").bit(warp) {
             return Vec::new();
         }
-        // A thread waits if its bit is not that of its warp's phase.
+        // A thread waits if its bit is not that of its warp's phase, and else has given way likewise.
+        let round = s.fair && state.register(s.warps, "rounds").bit(warp);
         let phase = s.barriers && state.word(1, "phases", slot).bit(0);
         let none = LaneMask::repeat(false, s.lanes as usize);
         let mut paths = BTreeMap::new();
@@ -203,7 +229,8 @@ impl Mechanism for Arbiter {
             let waits = s.barriers && place.waits.bit(0) != phase;
             if valid == 1 {
                 let path = Path { place: "threads".into(), depth, pc: 4 * pc as u32, mask: none.clone(), waits };
-                paths.entry((waits, Reverse(depth), pc)).or_insert(path).mask.set(lane as usize, true);
+                let late = !waits && place.late.is_some_and(|late| late.bit(0) != round);
+                paths.entry((waits, late, Reverse(depth), pc)).or_insert(path).mask.set(lane as usize, true);
             }
         }
         paths.into_values().collect()
@@ -230,8 +257,8 @@ fn lane(s: &Shape) -> TypedModule<LaneIn<Width>, LaneOut<Signal>> {
 /// The lane's answers; and whether the thread of the warp that leaves comes before those that were found first.
 fn compared(s: &Shape, threads: &Mem<Thread<Width>>, i: LaneIn<Signal>) -> (LaneOut<Signal>, Signal) {
     threads.write(i.write, i.slot, Thread { place: i.goes.mux(i.taken, i.rest), valid: i.valid });
-    let entering = threads.read(i.entering).turned(s, i.entering_phase);
-    let leaving = threads.read(i.leaving).turned(s, i.leaving_phase);
+    let entering = threads.read(i.entering).turned(s, i.entering_phase, i.entering_round);
+    let leaving = threads.read(i.leaving).turned(s, i.leaving_phase, i.leaving_round);
     let rank = leaving.rank();
     let beside = rank.from_bit(s.pc_bits()).eq(i.first.from_bit(s.pc_bits()));
     let same_pc = leaving.place.pc.eq(i.first.slice(0, s.pc_bits()));
@@ -253,6 +280,8 @@ struct Inside {
     active: Mem<Active<Width>>,
     stops: Option<Mem<Stop<Width>>>,
     phases: Option<Mem<Width>>,
+    /// One bit per warp.
+    rounds: Option<Signal>,
     ghost_live: Mem<Width>,
     /// Passes by their cycle, from 1 on; the warp is steered in the one numbered `steers`.
     passes: Vec<Pass<Signal>>,
@@ -275,6 +304,10 @@ fn described(
     let phases = s.barriers.then(|| m.memory("phases", 1, s.warp_bits()).style(MemoryStyle::Distributed));
     let phase_of = |slot: Signal| phases.as_ref().map_or(m.lit(0u32, 1), |p| p.read(slot));
 
+    let fairness = s.fair.then(|| Fairness::new(m, s));
+    let rounds = s.fair.then(|| m.reg("rounds", s.warps).reset(0u32));
+    let round_of = |slot: Signal| rounds.as_ref().map(|rounds| rounds.q.select(slot, 1));
+
     // Cycle 0: whose turn it is, and what it changes.
     wire!(start_ready = !outcome.valid);
     wire!(starts = start.valid & start_ready);
@@ -290,16 +323,26 @@ fn described(
     let depth = depth_after(outcome.call, outcome.ret, running.depth);
     let waits = outcome.kind.eq(kind::WAIT);
     let runs = m.lit(0u32, 1);
-    let taken = Place { depth, pc: outcome.taken.pc, waits };
-    let rest = Place { depth: running.depth, pc: outcome.rest.pc, waits: runs };
-    let begun = Place { depth: depth.literal(0u32), pc: start.pc, waits: runs };
-    let stored = |p: Place<Signal>| Place { waits: if s.barriers { p.waits ^ phase } else { runs }, ..p };
+    let late = fairness.as_ref().map(|fairness| fairness.gives_way(outcome.slot));
+    let never = late.map(|_| runs);
+    // Who waits has not given way.
+    let taken_late = late.map(|late| if s.barriers { late & !waits } else { late });
+    let taken = Place { depth, pc: outcome.taken.pc, late: taken_late, waits };
+    let rest = Place { depth: running.depth, pc: outcome.rest.pc, late, waits: runs };
+    let begun = Place { depth: depth.literal(0u32), pc: start.pc, late: never, waits: runs };
+    wire!(round = round_of(slot).map(|round| round & outcome.valid));
+    let stored = |p: Place<Signal>| {
+        let turned = p.of_round(round);
+        Place { waits: if s.barriers { p.waits ^ phase } else { runs }, ..turned }
+    };
     wire!(stay = outcome.taken.mask | outcome.rest.mask);
     wire!(threads_written = outcome.valid.mux(running.mask, starts.repeat(s.lanes)));
 
     // The passes: cycle 1, the first tree, the comparison with its result, the second tree.
     // Behind the last instruction of all, pc + 1 is the first.
     let replay = outcome.kind.eq(kind::MEMORY) & outcome.rest.mask.any() & !outcome.rest.pc.all();
+    // Who gives way is not who runs next.
+    let replay = late.map_or(replay, |late| replay & !late);
     let mut passes =
         vec![m.stage("entering", Pass { valid: outcome.valid | starts | wakes, slot, replay: outcome.valid & replay })];
     for cycle in 2..=1 + first_cycles(s) + stop_cycles(s) {
@@ -318,9 +361,11 @@ fn described(
         rest: all(stored(rest)),
         entering: all(entering.slot),
         entering_phase: all(phase_of(entering.slot)),
+        entering_round: round_of(entering.slot).map(all),
         leaves: all(leaving.valid),
         leaving: all(leaving.slot),
         leaving_phase: all(phase_of(leaving.slot)),
+        leaving_round: round_of(leaving.slot).map(all),
         first: all(first.value),
         sides: sides.map(|sides| sides.map(all)),
     };
@@ -345,6 +390,30 @@ fn described(
     let waiting = waiting.map_or(m.lit(0u32, s.warps), |w| w.q);
     let steer =
         Steer { valid: leaving.valid & any & !place.waits, slot: leaving.slot, pc: place.pc, replay: leaving.replay };
+
+    // Who gives way: if all have that could run, nobody has.
+    let told = place.late.map(|late| {
+        let previous = active.read(leaving.slot).mask;
+        Told {
+            outcome: outcome.valid,
+            slot: outcome.slot,
+            turn: leaving.valid,
+            turn_slot: leaving.slot,
+            alone: !(lanes.live & !mask).any(),
+            merges: (mask & previous).any() & (mask & !previous).any(),
+            new_round: leaving.valid & any & !place.waits & late,
+            wakes: m.lit(0u32, 1),
+            start: starts,
+            start_slot: start.slot,
+            holding: None,
+        }
+    });
+    let gave_way = fairness.as_ref().zip(told.as_ref()).map(|(fairness, told)| fairness.goes_on(told).1);
+    if let Some((rounds, told)) = rounds.as_ref().zip(told.as_ref()) {
+        wire!(next_round = leaving.slot.decode(s.warps).only_if(told.new_round));
+        wire!(first_round = slot.decode(s.warps).only_if(starts | wakes));
+        rounds.next((rounds.q ^ next_round) & !first_round);
+    }
 
     // Whom they may meet.
     let stops = (s.lanes > 1).then(|| {
@@ -383,6 +452,14 @@ fn described(
     let ghost_rest = m.memory("ghost_rest", s.lanes, s.warp_bits());
     ghost_rest.write(outcome.valid, outcome.slot, outcome.rest.mask);
     m.assert("a_replay_is_alone", !(turn & leaving.replay) | mask.eq(ghost_rest.read(leaving.slot)));
+    if let Some(told) = &told {
+        let ghost_waits = m.memory("ghost_waits", s.lanes, s.warp_bits());
+        let wait = ghost_waits.read(slot);
+        let arrive = outcome.taken.mask.only_if(waits);
+        ghost_waits.write(outcome.valid | starts | wakes, slot, (wait | arrive).only_if(outcome.valid));
+        fairness::assert_bound(m, s, told, ghost_live.read(slot) & !wait, running.mask);
+        m.cover("new_round", told.new_round);
+    }
     m.cover("warp_ends", turn & !any);
     m.cover("replays", steer.valid & steer.replay);
     m.cover("calls", outcome.valid & outcome.call & outcome.taken.mask.any());
@@ -417,17 +494,20 @@ fn described(
         steer,
         hold,
         more: MoreOut::NONE,
-        events: events(m, s, &i, starts, running.mask, entering, lanes.at_sides),
+        events: Events { gave_way, ..events(m, s, &i, starts, running.mask, entering, lanes.at_sides) },
     };
     let live = live.q;
-    (out, Inside { live, waiting, active, stops, phases, ghost_live, passes, steers })
+    let rounds = rounds.map(|rounds| rounds.q);
+    (out, Inside { live, waiting, active, stops, phases, rounds, ghost_live, passes, steers })
 }
 
 /// The place of a live thread's rank.
 fn unpack_rank(s: &Shape, rank: Signal) -> Place<Signal> {
     let pc_bits = s.pc_bits();
     let depth = !rank.slice(pc_bits, s.depth_bits);
-    Place { pc: rank.slice(0, pc_bits), depth, waits: rank.bit(pc_bits + s.depth_bits) }
+    let above = pc_bits + s.depth_bits;
+    let late = s.fair.then(|| rank.bit(above));
+    Place { pc: rank.slice(0, pc_bits), depth, late, waits: rank.bit(above + Width::from(s.fair)) }
 }
 
 /// What counters want: how many paths per warp has, and which of them met. An outcome parts one path in up to two, and

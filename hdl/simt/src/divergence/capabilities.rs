@@ -18,6 +18,8 @@ pub struct Capabilities {
     pub mixes_warps: bool,
     /// It has convergence barriers: [`Shape::convergence_barriers`](crate::Shape::convergence_barriers) is a choice.
     pub convergence_barriers: bool,
+    /// Its paths can give way to each other: [`Shape::fair`](crate::Shape::fair) is a choice.
+    pub fair: bool,
     /// It must know a cycle before who may have an outcome.
     pub announced: bool,
     /// A path may be split by a memory access: [`crate::shape::Replay::Split`] is a choice.
@@ -32,6 +34,7 @@ impl Capabilities {
         two_paths: false,
         mixes_warps: false,
         convergence_barriers: false,
+        fair: false,
         announced: false,
         splits: true,
     };
@@ -43,7 +46,10 @@ impl Capabilities {
             Err(ShapeError::new(field, value, format!("divergence = {} {why}", s.divergence.name())))
         };
         range("convergence_barriers", s.convergence_barriers, 0, convergence::BARRIERS)?;
-        power("patience", s.patience, 32, 65536)?;
+        power("patience", s.patience, 2, 65536)?;
+        if s.fair && !self.fair {
+            return refused("fair", "on".into(), "cannot have paths give way to each other");
+        }
         if s.convergence_barriers > 0 && !self.convergence_barriers {
             return refused("convergence_barriers", s.convergence_barriers.to_string(), "has no convergence barriers");
         }

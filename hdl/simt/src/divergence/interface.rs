@@ -248,6 +248,9 @@ pub struct Events<T> {
     /// Of convergence barriers.
     #[when(s.convergence_barriers > 0)]
     pub releases: Option<Releases<T>>,
+    /// 1 bit: a path gave way.
+    #[when(s.gives_way())]
+    pub gave_way: Option<T>,
 }
 
 impl Events<Signal> {
@@ -344,8 +347,6 @@ pub struct Releases<T> {
     pub patience: T,
     /// Participants came to another place than those that wait: they left the barrier and went on.
     pub fell_through: T,
-    /// A path gave way.
-    pub gave_way: T,
 }
 
 /// What the pipeline tells a unit with two paths per warp in the cycle behind an outcome: where the sibling of its slot

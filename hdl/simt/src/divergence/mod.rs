@@ -34,6 +34,7 @@ pub mod arbiter;
 pub mod block_stack;
 pub mod capabilities;
 pub mod dual_path;
+pub mod fairness;
 pub mod inspect;
 pub mod interface;
 pub mod levels;
@@ -82,8 +83,8 @@ impl Default for Divergence {
 pub struct Path<T> {
     /// 1 bit. The other fields mean something only where it is 1; then the mask is not empty.
     pub valid: T,
-    /// Call depth, `depth_bits`. With convergence barriers there is a bit above it: 1 unless the path has given way
-    /// ([`convergence`]), so that those that have come after all others that can run.
+    /// Call depth, `depth_bits`. Where paths [give way](fairness) there is a bit above it: 1 unless the path has, so that
+    /// those that have come after all others that can run.
     #[width(s.rank_bits())]
     pub depth: T,
     /// Instruction number (byte address / 4), `pc_bits`.
@@ -104,7 +105,7 @@ impl Path<Signal> {
 
     /// 1 bit: it has given way.
     fn is_late(self, s: &Shape) -> Signal {
-        if s.convergence_barriers > 0 { !self.depth.msb() } else { self.waits.literal(0u32) }
+        if s.gives_way() { !self.depth.msb() } else { self.waits.literal(0u32) }
     }
 }
 

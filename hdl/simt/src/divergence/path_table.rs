@@ -31,12 +31,15 @@
 //! one change of the phase makes all of them run, and their order among each other stays.
 //!
 //! With convergence barriers ([`convergence`]) threads may leave the list for another table. A slot may then be live
-//! with an empty list; and a path that has given way comes after all that have not. Such an x does not run: the slot is
-//! seeking, as if it waited. If all that could run have given way, a new *round* begins, in which none has: a bit per
-//! slot, as the phase.
+//! with an empty list.
 //!
-//! What it does not do: but for that, nothing is fair between paths. A path may wait forever for one before it, so
-//! locks between threads of a warp may not make progress.
+//! Where paths [give way](mod@super::fairness), one that has comes after all that have not. Such an x does not run: the
+//! slot is seeking, as if it waited. If all that could run have given way, a new *round* begins, in which none has: a bit
+//! per slot, as the phase. With [`Shape::fair`] a path that waits has not given way, whatever the round, so those that
+//! wait meet each other, and a wake begins with the first round.
+//!
+//! What it does not do: without [`Shape::fair`], nothing is fair between paths. A path may wait forever for one before
+//! it, so locks between threads of a warp may not make progress.
 
 pub mod ccs;
 pub mod cct;
@@ -73,7 +76,7 @@ impl Mechanism for PathTable {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { convergence_barriers: true, announced: true, ..Capabilities::NONE }
+        Capabilities { convergence_barriers: true, fair: true, announced: true, ..Capabilities::NONE }
     }
 
     fn check(&self, s: &Shape) -> Result<(), ShapeError> {
@@ -166,7 +169,8 @@ fn described(
     let new_round = store.update(&next, &turn, &sorted, (start, outcome));
     let changes = turn.updates | turn.wakes | store.cold.swap | new_round.unwrap_or(m.lit(0u32, 1));
     store.read_next(&next, &turn, &announced, changes);
-    store.tell_barriers(i.hints, (&turn, &sorted), (start, outcome), new_round);
+    let time = store.give_way((&turn, &sorted), (start, outcome), new_round);
+    store.tell_barriers(i.hints, (&turn, &sorted), (start, outcome), time.map(|(tick, _)| tick));
 
     // Outcomes that come while something else waits for its turn. A head in its register needs only one cycle without
     // an outcome: it is asked for in one cycle, and again if that one is lost.
@@ -186,7 +190,7 @@ fn described(
     assume_legal(m, s, &i, (live, waiting), sorted.active.mask, (turn.starts, next.woken));
     assume_announced(m, &i, (turn.claim.outcome, turn.claim.slot), steer);
     store.check(&turn, &sorted, (start, outcome), steer);
-    let ghosts = store.check_invariant(&turn, &sorted, (start, outcome));
+    let ghosts = store.check_invariant(&turn, &sorted, (start, outcome), new_round);
     if let Some(hints) = &i.hints {
         store.check_barriers(hints, &turn, &sorted, outcome, new_round);
     }
@@ -205,13 +209,19 @@ fn described(
         steer,
         hold,
         more: MoreOut { count: store.barriers.map(|barriers| barriers.count), ..MoreOut::NONE },
-        events: events(&store, &turn, &sorted, outcome.valid),
+        events: events(&store, &turn, &sorted, outcome.valid, time.map(|(_, gave_way)| gave_way)),
     };
     (out, Inside { store, outcomes, ghosts })
 }
 
 /// What is counted.
-fn events(store: &Store, turn: &Turn, sorted: &Sorted, outcome: Signal) -> Events<Signal> {
+fn events(
+    store: &Store,
+    turn: &Turn,
+    sorted: &Sorted,
+    outcome: Signal,
+    gave_way: Option<Signal>,
+) -> Events<Signal> {
     let Store { m, s, cold, .. } = store;
     let wide = s.lane_bits() + 1;
     let valid = cat(&[sorted.x.valid, sorted.ccs.y.valid, sorted.ccs.z.valid]);
@@ -223,6 +233,7 @@ fn events(store: &Store, turn: &Turn, sorted: &Sorted, outcome: Signal) -> Event
         swap: cold.swap,
         paths: paths.only_if(outcome),
         releases: store.barriers.map(|barriers| barriers.releases),
+        gave_way,
         ..Events::none(*m, s)
     }
 }

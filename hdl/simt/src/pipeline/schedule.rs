@@ -16,7 +16,8 @@
 //! next one after the last.
 //!
 //! A slot that can go only now and then, because others take the unit that it needs, may be missed under loose round
-//! robin and sticky again and again; a turn lasts until it gets it.
+//! robin, sticky and block round robin again and again; a turn lasts until it gets it. With [`Shape::fair`], these have
+//! turns, too.
 
 use super::timing::TURN_EVERY;
 use crate::arbiter::{places_above, round_robin};
@@ -56,24 +57,33 @@ pub fn choose(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal)
     let can_go = Candidates { ready: ready.only_if(open), ..candidates };
     match s.schedule {
         Schedule::GreedyThenOldest if s.slots() > 1 => greedy_then_oldest(m, s, can_go),
-        Schedule::Sticky => sticky(m, s, can_go.ready),
+        Schedule::Sticky => sticky(m, s, can_go),
         _ if by_block(s) => block_first(m, s, can_go),
-        _ => loose_round_robin(m, s, ready, open),
+        _ => loose_round_robin(m, s, candidates, can_go),
     }
 }
 
-fn loose_round_robin(m: Builder, s: &Shape, ready: Signal, open: Signal) -> (Signal, Signal) {
+/// Whether a slot may be missed again and again without [turns](in_turn), and that is to be so.
+fn without_turns(s: &Shape) -> bool {
+    !s.fair || s.slots() == 1
+}
+
+fn loose_round_robin(m: Builder, s: &Shape, candidates: Candidates, can_go: Candidates) -> (Signal, Signal) {
+    let Candidates { ready, open, .. } = candidates;
     let after = m.reg("after", s.slots()).reset(0u32);
-    wire!(choice = round_robin(ready, after.q).only_if(open));
+    wire!(otherwise = round_robin(ready, after.q).only_if(open));
     wire!(any = ready.any() & open);
+    let choice = if without_turns(s) { otherwise } else { in_turn(m, s, can_go, otherwise).0 };
     after.next_if(any, places_above(choice));
     (choice, any)
 }
 
 /// Round robin that begins at the last slot and not above it.
-fn sticky(m: Builder, s: &Shape, ready: Signal) -> (Signal, Signal) {
+fn sticky(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal) {
+    let ready = candidates.ready;
     let from = m.reg("from", s.slots()).reset(0u32);
-    wire!(choice = round_robin(ready, from.q));
+    wire!(otherwise = round_robin(ready, from.q));
+    let choice = if without_turns(s) { otherwise } else { in_turn(m, s, candidates, otherwise).0 };
     wire!(any = ready.any());
     let last = from.q.lowest_one();
     from.next_if(any & !issued_just_now(m, choice, last), choice | places_above(choice));
@@ -117,7 +127,7 @@ fn block_first(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal
     let last = m.reg("last", s.slots()).reset(0u32);
     wire!(in_block = round_robin(ready & members, places_above(last.q & members)));
     let (choice, takes_turn) = match s.schedule {
-        Schedule::BlockRoundRobin => (in_block, m.lit(0u32, 1)),
+        Schedule::BlockRoundRobin if without_turns(s) => (in_block, m.lit(0u32, 1)),
         _ => in_turn(m, s, candidates, in_block),
     };
     if let Some(at) = at {

@@ -33,6 +33,7 @@ impl Shape {
         let barriers = self.convergence_barriers;
         option("convergence-barriers", barriers != usual.convergence_barriers, barriers.to_string());
         option("patience", self.patience != usual.patience, self.patience.to_string());
+        option("fair", self.fair, on(self.fair));
         option("merge", self.merge != usual.merge, self.merge.name().into());
         option("buffer", self.buffer != usual.buffer, self.buffer.to_string());
         option("issue-interval", self.issue_interval != usual.issue_interval, self.issue_interval.to_string());

@@ -34,7 +34,7 @@ fn what_a_divergence_unit_does_not_have_is_refused() {
     assert!(error(split.clone()).starts_with("merge = barriers: needs replay = serialise"));
     assert_eq!(Shape { replay: Replay::Serialise, ..split }.check(), Ok(()));
     let hasty = Shape { patience: 1000, ..with(Divergence::PATH_TABLE) };
-    assert_eq!(error(hasty), "patience = 1000: must be a power of two from 32 to 65536");
+    assert_eq!(error(hasty), "patience = 1000: must be a power of two from 2 to 65536");
     let forwarding = Shape { path_forwarding: true, ..with(Divergence::STACK) };
     assert_eq!(error(forwarding), "path_forwarding = on: divergence = stack has no paths to forward");
 }

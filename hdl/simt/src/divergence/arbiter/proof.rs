@@ -107,7 +107,8 @@ fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>, inside: &Inside) -> UnitIn<
 /// The threads of a warp as they stand in the table.
 fn threads(m: Builder, s: &Shape, warp: Signal, tables: &[Mem<Thread<Width>>], inside: &Inside) -> Vec<Thread<Signal>> {
     let phase = inside.phases.as_ref().map_or(m.lit(0u32, 1), |p| p.read(warp));
-    tables.iter().map(|table| table.read(warp).turned(s, phase)).collect()
+    let round = inside.rounds.map(|rounds| rounds.select(warp, 1));
+    tables.iter().map(|table| table.read(warp).turned(s, phase, round)).collect()
 }
 
 /// Where the first of the threads are: one that no other is before.
@@ -142,8 +143,8 @@ fn between_passes(m: Builder, s: &Shape, warp: u32, tables: &[Mem<Thread<Width>>
     m.assert(&name("waits_if_they_do"), implies(settled, waiting.eq(first.place.waits)));
     let Some(stops) = &inside.stops else { return };
     let stop = stops.read(at);
-    let Place { depth, waits, .. } = first.place;
-    let beside = |t: &Thread<Signal>| t.valid & t.place.depth.eq(depth) & t.place.waits.eq(waits) & !same(t);
+    let rank_above_pc = |t: &Thread<Signal>| t.rank().from_bit(s.pc_bits());
+    let beside = |t: &Thread<Signal>| t.valid & rank_above_pc(t).eq(rank_above_pc(&first)) & !same(t);
     let others: Vec<Signal> = threads.iter().map(beside).collect();
     let pcs = threads.iter().zip(&others).map(|(t, &other)| cat(&[t.place.pc, !other]));
     let next = pcs.reduce(|a, b| b.lt(a).mux(b, a)).expect("a warp has a lane");
@@ -212,7 +213,7 @@ fn follow(
     let thread = select(&threads(m, s, slot, tables, inside), lane);
     m.assert("thread_is_live", implies(inside.live.select(slot, 1), thread.valid.eq(alive.q)));
     m.assert("thread_of_a_warp_that_is_not_live", implies(!inside.live.select(slot, 1), !alive.q));
-    let Place { pc: at, depth: of, waits: parked } = thread.place;
+    let Place { pc: at, depth: of, waits: parked, .. } = thread.place;
     let right = at.eq(pc.q) & of.eq(depth.q) & parked.eq(waits.q);
     m.assert("thread_keeps_its_place", implies(alive.q, right));
 }
@@ -226,8 +227,11 @@ mod tests {
     #[test]
     fn holds_at_random_inputs() {
         for (lanes, warps, barriers) in [(1, 1, false), (2, 2, true), (4, 2, true), (8, 2, false)] {
-            let s = Shape { program: 16, depth_bits: 1, barriers, metrics: Metrics::Off, ..Shape::new(lanes, warps) };
-            holds_at_random(&arbiter_proof(&s).check().unwrap().netlist, 20_000);
+            for fair in [false, true] {
+                let s = Shape { program: 16, depth_bits: 1, barriers, metrics: Metrics::Off, ..Shape::new(lanes, warps) };
+                let s = Shape { fair, patience: 4, ..s };
+                holds_at_random(&arbiter_proof(&s).check().unwrap().netlist, 20_000);
+            }
         }
     }
 }

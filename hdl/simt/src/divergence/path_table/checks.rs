@@ -3,6 +3,7 @@
 use super::invariant::{Ghosts, every_thread_in_one_path, paths_wait_with_their_threads};
 use super::state::Store;
 use super::turn::{Sorted, Turn};
+use crate::divergence::fairness;
 use crate::divergence::{Hints, Outcome, Start, Steer, kind};
 use heddle_hdl::prelude::*;
 
@@ -53,11 +54,32 @@ impl Store {
         turn: &Turn,
         sorted: &Sorted,
         (start, outcome): (&Start<Signal>, &Outcome<Signal>),
+        new_round: Option<Signal>,
     ) -> Ghosts {
-        let (ghosts, all) = every_thread_in_one_path(self, turn, sorted, (start, outcome));
-        if !self.s.barriers {
-            return ghosts;
+        let (mut ghosts, all) = every_thread_in_one_path(self, turn, sorted, (start, outcome));
+        let mut runnable = all;
+        if self.s.barriers {
+            let (ghost_waits, wait) = self.check_waits(turn, sorted, outcome, all);
+            ghosts.ghost_waits = Some(ghost_waits);
+            runnable = all & !wait;
         }
+        if self.s.fair {
+            let told = self.told((turn, sorted), (start, outcome), new_round);
+            let active = sorted.active.mask;
+            ghosts.ghost_since = Some(fairness::assert_bound(self.m, &self.s, &told, runnable, active));
+            self.m.cover("new_round", told.new_round);
+        }
+        ghosts
+    }
+
+    /// Of paths that wait at a barrier: their threads, and the table that follows them.
+    fn check_waits(
+        &self,
+        turn: &Turn,
+        sorted: &Sorted,
+        outcome: &Outcome<Signal>,
+        all: Signal,
+    ) -> (Mem<Width>, Signal) {
         let &Sorted { active, x, ref ccs, .. } = sorted;
         let m = self.m;
         m.assume("outcome_of_a_path_that_runs", !outcome.valid | !active.waits);
@@ -65,8 +87,7 @@ impl Store {
         m.cover("arrives_at_a_waiting_path", outcome.valid & sorted.x_waits & ccs.merges.any());
         m.cover("runs_beside_a_waiting_path", outcome.valid & !x.waits & ccs.y.valid & ccs.y.waits);
         m.cover("returned_path_runs", turn.returns & active.waits & !x.waits);
-        let ghost_waits = Some(paths_wait_with_their_threads(self, turn, sorted, outcome, all));
-        Ghosts { ghost_waits, ..ghosts }
+        paths_wait_with_their_threads(self, turn, sorted, outcome, all)
     }
 
     /// Of convergence barriers, if there are any.
@@ -100,7 +121,9 @@ impl Store {
         m.cover("released_third_path", releases & sorted.ccs.z.valid);
         let holds = barriers.holding.select(turn.slot, 1);
         m.cover("list_becomes_empty", outcome.valid & !sorted.x.valid & holds);
-        m.cover("new_round", new_round.expect("rounds with barriers"));
+        if !self.s.fair {
+            m.cover("new_round", new_round.expect("rounds where paths give way"));
+        }
         if self.s.barriers {
             m.cover("released_before_paths_that_wait", releases & turn.live & sorted.parked);
         }

@@ -30,14 +30,12 @@
 //! It begins anew if an instruction of the warp comes in between, so it never decides about what has changed. Only
 //! threads that end while it weighs may be missed, and those are noted for the next visit.
 //!
-//! **Patience.** Of a warp that is *parted* (below) outcomes are counted. Every [`Shape::patience`] of them, who has
-//! waited since the last time without an arrival is released.
+//! **Patience.** Of a warp that is *parted* outcomes are counted. Every [`Shape::patience`] of them, who has waited
+//! since the last time without an arrival is released.
 //!
 //! **Giving way.** The path list runs the least pc and is not fair. That is no reason for a program to hang that ends
 //! without hints, unless a hint has kept a thread back that others now wait for. So from when threads wait until the
-//! warp is one path again, it is *parted*, and paths give way: after [`Shape::patience`] outcomes the active path, and
-//! after [`BRIEF`] each one after it, comes behind all that have not given way. When all have, nobody has: a new round
-//! begins.
+//! warp is one path again, it is parted, and its paths [give way](mod@crate::divergence::fairness) to each other.
 //!
 //! What it does not do: it does not know why a program waits. A thread that waits for others which never come costs
 //! time.
@@ -52,7 +50,6 @@ use crate::divergence::interface::{Hints, Releases};
 use crate::shape::Shape;
 use act::Act;
 use heddle_hdl::prelude::*;
-pub use patience::BRIEF;
 use state::Store;
 pub use state::{Entry, Word};
 use warden::Visit;
@@ -70,15 +67,10 @@ pub struct TableIn<T> {
     pub outcome_slot: T,
     #[width(s.lanes)]
     pub ended: T,
+    /// 1 bit: patience of the outcome's slot is over.
+    pub tick: T,
     /// 1 bit: the CCS takes a release in this cycle; only if [`TableOut::visits`] was 1 in the cycle before.
     pub free: T,
-    /// 1 bit: the path list of `turn_slot` changes; then it is one path or none.
-    pub turn: T,
-    #[width(s.warp_bits())]
-    pub turn_slot: T,
-    pub alone: T,
-    /// 1 bit: a new round begins for `turn_slot`.
-    pub new_round: T,
     /// A start that is taken.
     pub start: T,
     #[width(s.warp_bits())]
@@ -122,8 +114,6 @@ pub struct TableOut<T> {
     pub writes: T,
     /// 1 bit: there is something to look at, and nothing is decided in this cycle.
     pub put_off: T,
-    /// 1 bit: the active path of `outcome_slot` gives way.
-    pub gives_way: T,
     pub releases: Releases<T>,
 }
 
@@ -163,7 +153,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     wire!(writes = act.changes | i.start | visit.acts);
     store.write_word(writes, slot, word);
     store.end_threads(&i, &visit);
-    let (gives_way, gave_way) = store.give_way(&i, &visit);
+    store.tick(&i, &visit);
     m.assume("no_start_while_it_writes", !(i.start & (act.changes | visit.acts)));
     m.assume("no_start_with_an_outcome", !(i.start & i.outcome));
 
@@ -185,14 +175,12 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
         // Whether an instruction that is present has an effect is known late.
         writes: i.hints.present | visit.acts,
         put_off: visit.put_off,
-        gives_way,
         releases: Releases {
             complete: act.completed | (releases & reason.complete),
             threshold: act.reached,
             stuck: releases & !reason.complete & !reason.tired,
             patience: releases & !reason.complete & reason.tired,
             fell_through: act.fell_through,
-            gave_way,
         },
     };
     (out, Inside { store, act, visit })

@@ -11,6 +11,8 @@ pub struct Ghosts {
     pub ghost_cold: Mem<Width>,
     pub ghost_held: Option<Mem<Width>>,
     pub ghost_waits: Option<Mem<Width>>,
+    /// With [`crate::Shape::fair`], of each thread: outcomes since it ran.
+    pub ghost_since: Option<Mem<Width>>,
 }
 
 /// The invariant: every live thread of a warp is in exactly one path.
@@ -70,18 +72,18 @@ pub fn every_thread_in_one_path(
     m.assert("what_enters_was_not_cold", !turn | !(enter & away & !leave).any());
     m.assert("an_empty_cold_table_has_no_thread", !turn | cold.count.any() | !away.any());
     m.assert("a_warp_ends_with_its_last_thread", !outcome.valid | x.valid.eq((remain & !held_after).any()));
-    (Ghosts { ghost_live, ghost_cold, ghost_held, ghost_waits: None }, all & !held)
+    (Ghosts { ghost_live, ghost_cold, ghost_held, ghost_waits: None, ghost_since: None }, all & !held)
 }
 
 /// A path waits exactly if its threads do, and a slot in `waiting` has no thread that could run. A ghost table follows
-/// the threads: they wait from an outcome of the kind WAIT to a wake.
+/// the threads: they wait from an outcome of the kind WAIT to a wake. Returns it, and what it has of the slot.
 pub fn paths_wait_with_their_threads(
     store: &Store,
     t: &Turn,
     sorted: &Sorted,
     outcome: &Outcome<Signal>,
     all: Signal,
-) -> Mem<Width> {
+) -> (Mem<Width>, Signal) {
     let Store { m, s, .. } = store;
     let (wakes, waiting, stale) = (t.wakes, store.waiting().select(t.slot, 1), store.stale.q);
     let ghost_waits = m.memory("ghost_waits", s.lanes, s.warp_bits());
@@ -94,5 +96,5 @@ pub fn paths_wait_with_their_threads(
     m.assert("y_waits_with_its_threads", agrees(sorted.c));
     m.assert("cold_paths_wait_with_their_threads", outcome.valid | agrees(sorted.b));
     m.assert("all_threads_of_a_waiting_slot_wait", !waiting | stale | (t.live & wait.eq(all)));
-    ghost_waits
+    (ghost_waits, wait)
 }

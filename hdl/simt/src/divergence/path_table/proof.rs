@@ -10,6 +10,7 @@ use super::convergence::{self, Entry};
 use super::{Inside, described};
 use crate::divergence::interface::{Ahead, Hint, Hints};
 use crate::divergence::path_table::cct::{Context, Read, entries};
+use crate::divergence::path_table::turn::from_tables;
 use crate::divergence::proof::{ProofIn, held_since};
 use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, depth_after, kind};
 use crate::isa::convergence as isa;
@@ -30,8 +31,8 @@ struct Slot {
     returning: Signal,
     seeking: Signal,
     waiting: Signal,
-    /// What the tables' bits differ in from those of the paths: in `waits`, and in whether they have given way.
-    turned: Context<Signal>,
+    /// What the tables' bits differ by from those of the paths: in `waits`, and in whether they have given way.
+    differ: (Signal, Option<Signal>),
     /// 1 bit: x does not run.
     parks: Signal,
     /// The threads at each convergence barrier, with where they go on.
@@ -292,10 +293,7 @@ fn slot(
     // Paths as they are, not as the tables have them.
     let phase = tables.store.phases.as_ref().map_or(m.lit(0u32, 1), |phases| phases.read(at));
     let round = tables.store.rounds.as_ref().map(|rounds| rounds.read(at));
-    let turned = |p: Path<Signal>| {
-        let depth = round.map_or(p.depth, |round| p.depth ^ cat(&[m.lit(0u32, s.depth_bits), round]));
-        Path { depth, waits: p.waits ^ phase, ..p }.as_built(s)
-    };
+    let turned = |p: Path<Signal>| from_tables(m, s, (phase, round), p);
     let x = turned(tables.store.hct0.read(at).path(live));
     let cold_path = |c: &cct::Inside, k: u32| {
         let address = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
@@ -306,7 +304,7 @@ fn slot(
         number,
         live,
         x,
-        turned: Context::of(turned(m.zero(Path::shape(s)))),
+        differ: (phase, round),
         parks: x.waits | x.is_late(s),
         held: barriers.map_or(vec![], |barriers| held_at(m, s, number, barriers)),
         pending: barriers.map_or(m.lit(0u32, 1), |b| b.act.waited & b.act.waited_slot.eq(at)),
@@ -608,12 +606,7 @@ fn cold_reads(m: Builder, s: &Shape, slots: &[Slot], entry: Context<Signal>, c: 
         let n = slot.number;
         let width = slot.count.width();
         let is_entry = |read: Context<Signal>, which: Signal| {
-            let read = Path {
-                waits: read.waits ^ slot.turned.waits,
-                depth: read.depth ^ slot.turned.depth,
-                ..read.path(slot.live)
-            };
-            let read = Context::of(read.as_built(s));
+            let read = Context::of(from_tables(m, s, slot.differ, read.path(slot.live)));
             let held = |k: usize| slot.cold[k].valid & Context::of(slot.cold[k]).same_as(read);
             cat(&(0..slot.cold.len()).map(|k| which.eq(m.lit(k as u32, width)) & held(k)).collect::<Vec<_>>()).any()
         };
@@ -736,6 +729,10 @@ mod tests {
             let s = Shape { program: 16, depth_bits: 1, barriers, ..Shape::new(lanes, warps) };
             let s = Shape { convergence_barriers, patience: 32, ..s };
             holds_at_random(&path_table_proof(&s).check().unwrap().netlist, 20_000);
+            for patience in [2, 8, 32] {
+                let s = Shape { fair: true, patience, ..s.clone() };
+                holds_at_random(&path_table_proof(&s).check().unwrap().netlist, 20_000);
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::cct::{CctIn, CctOut, Context, entries};
 use super::convergence::{TableIn, TableOut};
 use super::live_name;
+use crate::divergence::fairness::Fairness;
 use crate::divergence::{Path, Stop};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -45,7 +46,7 @@ pub struct Store {
     pub stops: Mem<Stop<Width>>,
     /// By slot, 1 bit: its paths wait if their bit differs from it. A start sets it to 0, a wake changes it.
     pub phases: Option<Mem<Width>>,
-    /// With convergence barriers, by slot, 1 bit: its paths have given way, or have not.
+    /// Where paths give way, by slot, 1 bit: what their bit differs from that have.
     pub rounds: Option<Mem<Width>>,
     /// With [`Shape::barriers`], one bit per slot: all its paths wait.
     pub waiting: Option<Reg<Signal>>,
@@ -57,6 +58,8 @@ pub struct Store {
     /// With fewer than 4 lanes there is no cold table, and its outputs are zeros.
     pub cold: CctOut<Signal>,
     pub cold_in: Option<Deferred<CctIn<Signal>>>,
+    /// Where paths give way.
+    pub fairness: Option<Fairness>,
     pub barriers: Option<TableOut<Signal>>,
     pub barriers_in: Option<Deferred<TableIn<Signal>>>,
 }
@@ -73,7 +76,7 @@ impl Store {
         let with_barriers = s.convergence_barriers > 0;
         let bits = |name: &str| m.memory(name, 1, s.warp_bits()).style(distributed);
         let phases = s.barriers.then(|| bits("phases"));
-        let rounds = with_barriers.then(|| bits("rounds"));
+        let rounds = s.gives_way().then(|| bits("rounds"));
         let hct1 = (s.lanes > 1).then(|| m.memory("hct1", Path::shape(s), s.warp_bits()).style(distributed));
         let words = Words {
             live: 1,
@@ -104,6 +107,7 @@ impl Store {
             stale: m.reg("stale", 1).reset(0u32),
             cold,
             cold_in,
+            fairness: s.gives_way().then(|| Fairness::new(m, s)),
             barriers: barriers_in.as_ref().map(|inputs| place_barriers(m, inputs.value)),
             barriers_in,
             m,
@@ -116,15 +120,14 @@ impl Store {
         self.barriers.as_ref().map_or(without, with)
     }
 
-    /// The call depth of a depth as paths have it: with convergence barriers, its upper bit says whether a path may run,
-    /// or has given way.
+    /// The call depth of a depth as paths have it: where they give way, its upper bit says that one has not.
     pub fn call_depth(&self, depth: Signal) -> Signal {
-        if self.barriers.is_some() { depth.slice(0, self.s.depth_bits) } else { depth }
+        if self.s.gives_way() { depth.slice(0, self.s.depth_bits) } else { depth }
     }
 
     /// A depth as paths have it.
     pub fn ranked(&self, depth: Signal, late: Signal) -> Signal {
-        if self.barriers.is_some() { cat(&[depth, !late]) } else { depth }
+        if self.s.gives_way() { cat(&[depth, !late]) } else { depth }
     }
 
     /// One bit per slot: all its paths wait.

@@ -5,6 +5,7 @@ use super::claim::Next;
 use super::convergence::Release;
 use super::state::{Claim, Store};
 use crate::divergence::{Announced, Outcome, Path, Start, Steer, Wake, kind};
+use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 
 /// Whose turn it is.
@@ -99,11 +100,14 @@ impl Store {
         }
     }
 
-    /// A path between the tables and the CCS, either way.
-    pub fn turned(&self, turn: &Turn, p: Path<Signal>) -> Path<Signal> {
-        let Store { m, s, .. } = self;
-        let depth = turn.round.map_or(p.depth, |round| p.depth ^ cat(&[m.lit(0u32, s.depth_bits), round]));
-        Path { depth, waits: p.waits ^ turn.phase, ..p }.as_built(s)
+    /// A path of the tables, as it is.
+    pub fn read(&self, turn: &Turn, p: Path<Signal>) -> Path<Signal> {
+        from_tables(self.m, &self.s, (turn.phase, turn.round), p)
+    }
+
+    /// A path as the tables have it.
+    pub fn kept(&self, turn: &Turn, p: Path<Signal>) -> Path<Signal> {
+        Path { waits: p.waits ^ turn.phase, ..of_round(self.m, &self.s, turn.round, p) }.as_built(&self.s)
     }
 
     /// Sorts the paths of the turn, as the table at the head of [`super`] says.
@@ -111,15 +115,17 @@ impl Store {
         let Store { m, s, cold, .. } = self;
         let words = self.words.q;
         let &Turn { starts, returns, releases, begins, .. } = turn;
-        wire!(active = self.turned(turn, words.hct0.path(turn.live)));
+        wire!(active = self.read(turn, words.hct0.path(turn.live)));
         let runs = m.lit(0u32, 1);
         let depth = self.call_depth(active.depth);
         let converges = outcome.kind.eq(kind::CONVERGE);
         let goes = self.barriers_or(outcome.taken.mask, |barriers| converges.mux(barriers.goes, outcome.taken.mask));
-        let late = self.barriers_or(runs, |barriers| barriers.gives_way);
+        let late = self.fairness.as_ref().map_or(runs, |fairness| fairness.gives_way(outcome.slot));
+        // Who waits has not given way.
+        let taken_late = if s.fair && s.barriers { late & outcome.kind.ne(kind::WAIT) } else { late };
         let taken = Path {
             valid: goes.any(),
-            depth: self.ranked(words.after, late),
+            depth: self.ranked(words.after, taken_late),
             pc: outcome.taken.pc,
             mask: goes,
             waits: outcome.kind.eq(kind::WAIT),
@@ -130,16 +136,19 @@ impl Store {
             Path { valid: side.mask.any(), depth: self.ranked(depth, late), pc: side.pc, mask: side.mask, waits: runs };
         let as_it_is = Path { depth: self.ranked(words.after, active.is_late(s)), ..active };
         wire!(a = outcome.valid.mux(taken, as_it_is));
-        let from_cold = self.turned(turn, cold.entry.path(returns | cold.sorts));
+        let from_cold = self.read(turn, cold.entry.path(returns | cold.sorts));
         let second_path = self.barriers_or(from_cold, |barriers| {
-            let Release { depth, pc, mask, .. } = barriers.release;
-            let released = Path { valid: releases, depth: self.ranked(depth, runs), pc, mask, waits: runs };
+            let Release { depth, pc, mask, slot, .. } = barriers.release;
+            // In a round that is fair, threads come back as if they had had their turn.
+            let others = self.fairness.as_ref().map_or(runs, |fairness| fairness.others.q.select(slot, 1));
+            let late = if s.fair { others } else { runs };
+            let released = Path { valid: releases, depth: self.ranked(depth, late), pc, mask, waits: runs };
             releases.mux(released, from_cold)
         });
         wire!(b = outcome.valid.mux(rest, second_path));
         let second = words.hct1.unwrap_or_else(|| m.zero(Path::shape(s)));
-        wire!(c = self.turned(turn, Path { valid: second.valid & turn.live, ..second }));
-        let idles = if self.barriers.is_some() { active.waits | active.is_late(s) } else { active.waits };
+        wire!(c = self.read(turn, Path { valid: second.valid & turn.live, ..second }));
+        let idles = if s.gives_way() { active.waits | active.is_late(s) } else { active.waits };
         wire!(parked = idles & !begins);
         let ccs = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first: turn.live & !begins & !parked });
         // At a start none of the three is valid, and the new path is x: the sort gives zeros, and nothing waits for it.
@@ -161,7 +170,7 @@ impl Store {
             }
         );
         wire!(x_waits = x.valid & x.waits);
-        let x_parks = if self.barriers.is_some() { x.valid & (x.waits | x.is_late(s)) } else { x_waits };
+        let x_parks = if s.gives_way() { x.valid & (x.waits | x.is_late(s)) } else { x_waits };
         Sorted { active, depth, goes, a, b, c, parked, ccs, x, x_waits, x_parks }
     }
 
@@ -185,6 +194,25 @@ impl Store {
             replay: outcome.valid & outcome.kind.eq(kind::MEMORY) & sorted.ccs.x_is_b,
         }
     }
+}
+
+/// A path of the tables, as it is: they have whether it waits and whether it has given way as differences from a bit of
+/// its slot each.
+pub fn from_tables(
+    m: Builder,
+    s: &Shape,
+    (phase, round): (Signal, Option<Signal>),
+    p: Path<Signal>,
+) -> Path<Signal> {
+    of_round(m, s, round, Path { waits: p.waits ^ phase, ..p }.as_built(s))
+}
+
+/// Of a path that waits as `p.waits` says: whether it has given way, between the tables and as it is.
+fn of_round(m: Builder, s: &Shape, round: Option<Signal>, p: Path<Signal>) -> Path<Signal> {
+    let Some(round) = round else { return p };
+    // Rounds pass by threads that wait, if it is fair.
+    let round = if s.fair { round & !p.waits } else { round };
+    Path { depth: p.depth ^ cat(&[m.lit(0u32, s.depth_bits), round]), ..p }
 }
 
 impl Sorted {

@@ -5,12 +5,13 @@ use super::claim::Next;
 use super::convergence::TableIn;
 use super::state::Store;
 use super::turn::{Sorted, Turn};
+use crate::divergence::fairness::Told;
 use crate::divergence::{Hints, Outcome, Start, Stop};
 use heddle_hdl::prelude::*;
 
 impl Store {
-    /// Writes x, y and z to the tables. With convergence barriers, returns whether all that could run have given way: now
-    /// they have not, a new round.
+    /// Writes x, y and z to the tables. Where paths give way, returns whether all that could run have: now they have not, a
+    /// new round.
     pub fn update(
         &self,
         next: &Next,
@@ -30,9 +31,9 @@ impl Store {
         }
         self.live.next_if(updates, (self.live.q & !at) | at.only_if(x.valid));
         wire!(x_changes = updates | (cold.swap & parked));
-        self.hct0.write(x_changes, slot, Context::of(self.turned(turn, x)));
+        self.hct0.write(x_changes, slot, Context::of(self.kept(turn, x)));
         wire!(y_changes = updates | cold.swap);
-        let new_y = self.turned(turn, y);
+        let new_y = self.kept(turn, y);
         if let Some(hct1) = &self.hct1 {
             hct1.write(y_changes, slot, new_y);
         }
@@ -52,7 +53,7 @@ impl Store {
                 has_y: c.valid,
                 alone: x.valid & !y.valid,
                 x_waits: x_parks,
-                z: self.turned(turn, z),
+                z: self.kept(turn, z),
                 before_y: if s.may_park() { ccs.b_before_c & z.valid } else { ccs.b_before_c },
             });
         }
@@ -63,9 +64,44 @@ impl Store {
         }
         self.rounds.as_ref().zip(turn.round).map(|(rounds, round)| {
             wire!(new_round = x.valid & x.is_late(s) & (wakes | (seen & !x.waits)));
-            rounds.write(new_round | starts, slot, new_round & !round);
+            let from_first = if s.fair { starts | wakes } else { starts };
+            rounds.write(new_round | from_first, slot, new_round & !round);
             new_round
         })
+    }
+
+    /// Goes on with who gives way, where paths do. Returns, 1 bit each: patience of the outcome's slot is over; its path
+    /// gives way.
+    pub fn give_way(
+        &self,
+        (turn, sorted): (&Turn, &Sorted),
+        (start, outcome): (&Start<Signal>, &Outcome<Signal>),
+        new_round: Option<Signal>,
+    ) -> Option<(Signal, Signal)> {
+        let fairness = self.fairness.as_ref()?;
+        Some(fairness.goes_on(&self.told((turn, sorted), (start, outcome), new_round)))
+    }
+
+    /// What of a turn tells time.
+    pub fn told(
+        &self,
+        (turn, sorted): (&Turn, &Sorted),
+        (start, outcome): (&Start<Signal>, &Outcome<Signal>),
+        new_round: Option<Signal>,
+    ) -> Told {
+        Told {
+            outcome: outcome.valid,
+            slot: outcome.slot,
+            turn: turn.updates,
+            turn_slot: turn.slot,
+            alone: !sorted.ccs.y.valid & !self.cold.count.any(),
+            merges: sorted.ccs.merges.any(),
+            new_round: new_round.expect("rounds where paths give way"),
+            wakes: turn.wakes,
+            start: turn.starts,
+            start_slot: start.slot,
+            holding: self.barriers.map(|barriers| barriers.holding),
+        }
     }
 
     /// Tells the convergence barriers, if there are any, what the list does.
@@ -74,7 +110,7 @@ impl Store {
         hints: Option<Hints<Signal>>,
         (turn, sorted): (&Turn, &Sorted),
         (start, outcome): (&Start<Signal>, &Outcome<Signal>),
-        new_round: Option<Signal>,
+        tick: Option<Signal>,
     ) {
         let Store { m, s, cold, .. } = self;
         let Some(inputs) = &self.barriers_in else { return };
@@ -86,11 +122,8 @@ impl Store {
             outcome: outcome.valid,
             outcome_slot: outcome.slot,
             ended: sorted.active.mask & !stay,
+            tick: tick.expect("time where threads wait"),
             free: turn.claim.release & !turn.announced_here & !self.stale.q,
-            turn: turn.updates,
-            turn_slot: turn.slot,
-            alone: !sorted.ccs.y.valid & !cold.count.any(),
-            new_round: new_round.expect("rounds with barriers"),
             start: turn.starts,
             start_slot: start.slot,
             start_mask: start.mask,

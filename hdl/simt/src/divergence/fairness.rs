@@ -1,0 +1,162 @@
+//! Which path of a warp gives way to the others, and when: time is told by the outcomes of a warp.
+//!
+//! Where paths run in an order of their own, one of them may wait for ever for those before it. `path-lists-simty.txt`
+//! §2 has traversals that are fair instead. This one is the usual order with exceptions, which are rare and brief, for
+//! a divergent loop *is* one path that runs while those that have left the loop wait.
+//!
+//! * A warp is *parted* while it has more than one path. After [`Shape::patience`] outcomes of a parted warp the active
+//!   path gives way: it comes after all that have not, and does not run before them. Each of the others gives way
+//!   after [`brief`] outcomes.
+//! * When all that could run have given way, nobody has: a new *round* begins.
+//! * With [`Shape::fair`], patience is halved with each round down to [`least_patience`], and whole again when paths
+//!   merge: a loop in which threads wait for each other is soon left for shorter times.
+//!
+//! Without [`Shape::fair`] a warp is parted only from when threads wait at a convergence barrier until it is one path
+//! again, so that no barrier keeps threads from what others wait for.
+//!
+//! **The bound.** With [`Shape::fair`], a thread that does not wait runs at least once in [`bound`] outcomes of its
+//! warp: those that have not given way in this round have a brief turn each, the first path of the next round has all
+//! of the patience, and the others of that round a brief turn each. It is asserted in every run ([`assert_bound`]) and proven
+//! at small shapes.
+//!
+//! What it does not do: it knows nothing of locks. A path that gives way may hold one.
+
+use crate::shape::Shape;
+use heddle_hdl::elements;
+use heddle_hdl::prelude::*;
+
+/// Outcomes that a path has before it gives way, where another one has.
+pub fn brief(s: &Shape) -> u32 {
+    (s.patience / 2).min(16)
+}
+
+/// Outcomes of a parted warp before its first path gives way, at the least.
+pub fn least_patience(s: &Shape) -> u32 {
+    s.patience.min(4 * brief(s))
+}
+
+/// With [`Shape::fair`]: outcomes of a warp in which each thread that does not wait runs at least once.
+pub fn bound(s: &Shape) -> u32 {
+    s.patience + 2 * (s.lanes - 1) * brief(s)
+}
+
+/// What a unit tells, 1 bit each unless stated.
+#[derive(Clone, Copy)]
+pub struct Told {
+    /// An outcome of this slot.
+    pub outcome: Signal,
+    pub slot: Signal,
+    /// The paths of this slot change: now there is one or none; some of them merged.
+    pub turn: Signal,
+    pub turn_slot: Signal,
+    pub alone: Signal,
+    pub merges: Signal,
+    /// A new round begins for it; threads of it are woken.
+    pub new_round: Signal,
+    pub wakes: Signal,
+    /// Threads start on this slot.
+    pub start: Signal,
+    pub start_slot: Signal,
+    /// One bit per slot: threads of it wait at convergence barriers. Where there are any.
+    pub holding: Option<Signal>,
+}
+
+/// The registers and memories, a bit or a word a slot.
+pub struct Fairness {
+    m: Builder,
+    s: Shape,
+    parted: Reg<Signal>,
+    /// The path that has the next outcome gives way.
+    yields: Reg<Signal>,
+    /// A path has given way in this round.
+    pub others: Reg<Signal>,
+    /// Outcomes, modulo patience.
+    ages: Mem<Width>,
+    /// With [`Shape::fair`], a bit for each of the upper ones of `ages`: it does not count, for patience is less.
+    shorter: Option<Mem<Width>>,
+}
+
+impl Fairness {
+    /// All of it, as at reset.
+    pub fn new(m: Builder, s: &Shape) -> Fairness {
+        let memory = |name: &str, bits: Width| m.memory(name, bits, s.warp_bits()).style(MemoryStyle::Distributed);
+        let halvings = s.patience.ilog2() - least_patience(s).ilog2();
+        Fairness {
+            parted: m.reg("parted", s.warps).reset(0u32),
+            yields: m.reg("yields", s.warps).reset(0u32),
+            others: m.reg("others_gave_way", s.warps).reset(0u32),
+            ages: memory("ages", s.patience.ilog2()),
+            shorter: (s.fair && halvings > 0).then(|| memory("shorter", halvings)),
+            m,
+            s: s.clone(),
+        }
+    }
+
+    /// 1 bit: the active path of the slot gives way with its outcome.
+    pub fn gives_way(&self, slot: Signal) -> Signal {
+        let at = slot.decode(self.s.warps);
+        (self.yields.q & at).any() & (self.parted.q & at).any()
+    }
+
+    /// Goes on by a cycle. Returns, 1 bit each: patience of the outcome's slot is over; its path gives way now.
+    pub fn goes_on(&self, told: &Told) -> (Signal, Signal) {
+        let Fairness { m, s, parted, yields, others, ages, .. } = self;
+        let &Told { outcome, slot, turn, turn_slot, alone, merges, new_round, wakes, start, start_slot, holding } = told;
+        let outcome_at = slot.decode(s.warps);
+        let start_at = start_slot.decode(s.warps).only_if(start);
+        let turn_at = turn_slot.decode(s.warps);
+        let before = if s.fair { m.lit(Bits::ones(s.warps), s.warps) } else { parted.q };
+        let stays = before.only_if(!alone);
+        wire!(stays_parted = holding.map_or(stays, |holding| holding | stays) & turn_at);
+        parted.next_if(turn | start, (parted.q & !turn_at.only_if(turn) & !start_at) | stays_parted.only_if(turn));
+
+        let passed = ages.read(slot) + 1;
+        wire!(is_parted = (parted.q & outcome_at).any());
+        ages.write(outcome, slot, passed.only_if(is_parted));
+        let all_passed = self.shorter.as_ref().map_or(passed, |shorter| {
+            passed | cat(&[m.lit(0u32, least_patience(s).ilog2()), shorter.read(slot)])
+        });
+        wire!(tick = is_parted & all_passed.all());
+        let brief = brief(s).ilog2();
+        wire!(brief = if brief == 0 { is_parted } else { is_parted & passed.slice(0, brief).all() });
+        wire!(gives_way = (yields.q & outcome_at).any() & is_parted);
+        let gave = outcome_at.only_if(outcome & gives_way);
+        let ends = if s.fair { new_round | wakes | (turn & alone) } else { new_round };
+        let ended_round = turn_at.only_if(ends);
+        others.next((others.q | gave) & !ended_round & !start_at);
+        wire!(brief_turn = ((others.q | gave) & outcome_at).any());
+        let yields_next = outcome_at.only_if(tick | (brief & brief_turn));
+        yields.next_if(
+            outcome | start,
+            (yields.q & !outcome_at.only_if(outcome) & !start_at) | yields_next.only_if(outcome),
+        );
+        if let Some(shorter) = &self.shorter {
+            let whole = turn & (merges | alone);
+            let old = shorter.read(turn_slot);
+            let halved = if old.width() > 1 { cat(&[old.from_bit(1), m.lit(1u32, 1)]) } else { m.lit(1u32, 1) };
+            shorter.write(whole | new_round, turn_slot, halved.only_if(!whole));
+            m.cover("patience_is_halved", new_round & !whole);
+            m.cover("patience_is_whole_again", whole & old.any());
+        }
+        m.cover("somebody_gives_way", gave.any());
+        m.cover("somebody_gives_way_briefly", gave.any() & (others.q & outcome_at).any());
+        (tick, gave.any())
+    }
+}
+
+/// Asserts [`bound`]: counts, for each thread, the outcomes of its warp since it ran, or waited. `runnable` and `ran` are
+/// threads of the outcome's slot: those that do not wait, and those of the active path. Returns the counters, a word a
+/// slot.
+pub fn assert_bound(m: Builder, s: &Shape, told: &Told, runnable: Signal, ran: Signal) -> Mem<Width> {
+    let bits = count_width(bound(s));
+    let since = m.memory("ghost_outcomes_since", bits * s.lanes, s.warp_bits());
+    let counts = elements(since.read(told.slot), bits).into_iter().enumerate();
+    let after: Vec<Signal> = counts
+        .map(|(k, count)| (count + 1).only_if(runnable.bit(k as u32) & !ran.bit(k as u32)))
+        .collect();
+    let within: Vec<Signal> = after.iter().map(|count| count.le(bound(s))).collect();
+    m.assert("each_thread_has_its_turn", !told.outcome | cat(&within).all());
+    let at = told.start.mux(told.start_slot, told.slot);
+    since.write(told.outcome | told.start, at, cat(&after).only_if(!told.start));
+    since
+}
