@@ -201,6 +201,27 @@ fn convergence_barriers() {
     }
 }
 
+/// Paths that give way to each other, in turns as short as can be and in usual ones.
+#[test]
+fn fair() {
+    let with = |lanes, warps, patience| Shape { fair: true, patience, ..Shape::new(lanes, warps) };
+    for shape in [
+        with(1, 4, 2),
+        with(2, 2, 2),
+        Shape { barriers: false, ..with(4, 1, 4) },
+        Shape { backing: LATE, reservations: true, ..with(4, 4, 8) },
+        Shape { schedule: Schedule::Sticky, ..with(8, 2, 64) },
+        Shape { replay: Replay::Serialise, ..with(16, 4, 2) },
+        with(64, 1, 16),
+    ] {
+        for divergence in [Divergence::PATH_TABLE, Divergence::ARBITER] {
+            programs_on(&Shape { divergence, ..shape.clone() });
+        }
+        let barriers = Shape { convergence_barriers: 3, ..shape };
+        programs_with(&mut machine(&barriers), Features { races: false, ..Features::of(&barriers) });
+    }
+}
+
 shapes! {
     lanes_1_warps_1: Shape::new(1, 1);
     lanes_1_warps_4: reserving(with(Shape::new(1, 4), Coalescing::Full, Replay::Serialise, Backing::OnChip));

@@ -137,7 +137,7 @@ fn four_lanes_two_warps_with_convergence_barriers() {
 fn four_lanes_one_warp_on_a_bus() {
     let timing = Timing { latency: 6, jitter: 7, interval: 1, seed: 1 };
     let backing = Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } };
-    kernels(Shape { backing, ..Shape::new(4, 1) }, &["search"]);
+    kernels(Shape { backing, fair: true, patience: 16, ..Shape::new(4, 1) }, &["search"]);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn sixteen_lanes_four_warps() {
 
 #[test]
 fn arbiter_four_lanes_two_warps() {
-    let shape = Shape { reservations: true, ..Shape::new(4, 2) };
+    let shape = Shape { reservations: true, fair: true, patience: 8, ..Shape::new(4, 2) };
     kernels_and_more(shape.with_divergence(Divergence::ARBITER), &["dispatch"], &["search", "nqueens"]);
 }
 
