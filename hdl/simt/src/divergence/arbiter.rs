@@ -28,7 +28,9 @@
 
 use super::fairness::{self, Fairness, Told};
 use super::inspect::{Path, State};
-use super::{Capabilities, Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind};
+use super::{
+    Capabilities, Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
+};
 use crate::LaneMask;
 use crate::proof::Proof;
 use crate::shape::Shape;

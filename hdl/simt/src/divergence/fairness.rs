@@ -65,13 +65,13 @@ pub struct Told {
 pub struct Fairness {
     m: Builder,
     s: Shape,
-    parted: Reg<Signal>,
+    pub parted: Reg<Signal>,
     /// The path that has the next outcome gives way.
-    yields: Reg<Signal>,
+    pub yields: Reg<Signal>,
     /// A path has given way in this round.
     pub others: Reg<Signal>,
     /// Outcomes, modulo patience.
-    ages: Mem<Width>,
+    pub ages: Mem<Width>,
     /// With [`Shape::fair`], a bit for each of the upper ones of `ages`: it does not count, for patience is less.
     shorter: Option<Mem<Width>>,
 }
@@ -101,7 +101,8 @@ impl Fairness {
     /// Goes on by a cycle. Returns, 1 bit each: patience of the outcome's slot is over; its path gives way now.
     pub fn goes_on(&self, told: &Told) -> (Signal, Signal) {
         let Fairness { m, s, parted, yields, others, ages, .. } = self;
-        let &Told { outcome, slot, turn, turn_slot, alone, merges, new_round, wakes, start, start_slot, holding } = told;
+        let &Told { outcome, slot, turn, turn_slot, alone, merges, new_round, wakes, start, start_slot, holding } =
+            told;
         let outcome_at = slot.decode(s.warps);
         let start_at = start_slot.decode(s.warps).only_if(start);
         let turn_at = turn_slot.decode(s.warps);
@@ -113,9 +114,10 @@ impl Fairness {
         let passed = ages.read(slot) + 1;
         wire!(is_parted = (parted.q & outcome_at).any());
         ages.write(outcome, slot, passed.only_if(is_parted));
-        let all_passed = self.shorter.as_ref().map_or(passed, |shorter| {
-            passed | cat(&[m.lit(0u32, least_patience(s).ilog2()), shorter.read(slot)])
-        });
+        let all_passed = self
+            .shorter
+            .as_ref()
+            .map_or(passed, |shorter| passed | cat(&[m.lit(0u32, least_patience(s).ilog2()), shorter.read(slot)]));
         wire!(tick = is_parted & all_passed.all());
         let brief = brief(s).ilog2();
         wire!(brief = if brief == 0 { is_parted } else { is_parted & passed.slice(0, brief).all() });
@@ -151,9 +153,8 @@ pub fn assert_bound(m: Builder, s: &Shape, told: &Told, runnable: Signal, ran: S
     let bits = count_width(bound(s));
     let since = m.memory("ghost_outcomes_since", bits * s.lanes, s.warp_bits());
     let counts = elements(since.read(told.slot), bits).into_iter().enumerate();
-    let after: Vec<Signal> = counts
-        .map(|(k, count)| (count + 1).only_if(runnable.bit(k as u32) & !ran.bit(k as u32)))
-        .collect();
+    let after: Vec<Signal> =
+        counts.map(|(k, count)| (count + 1).only_if(runnable.bit(k as u32) & !ran.bit(k as u32))).collect();
     let within: Vec<Signal> = after.iter().map(|count| count.le(bound(s))).collect();
     m.assert("each_thread_has_its_turn", !told.outcome | cat(&within).all());
     let at = told.start.mux(told.start_slot, told.slot);

@@ -215,13 +215,7 @@ fn described(
 }
 
 /// What is counted.
-fn events(
-    store: &Store,
-    turn: &Turn,
-    sorted: &Sorted,
-    outcome: Signal,
-    gave_way: Option<Signal>,
-) -> Events<Signal> {
+fn events(store: &Store, turn: &Turn, sorted: &Sorted, outcome: Signal, gave_way: Option<Signal>) -> Events<Signal> {
     let Store { m, s, cold, .. } = store;
     let wide = s.lane_bits() + 1;
     let valid = cat(&[sorted.x.valid, sorted.ccs.y.valid, sorted.ccs.z.valid]);

@@ -228,7 +228,8 @@ mod tests {
     fn holds_at_random_inputs() {
         for (lanes, warps, barriers) in [(1, 1, false), (2, 2, true), (4, 2, true), (8, 2, false)] {
             for fair in [false, true] {
-                let s = Shape { program: 16, depth_bits: 1, barriers, metrics: Metrics::Off, ..Shape::new(lanes, warps) };
+                let s =
+                    Shape { program: 16, depth_bits: 1, barriers, metrics: Metrics::Off, ..Shape::new(lanes, warps) };
                 let s = Shape { fair, patience: 4, ..s };
                 holds_at_random(&arbiter_proof(&s).check().unwrap().netlist, 20_000);
             }

@@ -701,6 +701,7 @@ fn follow(m: Builder, s: &Shape, h: &Harness) {
     }
 }
 
+pub mod fair;
 pub mod release;
 
 #[cfg(test)]

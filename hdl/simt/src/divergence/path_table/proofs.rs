@@ -1,5 +1,6 @@
 //! What is proven of path tables, and at which shapes.
 
+use super::proof::fair::fair_proof;
 use super::proof::release::release_proof;
 use super::proof::{path_table_proof, sorted_after, sorter_proof};
 use crate::divergence::path_table::ccs::proof::ccs_proof;
@@ -32,6 +33,15 @@ const RELEASE: Block = Block {
     block: "divergence/path_table/convergence.rs",
     says: "In a bounded number of cycles, what there is to look at is decided; and where threads of a warp wait at convergence \
            barriers and no path of it can run, some of them go on.",
+    method: Method::Induction,
+    cover_depth: 14,
+};
+
+const FAIR: Block = Block {
+    name: "fair",
+    block: "divergence/fairness.rs",
+    says: "A thread that does not wait at a barrier runs at least once in as many outcomes of its warp as patience, and two brief \
+           turns of each other thread.",
     method: Method::Induction,
     cover_depth: 14,
 };
@@ -98,6 +108,17 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         [(2, 1, 2, true), (2, 2, 2, false), (4, 1, 1, false), (4, 1, 2, false), (4, 2, 1, false)]
     {
         all.push(RELEASE.at(&converging(lanes, warps, true, convergence_barriers), 2, quick, release_proof)?);
+    }
+    for (lanes, warps, barriers, quick) in [
+        (2, 1, false, true),
+        (2, 1, true, false),
+        (2, 2, false, false),
+        (2, 2, true, false),
+        (4, 1, false, false),
+        (4, 1, true, false),
+    ] {
+        let s = Shape { program: 16, depth_bits: 1, barriers, fair: true, patience: 2, ..shape(lanes, warps) };
+        all.push(FAIR.at(&s, 2, quick, fair_proof)?);
     }
     for barriers in [false, true] {
         let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(4, 1) };

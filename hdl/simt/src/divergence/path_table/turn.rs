@@ -198,12 +198,7 @@ impl Store {
 
 /// A path of the tables, as it is: they have whether it waits and whether it has given way as differences from a bit of
 /// its slot each.
-pub fn from_tables(
-    m: Builder,
-    s: &Shape,
-    (phase, round): (Signal, Option<Signal>),
-    p: Path<Signal>,
-) -> Path<Signal> {
+pub fn from_tables(m: Builder, s: &Shape, (phase, round): (Signal, Option<Signal>), p: Path<Signal>) -> Path<Signal> {
     of_round(m, s, round, Path { waits: p.waits ^ phase, ..p }.as_built(s))
 }
 

@@ -285,7 +285,7 @@ impl Bench {
             &reasons.stuck,
             &reasons.patience,
             &reasons.fell_through,
-            &reasons.gave_way,
+            out.events.gave_way.as_ref().expect("paths give way"),
         ];
         let reasons: Vec<bool> = reasons.into_iter().map(|bit| *bit == 1).collect();
         let woken = self.wake.take_if(|_| out.wake_ready == 1);
