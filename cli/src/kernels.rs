@@ -4,7 +4,7 @@ use crate::output::{print, print_json};
 use anyhow::{Context, Result};
 use clap::Args;
 use heddle_testbench::Program;
-use heddle_testbench::kernels::{ALL, Kernel};
+use heddle_testbench::kernels::{ALL, Kernel, LOCKS};
 use heddle_testbench::program::Segment;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -61,10 +61,16 @@ impl Kernels {
             let rows = ALL.iter().map(Row::of).collect::<Result<Vec<Row>>>()?;
             return if self.json { print_json(&rows) } else { print(&sizes(&rows)) };
         }
-        let width = ALL.iter().map(|k| k.name.len()).max().unwrap_or(0) + 2;
+        let width = ALL.iter().chain(LOCKS).map(|k| k.name.len()).max().unwrap_or(0) + 2;
         let line =
             |name: &str, about: &str| if self.names { format!("{name}\n") } else { format!("{name:<width$}{about}\n") };
-        print(&ALL.iter().map(|k| line(k.name, k.about)).collect::<String>())
+        let lines = |kernels: &[Kernel]| kernels.iter().map(|k| line(k.name, k.about)).collect::<String>();
+        let locks = if self.names {
+            String::new()
+        } else {
+            format!("\nthreads that wait for each other, with --fair on --reservations on:\n{}", lines(LOCKS))
+        };
+        print(&(lines(ALL) + &locks))
     }
 }
 

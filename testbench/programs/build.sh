@@ -40,11 +40,16 @@ cd "$work"
     shift 2
     $cc $flags "$@" -I "$here/include" -c "$source" -o "$name.o"
     $cc $flags $link -T "$here/heddle.ld" crt0.o "$name.o" "$libgcc" -o "$elf"
-    # The core has the atomic memory operations, but neither of these.
-    if $objdump -d "$elf" | grep -E '\s(lr|sc)\.w'; then
-      echo "$elf: load-reserved or store-conditional, which the core does not have" >&2
-      exit 1
-    fi
+    # The default core has the atomic memory operations, but neither of these.
+    case $name in
+      mcs_lock | cas_queue | hash_table) ;;
+      *)
+        if $objdump -d "$elf" | grep -E '\s(lr|sc)\.w'; then
+          echo "$elf: load-reserved or store-conditional, which the default core does not have" >&2
+          exit 1
+        fi
+        ;;
+    esac
     chmod 644 "$elf"
   }
   for source in "$here"/kernels/*.c; do

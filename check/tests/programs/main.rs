@@ -4,6 +4,7 @@
 mod compare_and_swap;
 mod coverage;
 mod examples;
+mod locks;
 mod nops;
 mod qemu;
 mod random;

@@ -1,5 +1,6 @@
 //! Every built-in kernel: its name, what it exercises, its programs and what they need.
 
+use super::locks::*;
 use super::*;
 use thiserror::Error;
 
@@ -160,6 +161,32 @@ pub const ALL: &[Kernel] = &[
     kernel!(common_call, "a branch whose sides call the same expensive function"),
 ];
 
+/// Programs whose threads compete, by locks or without: apart from the others, since they need what is optional, and
+/// what they measure is how threads wait. A lock's threads wait for others of their warp, so they need a core that is
+/// [fair](Shape::fair).
+pub const LOCKS: &[Kernel] = &[
+    kernel!(spin_lock, "a counter under a lock of one word", Fair, Atomics),
+    kernel!(ticket_lock, "the same, in the order of asking", Fair, Atomics),
+    kernel!(
+        mcs_lock,
+        "the same, by a queue in which each thread waits for a word of its own",
+        Fair,
+        Atomics,
+        Reservations
+    ),
+    kernel!(producer_consumer, "pairs of threads that hand numbers over, one at a time", Fair),
+    kernel!(nested_locks, "transfers between accounts, under the locks of both", Fair, Atomics),
+    kernel!(lock_in_loop, "a lock behind a condition in a loop of unequal length", Fair, Atomics),
+    kernel!(lock_and_barrier, "a sum of a block under a lock, then a barrier", Fair, Atomics, Barriers),
+    kernel!(cas_queue, "a queue by compare-and-swap, without a lock", Atomics, Reservations),
+    kernel!(hash_table, "counts of keys in a table that is filled by compare-and-swap", Atomics, Reservations),
+];
+
+/// Every kernel and every lock program.
+fn every() -> impl Iterator<Item = &'static Kernel> {
+    ALL.iter().chain(LOCKS)
+}
+
 /// No kernel has this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no kernel is called `{name}`{}", suggestion(*.nearest))]
@@ -176,10 +203,10 @@ fn suggestion(nearest: Option<&str>) -> String {
 
 /// The kernel of a name.
 pub fn find(name: &str) -> Result<&'static Kernel, UnknownKernel> {
-    if let Some(kernel) = ALL.iter().find(|kernel| kernel.name == name) {
+    if let Some(kernel) = every().find(|kernel| kernel.name == name) {
         return Ok(kernel);
     }
     let likeness = |kernel: &&Kernel| strsim::jaro_winkler(&name.to_lowercase(), kernel.name);
-    let nearest = ALL.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|kernel| likeness(kernel) > 0.7);
+    let nearest = every().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|kernel| likeness(kernel) > 0.7);
     Err(UnknownKernel { name: name.into(), nearest: nearest.map(|kernel| kernel.name) })
 }

@@ -31,6 +31,7 @@ mod if_else;
 mod iteration_delay;
 mod laplace3d;
 mod list;
+mod locks;
 mod loop_merge;
 mod lu;
 mod mandelbrot;
@@ -70,7 +71,7 @@ mod work_queue;
 mod xsbench;
 
 pub use device::{Device, DeviceError};
-pub use list::{ALL, SMALL_MEMORY, SMALL_STACKS, UnknownKernel, find};
+pub use list::{ALL, LOCKS, SMALL_MEMORY, SMALL_STACKS, UnknownKernel, find};
 
 use device::{Heap, from_bytes, to_bytes};
 use list::TOO_LARGE;
@@ -149,6 +150,10 @@ pub enum Need {
     Barriers,
     /// A scratchpad.
     Scratchpad,
+    /// Paths that give way to each other.
+    Fair,
+    /// `lr.w` and `sc.w`.
+    Reservations,
 }
 
 impl Need {
@@ -157,6 +162,8 @@ impl Need {
             Need::Atomics => shape.atomics,
             Need::Barriers => shape.barriers,
             Need::Scratchpad => shape.scratchpad > 0,
+            Need::Fair => shape.fair,
+            Need::Reservations => shape.reservations,
         }
     }
 }
@@ -167,6 +174,8 @@ impl fmt::Display for Need {
             Need::Atomics => "atomic memory operations",
             Need::Barriers => "barriers",
             Need::Scratchpad => "a scratchpad",
+            Need::Fair => "paths that give way to each other (--fair on)",
+            Need::Reservations => "`lr.w` and `sc.w` (--reservations on)",
         })
     }
 }

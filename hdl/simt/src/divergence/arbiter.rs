@@ -394,21 +394,17 @@ fn described(
         Steer { valid: leaving.valid & any & !place.waits, slot: leaving.slot, pc: place.pc, replay: leaving.replay };
 
     // Who gives way: if all have that could run, nobody has.
-    let told = place.late.map(|late| {
-        let previous = active.read(leaving.slot).mask;
-        Told {
-            outcome: outcome.valid,
-            slot: outcome.slot,
-            turn: leaving.valid,
-            turn_slot: leaving.slot,
-            alone: !(lanes.live & !mask).any(),
-            merges: (mask & previous).any() & (mask & !previous).any(),
-            new_round: leaving.valid & any & !place.waits & late,
-            wakes: m.lit(0u32, 1),
-            start: starts,
-            start_slot: start.slot,
-            holding: None,
-        }
+    let told = place.late.map(|late| Told {
+        outcome: outcome.valid,
+        slot: outcome.slot,
+        turn: leaving.valid,
+        turn_slot: leaving.slot,
+        alone: !(lanes.live & !mask).any(),
+        new_round: leaving.valid & any & !place.waits & late,
+        wakes: m.lit(0u32, 1),
+        start: starts,
+        start_slot: start.slot,
+        holding: None,
     });
     let gave_way = fairness.as_ref().zip(told.as_ref()).map(|(fairness, told)| fairness.goes_on(told).1);
     if let Some((rounds, told)) = rounds.as_ref().zip(told.as_ref()) {

@@ -8,8 +8,9 @@
 //!   path gives way: it comes after all that have not, and does not run before them. Each of the others gives way
 //!   after [`brief`] outcomes.
 //! * When all that could run have given way, nobody has: a new *round* begins.
-//! * With [`Shape::fair`], patience is halved with each round down to [`least_patience`], and whole again when paths
-//!   merge: a loop in which threads wait for each other is soon left for shorter times.
+//! * With [`Shape::fair`], patience is halved with each round down to [`least_patience`], and whole again when a warp
+//!   that was parted for some time has become one path without a path that gave way: where threads wait for each other
+//!   again and again, as at a lock, they soon wait for shorter times.
 //!
 //! Without [`Shape::fair`] a warp is parted only from when threads wait at a convergence barrier until it is one path
 //! again, so that no barrier keeps threads from what others wait for.
@@ -46,11 +47,10 @@ pub struct Told {
     /// An outcome of this slot.
     pub outcome: Signal,
     pub slot: Signal,
-    /// The paths of this slot change: now there is one or none; some of them merged.
+    /// The paths of this slot change: now there is one or none.
     pub turn: Signal,
     pub turn_slot: Signal,
     pub alone: Signal,
-    pub merges: Signal,
     /// A new round begins for it; threads of it are woken.
     pub new_round: Signal,
     pub wakes: Signal,
@@ -101,8 +101,7 @@ impl Fairness {
     /// Goes on by a cycle. Returns, 1 bit each: patience of the outcome's slot is over; its path gives way now.
     pub fn goes_on(&self, told: &Told) -> (Signal, Signal) {
         let Fairness { m, s, parted, yields, others, ages, .. } = self;
-        let &Told { outcome, slot, turn, turn_slot, alone, merges, new_round, wakes, start, start_slot, holding } =
-            told;
+        let &Told { outcome, slot, turn, turn_slot, alone, new_round, wakes, start, start_slot, holding } = told;
         let outcome_at = slot.decode(s.warps);
         let start_at = start_slot.decode(s.warps).only_if(start);
         let turn_at = turn_slot.decode(s.warps);
@@ -133,10 +132,16 @@ impl Fairness {
             (yields.q & !outcome_at.only_if(outcome) & !start_at) | yields_next.only_if(outcome),
         );
         if let Some(shorter) = &self.shorter {
-            let whole = turn & (merges | alone);
+            let gave_since = m.reg("gave_way_since_alone", s.warps).reset(0u32);
+            let since = gave_since.q | gave;
+            let joins = turn_at.only_if(turn & alone) & parted.q;
+            gave_since.next(since & !joins & !start_at);
+            // Not where paths parted for a moment, as by an access to memory.
+            let long = ages.read(turn_slot).from_bit(least_patience(s).ilog2() - 1).any();
+            let whole = start | ((joins & !since).any() & long);
             let old = shorter.read(turn_slot);
             let halved = if old.width() > 1 { cat(&[old.from_bit(1), m.lit(1u32, 1)]) } else { m.lit(1u32, 1) };
-            shorter.write(whole | new_round, turn_slot, halved.only_if(!whole));
+            shorter.write(whole | new_round, start.mux(start_slot, turn_slot), halved.only_if(!whole));
             m.cover("patience_is_halved", new_round & !whole);
             m.cover("patience_is_whole_again", whole & old.any());
         }

@@ -95,7 +95,6 @@ impl Store {
             turn: turn.updates,
             turn_slot: turn.slot,
             alone: !sorted.ccs.y.valid & !self.cold.count.any(),
-            merges: sorted.ccs.merges.any(),
             new_round: new_round.expect("rounds where paths give way"),
             wakes: turn.wakes,
             start: turn.starts,

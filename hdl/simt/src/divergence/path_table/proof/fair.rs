@@ -43,6 +43,9 @@ fn has_its_turn(m: Builder, s: &Shape, h: &Harness, slot: &Slot) {
     wire!(late = threads_of(&|p| p.is_late(s) & !p.waits));
     wire!(in_time = threads_of(&|p| !p.is_late(s) & !p.waits));
 
+    // Who waits has not given way, so nobody has after a wake.
+    let waiting = slot.paths().into_iter().map(|p| implies(p.valid & p.waits, !p.is_late(s)));
+    m.assert(&name("who_waits_has_not_given_way"), cat(&waiting.collect::<Vec<_>>()).all());
     // A warp of several paths is parted, and somebody has given way only while it is.
     let several = slot.live & (slot.y.valid | slot.count.any());
     m.assert(&name("is_parted"), implies(several, parted));
@@ -72,9 +75,6 @@ fn has_its_turn(m: Builder, s: &Shape, h: &Harness, slot: &Slot) {
         // Who is alone runs next.
         let in_turn = (since + rest.only_if(parted)).le(bound(s));
         m.assert(&format!("slot_{n}_lane_{k}_has_its_turn"), implies(slot.live & runs, in_turn));
-        if k + 1 == s.lanes && s.lanes > 1 {
-            cover(m, &name("waits_for_its_turn"), slot.live & is_late & since.any());
-        }
     }
     if s.lanes > 1 {
         cover(m, &name("new_round"), m.pipe_reset(&name("had_late"), slot.live & late.any()) & slot.live & !late.any());
