@@ -41,7 +41,11 @@ struct Bench {
 impl Bench {
     /// With blocks of so many warps.
     fn new(schedule: Schedule, warps: u32, divergence: Divergence, of_block: u32) -> Bench {
-        let s = Shape { schedule, ..Shape::new(2, warps).with_divergence(divergence) };
+        Bench::of(Shape { schedule, ..Shape::new(2, warps).with_divergence(divergence) }, of_block)
+    }
+
+    fn of(s: Shape, of_block: u32) -> Bench {
+        let warps = s.warps;
         let group = by_block(&s).then(|| s.warp_bits());
         let inputs = In { waiting: s.slots(), ready: s.slots(), starts: by_age(&s).then_some(warps), group };
         let scheduler = module("scheduler", inputs, |m, In { waiting, ready, starts, group }| {
@@ -89,12 +93,13 @@ impl Bench {
         let paths = |&warp: &u32| warp * self.s.sides()..(warp + 1) * self.s.sides();
         let oldest = || self.ages.iter().flat_map(paths).find(is_ready);
         let preferred = || self.around(self.block, ready);
+        let if_fair = || turn().filter(|_| self.s.fair);
         match self.s.schedule {
-            Schedule::LooseRoundRobin => self.around(self.last.map_or(0, |last| last + 1), ready),
-            Schedule::Sticky => self.around(self.last.unwrap_or(0), ready),
+            Schedule::LooseRoundRobin => if_fair().or_else(|| self.around(self.last.map_or(0, |last| last + 1), ready)),
+            Schedule::Sticky => if_fair().or_else(|| self.around(self.last.unwrap_or(0), ready)),
             Schedule::GreedyThenOldest => turn().or(self.last.filter(is_ready)).or_else(oldest),
-            _ if !by_block(&self.s) => self.around(self.last.map_or(0, |last| last + 1), ready),
-            Schedule::BlockRoundRobin => preferred().and_then(|slot| self.in_block(slot, ready)),
+            _ if !by_block(&self.s) => if_fair().or_else(|| self.around(self.last.map_or(0, |last| last + 1), ready)),
+            Schedule::BlockRoundRobin => if_fair().or_else(|| preferred().and_then(|slot| self.in_block(slot, ready))),
             Schedule::BlockAge => turn().or_else(|| oldest().and_then(|slot| self.in_block(slot, ready))),
             Schedule::BlockSticky => turn().or_else(|| preferred().and_then(|slot| self.in_block(slot, ready))),
         }
@@ -148,15 +153,17 @@ impl Bench {
     }
 }
 
-/// Every schedule with one and with two slots per warp.
+/// Every schedule with one and with two slots per warp, and of a core that is fair.
 fn benches(warps: u32) -> impl Iterator<Item = Bench> {
     let bench = move |&(_, schedule): &(&str, Schedule)| {
         let units = [Divergence::PATH_TABLE, Divergence::DUAL_PATH].into_iter();
         let blocks = [1, 2, warps].map(|of_block| of_block.min(warps)).into_iter().collect::<BTreeSet<_>>();
         let is_by_block = by_block(&Shape { schedule, ..Shape::new(2, warps) });
         let blocks: Vec<u32> = blocks.into_iter().filter(|of_block| is_by_block || *of_block == 1).collect();
-        units.flat_map(move |unit| {
-            blocks.clone().into_iter().map(move |of_block| Bench::new(schedule, warps, unit, of_block))
+        let fair = [(Divergence::PATH_TABLE, true)];
+        units.map(|unit| (unit, false)).chain(fair).flat_map(move |(divergence, fair)| {
+            let s = Shape { schedule, fair, ..Shape::new(2, warps).with_divergence(divergence) };
+            blocks.clone().into_iter().map(move |of_block| Bench::of(s.clone(), of_block))
         })
     };
     Schedule::ALL.iter().flat_map(bench)
@@ -221,8 +228,8 @@ fn nobody_starves() {
             bench.start(0..warps);
             let slots = bench.s.slots();
             let bound = match bench.s.schedule {
-                Schedule::LooseRoundRobin => slots,
-                Schedule::Sticky => slots * (RUN + 1),
+                Schedule::LooseRoundRobin if !bench.s.fair => slots,
+                Schedule::Sticky if !bench.s.fair => slots * (RUN + 1),
                 _ => (slots + 1) * TURN_EVERY,
             };
             // Of each slot: instructions left of its run, cycles to the next run, cycles since it could go.
@@ -264,4 +271,23 @@ fn a_turn_lasts_until_it_is_taken() {
     only(0b1001, 0b0001, 0);
     only(0b1001, 0b0001, 0);
     only(0b1001, 0b1001, 0);
+}
+
+/// A slot that can go only where another one would go before it: it never goes, or where the core is fair, in its turn.
+#[test]
+fn fair_schedules_miss_nobody() {
+    for schedule in [Schedule::LooseRoundRobin, Schedule::Sticky, Schedule::BlockRoundRobin] {
+        for fair in [false, true] {
+            let mut bench = Bench::of(Shape { schedule, fair, ..Shape::new(2, 4) }, 1);
+            bench.start(0..4);
+            let mut goes = 0;
+            for _ in 0..8 * TURN_EVERY {
+                let others = 0b0111;
+                let would = bench.expected(others | 0b1000);
+                let ready = if would == Some(3) && !(fair && bench.due && bench.turn == 3) { others } else { 0b1111 };
+                goes += u32::from(bench.cycle(0b1111, ready, None) == Some(3));
+            }
+            assert_eq!(goes > 0, fair, "{}: {goes} times", schedule.name());
+        }
+    }
 }
