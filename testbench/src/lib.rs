@@ -29,6 +29,7 @@ pub mod image;
 pub mod iss;
 pub mod kernels;
 pub mod machine;
+mod overflow;
 pub mod paths;
 pub mod predict;
 pub mod program;
@@ -37,4 +38,5 @@ pub mod remote;
 mod summary;
 
 pub use disassemble::disassemble;
+pub use overflow::StackOverflow;
 pub use program::Program;

@@ -186,7 +186,7 @@ impl Report {
             _ => error.downcast_ref(),
         };
         match of_device {
-            Some(BoardError::Fault { what, pc, symbol, slot, mask, address }) => {
+            Some(BoardError::Fault { what, pc, symbol, slot, mask, address, .. }) => {
                 self.fault = Some(Fault {
                     cause: what.to_string(),
                     slot: Some(*slot),

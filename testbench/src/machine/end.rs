@@ -1,6 +1,7 @@
 //! What a launch came to: faults, exit codes, results, counters.
 
 use super::{CacheVisits, Fault, Machine, MachineError, Stop, ThreadExit};
+use crate::StackOverflow;
 use crate::grid::ThreadId;
 use heddle_hdl::{Bits, Bundle};
 use heddle_simt::isa::cause;
@@ -68,6 +69,7 @@ impl Machine {
             warp,
             mask: Bits::from(mask).to_bitvec(self.shape.lanes),
             address: has_address.then_some(address as u32),
+            overflow: StackOverflow::of(&self.shape, code, address as u32),
         };
         Some((code, fault, harts))
     }

@@ -1,6 +1,7 @@
 //! Why a machine cannot be built or a launch failed, in words.
 
 use super::Mismatch;
+use crate::StackOverflow;
 use crate::grid::{GridError, ThreadId, thread_ranges};
 use crate::program::ProgramError;
 use crate::reconverge::ReconvergeError;
@@ -52,7 +53,7 @@ pub enum MachineError {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error(
     "{what} at {pc:#010x}{} in {} of block {block} (warp {warp}, lanes {}){}",
-    at(.symbol), thread_ranges(.threads), Bits::from(.mask.as_bitslice()), address_text(.address)
+    at(.symbol), thread_ranges(.threads), Bits::from(.mask.as_bitslice()), address_text(.address, .overflow)
 )]
 #[allow(missing_docs)] // the message says what each field is
 pub struct Fault {
@@ -68,14 +69,17 @@ pub struct Fault {
     pub mask: LaneMask,
     /// Of a jump or memory access.
     pub address: Option<u32>,
+    /// It is below the thread's stack.
+    pub overflow: Option<StackOverflow>,
 }
 
 fn at(symbol: &Option<String>) -> String {
     symbol.as_ref().map_or_else(String::new, |s| format!(" ({s})"))
 }
 
-fn address_text(address: &Option<u32>) -> String {
-    address.map_or_else(String::new, |a| format!(": address {a:#010x}"))
+fn address_text(address: &Option<u32>, overflow: &Option<StackOverflow>) -> String {
+    let overflow = overflow.map_or_else(String::new, |overflow| overflow.to_string());
+    address.map_or_else(String::new, |a| format!(": address {a:#010x}{overflow}"))
 }
 
 /// A thread's exit code.

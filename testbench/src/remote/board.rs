@@ -3,6 +3,7 @@
 use super::client::{Client, ClientError};
 use super::line::{Line, Patience};
 use super::reply::{Failed, Status, StoppedBy};
+use crate::StackOverflow;
 use crate::grid::Grid;
 use crate::kernels::{Device, DeviceError};
 use crate::program::{Program, ProgramError};
@@ -31,8 +32,16 @@ pub enum BoardError {
         "memory from {address:#010x} on does not hold what was written: its checksum is {got:#010x}, not {wanted:#010x}"
     )]
     Checksum { address: u32, got: u32, wanted: u32 },
-    #[error("{what} at {pc:#010x}{} in warp {slot}, lanes {}{}", at(.symbol), Bits::from(.mask.as_bitslice()), access(.address))]
-    Fault { what: &'static str, pc: u32, symbol: Option<String>, slot: u32, mask: LaneMask, address: Option<u32> },
+    #[error("{what} at {pc:#010x}{} in warp {slot}, lanes {}{}", at(.symbol), Bits::from(.mask.as_bitslice()), access(.address, .overflow))]
+    Fault {
+        what: &'static str,
+        pc: u32,
+        symbol: Option<String>,
+        slot: u32,
+        mask: LaneMask,
+        address: Option<u32>,
+        overflow: Option<StackOverflow>,
+    },
     #[error("bus error: the memory on the bus refused the access to {address:#010x}")]
     Bus { address: u32 },
     #[error("exit code not 0: hardware thread {thread} (warp {warp}, lane {lane}) with {code}{}", more(*.count))]
@@ -49,8 +58,9 @@ fn at(symbol: &Option<String>) -> String {
     symbol.as_ref().map_or_else(String::new, |s| format!(" ({s})"))
 }
 
-fn access(address: &Option<u32>) -> String {
-    address.map_or_else(String::new, |a| format!(": address {a:#010x}"))
+fn access(address: &Option<u32>, overflow: &Option<StackOverflow>) -> String {
+    let overflow = overflow.map_or_else(String::new, |overflow| overflow.to_string());
+    address.map_or_else(String::new, |a| format!(": address {a:#010x}{overflow}"))
 }
 
 fn more(count: u64) -> String {
@@ -193,6 +203,7 @@ impl<L: Line> Board<L> {
                     slot,
                     mask,
                     address: (!no_address && !cause::is_of_divergence(code)).then_some(address),
+                    overflow: StackOverflow::of(&self.shape, code, address),
                 },
             });
         }
