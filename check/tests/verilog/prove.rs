@@ -59,6 +59,7 @@ blocks! {
     cold_table: "divergence/path_table/cct.rs";
     path_table: "divergence/path_table.rs";
     convergence: "divergence/path_table/convergence.rs";
+    fairness: "divergence/fairness.rs";
     arbiter: "divergence/arbiter.rs";
     stack: "divergence/stack.rs";
     dual_path: "divergence/dual_path.rs";

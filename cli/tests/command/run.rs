@@ -21,7 +21,9 @@ fn kernels_are_listed() {
     assert!(names.lines().any(|name| name == "mandelbrot"));
     assert!(names.lines().all(|name| !name.contains(' ')));
     let lines = place.good("kernels");
-    assert!(lines.lines().map(|line| line.split(' ').next().unwrap()).eq(names.lines()));
+    let (usual, locks) = lines.split_once("\n\n").expect("lock programs are apart");
+    assert!(usual.lines().map(|line| line.split(' ').next().unwrap()).eq(names.lines()));
+    assert!(locks.contains("--fair on") && locks.lines().any(|line| line.starts_with("spin_lock ")));
     assert_eq!(json(&place.good("kernels --json")).as_array().unwrap().len(), names.lines().count());
 }
 
