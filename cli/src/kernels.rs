@@ -4,7 +4,7 @@ use crate::output::{print, print_json};
 use anyhow::{Context, Result};
 use clap::Args;
 use heddle_testbench::Program;
-use heddle_testbench::kernels::{ALL, Kernel, LOCKS};
+use heddle_testbench::kernels::{ALL, Kernel, LOCKS, every};
 use heddle_testbench::program::Segment;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -16,13 +16,13 @@ use std::fmt::Write as _;
   heddle kernels --sizes                                     which fit in 32 KiB
   for k in $(heddle kernels --names); do heddle run $k --lanes 16; done")]
 pub struct Kernels {
-    /// Names only, one per line
+    /// Names only, one per line, of those that end on every core
     #[arg(long, conflicts_with = "json")]
     names: bool,
     /// How many bytes program and data have, of the usual size and of `--size small`, or why there is no small one
     #[arg(long, conflicts_with = "names")]
     sizes: bool,
-    /// An array of objects with `name`, `about`, `bytes`, and `small_bytes` or `no_small`
+    /// An array of objects with `name`, `about`, `needs`, `bytes`, and `small_bytes` or `no_small`
     #[arg(long)]
     json: bool,
 }
@@ -31,6 +31,8 @@ pub struct Kernels {
 struct Row {
     name: &'static str,
     about: &'static str,
+    /// What the core must have.
+    needs: Vec<String>,
     /// Of program and data.
     bytes: u64,
     small_bytes: Option<u64>,
@@ -48,6 +50,7 @@ impl Row {
         Ok(Row {
             name: kernel.name,
             about: kernel.about,
+            needs: kernel.needs.iter().map(ToString::to_string).collect(),
             bytes: bytes(kernel.elf)?,
             small_bytes: small.ok().map(bytes).transpose()?,
             no_small: small.err(),
@@ -58,10 +61,10 @@ impl Row {
 impl Kernels {
     pub fn run(self) -> Result<()> {
         if self.json || self.sizes {
-            let rows = ALL.iter().map(Row::of).collect::<Result<Vec<Row>>>()?;
+            let rows = every().map(Row::of).collect::<Result<Vec<Row>>>()?;
             return if self.json { print_json(&rows) } else { print(&sizes(&rows)) };
         }
-        let width = ALL.iter().chain(LOCKS).map(|k| k.name.len()).max().unwrap_or(0) + 2;
+        let width = every().map(|k| k.name.len()).max().unwrap_or(0) + 2;
         let line =
             |name: &str, about: &str| if self.names { format!("{name}\n") } else { format!("{name:<width$}{about}\n") };
         let lines = |kernels: &[Kernel]| kernels.iter().map(|k| line(k.name, k.about)).collect::<String>();

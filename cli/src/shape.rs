@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
-    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Metrics, PathScheduler, Replay,
+    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Metrics, Order, PathScheduler, Replay,
     Schedule, Shape, SlaveModel, Timing,
 };
 
@@ -67,6 +67,12 @@ pub struct ShapeArgs {
     /// barriers only, as on hardware that does not compare pcs, with --replay serialise [default: pc]
     #[arg(long, value_name = "NAME", value_parser = choice(Merge::ALL))]
     pub merge: Option<Merge>,
+    /// Which of a warp's paths runs, under --divergence path-table: `depth-pc`, the one at the greatest call depth, of
+    /// these the one at the least pc; `pc`, the one at the least pc; `swap`, `minority`, `majority`, of a branch the side
+    /// at the lesser pc, with fewer or with more threads, before what was there: they and `breadth-first`, each after the
+    /// other and with --fair on, bring threads together only at convergence barriers [default: depth-pc]
+    #[arg(long, value_name = "NAME", value_parser = choice(Order::ALL))]
+    pub order: Option<Order>,
     /// Entries of a warp's instruction buffer: 4, 8 or 16 [default: 4]
     #[arg(long, value_name = "N")]
     pub buffer: Option<u32>,
@@ -174,6 +180,7 @@ impl ShapeArgs {
         let memory = self.memory.unwrap_or_else(|| Shape::default_memory(lanes, warps, self.stack));
         let memory = if self.memory.is_none() { memory.min(MOST_MEMORY) } else { memory };
         let program = self.program.unwrap_or_else(|| most.program.min(memory));
+        let order = self.order.unwrap_or(most.order);
         let shape = Shape {
             memory,
             program,
@@ -186,8 +193,9 @@ impl ShapeArgs {
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             convergence_barriers: self.convergence_barriers.unwrap_or(most.convergence_barriers),
             patience: self.patience.unwrap_or(most.patience),
-            fair: self.fair.unwrap_or(most.fair),
+            fair: self.fair.unwrap_or(most.fair || order == Order::BreadthFirst),
             merge: self.merge.unwrap_or(most.merge),
+            order,
             buffer: self.buffer.unwrap_or(most.buffer),
             issue_interval: self.issue_interval.unwrap_or(most.issue_interval),
             schedule: self.schedule.unwrap_or(most.schedule),

@@ -20,9 +20,10 @@ fn every_one_ends_on_every_fair_core() {
     for shape in [
         core(1, 2),
         core(4, 2),
-        Shape { patience: 4096, ..core(8, 2) },
+        Shape { patience: 4096, ..core(8, 4) },
         Shape { backing: late, ..core(4, 1) },
         Shape { replay: Replay::Serialise, ..core(2, 4) },
+        Shape { convergence_barriers: 2, replay: Replay::Serialise, ..core(4, 4) },
         Shape { patience: 2, ..core(16, 1) },
     ] {
         for divergence in [Divergence::PATH_TABLE, Divergence::ARBITER] {

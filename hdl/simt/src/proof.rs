@@ -6,7 +6,7 @@
 //! needs no constraints, and no proof is empty because its assumptions contradict each other. `docs/evidence/proofs.md`
 //! lists the proofs.
 
-use crate::shape::Shape;
+use crate::shape::{Order, Shape};
 use heddle_hdl::Errors;
 use heddle_hdl::netlist::Module;
 use heddle_hdl::prelude::*;
@@ -112,11 +112,15 @@ impl Block {
             0 => (String::new(), String::new()),
             n => (format!("c{n}"), format!(", {n} convergence barrier{}", if n > 1 { "s" } else { "" })),
         };
+        let (order, in_order) = match s.order {
+            Order::DepthPc => (String::new(), String::new()),
+            order => (format!("-{}", order.name()), format!(", {}", order.name())),
+        };
         Ok(Proof {
-            name: format!("{}-{}x{}{}{letters}", self.name, s.lanes, s.warps, waits.0),
+            name: format!("{}-{}x{}{}{letters}{order}", self.name, s.lanes, s.warps, waits.0),
             block: self.block,
             says: self.says,
-            shape: format!("{} × {}{}{converges}", s.lanes, s.warps, waits.1),
+            shape: format!("{} × {}{}{converges}{in_order}", s.lanes, s.warps, waits.1),
             method: self.method,
             depth,
             cover_depth: self.cover_depth,

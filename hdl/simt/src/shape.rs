@@ -16,7 +16,7 @@ mod tests;
 
 pub use check::ShapeError;
 pub(crate) use check::{power, range};
-pub use divergence::{Capt, Compaction, History, Merge, PathScheduler};
+pub use divergence::{Capt, Compaction, History, Merge, Order, PathScheduler};
 pub use memory::{Backing, Cache, SlaveModel, Timing};
 pub use pipeline::{BankAddress, Coalescing, Metrics, Replay, Schedule};
 
@@ -72,6 +72,9 @@ pub struct Shape {
     pub fair: bool,
     /// Where paths become one. [`Merge::Barriers`] needs convergence barriers and [`Replay::Serialise`].
     pub merge: Merge,
+    /// Which of a warp's paths runs. Others than [`Order::DepthPc`] only under [`Divergence::PATH_TABLE`];
+    /// [`Order::BreadthFirst`] is [fair](Self::fair).
+    pub order: Order,
     /// Entries of a slot's instruction buffer: 4, 8 or 16.
     pub buffer: u32,
     /// Cycles from one issue to the next, of all slots: 1, 2, 4 or 8. More than 1 is the time of a core whose warps
@@ -131,6 +134,7 @@ impl Default for Shape {
             patience: 4096,
             fair: false,
             merge: Merge::Pc,
+            order: Order::DepthPc,
             buffer: LEAST_BUFFER.next_power_of_two(),
             issue_interval: 1,
             schedule: Schedule::LooseRoundRobin,

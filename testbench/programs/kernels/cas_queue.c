@@ -2,7 +2,7 @@
  * once, so no value comes back that was seen before. */
 #include "heddle.h"
 
-enum { MOST_THREADS = 4096 };
+enum { MOST_THREADS = HEDDLE_SIZE(4096, 256) };
 
 /* The node before the first, and the last or one before it. Node 0 is there at first, node t + 1 is thread t's. */
 HEDDLE_BUFFER(uint32_t, head, 1);
@@ -19,6 +19,7 @@ static uint32_t at(uint32_t *place) { return __atomic_load_n(place, __ATOMIC_ACQ
 
 int main(void) {
   uint32_t thread = heddle_thread(), node = thread + 1;
+  if (thread >= MOST_THREADS) return 0;
   for (int done = 0; !done;) {
     uint32_t last = at(tail), next = at(behind + last);
     if (next == 0) {

@@ -1,7 +1,7 @@
 /* Rounds in which the threads of a block add to a sum under a lock, and then all read it. */
 #include "heddle.h"
 
-enum { ROUNDS = 3, MOST_BLOCKS = 4096 };
+enum { ROUNDS = 3, MOST_BLOCKS = HEDDLE_SIZE(4096, 256) };
 
 HEDDLE_BUFFER(uint32_t, locks, MOST_BLOCKS);
 HEDDLE_BUFFER(uint32_t, sums, MOST_BLOCKS);

@@ -5,6 +5,8 @@ enum { ITEMS = 8, MOST_PAIRS = 2048 };
 
 HEDDLE_BUFFER(uint32_t, full, MOST_PAIRS);
 HEDDLE_BUFFER(uint32_t, item, MOST_PAIRS);
+/* The number that is handed over first, less the pair's. */
+HEDDLE_BUFFER(uint32_t, first, 1);
 HEDDLE_BUFFER(uint32_t, sums, MOST_PAIRS);
 
 int main(void) {
@@ -18,7 +20,7 @@ int main(void) {
       sum += item[pair];
       __atomic_store_n(full + pair, 0, __ATOMIC_RELEASE);
     } else {
-      item[pair] = 7 * k + pair;
+      item[pair] = first[0] + 7 * k + pair;
       __atomic_store_n(full + pair, 1, __ATOMIC_RELEASE);
     }
   }

@@ -45,9 +45,9 @@ macro_rules! small {
 }
 
 small!(
-    backprop bfs bitonic_small blocked_stencil cfd dispatch face_detection fft
-    gcd histogram laplace3d matvec md5 md5search monte_carlo motion
-    needle particle_filter pathfinder quasi_random rsbench rsbench_single scan search
+    backprop bfs bitonic_small blocked_stencil cas_queue cfd dispatch face_detection
+    fft gcd histogram laplace3d lock_and_barrier matvec mcs_lock md5
+    md5search monte_carlo motion needle particle_filter pathfinder quasi_random rsbench rsbench_single scan search
     sort stencil3d striped_stencil suffix suffix_array transpose traverse two_point
     vecadd work_queue
 );
@@ -174,7 +174,7 @@ pub const LOCKS: &[Kernel] = &[
         Atomics,
         Reservations
     ),
-    kernel!(producer_consumer, "pairs of threads that hand numbers over, one at a time", Fair),
+    kernel!(producer_consumer, "pairs of threads that hand numbers over, one at a time", Fair, Atomics),
     kernel!(nested_locks, "transfers between accounts, under the locks of both", Fair, Atomics),
     kernel!(lock_in_loop, "a lock behind a condition in a loop of unequal length", Fair, Atomics),
     kernel!(lock_and_barrier, "a sum of a block under a lock, then a barrier", Fair, Atomics, Barriers),
@@ -183,7 +183,7 @@ pub const LOCKS: &[Kernel] = &[
 ];
 
 /// Every kernel and every lock program.
-fn every() -> impl Iterator<Item = &'static Kernel> {
+pub fn every() -> impl Iterator<Item = &'static Kernel> {
     ALL.iter().chain(LOCKS)
 }
 

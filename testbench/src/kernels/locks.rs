@@ -30,17 +30,32 @@ fn compare(device: &mut dyn Device, expected: &[(&'static str, Vec<u32>)]) -> Re
     Ok(Output::checked(expected.iter().map(|(_, want)| want.len()).sum()))
 }
 
-/// Each thread adds its number, counted from 1, `TURNS` times.
-fn sum(threads: u32) -> u32 {
-    (1..=threads).fold(0u32, |sum, number| sum.wrapping_add(TURNS * number))
+/// Gives the counter its first value, and what it comes to when each of so many threads has added its number, counted
+/// from 1, `TURNS` times.
+fn count(device: &mut dyn Device, seed: u64, threads: u32) -> Result<u32, KernelError> {
+    let first = start(device, "counter", seed)?;
+    Ok((1..=threads).fold(first, |sum, number| sum.wrapping_add(TURNS * number)))
+}
+
+/// Gives a variable a value by the seed.
+fn start(device: &mut dyn Device, name: &str, seed: u64) -> Result<u32, KernelError> {
+    let value = fastrand::Rng::with_seed(seed).u32(..);
+    device.write_word(name, value)?;
+    Ok(value)
+}
+
+/// Threads that take part: those that the program has a place for in an array.
+fn threads(device: &dyn Device, array: &str) -> Result<u32, KernelError> {
+    Ok(device.threads().min(device.capacity(array)? as u32))
 }
 
 pub(super) mod spin_lock {
     use super::*;
 
-    pub fn drive(device: &mut dyn Device, _: u64) -> Result<Output, KernelError> {
-        clear(device, &["lock", "counter"])?;
-        let want = sum(device.threads());
+    pub fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+        clear(device, &["lock"])?;
+        let threads = device.threads();
+        let want = count(device, seed, threads)?;
         launch(device, &[("counter", vec![want]), ("lock", vec![0])])
     }
 }
@@ -48,9 +63,10 @@ pub(super) mod spin_lock {
 pub(super) mod ticket_lock {
     use super::*;
 
-    pub fn drive(device: &mut dyn Device, _: u64) -> Result<Output, KernelError> {
-        clear(device, &["tickets", "served", "counter"])?;
-        let (want, tickets) = (sum(device.threads()), TURNS * device.threads());
+    pub fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+        clear(device, &["tickets", "served"])?;
+        let threads = device.threads();
+        let (want, tickets) = (count(device, seed, threads)?, TURNS * threads);
         launch(device, &[("counter", vec![want]), ("tickets", vec![tickets]), ("served", vec![tickets])])
     }
 }
@@ -58,9 +74,10 @@ pub(super) mod ticket_lock {
 pub(super) mod mcs_lock {
     use super::*;
 
-    pub fn drive(device: &mut dyn Device, _: u64) -> Result<Output, KernelError> {
-        clear(device, &["tail", "counter"])?;
-        let want = sum(device.threads());
+    pub fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+        clear(device, &["tail"])?;
+        let threads = threads(device, "behind")?;
+        let want = count(device, seed, threads)?;
         launch(device, &[("counter", vec![want]), ("tail", vec![0])])
     }
 }
@@ -70,9 +87,14 @@ pub(super) mod producer_consumer {
 
     const ITEMS: u32 = 8;
 
-    pub fn drive(device: &mut dyn Device, _: u64) -> Result<Output, KernelError> {
+    pub fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
         clear(device, &["full", "sums"])?;
-        let sums = (0..device.threads() / 2).map(|pair| (0..ITEMS).map(|k| 7 * k + pair).sum());
+        let first = start(device, "first", seed)?;
+        let item = |pair: u32, k| first.wrapping_add(7 * k + pair);
+        let sum = |pair| (0..ITEMS).fold(0, |sum: u32, k| sum.wrapping_add(item(pair, k)));
+        // A thread without a partner sums nothing up.
+        let sums =
+            (0..device.threads().div_ceil(2)).map(|pair| if 2 * pair + 1 < device.threads() { sum(pair) } else { 0 });
         let sums = sums.collect();
         launch(device, &[("sums", sums)])
     }
@@ -101,14 +123,15 @@ pub(super) mod nested_locks {
 pub(super) mod lock_in_loop {
     use super::*;
 
-    pub fn drive(device: &mut dyn Device, _: u64) -> Result<Output, KernelError> {
-        clear(device, &["lock", "counter", "alone"])?;
+    pub fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+        clear(device, &["lock", "alone"])?;
+        let first = start(device, "counter", seed)?;
         // What a thread adds, with the lock or without.
         let of = |thread: u32, locked: u32| {
             (0..=thread % 7).filter(move |k| (thread + k) & 1 == locked).map(|k| k + 1).sum::<u32>()
         };
         let threads = 0..device.threads();
-        let counter = threads.clone().map(|thread| of(thread, 1)).sum();
+        let counter = threads.clone().fold(first, |sum, thread| sum.wrapping_add(of(thread, 1)));
         let alone = threads.map(|thread| of(thread, 0)).collect();
         launch(device, &[("counter", vec![counter]), ("alone", alone)])
     }
@@ -123,7 +146,7 @@ pub(super) mod lock_and_barrier {
     pub fn drive(device: &mut dyn Device, _: u64) -> Result<Output, KernelError> {
         clear(device, &["locks", "sums", "wrong"])?;
         let threads = device.block_threads(THREADS);
-        let blocks = device.threads() / threads;
+        let blocks = (device.threads() / threads).min(device.capacity("locks")? as u32);
         device.launch_grid(Grid { blocks, threads })?;
         let sums = vec![ROUNDS * (threads * (threads + 1) / 2); blocks as usize];
         compare(device, &[("sums", sums), ("wrong", vec![0])])
@@ -137,9 +160,10 @@ pub(super) mod cas_queue {
         clear(device, &["head", "tail", "behind", "taken"])?;
         device.launch()?;
         // Each number is taken out once, by whom, nobody knows.
-        let mut taken = device.read_words("taken", device.threads() as usize)?;
+        let threads = threads(device, "taken")?;
+        let mut taken = device.read_words("taken", threads as usize)?;
         taken.sort_unstable();
-        check("taken", &(1..=device.threads()).collect::<Vec<_>>(), &taken)?;
+        check("taken", &(1..=threads).collect::<Vec<_>>(), &taken)?;
         Ok(Output::checked(taken.len()))
     }
 }
@@ -150,12 +174,13 @@ pub(super) mod hash_table {
     const KEYS: u32 = 4;
     const DISTINCT: u32 = 61;
 
-    pub fn drive(device: &mut dyn Device, _: u64) -> Result<Output, KernelError> {
+    pub fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
         clear(device, &["keys", "counts"])?;
+        let salt = start(device, "salt", seed)?;
         device.launch()?;
         let mut want = vec![0; DISTINCT as usize];
         for (thread, k) in (0..device.threads()).flat_map(|thread| (0..KEYS).map(move |k| (thread, k))) {
-            want[((7 * thread + 13 * k) % DISTINCT) as usize] += 1;
+            want[((7 * thread + 13 * k).wrapping_add(salt) % DISTINCT) as usize] += 1;
         }
         // A key may be in any place, but in one only.
         let places = device.capacity("keys")?;

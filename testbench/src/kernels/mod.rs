@@ -71,7 +71,7 @@ mod work_queue;
 mod xsbench;
 
 pub use device::{Device, DeviceError};
-pub use list::{ALL, LOCKS, SMALL_MEMORY, SMALL_STACKS, UnknownKernel, find};
+pub use list::{ALL, LOCKS, SMALL_MEMORY, SMALL_STACKS, UnknownKernel, every, find};
 
 use device::{Heap, from_bytes, to_bytes};
 use list::TOO_LARGE;

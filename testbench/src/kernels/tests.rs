@@ -11,7 +11,14 @@ const SHAPES: [(u32, u32); 9] = [(1, 1), (2, 1), (1, 4), (8, 1), (4, 4), (8, 8),
 
 /// A core that has all that kernels need.
 fn complete(lanes: u32, warps: u32) -> Shape {
-    Shape { barriers: true, atomics: true, scratchpad: 64 << 10, ..Shape::new(lanes, warps) }
+    Shape {
+        barriers: true,
+        atomics: true,
+        reservations: true,
+        fair: true,
+        scratchpad: 64 << 10,
+        ..Shape::new(lanes, warps)
+    }
 }
 
 fn iss(kernel: &Kernel, shape: &Shape) -> Iss {
@@ -21,7 +28,7 @@ fn iss(kernel: &Kernel, shape: &Shape) -> Iss {
 
 #[test]
 fn every_kernel_is_right_with_any_number_of_threads() {
-    for kernel in ALL {
+    for kernel in every() {
         let mut counts = Vec::new();
         for (lanes, warps) in SHAPES {
             let mut iss = iss(kernel, &complete(lanes, warps));
@@ -38,7 +45,7 @@ fn every_kernel_is_right_with_any_number_of_threads() {
 #[test]
 fn kernels_run_in_the_least_stack() {
     let shape = Shape { stack: 512, ..complete(2, 2) };
-    for kernel in ALL {
+    for kernel in every() {
         (kernel.drive)(&mut iss(kernel, &shape), 7).unwrap();
     }
 }
@@ -51,7 +58,7 @@ fn small_iss(kernel: &Kernel, lanes: u32, warps: u32) -> Option<Iss> {
 /// With more threads than there is data for, too.
 #[test]
 fn small_kernels_are_right() {
-    for kernel in ALL {
+    for kernel in every() {
         for (lanes, warps) in [(1, 1), (4, 2), (16, 16)] {
             let Some(mut iss) = small_iss(kernel, lanes, warps) else { continue };
             let output = (kernel.drive)(&mut iss, 5);
@@ -66,7 +73,7 @@ fn small_kernels_are_right() {
 fn small_kernels_fit() {
     let end = |elf| Program::parse(elf).unwrap().segments().iter().map(|segment| segment.end()).max().unwrap();
     let room = u64::from(SMALL_MEMORY - SMALL_STACKS);
-    for kernel in ALL {
+    for kernel in every() {
         match kernel.small() {
             Ok(elf) => assert!(end(elf) <= room, "{}: {} bytes", kernel.name, end(elf)),
             Err(_) => assert!(end(kernel.elf) > room, "{} fits", kernel.name),
@@ -105,7 +112,7 @@ impl Device for Spoiled {
 
 #[test]
 fn wrong_results_are_caught() {
-    for kernel in ALL {
+    for kernel in every() {
         let mut device = Spoiled(iss(kernel, &complete(8, 1)));
         let error = (kernel.drive)(&mut device, 3).unwrap_err();
         assert!(matches!(error, KernelError::Wrong { index: 0, .. }), "{}: {error}", kernel.name);
@@ -129,7 +136,7 @@ fn a_core_that_lacks_something_is_refused() {
         assert!(!kernel.suits(&shape));
         (kernel.drive)(&mut iss(kernel, &shape), 1).unwrap_err().to_string()
     };
-    let all = complete(2, 2);
+    let all = Shape { reservations: false, ..complete(2, 2) };
     assert!(kernel.suits(&all));
     assert_eq!(
         error(Shape { atomics: false, ..all.clone() }),
@@ -145,14 +152,18 @@ fn a_core_that_lacks_something_is_refused() {
 
 #[test]
 fn needs_are_those_of_the_program() {
-    for kernel in ALL {
+    // `lr.w` and `sc.w` among those of the opcode.
+    let reserves = |word: u32| word >> 28 == 1;
+    for kernel in every() {
         let program = Program::parse(kernel.elf).unwrap();
         let words = || (0..program.program_end()).step_by(4).filter_map(|pc| program.word(pc));
         let found = [
             (Need::Atomics, words().any(|word| word & 0x7f == 0x2f)),
+            (Need::Reservations, words().any(|word| word & 0x7f == 0x2f && reserves(word))),
             (Need::Barriers, words().any(|word| word == isa::BARRIER)),
             (Need::Scratchpad, program.scratchpad() > 0),
         ];
+        // Which programs wait for threads of their warp, the words do not tell.
         for (need, found) in found {
             assert_eq!(kernel.needs.contains(&need), found, "{}: {need}", kernel.name);
         }
@@ -163,7 +174,7 @@ fn needs_are_those_of_the_program() {
 #[test]
 fn the_compiler_copies_no_barrier() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/kernels");
-    for kernel in ALL {
+    for kernel in every() {
         let mut source = fs::read_to_string(folder.join(kernel.name).with_extension("c")).unwrap();
         if source.contains("\"bitonic.h\"") {
             source += &fs::read_to_string(folder.join("bitonic.h")).unwrap();

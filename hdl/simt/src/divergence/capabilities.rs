@@ -1,7 +1,9 @@
 //! What the pipeline knows of a mechanism for divergence: what it is capable of, and the options that come with it.
 
 use crate::isa::convergence;
-use crate::shape::{BankAddress, Capt, Compaction, Merge, PathScheduler, Replay, Shape, ShapeError, power, range};
+use crate::shape::{
+    BankAddress, Capt, Compaction, Merge, Order, PathScheduler, Replay, Shape, ShapeError, power, range,
+};
 
 /// What a mechanism can do beyond the plain interface, and needs for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +22,8 @@ pub struct Capabilities {
     pub convergence_barriers: bool,
     /// Its paths can give way to each other: [`Shape::fair`](crate::Shape::fair) is a choice.
     pub fair: bool,
+    /// Its paths can be traversed in other orders than the usual one: [`Shape::order`](crate::Shape::order) is a choice.
+    pub orders: bool,
     /// It must know a cycle before who may have an outcome.
     pub announced: bool,
     /// A path may be split by a memory access: [`crate::shape::Replay::Split`] is a choice.
@@ -35,6 +39,7 @@ impl Capabilities {
         mixes_warps: false,
         convergence_barriers: false,
         fair: false,
+        orders: false,
         announced: false,
         splits: true,
     };
@@ -55,6 +60,12 @@ impl Capabilities {
         }
         if s.merge != Merge::Pc && !self.convergence_barriers {
             return refused("merge", s.merge.name().into(), "has no convergence barriers");
+        }
+        if s.order != Order::DepthPc && !self.orders {
+            return refused("order", s.order.name().into(), "has an order of its own");
+        }
+        if s.order == Order::BreadthFirst && !s.fair {
+            return Err(ShapeError::new("order", s.order.name(), "needs fair = on"));
         }
         if let Some(levels) = s.levels {
             let together = if self.mixes_warps { s.threads() } else { s.lanes };

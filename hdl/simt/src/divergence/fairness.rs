@@ -12,6 +12,8 @@
 //!   that was parted for some time has become one path without a path that gave way: where threads wait for each other
 //!   again and again, as at a lock, they soon wait for shorter times.
 //!
+//! Under [`Order::BreadthFirst`] every outcome of a parted warp makes its path give way: a round is an outcome of each.
+//!
 //! Without [`Shape::fair`] a warp is parted only from when threads wait at a convergence barrier until it is one path
 //! again, so that no barrier keeps threads from what others wait for.
 //!
@@ -22,13 +24,23 @@
 //!
 //! What it does not do: it knows nothing of locks. A path that gives way may hold one.
 
-use crate::shape::Shape;
+use crate::shape::{Order, Shape};
 use heddle_hdl::elements;
 use heddle_hdl::prelude::*;
 
+/// Whether each path gives way with each outcome, as under [`Order::BreadthFirst`].
+pub fn takes_turns(s: &Shape) -> bool {
+    s.order == Order::BreadthFirst
+}
+
 /// Outcomes that a path has before it gives way, where another one has.
 pub fn brief(s: &Shape) -> u32 {
-    (s.patience / 2).min(16)
+    if takes_turns(s) { 1 } else { (s.patience / 2).min(16) }
+}
+
+/// Outcomes of a parted warp before its first path gives way, at the most.
+pub fn first_turn(s: &Shape) -> u32 {
+    if takes_turns(s) { 1 } else { s.patience }
 }
 
 /// Outcomes of a parted warp before its first path gives way, at the least.
@@ -38,7 +50,7 @@ pub fn least_patience(s: &Shape) -> u32 {
 
 /// With [`Shape::fair`]: outcomes of a warp in which each thread that does not wait runs at least once.
 pub fn bound(s: &Shape) -> u32 {
-    s.patience + 2 * (s.lanes - 1) * brief(s)
+    first_turn(s) + 2 * (s.lanes - 1) * brief(s)
 }
 
 /// What a unit tells, 1 bit each unless stated.
@@ -86,7 +98,7 @@ impl Fairness {
             yields: m.reg("yields", s.warps).reset(0u32),
             others: m.reg("others_gave_way", s.warps).reset(0u32),
             ages: memory("ages", s.patience.ilog2()),
-            shorter: (s.fair && halvings > 0).then(|| memory("shorter", halvings)),
+            shorter: (s.fair && halvings > 0 && !takes_turns(s)).then(|| memory("shorter", halvings)),
             m,
             s: s.clone(),
         }
@@ -95,7 +107,12 @@ impl Fairness {
     /// 1 bit: the active path of the slot gives way with its outcome.
     pub fn gives_way(&self, slot: Signal) -> Signal {
         let at = slot.decode(self.s.warps);
-        (self.yields.q & at).any() & (self.parted.q & at).any()
+        self.yields(at) & (self.parted.q & at).any()
+    }
+
+    /// 1 bit: whether the path of the slot with this bit gives way if it is parted.
+    fn yields(&self, at: Signal) -> Signal {
+        if takes_turns(&self.s) { at.bit(0).literal(1u32) } else { (self.yields.q & at).any() }
     }
 
     /// Goes on by a cycle. Returns, 1 bit each: patience of the outcome's slot is over; its path gives way now.
@@ -120,7 +137,7 @@ impl Fairness {
         wire!(tick = is_parted & all_passed.all());
         let brief = brief(s).ilog2();
         wire!(brief = if brief == 0 { is_parted } else { is_parted & passed.slice(0, brief).all() });
-        wire!(gives_way = (yields.q & outcome_at).any() & is_parted);
+        wire!(gives_way = self.yields(outcome_at) & is_parted);
         let gave = outcome_at.only_if(outcome & gives_way);
         let ends = if s.fair { new_round | wakes | (turn & alone) } else { new_round };
         let ended_round = turn_at.only_if(ends);

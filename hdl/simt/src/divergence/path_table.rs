@@ -47,6 +47,7 @@ mod checks;
 mod claim;
 pub mod convergence;
 mod invariant;
+pub mod order;
 mod state;
 mod turn;
 mod update;
@@ -76,7 +77,7 @@ impl Mechanism for PathTable {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { convergence_barriers: true, fair: true, announced: true, ..Capabilities::NONE }
+        Capabilities { convergence_barriers: true, fair: true, orders: true, announced: true, ..Capabilities::NONE }
     }
 
     fn check(&self, s: &Shape) -> Result<(), ShapeError> {

@@ -45,6 +45,51 @@ impl Merge {
     }
 }
 
+/// The order in which the paths of a warp are traversed. (`path-lists-simty.txt` §2)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// The greatest call depth first, of these the least pc: a sorted list.
+    DepthPc,
+    /// The least pc first, whatever the call depth: a sorted list.
+    Pc,
+    /// Depth first, the side with the lesser pc before the other: a stack whose top changes places with a path that jumps
+    /// beyond it.
+    Swap,
+    /// Depth first, the side with fewer threads before the other: a stack.
+    Minority,
+    /// Depth first, the side with more threads before the other: a stack.
+    Majority,
+    /// In rounds: each path has an outcome, then the next has.
+    BreadthFirst,
+}
+
+impl Order {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Order)] = &[
+        ("depth-pc", Order::DepthPc),
+        ("pc", Order::Pc),
+        ("swap", Order::Swap),
+        ("minority", Order::Minority),
+        ("majority", Order::Majority),
+        ("breadth-first", Order::BreadthFirst),
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Order::ALL, self)
+    }
+
+    /// Whether the list is a stack; else it is sorted.
+    pub fn is_stack(self) -> bool {
+        matches!(self, Order::Swap | Order::Minority | Order::Majority)
+    }
+
+    /// Whether paths in the same place come to be side by side, so that they become one without a convergence barrier.
+    pub fn brings_equals_together(self) -> bool {
+        matches!(self, Order::DepthPc | Order::Pc)
+    }
+}
+
 /// Where the warps of a block wait for each other to form new warps. (`thread-block-compaction.txt` §3.1, `capri.txt`
 /// §2.2)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

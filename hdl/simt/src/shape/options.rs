@@ -35,6 +35,7 @@ impl Shape {
         option("patience", self.patience != usual.patience, self.patience.to_string());
         option("fair", self.fair, on(self.fair));
         option("merge", self.merge != usual.merge, self.merge.name().into());
+        option("order", self.order != usual.order, self.order.name().into());
         option("buffer", self.buffer != usual.buffer, self.buffer.to_string());
         option("issue-interval", self.issue_interval != usual.issue_interval, self.issue_interval.to_string());
         option("schedule", self.schedule != usual.schedule, self.schedule.name().into());

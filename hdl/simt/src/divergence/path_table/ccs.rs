@@ -7,12 +7,14 @@
 //! y, z with no gap. Paths that wait come after all others, in the same order, and meet only each other. Fields of an
 //! invalid path mean nothing, on both sides.
 //!
-//! Under [`Merge::Barriers`] no paths become one; equals stay in the order a, b, c.
+//! Under [`Merge::Barriers`] no paths become one; equals stay in the order a, b, c. Other [orders](super::order) have other
+//! ideas of what comes first.
 //!
 //! What it does not do: it keeps no state, and it does not know where the paths come from.
 
+use super::order::{self, Relation, key, rank, relations};
 use crate::divergence::Path;
-use crate::shape::{Merge, Shape};
+use crate::shape::{Order, Shape};
 use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -25,6 +27,19 @@ pub struct CcsIn<T> {
     /// 1 bit, only with a valid `a`: x is `a`, wherever it belongs and without a merge. Sorts `b` and `c` below a path
     /// that is running.
     pub a_first: T,
+    /// What the turn is to a stack, of [orders](super::order) that are one.
+    #[when(s.order.is_stack())]
+    pub stacks: Option<Stacks<T>>,
+}
+
+/// What a turn does to a stack.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(_s: &Shape)]
+pub struct Stacks<T> {
+    /// 1 bit: `a` and `b` are what has become of the active path.
+    pub outcome: T,
+    /// 1 bit: `b` is from below `c`, and goes before it only if it can run and `c` cannot.
+    pub seeks: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -37,7 +52,7 @@ pub struct CcsOut<T> {
     pub merges: T,
     /// 1 bit: x is `b` with nothing merged into it.
     pub x_is_b: T,
-    /// 1 bit: `b` and `c` are valid, and `b` belongs before `c`.
+    /// 1 bit: `b` and `c` are valid, and `b` belongs before `c`; of orders that are a stack, only if none are merged.
     pub b_before_c: T,
     /// 1 bit: y is valid, at x's depth and at a greater pc, and waits if x does: x will meet it if it goes straight on.
     pub y_ahead: T,
@@ -53,16 +68,15 @@ struct Pair {
     after: Signal,
     /// One comes before the other at the same depth and by a lesser pc, and both wait or neither does.
     ahead: Signal,
-    /// Whatever is held first: p's key is less than q's.
+    /// Whatever is held first: p comes before q.
     less: Signal,
 }
 
 /// `p_first`: p comes before q whatever they are, and does not meet it.
-fn compare(merges: bool, p: Path<Signal>, q: Path<Signal>, p_first: Signal) -> Pair {
+fn compare(merges: bool, p: Path<Signal>, q: Path<Signal>, relation: Relation, p_first: Signal) -> Pair {
     let both = p.valid & q.valid;
     let same_depth = p.depth.eq(q.depth) & p.waits.eq(q.waits);
-    // Two carry chains: that neither is less comes sooner than a comparison bit by bit says that they are equal.
-    let (less, greater) = (key(p).lt(key(q)), key(q).lt(key(p)));
+    let Relation { less, greater } = relation;
     let after = greater & !p_first;
     Pair {
         // Equals that do not meet stay as they are.
@@ -72,11 +86,6 @@ fn compare(merges: bool, p: Path<Signal>, q: Path<Signal>, p_first: Signal) -> P
         ahead: both & same_depth & (less | after),
         less: both & less,
     }
-}
-
-/// The number that paths are sorted by, least first: those that can run, greatest depth, least pc.
-fn key(p: Path<Signal>) -> Signal {
-    cat(&[p.pc, !p.depth, p.waits])
 }
 
 /// Which of `a`, `b`, `c` are part of an output, 1 bit each. If there are several they have met.
@@ -95,12 +104,14 @@ fn choose(paths: [Path<Signal>; 3], valid: Signal, parts: Parts) -> Path<Signal>
 pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
     module("ccs", CcsIn::shape(s), |m, i| {
         m.doc("Compact and sort: merges equal paths and puts the others in order.");
-        let i = CcsIn { a: i.a.as_built(s), b: i.b.as_built(s), c: i.c.as_built(s), a_first: i.a_first };
-        let CcsIn { a, b, c, a_first } = i;
-        let merges = s.merge == Merge::Pc;
+        let i = CcsIn { a: i.a.as_built(s), b: i.b.as_built(s), c: i.c.as_built(s), ..i };
+        let CcsIn { a, b, c, a_first, .. } = i;
+        let merges = order::merges(s);
         let free = m.lit(0u32, 1);
-        let (ab, ac, bc) =
-            (compare(merges, a, b, a_first), compare(merges, a, c, a_first), compare(merges, b, c, free));
+        let [ab, ac, bc] = relations(s, &i);
+        let ab = compare(merges, a, b, ab, a_first);
+        let ac = compare(merges, a, c, ac, a_first);
+        let bc = compare(merges, b, c, bc, free);
 
         // Each path looks at the other two. Nobody before it: it is part of x. One, or two that meet: of y. Two: of z.
         let first =
@@ -125,6 +136,7 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
         let last = third.map(|third| third & three);
         let ahead =
             (ab.ahead & !last[0] & !last[1]) | (ac.ahead & !last[0] & !last[2]) | (bc.ahead & !last[1] & !last[2]);
+        let ahead = if s.order.is_stack() { is_ahead(x, y) } else { ahead };
         let out = CcsOut {
             x,
             y,
@@ -134,7 +146,7 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
             b_before_c: bc.less,
             y_ahead: if merges { ahead } else { m.lit(0u32, 1) },
         };
-        properties(m, &i, &out, merges);
+        properties(m, s, &i, &out);
         let order = |[p, q, r]: [usize; 3]| three & first[p] & second[q] & third[r];
         m.cover("order_abc", order([0, 1, 2]));
         m.cover("order_acb", order([0, 2, 1]));
@@ -167,8 +179,14 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
     })
 }
 
+/// 1 bit: y is valid, at x's depth and at a greater pc, and waits if x does.
+fn is_ahead(x: Path<Signal>, y: Path<Signal>) -> Signal {
+    y.valid & x.depth.eq(y.depth) & x.waits.eq(y.waits) & x.pc.lt(y.pc)
+}
+
 /// What must hold of the outputs, said without the selection above.
-fn properties(m: Builder, i: &CcsIn<Signal>, o: &CcsOut<Signal>, merges: bool) {
+fn properties(m: Builder, s: &Shape, i: &CcsIn<Signal>, o: &CcsOut<Signal>) {
+    let merges = order::merges(s);
     let held = |p: Path<Signal>| p.mask.only_if(p.valid);
     let disjoint = |[p, q, r]: [Signal; 3]| !((p & q) | (p & r) | (q & r)).any();
     let (ins, outs) = ([i.a, i.b, i.c].map(held), [o.x, o.y, o.z].map(held));
@@ -178,11 +196,28 @@ fn properties(m: Builder, i: &CcsIn<Signal>, o: &CcsOut<Signal>, merges: bool) {
     m.assert("outputs_disjoint", disjoint(outs));
     m.assert("no_path_is_zeros", o.x.valid | !o.x.pack().any());
     m.assert("no_gap", (o.x.valid | !o.y.valid) & (o.y.valid | !o.z.valid));
-    let before = |p: Signal, q: Signal| if merges { p.lt(q) } else { p.le(q) };
-    m.assert("x_before_y", !o.y.valid | i.a_first | before(key(o.x), key(o.y)));
-    m.assert("y_before_z", !o.z.valid | before(key(o.y), key(o.z)));
+    let before = |p: Path<Signal>, q: Path<Signal>| match (s.order.is_stack(), merges) {
+        (true, _) => rank(s, p).le(rank(s, q)),
+        (false, true) => key(p).lt(key(q)),
+        (false, false) => key(p).le(key(q)),
+    };
+    m.assert("x_before_y", !o.y.valid | i.a_first | before(o.x, o.y));
+    m.assert("y_before_z", !o.z.valid | before(o.y, o.z));
+    if let Some(stacks) = &i.stacks {
+        let one_rank = rank(s, i.a).eq(rank(s, i.b)) & rank(s, i.a).eq(rank(s, i.c));
+        let third = o.z.valid & one_rank & !stacks.seeks;
+        m.assert("what_was_there_is_below_what_has_come", !third | o.z.mask.eq(i.c.mask));
+        let chosen = |order: Order, least: fn(Signal, Signal) -> Signal| {
+            let counts = (o.x.mask.count_ones(), o.y.mask.count_ones());
+            m.lit(s.order != order, 1) | least(counts.0, counts.1)
+        };
+        let parts = third & stacks.outcome & !i.a_first;
+        m.assert("the_minority_runs", !parts | chosen(Order::Minority, Signal::le));
+        m.assert("the_majority_runs", !parts | chosen(Order::Majority, Signal::ge));
+        m.assert("the_lesser_pc_runs", !parts | m.lit(s.order != Order::Swap, 1) | o.x.pc.le(o.y.pc));
+    }
     m.assert("a_stays_first", !i.a_first | o.x.same_as(i.a));
-    let ahead = o.y.valid & o.x.depth.eq(o.y.depth) & o.x.waits.eq(o.y.waits) & o.x.pc.lt(o.y.pc);
+    let ahead = is_ahead(o.x, o.y);
     m.assert("ahead_is_at_a_greater_pc", o.y_ahead.eq(if merges { ahead } else { m.lit(0u32, 1) }));
 }
 

@@ -356,7 +356,7 @@ pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Sign
         returned: fetched.q.valid,
         must,
         next,
-        next_sorts: !any_returning,
+        next_sorts: if s.order.is_stack() { any_seeking & !any_returning } else { !any_returning },
         entry: entry.q,
         sorts,
         more_returns,

@@ -3,6 +3,7 @@
 use super::state::{Claim, Store, Words};
 use super::turn::Turn;
 use crate::divergence::{Announced, Start, Wake, depth_after};
+use crate::shape::Order;
 use heddle_hdl::prelude::*;
 
 /// Whose turn comes next.
@@ -43,12 +44,13 @@ impl Store {
         self.stale.next(changes & turn.slot.eq(next.slot));
         let hct0 = self.hct0.read(next.slot);
         let Announced { valid, call, ret, .. } = *announced;
+        let counts = |change: Signal| valid & change & self.m.lit(self.s.order != Order::Pc, 1);
         self.words.next(Words {
             live: self.live.q.select(next.slot, 1),
             phase: self.phases.as_ref().map(|phases| phases.read(next.slot)),
             round: self.rounds.as_ref().map(|rounds| rounds.read(next.slot)),
             hct0,
-            after: depth_after(valid & call, valid & ret, self.call_depth(hct0.depth)),
+            after: depth_after(counts(call), counts(ret), self.call_depth(hct0.depth)),
             hct1: self.hct1.as_ref().map(|hct1| hct1.read(next.slot)),
         });
     }

@@ -7,6 +7,7 @@
 
 use super::cct;
 use super::convergence::{self, Entry};
+use super::order::{key, rank};
 use super::{Inside, described};
 use crate::divergence::interface::{Ahead, Hint, Hints};
 use crate::divergence::path_table::cct::{Context, Read, entries};
@@ -16,7 +17,7 @@ use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, 
 use crate::isa::convergence as isa;
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, ISSUE_TO_RESOLVE, ISSUE_TO_SECOND};
 use crate::proof::{cover, held, implies, index_of};
-use crate::shape::Shape;
+use crate::shape::{Order, Shape};
 use heddle_hdl::prelude::*;
 use heddle_hdl::select;
 
@@ -66,11 +67,6 @@ impl Slot {
         let holds: Vec<Signal> = self.held.iter().map(|p| p.valid).collect();
         if holds.is_empty() { m.lit(0u32, 1) } else { cat(&holds).any() }
     }
-}
-
-/// The number that paths are sorted by.
-fn key(p: Path<Signal>) -> Signal {
-    cat(&[p.pc, !p.depth, p.waits])
 }
 
 /// The unit of a shape with every legal input: outcomes that were announced, of live slots that run, with threads of
@@ -363,7 +359,8 @@ fn claims(
     m.assert("live_bit_of_the_claim", implies(read, words.live.eq(tables.store.live.q.select(slot, 1))));
     m.assert("hct0_of_the_claim", implies(read, tables.store.hct0.read(slot).same_as(words.hct0)));
     let depth = words.hct0.depth.slice(0, s.depth_bits);
-    let after = depth_after(was_announced & call, was_announced & ret, depth);
+    let counts = |change: Signal| was_announced & change & m.lit(s.order != Order::Pc, 1);
+    let after = depth_after(counts(call), counts(ret), depth);
     m.assert("depth_after_the_claim", implies(read, words.after.eq(after)));
     let tabled = |name: &str, table: Option<Signal>, word: Option<Signal>| {
         if let Some((table, word)) = table.zip(word) {
@@ -561,7 +558,7 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
     m.assert(&format!("slot_{n}_y_waits_if_x_does"), implies(slot.live, y_waits));
     if slot.cold.is_empty() {
         // But for a path that came from a convergence barrier beside one that runs.
-        let sorted = key(slot.x).lt(key(slot.y)) | (m.lit(s.convergence_barriers > 0, 1) & !slot.parks);
+        let sorted = before(s, slot.x, slot.y) | (m.lit(s.convergence_barriers > 0, 1) & !slot.parks);
         m.assert(&format!("slot_{n}_is_sorted"), implies(slot.y.valid, sorted));
         m.assert(&format!("slot_{n}_has_no_cold_thread"), implies(live, !tables.ghosts.ghost_cold.read(at).any()));
         return;
@@ -572,12 +569,17 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
     let empty = !slot.live & slot.holds(m);
     m.assert(&format!("slot_{n}_without_a_path_has_no_cold_one"), implies(empty, !slot.count.any() & !slot.returning));
     // A wake does not write x, so it must be the first of those that are woken.
-    let first = implies(slot.y.valid & slot.parks, key(slot.x).lt(key(slot.y)));
+    let first = implies(slot.y.valid & slot.parks, before(s, slot.x, slot.y));
     m.assert(&format!("slot_{n}_x_that_does_not_run_is_first"), first);
     let alone = implies(slot.live & !slot.y.valid, slot.returning | !slot.count.any());
     m.assert(&format!("slot_{n}_alone_is_returning"), alone);
     let returns = slot.live & !slot.y.valid & slot.count.any();
     m.assert(&format!("slot_{n}_returning_has_a_path"), implies(slot.returning, returns));
+}
+
+/// x may be before y: in a sorted list only by its key.
+fn before(s: &Shape, x: Path<Signal>, y: Path<Signal>) -> Signal {
+    if s.order.is_stack() { rank(s, x).le(rank(s, y)) } else { key(x).lt(key(y)) }
 }
 
 /// What the sorter has passed of a slot that is seeking waits.
@@ -674,7 +676,9 @@ fn follow(m: Builder, s: &Shape, h: &Harness) {
     wire!(wakes = tables.store.claim.q.wake & tables.store.claim.q.slot.eq(slot));
     wire!(goes = acts & has(outcome.taken.mask));
     wire!(stays = acts & has(outcome.rest.mask));
-    let deeper = pick([(outcome.call, depth.q + 1), (outcome.ret & depth.q.any(), depth.q - 1)], depth.q);
+    let counts = m.lit(s.order != Order::Pc, 1);
+    let (call, ret) = (outcome.call & counts, outcome.ret & counts);
+    let deeper = pick([(call, depth.q + 1), (ret & depth.q.any(), depth.q - 1)], depth.q);
     alive.next(pick([(begins, has(start.mask)), (acts, goes | stays)], alive.q));
     pc.next(pick([(begins, start.pc), (goes, outcome.taken.pc), (stays, outcome.rest.pc)], pc.q));
     depth.next(pick([(begins, depth.q.literal(0u32)), (goes, deeper)], depth.q));
@@ -729,9 +733,15 @@ mod tests {
         ] {
             let s = Shape { program: 16, depth_bits: 1, barriers, ..Shape::new(lanes, warps) };
             let s = Shape { convergence_barriers, patience: 32, ..s };
+            for order in [Order::DepthPc, Order::Pc, Order::Swap, Order::Minority, Order::Majority] {
+                let s = Shape { order, ..s.clone() };
+                holds_at_random(&path_table_proof(&s).check().unwrap().netlist, 20_000);
+            }
+            let s = Shape { fair: true, order: Order::BreadthFirst, ..s };
             holds_at_random(&path_table_proof(&s).check().unwrap().netlist, 20_000);
+            let s = Shape { order: Order::DepthPc, ..s };
             for patience in [2, 8, 32] {
-                let s = Shape { fair: true, patience, ..s.clone() };
+                let s = Shape { patience, ..s.clone() };
                 holds_at_random(&path_table_proof(&s).check().unwrap().netlist, 20_000);
             }
         }

@@ -5,7 +5,7 @@ use super::proof::release::release_proof;
 use super::proof::{path_table_proof, sorted_after, sorter_proof};
 use crate::divergence::path_table::ccs::proof::ccs_proof;
 use crate::proof::{Block, Method, Proof};
-use crate::shape::Shape;
+use crate::shape::{Order, Shape};
 use heddle_hdl::Errors;
 
 const CCS: Block = Block {
@@ -81,6 +81,18 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         let quick = matches!((lanes, warps, barriers), (1, 1, _) | (2, 2, true) | (4, 1, true));
         all.push(PATH_TABLE.at(&s, 2, quick, path_table_proof)?);
     }
+    for (order, lanes, warps, barriers, quick) in [
+        (Order::Pc, 4, 1, true, false),
+        (Order::Swap, 2, 2, true, false),
+        (Order::Swap, 4, 1, true, true),
+        (Order::Minority, 2, 2, true, false),
+        (Order::Minority, 4, 1, true, false),
+        (Order::Majority, 4, 1, true, false),
+    ] {
+        let s = Shape { program: 16, depth_bits: 1, barriers, order, ..shape(lanes, warps) };
+        all.push(CCS.at(&Shape { warps: 1, ..s.clone() }, 2, false, ccs_proof)?);
+        all.push(PATH_TABLE.at(&s, 2, quick, path_table_proof)?);
+    }
     let converging = |lanes, warps, barriers, convergence_barriers| Shape {
         program: 16,
         depth_bits: 1,
@@ -119,6 +131,10 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     ] {
         let s = Shape { program: 16, depth_bits: 1, barriers, fair: true, patience: 2, ..shape(lanes, warps) };
         all.push(FAIR.at(&s, 2, quick, fair_proof)?);
+        if (lanes, warps) != (2, 2) {
+            let s = Shape { order: Order::BreadthFirst, ..s };
+            all.push(FAIR.at(&s, 2, false, fair_proof)?);
+        }
     }
     for barriers in [false, true] {
         let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(4, 1) };

@@ -3,9 +3,11 @@
 //! and what the cycle did to the paths of its slot must be one of the few things that may happen (an outcome, a return,
 //! a start, a wake, an exchange, nothing).
 
+use super::order::testing::{Turn, stacked};
 use super::*;
 use crate::divergence::testing::{Begun, P, Pipeline, Plan, Slot, Told, all_hit, lanes, mask};
 use crate::divergence::{Stop, kind};
+use crate::shape::Order;
 use crate::testing::cases;
 use heddle_hdl::netlist::{Memory, Module, NodeId};
 use heddle_sim::simulation::{Failed, SimulationError};
@@ -26,15 +28,20 @@ impl Tables {
         self.x.into_iter().chain(self.y).chain(self.cold.iter().copied()).collect()
     }
 
-    /// What an outcome or a return leaves: the valid ones of three paths, sorted and merged, over this cold table.
-    fn sorted(paths: [Option<P>; 3], mut cold: Vec<P>) -> Tables {
-        let mut list: Vec<P> = paths.into_iter().flatten().collect();
-        list.sort_by_key(P::key);
-        list.dedup_by(|q, p| {
-            let same = p.key() == q.key();
-            p.mask |= if same { q.mask } else { 0 };
-            same
-        });
+    /// What an outcome or a return leaves: three paths in order and merged, over this cold table. Some may be empty.
+    fn sorted(order: Order, turn: Turn, paths: [P; 3], mut cold: Vec<P>) -> Tables {
+        let list = if order.is_stack() {
+            stacked(order, turn, paths)
+        } else {
+            let mut list: Vec<P> = paths.into_iter().filter(|p| p.mask != 0).collect();
+            list.sort_by_key(P::key);
+            list.dedup_by(|q, p| {
+                let same = p.key() == q.key();
+                p.mask |= if same { q.mask } else { 0 };
+                same
+            });
+            list
+        };
         let mut list = list.into_iter();
         let (x, y) = (list.next(), list.next());
         cold.extend(list);
@@ -43,9 +50,19 @@ impl Tables {
 
     /// Whether the sorter may make `after` of this: y exchanged for an entry that belongs before it. If x waits, x, y
     /// and the entry, which are different then, are sorted.
-    fn may_swap_to(&self, after: &Tables) -> bool {
-        let places = 0..self.cold.len();
+    fn may_swap_to(&self, order: Order, after: &Tables) -> bool {
+        let mut places = 0..self.cold.len();
         let (Some(x), Some(y)) = (self.x, self.y) else { return false };
+        if order.is_stack() {
+            // Only to find a path that can run, or one to be before those that wait.
+            return y.waits
+                && places.any(|k| {
+                    let (first, second) = if x.waits { (self.cold[k], x) } else { (x, self.cold[k]) };
+                    let mut swapped = Tables { x: Some(first), y: Some(second), ..self.clone() };
+                    swapped.cold[k] = y;
+                    !self.cold[k].waits && swapped == *after
+                });
+        }
         places.into_iter().filter(|&k| self.cold[k].key() < y.key()).any(|k| {
             let mut three = [x, y, self.cold[k]];
             three[if x.waits { 0 } else { 1 }..].sort_by_key(P::key);
@@ -222,26 +239,27 @@ impl Bench {
         start: Option<Begun>,
         woken: Option<usize>,
     ) {
-        let valid = |p: P| (p.mask != 0).then_some(p);
+        let order = self.pipeline.s.order;
+        let there = |p: Option<P>| p.unwrap_or_default();
         let after = self.tables[slot].clone();
         let expected = if let Some(o) = told {
             assert_eq!(slot, o.slot);
             self.pipeline.move_threads(&o, before.x.map_or(0, |x| x.mask));
-            Tables::sorted([valid(o.taken), valid(o.rest), before.y], before.cold.clone())
+            Tables::sorted(order, Turn::Outcome, [o.taken, o.rest, there(before.y)], before.cold.clone())
         } else if out.events.extract == 1 {
             let (head, cold) = before.cold.split_last().expect("an entry came back");
             assert_eq!(before.y, None);
-            Tables::sorted([before.x, None, Some(*head)], cold.to_vec())
+            Tables::sorted(order, Turn::Return, [there(before.x), *head, P::default()], cold.to_vec())
         } else if let Some((at, begun)) = start {
             assert_eq!(slot, at);
             self.pipeline.start_threads((at, begun));
-            Tables { x: valid(begun), ..Tables::default() }
+            Tables { x: (begun.mask != 0).then_some(begun), ..Tables::default() }
         } else if let Some(at) = woken {
             assert_eq!(slot, at);
             self.pipeline.wake_threads(at);
             before.woken()
         } else if out.events.swap == 1 {
-            assert!(before.may_swap_to(&after), "slot {slot}: {before:x?} to {after:x?}");
+            assert!(before.may_swap_to(order, &after), "slot {slot}: {before:x?} to {after:x?}");
             after.clone()
         } else {
             before.clone()
@@ -646,6 +664,24 @@ fn tables_are_the_threads() {
         }
     }
     all_hit(&covers);
+}
+
+/// The same in other orders, which see the same threads.
+#[test]
+fn tables_of_every_order_are_the_threads() {
+    for order in [Order::Pc, Order::Swap, Order::Minority, Order::Majority] {
+        let mut covers = BTreeMap::new();
+        for (k, lanes) in [1, 2, 4, 8, 16, 64].into_iter().enumerate() {
+            for (warps, barriers) in [(1, false), (2, true), (4, true)] {
+                let s = Shape { barriers, order, ..Shape::new(lanes, warps) };
+                let mut bench = Bench::new(&path_table(&s).check().unwrap(), &s, 100 * k as u64 + u64::from(warps));
+                bench.random_cycles(cases(3000)).unwrap();
+                bench.pipeline.count_covers(&mut covers);
+            }
+        }
+        let found = "cct.sorter_finds_a_path_that_can_run";
+        assert!(covers[found] > 0 && covers["cct.sorter_finds_that_all_wait"] > 0, "{}", order.name());
+    }
 }
 
 /// With every thread on a path of its own, the cold table is full; nothing is lost on the way there and back.

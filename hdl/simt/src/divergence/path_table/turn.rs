@@ -1,6 +1,6 @@
 //! Whose turn it is, and the three paths that pass the compact-and-sort unit in it.
 
-use super::ccs::{CcsIn, CcsOut, ccs};
+use super::ccs::{CcsIn, CcsOut, Stacks, ccs};
 use super::claim::Next;
 use super::convergence::Release;
 use super::state::{Claim, Store};
@@ -150,7 +150,9 @@ impl Store {
         wire!(c = self.read(turn, Path { valid: second.valid & turn.live, ..second }));
         let idles = if s.gives_way() { active.waits | active.is_late(s) } else { active.waits };
         wire!(parked = idles & !begins);
-        let ccs = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first: turn.live & !begins & !parked });
+        let stacks = s.order.is_stack().then(|| Stacks { outcome: outcome.valid, seeks: !turn.updates });
+        let a_first = turn.live & !begins & !parked;
+        let ccs = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first, stacks });
         // At a start none of the three is valid, and the new path is x: the sort gives zeros, and nothing waits for it.
         let begun = Path {
             valid: start.mask.any(),

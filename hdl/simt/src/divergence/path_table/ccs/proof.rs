@@ -3,7 +3,7 @@
 //! One thread is followed, any of them: it comes out exactly if it came in, in one path, which has the depth and pc of
 //! the path that it came in with. Order and merging are assertions of the unit itself.
 
-use super::{CcsIn, CcsOut, ccs, key};
+use super::{CcsIn, CcsOut, ccs, key, rank};
 use crate::divergence::Path;
 use crate::proof::{cover, implies};
 use crate::shape::Shape;
@@ -33,7 +33,8 @@ pub fn ccs_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CcsOut<Signal>> {
         };
         let [a, b, c] = [path(i.ccs.a, 0), path(i.ccs.b, 1), path(i.ccs.c, 2)];
         wire!(a_first = i.ccs.a_first & a.valid);
-        let o = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first });
+        let stacks = i.ccs.stacks;
+        let o = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first, stacks });
         let (ins, outs) = ([a, b, c], [o.x, o.y, o.z]);
 
         let holds = |p: Path<Signal>| p.valid & p.mask.select(i.thread, 1);
@@ -46,7 +47,11 @@ pub fn ccs_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CcsOut<Signal>> {
         let count = |paths: [Path<Signal>; 3]| cat(&paths.map(|p| p.valid)).count_ones();
         m.assert("merges_are_counted", (count(outs) + o.merges).eq(count(ins)));
         m.assert("x_is_b_alone", o.x_is_b.eq(o.x.valid & o.x.same_as(b)));
-        m.assert("b_before_c_says_it", o.b_before_c.eq(b.valid & c.valid & key(b).lt(key(c))));
+        let (b_first, asked) = match stacks {
+            Some(stacks) => (rank(s, b).lt(rank(s, c)), stacks.seeks & !o.merges.any()),
+            None => (key(b).lt(key(c)), m.lit(1u32, 1)),
+        };
+        m.assert("b_before_c_says_it", implies(asked, o.b_before_c.eq(b.valid & c.valid & b_first)));
 
         cover(m, "thread_goes_from_c_to_x", holds(c) & holds(o.x));
         if s.lanes > 1 {
@@ -58,6 +63,10 @@ pub fn ccs_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CcsOut<Signal>> {
             cover(m, "three_paths", o.z.valid);
             cover(m, "three_meet", o.merges.eq(2));
             cover(m, "a_held_first_though_last", a_first & o.z.valid & key(o.z).lt(key(o.x)));
+            if let Some(stacks) = stacks {
+                cover(m, "a_side_is_part_of_what_was_there", stacks.outcome & o.merges.eq(1) & holds(c) & holds(o.x));
+                cover(m, "b_stays_below", stacks.seeks & o.z.valid & holds(b) & holds(o.z));
+            }
         }
         if s.barriers {
             cover(m, "one_waits", o.y.valid & o.y.waits & !o.x.waits);
@@ -70,7 +79,7 @@ pub fn ccs_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CcsOut<Signal>> {
 mod tests {
     use super::*;
     use crate::proof::testing::holds_at_random;
-    use crate::shape::Merge;
+    use crate::shape::{Merge, Order};
 
     #[test]
     fn holds_at_random_inputs() {
@@ -82,8 +91,10 @@ mod tests {
             (4, true, Merge::Barriers),
         ] {
             // Few keys, so that they meet.
-            let s = Shape { barriers, merge, program: 16, depth_bits: 1, ..Shape::new(lanes, 1) };
-            holds_at_random(&ccs_proof(&s).check().unwrap().netlist, 20_000);
+            for order in [Order::DepthPc, Order::Swap, Order::Minority, Order::Majority] {
+                let s = Shape { barriers, merge, order, program: 16, depth_bits: 1, ..Shape::new(lanes, 1) };
+                holds_at_random(&ccs_proof(&s).check().unwrap().netlist, 20_000);
+            }
         }
     }
 }

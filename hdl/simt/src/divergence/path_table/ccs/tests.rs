@@ -1,4 +1,7 @@
 use super::*;
+use crate::divergence::path_table::order::testing::{Turn, stacked};
+use crate::divergence::testing::P;
+use crate::shape::Order;
 use heddle_hdl::netlist;
 use heddle_sim::Sim;
 
@@ -7,14 +10,6 @@ type Plain = Path<Bits>;
 /// A path with plain values; valid if its mask is not empty.
 fn path(depth: u64, pc: u64, mask: u64, waits: bool) -> Plain {
     Path { valid: Bits::from(mask != 0), depth: depth.into(), pc: pc.into(), mask: mask.into(), waits: waits.into() }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct P {
-    depth: u64,
-    pc: u64,
-    mask: u64,
-    waits: bool,
 }
 
 /// The reference: a list, sorted, equal neighbours merged.
@@ -32,7 +27,7 @@ fn reference(paths: [P; 3], a_first: bool) -> Vec<P> {
 
 fn check(t: &mut Sim<CcsIn<Width>, CcsOut<Signal>>, paths: [P; 3], a_first: bool) {
     let [a, b, c] = paths.map(|p| path(p.depth, p.pc, p.mask, p.waits));
-    t.poke(CcsIn { a, b, c, a_first: a_first.into() });
+    t.poke(CcsIn { a, b, c, a_first: a_first.into(), stacks: None });
     let out = t.peek();
     let expected = reference(paths, a_first);
     let got: Vec<P> = [&out.x, &out.y, &out.z]
@@ -88,6 +83,54 @@ fn every_case(barriers: bool) {
     }
 }
 
+/// Every case of the orders that are stacks, and every turn of a list.
+#[test]
+fn stacks_at_four_lanes() {
+    for order in [Order::Swap, Order::Minority, Order::Majority] {
+        let s = Shape { program: 16, depth_bits: 1, order, ..Shape::new(4, 1) };
+        let mut t = Sim::new(&ccs(&s).check().unwrap());
+        for (owners, keys) in (0..256u64).flat_map(|owners| (0..512u64).map(move |keys| (owners, keys))) {
+            let mask = |who: u64| (0..4).filter(|lane| owners >> (2 * lane) & 3 == who).fold(0, |m, k| m | 1 << k);
+            let paths = [0, 1, 2].map(|k| P {
+                depth: keys >> (3 * k) & 1,
+                pc: keys >> (3 * k + 1) & 1,
+                mask: mask(k),
+                waits: keys >> (3 * k + 2) & 1 == 1,
+            });
+            for turn in [Turn::Outcome, Turn::Return, Turn::Seek, Turn::Release] {
+                let a_first = turn == Turn::Release;
+                let (outcome, seeks) = (turn == Turn::Outcome, turn == Turn::Seek);
+                // Only the path that runs is kept first, and of a return there is no second path yet.
+                if a_first && (paths[0].mask == 0 || paths[0].waits) || turn == Turn::Return && paths[2].mask != 0 {
+                    continue;
+                }
+                let [a, b, c] = paths.map(|p| path(p.depth, p.pc, p.mask, p.waits));
+                let stacks = Some(Stacks { outcome: outcome.into(), seeks: seeks.into() });
+                t.poke(CcsIn { a, b, c, a_first: a_first.into(), stacks });
+                let out = t.peek();
+                let got: Vec<P> = [&out.x, &out.y, &out.z]
+                    .into_iter()
+                    .filter(|p| p.valid == 1)
+                    .map(|p| P {
+                        depth: p.depth.low_u64(),
+                        pc: p.pc.low_u64(),
+                        mask: p.mask.low_u64(),
+                        waits: p.waits == 1,
+                    })
+                    .collect();
+                assert_eq!(got, stacked(order, turn, paths), "{} {paths:x?} {turn:?}", order.name());
+                let [_, b, c] = paths;
+                let b_runs_before = b.mask != 0 && c.mask != 0 && c.waits && !b.waits;
+                assert!(
+                    !seeks || out.merges != 0 || (out.b_before_c == 1) == b_runs_before,
+                    "{} {paths:x?}",
+                    order.name()
+                );
+            }
+        }
+    }
+}
+
 /// 64 lanes, random paths over few keys and over all of them; the block's own assertions and covers too.
 #[test]
 fn random_cases_at_64_lanes() {
@@ -136,6 +179,7 @@ fn a_unit_that_loses_threads_is_caught() {
         b: path(0, 7, 0b0100, false),
         c: path(0, 5, 0b1000, false),
         a_first: Bits::ZERO,
+        stacks: None,
     };
     t.poke(meet);
     let error = t.try_step().unwrap_err().to_string();

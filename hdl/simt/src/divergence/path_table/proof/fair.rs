@@ -7,7 +7,7 @@
 //! which it may be the last.
 
 use super::{Harness, Slot, harness};
-use crate::divergence::fairness::{Fairness, bound, brief};
+use crate::divergence::fairness::{Fairness, bound, brief, first_turn, takes_turns};
 use crate::divergence::proof::ProofIn;
 use crate::divergence::{Path, UnitOut};
 use crate::proof::{cover, implies};
@@ -33,7 +33,8 @@ fn has_its_turn(m: Builder, s: &Shape, h: &Harness, slot: &Slot) {
     let name = |what: &str| format!("slot_{n}_{what}");
     let fairness = h.tables.store.fairness.as_ref().expect("paths give way");
     let Fairness { parted, yields, others, ages, .. } = fairness;
-    let (parted, yields, others) = (parted.q.bit(n), yields.q.bit(n), others.q.bit(n));
+    let (parted, others) = (parted.q.bit(n), others.q.bit(n));
+    let yields = if takes_turns(s) { m.lit(1u32, 1) } else { yields.q.bit(n) };
     let age = ages.read(at);
     let none = m.lit(0u32, s.lanes);
     let threads_of = |which: &dyn Fn(Path<Signal>) -> Signal| {
@@ -60,11 +61,11 @@ fn has_its_turn(m: Builder, s: &Shape, h: &Harness, slot: &Slot) {
     // Outcomes until the active path gives way, that outcome included.
     let number = |k: u32| m.lit(k, RANK);
     let of_turn = if brief(s) > 1 { age.slice(0, brief(s).ilog2()).zext(RANK) } else { number(0) };
-    let left = others.mux(number(brief(s)) - of_turn, number(s.patience) - age.zext(RANK));
+    let left = others.mux(number(brief(s)) - of_turn, number(first_turn(s)) - age.zext(RANK));
     wire!(left = yields.mux(number(1), left));
     let count = in_time.count_ones().zext(RANK);
     let turns = |count: Signal| number(brief(s)) * count;
-    let round = number(s.patience + (s.lanes - 1) * brief(s));
+    let round = number(first_turn(s) + (s.lanes - 1) * brief(s));
     let rank = in_time.any().mux(left + turns(count - 1), number(0));
     let since = fairness_counts(s, h, at);
     for (k, since) in (0..s.lanes).zip(since) {
@@ -91,14 +92,18 @@ fn fairness_counts(s: &Shape, h: &Harness, at: Signal) -> Vec<Signal> {
 mod tests {
     use super::*;
     use crate::proof::testing::holds_at_random;
+    use crate::shape::Order;
 
     #[test]
     fn holds_at_random_inputs() {
         for (lanes, warps, barriers, patience) in
             [(2, 1, false, 2), (2, 2, true, 2), (4, 1, false, 2), (4, 2, true, 4), (8, 1, true, 8), (8, 2, false, 64)]
         {
-            let s = Shape { program: 16, depth_bits: 1, barriers, fair: true, patience, ..Shape::new(lanes, warps) };
-            holds_at_random(&fair_proof(&s).check().unwrap().netlist, 20_000);
+            for order in [Order::DepthPc, Order::Swap, Order::Minority, Order::BreadthFirst] {
+                let s = Shape { program: 16, depth_bits: 1, barriers, fair: true, ..Shape::new(lanes, warps) };
+                let s = Shape { patience, order, ..s };
+                holds_at_random(&fair_proof(&s).check().unwrap().netlist, 20_000);
+            }
         }
     }
 }
