@@ -10,6 +10,7 @@ mod faults;
 mod machine;
 mod memory;
 mod memory_system;
+mod orders;
 mod paths;
 mod random;
 mod reservations;

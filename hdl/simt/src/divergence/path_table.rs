@@ -125,7 +125,13 @@ impl Mechanism for PathTable {
             paths.extend(cold.map(|(k, path)| shown(format!("CCT[{k}]"), path)));
         }
         if s.convergence_barriers > 0 {
-            paths.extend(convergence::held(s, &state.within("convergence"), warp));
+            // Between a wait and its outcome, its threads are in both.
+            let mut held = convergence::held(s, &state.within("convergence"), warp);
+            for path in &mut held {
+                paths.iter().for_each(|listed| path.mask &= !listed.mask.clone());
+            }
+            held.retain(|path| path.mask.any());
+            paths.extend(held);
         }
         paths
     }
