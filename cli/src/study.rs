@@ -9,6 +9,7 @@ pub mod draws;
 mod dual_path;
 mod kernels;
 mod mechanisms;
+mod order;
 mod page;
 pub mod runs;
 mod simtight;
@@ -28,6 +29,7 @@ use runs::Run;
   heddle study dual-path
   heddle study compaction
   heddle study speculative
+  heddle study order gcd sort --draws 1
   heddle study area --docs docs --limit 60
   heddle study simtight vecadd gcd --warps 8 --json")]
 pub struct Study {
@@ -42,6 +44,7 @@ enum What {
     DualPath(dual_path::DualPath),
     Compaction(compaction::Compaction),
     Speculative(speculative::Speculative),
+    Order(order::Orders),
     Area(area::Area),
 }
 
@@ -53,6 +56,7 @@ impl Study {
             What::DualPath(study) => study.run(),
             What::Compaction(study) => study.run(),
             What::Speculative(study) => study.run(),
+            What::Order(study) => study.run(),
             What::Area(study) => study.run(),
         }
     }
@@ -65,6 +69,7 @@ impl Study {
             What::DualPath(study) => study.runs(),
             What::Compaction(study) => study.runs(),
             What::Speculative(study) => study.runs(),
+            What::Order(study) => study.runs(),
             What::Area(_) => bail!("its page is of cores, not of runs"),
         }
     }

@@ -2,7 +2,7 @@
 //! that is not.
 
 use heddle_check::checked;
-use heddle_simt::{Backing, Divergence, Replay, Shape, Timing};
+use heddle_simt::{Backing, Divergence, Order, Replay, Shape, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError, LOCKS};
 use heddle_testbench::machine::{Machine, MachineOptions};
@@ -27,7 +27,10 @@ fn every_one_ends_on_every_fair_core() {
         Shape { patience: 2, ..core(16, 1) },
     ] {
         for divergence in [Divergence::PATH_TABLE, Divergence::ARBITER] {
-            let shape = Shape { divergence, ..shape.clone() };
+            let shape = match divergence.capabilities().convergence_barriers {
+                true => Shape { divergence, ..shape.clone() },
+                false => Shape { divergence, convergence_barriers: 0, ..shape.clone() },
+            };
             for kernel in LOCKS {
                 let checked = drive(&shape, kernel);
                 let checked = checked.unwrap_or_else(|error| panic!("{} on {}: {error}", kernel.name, shape.options()));
@@ -42,6 +45,22 @@ fn locks_are_refused_on_a_core_that_is_not_fair() {
     let error = drive(&Shape::new(4, 1), kernels::find("spin_lock").unwrap()).unwrap_err().to_string();
     let wanted = "the kernel needs paths that give way to each other (--fair on), which the core does not have";
     assert_eq!(error, wanted);
+}
+
+/// Whatever the order of traversal.
+#[test]
+fn every_one_ends_in_every_order() {
+    for &(_, order) in Order::ALL.iter().skip(1) {
+        for (lanes, warps, barriers, patience) in [(4, 2, 0, 64), (8, 1, 2, 512)] {
+            let shape = Shape { fair: true, reservations: true, order, patience, ..Shape::new(lanes, warps) };
+            let shape = Shape { convergence_barriers: barriers, ..shape };
+            for kernel in LOCKS {
+                let checked = drive(&shape, kernel);
+                let checked = checked.unwrap_or_else(|error| panic!("{} on {}: {error}", kernel.name, shape.options()));
+                assert!(checked > 0, "{}", kernel.name);
+            }
+        }
+    }
 }
 
 /// The same program, which is not asked whether the core suits it.

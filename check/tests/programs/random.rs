@@ -8,7 +8,7 @@ use heddle_check::checked;
 use heddle_check::random::{DATA, Failing, Features, RandomProgram, search};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
-    Backing, BankAddress, Capt, Coalescing, Compaction, History, Merge, PathScheduler, Replay, Schedule, Shape,
+    Backing, BankAddress, Capt, Coalescing, Compaction, History, Merge, Order, PathScheduler, Replay, Schedule, Shape,
     SlaveModel, Timing,
 };
 use heddle_testbench::disassemble;
@@ -219,6 +219,33 @@ fn fair() {
         }
         let barriers = Shape { convergence_barriers: 3, ..shape };
         programs_with(&mut machine(&barriers), Features { races: false, ..Features::of(&barriers) });
+    }
+}
+
+/// Every order of traversal, with and without convergence barriers.
+#[test]
+fn orders() {
+    for (k, (_, order)) in Order::ALL.iter().enumerate().skip(1) {
+        let with = |lanes, warps| {
+            let fair = *order == Order::BreadthFirst;
+            Shape { order: *order, fair, patience: 32, ..Shape::new(lanes, warps) }
+        };
+        let merge = if k % 2 == 0 { Merge::Barriers } else { Merge::Pc };
+        for shape in [
+            with(1, 2),
+            with(2, 2),
+            Shape { barriers: false, ..with(4, 1) },
+            Shape { backing: LATE, fair: true, reservations: true, ..with(8, 4) },
+            with(64, 1),
+        ] {
+            programs_on(&shape);
+        }
+        for shape in [
+            Shape { convergence_barriers: 2, ..with(4, 2) },
+            Shape { convergence_barriers: 5, replay: Replay::Serialise, merge, ..with(16, 2) },
+        ] {
+            programs_with(&mut machine(&shape), Features { races: false, ..Features::of(&shape) });
+        }
     }
 }
 

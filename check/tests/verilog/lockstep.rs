@@ -15,7 +15,7 @@ use heddle_sim::{Engine, Simulation};
 use heddle_simt::host::Identity;
 use heddle_simt::hosted::over_uart;
 use heddle_simt::{
-    Backing, Capt, Compaction, Divergence, History, Metrics, PathScheduler, Schedule, Shape, SlaveModel, Timing,
+    Backing, Capt, Compaction, Divergence, History, Metrics, Order, PathScheduler, Schedule, Shape, SlaveModel, Timing,
 };
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
@@ -130,14 +130,15 @@ fn one_lane_two_warps() {
 
 #[test]
 fn four_lanes_two_warps_with_convergence_barriers() {
-    kernels(Shape { convergence_barriers: 3, patience: 32, ..Shape::new(4, 2) }, &["gcd"]);
+    kernels(Shape { convergence_barriers: 3, patience: 32, order: Order::Minority, ..Shape::new(4, 2) }, &["gcd"]);
 }
 
 #[test]
 fn four_lanes_one_warp_on_a_bus() {
     let timing = Timing { latency: 6, jitter: 7, interval: 1, seed: 1 };
     let backing = Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } };
-    kernels(Shape { backing, fair: true, patience: 16, ..Shape::new(4, 1) }, &["search"]);
+    let shape = Shape { backing, fair: true, patience: 16, order: Order::Swap, ..Shape::new(4, 1) };
+    kernels(shape, &["search", "spin_lock", "nested_locks"]);
 }
 
 #[test]
@@ -158,7 +159,7 @@ fn sixteen_lanes_four_warps() {
 #[test]
 fn arbiter_four_lanes_two_warps() {
     let shape = Shape { reservations: true, fair: true, patience: 8, ..Shape::new(4, 2) };
-    kernels_and_more(shape.with_divergence(Divergence::ARBITER), &["dispatch"], &["search", "nqueens"]);
+    kernels_and_more(shape.with_divergence(Divergence::ARBITER), &["dispatch", "mcs_lock"], &["search", "nqueens"]);
 }
 
 #[test]

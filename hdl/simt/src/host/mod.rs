@@ -41,7 +41,7 @@ use failures::{FailuresIn, failures};
 use heddle_hdl::{case, prelude::*, select, unpack};
 use protocol::{
     DATA_WORDS, ESCAPE, FLAG, FLIP, FRAME_WORDS, IDENTIFY_WORDS, LEAST_WORDS, POLYNOMIAL, REPLY, RESIDUE, STATUS_WORDS,
-    VERSION, command, feature, reason,
+    VERSION, command, feature, paths, reason,
 };
 use uart::Byte;
 
@@ -504,7 +504,7 @@ pub fn identify(s: &Shape, identity: Identity) -> [u32; IDENTIFY_WORDS as usize]
         s.memory,
         s.program,
         identity.clock_khz,
-        bytes([log2(s.stack), log2(s.scratchpad), s.convergence_barriers, features]),
+        bytes([log2(s.stack), log2(s.scratchpad), s.convergence_barriers | u32::from(s.fair) * paths::FAIR, features]),
     ]
 }
 
@@ -540,7 +540,8 @@ pub fn identified(words: &[u32; IDENTIFY_WORDS as usize], known: &[Divergence]) 
         program: words[2],
         stack: bytes(byte(4, 0))?,
         scratchpad: if byte(4, 1) == 0 { 0 } else { bytes(byte(4, 1))? },
-        convergence_barriers: byte(4, 2),
+        convergence_barriers: byte(4, 2) & !paths::FAIR,
+        fair: byte(4, 2) & paths::FAIR != 0,
         atomics: has(feature::ATOMICS),
         barriers: has(feature::BARRIERS),
         multiply: has(feature::MULTIPLY),

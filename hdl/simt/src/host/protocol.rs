@@ -67,6 +67,12 @@ pub mod feature {
     pub const RESERVATIONS: u32 = 128;
 }
 
+/// Beside the number of convergence barriers, in word 4 of identify.
+pub mod paths {
+    /// [`crate::shape::Shape::fair`].
+    pub const FAIR: u32 = 128;
+}
+
 /// Words of the replies.
 pub const IDENTIFY_WORDS: u32 = 5;
 pub const STATUS_WORDS: u32 = 10;

@@ -707,6 +707,8 @@ fn a_shape_is_known_by_what_identify_tells() {
         Shape { backing: Backing::Wishbone { width: 64, slave: bus }, ..Shape::default() },
         Shape { counters: false, ..Shape::default() },
         Shape { metrics: Metrics::Built, ..Shape::default() },
+        Shape { metrics: Metrics::Built, fair: true, reservations: true, ..Shape::default() },
+        Shape { fair: true, convergence_barriers: 16, ..Shape::default() },
     ];
     shapes.extend(Divergence::ALL.iter().map(|unit| Shape::new(4, 2).with_divergence(*unit)));
     for shape in &shapes {
@@ -714,6 +716,7 @@ fn a_shape_is_known_by_what_identify_tells() {
             identified(&identify(shape, clock), Divergence::ALL).unwrap_or_else(|e| panic!("{}: {e}", shape.options()));
         assert_eq!(identify(&found, clock), identify(shape, clock), "{}", shape.options());
         assert_eq!((found.counters, found.metrics), (shape.counters, shape.hardware().metrics));
+        assert_eq!((found.fair, counts_words(&found)), (shape.fair, counts_words(shape)), "{}", shape.options());
     }
     let changed = |word: usize, shift: u32, value: u32| {
         let mut words = identify(&Shape::default(), clock);
