@@ -96,6 +96,11 @@ pub trait Engine {
     /// A named signal; None if the engine does not keep it.
     fn signal(&self, signal: usize) -> Option<Bits>;
 
+    /// Whether [`Engine::register`] and [`Engine::read_register`] can be asked.
+    fn shows_registers(&self) -> bool {
+        true
+    }
+
     /// The present value of a register.
     fn register(&self, register: usize) -> Bits;
 

@@ -107,8 +107,17 @@ impl Whereabouts {
 
     /// Those at one place together, block after block.
     pub fn text(&self, program: &Program) -> String {
+        self.said(program, "running at")
+    }
+
+    /// The same of threads that do not run.
+    pub fn suspended(&self, program: &Program) -> String {
+        self.said(program, "suspended at")
+    }
+
+    fn said(&self, program: &Program, verb: &str) -> String {
         let place = |(&(block, waits, pc), threads): (&(u32, bool, u32), &Vec<u32>)| {
-            let (verb, pc) = if waits { ("waiting at the barrier at", pc.wrapping_sub(4)) } else { ("running at", pc) };
+            let (verb, pc) = if waits { ("waiting at the barrier at", pc.wrapping_sub(4)) } else { (verb, pc) };
             let symbol = program.nearest_symbol(pc).map_or_else(String::new, |symbol| format!(" ({symbol})"));
             format!("{} of block {block} {verb} {pc:#010x}{symbol}", thread_ranges(threads))
         };

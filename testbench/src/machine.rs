@@ -8,9 +8,11 @@
 //! | `monitor.rs` | who looks at every cycle |
 //! | `end.rs` | what a launch came to; `error.rs`: in words |
 //! | `whereabouts.rs` | where threads are if it does not end |
+//! | `hang.rs` | whether it never will |
 
 mod end;
 mod error;
+mod hang;
 mod memory;
 mod monitor;
 mod places;
@@ -258,9 +260,22 @@ impl Machine {
 
     /// Batches of cycles with the watch between them; without a watch, one batch.
     fn run_to_stop(&mut self) -> Result<(), MachineError> {
-        let mut cycles = 0;
+        let (mut cycles, mut look_at) = (0, hang::FIRST_LOOK.min(self.max_cycles));
         loop {
-            let left = self.max_cycles - cycles;
+            if cycles >= look_at && self.simulation.engine().shows_registers() {
+                look_at = 2 * cycles;
+                let (passed, why) = self.look_for_hang(cycles)?;
+                cycles += passed;
+                if why == Why::Stop && cycles <= self.max_cycles {
+                    self.simulation.engine().settle();
+                    return self.ended();
+                }
+            }
+            if cycles >= self.max_cycles {
+                self.simulation.engine().settle();
+                return Err(MachineError::Endless { cycles: self.max_cycles, at: self.whereabouts() });
+            }
+            let left = look_at.clamp(cycles + 1, self.max_cycles) - cycles;
             let end = match self.watch.take() {
                 None => self.run_cycles(left, None)?,
                 Some(mut watch) => {
@@ -281,10 +296,6 @@ impl Machine {
             if end.why == Why::Stop {
                 self.simulation.engine().settle();
                 return self.ended();
-            }
-            if cycles >= self.max_cycles {
-                self.simulation.engine().settle();
-                return Err(MachineError::Endless { cycles, at: self.whereabouts() });
             }
         }
     }

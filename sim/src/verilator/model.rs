@@ -394,6 +394,10 @@ impl Engine for Verilator {
         None
     }
 
+    fn shows_registers(&self) -> bool {
+        false
+    }
+
     /// Panics: registers of the Verilog are seen only in its own waveform.
     fn register(&self, register: usize) -> Bits {
         panic!("register `{}` of the Verilog cannot be read", self.directory.registers[register].path);

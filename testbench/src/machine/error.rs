@@ -41,6 +41,8 @@ pub enum MachineError {
     ExitCodes { first: Vec<ThreadExit>, count: u64 },
     #[error("the program did not end in {cycles} cycles; {at}")]
     Endless { cycles: u64, at: String },
+    #[error("the program hangs, as its state after {cycles} cycles is one that it had before: {who}")]
+    Hangs { cycles: u64, who: String },
     #[error("a jitter of {jitter} cycles: the memory that was built has {built} at most")]
     Jitter { built: u32, jitter: u32 },
     #[error("interrupted")]

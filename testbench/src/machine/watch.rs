@@ -61,8 +61,24 @@ impl Machine {
 
     /// Of a settled cycle.
     pub(super) fn trace(&mut self, watch: &mut dyn Watch) {
+        let Some(Issued { warp, pc, mask, threads }) = self.issued() else { return };
+        let line = TraceLine {
+            cycle: self.simulation.engine().cycle(),
+            warp,
+            pc,
+            mask,
+            replay: self.probe("issue_replay") != 0,
+            block: threads.iter().flatten().next().map_or(0, |thread| thread.block),
+            threads: threads.iter().map(|thread| thread.map(|thread| thread.thread)).collect(),
+            text: self.program.word(pc).map_or_else(|| "?".into(), |word| disassemble(word, pc)),
+        };
+        watch.issued(line);
+    }
+
+    /// The instruction that issues in this settled cycle, if one does.
+    pub(super) fn issued(&mut self) -> Option<Issued> {
         if self.probe("issue_valid") == 0 {
-            return;
+            return None;
         }
         let pc = self.probe("issue_pc") as u32 * 4;
         let (warp, mask) =
@@ -70,18 +86,15 @@ impl Machine {
         let homes = self.shape.mixes().then(|| self.probe_bits("core.issue_homes"));
         let bits = self.shape.warp_bits();
         let home = |lane| homes.as_ref().map_or(warp, |homes| homes.extract(lane * bits, bits).low_u64() as u32);
-        let members = (0..self.shape.lanes).map(|lane| mask[lane as usize].then(|| self.thread(home(lane), lane)));
-        let members: Vec<Option<ThreadId>> = members.collect();
-        let line = TraceLine {
-            cycle: self.simulation.engine().cycle(),
-            warp,
-            pc,
-            mask,
-            replay: self.probe("issue_replay") != 0,
-            block: members.iter().flatten().next().map_or(0, |member| member.block),
-            threads: members.iter().map(|member| member.map(|member| member.thread)).collect(),
-            text: self.program.word(pc).map_or_else(|| "?".into(), |word| disassemble(word, pc)),
-        };
-        watch.issued(line);
+        let threads = (0..self.shape.lanes).map(|lane| mask[lane as usize].then(|| self.thread(home(lane), lane)));
+        Some(Issued { warp, pc, threads: threads.collect(), mask })
     }
+}
+
+/// An instruction that issues: its warp, byte address and lanes; and in each lane the thread that is active.
+pub(super) struct Issued {
+    pub warp: u32,
+    pub pc: u32,
+    pub mask: LaneMask,
+    pub threads: Vec<Option<ThreadId>>,
 }

@@ -58,7 +58,7 @@ use ahead::Arriving;
 use arrive::Arrival;
 use heddle_hdl::Errors;
 use heddle_hdl::prelude::*;
-use state::{Held, OfSlot, Place, Store, as_one_warp, place};
+use state::{Ends, Held, OfSlot, Place, Store, Warp, as_one_warp, place};
 use std::ops::Range;
 
 /// Levels of a block's stack.
@@ -115,7 +115,8 @@ impl Mechanism for BlockStack {
         Vec::new()
     }
 
-    /// Threads that wait at a barrier, and those that have not run since they diverged from others.
+    /// Threads that wait at a barrier, those that have not run since they diverged from others, and those that have come
+    /// to where they meet others.
     fn parked(&self, s: &Shape, state: &State, block: Range<u32>) -> Vec<Parked> {
         let first = u64::from(block.start);
         // A lane's warps are side by side.
@@ -130,14 +131,28 @@ impl Mechanism for BlockStack {
         if state.register(s.warps, "recorded").bit(block.start) && first_arrived.kind == u64::from(place::BARRIER) {
             found.extend(parked(state.register(s.threads(), "taken"), true, &first_arrived.pc));
         }
-        if s.threads() > 1 {
-            let most = block_levels(s);
-            let count = state.word(count_width(most), "counts", first).low_u64().min(most.into());
-            for level in 0..count {
-                let held = state.word(Held::shape(&as_one_warp(s)), "levels", first << index_width(most) | level);
-                if held.sibling == 1 {
-                    found.extend(parked(state.word(s.threads(), "siblings", level), false, &held.pc));
-                }
+        if s.threads() == 1 {
+            return found;
+        }
+        // Groups are within each other: who is in the uppermost meets others at the rpc of now.
+        let mut meets = Vec::new();
+        let mut rpc = state.word(Ends::shape(s), "ends", first).rpc.pc;
+        let most = block_levels(s);
+        let count = state.word(count_width(most), "counts", first).low_u64().min(most.into());
+        for level in (0..count).rev() {
+            let held = state.word(Held::shape(&as_one_warp(s)), "levels", first << index_width(most) | level);
+            if held.sibling == 1 {
+                found.extend(parked(state.word(s.threads(), "siblings", level), false, &held.pc));
+            }
+            if held.group == 1 {
+                meets.extend(parked(state.word(s.threads(), "groups", level), false, &rpc));
+                rpc = held.rpc.pc;
+            }
+        }
+        let runs = self.running(s, state, block.clone());
+        for thread in meets {
+            if !runs.contains(&thread.thread) && found.iter().all(|other| other.thread != thread.thread) {
+                found.push(thread);
             }
         }
         found
@@ -145,6 +160,23 @@ impl Mechanism for BlockStack {
 
     fn live_threads(&self, s: &Shape, state: &State) -> u32 {
         state.register(s.threads(), "live_threads").count_ones()
+    }
+}
+
+impl BlockStack {
+    /// The threads of the warps that run on these slots.
+    fn running(&self, s: &Shape, state: &State, slots: Range<u32>) -> Vec<u32> {
+        let running = state.register(s.warps, "running");
+        let mut threads = Vec::new();
+        for slot in slots.filter(|slot| running.bit(*slot)) {
+            let Warp { mask, homes } = state.word(Warp { mask: s.lanes, homes: s.homes_bits() }, "warps", slot.into());
+            for lane in (0..s.lanes).filter(|lane| mask.bit(*lane)) {
+                let bits = s.warp_bits();
+                let home = homes.as_ref().map_or(slot, |homes| homes.extract(lane * bits, bits).low_u64() as u32);
+                threads.push(home * s.lanes + lane);
+            }
+        }
+        threads
     }
 }
 

@@ -1,0 +1,178 @@
+//! Programs that never end, for certain: all of the simulation's state comes back.
+//!
+//! While a launch runs, core, memory and program are one machine without inputs. If its state is what it was some cycles
+//! before, it goes on so for ever. That is looked for now and then, in a window of cycles, one by one: the state is kept
+//! at cycles that are powers of two behind the start of the window, and each is compared with the last that was kept
+//! (Brent's way to find a cycle).
+//!
+//! Left out of the state: what the core did so far ([`heddle_simt::metrics`]), and tables that only checks read; its
+//! counters of cycles and instructions, and reservations of `lr.w`, where none of the instructions that go round reads
+//! the ones or is an `sc.w`. So a program that spins for a time is no hang.
+//!
+//! What it does not find: programs whose threads wait for each other on a memory with jitter, which draws from a long
+//! sequence; loops that go round in more than a window; engines that do not show registers. Those end at the limit of
+//! cycles.
+
+use super::{Machine, MachineError};
+use super::whereabouts::Place;
+use crate::grid::{ThreadId, Whereabouts, thread_ranges};
+use crate::program::Program;
+use heddle_hdl::Bits;
+use heddle_sim::Engine;
+use heddle_sim::directory::Directory;
+use heddle_sim::engine::Why;
+use heddle_simt::csr;
+use heddle_simt::isa::reservation;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Cycles of a launch after which it is looked at for the first time; then, when it has run twice as long.
+pub const FIRST_LOOK: u64 = 1 << 20;
+
+/// Cycles that are looked at.
+const WINDOW: u64 = 1 << 16;
+
+/// What is compared: numbers in the directory.
+pub struct Compared {
+    registers: Vec<usize>,
+    read_registers: Vec<usize>,
+    /// The smaller ones first.
+    memories: Vec<usize>,
+}
+
+impl Compared {
+    pub fn new(directory: &Directory) -> Compared {
+        let counts = |path: &str| {
+            let name = path.rsplit('.').next().unwrap_or(path);
+            let of_core = ["core.cycles", "core.instructions"].contains(&path) || path.starts_with("core.reservations.");
+            of_core || path.contains("metrics.") || name.starts_with("ghost")
+        };
+        let of = |paths: &mut dyn Iterator<Item = &String>| -> Vec<usize> {
+            paths.enumerate().filter(|(_, path)| !counts(path)).map(|(k, _)| k).collect()
+        };
+        let mut memories = of(&mut directory.memories.iter().map(|entry| &entry.path));
+        memories.sort_by_key(|&k| directory.memory(k).address_width);
+        Compared {
+            registers: of(&mut directory.registers.iter().map(|entry| &entry.path)),
+            read_registers: of(&mut directory.read_registers.iter().map(|entry| &entry.path)),
+            memories,
+        }
+    }
+}
+
+/// The state at a cycle.
+struct Kept {
+    cycle: u64,
+    registers: Vec<Bits>,
+    read_registers: Vec<Bits>,
+    memories: Vec<Vec<Bits>>,
+}
+
+impl Kept {
+    fn of(engine: &dyn Engine, compared: &Compared, cycle: u64) -> Kept {
+        Kept {
+            cycle,
+            registers: compared.registers.iter().map(|&k| engine.register(k)).collect(),
+            read_registers: compared.read_registers.iter().map(|&k| engine.read_register(k)).collect(),
+            memories: compared.memories.iter().map(|&k| words(engine, k).collect()).collect(),
+        }
+    }
+
+    fn is_now(&self, engine: &dyn Engine, compared: &Compared) -> bool {
+        let same = |kept: &[Bits], now: &[usize], read: &dyn Fn(usize) -> Bits| {
+            kept.iter().zip(now).all(|(kept, &k)| *kept == read(k))
+        };
+        same(&self.registers, &compared.registers, &|k| engine.register(k))
+            && same(&self.read_registers, &compared.read_registers, &|k| engine.read_register(k))
+            && self.memories.iter().zip(&compared.memories).all(|(kept, &k)| words(engine, k).eq(kept.iter().cloned()))
+    }
+}
+
+fn words(engine: &dyn Engine, memory: usize) -> impl Iterator<Item = Bits> {
+    let addresses = 0..1 << engine.directory().memory(memory).address_width;
+    addresses.map(move |address| engine.memory_read(memory, address))
+}
+
+impl Machine {
+    /// Runs a window of cycles. An error if the program goes round in it without an end; how many cycles have passed, and
+    /// whether the launch came to its end in them.
+    pub(super) fn look_for_hang(&mut self, cycles: u64) -> Result<(u64, Why), MachineError> {
+        let compared = Compared::new(self.simulation.directory());
+        let mut kept = Kept::of(self.simulation.engine(), &compared, 0);
+        for cycle in 1..=WINDOW {
+            let end = self.run_cycles(1, None)?;
+            if end.why != Why::Limit {
+                return Ok((cycle, end.why));
+            }
+            if kept.is_now(self.simulation.engine(), &compared) {
+                return match self.name_hang(cycle - kept.cycle)? {
+                    Some(who) => Err(MachineError::Hangs { cycles: cycles + cycle, who }),
+                    None => Ok((2 * cycle - kept.cycle, Why::Limit)),
+                };
+            }
+            if cycle.is_power_of_two() {
+                kept = Kept::of(self.simulation.engine(), &compared, cycle);
+            }
+        }
+        Ok((WINDOW, Why::Limit))
+    }
+
+    /// Who goes round and where, by what issues in the next `period` cycles, and where the others are. None if one of
+    /// these asks for what was left out.
+    fn name_hang(&mut self, period: u64) -> Result<Option<String>, MachineError> {
+        let mut loops: BTreeMap<ThreadId, BTreeSet<u32>> = BTreeMap::new();
+        for _ in 0..period {
+            self.simulation.engine().settle();
+            if let Some(issued) = self.issued() {
+                if self.program.word(issued.pc).is_some_and(asks) {
+                    return Ok(None);
+                }
+                for thread in issued.threads.into_iter().flatten() {
+                    loops.entry(thread).or_default().insert(issued.pc);
+                }
+            }
+            self.run_cycles(1, None)?;
+        }
+        let mut others = Whereabouts::default();
+        for Place { thread, waits, pc } in self.places() {
+            if !loops.contains_key(&thread) {
+                others.add(thread, waits, pc);
+            }
+        }
+        Ok(Some(text(&self.program, &loops, &others)))
+    }
+}
+
+/// Whether an instruction reads a counter of cycles or instructions, or depends on a reservation.
+fn asks(word: u32) -> bool {
+    let is_of_csr = word & 0x7f == 0x73 && word >> 12 & 3 != 0;
+    let reads_counter = is_of_csr && csr::find((word >> 20) as u16).is_some_and(|csr| csr.source.counts());
+    reads_counter || reservation::stores(word)
+}
+
+/// Loops that are named.
+const LOOPS: usize = 4;
+
+/// Threads of a block that go round the same instructions together, loop after loop; then the others.
+fn text(program: &Program, loops: &BTreeMap<ThreadId, BTreeSet<u32>>, others: &Whereabouts) -> String {
+    let mut together: BTreeMap<(u32, &BTreeSet<u32>), Vec<u32>> = BTreeMap::new();
+    for (thread, pcs) in loops {
+        together.entry((thread.block, pcs)).or_default().push(thread.thread);
+    }
+    let symbol = |pc| program.nearest_symbol(pc).map_or_else(String::new, |symbol| format!(" ({symbol})"));
+    let one = |(&(block, pcs), threads): (&(u32, &BTreeSet<u32>), &Vec<u32>)| {
+        let (first, last) = (pcs.first().copied().unwrap_or(0), pcs.last().copied().unwrap_or(0));
+        let verb = if threads.len() == 1 { "goes" } else { "go" };
+        let place = format!("{first:#010x} … {last:#010x}{}", symbol(first));
+        format!("{} of block {block} {verb} round {place} for ever", thread_ranges(threads))
+    };
+    let mut parts: Vec<String> = together.iter().take(LOOPS).map(one).collect();
+    if together.len() > LOOPS {
+        parts.push(format!("so do threads in {} more loops", together.len() - LOOPS));
+    }
+    let others = others.suspended(program);
+    if together.is_empty() {
+        parts.push("no thread runs".into());
+    }
+    parts.extend((!others.is_empty()).then_some(others));
+    parts.join("; ")
+}
