@@ -8,6 +8,7 @@ mod core;
 pub mod draws;
 mod dual_path;
 mod kernels;
+mod locks;
 mod mechanisms;
 mod order;
 mod page;
@@ -30,6 +31,7 @@ use runs::Run;
   heddle study compaction
   heddle study speculative
   heddle study order gcd sort --draws 1
+  heddle study locks
   heddle study area --docs docs --limit 60
   heddle study simtight vecadd gcd --warps 8 --json")]
 pub struct Study {
@@ -45,6 +47,7 @@ enum What {
     Compaction(compaction::Compaction),
     Speculative(speculative::Speculative),
     Order(order::Orders),
+    Locks(locks::Locks),
     Area(area::Area),
 }
 
@@ -57,6 +60,7 @@ impl Study {
             What::Compaction(study) => study.run(),
             What::Speculative(study) => study.run(),
             What::Order(study) => study.run(),
+            What::Locks(study) => study.run(),
             What::Area(study) => study.run(),
         }
     }
@@ -70,6 +74,7 @@ impl Study {
             What::Compaction(study) => study.runs(),
             What::Speculative(study) => study.runs(),
             What::Order(study) => study.runs(),
+            What::Locks(study) => study.runs(),
             What::Area(_) => bail!("its page is of cores, not of runs"),
         }
     }

@@ -129,14 +129,21 @@ impl Whereabouts {
     }
 }
 
-/// `thread 3`, or `threads 0-2, 5`, of ascending numbers.
+/// Ranges of threads that [`thread_ranges`] names.
+const RANGES: usize = 8;
+
+/// `thread 3`, or `threads 0-2, 5`, of ascending numbers; of many ranges the first, and how many threads are in the others.
 pub fn thread_ranges(threads: &[u32]) -> String {
-    let runs = threads.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+    let ranges: Vec<&[u32]> = threads.chunk_by(|a, b| a + 1 == *b).collect();
+    let (named, others) = ranges.split_at(RANGES.min(ranges.len()));
+    let named = named.iter().map(|range| match range {
         [one] => one.to_string(),
-        _ => format!("{}-{}", run[0], run[run.len() - 1]),
+        _ => format!("{}-{}", range[0], range[range.len() - 1]),
     });
     let word = if threads.len() == 1 { "thread" } else { "threads" };
-    format!("{word} {}", runs.collect::<Vec<_>>().join(", "))
+    let more = others.iter().map(|range| range.len()).sum::<usize>();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{word} {}{more}", named.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -160,6 +167,9 @@ mod tests {
     fn threads_in_a_row_are_a_range() {
         assert_eq!(thread_ranges(&[1, 2, 3, 5, 7, 8]), "threads 1-3, 5, 7-8");
         assert_eq!(thread_ranges(&[4]), "thread 4");
+        let odd: Vec<u32> = (0..32).map(|k| 2 * k + 1).collect();
+        assert_eq!(thread_ranges(&odd), "threads 1, 3, 5, 7, 9, 11, 13, 15 and 24 more");
+        assert_eq!(thread_ranges(&odd[..8]), "threads 1, 3, 5, 7, 9, 11, 13, 15");
     }
 
     #[test]

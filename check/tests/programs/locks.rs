@@ -4,8 +4,12 @@
 use heddle_check::checked;
 use heddle_simt::{Backing, Divergence, Order, Replay, Shape, Timing};
 use heddle_testbench::Program;
+use heddle_testbench::asm::*;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError, LOCKS};
 use heddle_testbench::machine::{Machine, MachineOptions};
+
+/// The CSR that counts cycles.
+const CYCLE: u32 = 0xc00;
 
 fn drive(shape: &Shape, kernel: &Kernel) -> Result<usize, KernelError> {
     let options = MachineOptions { max_cycles: 3_000_000, ..checked() };
@@ -63,15 +67,62 @@ fn every_one_ends_in_every_order() {
     }
 }
 
-/// The same program, which is not asked whether the core suits it.
+/// The same program, which is not asked whether the core suits it: the threads that spin and the one that has the lock are
+/// named.
 #[test]
 fn a_lock_hangs_where_paths_do_not_give_way() {
+    let spins = "threads 1-7 of block 0 go round 0x00000040 … 0x0000004c (main+0x14) for ever; thread 0 of block 0 \
+                 suspended at 0x00000050 (main+0x24)";
     for divergence in Divergence::ALL {
-        let shape = Shape::new(4, 1).with_divergence(*divergence);
-        let options = MachineOptions { max_cycles: 100_000, ..checked() };
-        let program = Program::parse(kernels::find("spin_lock").unwrap().elf).unwrap();
-        let mut machine = Machine::new(&shape, program, &options).unwrap();
-        let error = machine.launch().unwrap_err().to_string();
-        assert!(error.contains("100000 cycles"), "{}: {error}", divergence.name());
+        for reservations in [false, true] {
+            let shape = Shape { reservations, ..Shape::new(4, 2) }.with_divergence(*divergence);
+            let options = MachineOptions { max_cycles: 20_000, ..MachineOptions::default() };
+            let program = Program::parse(kernels::find("spin_lock").unwrap().elf).unwrap();
+            let mut machine = Machine::new(&shape, program, &options).unwrap();
+            let error = machine.launch().unwrap_err().to_string();
+            assert!(error.starts_with("the program hangs, as its state after "), "{}: {error}", divergence.name());
+            assert!(error.ends_with(spins), "{}: {error}", divergence.name());
+        }
+    }
+}
+
+/// Programs that spin and do not hang: one ends, one counts, one looks at the clock, one is about to see what it waits for.
+#[test]
+fn who_spins_for_a_time_is_not_said_to_hang() {
+    let counts = Asm::default().label("loop").put([addi(5, 5, 1)]).jal(ZERO, "loop");
+    let looks = Asm::default().label("loop").put([csrr(5, CYCLE)]).jal(ZERO, "loop");
+    let looks_away = Asm::default().label("loop").put([csrr(5, CYCLE), addi(5, ZERO, 0)]).jal(ZERO, "loop");
+    let spins = Asm::default().label("loop").put([addi(5, ZERO, 1)]).jal(ZERO, "loop");
+    let waits = Asm::default()
+        .put([csrr(5, LANE), addi(6, ZERO, 1), slli(6, 6, 15)])
+        .branch(BNE, 5, ZERO, "wait")
+        .label("work")
+        .put([addi(6, 6, -1)])
+        .branch(BNE, 6, ZERO, "work")
+        .put([sw(6, ZERO, 0x400)])
+        .jal(ZERO, "end")
+        .label("wait")
+        .put([lw(7, ZERO, 0x400)])
+        .branch(BNE, 7, ZERO, "wait")
+        .label("end")
+        .put([addi(A0, ZERO, 0)])
+        .exit();
+    for (program, hangs, ends) in [
+        (counts, false, false),
+        (looks, false, false),
+        (looks_away, false, false),
+        (spins, true, false),
+        (waits, false, true),
+    ] {
+        for shape in [Shape::new(2, 1), Shape::new(2, 1).with_divergence(Divergence::DUAL_PATH)] {
+            let options = MachineOptions { max_cycles: if ends { 1 << 20 } else { 10_000 }, ..checked() };
+            let mut machine = Machine::new(&shape, program.program(), &options).unwrap();
+            machine.write(0x400, &1u32.to_le_bytes()).unwrap();
+            let result = machine.launch().map_err(|error| error.to_string());
+            assert_eq!(result.is_ok(), ends, "{result:?}");
+            let error = result.err().unwrap_or_default();
+            assert_eq!(error.contains("hangs"), hangs, "{error}");
+            assert!(ends || hangs || error.contains("did not end in 10000 cycles"), "{error}");
+        }
     }
 }

@@ -226,7 +226,7 @@ fn kind(error: &MachineError) -> &'static str {
     match error {
         MachineError::Commit(_) => "commit stream",
         MachineError::Fault(_) | MachineError::Bus { .. } => FAULT,
-        MachineError::Endless { .. } => NEVER_ENDS,
+        MachineError::Endless { .. } | MachineError::Hangs { .. } => NEVER_ENDS,
         MachineError::ExitCodes { .. } => "exit code",
         MachineError::Memory { .. } => "wrong result",
         _ => "other",

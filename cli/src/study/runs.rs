@@ -54,17 +54,22 @@ pub fn profiles(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Pr
     outcomes(runs, &usual(seed), interrupt, |worker, run| worker.profile(run))
 }
 
-/// As [`all`], but that a core stops with a fault is a result, too, and so are all errors of the model: its message.
+/// As [`all`], but that a program stops the core or never ends is a result, too, and so are all errors of the model: its message.
 pub fn each(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Result<Summary, String>>> {
+    each_as(runs, &usual(seed), interrupt)
+}
+
+/// As [`each`], on machines of these options.
+pub fn each_as(runs: &[Run], options: &MachineOptions, interrupt: &Interrupt) -> Result<Vec<Result<Summary, String>>> {
     let or_fault = |result: Result<Summary>| match result {
         Ok(summary) => Ok(Ok(summary)),
-        Err(error) => match (device_error(&error), device_error::<ModelError>(&error)) {
-            (Some(fault @ (MachineError::Fault(_) | MachineError::PartWaits { .. })), _) => Ok(Err(fault.to_string())),
+        Err(error) => match (device_error::<MachineError>(&error), device_error::<ModelError>(&error)) {
+            (Some(stop), _) if stop.is_of_the_program() => Ok(Err(stop.to_string())),
             (_, Some(error)) => Ok(Err(error.to_string())),
             _ => Err(error),
         },
     };
-    outcomes(runs, &usual(seed), interrupt, |worker, run| or_fault(worker.run(run)))
+    outcomes(runs, options, interrupt, |worker, run| or_fault(worker.run(run)))
 }
 
 /// Of studies: results are checked by drivers.

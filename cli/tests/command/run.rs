@@ -24,7 +24,15 @@ fn kernels_are_listed() {
     let (usual, locks) = lines.split_once("\n\n").expect("lock programs are apart");
     assert!(usual.lines().map(|line| line.split(' ').next().unwrap()).eq(names.lines()));
     assert!(locks.contains("--fair on") && locks.lines().any(|line| line.starts_with("spin_lock ")));
-    assert_eq!(json(&place.good("kernels --json")).as_array().unwrap().len(), names.lines().count());
+    let all = usual.lines().count() + locks.lines().count() - 1;
+    let rows = json(&place.good("kernels --json"));
+    assert_eq!(rows.as_array().unwrap().len(), all);
+    assert!(
+        rows.as_array()
+            .unwrap()
+            .iter()
+            .any(|row| row["name"] == "mcs_lock" && row["needs"].to_string().contains("fair"))
+    );
 }
 
 #[test]

@@ -57,7 +57,12 @@ pub mod reservation {
     /// Whether an instruction is one of them.
     pub fn has(word: u32) -> bool {
         let loads = word >> 27 == LOAD_RESERVED && word >> 20 & 31 == 0;
-        word & 0x707f == 0x202f && (loads || word >> 27 == STORE_CONDITIONAL)
+        word & 0x707f == 0x202f && loads || stores(word)
+    }
+
+    /// Whether it is `sc.w`.
+    pub fn stores(word: u32) -> bool {
+        word & 0x707f == 0x202f && word >> 27 == STORE_CONDITIONAL
     }
 }
 

@@ -20,6 +20,7 @@ macro_rules! kernel {
                 }
                 $name::drive(device, seed)
             },
+            drive_unasked: $name::drive,
         }
     };
 }

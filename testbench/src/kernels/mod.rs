@@ -195,6 +195,8 @@ pub struct Kernel {
     pub needs: &'static [Need],
     /// Fills inputs from a seed, launches, and checks, on a device that has `elf` loaded.
     pub drive: fn(&mut dyn Device, seed: u64) -> Result<Output, KernelError>,
+    /// The same, where the core may lack what it needs.
+    pub drive_unasked: fn(&mut dyn Device, seed: u64) -> Result<Output, KernelError>,
 }
 
 impl Kernel {

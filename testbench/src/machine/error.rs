@@ -51,6 +51,14 @@ pub enum MachineError {
     OutsideMemory { start: u32, end: u64, memory: u32 },
 }
 
+impl MachineError {
+    /// Whether it is what the program does on this core: it stops it, or does not end.
+    pub fn is_of_the_program(&self) -> bool {
+        use MachineError::{Endless, Fault, Hangs, PartWaits};
+        matches!(self, Fault(_) | PartWaits { .. } | Hangs { .. } | Endless { .. })
+    }
+}
+
 /// Why the core stopped.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error(

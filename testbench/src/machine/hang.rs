@@ -13,8 +13,8 @@
 //! sequence; loops that go round in more than a window; engines that do not show registers. Those end at the limit of
 //! cycles.
 
-use super::{Machine, MachineError};
 use super::whereabouts::Place;
+use super::{Machine, MachineError};
 use crate::grid::{ThreadId, Whereabouts, thread_ranges};
 use crate::program::Program;
 use heddle_hdl::Bits;
@@ -43,7 +43,8 @@ impl Compared {
     pub fn new(directory: &Directory) -> Compared {
         let counts = |path: &str| {
             let name = path.rsplit('.').next().unwrap_or(path);
-            let of_core = ["core.cycles", "core.instructions"].contains(&path) || path.starts_with("core.reservations.");
+            let of_core =
+                ["core.cycles", "core.instructions"].contains(&path) || path.starts_with("core.reservations.");
             of_core || path.contains("metrics.") || name.starts_with("ghost")
         };
         let of = |paths: &mut dyn Iterator<Item = &String>| -> Vec<usize> {
@@ -162,7 +163,8 @@ fn text(program: &Program, loops: &BTreeMap<ThreadId, BTreeSet<u32>>, others: &W
     let one = |(&(block, pcs), threads): (&(u32, &BTreeSet<u32>), &Vec<u32>)| {
         let (first, last) = (pcs.first().copied().unwrap_or(0), pcs.last().copied().unwrap_or(0));
         let verb = if threads.len() == 1 { "goes" } else { "go" };
-        let place = format!("{first:#010x} … {last:#010x}{}", symbol(first));
+        let to = if first == last { String::new() } else { format!(" … {last:#010x}") };
+        let place = format!("{first:#010x}{to}{}", symbol(first));
         format!("{} of block {block} {verb} round {place} for ever", thread_ranges(threads))
     };
     let mut parts: Vec<String> = together.iter().take(LOOPS).map(one).collect();
