@@ -109,6 +109,9 @@ impl Host {
         let mut report = Report::new(target.name.clone(), &self.port, self.baud, core);
         let result = self.on(client, patience, &shape, &target, &mut report);
         report.seconds = begun.elapsed().as_secs_f64();
+        if !self.json {
+            print(&report.printed.text())?;
+        }
         let outcome = match interrupt.or(result) {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -150,6 +153,7 @@ impl Host {
                 Ok(output)
             });
         (report.cycles, report.launches, report.metrics) = (board.cycles(), board.launches(), board.summary());
+        report.printed = board.printed().clone();
         report.retries = board.client().retries();
         (report.sent, report.received) = board.client().line().counts();
         result

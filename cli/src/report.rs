@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use heddle_simt::{Divergence, Shape};
 use heddle_testbench::machine::Compactions;
 use heddle_testbench::machine::Summary;
+use heddle_testbench::printed::Printed;
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::Duration;
@@ -36,6 +37,9 @@ pub struct Report {
     pub seconds: f64,
     #[serde(flatten)]
     pub summary: Summary,
+    /// What threads printed.
+    #[serde(skip_serializing_if = "Printed::is_empty")]
+    pub printed: Printed,
     /// Variables asked for with `--show`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
@@ -65,6 +69,7 @@ impl Report {
             compared: None,
             seconds: time.as_secs_f64(),
             summary,
+            printed: Printed::default(),
             variables: Vec::new(),
         }
     }

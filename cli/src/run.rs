@@ -134,6 +134,10 @@ impl Run {
         );
         report.interrupted = result.as_ref().is_err_and(is_interruption);
         report.compared = self.check.map(|_| machine.compared());
+        report.printed = machine.printed().clone();
+        if !self.json {
+            print(&report.printed.text())?;
+        }
         let finished = if result.is_ok() || report.interrupted {
             show(&self.show, &mut machine).map(|variables| report.variables = variables)
         } else {

@@ -32,6 +32,7 @@ pub mod machine;
 mod overflow;
 pub mod paths;
 pub mod predict;
+pub mod printed;
 pub mod program;
 pub mod reconverge;
 pub mod remote;

@@ -20,6 +20,7 @@ mod watch;
 mod whereabouts;
 
 use crate::grid::{Grid, GridError};
+use crate::printed::Printed;
 use crate::program::Program;
 use crate::reconverge;
 use crate::summary::Counted;
@@ -80,6 +81,7 @@ pub struct Machine {
     /// What they made for the program that is loaded.
     monitors: Vec<Box<dyn Monitor>>,
     watch: Option<Box<dyn Watch>>,
+    printed: Printed,
     /// Cycles that take about [`BATCH_TIME`].
     batch: u64,
 }
@@ -132,6 +134,7 @@ impl Machine {
             grid: Grid::one_block(shape.threads()),
             attach: options.monitors.clone(),
             monitors: Vec::new(),
+            printed: Printed::default(),
             watch: None,
             batch: 1,
         };
@@ -148,6 +151,7 @@ impl Machine {
             None => None,
         };
         self.counted = Counted::default();
+        self.printed = Printed::default();
         let monitors = self.attach.iter().map(|attach| attach(self.simulation.directory(), &program, &self.shape));
         self.monitors = monitors.filter_map(Result::transpose).collect::<Result<_, _>>()?;
         self.simulation.start(self.seed);
@@ -225,6 +229,11 @@ impl Machine {
     /// The simulation below.
     pub fn simulation(&mut self) -> &mut Simulation {
         &mut self.simulation
+    }
+
+    /// What threads printed since the program was loaded.
+    pub fn printed(&self) -> &Printed {
+        &self.printed
     }
 
     /// Thread instructions that [monitors](MachineOptions::monitors) compared since the program was loaded.

@@ -5,6 +5,7 @@ use bitvec::field::BitField;
 use heddle_simt::{Metrics, Shape};
 use heddle_testbench::kernels::KernelError;
 use heddle_testbench::machine::Summary;
+use heddle_testbench::printed::Printed;
 use heddle_testbench::remote::BoardError;
 use serde::Serialize;
 use std::fmt::Write;
@@ -25,6 +26,8 @@ pub struct Core {
     pub atomics: bool,
     /// `lr.w` and `sc.w`.
     pub reservations: bool,
+    /// Paths of a warp give way to each other.
+    pub fair: bool,
     pub barriers: bool,
     pub multiply: bool,
     /// Those of cycles and instructions, which programs read.
@@ -49,6 +52,7 @@ impl Core {
             scratchpad: s.scratchpad,
             atomics: s.atomics,
             reservations: s.reservations,
+            fair: s.fair,
             barriers: s.barriers,
             multiply: s.multiply,
             counters: s.counters,
@@ -68,7 +72,8 @@ impl Core {
             0 => String::new(),
             n => format!(", {n} convergence barriers"),
         };
-        line("core", format!("{lanes} lanes × {warps} warps, {divergence}{barriers}"));
+        let fair = if self.fair { ", fair" } else { "" };
+        line("core", format!("{lanes} lanes × {warps} warps, {divergence}{barriers}{fair}"));
         let place = if self.bus { " on a bus" } else { "" };
         line(
             "bytes",
@@ -129,6 +134,9 @@ pub struct Report {
     pub retries: u64,
     /// Wall time of all, loading included.
     pub seconds: f64,
+    /// What threads printed.
+    #[serde(skip_serializing_if = "Printed::is_empty")]
+    pub printed: Printed,
     /// Variables asked for with `--show`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
@@ -173,6 +181,7 @@ impl Report {
             received: 0,
             retries: 0,
             seconds: 0.0,
+            printed: Printed::default(),
             variables: Vec::new(),
         }
     }

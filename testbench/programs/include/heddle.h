@@ -2,6 +2,7 @@
 #ifndef HEDDLE_H
 #define HEDDLE_H
 
+#include <stdarg.h>
 #include <stdint.h>
 
 #include "heddle_csr.h"
@@ -96,6 +97,38 @@ static inline __attribute__((always_inline)) void heddle_barrier(void) {
                    ".asciz \"" #name "\"\n"                            \
                    ".balign 4\n"                                       \
                    ".popsection" ::"i"(kind), "i"(threshold))
+
+/* printf: docs/reference/programs.md#printf. What threads print is in memory until the launch has ended; then the host formats it. Up to 16
+ * arguments of 32 bits or less; texts must stay as they are until then. Words of memory for all that a launch prints, 3 for each call and 1
+ * for each argument: what finds no room is counted and lost. */
+#ifndef HEDDLE_PRINT_WORDS
+#define HEDDLE_PRINT_WORDS 4096
+#endif
+#define printf(...) heddle_print(HEDDLE_ARGUMENTS(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0), __VA_ARGS__)
+#define HEDDLE_ARGUMENTS(format, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+
+/* Words that are taken, calls that found no room; then records. */
+extern struct {
+  uint32_t taken, dropped, words[HEDDLE_PRINT_WORDS];
+} heddle_printed;
+
+__attribute__((noinline, unused)) static void heddle_print(uint32_t count, const char *format, ...) {
+  /* The buffer is in programs that print, once. */
+  __asm__ volatile(".comm heddle_printed, %0, 256" ::"i"(sizeof heddle_printed));
+  uint32_t place = __atomic_fetch_add(&heddle_printed.taken, count + 3, __ATOMIC_RELAXED);
+  if (place > HEDDLE_PRINT_WORDS || HEDDLE_PRINT_WORDS - place < count + 3) {
+    __atomic_fetch_add(&heddle_printed.dropped, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  uint32_t *record = heddle_printed.words + place;
+  record[0] = (uint32_t)format;
+  record[1] = heddle_block_thread() << 8 | count;
+  record[2] = heddle_block();
+  va_list arguments;
+  va_start(arguments, format);
+  for (uint32_t k = 0; k < count; k++) record[3 + k] = va_arg(arguments, uint32_t);
+  va_end(arguments);
+}
 
 /* The end of an if or a loop in a loop, where its paths should meet. Without it, each may jump to the top of the loop around for
  * itself, and the first to be there goes on alone. */

@@ -52,7 +52,12 @@ impl Device for Machine {
 
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
         self.set_grid(grid)?;
-        Ok(self.run()?)
+        let result = self.run();
+        let mut printed = std::mem::take(&mut self.printed);
+        let taken = printed.take(self);
+        self.printed = printed;
+        result?;
+        taken
     }
 }
 

@@ -6,6 +6,7 @@ use super::reply::{Failed, Status, StoppedBy};
 use crate::StackOverflow;
 use crate::grid::Grid;
 use crate::kernels::{Device, DeviceError};
+use crate::printed::Printed;
 use crate::program::{Program, ProgramError};
 use crate::reconverge::{self, ReconvergeError};
 use crate::summary::{Counted, Summary};
@@ -77,6 +78,7 @@ pub struct Board<L> {
     launches: u32,
     /// What the core counts, if it tells.
     counted: Option<Counted>,
+    printed: Printed,
 }
 
 impl<L: Line> Board<L> {
@@ -95,7 +97,7 @@ impl<L: Line> Board<L> {
     ) -> Result<Board<L>, BoardError> {
         program.check(shape)?;
         let shape = shape.clone();
-        let mut board = Board { client, shape, patience, program, cycles: 0, launches: 0, counted: None };
+        let mut board = Board { client, shape, patience, program, cycles: 0, launches: 0, counted: None, printed: Printed::default() };
         board.reload()?;
         Ok(board)
     }
@@ -107,6 +109,11 @@ impl<L: Line> Board<L> {
         self.reload()
     }
 
+    /// What threads printed since the program was loaded.
+    pub fn printed(&self) -> &Printed {
+        &self.printed
+    }
+
     /// Waits so long from now on.
     pub fn set_patience(&mut self, patience: Patience) {
         self.patience = patience;
@@ -116,6 +123,7 @@ impl<L: Line> Board<L> {
     /// Memory is the program's, and zeros; then the side table.
     fn reload(&mut self) -> Result<(), BoardError> {
         (self.cycles, self.launches) = (0, 0);
+        self.printed = Printed::default();
         self.counted = (self.shape.metrics == Metrics::Built).then(Counted::default);
         self.client.reset()?;
         let on_bus = self.shape.bus_width().is_some();
@@ -271,6 +279,11 @@ impl<L: Line> Device for Board<L> {
 
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
         grid.check(&self.shape, self.program.scratchpad())?;
-        Ok(self.run(grid)?)
+        let result = self.run(grid);
+        let mut printed = std::mem::take(&mut self.printed);
+        let taken = printed.take(self);
+        self.printed = printed;
+        result?;
+        taken
     }
 }

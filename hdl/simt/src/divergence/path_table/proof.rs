@@ -577,9 +577,9 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
     m.assert(&format!("slot_{n}_returning_has_a_path"), implies(slot.returning, returns));
 }
 
-/// x may be before y: in a sorted list only by its key.
+/// x may be before y: in a sorted list only by its key. In no list are they in one place.
 fn before(s: &Shape, x: Path<Signal>, y: Path<Signal>) -> Signal {
-    if s.order.is_stack() { rank(s, x).le(rank(s, y)) } else { key(x).lt(key(y)) }
+    if s.order.is_stack() { rank(s, x).le(rank(s, y)) & key(x).ne(key(y)) } else { key(x).lt(key(y)) }
 }
 
 /// What the sorter has passed of a slot that is seeking waits.
