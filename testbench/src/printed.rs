@@ -55,7 +55,10 @@ impl Printed {
             text += &lines.collect::<String>();
         }
         if self.dropped > 0 {
-            text += &format!("{} calls of printf found no room (HEDDLE_PRINT_WORDS in the program makes more)\n", self.dropped);
+            text += &format!(
+                "{} calls of printf found no room (HEDDLE_PRINT_WORDS in the program makes more)\n",
+                self.dropped
+            );
         }
         text
     }
@@ -127,7 +130,10 @@ fn formatted(device: &mut dyn Device, format: &str, arguments: &[u32]) -> String
     while let Some(at) = rest.find('%') {
         text += &rest[..at];
         let behind = &rest[at + 1..];
-        let Some(end) = behind.find(|c: char| !"-+ #0123456789.*hlzt".contains(c)) else { break };
+        let Some(end) = behind.find(|c: char| !"-+ #0123456789.*hlzt".contains(c)) else {
+            rest = &rest[at..];
+            break;
+        };
         let length = behind[end..].chars().next().map_or(0, char::len_utf8);
         let whole = &rest[at..at + 1 + end + length];
         text += &converted(device, whole, &mut arguments).unwrap_or_else(|| whole.into());
@@ -148,7 +154,8 @@ fn converted(device: &mut dyn Device, whole: &str, arguments: &mut impl Iterator
     if size == "ll" {
         return None;
     }
-    let widths: Vec<i32> = flags.matches('*').map(|_| arguments.next().map(|word| word as i32)).collect::<Option<_>>()?;
+    let widths: Vec<i32> =
+        flags.matches('*').map(|_| arguments.next().map(|word| word as i32)).collect::<Option<_>>()?;
     let word = arguments.next()?;
     let value: Box<dyn Printf> = match (kind, size) {
         ('d' | 'i', "hh") => Box::new(i32::from(word as i8)),
@@ -161,7 +168,12 @@ fn converted(device: &mut dyn Device, whole: &str, arguments: &mut impl Iterator
         ('s', _) => Box::new(read_text(device, word)),
         _ => return None,
     };
-    let spec = if kind == 'p' { format!("%#{}x", &flags[1..]) } else { format!("{flags}{kind}") };
+    let spec = match kind {
+        'p' => format!("%#{}x", &flags[1..]),
+        // In C, zero has no prefix.
+        'x' | 'X' if word == 0 => format!("{}{kind}", flags.replace('#', "")),
+        _ => format!("{flags}{kind}"),
+    };
     let mut values: Vec<&dyn Printf> = widths.iter().map(|width| width as &dyn Printf).collect();
     values.push(value.as_ref());
     vsprintf(&spec, &values).ok()

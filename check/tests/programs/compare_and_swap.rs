@@ -1,40 +1,11 @@
 //! What gcc makes of C11's atomics, on the core: compare-and-swap of words by `lr.w` and `sc.w`, and bytes and half
 //! words by `programs/atomics.S`.
 
+use crate::compiled::compiled;
 use heddle_check::checked;
 use heddle_simt::{Backing, Divergence, Shape, Timing};
-use heddle_testbench::Program;
 use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineOptions};
-use std::fs;
-use std::io::Write as _;
-use std::path::Path;
-use std::process::Command;
-
-/// The program; `None`, said aloud, without a compiler.
-fn program() -> Option<Program> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let programs = here.join("../testbench/programs");
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compare_and_swap.elf");
-    let flags = "-march=rv32ima -mabi=ilp32 -misa-spec=2.2 -O2 -fno-reorder-blocks -std=c11 -ffreestanding -nostdlib \
-                 -nostartfiles -static -Wl,--emit-relocs -Wl,--no-relax";
-    let compiled = Command::new("riscv64-unknown-elf-gcc")
-        .args(flags.split_whitespace())
-        .arg("-I")
-        .arg(programs.join("include"))
-        .arg("-T")
-        .args([programs.join("heddle.ld"), programs.join("crt0.S"), programs.join("atomics.S")])
-        .arg(here.join("tests/programs/compare_and_swap.c"))
-        .arg("-o")
-        .arg(&out)
-        .output();
-    let Ok(compiled) = compiled else {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: compare-and-swap in C, riscv64-unknown-elf-gcc not installed");
-        return None;
-    };
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    Some(Program::parse(&fs::read(out).unwrap()).unwrap())
-}
 
 fn words(machine: &mut Machine, name: &str, count: usize) -> Vec<u32> {
     let address = machine.program().symbol(name).unwrap_or_else(|| panic!("the program has {name}")).address;
@@ -44,7 +15,7 @@ fn words(machine: &mut Machine, name: &str, count: usize) -> Vec<u32> {
 
 #[test]
 fn lists_and_counters_of_all_threads() {
-    let Some(program) = program() else { return };
+    let Some(program) = compiled("compare_and_swap", &["atomics.S"]) else { return };
     let late = Backing::Model(Timing { latency: 30, jitter: 15, interval: 1, seed: 5 });
     let core = |lanes, warps| Shape { reservations: true, ..Shape::new(lanes, warps) };
     let units = Divergence::ALL.iter().map(|&unit| core(8, 4).with_divergence(unit));

@@ -2,10 +2,12 @@
 //! and what analyses and passes make of random programs.
 
 mod compare_and_swap;
+mod compiled;
 mod coverage;
 mod examples;
 mod locks;
 mod nops;
+mod printf;
 mod qemu;
 mod random;
 #[path = "../common/shapes.rs"]

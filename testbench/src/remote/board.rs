@@ -97,7 +97,16 @@ impl<L: Line> Board<L> {
     ) -> Result<Board<L>, BoardError> {
         program.check(shape)?;
         let shape = shape.clone();
-        let mut board = Board { client, shape, patience, program, cycles: 0, launches: 0, counted: None, printed: Printed::default() };
+        let mut board = Board {
+            client,
+            shape,
+            patience,
+            program,
+            cycles: 0,
+            launches: 0,
+            counted: None,
+            printed: Printed::default(),
+        };
         board.reload()?;
         Ok(board)
     }
