@@ -2,11 +2,18 @@
 //! that is not.
 
 use heddle_check::checked;
+use heddle_simt::divergence::fairness;
+use heddle_simt::pipeline::timing;
 use heddle_simt::{Backing, Divergence, Order, Replay, Shape, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError, LOCKS};
-use heddle_testbench::machine::{Machine, MachineOptions};
+use heddle_testbench::machine::{Machine, MachineOptions, Progress, TraceLine, Watch};
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The CSR that counts cycles.
 const CYCLE: u32 = 0xc00;
@@ -49,6 +56,71 @@ fn locks_are_refused_on_a_core_that_is_not_fair() {
     let error = drive(&Shape::new(4, 1), kernels::find("spin_lock").unwrap()).unwrap_err().to_string();
     let wanted = "the kernel needs paths that give way to each other (--fair on), which the core does not have";
     assert_eq!(error, wanted);
+}
+
+/// When each thread issued last, and the most cycles between two issues of one.
+#[derive(Default)]
+struct Gaps {
+    last: BTreeMap<(u32, u32), u64>,
+    most: Arc<AtomicU64>,
+}
+
+impl Watch for Gaps {
+    fn issued(&mut self, line: TraceLine) {
+        for thread in line.threads.into_iter().flatten() {
+            let last = self.last.insert((line.block, thread), line.cycle);
+            self.most.fetch_max(last.map_or(0, |last| line.cycle - last), Ordering::Relaxed);
+        }
+    }
+
+    fn wants_trace(&self) -> bool {
+        true
+    }
+
+    fn progress(&mut self, _: Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// The most instructions to one that may have an outcome, that included.
+fn straight(program: &Program) -> u32 {
+    let words = (0..program.program_end()).step_by(4).map(|pc| program.word(pc).unwrap_or(0));
+    let (mut most, mut run) = (0, 0);
+    for word in words {
+        run += 1;
+        most = most.max(run);
+        if matches!(word & 0x7f, 0x63 | 0x67 | 0x6f | 0x73) {
+            run = 0;
+        }
+    }
+    most
+}
+
+/// The bound in cycles, with lock programs that have no barrier. It is far: no turn takes its longest each time.
+#[test]
+fn threads_issue_within_the_bound() {
+    let late = Backing::Model(Timing { latency: 40, jitter: 15, interval: 1, seed: 5 });
+    for (shape, memory) in [
+        (Shape { patience: 2, ..Shape::new(4, 2) }, 0),
+        (Shape { patience: 64, ..Shape::new(8, 4) }, 0),
+        (Shape { patience: 16, backing: late, ..Shape::new(4, 2) }, 40 + 15),
+    ] {
+        let shape = Shape { fair: true, reservations: true, ..shape };
+        // Each lane's access may be served alone, after those of all others.
+        let latency = timing::ISSUE_TO_WRITE + 4 + shape.threads() * (memory + 2);
+        for kernel in LOCKS.iter().filter(|kernel| kernel.name != "lock_and_barrier") {
+            let program = Program::parse(kernel.elf).unwrap();
+            let bound = fairness::cycles(&shape, straight(&program), latency);
+            let gaps = Gaps::default();
+            let most = gaps.most.clone();
+            let mut machine = Machine::new(&shape, program, &MachineOptions::default()).unwrap();
+            machine.watch(Box::new(gaps));
+            (kernel.drive)(&mut machine, 1).unwrap();
+            let most = most.load(Ordering::Relaxed);
+            let _ = writeln!(std::io::stderr(), "{} on {}: {most} of {bound} cycles", kernel.name, shape.options());
+            assert!(0 < most && most <= bound, "{} on {}: {most} > {bound}", kernel.name, shape.options());
+        }
+    }
 }
 
 /// Whatever the order of traversal.

@@ -24,7 +24,8 @@ use std::path::PathBuf;
 ///
 /// Mechanisms are compared with the one of the options of the core, path tables unless --divergence names another. Path
 /// tables stand there twice, the second time with accesses that do not leave lanes behind (--replay serialise), as
-/// stacks have them; block stacks twice, the second time with prediction (CAPRI). Each kernel runs with several inputs.
+/// stacks have them; block stacks twice, the second time with prediction (CAPRI); path tables and arbiter also with paths that
+/// give way to each other (--fair on). Each kernel runs with several inputs.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study mechanisms                               all kernels on 8 lanes and 8 warps; takes minutes
@@ -202,6 +203,9 @@ impl Mechanisms {
                 Ok(())
             };
             with("", core.clone())?;
+            if can.fair && !core.fair {
+                with(", fair", Shape { fair: true, ..core.clone() })?;
+            }
             if can.splits && core.replay != Replay::Serialise {
                 with(", serialise", Shape { replay: Replay::Serialise, ..core.clone() })?;
             }
@@ -392,14 +396,14 @@ mod tests {
     fn every_mechanism_is_there_and_that_of_the_options_first() {
         let names = |line: &str| study(line).variants().unwrap().into_iter().map(|v| v.name).collect::<Vec<_>>();
         let all = names("");
-        assert_eq!(all[..2], ["path-table", "path-table, serialise"]);
+        assert_eq!(all[..3], ["path-table", "path-table, fair", "path-table, serialise"]);
         assert!(mechanisms().iter().all(|mechanism| all.iter().any(|name| name == mechanism.name())));
         assert!(all.contains(&"block-stack, predict".to_string()), "{all:?}");
         let shown = charted(&study("").variants().unwrap()).into_iter().map(|at| all[at].as_str()).collect::<Vec<_>>();
         assert_eq!(shown, ["path-table, serialise", "arbiter, serialise", "stack", "dual-path", "block-stack"]);
         let stack_first = names("--divergence stack");
-        // All have accesses as the stack has them.
-        assert_eq!((stack_first[0].as_str(), stack_first.len()), ("stack", mechanisms().len() + 1));
+        // All have accesses as the stack has them; two can be fair.
+        assert_eq!((stack_first[0].as_str(), stack_first.len()), ("stack", mechanisms().len() + 3));
         assert_eq!(study("gcd sort").runs().unwrap().len(), 2 * all.len());
     }
 }

@@ -90,7 +90,7 @@ pub const MECHANISMS: [Mechanism; 12] = [
 pub const COMPARED: [(u32, u32); 2] = [(8, 8), (16, 8)];
 
 /// Options of a core whose price is told, beside those of [`MECHANISMS`].
-pub const OPTIONS: [&str; 9] = [
+pub const OPTIONS: [&str; 15] = [
     "--barriers off --atomics off --scratchpad 0",
     "--multiply off",
     "--atomics off",
@@ -100,6 +100,12 @@ pub const OPTIONS: [&str; 9] = [
     "--coalescing full --replay serialise",
     "--cache 4K",
     "--bus 64",
+    "--reservations on",
+    "--fair on",
+    "--fair on --divergence arbiter",
+    "--fair on --order breadth-first",
+    "--order swap",
+    "--order minority",
 ];
 
 /// The shape of which options are told: cells of the first, cells and clock of the second.

@@ -285,6 +285,9 @@ struct Inside {
     /// One bit per warp.
     rounds: Option<Signal>,
     ghost_live: Mem<Width>,
+    fairness: Option<Fairness>,
+    /// With [`Shape::fair`], of each thread: outcomes since it ran, and whether it waits.
+    ghosts: Option<[Mem<Width>; 2]>,
     /// Passes by their cycle, from 1 on; the warp is steered in the one numbered `steers`.
     passes: Vec<Pass<Signal>>,
     steers: usize,
@@ -450,12 +453,15 @@ fn described(
     let ghost_rest = m.memory("ghost_rest", s.lanes, s.warp_bits());
     ghost_rest.write(outcome.valid, outcome.slot, outcome.rest.mask);
     m.assert("a_replay_is_alone", !(turn & leaving.replay) | mask.eq(ghost_rest.read(leaving.slot)));
+    let mut ghosts = None;
     if let Some(told) = &told {
         let ghost_waits = m.memory("ghost_waits", s.lanes, s.warp_bits());
         let wait = ghost_waits.read(slot);
         let arrive = outcome.taken.mask.only_if(waits);
         ghost_waits.write(outcome.valid | starts | wakes, slot, (wait | arrive).only_if(outcome.valid));
-        fairness::assert_bound(m, s, told, ghost_live.read(slot) & !wait, running.mask);
+        let runnable = ghost_live.read(slot) & !wait;
+        let since = fairness::assert_bound(m, s, told, runnable, running.mask);
+        ghosts = Some([since, ghost_waits]);
         m.cover("new_round", told.new_round);
     }
     m.cover("warp_ends", turn & !any);
@@ -496,7 +502,7 @@ fn described(
     };
     let live = live.q;
     let rounds = rounds.map(|rounds| rounds.q);
-    (out, Inside { live, waiting, active, stops, phases, rounds, ghost_live, passes, steers })
+    (out, Inside { live, waiting, active, stops, phases, rounds, ghost_live, fairness, ghosts, passes, steers })
 }
 
 /// The place of a live thread's rank.

@@ -24,6 +24,7 @@
 //!
 //! What it does not do: it knows nothing of locks. A path that gives way may hold one.
 
+use crate::pipeline::timing::{CONTROL_TO_NEXT, ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, TURN_EVERY};
 use crate::shape::{Order, Shape};
 use heddle_hdl::elements;
 use heddle_hdl::prelude::*;
@@ -51,6 +52,23 @@ pub fn least_patience(s: &Shape) -> u32 {
 /// With [`Shape::fair`]: outcomes of a warp in which each thread that does not wait runs at least once.
 pub fn bound(s: &Shape) -> u32 {
     first_turn(s) + 2 * (s.lanes - 1) * brief(s)
+}
+
+/// With [`Shape::fair`]: cycles in which each thread that does not wait at a barrier issues at least once. `straight` is the
+/// most instructions of the program from one with an outcome to the next, that included; `latency` the most cycles from the
+/// issue of an instruction until all of its lanes have their results, whatever memory and the others of a cache or bus
+/// do.
+///
+/// Of [`bound`] outcomes, each comes after `straight` issues. A slot's turn comes after one of each slot, which begins at
+/// most every [`TURN_EVERY`] cycles and lasts until an instruction could issue: for `latency`, or until there is one again.
+/// After an outcome the divergence unit may have to look through all cold tables, and puts off others for that.
+pub fn cycles(s: &Shape, straight: u32, latency: u32) -> u64 {
+    let slots = u64::from(s.warps) + 1;
+    let ready = u64::from(latency.max(CONTROL_TO_NEXT));
+    let issue = slots * ready.max(u64::from(TURN_EVERY));
+    let entries = 4 * u64::from(s.lanes);
+    let steering = u64::from(OUTCOMES_BEFORE_HOLD + ISSUE_TO_OUTCOME) + slots * entries;
+    u64::from(bound(s)) * (u64::from(straight) * (issue + ready) + steering)
 }
 
 /// What a unit tells, 1 bit each unless stated.
@@ -183,3 +201,5 @@ pub fn assert_bound(m: Builder, s: &Shape, told: &Told, runnable: Signal, ran: S
     since.write(told.outcome | told.start, at, cat(&after).only_if(!told.start));
     since
 }
+
+pub mod proof;

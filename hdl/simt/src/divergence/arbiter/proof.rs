@@ -6,6 +6,8 @@
 //! place, so that their tables can be seen.
 
 use super::{Inside, LaneIn, LaneOut, Place, Thread, compared, described};
+use crate::divergence::fairness::Fairness;
+use crate::divergence::fairness::proof::{Warp, has_its_turn};
 use crate::divergence::proof::ProofIn;
 use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::proof::{cover, held, implies, index_of};
@@ -44,7 +46,16 @@ fn lanes_in_place(m: Builder, s: &Shape, i: LaneIn<LaneInput>) -> (LaneOut<Signa
 /// The arbiter with every legal input: outcomes of warps that run, with threads of the active path; memory accesses
 /// before the stop pc; starts of idle slots, wakes of those that wait.
 pub fn arbiter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
-    module("arbiter_proof", ProofIn::shape(s), |m, i| {
+    harness(s, "arbiter_proof", false)
+}
+
+/// The same of a shape that is fair, and that it is.
+pub fn fair_arbiter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
+    harness(s, "fair_arbiter_proof", true)
+}
+
+fn harness(s: &Shape, name: &str, is_fair: bool) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
+    module(name, ProofIn::shape(s), |m, i| {
         let unit_in = m.deferred("unit_in", UnitIn::shape(s));
         let mut tables = Vec::new();
         let (out, inside) = described(m, s, unit_in.value, |m, i| {
@@ -57,6 +68,12 @@ pub fn arbiter_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> 
         for warp in 0..s.warps {
             between_passes(m, s, warp, &tables, &inside);
             steers(m, s, warp, &tables, &inside, &legal, &out);
+            if is_fair {
+                let fairness = inside.fairness.as_ref().expect("paths give way");
+                let warp = warp_of_fairness(m, s, warp, &tables, &inside);
+                has_its_turn(m, s, fairness, &warp);
+                counts_as_they_are(m, s, fairness, &warp, &inside);
+            }
         }
         follow(m, s, &i, &tables, &inside, &legal, &out);
         cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
@@ -154,6 +171,39 @@ fn between_passes(m: Builder, s: &Shape, warp: u32, tables: &[Mem<Thread<Width>>
     cover(m, &name("stops"), passed & stop.valid);
 }
 
+fn warp_of_fairness(m: Builder, s: &Shape, number: u32, tables: &[Mem<Thread<Width>>], inside: &Inside) -> Warp {
+    let at = m.lit(number, s.warp_bits());
+    let threads = threads(m, s, at, tables, inside);
+    let late = |t: &Thread<Signal>| t.place.late.expect("threads give way");
+    let live = inside.live.bit(number);
+    let of = |which: &dyn Fn(&Thread<Signal>) -> Signal| {
+        cat(&threads.iter().map(|t| t.valid & which(t)).collect::<Vec<_>>()).only_if(live)
+    };
+    let valid = of(&|_| m.lit(1u32, 1));
+    Warp {
+        number,
+        live,
+        settled: !passes(number, &inside.passes[..=inside.steers]).any(),
+        several: (valid & !inside.active.read(at).mask).any(),
+        late: of(&|t| late(t) & !t.place.waits),
+        in_time: of(&|t| !late(t) & !t.place.waits),
+        waits_late: of(&|t| late(t) & t.place.waits).any(),
+        since: inside.ghosts.as_ref().expect("it is fair")[0].clone(),
+    }
+}
+
+/// What the counters are while a warp is on its way through the trees, and of threads that wait.
+fn counts_as_they_are(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp, inside: &Inside) {
+    let &Warp { number, live, settled, late, in_time, ref since, .. } = warp;
+    let at = m.lit(number, s.warp_bits());
+    let parted = fairness.parted.q.bit(number);
+    let none_since = !since.read(at).any();
+    m.assert(&format!("slot_{number}_was_alone_before_it_parts"), implies(live & !settled & !parted, none_since));
+    let [_, ghost_waits] = inside.ghosts.as_ref().expect("it is fair");
+    let runnable = inside.ghost_live.read(at) & !ghost_waits.read(at);
+    m.assert(&format!("slot_{number}_runs_what_does_not_wait"), implies(live, runnable.eq(late | in_time)));
+}
+
 /// A warp is steered once after each outcome, start or wake, if it has threads that can run, and to the first.
 fn steers(
     m: Builder,
@@ -232,6 +282,9 @@ mod tests {
                     Shape { program: 16, depth_bits: 1, barriers, metrics: Metrics::Off, ..Shape::new(lanes, warps) };
                 let s = Shape { fair, patience: 4, ..s };
                 holds_at_random(&arbiter_proof(&s).check().unwrap().netlist, 20_000);
+                if fair {
+                    holds_at_random(&fair_arbiter_proof(&s).check().unwrap().netlist, 20_000);
+                }
             }
         }
     }

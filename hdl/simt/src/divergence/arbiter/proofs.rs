@@ -1,6 +1,6 @@
 //! What is proven of the arbiter, and at which shapes.
 
-use super::proof::{arbiter_proof, pass_cycles};
+use super::proof::{arbiter_proof, fair_arbiter_proof, pass_cycles};
 use crate::proof::{Block, Method, Proof};
 use crate::shape::{Metrics, Shape};
 use heddle_hdl::Errors;
@@ -15,6 +15,14 @@ const ARBITER: Block = Block {
     cover_depth: 14,
 };
 
+const FAIR: Block = Block {
+    name: "fair-arbiter",
+    block: "divergence/fairness.rs",
+    says: "The same of the arbiter.",
+    method: Method::Induction,
+    cover_depth: 14,
+};
+
 /// All of them.
 pub fn proofs() -> Result<Vec<Proof>, Errors> {
     let mut all = Vec::new();
@@ -24,6 +32,11 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     {
         let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, barriers, ..shape(lanes, warps) };
         all.push(ARBITER.at(&s, pass_cycles(&s), (lanes, warps) == (2, 2), arbiter_proof)?);
+    }
+    for (lanes, warps, barriers) in [(2, 1, false), (2, 1, true), (2, 2, true), (4, 1, true)] {
+        let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, barriers, ..shape(lanes, warps) };
+        let s = Shape { fair: true, patience: 2, ..s };
+        all.push(FAIR.at(&s, pass_cycles(&s), (lanes, warps, barriers) == (2, 1, false), fair_arbiter_proof)?);
     }
     Ok(all)
 }
