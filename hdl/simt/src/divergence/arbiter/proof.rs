@@ -199,6 +199,9 @@ fn counts_as_they_are(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp, i
     let parted = fairness.parted.q.bit(number);
     let none_since = !since.read(at).any();
     m.assert(&format!("slot_{number}_was_alone_before_it_parts"), implies(live & !settled & !parted, none_since));
+    // When all have given way, nobody has.
+    let somebody = implies(live & settled & !inside.waiting.bit(number), in_time.any());
+    m.assert(&format!("slot_{number}_somebody_has_not_given_way"), somebody);
     let [_, ghost_waits] = inside.ghosts.as_ref().expect("it is fair");
     let runnable = inside.ghost_live.read(at) & !ghost_waits.read(at);
     m.assert(&format!("slot_{number}_runs_what_does_not_wait"), implies(live, runnable.eq(late | in_time)));

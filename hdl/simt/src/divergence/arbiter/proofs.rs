@@ -20,7 +20,7 @@ const FAIR: Block = Block {
     block: "divergence/fairness.rs",
     says: "The same of the arbiter.",
     method: Method::Induction,
-    cover_depth: 14,
+    cover_depth: 32,
 };
 
 /// All of them.
