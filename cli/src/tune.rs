@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use clap::Parser;
     use heddle_testbench::Program;
-    use heddle_testbench::kernels::{Kernel, KernelError, find};
+    use heddle_testbench::kernels::{Kernel, KernelError, Output, find};
 
     fn tuning(chosen: usize) -> Tuning {
         let region =
@@ -201,13 +201,17 @@ mod tests {
 
     #[test]
     fn a_result_that_is_wrong_is_an_error() {
+        fn wrong(_: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
+            Err(KernelError::Wrong { array: "sums", index: 3, want: seed as u32, got: 0 })
+        }
         static WRONG: Kernel = Kernel {
             name: "wrong",
             about: "",
             elf: &[],
             small_elf: None,
             needs: &[],
-            drive: |_, seed| Err(KernelError::Wrong { array: "sums", index: 3, want: seed as u32, got: 0 }),
+            drive: wrong,
+            drive_unasked: wrong,
         };
         let elf = find("loop_merge").unwrap().elf;
         let program = Program::parse(elf).unwrap();

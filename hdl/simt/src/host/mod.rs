@@ -504,7 +504,12 @@ pub fn identify(s: &Shape, identity: Identity) -> [u32; IDENTIFY_WORDS as usize]
         s.memory,
         s.program,
         identity.clock_khz,
-        bytes([log2(s.stack), log2(s.scratchpad), s.convergence_barriers | u32::from(s.fair) * paths::FAIR, features]),
+        bytes([
+            log2(s.stack),
+            log2(s.scratchpad),
+            s.convergence_barriers | (u32::from(s.fair) * paths::FAIR),
+            features,
+        ]),
     ]
 }
 

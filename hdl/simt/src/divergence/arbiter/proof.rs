@@ -188,7 +188,7 @@ fn warp_of_fairness(m: Builder, s: &Shape, number: u32, tables: &[Mem<Thread<Wid
         late: of(&|t| late(t) & !t.place.waits),
         in_time: of(&|t| !late(t) & !t.place.waits),
         waits_late: of(&|t| late(t) & t.place.waits).any(),
-        since: inside.ghosts.as_ref().expect("it is fair")[0].clone(),
+        since: inside.ghosts.expect("it is fair")[0],
     }
 }
 
@@ -202,7 +202,7 @@ fn counts_as_they_are(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp, i
     // When all have given way, nobody has.
     let somebody = implies(live & settled & !inside.waiting.bit(number), in_time.any());
     m.assert(&format!("slot_{number}_somebody_has_not_given_way"), somebody);
-    let [_, ghost_waits] = inside.ghosts.as_ref().expect("it is fair");
+    let [_, ghost_waits] = inside.ghosts.expect("it is fair");
     let runnable = inside.ghost_live.read(at) & !ghost_waits.read(at);
     m.assert(&format!("slot_{number}_runs_what_does_not_wait"), implies(live, runnable.eq(late | in_time)));
 }

@@ -63,7 +63,7 @@ impl Tables {
                     !self.cold[k].waits && swapped == *after
                 });
         }
-        places.into_iter().filter(|&k| self.cold[k].key() < y.key()).any(|k| {
+        places.filter(|&k| self.cold[k].key() < y.key()).any(|k| {
             let mut three = [x, y, self.cold[k]];
             three[if x.waits { 0 } else { 1 }..].sort_by_key(P::key);
             let mut swapped = Tables { x: Some(three[0]), y: Some(three[1]), ..self.clone() };

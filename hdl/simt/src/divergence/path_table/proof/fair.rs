@@ -34,7 +34,7 @@ fn warp(m: Builder, s: &Shape, h: &Harness, slot: &Slot) -> Warp {
         late,
         in_time,
         waits_late: cat(&waits_late).any(),
-        since: h.tables.ghosts.ghost_since.clone().expect("it is fair"),
+        since: h.tables.ghosts.ghost_since.expect("it is fair"),
     }
 }
 
