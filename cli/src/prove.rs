@@ -212,8 +212,13 @@ fn list(rows: &[Row]) -> String {
 }
 
 fn table(rows: &[Row]) -> String {
+    let widest = |heading: &str, of: fn(&Row) -> &str| {
+        rows.iter().map(|row| of(row).chars().count()).fold(heading.chars().count(), usize::max)
+    };
+    let (names, blocks) = (widest("name", |row| &row.name), widest("block", |row| row.block));
+    let (shapes, engines) = (widest("lanes × warps", |row| &row.shape), widest("engine", |row| row.engine));
     let mut text = format!(
-        "{:<20} {:<30} {:<16} {:<11} {:>5} {:>8} {:>7}  {}\n",
+        "{:<names$} {:<blocks$} {:<shapes$} {:<engines$} {:>5} {:>8} {:>7}  {}\n",
         "name", "block", "lanes × warps", "engine", "depth", "seconds", "covers", "result"
     );
     for row in rows {
@@ -226,7 +231,7 @@ fn table(rows: &[Row]) -> String {
         });
         let _ = writeln!(
             text,
-            "{:<20} {:<30} {:<16} {:<11} {:>5} {seconds:>8} {covers:>7}  {result}",
+            "{:<names$} {:<blocks$} {:<shapes$} {:<engines$} {:>5} {seconds:>8} {covers:>7}  {result}",
             row.name, row.block, row.shape, row.engine, row.depth
         );
     }
