@@ -271,18 +271,21 @@ impl Machine {
     fn run_to_stop(&mut self) -> Result<(), MachineError> {
         let (mut cycles, mut look_at) = (0, hang::FIRST_LOOK.min(self.max_cycles));
         loop {
+            let mut ended = false;
             if cycles >= look_at && self.simulation.engine().shows_registers() {
                 look_at = 2 * cycles;
                 let (passed, why) = self.look_for_hang(cycles)?;
                 cycles += passed;
-                if why == Why::Stop && cycles <= self.max_cycles {
+                ended = why == Why::Stop;
+                if ended && cycles <= self.max_cycles {
                     self.simulation.engine().settle();
                     return self.ended();
                 }
             }
             if cycles >= self.max_cycles {
                 self.simulation.engine().settle();
-                return Err(MachineError::Endless { cycles: self.max_cycles, at: self.whereabouts() });
+                let at = if ended { "it ended soon after".into() } else { self.whereabouts() };
+                return Err(MachineError::Endless { cycles: self.max_cycles, at });
             }
             let left = look_at.clamp(cycles + 1, self.max_cycles) - cycles;
             let end = match self.watch.take() {

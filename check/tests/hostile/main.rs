@@ -208,7 +208,13 @@ fn run(machine: &mut Machine, program: &Program) -> Result<(), TestCaseError> {
     let result = machine.run();
     result.as_ref().err().map_or(Ok(()), |error| one_line(error))?;
     match result {
-        Ok(()) | Err(MachineError::Fault(_) | MachineError::ExitCodes { .. } | MachineError::Endless { .. }) => {}
+        Ok(()) => {}
+        Err(
+            MachineError::Fault(_)
+            | MachineError::ExitCodes { .. }
+            | MachineError::Endless { .. }
+            | MachineError::Hangs { .. },
+        ) => {}
         // A limit of the core, which programs can pass.
         Err(MachineError::Simulation(SimulationError::Failed(failed))) if failed.path.ends_with(DEPTH) => {}
         Err(error) => prop_assert!(false, "{}", error),

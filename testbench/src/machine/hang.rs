@@ -6,8 +6,8 @@
 //! (Brent's way to find a cycle).
 //!
 //! Left out of the state: what the core did so far ([`heddle_simt::metrics`]), and tables that only checks read; its
-//! counters of cycles and instructions, and reservations of `lr.w`, where none of the instructions that go round reads
-//! the ones or is an `sc.w`. So a program that spins for a time is no hang.
+//! counters of cycles and instructions, unless an instruction that goes round reads one; and reservations, unless one is an
+//! `sc.w`. So a program that spins for a time is no hang.
 //!
 //! What it does not find: programs whose threads wait for each other on a memory with jitter, which draws from a long
 //! sequence; loops that go round in more than a window; engines that do not show registers. Those end at the limit of
@@ -28,8 +28,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Cycles of a launch after which it is looked at for the first time; then, when it has run twice as long.
 pub const FIRST_LOOK: u64 = 1 << 20;
 
-/// Cycles that are looked at.
+/// Cycles that are looked at, but no more than the launch has run.
 const WINDOW: u64 = 1 << 16;
+
+/// The first cycle of a window, but for its start, at which the state is kept: loops that are shorter are found then.
+const FIRST_KEPT: u64 = 64;
 
 /// What is compared: numbers in the directory.
 pub struct Compared {
@@ -65,7 +68,43 @@ struct Kept {
     cycle: u64,
     registers: Vec<Bits>,
     read_registers: Vec<Bits>,
-    memories: Vec<Vec<Bits>>,
+    memories: Vec<Words>,
+}
+
+/// A memory's words.
+enum Words {
+    /// Up to 64 bits each, read many at a time: main memory may be large.
+    Narrow(Vec<u64>),
+    Wide(Vec<Bits>),
+}
+
+/// Words that are read at a time.
+const CHUNK: usize = 4096;
+
+impl Words {
+    fn of(engine: &dyn Engine, memory: usize) -> Words {
+        let words = 1usize << engine.directory().memory(memory).address_width;
+        if engine.directory().memories[memory].width > 64 {
+            return Words::Wide((0..words as u64).map(|address| engine.memory_read(memory, address)).collect());
+        }
+        let mut kept = vec![0; words];
+        engine.memory_save(memory, 0, &mut kept);
+        Words::Narrow(kept)
+    }
+
+    fn are_now(&self, engine: &dyn Engine, memory: usize) -> bool {
+        match self {
+            Words::Wide(kept) => (0..).zip(kept).all(|(address, word)| engine.memory_read(memory, address) == *word),
+            Words::Narrow(kept) => {
+                let mut now = [0; CHUNK];
+                kept.chunks(CHUNK).enumerate().all(|(chunk, kept)| {
+                    let now = &mut now[..kept.len()];
+                    engine.memory_save(memory, (chunk * CHUNK) as u64, now);
+                    *now == *kept
+                })
+            }
+        }
+    }
 }
 
 impl Kept {
@@ -74,7 +113,7 @@ impl Kept {
             cycle,
             registers: compared.registers.iter().map(|&k| engine.register(k)).collect(),
             read_registers: compared.read_registers.iter().map(|&k| engine.read_register(k)).collect(),
-            memories: compared.memories.iter().map(|&k| words(engine, k).collect()).collect(),
+            memories: compared.memories.iter().map(|&k| Words::of(engine, k)).collect(),
         }
     }
 
@@ -84,22 +123,18 @@ impl Kept {
         };
         same(&self.registers, &compared.registers, &|k| engine.register(k))
             && same(&self.read_registers, &compared.read_registers, &|k| engine.read_register(k))
-            && self.memories.iter().zip(&compared.memories).all(|(kept, &k)| words(engine, k).eq(kept.iter().cloned()))
+            && self.memories.iter().zip(&compared.memories).all(|(kept, &k)| kept.are_now(engine, k))
     }
 }
 
-fn words(engine: &dyn Engine, memory: usize) -> impl Iterator<Item = Bits> {
-    let addresses = 0..1 << engine.directory().memory(memory).address_width;
-    addresses.map(move |address| engine.memory_read(memory, address))
-}
-
 impl Machine {
-    /// Runs a window of cycles. An error if the program goes round in it without an end; how many cycles have passed, and
+    /// Runs a window of cycles, after so many of the launch. An error if the program goes round in it without an end; how many cycles have passed, and
     /// whether the launch came to its end in them.
     pub(super) fn look_for_hang(&mut self, cycles: u64) -> Result<(u64, Why), MachineError> {
         let compared = Compared::new(self.simulation.directory());
         let mut kept = Kept::of(self.simulation.engine(), &compared, 0);
-        for cycle in 1..=WINDOW {
+        let window = WINDOW.min(cycles);
+        for cycle in 1..=window {
             let end = self.run_cycles(1, None)?;
             if end.why != Why::Limit {
                 return Ok((cycle, end.why));
@@ -110,11 +145,11 @@ impl Machine {
                     None => Ok((2 * cycle - kept.cycle, Why::Limit)),
                 };
             }
-            if cycle.is_power_of_two() {
+            if cycle.is_power_of_two() && cycle >= FIRST_KEPT {
                 kept = Kept::of(self.simulation.engine(), &compared, cycle);
             }
         }
-        Ok((WINDOW, Why::Limit))
+        Ok((window, Why::Limit))
     }
 
     /// Who goes round and where, by what issues in the next `period` cycles, and where the others are. None if one of

@@ -24,9 +24,6 @@ impl Machine {
         if !self.simulation.engine().shows_registers() {
             return "the engine does not show where".into();
         }
-        if self.simulation.engine().peek_u64(self.places.stopped) != 0 {
-            return "it ended soon after".into();
-        }
         let tables = self.places();
         let mut next: BTreeMap<ThreadId, u32> = BTreeMap::new();
         for _ in 0..STUCK_AFTER {
