@@ -51,6 +51,15 @@ pub fn all_as(
     Ok(summaries.chunks(draws.draws as usize).map(<[Summary]>::to_vec).collect())
 }
 
+/// Every run in every draw, where that a program stops the core or never ends is a result, too: by run, and draw.
+pub fn each_as(runs: &[Run], draws: DrawsArgs, options: &MachineOptions, interrupt: &Interrupt) -> Result<Vec<Drawn>> {
+    let results = runs::each_as(&of_each(runs, draws), options, interrupt)?;
+    Ok(results.chunks(draws.draws as usize).map(<[_]>::to_vec).collect())
+}
+
+/// What a run did in each draw, or why it did not end.
+pub type Drawn = Vec<Result<Summary, String>>;
+
 /// The draws of a run follow each other, so that its core is built once.
 fn of_each(runs: &[Run], draws: DrawsArgs) -> Vec<Run> {
     runs.iter().flat_map(|run| draws.all().map(|draw| Run { draw: Some(draw), ..run.clone() })).collect()

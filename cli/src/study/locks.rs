@@ -1,9 +1,9 @@
 //! `heddle study locks`: which mechanism ends programs whose threads wait for each other, and how soon.
 
 use super::age;
-use super::draws::DrawsArgs;
+use super::draws::{self, DrawsArgs};
 use super::page;
-use super::runs::{self, Run, each_as};
+use super::runs::{self, Run};
 use super::table::{markdown, plain};
 use crate::interrupt::Interrupt;
 use crate::mechanisms::mechanisms;
@@ -129,16 +129,12 @@ impl Locks {
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let draws = self.draws.draws as usize;
-        let drawn: Vec<Run> =
-            runs.iter().flat_map(|run| self.draws.all().map(|draw| Run { draw: Some(draw), ..run.clone() })).collect();
         let options = MachineOptions { max_cycles: MOST_CYCLES, ..runs::usual(self.shape.seed) };
-        let results = each_as(&drawn, &options, &interrupt)?;
+        let results = draws::each_as(&runs, self.draws, &options, &interrupt)?;
         let mut rows = Vec::new();
         for (k, kernel) in LOCKS.iter().enumerate() {
             for (v, variant) in variants.iter().enumerate() {
-                let at = (v * LOCKS.len() + k) * draws;
-                rows.push(Row::new(kernel.name, &variant.name, &results[at..at + draws]));
+                rows.push(Row::new(kernel.name, &variant.name, &results[v * LOCKS.len() + k]));
             }
         }
         let (lanes, warps, core) = (shape.lanes, shape.warps, shape.options());

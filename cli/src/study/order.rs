@@ -1,10 +1,10 @@
 //! `heddle study order`: every kernel in every order of traversal, on path tables.
 
 use super::age;
-use super::draws::{DrawsArgs, Gain, mean};
+use super::draws::{self, DrawsArgs, Gain, mean};
 use super::kernels::chosen;
 use super::page;
-use super::runs::{Run, each};
+use super::runs::{Run, usual};
 use super::table::{gain, markdown, plain, share};
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
@@ -187,13 +187,9 @@ impl Orders {
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let draws = self.draws.draws as usize;
-        let drawn: Vec<Run> =
-            runs.iter().flat_map(|run| self.draws.all().map(|draw| Run { draw: Some(draw), ..run.clone() })).collect();
-        let results = each(&drawn, self.shape.seed, &interrupt)?;
+        let results = draws::each_as(&runs, self.draws, &usual(self.shape.seed), &interrupt)?;
         let of = |variant: usize, kernel: usize| -> Result<Vec<Summary>, String> {
-            let at = (variant * kernels.len() + kernel) * draws;
-            results[at..at + draws].iter().cloned().collect()
+            results[variant * kernels.len() + kernel].iter().cloned().collect()
         };
         let mut rows = Vec::new();
         for (k, kernel) in kernels.iter().enumerate() {
