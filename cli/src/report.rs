@@ -84,7 +84,7 @@ impl Report {
             n => format!("right: {n} results are what the host computes"),
         };
         let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "{name:<21}{value}");
+            let _ = writeln!(text, "{name:<20} {value}");
         };
         line(&self.kernel, verdict);
         if let Some(compared) = self.compared {

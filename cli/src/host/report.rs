@@ -65,7 +65,7 @@ impl Core {
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "{name:<21}{value}");
+            let _ = writeln!(text, "{name:<20} {value}");
         };
         let Core { lanes, warps, divergence, convergence_barriers, memory, program, stack, scratchpad, .. } = self;
         let barriers = match convergence_barriers {
@@ -221,7 +221,7 @@ impl Report {
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "{name:<21}{value}");
+            let _ = writeln!(text, "{name:<20} {value}");
         };
         let verdict = match self.checked {
             0 => "ended, all exit codes 0".to_string(),
