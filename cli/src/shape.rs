@@ -193,7 +193,7 @@ impl ShapeArgs {
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             convergence_barriers: self.convergence_barriers.unwrap_or(most.convergence_barriers),
             patience: self.patience.unwrap_or(most.patience),
-            fair: self.fair.unwrap_or(most.fair || order == Order::BreadthFirst),
+            fair: self.fair.unwrap_or(most.fair || order.takes_turns()),
             merge: self.merge.unwrap_or(most.merge),
             order,
             buffer: self.buffer.unwrap_or(most.buffer),

@@ -3,7 +3,7 @@
 //! A program that prints has a buffer `heddle_printed`: words that are taken, records that found no room, then records of
 //! the address of the format, the number of arguments and above it the thread's in its block, the block, and the
 //! arguments, a word each. A thread takes its words by one atomic addition, so records are whole, in the order of the
-//! additions. Who finds no room only counts: nobody waits for the host, which empties the buffer between launches.
+//! additions. A thread that finds no room only counts: none waits for the host, which empties the buffer between launches.
 
 use crate::kernels::{Device, DeviceError};
 use serde::Serialize;
@@ -63,14 +63,15 @@ impl Printed {
         text
     }
 
-    /// Adds what is in the buffer of the program that is loaded, and empties it. A program begins with an empty one.
-    pub fn take(&mut self, device: &mut dyn Device) -> Result<(), DeviceError> {
-        let Some((address, words)) = place(device) else { return Ok(()) };
+    /// What is in the buffer of the program that is loaded, which is empty then. A program begins with an empty one.
+    pub fn taken(device: &mut dyn Device) -> Result<Printed, DeviceError> {
+        let mut printed = Printed::default();
+        let Some((address, words)) = place(device) else { return Ok(printed) };
         let head = read_words(device, address, HEAD)?;
         if head[0] == 0 {
-            return Ok(());
+            return Ok(printed);
         }
-        self.dropped += u64::from(head[1]);
+        printed.dropped = head[1].into();
         let used = (head[0] as usize).min(words - HEAD);
         let words = read_words(device, address + 4 * HEAD as u32, used)?;
         device.write(address, &vec![0; 4 * (HEAD + used)])?;
@@ -86,10 +87,16 @@ impl Printed {
             if text.ends_with('\n') {
                 text.pop();
             }
-            self.lines.push(Print { block: *block, thread: thread >> 8, text });
+            printed.lines.push(Print { block: *block, thread: thread >> 8, text });
             rest = behind;
         }
-        Ok(())
+        Ok(printed)
+    }
+
+    /// Adds what was printed after it.
+    pub fn add(&mut self, later: Printed) {
+        self.lines.extend(later.lines);
+        self.dropped += later.dropped;
     }
 }
 

@@ -158,6 +158,7 @@ fn a_barrier_that_part_of_a_block_never_reaches_is_reported() {
     let who = "thread 0 of block 0 goes round 0x00000010 (first) for ever; \
                threads 1-3 of block 0 waiting at the barrier at 0x0000000c";
     assert!(error.starts_with("the program hangs, ") && error.ends_with(who), "{error}");
+    assert!(include_str!("../../../docs/reference/blocks.md").contains(&error), "the page on blocks lacks: {error}");
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn check(s: &Shape, expected: &str) {
 
 /// With a barrier at E, if threads are not brought together without.
 fn check_order(order: Order, convergence_barriers: u32, expected: &str) {
-    let fair = order == Order::BreadthFirst;
+    let fair = order.takes_turns();
     check(&Shape { order, fair, convergence_barriers, ..shape(4, 1) }, expected);
 }
 

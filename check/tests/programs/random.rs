@@ -227,7 +227,7 @@ fn fair() {
 fn orders() {
     for (k, (_, order)) in Order::ALL.iter().enumerate().skip(1) {
         let with = |lanes, warps| {
-            let fair = *order == Order::BreadthFirst;
+            let fair = order.takes_turns();
             Shape { order: *order, fair, patience: 32, ..Shape::new(lanes, warps) }
         };
         let merge = if k % 2 == 0 { Merge::Barriers } else { Merge::Pc };

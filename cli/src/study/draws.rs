@@ -60,6 +60,19 @@ pub fn each_as(runs: &[Run], draws: DrawsArgs, options: &MachineOptions, interru
 /// What a run did in each draw, or why it did not end.
 pub type Drawn = Vec<Result<Summary, String>>;
 
+/// What programs did on cores, by program and core, where all programs ran on a core before the next: in all draws, or why
+/// not in the first that failed.
+pub fn by_program(results: &[Drawn], programs: usize) -> Vec<Vec<Result<Vec<Summary>, String>>> {
+    let on_cores =
+        |program| results.iter().skip(program).step_by(programs).map(|drawn| drawn.iter().cloned().collect());
+    (0..programs).map(|program| on_cores(program).collect()).collect()
+}
+
+/// Thread IPC of each draw.
+pub fn ipc(draws: &[Summary]) -> Vec<f64> {
+    draws.iter().map(|draw| draw.thread_ipc).collect()
+}
+
 /// The draws of a run follow each other, so that its core is built once.
 fn of_each(runs: &[Run], draws: DrawsArgs) -> Vec<Run> {
     runs.iter().flat_map(|run| draws.all().map(|draw| Run { draw: Some(draw), ..run.clone() })).collect()

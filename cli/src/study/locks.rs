@@ -90,23 +90,20 @@ struct Row {
 }
 
 impl Row {
-    fn new(program: &'static str, variant: &str, draws: &[Result<Summary, String>]) -> Row {
+    fn new(program: &'static str, variant: &str, drawn: Result<Vec<Summary>, String>) -> Row {
         let variant = variant.to_string();
-        let ended: Result<Vec<&Summary>, &String> = draws.iter().map(|draw| draw.as_ref()).collect();
-        match ended {
+        let draws = match drawn {
+            Ok(draws) => draws,
             Err(why) => {
-                Row { program, variant, ends: false, cycles: None, thread_ipc: None, why: Some(why.to_string()) }
+                return Row { program, variant, ends: false, cycles: None, thread_ipc: None, why: Some(why) };
             }
-            Ok(draws) => {
-                let mean =
-                    |value: &dyn Fn(&Summary) -> f64| draws.iter().map(|s| value(s)).sum::<f64>() / draws.len() as f64;
-                let cycles = |s: &Summary| s.cycles as f64;
-                let least = draws.iter().map(|s| cycles(s)).fold(f64::INFINITY, f64::min);
-                let greatest = draws.iter().map(|s| cycles(s)).fold(0.0, f64::max);
-                let (cycles, thread_ipc) = (Some([mean(&cycles), least, greatest]), Some(mean(&|s| s.thread_ipc)));
-                Row { program, variant, ends: true, cycles, thread_ipc, why: None }
-            }
-        }
+        };
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let cycles: Vec<f64> = draws.iter().map(|draw| draw.cycles as f64).collect();
+        let least = cycles.iter().copied().fold(f64::INFINITY, f64::min);
+        let greatest = cycles.iter().copied().fold(0.0, f64::max);
+        let (cycles, thread_ipc) = (Some([mean(&cycles), least, greatest]), Some(mean(&draws::ipc(&draws))));
+        Row { program, variant, ends: true, cycles, thread_ipc, why: None }
     }
 
     fn cell(&self) -> String {
@@ -132,10 +129,10 @@ impl Locks {
         let options = MachineOptions { max_cycles: MOST_CYCLES, ..runs::usual(self.shape.seed) };
         let results = draws::each_as(&runs, self.draws, &options, &interrupt)?;
         let mut rows = Vec::new();
-        for (k, kernel) in LOCKS.iter().enumerate() {
-            for (v, variant) in variants.iter().enumerate() {
-                rows.push(Row::new(kernel.name, &variant.name, &results[v * LOCKS.len() + k]));
-            }
+        for (kernel, on_cores) in LOCKS.iter().zip(draws::by_program(&results, LOCKS.len())) {
+            rows.extend(
+                variants.iter().zip(on_cores).map(|(variant, drawn)| Row::new(kernel.name, &variant.name, drawn)),
+            );
         }
         let (lanes, warps, core) = (shape.lanes, shape.warps, shape.options());
         let names = variants.into_iter().map(|variant| variant.name).collect();
@@ -251,7 +248,10 @@ mod tests {
     #[test]
     fn a_cell_says_how_long_or_that_it_hangs() {
         let summary = |cycles| Ok(Summary { cycles, thread_ipc: 1.0, ..Summary::default() });
-        let cell = |draws: &[Result<Summary, String>]| Row::new("spin_lock", "stack", draws).cell();
+        let cell = |drawn: &[Result<Summary, String>]| {
+            let mut programs = draws::by_program(&[drawn.to_vec()], 1);
+            Row::new("spin_lock", "stack", programs.remove(0).remove(0)).cell()
+        };
         assert_eq!(cell(&[summary(1500), summary(1500)]), "1.5");
         assert_eq!(cell(&[summary(1000), summary(2000)]), "1.5 (1.0 … 2.0)");
         assert_eq!(cell(&[summary(1000), Err("the program hangs, as".into())]), "hangs");
@@ -263,8 +263,8 @@ mod tests {
     fn the_page_has_them_all() {
         let variants = vec!["stack".to_string(), "arbiter, fair".into()];
         let of = |kernel: &Kernel| {
-            let hangs = Row::new(kernel.name, "stack", &[Err("the program hangs, as".into())]);
-            [hangs, Row::new(kernel.name, "arbiter, fair", &[Ok(Summary { cycles: 100, ..Summary::default() })])]
+            let hangs = Row::new(kernel.name, "stack", Err("the program hangs, as".into()));
+            [hangs, Row::new(kernel.name, "arbiter, fair", Ok(vec![Summary { cycles: 100, ..Summary::default() }]))]
         };
         let rows = LOCKS.iter().flat_map(of).collect();
         let report = Report { study: STUDY, lanes: 8, warps: 8, core: "--lanes 8".into(), draws: 2, variants, rows };

@@ -108,7 +108,7 @@ impl Figures {
     fn new(draws: &[Summary], first: Option<&[f64]>) -> Figures {
         let mean = |value: &dyn Fn(&Summary) -> f64| draws.iter().map(value).sum::<f64>() / draws.len() as f64;
         let idle = |cause: fn(&IdleCycles) -> u64| mean(&|s| cause(&s.idle) as f64 / s.cycles as f64);
-        let ipc_of_draws: Vec<f64> = draws.iter().map(|s| s.thread_ipc).collect();
+        let ipc_of_draws = draws::ipc(draws);
         let over_first = first.map(|first| {
             let Gain { mean, least, greatest } = Gain::paired(first, &ipc_of_draws);
             [mean, least, greatest]
@@ -141,14 +141,11 @@ impl Mechanisms {
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
         let results = draws::each_as(&runs, self.draws, &usual(self.shape.seed), &interrupt)?;
-        let of = |variant: usize, kernel: usize| -> Result<Vec<Summary>, String> {
-            results[variant * kernels.len() + kernel].iter().cloned().collect()
-        };
         let mut rows = Vec::new();
-        for (k, kernel) in kernels.iter().enumerate() {
-            let first: Option<Vec<f64>> = of(0, k).ok().map(|draws| draws.iter().map(|s| s.thread_ipc).collect());
-            for (v, variant) in variants.iter().enumerate() {
-                let (figures, failed) = match of(v, k) {
+        for (kernel, on_cores) in kernels.iter().zip(draws::by_program(&results, kernels.len())) {
+            let first = on_cores[0].as_deref().ok().map(draws::ipc);
+            for (variant, drawn) in variants.iter().zip(on_cores) {
+                let (figures, failed) = match drawn {
                     Ok(draws) => (Some(Figures::new(&draws, first.as_deref())), None),
                     Err(why) => (None, Some(why)),
                 };

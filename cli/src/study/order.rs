@@ -101,7 +101,7 @@ impl Variant {
 
     fn shape(self, shape: &Shape) -> Result<Shape> {
         let convergence_barriers = if self.made == Made::Pdom { BARRIERS } else { 0 };
-        let fair = shape.fair || self.order == Order::BreadthFirst;
+        let fair = shape.fair || self.order.takes_turns();
         let shape = Shape { order: self.order, convergence_barriers, fair, ..shape.clone() };
         shape.check().with_context(|| self.name())?;
         Ok(shape)
@@ -164,7 +164,7 @@ struct Figures {
 impl Figures {
     fn new(draws: &[Summary], first: Option<&[f64]>) -> Figures {
         let mean = |value: &dyn Fn(&Summary) -> f64| draws.iter().map(value).sum::<f64>() / draws.len() as f64;
-        let ipc: Vec<f64> = draws.iter().map(|s| s.thread_ipc).collect();
+        let ipc = draws::ipc(draws);
         let traffic = |s: &Summary| (s.cct_insertions + s.cct_extractions + s.cct_swaps) as f64;
         Figures {
             thread_ipc: mean(&|s| s.thread_ipc),
@@ -188,14 +188,11 @@ impl Orders {
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
         let results = draws::each_as(&runs, self.draws, &usual(self.shape.seed), &interrupt)?;
-        let of = |variant: usize, kernel: usize| -> Result<Vec<Summary>, String> {
-            results[variant * kernels.len() + kernel].iter().cloned().collect()
-        };
         let mut rows = Vec::new();
-        for (k, kernel) in kernels.iter().enumerate() {
-            let first: Option<Vec<f64>> = of(0, k).ok().map(|draws| draws.iter().map(|s| s.thread_ipc).collect());
-            for (v, variant) in VARIANTS.iter().enumerate() {
-                let (figures, failed) = match of(v, k) {
+        for (kernel, on_cores) in kernels.iter().zip(draws::by_program(&results, kernels.len())) {
+            let first = on_cores[0].as_deref().ok().map(draws::ipc);
+            for (variant, drawn) in VARIANTS.iter().zip(on_cores) {
+                let (figures, failed) = match drawn {
                     Ok(draws) => (Some(Figures::new(&draws, first.as_deref())), None),
                     Err(why) => (None, Some(why)),
                 };

@@ -54,7 +54,8 @@ pub fn profiles(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Pr
     outcomes(runs, &usual(seed), interrupt, |worker, run| worker.profile(run))
 }
 
-/// As [`all`], but that a program stops the core or never ends is a result, too, and so are all errors of the model: its message.
+/// As [`all`], but that a program stops the core or never ends is a result, too, and so are all errors of the model: its
+/// message.
 pub fn each(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Result<Summary, String>>> {
     each_as(runs, &usual(seed), interrupt)
 }

@@ -61,6 +61,17 @@ fn files_that_are_no_program_of_the_core() {
     assert!(place.bad("run p.elf --lanes 1 --warps 1 --program 4K").contains("use at least"));
 }
 
+/// The page on fairness has the command and what it says.
+#[test]
+fn a_lock_that_hangs_is_named_as_on_the_page() {
+    let place = Place::new();
+    place.file("spin_lock.elf", heddle_testbench::kernels::find("spin_lock").unwrap().elf);
+    let error = place.bad("run spin_lock.elf --lanes 4 --warps 2");
+    let page = include_str!("../../../docs/reference/fairness.md");
+    assert!(page.contains("heddle run testbench/programs/elf/spin_lock.elf --lanes 4 --warps 2\n"));
+    assert!(page.contains(&format!("error: testbench/programs/elf/{error}\n")), "the page lacks: {error}");
+}
+
 #[test]
 fn programs_that_go_wrong() {
     let place = Place::new();

@@ -128,8 +128,8 @@ impl Kept {
 }
 
 impl Machine {
-    /// Runs a window of cycles, after so many of the launch. An error if the program goes round in it without an end; how many cycles have passed, and
-    /// whether the launch came to its end in them.
+    /// Runs a window of cycles, after so many of the launch. An error if the program goes round in it without an end; how
+    /// many cycles have passed, and whether the launch came to its end in them.
     pub(super) fn look_for_hang(&mut self, cycles: u64) -> Result<(u64, Why), MachineError> {
         let compared = Compared::new(self.simulation.directory());
         let mut kept = Kept::of(self.simulation.engine(), &compared, 0);

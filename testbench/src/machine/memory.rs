@@ -3,6 +3,7 @@
 use super::{Machine, MachineError};
 use crate::grid::Grid;
 use crate::kernels::{Device, DeviceError};
+use crate::printed::Printed;
 use crate::program::Program;
 use heddle_simt::Shape;
 use std::ops::Range;
@@ -53,11 +54,9 @@ impl Device for Machine {
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
         self.set_grid(grid)?;
         let result = self.run();
-        let mut printed = std::mem::take(&mut self.printed);
-        let taken = printed.take(self);
-        self.printed = printed;
+        let printed = Printed::taken(self).map(|printed| self.printed.add(printed));
         result?;
-        taken
+        printed
     }
 }
 

@@ -289,10 +289,8 @@ impl<L: Line> Device for Board<L> {
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
         grid.check(&self.shape, self.program.scratchpad())?;
         let result = self.run(grid);
-        let mut printed = std::mem::take(&mut self.printed);
-        let taken = printed.take(self);
-        self.printed = printed;
+        let printed = Printed::taken(self).map(|printed| self.printed.add(printed));
         result?;
-        taken
+        printed
     }
 }

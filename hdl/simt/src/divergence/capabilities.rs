@@ -64,7 +64,7 @@ impl Capabilities {
         if s.order != Order::DepthPc && !self.orders {
             return refused("order", s.order.name().into(), "has an order of its own");
         }
-        if s.order == Order::BreadthFirst && !s.fair {
+        if s.order.takes_turns() && !s.fair {
             return Err(ShapeError::new("order", s.order.name(), "needs fair = on"));
         }
         if let Some(levels) = s.levels {

@@ -12,7 +12,7 @@
 //!   that was parted for some time has become one path without a path that gave way: where threads wait for each other
 //!   again and again, as at a lock, they soon wait for shorter times.
 //!
-//! Under [`Order::BreadthFirst`] every outcome of a parted warp makes its path give way: a round is an outcome of each.
+//! Under [`crate::Order::BreadthFirst`] every outcome of a parted warp makes its path give way: a round is an outcome of each.
 //!
 //! Without [`Shape::fair`] a warp is parted only from when threads wait at a convergence barrier until it is one path
 //! again, so that no barrier keeps threads from what others wait for.
@@ -25,23 +25,18 @@
 //! What it does not do: it knows nothing of locks. A path that gives way may hold one.
 
 use crate::pipeline::timing::{CONTROL_TO_NEXT, ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, TURN_EVERY};
-use crate::shape::{Order, Shape};
+use crate::shape::Shape;
 use heddle_hdl::elements;
 use heddle_hdl::prelude::*;
 
-/// Whether each path gives way with each outcome, as under [`Order::BreadthFirst`].
-pub fn takes_turns(s: &Shape) -> bool {
-    s.order == Order::BreadthFirst
-}
-
 /// Outcomes that a path has before it gives way, where another one has.
 pub fn brief(s: &Shape) -> u32 {
-    if takes_turns(s) { 1 } else { (s.patience / 2).min(16) }
+    if s.order.takes_turns() { 1 } else { (s.patience / 2).min(16) }
 }
 
 /// Outcomes of a parted warp before its first path gives way, at the most.
 pub fn first_turn(s: &Shape) -> u32 {
-    if takes_turns(s) { 1 } else { s.patience }
+    if s.order.takes_turns() { 1 } else { s.patience }
 }
 
 /// Outcomes of a parted warp before its first path gives way, at the least.
@@ -116,7 +111,7 @@ impl Fairness {
             yields: m.reg("yields", s.warps).reset(0u32),
             others: m.reg("others_gave_way", s.warps).reset(0u32),
             ages: memory("ages", s.patience.ilog2()),
-            shorter: (s.fair && halvings > 0 && !takes_turns(s)).then(|| memory("shorter", halvings)),
+            shorter: (s.fair && halvings > 0 && !s.order.takes_turns()).then(|| memory("shorter", halvings)),
             m,
             s: s.clone(),
         }
@@ -130,7 +125,7 @@ impl Fairness {
 
     /// 1 bit: whether the path of the slot with this bit gives way if it is parted.
     fn yields(&self, at: Signal) -> Signal {
-        if takes_turns(&self.s) { at.bit(0).literal(1u32) } else { (self.yields.q & at).any() }
+        if self.s.order.takes_turns() { at.bit(0).literal(1u32) } else { (self.yields.q & at).any() }
     }
 
     /// Goes on by a cycle. Returns, 1 bit each: patience of the outcome's slot is over; its path gives way now.

@@ -4,7 +4,7 @@
 use super::{Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_DECODE};
 use crate::reconvergence::Reconvergence;
-use crate::shape::{Order, Shape};
+use crate::shape::Shape;
 use heddle_hdl::netlist::PropertyKind;
 use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
@@ -194,10 +194,10 @@ impl Pipeline {
         let call = kind == kind::JUMP && x.depth < 3 && r.u8(..3) == 0;
         let ret = kind == kind::JUMP && !call && r.bool();
         let (call, ret) = if told_ahead { announced } else { (call, ret) };
-        let depth = match (self.s.order, ret) {
-            (Order::Pc, _) => 0,
-            (_, true) => x.depth.saturating_sub(1),
-            (_, false) => x.depth + u64::from(call),
+        let depth = match (self.s.order.counts_calls(), ret) {
+            (false, _) => 0,
+            (true, true) => x.depth.saturating_sub(1),
+            (true, false) => x.depth + u64::from(call),
         };
         let taken = P { depth, pc: target & last, mask: taken, waits: kind == kind::WAIT };
         let rest = P { depth: x.depth, pc: stays & last, mask: rest, waits: false };

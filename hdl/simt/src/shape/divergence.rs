@@ -84,6 +84,16 @@ impl Order {
         matches!(self, Order::Swap | Order::Minority | Order::Majority)
     }
 
+    /// Whether a path's call depth is counted; else it is 0.
+    pub fn counts_calls(self) -> bool {
+        self != Order::Pc
+    }
+
+    /// Whether each path gives way with each outcome, so that only a [fair](crate::Shape::fair) core can have it.
+    pub fn takes_turns(self) -> bool {
+        self == Order::BreadthFirst
+    }
+
     /// Whether paths in the same place come to be side by side, so that they become one without a convergence barrier.
     pub fn brings_equals_together(self) -> bool {
         matches!(self, Order::DepthPc | Order::Pc)

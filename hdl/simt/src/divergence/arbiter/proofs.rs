@@ -18,7 +18,8 @@ const ARBITER: Block = Block {
 const FAIR: Block = Block {
     name: "fair-arbiter",
     block: "divergence/fairness.rs",
-    says: "The same of the arbiter.",
+    says: "Under the arbiter, a thread that does not wait at a barrier runs at least once in as many outcomes of its warp as \
+           patience, and two brief turns of each other thread.",
     method: Method::Induction,
     cover_depth: 32,
 };

@@ -6,7 +6,7 @@
 //! path that has not given way, the one that runs first; a thread that has given way must wait for the next round, in
 //! which it may be the last.
 
-use super::{Fairness, bound, brief, first_turn, takes_turns};
+use super::{Fairness, bound, brief, first_turn};
 use crate::proof::{cover, implies};
 use crate::shape::Shape;
 use heddle_hdl::elements;
@@ -39,7 +39,7 @@ pub fn has_its_turn(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp) {
     let name = |what: &str| format!("slot_{n}_{what}");
     let Fairness { parted, yields, others, ages, .. } = fairness;
     let (parted, others) = (parted.q.bit(n), others.q.bit(n));
-    let yields = if takes_turns(s) { m.lit(1u32, 1) } else { yields.q.bit(n) };
+    let yields = if s.order.takes_turns() { m.lit(1u32, 1) } else { yields.q.bit(n) };
     let age = ages.read(at);
 
     // Who waits has not given way, so nobody has after a wake.

@@ -3,7 +3,6 @@
 use super::state::{Claim, Store, Words};
 use super::turn::Turn;
 use crate::divergence::{Announced, Start, Wake, depth_after};
-use crate::shape::Order;
 use heddle_hdl::prelude::*;
 
 /// Whose turn comes next.
@@ -44,7 +43,7 @@ impl Store {
         self.stale.next(changes & turn.slot.eq(next.slot));
         let hct0 = self.hct0.read(next.slot);
         let Announced { valid, call, ret, .. } = *announced;
-        let counts = |change: Signal| valid & change & self.m.lit(self.s.order != Order::Pc, 1);
+        let counts = |change: Signal| valid & change & self.m.lit(self.s.order.counts_calls(), 1);
         self.words.next(Words {
             live: self.live.q.select(next.slot, 1),
             phase: self.phases.as_ref().map(|phases| phases.read(next.slot)),

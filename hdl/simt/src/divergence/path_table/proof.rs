@@ -17,7 +17,7 @@ use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, 
 use crate::isa::convergence as isa;
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, ISSUE_TO_RESOLVE, ISSUE_TO_SECOND};
 use crate::proof::{cover, held, implies, index_of};
-use crate::shape::{Order, Shape};
+use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 use heddle_hdl::select;
 
@@ -359,7 +359,7 @@ fn claims(
     m.assert("live_bit_of_the_claim", implies(read, words.live.eq(tables.store.live.q.select(slot, 1))));
     m.assert("hct0_of_the_claim", implies(read, tables.store.hct0.read(slot).same_as(words.hct0)));
     let depth = words.hct0.depth.slice(0, s.depth_bits);
-    let counts = |change: Signal| was_announced & change & m.lit(s.order != Order::Pc, 1);
+    let counts = |change: Signal| was_announced & change & m.lit(s.order.counts_calls(), 1);
     let after = depth_after(counts(call), counts(ret), depth);
     m.assert("depth_after_the_claim", implies(read, words.after.eq(after)));
     let tabled = |name: &str, table: Option<Signal>, word: Option<Signal>| {
@@ -676,7 +676,7 @@ fn follow(m: Builder, s: &Shape, h: &Harness) {
     wire!(wakes = tables.store.claim.q.wake & tables.store.claim.q.slot.eq(slot));
     wire!(goes = acts & has(outcome.taken.mask));
     wire!(stays = acts & has(outcome.rest.mask));
-    let counts = m.lit(s.order != Order::Pc, 1);
+    let counts = m.lit(s.order.counts_calls(), 1);
     let (call, ret) = (outcome.call & counts, outcome.ret & counts);
     let deeper = pick([(call, depth.q + 1), (ret & depth.q.any(), depth.q - 1)], depth.q);
     alive.next(pick([(begins, has(start.mask)), (acts, goes | stays)], alive.q));
@@ -712,6 +712,7 @@ pub mod release;
 mod tests {
     use super::*;
     use crate::proof::testing::holds_at_random;
+    use crate::shape::Order;
 
     #[test]
     fn holds_at_random_inputs() {

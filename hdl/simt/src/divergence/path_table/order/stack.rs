@@ -1,7 +1,7 @@
 //! A list that is a stack: what has become of the active path is before what was there. (`path-lists-simty.txt` §2.1)
 //!
 //! `a` and `b`, the sides of a branch, are pushed onto `c`, the one that runs last. A side in the place of `c` becomes
-//! one with it, and `c` is then where that side is. Deeper than `c` nobody looks.
+//! one with it, and `c` is then where that side is. Paths below `c` are not compared.
 
 use super::{Relation, key, merges, rank};
 use crate::divergence::Path;
