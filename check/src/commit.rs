@@ -14,6 +14,8 @@
 //!   which is unique as long as the scoreboard lets no second write be under way: that is checked, too;
 //! * an `sc.w` succeeds in the core only where the simulator has the reservation; where it fails, somebody must have
 //!   written in the word's set since the `lr.w` ([`reserved`]), and the simulator lets it fail, too;
+//! * a vote or a shuffle is that of the lanes whose instruction takes effect together; nobody goes on behind a `sync`
+//!   before those whom it names ([`sync`]);
 //! * a counter's value is the core's, which the simulator takes over; so is the `count` of a convergence barrier, which
 //!   must be at most the lanes;
 //! * a thread goes on behind a barrier only when all live threads of its block are there, those of its warps that have
@@ -31,6 +33,7 @@ mod places;
 mod port;
 mod reserved;
 mod seen;
+mod sync;
 
 use heddle_sim::Engine;
 use heddle_sim::directory::Directory;
@@ -39,7 +42,7 @@ use heddle_simt::isa::{self, cause};
 use heddle_simt::pipeline::timing::RESOLVE_TO_OUTCOME;
 use heddle_testbench::disassemble::{REGISTERS, disassemble};
 use heddle_testbench::grid::{Grid, GridError};
-use heddle_testbench::iss::{Cause, Iss};
+use heddle_testbench::iss::{Cause, Given, Iss};
 use heddle_testbench::kernels::{Device, DeviceError};
 use heddle_testbench::machine::{Monitor, Stop};
 use heddle_testbench::paths::paths;
@@ -49,6 +52,7 @@ use port::Ports;
 use reserved::Reserved;
 use seen::{Committed, Exits, Seen, Started, Written};
 use std::collections::VecDeque;
+use sync::Syncs;
 
 pub use heddle_testbench::machine::Mismatch;
 
@@ -107,6 +111,7 @@ pub struct CommitCheck {
     /// What was seen and not followed yet, the oldest first.
     seen: VecDeque<Seen>,
     reserved: Reserved,
+    syncs: Syncs,
     /// Pcs of each thread's last instructions.
     recent: Vec<VecDeque<u32>>,
     compared: u64,
@@ -129,6 +134,7 @@ impl CommitCheck {
             next: (0, 0),
             seen: VecDeque::new(),
             reserved: Reserved::new(directory, shape),
+            syncs: Syncs::new(shape.threads(), shape.lanes),
             recent: vec![VecDeque::with_capacity(RECENT + 1); threads],
             compared: 0,
         })
@@ -164,6 +170,7 @@ impl CommitCheck {
         self.ended.clear();
         self.seen.clear();
         self.reserved.clear();
+        self.syncs.clear();
         self.places.scratchpad(engine, self.iss.scratchpad_mut());
         self.recent.iter_mut().for_each(VecDeque::clear);
         Ok(())
@@ -374,11 +381,22 @@ impl CommitCheck {
         let decided = if conditional { self.reserved.take(commit) } else { vec![true; commit.threads.len()] };
         let mut order: Vec<(u32, bool)> = commit.threads.iter().copied().zip(decided).collect();
         order.sort_by_key(|&(_, succeeds)| !succeeds);
+        commit.threads.iter().try_for_each(|&thread| self.at(thread, pc))?;
+        let word = self.program.word(pc).unwrap_or(0);
+        let of_warp = self.shape.warp_primitives && isa::warp::has(word);
+        let syncs = of_warp && isa::warp::syncs(word);
+        let together = if of_warp { self.iss.together(&commit.threads) } else { Vec::new() };
+        if self.shape.warp_primitives {
+            let gone_on = self.syncs.go_on(&self.iss, commit, of_warp && !syncs);
+            gone_on.map_err(|(thread, text)| Difference { thread, pc, text })?;
+        }
+        if syncs {
+            self.syncs.arrive(&self.iss, commit).map_err(|(thread, text)| Difference { thread, pc, text })?;
+        }
         for (thread, succeeds) in order {
-            self.at(thread, pc)?;
             let differs = |text: String| Difference { thread, pc, text };
             let reserved = self.iss.reserved(thread);
-            let step = self.iss.step_or_fail(thread, !succeeds);
+            let step = self.iss.step_as(thread, Given { fails: !succeeds, together: &together });
             let step = step.map_err(|fault| differs(format!("takes effect, should be a fault: {}", fault.cause)))?;
             if let Some(access) = step.access.filter(|_| self.shape.reservations) {
                 self.reserved.follow(thread, &step, access, reserved, succeeds).map_err(differs)?;

@@ -178,6 +178,7 @@ fn lacking(program: &Program, shape: &Shape) -> Vec<&'static str> {
     let multiplies = words().any(|word| word & 0xfe00_007f == 0x0200_0033);
     let is_atomic = words().any(|word| word & 0x707f == 0x202f && !reservation::has(word));
     let reserves = words().any(reservation::has);
+    let of_warp = words().any(isa::warp::has);
     let waits = words().any(|word| word == isa::BARRIER);
     let reads = |word: u32| word & 0x7f == 0x73 && word >> 12 & 3 != 0;
     let counter = |word: u32| csr::find((word >> 20) as u16).is_some_and(|csr| csr.source.counts());
@@ -186,6 +187,7 @@ fn lacking(program: &Program, shape: &Shape) -> Vec<&'static str> {
         (multiplies && !shape.multiply, "multiplications or divisions"),
         (is_atomic && !shape.atomics, "atomic memory operations"),
         (reserves && !shape.reservations, "`lr.w` or `sc.w`"),
+        (of_warp && !shape.warp_primitives, "votes or shuffles"),
         (waits && !shape.barriers, "barriers"),
         (counts && !shape.counters, "reads of counters of cycles or instructions"),
     ];

@@ -4,7 +4,7 @@ use crate::output::{print, print_json};
 use anyhow::{Context, Result};
 use clap::Args;
 use heddle_testbench::Program;
-use heddle_testbench::kernels::{ALL, Kernel, LOCKS, every};
+use heddle_testbench::kernels::{ALL, Kernel, LOCKS, WARP, every};
 use heddle_testbench::program::Segment;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -68,12 +68,16 @@ impl Kernels {
         let line =
             |name: &str, about: &str| if self.names { format!("{name}\n") } else { format!("{name:<width$}{about}\n") };
         let lines = |kernels: &[Kernel]| kernels.iter().map(|k| line(k.name, k.about)).collect::<String>();
-        let locks = if self.names {
+        let others = if self.names {
             String::new()
         } else {
-            format!("\nthreads that wait for each other, with --fair on --reservations on:\n{}", lines(LOCKS))
+            format!(
+                "\nthreads that wait for each other, with --fair on --reservations on:\n{}\nwith --warp-primitives on:\n{}",
+                lines(LOCKS),
+                lines(WARP)
+            )
         };
-        print(&(lines(ALL) + &locks))
+        print(&(lines(ALL) + &others))
     }
 }
 

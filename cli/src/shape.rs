@@ -125,6 +125,10 @@ pub struct ShapeArgs {
     /// Whether the core has `lr.w` and `sc.w`, which need atomic memory operations [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub reservations: Option<bool>,
+    /// Whether the core has votes and shuffles among the threads of a warp, and `sync`, by which they wait for each other
+    /// [default: off]
+    #[arg(long, value_name = "on|off", value_parser = on_or_off)]
+    pub warp_primitives: Option<bool>,
     /// Whether the core has the `barrier` instruction [default: on]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub barriers: Option<bool>,
@@ -208,6 +212,7 @@ impl ShapeArgs {
             scratchpad: self.scratchpad.unwrap_or(most.scratchpad),
             atomics: self.atomics.unwrap_or(most.atomics),
             reservations: self.reservations.unwrap_or(most.reservations),
+            warp_primitives: self.warp_primitives.unwrap_or(most.warp_primitives),
             barriers: self.barriers.unwrap_or(most.barriers),
             counters: self.counters.unwrap_or(most.counters),
             cache: self.cache,

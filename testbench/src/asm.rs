@@ -4,7 +4,7 @@
 //! is for programs that a test makes up while it runs, where no cross compiler need be installed.
 
 use crate::program::Program;
-use heddle_simt::isa::{convergence, reservation};
+use heddle_simt::isa::{convergence, reservation, warp};
 use std::collections::BTreeMap;
 
 /// Register x0.
@@ -149,6 +149,18 @@ fn convergence(funct3: u32, b: u32, other: u32, rd: u32) -> u32 {
     let most = if funct3 == convergence::WAIT { convergence::MOST_THRESHOLD } else { convergence::BARRIERS - 1 };
     assert!(b < convergence::BARRIERS && other <= most, "no barrier {b}, or no {other}");
     i(other as i32, b, funct3, rd, 0x0b)
+}
+/// A vote: rd = what the threads say by whether rs1 is 0. `function`: as in [`heddle_simt::isa::warp`].
+pub fn vote(function: u32, rd: u32, rs1: u32) -> u32 {
+    r(function, 0, rs1, warp::VOTE, rd, warp::OPCODE)
+}
+/// A shuffle: rd = rs1 of the lane that rs2 names. `function`: as in [`heddle_simt::isa::warp`].
+pub fn shuffle(function: u32, rd: u32, rs1: u32, rs2: u32) -> u32 {
+    r(function, rs2, rs1, warp::SHUFFLE, rd, warp::OPCODE)
+}
+/// Waits at convergence barrier `b` for the threads that rs1 (lanes 0 to 31) and rs2 name.
+pub fn sync(b: u32, rs1: u32, rs2: u32) -> u32 {
+    r(b, rs2, rs1, warp::SYNC, 0, warp::OPCODE)
 }
 /// addi x0, x0, 0.
 pub const NOP: u32 = 0x13;

@@ -1,4 +1,4 @@
-//! The text of one RV32IMA + Zicsr instruction, `barrier` or convergence barrier, as an assembler would accept it, with
+//! The text of one RV32IMA + Zicsr instruction, `barrier`, convergence barrier or warp primitive, as an assembler would accept it, with
 //! the usual pseudo-instructions.
 //!
 //! One table, first match wins. CSRs have the names of the CSR map. Words that are no instruction of the core read
@@ -38,7 +38,7 @@ fn order(word: u32) -> &'static str {
     if word & 0x7f == 0x2f { ["", ".rl", ".aq", ".aqrl"][(word >> 25 & 3) as usize] } else { "" }
 }
 
-/// One operand; letters are those of the GNU assembler's table, and `m` and `n` for convergence
+/// One operand; letters are those of the GNU assembler's table, and `m`, `n` and `k` for convergence
 /// barriers. What is not a letter of an operand stands for itself.
 fn operand(letter: char, word: u32, pc: u32) -> String {
     let register = |low: u32| REGISTERS[(word >> low & 31) as usize].to_string();
@@ -54,6 +54,7 @@ fn operand(letter: char, word: u32, pc: u32) -> String {
         'p' => format!("{:#x}", pc.wrapping_add(branch_offset(word))),
         'a' => format!("{:#x}", pc.wrapping_add(jump_offset(word))),
         'm' => format!("b{}", word >> 15 & 15),
+        'k' => format!("b{}", word >> 25 & 15),
         'n' => format!("b{}", word >> 20 & 15),
         'Z' => (word >> 15 & 31).to_string(),
         'E' => {
@@ -189,6 +190,15 @@ const TABLE: &[Row] = &[
     (0xf800_707f, 0xe000_202f, "amomaxu.w", "d,t,(s)"),
     // Our own.
     (0xffff_ffff, 0x0000_000b, "barrier", ""),
+    (0xfff0_707f, 0x0000_002b, "ballot", "d,s"),
+    (0xfff0_707f, 0x0200_002b, "ballot.upper", "d,s"),
+    (0xfff0_707f, 0x0400_002b, "any", "d,s"),
+    (0xfff0_707f, 0x0600_002b, "all", "d,s"),
+    (0xfe00_707f, 0x0000_102b, "shuffle", "d,s,t"),
+    (0xfe00_707f, 0x0200_102b, "shuffle.xor", "d,s,t"),
+    (0xfe00_707f, 0x0400_102b, "shuffle.up", "d,s,t"),
+    (0xfe00_707f, 0x0600_102b, "shuffle.down", "d,s,t"),
+    (0xe000_7fff, 0x0000_702b, "sync", "k,s,t"),
     (0xfff8_7fff, 0x0000_100b, "join", "m"),
     (0xfff8_7fff, 0x0000_200b, "wait", "m"),
     (0xfc08_7fff, 0x0000_200b, "wait", "m,j"),
@@ -314,7 +324,7 @@ mod tests {
         let seed = 20;
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut words = Vec::new();
-        for &(mask, value, name, operands) in TABLE.iter().filter(|row| row.1 & 0x7f != 0x0b) {
+        for &(mask, value, name, operands) in TABLE.iter().filter(|row| !matches!(row.1 & 0x7f, 0x0b | 0x2b)) {
             // The bits of a fence that the manual reserves are ignored here and by the core, but not by objdump.
             for _ in 0..if name.starts_with("fence") { 0 } else { 50 } {
                 let mut word = value | rng.u32(..) & !mask;

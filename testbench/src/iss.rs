@@ -1,5 +1,6 @@
-//! An instruction-set simulator of RV32IMA + Zicsr, `barrier` and convergence barriers: each thread for itself, one
-//! instruction a step, straight from the manual. Convergence barriers have no effect.
+//! An instruction-set simulator of RV32IMA + Zicsr, `barrier`, convergence barriers and warp primitives: each thread for
+//! itself, one instruction a step, straight from the manual. Convergence barriers have no effect. With whom a thread
+//! executes a warp primitive is told with [`Iss::step_as`]; else it is alone, and `sync` waits for nobody.
 //!
 //! It is the reference that the core is compared with, so it shares nothing with it but the CSR map, the address map
 //! and the shape of a grid. It knows no cycles: counters read the number of instructions executed so far, and a
@@ -76,6 +77,15 @@ pub struct Access {
     pub bytes: u32,
     /// As [`Operation`] says, zero-extended.
     pub value: u32,
+}
+
+/// What a thread does not decide alone of its next instruction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given<'a> {
+    /// An `sc.w` that would succeed fails.
+    pub fails: bool,
+    /// The lanes that execute it together, with what each has in rs1; empty if the thread is alone.
+    pub together: &'a [(u32, u32)],
 }
 
 /// What one instruction did.
@@ -257,14 +267,35 @@ impl Iss {
     /// # Panics
     /// If there is no thread, or it waits.
     pub fn step(&mut self, hart: u32) -> Result<Step, Fault> {
-        self.step_or_fail(hart, false)
+        self.step_as(hart, Given::default())
     }
 
-    /// The same; an `sc.w` that would succeed may be told to fail.
-    pub fn step_or_fail(&mut self, hart: u32, fails: bool) -> Result<Step, Fault> {
+    /// What these harts bring to their next instruction, if they execute it together.
+    pub fn together(&self, harts: &[u32]) -> Vec<(u32, u32)> {
+        let brings = |&hart: &u32| (hart % self.shape.lanes, self.operands(hart).0);
+        harts.iter().map(brings).collect()
+    }
+
+    /// The lanes that a `sync` at the hart's pc names, a bit each, and its own.
+    pub fn named(&self, hart: u32) -> u64 {
+        let (lower, upper) = self.operands(hart);
+        let own = 1 << (hart % self.shape.lanes);
+        (u64::from(upper) << 32 | u64::from(lower) | own) & u64::MAX >> (64 - self.shape.lanes)
+    }
+
+    /// The registers that the fields rs1 and rs2 of a hart's next instruction name.
+    fn operands(&self, hart: u32) -> (u32, u32) {
+        let hart = &self.harts[hart as usize];
+        let word = self.instructions.get(hart.pc as usize / 4).copied().unwrap_or(0);
+        let register = |low: u32| hart.register((word >> low & 31) as u8);
+        (register(15), register(20))
+    }
+
+    /// [`Iss::step`], where something is given.
+    pub fn step_as(&mut self, hart: u32, given: Given) -> Result<Step, Fault> {
         let Hart { pc, thread, state, .. } = self.harts[hart as usize];
         assert!(state == State::Running, "hart {hart} cannot go on: {state:?}");
-        let (step, next) = self.execute(hart, fails).map_err(|cause| Fault { cause, pc, thread })?;
+        let (step, next) = self.execute(hart, given).map_err(|cause| Fault { cause, pc, thread })?;
 
         if step.conditional.is_some() {
             self.reservations.end(hart);
@@ -309,7 +340,7 @@ impl Iss {
 
     /// What the next instruction of a hart's thread does, and the pc after it. Changes nothing. An `sc.w` fails without
     /// a reservation, and if it is told to.
-    fn execute(&self, number: u32, fails: bool) -> Result<(Step, u32), Cause> {
+    fn execute(&self, number: u32, given: Given) -> Result<(Step, u32), Cause> {
         let hart = &self.harts[number as usize];
         let pc = hart.pc;
         let word = *self.instructions.get(pc as usize / 4).ok_or(Cause::FetchOutside)?;
@@ -391,7 +422,7 @@ impl Iss {
             }
             0x2f if funct3 == 2 && self.shape.reservations && word >> 27 == STORE_CONDITIONAL => {
                 let place = self.memory.store_place(hart, a, 4)?;
-                let succeeds = !fails && self.reserved(number) == Some(place);
+                let succeeds = !given.fails && self.reserved(number) == Some(place);
                 let old = self.memory.read(place, 4);
                 let operation = if succeeds { Operation::Atomic { funct5: SWAP, old } } else { Operation::Failed };
                 step.access = Some(Access { operation, address: a, place, bytes: 4, value: b });
@@ -415,6 +446,16 @@ impl Iss {
             0x0b if is_convergence(word) => {
                 step.counter = funct3 == 4;
                 result = Some(0).filter(|_| step.counter);
+            }
+            0x2b if self.shape.warp_primitives => {
+                let alone = [(number % self.shape.lanes, a)];
+                let together = if given.together.is_empty() { &alone } else { given.together };
+                match (funct3, funct7) {
+                    (0, 0..4) if rs2 == 0 => result = Some(vote(funct7, together)),
+                    (1, 0..4) => result = Some(shuffle(funct7, number % self.shape.lanes, b, together).unwrap_or(a)),
+                    (7, 0..16) if rd == 0 => {}
+                    _ => return illegal,
+                }
             }
             0x13 => {
                 result = Some(match (funct3, funct7) {
@@ -511,6 +552,28 @@ impl Device for Iss {
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
         Ok(self.run_grid(grid)?)
     }
+}
+
+/// What lanes get from a vote: which of them, of 0 to 31 or from 32 on, do not have 0; whether any; whether all.
+fn vote(function: u32, together: &[(u32, u32)]) -> u32 {
+    let ballot = together.iter().filter(|(_, value)| *value != 0).fold(0u64, |ballot, (lane, _)| ballot | 1 << lane);
+    match function {
+        0 => ballot as u32,
+        1 => (ballot >> 32) as u32,
+        2 => u32::from(ballot != 0),
+        _ => u32::from(together.iter().all(|(_, value)| *value != 0)),
+    }
+}
+
+/// What a lane gets from the one that it asks for, if that is there.
+fn shuffle(function: u32, lane: u32, asked: u32, together: &[(u32, u32)]) -> Option<u32> {
+    let source = match function {
+        0 => Some(asked),
+        1 => Some(lane ^ asked),
+        2 => lane.checked_sub(asked),
+        _ => lane.checked_add(asked),
+    };
+    together.iter().find(|(lane, _)| Some(*lane) == source).map(|&(_, value)| value)
 }
 
 /// Whether the word is an instruction of convergence barriers.

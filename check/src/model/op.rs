@@ -1,6 +1,6 @@
 //! What the model knows of an instruction before a thread executes it.
 
-use heddle_simt::isa::convergence;
+use heddle_simt::isa::{convergence, warp};
 use heddle_testbench::reconverge::instruction::{Flow, Instruction};
 
 /// What the model knows of an instruction.
@@ -41,6 +41,8 @@ impl Op {
             // `barrier`; what the model has no barriers for does nothing, but `count` has a result.
             0x0b if instruction.funct3() == 0 => (vec![], false, Class::Control),
             0x0b => (vec![], instruction.funct3() == convergence::COUNT, Class::Computed),
+            // A sync that has to wait is a fault where the model is.
+            warp::OPCODE => (vec![rs1, rs2], !warp::syncs(instruction.word), Class::Computed),
             0x0f => (vec![], false, Class::Computed),
             _ => (vec![], true, Class::Computed),
         };

@@ -26,6 +26,8 @@ pub struct Core {
     pub atomics: bool,
     /// `lr.w` and `sc.w`.
     pub reservations: bool,
+    /// Votes, shuffles and `sync`.
+    pub warp_primitives: bool,
     /// Paths of a warp give way to each other.
     pub fair: bool,
     pub barriers: bool,
@@ -52,6 +54,7 @@ impl Core {
             scratchpad: s.scratchpad,
             atomics: s.atomics,
             reservations: s.reservations,
+            warp_primitives: s.warp_primitives,
             fair: s.fair,
             barriers: s.barriers,
             multiply: s.multiply,
@@ -88,6 +91,7 @@ impl Core {
             ("counters", self.counters),
         ];
         features.extend(self.reservations.then_some(("reservations", true)));
+        features.extend(self.warp_primitives.then_some(("warp primitives", true)));
         let (has, lacks): (Vec<_>, Vec<_>) = features.iter().partition(|(_, has)| *has);
         let list = |word: &str, of: &[&(&'static str, bool)]| match of {
             [] => String::new(),

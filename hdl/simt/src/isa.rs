@@ -1,5 +1,5 @@
-//! RV32IMA, `barrier` and the convergence barriers as the pipeline sees them: the codes that select operations, and
-//! causes of faults.
+//! RV32IMA, `barrier`, the convergence barriers and the warp primitives as the pipeline sees them: the codes that select
+//! operations, and causes of faults.
 
 /// ALU operations: bit 30 of the instruction above funct3.
 pub mod alu {
@@ -87,10 +87,55 @@ pub mod convergence {
     /// Bits 31..20 are the other barrier.
     pub const MOVE: u32 = 6;
 
+    /// [`warp::SYNC`](super::warp::SYNC), where a barrier is told of it.
+    pub const SYNC: u32 = super::warp::SYNC;
+
     /// Barriers that an instruction can name.
     pub const BARRIERS: u32 = 16;
     /// The largest threshold; 0 is none.
     pub const MOST_THRESHOLD: u32 = 64;
+}
+
+/// The warp primitives: opcode custom-1, format R, where funct3 says which kind it is, and funct7 what it does. See
+/// `docs/reference/warp-primitives.md`.
+pub mod warp {
+    pub const OPCODE: u32 = 0x2b;
+
+    /// rd = what the executing threads say by whether rs1 is 0; rs2 is x0.
+    pub const VOTE: u32 = 0;
+    /// rd = rs1 of another lane, which rs2 names.
+    pub const SHUFFLE: u32 = 1;
+    /// Waits for the threads that rs1 and rs2 name, a bit a lane; funct7 is the convergence barrier, rd is x0.
+    pub const SYNC: u32 = 7;
+
+    /// Votes: a bit a lane, of lanes 0 to 31 and from 32 on; 1 if one says so, if all do.
+    pub const BALLOT: u32 = 0;
+    pub const BALLOT_UPPER: u32 = 1;
+    pub const ANY: u32 = 2;
+    pub const ALL: u32 = 3;
+
+    /// Which lane rs2 names: that number; the own one XOR it; the own one less it; the own one plus it.
+    pub const INDEX: u32 = 0;
+    pub const XOR: u32 = 1;
+    pub const UP: u32 = 2;
+    pub const DOWN: u32 = 3;
+
+    /// Whether an instruction is one of them.
+    pub fn has(word: u32) -> bool {
+        let (rd, funct3, rs2, funct7) = (word >> 7 & 31, word >> 12 & 7, word >> 20 & 31, word >> 25);
+        word & 0x7f == OPCODE
+            && match funct3 {
+                VOTE => funct7 < 4 && rs2 == 0,
+                SHUFFLE => funct7 < 4,
+                SYNC => funct7 < super::convergence::BARRIERS && rd == 0,
+                _ => false,
+            }
+    }
+
+    /// Whether it is `sync`.
+    pub fn syncs(word: u32) -> bool {
+        has(word) && word >> 12 & 7 == SYNC
+    }
 }
 
 /// Why the core stopped, 4 bits; the numbers are those of the RISC-V `mcause` register where it has one.
@@ -117,10 +162,12 @@ pub mod cause {
     /// Of a divergence unit: warps that run together are at different branches, although the side table says that none
     /// in between makes them diverge.
     pub const NOT_UNIFORM: u32 = 13;
+    /// Of `sync` where no convergence barrier can keep threads: it names others than those that execute it now.
+    pub const NAMED_IS_ABSENT: u32 = 14;
 
     /// Whether a divergence unit could not go on; the instruction itself is right.
     pub fn is_of_divergence(code: u32) -> bool {
-        matches!(code, STACK_OVERFLOW | BARRIER_OF_A_PART | NOT_UNIFORM)
+        matches!(code, STACK_OVERFLOW | BARRIER_OF_A_PART | NOT_UNIFORM | NAMED_IS_ABSENT)
     }
 
     /// What a cause means, for messages.
@@ -140,6 +187,10 @@ pub mod cause {
             STACK_OVERFLOW => "no level left on the reconvergence stack",
             BARRIER_OF_A_PART => "barrier that only a part of the warp has reached",
             NOT_UNIFORM => "a branch that the side table calls uniform has made the warps of a block diverge",
+            NAMED_IS_ABSENT => {
+                "sync of other threads than those that execute it, where none can be kept waiting (it needs path tables, and its \
+                 barrier among --convergence-barriers)"
+            }
             _ => "unknown cause",
         }
     }

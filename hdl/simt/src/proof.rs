@@ -116,11 +116,12 @@ impl Block {
             Order::DepthPc => (String::new(), String::new()),
             order => (format!("-{}", order.name()), format!(", {}", order.name())),
         };
+        let syncs = if s.warp_primitives { ("s", ", sync") } else { ("", "") };
         Ok(Proof {
-            name: format!("{}-{}x{}{}{letters}{order}", self.name, s.lanes, s.warps, waits.0),
+            name: format!("{}-{}x{}{}{letters}{}{order}", self.name, s.lanes, s.warps, waits.0, syncs.0),
             block: self.block,
             says: self.says,
-            shape: format!("{} × {}{}{converges}{in_order}", s.lanes, s.warps, waits.1),
+            shape: format!("{} × {}{}{converges}{}{in_order}", s.lanes, s.warps, waits.1, syncs.1),
             method: self.method,
             depth,
             cover_depth: self.cover_depth,

@@ -101,6 +101,8 @@ pub struct Shape {
     pub atomics: bool,
     /// `lr.w` and `sc.w`, the rest of RV32A; needs `atomics`. Without it they are illegal.
     pub reservations: bool,
+    /// The [warp primitives](crate::isa::warp): votes, shuffles and `sync`. Without them their instructions are illegal.
+    pub warp_primitives: bool,
     /// A first-level data cache between core and main memory.
     pub cache: Option<Cache>,
     /// What main memory is.
@@ -146,6 +148,7 @@ impl Default for Shape {
             scratchpad: Shape::default_scratchpad(8, 8),
             atomics: true,
             reservations: false,
+            warp_primitives: false,
             cache: None,
             backing: Backing::OnChip,
             multiply: true,
@@ -236,6 +239,11 @@ impl Shape {
     /// Bits of the number of a convergence barrier.
     pub fn barrier_bits(&self) -> Width {
         index_width(self.convergence_barriers)
+    }
+
+    /// Whether `sync` may keep threads waiting: with warp primitives and convergence barriers.
+    pub fn syncs(&self) -> bool {
+        self.warp_primitives && self.convergence_barriers > 0
     }
 
     /// Whether the first path of a list may be one that cannot run.

@@ -50,6 +50,12 @@ static inline uint32_t heddle_block_thread(void) { return HEDDLE_CSR(HEDDLE_CSR_
 /* Threads of a block. */
 static inline uint32_t heddle_block_threads(void) { return HEDDLE_CSR(HEDDLE_CSR_BLOCKTHREADS); }
 
+/* Lane of this thread in its warp, 0 .. heddle_lanes() - 1. */
+static inline uint32_t heddle_lane(void) { return HEDDLE_CSR(HEDDLE_CSR_LANE); }
+
+/* Lanes of a warp. */
+static inline uint32_t heddle_lanes(void) { return HEDDLE_CSR(HEDDLE_CSR_LANES); }
+
 /* Ends the text of an asm that the compiler must keep in one place. GCC takes each separator for an instruction, and does not copy a
  * hundred: not into both sides of a branch, so that threads would wait in two places, nor for the turns of a loop. Nothing is
  * assembled from them. */
@@ -80,6 +86,68 @@ static inline __attribute__((always_inline)) void heddle_barrier(void) {
 #define HEDDLE_COPY(b, c) __asm__ volatile(".insn i 0x0b, 5, x0, x%0, %1" ::"i"(b), "i"(c))
 /* The same, and none is left in c but those that wait there. */
 #define HEDDLE_MOVE(b, c) __asm__ volatile(".insn i 0x0b, 6, x0, x%0, %1" ::"i"(b), "i"(c))
+
+/* Warp primitives: docs/reference/warp-primitives.md; on a core with --warp-primitives on. They are of the threads of a warp that
+ * execute them together, as one path: all that came through the HEDDLE_SYNC before, if no branch since could part them. */
+#define HEDDLE_VOTE(function, value)                                                                                        \
+  ({                                                                                                                        \
+    uint32_t heddle_voted;                                                                                                  \
+    __asm__ volatile(".insn r 0x2b, 0, " #function ", %0, %1, x0" HEDDLE_ONE_PLACE : "=r"(heddle_voted) : "r"(value) : "memory"); \
+    heddle_voted;                                                                                                           \
+  })
+#define HEDDLE_SHUFFLE(function, value, lane)                                                       \
+  ({                                                                                                \
+    uint32_t heddle_shuffled;                                                                       \
+    __asm__ volatile(".insn r 0x2b, 1, " #function ", %0, %1, %2" HEDDLE_ONE_PLACE                  \
+                     : "=r"(heddle_shuffled)                                                        \
+                     : "r"((uint32_t)(value)), "r"((uint32_t)(lane))                                \
+                     : "memory");                                                                   \
+    heddle_shuffled;                                                                                \
+  })
+/* A bit for each of these threads whose value is not 0: of lanes 0 to 31, of lanes 32 to 63; 1 if that of one is not 0; of all. */
+#define heddle_ballot(value) HEDDLE_VOTE(0, value)
+#define heddle_ballot_upper(value) HEDDLE_VOTE(1, value)
+#define heddle_any(value) HEDDLE_VOTE(2, value)
+#define heddle_all(value) HEDDLE_VOTE(3, value)
+/* The value of the thread on another lane: of this number; this lane XOR it; this lane less it; this lane plus it. The own one, if there
+ * is no such lane or its thread is not among these. */
+#define heddle_shuffle(value, lane) HEDDLE_SHUFFLE(0, value, lane)
+#define heddle_shuffle_xor(value, lane) HEDDLE_SHUFFLE(1, value, lane)
+#define heddle_shuffle_up(value, lane) HEDDLE_SHUFFLE(2, value, lane)
+#define heddle_shuffle_down(value, lane) HEDDLE_SHUFFLE(3, value, lane)
+/* Waits for the threads of the warp that `lanes` names, a bit each, 64 of them: until all that have not ended are here and name the same.
+ * `b` is a convergence barrier, a constant from 0 to 15. A core or mechanism without it stops, unless all of them are here already. */
+#define HEDDLE_SYNC(b, lanes)                                                            \
+  __asm__ volatile(".insn r 0x2b, 7, %0, x0, %1, %2" HEDDLE_ONE_PLACE ::"i"(b),          \
+                   "r"((uint32_t)(lanes)), "r"((uint32_t)((uint64_t)(lanes) >> 32))      \
+                   : "memory")
+/* For `lanes`: those of the first `count` lanes, 1 to 64. */
+static inline uint64_t heddle_first_lanes(uint32_t count) { return ~UINT64_C(0) >> (64 - count); }
+/* The same primitives of the threads that `lanes` names, wherever they come from; then others may be there, too, of which a vote says nothing. */
+#define heddle_ballot_sync(b, lanes, value)                                              \
+  ({                                                                                     \
+    uint64_t heddle_named = (lanes);                                                     \
+    uint32_t heddle_own = (value);                                                       \
+    HEDDLE_SYNC(b, heddle_named);                                                        \
+    heddle_ballot(heddle_own) & (uint32_t)heddle_named;                                  \
+  })
+#define heddle_ballot_upper_sync(b, lanes, value)                                        \
+  ({                                                                                     \
+    uint64_t heddle_named = (lanes);                                                     \
+    uint32_t heddle_own = (value);                                                       \
+    HEDDLE_SYNC(b, heddle_named);                                                        \
+    heddle_ballot_upper(heddle_own) & (uint32_t)(heddle_named >> 32);                    \
+  })
+#define HEDDLE_SHUFFLE_SYNC(shuffle, b, lanes, value, lane)                              \
+  ({                                                                                     \
+    uint32_t heddle_own = (value), heddle_from = (lane);                                 \
+    HEDDLE_SYNC(b, lanes);                                                               \
+    shuffle(heddle_own, heddle_from);                                                    \
+  })
+#define heddle_shuffle_sync(b, lanes, value, lane) HEDDLE_SHUFFLE_SYNC(heddle_shuffle, b, lanes, value, lane)
+#define heddle_shuffle_xor_sync(b, lanes, value, lane) HEDDLE_SHUFFLE_SYNC(heddle_shuffle_xor, b, lanes, value, lane)
+#define heddle_shuffle_up_sync(b, lanes, value, lane) HEDDLE_SHUFFLE_SYNC(heddle_shuffle_up, b, lanes, value, lane)
+#define heddle_shuffle_down_sync(b, lanes, value, lane) HEDDLE_SHUFFLE_SYNC(heddle_shuffle_down, b, lanes, value, lane)
 
 /* Where `heddle predict` should place convergence barriers: docs/reference/predict.md. A directive is a record for that pass, and no instruction.
  * From here on, threads are expected to come to HEDDLE_RECONVERGE of this name, and wait there for each other: for all, or for

@@ -2,6 +2,9 @@
 
 use super::locks::*;
 use super::*;
+// The same inputs and results as of the kernel without warp primitives.
+use super::matvec as warp_matvec;
+use super::scan::warp_scan;
 use thiserror::Error;
 
 macro_rules! kernel {
@@ -50,7 +53,7 @@ small!(
     fft gcd histogram laplace3d lock_and_barrier matvec mcs_lock md5
     md5search monte_carlo motion needle particle_filter pathfinder quasi_random rsbench rsbench_single scan search
     sort stencil3d striped_stencil suffix suffix_array transpose traverse two_point
-    vecadd work_queue
+    vecadd warp_matvec warp_scan work_queue
 );
 
 const fn same(a: &str, b: &str) -> bool {
@@ -183,9 +186,15 @@ pub const LOCKS: &[Kernel] = &[
     kernel!(hash_table, "counts of keys in a table that is filled by compare-and-swap", Atomics, Reservations),
 ];
 
+/// Kernels of [`ALL`] with warp primitives instead of the scratchpad.
+pub const WARP: &[Kernel] = &[
+    kernel!(warp_matvec, "matvec, with its sums by shuffles", WarpPrimitives),
+    kernel!(warp_scan, "scan, a warp a row, by shuffles", WarpPrimitives),
+];
+
 /// Every kernel and every lock program.
 pub fn every() -> impl Iterator<Item = &'static Kernel> {
-    ALL.iter().chain(LOCKS)
+    ALL.iter().chain(LOCKS).chain(WARP)
 }
 
 /// No kernel has this name.

@@ -71,7 +71,7 @@ mod work_queue;
 mod xsbench;
 
 pub use device::{Device, DeviceError};
-pub use list::{ALL, LOCKS, SMALL_MEMORY, SMALL_STACKS, UnknownKernel, every, find};
+pub use list::{ALL, LOCKS, SMALL_MEMORY, SMALL_STACKS, UnknownKernel, WARP, every, find};
 
 use device::{Heap, from_bytes, to_bytes};
 use list::TOO_LARGE;
@@ -154,6 +154,8 @@ pub enum Need {
     Fair,
     /// `lr.w` and `sc.w`.
     Reservations,
+    /// Votes, shuffles and `sync`.
+    WarpPrimitives,
 }
 
 impl Need {
@@ -164,6 +166,7 @@ impl Need {
             Need::Scratchpad => shape.scratchpad > 0,
             Need::Fair => shape.fair,
             Need::Reservations => shape.reservations,
+            Need::WarpPrimitives => shape.warp_primitives,
         }
     }
 }
@@ -176,6 +179,7 @@ impl fmt::Display for Need {
             Need::Scratchpad => "a scratchpad",
             Need::Fair => "paths that give way to each other (--fair on)",
             Need::Reservations => "`lr.w` and `sc.w` (--reservations on)",
+            Need::WarpPrimitives => "votes and shuffles (--warp-primitives on)",
         })
     }
 }

@@ -5,11 +5,12 @@ use crate::StackOverflow;
 use crate::grid::ThreadId;
 use heddle_hdl::{Bits, Bundle};
 use heddle_simt::isa::cause;
-use heddle_simt::isa::reservation;
+use heddle_simt::isa::{reservation, warp};
 use heddle_simt::metrics::Counts;
 
 /// What an illegal instruction is that another core has.
 const LACKS_RESERVATIONS: &str = "`lr.w` or `sc.w`, which this core lacks (--reservations on)";
+const LACKS_WARP_PRIMITIVES: &str = "a warp primitive, which this core lacks (--warp-primitives on)";
 
 impl Machine {
     /// What a launch came to, from the settled cycle after its end.
@@ -57,11 +58,13 @@ impl Machine {
         let at: Vec<(u32, u32)> = lanes.map(|lane| (home(lane), lane)).collect();
         let threads: Vec<ThreadId> = at.iter().map(|&(warp, lane)| self.thread(warp, lane)).collect();
         let harts = at.iter().map(|(warp, lane)| warp * self.shape.lanes + lane).collect();
-        let lacks = code == cause::ILLEGAL_INSTRUCTION
-            && !self.shape.reservations
-            && self.program.word(pc).is_some_and(reservation::has);
+        let is = |has: fn(u32) -> bool| code == cause::ILLEGAL_INSTRUCTION && self.program.word(pc).is_some_and(has);
         let fault = Fault {
-            what: if lacks { LACKS_RESERVATIONS } else { cause::describe(code) },
+            what: match () {
+                () if !self.shape.reservations && is(reservation::has) => LACKS_RESERVATIONS,
+                () if !self.shape.warp_primitives && is(warp::has) => LACKS_WARP_PRIMITIVES,
+                () => cause::describe(code),
+            },
             pc,
             symbol: self.program.nearest_symbol(pc),
             block: threads.first().map_or(0, |thread| thread.block),

@@ -114,14 +114,15 @@ impl Instruction {
 
     /// The register written, 1 to 31.
     pub fn writes(self) -> Option<u8> {
-        let writes = matches!(self.opcode(), 0x37 | 0x17 | 0x6f | 0x67 | 0x03 | 0x13 | 0x33 | 0x2f | 0x73 | 0x0b);
+        let writes =
+            matches!(self.opcode(), 0x37 | 0x17 | 0x6f | 0x67 | 0x03 | 0x13 | 0x33 | 0x2f | 0x73 | 0x0b | 0x2b);
         (writes && self.rd() != 0).then_some(self.rd())
     }
 
     /// The registers read, x0 among them.
     pub fn reads(self) -> impl Iterator<Item = u8> {
-        let first = matches!(self.opcode(), 0x67 | 0x63 | 0x03 | 0x23 | 0x13 | 0x33 | 0x2f);
-        let second = matches!(self.opcode(), 0x63 | 0x23 | 0x33 | 0x2f);
+        let first = matches!(self.opcode(), 0x67 | 0x63 | 0x03 | 0x23 | 0x13 | 0x33 | 0x2f | 0x2b);
+        let second = matches!(self.opcode(), 0x63 | 0x23 | 0x33 | 0x2f | 0x2b);
         first.then(|| self.rs1()).into_iter().chain(second.then(|| self.rs2()))
     }
 }

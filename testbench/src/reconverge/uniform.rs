@@ -178,8 +178,8 @@ impl Walk<'_> {
     fn result_varies(&self, instruction: Instruction, state: &State, block: usize) -> bool {
         match instruction.opcode() {
             0x73 => csr::find((instruction.word >> 20) as u16).is_none_or(|csr| csr_varies(csr.source)),
-            // An atomic operation, and the count of a convergence barrier.
-            0x2f | 0x0b => true,
+            // An atomic operation, the count of a convergence barrier, and what depends on who executes it together.
+            0x2f | 0x0b | 0x2b => true,
             0x03 => {
                 let address = state.register(instruction.rs1());
                 let bytes = instruction.bytes();

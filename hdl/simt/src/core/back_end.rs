@@ -8,7 +8,7 @@ use crate::isa::{alu, convergence};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::pipeline::collect::{CollectIn, Instruction, IssuedThreads, Operands, Write, collect};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
-use crate::pipeline::execute::{ExecuteIn, ExecuteOut, execute};
+use crate::pipeline::execute::{ExecuteIn, ExecuteOut, Executed, execute};
 use crate::pipeline::resolve::{ResolveIn, Resolved, resolve};
 use crate::pipeline::timing::{
     ISSUE_TO_OUTCOME, ISSUE_TO_RESOLVE, ISSUE_TO_SECOND, MULTIPLIER_STAGES, SIDE_TABLE_REGISTERS,
@@ -75,7 +75,7 @@ pub fn back_end(
     let in_resolve = executed.instruction;
     let stops = stopped | back.faulted.value;
     if let Some(hints) = &back.hints {
-        hints.drive(instructions_on_barriers(s, &second, &in_resolve, stops));
+        hints.drive(instructions_on_barriers(s, &second, &executed, stops));
     }
     if let Some(announced) = &back.announced {
         // Whether it is at fault is known late: then its outcome does not come, nor anything else.
@@ -84,7 +84,7 @@ pub fn back_end(
         announced.drive(Announced { valid, slot, call: decoded.call, ret: decoded.ret });
     }
     let jump = unit.more.mixed.map(|mixed| mixed.jump);
-    let resolve_in = ResolveIn { executed, stopped: stops, jump, count: unit.more.count };
+    let resolve_in = ResolveIn { executed, stopped: stops, jump, count: unit.more.count, in_use: unit.more.in_use };
     let resolved = m.instance("resolve", &resolve(s), resolve_in);
     if let Some(hints) = &back.hints {
         obeys_hold(m, unit.hold, &hints.value, resolved.outcome.valid, stops);
@@ -162,15 +162,19 @@ fn cover_awaited(m: Builder, front: &FrontEnd, in_resolve: &Instruction<Signal>,
 fn instructions_on_barriers(
     s: &Shape,
     at_7: &Instruction<Signal>,
-    at_8: &Instruction<Signal>,
+    executed: &Executed<Signal>,
     stopped: Signal,
 ) -> Hints<Signal> {
     let of = |at: &Instruction<Signal>| at.decoded.converges.expect("a core with convergence barriers");
     let copies = at_7.decoded.converges_by(convergence::COPY) | at_7.decoded.converges_by(convergence::MOVE);
     let other = at_7.decoded.imm.slice(0, s.barrier_bits());
     let ahead = Ahead { slot: at_7.slot, barrier: of(at_7).barrier, other, both: at_7.valid & copies };
+    let at_8 = &executed.instruction;
     let d = at_8.decoded;
-    let present = at_8.valid & of(at_8).valid;
+    let on_barrier = at_8.valid & of(at_8).valid;
+    // A sync whose named threads are all here waits for nobody.
+    let waits = !d.converges_by(convergence::SYNC) | executed.lacks_some();
+    let present = if s.syncs() { on_barrier & waits } else { on_barrier };
     let hint = Hint {
         valid: present & !stopped,
         slot: at_8.slot,
@@ -179,6 +183,7 @@ fn instructions_on_barriers(
         operand: d.imm.slice(0, 7),
         mask: at_8.mask,
         next: d.pc + 1,
+        sync: executed.named.filter(|_| s.syncs()),
     };
     Hints { ahead, hint, present }
 }

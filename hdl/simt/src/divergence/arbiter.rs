@@ -328,7 +328,7 @@ fn described(
     let depth = depth_after(outcome.call, outcome.ret, running.depth);
     let waits = outcome.kind.eq(kind::WAIT);
     let runs = m.lit(0u32, 1);
-    let late = fairness.as_ref().map(|fairness| fairness.gives_way(outcome.slot));
+    let late = fairness.as_ref().map(|fairness| fairness.gives_way(outcome.slot, None));
     let never = late.map(|_| runs);
     // Who waits has not given way.
     let taken_late = late.map(|late| if s.barriers { late & !waits } else { late });
@@ -400,6 +400,7 @@ fn described(
     let told = place.late.map(|late| Told {
         outcome: outcome.valid,
         slot: outcome.slot,
+        at_once: None,
         turn: leaving.valid,
         turn_slot: leaving.slot,
         alone: !(lanes.live & !mask).any(),

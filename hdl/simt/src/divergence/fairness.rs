@@ -12,6 +12,8 @@
 //!   that was parted for some time has become one path without a path that gave way: where threads wait for each other
 //!   again and again, as at a lock, they soon wait for shorter times.
 //!
+//! A path whose `sync` finds its barrier in use gives way at once.
+//!
 //! Under [`crate::Order::BreadthFirst`] every outcome of a parted warp makes its path give way: a round is an outcome of each.
 //!
 //! Without [`Shape::fair`] a warp is parted only from when threads wait at a convergence barrier until it is one path
@@ -72,6 +74,8 @@ pub struct Told {
     /// An outcome of this slot.
     pub outcome: Signal,
     pub slot: Signal,
+    /// Its path could not go on, and gives way at once. Where there is `sync`.
+    pub at_once: Option<Signal>,
     /// The paths of this slot change: now there is one or none.
     pub turn: Signal,
     pub turn_slot: Signal,
@@ -117,10 +121,11 @@ impl Fairness {
         }
     }
 
-    /// 1 bit: the active path of the slot gives way with its outcome.
-    pub fn gives_way(&self, slot: Signal) -> Signal {
+    /// 1 bit: the active path of the slot gives way with its outcome; `at_once`, for another reason than its time.
+    pub fn gives_way(&self, slot: Signal, at_once: Option<Signal>) -> Signal {
         let at = slot.decode(self.s.warps);
-        self.yields(at) & (self.parted.q & at).any()
+        let yields = self.yields(at);
+        at_once.map_or(yields, |at_once| yields | at_once) & (self.parted.q & at).any()
     }
 
     /// 1 bit: whether the path of the slot with this bit gives way if it is parted.
@@ -131,7 +136,8 @@ impl Fairness {
     /// Goes on by a cycle. Returns, 1 bit each: patience of the outcome's slot is over; its path gives way now.
     pub fn goes_on(&self, told: &Told) -> (Signal, Signal) {
         let Fairness { m, s, parted, yields, others, ages, .. } = self;
-        let &Told { outcome, slot, turn, turn_slot, alone, new_round, wakes, start, start_slot, holding } = told;
+        let &Told { outcome, slot, at_once, turn, turn_slot, alone, new_round, wakes, start, start_slot, holding } =
+            told;
         let outcome_at = slot.decode(s.warps);
         let start_at = start_slot.decode(s.warps).only_if(start);
         let turn_at = turn_slot.decode(s.warps);
@@ -150,7 +156,8 @@ impl Fairness {
         wire!(tick = is_parted & all_passed.all());
         let brief = brief(s).ilog2();
         wire!(brief = if brief == 0 { is_parted } else { is_parted & passed.slice(0, brief).all() });
-        wire!(gives_way = self.yields(outcome_at) & is_parted);
+        let yields_now = self.yields(outcome_at);
+        wire!(gives_way = at_once.map_or(yields_now, |at_once| yields_now | at_once) & is_parted);
         let gave = outcome_at.only_if(outcome & gives_way);
         let ends = if s.fair { new_round | wakes | (turn & alone) } else { new_round };
         let ended_round = turn_at.only_if(ends);

@@ -11,6 +11,7 @@
 //! | lanes of several warps | [`UnitIn::mixed`], [`Outcome::homes`] | [`MoreOut::mixed`] |
 //! | convergence barriers | [`UnitIn::hints`] | [`MoreOut::count`], [`Events::releases`] |
 
+use crate::pipeline::primitives::Named;
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
 use heddle_hdl::elements;
@@ -98,7 +99,8 @@ pub mod kind {
     pub const BITS: Width = 3;
     /// A conditional branch: taken goes to the target, rest to pc + 1.
     pub const BRANCH: u32 = 0;
-    /// A jump: the served threads go to the target, the others stay at this pc.
+    /// A jump: the served threads go to the target, the others stay at this pc; or a `sync` whose named threads are all here,
+    /// which go to pc + 1.
     pub const JUMP: u32 = 1;
     /// A memory access: the served threads go to pc + 1, the others stay at this pc.
     pub const MEMORY: u32 = 2;
@@ -108,9 +110,13 @@ pub mod kind {
     pub const EXIT: u32 = 4;
     /// `barrier`: the taken threads go to taken.pc and wait there; the others go on. Only with `Shape::barriers`.
     pub const WAIT: u32 = 5;
-    /// `wait` of a convergence barrier: the taken threads go to taken.pc, all or, as the unit knows, some of them now.
-    /// Only with `Shape::convergence_barriers`.
+    /// `wait` of a convergence barrier, or a `sync` whose named threads are not all here: the taken threads go to taken.pc,
+    /// all or, as the unit knows, some of them now; the others, of a `sync`, stay at this pc. Only with
+    /// `Shape::convergence_barriers`.
     pub const CONVERGE: u32 = 6;
+    /// A `sync` whose barrier is in use: all threads stay at this pc, and the rest, which came for that barrier, gives way to
+    /// all others. Only with [`syncs`](crate::shape::Shape::syncs).
+    pub const QUEUE: u32 = 7;
 }
 
 /// The pipeline's side of the interface.
@@ -170,6 +176,8 @@ pub struct MoreOut<T> {
     /// With convergence barriers, of the instruction on them in stage 8: the number of threads that participate,
     /// `count_width(lanes)`.
     pub count: Option<T>,
+    /// With convergence barriers and warp primitives, of the `sync` in stage 8: its barrier is in use, 1 bit.
+    pub in_use: Option<T>,
     /// Of units that reconverge.
     pub refused: Option<Refused<T>>,
     /// Of units with two paths per warp.
@@ -179,7 +187,7 @@ pub struct MoreOut<T> {
 }
 
 impl<T> MoreOut<T> {
-    pub const NONE: MoreOut<T> = MoreOut { count: None, refused: None, two_paths: None, mixed: None };
+    pub const NONE: MoreOut<T> = MoreOut { count: None, in_use: None, refused: None, two_paths: None, mixed: None };
 }
 
 /// The unit cannot go on: the core must stop.
@@ -307,6 +315,9 @@ pub struct Hint<T> {
     /// Instruction number of the next one.
     #[width(s.pc_bits())]
     pub next: T,
+    /// Of a `sync`, whom it names, not all of which are here. In a core with warp primitives.
+    #[width(Named::of(s).filter(|_| s.syncs()))]
+    pub sync: Option<Named<T>>,
 }
 
 /// The barriers that the instruction in the second cycle of stage 7 will name in the next.

@@ -215,7 +215,11 @@ fn described(
         mask: store.hct0.read(i.issue_slot).mask,
         steer,
         hold,
-        more: MoreOut { count: store.barriers.map(|barriers| barriers.count), ..MoreOut::NONE },
+        more: MoreOut {
+            count: store.barriers.map(|barriers| barriers.count),
+            in_use: store.barriers.and_then(|barriers| barriers.in_use),
+            ..MoreOut::NONE
+        },
         events: events(&store, &turn, &sorted, outcome.valid, time.map(|(_, gave_way)| gave_way)),
     };
     (out, Inside { store, outcomes, ghosts })

@@ -507,7 +507,9 @@ pub fn identify(s: &Shape, identity: Identity) -> [u32; IDENTIFY_WORDS as usize]
         bytes([
             log2(s.stack),
             log2(s.scratchpad),
-            s.convergence_barriers | (u32::from(s.fair) * paths::FAIR),
+            s.convergence_barriers
+                | (u32::from(s.fair) * paths::FAIR)
+                | (u32::from(s.warp_primitives) * paths::WARP_PRIMITIVES),
             features,
         ]),
     ]
@@ -545,8 +547,9 @@ pub fn identified(words: &[u32; IDENTIFY_WORDS as usize], known: &[Divergence]) 
         program: words[2],
         stack: bytes(byte(4, 0))?,
         scratchpad: if byte(4, 1) == 0 { 0 } else { bytes(byte(4, 1))? },
-        convergence_barriers: byte(4, 2) & !paths::FAIR,
+        convergence_barriers: byte(4, 2) & !paths::FAIR & !paths::WARP_PRIMITIVES,
         fair: byte(4, 2) & paths::FAIR != 0,
+        warp_primitives: byte(4, 2) & paths::WARP_PRIMITIVES != 0,
         atomics: has(feature::ATOMICS),
         barriers: has(feature::BARRIERS),
         multiply: has(feature::MULTIPLY),

@@ -71,6 +71,8 @@ pub mod feature {
 pub mod paths {
     /// [`crate::shape::Shape::fair`].
     pub const FAIR: u32 = 128;
+    /// [`crate::shape::Shape::warp_primitives`].
+    pub const WARP_PRIMITIVES: u32 = 64;
 }
 
 /// Words of the replies.

@@ -5,10 +5,11 @@
 //! resolve, and at the instruction before the stop pc.
 
 use super::decoded::{Converges, Decoded};
+use super::primitives::Primitive;
 use super::reservations::Reserving;
 use crate::csr;
 use crate::divergence::interface::Stop;
-use crate::isa::{BARRIER, CUSTOM, EXIT, alu, atomic, convergence, reservation};
+use crate::isa::{BARRIER, CUSTOM, EXIT, alu, atomic, convergence, reservation, warp};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::prelude::*;
 
@@ -77,6 +78,12 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(system = opcode.eq(0x73));
         let with_barriers = m.lit(s.barriers, 1);
         wire!(barrier = word.eq(BARRIER) & with_barriers);
+        let with_primitives = m.lit(s.warp_primitives, 1);
+        wire!(between_lanes = opcode.eq(warp::OPCODE) & with_primitives);
+        wire!(votes = between_lanes & funct3.eq(warp::VOTE) & funct7.lt(4) & rs2.eq(0));
+        wire!(shuffles = between_lanes & funct3.eq(warp::SHUFFLE) & funct7.lt(4));
+        wire!(syncs = between_lanes & funct3.eq(warp::SYNC) & funct7.lt(convergence::BARRIERS) & rd.eq(0));
+        wire!(of_warp = votes | shuffles | syncs);
         // On convergence barriers: rs1 is the barrier, the immediate the other one or the threshold.
         wire!(custom = opcode.eq(CUSTOM) & !rs1.msb());
         let operand = word.slice(20, 12);
@@ -92,10 +99,11 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
                 convergence::BARRIERS => m.lit(1u32, 1),
                 _ => number.lt(barriers),
             };
-            let barrier = rs1.slice(0, shape.barrier);
-            Converges { valid: converges & has(rs1.slice(0, 4)) & (!copies | has(operand.slice(0, 4))), barrier }
+            let barrier = syncs.mux(funct7.slice(0, shape.barrier), rs1.slice(0, shape.barrier));
+            let hints = converges & has(rs1.slice(0, 4)) & (!copies | has(operand.slice(0, 4)));
+            Converges { valid: hints | (syncs & has(funct7.slice(0, 4))), barrier }
         });
-        wire!(waits_here = converges_here.map_or(m.lit(0u32, 1), |here| here.valid & waits));
+        wire!(waits_here = converges_here.map_or(m.lit(0u32, 1), |here| here.valid & (waits | syncs)));
         wire!(ecall = word.eq(0x73));
         wire!(ebreak = word.eq(0x0010_0073));
         wire!(csr_known = any_of(csr::map(s.counters).map(|c| word.slice(20, 12).eq(u32::from(c.address)))));
@@ -105,7 +113,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(computes = op_imm | op | muldiv | csr);
         wire!(jumps = jal | jalr | branch);
         wire!(accesses = load | store | atomic);
-        wire!(known = upper | computes | jumps | accesses | fence | barrier | converges | ecall | ebreak);
+        wire!(known = upper | computes | jumps | accesses | fence | barrier | converges | ecall | ebreak | of_warp);
         wire!(illegal = !known);
 
         let sign = word.bit(31);
@@ -123,16 +131,16 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
                     (jal, imm_j),
                     (branch, imm_b),
                     (store, imm_s),
-                    (without_offset, none),
+                    (without_offset | of_warp, none),
                     (ecall, none.literal(EXIT))
                 ],
                 imm_i
             )
         );
 
-        wire!(use1 = (jalr | branch | load | store | atomic | op_imm | op | muldiv) & rs1.ne(0) | ecall);
-        wire!(use2 = (branch | store | atomic | op | muldiv) & rs2.ne(0) | ecall);
-        wire!(writes = (upper | jal | jalr | load | atomic | op_imm | op | muldiv | csr | counts) & rd.ne(0));
+        wire!(use1 = (jalr | branch | load | store | atomic | op_imm | op | muldiv | of_warp) & rs1.ne(0) | ecall);
+        wire!(use2 = (branch | store | atomic | op | muldiv | of_warp) & rs2.ne(0) | ecall);
+        wire!(writes = (upper | jal | jalr | load | atomic | op_imm | op | muldiv | csr | counts | of_warp) & rd.ne(0));
         // The exit code is in a0, the number of the system call in a7: the ALU compares it with the immediate.
         wire!(source1 = ecall.mux(rs1.literal(17u32), rs1.only_if(use1)));
         wire!(source2 = ecall.mux(rs2.literal(10u32), rs2.only_if(use2)));
@@ -142,9 +150,13 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         );
 
         let opcode_is = |codes: &[u32]| any_of(codes.iter().map(|&code| opcode.slice(2, 5).eq(code >> 2)));
-        wire!(may_use2 = opcode_is(&[0x63, 0x23, 0x2f, 0x33]));
+        let mut with_rs2 = vec![0x63, 0x23, 0x2f, 0x33];
+        with_rs2.extend(s.warp_primitives.then_some(warp::OPCODE));
+        wire!(may_use2 = opcode_is(&with_rs2));
         wire!(may_use1 = may_use2 | opcode_is(&[0x67, 0x03, 0x13]));
-        wire!(may_write = opcode_is(&[0x37, 0x17, 0x6f, 0x67, 0x03, 0x2f, 0x13, 0x33, 0x73, CUSTOM]));
+        let mut with_rd = vec![0x37, 0x17, 0x6f, 0x67, 0x03, 0x2f, 0x13, 0x33, 0x73, CUSTOM];
+        with_rd.extend(s.warp_primitives.then_some(warp::OPCODE));
+        wire!(may_write = opcode_is(&with_rd));
         wire!(may_call = opcode_is(&[0x73]) & funct3.eq(0) & !word.bit(20));
         // The flag is the latest: it gates 8 bits, not 32.
         let field = |register: Signal, used: Signal| {
@@ -199,6 +211,7 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
             csr,
             barrier,
             converges: converges_here,
+            primitive: Primitive::shape(s).map(|_| Primitive { votes, shuffles, syncs, function: funct7.slice(0, 2) }),
             ecall,
             ebreak,
             illegal,

@@ -1,6 +1,7 @@
 //! The decoded instruction, which goes from stage 3 on.
 
 use super::memory::Asked;
+use super::primitives::Primitive;
 use super::reservations::Reserving;
 use crate::isa::alu;
 use crate::shape::Shape;
@@ -61,6 +62,9 @@ pub struct Decoded<T> {
     /// threshold is in `imm`. Absent in a core without any.
     #[when(s.convergence_barriers > 0)]
     pub converges: Option<Converges<T>>,
+    /// Which warp primitive it is, if it is one. In a core with them.
+    #[width(Primitive::shape(s))]
+    pub primitive: Option<Primitive<T>>,
     pub ecall: T,
     pub ebreak: T,
     pub illegal: T,
@@ -87,6 +91,11 @@ impl Decoded<Signal> {
     pub fn converges_by(&self, operation: u32) -> Signal {
         let none = self.control.literal(0u32);
         self.converges.map_or(none, |converges| converges.valid & self.funct3.eq(operation))
+    }
+
+    /// It is `sync`.
+    pub fn syncs(&self) -> Signal {
+        self.primitive.map_or(self.control.literal(0u32), |primitive| primitive.syncs)
     }
 
     /// The divergence unit may hold it back: what it does takes a turn there.

@@ -1,13 +1,15 @@
 //! Stage 7, execute, in two cycles. In the first, each lane's ALU computes a result, an address or a difference; the
 //! target of a branch or `jal` is the same for all lanes. Multiplier, which shifts too, and divider start here beside
 //! it ([`crate::lane`], [`super::divide`]). In the second, an address becomes a place ([`super::place`]), a difference
-//! the condition of a branch, and the leader's result is chosen.
+//! the condition of a branch, lanes see each other's values ([`super::primitives`]), and the leader's result is chosen.
 
 use super::collect::{Instruction, Operands};
 use super::divide::Divisors;
 use super::place::{PlaceIn, Wrong, place};
+use super::primitives::{Named, PrimitivesIn, PrimitivesOut, primitives};
 use super::timing::EXECUTE_TO_RESOLVE;
 use crate::divergence::interface::warp_of;
+use crate::isa::convergence;
 use crate::lane::alu::{AluIn, alu};
 use crate::scoreboard::{Pending, Release};
 use crate::shape::Shape;
@@ -39,6 +41,18 @@ pub struct Executed<T> {
     /// 32 bits per lane: rs2.
     #[width(32 * s.lanes)]
     pub data: T,
+    /// Of a `sync`, in a core with warp primitives.
+    #[width(Named::of(s))]
+    pub named: Option<Named<T>>,
+}
+
+impl Executed<Signal> {
+    /// 1 bit: it is a `sync` at a convergence barrier that the core has, and not all who are named are here.
+    pub fn lacks_some(&self) -> Signal {
+        let d = &self.instruction.decoded;
+        let none = d.control.literal(0u32);
+        self.named.map_or(none, |named| d.converges_by(convergence::SYNC) & named.lacks)
+    }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -131,15 +145,23 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
             let equal = !difference.any();
             d.funct3.bit(2).mux(order, equal) ^ d.funct3.bit(0)
         });
+        let between = d.primitive.map(|primitive| {
+            let inputs = PrimitivesIn { primitive, mask: instruction.mask, leader, values: result, operands: data };
+            (primitive, m.instance("primitives", &primitives(s), inputs))
+        });
+        let result = between.map_or(placed.result, |(primitive, PrimitivesOut { result, .. })| {
+            (primitive.votes | primitive.shuffles).mux(result, placed.result)
+        });
         let executed = Executed {
             instruction,
             leader,
-            leader_result: select_one_hot(&elements(placed.result, 32), leader),
-            result: placed.result,
+            leader_result: select_one_hot(&elements(result, 32), leader),
+            result,
             wrong: placed.wrong,
             taken: cat(&holds.collect::<Vec<_>>()),
             target,
             data,
+            named: between.map(|(_, out)| out.named),
         };
         let divisors = Divisors { addends: lanes.addend, negative: lanes.b_negative };
         let early = Pending { valid: instruction.valid & d.computes(), slot: instruction.slot, rd: d.rd };

@@ -33,6 +33,7 @@ pub mod memory;
 pub mod network;
 pub mod pairs;
 pub mod place;
+pub mod primitives;
 pub mod request_queue;
 pub mod reservations;
 pub mod resolve;

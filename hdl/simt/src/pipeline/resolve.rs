@@ -4,11 +4,13 @@
 //! * `jalr`: the first thread leads; threads with the leader's target are served, the others stay at this pc.
 //! * Memory access: under [`Replay::Split`], the lanes that [`mod@super::coalesce`] chooses are served and go on, the
 //!   others stay at this pc; under [`Replay::Serialise`], all go on, and [`super::load_store`] serves them in turn.
+//! * `sync` at a barrier that the core has: those that the first thread names are served, the others stay at this pc.
+//!   If not all of them are here, the divergence unit keeps the served ones until they are; if the barrier is in use,
+//!   nobody is served.
 //! * Faults: the core stops, and nothing of the instruction or of any behind it happens. A memory access is at fault if
 //!   it is for any of its threads.
 
 use super::coalesce::{CoalesceIn, CoalesceOut, coalesce};
-use super::decoded::Decoded;
 use super::execute::Executed;
 use super::load_store::Whole;
 use super::memory::{Access, Lanes};
@@ -29,6 +31,8 @@ pub struct ResolveIn<T> {
     pub jump: Option<Jump<T>>,
     /// What `count` counts, `count_width(lanes)`, in a core with convergence barriers.
     pub count: Option<T>,
+    /// The barrier of the `sync` is in use, in a core with warp primitives and convergence barriers.
+    pub in_use: Option<T>,
 }
 
 /// What goes on to stage 9, registered unless stated, but for the address of a fault.
@@ -110,9 +114,10 @@ pub struct Fault<T> {
 pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
     let jump = s.divergence.capabilities().mixes_warps.then(|| Jump::shape(s));
     let count = (s.convergence_barriers > 0).then(|| count_width(s.lanes));
-    module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, jump, count }, |m, i| {
+    let in_use = s.syncs().then_some(1);
+    module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, jump, count, in_use }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");
-        let Executed { instruction, leader, leader_result, result, wrong, taken, target, data } = i.executed;
+        let Executed { instruction, leader, leader_result, result, wrong, taken, target, data, named } = i.executed;
         let d = instruction.decoded;
         let mask = instruction.mask;
         wire!(memory = d.accesses());
@@ -150,7 +155,14 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             }
         );
         let serving = chosen.map_or(mask, |c: CoalesceOut<Signal>| c.served);
-        wire!(served = memory.mux(serving, d.jalr.mux(mask & same_target, mask)));
+        let all_but_memory = d.jalr.mux(mask & same_target, mask);
+        let sync = i.in_use.zip(named).map(|(in_use, named)| {
+            wire!(queues = i.executed.lacks_some() & in_use);
+            Sync { valid: d.converges_by(convergence::SYNC), queues, here: named.here }
+        });
+        let all_but_memory =
+            sync.map_or(all_but_memory, |sync| sync.valid.mux(sync.here.only_if(!sync.queues), all_but_memory));
+        wire!(served = memory.mux(serving, all_but_memory));
         wire!(taken_branch = mask & taken);
 
         let even = cat(&[m.lit(0u32, 1), target_of_all.from_bit(1)]);
@@ -163,7 +175,12 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         wire!(bad_ecall = mask & !taken);
 
         let code = |c: u32| m.lit(c, cause::BITS);
-        let arms = [
+        let absent = named.map(|named| {
+            wire!(holds_nobody = d.syncs() & !d.converges_by(convergence::SYNC));
+            let parts = named.lacks | named.here.ne(mask);
+            (holds_nobody & parts, code(cause::NAMED_IS_ABSENT), named.here)
+        });
+        let mut arms = vec![
             (d.illegal, code(cause::ILLEGAL_INSTRUCTION), mask),
             (d.ebreak, code(cause::BREAKPOINT), mask),
             (d.ecall & bad_ecall.any(), code(cause::UNKNOWN_ECALL), bad_ecall),
@@ -175,25 +192,29 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             (outside.any(), code(cause::STORE_OUT_OF_RANGE), bad),
             (in_program.any(), code(cause::STORE_TO_PROGRAM), bad),
         ];
+        arms.extend(absent);
         wire!(counts = instruction.valid & !i.stopped);
         wire!(fault = counts & arms.iter().map(|(c, _, _)| *c).reduce(|a, b| a | b).expect("causes"));
         let none = Blame { cause: code(0), mask };
-        let blame = pick(arms.map(|(condition, cause, mask)| (condition, Blame { cause, mask })), none);
+        let blame = pick(arms.into_iter().map(|(condition, cause, mask)| (condition, Blame { cause, mask })), none);
         wire!(good = counts & !fault);
 
         let next = d.pc + 1;
         let pc_of = |address: Signal| address.slice(2, s.pc_bits());
-        wire!(outcome_kind = outcome_kind(m, &d, split));
+        wire!(outcome_kind = outcome_kind(m, &i.executed, sync, split));
+        // Where a barrier is in use, those who do not come for it try next.
+        let goes = sync.map_or(served, |sync| sync.queues.mux(mask & !sync.here, served));
+        let straight_on = sync.map_or(next, |sync| sync.queues.mux(d.pc, next));
         let outcome = Outcome {
             valid: good & d.control,
             slot: instruction.slot,
             kind: outcome_kind,
             taken: Side {
-                mask: d.branch.mux(taken_branch, served.only_if(!d.ecall)),
-                pc: (d.jal | d.jalr | d.branch).mux(pc_of(jump_target), next),
+                mask: d.branch.mux(taken_branch, goes.only_if(!d.ecall)),
+                pc: (d.jal | d.jalr | d.branch).mux(pc_of(jump_target), straight_on),
             },
             rest: Side {
-                mask: d.branch.mux(mask & !taken, (mask & !served).only_if(!d.ecall)),
+                mask: d.branch.mux(mask & !taken, (mask & !goes).only_if(!d.ecall)),
                 pc: d.branch.mux(next, d.pc),
             },
             call: d.call,
@@ -257,7 +278,8 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         m.assert("mask_not_empty", !instruction.valid | mask.any());
         let of_leader = select_one_hot(&elements(result, 32), leader);
         m.assert("the_leaders_result_is_its_own", !instruction.valid | leader_result.eq(of_leader));
-        m.assert("leader_served", !good | told | (served & leader).any());
+        let queues = sync.map_or(m.lit(0u32, 1), |sync| sync.queues);
+        m.assert("leader_served", !good | told | queues | (served & leader).any());
         m.probe("commit_lanes", served.only_if(good));
         m.probe("commit_slot", warp_of(s, instruction.slot));
         if let Some(homes) = instruction.homes {
@@ -269,6 +291,13 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         m.cover("branch_diverges", good & d.branch & taken_branch.any() & (mask & !taken).any());
         m.cover("branch_taken_by_all", good & d.branch & !(mask & !taken).any());
         m.cover("branch_taken_by_none", good & d.branch & !taken_branch.any());
+        if let Some(sync) = sync {
+            let lacks = i.executed.lacks_some();
+            m.cover("sync_of_a_part", good & lacks & !sync.queues & (mask & !served).any());
+            m.cover("sync_of_all", good & sync.valid & served.eq(mask));
+            m.cover("sync_of_all_beside_others", good & sync.valid & !lacks & (mask & !served).any());
+            m.cover("sync_queues", good & sync.queues);
+        }
         for (name, number) in FAULTS {
             m.cover(name, fault.valid & blame.cause.eq(*number));
         }
@@ -315,20 +344,35 @@ struct Blame<T> {
     mask: T,
 }
 
+/// A `sync` at a barrier that the core has, 1 bit; that is in use; and who comes for it.
+#[derive(Clone, Copy)]
+struct Sync {
+    valid: Signal,
+    queues: Signal,
+    here: Signal,
+}
+
 /// With `split`, a memory access is an outcome of its own kind.
-fn outcome_kind(m: Builder, d: &Decoded<Signal>, split: bool) -> Signal {
+fn outcome_kind(m: Builder, executed: &Executed<Signal>, sync: Option<Sync>, split: bool) -> Signal {
+    let d = &executed.instruction.decoded;
     let code = |k: u32| m.lit(k, kind::BITS);
-    pick(
-        [
-            (d.branch, code(kind::BRANCH)),
-            (d.jal | d.jalr, code(kind::JUMP)),
-            (d.accesses() & m.lit(split, 1), code(kind::MEMORY)),
-            (d.ecall, code(kind::EXIT)),
-            (d.barrier, code(kind::WAIT)),
-            (d.converges_by(convergence::WAIT), code(kind::CONVERGE)),
-        ],
-        code(kind::ARRIVED),
-    )
+    let mut kinds = vec![];
+    if let Some(Sync { valid, queues, .. }) = sync {
+        kinds.extend([
+            (queues, code(kind::QUEUE)),
+            (executed.lacks_some(), code(kind::CONVERGE)),
+            (valid, code(kind::JUMP)),
+        ]);
+    }
+    kinds.extend([
+        (d.branch, code(kind::BRANCH)),
+        (d.jal | d.jalr, code(kind::JUMP)),
+        (d.accesses() & m.lit(split, 1), code(kind::MEMORY)),
+        (d.ecall, code(kind::EXIT)),
+        (d.barrier, code(kind::WAIT)),
+        (d.converges_by(convergence::WAIT), code(kind::CONVERGE)),
+    ]);
+    pick(kinds, code(kind::ARRIVED))
 }
 
 /// The place of a result that is one.

@@ -48,6 +48,7 @@ impl Shape {
         option("scratchpad", self.scratchpad != scratchpad, self.scratchpad.to_string());
         option("atomics", self.atomics != usual.atomics, on(self.atomics));
         option("reservations", self.reservations != usual.reservations, on(self.reservations));
+        option("warp-primitives", self.warp_primitives, on(self.warp_primitives));
         option("multiply", self.multiply != usual.multiply, on(self.multiply));
         option("counters", self.counters != usual.counters, on(self.counters));
         if let Some(Cache { size, ways, line, misses }) = self.cache {

@@ -112,13 +112,19 @@ impl Store {
         m.assume("no_hint_after_an_outcome", !(hint.valid & outcome.valid & hint.slot.eq(outcome.slot)));
         let converges = outcome.valid & outcome.kind.eq(kind::CONVERGE);
         let follows = converges & outcome.slot.eq(barriers.waited_slot);
-        let all_taken = outcome.taken.mask.eq(active.mask) & !outcome.rest.mask.any();
+        let nobody = m.lit(0u32, self.s.lanes);
+        let stays = barriers.stays.unwrap_or(nobody);
+        let all_taken = (outcome.taken.mask | outcome.rest.mask).eq(active.mask) & outcome.rest.mask.eq(stays);
         m.assume("a_wait_and_its_outcome", (barriers.waited | converges).eq(barriers.waited & follows));
-        m.assume("all_threads_of_a_path_wait", !converges | all_taken);
+        m.assume("all_threads_of_a_path_wait_or_stay", !converges | all_taken);
         m.probe("release", barriers.release);
         m.cover("released_beside_a_path_that_runs", sorted.beside(turn));
         m.cover("released_to_an_empty_list", releases & !turn.live);
         m.cover("released_third_path", releases & sorted.ccs.z.valid);
+        if let Some(queues) = self.queues(outcome) {
+            m.cover("a_sync_gives_way", queues & sorted.x_parks & sorted.ccs.y.valid);
+            m.cover("a_sync_tries_again", queues & sorted.x.valid & !sorted.x_parks);
+        }
         let holds = barriers.holding.select(turn.slot, 1);
         m.cover("list_becomes_empty", outcome.valid & !sorted.x.valid & holds);
         if !self.s.fair {

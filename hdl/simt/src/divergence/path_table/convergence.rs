@@ -9,7 +9,7 @@
 //! | state | of | what |
 //! |---|---|---|
 //! | `entries` | a barrier of a warp | E, W, and the pc and call depth at which W goes on; written by instructions only |
-//! | `words` | a warp | five bits a barrier, [`Word`]: whether E and W mean something, and what is to be looked at |
+//! | `words` | a warp | a few bits a barrier, [`Word`]: whether E and W mean something, and what is to be looked at |
 //! | `alive` | a warp | the threads that have not ended; a thread that ends stays in E, where this masks it |
 //!
 //! **Instructions** act in stage 8, in order, one a cycle; the entries are read in the cycle before, and a word that is
@@ -36,6 +36,13 @@
 //! **Giving way.** The path list runs the least pc and is not fair. That is no reason for a program to hang that ends
 //! without hints, unless a hint has kept a thread back that others now wait for. So from when threads wait until the
 //! warp is one path again, it is parted, and its paths [give way](mod@crate::divergence::fairness) to each other.
+//!
+//! **`sync`** ([`warp`](crate::isa::warp)) is not a hint: an entry at which threads wait by it is *hard*, a bit of the word.
+//! W of it goes on when E has nobody left who lives, and for no other reason; no hint changes it. The threads that it
+//! names are P(b) from the first arrival on. Who comes to an entry that is hard for other threads, or at another place,
+//! stays at its pc ([`TableOut::in_use`]) and tries again; so that those whom it waits for may run, its path gives way at
+//! once. Threads that wait softly have to leave the entry to it: they are released, and none waits softly there before it
+//! has come.
 //!
 //! What it does not do: it does not know why a program waits. A thread that waits for others which never come costs
 //! time.
@@ -102,6 +109,10 @@ pub struct TableOut<T> {
     pub count: T,
     /// Of the `wait` in the cycle before: the threads that go on behind it.
     pub goes: T,
+    /// With warp primitives: the `sync` of the hint stays at its pc, for its barrier is in use; 1 bit.
+    pub in_use: Option<T>,
+    /// The same, of the `sync` in the cycle before: the threads that stay at its pc, as its outcome says.
+    pub stays: Option<T>,
     /// There was one, of this slot.
     pub waited: T,
     pub waited_slot: T,
@@ -147,7 +158,8 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     let (act, reads) = store.act(&i);
     let visit = store.visit(&i, &act, reads);
     let none = m.lit(0u32, s.convergence_barriers);
-    let fresh = Word { expects: none, holds: none, old: none, tired: none, look: none };
+    let no = s.syncs().then_some(none);
+    let fresh = Word { expects: none, holds: none, old: none, tired: none, look: none, hard: no, wanted: no };
     let word = act.changes.mux(act.word, i.start.mux(fresh, visit.word));
     let slot = pick([(act.changes, i.hints.hint.slot), (i.start, i.start_slot)], store.at_slot.q);
     wire!(writes = act.changes | i.start | visit.acts);
@@ -161,6 +173,8 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     let out = TableOut {
         count: act.count,
         goes: act.goes,
+        in_use: act.in_use,
+        stays: act.stays,
         waited: act.waited,
         waited_slot: act.waited_slot,
         holding: store.holding.q,

@@ -15,6 +15,7 @@ use crate::divergence::path_table::turn::from_tables;
 use crate::divergence::proof::{ProofIn, held_since};
 use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, depth_after, kind};
 use crate::isa::convergence as isa;
+use crate::pipeline::primitives::Named;
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, ISSUE_TO_RESOLVE, ISSUE_TO_SECOND};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
@@ -38,7 +39,7 @@ struct Slot {
     parks: Signal,
     /// The threads at each convergence barrier, with where they go on.
     held: Vec<Path<Signal>>,
-    /// 1 bit: an outcome of x will say that its threads wait, and those of `goes` go on.
+    /// 1 bit: an outcome of x will say that its threads wait, and those of `goes` go on, or stay in its path.
     pending: Signal,
     goes: Signal,
 }
@@ -304,7 +305,7 @@ fn slot(
         parks: x.waits | x.is_late(s),
         held: barriers.map_or(vec![], |barriers| held_at(m, s, number, barriers)),
         pending: barriers.map_or(m.lit(0u32, 1), |b| b.act.waited & b.act.waited_slot.eq(at)),
-        goes: barriers.map_or(m.lit(0u32, s.lanes), |b| b.act.goes),
+        goes: barriers.map_or(m.lit(0u32, s.lanes), |b| b.act.stays.map_or(b.act.goes, |stays| b.act.goes | stays)),
         y: turned(Path { valid: y.valid & live, ..y }),
         cold: cold.map_or(vec![], |c| (0..entries(s)).map(|k| cold_path(c, k)).collect()),
         count,
@@ -426,9 +427,10 @@ fn hinted(
     };
     let may = |back: u32| late.get(back as usize - 1).map_or(m.lit(1u32, 1), |&held| !held);
     let copies = operation.eq(isa::COPY) | operation.eq(isa::MOVE);
-    let known = operation.ne(0) & operation.ne(7) & !(copies & !named.both);
+    let is_sync = operation.eq(isa::SYNC) & m.lit(s.syncs(), 1);
+    let known = operation.ne(0) & (operation.ne(isa::SYNC) | is_sync) & !(copies & !named.both);
     let of_named = |slot: Signal| outcome.valid & outcome.slot.eq(slot);
-    let is_wait = operation.eq(isa::WAIT);
+    let is_wait = operation.eq(isa::WAIT) | is_sync;
     let runs = at(named.slot, |slot| slot.runs() & !slot.pending);
     let free = runs & !(of_named(named.slot) & !barriers.act.waited);
     let valid = if late.is_empty() {
@@ -453,7 +455,14 @@ fn hinted(
     let announce = (valid & is_wait).mux(of_wait, asked);
     let operand = cat(&[named.other, hint.operand.from_bit(s.barrier_bits())]);
     let mask = at(named.slot, |slot| slot.x.mask);
-    hints.hint = Hint { valid, operation, slot: named.slot, barrier: named.barrier, operand, mask, ..hint };
+    // Somebody executes a sync and names the same as it does; a sync has no threshold.
+    let sync = hints.hint.sync.map(|told| {
+        let first = mask.lowest_one();
+        let all = told.all | first;
+        Named { all, here: (told.here & mask & all) | first, ..told }
+    });
+    let operand = operand.only_if(!is_sync);
+    hints.hint = Hint { valid, operation, slot: named.slot, barrier: named.barrier, operand, mask, sync, ..hint };
     // One without effect would be that of a core that has stopped.
     hints.present = if late.is_empty() { hints.present | valid } else { valid };
     cover(m, "waits", valid & is_wait);
@@ -463,12 +472,13 @@ fn hinted(
         kind: outcome.kind.eq(kind::CONVERGE).mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind),
         ..outcome
     };
+    let stay = barriers.act.stays.unwrap_or(m.lit(0u32, s.lanes));
     let of_wait = Outcome {
         valid: m.lit(1u32, 1),
         slot: barriers.act.waited_slot,
         kind: m.lit(kind::CONVERGE, kind::BITS),
-        taken: Side { mask: all, pc: next },
-        rest: Side { mask: m.lit(0u32, s.lanes), ..outcome.rest },
+        taken: Side { mask: all & !stay, pc: next },
+        rest: Side { mask: stay, ..outcome.rest },
         call: no,
         ret: no,
         ..outcome
@@ -498,6 +508,12 @@ fn reads(m: Builder, s: &Shape, hints: &Hints<Signal>, slots: &[Slot], tables: &
     );
     let holds =
         (b.store.words.read(b.store.at_slot.q).holds & b.store.read_barrier.q.decode(s.convergence_barriers)).any();
+    if let Some(hard) = b.store.words.read(b.store.at_slot.q).hard {
+        let is_hard = (hard & b.store.read_barrier.q.decode(s.convergence_barriers)).any();
+        let by_force = b.store.read.q & b.store.forced.q;
+        let early = b.store.weighed.q & b.visit.reason.wanted & !b.visit.reason.complete;
+        m.assert("the_warden_forces_no_sync", implies(by_force | early, !is_hard));
+    }
     m.assert("who_is_to_be_released_waits", implies(b.store.weighed.q & b.visit.reason.wanted, holds));
     m.assert("warden_reads_a_barrier", b.store.read_barrier.q.zext(5).lt(s.convergence_barriers) | !b.store.read.q);
     m.assert("warden_is_somewhere", b.store.at_slot.q.eq(index_of(s.warps, b.store.at_slot.q)));
@@ -514,8 +530,14 @@ fn reads(m: Builder, s: &Shape, hints: &Hints<Signal>, slots: &[Slot], tables: &
         m.assert(&format!("slot_{n}_pending_runs"), implies(slot.pending, slot.live & !slot.parks & !slot.returning));
         let at = b.store.at.q & b.store.at_slot.q.eq(b.store.at_slot.q.literal(n));
         let known = slot.live | b.store.holding.q.bit(n) | b.store.looking.q.bit(n) | b.store.noted().bit(n) | at;
+        let known = b.store.softly.as_ref().map_or(known, |softly| known | softly.q.bit(n));
         let within = !((word.look | word.old | word.tired) & !word.holds).any();
+        let within = word.hard.map_or(within, |hard| {
+            let not_hard = word.old | word.tired | !word.holds;
+            within & !(hard & not_hard).any()
+        });
         let told = b.store.holding.q.bit(n).eq(word.holds.any()) & b.store.looking.q.bit(n).eq(word.look.any());
+        let told = b.store.softly.as_ref().map_or(told, |softly| told & softly.q.bit(n).eq(word.soft().any()));
         m.assert(&format!("slot_{n}_word_is_told"), implies(known, within & told));
         let somebody = slot.held.iter().map(|p| implies(p.valid, p.mask.any())).collect::<Vec<_>>();
         m.assert(&format!("slot_{n}_somebody_waits"), cat(&somebody).all());
@@ -736,6 +758,10 @@ mod tests {
             let s = Shape { convergence_barriers, patience: 32, ..s };
             for order in [Order::DepthPc, Order::Pc, Order::Swap, Order::Minority, Order::Majority] {
                 let s = Shape { order, ..s.clone() };
+                holds_at_random(&path_table_proof(&s).check().unwrap().netlist, 20_000);
+            }
+            if convergence_barriers > 0 {
+                let s = Shape { warp_primitives: true, ..s.clone() };
                 holds_at_random(&path_table_proof(&s).check().unwrap().netlist, 20_000);
             }
             let s = Shape { fair: true, order: Order::BreadthFirst, ..s };

@@ -100,6 +100,11 @@ impl Store {
         }
     }
 
+    /// Where there is `sync`, 1 bit: that of the outcome found its barrier in use.
+    pub fn queues(&self, outcome: &Outcome<Signal>) -> Option<Signal> {
+        self.s.syncs().then(|| outcome.valid & outcome.kind.eq(kind::QUEUE))
+    }
+
     /// A path of the tables, as it is.
     pub fn read(&self, turn: &Turn, p: Path<Signal>) -> Path<Signal> {
         from_tables(self.m, &self.s, (turn.phase, turn.round), p)
@@ -120,7 +125,8 @@ impl Store {
         let depth = self.call_depth(active.depth);
         let converges = outcome.kind.eq(kind::CONVERGE);
         let goes = self.barriers_or(outcome.taken.mask, |barriers| converges.mux(barriers.goes, outcome.taken.mask));
-        let late = self.fairness.as_ref().map_or(runs, |fairness| fairness.gives_way(outcome.slot));
+        let gives_way = |at_once| self.fairness.as_ref().map_or(runs, |f| f.gives_way(outcome.slot, at_once));
+        let (late, rest_late) = (gives_way(None), gives_way(self.queues(outcome)));
         // Who waits has not given way.
         let taken_late = if s.fair && s.barriers { late & outcome.kind.ne(kind::WAIT) } else { late };
         let taken = Path {
@@ -132,8 +138,13 @@ impl Store {
         }
         .as_built(s);
         let side = outcome.rest;
-        let rest =
-            Path { valid: side.mask.any(), depth: self.ranked(depth, late), pc: side.pc, mask: side.mask, waits: runs };
+        let rest = Path {
+            valid: side.mask.any(),
+            depth: self.ranked(depth, rest_late),
+            pc: side.pc,
+            mask: side.mask,
+            waits: runs,
+        };
         let as_it_is = Path { depth: self.ranked(words.after, active.is_late(s)), ..active };
         wire!(a = outcome.valid.mux(taken, as_it_is));
         let from_cold = self.read(turn, cold.entry.path(returns | cold.sorts));

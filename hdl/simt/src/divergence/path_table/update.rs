@@ -92,6 +92,7 @@ impl Store {
         Told {
             outcome: outcome.valid,
             slot: outcome.slot,
+            at_once: self.queues(outcome),
             turn: turn.updates,
             turn_slot: turn.slot,
             alone: !sorted.ccs.y.valid & !self.cold.count.any(),

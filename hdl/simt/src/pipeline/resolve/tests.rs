@@ -2,6 +2,7 @@ use super::*;
 use crate::isa::cause;
 use crate::memory::port::operation;
 use crate::pipeline::collect::Instruction;
+use crate::pipeline::decoded::Decoded;
 use crate::pipeline::memory::{MemoryIn, MemoryOut, memory};
 use crate::pipeline::testing::packed;
 use crate::pipeline::timing::RESOLVE_TO_OUTCOME;
@@ -260,8 +261,9 @@ impl Bench {
             taken: i.taken.into(),
             target: i.target.into(),
             data: packed(&i.data),
+            named: None,
         };
-        self.t.poke(ResolveIn { executed, stopped: 0u32.into(), jump: None, count: None });
+        self.t.poke(ResolveIn { executed, stopped: 0u32.into(), jump: None, count: None, in_use: None });
         self.t.steps(u64::from(RESOLVE_TO_OUTCOME));
         self.t.peek()
     }

@@ -23,6 +23,8 @@ pub struct Act {
     /// See [`super::TableOut`].
     pub count: Signal,
     pub goes: Signal,
+    pub in_use: Option<Signal>,
+    pub stays: Option<Signal>,
     pub waited: Signal,
     pub waited_slot: Signal,
     /// 1 bit each: threads that waited go on with a `wait`, for all wait; or as many as it asks for; participants came
@@ -32,23 +34,41 @@ pub struct Act {
     pub fell_through: Signal,
 }
 
+/// A `sync`, 1 bit each unless stated.
+#[derive(Clone, Copy)]
+struct Arrival {
+    /// It is one.
+    valid: Signal,
+    /// One bit per lane: the living threads that it names; those of them that come.
+    participants: Signal,
+    here: Signal,
+    /// They wait at the entry, or complete it; all are here, and the entry stays as it is; the entry is in use.
+    enters: Signal,
+    passes: Signal,
+    queues: Signal,
+    /// It changes the word of its warp.
+    writes: Signal,
+}
+
 impl Store {
     /// Reads the entries of an instruction in the cycle before it, and does what it says.
     pub fn act(&self, i: &TableIn<Signal>) -> (Act, Reads) {
         let Store { m, s, entries, .. } = self;
         let n = s.convergence_barriers;
-        let Hint { valid, slot, operation, barrier, operand, mask, next } = i.hints.hint;
+        let Hint { valid, slot, operation, barrier, operand, mask, next, sync: told } = i.hints.hint;
         let is = |code: u32| operation.eq(code);
         let (joins, waits, cancels) = (is(convergence::JOIN), is(convergence::WAIT), is(convergence::CANCEL));
+        let syncs = told.map(|_| is(convergence::SYNC));
         wire!(is_count = is(convergence::COUNT));
         wire!(moves = is(convergence::MOVE));
         wire!(copies = moves | is(convergence::COPY));
         let other = operand.slice(0, s.barrier_bits());
-        // Of one barrier with itself there is nothing to copy.
-        wire!(changes = valid & !is_count & !(copies & other.eq(barrier)));
         let word = self.words.read(slot);
         let at_b = barrier.decode(n);
         let at_c = other.decode(n);
+        // Hints leave alone what is hard, or wanted by a sync.
+        let barred = word.hard.zip(word.wanted).map(|(hard, wanted)| hard | wanted);
+        let barred = syncs.zip(barred).map(|(syncs, barred)| has(barred, at_b | at_c.only_if(copies)) & !syncs);
         wire!(living = self.alive.read(slot));
         let reads = Reads {
             valid: m.deferred("warden_reads", 1),
@@ -67,13 +87,37 @@ impl Store {
         );
 
         // A wait.
-        wire!(arrive = mask & expected);
         wire!(same_place = first_entry.pc.eq(next) & first_entry.depth.eq(i.depth));
         wire!(here = !held | same_place);
+        let soft = mask & barred.map_or(expected, |barred| expected.only_if(!barred));
+        // Those of a sync participate as it says, if nobody waits there.
+        let sync = syncs.zip(told).map(|(valid, named)| {
+            let (hard, wanted) = word.hard.zip(word.wanted).expect("barriers may be hard");
+            let (is_hard, is_wanted) = (has(hard, at_b), has(wanted, at_b));
+            wire!(participants = named.all & living);
+            wire!(same_threads = participants.eq(expected | waiters));
+            wire!(all_here = !(participants & !named.here).any());
+            wire!(queues = held & !(is_hard & same_place & same_threads) & !all_here);
+            let (enters, passes, queues) = (valid & !queues & !all_here, valid & all_here, valid & queues);
+            let writes = enters | (passes & is_wanted) | (queues & !is_hard & !is_wanted);
+            Arrival { valid, participants, here: named.here, enters, passes, queues, writes }
+        });
+        // Of one barrier with itself there is nothing to copy.
+        let acts = valid & !is_count & !(copies & other.eq(barrier));
+        let changed_by = |sync: Arrival| acts & sync.valid.mux(sync.writes, !barred.expect("of hints"));
+        wire!(changes = sync.map_or(acts, changed_by));
+        wire!(here = !held | same_place);
+        wire!(arrive = sync.map_or(soft, |sync| sync.valid.mux(sync.here, soft)));
         wire!(some_arrive = arrive.any());
-        wire!(enters = waits & some_arrive & here);
+        let waits_here = waits & some_arrive & here;
+        wire!(enters = sync.map_or(waits_here, |sync| waits_here | sync.enters));
         wire!(falls = waits & some_arrive & !here);
-        wire!(still_expected = expected & !mask);
+        let left = expected & !mask;
+        let left_by = |sync: Arrival| {
+            let lacking = sync.participants & !sync.here & !waiters;
+            sync.valid.mux(sync.enters.mux(lacking, expected), left)
+        };
+        wire!(still_expected = sync.map_or(left, left_by));
         let number = (waiters | is_count.mux(expected, arrive)).count_ones();
         let count = number;
         let wide = count.width().max(7);
@@ -81,8 +125,10 @@ impl Store {
         wire!(enough = operand.any() & count.zext(wide).ge(operand.zext(wide)));
         wire!(completes = enters & (full | enough));
         let stay = (waiters | arrive).only_if(enters);
-        wire!(go = (mask & !stay) | stay.only_if(completes));
-        wire!(waited = m.pipe_reset("waited", valid & waits));
+        let passing = mask & !stay;
+        let passing = sync.map_or(passing, |sync| sync.valid.mux(sync.here.only_if(sync.passes), passing));
+        wire!(go = passing | stay.only_if(completes));
+        wire!(waited = m.pipe_reset("waited", valid & sync.map_or(waits, |sync| waits | sync.enters | sync.passes)));
 
         // What is written.
         let copied = other_participants & !waiters;
@@ -98,7 +144,21 @@ impl Store {
             old: clear(word.old, arrival),
             tired: clear(word.tired, arrival),
             look: clear(word.look | (word.holds & at_both.only_if(cancels | falls | copies)), at_b.only_if(completes)),
+            hard: word
+                .hard
+                .zip(sync)
+                .map(|(hard, sync)| clear(set(hard, arrival.only_if(sync.enters)), at_b.only_if(completes))),
+            wanted: word.wanted.zip(sync).map(|(wanted, sync)| {
+                clear(set(wanted, at_b.only_if(sync.queues)), at_b.only_if(sync.enters | sync.passes))
+            }),
         };
+        // A hint is broken where a sync wants the barrier.
+        let broken = sync.map(|sync| at_b.only_if(sync.queues));
+        let changed = broken.map_or(changed, |broken| Word {
+            tired: set(changed.tired, broken),
+            look: set(changed.look, broken),
+            ..changed
+        });
 
         m.assert("an_instruction_is_present", !valid | i.hints.present);
         m.assert("who_waits_is_alive", !valid | !(waiters & !living).any());
@@ -109,6 +169,27 @@ impl Store {
         m.assert("only_who_falls_through_leaves", !(valid & falls) | (as_before & go.eq(mask)));
         let nobody = m.lit(0u32, s.lanes);
         m.assert("only_who_waits_stays", !(valid & waits) | (mask & !go & !expected).eq(nobody));
+        if let Some(Arrival { valid: is_sync, participants, here, enters, passes, queues, .. }) = sync {
+            let (is_sync, enters, queues) = (valid & is_sync, valid & enters, valid & queues);
+            m.assume("a_sync_has_no_threshold", !is_sync | !operand.any());
+            let of_it = (here & mask & participants).eq(here) & here.any();
+            m.assume("who_is_here_of_a_sync_executes_it", !is_sync | of_it);
+            let (hard, wanted) = word.hard.zip(word.wanted).expect("barriers may be hard");
+            m.assert("hard_where_threads_wait", !valid | !(hard & !word.holds).any());
+            let all = waiters | here;
+            m.assert("who_syncs_goes_on_when_all_are_there", !(enters & completes) | all.eq(participants));
+            let at_sync = valid & waits & has(hard, at_b);
+            m.assert("a_hint_leaves_a_sync_alone", !at_sync | (go.eq(mask) & !changes));
+            let same = entry.waiting.only_if(held).eq(waiters) & entry.expected.eq(expected);
+            m.assert("who_queues_leaves_the_entry_alone", !(queues & changes) | same);
+            m.cover("sync_arrives_first", enters & !held);
+            m.cover("sync_completes", enters & held & full);
+            m.cover("sync_passes_beside_others", valid & passes & held);
+            m.cover("sync_finds_threads_that_wait_softly", queues & !has(hard, at_b));
+            m.cover("sync_of_others", queues & has(hard, at_b) & same_place);
+            m.cover("hint_at_a_sync", at_sync);
+            m.cover("hint_where_a_sync_queues", valid & waits & has(wanted, at_b) & expected.any());
+        }
         m.cover("joins", changes & joins);
         m.cover("cancels_where_others_wait", changes & cancels & held);
         m.cover("counts_some", valid & is_count & count.any());
@@ -127,6 +208,8 @@ impl Store {
             found: [first_entry, second_entry],
             count,
             goes: m.pipe("go_on", go),
+            in_use: sync.map(|sync| sync.queues),
+            stays: sync.map(|sync| m.pipe("stays", (mask & !sync.here).only_if(sync.valid))),
             waited,
             waited_slot: m.pipe("waited_slot", slot),
             completed: counted(completes & full & held),

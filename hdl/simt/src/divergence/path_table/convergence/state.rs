@@ -3,7 +3,7 @@
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 
-/// Five bits a barrier.
+/// Five bits a barrier, with warp primitives seven.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Word<T> {
@@ -22,6 +22,13 @@ pub struct Word<T> {
     /// To be visited.
     #[width(s.convergence_barriers)]
     pub look: T,
+    /// The threads that wait do so by `sync`: until all are there. In a core with warp primitives.
+    #[width(s.syncs().then_some(s.convergence_barriers))]
+    pub hard: Option<T>,
+    /// The same: a `sync` has found it in use by threads that wait softly. They go on, and nobody waits softly there until
+    /// a `sync` has had it.
+    #[width(s.syncs().then_some(s.convergence_barriers))]
+    pub wanted: Option<T>,
 }
 
 /// A barrier of a warp.
@@ -51,6 +58,8 @@ pub struct Store {
     /// One bit per warp: threads of it wait; a barrier of it is to be visited.
     pub holding: Reg<Signal>,
     pub looking: Reg<Signal>,
+    /// One bit per warp: threads of it wait otherwise than by `sync`; in a core with warp primitives.
+    pub softly: Option<Reg<Signal>>,
     /// One bit per warp, where threads wait: some have ended since; patience is to be looked after.
     pub exited: Reg<Signal>,
     pub ticked: Reg<Signal>,
@@ -77,6 +86,7 @@ impl Store {
             alive: m.memory("alive", s.lanes, s.warp_bits()).style(distributed),
             holding: m.reg("holding", s.warps).reset(0u32),
             looking: m.reg("looking", s.warps).reset(0u32),
+            softly: s.syncs().then(|| m.reg("softly", s.warps).reset(0u32)),
             exited: m.reg("exited", s.warps).reset(0u32),
             ticked: m.reg("ticked", s.warps).reset(0u32),
             at: m.reg("at", 1).reset(0u32),
@@ -109,6 +119,16 @@ impl Store {
         let follow = |bits: Signal, any: Signal| (bits & !at) | at.only_if(any);
         self.holding.next_if(writes, follow(self.holding.q, word.holds.any()));
         self.looking.next_if(writes, follow(self.looking.q, word.look.any()));
+        if let Some(softly) = &self.softly {
+            softly.next_if(writes, follow(softly.q, word.soft().any()));
+        }
+    }
+}
+
+impl Word<Signal> {
+    /// A bit a barrier: threads wait there otherwise than by `sync`.
+    pub fn soft(&self) -> Signal {
+        self.hard.map_or(self.holds, |hard| self.holds & !hard)
     }
 }
 

@@ -156,6 +156,7 @@ impl Bench {
                 operand: operand.into(),
                 mask: mask.into(),
                 next: next.into(),
+                sync: None,
             }
         };
         let to_come = hint(self.ahead);
@@ -804,6 +805,7 @@ fn every_barrier_has_its_turn() {
                 operand: told.operand.into(),
                 mask: told.mask.into(),
                 next: told.next.into(),
+                sync: None,
             };
             let ahead = next.map_or(zero.hints.ahead.clone(), |next| Ahead {
                 slot: next.slot.into(),

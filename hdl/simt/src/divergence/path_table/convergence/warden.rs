@@ -41,7 +41,7 @@ impl Store {
         let slot = i.hints.hint.slot;
         let ahead = i.hints.ahead;
         let second_entry = act.found[1];
-        wire!(stuck = i.stopped & self.holding.q);
+        wire!(stuck = i.stopped & self.softly.as_ref().map_or(self.holding.q, |softly| softly.q));
         wire!(due = (self.looking.q | stuck | exited.q | ticked.q) & !i.busy);
         let here_at = at_slot.q.decode(s.warps);
         let of_warp = |bits: Signal| (bits & here_at).any();
@@ -53,7 +53,7 @@ impl Store {
         let order = places_above(last.read(at_slot.q).decode(s.convergence_barriers));
         wire!(nobody_runs = of_warp(stuck));
         wire!(looks = visited.look.any());
-        let candidates = looks.mux(visited.look, visited.holds.only_if(nobody_runs));
+        let candidates = looks.mux(visited.look, visited.soft().only_if(nobody_runs));
         wire!(choice = round_robin(candidates, order));
         let choice_number = choice.one_hot_index();
         wire!(finds = chooses & choice.any());
@@ -88,13 +88,15 @@ impl Store {
 
         let done = at_read.only_if(has_decided);
         let gone = at_read.only_if(releases);
-        let older = visited.holds.only_if(notes & of_warp(ticked.q));
+        let older = visited.soft().only_if(notes & of_warp(ticked.q));
         let kept = Word {
             expects: visited.expects,
             holds: clear(visited.holds, gone),
             old: clear(visited.old | older, gone),
             tired: clear(visited.tired | (visited.old & older), gone),
             look: clear(visited.look | visited.holds.only_if(notes), done),
+            hard: visited.hard.map(|hard| clear(hard, gone)),
+            wanted: visited.wanted,
         };
 
         m.assert("what_is_looked_at_holds", !at.q | !(visited.look & !visited.holds).any());
@@ -102,6 +104,11 @@ impl Store {
         m.assert("somebody_is_released", !releases | weighed_entry.waiting.any());
         let same = weighed_entry.waiting.eq(second_entry.waiting) & read.q;
         m.assert("what_was_weighed_is_as_it_was", !decides | same);
+        if let Some(hard) = visited.hard {
+            let early = releases & !reason.complete;
+            m.assert("who_syncs_is_released_when_all_are_there", !early | !has(hard, at_read));
+            m.cover("released_when_the_last_named_thread_has_ended", releases & has(hard, at_read));
+        }
         m.cover("released_complete", releases & reason.complete);
         m.cover("released_stuck", releases & !reason.complete & !reason.tired);
         m.cover("released_by_patience", releases & !reason.complete & reason.tired);

@@ -135,7 +135,8 @@ fn left_of_a_decision(m: Builder, s: &Shape, h: &Harness, b: &convergence::Insid
 /// Where no path of a warp can run and threads of it wait, some of them go on in time.
 fn stuck(m: Builder, s: &Shape, slot: &Slot, b: &convergence::Inside, left: Signal) {
     let n = slot.number;
-    let stuck = slot.holds(m) & (!slot.live | slot.waiting);
+    let waits = b.store.softly.as_ref().map_or(slot.holds(m), |softly| softly.q.bit(n));
+    let stuck = waits & (!slot.live | slot.waiting);
     let noted = b.store.noted().bit(n);
     let word = b.store.words.read(m.lit(n, s.warp_bits()));
     let here = b.store.at_slot.q.eq(b.store.at_slot.q.literal(n));
@@ -151,7 +152,7 @@ fn stuck(m: Builder, s: &Shape, slot: &Slot, b: &convergence::Inside, left: Sign
     m.assert(&format!("slot_{n}_is_released_in_time"), implies(stuck, (since.q + until).le(most)) & since.q.le(most));
     m.assert(&format!("slot_{n}_that_is_stuck_is_due"), implies(stuck, b.visit.due.bit(n)));
     let at_read = b.store.read_barrier.q.decode(s.convergence_barriers);
-    let last = stuck & !noted & !word.look.any() & (word.holds & at_read).any();
+    let last = stuck & !noted & !word.look.any() & (word.soft() & at_read).any();
     let chosen = b.store.forced.q.mux(last, (word.look & at_read).any());
     m.assert(&format!("slot_{n}_has_what_is_read"), implies(read, chosen));
     cover(m, &format!("slot_{n}_is_released"), stuck & goes_on & since.q.any());
@@ -216,7 +217,10 @@ mod tests {
         {
             let s = Shape { program: 16, depth_bits: 1, barriers, ..Shape::new(lanes, warps) };
             let s = Shape { convergence_barriers, patience: 32, ..s };
-            holds_at_random(&release_proof(&s).check().unwrap().netlist, 20_000);
+            for warp_primitives in [false, true] {
+                let s = Shape { warp_primitives, ..s.clone() };
+                holds_at_random(&release_proof(&s).check().unwrap().netlist, 20_000);
+            }
         }
     }
 }
