@@ -11,6 +11,7 @@ use crate::divergence::path_table::proof::release::looked_at_after;
 use crate::divergence::testing::{P, all_hit, lanes as shown, mask as lanes_of};
 use crate::divergence::{Ahead, Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::isa::convergence;
+use crate::pipeline::primitives::Named;
 use crate::pipeline::timing::STEER_TO_DECODE;
 use crate::testing::cases;
 use heddle_hdl::netlist::PropertyKind;
@@ -44,6 +45,9 @@ struct Barrier {
     place: (u64, u64),
     /// Outcomes of the warp since the last arrival.
     age: u64,
+    /// Who waits does so by `sync`; one has found it in use otherwise.
+    hard: bool,
+    wanted: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +70,15 @@ struct Told {
     operand: u64,
     mask: u64,
     next: u64,
+    /// Of a `sync`: whom it names, and who of them executes it.
+    sync: (u64, u64),
+}
+
+impl Told {
+    /// It has an outcome of its own.
+    fn waits(&self) -> bool {
+        matches!(self.operation, convergence::WAIT | convergence::SYNC)
+    }
 }
 
 /// The slot of an outcome, and whether it is a call or a return from one.
@@ -78,8 +91,10 @@ struct Bench {
     threads: Vec<Vec<Option<Thread>>>,
     barriers: Vec<Vec<Barrier>>,
     slots: Vec<Slot>,
-    /// A `wait` whose outcome comes in this cycle, and the threads that go on by the model.
+    /// A `wait` or `sync` whose outcome comes in this cycle, and the threads that go on by the model.
     waited: Option<(Told, u64)>,
+    /// A `sync` that found its barrier in use; its outcome comes in this cycle.
+    queued: Option<Told>,
     /// What goes from stage 7 to stage 8.
     ahead: Option<Told>,
     /// Instructions of the active path before its outcome.
@@ -107,6 +122,7 @@ impl Bench {
             barriers: vec![vec![Barrier::default(); s.convergence_barriers as usize]; warps],
             slots: vec![Slot::Idle; warps],
             waited: None,
+            queued: None,
             ahead: None,
             left: vec![0; warps],
             announces: None,
@@ -146,8 +162,10 @@ impl Bench {
         let (slot, kind, taken, rest, call, ret) = outcome.unwrap_or_default();
         let (begun_slot, begun) = start.unwrap_or_default();
         let hint = |told: Option<Told>| -> Hint<Bits> {
-            let Told { slot, operation, barrier, operand, mask, next } =
-                told.unwrap_or(Told { slot: 0, operation: 0, barrier: 0, operand: 0, mask: 0, next: 0 });
+            let nothing = Told { slot: 0, operation: 0, barrier: 0, operand: 0, mask: 0, next: 0, sync: (0, 0) };
+            let Told { slot, operation, barrier, operand, mask, next, sync: (all, here) } = told.unwrap_or(nothing);
+            let lacks = all & !here != 0;
+            let sync = Named { all: all.into(), here: here.into(), lacks: lacks.into() };
             Hint {
                 valid: told.is_some().into(),
                 slot: slot.into(),
@@ -156,7 +174,7 @@ impl Bench {
                 operand: operand.into(),
                 mask: mask.into(),
                 next: next.into(),
-                sync: None,
+                sync: self.s.syncs().then_some(sync),
             }
         };
         let to_come = hint(self.ahead);
@@ -211,10 +229,15 @@ impl Bench {
 
     /// What an instruction does to the model; of `wait`, who goes on.
     fn instruct(&mut self, told: Told, depth: u64) -> u64 {
-        let Told { slot, operation, barrier, operand, mask, next } = told;
+        let Told { slot, operation, barrier, operand, mask, next, .. } = told;
         let live = self.live(slot);
         let others = self.barriers[slot].get(operand as usize).copied().unwrap_or_default();
+        let copies = matches!(operation, convergence::COPY | convergence::MOVE);
         let b = &mut self.barriers[slot][barrier];
+        let barred = b.hard || b.wanted || copies && (others.hard || others.wanted);
+        if barred && !matches!(operation, convergence::COUNT | convergence::SYNC) {
+            return mask;
+        }
         match operation {
             convergence::JOIN => b.participants |= mask,
             convergence::CANCEL => b.participants &= !mask,
@@ -229,10 +252,38 @@ impl Bench {
                 let c = &mut self.barriers[slot][operand as usize];
                 c.participants = c.waiting;
             }
+            convergence::SYNC => return self.sync(told, depth),
             _ => return self.wait(told, depth),
         }
         let _ = next;
         mask
+    }
+
+    /// A `sync`: who goes on now. It may also find its barrier in use.
+    fn sync(&mut self, told: Told, depth: u64) -> u64 {
+        let Told { slot, barrier, next, sync: (named, here), .. } = told;
+        let live = self.live(slot);
+        let all = named & live;
+        let b = &mut self.barriers[slot][barrier];
+        let passes = all & !here == 0;
+        let same = b.hard && b.place == (depth, next) && b.participants & live == all;
+        let in_use = !passes && b.waiting != 0 && !same;
+        assert_eq!(self.t.peek().more.in_use.expect("a core with sync") == 1, in_use, "{told:?} {b:?}");
+        if in_use {
+            b.wanted |= !b.hard;
+            self.queued = Some(told);
+            return 0;
+        }
+        b.wanted = false;
+        if passes {
+            return here;
+        }
+        *b = Barrier { participants: all, waiting: b.waiting | here, place: (depth, next), hard: true, ..*b };
+        if b.waiting != all {
+            return 0;
+        }
+        *b = Barrier { participants: 0, waiting: 0, hard: false, ..*b };
+        all
     }
 
     fn wait(&mut self, Told { slot, barrier, operand, mask, next, .. }: Told, depth: u64) -> u64 {
@@ -271,12 +322,12 @@ impl Bench {
             self.announces = comes;
             self.cycle(None, None, None);
         }
-        let waits = told.filter(|told| told.operation == convergence::WAIT);
+        let waits = told.filter(Told::waits);
         self.announces = waits.map(|told| (told.slot, false, false)).or(self.announces);
         let asked = self.r.usize(..self.slots.len());
         self.poke(told, outcome, start, asked);
         let (out, cycle) = (self.t.peek(), self.t.cycle());
-        let waited = self.waited.take();
+        let (waited, _) = (self.waited.take(), self.queued.take());
         let release = [self.t.probe("release_valid"), self.t.probe("release_slot"), self.t.probe("release_mask")];
         let [is_release, at, released] = release.map(|bits| bits.low_u64());
         let reasons = out.events.releases.as_ref().expect("releases");
@@ -293,7 +344,7 @@ impl Bench {
         if let Some(told) = told {
             let depth = self.threads[told.slot][told.mask.trailing_zeros() as usize].expect("it runs").depth;
             let goes = self.instruct(told, depth);
-            if told.operation == convergence::WAIT {
+            if told.waits() && self.queued.is_none() {
                 self.waited = Some((told, goes));
             }
         }
@@ -367,14 +418,16 @@ impl Bench {
         let which = which.unwrap_or_else(|| panic!("{mask:#x} of {:?}", self.barriers[slot]));
         let b = &mut self.barriers[slot][which];
         let patience = u64::from(self.s.patience);
+        assert!(!b.hard || b.waiting == b.participants & live, "who syncs waits for all: {b:?}");
         match reasons {
             [true, false, false, false, ..] => assert_eq!(b.waiting, b.participants & live, "complete"),
             [false, false, true, false, ..] => assert!(!runs, "stuck"),
-            [false, false, false, true, ..] => assert!(b.age >= patience, "patience after {}", b.age),
+            [false, false, false, true, ..] => assert!(b.age >= patience || b.wanted, "patience after {}", b.age),
             _ => panic!("one reason: {reasons:?}"),
         }
         b.participants &= !b.waiting;
         b.waiting = 0;
+        b.hard = false;
         self.place(slot, mask, |t| t.place = Place::Listed);
     }
 
@@ -413,21 +466,29 @@ impl Bench {
             use crate::isa::convergence::*;
             let operation = [JOIN, JOIN, JOIN, CANCEL, COUNT, COPY, MOVE][self.r.usize(..7)];
             let (barrier, operand) = (self.r.usize(..n), self.r.usize(..n) as u64);
-            return Ok(Told { slot, operation, barrier, operand, mask: x.mask, next: x.pc });
+            return Ok(Told { slot, operation, barrier, operand, mask: x.mask, next: x.pc, sync: (0, 0) });
         }
         let r = &mut self.r;
         let last = (1 << self.s.pc_bits()) - 1;
+        if self.s.syncs() && r.u8(..100) < 30 {
+            // The threads of even lanes wait for each other, and those of odd ones; so all come in the end.
+            let even = 0x5555_5555_5555_5555 & u64::MAX >> (64 - self.s.lanes);
+            let odd = !even & u64::MAX >> (64 - self.s.lanes);
+            let own = if even >> x.mask.trailing_zeros() & 1 == 1 { even } else { odd };
+            let (operation, sync) = (convergence::SYNC, (own, own & x.mask));
+            return Ok(Told { slot, operation, barrier: 0, operand: 0, mask: x.mask, next: 7, sync });
+        }
         if r.u8(..100) < 40 {
             let operand = if r.bool() { 0 } else { r.u64(..=u64::from(self.s.lanes) + 1) };
             // Few places, so that threads come to the same.
             let next = if r.u8(..8) == 0 { r.u64(..12) } else { 7 };
             let barrier = r.usize(..n);
-            return Ok(Told { slot, operation: convergence::WAIT, barrier, operand, mask: x.mask, next });
+            return Ok(Told { slot, operation: convergence::WAIT, barrier, operand, mask: x.mask, next, sync: (0, 0) });
         }
         let some = x.mask & if r.u8(..3) == 0 { r.u64(..) } else { u64::MAX };
         let kind = match r.u32(..100) {
             0..3 => kind::EXIT,
-            3..15 if self.s.barriers => kind::WAIT,
+            3..15 if self.s.barriers && !self.s.syncs() => kind::WAIT,
             3..40 => kind::JUMP,
             _ => kind::BRANCH,
         };
@@ -438,12 +499,24 @@ impl Bench {
         } else {
             some
         };
-        let call = kind == kind::JUMP && x.depth < 3 && r.u8(..3) == 0;
-        let ret = kind == kind::JUMP && !call && r.bool();
+        let call = kind == kind::JUMP && !self.s.syncs() && x.depth < 3 && r.u8(..3) == 0;
+        let ret = kind == kind::JUMP && !self.s.syncs() && !call && r.bool();
         let depth = if ret { x.depth.saturating_sub(1) } else { x.depth + u64::from(call) };
         let taken = P { depth, pc: r.u64(..12) & last, mask: taken, waits: false };
         let rest = if kind == kind::EXIT { 0 } else { x.mask & !taken.mask };
         Err((slot, kind, taken, P { depth: x.depth, pc: (x.pc + 1) & last, mask: rest, waits: false }, call, ret))
+    }
+
+    /// The outcome of a `wait`, or of a `sync`, which may have found its barrier in use.
+    fn outcome_of(&self, told: Told, queues: bool) -> (usize, u32, P, P, bool, bool) {
+        let Told { slot, mask, next, sync: (_, here), .. } = told;
+        let first = self.threads[slot][mask.trailing_zeros() as usize].expect("it waits");
+        let at = |mask, pc| P { depth: first.depth, pc, mask, waits: false };
+        match (told.operation == convergence::SYNC, queues) {
+            (true, true) => (slot, kind::QUEUE, at(mask & !here, first.pc), at(here, first.pc), false, false),
+            (true, false) => (slot, kind::CONVERGE, at(here, next), at(mask & !here, first.pc), false, false),
+            (false, _) => (slot, kind::CONVERGE, at(mask, next), P::default(), false, false),
+        }
     }
 
     fn random_cycles(&mut self, cycles: u32) {
@@ -455,17 +528,14 @@ impl Bench {
             // What `hold` kept from being issued does not come: neither outcomes nor instructions.
             let kept = self.held >> 4 & 1 == 1;
             let told = self.ahead.take();
-            let outcome = match self.waited {
-                Some((told, _)) => {
-                    let depth = self.threads[told.slot][told.mask.trailing_zeros() as usize].expect("it waits").depth;
-                    let taken = P { depth, pc: told.next, mask: told.mask, waits: false };
-                    Some((told.slot, kind::CONVERGE, taken, P::default(), false, false))
-                }
-                None => next_outcome.take(),
+            let outcome = match (self.waited, self.queued) {
+                (Some((told, _)), _) => Some(self.outcome_of(told, false)),
+                (None, Some(told)) => Some(self.outcome_of(told, true)),
+                (None, None) => next_outcome.take(),
             };
             // What comes next is not of a slot whose outcome is on its way.
             let cycle = self.t.cycle();
-            let busy = [told.filter(|t| t.operation == convergence::WAIT).map(|t| t.slot), outcome.map(|o| o.0)];
+            let busy = [told.filter(Told::waits).map(|t| t.slot), outcome.map(|o| o.0)];
             let runs =
                 |k: &usize| matches!(self.slots[*k], Slot::Runs(since) if cycle > since + u64::from(STEER_TO_DECODE));
             let ready: Vec<usize> = (0..self.slots.len()).filter(|k| runs(k) && !busy.contains(&Some(*k))).collect();
@@ -476,7 +546,7 @@ impl Bench {
                     Ok(hint) => self.ahead = Some(hint),
                     // In stage 9 with the instruction that follows, of another slot, a `wait` may not be in stage 9,
                     // too.
-                    Err(told_later) if told.is_none_or(|t| t.operation != convergence::WAIT) => {
+                    Err(told_later) if told.is_none_or(|t| !t.waits()) => {
                         let in_flight = told.is_some_and(|t| t.slot == slot);
                         next_outcome = (!in_flight).then_some(told_later);
                     }
@@ -517,7 +587,7 @@ impl Bench {
     fn tells(&mut self, operation: u32, barrier: usize, operand: u64) -> u64 {
         self.settle();
         let x = self.active(0);
-        self.ahead = Some(Told { slot: 0, operation, barrier, operand, mask: x.mask, next: x.pc + 1 });
+        self.ahead = Some(Told { slot: 0, operation, barrier, operand, mask: x.mask, next: x.pc + 1, sync: (0, 0) });
         self.cycle(None, None, None);
         let told = self.ahead.take();
         self.poke(told, None, None, 0);
@@ -773,11 +843,13 @@ fn threads_are_where_they_should_be() {
         [(1, 1), (1, 4), (2, 1), (2, 4), (4, 1), (4, 8), (8, 2), (16, 1), (64, 2)].into_iter().enumerate()
     {
         for (barriers, with) in [(1, true), (2, false), (3, true), (16, true)] {
-            let s = Shape { barriers: with, ..shape(lanes, warps, barriers) };
-            let mut bench = Bench::new(&s, 10 * k as u64 + u64::from(barriers));
-            bench.random_cycles(if lanes < 64 { cases(20_000) } else { 20_000 });
-            bench.count_covers(&mut covers);
-            released.iter_mut().zip(bench.released).for_each(|(sum, count)| *sum += count);
+            for warp_primitives in [false, true] {
+                let s = Shape { barriers: with, warp_primitives, ..shape(lanes, warps, barriers) };
+                let mut bench = Bench::new(&s, 10 * k as u64 + u64::from(barriers));
+                bench.random_cycles(if lanes < 64 { cases(20_000) } else { 20_000 });
+                bench.count_covers(&mut covers);
+                released.iter_mut().zip(bench.released).for_each(|(sum, count)| *sum += count);
+            }
         }
     }
     println!("{released:?}");
@@ -825,7 +897,8 @@ fn every_barrier_has_its_turn() {
             t.poke(start);
             t.step();
         }
-        let tell = |slot, operation, barrier, mask| Told { slot, operation, barrier, operand: 0, mask, next: 5 };
+        let tell =
+            |slot, operation, barrier, mask| Told { slot, operation, barrier, operand: 0, mask, next: 5, sync: (0, 0) };
         let both = |slot| {
             [(JOIN, 0, 0b1111), (JOIN, 1, 0b1111), (WAIT, 0, 0b0001), (WAIT, 1, 0b0010)]
                 .map(|(operation, barrier, mask)| tell(slot, operation, barrier, mask))
