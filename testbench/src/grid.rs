@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use heddle_simt::Shape;
+use heddle_simt::isa::warp;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -117,7 +118,12 @@ impl Whereabouts {
 
     fn said(&self, program: &Program, verb: &str) -> String {
         let place = |(&(block, waits, pc), threads): (&(u32, bool, u32), &Vec<u32>)| {
-            let (verb, pc) = if waits { ("waiting at the barrier at", pc.wrapping_sub(4)) } else { (verb, pc) };
+            let before = pc.wrapping_sub(4);
+            let (verb, pc) = match waits {
+                true if program.word(before).is_some_and(warp::syncs) => ("waiting at the sync at", before),
+                true => ("waiting at the barrier at", before),
+                false => (verb, pc),
+            };
             let symbol = program.nearest_symbol(pc).map_or_else(String::new, |symbol| format!(" ({symbol})"));
             format!("{} of block {block} {verb} {pc:#010x}{symbol}", thread_ranges(threads))
         };

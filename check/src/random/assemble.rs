@@ -5,7 +5,7 @@ mod operation;
 use super::program::{Block, Condition, End, GridSize, Hint, Init, RandomProgram, VALUES, WORDS};
 use heddle_simt::Shape;
 use heddle_simt::address::STACK;
-use heddle_simt::isa::convergence;
+use heddle_simt::isa::{convergence, warp};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::Grid;
 
@@ -20,6 +20,8 @@ pub struct Features {
     pub atomics: bool,
     /// `lr.w` and `sc.w` in place of some of them.
     pub reservations: bool,
+    /// Votes and shuffles in place of some operations, and `sync`, with whom threads are together and at their ends.
+    pub warp_primitives: bool,
     /// The scratchpad.
     pub scratchpad: bool,
     /// `barrier`.
@@ -29,7 +31,7 @@ pub struct Features {
     /// The counters of cycles and instructions.
     pub counters: bool,
     /// What depends on the order in which threads execute: memory that they share, counters, counts of convergence
-    /// barriers.
+    /// barriers, votes and shuffles.
     pub races: bool,
 }
 
@@ -40,6 +42,7 @@ impl Features {
         stack_window: false,
         atomics: false,
         reservations: false,
+        warp_primitives: false,
         scratchpad: false,
         barriers: false,
         hints: false,
@@ -54,6 +57,7 @@ impl Features {
             stack_window: true,
             atomics: shape.atomics,
             reservations: shape.reservations,
+            warp_primitives: shape.warp_primitives,
             scratchpad: shape.scratchpad > 0,
             // Threads come to them anywhere, alone too.
             barriers: shape.barriers && !shape.divergence.capabilities().reconverges,
@@ -259,7 +263,19 @@ impl Writer<'_> {
             self.jump(ZERO, "left");
             self.place("end");
         }
+        if self.features.warp_primitives && self.shape.syncs() {
+            // Here all come that have not ended, at any time; some name each other by halves of the warp.
+            self.put([addi(SCRATCH[0], ZERO, -1), sync(0, SCRATCH[0], SCRATCH[0]), csrr(SCRATCH[1], LANE)]);
+            self.put([andi(SCRATCH[1], SCRATCH[1], 1), addi(SCRATCH[1], SCRATCH[1], 1)]);
+            self.put(li(SCRATCH[0], 0x5555_5555));
+            self.put([mul(SCRATCH[0], SCRATCH[0], SCRATCH[1]), sync(0, SCRATCH[0], SCRATCH[0])]);
+            self.vote_and_shuffle();
+        }
         self.leave();
+    }
+
+    fn vote_and_shuffle(&mut self) {
+        self.put([vote(warp::BALLOT, value(0), THREAD), shuffle(warp::XOR, value(1), value(2), value(0))]);
     }
 
     fn leave(&mut self) {

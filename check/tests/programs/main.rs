@@ -15,3 +15,4 @@ mod shapes;
 mod stack;
 mod stack_machine;
 mod sweep;
+mod warp;

@@ -217,8 +217,34 @@ fn fair() {
         for divergence in [Divergence::PATH_TABLE, Divergence::ARBITER] {
             programs_on(&Shape { divergence, ..shape.clone() });
         }
-        let barriers = Shape { convergence_barriers: 3, ..shape };
+        let barriers = Shape { convergence_barriers: 3, ..shape.clone() };
         programs_with(&mut machine(&barriers), Features { races: false, ..Features::of(&barriers) });
+    }
+}
+
+/// Votes, shuffles and `sync` where threads can be kept waiting, with hints at the same barriers, in every order.
+#[test]
+fn warp_primitives_with_convergence_barriers() {
+    for (lanes, warps, barriers) in [(1, 2, 1), (2, 2, 2), (4, 4, 1), (8, 2, 16), (32, 1, 2), (64, 1, 3)] {
+        for &(_, order) in Order::ALL {
+            if order != Order::DepthPc && lanes != 4 && lanes != 8 {
+                continue;
+            }
+            let fair = order.takes_turns() || lanes == 8;
+            let shape = Shape {
+                warp_primitives: true,
+                convergence_barriers: barriers,
+                patience: 64,
+                order,
+                fair,
+                ..Shape::new(lanes, warps)
+            };
+            programs_on(&shape);
+            let races = |races| Features { races, ..Features::of(&shape) };
+            programs_with(&mut machine(&shape), races(false));
+        }
+        let shape = Shape { warp_primitives: true, convergence_barriers: barriers, ..Shape::new(lanes, warps) };
+        programs_on(&Shape { merge: Merge::Barriers, replay: Replay::Serialise, ..shape });
     }
 }
 
@@ -253,15 +279,18 @@ shapes! {
     lanes_1_warps_1: Shape::new(1, 1);
     lanes_1_warps_4: reserving(with(Shape::new(1, 4), Coalescing::Full, Replay::Serialise, Backing::OnChip));
     lanes_2_warps_1: with(Shape { requests: 2, reservations: true, ..Shape::new(2, 1) }, Coalescing::Aligned, Replay::Serialise, LATE);
+    lanes_2_warps_4_voting: Shape { warp_primitives: true, ..Shape::new(2, 4) };
     lanes_2_warps_8: with(scheduled(Shape::new(2, 8), Schedule::GreedyThenOldest), Coalescing::Full, Replay::Split, Backing::OnChip);
     lanes_4_warps_1: Shape::small(4, 1);
     lanes_4_warps_2: scheduled(Shape { loads: 2, ..Shape::new(4, 2) }, Schedule::Sticky);
     lanes_4_warps_4: reserving(with(Shape::new(4, 4), Coalescing::Full, Replay::Serialise, BUS));
     lanes_8_warps_2: Shape { buffer: 8, reservations: true, backing: LATE, ..Shape::new(8, 2) };
+    lanes_8_warps_4_voting: with(Shape { warp_primitives: true, ..Shape::new(8, 4) }, Coalescing::Aligned, Replay::Serialise, LATE);
     lanes_8_warps_8: with(scheduled(Shape::new(8, 8), Schedule::Sticky), Coalescing::Aligned, Replay::Split, LATE);
     lanes_16_warps_4: Shape { reservations: true, bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
     lanes_32_warps_1: Shape::new(32, 1);
     lanes_32_warps_2: with(scheduled(Shape::new(32, 2), Schedule::GreedyThenOldest), Coalescing::Full, Replay::Serialise, Backing::OnChip);
+    lanes_64_warps_1_voting: Shape { warp_primitives: true, ..Shape::new(64, 1) };
     lanes_64_warps_2: reserving(with(Shape::new(64, 2), Coalescing::Aligned, Replay::Serialise, Backing::OnChip));
     lanes_4_warps_64: Shape::new(4, 64);
 }

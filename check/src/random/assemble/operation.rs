@@ -4,12 +4,27 @@ use super::{BARRIERS, BASE, COMPUTE, DATA, MOST_CALLS, SCRATCH, SHARED, SPREAD, 
 use crate::random::program::{Access, Op, Shared, WORDS};
 use heddle_simt::address::{SCRATCHPAD, STACK};
 use heddle_simt::csr;
-use heddle_simt::isa::atomic;
+use heddle_simt::isa::{atomic, warp};
 use heddle_testbench::asm::*;
 
 impl Writer<'_> {
     pub(super) fn op(&mut self, op: &Op) {
         match *op {
+            Op::Compute(kind, rd, a, b) if self.features.warp_primitives && self.features.races && kind % 5 == 0 => {
+                let (function, rd, a, b) = (u32::from(kind / 5) % 4, value(rd), value(a), value(b));
+                match kind / 5 / 4 % 4 {
+                    0 => self.put([vote(function, rd, a)]),
+                    1 => {
+                        // Those who are together name each other.
+                        let [lower, upper] = SCRATCH;
+                        self.put([addi(lower, ZERO, 1), vote(warp::BALLOT_UPPER, upper, lower)]);
+                        self.put([vote(warp::BALLOT, lower, lower), sync(u32::from(kind) % 16, lower, upper)]);
+                    }
+                    // Of a lane nearby, or of any.
+                    2 => self.put([andi(SCRATCH[0], b, 7), shuffle(function, rd, a, SCRATCH[0])]),
+                    _ => self.put([shuffle(function, rd, a, b)]),
+                }
+            }
             Op::Compute(kind, rd, a, b) => {
                 let (funct7, funct3) = COMPUTE[kind as usize % COMPUTE.len()];
                 self.put([r(funct7, value(b), value(a), funct3, value(rd), 0x33)]);
