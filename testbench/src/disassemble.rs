@@ -244,6 +244,10 @@ mod tests {
             (0x1ab5_252f, "sc.w.rl a0,a1,(a0)"),
             (0x10b5_252f, ".word 0x10b5252f"), // lr.w with an operand
             (0x0000_000b, "barrier"),
+            (0x0005_852b, "ballot a0,a1"),
+            (0x04c5_952b, "shuffle.up a0,a1,a2"),
+            (0x06c5_f02b, "sync b3,a1,a2"),
+            (0x06c5_f0ab, ".word 0x06c5f0ab"), // into ra
             (0x0000_008b, ".word 0x0000008b"),
             (0x0001_900b, "join b3"),
             (0x0009_900b, ".word 0x0009900b"), // join b19

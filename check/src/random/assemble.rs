@@ -213,6 +213,13 @@ impl Writer<'_> {
         self.features.stack_window && self.program.stack_window
     }
 
+    /// Whether threads access words of their stacks. Return addresses are at the other end; without the window they are
+    /// where the words would be.
+    fn has_stack_words(&self) -> bool {
+        let room = self.shape.stack >= 4 * (MOST_CALLS as u32 + 2 + u32::from(WORDS));
+        room && self.has_stack_window()
+    }
+
     /// Registers, the thread's memory, a call of the first function, and the end: all values are stored.
     fn begin(&mut self) {
         if self.features.threads {
@@ -251,6 +258,11 @@ impl Writer<'_> {
         self.put([addi(BARRIERS, ZERO, i32::from(program.barriers))]);
         for word in 0..WORDS {
             self.access(word, |base, offset| sw(value(word % VALUES), base, offset));
+        }
+        if self.has_stack_words() {
+            // Else there would be what another block has left, whichever that was.
+            self.put([lui(SCRATCH[0], STACK >> 12)]);
+            self.put((0..WORDS).map(|word| sw(value(word % VALUES), SCRATCH[0], 4 * i32::from(word))));
         }
         self.jump(self.link(0), "f0");
         for word in 0..VALUES {

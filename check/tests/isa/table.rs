@@ -41,10 +41,10 @@ const fn hint(mask: u32, value: u32) -> Row {
     Row { mask, value: value | 0x0b }
 }
 
-/// RV32IMA with `fence.i`, `barrier`, the instructions on convergence barriers. Reads of CSRs are
+/// RV32IMA with `fence.i`, `barrier`, the instructions on convergence barriers, warp primitives. Reads of CSRs are
 /// apart.
 #[rustfmt::skip]
-pub const TABLE: [Row; 67] = [
+pub const TABLE: [Row; 70] = [
     opcode(0x37), opcode(0x17), opcode(0x6f), funct3(0, 0x67),
     funct3(0, 0x63), funct3(1, 0x63), funct3(4, 0x63), funct3(5, 0x63), funct3(6, 0x63), funct3(7, 0x63),
     funct3(0, 0x03), funct3(1, 0x03), funct3(2, 0x03), funct3(4, 0x03), funct3(5, 0x03),
@@ -61,6 +61,9 @@ pub const TABLE: [Row; 67] = [
     funct3(0, 0x0f), funct3(1, 0x0f), word(0x0000_0073), word(0x0010_0073),
     hint(0xfff8_7fff, 0x1000), hint(0xfc08_7fff, 0x2000), hint(0xfff8_7fff, 0x0400_2000), hint(0xfff8_7fff, 0x3000),
     hint(0xfff8_707f, 0x4000), hint(0xff08_7fff, 0x5000), hint(0xff08_7fff, 0x6000),
+    // Votes, shuffles, sync.
+    Row { mask: 0xf9f0_707f, value: 0x2b }, Row { mask: 0xf800_707f, value: 0x102b },
+    Row { mask: 0xe000_7fff, value: 0x702b },
     // Reads of two CSRs, for their neighbours.
     Row { mask: 0xffff_f07f, value: 0xf140_2073 }, Row { mask: 0xffff_f07f, value: 0xc000_3073 },
 ];
@@ -76,7 +79,7 @@ pub fn is_legal(word: u32) -> bool {
 fn core_and_simulator_and_disassembler_have_the_same_instructions() {
     let small = |shape| Shape { memory: 4 << 10, program: 1 << 10, stack: 64, ..shape };
     let [less, all] = [Shape::small(1, 1), Shape::new(1, 1)].map(small);
-    let all = Shape { convergence_barriers: 5, reservations: true, ..all };
+    let all = Shape { convergence_barriers: 5, reservations: true, warp_primitives: true, ..all };
     let mut decoders = [&less, &all].map(|shape| Sim::new(&decode(shape).check().unwrap()));
     let pc = || Bits::from(0u32);
     let seed = 3;
@@ -93,6 +96,7 @@ fn core_and_simulator_and_disassembler_have_the_same_instructions() {
         let want = is_legal(word);
         for (shape, decoder) in [&less, &all].into_iter().zip(&mut decoders) {
             let want = want && (shape.atomics || word & 0x7f != 0x2f) && (shape.barriers || word != isa::BARRIER);
+            let want = want && (shape.warp_primitives || word & 0x7f != isa::warp::OPCODE);
             decoder.poke(DecodeIn { word: word.into(), pc: pc(), stop: Stop { valid: false.into(), pc: pc() } });
             assert_eq!(decoder.peek().decoded.illegal == 0, want, "decoder, {word:#010x}, seed {seed}");
             let mut iss = Iss::new(&Program::assembled(&[word], []), shape).unwrap();

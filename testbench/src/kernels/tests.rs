@@ -7,6 +7,11 @@ use crate::grid::Grid;
 use crate::iss::Iss;
 use crate::program::Program;
 
+/// Those that are right on the instruction-set simulator by itself: it runs each thread alone, without others to vote or shuffle with.
+fn alone() -> impl Iterator<Item = &'static Kernel> {
+    ALL.iter().chain(LOCKS)
+}
+
 const SHAPES: [(u32, u32); 9] = [(1, 1), (2, 1), (1, 4), (8, 1), (4, 4), (8, 8), (64, 1), (8, 64), (64, 64)];
 
 /// A core that has all that kernels need.
@@ -28,7 +33,7 @@ fn iss(kernel: &Kernel, shape: &Shape) -> Iss {
 
 #[test]
 fn every_kernel_is_right_with_any_number_of_threads() {
-    for kernel in every() {
+    for kernel in alone() {
         let mut counts = Vec::new();
         for (lanes, warps) in SHAPES {
             let mut iss = iss(kernel, &complete(lanes, warps));
@@ -45,7 +50,7 @@ fn every_kernel_is_right_with_any_number_of_threads() {
 #[test]
 fn kernels_run_in_the_least_stack() {
     let shape = Shape { stack: 512, ..complete(2, 2) };
-    for kernel in every() {
+    for kernel in alone() {
         (kernel.drive)(&mut iss(kernel, &shape), 7).unwrap();
     }
 }
@@ -58,7 +63,7 @@ fn small_iss(kernel: &Kernel, lanes: u32, warps: u32) -> Option<Iss> {
 /// With more threads than there is data for, too.
 #[test]
 fn small_kernels_are_right() {
-    for kernel in every() {
+    for kernel in alone() {
         for (lanes, warps) in [(1, 1), (4, 2), (16, 16)] {
             let Some(mut iss) = small_iss(kernel, lanes, warps) else { continue };
             let output = (kernel.drive)(&mut iss, 5);
@@ -112,7 +117,7 @@ impl Device for Spoiled {
 
 #[test]
 fn wrong_results_are_caught() {
-    for kernel in every() {
+    for kernel in alone() {
         let mut device = Spoiled(iss(kernel, &complete(8, 1)));
         let error = (kernel.drive)(&mut device, 3).unwrap_err();
         assert!(matches!(error, KernelError::Wrong { index: 0, .. }), "{}: {error}", kernel.name);
@@ -160,6 +165,7 @@ fn needs_are_those_of_the_program() {
         let found = [
             (Need::Atomics, words().any(|word| word & 0x7f == 0x2f)),
             (Need::Reservations, words().any(|word| word & 0x7f == 0x2f && reserves(word))),
+            (Need::WarpPrimitives, words().any(isa::warp::has)),
             (Need::Barriers, words().any(|word| word == isa::BARRIER)),
             (Need::Scratchpad, program.scratchpad() > 0),
         ];

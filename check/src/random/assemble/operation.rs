@@ -138,9 +138,7 @@ impl Writer<'_> {
     fn own(&mut self, stack: bool, access: Access, register: u32, word: u8, byte: u8) {
         let (mask, instruction) = self.access_at(access, register);
         let byte = i32::from(byte) & mask;
-        // Return addresses are at the other end of the stack; without the window they are where the words would be.
-        let room = self.shape.stack >= 4 * (MOST_CALLS as u32 + 2 + u32::from(WORDS));
-        if stack && room && self.has_stack_window() {
+        if stack && self.has_stack_words() {
             self.put([lui(SCRATCH[0], STACK >> 12), addi(SCRATCH[0], SCRATCH[0], 4 * i32::from(word) + byte)]);
             self.put(instruction(SCRATCH[0], 0));
         } else if matches!(access, Access::Atomic(..)) {

@@ -75,6 +75,9 @@ const TABLE: &[(u32, u32, &str, char, u32)] = &[
     (0x0000400b, 0xfff8707f, "count", 'C', 0),
     (0x0000500b, 0xff087fff, "hint", '-', 0),
     (0x0000600b, 0xff087fff, "hint", '-', 0),
+    (0x0000002b, 0xf9f0707f, "vote", 'R', alu::ADD),
+    (0x0000102b, 0xf800707f, "shuffle", 'R', alu::ADD),
+    (0x0000702b, 0xe0007fff, "sync", 'R', alu::ADD),
     (0x00000073, 0xffffffff, "ecall", '-', 0),
     (0x00100073, 0xffffffff, "ebreak", '-', 0),
 ];
@@ -114,6 +117,7 @@ fn meaning(word: u32, s: &Shape) -> Meaning {
         "multiply" | "divide" => s.multiply,
         "barrier" => s.barriers,
         "atomic" => s.atomics,
+        "vote" | "shuffle" | "sync" => s.warp_primitives,
         _ => true,
     };
     if !built {
@@ -135,6 +139,11 @@ fn meaning(word: u32, s: &Shape) -> Meaning {
     m
 }
 
+/// A flag of a warp primitive, in a core with them.
+fn primitive(of: &Option<Primitive<Bits>>, flag: fn(&Primitive<Bits>) -> &Bits) -> &Bits {
+    of.as_ref().map_or(&Bits::ZERO, flag)
+}
+
 fn seen(d: &Decoded<Bits>) -> Meaning {
     let flags = [
         (&d.branch, "branch"),
@@ -147,6 +156,9 @@ fn seen(d: &Decoded<Bits>) -> Meaning {
         (&d.divide, "divide"),
         (&d.csr, "csr"),
         (&d.barrier, "barrier"),
+        (primitive(&d.primitive, |primitive| &primitive.votes), "vote"),
+        (primitive(&d.primitive, |primitive| &primitive.shuffles), "shuffle"),
+        (primitive(&d.primitive, |primitive| &primitive.syncs), "sync"),
         (&d.ecall, "ecall"),
         (&d.ebreak, "ebreak"),
         (&d.illegal, "illegal"),
@@ -186,6 +198,13 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
         want.class = if s.multiply { "multiply" } else { "alu" };
     }
     // Where an instruction has no immediate, or uses no ALU result, the field is free.
+    let of_warp = matches!(class, "vote" | "shuffle" | "sync");
+    if of_warp {
+        // Their first operand plus 0.
+        assert_eq!((d.imm.low_u64(), d.b_imm.low_u64()), (0, 1), "{word:#010x}");
+        let function = d.primitive.as_ref().expect("a core with them").function.low_u64();
+        assert_eq!(function, u64::from(word >> 25 & 3), "{word:#010x}");
+    }
     let has_imm = matches!(class, "lui" | "auipc" | "jal" | "jalr" | "branch" | "load" | "store" | "atomic" | "ecall")
         || matches!(class, "alu" | "shift") && word & 0x7f == 0x13;
     let has_alu = !matches!(class, "jal" | "divide" | "fence" | "hint" | "barrier" | "ecall" | "ebreak" | "illegal");
@@ -210,16 +229,19 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
     let controls = ["branch", "jal", "jalr", "barrier", "ecall", "ebreak", "illegal"];
     let (barrier, operand) = (word >> 15 & 15, word >> 20);
     let copies = matches!(word >> 12 & 7, convergence::COPY | convergence::MOVE);
-    let there = hint && barrier < s.convergence_barriers && (!copies || operand < s.convergence_barriers);
+    let hint_there = hint && barrier < s.convergence_barriers && (!copies || operand < s.convergence_barriers);
+    let of_sync = word >> 25 & 15;
+    let sync_there = class == "sync" && of_sync < s.convergence_barriers;
     if let Some(converges) = &d.converges {
-        assert_eq!(converges.valid == 1, there, "{word:#010x}");
-        assert!(!there || converges.barrier == u64::from(barrier), "{word:#010x}");
+        assert_eq!(converges.valid == 1, hint_there || sync_there, "{word:#010x}");
+        let named = if sync_there { of_sync } else { barrier };
+        assert!(converges.valid == 0 || converges.barrier == u64::from(named), "{word:#010x}");
     }
     if hint {
         // What does nothing adds 0 to 0.
         assert_eq!(d.imm, u64::from(operand), "{word:#010x}");
     }
-    let waits = there && word >> 12 & 7 == convergence::WAIT;
+    let waits = hint_there && word >> 12 & 7 == convergence::WAIT || sync_there;
     let control = controls.contains(&class) || waits || accesses && s.replay == Replay::Split;
     assert_eq!(d.control == 1, control, "{word:#010x}");
     assert_eq!(d.answers == 1, class == "load" || class == "atomic" && want.rd != 0, "{word:#010x}");
@@ -248,8 +270,8 @@ fn every_instruction_and_random_words() {
         println!("seed {seed}");
         let mut r = fastrand::Rng::with_seed(seed);
         let replay = if with { Replay::Split } else { Replay::Serialise };
-        let s =
-            Shape { multiply: with, barriers: with, atomics: with, convergence_barriers, replay, ..Shape::default() };
+        let base = Shape { multiply: with, barriers: with, atomics: with, ..Shape::default() };
+        let s = Shape { convergence_barriers, replay, warp_primitives: seed != 1, ..base };
         let mut t = Sim::new(&decode(&s).check().unwrap());
         for &(bits, mask, ..) in TABLE {
             (0..100).for_each(|_| compare(&mut t, bits | r.u32(..) & !mask, &s));
