@@ -55,7 +55,7 @@ pub fn shapes() -> Vec<Shape> {
         Shape { barriers: false, requests: 2, backing: LATE, ..Shape::new(4, 2) },
         Shape { replay: Replay::Serialise, coalescing: Coalescing::Full, requests: 2, loads: 2, ..Shape::new(8, 4) },
         Shape { replay: Replay::Serialise, backing: LATE, schedule: Schedule::Sticky, ..Shape::new(4, 8) },
-        Shape { convergence_barriers: 4, patience: 32, ..Shape::new(4, 8) },
+        Shape { convergence_barriers: 4, patience: 32, warp_primitives: true, ..Shape::new(4, 8) },
         Shape::new(2, 2),
         Shape::new(1, 16),
         Shape { divergence: Divergence::ARBITER, ..Shape::new(4, 64) },

@@ -17,6 +17,7 @@ mod simtight;
 mod speculative;
 mod stacked;
 pub mod table;
+mod warp;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -32,6 +33,7 @@ use runs::Run;
   heddle study speculative
   heddle study order gcd sort --draws 1
   heddle study locks
+  heddle study warp
   heddle study area --docs docs --limit 60
   heddle study simtight vecadd gcd --warps 8 --json")]
 pub struct Study {
@@ -48,6 +50,7 @@ enum What {
     Speculative(speculative::Speculative),
     Order(order::Orders),
     Locks(locks::Locks),
+    Warp(warp::Warp),
     Area(area::Area),
 }
 
@@ -61,6 +64,7 @@ impl Study {
             What::Speculative(study) => study.run(),
             What::Order(study) => study.run(),
             What::Locks(study) => study.run(),
+            What::Warp(study) => study.run(),
             What::Area(study) => study.run(),
         }
     }
@@ -75,6 +79,7 @@ impl Study {
             What::Speculative(study) => study.runs(),
             What::Order(study) => study.runs(),
             What::Locks(study) => study.runs(),
+            What::Warp(study) => study.runs(),
             What::Area(_) => bail!("its page is of cores, not of runs"),
         }
     }

@@ -130,7 +130,8 @@ fn one_lane_two_warps() {
 
 #[test]
 fn four_lanes_two_warps_with_convergence_barriers() {
-    kernels(Shape { convergence_barriers: 3, patience: 32, order: Order::Minority, ..Shape::new(4, 2) }, &["gcd"]);
+    let shape = Shape { convergence_barriers: 3, warp_primitives: true, ..Shape::new(4, 2) };
+    kernels(Shape { patience: 32, order: Order::Minority, ..shape }, &["gcd"]);
 }
 
 #[test]
@@ -158,7 +159,7 @@ fn sixteen_lanes_four_warps() {
 
 #[test]
 fn arbiter_four_lanes_two_warps() {
-    let shape = Shape { reservations: true, fair: true, patience: 8, ..Shape::new(4, 2) };
+    let shape = Shape { reservations: true, warp_primitives: true, fair: true, patience: 8, ..Shape::new(4, 2) };
     kernels_and_more(shape.with_divergence(Divergence::ARBITER), &["dispatch", "mcs_lock"], &["search", "nqueens"]);
 }
 

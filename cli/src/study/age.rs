@@ -22,12 +22,15 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-pub const PAGES: [&str; 5] = [
+pub const PAGES: [&str; 8] = [
     "studies/mechanisms.md",
     "studies/simtight.md",
     "studies/dual-path.md",
     "studies/compaction.md",
     "studies/speculative.md",
+    "studies/order.md",
+    "studies/locks.md",
+    "studies/warp-primitives.md",
 ];
 
 /// So many.

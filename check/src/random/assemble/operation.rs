@@ -1,6 +1,6 @@
 //! Operations and accesses.
 
-use super::{BARRIERS, BASE, COMPUTE, DATA, MOST_CALLS, SCRATCH, SHARED, SPREAD, THREAD, Writer, value};
+use super::{BARRIERS, BASE, COMPUTE, DATA, SCRATCH, SHARED, SPREAD, THREAD, Writer, value};
 use crate::random::program::{Access, Op, Shared, WORDS};
 use heddle_simt::address::{SCRATCHPAD, STACK};
 use heddle_simt::csr;

@@ -90,7 +90,7 @@ pub const MECHANISMS: [Mechanism; 12] = [
 pub const COMPARED: [(u32, u32); 2] = [(8, 8), (16, 8)];
 
 /// Options of a core whose price is told, beside those of [`MECHANISMS`].
-pub const OPTIONS: [&str; 15] = [
+pub const OPTIONS: [&str; 17] = [
     "--barriers off --atomics off --scratchpad 0",
     "--multiply off",
     "--atomics off",
@@ -106,6 +106,8 @@ pub const OPTIONS: [&str; 15] = [
     "--fair on --order breadth-first",
     "--order swap",
     "--order minority",
+    "--warp-primitives on",
+    "--convergence-barriers 4 --warp-primitives on",
 ];
 
 /// The shape of which options are told: cells of the first, cells and clock of the second.

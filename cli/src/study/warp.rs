@@ -1,0 +1,216 @@
+//! `heddle study warp`: what warp primitives gain, beside the same work through the scratchpad.
+
+use super::age;
+use super::draws::{self, DrawsArgs, Gain};
+use super::page;
+use super::runs::{Run, usual};
+use super::table::{gain, markdown, plain};
+use crate::interrupt::Interrupt;
+use crate::output::{print, print_json};
+use crate::shape::ShapeArgs;
+use anyhow::{Context, Result};
+use clap::Args;
+use heddle_simt::Shape;
+use heddle_testbench::kernels::{Kernel, find};
+use heddle_testbench::machine::Summary;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// A reduction and a scan with warp primitives, and with barriers and the scratchpad, on cores of as many threads with
+/// 4 to 64 lanes.
+///
+/// The second column of a kernel tells what of the gain is that of smaller blocks: there it is the program with barriers, whose
+/// blocks are single warps.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:
+  heddle study warp
+  heddle study warp --memory-model latency=100,jitter=20 --draws 4
+  heddle study warp --json | jq '.rows[] | {kernel, lanes, way, gain}'
+  heddle study warp --docs docs                   tables as a page",
+    mut_arg("lanes", |arg| arg.hide(true)),
+    mut_arg("warps", |arg| arg.hide(true)),
+    mut_arg("warp_primitives", |arg| arg.hide(true)),
+)]
+pub struct Warp {
+    #[command(flatten)]
+    shape: ShapeArgs,
+    #[command(flatten)]
+    draws: DrawsArgs,
+    /// Print one JSON object with an array `rows` instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Write studies/warp-primitives.md into this folder, too
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
+}
+
+const STUDY: &str = "warp-primitives";
+
+/// Threads of every core.
+const THREADS: u32 = 64;
+const LANES: [u32; 5] = [4, 8, 16, 32, 64];
+
+/// A kernel, and the same with warp primitives.
+const PAIRS: [(&str, &str); 2] = [("matvec", "warp_matvec"), ("scan", "warp_scan")];
+
+/// How threads of a block work together.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Way {
+    /// Through the scratchpad, with barriers; blocks as the kernel has them.
+    Barriers,
+    /// The same, a warp a block.
+    BarriersOfWarps,
+    /// By shuffles.
+    Shuffles,
+}
+
+const WAYS: [Way; 3] = [Way::Barriers, Way::BarriersOfWarps, Way::Shuffles];
+
+#[derive(Serialize)]
+struct Report {
+    study: &'static str,
+    /// The options of the core with 8 lanes.
+    core: String,
+    draws: u32,
+    rows: Vec<Row>,
+}
+
+/// A kernel on a core.
+#[derive(Serialize)]
+struct Row {
+    kernel: &'static str,
+    lanes: u32,
+    warps: u32,
+    way: Way,
+    /// Arithmetic means over the draws.
+    cycles: f64,
+    thread_ipc: f64,
+    /// Cycles of the first way over those of this: mean, least, greatest.
+    gain: [f64; 3],
+}
+
+impl Row {
+    fn new((kernel, lanes, way): (&'static str, u32, Way), draws: &[Summary], first: &[Summary]) -> Row {
+        let mean = |value: fn(&Summary) -> f64| draws.iter().map(value).sum::<f64>() / draws.len() as f64;
+        let speeds = |draws: &[Summary]| draws.iter().map(|draw| 1.0 / draw.cycles as f64).collect::<Vec<_>>();
+        let Gain { mean: over, least, greatest } = Gain::paired(&speeds(first), &speeds(draws));
+        let (cycles, thread_ipc) = (mean(|s| s.cycles as f64), mean(|s| s.thread_ipc));
+        Row { kernel, lanes, warps: THREADS / lanes, way, cycles, thread_ipc, gain: [over, least, greatest] }
+    }
+}
+
+impl Warp {
+    pub fn run(self) -> Result<()> {
+        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
+        let interrupt = Interrupt::catch()?;
+        let runs = self.runs()?;
+        let results = draws::all_as(&runs, self.draws, &usual(self.shape.seed), &interrupt)?;
+        let cases = LANES.iter().flat_map(|&lanes| PAIRS.map(|(kernel, _)| (lanes, kernel)));
+        let rows = cases.zip(results.chunks(WAYS.len())).flat_map(|((lanes, kernel), drawn)| {
+            WAYS.iter().zip(drawn).map(move |(&way, draws)| Row::new((kernel, lanes, way), draws, &drawn[0]))
+        });
+        let core = self.shape(8)?.options();
+        let report = Report { study: STUDY, core, draws: self.draws.draws, rows: rows.collect() };
+        if let Some(folder) = &self.docs {
+            let page = age::of_now(folder, &text(&report), &runs, &interrupt)?;
+            page::write(folder, STUDY, &page, &[])?;
+        }
+        if self.json { print_json(&report) } else { print(&tables(&report)) }
+    }
+
+    /// By lanes, kernel and way.
+    pub fn runs(&self) -> Result<Vec<Run>> {
+        let mut runs = Vec::new();
+        for lanes in LANES {
+            let shape = self.shape(lanes)?;
+            for (kernel, with_primitives) in PAIRS {
+                let run = |name: &str| -> Result<Run> { Ok(Run::new(kernel_of(name)?, shape.clone())) };
+                runs.push(run(kernel)?);
+                // That one's driver launches warps as blocks.
+                runs.push(Run { drive: run(with_primitives)?.drive, ..run(kernel)? });
+                runs.push(run(with_primitives)?);
+            }
+        }
+        Ok(runs)
+    }
+
+    fn shape(&self, lanes: u32) -> Result<Shape> {
+        let (lanes, warps) = (Some(lanes), Some(THREADS / lanes));
+        // Enough for blocks of 4 threads.
+        let scratchpad = self.shape.scratchpad.or(Some(32 << 10));
+        ShapeArgs { lanes, warps, scratchpad, warp_primitives: Some(true), ..self.shape.clone() }.shape()
+    }
+}
+
+fn kernel_of(name: &str) -> Result<&'static Kernel> {
+    find(name).with_context(|| name.to_string())
+}
+
+/// Cycles of each way, and what they gain.
+fn table(report: &Report) -> Vec<Vec<String>> {
+    let head = [
+        "kernel",
+        "lanes × warps",
+        "barriers",
+        "barriers, a warp a block",
+        "shuffles",
+        "gain",
+        "of these over a warp a block",
+    ];
+    let mut lines = vec![head.map(String::from).to_vec()];
+    for (kernel, _) in PAIRS {
+        let of_kernel: Vec<&Row> = report.rows.iter().filter(|row| row.kernel == kernel).collect();
+        for ways in of_kernel.chunks(WAYS.len()) {
+            let cycles = ways.iter().map(|row| format!("{:.0}", row.cycles));
+            let shuffles = ways[2];
+            let [_, least, greatest] = shuffles.gain;
+            let range = if greatest - least < 5e-4 {
+                String::new()
+            } else {
+                format!(" ({} … {})", gain(least), gain(greatest))
+            };
+            let over = gain(ways[1].cycles / shuffles.cycles);
+            let mut line = vec![kernel.to_string(), format!("{} × {}", shuffles.lanes, shuffles.warps)];
+            line.extend(cycles.chain([gain(shuffles.gain[0]) + &range, over]));
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn tables(report: &Report) -> String {
+    format!("{}\ncycles\n{}", report.core, plain(&table(report), 2))
+}
+
+fn text(report: &Report) -> String {
+    include_str!("warp/page.md")
+        .replace("{options}", &report.core)
+        .replace("{threads}", &THREADS.to_string())
+        .replace("{draws}", &report.draws.to_string())
+        .replace("{table}", markdown(&table(report)).trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_each_kernel_on_each_core_with_its_gain() {
+        let summary = |cycles| vec![Summary { cycles, ..Summary::default() }; 2];
+        let mut rows = Vec::new();
+        for lanes in LANES {
+            for (kernel, _) in PAIRS {
+                for (way, cycles) in WAYS.into_iter().zip([3000, 2000, 1000]) {
+                    rows.push(Row::new((kernel, lanes, way), &summary(cycles), &summary(3000)));
+                }
+            }
+        }
+        let report = Report { study: STUDY, core: "--lanes 8".into(), draws: 2, rows };
+        let table = table(&report);
+        assert_eq!(table.len(), 1 + LANES.len() * PAIRS.len());
+        assert_eq!(table[1], ["matvec", "4 × 16", "3000", "2000", "1000", "+200.0 %", "+100.0 %"]);
+        assert!(!text(&report).contains(['{', '}']), "{}", text(&report));
+    }
+}
