@@ -2,8 +2,9 @@ use super::*;
 use crate::isa::cause;
 use crate::memory::port::operation;
 use crate::pipeline::collect::Instruction;
-use crate::pipeline::decoded::Decoded;
+use crate::pipeline::decoded::{Converges, Decoded};
 use crate::pipeline::memory::{MemoryIn, MemoryOut, memory};
+use crate::pipeline::primitives::{Named, Primitive};
 use crate::pipeline::testing::packed;
 use crate::pipeline::timing::RESOLVE_TO_OUTCOME;
 use crate::shape::Coalescing;
@@ -555,5 +556,79 @@ fn random_instructions_against_the_rules() {
             }
         }
         assert!(faults > runs / 10 && outcomes > runs / 10, "{faults} faults, {outcomes} outcomes");
+    }
+}
+
+/// A `sync`: who is served, and what its outcome says; where nobody can be kept waiting, whether it is refused.
+#[test]
+fn a_sync_serves_those_it_names() {
+    let (pc, lanes) = (40u32, 4);
+    let all = 0b1111u64;
+    for (barriers, there) in [(2, true), (2, false), (0, false)] {
+        let s = Shape { warp_primitives: true, convergence_barriers: barriers, ..Shape::new(lanes, 2) };
+        let mut t = Sim::new(&resolve(&s).check().unwrap());
+        t.reset();
+        let zero = Executed::shape(&s).map("", &mut |_, _| Bits::ZERO);
+        for (mask, here, lacks, in_use) in (1..=all)
+            .flat_map(|mask| (1..=all).map(move |here| (mask, here & mask)))
+            .filter(|(_, here)| *here != 0)
+            .flat_map(|(mask, here)| {
+                [(false, false), (true, false), (true, true), (false, true)].map(|(l, u)| (mask, here, l, u))
+            })
+        {
+            let primitive =
+                Primitive { votes: 0u32.into(), shuffles: 0u32.into(), syncs: 1u32.into(), function: 0u32.into() };
+            let converges = (barriers > 0).then(|| Converges { valid: there.into(), barrier: 1u32.into() });
+            let decoded = Decoded {
+                pc: pc.into(),
+                funct3: convergence::SYNC.into(),
+                primitive: Some(primitive),
+                converges,
+                control: there.into(),
+                ..zero.instruction.decoded.clone()
+            };
+            let instruction = Instruction {
+                valid: true.into(),
+                slot: 1u32.into(),
+                mask: mask.into(),
+                decoded,
+                ..zero.instruction.clone()
+            };
+            let leader = here & here.wrapping_neg();
+            let named = Named { all: here.into(), here: here.into(), lacks: lacks.into() };
+            let executed = Executed { instruction, leader: leader.into(), named: Some(named), ..zero.clone() };
+            let in_use_in = (barriers > 0).then(|| in_use.into());
+            let count = (barriers > 0).then(|| 0u32.into());
+            t.poke(ResolveIn { executed, stopped: 0u32.into(), jump: None, count, in_use: in_use_in });
+            t.steps(u64::from(RESOLVE_TO_OUTCOME));
+            let out = t.peek();
+            let context = format!("{barriers} barriers, there {there}: {mask:#b} {here:#b} {lacks} {in_use}");
+            let committed = out.committed.low_u64();
+            if !there {
+                let refused = lacks || here != mask;
+                assert_eq!((out.fault.valid == 1, out.outcome.valid == 1), (refused, false), "{context}");
+                assert_eq!(committed, if refused { 0 } else { mask }, "{context}");
+                if refused {
+                    assert_eq!(
+                        (out.fault.cause, out.fault.mask),
+                        (cause::NAMED_IS_ABSENT.into(), here.into()),
+                        "{context}"
+                    );
+                }
+                continue;
+            }
+            let others = mask & !here;
+            let (kind, taken, to, rest) = match (lacks, in_use) {
+                (false, _) => (kind::JUMP, here, pc + 1, others),
+                (true, false) => (kind::CONVERGE, here, pc + 1, others),
+                (true, true) => (kind::QUEUE, others, pc, here),
+            };
+            let outcome = &out.outcome;
+            assert_eq!((outcome.valid.low_u64(), outcome.kind.low_u64()), (1, u64::from(kind)), "{context}");
+            assert_eq!((outcome.taken.mask.low_u64(), outcome.rest.mask.low_u64()), (taken, rest), "{context}");
+            assert!(taken == 0 || outcome.taken.pc == u64::from(to), "{context}");
+            assert!(rest == 0 || outcome.rest.pc == u64::from(pc), "{context}");
+            assert_eq!(committed, if lacks && in_use { 0 } else { here }, "{context}");
+        }
     }
 }
