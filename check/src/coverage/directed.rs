@@ -81,6 +81,14 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
             )));
         }
     }
+    if s.syncs() && (4..=8).contains(&s.lanes) {
+        let syncs = [
+            ("two sets sync at one barrier", two_sets_sync(false)),
+            ("two sets sync, and one of them ends", two_sets_sync(true)),
+            ("sync at a barrier of hints", sync_at_a_barrier_of_hints()),
+        ];
+        programs.extend(syncs.map(|(name, program)| directed((name, program, 1))));
+    }
     if s.barriers {
         programs.push(directed(("barrier at once", begin().put([BARRIER]).exit(), 1)));
     }
@@ -214,6 +222,35 @@ fn each_lane_cancels_and_ends(lanes: u32) -> Asm {
         .label("places")
         .put([wait(0, 0), ECALL]);
     (1..lanes).fold(program, |program, _| program.put([cancel(0), ECALL]))
+}
+
+/// Even lanes wait for each other, and odd ones. Lane 0 comes first, lanes 1 and 2 together, then the others; or lane 3 has ended.
+fn two_sets_sync(one_ends: bool) -> Asm {
+    let program = begin()
+        .put([csrr(5, LANE), andi(7, 5, 1), addi(6, ZERO, 0x555), r(0, 7, 6, 1, 6, 0x33)])
+        .put([addi(8, ZERO, 3), addi(9, 5, 1), andi(9, 9, 6), slli(9, 9, 2)])
+        .branch(BEQ, 5, if one_ends { 8 } else { ZERO }, if one_ends { "end" } else { "done" });
+    let comes = program.jal(ZERO, "loop").label("done").put([sync(0, 6, ZERO)]).label("end").exit();
+    comes.label("loop").branch(BEQ, 9, ZERO, "done").put([addi(9, 9, -1)]).jal(ZERO, "loop")
+}
+
+/// Lanes 0 and 1 sync, late, where the others wait by hints again and again.
+fn sync_at_a_barrier_of_hints() -> Asm {
+    begin()
+        .put([csrr(5, LANE), addi(7, ZERO, 2), addi(6, ZERO, 3), addi(9, ZERO, 40), addi(11, ZERO, 60), join(0)])
+        .branch(BLTU, 5, 7, "late")
+        .label("others")
+        .put([wait(0, 0), join(0), addi(11, 11, -1)])
+        .branch(BNE, 11, ZERO, "others")
+        .jal(ZERO, "end")
+        .label("two")
+        .put([sync(0, 6, ZERO)])
+        .label("end")
+        .exit()
+        .label("late")
+        .put([addi(9, 9, -1)])
+        .branch(BEQ, 5, 9, "two")
+        .jal(ZERO, "late")
 }
 
 /// Each cause of a fault.

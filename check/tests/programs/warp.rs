@@ -231,8 +231,8 @@ fn hints_at_the_barrier_of_a_sync() {
             .exit()
             .label("late")
             .put([addi(13, 13, -1)])
-            .branch(BLT, LANE_OF, 13, "late")
-            .jal(ZERO, "two");
+            .branch(BEQ, LANE_OF, 13, "two")
+            .jal(ZERO, "late");
         let want = |thread: u32| if thread % shape.lanes < 2 { thread ^ 1 } else { 1 };
         assert_eq!(
             run(&shape, program, OUT),
