@@ -187,7 +187,7 @@ fn lacking(program: &Program, shape: &Shape) -> Vec<&'static str> {
         (multiplies && !shape.multiply, "multiplications or divisions"),
         (is_atomic && !shape.atomics, "atomic memory operations"),
         (reserves && !shape.reservations, "`lr.w` or `sc.w`"),
-        (of_warp && !shape.warp_primitives, "votes or shuffles"),
+        (of_warp && !shape.warp_primitives, "warp primitives"),
         (waits && !shape.barriers, "barriers"),
         (counts && !shape.counters, "reads of counters of cycles or instructions"),
     ];

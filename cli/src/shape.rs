@@ -126,7 +126,7 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub reservations: Option<bool>,
     /// Whether the core has votes and shuffles among the threads of a warp, and `sync`, by which they wait for each other
-    /// [default: off]
+    /// under path tables with --convergence-barriers [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub warp_primitives: Option<bool>,
     /// Whether the core has the `barrier` instruction [default: on]

@@ -1,4 +1,4 @@
-//! `sync`: nobody goes on behind it before all threads that it names are there, and those execute a warp primitive
+//! `sync`: nobody goes on behind it before all threads that it names are there, and those execute a vote or shuffle right
 //! behind it together.
 //!
 //! Threads that come to it together name the same, themselves among them. If those are all that they name, there is nothing
@@ -35,10 +35,13 @@ impl Syncs {
         for &thread in &commit.threads {
             let Some(waits) = self.waits[thread as usize] else { continue };
             let first = thread - thread % self.lanes;
-            let named = super::bits(waits.lanes).map(|lane| first + lane);
-            let group: Vec<u32> = named.filter(|&other| iss.hart(other).is_live()).collect();
+            let live = |lanes: u64| {
+                super::bits(lanes).map(move |lane| first + lane).filter(|&other| iss.hart(other).is_live())
+            };
+            let group: Vec<u32> = live(waits.lanes).collect();
             for &other in &group {
-                if self.waits[other as usize] != Some(waits) {
+                let same = |others: Waits| others.pc == waits.pc && live(others.lanes).eq(live(waits.lanes));
+                if !self.waits[other as usize].is_some_and(same) {
                     return Err((thread, format!("goes on behind its sync before thread {other}, which that names")));
                 }
                 if together && !commit.threads.contains(&other) {

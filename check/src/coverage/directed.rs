@@ -88,6 +88,11 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
             ("sync at a barrier of hints", sync_at_a_barrier_of_hints()),
         ];
         programs.extend(syncs.map(|(name, program)| directed((name, program, 1))));
+        if s.convergence_barriers < 16 {
+            let alone = begin().put([sync(15, ZERO, ZERO)]).exit();
+            let fault = Some(cause::NAMED_IS_ABSENT);
+            programs.push(Directed { fault, ..directed(("sync at a barrier that there is not", alone, 1)) });
+        }
     }
     if s.barriers {
         programs.push(directed(("barrier at once", begin().put([BARRIER]).exit(), 1)));

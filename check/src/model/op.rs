@@ -41,7 +41,7 @@ impl Op {
             // `barrier`; what the model has no barriers for does nothing, but `count` has a result.
             0x0b if instruction.funct3() == 0 => (vec![], false, Class::Control),
             0x0b => (vec![], instruction.funct3() == convergence::COUNT, Class::Computed),
-            // A sync that has to wait is a fault where the model is.
+            // A sync that would have to wait is a fault on the mechanisms that there are models of.
             warp::OPCODE => (vec![rs1, rs2], !warp::syncs(instruction.word), Class::Computed),
             0x0f => (vec![], false, Class::Computed),
             _ => (vec![], true, Class::Computed),

@@ -96,7 +96,7 @@ fn kernels_on_every_mechanism() {
     }
     let mut without = Machine::new(&Shape::new(4, 1), Program::parse(WARP[0].elf).unwrap(), &checked()).unwrap();
     let error = (WARP[0].drive)(&mut without, 1).unwrap_err().to_string();
-    assert_eq!(error, "the kernel needs votes and shuffles (--warp-primitives on), which the core does not have");
+    assert_eq!(error, "the kernel needs warp primitives (--warp-primitives on), which the core does not have");
     assert!(kernels::find("warp_scan").is_ok());
 }
 

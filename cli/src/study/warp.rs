@@ -19,8 +19,8 @@ use std::path::PathBuf;
 /// A reduction and a scan with warp primitives, and with barriers and the scratchpad, on cores of as many threads with
 /// 4 to 64 lanes.
 ///
-/// The second column of a kernel tells what of the gain is that of smaller blocks: there it is the program with barriers, whose
-/// blocks are single warps.
+/// The program with barriers runs with single warps as blocks, too, which tells what of the gain is that of smaller blocks. Cores
+/// have no convergence barriers: threads of these kernels come to a `sync` together.
 #[derive(Args)]
 #[command(
     after_help = "Examples:
@@ -157,7 +157,7 @@ fn table(report: &Report) -> Vec<Vec<String>> {
         "barriers, a warp a block",
         "shuffles",
         "gain",
-        "of these over a warp a block",
+        "over barriers, a warp a block",
     ];
     let mut lines = vec![head.map(String::from).to_vec()];
     for (kernel, _) in PAIRS {

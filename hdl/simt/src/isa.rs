@@ -87,7 +87,7 @@ pub mod convergence {
     /// Bits 31..20 are the other barrier.
     pub const MOVE: u32 = 6;
 
-    /// [`warp::SYNC`](super::warp::SYNC), where a barrier is told of it.
+    /// [`warp::SYNC`](super::warp::SYNC), as the operation of a hint.
     pub const SYNC: u32 = super::warp::SYNC;
 
     /// Barriers that an instruction can name.

@@ -89,20 +89,23 @@ static inline __attribute__((always_inline)) void heddle_barrier(void) {
 
 /* Warp primitives: docs/reference/warp-primitives.md; on a core with --warp-primitives on. They are of the threads of a warp that
  * execute them together, as one path: all that came through the HEDDLE_SYNC before, if no branch since could part them. */
-#define HEDDLE_VOTE(function, value)                                                                                        \
-  ({                                                                                                                        \
-    uint32_t heddle_voted;                                                                                                  \
-    __asm__ volatile(".insn r 0x2b, 0, " #function ", %0, %1, x0" HEDDLE_ONE_PLACE : "=r"(heddle_voted) : "r"(value) : "memory"); \
-    heddle_voted;                                                                                                           \
+#define HEDDLE_VOTE(function, value)                                                     \
+  ({                                                                                     \
+    uint32_t heddle_voted;                                                               \
+    __asm__ volatile(".insn r 0x2b, 0, " #function ", %0, %1, x0" HEDDLE_ONE_PLACE       \
+                     : "=r"(heddle_voted)                                                \
+                     : "r"((uint32_t)((value) != 0))                                     \
+                     : "memory");                                                        \
+    heddle_voted;                                                                        \
   })
-#define HEDDLE_SHUFFLE(function, value, lane)                                                       \
-  ({                                                                                                \
-    uint32_t heddle_shuffled;                                                                       \
-    __asm__ volatile(".insn r 0x2b, 1, " #function ", %0, %1, %2" HEDDLE_ONE_PLACE                  \
-                     : "=r"(heddle_shuffled)                                                        \
-                     : "r"((uint32_t)(value)), "r"((uint32_t)(lane))                                \
-                     : "memory");                                                                   \
-    heddle_shuffled;                                                                                \
+#define HEDDLE_SHUFFLE(function, value, lane)                                            \
+  ({                                                                                     \
+    uint32_t heddle_shuffled;                                                            \
+    __asm__ volatile(".insn r 0x2b, 1, " #function ", %0, %1, %2" HEDDLE_ONE_PLACE       \
+                     : "=r"(heddle_shuffled)                                             \
+                     : "r"((uint32_t)(value)), "r"((uint32_t)(lane))                     \
+                     : "memory");                                                        \
+    heddle_shuffled;                                                                     \
   })
 /* A bit for each of these threads whose value is not 0: of lanes 0 to 31, of lanes 32 to 63; 1 if that of one is not 0; of all. */
 #define heddle_ballot(value) HEDDLE_VOTE(0, value)
@@ -118,36 +121,38 @@ static inline __attribute__((always_inline)) void heddle_barrier(void) {
 /* Waits for the threads of the warp that `lanes` names, a bit each, 64 of them: until all that have not ended are here and name the same.
  * `b` is a convergence barrier, a constant from 0 to 15. A core or mechanism without it stops, unless all of them are here already. */
 #define HEDDLE_SYNC(b, lanes)                                                            \
-  __asm__ volatile(".insn r 0x2b, 7, %0, x0, %1, %2" HEDDLE_ONE_PLACE ::"i"(b),          \
-                   "r"((uint32_t)(lanes)), "r"((uint32_t)((uint64_t)(lanes) >> 32))      \
-                   : "memory")
-/* For `lanes`: those of the first `count` lanes, 1 to 64. */
-static inline uint64_t heddle_first_lanes(uint32_t count) { return ~UINT64_C(0) >> (64 - count); }
-/* The same primitives of the threads that `lanes` names, wherever they come from; then others may be there, too, of which a vote says nothing. */
-#define heddle_ballot_sync(b, lanes, value)                                              \
+  do {                                                                                   \
+    uint64_t heddle_named = (lanes);                                                     \
+    __asm__ volatile(".insn r 0x2b, 7, %0, x0, %1, %2" HEDDLE_ONE_PLACE                  \
+                     :                                                                   \
+                     : "i"(b), "r"((uint32_t)heddle_named), "r"((uint32_t)(heddle_named >> 32)) \
+                     : "memory");                                                        \
+  } while (0)
+/* For `lanes`: the first `count` lanes, or all that a warp can have. */
+static inline uint64_t heddle_first_lanes(uint32_t count) {
+  return count == 0 ? 0 : count < 64 ? ~UINT64_C(0) >> (64 - count) : ~UINT64_C(0);
+}
+/* The same primitives of the threads that `lanes` names, wherever they come from: nothing is between the two instructions. Others may be
+ * there, too; of those a vote says nothing. */
+#define HEDDLE_SYNCED(b, lanes, instruction, first, second)                              \
   ({                                                                                     \
     uint64_t heddle_named = (lanes);                                                     \
-    uint32_t heddle_own = (value);                                                       \
-    HEDDLE_SYNC(b, heddle_named);                                                        \
-    heddle_ballot(heddle_own) & (uint32_t)heddle_named;                                  \
+    uint32_t heddle_result;                                                              \
+    __asm__ volatile(".insn r 0x2b, 7, %1, x0, %2, %3\n\t.insn r 0x2b, " instruction HEDDLE_ONE_PLACE \
+                     : "=r"(heddle_result)                                               \
+                     : "i"(b), "r"((uint32_t)heddle_named), "r"((uint32_t)(heddle_named >> 32)), "r"((uint32_t)(first)), \
+                       "r"((uint32_t)(second))                                           \
+                     : "memory");                                                        \
+    heddle_result;                                                                       \
   })
-#define heddle_ballot_upper_sync(b, lanes, value)                                        \
-  ({                                                                                     \
-    uint64_t heddle_named = (lanes);                                                     \
-    uint32_t heddle_own = (value);                                                       \
-    HEDDLE_SYNC(b, heddle_named);                                                        \
-    heddle_ballot_upper(heddle_own) & (uint32_t)(heddle_named >> 32);                    \
-  })
-#define HEDDLE_SHUFFLE_SYNC(shuffle, b, lanes, value, lane)                              \
-  ({                                                                                     \
-    uint32_t heddle_own = (value), heddle_from = (lane);                                 \
-    HEDDLE_SYNC(b, lanes);                                                               \
-    shuffle(heddle_own, heddle_from);                                                    \
-  })
-#define heddle_shuffle_sync(b, lanes, value, lane) HEDDLE_SHUFFLE_SYNC(heddle_shuffle, b, lanes, value, lane)
-#define heddle_shuffle_xor_sync(b, lanes, value, lane) HEDDLE_SHUFFLE_SYNC(heddle_shuffle_xor, b, lanes, value, lane)
-#define heddle_shuffle_up_sync(b, lanes, value, lane) HEDDLE_SHUFFLE_SYNC(heddle_shuffle_up, b, lanes, value, lane)
-#define heddle_shuffle_down_sync(b, lanes, value, lane) HEDDLE_SHUFFLE_SYNC(heddle_shuffle_down, b, lanes, value, lane)
+#define heddle_ballot_sync(b, lanes, value) \
+  ({ uint64_t heddle_of = (lanes); HEDDLE_SYNCED(b, heddle_of, "0, 0, %0, %4, x0", (value) != 0, 0) & (uint32_t)heddle_of; })
+#define heddle_ballot_upper_sync(b, lanes, value) \
+  ({ uint64_t heddle_of = (lanes); HEDDLE_SYNCED(b, heddle_of, "0, 1, %0, %4, x0", (value) != 0, 0) & (uint32_t)(heddle_of >> 32); })
+#define heddle_shuffle_sync(b, lanes, value, lane) HEDDLE_SYNCED(b, lanes, "1, 0, %0, %4, %5", value, lane)
+#define heddle_shuffle_xor_sync(b, lanes, value, lane) HEDDLE_SYNCED(b, lanes, "1, 1, %0, %4, %5", value, lane)
+#define heddle_shuffle_up_sync(b, lanes, value, lane) HEDDLE_SYNCED(b, lanes, "1, 2, %0, %4, %5", value, lane)
+#define heddle_shuffle_down_sync(b, lanes, value, lane) HEDDLE_SYNCED(b, lanes, "1, 3, %0, %4, %5", value, lane)
 
 /* Where `heddle predict` should place convergence barriers: docs/reference/predict.md. A directive is a record for that pass, and no instruction.
  * From here on, threads are expected to come to HEDDLE_RECONVERGE of this name, and wait there for each other: for all, or for

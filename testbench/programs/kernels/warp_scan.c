@@ -18,8 +18,8 @@ int main(void) {
       sum += left & -(uint32_t)(thread >= distance);
     }
     sum += before;
-    sums[i] = sum;
     before = heddle_shuffle(sum, threads - 1);
+    sums[i] = sum;
   }
   return 0;
 }

@@ -179,7 +179,7 @@ impl fmt::Display for Need {
             Need::Scratchpad => "a scratchpad",
             Need::Fair => "paths that give way to each other (--fair on)",
             Need::Reservations => "`lr.w` and `sc.w` (--reservations on)",
-            Need::WarpPrimitives => "votes and shuffles (--warp-primitives on)",
+            Need::WarpPrimitives => "warp primitives (--warp-primitives on)",
         })
     }
 }

@@ -171,10 +171,7 @@ fn instructions_on_barriers(
     let ahead = Ahead { slot: at_7.slot, barrier: of(at_7).barrier, other, both: at_7.valid & copies };
     let at_8 = &executed.instruction;
     let d = at_8.decoded;
-    let on_barrier = at_8.valid & of(at_8).valid;
-    // A sync whose named threads are all here waits for nobody.
-    let waits = !d.converges_by(convergence::SYNC) | executed.lacks_some();
-    let present = if s.syncs() { on_barrier & waits } else { on_barrier };
+    let present = at_8.valid & of(at_8).valid;
     let hint = Hint {
         valid: present & !stopped,
         slot: at_8.slot,

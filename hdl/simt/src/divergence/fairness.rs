@@ -47,8 +47,11 @@ pub fn least_patience(s: &Shape) -> u32 {
 }
 
 /// With [`Shape::fair`]: outcomes of a warp in which each thread that does not wait runs at least once.
+///
+/// Where each outcome ends a turn, those of a path whose `sync` queues are one.
 pub fn bound(s: &Shape) -> u32 {
-    first_turn(s) + 2 * (s.lanes - 1) * brief(s)
+    let turns = first_turn(s) + 2 * (s.lanes - 1) * brief(s);
+    if s.order.takes_turns() && s.syncs() { s.lanes * turns } else { turns }
 }
 
 /// With [`Shape::fair`]: cycles in which each thread that does not wait at a barrier issues at least once. `straight` is the

@@ -315,7 +315,7 @@ pub struct Hint<T> {
     /// Instruction number of the next one.
     #[width(s.pc_bits())]
     pub next: T,
-    /// Of a `sync`, whom it names, not all of which are here. In a core with warp primitives.
+    /// Of a `sync`, whom it names. In a core with warp primitives.
     #[width(Named::of(s).filter(|_| s.syncs()))]
     pub sync: Option<Named<T>>,
 }

@@ -709,12 +709,15 @@ fn a_shape_is_known_by_what_identify_tells() {
         Shape { metrics: Metrics::Built, ..Shape::default() },
         Shape { metrics: Metrics::Built, fair: true, reservations: true, ..Shape::default() },
         Shape { fair: true, convergence_barriers: 16, ..Shape::default() },
+        Shape { warp_primitives: true, fair: true, convergence_barriers: 16, ..Shape::default() },
+        Shape { warp_primitives: true, ..Shape::default() },
     ];
     shapes.extend(Divergence::ALL.iter().map(|unit| Shape::new(4, 2).with_divergence(*unit)));
     for shape in &shapes {
         let found =
             identified(&identify(shape, clock), Divergence::ALL).unwrap_or_else(|e| panic!("{}: {e}", shape.options()));
         assert_eq!(identify(&found, clock), identify(shape, clock), "{}", shape.options());
+        assert_eq!(found.warp_primitives, shape.warp_primitives, "{}", shape.options());
         assert_eq!((found.counters, found.metrics), (shape.counters, shape.hardware().metrics));
         assert_eq!((found.fair, counts_words(&found)), (shape.fair, counts_words(shape)), "{}", shape.options());
     }

@@ -293,6 +293,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         m.cover("branch_taken_by_none", good & d.branch & !taken_branch.any());
         if let Some(sync) = sync {
             let lacks = i.executed.lacks_some();
+            m.cover("fault_named_is_absent", fault.valid & blame.cause.eq(cause::NAMED_IS_ABSENT));
             m.cover("sync_of_a_part", good & lacks & !sync.queues & (mask & !served).any());
             m.cover("sync_of_all", good & sync.valid & served.eq(mask));
             m.cover("sync_of_all_beside_others", good & sync.valid & !lacks & (mask & !served).any());

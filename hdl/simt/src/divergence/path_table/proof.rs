@@ -430,7 +430,8 @@ fn hinted(
     let is_sync = operation.eq(isa::SYNC) & m.lit(s.syncs(), 1);
     let known = operation.ne(0) & (operation.ne(isa::SYNC) | is_sync) & !(copies & !named.both);
     let of_named = |slot: Signal| outcome.valid & outcome.slot.eq(slot);
-    let is_wait = operation.eq(isa::WAIT) | is_sync;
+    let lacks = hints.hint.sync.map_or(m.lit(0u32, 1), |told| told.lacks);
+    let is_wait = operation.eq(isa::WAIT) | (is_sync & lacks);
     let runs = at(named.slot, |slot| slot.runs() & !slot.pending);
     let free = runs & !(of_named(named.slot) & !barriers.act.waited);
     let valid = if late.is_empty() {
@@ -459,7 +460,10 @@ fn hinted(
     let sync = hints.hint.sync.map(|told| {
         let first = mask.lowest_one();
         let all = told.all | first;
-        Named { all, here: (told.here & mask & all) | first, ..told }
+        // Those of whom all are here go on by a jump.
+        let lacks = is_sync & lacks;
+        let here = (told.here & mask & all) | first;
+        Named { all: lacks.mux(all, here), here, lacks }
     });
     let operand = operand.only_if(!is_sync);
     hints.hint = Hint { valid, operation, slot: named.slot, barrier: named.barrier, operand, mask, sync, ..hint };

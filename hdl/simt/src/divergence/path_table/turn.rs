@@ -127,6 +127,11 @@ impl Store {
         let goes = self.barriers_or(outcome.taken.mask, |barriers| converges.mux(barriers.goes, outcome.taken.mask));
         let gives_way = |at_once| self.fairness.as_ref().map_or(runs, |f| f.gives_way(outcome.slot, at_once));
         let (late, rest_late) = (gives_way(None), gives_way(self.queues(outcome)));
+        // Who tries next does so before the others come, or they would be one path again.
+        let late = match self.queues(outcome) {
+            Some(queues) if s.order.takes_turns() => late & !queues,
+            _ => late,
+        };
         // Who waits has not given way.
         let taken_late = if s.fair && s.barriers { late & outcome.kind.ne(kind::WAIT) } else { late };
         let taken = Path {

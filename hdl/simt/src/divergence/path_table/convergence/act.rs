@@ -42,6 +42,8 @@ struct Arrival {
     /// One bit per lane: the living threads that it names; those of them that come.
     participants: Signal,
     here: Signal,
+    /// Not all that it names are here, some of whom may have ended: it has an outcome of the kind CONVERGE.
+    lacks: Signal,
     /// They wait at the entry, or complete it; all are here, and the entry stays as it is; the entry is in use.
     enters: Signal,
     passes: Signal,
@@ -88,7 +90,6 @@ impl Store {
 
         // A wait.
         wire!(same_place = first_entry.pc.eq(next) & first_entry.depth.eq(i.depth));
-        wire!(here = !held | same_place);
         let soft = mask & barred.map_or(expected, |barred| expected.only_if(!barred));
         // Those of a sync participate as it says, if nobody waits there.
         let sync = syncs.zip(told).map(|(valid, named)| {
@@ -100,7 +101,7 @@ impl Store {
             wire!(queues = held & !(is_hard & same_place & same_threads) & !all_here);
             let (enters, passes, queues) = (valid & !queues & !all_here, valid & all_here, valid & queues);
             let writes = enters | (passes & is_wanted) | (queues & !is_hard & !is_wanted);
-            Arrival { valid, participants, here: named.here, enters, passes, queues, writes }
+            Arrival { valid, participants, here: named.here, lacks: named.lacks, enters, passes, queues, writes }
         });
         // Of one barrier with itself there is nothing to copy.
         let acts = valid & !is_count & !(copies & other.eq(barrier));
@@ -128,7 +129,12 @@ impl Store {
         let passing = mask & !stay;
         let passing = sync.map_or(passing, |sync| sync.valid.mux(sync.here.only_if(sync.passes), passing));
         wire!(go = passing | stay.only_if(completes));
-        wire!(waited = m.pipe_reset("waited", valid & sync.map_or(waits, |sync| waits | sync.enters | sync.passes)));
+        wire!(
+            waited = m.pipe_reset(
+                "waited",
+                valid & sync.map_or(waits, |sync| waits | sync.enters | (sync.passes & sync.lacks))
+            )
+        );
 
         // What is written.
         let copied = other_participants & !waiters;

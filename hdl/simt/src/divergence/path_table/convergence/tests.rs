@@ -93,8 +93,9 @@ struct Bench {
     slots: Vec<Slot>,
     /// A `wait` or `sync` whose outcome comes in this cycle, and the threads that go on by the model.
     waited: Option<(Told, u64)>,
-    /// A `sync` that found its barrier in use; its outcome comes in this cycle.
+    /// A `sync` that found its barrier in use, or of which all are here; its outcome comes in this cycle.
     queued: Option<Told>,
+    jumped: Option<Told>,
     /// What goes from stage 7 to stage 8.
     ahead: Option<Told>,
     /// Instructions of the active path before its outcome.
@@ -123,6 +124,7 @@ impl Bench {
             slots: vec![Slot::Idle; warps],
             waited: None,
             queued: None,
+            jumped: None,
             ahead: None,
             left: vec![0; warps],
             announces: None,
@@ -276,6 +278,9 @@ impl Bench {
         }
         b.wanted = false;
         if passes {
+            if named & !here == 0 {
+                self.jumped = Some(told);
+            }
             return here;
         }
         *b = Barrier { participants: all, waiting: b.waiting | here, place: (depth, next), hard: true, ..*b };
@@ -327,7 +332,7 @@ impl Bench {
         let asked = self.r.usize(..self.slots.len());
         self.poke(told, outcome, start, asked);
         let (out, cycle) = (self.t.peek(), self.t.cycle());
-        let (waited, _) = (self.waited.take(), self.queued.take());
+        let (waited, ..) = (self.waited.take(), self.queued.take(), self.jumped.take());
         let release = [self.t.probe("release_valid"), self.t.probe("release_slot"), self.t.probe("release_mask")];
         let [is_release, at, released] = release.map(|bits| bits.low_u64());
         let reasons = out.events.releases.as_ref().expect("releases");
@@ -344,7 +349,7 @@ impl Bench {
         if let Some(told) = told {
             let depth = self.threads[told.slot][told.mask.trailing_zeros() as usize].expect("it runs").depth;
             let goes = self.instruct(told, depth);
-            if told.waits() && self.queued.is_none() {
+            if told.waits() && self.queued.is_none() && self.jumped.is_none() {
                 self.waited = Some((told, goes));
             }
         }
@@ -507,15 +512,15 @@ impl Bench {
         Err((slot, kind, taken, P { depth: x.depth, pc: (x.pc + 1) & last, mask: rest, waits: false }, call, ret))
     }
 
-    /// The outcome of a `wait`, or of a `sync`, which may have found its barrier in use.
-    fn outcome_of(&self, told: Told, queues: bool) -> (usize, u32, P, P, bool, bool) {
+    /// The outcome of a `wait`, or of a `sync`.
+    fn outcome_of(&self, told: Told, kind: u32) -> (usize, u32, P, P, bool, bool) {
         let Told { slot, mask, next, sync: (_, here), .. } = told;
         let first = self.threads[slot][mask.trailing_zeros() as usize].expect("it waits");
         let at = |mask, pc| P { depth: first.depth, pc, mask, waits: false };
-        match (told.operation == convergence::SYNC, queues) {
-            (true, true) => (slot, kind::QUEUE, at(mask & !here, first.pc), at(here, first.pc), false, false),
-            (true, false) => (slot, kind::CONVERGE, at(here, next), at(mask & !here, first.pc), false, false),
-            (false, _) => (slot, kind::CONVERGE, at(mask, next), P::default(), false, false),
+        match (told.operation == convergence::SYNC, kind) {
+            (true, kind::QUEUE) => (slot, kind, at(mask & !here, first.pc), at(here, first.pc), false, false),
+            (true, _) => (slot, kind, at(here, next), at(mask & !here, first.pc), false, false),
+            (false, _) => (slot, kind, at(mask, next), P::default(), false, false),
         }
     }
 
@@ -528,10 +533,11 @@ impl Bench {
             // What `hold` kept from being issued does not come: neither outcomes nor instructions.
             let kept = self.held >> 4 & 1 == 1;
             let told = self.ahead.take();
-            let outcome = match (self.waited, self.queued) {
-                (Some((told, _)), _) => Some(self.outcome_of(told, false)),
-                (None, Some(told)) => Some(self.outcome_of(told, true)),
-                (None, None) => next_outcome.take(),
+            let outcome = match (self.waited, self.queued, self.jumped) {
+                (Some((told, _)), ..) => Some(self.outcome_of(told, kind::CONVERGE)),
+                (_, Some(told), _) => Some(self.outcome_of(told, kind::QUEUE)),
+                (.., Some(told)) => Some(self.outcome_of(told, kind::JUMP)),
+                _ => next_outcome.take(),
             };
             // What comes next is not of a slot whose outcome is on its way.
             let cycle = self.t.cycle();
