@@ -1,6 +1,7 @@
 //! Votes, shuffles, and `sync`, which keeps threads until all that it names are there: whatever the order in which paths
 //! run, and every instruction as on the instruction-set simulator.
 
+use crate::compiled::compiled;
 use heddle_check::checked;
 use heddle_simt::isa::warp;
 use heddle_simt::{Divergence, Merge, Order, Replay, Shape};
@@ -98,6 +99,19 @@ fn kernels_on_every_mechanism() {
     let error = (WARP[0].drive)(&mut without, 1).unwrap_err().to_string();
     assert_eq!(error, "the kernel needs warp primitives (--warp-primitives on), which the core does not have");
     assert!(kernels::find("warp_scan").is_ok());
+}
+
+/// Every primitive of `heddle.h`, of threads that come one after another.
+#[test]
+fn all_that_heddle_h_has() {
+    let Some(program) = compiled("warp", &[]) else { return };
+    for shape in waiting() {
+        let mut machine = Machine::new(&shape, program.clone(), &checked()).unwrap();
+        machine.launch().unwrap_or_else(|error| panic!("{}: {error}", shape.options()));
+        let device: &mut dyn Device = &mut machine;
+        let right = device.read_words("right", shape.threads() as usize).unwrap();
+        assert_eq!(right, vec![0xfff; shape.threads() as usize], "{}", shape.options());
+    }
 }
 
 /// Threads come one after another, and vote together.

@@ -130,7 +130,9 @@ static inline __attribute__((always_inline)) void heddle_barrier(void) {
   } while (0)
 /* For `lanes`: the first `count` lanes, or all that a warp can have. */
 static inline uint64_t heddle_first_lanes(uint32_t count) {
-  return count == 0 ? 0 : count < 64 ? ~UINT64_C(0) >> (64 - count) : ~UINT64_C(0);
+  uint32_t lower = count < 32 ? (UINT32_C(1) << count) - 1 : ~UINT32_C(0);
+  uint32_t upper = count < 32 ? 0 : count < 64 ? (UINT32_C(1) << (count - 32)) - 1 : ~UINT32_C(0);
+  return (uint64_t)upper << 32 | lower;
 }
 /* The same primitives of the threads that `lanes` names, wherever they come from: nothing is between the two instructions. Others may be
  * there, too; of those a vote says nothing. */
