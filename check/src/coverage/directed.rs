@@ -85,6 +85,7 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
         let syncs = [
             ("two sets sync at one barrier", two_sets_sync(false)),
             ("two sets sync, and one of them ends", two_sets_sync(true)),
+            ("the last thread that a sync names ends", last_that_is_named_ends(s.lanes)),
             ("sync at a barrier of hints", sync_at_a_barrier_of_hints()),
         ];
         programs.extend(syncs.map(|(name, program)| directed((name, program, 1))));
@@ -237,6 +238,20 @@ fn two_sets_sync(one_ends: bool) -> Asm {
         .branch(BEQ, 5, if one_ends { 8 } else { ZERO }, if one_ends { "end" } else { "done" });
     let comes = program.jal(ZERO, "loop").label("done").put([sync(0, 6, ZERO)]).label("end").exit();
     comes.label("loop").branch(BEQ, 9, ZERO, "done").put([addi(9, 9, -1)]).jal(ZERO, "loop")
+}
+
+/// The others wait for it.
+fn last_that_is_named_ends(lanes: u32) -> Asm {
+    begin()
+        .put([csrr(5, LANE), addi(6, ZERO, -1), addi(8, ZERO, lanes as i32 - 1), addi(9, ZERO, 20)])
+        .branch(BEQ, 5, 8, "last")
+        .put([sync(0, 6, ZERO)])
+        .label("end")
+        .exit()
+        .label("last")
+        .put([addi(9, 9, -1)])
+        .branch(BNE, 9, ZERO, "last")
+        .jal(ZERO, "end")
 }
 
 /// Lanes 0 and 1 sync, late, where the others wait by hints again and again.

@@ -122,7 +122,7 @@ impl Store {
         m.cover("released_to_an_empty_list", releases & !turn.live);
         m.cover("released_third_path", releases & sorted.ccs.z.valid);
         if let Some(queues) = self.queues(outcome) {
-            m.cover("a_sync_gives_way", queues & sorted.x_parks & sorted.ccs.y.valid);
+            m.cover("a_sync_gives_way", queues & sorted.ccs.y.valid & !sorted.x_parks);
             m.cover("a_sync_tries_again", queues & sorted.x.valid & !sorted.x_parks);
         }
         let holds = barriers.holding.select(turn.slot, 1);
