@@ -21,10 +21,13 @@ fn kernels_are_listed() {
     assert!(names.lines().any(|name| name == "mandelbrot"));
     assert!(names.lines().all(|name| !name.contains(' ')));
     let lines = place.good("kernels");
-    let (usual, locks) = lines.split_once("\n\n").expect("lock programs are apart");
+    let (usual, others) = lines.split_once("\n\n").expect("lock programs are apart");
+    let (locks, of_warps) = others.split_once("\n\n").expect("so are those with warp primitives");
     assert!(usual.lines().map(|line| line.split(' ').next().unwrap()).eq(names.lines()));
     assert!(locks.contains("--fair on") && locks.lines().any(|line| line.starts_with("spin_lock ")));
-    let all = usual.lines().count() + locks.lines().count() - 1;
+    assert!(of_warps.contains("--warp-primitives on") && of_warps.lines().any(|line| line.starts_with("warp_scan ")));
+    // A line each of the latter two is a title.
+    let all = usual.lines().count() + locks.lines().count() - 1 + of_warps.lines().count() - 1;
     let rows = json(&place.good("kernels --json"));
     assert_eq!(rows.as_array().unwrap().len(), all);
     assert!(
