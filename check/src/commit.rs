@@ -14,8 +14,8 @@
 //!   which is unique as long as the scoreboard lets no second write be under way: that is checked, too;
 //! * an `sc.w` succeeds in the core only where the simulator has the reservation; where it fails, somebody must have
 //!   written in the word's set since the `lr.w` ([`reserved`]), and the simulator lets it fail, too;
-//! * a vote or a shuffle is that of the lanes whose instruction takes effect together; nobody goes on behind a `sync`
-//!   before those whom it names ([`sync`]);
+//! * a vote or a shuffle is that of the lanes whose instruction takes effect together; no thread goes on behind a
+//!   `sync` before those whom it names ([`sync`]);
 //! * a counter's value is the core's, which the simulator takes over; so is the `count` of a convergence barrier, which
 //!   must be at most the lanes;
 //! * a thread goes on behind a barrier only when all live threads of its block are there, those of its warps that have
@@ -382,16 +382,14 @@ impl CommitCheck {
         let mut order: Vec<(u32, bool)> = commit.threads.iter().copied().zip(decided).collect();
         order.sort_by_key(|&(_, succeeds)| !succeeds);
         commit.threads.iter().try_for_each(|&thread| self.at(thread, pc))?;
-        let word = self.program.word(pc).unwrap_or(0);
-        let of_warp = self.shape.warp_primitives && isa::warp::has(word);
-        let syncs = of_warp && isa::warp::syncs(word);
-        let together = if of_warp { self.iss.together(&commit.threads) } else { Vec::new() };
+        let mut together = Vec::new();
         if self.shape.warp_primitives {
-            let gone_on = self.syncs.go_on(&self.iss, commit, of_warp && !syncs);
-            gone_on.map_err(|(thread, text)| Difference { thread, pc, text })?;
-        }
-        if syncs {
-            self.syncs.arrive(&self.iss, commit).map_err(|(thread, text)| Difference { thread, pc, text })?;
+            let of_warp = self.program.word(pc).filter(|&word| isa::warp::has(word));
+            let syncs = of_warp.is_some_and(isa::warp::syncs);
+            let gone_on = self.syncs.go_on(&self.iss, commit, of_warp.is_some() && !syncs);
+            let followed = gone_on.and_then(|()| if syncs { self.syncs.arrive(&self.iss, commit) } else { Ok(()) });
+            followed.map_err(|(thread, text)| Difference { thread, pc, text })?;
+            together = of_warp.map_or(together, |_| self.iss.together(&commit.threads));
         }
         for (thread, succeeds) in order {
             let differs = |text: String| Difference { thread, pc, text };

@@ -1,4 +1,4 @@
-//! `sync`: nobody goes on behind it before all threads that it names are there, and those execute a vote or shuffle right
+//! `sync`: no thread goes on behind it before all threads that it names are there, and those execute a vote or shuffle right
 //! behind it together.
 //!
 //! Threads that come to it together name the same, themselves among them. If those are all that they name, there is nothing

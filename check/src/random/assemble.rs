@@ -281,13 +281,9 @@ impl Writer<'_> {
             self.put([andi(SCRATCH[1], SCRATCH[1], 1), addi(SCRATCH[1], SCRATCH[1], 1)]);
             self.put(li(SCRATCH[0], 0x5555_5555));
             self.put([mul(SCRATCH[0], SCRATCH[0], SCRATCH[1]), sync(0, SCRATCH[0], SCRATCH[0])]);
-            self.vote_and_shuffle();
+            self.put([vote(warp::BALLOT, value(0), THREAD), shuffle(warp::XOR, value(1), value(2), value(0))]);
         }
         self.leave();
-    }
-
-    fn vote_and_shuffle(&mut self) {
-        self.put([vote(warp::BALLOT, value(0), THREAD), shuffle(warp::XOR, value(1), value(2), value(0))]);
     }
 
     fn leave(&mut self) {

@@ -68,6 +68,11 @@ pub fn by_program(results: &[Drawn], programs: usize) -> Vec<Vec<Result<Vec<Summ
     (0..programs).map(|program| on_cores(program).collect()).collect()
 }
 
+/// Arithmetic mean over draws.
+pub fn average(draws: &[Summary], value: impl Fn(&Summary) -> f64) -> f64 {
+    draws.iter().map(value).sum::<f64>() / draws.len() as f64
+}
+
 /// Thread IPC of each draw.
 pub fn ipc(draws: &[Summary]) -> Vec<f64> {
     draws.iter().map(|draw| draw.thread_ipc).collect()

@@ -106,7 +106,7 @@ struct Figures {
 
 impl Figures {
     fn new(draws: &[Summary], first: Option<&[f64]>) -> Figures {
-        let mean = |value: &dyn Fn(&Summary) -> f64| draws.iter().map(value).sum::<f64>() / draws.len() as f64;
+        let mean = |value: &dyn Fn(&Summary) -> f64| draws::average(draws, value);
         let idle = |cause: fn(&IdleCycles) -> u64| mean(&|s| cause(&s.idle) as f64 / s.cycles as f64);
         let ipc_of_draws = draws::ipc(draws);
         let over_first = first.map(|first| {

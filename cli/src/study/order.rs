@@ -163,7 +163,7 @@ struct Figures {
 
 impl Figures {
     fn new(draws: &[Summary], first: Option<&[f64]>) -> Figures {
-        let mean = |value: &dyn Fn(&Summary) -> f64| draws.iter().map(value).sum::<f64>() / draws.len() as f64;
+        let mean = |value: &dyn Fn(&Summary) -> f64| draws::average(draws, value);
         let ipc = draws::ipc(draws);
         let traffic = |s: &Summary| (s.cct_insertions + s.cct_extractions + s.cct_swaps) as f64;
         Figures {

@@ -93,7 +93,7 @@ struct Row {
 
 impl Row {
     fn new((kernel, lanes, way): (&'static str, u32, Way), draws: &[Summary], first: &[Summary]) -> Row {
-        let mean = |value: fn(&Summary) -> f64| draws.iter().map(value).sum::<f64>() / draws.len() as f64;
+        let mean = |value: fn(&Summary) -> f64| draws::average(draws, value);
         let speeds = |draws: &[Summary]| draws.iter().map(|draw| 1.0 / draw.cycles as f64).collect::<Vec<_>>();
         let Gain { mean: over, least, greatest } = Gain::paired(&speeds(first), &speeds(draws));
         let (cycles, thread_ipc) = (mean(|s| s.cycles as f64), mean(|s| s.thread_ipc));

@@ -9,7 +9,6 @@ use super::place::{PlaceIn, Wrong, place};
 use super::primitives::{Named, PrimitivesIn, PrimitivesOut, primitives};
 use super::timing::EXECUTE_TO_RESOLVE;
 use crate::divergence::interface::warp_of;
-use crate::isa::convergence;
 use crate::lane::alu::{AluIn, alu};
 use crate::scoreboard::{Pending, Release};
 use crate::shape::Shape;
@@ -44,15 +43,6 @@ pub struct Executed<T> {
     /// Of a `sync`, in a core with warp primitives.
     #[width(Named::of(s))]
     pub named: Option<Named<T>>,
-}
-
-impl Executed<Signal> {
-    /// 1 bit: it is a `sync` at a convergence barrier that the core has, and not all who are named are here.
-    pub fn lacks_some(&self) -> Signal {
-        let d = &self.instruction.decoded;
-        let none = d.control.literal(0u32);
-        self.named.map_or(none, |named| d.converges_by(convergence::SYNC) & named.lacks)
-    }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

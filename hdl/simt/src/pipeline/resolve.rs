@@ -11,6 +11,7 @@
 //!   it is for any of its threads.
 
 use super::coalesce::{CoalesceIn, CoalesceOut, coalesce};
+use super::decoded::Decoded;
 use super::execute::Executed;
 use super::load_store::Whole;
 use super::memory::{Access, Lanes};
@@ -157,8 +158,9 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         let serving = chosen.map_or(mask, |c: CoalesceOut<Signal>| c.served);
         let all_but_memory = d.jalr.mux(mask & same_target, mask);
         let sync = i.in_use.zip(named).map(|(in_use, named)| {
-            wire!(queues = i.executed.lacks_some() & in_use);
-            Sync { valid: d.converges_by(convergence::SYNC), queues, here: named.here }
+            wire!(valid = d.converges_by(convergence::SYNC));
+            wire!(lacks = valid & named.lacks);
+            Sync { valid, lacks, queues: lacks & in_use, here: named.here }
         });
         let all_but_memory =
             sync.map_or(all_but_memory, |sync| sync.valid.mux(sync.here.only_if(!sync.queues), all_but_memory));
@@ -201,7 +203,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
 
         let next = d.pc + 1;
         let pc_of = |address: Signal| address.slice(2, s.pc_bits());
-        wire!(outcome_kind = outcome_kind(m, &i.executed, sync, split));
+        wire!(outcome_kind = outcome_kind(m, &d, sync, split));
         // Where a barrier is in use, those who do not come for it try next.
         let goes = sync.map_or(served, |sync| sync.queues.mux(mask & !sync.here, served));
         let straight_on = sync.map_or(next, |sync| sync.queues.mux(d.pc, next));
@@ -292,7 +294,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         m.cover("branch_taken_by_all", good & d.branch & !(mask & !taken).any());
         m.cover("branch_taken_by_none", good & d.branch & !taken_branch.any());
         if let Some(sync) = sync {
-            let lacks = i.executed.lacks_some();
+            let lacks = sync.lacks;
             m.cover("fault_named_is_absent", fault.valid & blame.cause.eq(cause::NAMED_IS_ABSENT));
             m.cover("sync_of_a_part", good & lacks & !sync.queues & (mask & !served).any());
             m.cover("sync_of_all", good & sync.valid & served.eq(mask));
@@ -345,25 +347,22 @@ struct Blame<T> {
     mask: T,
 }
 
-/// A `sync` at a barrier that the core has, 1 bit; that is in use; and who comes for it.
+/// A `sync` at a barrier that the core has, 1 bit; some of whom it names are not here; then that barrier is in use; and
+/// who comes for it.
 #[derive(Clone, Copy)]
 struct Sync {
     valid: Signal,
+    lacks: Signal,
     queues: Signal,
     here: Signal,
 }
 
 /// With `split`, a memory access is an outcome of its own kind.
-fn outcome_kind(m: Builder, executed: &Executed<Signal>, sync: Option<Sync>, split: bool) -> Signal {
-    let d = &executed.instruction.decoded;
+fn outcome_kind(m: Builder, d: &Decoded<Signal>, sync: Option<Sync>, split: bool) -> Signal {
     let code = |k: u32| m.lit(k, kind::BITS);
     let mut kinds = vec![];
-    if let Some(Sync { valid, queues, .. }) = sync {
-        kinds.extend([
-            (queues, code(kind::QUEUE)),
-            (executed.lacks_some(), code(kind::CONVERGE)),
-            (valid, code(kind::JUMP)),
-        ]);
+    if let Some(Sync { valid, lacks, queues, .. }) = sync {
+        kinds.extend([(queues, code(kind::QUEUE)), (lacks, code(kind::CONVERGE)), (valid, code(kind::JUMP))]);
     }
     kinds.extend([
         (d.branch, code(kind::BRANCH)),

@@ -58,7 +58,7 @@ use crate::shape::Shape;
 use act::Act;
 use heddle_hdl::prelude::*;
 use state::Store;
-pub use state::{Entry, Word};
+pub use state::{BySync, Entry, Word};
 use warden::Visit;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -158,8 +158,8 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
     let (act, reads) = store.act(&i);
     let visit = store.visit(&i, &act, reads);
     let none = m.lit(0u32, s.convergence_barriers);
-    let no = s.syncs().then_some(none);
-    let fresh = Word { expects: none, holds: none, old: none, tired: none, look: none, hard: no, wanted: no };
+    let by_sync = Word::shape(s).by_sync.map(|_| BySync { hard: none, wanted: none });
+    let fresh = Word { expects: none, holds: none, old: none, tired: none, look: none, by_sync };
     let word = act.changes.mux(act.word, i.start.mux(fresh, visit.word));
     let slot = pick([(act.changes, i.hints.hint.slot), (i.start, i.start_slot)], store.at_slot.q);
     wire!(writes = act.changes | i.start | visit.acts);

@@ -6,7 +6,7 @@
 //! look at the slot whose turn it is. The cold table's state is described in place, so that they can see it.
 
 use super::cct;
-use super::convergence::{self, Entry};
+use super::convergence::{self, BySync, Entry};
 use super::order::{key, rank};
 use super::{Inside, described};
 use crate::divergence::interface::{Ahead, Hint, Hints};
@@ -512,7 +512,7 @@ fn reads(m: Builder, s: &Shape, hints: &Hints<Signal>, slots: &[Slot], tables: &
     );
     let holds =
         (b.store.words.read(b.store.at_slot.q).holds & b.store.read_barrier.q.decode(s.convergence_barriers)).any();
-    if let Some(hard) = b.store.words.read(b.store.at_slot.q).hard {
+    if let Some(BySync { hard, .. }) = b.store.words.read(b.store.at_slot.q).by_sync {
         let is_hard = (hard & b.store.read_barrier.q.decode(s.convergence_barriers)).any();
         let by_force = b.store.read.q & b.store.forced.q;
         let early = b.store.weighed.q & b.visit.reason.wanted & !b.visit.reason.complete;
@@ -536,7 +536,7 @@ fn reads(m: Builder, s: &Shape, hints: &Hints<Signal>, slots: &[Slot], tables: &
         let known = slot.live | b.store.holding.q.bit(n) | b.store.looking.q.bit(n) | b.store.noted().bit(n) | at;
         let known = b.store.softly.as_ref().map_or(known, |softly| known | softly.q.bit(n));
         let within = !((word.look | word.old | word.tired) & !word.holds).any();
-        let within = word.hard.map_or(within, |hard| {
+        let within = word.by_sync.map_or(within, |BySync { hard, .. }| {
             let not_hard = word.old | word.tired | !word.holds;
             within & !(hard & not_hard).any()
         });

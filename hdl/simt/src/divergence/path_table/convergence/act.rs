@@ -1,7 +1,7 @@
 //! The instructions on convergence barriers, in stage 8: what the entries say, and what is written.
 
 use super::TableIn;
-use super::state::{Entry, Store, Word, clear, has, set};
+use super::state::{BySync, Entry, Store, Word, clear, has, set};
 use crate::divergence::interface::Hint;
 use crate::isa::convergence;
 use heddle_hdl::prelude::*;
@@ -69,8 +69,9 @@ impl Store {
         let at_b = barrier.decode(n);
         let at_c = other.decode(n);
         // Hints leave alone what is hard, or wanted by a sync.
-        let barred = word.hard.zip(word.wanted).map(|(hard, wanted)| hard | wanted);
-        let barred = syncs.zip(barred).map(|(syncs, barred)| has(barred, at_b | at_c.only_if(copies)) & !syncs);
+        let barred = syncs
+            .zip(word.by_sync)
+            .map(|(syncs, BySync { hard, wanted })| has(hard | wanted, at_b | at_c.only_if(copies)) & !syncs);
         wire!(living = self.alive.read(slot));
         let reads = Reads {
             valid: m.deferred("warden_reads", 1),
@@ -92,8 +93,7 @@ impl Store {
         wire!(same_place = first_entry.pc.eq(next) & first_entry.depth.eq(i.depth));
         let soft = mask & barred.map_or(expected, |barred| expected.only_if(!barred));
         // Those of a sync participate as it says, if nobody waits there.
-        let sync = syncs.zip(told).map(|(valid, named)| {
-            let (hard, wanted) = word.hard.zip(word.wanted).expect("barriers may be hard");
+        let sync = syncs.zip(told).zip(word.by_sync).map(|((valid, named), BySync { hard, wanted })| {
             let (is_hard, is_wanted) = (has(hard, at_b), has(wanted, at_b));
             wire!(participants = named.all & living);
             wire!(same_threads = participants.eq(expected | waiters));
@@ -150,12 +150,9 @@ impl Store {
             old: clear(word.old, arrival),
             tired: clear(word.tired, arrival),
             look: clear(word.look | (word.holds & at_both.only_if(cancels | falls | copies)), at_b.only_if(completes)),
-            hard: word
-                .hard
-                .zip(sync)
-                .map(|(hard, sync)| clear(set(hard, arrival.only_if(sync.enters)), at_b.only_if(completes))),
-            wanted: word.wanted.zip(sync).map(|(wanted, sync)| {
-                clear(set(wanted, at_b.only_if(sync.queues)), at_b.only_if(sync.enters | sync.passes))
+            by_sync: word.by_sync.zip(sync).map(|(BySync { hard, wanted }, sync)| BySync {
+                hard: clear(set(hard, arrival.only_if(sync.enters)), at_b.only_if(completes)),
+                wanted: clear(set(wanted, at_b.only_if(sync.queues)), at_b.only_if(sync.enters | sync.passes)),
             }),
         };
         // A hint is broken where a sync wants the barrier.
@@ -175,12 +172,12 @@ impl Store {
         m.assert("only_who_falls_through_leaves", !(valid & falls) | (as_before & go.eq(mask)));
         let nobody = m.lit(0u32, s.lanes);
         m.assert("only_who_waits_stays", !(valid & waits) | (mask & !go & !expected).eq(nobody));
-        if let Some(Arrival { valid: is_sync, participants, here, enters, passes, queues, .. }) = sync {
+        if let Some((sync, BySync { hard, wanted })) = sync.zip(word.by_sync) {
+            let Arrival { valid: is_sync, participants, here, enters, passes, queues, .. } = sync;
             let (is_sync, enters, queues) = (valid & is_sync, valid & enters, valid & queues);
             m.assume("a_sync_has_no_threshold", !is_sync | !operand.any());
             let of_it = (here & mask & participants).eq(here) & here.any();
             m.assume("who_is_here_of_a_sync_executes_it", !is_sync | of_it);
-            let (hard, wanted) = word.hard.zip(word.wanted).expect("barriers may be hard");
             m.assert("hard_where_threads_wait", !valid | !(hard & !word.holds).any());
             let all = waiters | here;
             m.assert("who_syncs_goes_on_when_all_are_there", !(enters & completes) | all.eq(participants));

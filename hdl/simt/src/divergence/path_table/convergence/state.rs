@@ -22,13 +22,22 @@ pub struct Word<T> {
     /// To be visited.
     #[width(s.convergence_barriers)]
     pub look: T,
-    /// The threads that wait do so by `sync`: until all are there. In a core with warp primitives.
-    #[width(s.syncs().then_some(s.convergence_barriers))]
-    pub hard: Option<T>,
-    /// The same: a `sync` has found it in use by threads that wait softly. They go on, and nobody waits softly there until
-    /// a `sync` has had it.
-    #[width(s.syncs().then_some(s.convergence_barriers))]
-    pub wanted: Option<T>,
+    /// In a core with warp primitives.
+    #[width(s.syncs().then(|| BySync::shape(s)))]
+    pub by_sync: Option<BySync<T>>,
+}
+
+/// What `sync` has made of a barrier.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct BySync<T> {
+    /// The threads that wait do so by `sync`: until all are there.
+    #[width(s.convergence_barriers)]
+    pub hard: T,
+    /// A `sync` has found it in use by threads that wait softly. They go on, and no thread waits softly there until a
+    /// `sync` has had it.
+    #[width(s.convergence_barriers)]
+    pub wanted: T,
 }
 
 /// A barrier of a warp.
@@ -128,7 +137,7 @@ impl Store {
 impl Word<Signal> {
     /// A bit a barrier: threads wait there otherwise than by `sync`.
     pub fn soft(&self) -> Signal {
-        self.hard.map_or(self.holds, |hard| self.holds & !hard)
+        self.by_sync.map_or(self.holds, |by_sync| self.holds & !by_sync.hard)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::TableIn;
 use super::act::{Act, Reads};
-use super::state::{Entry, Store, Word, clear, has};
+use super::state::{BySync, Entry, Store, Word, clear, has};
 use crate::arbiter::{places_above, round_robin};
 use heddle_hdl::prelude::*;
 
@@ -95,8 +95,7 @@ impl Store {
             old: clear(visited.old | older, gone),
             tired: clear(visited.tired | (visited.old & older), gone),
             look: clear(visited.look | visited.holds.only_if(notes), done),
-            hard: visited.hard.map(|hard| clear(hard, gone)),
-            wanted: visited.wanted,
+            by_sync: visited.by_sync.map(|by_sync| BySync { hard: clear(by_sync.hard, gone), ..by_sync }),
         };
 
         m.assert("what_is_looked_at_holds", !at.q | !(visited.look & !visited.holds).any());
@@ -104,7 +103,7 @@ impl Store {
         m.assert("somebody_is_released", !releases | weighed_entry.waiting.any());
         let same = weighed_entry.waiting.eq(second_entry.waiting) & read.q;
         m.assert("what_was_weighed_is_as_it_was", !decides | same);
-        if let Some(hard) = visited.hard {
+        if let Some(BySync { hard, .. }) = visited.by_sync {
             let early = releases & !reason.complete;
             m.assert("who_syncs_is_released_when_all_are_there", !early | !has(hard, at_read));
             m.cover("released_when_the_last_named_thread_has_ended", releases & has(hard, at_read));
