@@ -4,7 +4,7 @@
 use heddle_check::checked;
 use heddle_simt::isa::atomic;
 use heddle_simt::shape::Cache;
-use heddle_simt::{Backing, Coalescing, Divergence, Replay, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, Coalescing, Divergence, Order, Replay, Shape, SlaveModel, Timing};
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
@@ -174,4 +174,90 @@ fn a_core_without_them_says_so() {
     assert!(error.to_string().contains("`lr.w` or `sc.w`, which this core lacks (--reservations on)"), "{error}");
     let shape = Shape { atomics: false, ..core(2, 1) };
     assert!(shape.check().unwrap_err().to_string().starts_with("reservations = on: needs atomics"));
+}
+
+/// Words that count failures of each lane.
+const FAILURES: u32 = WORDS + 0x400;
+
+/// Each lane adds to one word in code of its own, in a path of its own: none is kept from its `sc.w`, whenever its path
+/// is to give way.
+#[test]
+fn a_path_does_not_give_way_before_its_sc() {
+    let (lanes, rounds) = (4, 20);
+    let mut program = Asm::default()
+        .put([csrr(12, LANE), slli(13, 12, 2), addi(6, ZERO, WORDS as i32 - 0x400), addi(6, 6, 0x400)])
+        .put([heddle_testbench::asm::add(13, 13, 6), addi(11, ZERO, 0)]);
+    for lane in 0..lanes {
+        let (again, next, other) = (format!("again {lane}"), format!("next {lane}"), format!("other than {lane}"));
+        program = program
+            .put([addi(14, ZERO, lane as i32)])
+            .branch(BNE, 12, 14, &other)
+            // At a time of its own.
+            .put([NOP].repeat(lane))
+            .put([addi(9, ZERO, rounds)])
+            .label(&again)
+            .put([lr(5, 6), addi(5, 5, 1)])
+            .branch(BEQ, 5, ZERO, &next)
+            .put([sc(7, 5, 6), heddle_testbench::asm::add(11, 11, 7)])
+            .label(&next)
+            .put([addi(9, 9, -1)])
+            .branch(BNE, 9, ZERO, &again)
+            .jal(ZERO, "end")
+            .label(&other);
+    }
+    let program = program.label("end").put([sw(11, 13, 0x400), addi(A0, ZERO, 0)]).exit();
+    let fair = Shape { fair: true, ..core(lanes as u32, 1) };
+    let cores = [
+        Shape { patience: 2, ..fair.clone() },
+        Shape { patience: 16, ..fair.clone() },
+        Shape { patience: 2, replay: Replay::Serialise, ..fair.clone() },
+        Shape { patience: 2, divergence: Divergence::ARBITER, ..fair.clone() },
+        Shape { patience: 2, divergence: Divergence::ARBITER, replay: Replay::Serialise, ..fair.clone() },
+        Shape { order: Order::BreadthFirst, ..fair.clone() },
+        Shape { order: Order::BreadthFirst, replay: Replay::Serialise, ..fair.clone() },
+        Shape { order: Order::Swap, patience: 4, ..fair.clone() },
+        Shape { order: Order::Majority, patience: 4, ..fair },
+    ];
+    for shape in cores {
+        let mut machine = machine(&shape, &program);
+        machine.write(WORDS, &[0; 4]).unwrap();
+        machine.run().unwrap_or_else(|error| panic!("{}: {error}", shape.options()));
+        let mut word = |at: u32| u32::from_le_bytes(machine.read(at, 4).unwrap().try_into().unwrap());
+        let failures: Vec<u32> = (0..shape.lanes).map(|lane| word(FAILURES + 4 * lane)).collect();
+        assert_eq!(failures, [0; 4], "{}", shape.options());
+        assert_eq!(word(WORDS), shape.lanes * rounds as u32, "{}", shape.options());
+    }
+}
+
+/// Of a branch between `lr.w` and `sc.w`, the side that goes on to the `sc.w` runs first, whichever has more threads: the
+/// other writes there.
+#[test]
+fn the_side_that_comes_to_the_sc_runs_first() {
+    for (order, lane_leaves) in [
+        (Order::DepthPc, true),
+        (Order::Pc, false),
+        (Order::Swap, true),
+        (Order::Minority, true),
+        (Order::Minority, false),
+        (Order::Majority, true),
+        (Order::Majority, false),
+    ] {
+        let program = Asm::default()
+            .put([csrr(12, LANE), slli(13, 12, 2), addi(6, ZERO, WORDS as i32 - 0x400), addi(6, 6, 0x400)])
+            .put([heddle_testbench::asm::add(13, 13, 6), addi(7, ZERO, 0)])
+            .put([lr(5, 13), addi(5, 5, 1)])
+            .branch(if lane_leaves { BEQ } else { BNE }, 12, ZERO, "leaves")
+            .put([sc(7, 5, 13)])
+            .jal(ZERO, "end")
+            .label("leaves")
+            .put([sw(ZERO, 6, 0)])
+            .label("end")
+            .put([sw(7, 13, 0x400), addi(A0, ZERO, 0)])
+            .exit();
+        let shape = Shape { order, ..core(4, 1) };
+        let mut machine = machine(&shape, &program);
+        machine.write(WORDS, &[0; 16]).unwrap();
+        machine.run().unwrap_or_else(|error| panic!("{}: {error}", shape.options()));
+        assert_eq!(machine.read(FAILURES, 16).unwrap(), [0; 16], "{}, {lane_leaves}", shape.options());
+    }
 }

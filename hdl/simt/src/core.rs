@@ -35,7 +35,7 @@ mod memory_path;
 mod probes;
 
 use crate::block::Grid;
-use crate::divergence::interface::{Announced, Hints, MixedIn, Outcome, Start, UnitIn};
+use crate::divergence::interface::{Announced, Hints, MixedIn, Outcome, Sequence, Start, UnitIn};
 use crate::memory::port::{Request, Response};
 use crate::memory::wishbone::BusError;
 use crate::metrics::{Counts, MetricsIn, metrics};
@@ -117,6 +117,7 @@ pub struct CoreOut<T> {
 struct Backward {
     /// Stage 8 to 9, and what the divergence unit is told beside it.
     outcome: Deferred<Outcome<Signal>>,
+    sequence: Option<Deferred<Sequence<Signal>>>,
     announced: Option<Deferred<Announced<Signal>>>,
     hints: Option<Deferred<Hints<Signal>>>,
     mixed: Option<Deferred<MixedIn<Signal>>>,
@@ -136,9 +137,10 @@ struct Backward {
 
 impl Backward {
     fn new(s: &Shape, m: Builder) -> Backward {
-        let UnitIn { announced, hints, mixed, .. } = UnitIn::shape(s);
+        let UnitIn { sequence, announced, hints, mixed, .. } = UnitIn::shape(s);
         Backward {
             outcome: m.deferred("outcome", Outcome::shape(s)),
+            sequence: sequence.map(|shape| m.deferred("sequence", shape)),
             announced: announced.map(|shape| m.deferred("announced", shape)),
             hints: hints.map(|shape| m.deferred("hints", shape)),
             mixed: mixed.map(|shape| m.deferred("mixed", shape)),

@@ -117,11 +117,13 @@ impl Block {
             order => (format!("-{}", order.name()), format!(", {}", order.name())),
         };
         let syncs = if s.warp_primitives { ("s", ", sync") } else { ("", "") };
+        // Elsewhere a unit is the same.
+        let reserves = if s.keeps_sequences() { ("r", ", LR/SC sequences") } else { ("", "") };
         Ok(Proof {
-            name: format!("{}-{}x{}{}{letters}{}{order}", self.name, s.lanes, s.warps, waits.0, syncs.0),
+            name: format!("{}-{}x{}{}{letters}{}{}{order}", self.name, s.lanes, s.warps, waits.0, syncs.0, reserves.0),
             block: self.block,
             says: self.says,
-            shape: format!("{} × {}{}{converges}{}{in_order}", s.lanes, s.warps, waits.1, syncs.1),
+            shape: format!("{} × {}{}{converges}{}{}{in_order}", s.lanes, s.warps, waits.1, syncs.1, reserves.1),
             method: self.method,
             depth,
             cover_depth: self.cover_depth,

@@ -256,6 +256,11 @@ impl Shape {
         self.fair || self.convergence_barriers > 0
     }
 
+    /// Whether a path is kept first from `lr.w` to `sc.w`, where another might be chosen.
+    pub fn keeps_sequences(&self) -> bool {
+        self.reservations && (self.gives_way() || self.order.counts_threads())
+    }
+
     /// Bits of what paths are sorted by before their pc: the call depth, and whether the path has given way, where paths
     /// do.
     pub fn rank_bits(&self) -> Width {

@@ -93,6 +93,9 @@ pub fn back_end(
     let registers = (0..SIDE_TABLE_REGISTERS).rev();
     let meets = registers.fold(i.meets, |meets, left| m.pipe(&format!("s{}_meets", 9 - left), meets));
     back.outcome.drive(Outcome { meets, ..resolved.outcome });
+    if let Some((told, sequence)) = back.sequence.as_ref().zip(resolved.sequence) {
+        told.drive(sequence);
+    }
     if let Some(announced) = &back.announced {
         let Announced { valid, slot, .. } = m.pipe("was_announced", announced.value);
         let of = valid & slot.eq(resolved.outcome.slot);

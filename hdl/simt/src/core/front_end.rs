@@ -54,6 +54,7 @@ pub fn front_end(s: &Shape, m: Builder, i: &CoreIn<Signal>, back: &Backward, sto
         decode_slot: decode_slot.value,
         issue_slot: issue_slot.value,
         outcome: back.outcome.value,
+        sequence: back.sequence.as_ref().map(|sequence| sequence.value),
         announced: back.announced.as_ref().map(|announced| announced.value),
         hints: back.hints.as_ref().map(|hints| hints.value),
         unissued: unissued.as_ref().map(|unissued| unissued.value),

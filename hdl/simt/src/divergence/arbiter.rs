@@ -28,6 +28,7 @@
 
 use super::fairness::{self, Fairness, Told};
 use super::inspect::{Path, State};
+use super::sequence::Sequences;
 use super::{
     Capabilities, Events, Mechanism, MoreOut, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
 };
@@ -286,6 +287,7 @@ struct Inside {
     rounds: Option<Signal>,
     ghost_live: Mem<Width>,
     fairness: Option<Fairness>,
+    sequences: Option<Sequences>,
     /// With [`Shape::fair`], of each thread: outcomes since it ran, and whether it waits.
     ghosts: Option<[Mem<Width>; 2]>,
     /// Passes by their cycle, from 1 on; the warp is steered in the one numbered `steers`.
@@ -328,7 +330,13 @@ fn described(
     let depth = depth_after(outcome.call, outcome.ret, running.depth);
     let waits = outcome.kind.eq(kind::WAIT);
     let runs = m.lit(0u32, 1);
-    let late = fairness.as_ref().map(|fairness| fairness.gives_way(outcome.slot, None));
+    let sequences = Sequences::new(m, s);
+    let lasts = fairness
+        .as_ref()
+        .zip(sequences.as_ref())
+        .zip(i.sequence)
+        .map(|((fairness, sequences), told)| sequences.goes_on(told, &outcome, fairness.is_due(outcome.slot)));
+    let late = fairness.as_ref().map(|fairness| fairness.gives_way(outcome.slot, lasts, None));
     let never = late.map(|_| runs);
     // Who waits has not given way.
     let taken_late = late.map(|late| if s.barriers { late & !waits } else { late });
@@ -401,6 +409,7 @@ fn described(
         outcome: outcome.valid,
         slot: outcome.slot,
         at_once: None,
+        lasts,
         turn: leaving.valid,
         turn_slot: leaving.slot,
         alone: !(lanes.live & !mask).any(),
@@ -503,7 +512,23 @@ fn described(
     };
     let live = live.q;
     let rounds = rounds.map(|rounds| rounds.q);
-    (out, Inside { live, waiting, active, stops, phases, rounds, ghost_live, fairness, ghosts, passes, steers })
+    (
+        out,
+        Inside {
+            live,
+            waiting,
+            active,
+            stops,
+            phases,
+            rounds,
+            ghost_live,
+            fairness,
+            sequences,
+            ghosts,
+            passes,
+            steers,
+        },
+    )
 }
 
 /// The place of a live thread's rank.

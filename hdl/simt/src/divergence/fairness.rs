@@ -12,6 +12,8 @@
 //!   that was parted for some time has become one path without a path that gave way: where threads wait for each other
 //!   again and again, as at a lock, they soon wait for shorter times.
 //!
+//! A path does not give way in an [LR/SC sequence](super::sequence), but as soon as that ends.
+//!
 //! A path whose `sync` finds its barrier in use gives way at once.
 //!
 //! Under [`crate::Order::BreadthFirst`] every outcome of a parted warp makes its path give way: a round is an outcome of each.
@@ -26,6 +28,7 @@
 //!
 //! What it does not do: it knows nothing of locks. A path that gives way may hold one.
 
+use super::sequence;
 use crate::pipeline::timing::{CONTROL_TO_NEXT, ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, TURN_EVERY};
 use crate::shape::Shape;
 use heddle_hdl::elements;
@@ -46,11 +49,16 @@ pub fn least_patience(s: &Shape) -> u32 {
     s.patience.min(4 * brief(s))
 }
 
+/// Outcomes until a path has given way that is due to in as many, at the most: an LR/SC sequence may last.
+fn until(s: &Shape, outcomes: u32) -> u32 {
+    outcomes + sequence::longest(s)
+}
+
 /// With [`Shape::fair`]: outcomes of a warp in which each thread that does not wait runs at least once.
 ///
 /// Where each outcome ends a turn, those of a path whose `sync` queues are one.
 pub fn bound(s: &Shape) -> u32 {
-    let turns = first_turn(s) + 2 * (s.lanes - 1) * brief(s);
+    let turns = until(s, first_turn(s)) + 2 * (s.lanes - 1) * until(s, brief(s));
     if s.order.takes_turns() && s.syncs() { s.lanes * turns } else { turns }
 }
 
@@ -79,6 +87,8 @@ pub struct Told {
     pub slot: Signal,
     /// Its path could not go on, and gives way at once. Where there is `sync`.
     pub at_once: Option<Signal>,
+    /// It is in an LR/SC sequence, which lasts. Where something is kept of them.
+    pub lasts: Option<Signal>,
     /// The paths of this slot change: now there is one or none.
     pub turn: Signal,
     pub turn_slot: Signal,
@@ -124,10 +134,18 @@ impl Fairness {
         }
     }
 
-    /// 1 bit: the active path of the slot gives way with its outcome; `at_once`, for another reason than its time.
-    pub fn gives_way(&self, slot: Signal, at_once: Option<Signal>) -> Signal {
+    /// 1 bit: the time of the slot's active path is over: it is to give way with its outcome.
+    pub fn is_due(&self, slot: Signal) -> Signal {
+        let at = slot.decode(self.s.warps);
+        self.yields(at) & (self.parted.q & at).any()
+    }
+
+    /// 1 bit: the active path of the slot gives way with its outcome; `at_once`, for another reason than its time. `lasts`
+    /// as in [`Told`].
+    pub fn gives_way(&self, slot: Signal, lasts: Option<Signal>, at_once: Option<Signal>) -> Signal {
         let at = slot.decode(self.s.warps);
         let yields = self.yields(at);
+        let yields = lasts.map_or(yields, |lasts| yields & !lasts);
         at_once.map_or(yields, |at_once| yields | at_once) & (self.parted.q & at).any()
     }
 
@@ -139,8 +157,8 @@ impl Fairness {
     /// Goes on by a cycle. Returns, 1 bit each: patience of the outcome's slot is over; its path gives way now.
     pub fn goes_on(&self, told: &Told) -> (Signal, Signal) {
         let Fairness { m, s, parted, yields, others, ages, .. } = self;
-        let &Told { outcome, slot, at_once, turn, turn_slot, alone, new_round, wakes, start, start_slot, holding } =
-            told;
+        let &Told { outcome, slot, at_once, lasts, turn, turn_slot, alone, new_round, .. } = told;
+        let &Told { wakes, start, start_slot, holding, .. } = told;
         let outcome_at = slot.decode(s.warps);
         let start_at = start_slot.decode(s.warps).only_if(start);
         let turn_at = turn_slot.decode(s.warps);
@@ -151,7 +169,12 @@ impl Fairness {
 
         let passed = ages.read(slot) + 1;
         wire!(is_parted = (parted.q & outcome_at).any());
-        ages.write(outcome, slot, passed.only_if(is_parted));
+        let yields_now = self.yields(outcome_at);
+        // Time stands still while a path that is due goes on.
+        let goes_on = lasts.map(|lasts| lasts & yields_now & is_parted);
+        let goes_on = goes_on.map(|goes_on| at_once.map_or(goes_on, |at_once| goes_on & !at_once));
+        let counts = goes_on.map_or(outcome, |goes_on| outcome & !goes_on);
+        ages.write(counts, slot, passed.only_if(is_parted));
         let all_passed = self
             .shorter
             .as_ref()
@@ -159,14 +182,15 @@ impl Fairness {
         wire!(tick = is_parted & all_passed.all());
         let brief = brief(s).ilog2();
         wire!(brief = if brief == 0 { is_parted } else { is_parted & passed.slice(0, brief).all() });
-        let yields_now = self.yields(outcome_at);
-        wire!(gives_way = at_once.map_or(yields_now, |at_once| yields_now | at_once) & is_parted);
+        let over = lasts.map_or(yields_now, |lasts| yields_now & !lasts);
+        wire!(gives_way = at_once.map_or(over, |at_once| over | at_once) & is_parted);
         let gave = outcome_at.only_if(outcome & gives_way);
         let ends = if s.fair { new_round | wakes | (turn & alone) } else { new_round };
         let ended_round = turn_at.only_if(ends);
         others.next((others.q | gave) & !ended_round & !start_at);
         wire!(brief_turn = ((others.q | gave) & outcome_at).any());
-        let yields_next = outcome_at.only_if(tick | (brief & brief_turn));
+        let ends = tick | (brief & brief_turn);
+        let yields_next = outcome_at.only_if(goes_on.map_or(ends, |goes_on| ends | goes_on));
         yields.next_if(
             outcome | start,
             (yields.q & !outcome_at.only_if(outcome) & !start_at) | yields_next.only_if(outcome),
@@ -184,6 +208,9 @@ impl Fairness {
             shorter.write(whole | new_round, start.mux(start_slot, turn_slot), halved.only_if(!whole));
             m.cover("patience_is_halved", new_round & !whole);
             m.cover("patience_is_whole_again", whole & old.any());
+        }
+        if let Some(goes_on) = goes_on {
+            m.cover("a_sequence_goes_on", goes_on & outcome);
         }
         m.cover("somebody_gives_way", gave.any());
         m.cover("somebody_gives_way_briefly", gave.any() & (others.q & outcome_at).any());

@@ -68,6 +68,17 @@ pub struct Outcome<T> {
     pub homes: Option<T>,
 }
 
+/// What an instruction is to the [LR/SC sequence](super::sequence) of its path, at the end of resolve; 1 bit each, never
+/// both. With or without an outcome in the same cycle; the slot is that of [`UnitIn::outcome`].
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(_s: &Shape)]
+pub struct Sequence<T> {
+    /// `lr.w`, of all of its threads or of some.
+    pub begins: T,
+    /// `sc.w` of all that were left, a jump backwards of any, `jalr`, `ecall`.
+    pub ends: T,
+}
+
 /// An outcome that may come in the next cycle: no other does.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
@@ -132,6 +143,9 @@ pub struct UnitIn<T> {
     #[width(s.slot_bits())]
     pub issue_slot: T,
     pub outcome: Outcome<T>,
+    /// Where something is kept of LR/SC sequences.
+    #[when(s.keeps_sequences())]
+    pub sequence: Option<Sequence<T>>,
     /// Who may have an outcome in the next cycle, for units to which outcomes are announced.
     #[when(s.divergence.capabilities().announced)]
     pub announced: Option<Announced<T>>,

@@ -42,6 +42,7 @@ pub mod list;
 pub mod mechanism;
 pub mod path_table;
 pub mod proof;
+pub mod sequence;
 pub mod stack;
 
 pub use capabilities::Capabilities;

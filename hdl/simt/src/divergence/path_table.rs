@@ -172,7 +172,7 @@ fn described(
     let store = Store::new(m, s, place_cold, place_barriers);
     let next = store.claim_next(&announced, wake);
     let turn = store.turn(&next, (start, wake), outcome, &announced);
-    let sorted = store.sort(&turn, start, outcome);
+    let sorted = store.sort(&turn, start, (outcome, i.sequence));
     let new_round = store.update(&next, &turn, &sorted, (start, outcome));
     let changes = turn.updates | turn.wakes | store.cold.swap | new_round.unwrap_or(m.lit(0u32, 1));
     store.read_next(&next, &turn, &announced, changes);

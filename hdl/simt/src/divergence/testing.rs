@@ -1,7 +1,7 @@
 //! What the tests of divergence units share: a pipeline that makes random outcomes, starts and wakes, and the threads
 //! as they should be, each with a pc and a call depth of its own, that runs or waits.
 
-use super::{Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use super::{Announced, Outcome, Sequence, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_DECODE};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
@@ -153,6 +153,10 @@ impl Pipeline {
                 meets: self.meets.map(|m| m.map("", &mut |_, v: u64| v.into())),
                 homes: None,
             },
+            sequence: self.s.keeps_sequences().then(|| {
+                let (begins, ends) = [(false, false), (true, false), (false, true)][self.random.usize(..3)];
+                Sequence { begins: begins.into(), ends: ends.into() }
+            }),
             announced: self.is_told_ahead().then(|| Announced {
                 valid: self.announces.is_some().into(),
                 slot: self.announces.unwrap_or(0).into(),

@@ -17,7 +17,7 @@ use super::load_store::Whole;
 use super::memory::{Access, Lanes};
 use super::place::Wrong;
 use crate::address::SCRATCHPAD;
-use crate::divergence::interface::{Jump, Outcome, Side, kind, warp_of};
+use crate::divergence::interface::{Jump, Outcome, Sequence, Side, kind, warp_of};
 use crate::isa::{cause, convergence};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::{elements, prelude::*};
@@ -40,6 +40,8 @@ pub struct ResolveIn<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Resolved<T> {
     pub outcome: Outcome<T>,
+    /// Where something is kept of LR/SC sequences.
+    pub sequence: Option<Sequence<T>>,
     /// An access to memory: of the served lanes under [`Replay::Split`], of all under [`Replay::Serialise`].
     pub access: Option<Access<T>>,
     pub whole: Option<Whole<T>>,
@@ -225,6 +227,11 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
             homes: instruction.homes,
         };
         wire!(accesses = good & memory);
+        let sequence = d.reserving.filter(|_| s.keeps_sequences()).map(|reserving| {
+            let backwards = d.imm.msb() & (d.jal | (d.branch & taken_branch.any()));
+            let ends = backwards | d.jalr | d.ecall | (reserving.conditional & !(mask & !served).any());
+            Sequence { begins: good & reserving.reserves, ends: good & ends }
+        });
         let access = chosen.map(|chosen| {
             let lanes = Lanes { valid: accesses, tag: instruction.tag, places, data };
             let rows = instruction.homes.unwrap_or(warp_of(s, instruction.slot));
@@ -314,8 +321,11 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         let to_blame = of_target.mux(outcome.taken.mask, blamed.mask);
         let of_access = m.pipe("s9_of_access", memory);
         wire!(accessed = select_one_hot(&elements(computed.data, 32), blamed.mask.lowest_one()));
+        let (begins, ends) = ("s9_sequence_begins", "s9_sequence_ends");
         Resolved {
             outcome,
+            sequence: sequence
+                .map(|s| Sequence { begins: m.pipe_reset(begins, s.begins), ends: m.pipe_reset(ends, s.ends) }),
             access: access.map(|a| m.stage_if("s9_access", here, a)),
             whole: whole.map(|w| m.stage_if("s9_whole", here, w)),
             result: computed,

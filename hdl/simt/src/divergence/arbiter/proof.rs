@@ -189,6 +189,7 @@ fn warp_of_fairness(m: Builder, s: &Shape, number: u32, tables: &[Mem<Thread<Wid
         in_time: of(&|t| !late(t) & !t.place.waits),
         waits_late: of(&|t| late(t) & t.place.waits).any(),
         since: inside.ghosts.expect("it is fair")[0],
+        sequence: inside.sequences.as_ref().map(|sequences| sequences.left(at)),
     }
 }
 
@@ -280,10 +281,10 @@ mod tests {
     #[test]
     fn holds_at_random_inputs() {
         for (lanes, warps, barriers) in [(1, 1, false), (2, 2, true), (4, 2, true), (8, 2, false)] {
-            for fair in [false, true] {
+            for (fair, reservations) in [(false, false), (true, false), (true, true)] {
                 let s =
                     Shape { program: 16, depth_bits: 1, barriers, metrics: Metrics::Off, ..Shape::new(lanes, warps) };
-                let s = Shape { fair, patience: 4, ..s };
+                let s = Shape { fair, reservations, patience: 4, ..s };
                 holds_at_random(&arbiter_proof(&s).check().unwrap().netlist, 20_000);
                 if fair {
                     holds_at_random(&fair_arbiter_proof(&s).check().unwrap().netlist, 20_000);

@@ -19,7 +19,8 @@ const FAIR: Block = Block {
     name: "fair-arbiter",
     block: "divergence/fairness.rs",
     says: "Under the arbiter, a thread that does not wait at a barrier runs at least once in as many outcomes of its warp as \
-           patience, and two brief turns of each other thread.",
+           patience, and two brief turns of each other thread, each with an LR/SC sequence at its end where there may be \
+           one.",
     method: Method::Induction,
     cover_depth: 32,
 };
@@ -38,6 +39,8 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, barriers, ..shape(lanes, warps) };
         let s = Shape { fair: true, patience: 2, ..s };
         all.push(FAIR.at(&s, pass_cycles(&s), (lanes, warps, barriers) == (2, 1, false), fair_arbiter_proof)?);
+        let s = Shape { reservations: true, ..s };
+        all.push(FAIR.at(&s, pass_cycles(&s), false, fair_arbiter_proof)?);
     }
     Ok(all)
 }

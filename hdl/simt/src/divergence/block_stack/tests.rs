@@ -236,6 +236,7 @@ impl Pipeline {
                 meets: Some(o.meets.map("", &mut |_, v: u64| v.into())),
                 homes,
             },
+            sequence: None,
             announced: Some(Announced {
                 valid: is_announced.into(),
                 slot: resolving.slot.into(),

@@ -125,6 +125,7 @@ impl Bench {
                 meets: Some(self.meets.map("", &mut |_, v: u64| v.into())),
                 homes: None,
             },
+            sequence: None,
             announced: Some(Announced {
                 valid: self.announces.is_some().into(),
                 slot: self.announces.map_or(0, |coming| coming.slot).into(),

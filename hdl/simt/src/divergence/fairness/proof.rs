@@ -3,10 +3,10 @@
 //!
 //! The unit counts for each thread the outcomes since it ran. Here it is shown that this number and a *rank*, the most
 //! outcomes that may still come before it runs, are together never more than the bound. The rank is a turn for each
-//! path that has not given way, the one that runs first; a thread that has given way must wait for the next round, in
-//! which it may be the last.
+//! path that has not given way, the one that runs first, with an LR/SC sequence at its end; a thread that has given way
+//! must wait for the next round, in which it may be the last.
 
-use super::{Fairness, bound, brief, first_turn};
+use super::{Fairness, bound, brief, first_turn, until};
 use crate::proof::{cover, implies};
 use crate::shape::Shape;
 use heddle_hdl::elements;
@@ -31,10 +31,12 @@ pub struct Warp {
     pub waits_late: Signal,
     /// The counters of [`super::assert_bound`].
     pub since: Mem<Width>,
+    /// For how many outcomes its LR/SC sequence lasts, where something is kept of that.
+    pub sequence: Option<Signal>,
 }
 
 pub fn has_its_turn(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp) {
-    let &Warp { number: n, live, settled, several, late, in_time, waits_late, ref since } = warp;
+    let &Warp { number: n, live, settled, several, late, in_time, waits_late, sequence, ref since } = warp;
     let at = m.lit(n, s.warp_bits());
     let name = |what: &str| format!("slot_{n}_{what}");
     let Fairness { parted, yields, others, ages, .. } = fairness;
@@ -57,11 +59,14 @@ pub fn has_its_turn(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp) {
     // Outcomes until the active path gives way, that outcome included.
     let number = |k: u32| m.lit(k, RANK);
     let of_turn = if brief(s) > 1 { age.slice(0, brief(s).ilog2()).zext(RANK) } else { number(0) };
-    let left = others.mux(number(brief(s)) - of_turn, number(first_turn(s)) - age.zext(RANK));
-    wire!(left = yields.mux(number(1), left));
+    let left = others.mux(number(until(s, brief(s))) - of_turn, number(until(s, first_turn(s))) - age.zext(RANK));
+    // In a sequence that was there before its time was over, no other begins.
+    let at_last = number(until(s, 1));
+    let at_last = sequence.map_or(at_last, |sequence| sequence.any().mux(sequence.zext(RANK), at_last));
+    wire!(left = yields.mux(at_last, left));
     let count = in_time.count_ones().zext(RANK);
-    let turns = |count: Signal| number(brief(s)) * count;
-    let round = number(first_turn(s) + (s.lanes - 1) * brief(s));
+    let turns = |count: Signal| number(until(s, brief(s))) * count;
+    let round = number(until(s, first_turn(s)) + (s.lanes - 1) * until(s, brief(s)));
     let rank = in_time.any().mux(left + turns(count - 1), number(0));
     for (k, since) in (0..s.lanes).zip(elements(since.read(at), count_width(bound(s)))) {
         let since = since.zext(RANK);

@@ -34,12 +34,16 @@ pub struct CcsIn<T> {
 
 /// What a turn does to a stack.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-#[widths(_s: &Shape)]
+#[widths(s: &Shape)]
 pub struct Stacks<T> {
     /// 1 bit: `a` and `b` are what has become of the active path.
     pub outcome: T,
     /// 1 bit: `b` is from below `c`, and goes before it only if it can run and `c` cannot.
     pub seeks: T,
+    /// 1 bit: `a` and `b` are in an [LR/SC sequence](crate::divergence::sequence). Where that says more than numbers of
+    /// threads.
+    #[when(s.keeps_sequences() && s.order.counts_threads())]
+    pub lasts: Option<T>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -212,9 +216,11 @@ fn properties(m: Builder, s: &Shape, i: &CcsIn<Signal>, o: &CcsOut<Signal>) {
             m.lit(s.order != order, 1) | least(counts.0, counts.1)
         };
         let parts = third & stacks.outcome & !i.a_first;
-        m.assert("the_minority_runs", !parts | chosen(Order::Minority, Signal::le));
-        m.assert("the_majority_runs", !parts | chosen(Order::Majority, Signal::ge));
-        m.assert("the_lesser_pc_runs", !parts | m.lit(s.order != Order::Swap, 1) | o.x.pc.le(o.y.pc));
+        let counted = stacks.lasts.map_or(parts, |lasts| parts & !lasts);
+        m.assert("the_minority_runs", !counted | chosen(Order::Minority, Signal::le));
+        m.assert("the_majority_runs", !counted | chosen(Order::Majority, Signal::ge));
+        let by_pc = stacks.lasts.unwrap_or(m.lit(s.order == Order::Swap, 1));
+        m.assert("the_lesser_pc_runs", !parts | !by_pc | o.x.pc.le(o.y.pc));
     }
     m.assert("a_stays_first", !i.a_first | o.x.same_as(i.a));
     let ahead = is_ahead(o.x, o.y);

@@ -47,7 +47,7 @@ const FAIR: Block = Block {
     name: "fair",
     block: "divergence/fairness.rs",
     says: "A thread that does not wait at a barrier runs at least once in as many outcomes of its warp as patience, and two brief \
-           turns of each other thread.",
+           turns of each other thread, each with an LR/SC sequence at its end where there may be one.",
     method: Method::Induction,
     cover_depth: 14,
 };
@@ -142,11 +142,14 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         (4, 1, false, false),
         (4, 1, true, false),
     ] {
-        let s = Shape { program: 16, depth_bits: 1, barriers, fair: true, patience: 2, ..shape(lanes, warps) };
-        all.push(FAIR.at(&s, 2, quick, fair_proof)?);
-        if (lanes, warps) != (2, 2) {
-            let s = Shape { order: Order::BreadthFirst, ..s };
-            all.push(FAIR.at(&s, 2, false, fair_proof)?);
+        for reservations in [false, true] {
+            let s = Shape { program: 16, depth_bits: 1, barriers, reservations, ..shape(lanes, warps) };
+            let s = Shape { fair: true, patience: 2, ..s };
+            all.push(FAIR.at(&s, 2, quick, fair_proof)?);
+            if (lanes, warps) != (2, 2) {
+                let s = Shape { order: Order::BreadthFirst, ..s };
+                all.push(FAIR.at(&s, 2, false, fair_proof)?);
+            }
         }
     }
     for barriers in [false, true] {

@@ -4,6 +4,7 @@ use super::cct::{CctIn, CctOut, Context, entries};
 use super::convergence::{TableIn, TableOut};
 use super::live_name;
 use crate::divergence::fairness::Fairness;
+use crate::divergence::sequence::Sequences;
 use crate::divergence::{Path, Stop};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -60,6 +61,8 @@ pub struct Store {
     pub cold_in: Option<Deferred<CctIn<Signal>>>,
     /// Where paths give way.
     pub fairness: Option<Fairness>,
+    /// Where something is kept of LR/SC sequences.
+    pub sequences: Option<Sequences>,
     pub barriers: Option<TableOut<Signal>>,
     pub barriers_in: Option<Deferred<TableIn<Signal>>>,
 }
@@ -108,6 +111,7 @@ impl Store {
             cold,
             cold_in,
             fairness: s.gives_way().then(|| Fairness::new(m, s)),
+            sequences: Sequences::new(m, s),
             barriers: barriers_in.as_ref().map(|inputs| place_barriers(m, inputs.value)),
             barriers_in,
             m,

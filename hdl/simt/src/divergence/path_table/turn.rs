@@ -4,7 +4,7 @@ use super::ccs::{CcsIn, CcsOut, Stacks, ccs};
 use super::claim::Next;
 use super::convergence::Release;
 use super::state::{Claim, Store};
-use crate::divergence::{Announced, Outcome, Path, Start, Steer, Wake, kind};
+use crate::divergence::{Announced, Outcome, Path, Sequence, Start, Steer, Wake, kind};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 
@@ -53,6 +53,8 @@ pub struct Sorted {
     /// 1 bit: x waits; and it does not run, for it waits or has given way.
     pub x_waits: Signal,
     pub x_parks: Signal,
+    /// Where something is kept of them, 1 bit: the outcome is in an LR/SC sequence, which lasts.
+    pub lasts: Option<Signal>,
 }
 
 impl Store {
@@ -105,6 +107,12 @@ impl Store {
         self.s.syncs().then(|| outcome.valid & outcome.kind.eq(kind::QUEUE))
     }
 
+    /// Where something is kept of LR/SC sequences, 1 bit: that of the outcome's path lasts.
+    fn keep_sequence(&self, told: Option<Sequence<Signal>>, outcome: &Outcome<Signal>) -> Option<Signal> {
+        let due = self.fairness.as_ref().map_or(self.m.lit(0u32, 1), |fairness| fairness.is_due(outcome.slot));
+        self.sequences.as_ref().zip(told).map(|(sequences, told)| sequences.goes_on(told, outcome, due))
+    }
+
     /// A path of the tables, as it is.
     pub fn read(&self, turn: &Turn, p: Path<Signal>) -> Path<Signal> {
         from_tables(self.m, &self.s, (turn.phase, turn.round), p)
@@ -116,7 +124,12 @@ impl Store {
     }
 
     /// Sorts the paths of the turn, as the table at the head of [`super`] says.
-    pub fn sort(&self, turn: &Turn, start: &Start<Signal>, outcome: &Outcome<Signal>) -> Sorted {
+    pub fn sort(
+        &self,
+        turn: &Turn,
+        start: &Start<Signal>,
+        (outcome, sequence): (&Outcome<Signal>, Option<Sequence<Signal>>),
+    ) -> Sorted {
         let Store { m, s, cold, .. } = self;
         let words = self.words.q;
         let &Turn { starts, returns, releases, begins, .. } = turn;
@@ -125,7 +138,8 @@ impl Store {
         let depth = self.call_depth(active.depth);
         let converges = outcome.kind.eq(kind::CONVERGE);
         let goes = self.barriers_or(outcome.taken.mask, |barriers| converges.mux(barriers.goes, outcome.taken.mask));
-        let gives_way = |at_once| self.fairness.as_ref().map_or(runs, |f| f.gives_way(outcome.slot, at_once));
+        let lasts = self.keep_sequence(sequence, outcome);
+        let gives_way = |at_once| self.fairness.as_ref().map_or(runs, |f| f.gives_way(outcome.slot, lasts, at_once));
         let (late, rest_late) = (gives_way(None), gives_way(self.queues(outcome)));
         // Who tries next does so before the others come, or they would be one path again.
         let late = match self.queues(outcome) {
@@ -166,7 +180,9 @@ impl Store {
         wire!(c = self.read(turn, Path { valid: second.valid & turn.live, ..second }));
         let idles = if s.gives_way() { active.waits | active.is_late(s) } else { active.waits };
         wire!(parked = idles & !begins);
-        let stacks = s.order.is_stack().then(|| Stacks { outcome: outcome.valid, seeks: !turn.updates });
+        let lasts_here = lasts.filter(|_| s.order.counts_threads());
+        let stacks =
+            s.order.is_stack().then(|| Stacks { outcome: outcome.valid, seeks: !turn.updates, lasts: lasts_here });
         let a_first = turn.live & !begins & !parked;
         let ccs = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first, stacks });
         // At a start none of the three is valid, and the new path is x: the sort gives zeros, and nothing waits for it.
@@ -189,7 +205,7 @@ impl Store {
         );
         wire!(x_waits = x.valid & x.waits);
         let x_parks = if s.gives_way() { x.valid & (x.waits | x.is_late(s)) } else { x_waits };
-        Sorted { active, depth, goes, a, b, c, parked, ccs, x, x_waits, x_parks }
+        Sorted { active, depth, goes, a, b, c, parked, ccs, x, x_waits, x_parks, lasts }
     }
 
     /// Where the slot fetches next, unless that is as it was.

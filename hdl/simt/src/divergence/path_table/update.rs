@@ -93,6 +93,7 @@ impl Store {
             outcome: outcome.valid,
             slot: outcome.slot,
             at_once: self.queues(outcome),
+            lasts: sorted.lasts,
             turn: turn.updates,
             turn_slot: turn.slot,
             alone: !sorted.ccs.y.valid & !self.cold.count.any(),

@@ -83,11 +83,13 @@ fn every_case(barriers: bool) {
     }
 }
 
-/// Every case of the orders that are stacks, and every turn of a list.
+/// Every case of the orders that are stacks, and every turn of a list; those that count threads in LR/SC sequences, too.
 #[test]
 fn stacks_at_four_lanes() {
-    for order in [Order::Swap, Order::Minority, Order::Majority] {
-        let s = Shape { program: 16, depth_bits: 1, order, ..Shape::new(4, 1) };
+    let counting = [Order::Minority, Order::Majority];
+    let outside = [Order::Swap].into_iter().chain(counting).map(|order| (order, false));
+    for (order, lasts) in outside.chain(counting.map(|order| (order, true))) {
+        let s = Shape { program: 16, depth_bits: 1, order, reservations: lasts, ..Shape::new(4, 1) };
         let mut t = Sim::new(&ccs(&s).check().unwrap());
         for (owners, keys) in (0..256u64).flat_map(|owners| (0..512u64).map(move |keys| (owners, keys))) {
             let mask = |who: u64| (0..4).filter(|lane| owners >> (2 * lane) & 3 == who).fold(0, |m, k| m | 1 << k);
@@ -105,7 +107,9 @@ fn stacks_at_four_lanes() {
                     continue;
                 }
                 let [a, b, c] = paths.map(|p| path(p.depth, p.pc, p.mask, p.waits));
-                let stacks = Some(Stacks { outcome: outcome.into(), seeks: seeks.into() });
+                let (lasts, both) = (lasts.then(|| 1u32.into()), paths[0].mask != 0 && paths[1].mask != 0);
+                let by_pc = lasts.is_some() && outcome && both;
+                let stacks = Some(Stacks { outcome: outcome.into(), seeks: seeks.into(), lasts });
                 t.poke(CcsIn { a, b, c, a_first: a_first.into(), stacks });
                 let out = t.peek();
                 let got: Vec<P> = [&out.x, &out.y, &out.z]
@@ -118,7 +122,8 @@ fn stacks_at_four_lanes() {
                         waits: p.waits == 1,
                     })
                     .collect();
-                assert_eq!(got, stacked(order, turn, paths), "{} {paths:x?} {turn:?}", order.name());
+                let as_order = if by_pc { Order::Swap } else { order };
+                assert_eq!(got, stacked(as_order, turn, paths), "{} {paths:x?} {turn:?}", order.name());
                 let [_, b, c] = paths;
                 let b_runs_before = b.mask != 0 && c.mask != 0 && c.waits && !b.waits;
                 assert!(

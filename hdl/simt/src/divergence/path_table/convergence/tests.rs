@@ -204,6 +204,7 @@ impl Bench {
                 meets: None,
                 homes: None,
             },
+            sequence: None,
             announced: Some(Announced {
                 valid: self.announces.is_some().into(),
                 slot: self.announces.map_or(0, |(slot, ..)| slot).into(),

@@ -3,28 +3,28 @@
 //!
 //! With the smaller side first the active path is at least halved by each branch, so that a stack of log2(lanes) paths
 //! is enough where no thread comes back to it.
+//!
+//! In an [LR/SC sequence](crate::divergence::sequence) the side with the lesser pc is first: behind it may be the `sc.w`.
 
 use super::stack::First;
 use crate::divergence::path_table::ccs::CcsIn;
 use heddle_hdl::prelude::*;
 
 pub fn fewer_first(i: &CcsIn<Signal>) -> First {
-    let (a, b) = counts(i);
-    sides(i, a.lt(b) | (a.eq(b) & i.a.pc.le(i.b.pc)))
+    first(i, |a, b| a.lt(b))
 }
 
 pub fn more_first(i: &CcsIn<Signal>) -> First {
-    let (a, b) = counts(i);
-    sides(i, b.lt(a) | (a.eq(b) & i.a.pc.le(i.b.pc)))
+    first(i, |a, b| b.lt(a))
 }
 
-fn counts(i: &CcsIn<Signal>) -> (Signal, Signal) {
-    (i.a.mask.count_ones(), i.b.mask.count_ones())
-}
-
-/// Else than at a branch, `a` is the active path and `b` what is behind it.
-fn sides(i: &CcsIn<Signal>, a_of_b: Signal) -> First {
-    let branch = i.stacks.expect("a stack").outcome;
-    let always = branch.literal(1u32);
-    First { a_of_b: a_of_b | !branch, a_of_c: always, b_of_c: always }
+/// By numbers of threads. Else than at a branch, `a` is the active path and `b` what is behind it.
+fn first(i: &CcsIn<Signal>, before: impl Fn(Signal, Signal) -> Signal) -> First {
+    let (a, b) = (i.a.mask.count_ones(), i.b.mask.count_ones());
+    let of_as_many = a.eq(b) & i.a.pc.le(i.b.pc);
+    let counted = before(a, b) | of_as_many;
+    let stacks = i.stacks.expect("a stack");
+    let a_of_b = stacks.lasts.map_or(counted, |lasts| lasts.mux(i.a.pc.le(i.b.pc), counted));
+    let always = stacks.outcome.literal(1u32);
+    First { a_of_b: a_of_b | !stacks.outcome, a_of_c: always, b_of_c: always }
 }

@@ -34,6 +34,7 @@ fn warp(m: Builder, s: &Shape, h: &Harness, slot: &Slot) -> Warp {
         late,
         in_time,
         waits_late: cat(&waits_late).any(),
+        sequence: h.tables.store.sequences.as_ref().map(|sequences| sequences.left(m.lit(slot.number, s.warp_bits()))),
         since: h.tables.ghosts.ghost_since.expect("it is fair"),
     }
 }
@@ -51,8 +52,10 @@ mod tests {
         {
             for order in [Order::DepthPc, Order::Swap, Order::Minority, Order::BreadthFirst] {
                 let s = Shape { program: 16, depth_bits: 1, barriers, fair: true, ..Shape::new(lanes, warps) };
-                let s = Shape { patience, order, ..s };
-                holds_at_random(&fair_proof(&s).check().unwrap().netlist, 20_000);
+                for reservations in [false, true] {
+                    let s = Shape { patience, order, reservations, ..s.clone() };
+                    holds_at_random(&fair_proof(&s).check().unwrap().netlist, 20_000);
+                }
             }
         }
     }
