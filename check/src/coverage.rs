@@ -6,7 +6,7 @@
 use crate::random::{self, Features};
 use heddle_hdl::netlist::{Module, Property, PropertyKind};
 use heddle_sim::Checks;
-use heddle_simt::{Backing, Capt, Coalescing, Compaction, Divergence, History, Replay, Schedule, Shape, Timing};
+use heddle_simt::{Backing, Capt, Coalescing, Compaction, Divergence, History, Order, Replay, Schedule, Shape, Timing};
 use heddle_testbench::asm::Asm;
 use heddle_testbench::kernels::{Device, Kernel};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, design};
@@ -22,12 +22,9 @@ pub mod directed;
 pub const EXPECTED: &[(&str, &str, &str)] = &[
     ("barrier", "waits_for_a_start", FILLING),
     ("block_stack", "not_uniform", UNIFORM),
-    ("cct", "sorter_finds_a_path_that_can_run", WAITS),
     ("cct", "swap_put_off_by_start", STARTS),
-    ("path_table", "returned_path_runs", WAITS),
 ];
 
-const WAITS: &str = "it takes many paths of a warp at barriers while others run";
 const STARTS: &str =
     "a start follows the outcome that frees its slot, and after an outcome the sorter has to read before it compares";
 const UNIFORM: &str = "the side table is right: no branch that it calls uniform parts a block";
@@ -56,10 +53,13 @@ pub fn shapes() -> Vec<Shape> {
         Shape { replay: Replay::Serialise, coalescing: Coalescing::Full, requests: 2, loads: 2, ..Shape::new(8, 4) },
         Shape { replay: Replay::Serialise, backing: LATE, schedule: Schedule::Sticky, ..Shape::new(4, 8) },
         Shape { convergence_barriers: 4, patience: 32, warp_primitives: true, ..Shape::new(4, 8) },
+        Shape { fair: true, patience: 32, reservations: true, ..Shape::new(8, 4) },
+        Shape { order: Order::Minority, reservations: true, ..Shape::new(8, 2) },
         Shape::new(2, 2),
         Shape::new(1, 16),
         Shape { divergence: Divergence::ARBITER, ..Shape::new(4, 64) },
         Shape { divergence: Divergence::ARBITER, ..Shape::new(32, 2) },
+        Shape { fair: true, patience: 32, reservations: true, divergence: Divergence::ARBITER, ..Shape::new(4, 4) },
         Shape { coalescing: Coalescing::Full, likely: true, ..Shape::new(8, 8) }.with_divergence(Divergence::STACK),
         Shape { path_forwarding: true, ..Shape::new(8, 8) }.with_divergence(Divergence::DUAL_PATH),
         Shape {
@@ -87,6 +87,15 @@ pub fn name(shape: &Shape) -> String {
     }
     if shape.schedule != usual.schedule {
         name += &format!(", {}", shape.schedule.name());
+    }
+    if shape.order != usual.order {
+        name += &format!(", {}", shape.order.name());
+    }
+    if shape.fair {
+        name += ", fair";
+    }
+    if shape.reservations {
+        name += ", reservations";
     }
     if shape.compaction != usual.compaction {
         name += &format!(", {}", shape.compaction.name());

@@ -66,6 +66,9 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
         let fault = Some(cause::BARRIER_OF_A_PART);
         programs.push(Directed { fault, blocks: 1, ..directed(("barrier of one lane", barrier_of_one_lane(), 1)) });
     }
+    if s.reservations {
+        programs.push(directed(("one lane has no reservation", one_has_no_reservation(), 1)));
+    }
     if s.convergence_barriers > 1 && s.lanes > 1 {
         let waiting = [
             ("barriers that wait for each other", barriers_that_wait_for_each_other()),
@@ -112,6 +115,12 @@ fn division_that_outlives_its_block() -> Asm {
 
 fn stores_at_one_address() -> Asm {
     begin().put([csrr(5, LANE), addi(6, ZERO, 0x400), sw(5, 6, 0)]).exit()
+}
+
+/// Each lane at a word of its own, the first without a reservation of it.
+fn one_has_no_reservation() -> Asm {
+    let program = begin().put([csrr(5, LANE), slli(6, 5, 2), addi(6, 6, 0x400)]).branch(BEQ, 5, ZERO, "all");
+    program.put([lr(7, 6)]).label("all").put([sc(7, 5, 6)]).exit()
 }
 
 fn return_without_a_call() -> Asm {
