@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use heddle_check::checked;
+use heddle_check::coverage::directed;
 use heddle_check::random::{self, Features};
 use heddle_hdl::netlist::Module;
 use heddle_sim::Checks;
@@ -14,11 +15,12 @@ use heddle_sim::verilator::{Recipe, Verilator};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::asm::*;
-use heddle_testbench::kernels::{self, Kernel, KernelError};
+use heddle_testbench::kernels::{self, Kernel, KernelError, LOCKS, WARP};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, design};
 use std::sync::Arc;
 
-/// The kernels. Between them they use every instruction and every cause of divergence.
+/// The kernels. Between them they use every instruction that all cores have, and every cause of divergence. Lock programs
+/// and those of warp primitives are beside them where the core has what they need.
 const KERNELS: [&str; 8] = ["vecadd", "gcd", "dispatch", "reduce", "search", "sort", "bitonic_small", "nqueens"];
 
 /// How many random programs there are beside them.
@@ -60,13 +62,18 @@ impl Bench {
         let mut add = |name: String, program: Program, kernel: Option<&'static Kernel>| {
             work.push(Work { name, program, kernel, max_cycles: BUDGET, expected: None });
         };
-        for name in KERNELS {
-            let kernel = kernels::find(name)?;
+        let usual = KERNELS.iter().map(|name| kernels::find(name)).collect::<Result<Vec<_>, _>>()?;
+        let others = LOCKS.iter().chain(WARP).filter(|kernel| kernel.suits(shape));
+        for kernel in usual.into_iter().chain(others) {
+            let name = kernel.name;
             add(name.into(), Program::parse(kernel.elf)?, Some(kernel));
         }
         for number in 0..PROGRAMS {
             let program = random::program(number).assemble(shape, Features::of(shape)).program();
             add(format!("random program {number}"), program, None);
+        }
+        for directed in directed::programs(shape).into_iter().filter(|directed| directed.fault.is_none()) {
+            add(directed.name.into(), directed.program.program(), None);
         }
         for (number, program) in faults(shape).into_iter().enumerate() {
             add(format!("fault {number}"), program, None);
@@ -90,8 +97,12 @@ impl Bench {
     /// The names of the kernels, and how many other programs there are.
     pub fn names(&self) -> String {
         let kernels: Vec<&str> = self.work.iter().filter(|w| w.kernel.is_some()).map(|w| w.name.as_str()).collect();
-        let faults = self.work.len() - kernels.len() - PROGRAMS as usize;
-        format!("{}, {PROGRAMS} random programs, {faults} programs that fault", kernels.join(", "))
+        let faults = self.work.iter().filter(|work| work.name.starts_with("fault ")).count();
+        let directed = self.work.len() - kernels.len() - PROGRAMS as usize - faults;
+        format!(
+            "{}, {PROGRAMS} random programs, {directed} short ones, {faults} programs that fault",
+            kernels.join(", ")
+        )
     }
 
     /// The first assertion of the description that fails, whatever the results are.

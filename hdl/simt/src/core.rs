@@ -35,7 +35,7 @@ mod memory_path;
 mod probes;
 
 use crate::block::Grid;
-use crate::divergence::interface::{Announced, Hints, MixedIn, Outcome, Sequence, Start, UnitIn};
+use crate::divergence::interface::{Announced, Hints, MixedIn, Outcome, SequenceTold, Start, UnitIn};
 use crate::memory::port::{Request, Response};
 use crate::memory::wishbone::BusError;
 use crate::metrics::{Counts, MetricsIn, metrics};
@@ -117,7 +117,7 @@ pub struct CoreOut<T> {
 struct Backward {
     /// Stage 8 to 9, and what the divergence unit is told beside it.
     outcome: Deferred<Outcome<Signal>>,
-    sequence: Option<Deferred<Sequence<Signal>>>,
+    sequence: Option<Deferred<SequenceTold<Signal>>>,
     announced: Option<Deferred<Announced<Signal>>>,
     hints: Option<Deferred<Hints<Signal>>>,
     mixed: Option<Deferred<MixedIn<Signal>>>,

@@ -256,9 +256,9 @@ impl Shape {
         self.fair || self.convergence_barriers > 0
     }
 
-    /// Whether a path is kept first from `lr.w` to `sc.w`, where another might be chosen.
+    /// Whether a path is kept first from `lr.w` to `sc.w`: where another might be chosen, by a list of paths or by fairness.
     pub fn keeps_sequences(&self) -> bool {
-        self.reservations && (self.gives_way() || self.order.counts_threads())
+        self.reservations && (self.fair || self.divergence.capabilities().orders)
     }
 
     /// Bits of what paths are sorted by before their pc: the call depth, and whether the path has given way, where paths

@@ -12,7 +12,8 @@
 //!   that was parted for some time has become one path without a path that gave way: where threads wait for each other
 //!   again and again, as at a lock, they soon wait for shorter times.
 //!
-//! A path does not give way in an [LR/SC sequence](super::sequence), but as soon as that ends.
+//! In an [LR/SC sequence](super::sequence) a path does not give way. If its time is over there, it does as soon as the
+//! sequence ends.
 //!
 //! A path whose `sync` finds its barrier in use gives way at once.
 //!
@@ -49,9 +50,9 @@ pub fn least_patience(s: &Shape) -> u32 {
     s.patience.min(4 * brief(s))
 }
 
-/// Outcomes until a path has given way that is due to in as many, at the most: an LR/SC sequence may last.
+/// Outcomes until a path has given way whose time is over with the last of so many, at the most.
 fn until(s: &Shape, outcomes: u32) -> u32 {
-    outcomes + sequence::longest(s)
+    outcomes - 1 + sequence::latest(s)
 }
 
 /// With [`Shape::fair`]: outcomes of a warp in which each thread that does not wait runs at least once.
@@ -170,16 +171,18 @@ impl Fairness {
         let passed = ages.read(slot) + 1;
         wire!(is_parted = (parted.q & outcome_at).any());
         let yields_now = self.yields(outcome_at);
-        // Time stands still while a path that is due goes on.
-        let goes_on = lasts.map(|lasts| lasts & yields_now & is_parted);
-        let goes_on = goes_on.map(|goes_on| at_once.map_or(goes_on, |at_once| goes_on & !at_once));
-        let counts = goes_on.map_or(outcome, |goes_on| outcome & !goes_on);
+        // Time stands still while a path is due and does not give way.
+        let put_off = lasts.map(|lasts| lasts & yields_now & is_parted);
+        let put_off = put_off.map(|put_off| at_once.map_or(put_off, |at_once| put_off & !at_once));
+        let stands_still = put_off.filter(|_| !s.order.takes_turns());
+        let counts = stands_still.map_or(outcome, |stands_still| outcome & !stands_still);
         ages.write(counts, slot, passed.only_if(is_parted));
         let all_passed = self
             .shorter
             .as_ref()
             .map_or(passed, |shorter| passed | cat(&[m.lit(0u32, least_patience(s).ilog2()), shorter.read(slot)]));
-        wire!(tick = is_parted & all_passed.all());
+        let over = is_parted & all_passed.all();
+        wire!(tick = stands_still.map_or(over, |stands_still| over & !stands_still));
         let brief = brief(s).ilog2();
         wire!(brief = if brief == 0 { is_parted } else { is_parted & passed.slice(0, brief).all() });
         let over = lasts.map_or(yields_now, |lasts| yields_now & !lasts);
@@ -190,7 +193,7 @@ impl Fairness {
         others.next((others.q | gave) & !ended_round & !start_at);
         wire!(brief_turn = ((others.q | gave) & outcome_at).any());
         let ends = tick | (brief & brief_turn);
-        let yields_next = outcome_at.only_if(goes_on.map_or(ends, |goes_on| ends | goes_on));
+        let yields_next = outcome_at.only_if(put_off.map_or(ends, |put_off| ends | put_off));
         yields.next_if(
             outcome | start,
             (yields.q & !outcome_at.only_if(outcome) & !start_at) | yields_next.only_if(outcome),
@@ -209,8 +212,8 @@ impl Fairness {
             m.cover("patience_is_halved", new_round & !whole);
             m.cover("patience_is_whole_again", whole & old.any());
         }
-        if let Some(goes_on) = goes_on {
-            m.cover("a_sequence_goes_on", goes_on & outcome);
+        if let Some(put_off) = put_off {
+            m.cover("gives_way_later_for_a_sequence", put_off & outcome);
         }
         m.cover("somebody_gives_way", gave.any());
         m.cover("somebody_gives_way_briefly", gave.any() & (others.q & outcome_at).any());

@@ -72,11 +72,20 @@ pub struct Outcome<T> {
 /// both. With or without an outcome in the same cycle; the slot is that of [`UnitIn::outcome`].
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(_s: &Shape)]
-pub struct Sequence<T> {
+pub struct SequenceTold<T> {
     /// `lr.w`, of all of its threads or of some.
     pub begins: T,
-    /// `sc.w` of all that were left, a jump backwards of any, `jalr`, `ecall`.
+    /// `sc.w` of all threads of the path, a jump backwards of any, `jalr`, `ecall`, or threads wait; with an outcome.
     pub ends: T,
+}
+
+impl SequenceTold<Signal> {
+    /// As it can be with the outcome, out of any.
+    pub fn legal(self, outcome: &Outcome<Signal>) -> SequenceTold<Signal> {
+        let kind = outcome.kind;
+        let ends = outcome.valid & (kind.eq(kind::WAIT) | kind.eq(kind::CONVERGE) | kind.eq(kind::QUEUE));
+        SequenceTold { begins: self.begins & !ends, ends: (self.ends & !self.begins) | ends }
+    }
 }
 
 /// An outcome that may come in the next cycle: no other does.
@@ -145,7 +154,7 @@ pub struct UnitIn<T> {
     pub outcome: Outcome<T>,
     /// Where something is kept of LR/SC sequences.
     #[when(s.keeps_sequences())]
-    pub sequence: Option<Sequence<T>>,
+    pub sequence: Option<SequenceTold<T>>,
     /// Who may have an outcome in the next cycle, for units to which outcomes are announced.
     #[when(s.divergence.capabilities().announced)]
     pub announced: Option<Announced<T>>,

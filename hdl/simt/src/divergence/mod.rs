@@ -156,6 +156,9 @@ pub fn assume_legal(
     } else {
         m.assume("no_path_waits", !(valid & waits));
     }
+    if let Some(sequence) = i.sequence {
+        m.assume("a_sequence_begins_or_ends_and_does_where_threads_wait", sequence.same_as(sequence.legal(&i.outcome)));
+    }
 }
 
 /// What every unit may count on to which outcomes are announced: `claim` says whether one was in the cycle before, and

@@ -1,21 +1,23 @@
 //! LR/SC sequences: from an `lr.w` until its `sc.w`, no path of the warp is chosen before the one that executes it.
 //!
-//! An `sc.w` fails if somebody wrote in between. Had its path to give way there, it would be other threads of its own
-//! warp that write. So while a sequence lasts the path does not [give way](mod@super::fairness) by the time, and of the
-//! sides of a branch, an [order](super::path_table::order) that counts threads has the one with the lesser pc first, as in a
-//! sorted list: a sequence that always makes progress has only forward branches, says the RISC-V specification.
+//! An `sc.w` fails if somebody wrote in between. Were another path of the warp to run, it would be threads of its own warp
+//! that write. So while a sequence lasts, its path does not [give way](mod@super::fairness) because its time is over; and in a
+//! list of paths, what has become of the active path stays before all others that it does not meet, the side of a branch with
+//! the lesser pc before the other: a sequence that always makes progress has only forward branches, says the RISC-V
+//! specification.
 //!
-//! A sequence *begins* with `lr.w`. It *ends* with an `sc.w` of all of its threads, a jump backwards, `jalr` or `ecall`;
-//! and after [`LENGTH`] instructions at the most, which are at most [`longest`] outcomes behind the first.
+//! A sequence *begins* with `lr.w`. It *ends* with an `sc.w` of all threads of the path, a jump backwards, `jalr`, `ecall`
+//! and where threads wait; and after [`longest`] outcomes at the latest. These are enough for [`LENGTH`] instructions, of which
+//! only `lr.w` and `sc.w` access memory, as the specification has it.
 //!
-//! What it does not do: a path still goes to the end of its list where it comes to a greater pc than another one that
-//! can run, as after a wake.
+//! What it does not do: of several `sc.w` behind one `lr.w`, on two sides of a branch, the first ends the sequence. In the
+//! arbiter, threads at a lesser pc come first whatever they are: so do those that a jump in a sequence leaves behind.
 
-use super::interface::{Outcome, Sequence};
+use super::interface::{Outcome, SequenceTold};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::prelude::*;
 
-/// Instructions of a sequence, those at both of its ends included.
+/// Instructions that a sequence has room for, those at both of its ends included.
 pub const LENGTH: u32 = 16;
 
 /// Outcomes behind the first one of its `lr.w` for which a sequence lasts, at the most; 0 where nothing is kept of them.
@@ -25,34 +27,57 @@ pub fn longest(s: &Shape) -> u32 {
     if s.keeps_sequences() { (LENGTH + replays).next_power_of_two() - 1 } else { 0 }
 }
 
+/// Outcomes that a path has from when its time is over until it gives way, that with which it does included, at the most:
+/// those of a sequence that was there, and of one that begins at its end.
+pub fn latest(s: &Shape) -> u32 {
+    (2 * longest(s)).max(1)
+}
+
 /// The sequences of the warps' active paths.
 pub struct Sequences {
-    /// By slot, for how many outcomes more it lasts.
+    s: Shape,
+    /// One bit per slot: there is one.
+    lasts: Reg<Signal>,
+    /// By slot, then, for how many outcomes more, at least 1.
     left: Mem<Width>,
+    /// One bit per slot: it began when the time of its path was over.
+    prolongs: Reg<Signal>,
 }
 
 impl Sequences {
+    /// Where something is kept of them.
     pub fn new(m: Builder, s: &Shape) -> Option<Sequences> {
-        let left = || m.memory("sequences", longest(s).count_ones(), s.warp_bits()).style(MemoryStyle::Distributed);
-        s.keeps_sequences().then(|| Sequences { left: left() })
+        s.keeps_sequences().then(|| Sequences {
+            s: s.clone(),
+            lasts: m.reg("sequence_lasts", s.warps).reset(0u32),
+            left: m.memory("sequence_left", longest(s).count_ones(), s.warp_bits()).style(MemoryStyle::Distributed),
+            prolongs: m.reg("sequence_prolongs", s.warps).reset(0u32),
+        })
     }
 
-    /// For how many outcomes that of the slot lasts.
-    pub fn left(&self, slot: Signal) -> Signal {
-        self.left.read(slot)
+    /// Of a slot, for how many outcomes a sequence lasts; and 1 bit, it began when the time of its path was over.
+    pub fn of(&self, slot: Signal) -> (Signal, Signal) {
+        let [lasts, prolongs] = [self.lasts, self.prolongs].map(|bits| bits.q.select(slot, 1));
+        (self.left.read(slot).only_if(lasts), prolongs)
     }
 
-    /// Goes on by a cycle. Returns, 1 bit: the sequence lasts behind the outcome. If its path is `due`, to give way, an
-    /// `lr.w` within a sequence does not begin another.
-    pub fn goes_on(&self, told: Sequence<Signal>, outcome: &Outcome<Signal>, due: Signal) -> Signal {
-        let left = self.left(outcome.slot);
-        wire!(begins = told.begins & !(due & left.any()));
-        wire!(lasts = begins | (left.from_bit(1).any() & !told.ends));
-        // One that ends without an outcome has the next.
-        let ended = left.any().zext(left.width());
-        let after =
-            pick([(begins, left.literal(Bits::ones(left.width()))), (outcome.valid, (left - 1).only_if(lasts))], ended);
-        self.left.write(outcome.valid | begins | told.ends, outcome.slot, after);
-        lasts
+    /// Goes on by a cycle. Returns, 1 bit, with an outcome: the sequence lasts behind it. If its path is `due`, to give way,
+    /// only one more sequence begins.
+    pub fn goes_on(&self, told: SequenceTold<Signal>, outcome: &Outcome<Signal>, due: Signal) -> Signal {
+        let at = outcome.slot.decode(self.s.warps);
+        let is_on = |bits: Reg<Signal>| (bits.q & at).any();
+        let left = self.left.read(outcome.slot);
+        wire!(begins = told.begins & !(due & is_on(self.prolongs)));
+        wire!(lasts = begins | (is_on(self.lasts) & left.from_bit(1).any() & !told.ends));
+        wire!(changes = outcome.valid | begins);
+        self.left.write(changes, outcome.slot, begins.repeat(left.width()) | (left - 1));
+        self.lasts.next_if(changes, (self.lasts.q & !at) | at.only_if(lasts));
+        // Until its path gives way, which it does where no sequence lasts.
+        let prolongs = (self.prolongs.q & at) | at.only_if(begins);
+        self.prolongs.next_if(changes, (self.prolongs.q & !at) | prolongs.only_if(due & lasts));
+        lasts & outcome.valid
     }
 }
+
+#[cfg(test)]
+mod tests;

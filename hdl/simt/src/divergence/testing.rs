@@ -1,7 +1,7 @@
 //! What the tests of divergence units share: a pipeline that makes random outcomes, starts and wakes, and the threads
 //! as they should be, each with a pc and a call depth of its own, that runs or waits.
 
-use super::{Announced, Outcome, Sequence, Side, Start, UnitIn, UnitOut, Wake, kind};
+use super::{Announced, Outcome, SequenceTold, Side, Start, UnitIn, UnitOut, Wake, kind};
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_DECODE};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
@@ -53,6 +53,9 @@ pub struct Told {
     pub rest: P,
     pub call: bool,
     pub ret: bool,
+    /// It begins or ends an LR/SC sequence, where something is kept of them.
+    pub begins: bool,
+    pub ends: bool,
 }
 
 /// A start: the slot, and its threads.
@@ -153,10 +156,7 @@ impl Pipeline {
                 meets: self.meets.map(|m| m.map("", &mut |_, v: u64| v.into())),
                 homes: None,
             },
-            sequence: self.s.keeps_sequences().then(|| {
-                let (begins, ends) = [(false, false), (true, false), (false, true)][self.random.usize(..3)];
-                Sequence { begins: begins.into(), ends: ends.into() }
-            }),
+            sequence: (self.s.keeps_sequences()).then(|| SequenceTold { begins: o.begins.into(), ends: o.ends.into() }),
             announced: self.is_told_ahead().then(|| Announced {
                 valid: self.announces.is_some().into(),
                 slot: self.announces.unwrap_or(0).into(),
@@ -205,7 +205,9 @@ impl Pipeline {
         };
         let taken = P { depth, pc: target & last, mask: taken, waits: kind == kind::WAIT };
         let rest = P { depth: x.depth, pc: stays & last, mask: rest, waits: false };
-        Told { slot, kind, taken, rest, call, ret }
+        let begins = self.s.keeps_sequences() && kind == kind::MEMORY && self.random.bool();
+        let ends = kind == kind::WAIT || (self.s.keeps_sequences() && !begins && self.random.u8(..3) == 0);
+        Told { slot, kind, taken, rest, call, ret, begins, ends }
     }
 
     /// Random events for a cycle, the outcome with a chance of `density` in 100; `ready` says which slots may have one.

@@ -177,6 +177,11 @@ pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
         wire!(last = stop.valid & stop.pc.eq(pc + 1));
         // Lanes of a memory access may stay behind.
         let parts = accesses & m.lit(s.replay == Replay::Split, 1);
+        // With the end of an LR/SC sequence its path may give way.
+        let parts = match reserving.filter(|_| s.keeps_sequences()) {
+            Some(reserving) => parts | reserving.conditional,
+            None => parts,
+        };
         wire!(control = jumps | parts | barrier | waits_here | ecall | ebreak | illegal | last);
         let decoded = Decoded {
             pc,

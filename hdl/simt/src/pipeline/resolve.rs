@@ -17,7 +17,7 @@ use super::load_store::Whole;
 use super::memory::{Access, Lanes};
 use super::place::Wrong;
 use crate::address::SCRATCHPAD;
-use crate::divergence::interface::{Jump, Outcome, Sequence, Side, kind, warp_of};
+use crate::divergence::interface::{Jump, Outcome, SequenceTold, Side, kind, warp_of};
 use crate::isa::{cause, convergence};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::{elements, prelude::*};
@@ -41,7 +41,7 @@ pub struct ResolveIn<T> {
 pub struct Resolved<T> {
     pub outcome: Outcome<T>,
     /// Where something is kept of LR/SC sequences.
-    pub sequence: Option<Sequence<T>>,
+    pub sequence: Option<SequenceTold<T>>,
     /// An access to memory: of the served lanes under [`Replay::Split`], of all under [`Replay::Serialise`].
     pub access: Option<Access<T>>,
     pub whole: Option<Whole<T>>,
@@ -229,8 +229,10 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         wire!(accesses = good & memory);
         let sequence = d.reserving.filter(|_| s.keeps_sequences()).map(|reserving| {
             let backwards = d.imm.msb() & (d.jal | (d.branch & taken_branch.any()));
-            let ends = backwards | d.jalr | d.ecall | (reserving.conditional & !(mask & !served).any());
-            Sequence { begins: good & reserving.reserves, ends: good & ends }
+            let waits = d.barrier | d.converges_by(convergence::WAIT) | d.syncs();
+            let all = reserving.conditional & !(mask & !served).any();
+            let ends = backwards | d.jalr | d.ecall | waits | all;
+            SequenceTold { begins: good & reserving.reserves, ends: good & ends }
         });
         let access = chosen.map(|chosen| {
             let lanes = Lanes { valid: accesses, tag: instruction.tag, places, data };
@@ -325,7 +327,7 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
         Resolved {
             outcome,
             sequence: sequence
-                .map(|s| Sequence { begins: m.pipe_reset(begins, s.begins), ends: m.pipe_reset(ends, s.ends) }),
+                .map(|s| SequenceTold { begins: m.pipe_reset(begins, s.begins), ends: m.pipe_reset(ends, s.ends) }),
             access: access.map(|a| m.stage_if("s9_access", here, a)),
             whole: whole.map(|w| m.stage_if("s9_whole", here, w)),
             result: computed,

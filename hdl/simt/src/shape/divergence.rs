@@ -84,11 +84,6 @@ impl Order {
         matches!(self, Order::Swap | Order::Minority | Order::Majority)
     }
 
-    /// Whether the side of a branch that runs first is chosen by its number of threads.
-    pub fn counts_threads(self) -> bool {
-        matches!(self, Order::Minority | Order::Majority)
-    }
-
     /// Whether a path's call depth is counted; else it is 0.
     pub fn counts_calls(self) -> bool {
         self != Order::Pc

@@ -118,7 +118,8 @@ fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>, inside: &Inside) -> UnitIn<
     let start = Start { valid: start.valid & !inside.live.select(idle, 1), slot: idle, ..start };
     let waits = index_of(s.warps, wake.slot);
     let wake = Wake { valid: wake.valid & inside.waiting.select(waits, 1), slot: waits };
-    UnitIn { start, wake, outcome, ..i.unit }
+    let sequence = i.unit.sequence.map(|sequence| sequence.legal(&outcome));
+    UnitIn { start, wake, outcome, sequence, ..i.unit }
 }
 
 /// The threads of a warp as they stand in the table.
@@ -187,9 +188,10 @@ fn warp_of_fairness(m: Builder, s: &Shape, number: u32, tables: &[Mem<Thread<Wid
         several: (valid & !inside.active.read(at).mask).any(),
         late: of(&|t| late(t) & !t.place.waits),
         in_time: of(&|t| !late(t) & !t.place.waits),
+        held: None,
         waits_late: of(&|t| late(t) & t.place.waits).any(),
         since: inside.ghosts.expect("it is fair")[0],
-        sequence: inside.sequences.as_ref().map(|sequences| sequences.left(at)),
+        sequence: inside.sequences.as_ref().map(|sequences| sequences.of(at)),
     }
 }
 

@@ -6,6 +6,7 @@
 //! path that has not given way, the one that runs first, with an LR/SC sequence at its end; a thread that has given way
 //! must wait for the next round, in which it may be the last.
 
+use super::super::sequence::longest;
 use super::{Fairness, bound, brief, first_turn, until};
 use crate::proof::{cover, implies};
 use crate::shape::Shape;
@@ -27,16 +28,19 @@ pub struct Warp {
     /// Threads that have given way, and that have not, of those that do not wait; those that wait.
     pub late: Signal,
     pub in_time: Signal,
+    /// With convergence barriers, those that wait there.
+    pub held: Option<Signal>,
     /// A thread that waits has given way.
     pub waits_late: Signal,
     /// The counters of [`super::assert_bound`].
     pub since: Mem<Width>,
-    /// For how many outcomes its LR/SC sequence lasts, where something is kept of that.
-    pub sequence: Option<Signal>,
+    /// Where something is kept of LR/SC sequences, for how many outcomes that of the active path lasts, and whether it began
+    /// when the path was due.
+    pub sequence: Option<(Signal, Signal)>,
 }
 
 pub fn has_its_turn(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp) {
-    let &Warp { number: n, live, settled, several, late, in_time, waits_late, sequence, ref since } = warp;
+    let &Warp { number: n, live, settled, several, late, in_time, held, waits_late, sequence, ref since } = warp;
     let at = m.lit(n, s.warp_bits());
     let name = |what: &str| format!("slot_{n}_{what}");
     let Fairness { parted, yields, others, ages, .. } = fairness;
@@ -60,11 +64,14 @@ pub fn has_its_turn(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp) {
     let number = |k: u32| m.lit(k, RANK);
     let of_turn = if brief(s) > 1 { age.slice(0, brief(s).ilog2()).zext(RANK) } else { number(0) };
     let left = others.mux(number(until(s, brief(s))) - of_turn, number(until(s, first_turn(s))) - age.zext(RANK));
-    // In a sequence that was there before its time was over, no other begins.
-    let at_last = number(until(s, 1));
-    let at_last = sequence.map_or(at_last, |sequence| sequence.any().mux(sequence.zext(RANK), at_last));
+    let at_last = sequence.map_or(number(1), |(left, prolongs)| {
+        let left = left.any().mux(left.zext(RANK), number(1));
+        prolongs.mux(left, left + number(longest(s)))
+    });
     wire!(left = yields.mux(at_last, left));
-    let count = in_time.count_ones().zext(RANK);
+    // Threads that a convergence barrier holds come back in time, unless somebody has given way.
+    let may_come = held.map_or(in_time, |held| in_time | (held & !late).only_if(!others));
+    let count = may_come.count_ones().zext(RANK);
     let turns = |count: Signal| number(until(s, brief(s))) * count;
     let round = number(until(s, first_turn(s)) + (s.lanes - 1) * until(s, brief(s)));
     let rank = in_time.any().mux(left + turns(count - 1), number(0));

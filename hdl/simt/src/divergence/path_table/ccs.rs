@@ -30,20 +30,20 @@ pub struct CcsIn<T> {
     /// What the turn is to a stack, of [orders](super::order) that are one.
     #[when(s.order.is_stack())]
     pub stacks: Option<Stacks<T>>,
+    /// 1 bit: `a` and `b` have become of the active path within an [LR/SC sequence](crate::divergence::sequence): they stay
+    /// before `c`, unless they meet it, and the one with the lesser pc is first. Where something is kept of sequences.
+    #[when(s.keeps_sequences())]
+    pub lasts: Option<T>,
 }
 
 /// What a turn does to a stack.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-#[widths(s: &Shape)]
+#[widths(_s: &Shape)]
 pub struct Stacks<T> {
     /// 1 bit: `a` and `b` are what has become of the active path.
     pub outcome: T,
     /// 1 bit: `b` is from below `c`, and goes before it only if it can run and `c` cannot.
     pub seeks: T,
-    /// 1 bit: `a` and `b` are in an [LR/SC sequence](crate::divergence::sequence). Where that says more than numbers of
-    /// threads.
-    #[when(s.keeps_sequences() && s.order.counts_threads())]
-    pub lasts: Option<T>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -140,7 +140,7 @@ pub fn ccs(s: &Shape) -> TypedModule<CcsIn<Width>, CcsOut<Signal>> {
         let last = third.map(|third| third & three);
         let ahead =
             (ab.ahead & !last[0] & !last[1]) | (ac.ahead & !last[0] & !last[2]) | (bc.ahead & !last[1] & !last[2]);
-        let ahead = if s.order.is_stack() { is_ahead(x, y) } else { ahead };
+        let ahead = if s.order.is_stack() || s.keeps_sequences() { is_ahead(x, y) } else { ahead };
         let out = CcsOut {
             x,
             y,
@@ -200,10 +200,11 @@ fn properties(m: Builder, s: &Shape, i: &CcsIn<Signal>, o: &CcsOut<Signal>) {
     m.assert("outputs_disjoint", disjoint(outs));
     m.assert("no_path_is_zeros", o.x.valid | !o.x.pack().any());
     m.assert("no_gap", (o.x.valid | !o.y.valid) & (o.y.valid | !o.z.valid));
+    let lasts = i.lasts.unwrap_or(m.lit(0u32, 1));
     let before = |p: Path<Signal>, q: Path<Signal>| match (s.order.is_stack(), merges) {
         (true, _) => rank(s, p).le(rank(s, q)),
-        (false, true) => key(p).lt(key(q)),
-        (false, false) => key(p).le(key(q)),
+        (false, true) => lasts.mux(rank(s, p).le(rank(s, q)), key(p).lt(key(q))),
+        (false, false) => lasts.mux(rank(s, p).le(rank(s, q)), key(p).le(key(q))),
     };
     m.assert("x_before_y", !o.y.valid | i.a_first | before(o.x, o.y));
     m.assert("y_before_z", !o.z.valid | before(o.y, o.z));
@@ -216,10 +217,10 @@ fn properties(m: Builder, s: &Shape, i: &CcsIn<Signal>, o: &CcsOut<Signal>) {
             m.lit(s.order != order, 1) | least(counts.0, counts.1)
         };
         let parts = third & stacks.outcome & !i.a_first;
-        let counted = stacks.lasts.map_or(parts, |lasts| parts & !lasts);
+        let counted = parts & !lasts;
         m.assert("the_minority_runs", !counted | chosen(Order::Minority, Signal::le));
         m.assert("the_majority_runs", !counted | chosen(Order::Majority, Signal::ge));
-        let by_pc = stacks.lasts.unwrap_or(m.lit(s.order == Order::Swap, 1));
+        let by_pc = lasts | m.lit(s.order == Order::Swap, 1);
         m.assert("the_lesser_pc_runs", !parts | !by_pc | o.x.pc.le(o.y.pc));
     }
     m.assert("a_stays_first", !i.a_first | o.x.same_as(i.a));

@@ -40,7 +40,7 @@ pub struct Relation {
 /// What it says of a and b, of a and c, and of b and c.
 pub fn relations(s: &Shape, i: &CcsIn<Signal>) -> [Relation; 3] {
     let first = match s.order {
-        Order::DepthPc | Order::Pc | Order::BreadthFirst => return sorted::relations(i),
+        Order::DepthPc | Order::Pc | Order::BreadthFirst => return sorted::relations(s, i),
         Order::Swap => swap::first(i),
         Order::Minority => activity::fewer_first(i),
         Order::Majority => activity::more_first(i),

@@ -207,6 +207,7 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
         };
         announced.drive(announce);
         let outcome = told.outcome;
+        told.sequence = told.sequence.map(|sequence| sequence.legal(&outcome));
         unit_in.drive(told);
 
         for slot in &slots {
@@ -583,8 +584,9 @@ fn between_turns(m: Builder, s: &Shape, slot: &Slot, tables: &Inside) {
         & implies(slot.y.valid & slot.parks, slot.y.waits | slot.y.is_late(s));
     m.assert(&format!("slot_{n}_y_waits_if_x_does"), implies(slot.live, y_waits));
     if slot.cold.is_empty() {
-        // But for a path that came from a convergence barrier beside one that runs.
-        let sorted = before(s, slot.x, slot.y) | (m.lit(s.convergence_barriers > 0, 1) & !slot.parks);
+        // But for a path that came from a convergence barrier beside one that runs, or that one in an LR/SC sequence.
+        let beside = s.convergence_barriers > 0 || s.keeps_sequences();
+        let sorted = before(s, slot.x, slot.y) | (m.lit(beside, 1) & !slot.parks);
         m.assert(&format!("slot_{n}_is_sorted"), implies(slot.y.valid, sorted));
         m.assert(&format!("slot_{n}_has_no_cold_thread"), implies(live, !tables.ghosts.ghost_cold.read(at).any()));
         return;
@@ -761,7 +763,8 @@ mod tests {
             let s = Shape { program: 16, depth_bits: 1, barriers, ..Shape::new(lanes, warps) };
             let s = Shape { convergence_barriers, patience: 32, ..s };
             for order in [Order::DepthPc, Order::Pc, Order::Swap, Order::Minority, Order::Majority] {
-                let s = Shape { order, ..s.clone() };
+                let reservations = warps == 2;
+                let s = Shape { order, reservations, ..s.clone() };
                 holds_at_random(&path_table_proof(&s).check().unwrap().netlist, 20_000);
             }
             if convergence_barriers > 0 {

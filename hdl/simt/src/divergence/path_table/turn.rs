@@ -4,7 +4,7 @@ use super::ccs::{CcsIn, CcsOut, Stacks, ccs};
 use super::claim::Next;
 use super::convergence::Release;
 use super::state::{Claim, Store};
-use crate::divergence::{Announced, Outcome, Path, Sequence, Start, Steer, Wake, kind};
+use crate::divergence::{Announced, Outcome, Path, SequenceTold, Start, Steer, Wake, kind};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 
@@ -108,7 +108,7 @@ impl Store {
     }
 
     /// Where something is kept of LR/SC sequences, 1 bit: that of the outcome's path lasts.
-    fn keep_sequence(&self, told: Option<Sequence<Signal>>, outcome: &Outcome<Signal>) -> Option<Signal> {
+    fn keep_sequence(&self, told: Option<SequenceTold<Signal>>, outcome: &Outcome<Signal>) -> Option<Signal> {
         let due = self.fairness.as_ref().map_or(self.m.lit(0u32, 1), |fairness| fairness.is_due(outcome.slot));
         self.sequences.as_ref().zip(told).map(|(sequences, told)| sequences.goes_on(told, outcome, due))
     }
@@ -128,7 +128,7 @@ impl Store {
         &self,
         turn: &Turn,
         start: &Start<Signal>,
-        (outcome, sequence): (&Outcome<Signal>, Option<Sequence<Signal>>),
+        (outcome, sequence): (&Outcome<Signal>, Option<SequenceTold<Signal>>),
     ) -> Sorted {
         let Store { m, s, cold, .. } = self;
         let words = self.words.q;
@@ -180,11 +180,9 @@ impl Store {
         wire!(c = self.read(turn, Path { valid: second.valid & turn.live, ..second }));
         let idles = if s.gives_way() { active.waits | active.is_late(s) } else { active.waits };
         wire!(parked = idles & !begins);
-        let lasts_here = lasts.filter(|_| s.order.counts_threads());
-        let stacks =
-            s.order.is_stack().then(|| Stacks { outcome: outcome.valid, seeks: !turn.updates, lasts: lasts_here });
+        let stacks = s.order.is_stack().then(|| Stacks { outcome: outcome.valid, seeks: !turn.updates });
         let a_first = turn.live & !begins & !parked;
-        let ccs = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first, stacks });
+        let ccs = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first, stacks, lasts });
         // At a start none of the three is valid, and the new path is x: the sort gives zeros, and nothing waits for it.
         let begun = Path {
             valid: start.mask.any(),

@@ -5,6 +5,7 @@ use crate::pipeline::collect::Instruction;
 use crate::pipeline::decoded::{Converges, Decoded};
 use crate::pipeline::memory::{MemoryIn, MemoryOut, memory};
 use crate::pipeline::primitives::{Named, Primitive};
+use crate::pipeline::reservations::Reserving;
 use crate::pipeline::testing::packed;
 use crate::pipeline::timing::RESOLVE_TO_OUTCOME;
 use crate::shape::Coalescing;
@@ -631,4 +632,73 @@ fn a_sync_serves_those_it_names() {
             assert_eq!(committed, if lacks && in_use { 0 } else { here }, "{context}");
         }
     }
+}
+
+/// What begins and ends an LR/SC sequence, of two lanes: a backward jump is one by its immediate, and a branch only if it
+/// is taken by some.
+#[test]
+fn a_sequence_begins_and_ends() {
+    type Set = fn(Decoded<Bits>) -> Decoded<Bits>;
+    const BACK: u32 = (-8i32) as u32;
+    let cases: [(&str, Set, [bool; 2]); 11] = [
+        ("addi", |d| d, [false; 2]),
+        ("lr.w", |d| reserving(d, 1, 0), [true, false]),
+        ("sc.w", |d| reserving(d, 0, 1), [false, true]),
+        ("lw", |d| Decoded { load: 1u32.into(), ..d }, [false; 2]),
+        ("jal back", |d| Decoded { jal: 1u32.into(), imm: BACK.into(), ..d }, [false, true]),
+        ("jal", |d| Decoded { jal: 1u32.into(), ..d }, [false; 2]),
+        ("branch back", |d| Decoded { branch: 1u32.into(), imm: BACK.into(), ..d }, [false, true]),
+        ("branch", |d| Decoded { branch: 1u32.into(), ..d }, [false; 2]),
+        ("jalr", |d| Decoded { jalr: 1u32.into(), ..d }, [false, true]),
+        ("ecall", |d| Decoded { ecall: 1u32.into(), ..d }, [false, true]),
+        ("barrier", |d| Decoded { barrier: 1u32.into(), ..d }, [false, true]),
+    ];
+    for replay in [Replay::Split, Replay::Serialise] {
+        let s = Shape { reservations: true, replay, ..Shape::new(2, 2) };
+        let mut t = Sim::new(&resolve(&s).check().unwrap());
+        t.reset();
+        let zero = Executed::shape(&s).map("", &mut |_, _| Bits::ZERO);
+        let mut told = |decoded: &Decoded<Bits>, taken: u64, stopped: bool, apart: bool| {
+            let decoded = Decoded { control: 1u32.into(), ..decoded.clone() };
+            let instruction = Instruction {
+                valid: 1u32.into(),
+                slot: 1u32.into(),
+                mask: 0b11u64.into(),
+                decoded,
+                ..zero.instruction.clone()
+            };
+            // Words of two lines, or of one.
+            let result = packed(&[0x400, if apart { 0x440 } else { 0x404 }]);
+            let executed = Executed {
+                instruction,
+                leader: 1u32.into(),
+                leader_result: 0x400u32.into(),
+                result,
+                taken: taken.into(),
+                target: 0x10u32.into(),
+                ..zero.clone()
+            };
+            t.poke(ResolveIn { executed, stopped: stopped.into(), jump: None, count: None, in_use: None });
+            t.steps(u64::from(RESOLVE_TO_OUTCOME));
+            let told = t.peek().sequence.expect("something is kept of sequences");
+            [told.begins == 1, told.ends == 1]
+        };
+        for (name, set, wanted) in cases {
+            let decoded = set(zero.instruction.decoded.clone());
+            assert_eq!(told(&decoded, 0b11, false, false), wanted, "{name}");
+            assert_eq!(told(&decoded, 0b11, true, false), [false; 2], "{name} in a core that has stopped");
+            if decoded.branch == 1 {
+                assert_eq!(told(&decoded, 0b10, false, false), wanted, "{name} of one");
+                assert_eq!(told(&decoded, 0, false, false), [false; 2], "{name} not taken");
+            }
+            let whole = replay == Replay::Serialise || wanted != [false, true] || decoded.atomic != 1;
+            let of_a_part = if whole { wanted } else { [false; 2] };
+            assert_eq!(told(&decoded, 0b11, false, true), of_a_part, "{name} of a part");
+        }
+    }
+}
+
+fn reserving(d: Decoded<Bits>, reserves: u32, conditional: u32) -> Decoded<Bits> {
+    let reserving = Reserving { reserves: reserves.into(), conditional: conditional.into() };
+    Decoded { load: reserves.into(), atomic: conditional.into(), reserving: Some(reserving), ..d }
 }

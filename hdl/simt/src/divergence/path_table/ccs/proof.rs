@@ -33,8 +33,8 @@ pub fn ccs_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CcsOut<Signal>> {
         };
         let [a, b, c] = [path(i.ccs.a, 0), path(i.ccs.b, 1), path(i.ccs.c, 2)];
         wire!(a_first = i.ccs.a_first & a.valid);
-        let stacks = i.ccs.stacks;
-        let o = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first, stacks });
+        let (stacks, lasts) = (i.ccs.stacks, i.ccs.lasts);
+        let o = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first, stacks, lasts });
         let (ins, outs) = ([a, b, c], [o.x, o.y, o.z]);
 
         let holds = |p: Path<Signal>| p.valid & p.mask.select(i.thread, 1);
@@ -51,6 +51,7 @@ pub fn ccs_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CcsOut<Signal>> {
             Some(stacks) => (rank(s, b).lt(rank(s, c)), stacks.seeks & !o.merges.any()),
             None => (key(b).lt(key(c)), m.lit(1u32, 1)),
         };
+        let asked = lasts.map_or(asked, |lasts| asked & !lasts);
         m.assert("b_before_c_says_it", implies(asked, o.b_before_c.eq(b.valid & c.valid & b_first)));
 
         cover(m, "thread_goes_from_c_to_x", holds(c) & holds(o.x));

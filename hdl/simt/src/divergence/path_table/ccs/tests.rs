@@ -12,8 +12,18 @@ fn path(depth: u64, pc: u64, mask: u64, waits: bool) -> Plain {
     Path { valid: Bits::from(mask != 0), depth: depth.into(), pc: pc.into(), mask: mask.into(), waits: waits.into() }
 }
 
-/// The reference: a list, sorted, equal neighbours merged.
-fn reference(paths: [P; 3], a_first: bool) -> Vec<P> {
+/// The reference: a list, sorted, equal neighbours merged. If the sequence `lasts`, the last of the paths goes behind the
+/// others, where it can run as they can, unless it meets one.
+fn reference(paths: [P; 3], a_first: bool, lasts: bool) -> Vec<P> {
+    let key = |p: &P| (p.waits, std::cmp::Reverse(p.depth), p.pc);
+    let [a, b, c] = paths;
+    let meets = [a, b].iter().any(|p| p.mask != 0 && key(p) == key(&c));
+    if lasts && !meets && c.mask != 0 {
+        let mut list = reference([a, b, P::default()], false, false);
+        let behind = list.iter().take_while(|p| p.waits <= c.waits).count();
+        list.insert(behind, c);
+        return list;
+    }
     let (fixed, free) = paths.split_at(a_first as usize);
     let mut list: Vec<P> = free.iter().copied().filter(|p| p.mask != 0).collect();
     list.sort_by_key(|p| (p.waits, std::cmp::Reverse(p.depth), p.pc));
@@ -25,11 +35,11 @@ fn reference(paths: [P; 3], a_first: bool) -> Vec<P> {
     [fixed, &list].concat()
 }
 
-fn check(t: &mut Sim<CcsIn<Width>, CcsOut<Signal>>, paths: [P; 3], a_first: bool) {
+fn check(t: &mut Sim<CcsIn<Width>, CcsOut<Signal>>, paths: [P; 3], a_first: bool, lasts: Option<bool>) {
     let [a, b, c] = paths.map(|p| path(p.depth, p.pc, p.mask, p.waits));
-    t.poke(CcsIn { a, b, c, a_first: a_first.into(), stacks: None });
+    t.poke(CcsIn { a, b, c, a_first: a_first.into(), stacks: None, lasts: lasts.map(|lasts| lasts.into()) });
     let out = t.peek();
-    let expected = reference(paths, a_first);
+    let expected = reference(paths, a_first, lasts == Some(true));
     let got: Vec<P> = [&out.x, &out.y, &out.z]
         .into_iter()
         .filter(|p| p.valid == 1)
@@ -43,7 +53,11 @@ fn check(t: &mut Sim<CcsIn<Width>, CcsOut<Signal>>, paths: [P; 3], a_first: bool
     let key = |p: P| (p.waits, std::cmp::Reverse(p.depth), p.pc);
     let before = |p: P, q: P| key(p) < key(q);
     let [_, b, c] = paths;
-    assert_eq!(out.b_before_c == 1, b.mask != 0 && c.mask != 0 && before(b, c), "{paths:x?} {a_first}");
+    // Asked of what is below a path that runs.
+    assert!(
+        lasts == Some(true) || (out.b_before_c == 1) == (b.mask != 0 && c.mask != 0 && before(b, c)),
+        "{paths:x?} {a_first}"
+    );
     let level = |p: P| (p.waits, p.depth);
     let ahead = expected.len() > 1 && level(expected[0]) == level(expected[1]) && expected[0].pc < expected[1].pc;
     assert_eq!(out.y_ahead == 1, ahead, "{paths:x?} {a_first}");
@@ -53,17 +67,24 @@ fn check(t: &mut Sim<CcsIn<Width>, CcsOut<Signal>>, paths: [P; 3], a_first: bool
 /// of them or to none. A path is valid exactly if its mask is not empty.
 #[test]
 fn every_case_at_four_lanes() {
-    every_case(false);
+    every_case(false, false);
 }
 
 /// The same where some paths wait, with 1-bit pcs: each of the three may.
 #[test]
 fn every_case_at_four_lanes_with_waiting() {
-    every_case(true);
+    every_case(true, false);
 }
 
-fn every_case(barriers: bool) {
-    let s = Shape { program: 16, depth_bits: 1, barriers, ..Shape::new(4, 1) };
+/// In LR/SC sequences and outside.
+#[test]
+fn every_case_at_four_lanes_with_sequences() {
+    every_case(false, true);
+    every_case(true, true);
+}
+
+fn every_case(barriers: bool, reservations: bool) {
+    let s = Shape { program: 16, depth_bits: 1, barriers, reservations, ..Shape::new(4, 1) };
     let mut t = Sim::new(&ccs(&s).check().unwrap());
     for owners in 0..256u64 {
         let mask = |who: u64| (0..4).filter(|lane| owners >> (2 * lane) & 3 == who).fold(0, |m, lane| m | 1 << lane);
@@ -75,20 +96,23 @@ fn every_case(barriers: bool) {
                 mask: masks[k as usize],
                 waits: barriers && keys >> (3 * k + 2) & 1 == 1,
             });
-            check(&mut t, paths, false);
+            let outside = reservations.then_some(false);
+            check(&mut t, paths, false, outside);
             if masks[0] != 0 {
-                check(&mut t, paths, true);
+                check(&mut t, paths, true, outside);
+            }
+            if reservations {
+                check(&mut t, paths, false, Some(true));
             }
         }
     }
 }
 
-/// Every case of the orders that are stacks, and every turn of a list; those that count threads in LR/SC sequences, too.
+/// Every case of the orders that are stacks, and every turn of a list; outcomes in LR/SC sequences, too.
 #[test]
 fn stacks_at_four_lanes() {
-    let counting = [Order::Minority, Order::Majority];
-    let outside = [Order::Swap].into_iter().chain(counting).map(|order| (order, false));
-    for (order, lasts) in outside.chain(counting.map(|order| (order, true))) {
+    let stacks = [Order::Swap, Order::Minority, Order::Majority];
+    for (order, lasts) in [false, true].into_iter().flat_map(|lasts| stacks.map(|order| (order, lasts))) {
         let s = Shape { program: 16, depth_bits: 1, order, reservations: lasts, ..Shape::new(4, 1) };
         let mut t = Sim::new(&ccs(&s).check().unwrap());
         for (owners, keys) in (0..256u64).flat_map(|owners| (0..512u64).map(move |keys| (owners, keys))) {
@@ -107,10 +131,15 @@ fn stacks_at_four_lanes() {
                     continue;
                 }
                 let [a, b, c] = paths.map(|p| path(p.depth, p.pc, p.mask, p.waits));
-                let (lasts, both) = (lasts.then(|| 1u32.into()), paths[0].mask != 0 && paths[1].mask != 0);
-                let by_pc = lasts.is_some() && outcome && both;
-                let stacks = Some(Stacks { outcome: outcome.into(), seeks: seeks.into(), lasts });
-                t.poke(CcsIn { a, b, c, a_first: a_first.into(), stacks });
+                // Then the side with the lesser pc is first, and nobody changes places with what was there.
+                let as_order = match (lasts && outcome, paths[0].mask != 0 && paths[1].mask != 0) {
+                    (true, true) => Order::Swap,
+                    (true, false) => Order::Minority,
+                    _ => order,
+                };
+                let lasts = lasts.then(|| outcome.into());
+                let stacks = Some(Stacks { outcome: outcome.into(), seeks: seeks.into() });
+                t.poke(CcsIn { a, b, c, a_first: a_first.into(), stacks, lasts });
                 let out = t.peek();
                 let got: Vec<P> = [&out.x, &out.y, &out.z]
                     .into_iter()
@@ -122,7 +151,6 @@ fn stacks_at_four_lanes() {
                         waits: p.waits == 1,
                     })
                     .collect();
-                let as_order = if by_pc { Order::Swap } else { order };
                 assert_eq!(got, stacked(as_order, turn, paths), "{} {paths:x?} {turn:?}", order.name());
                 let [_, b, c] = paths;
                 let b_runs_before = b.mask != 0 && c.mask != 0 && c.waits && !b.waits;
@@ -152,7 +180,7 @@ fn random_cases_at_64_lanes() {
             let (depth, pc, waits) = (random.u64(..depths), random.u64(..pcs), random.u8(..4) == 0);
             P { depth, pc, mask, waits }
         });
-        check(&mut t, paths, masks[0] != 0 && random.u8(..4) == 0);
+        check(&mut t, paths, masks[0] != 0 && random.u8(..4) == 0, None);
         t.step();
     }
     let covers = ["order_abc", "order_acb", "order_bac", "order_bca", "order_cab", "order_cba"];
@@ -185,6 +213,7 @@ fn a_unit_that_loses_threads_is_caught() {
         c: path(0, 5, 0b1000, false),
         a_first: Bits::ZERO,
         stacks: None,
+        lasts: None,
     };
     t.poke(meet);
     let error = t.try_step().unwrap_err().to_string();

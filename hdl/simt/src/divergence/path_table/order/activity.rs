@@ -2,9 +2,8 @@
 //! more; of as many, the one with the lesser pc. (`path-lists-simty.txt` §2.2)
 //!
 //! With the smaller side first the active path is at least halved by each branch, so that a stack of log2(lanes) paths
-//! is enough where no thread comes back to it.
-//!
-//! In an [LR/SC sequence](crate::divergence::sequence) the side with the lesser pc is first: behind it may be the `sc.w`.
+//! is enough where no thread comes back to it. Not in an [LR/SC sequence](crate::divergence::sequence), in which the side with
+//! the lesser pc is first: behind it may be the `sc.w`.
 
 use super::stack::First;
 use crate::divergence::path_table::ccs::CcsIn;
@@ -21,10 +20,10 @@ pub fn more_first(i: &CcsIn<Signal>) -> First {
 /// By numbers of threads. Else than at a branch, `a` is the active path and `b` what is behind it.
 fn first(i: &CcsIn<Signal>, before: impl Fn(Signal, Signal) -> Signal) -> First {
     let (a, b) = (i.a.mask.count_ones(), i.b.mask.count_ones());
-    let of_as_many = a.eq(b) & i.a.pc.le(i.b.pc);
-    let counted = before(a, b) | of_as_many;
-    let stacks = i.stacks.expect("a stack");
-    let a_of_b = stacks.lasts.map_or(counted, |lasts| lasts.mux(i.a.pc.le(i.b.pc), counted));
-    let always = stacks.outcome.literal(1u32);
-    First { a_of_b: a_of_b | !stacks.outcome, a_of_c: always, b_of_c: always }
+    let lesser_pc = i.a.pc.le(i.b.pc);
+    let counted = before(a, b) | (a.eq(b) & lesser_pc);
+    let a_of_b = i.lasts.map_or(counted, |lasts| lasts.mux(lesser_pc, counted));
+    let branch = i.stacks.expect("a stack").outcome;
+    let always = branch.literal(1u32);
+    First { a_of_b: a_of_b | !branch, a_of_c: always, b_of_c: always }
 }

@@ -20,7 +20,7 @@ pub struct First {
 }
 
 pub fn relations(s: &Shape, i: &CcsIn<Signal>, first: First) -> [Relation; 3] {
-    let &CcsIn { a, b, c, a_first, stacks } = i;
+    let &CcsIn { a, b, c, a_first, stacks, .. } = i;
     let seeks = stacks.expect("a stack").seeks;
     let same = |p: Path<Signal>, q: Path<Signal>| key(p).eq(key(q));
     let of_rank = |p: Path<Signal>, q: Path<Signal>, first: Signal| {

@@ -33,8 +33,9 @@ fn warp(m: Builder, s: &Shape, h: &Harness, slot: &Slot) -> Warp {
         several: slot.y.valid | slot.count.any(),
         late,
         in_time,
+        held: h.barriers.map(|_| slot.held.iter().fold(none, |all, p| all | p.mask.only_if(p.valid))),
         waits_late: cat(&waits_late).any(),
-        sequence: h.tables.store.sequences.as_ref().map(|sequences| sequences.left(m.lit(slot.number, s.warp_bits()))),
+        sequence: h.tables.store.sequences.as_ref().map(|sequences| sequences.of(m.lit(slot.number, s.warp_bits()))),
         since: h.tables.ghosts.ghost_since.expect("it is fair"),
     }
 }
@@ -52,8 +53,8 @@ mod tests {
         {
             for order in [Order::DepthPc, Order::Swap, Order::Minority, Order::BreadthFirst] {
                 let s = Shape { program: 16, depth_bits: 1, barriers, fair: true, ..Shape::new(lanes, warps) };
-                for reservations in [false, true] {
-                    let s = Shape { patience, order, reservations, ..s.clone() };
+                for (reservations, convergence_barriers) in [(false, 0), (true, 0), (false, 1), (false, 2), (true, 2)] {
+                    let s = Shape { patience, order, reservations, convergence_barriers, ..s.clone() };
                     holds_at_random(&fair_proof(&s).check().unwrap().netlist, 20_000);
                 }
             }
