@@ -90,7 +90,7 @@ pub const MECHANISMS: [Mechanism; 12] = [
 pub const COMPARED: [(u32, u32); 2] = [(8, 8), (16, 8)];
 
 /// Options of a core whose price is told, beside those of [`MECHANISMS`].
-pub const OPTIONS: [&str; 17] = [
+pub const OPTIONS: [&str; 18] = [
     "--barriers off --atomics off --scratchpad 0",
     "--multiply off",
     "--atomics off",
@@ -104,6 +104,7 @@ pub const OPTIONS: [&str; 17] = [
     "--fair on",
     "--fair on --divergence arbiter",
     "--fair on --order breadth-first",
+    "--fair on --reservations on",
     "--order swap",
     "--order minority",
     "--warp-primitives on",

@@ -122,6 +122,20 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
             path_table_proof,
         )?);
     }
+    for (order, lanes, warps, convergence_barriers, quick) in [
+        (Order::DepthPc, 2, 2, 0, false),
+        (Order::DepthPc, 4, 1, 0, true),
+        (Order::DepthPc, 4, 2, 0, false),
+        (Order::DepthPc, 4, 1, 1, false),
+        (Order::Swap, 4, 1, 0, false),
+        (Order::Minority, 4, 1, 0, false),
+    ] {
+        let s = Shape { order, reservations: true, ..converging(lanes, warps, true, convergence_barriers) };
+        if (warps, convergence_barriers) == (1, 0) {
+            all.push(CCS.at(&s, 2, false, ccs_proof)?);
+        }
+        all.push(PATH_TABLE.at(&s, 2, quick, path_table_proof)?);
+    }
     for (lanes, warps, convergence_barriers, quick) in
         [(2, 1, 1, true), (2, 1, 2, false), (2, 2, 1, false), (4, 1, 1, false)]
     {
