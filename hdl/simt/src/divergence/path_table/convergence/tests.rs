@@ -48,6 +48,8 @@ struct Barrier {
     /// Who waits does so by `sync`; one has found it in use otherwise.
     hard: bool,
     wanted: bool,
+    /// A `sync` has wanted it since threads began to wait: they go on soon, even if it has passed meanwhile.
+    hastened: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -274,6 +276,7 @@ impl Bench {
         assert_eq!(self.t.peek().more.in_use.expect("a core with sync") == 1, in_use, "{told:?} {b:?}");
         if in_use {
             b.wanted |= !b.hard;
+            b.hastened |= !b.hard;
             self.queued = Some(told);
             return 0;
         }
@@ -428,12 +431,13 @@ impl Bench {
         match reasons {
             [true, false, false, false, ..] => assert_eq!(b.waiting, b.participants & live, "complete"),
             [false, false, true, false, ..] => assert!(!runs, "stuck"),
-            [false, false, false, true, ..] => assert!(b.age >= patience || b.wanted, "patience after {}", b.age),
+            [false, false, false, true, ..] => assert!(b.age >= patience || b.hastened, "patience after {}", b.age),
             _ => panic!("one reason: {reasons:?}"),
         }
         b.participants &= !b.waiting;
         b.waiting = 0;
         b.hard = false;
+        b.hastened = false;
         self.place(slot, mask, |t| t.place = Place::Listed);
     }
 
