@@ -36,9 +36,10 @@ pub fn latest(s: &Shape) -> u32 {
 /// The sequences of the warps' active paths.
 pub struct Sequences {
     s: Shape,
-    /// One bit per slot: there is one.
-    lasts: Reg<Signal>,
-    /// By slot, then, for how many outcomes more, at least 1.
+    /// One bit per slot: there is one, which lasts behind the next outcome unless that ends it. In registers, as it is the
+    /// sooner known.
+    more: Reg<Signal>,
+    /// By slot, then, for how many outcomes it lasts.
     left: Mem<Width>,
     /// One bit per slot: it began when the time of its path was over.
     prolongs: Reg<Signal>,
@@ -49,16 +50,17 @@ impl Sequences {
     pub fn new(m: Builder, s: &Shape) -> Option<Sequences> {
         s.keeps_sequences().then(|| Sequences {
             s: s.clone(),
-            lasts: m.reg("sequence_lasts", s.warps).reset(0u32),
+            more: m.reg("sequence_more", s.warps).reset(0u32),
             left: m.memory("sequence_left", longest(s).count_ones(), s.warp_bits()).style(MemoryStyle::Distributed),
             prolongs: m.reg("sequence_prolongs", s.warps).reset(0u32),
         })
     }
 
-    /// Of a slot, for how many outcomes a sequence lasts; and 1 bit, it began when the time of its path was over.
+    /// Of a slot, for how many outcomes a sequence lasts, 0 also if only for the next; and 1 bit, it began when the time of its
+    /// path was over.
     pub fn of(&self, slot: Signal) -> (Signal, Signal) {
-        let [lasts, prolongs] = [self.lasts, self.prolongs].map(|bits| bits.q.select(slot, 1));
-        (self.left.read(slot).only_if(lasts), prolongs)
+        let [more, prolongs] = [self.more, self.prolongs].map(|bits| bits.q.select(slot, 1));
+        (self.left.read(slot).only_if(more), prolongs)
     }
 
     /// Goes on by a cycle. Returns, 1 bit, with an outcome: the sequence lasts behind it. If its path is `due`, to give way,
@@ -66,12 +68,13 @@ impl Sequences {
     pub fn goes_on(&self, told: SequenceTold<Signal>, outcome: &Outcome<Signal>, due: Signal) -> Signal {
         let at = outcome.slot.decode(self.s.warps);
         let is_on = |bits: Reg<Signal>| (bits.q & at).any();
-        let left = self.left.read(outcome.slot);
         wire!(begins = told.begins & !(due & is_on(self.prolongs)));
-        wire!(lasts = begins | (is_on(self.lasts) & left.from_bit(1).any() & !told.ends));
+        wire!(lasts = begins | (is_on(self.more) & !told.ends));
         wire!(changes = outcome.valid | begins);
-        self.left.write(changes, outcome.slot, begins.repeat(left.width()) | (left - 1));
-        self.lasts.next_if(changes, (self.lasts.q & !at) | at.only_if(lasts));
+        let after = self.left.read(outcome.slot) - 1;
+        self.left.write(changes, outcome.slot, begins.repeat(after.width()) | after);
+        let more = begins | (lasts & after.from_bit(1).any());
+        self.more.next_if(changes, (self.more.q & !at) | at.only_if(more));
         // Until its path gives way, which it does where no sequence lasts.
         let prolongs = (self.prolongs.q & at) | at.only_if(begins);
         self.prolongs.next_if(changes, (self.prolongs.q & !at) | prolongs.only_if(due & lasts));
