@@ -56,11 +56,10 @@ impl Sequences {
         })
     }
 
-    /// Of a slot, for how many outcomes a sequence lasts, 0 also if only for the next; and 1 bit, it began when the time of its
-    /// path was over.
-    pub fn of(&self, slot: Signal) -> (Signal, Signal) {
-        let [more, prolongs] = [self.more, self.prolongs].map(|bits| bits.q.select(slot, 1));
-        (self.left.read(slot).only_if(more), prolongs)
+    /// Of a slot: a sequence lasts behind the next outcome, 1 bit; then, for how many outcomes; it began when the time of its
+    /// path was over, 1 bit.
+    pub fn of(&self, slot: Signal) -> [Signal; 3] {
+        [self.more.q.select(slot, 1), self.left.read(slot), self.prolongs.q.select(slot, 1)]
     }
 
     /// Goes on by a cycle. Returns, 1 bit, with an outcome: the sequence lasts behind it. If its path is `due`, to give way,

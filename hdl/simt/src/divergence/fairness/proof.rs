@@ -34,9 +34,8 @@ pub struct Warp {
     pub waits_late: Signal,
     /// The counters of [`super::assert_bound`].
     pub since: Mem<Width>,
-    /// Where something is kept of LR/SC sequences, for how many outcomes that of the active path lasts, and whether it began
-    /// when the path was due.
-    pub sequence: Option<(Signal, Signal)>,
+    /// What is kept of LR/SC sequences, where something is ([`super::super::sequence::Sequences::of`]).
+    pub sequence: Option<[Signal; 3]>,
 }
 
 pub fn has_its_turn(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp) {
@@ -64,8 +63,9 @@ pub fn has_its_turn(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp) {
     let number = |k: u32| m.lit(k, RANK);
     let of_turn = if brief(s) > 1 { age.slice(0, brief(s).ilog2()).zext(RANK) } else { number(0) };
     let left = others.mux(number(until(s, brief(s))) - of_turn, number(until(s, first_turn(s))) - age.zext(RANK));
-    let at_last = sequence.map_or(number(1), |(left, prolongs)| {
-        let left = left.any().mux(left.zext(RANK), number(1));
+    let at_last = sequence.map_or(number(1), |[more, left, prolongs]| {
+        m.assert(&name("sequence_lasts_for_some_outcomes"), implies(more, left.from_bit(1).any()));
+        let left = more.mux(left.zext(RANK), number(1));
         prolongs.mux(left, left + number(longest(s)))
     });
     wire!(left = yields.mux(at_last, left));
