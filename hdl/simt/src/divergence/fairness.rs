@@ -170,9 +170,8 @@ impl Fairness {
 
         let passed = ages.read(slot) + 1;
         wire!(is_parted = (parted.q & outcome_at).any());
-        let yields_now = self.yields(outcome_at);
         // Time stands still while a path is due and does not give way.
-        let put_off = lasts.map(|lasts| lasts & yields_now & is_parted);
+        let put_off = lasts.map(|lasts| lasts & self.yields(outcome_at) & is_parted);
         let put_off = put_off.map(|put_off| at_once.map_or(put_off, |at_once| put_off & !at_once));
         let stands_still = put_off.filter(|_| !s.order.takes_turns());
         let counts = stands_still.map_or(outcome, |stands_still| outcome & !stands_still);
@@ -185,15 +184,14 @@ impl Fairness {
         wire!(tick = stands_still.map_or(over, |stands_still| over & !stands_still));
         let brief = brief(s).ilog2();
         wire!(brief = if brief == 0 { is_parted } else { is_parted & passed.slice(0, brief).all() });
-        let over = lasts.map_or(yields_now, |lasts| yields_now & !lasts);
-        wire!(gives_way = at_once.map_or(over, |at_once| over | at_once) & is_parted);
+        wire!(gives_way = self.gives_way(slot, lasts, at_once));
         let gave = outcome_at.only_if(outcome & gives_way);
-        let ends = if s.fair { new_round | wakes | (turn & alone) } else { new_round };
-        let ended_round = turn_at.only_if(ends);
+        let round_ends = if s.fair { new_round | wakes | (turn & alone) } else { new_round };
+        let ended_round = turn_at.only_if(round_ends);
         others.next((others.q | gave) & !ended_round & !start_at);
         wire!(brief_turn = ((others.q | gave) & outcome_at).any());
-        let ends = tick | (brief & brief_turn);
-        let yields_next = outcome_at.only_if(put_off.map_or(ends, |put_off| ends | put_off));
+        let turn_ends = tick | (brief & brief_turn);
+        let yields_next = outcome_at.only_if(put_off.map_or(turn_ends, |put_off| turn_ends | put_off));
         yields.next_if(
             outcome | start,
             (yields.q & !outcome_at.only_if(outcome) & !start_at) | yields_next.only_if(outcome),
