@@ -3,23 +3,29 @@ use crate::divergence::testing::{P, Told, Watch};
 use crate::divergence::{Divergence, kind};
 use crate::shape::{Order, Replay, Shape};
 
-/// Threads 0 and 1 of a warp of two, in two paths; thread 0 runs, at 10, and thread 1 is at 20.
+/// The unit with the threads of each warp of two in two paths; thread 0 runs, at 10, and thread 1 is at 20.
 fn parted(s: &Shape) -> Watch {
     let mut watch = Watch::new(&s.divergence.mechanism().unit(s).check().unwrap(), s, 1);
-    watch.cycle(None, Some((0, P { mask: 0b11, ..P::default() })));
-    let sides = [P { pc: 20, mask: 0b10, ..P::default() }, P { pc: 10, mask: 0b01, ..P::default() }];
-    watch.tell(Told { kind: kind::BRANCH, taken: sides[0], rest: sides[1], ..Told::default() });
+    for slot in 0..s.warps as usize {
+        watch.cycle(None, Some((slot, P { mask: 0b11, ..P::default() })));
+        let sides = [P { pc: 20, mask: 0b10, ..P::default() }, P { pc: 10, mask: 0b01, ..P::default() }];
+        watch.tell(Told { slot, kind: kind::BRANCH, taken: sides[0], rest: sides[1], ..Told::default() });
+    }
     watch
 }
 
-/// Thread 0 has an outcome and goes on: whether it is the one that runs then.
+/// The path of a slot that runs has an outcome and goes on: whether it is the one that runs then.
+fn goes_on_at(watch: &mut Watch, slot: usize, begins: bool, ends: bool) -> bool {
+    watch.settle(slot);
+    let (x, _) = watch.asked(slot);
+    watch.tell(Told { slot, kind: kind::JUMP, taken: x, begins, ends, ..Told::default() });
+    watch.settle(slot);
+    watch.asked(slot).0.mask == x.mask
+}
+
+/// The same of slot 0.
 fn goes_on(watch: &mut Watch, begins: bool, ends: bool) -> bool {
-    watch.settle(0);
-    let (x, _) = watch.asked(0);
-    assert_eq!(x.mask, 0b01);
-    watch.tell(Told { kind: kind::JUMP, taken: x, begins, ends, ..Told::default() });
-    watch.settle(0);
-    watch.asked(0).0.mask == 0b01
+    goes_on_at(watch, 0, begins, ends)
 }
 
 fn fair() -> impl Iterator<Item = Shape> {
@@ -69,6 +75,39 @@ fn only_one_more_sequence_begins() {
             assert!(goes_on(&mut watch, true, false), "{}: begins no more", s.options());
         }
         assert!(!goes_on(&mut watch, true, false), "{}: a third", s.options());
+    }
+}
+
+/// A path whose sequence began when its time was over does not take it from those after it.
+#[test]
+fn each_path_has_a_sequence_of_its_own() {
+    for s in fair() {
+        let mut watch = parted(&s);
+        for turn in 0..6 {
+            let outcomes = (1..).take_while(|_| goes_on(&mut watch, true, false)).count() as u32;
+            assert!(outcomes >= longest(&s), "{}: {outcomes} in turn {turn}", s.options());
+        }
+    }
+}
+
+/// A sequence of one warp is not one of another, and outlasts the turns of that.
+#[test]
+fn warps_have_sequences_of_their_own() {
+    for s in fair().map(|s| Shape { warps: 2, ..s }) {
+        for slot in [0, 1] {
+            let mut watch = parted(&s);
+            let turn = (1..).take_while(|_| goes_on_at(&mut watch, slot, false, false)).count();
+            let mut watch = parted(&s);
+            assert!((0..turn).all(|_| goes_on_at(&mut watch, slot, false, false)), "{}", s.options());
+            assert!(goes_on_at(&mut watch, slot, true, false), "{}: with lr.w", s.options());
+            for k in 0..longest(&s) - 1 {
+                // The other gives way as ever.
+                let turns = (1..).take_while(|_| goes_on_at(&mut watch, 1 - slot, false, false)).count();
+                assert!(turns <= turn, "{}: slot {}, {turns}", s.options(), 1 - slot);
+                assert!(goes_on_at(&mut watch, slot, false, false), "{}: slot {slot}, {k}", s.options());
+            }
+            assert!(!goes_on_at(&mut watch, slot, false, false), "{}: slot {slot}", s.options());
+        }
     }
 }
 
