@@ -97,7 +97,7 @@ impl Bench {
     /// The names of the kernels, and how many other programs there are.
     pub fn names(&self) -> String {
         let kernels: Vec<&str> = self.work.iter().filter(|w| w.kernel.is_some()).map(|w| w.name.as_str()).collect();
-        let faults = self.work.iter().filter(|work| work.name.starts_with("fault ")).count();
+        let faults = faults(&self.shape).len();
         let directed = self.work.len() - kernels.len() - PROGRAMS as usize - faults;
         format!(
             "{}, {PROGRAMS} random programs, {directed} short ones, {faults} programs that fault",

@@ -427,7 +427,7 @@ fn request(b: &mut Bench, model: &Model) -> Vec<u32> {
     if r.u8(..8) == 0 && words.len() > 1 {
         let at = 1 + r.usize(..2.min(words.len() - 1));
         let changed = words[at] ^ 1 << r.u32(..32);
-        // Not a count of which the host would make a long journey, and rightly.
+        // No count that is legal and takes the host millions of cycles.
         if at == 1 || !(4096..=s.memory / 4).contains(&changed) {
             words[at] = changed;
         }

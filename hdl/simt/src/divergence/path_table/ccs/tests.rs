@@ -15,9 +15,8 @@ fn path(depth: u64, pc: u64, mask: u64, waits: bool) -> Plain {
 /// The reference: a list, sorted, equal neighbours merged. If the sequence `lasts`, the last of the paths goes behind the
 /// others, where it can run as they can, unless it meets one.
 fn reference(paths: [P; 3], a_first: bool, lasts: bool) -> Vec<P> {
-    let key = |p: &P| (p.waits, std::cmp::Reverse(p.depth), p.pc);
     let [a, b, c] = paths;
-    let meets = [a, b].iter().any(|p| p.mask != 0 && key(p) == key(&c));
+    let meets = [a, b].iter().any(|p| p.mask != 0 && p.key() == c.key());
     if lasts && !meets && c.mask != 0 {
         let mut list = reference([a, b, P::default()], false, false);
         let behind = list.iter().take_while(|p| p.waits <= c.waits).count();
@@ -26,9 +25,9 @@ fn reference(paths: [P; 3], a_first: bool, lasts: bool) -> Vec<P> {
     }
     let (fixed, free) = paths.split_at(a_first as usize);
     let mut list: Vec<P> = free.iter().copied().filter(|p| p.mask != 0).collect();
-    list.sort_by_key(|p| (p.waits, std::cmp::Reverse(p.depth), p.pc));
+    list.sort_by_key(P::key);
     list.dedup_by(|q, p| {
-        let same = (p.waits, p.depth, p.pc) == (q.waits, q.depth, q.pc);
+        let same = p.key() == q.key();
         p.mask |= if same { q.mask } else { 0 };
         same
     });
@@ -50,8 +49,7 @@ fn check(t: &mut Sim<CcsIn<Width>, CcsOut<Signal>>, paths: [P; 3], a_first: bool
     assert_eq!(out.merges, (given - expected.len()) as u64, "{paths:x?} {a_first}");
     let x_is_b = expected.first() == Some(&paths[1]) && paths[1].mask != 0;
     assert_eq!(out.x_is_b == 1, x_is_b, "{paths:x?} {a_first}");
-    let key = |p: P| (p.waits, std::cmp::Reverse(p.depth), p.pc);
-    let before = |p: P, q: P| key(p) < key(q);
+    let before = |p: P, q: P| p.key() < q.key();
     let [_, b, c] = paths;
     // Asked of what is below a path that runs.
     assert!(
@@ -131,7 +129,7 @@ fn stacks_at_four_lanes() {
                     continue;
                 }
                 let [a, b, c] = paths.map(|p| path(p.depth, p.pc, p.mask, p.waits));
-                // Then the side with the lesser pc is first, and nobody changes places with what was there.
+                // Then the side with the lesser pc is first, and none changes places with what was there.
                 let as_order = match (lasts && outcome, paths[0].mask != 0 && paths[1].mask != 0) {
                     (true, true) => Order::Swap,
                     (true, false) => Order::Minority,
