@@ -1,8 +1,11 @@
 //! The host against a model of it in software, on random bytes: frames that are right, refused, damaged, cut and
 //! doubled.
 
-use super::protocol::{Damaged, Decoder, crc32, encode, state as flags};
+use super::protocol::{
+    Damaged, Decoder, ESCAPE, FLAG, FRAME_WORDS, REPLY, command, crc32, encode, feature, reason, state as flags,
+};
 use super::*;
+use crate::divergence::Divergence;
 use crate::reconvergence::Reconvergence;
 use crate::shape::{Backing, Replay, SlaveModel, Timing};
 use crate::testing::cases;
