@@ -5,7 +5,9 @@
 //! the way was put there a few cycles before, which is why the induction goes that deep. The lanes are described in
 //! place, so that their tables can be seen.
 
-use super::{Inside, LaneIn, LaneOut, Place, Thread, compared, described};
+use super::lane::{LaneIn, LaneOut, Place, Thread, compared};
+use super::trees::{Pass, first_cycles, stop_cycles};
+use super::{Inside, described};
 use crate::divergence::fairness::Fairness;
 use crate::divergence::fairness::proof::{Warp, has_its_turn};
 use crate::divergence::proof::ProofIn;
@@ -17,7 +19,7 @@ use heddle_hdl::select;
 
 /// The depth of the induction: one cycle more than a pass takes.
 pub fn pass_cycles(s: &Shape) -> u32 {
-    super::first_cycles(s) + super::stop_cycles(s) + 3
+    first_cycles(s) + stop_cycles(s) + 3
 }
 
 /// The lanes of a unit in its own module, with their tables.
@@ -69,14 +71,14 @@ fn harness(s: &Shape, name: &str, is_fair: bool) -> TypedModule<ProofIn<Width>, 
             between_passes(m, s, warp, &tables, &inside);
             steers(m, s, warp, &tables, &inside, &legal, &out);
             if is_fair {
-                let fairness = inside.fairness.as_ref().expect("paths give way");
+                let fairness = inside.store.fairness.as_ref().expect("paths give way");
                 let warp = warp_of_fairness(m, s, warp, &tables, &inside);
                 has_its_turn(m, s, fairness, &warp);
                 counts_as_they_are(m, s, fairness, &warp, &inside);
             }
         }
         follow(m, s, &i, &tables, &inside, &legal, &out);
-        cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
+        cover(m, "ends", m.pipe_reset("was_live", inside.store.live.q.any()) & !inside.store.live.q.any());
         if s.lanes > 1 {
             cover(m, "replays", out.steer.valid & out.steer.replay);
             cover(m, "stops", out.stop.valid & out.live.select(i.unit.decode_slot, 1));
@@ -91,18 +93,18 @@ fn harness(s: &Shape, name: &str, is_fair: bool) -> TypedModule<ProofIn<Width>, 
 fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>, inside: &Inside) -> UnitIn<Signal> {
     let UnitIn { start, wake, outcome, .. } = i.unit;
     let number = index_of(s.warps, outcome.slot);
-    let active = inside.active.read(number).mask;
-    let passes = cat(&inside.passes.iter().map(|p| p.valid & p.slot.eq(number)).collect::<Vec<_>>()).any();
-    let runs = inside.live.select(number, 1) & !inside.waiting.select(number, 1) & !passes;
+    let active = inside.store.active.read(number).mask;
+    let passes = cat(&inside.passes.all.iter().map(|p| p.valid & p.slot.eq(number)).collect::<Vec<_>>()).any();
+    let runs = inside.store.live.q.select(number, 1) & !inside.store.waiting().select(number, 1) & !passes;
     let (taken, rest) = (active & i.taken, active & i.rest & !i.taken);
-    let stop = inside.stops.as_ref().map(|stops| stops.read(number));
+    let stop = inside.store.stops.as_ref().map(|stops| stops.read(number));
     let beyond = stop.map_or(m.lit(0u32, 1), |stop| stop.valid & !outcome.rest.pc.lt(stop.pc));
     let never = outcome.kind.eq(kind::WAIT) & m.lit(!s.barriers, 1);
     let misplaced = outcome.kind.eq(kind::MEMORY) & beyond;
     let to_next = outcome.kind.eq(kind::MEMORY) & !beyond;
     let to = to_next.mux(outcome.rest.pc + 1, outcome.taken.pc);
     let jump = outcome.kind.eq(kind::JUMP);
-    let call = jump & outcome.call & !inside.active.read(number).depth.all();
+    let call = jump & outcome.call & !inside.store.active.read(number).depth.all();
     let outcome = Outcome {
         valid: outcome.valid & runs,
         slot: number,
@@ -115,17 +117,17 @@ fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>, inside: &Inside) -> UnitIn<
         homes: None,
     };
     let idle = index_of(s.warps, start.slot);
-    let start = Start { valid: start.valid & !inside.live.select(idle, 1), slot: idle, ..start };
+    let start = Start { valid: start.valid & !inside.store.live.q.select(idle, 1), slot: idle, ..start };
     let waits = index_of(s.warps, wake.slot);
-    let wake = Wake { valid: wake.valid & inside.waiting.select(waits, 1), slot: waits };
+    let wake = Wake { valid: wake.valid & inside.store.waiting().select(waits, 1), slot: waits };
     let sequence = i.unit.sequence.map(|sequence| sequence.legal(&outcome));
     UnitIn { start, wake, outcome, sequence, ..i.unit }
 }
 
 /// The threads of a warp as they stand in the table.
-fn threads(m: Builder, s: &Shape, warp: Signal, tables: &[Mem<Thread<Width>>], inside: &Inside) -> Vec<Thread<Signal>> {
-    let phase = inside.phases.as_ref().map_or(m.lit(0u32, 1), |p| p.read(warp));
-    let round = inside.rounds.map(|rounds| rounds.select(warp, 1));
+fn threads(s: &Shape, warp: Signal, tables: &[Mem<Thread<Width>>], inside: &Inside) -> Vec<Thread<Signal>> {
+    let phase = inside.store.phase_of(warp);
+    let round = inside.store.round_of(warp);
     tables.iter().map(|table| table.read(warp).turned(s, phase, round)).collect()
 }
 
@@ -134,32 +136,32 @@ fn first(threads: &[Thread<Signal>]) -> Thread<Signal> {
     threads.iter().copied().reduce(|a, b| b.rank().lt(a.rank()).mux(b, a)).expect("a warp has a lane")
 }
 
-fn passes(warp: u32, passes: &[super::Pass<Signal>]) -> Signal {
+fn passes(warp: u32, passes: &[Pass<Signal>]) -> Signal {
     cat(&passes.iter().map(|p| p.valid & p.slot.eq(p.slot.literal(warp))).collect::<Vec<_>>())
 }
 
 /// What the tables hold of a warp that is in no tree.
 fn between_passes(m: Builder, s: &Shape, warp: u32, tables: &[Mem<Thread<Width>>], inside: &Inside) {
     let at = m.lit(warp, s.warp_bits());
-    let threads = threads(m, s, at, tables, inside);
-    let (live, waiting) = (inside.live.bit(warp), inside.waiting.bit(warp));
-    let to_steering = passes(warp, &inside.passes[..=inside.steers]);
+    let threads = threads(s, at, tables, inside);
+    let (live, waiting) = (inside.store.live.q.bit(warp), inside.store.waiting().bit(warp));
+    let to_steering = passes(warp, &inside.passes.all[..=inside.passes.steers]);
     let name = |what: &str| format!("slot_{warp}_{what}");
     m.assert(&name("passes_once"), to_steering.eq(to_steering.lowest_one()));
     m.assert(&name("passes_while_it_is_live"), implies(to_steering.any(), live));
     m.assert(&name("waits_while_it_is_live"), implies(waiting, live & !to_steering.any()));
     let valid = cat(&threads.iter().map(|t| t.valid).collect::<Vec<_>>());
-    m.assert(&name("has_its_threads"), implies(live, valid.eq(inside.ghost_live.read(at))));
+    m.assert(&name("has_its_threads"), implies(live, valid.eq(inside.ghosts.live.read(at))));
 
     let settled = live & !to_steering.any();
     let first = first(&threads);
-    let active = inside.active.read(at);
+    let active = inside.store.active.read(at);
     let same = |t: &Thread<Signal>| t.rank().eq(first.rank());
     let mask = cat(&threads.iter().map(same).collect::<Vec<_>>());
     m.assert(&name("runs_the_first"), implies(settled, first.valid & active.mask.eq(mask)));
     m.assert(&name("is_at_their_depth"), implies(settled, active.depth.eq(first.place.depth)));
     m.assert(&name("waits_if_they_do"), implies(settled, waiting.eq(first.place.waits)));
-    let Some(stops) = &inside.stops else { return };
+    let Some(stops) = &inside.store.stops else { return };
     let stop = stops.read(at);
     let rank_above_pc = |t: &Thread<Signal>| t.rank().from_bit(s.pc_bits());
     let beside = |t: &Thread<Signal>| t.valid & rank_above_pc(t).eq(rank_above_pc(&first)) & !same(t);
@@ -167,16 +169,16 @@ fn between_passes(m: Builder, s: &Shape, warp: u32, tables: &[Mem<Thread<Width>>
     let pcs = threads.iter().zip(&others).map(|(t, &other)| cat(&[t.place.pc, !other]));
     let next = pcs.reduce(|a, b| b.lt(a).mux(b, a)).expect("a warp has a lane");
     let right = stop.valid.eq(!next.msb()) & implies(stop.valid, stop.pc.eq(next.slice(0, s.pc_bits())));
-    let passed = settled & !passes(warp, &inside.passes).any();
+    let passed = settled & !passes(warp, &inside.passes.all).any();
     m.assert(&name("stops_at_the_next"), implies(passed, right));
     cover(m, &name("stops"), passed & stop.valid);
 }
 
 fn warp_of_fairness(m: Builder, s: &Shape, number: u32, tables: &[Mem<Thread<Width>>], inside: &Inside) -> Warp {
     let at = m.lit(number, s.warp_bits());
-    let threads = threads(m, s, at, tables, inside);
+    let threads = threads(s, at, tables, inside);
     let late = |t: &Thread<Signal>| t.place.late.expect("threads give way");
-    let live = inside.live.bit(number);
+    let live = inside.store.live.q.bit(number);
     let of = |which: &dyn Fn(&Thread<Signal>) -> Signal| {
         cat(&threads.iter().map(|t| t.valid & which(t)).collect::<Vec<_>>()).only_if(live)
     };
@@ -184,14 +186,14 @@ fn warp_of_fairness(m: Builder, s: &Shape, number: u32, tables: &[Mem<Thread<Wid
     Warp {
         number,
         live,
-        settled: !passes(number, &inside.passes[..=inside.steers]).any(),
-        several: (valid & !inside.active.read(at).mask).any(),
+        settled: !passes(number, &inside.passes.all[..=inside.passes.steers]).any(),
+        several: (valid & !inside.store.active.read(at).mask).any(),
         late: of(&|t| late(t) & !t.place.waits),
         in_time: of(&|t| !late(t) & !t.place.waits),
         held: None,
         waits_late: of(&|t| late(t) & t.place.waits).any(),
-        since: inside.ghosts.expect("it is fair")[0],
-        sequence: inside.sequences.as_ref().map(|sequences| sequences.of(at)),
+        since: inside.ghosts.fair.expect("it is fair")[0],
+        sequence: inside.store.sequences.as_ref().map(|sequences| sequences.of(at)),
     }
 }
 
@@ -203,10 +205,10 @@ fn counts_as_they_are(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp, i
     let none_since = !since.read(at).any();
     m.assert(&format!("slot_{number}_was_alone_before_it_parts"), implies(live & !settled & !parted, none_since));
     // When all have given way, nobody has.
-    let somebody = implies(live & settled & !inside.waiting.bit(number), in_time.any());
+    let somebody = implies(live & settled & !inside.store.waiting().bit(number), in_time.any());
     m.assert(&format!("slot_{number}_somebody_has_not_given_way"), somebody);
-    let [_, ghost_waits] = inside.ghosts.expect("it is fair");
-    let runnable = inside.ghost_live.read(at) & !ghost_waits.read(at);
+    let [_, ghost_waits] = inside.ghosts.fair.expect("it is fair");
+    let runnable = inside.ghosts.live.read(at) & !ghost_waits.read(at);
     m.assert(&format!("slot_{number}_runs_what_does_not_wait"), implies(live, runnable.eq(late | in_time)));
 }
 
@@ -225,13 +227,13 @@ fn steers(
     let wakes = told.wake.valid & out.wake_ready & is(told.wake.slot);
     let acts = told.outcome.valid & is(told.outcome.slot);
     let steered = out.steer.valid & is(out.steer.slot);
-    let first = first(&threads(m, s, m.lit(warp, s.warp_bits()), tables, inside));
+    let first = first(&threads(s, m.lit(warp, s.warp_bits()), tables, inside));
     let owes = m.reg(&format!("owes_{warp}"), 1).reset(0u32);
-    owes.next((owes.q & !steered & inside.live.bit(warp)) | begins | wakes | acts);
-    let passes = passes(warp, &inside.passes[..=inside.steers]).any();
+    owes.next((owes.q & !steered & inside.store.live.q.bit(warp)) | begins | wakes | acts);
+    let passes = passes(warp, &inside.passes.all[..=inside.passes.steers]).any();
     let name = |what: &str| format!("slot_{warp}_{what}");
-    let owed = owes.q.eq(passes | inside.waiting.bit(warp));
-    m.assert(&name("is_steered"), implies(inside.live.bit(warp), owed));
+    let owed = owes.q.eq(passes | inside.store.waiting().bit(warp));
+    m.assert(&name("is_steered"), implies(inside.store.live.q.bit(warp), owed));
     m.assert(&name("is_steered_once"), implies(steered, owes.q));
     let right = first.valid & !first.place.waits & out.steer.pc.eq(first.place.pc);
     m.assert(&name("is_steered_to_the_first"), implies(steered, right));
@@ -257,7 +259,7 @@ fn follow(
     let has = |mask: Signal| mask.select(lane, 1);
     wire!(begins = start.valid & out.start_ready & start.slot.eq(slot));
     wire!(wakes = wake.valid & out.wake_ready & wake.slot.eq(slot));
-    wire!(acts = outcome.valid & outcome.slot.eq(slot) & has(inside.active.read(slot).mask));
+    wire!(acts = outcome.valid & outcome.slot.eq(slot) & has(inside.store.active.read(slot).mask));
     wire!(goes = acts & has(outcome.taken.mask));
     wire!(stays = acts & has(outcome.rest.mask));
     let deeper = pick([(outcome.call, depth.q + 1), (outcome.ret & depth.q.any(), depth.q - 1)], depth.q);
@@ -266,9 +268,9 @@ fn follow(
     depth.next(pick([(begins, depth.q.literal(0u32)), (goes, deeper)], depth.q));
     let never = m.lit(0u32, 1);
     waits.next(pick([(begins | wakes, never), (goes, outcome.kind.eq(kind::WAIT))], waits.q));
-    let thread = select(&threads(m, s, slot, tables, inside), lane);
-    m.assert("thread_is_live", implies(inside.live.select(slot, 1), thread.valid.eq(alive.q)));
-    m.assert("thread_of_a_warp_that_is_not_live", implies(!inside.live.select(slot, 1), !alive.q));
+    let thread = select(&threads(s, slot, tables, inside), lane);
+    m.assert("thread_is_live", implies(inside.store.live.q.select(slot, 1), thread.valid.eq(alive.q)));
+    m.assert("thread_of_a_warp_that_is_not_live", implies(!inside.store.live.q.select(slot, 1), !alive.q));
     let Place { pc: at, depth: of, waits: parked, .. } = thread.place;
     let right = at.eq(pc.q) & of.eq(depth.q) & parked.eq(waits.q);
     m.assert("thread_keeps_its_place", implies(alive.q, right));

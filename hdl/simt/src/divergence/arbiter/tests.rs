@@ -1,8 +1,9 @@
 //! The arbiter against a model that knows only threads: those in the first place run, and stop where the next are.
 
+use super::trees::{first_cycles, stop_cycles};
 use super::*;
-use crate::divergence::Start;
 use crate::divergence::testing::{P, Pipeline, Plan, Told, Watch, all_hit};
+use crate::divergence::{Start, kind};
 use crate::pipeline::timing::STEER_TO_DECODE;
 use crate::shape::Metrics;
 use heddle_hdl::netlist::{Module, Op};
