@@ -42,61 +42,29 @@
 //! other threads of its warp live below is refused, and locks between threads of a warp can wait for ever. It cannot
 //! replay a memory access for a part of its threads (`Replay::Split`).
 
+mod checks;
+mod state;
+mod turn;
+mod update;
+
 use super::inspect::{Path, State};
-use super::levels::{
-    Found, Level, Likely, Parting, Pop, Sibling, Top, has_likely, is_at_point, levels, part, pop, stop_of,
-};
-use super::{
-    Announced, Capabilities, Events, Mechanism, MoreOut, Refused, Steer, Stop, UnitIn, UnitOut, assume_announced,
-    assume_legal, depth_after, hold, kind,
-};
-use crate::isa::cause;
+use super::levels::{Found, Level, Top, levels};
+use super::{Capabilities, Events, Mechanism, MoreOut, UnitIn, UnitOut, hold};
 use crate::proof::Proof;
 use crate::shape::Shape;
+use checks::{assume, check_likely, check_threads, covers};
 use heddle_hdl::Errors;
 use heddle_hdl::prelude::*;
+use state::Store;
 
-/// Whose turn it is, chosen in the cycle before. With no bit set it is that of a start, or of nobody.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct Claim<T> {
-    slot: T,
-    /// 1 bit: an outcome was announced. If it does not come, the turn is lost.
-    outcome: T,
-    /// 1 bit: a wake was taken.
-    wake: T,
-    /// 1 bit: the slot is popping, and its uppermost level was read.
-    pop: T,
-}
-
-/// A slot's words in the memories, read in the cycle before.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-#[widths(s: &Shape)]
-struct Words<T> {
-    top: Top<T>,
-    /// The call depth of the top's threads that take the branch, if an outcome was announced; else the top's.
-    #[width(s.depth_bits)]
-    after: T,
-    #[width(s.lanes)]
-    threads: T,
-    #[width(count_width(levels(s)))]
-    count: T,
-}
-
-/// What proofs look at.
+/// What a proof must see of the unit.
 struct Inside {
-    live: Signal,
-    /// One bit per slot: all its threads wait, or were woken in the cycle before.
-    waiting: Signal,
-    popping: Signal,
-    tops: Mem<Top<Width>>,
-    threads: Mem<Width>,
-    counts: Mem<Width>,
-    levels: Option<Mem<Level<Width>>>,
-    gathered: Option<Mem<Width>>,
-    claim: Claim<Signal>,
-    words: Words<Signal>,
+    store: Store,
+    /// The level that was read.
     head: Level<Signal>,
+    /// The live threads of each warp, as the checks know them.
     ghost_live: Mem<Width>,
+    /// Outcomes towards `hold`.
     outcomes: Signal,
 }
 
@@ -167,209 +135,45 @@ pub fn stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
 
 fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Inside) {
     m.doc("Divergence unit: a stack of reconvergence points.");
-    let UnitIn { start, wake, outcome, .. } = i;
-    let slot_bits = s.warp_bits();
-    let count_bits = count_width(levels(s));
-    let index_bits = index_width(levels(s));
-    let live = m.reg("live", s.warps).reset(0u32);
-    let parked = s.barriers.then(|| m.reg("parked", s.warps).reset(0u32));
-    let tops = m.memory("tops", Top::shape(s), slot_bits).style(MemoryStyle::Distributed);
-    let threads = m.memory("threads", s.lanes, slot_bits).style(MemoryStyle::Distributed);
-    let stops = m.memory("stops", Stop { valid: 1, pc: s.pc_bits() }, slot_bits).style(MemoryStyle::Distributed);
-    let counts = m.memory("counts", count_bits, slot_bits).style(MemoryStyle::Distributed);
-    let entry_bits = index_bits + s.warps.ilog2();
-    let levels_held = (s.lanes > 1).then(|| m.memory("levels", Level::shape(s), entry_bits));
-    let distributed = |name| m.memory(name, s.lanes, entry_bits).style(MemoryStyle::Distributed);
-    let gathered = has_likely(s).then(|| distributed("gathered"));
-    let popping = m.reg("popping", s.warps).reset(0u32);
+    let UnitIn { start, wake, outcome, .. } = &i;
+    let announced = i.announced.expect("outcomes are announced");
+    let store = Store::new(m, s);
+    let next = store.claim_next(&announced, wake);
+    let turn = store.turn(start);
+    let moved = store.moved(&turn, outcome);
+    let popped = store.pop(&turn, &next, &moved.parting);
+    let updated = store.update(&turn, start, outcome, &moved, &popped);
+    let steer = store.steer(&turn, &moved, &updated);
+    assume(&store, &i, (&next, &turn, &updated), steer);
+    let ghost_live = check_threads(&store, &i, &turn, (&popped, &updated), steer);
+    check_likely(&store, &turn, &moved, &popped, &updated);
+    covers(&store, &announced, (&next, &turn, &moved, &updated));
 
-    // Whose turn comes next.
-    let never = m.lit(0u32, 1);
-    let claim = m.reg("claim", Claim { slot: slot_bits, outcome: 1, wake: 1, pop: 1 }).reset_zero();
-    let next_words = m.reg("words", Words::shape(s)).reset_zero();
-    let (next_claim, claim, words) = (claim, claim.q, next_words.q);
-    let Announced { valid: announced, slot: announced_slot, call, ret } = i.announced.expect("outcomes are announced");
-    wire!(wake_ready = !announced & m.lit(s.barriers, 1));
-    wire!(woken = wake.valid & wake_ready);
-    wire!(could_pop = popping.q & !claim.slot.decode(s.warps).only_if(claim.pop));
-    wire!(pops_next = !announced & !woken & could_pop.any());
-    let asked = [(announced, announced_slot), (wake.valid & m.lit(s.barriers, 1), wake.slot)];
-    wire!(next_slot = pick(asked, could_pop.lowest_one().one_hot_index()));
-    next_claim.next(Claim { slot: next_slot, outcome: announced, wake: woken, pop: pops_next });
-    let next_top = tops.read(next_slot);
-    let next_count = counts.read(next_slot);
-    next_words.next(Words {
-        top: next_top,
-        after: depth_after(announced & call, announced & ret, next_top.depth),
-        threads: threads.read(next_slot),
-        count: next_count,
-    });
-
-    // Whose turn it is.
-    let (pops, wakes) = (claim.pop, claim.wake);
-    wire!(start_ready = !claim.outcome & !pops & !wakes);
-    wire!(starts = start.valid & start_ready);
-    wire!(slot = starts.mux(start.slot, claim.slot));
-    let at = slot.decode(s.warps);
-    let top = words.top;
-    wire!(count = words.count.only_if(!starts));
-
-    let entry_of = |entry: Signal, slot: Signal| {
-        let entry = entry.slice(0, index_bits);
-        if s.warps > 1 { cat(&[entry, slot]) } else { entry }
-    };
-    let address = |entry: Signal| entry_of(entry, slot);
-
-    // Outcome and wake: the threads move, and part or meet.
-    let parting = part(m, s, &outcome, words.after, top, count);
-    let Parting { parts, meeting, taken_is_there, full, pushes, pushed, gathers, towards, stay, .. } = parting;
-    let here = Sibling { valid: outcome.valid, pc: top.pc, depth: top.depth, mask: top.mask };
-    let side = outcome.valid.mux(parting.side, here);
-    wire!(moves = outcome.valid | wakes);
-    wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
-    wire!(is_there = outcome.valid.mux(parting.is_at_tops, top.rpc.reached(top.pc, top.depth)));
-    wire!(arrives = moves & !waits & !parts & is_there);
-    let found = meeting.found(arrives | taken_is_there, taken_is_there.mux(outcome.taken.pc, side.pc));
-    let mask = outcome.valid.mux(parts.mux(side.mask, stay), top.mask);
-    let moved = Top { pc: side.pc, depth: side.depth, mask, rpc: found, likely: top.likely.map(|_| towards) };
-    wire!(ended = moves & !mask.any());
-
-    // Pop. The level stays until nothing is left of it.
-    let remaining = words.threads;
-    let (head, popped) = if let Some(levels) = &levels_held {
-        let head = levels.read_sync_if(pops_next, entry_of(next_count - 1, next_slot), Collision::Never);
-        let at_point = gathered.as_ref().map_or(m.lit(0u32, s.lanes), |gathered| gathered.read(address(count - 1)));
-        let popped = pop(m, s, top, head, at_point, remaining, pops);
-        let writes = pushes | (pops & popped.stays);
-        levels.write(writes, address(pushes.mux(count, count - 1)), pushes.mux(pushed, popped.left));
-        (head, popped)
-    } else {
-        (m.zero(Level::shape(s)), m.zero(Pop::shape(s)))
-    };
-    let Pop { to_sibling, to_point, arrives_again, .. } = popped;
-    wire!(consumed = pops & !popped.stays);
-
-    // Where it goes.
-    let begun = m.zero(Top::shape(s));
-    let begun = Top { pc: start.pc, mask: start.mask, ..begun };
-    let comes = pick([(starts, begun), (pops, popped.top)], moved);
-    let nowhere = m.zero(Likely::shape(s));
-    let next_point = comes.likely.unwrap_or(nowhere);
-    let at_point = is_at_point(&comes).unwrap_or(never);
-    wire!(joins = ((moves & !waits & !arrives) | (pops & !arrives_again)) & at_point);
-    let after = Top { mask: comes.mask & !joins.repeat(s.lanes), ..comes };
-    if let Some(gathered) = &gathered {
-        // Of those that a pop lets run, only such with the outer point can be there.
-        wire!(joined = pops.mux(popped.outer.level, towards.level));
-        m.assert("the_point_is_that_of_its_level", !joins | joined.eq(next_point.level));
-        let entry = address(joined);
-        let before = gathered.read(entry);
-        gathered.write(gathers | joins, entry, before.only_if(!gathers) | comes.mask.only_if(joins));
-        m.assert("nobody_comes_to_a_point_twice", !(joins & !gathers) | !(before & comes.mask).any());
-    }
-    let left = count + pushes.zext(count_bits) - consumed.zext(count_bits);
-    wire!(pops_again = pops & (arrives_again | joins | !comes.mask.any()) & left.any());
-    wire!(must_pop = ((arrives | ended | (moves & joins)) & left.any()) | pops_again);
-    wire!(updates = moves | pops | starts);
-    tops.write(updates, slot, after);
-    counts.write(outcome.valid | pops | starts, slot, left);
-    // Nothing is decoded of a slot in the cycle behind its steering.
-    stops.write(m.pipe_reset("updated", updates), m.pipe("updated_slot", slot), stop_of(m.pipe("updated_top", after)));
-    wire!(threads_after = starts.mux(start.mask, remaining & !(top.mask & !stay)));
-    threads.write(outcome.valid | starts, slot, threads_after);
-    wire!(ends = updates & !must_pop & !after.mask.any());
-    live.next_if(updates, (live.q & !at) | at.only_if(!ends));
-    popping.next_if(updates, (popping.q & !at) | at.only_if(must_pop));
-    // Threads on levels below never come.
-    wire!(part_waits = waits & (outcome.rest.mask.any() | moved.mask.ne(threads_after)));
-    let waiting = parked.map_or(m.lit(0u32, s.warps), |parked| {
-        parked.next_if(updates, (parked.q & !at) | at.only_if(waits & !part_waits));
-        parked.q
-    });
-    // Who was woken in the cycle before waits no more.
-    wire!(still_waiting = waiting & !at.only_if(wakes));
-    let code = |c: u32| m.lit(c, cause::BITS);
-    let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
-    let refused = Some(Refused { valid: part_waits | full, cause, because: None });
-    let steer = Steer { valid: updates & !must_pop & !waits & !ends, slot, pc: after.pc, replay: never };
-
-    // Checks.
-    let ghost_live = m.memory("ghost_live", s.lanes, slot_bits);
-    ghost_live.write(outcome.valid | starts, slot, threads_after);
-    assume_legal(m, s, &i, (live.q, still_waiting), top.mask, (starts, woken));
-    assume_announced(m, &i, (claim.outcome, claim.slot), steer);
-    let stale = m.pipe_reset("stale", updates & slot.eq(next_slot));
-    m.assert("nobody_uses_stale_words", !(stale & (outcome.valid | wakes | pops)));
-    m.assume("no_outcome_of_a_popping_slot", !(outcome.valid & popping.q.select(outcome.slot, 1)));
-    if s.barriers {
-        m.cover("part_of_a_warp_waits", part_waits);
-    }
-    m.assert("pops_of_popping_slots", !pops | (popping.q.select(slot, 1) & count.any()));
-    wire!(live_after = (pops | wakes).mux(ghost_live.read(slot), threads_after));
-    let top_is_live = after.mask.any() & !(after.mask & !live_after).any();
-    m.assert("the_top_has_live_threads", !steer.valid | top_is_live);
-    m.assert("the_lowest_has_all_threads", !(steer.valid & !left.any()) | after.mask.eq(live_after));
-    m.assert("what_stays_does_not_pop", !(pops_again & popped.stays));
-    let sibling = head.sibling.mask;
-    m.assert("a_sibling_is_apart", !(pops & to_sibling) | !(sibling & top.mask).any());
-    let of_the_group = !(top.mask & remaining & !head.group.mask).any();
-    m.assert("the_top_is_of_its_group", !(pops & head.group.valid & !to_sibling) | of_the_group);
-    m.cover("pops_again", pops_again);
-    m.cover("pop_waits_for_an_outcome", could_pop.any() & announced);
-    m.cover("meets_where_it_returns", arrives & top.rpc.returns);
-    m.cover("warp_ends", ends);
-    if has_likely(s) {
-        let gathering = head.likely.map_or(never, |gathering| gathering.valid);
-        let point = top.likely.unwrap_or(nowhere);
-        let its_own = point.valid & point.level.eq((count - 1).slice(0, index_bits));
-        m.assert("the_top_goes_to_the_point_of_its_level", !(pops & gathering) | its_own);
-        m.assert("those_at_a_point_are_apart", !(pops & to_point) | !(comes.mask & top.mask).any());
-        m.assert("a_point_has_its_level", !joins | next_point.level.zext(count_bits).lt(left));
-        m.cover("a_side_is_at_the_point", pushes & joins);
-        m.cover("joins_after_a_pop", pops & joins);
-    }
-
-    let wake_waits = wake.valid & announced & m.lit(s.barriers, 1);
-    wire!(put_off = (start.valid & !start_ready) | wake_waits | popping.q.any());
-    let (hold, outcomes) = hold(m, announced, |_| put_off);
-    m.probe("updates", updates);
-    m.probe("slot", slot);
-    let wide = s.lane_bits() + 1;
+    let wake_waits = wake.valid & announced.valid & m.lit(s.barriers, 1);
+    wire!(put_off = (start.valid & !turn.start_ready) | wake_waits | store.popping.q.any());
+    let (hold, outcomes) = hold(m, announced.valid, |_| put_off);
+    m.probe("updates", updated.updates);
+    m.probe("slot", turn.slot);
+    let (left, wide) = (updated.left, s.lane_bits() + 1);
     let events = Events {
-        merges: (pops & !to_sibling & comes.mask.any()).zext(2),
+        merges: (turn.pops & !popped.pop.to_sibling & updated.comes.mask.any()).zext(2),
         levels: left.zext(wide).only_if(outcome.valid),
-        paths: (left.zext(wide) + m.lit(1u32, wide)).only_if(outcome.valid & !ends),
+        paths: (left.zext(wide) + m.lit(1u32, wide)).only_if(outcome.valid & !updated.ends),
         ..Events::none(m, s)
     };
     let out = UnitOut {
-        start_ready,
-        wake_ready,
-        live: live.q,
-        waiting: still_waiting,
-        stop: stops.read(i.decode_slot),
-        mask: tops.read(i.issue_slot).mask,
+        start_ready: turn.start_ready,
+        wake_ready: next.wake_ready,
+        live: store.live.q,
+        waiting: updated.still_waiting,
+        stop: store.stops.read(i.decode_slot),
+        mask: store.tops.read(i.issue_slot).mask,
         steer,
         hold,
-        more: MoreOut { refused, ..MoreOut::NONE },
+        more: MoreOut { refused: Some(updated.refused), ..MoreOut::NONE },
         events,
     };
-    let (live, popping) = (live.q, popping.q);
-    let inside = Inside {
-        live,
-        waiting,
-        popping,
-        tops,
-        threads,
-        counts,
-        levels: levels_held,
-        gathered,
-        claim,
-        words,
-        head,
-        ghost_live,
-        outcomes,
-    };
-    (out, inside)
+    (out, Inside { head: popped.head, store, ghost_live, outcomes })
 }
 
 pub mod proof;

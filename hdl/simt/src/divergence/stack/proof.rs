@@ -5,7 +5,8 @@
 //! group. One thread is followed, any of them. The other assertions say of every warp, from its top down, what makes
 //! that inductive. With all levels; a warp whose outcome is refused stays as it is, since the core stops.
 
-use super::{Inside, Words, described};
+use super::state::Words;
+use super::{Inside, described};
 use crate::divergence::levels::{Gathering, Level, Likely, Rpc, Top, has_likely, levels};
 use crate::divergence::proof::{
     Followed, ProofIn, Turns, Waits, Whereabouts, held_since, in_time, legal, with_announced,
@@ -57,11 +58,11 @@ pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
         let warps: Vec<Warp> = (0..s.warps).map(|number| warp(m, s, number, refused.q, &inside)).collect();
         let late = held_since(m, out.hold, ISSUE_TO_RESOLVE);
         let may = !late[late.len() - 1];
-        let i = with_announced(m, s, &i, out.steer, may, |slot| inside.tops.read(slot).depth);
+        let i = with_announced(m, s, &i, out.steer, may, |slot| inside.store.tops.read(slot).depth);
         let number = i.unit.outcome.slot;
-        let runs = inside.live & !inside.waiting & !inside.popping & !refused.q;
-        let top = inside.tops.read(number);
-        let told = legal(m, s, &i, (inside.live, out.waiting), runs.select(number, 1), (top.mask, top.depth));
+        let runs = inside.store.live.q & !inside.store.waiting() & !inside.store.popping.q & !refused.q;
+        let top = inside.store.tops.read(number);
+        let told = legal(m, s, &i, (inside.store.live.q, out.waiting), runs.select(number, 1), (top.mask, top.depth));
         unit_in.drive(told);
         let refuses = out.more.refused.map_or(m.lit(0u32, 1), |refused| refused.valid & told.outcome.valid);
         refused.next(refused.q | (told.outcome.slot.decode(s.warps) & refuses.repeat(s.warps)));
@@ -77,15 +78,19 @@ pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
             Waits { popping, count, waiting: warp.waits(), one: !live }
         };
         let waits: Vec<Waits> = warps.iter().map(waits).collect();
-        let turns = Turns { outcome: inside.claim.outcome, wake: inside.claim.wake, other: inside.claim.pop };
-        in_time(m, levels(s), &waits, inside.popping.any(), turns, (out.hold, &late, inside.outcomes));
+        let turns = Turns {
+            outcome: inside.store.claim.q.outcome,
+            wake: inside.store.claim.q.wake,
+            other: inside.store.claim.q.pop,
+        };
+        in_time(m, levels(s), &waits, inside.store.popping.q.any(), turns, (out.hold, &late, inside.outcomes));
         follow(m, s, &i, &warps, &told, &out);
 
-        cover(m, "ends", m.pipe_reset("was_live", inside.live.any()) & !inside.live.any());
+        cover(m, "ends", m.pipe_reset("was_live", inside.store.live.q.any()) & !inside.store.live.q.any());
         let any = |f: &dyn Fn(&Warp) -> Signal| cat(&warps.iter().map(f).collect::<Vec<_>>()).any();
         if s.lanes > 1 {
             cover(m, "all_levels", any(&|warp| warp.live & warp.count.eq(levels(s))));
-            cover(m, "pops", inside.claim.pop & out.steer.valid);
+            cover(m, "pops", inside.store.claim.q.pop & out.steer.valid);
             cover(m, "meets", out.events.merges.any());
         }
         if has_likely(s) {
@@ -102,7 +107,7 @@ pub fn stack_proof(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
 
 fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, inside: &Inside) -> Warp {
     let at = m.lit(number, s.warp_bits());
-    let (top, count) = (inside.tops.read(at), inside.counts.read(at));
+    let (top, count) = (inside.store.tops.read(at), inside.store.counts.read(at));
     let (nobody, nowhere) = (m.lit(0u32, s.lanes), m.zero(Likely::shape(s)));
     let (mut above, mut rpc, mut point) = (top.mask, top.rpc, top.likely.unwrap_or(nowhere));
     let entry_bits = index_width(levels(s));
@@ -110,10 +115,10 @@ fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, inside: &Inside) ->
     for k in (0..levels(s)).rev() {
         let entry = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
         let valid = count.gt(k);
-        let level = inside.levels.as_ref().expect("it has levels").read(entry);
+        let level = inside.store.levels.as_ref().expect("it has levels").read(entry);
         let none = Gathering { valid: m.lit(0u32, 1), outer: nowhere };
         let gathering = level.likely.unwrap_or(none);
-        let gathered = inside.gathered.as_ref().map_or(nobody, |gathered| gathered.read(entry));
+        let gathered = inside.store.gathered.as_ref().map_or(nobody, |gathered| gathered.read(entry));
         let gathered = gathered.only_if(gathering.valid);
         held.push(Held { valid, level, gathering, gathered, rpc, point, above });
         let below =
@@ -124,12 +129,12 @@ fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, inside: &Inside) ->
     }
     let warp = Warp {
         number,
-        live: inside.live.bit(number),
-        waiting: inside.waiting.bit(number),
-        woken: inside.claim.wake & inside.claim.slot.eq(at),
-        popping: inside.popping.bit(number),
+        live: inside.store.live.q.bit(number),
+        waiting: inside.store.waiting().bit(number),
+        woken: inside.store.claim.q.wake & inside.store.claim.q.slot.eq(at),
+        popping: inside.store.popping.q.bit(number),
         refused: refused.bit(number),
-        threads: inside.threads.read(at),
+        threads: inside.store.threads.read(at),
         top,
         count,
         levels: held.into_iter().rev().collect(),
@@ -163,24 +168,24 @@ impl Warp {
 
 /// What was chosen in the cycle before, and the words that were read for it.
 fn claims(m: Builder, s: &Shape, told: &UnitIn<Signal>, inside: &Inside) {
-    let Inside { claim, words, .. } = inside;
+    let (claim, words) = (inside.store.claim.q, inside.store.words.q);
     let slot = claim.slot;
     m.assert("claimed_slot_is_there", slot.eq(index_of(s.warps, slot)));
     let one = !(claim.outcome & (claim.wake | claim.pop)) & !(claim.wake & claim.pop);
     m.assert("nothing_else_is_claimed", one);
-    m.assert("claimed_wake_is_of_one_that_waits", implies(claim.wake, inside.waiting.select(slot, 1)));
+    m.assert("claimed_wake_is_of_one_that_waits", implies(claim.wake, inside.store.waiting().select(slot, 1)));
     let Outcome { valid: comes, slot: of, call, ret, .. } = told.outcome;
     m.assert("announced_outcome_is_claimed", implies(claim.outcome, slot.eq(of)));
     let used = comes | claim.wake | claim.pop;
-    let depth = inside.tops.read(slot).depth;
+    let depth = inside.store.tops.read(slot).depth;
     let after = depth_after(claim.outcome & call, claim.outcome & ret, depth);
     let read = Words {
-        top: inside.tops.read(slot),
+        top: inside.store.tops.read(slot),
         after,
-        threads: inside.threads.read(slot),
-        count: inside.counts.read(slot),
+        threads: inside.store.threads.read(slot),
+        count: inside.store.counts.read(slot),
     };
-    m.assert("words_of_the_claim", implies(used, read.same_as(*words)));
+    m.assert("words_of_the_claim", implies(used, read.same_as(words)));
 }
 
 fn is_within(part: Signal, whole: Signal) -> Signal {
@@ -241,7 +246,7 @@ fn between_turns(m: Builder, warp: &Warp, inside: &Inside) {
     let point = top.likely.map_or(m.lit(0u32, 1), |likely| is_at(likely, top.rpc, top.pc, top.depth));
     all("top_is_on_its_way", implies(runs & !popping & !waiting, !is_there & !point));
     all("top_is_there", implies(popping & top.mask.any(), is_there & top.rpc.known));
-    let pops = inside.claim.pop & warp.is(inside.claim.slot);
+    let pops = inside.store.claim.q.pop & warp.is(inside.store.claim.q.slot);
     let heads: Vec<Signal> =
         (1..).zip(&warp.levels).map(|(k, held)| count.eq(k as u32) & same(held.level, inside.head)).collect();
     if !heads.is_empty() {

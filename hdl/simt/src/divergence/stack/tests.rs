@@ -2,8 +2,8 @@
 //! they meet there.
 
 use super::*;
-use crate::divergence::Divergence;
 use crate::divergence::testing::{P, Plan, Slot, Told, Watch, all_hit};
+use crate::divergence::{Divergence, kind};
 use crate::reconvergence::{Meet, Reconvergence};
 use std::collections::BTreeMap;
 

@@ -1,0 +1,102 @@
+//! Whose turn comes next, whose it is, and what an outcome or a wake does: the threads move, and part or meet.
+
+use super::super::levels::{Parting, Sibling, Top, part};
+use super::super::{Announced, Outcome, Start, Wake, depth_after, kind};
+use super::state::{Claim, Store, Words};
+use heddle_hdl::prelude::*;
+
+/// Whose turn comes next.
+pub struct Next {
+    /// 1 bit each: a wake may come; it does; a level is popped.
+    pub wake_ready: Signal,
+    pub woken: Signal,
+    pub pops: Signal,
+    /// The warp, and how many levels it has.
+    pub slot: Signal,
+    pub count: Signal,
+    /// One bit per warp: it could pop.
+    pub could_pop: Signal,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy)]
+pub struct Turn {
+    /// 1 bit each: a start may come; its turn; a wake's; a pop's.
+    pub start_ready: Signal,
+    pub starts: Signal,
+    pub wakes: Signal,
+    pub pops: Signal,
+    /// The warp, one-hot too.
+    pub slot: Signal,
+    pub at: Signal,
+    /// Its words.
+    pub top: Top<Signal>,
+    pub count: Signal,
+}
+
+/// What becomes of the top's threads.
+pub struct Moved {
+    pub parting: Parting,
+    /// 1 bit each: it is an outcome or a wake; they wait; they come to where they reconverge with others; none is left.
+    pub moves: Signal,
+    pub waits: Signal,
+    pub arrives: Signal,
+    pub ended: Signal,
+    /// The top then.
+    pub top: Top<Signal>,
+}
+
+impl Store {
+    /// Whose turn comes next: an outcome's, else a wake's, else a pop's. The words of its warp are read.
+    pub fn claim_next(&self, announced: &Announced<Signal>, wake: &Wake<Signal>) -> Next {
+        let Store { m, s, .. } = self;
+        let claim = self.claim.q;
+        let Announced { valid: announced, slot: announced_slot, call, ret } = *announced;
+        wire!(wake_ready = !announced & m.lit(s.barriers, 1));
+        wire!(woken = wake.valid & wake_ready);
+        wire!(could_pop = self.popping.q & !claim.slot.decode(s.warps).only_if(claim.pop));
+        wire!(pops_next = !announced & !woken & could_pop.any());
+        let asked = [(announced, announced_slot), (wake.valid & m.lit(s.barriers, 1), wake.slot)];
+        wire!(next_slot = pick(asked, could_pop.lowest_one().one_hot_index()));
+        self.claim.next(Claim { slot: next_slot, outcome: announced, wake: woken, pop: pops_next });
+        let top = self.tops.read(next_slot);
+        let count = self.counts.read(next_slot);
+        self.words.next(Words {
+            top,
+            after: depth_after(announced & call, announced & ret, top.depth),
+            threads: self.threads.read(next_slot),
+            count,
+        });
+        Next { wake_ready, woken, pops: pops_next, slot: next_slot, count, could_pop }
+    }
+
+    /// Whose turn it is.
+    pub fn turn(&self, start: &Start<Signal>) -> Turn {
+        let (claim, words) = (self.claim.q, self.words.q);
+        let (pops, wakes) = (claim.pop, claim.wake);
+        wire!(start_ready = !claim.outcome & !pops & !wakes);
+        wire!(starts = start.valid & start_ready);
+        wire!(slot = starts.mux(start.slot, claim.slot));
+        wire!(count = words.count.only_if(!starts));
+        Turn { start_ready, starts, wakes, pops, slot, at: slot.decode(self.s.warps), top: words.top, count }
+    }
+
+    /// What its outcome or wake does.
+    pub fn moved(&self, turn: &Turn, outcome: &Outcome<Signal>) -> Moved {
+        let Store { m, s, .. } = self;
+        let &Turn { wakes, top, count, .. } = turn;
+        let parting = part(*m, s, outcome, self.words.q.after, top, count);
+        let Parting { parts, meeting, taken_is_there, towards, stay, .. } = parting;
+        let here = Sibling { valid: outcome.valid, pc: top.pc, depth: top.depth, mask: top.mask };
+        let side = outcome.valid.mux(parting.side, here);
+        wire!(moves = outcome.valid | wakes);
+        wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
+        wire!(is_there = outcome.valid.mux(parting.is_at_tops, top.rpc.reached(top.pc, top.depth)));
+        wire!(arrives = moves & !waits & !parts & is_there);
+        let found = meeting.found(arrives | taken_is_there, taken_is_there.mux(outcome.taken.pc, side.pc));
+        let mask = outcome.valid.mux(parts.mux(side.mask, stay), top.mask);
+        let moved = Top { pc: side.pc, depth: side.depth, mask, rpc: found, likely: top.likely.map(|_| towards) };
+        wire!(ended = moves & !mask.any());
+        Moved { parting, moves, waits, arrives, ended, top: moved }
+    }
+}
