@@ -1,9 +1,12 @@
 use super::*;
+use crate::address::SCRATCHPAD;
+use crate::divergence::interface::kind;
 use crate::isa::cause;
 use crate::memory::port::operation;
 use crate::pipeline::collect::Instruction;
 use crate::pipeline::decoded::{Converges, Decoded};
 use crate::pipeline::memory::{MemoryIn, MemoryOut, memory};
+use crate::pipeline::place::Wrong;
 use crate::pipeline::primitives::{Named, Primitive};
 use crate::pipeline::reservations::Reserving;
 use crate::pipeline::testing::packed;

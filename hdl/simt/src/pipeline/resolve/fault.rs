@@ -1,0 +1,86 @@
+//! Whether the instruction is at fault, why, and which lanes are to blame.
+
+use super::super::place::Wrong;
+use super::outcome::Target;
+use super::{Fault, Stage};
+use crate::divergence::interface::warp_of;
+use crate::isa::{cause, convergence};
+use heddle_hdl::{elements, prelude::*};
+
+/// A cause and its lanes: what the priority choice among faults gives.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+pub struct Blame<T> {
+    pub cause: T,
+    pub mask: T,
+}
+
+/// Whether there is a fault.
+pub struct Blamed {
+    /// 1 bit each: there is; the instruction takes effect.
+    pub fault: Signal,
+    pub good: Signal,
+    pub blame: Blame<Signal>,
+}
+
+impl Stage<'_> {
+    /// The first cause that there is, if any.
+    pub fn blame(&self, target: &Target) -> Blamed {
+        let &Stage { m, s, i, d, mask, .. } = self;
+        let instruction = &i.executed.instruction;
+        let Wrong { misaligned, outside, in_program } = i.executed.wrong;
+        wire!(misaligned = mask & misaligned);
+        wire!(outside = mask & outside);
+        wire!(in_program = mask & in_program);
+        wire!(bad = misaligned.any().mux(misaligned, outside.any().mux(outside, in_program)));
+        wire!(target_misaligned = target.address.slice(0, 2).any());
+        wire!(target_outside = target.address.from_bit(s.pc_bits() + 2).any());
+        wire!(bad_ecall = mask & !i.executed.taken);
+        let code = |c: u32| m.lit(c, cause::BITS);
+        let absent = i.executed.named.map(|named| {
+            wire!(holds_nobody = d.syncs() & !d.converges_by(convergence::SYNC));
+            let parts = named.lacks | named.here.ne(mask);
+            (holds_nobody & parts, code(cause::NAMED_IS_ABSENT), named.here)
+        });
+        let mut arms = vec![
+            (d.illegal, code(cause::ILLEGAL_INSTRUCTION), mask),
+            (d.ebreak, code(cause::BREAKPOINT), mask),
+            (d.ecall & bad_ecall.any(), code(cause::UNKNOWN_ECALL), bad_ecall),
+            (target.jumps & target_misaligned, code(cause::FETCH_MISALIGNED), mask),
+            (target.jumps & target_outside, code(cause::FETCH_OUT_OF_RANGE), mask),
+            (d.load & misaligned.any(), code(cause::LOAD_MISALIGNED), bad),
+            (misaligned.any(), code(cause::STORE_MISALIGNED), bad),
+            (d.load & outside.any(), code(cause::LOAD_OUT_OF_RANGE), bad),
+            (outside.any(), code(cause::STORE_OUT_OF_RANGE), bad),
+            (in_program.any(), code(cause::STORE_TO_PROGRAM), bad),
+        ];
+        arms.extend(absent);
+        wire!(counts = instruction.valid & !i.stopped);
+        wire!(fault = counts & arms.iter().map(|(c, _, _)| *c).reduce(|a, b| a | b).expect("causes"));
+        let none = Blame { cause: code(0), mask };
+        let blame = pick(arms.into_iter().map(|(condition, cause, mask)| (condition, Blame { cause, mask })), none);
+        wire!(good = counts & !fault);
+        Blamed { fault, good, blame }
+    }
+
+    /// The fault, registered. Of a target, those are to blame who would go there, who are known late: `goers`, in stage
+    /// 9. So is the first lane that is to blame for an access, whose address is chosen there from the `results`.
+    pub fn fault(&self, target: &Target, blamed: &Blamed, goers: Signal, results: Signal) -> Fault<Signal> {
+        let &Stage { m, s, i, d, .. } = self;
+        let instruction = &i.executed.instruction;
+        let fault = Fault {
+            valid: blamed.fault,
+            cause: blamed.blame.cause,
+            slot: warp_of(s, instruction.slot),
+            pc: d.pc,
+            mask: blamed.blame.mask,
+            homes: instruction.homes,
+            address: target.address,
+        };
+        let blamed = m.stage_if("s9_fault", instruction.valid, fault);
+        let of_target = m.pipe("s9_of_target", d.jal | d.jalr | d.branch);
+        let to_blame = of_target.mux(goers, blamed.mask);
+        let of_access = m.pipe("s9_of_access", self.memory);
+        wire!(accessed = select_one_hot(&elements(results, 32), blamed.mask.lowest_one()));
+        Fault { mask: to_blame, address: of_access.mux(accessed, blamed.address), ..blamed }
+    }
+}
