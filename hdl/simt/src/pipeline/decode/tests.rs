@@ -1,4 +1,6 @@
 use super::*;
+use crate::csr;
+use crate::isa::{EXIT, convergence};
 use heddle_sim::Sim;
 
 type Block = Sim<DecodeIn<Width>, DecodeOut<Signal>>;
