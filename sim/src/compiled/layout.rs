@@ -7,7 +7,7 @@
 //! number is rounded up to whole [`STRIP`]s. Cells with lanes of 1 bit are packed instead: bit k is lane k.
 
 use crate::directory::Directory;
-use crate::flat::cells::{Cells, Place, Shape};
+use crate::flat::cells::{CellShape as Shape, Cells, Place};
 use crate::flat::{container, limb_width, limbs};
 use heddle_hdl::Bits;
 use heddle_hdl::bits::low_mask;

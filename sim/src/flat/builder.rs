@@ -5,7 +5,7 @@ mod bits;
 mod choose;
 mod lanes;
 
-use super::cells::{Cells, Shape};
+use super::cells::{CellShape, Cells};
 use super::{Id, Node, Op};
 use heddle_hdl::bits::low_mask;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ pub struct Builder {
     pub nodes: Vec<Node>,
     known: HashMap<Node, Id>,
     /// Of each cell.
-    shapes: Vec<Shape>,
+    shapes: Vec<CellShape>,
     /// Whether values of one lane may be made as one of many.
     vectors: bool,
 }

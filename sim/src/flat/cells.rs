@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Bits in each lane, and how many lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub struct CellShape {
     pub width: u32,
     pub lanes: u32,
 }
@@ -22,7 +22,7 @@ pub struct Place {
 
 /// Cells, and which of them, or which lane, everything in the directory's tables has.
 pub struct Cells {
-    pub shapes: Vec<Shape>,
+    pub shapes: Vec<CellShape>,
     pub inputs: Range<u32>,
     pub outputs: Range<u32>,
     pub registers: Vec<Place>,
@@ -37,7 +37,7 @@ pub struct Cells {
     pub stopped: u32,
     pub failed: u32,
     /// The memories, which are no cells, are numbered in the same way.
-    pub memory_shapes: Vec<Shape>,
+    pub memory_shapes: Vec<CellShape>,
     pub memories: Vec<Place>,
 }
 
@@ -50,7 +50,7 @@ impl Cells {
         let mut shapes = Vec::new();
         let mut plain = |widths: &[u32]| {
             let start = shapes.len() as u32;
-            shapes.extend(widths.iter().map(|&width| Shape { width, lanes: 1 }));
+            shapes.extend(widths.iter().map(|&width| CellShape { width, lanes: 1 }));
             start..shapes.len() as u32
         };
         let own = plain(&[32, 1, 1]);
@@ -60,10 +60,13 @@ impl Cells {
         let mut views = Views::new(d, lanes);
         let register = |e: &Entry| {
             let view = views.view(e.scope, d.scopes[e.scope].module.registers[e.index].out);
-            view.map_or(Shape { width: e.width, lanes: 1 }, |view| Shape { width: view.width, lanes: view.lanes })
+            view.map_or(CellShape { width: e.width, lanes: 1 }, |view| CellShape {
+                width: view.width,
+                lanes: view.lanes,
+            })
         };
-        let plain = |e: &Entry| Shape { width: e.width, lanes: 1 };
-        let count = |_: &Entry| Shape { width: 64, lanes: 1 };
+        let plain = |e: &Entry| CellShape { width: e.width, lanes: 1 };
+        let count = |_: &Entry| CellShape { width: 64, lanes: 1 };
         let mut memory_shapes = Vec::new();
         Cells {
             inputs,
@@ -87,10 +90,10 @@ impl Cells {
 fn places(
     d: &Directory,
     lanes: &Lanes,
-    shapes: &mut Vec<Shape>,
+    shapes: &mut Vec<CellShape>,
     table: &Table,
     start: impl Fn(&Scope) -> usize,
-    mut shape: impl FnMut(&Entry) -> Shape,
+    mut shape: impl FnMut(&Entry) -> CellShape,
 ) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for (k, entry) in table.iter().enumerate() {
@@ -102,7 +105,7 @@ fn places(
             }
             _ => {
                 let shape = shape(entry);
-                shapes.push(Shape { lanes: lane.map_or(shape.lanes, |lane| lane.lanes), ..shape });
+                shapes.push(CellShape { lanes: lane.map_or(shape.lanes, |lane| lane.lanes), ..shape });
                 shapes.len() as u32 - 1
             }
         };

@@ -3,7 +3,7 @@
 use super::{Flatten, Parts};
 use crate::checks::Checks;
 use crate::flat::builder::Builder;
-use crate::flat::cells::Shape;
+use crate::flat::cells::CellShape;
 use crate::flat::{Action, Effect, Flat, Id, Op, Part, Word, limb_width, limbs};
 use heddle_hdl::bits::low_mask;
 use heddle_hdl::netlist::{Collision, NodeId, PropertyKind, ReadTiming};
@@ -213,7 +213,7 @@ impl Flatten<'_> {
             if !packed {
                 return self.word(entry.scope, node);
             }
-            let Shape { width, lanes } = shape;
+            let CellShape { width, lanes } = shape;
             vec![self.spread(entry.scope, node, Parts { low: 0, width, stride: width, lanes })]
         };
         let (mut next, now) = (value(r.next), value(r.out));
