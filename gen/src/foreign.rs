@@ -101,7 +101,7 @@ pub fn blackboxes(top: &Arc<Module>, stubs: bool) -> String {
 }
 
 /// A module with ports and parameters only, those of all its stubs. What is in it is for lint, which asks what drives
-/// and reads them; a tool for synthesis does not look at the inside of a black box.
+/// and reads them; a tool for synthesis does not look at the inside of a blackbox.
 fn blackbox(stubs: &[(&Module, &Foreign)]) -> String {
     let (stub, foreign) = stubs[0];
     let mut parameters: Vec<&(String, Parameter)> = Vec::new();

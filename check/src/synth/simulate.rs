@@ -22,7 +22,7 @@ const FILE: &str = "netlist.v";
 struct Models {
     /// Files of Yosys.
     yosys: &'static [&'static str],
-    /// Ours, of what is a black box there.
+    /// Ours, of what is a blackbox there.
     own: &'static str,
 }
 

@@ -52,22 +52,22 @@ pub struct {kind} {{
     }
     let connections: String = pins.iter().map(|pin| format!(",\n  .{0}({0})", pin.name)).collect();
     text += "    }\n\n    fn hdl(&self) -> Verilog {\n";
-    text += "        Verilog::Wrapper(Wrapper { code: INSTANCE.into(), cores: BLACK_BOX.into() })\n    }\n}\n\n";
+    text += "        Verilog::Wrapper(Wrapper { code: INSTANCE.into(), cores: BLACKBOX.into() })\n    }\n}\n\n";
     let _ = writeln!(text, "const INSTANCE: &str = \"{name} {name} (\n  .clk(clk){connections}\n);\";\n");
     text += "/// For Yosys, by which rust-hdl checks what it wrote. Other tools read the module itself.\n";
-    let _ = writeln!(text, "const BLACK_BOX: &str = \"{}\";", black_box(name, pins));
+    let _ = writeln!(text, "const BLACKBOX: &str = \"{}\";", blackbox(name, pins));
     text
 }
 
 /// The module without its contents, once however many there are of it in the design.
-fn black_box(name: &str, pins: &[Pin]) -> String {
+fn blackbox(name: &str, pins: &[Pin]) -> String {
     let mut ports = "  input wire clk".to_string();
     for Pin { is_input, name, width } in pins {
         let direction = if *is_input { "input" } else { "output" };
         let range = if *width == 1 { String::new() } else { format!("[{}:0] ", width - 1) };
         let _ = write!(ports, ",\n  {direction} wire {range}{name}");
     }
-    let once = format!("{}_BLACK_BOX", name.to_uppercase());
+    let once = format!("{}_BLACKBOX", name.to_uppercase());
     let module = format!("(* blackbox *)\nmodule {name} (\n{ports}\n);\nendmodule");
     format!("`ifdef YOSYS\n`ifndef {once}\n`define {once}\n{module}\n`endif\n`endif\n")
 }
@@ -91,7 +91,7 @@ mod tests {
              \x20   pub word: Signal<In, Bits<32>>,\n    pub done: Signal<Out, Bit>,\n}",
             "    fn connect(&mut self) {\n        self.done.connect();\n    }",
             "a_core a_core (\n  .clk(clk),\n  .rst(rst),\n  .word(word),\n  .done(done)\n);",
-            "`ifndef A_CORE_BLACK_BOX\n",
+            "`ifndef A_CORE_BLACKBOX\n",
             "module a_core (\n  input wire clk,\n  input wire rst,\n  input wire [31:0] word,\n  output wire done\n);",
         ] {
             assert!(text.contains(says), "{says}\n\n{text}");
