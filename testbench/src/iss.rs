@@ -14,14 +14,7 @@
 
 use std::ops::Range;
 
-use heddle_simt::{
-    Shape,
-    csr::{self, Source},
-    isa::{
-        atomic::SWAP,
-        reservation::{LOAD_RESERVED, STORE_CONDITIONAL},
-    },
-};
+use heddle_simt::Shape;
 
 use crate::{
     grid::{Grid, ThreadId},
@@ -30,13 +23,13 @@ use crate::{
 };
 
 mod arithmetic;
+mod execute;
 mod fault;
 mod launch;
 mod memory;
 mod reservations;
 
 pub use arithmetic::atomic;
-use arithmetic::{immediate_b, immediate_j, immediate_s, multiply_or_divide};
 pub use fault::{Cause, Fault, LaunchError, StartError};
 use launch::Resident;
 use memory::Memory;
@@ -337,194 +330,6 @@ impl Iss {
     pub fn reserved(&self, hart: u32) -> Option<Place> {
         self.reservations.of(hart)
     }
-
-    /// What the next instruction of a hart's thread does, and the pc after it. Changes nothing. An `sc.w` fails without
-    /// a reservation, and if it is told to.
-    fn execute(&self, number: u32, given: Given) -> Result<(Step, u32), Cause> {
-        let hart = &self.harts[number as usize];
-        let pc = hart.pc;
-        let word = *self.instructions.get(pc as usize / 4).ok_or(Cause::FetchOutside)?;
-        let illegal = Err(Cause::Illegal(word));
-
-        let funct3 = word >> 12 & 7;
-        let funct7 = word >> 25;
-        let rd = (word >> 7 & 31) as u8;
-        let rs1 = (word >> 15 & 31) as u8;
-        let rs2 = (word >> 20 & 31) as u8;
-        let a = hart.register(rs1);
-        let b = hart.register(rs2);
-        let immediate_i = (word as i32 >> 20) as u32;
-        let immediate_u = word & 0xffff_f000;
-
-        let mut step =
-            Step { pc, word, rd: None, access: None, counter: false, conditional: None, exit: None, barrier: false };
-        let mut next = pc.wrapping_add(4);
-        let mut result = None;
-        match word & 0x7f {
-            0x37 => result = Some(immediate_u),
-            0x17 => result = Some(pc.wrapping_add(immediate_u)),
-            0x6f => {
-                result = Some(next);
-                next = aligned_target(pc.wrapping_add(immediate_j(word)))?;
-            }
-            0x67 if funct3 == 0 => {
-                result = Some(next);
-                next = aligned_target(a.wrapping_add(immediate_i) & !1)?;
-            }
-            0x63 => {
-                let taken = match funct3 {
-                    0 => a == b,
-                    1 => a != b,
-                    4 => (a as i32) < b as i32,
-                    5 => a as i32 >= b as i32,
-                    6 => a < b,
-                    7 => a >= b,
-                    _ => return illegal,
-                };
-                if taken {
-                    next = aligned_target(pc.wrapping_add(immediate_b(word)))?;
-                }
-            }
-            0x03 => {
-                let bytes = match funct3 {
-                    0 | 4 => 1,
-                    1 | 5 => 2,
-                    2 => 4,
-                    _ => return illegal,
-                };
-                let address = a.wrapping_add(immediate_i);
-                let place = self.memory.load_place(hart, address, bytes)?;
-                let value = self.memory.read(place, bytes);
-                result = Some(match funct3 {
-                    0 => value as u8 as i8 as u32,
-                    1 => value as u16 as i16 as u32,
-                    _ => value,
-                });
-                step.access = Some(Access { operation: Operation::Load, address, place, bytes, value });
-            }
-            0x23 => {
-                let (bytes, value) = match funct3 {
-                    0 => (1, b & 0xff),
-                    1 => (2, b & 0xffff),
-                    2 => (4, b),
-                    _ => return illegal,
-                };
-                let address = a.wrapping_add(immediate_s(word));
-                let place = self.memory.store_place(hart, address, bytes)?;
-                step.access = Some(Access { operation: Operation::Store, address, place, bytes, value });
-            }
-            // The bits aq and rl ask for an order that accesses have anyway.
-            0x2f if funct3 == 2 && self.shape.reservations && word >> 27 == LOAD_RESERVED && rs2 == 0 => {
-                let place = self.memory.load_place(hart, a, 4)?;
-                let value = self.memory.read(place, 4);
-                result = Some(value);
-                step.access = Some(Access { operation: Operation::Load, address: a, place, bytes: 4, value });
-            }
-            0x2f if funct3 == 2 && self.shape.reservations && word >> 27 == STORE_CONDITIONAL => {
-                let place = self.memory.store_place(hart, a, 4)?;
-                let succeeds = !given.fails && self.reserved(number) == Some(place);
-                let old = self.memory.read(place, 4);
-                let operation = if succeeds { Operation::Atomic { funct5: SWAP, old } } else { Operation::Failed };
-                step.access = Some(Access { operation, address: a, place, bytes: 4, value: b });
-                step.conditional = Some(succeeds);
-                result = Some(u32::from(!succeeds));
-            }
-            0x2f if funct3 == 2 && self.shape.atomics => {
-                let funct5 = word >> 27;
-                if atomic(funct5, 0, 0).is_none() {
-                    return illegal;
-                }
-                let place = self.memory.store_place(hart, a, 4)?;
-                let old = self.memory.read(place, 4);
-                result = Some(old);
-                let operation = Operation::Atomic { funct5, old };
-                step.access = Some(Access { operation, address: a, place, bytes: 4, value: b });
-            }
-            0x0b if word == 0x0000_000b && self.shape.barriers => step.barrier = true,
-            // Convergence barriers are hints, which decide nothing but when threads run. How many participate depends
-            // on that.
-            0x0b if is_convergence(word) => {
-                step.counter = funct3 == 4;
-                result = Some(0).filter(|_| step.counter);
-            }
-            0x2b if self.shape.warp_primitives => {
-                let alone = [(number % self.shape.lanes, a)];
-                let together = if given.together.is_empty() { &alone } else { given.together };
-                match (funct3, funct7) {
-                    (0, 0..4) if rs2 == 0 => result = Some(vote(funct7, together)),
-                    (1, 0..4) => result = Some(shuffle(funct7, number % self.shape.lanes, b, together).unwrap_or(a)),
-                    (7, 0..16) if rd == 0 => {}
-                    _ => return illegal,
-                }
-            }
-            0x13 => {
-                result = Some(match (funct3, funct7) {
-                    (0, _) => a.wrapping_add(immediate_i),
-                    (1, 0) => a << rs2,
-                    (2, _) => ((a as i32) < immediate_i as i32) as u32,
-                    (3, _) => (a < immediate_i) as u32,
-                    (4, _) => a ^ immediate_i,
-                    (5, 0) => a >> rs2,
-                    (5, 0x20) => (a as i32 >> rs2) as u32,
-                    (6, _) => a | immediate_i,
-                    (7, _) => a & immediate_i,
-                    _ => return illegal,
-                });
-            }
-            0x33 => {
-                result = Some(match (funct7, funct3) {
-                    (0, 0) => a.wrapping_add(b),
-                    (0x20, 0) => a.wrapping_sub(b),
-                    (0, 1) => a << (b & 31),
-                    (0, 2) => ((a as i32) < b as i32) as u32,
-                    (0, 3) => (a < b) as u32,
-                    (0, 4) => a ^ b,
-                    (0, 5) => a >> (b & 31),
-                    (0x20, 5) => (a as i32 >> (b & 31)) as u32,
-                    (0, 6) => a | b,
-                    (0, 7) => a & b,
-                    (1, _) if self.shape.multiply => multiply_or_divide(funct3, a, b),
-                    _ => return illegal,
-                });
-            }
-            // `fence`: a thread's own accesses are in order already. `fence.i`: no program changes.
-            0x0f if funct3 <= 1 => {}
-            0x73 if word == 0x0000_0073 => match hart.register(17) {
-                EXIT => step.exit = Some(hart.register(10)),
-                other => return Err(Cause::Ecall(other)),
-            },
-            0x73 if word == 0x0010_0073 => return Err(Cause::Breakpoint),
-            0x73 if matches!(funct3, 2 | 3 | 6 | 7) && rs1 == 0 => {
-                let Some(csr) = csr::map(self.shape.counters).find(|csr| u32::from(csr.address) == word >> 20) else {
-                    return illegal;
-                };
-                step.counter = csr.source.counts();
-                result = Some(self.csr(csr.source, hart));
-            }
-            _ => return illegal,
-        }
-        step.rd = result.filter(|_| rd != 0).map(|value| (rd, value));
-        Ok((step, next))
-    }
-
-    fn csr(&self, source: Source, hart: &Hart) -> u32 {
-        match source {
-            Source::Thread => hart.number,
-            Source::Warp => hart.number / self.shape.lanes,
-            Source::Lane => hart.number % self.shape.lanes,
-            Source::Block => hart.thread.block,
-            Source::ThreadInBlock => hart.thread.thread,
-            Source::Blocks => self.grid.blocks,
-            Source::BlockThreads => self.grid.threads,
-            Source::Lanes => self.shape.lanes,
-            Source::Warps => self.shape.warps,
-            Source::Threads => self.shape.threads(),
-            Source::MemoryBytes => self.shape.memory,
-            Source::Log2StackBytes => self.shape.stack.ilog2(),
-            Source::CycleLow | Source::InstructionsLow => self.executed as u32,
-            Source::CycleHigh | Source::InstructionsHigh => (self.executed >> 32) as u32,
-        }
-    }
 }
 
 impl Device for Iss {
@@ -552,44 +357,6 @@ impl Device for Iss {
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
         Ok(self.run_grid(grid)?)
     }
-}
-
-/// What lanes get from a vote: which of them, of 0 to 31 or from 32 on, do not have 0; whether any; whether all.
-fn vote(function: u32, together: &[(u32, u32)]) -> u32 {
-    let ballot = together.iter().filter(|(_, value)| *value != 0).fold(0u64, |ballot, (lane, _)| ballot | 1 << lane);
-    match function {
-        0 => ballot as u32,
-        1 => (ballot >> 32) as u32,
-        2 => u32::from(ballot != 0),
-        _ => u32::from(together.iter().all(|(_, value)| *value != 0)),
-    }
-}
-
-/// What a lane gets from the one that it asks for, if that is there.
-fn shuffle(function: u32, lane: u32, asked: u32, together: &[(u32, u32)]) -> Option<u32> {
-    let source = match function {
-        0 => Some(asked),
-        1 => Some(lane ^ asked),
-        2 => lane.checked_sub(asked),
-        _ => lane.checked_add(asked),
-    };
-    together.iter().find(|(lane, _)| Some(*lane) == source).map(|&(_, value)| value)
-}
-
-/// Whether the word is an instruction of convergence barriers.
-fn is_convergence(word: u32) -> bool {
-    let (rd, b, immediate) = (word >> 7 & 31, word >> 15 & 31, word >> 20);
-    let most = match word >> 12 & 7 {
-        1 | 3 | 4 => 0,
-        2 => 64,
-        5 | 6 => 15,
-        _ => return false,
-    };
-    b < 16 && immediate <= most && (rd == 0 || word >> 12 & 7 == 4)
-}
-
-fn aligned_target(target: u32) -> Result<u32, Cause> {
-    if target.is_multiple_of(4) { Ok(target) } else { Err(Cause::MisalignedJump(target)) }
 }
 
 #[cfg(test)]

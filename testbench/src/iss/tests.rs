@@ -1,3 +1,4 @@
+use super::arithmetic::multiply_or_divide;
 use super::*;
 use crate::asm;
 
