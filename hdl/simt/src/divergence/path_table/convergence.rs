@@ -48,6 +48,7 @@
 //! time.
 
 mod act;
+mod checks;
 mod patience;
 mod state;
 mod warden;

@@ -1,6 +1,7 @@
 //! The instructions on convergence barriers, in stage 8: what the entries say, and what is written.
 
 use super::TableIn;
+use super::checks::check;
 use super::state::{BySync, Entry, Store, Word, clear, has, set};
 use crate::divergence::interface::Hint;
 use crate::isa::convergence;
@@ -36,38 +37,128 @@ pub struct Act {
 
 /// A `sync`, 1 bit each unless stated.
 #[derive(Clone, Copy)]
-struct Arrival {
+pub struct Arrival {
     /// It is one.
-    valid: Signal,
+    pub valid: Signal,
     /// One bit per lane: the living threads that it names; those of them that come.
-    participants: Signal,
-    here: Signal,
+    pub participants: Signal,
+    pub here: Signal,
     /// Not all that it names are here, some of whom may have ended: it has an outcome of the kind CONVERGE.
-    lacks: Signal,
+    pub lacks: Signal,
     /// They wait at the entry, or complete it; all are here, and the entry stays as it is; the entry is in use.
-    enters: Signal,
-    passes: Signal,
-    queues: Signal,
+    pub enters: Signal,
+    pub passes: Signal,
+    pub queues: Signal,
     /// It changes the word of its warp.
-    writes: Signal,
+    pub writes: Signal,
+}
+
+/// The instruction, and what the entries say of it.
+pub struct Seen {
+    /// See [`Hint`].
+    pub valid: Signal,
+    pub slot: Signal,
+    pub barrier: Signal,
+    pub operand: Signal,
+    pub mask: Signal,
+    pub next: Signal,
+    /// 1 bit each: which it is.
+    pub joins: Signal,
+    pub waits: Signal,
+    pub cancels: Signal,
+    pub counts: Signal,
+    pub moves: Signal,
+    pub copies: Signal,
+    /// The word of its warp; its barrier and its other one in that, one-hot.
+    pub word: Word<Signal>,
+    pub at_b: Signal,
+    pub at_c: Signal,
+    /// With warp primitives, 1 bit: it is a hint on a barrier that hints leave alone.
+    pub barred: Option<Signal>,
+    /// The threads of its warp that have not ended.
+    pub living: Signal,
+    /// The entry of its barrier, 1 bit whether threads wait there, who is expected there, and who waits.
+    pub entry: Entry<Signal>,
+    pub held: Signal,
+    pub expected: Signal,
+    pub waiters: Signal,
+    /// 1 bit: those who wait there go on where this one does.
+    pub same_place: Signal,
+    /// The entry of the other barrier, and who participates in it.
+    pub other: Entry<Signal>,
+    other_participants: Signal,
+}
+
+/// Who goes on, and who stays.
+pub struct Decided {
+    /// 1 bit: the instruction writes its entry.
+    pub changes: Signal,
+    /// Those who arrive; 1 bit: there are some.
+    pub arrive: Signal,
+    pub some_arrive: Signal,
+    /// 1 bit each: they wait at the entry, or complete it; they find it in use at another place.
+    pub enters: Signal,
+    pub falls: Signal,
+    /// Who is expected then.
+    pub still_expected: Signal,
+    /// How many wait or arrive, or participate if the instruction counts them.
+    pub count: Signal,
+    /// 1 bit each: nobody else is expected; those who wait go on.
+    pub full: Signal,
+    pub completes: Signal,
+    /// Who goes on.
+    pub go: Signal,
 }
 
 impl Store {
     /// Reads the entries of an instruction in the cycle before it, and does what it says.
     pub fn act(&self, i: &TableIn<Signal>) -> (Act, Reads) {
+        let Store { m, .. } = self;
+        let (seen, reads) = self.see(i);
+        let sync = self.arrival(i, &seen);
+        let decided = self.decide(&seen, sync);
+        let Seen { valid, slot, mask, waits, held, .. } = seen;
+        let Decided { changes, falls, full, completes, .. } = decided;
+        wire!(
+            waited = m.pipe_reset(
+                "waited",
+                valid & sync.map_or(waits, |sync| waits | sync.enters | (sync.passes & sync.lacks))
+            )
+        );
+        let (entry, word) = self.written(i, &seen, &decided, sync);
+        check(self, i, &seen, &decided, sync, entry);
+
+        let counted = |what: Signal| what & valid;
+        let act = Act {
+            changes,
+            word,
+            found: [seen.entry, seen.other],
+            count: decided.count,
+            goes: m.pipe("go_on", decided.go),
+            in_use: sync.map(|sync| sync.queues),
+            stays: sync.map(|sync| m.pipe("stays", (mask & !sync.here).only_if(sync.valid))),
+            waited,
+            waited_slot: m.pipe("waited_slot", slot),
+            completed: counted(completes & full & held),
+            reached: counted(completes & !full),
+            fell_through: counted(falls),
+        };
+        (act, reads)
+    }
+
+    /// The instruction, and the entries that were read for it.
+    fn see(&self, i: &TableIn<Signal>) -> (Seen, Reads) {
         let Store { m, s, entries, .. } = self;
         let n = s.convergence_barriers;
         let Hint { valid, slot, operation, barrier, operand, mask, next, sync: told } = i.hints.hint;
         let is = |code: u32| operation.eq(code);
-        let (joins, waits, cancels) = (is(convergence::JOIN), is(convergence::WAIT), is(convergence::CANCEL));
         let syncs = told.map(|_| is(convergence::SYNC));
         wire!(is_count = is(convergence::COUNT));
         wire!(moves = is(convergence::MOVE));
         wire!(copies = moves | is(convergence::COPY));
         let other = operand.slice(0, s.barrier_bits());
         let word = self.words.read(slot);
-        let at_b = barrier.decode(n);
-        let at_c = other.decode(n);
+        let (at_b, at_c) = (barrier.decode(n), other.decode(n));
         // Hints leave alone what is hard, or wanted by a sync.
         let barred = syncs
             .zip(word.by_sync)
@@ -88,12 +179,42 @@ impl Store {
             other_participants = (second_entry.expected & living.only_if(has(word.expects, at_c)))
                 | second_entry.waiting.only_if(has(word.holds, at_c))
         );
-
-        // A wait.
         wire!(same_place = first_entry.pc.eq(next) & first_entry.depth.eq(i.depth));
-        let soft = mask & barred.map_or(expected, |barred| expected.only_if(!barred));
-        // Those of a sync participate as it says, if nobody waits there.
-        let sync = syncs.zip(told).zip(word.by_sync).map(|((valid, named), BySync { hard, wanted })| {
+        let seen = Seen {
+            valid,
+            slot,
+            barrier,
+            operand,
+            mask,
+            next,
+            joins: is(convergence::JOIN),
+            waits: is(convergence::WAIT),
+            cancels: is(convergence::CANCEL),
+            counts: is_count,
+            moves,
+            copies,
+            word,
+            at_b,
+            at_c,
+            barred,
+            living,
+            entry: first_entry,
+            held,
+            expected,
+            waiters,
+            same_place,
+            other: second_entry,
+            other_participants,
+        };
+        (seen, reads)
+    }
+
+    /// A `sync`: those of it participate as it says, if nobody waits there.
+    fn arrival(&self, i: &TableIn<Signal>, seen: &Seen) -> Option<Arrival> {
+        let Hint { operation, sync: told, .. } = i.hints.hint;
+        let &Seen { word, at_b, living, held, expected, waiters, same_place, .. } = seen;
+        told.zip(word.by_sync).map(|(named, BySync { hard, wanted })| {
+            let valid = operation.eq(convergence::SYNC);
             let (is_hard, is_wanted) = (has(hard, at_b), has(wanted, at_b));
             wire!(participants = named.all & living);
             wire!(same_threads = participants.eq(expected | waiters));
@@ -102,11 +223,20 @@ impl Store {
             let (enters, passes, queues) = (valid & !queues & !all_here, valid & all_here, valid & queues);
             let writes = enters | (passes & is_wanted) | (queues & !is_hard & !is_wanted);
             Arrival { valid, participants, here: named.here, lacks: named.lacks, enters, passes, queues, writes }
-        });
+        })
+    }
+
+    /// Who arrives at the entry, and who goes on.
+    fn decide(&self, seen: &Seen, sync: Option<Arrival>) -> Decided {
+        let s = &self.s;
+        let &Seen { valid, barrier, operand, mask, waits, counts, copies, barred, .. } = seen;
+        let &Seen { held, expected, waiters, same_place, .. } = seen;
         // Of one barrier with itself there is nothing to copy.
-        let acts = valid & !is_count & !(copies & other.eq(barrier));
+        let other = operand.slice(0, s.barrier_bits());
+        let acts = valid & !counts & !(copies & other.eq(barrier));
         let changed_by = |sync: Arrival| acts & sync.valid.mux(sync.writes, !barred.expect("of hints"));
         wire!(changes = sync.map_or(acts, changed_by));
+        let soft = mask & barred.map_or(expected, |barred| expected.only_if(!barred));
         wire!(here = !held | same_place);
         wire!(arrive = sync.map_or(soft, |sync| sync.valid.mux(sync.here, soft)));
         wire!(some_arrive = arrive.any());
@@ -119,8 +249,7 @@ impl Store {
             sync.valid.mux(sync.enters.mux(lacking, expected), left)
         };
         wire!(still_expected = sync.map_or(left, left_by));
-        let number = (waiters | is_count.mux(expected, arrive)).count_ones();
-        let count = number;
+        let count = (waiters | counts.mux(expected, arrive)).count_ones();
         let wide = count.width().max(7);
         wire!(full = !still_expected.any());
         wire!(enough = operand.any() & count.zext(wide).ge(operand.zext(wide)));
@@ -129,19 +258,24 @@ impl Store {
         let passing = mask & !stay;
         let passing = sync.map_or(passing, |sync| sync.valid.mux(sync.here.only_if(sync.passes), passing));
         wire!(go = passing | stay.only_if(completes));
-        wire!(
-            waited = m.pipe_reset(
-                "waited",
-                valid & sync.map_or(waits, |sync| waits | sync.enters | (sync.passes & sync.lacks))
-            )
-        );
+        Decided { changes, arrive, some_arrive, enters, falls, still_expected, count, full, completes, go }
+    }
 
-        // What is written.
-        let copied = other_participants & !waiters;
-        let after = pick([(joins, expected | mask), (copies, copied)], still_expected);
-        let arrived = Entry { expected: after, waiting: waiters | arrive, depth: i.depth, pc: next };
-        let entry = enters.mux(arrived, Entry { expected: after, ..first_entry });
-        entries.write(changes, self.address(slot, barrier), entry);
+    /// The entry and the word as they are written.
+    fn written(
+        &self,
+        i: &TableIn<Signal>,
+        seen: &Seen,
+        decided: &Decided,
+        sync: Option<Arrival>,
+    ) -> (Entry<Signal>, Word<Signal>) {
+        let &Seen { joins, cancels, copies, moves, word, at_b, at_c, waiters, .. } = seen;
+        let &Decided { changes, arrive, enters, falls, completes, still_expected, .. } = decided;
+        let copied = seen.other_participants & !waiters;
+        let after = pick([(joins, seen.expected | seen.mask), (copies, copied)], still_expected);
+        let arrived = Entry { expected: after, waiting: waiters | arrive, depth: i.depth, pc: seen.next };
+        let entry = enters.mux(arrived, Entry { expected: after, ..seen.entry });
+        self.entries.write(changes, self.address(seen.slot, seen.barrier), entry);
         let at_both = at_b | at_c.only_if(moves);
         let arrival = at_b.only_if(enters);
         let changed = Word {
@@ -162,63 +296,6 @@ impl Store {
             look: set(changed.look, broken),
             ..changed
         });
-
-        m.assert("an_instruction_is_present", !valid | i.hints.present);
-        m.assert("who_waits_is_alive", !valid | !(waiters & !living).any());
-        m.assert("who_executes_does_not_wait", !valid | !(waiters & mask).any());
-        m.assert("who_executes_is_alive", !valid | !(mask & !living).any());
-        m.assert("somebody_waits_where_it_says_so", !valid | !held | waiters.any());
-        let as_before = entry.waiting.only_if(held).eq(waiters) & entry.expected.eq(still_expected);
-        m.assert("only_who_falls_through_leaves", !(valid & falls) | (as_before & go.eq(mask)));
-        let nobody = m.lit(0u32, s.lanes);
-        m.assert("only_who_waits_stays", !(valid & waits) | (mask & !go & !expected).eq(nobody));
-        if let Some((sync, BySync { hard, wanted })) = sync.zip(word.by_sync) {
-            let Arrival { valid: is_sync, participants, here, enters, passes, queues, .. } = sync;
-            let (is_sync, enters, queues) = (valid & is_sync, valid & enters, valid & queues);
-            m.assume("a_sync_has_no_threshold", !is_sync | !operand.any());
-            let of_it = (here & mask & participants).eq(here) & here.any();
-            m.assume("who_is_here_of_a_sync_executes_it", !is_sync | of_it);
-            m.assert("hard_where_threads_wait", !valid | !(hard & !word.holds).any());
-            let all = waiters | here;
-            m.assert("who_syncs_goes_on_when_all_are_there", !(enters & completes) | all.eq(participants));
-            let at_sync = valid & waits & has(hard, at_b);
-            m.assert("a_hint_leaves_a_sync_alone", !at_sync | (go.eq(mask) & !changes));
-            let same = entry.waiting.only_if(held).eq(waiters) & entry.expected.eq(expected);
-            m.assert("who_queues_leaves_the_entry_alone", !(queues & changes) | same);
-            m.cover("sync_arrives_first", enters & !held);
-            m.cover("sync_completes", enters & held & full);
-            m.cover("sync_passes_beside_others", valid & passes & held);
-            m.cover("sync_finds_threads_that_wait_softly", queues & !has(hard, at_b));
-            m.cover("sync_of_others", queues & has(hard, at_b) & same_place);
-            m.cover("hint_at_a_sync", at_sync);
-            m.cover("hint_where_a_sync_queues", valid & waits & has(wanted, at_b) & expected.any());
-        }
-        m.cover("joins", changes & joins);
-        m.cover("cancels_where_others_wait", changes & cancels & held);
-        m.cover("counts_some", valid & is_count & count.any());
-        m.cover("copies", changes & copies & !moves);
-        m.cover("moves_with_waiting_threads", changes & moves & held);
-        m.cover("completes_with_others", valid & completes & full & held);
-        m.cover("completes_by_threshold", valid & completes & !full);
-        m.cover("waits_without_participants", valid & waits & !some_arrive);
-        m.cover("waits_with_some_participants", valid & enters & (mask & !arrive).any());
-        m.cover("falls_through", valid & falls);
-
-        let counted = |what: Signal| what & valid;
-        let act = Act {
-            changes,
-            word: changed,
-            found: [first_entry, second_entry],
-            count,
-            goes: m.pipe("go_on", go),
-            in_use: sync.map(|sync| sync.queues),
-            stays: sync.map(|sync| m.pipe("stays", (mask & !sync.here).only_if(sync.valid))),
-            waited,
-            waited_slot: m.pipe("waited_slot", slot),
-            completed: counted(completes & full & held),
-            reached: counted(completes & !full),
-            fell_through: counted(falls),
-        };
-        (act, reads)
+        (entry, changed)
     }
 }

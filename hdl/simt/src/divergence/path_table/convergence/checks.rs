@@ -1,0 +1,82 @@
+//! What instructions on convergence barriers assert, and what tests should meet.
+
+use super::TableIn;
+use super::act::{Arrival, Decided, Seen};
+use super::state::{BySync, Entry, Store, has};
+use heddle_hdl::prelude::*;
+
+/// Of an instruction that writes `entry`, if it changes it.
+pub fn check(
+    store: &Store,
+    i: &TableIn<Signal>,
+    seen: &Seen,
+    decided: &Decided,
+    sync: Option<Arrival>,
+    entry: Entry<Signal>,
+) {
+    let Store { m, s, .. } = store;
+    let &Seen { valid, mask, waits, living, held, waiters, expected, .. } = seen;
+    let &Decided { falls, still_expected, go, .. } = decided;
+    m.assert("an_instruction_is_present", !valid | i.hints.present);
+    m.assert("who_waits_is_alive", !valid | !(waiters & !living).any());
+    m.assert("who_executes_does_not_wait", !valid | !(waiters & mask).any());
+    m.assert("who_executes_is_alive", !valid | !(mask & !living).any());
+    m.assert("somebody_waits_where_it_says_so", !valid | !held | waiters.any());
+    let as_before = entry.waiting.only_if(held).eq(waiters) & entry.expected.eq(still_expected);
+    m.assert("only_who_falls_through_leaves", !(valid & falls) | (as_before & go.eq(mask)));
+    let nobody = m.lit(0u32, s.lanes);
+    m.assert("only_who_waits_stays", !(valid & waits) | (mask & !go & !expected).eq(nobody));
+    if let Some((sync, by_sync)) = sync.zip(seen.word.by_sync) {
+        check_sync(store, seen, decided, (sync, by_sync), entry);
+    }
+    covers(store, seen, decided);
+}
+
+/// Of a `sync`, and of hints where threads wait by one.
+fn check_sync(
+    store: &Store,
+    seen: &Seen,
+    decided: &Decided,
+    (sync, by_sync): (Arrival, BySync<Signal>),
+    entry: Entry<Signal>,
+) {
+    let m = store.m;
+    let BySync { hard, wanted } = by_sync;
+    let &Seen { valid, operand, mask, waits, word, at_b, held, expected, waiters, same_place, .. } = seen;
+    let &Decided { changes, full, completes, go, .. } = decided;
+    let Arrival { valid: is_sync, participants, here, enters, passes, queues, .. } = sync;
+    let (is_sync, enters, queues) = (valid & is_sync, valid & enters, valid & queues);
+    m.assume("a_sync_has_no_threshold", !is_sync | !operand.any());
+    let of_it = (here & mask & participants).eq(here) & here.any();
+    m.assume("who_is_here_of_a_sync_executes_it", !is_sync | of_it);
+    m.assert("hard_where_threads_wait", !valid | !(hard & !word.holds).any());
+    let all = waiters | here;
+    m.assert("who_syncs_goes_on_when_all_are_there", !(enters & completes) | all.eq(participants));
+    let at_sync = valid & waits & has(hard, at_b);
+    m.assert("a_hint_leaves_a_sync_alone", !at_sync | (go.eq(mask) & !changes));
+    let same = entry.waiting.only_if(held).eq(waiters) & entry.expected.eq(expected);
+    m.assert("who_queues_leaves_the_entry_alone", !(queues & changes) | same);
+    m.cover("sync_arrives_first", enters & !held);
+    m.cover("sync_completes", enters & held & full);
+    m.cover("sync_passes_beside_others", valid & passes & held);
+    m.cover("sync_finds_threads_that_wait_softly", queues & !has(hard, at_b));
+    m.cover("sync_of_others", queues & has(hard, at_b) & same_place);
+    m.cover("hint_at_a_sync", at_sync);
+    m.cover("hint_where_a_sync_queues", valid & waits & has(wanted, at_b) & expected.any());
+}
+
+fn covers(store: &Store, seen: &Seen, decided: &Decided) {
+    let m = store.m;
+    let &Seen { valid, mask, joins, waits, cancels, counts, moves, copies, held, .. } = seen;
+    let &Decided { changes, arrive, some_arrive, enters, falls, count, full, completes, .. } = decided;
+    m.cover("joins", changes & joins);
+    m.cover("cancels_where_others_wait", changes & cancels & held);
+    m.cover("counts_some", valid & counts & count.any());
+    m.cover("copies", changes & copies & !moves);
+    m.cover("moves_with_waiting_threads", changes & moves & held);
+    m.cover("completes_with_others", valid & completes & full & held);
+    m.cover("completes_by_threshold", valid & completes & !full);
+    m.cover("waits_without_participants", valid & waits & !some_arrive);
+    m.cover("waits_with_some_participants", valid & enters & (mask & !arrive).any());
+    m.cover("falls_through", valid & falls);
+}
