@@ -38,10 +38,15 @@
 //! What it does not do: entries that are equal to y or to each other stay apart until one comes back. It exists for 4
 //! lanes and more.
 
+mod checks;
+mod sorter;
+
 use crate::divergence::Path;
 use crate::divergence::inspect::State;
 use crate::shape::Shape;
+use checks::check;
 use heddle_hdl::prelude::*;
+use sorter::Sorted;
 
 /// A path in a table, where its place says whether it is valid.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -212,179 +217,221 @@ impl Inside {
     }
 }
 
+/// The registers and memories.
+struct Table {
+    m: Builder,
+    s: Shape,
+    /// A head in the memory's output, and one in `entry`.
+    reading: Reg<Read<Signal>>,
+    fetched: Reg<Read<Signal>>,
+    /// One bit per warp each: it is returning; seeking.
+    returning: Reg<Signal>,
+    seeking: Option<Reg<Signal>>,
+    /// The sorter: its warp, and the entry that it reads next.
+    scan: Reg<Signal>,
+    index: Reg<Signal>,
+    /// Its entry in the memory's output, and the one in `entry`.
+    scanned: Reg<Read<Signal>>,
+    compared: Reg<Read<Signal>>,
+    /// By warp, and of the slot that has the turn.
+    counts: Mem<Width>,
+    counted: Reg<Signal>,
+    /// By entry and warp.
+    cold: Mem<Context<Width>>,
+    entry: Reg<Context<Signal>>,
+}
+
+/// Whose turn it is, 1 bit each unless stated.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// A head goes back.
+    back: Signal,
+    /// The head of a returning warp is read.
+    fetch: Signal,
+    is_returning: Signal,
+    /// The sorter's, and it waits for what was written, or goes on.
+    sort: Signal,
+    waits: Signal,
+    steps: Signal,
+    /// The slot, one-hot.
+    at: Signal,
+}
+
+/// What becomes of the slot's stack.
+#[derive(Clone, Copy)]
+struct Stacked {
+    /// Entries before this cycle; without the one that goes back; after this cycle.
+    count: Signal,
+    left: Signal,
+    grown: Signal,
+    /// 1 bit each: z is pushed; another return follows.
+    insert: Signal,
+    more_returns: Signal,
+}
+
+/// Whose turn comes next.
+#[derive(Clone, Copy)]
+struct Next {
+    /// 1 bit: a head stays in the register.
+    stays: Signal,
+    must: Read<Signal>,
+    any_returning: Signal,
+    slot: Signal,
+}
+
+/// What goes through the memory's ports.
+#[derive(Clone, Copy)]
+struct Ports {
+    late: Write<Signal>,
+    read: Context<Signal>,
+    /// 1 bit: there is room for one more head.
+    room: Signal,
+}
+
 pub(super) fn described(m: Builder, s: &Shape, i: CctIn<Signal>) -> (CctOut<Signal>, Inside) {
-    let slot_bits = s.warp_bits();
-    let (index_bits, count_bits) = (index_width(entries(s)), count_width(entries(s)));
     m.doc("Cold context table: a stack of paths for each warp, sorted in the background.");
-    let reading = m.reg("reading", Read { valid: 1, at: slot_bits }).reset_zero();
-    let fetched = m.reg("fetched", Read { valid: 1, at: slot_bits }).reset_zero();
-    let returning = m.reg("returning", s.warps).reset(0u32);
-    let seeking = if s.may_park() { Some(m.reg("seeking", s.warps).reset(0u32)) } else { None };
-    let seekers = seeking.as_ref().map_or(m.lit(0u32, s.warps), |r| r.q);
-    let scan = m.reg("scan", slot_bits).reset(0u32);
-    let index = m.reg("index", count_bits).reset(0u32);
-    let scanned = m.reg("scanned", Read { valid: 1, at: count_bits }).reset_zero();
-    let compared = m.reg("compared", Read { valid: 1, at: count_bits }).reset_zero();
-    let counts = m.memory("counts", count_bits, slot_bits).style(MemoryStyle::Distributed);
-    let cold = m.memory("cold", Context::shape(s), index_bits + s.warps.ilog2());
-    let entry = m.reg("entry", Context::shape(s));
-
-    // Whose turn it is.
-    wire!(back = fetched.q.valid & !i.announced);
-    wire!(idle = !i.announced & !i.outcome & !back & !i.start & !i.wake);
-    wire!(is_returning = returning.q.select(i.slot, 1));
-    wire!(fetch = idle & is_returning & !reading.q.valid);
-    // The sorter's, and it goes on or waits for what was written.
-    wire!(sort = i.sort & !i.start & !i.gives_way);
-    wire!(waits = sort & i.stale);
-    wire!(steps = sort & !i.stale);
-
-    // The stack of the slot.
-    // With a reset, as the words of the hot tables.
-    let counted = m.reg("counted", count_bits).reset(0u32);
-    wire!(count = counted.q.only_if(!i.start));
-    wire!(left = back.mux(count - 1, count));
-    wire!(more_returns = (i.outcome | back) & i.alone & left.any());
-    wire!(insert = i.outcome & i.z.valid);
-    wire!(grown = insert.mux(count + 1, left));
-    wire!(counts_change = insert | back | i.start);
-    counts.write(counts_change, i.start.mux(i.start_slot, i.slot), grown);
-    counted.next(counts.read(i.next_slot));
-    let at = i.slot.decode(s.warps);
-    returning.next_if(i.outcome | back, (returning.q & !at) | at.only_if(more_returns));
-
-    // The sorter: reads the next entry and compares the last but one.
-    wire!(any_seeking = seekers.any());
-    wire!(goes_here = !any_seeking | seekers.select(i.slot, 1));
-    wire!(more = steps & i.has_y & index.q.lt(count) & goes_here);
-    wire!(ends = steps & !more & !scanned.q.valid);
-    // What is compared takes part in the sort before it is known whether the turn is used.
-    wire!(sorts = i.sort & !i.start & !i.stale & i.has_y & compared.q.valid);
-    wire!(swap = sorts & i.before_y & !i.gives_way);
-    wire!(disturbed = (scanned.q.valid | compared.q.valid) & !sort);
-    let from_bottom = index.q.literal(0u32);
-    let again = compared.q.valid.mux(compared.q.at, scanned.q.at);
-    wire!(seeks = (i.outcome | back) & i.x_waits & grown.any());
-    index.next(pick([(more, index.q + 1), (ends | seeks, from_bottom), (disturbed, again)], index.q));
-    scanned.next_if(!waits, Read { valid: more, at: index.q });
-    compared.next_if(!waits, Read { valid: scanned.q.valid & sort, at: scanned.q.at });
-    let next_warp = if s.warps > 1 { scan.q + 1 } else { scan.q };
-    scan.next_if(ends, next_warp);
-    if let Some(seeking) = &seeking {
-        wire!(found = ends | (steps & !i.x_waits));
-        seeking.next_if(i.outcome | back | found, (seekers & !at) | at.only_if(seeks));
-    }
-    wire!(seen = ((i.outcome | back | i.start) & !grown.any()) | ends);
-
-    // Whose turn comes next. Whether x is left alone is known late, so the turn after an outcome or a return is kept
-    // wherever there is an entry: nobody then finds a warp that returns without its bit. A head that is read has the
-    // turn after it.
-    wire!(stays = fetched.q.valid & i.announced);
-    let may_return = (i.outcome | back) & left.any();
-    let whose = pick([(stays, fetched.q.at), (reading.q.valid, reading.q.at)], i.slot);
-    let must = Read { valid: stays | reading.q.valid | fetch | may_return, at: whose };
-    wire!(any_returning = returning.q.any());
-    let first = returning.q.lowest_one().one_hot_index();
-    let next = any_returning.mux(first, ends.mux(next_warp, scan.q));
-
-    // One write port, one read port.
-    let address = |entry: Signal| {
-        let entry = entry.slice(0, index_bits);
-        if s.warps > 1 { cat(&[entry, i.slot]) } else { entry }
-    };
-    // The third path is known late in the cycle, so it is written a cycle later. Whoever reads then has it all the
-    // same.
-    let to = address(swap.mux(compared.q.at, count));
-    let late = m.stage("late", Write { valid: insert | swap, address: to, path: Context::of(i.z) });
-    cold.write(late.valid, late.address, late.path);
-    // Behind a head that waits for its return one more is read.
-    wire!(free = !stays);
-    wire!(room = free | !reading.q.valid);
-    let head = left - 1;
-    // Behind the last entry there is nothing to read: with two entries its address is that of the first.
-    let reads = room & (more | !sort);
-    let read = cold.read_sync_if(reads, address(sort.mux(index.q, head)), Collision::ReadNew);
-    reading.next_if(room, Read { valid: more_returns | fetch, at: i.slot });
-    entry.next_if(free & !waits, read);
-    fetched.next_if(free, reading.q);
-
-    let others = i.start | i.wake;
-    m.assume("one_turn", !(others & (i.announced | i.outcome | fetched.q.valid)) & !(i.start & i.wake));
-    m.assume("sorter_or_others", !(i.sort & (i.announced | i.outcome | i.wake)));
-    m.assume("no_outcome_of_a_returning_warp", !(i.outcome & is_returning));
-    m.assume("no_start_of_a_returning_warp", !(i.start & returning.q.select(i.start_slot, 1)));
-    m.assume("stale_for_nobody_but_the_sorter", !(i.stale & (i.outcome | back | i.wake)));
-    m.assert("fetches_what_was_counted", !(fetch & i.stale));
-    m.assert("insert_has_room", !insert | count.lt(entries(s)));
-    m.assert("returns_of_returning_warps", !back | (is_returning & count.any() & !i.z.valid));
-    let returns = |head: Read<Signal>| !head.valid | returning.q.select(head.at, 1);
-    m.assert("fetched_is_returning", returns(reading.q) & returns(fetched.q));
-    m.assert("heads_of_two_warps", !(reading.q.valid & fetched.q.valid & reading.q.at.eq(fetched.q.at)));
-    m.assert("returns_where_it_was_fetched", !back | i.slot.eq(fetched.q.at));
-    m.assert("sorts_where_nobody_returns", !i.sort | (!any_returning & !reading.q.valid & !fetched.q.valid));
-    m.assert("sorts_what_is_scanned", !sort | i.slot.eq(scan.q));
-    m.assert("swap_within_the_stack", !swap | compared.q.at.lt(count));
-    m.cover("inserts", insert);
-    m.cover("returns", back);
-    m.cover("returns_twice_running", back & more_returns);
-    m.cover("returned_path_waits", fetched.q.valid & i.outcome);
-    m.cover("fetches", fetch);
-    m.cover("reads_a_head_while_one_waits", more_returns & stays & room);
-    m.cover("has_no_room_for_a_head", more_returns & !room);
-    m.cover("kept_for_a_return_that_does_not_come", (i.outcome | back) & left.any() & !i.alone);
-    m.cover("sorter_reads", more);
-    m.cover("sorter_leaves_in_order", sorts & !i.before_y);
-    m.cover("sorter_swaps", swap);
-    m.cover("sorter_waits", waits & compared.q.valid);
-    m.cover("sorter_gives_way", sorts & i.before_y & i.gives_way);
-    m.cover("sorter_next_warp", ends);
-    m.cover("read_abandoned", scanned.q.valid & !compared.q.valid & !sort);
-    wire!(of_scanned = i.slot.eq(scan.q));
-    let in_flight = scanned.q.valid | compared.q.valid;
-    m.assert("no_return_between_read_and_swap", !(in_flight & (back | fetch)));
-    m.assert("swap_is_not_put_off_by_its_own_warp", !(in_flight & i.announced & of_scanned));
-    m.cover("swap_put_off_by_another_warp", compared.q.valid & i.outcome & !of_scanned);
-    m.cover("swap_put_off_by_start", compared.q.valid & i.start);
-    m.cover("several_return", (returning.q & !returning.q.lowest_one()).any());
-    if s.may_park() {
-        m.cover("sorter_finds_a_path_that_can_run", swap & seekers.select(i.slot, 1) & !i.x_waits);
-        m.cover("sorter_finds_that_all_wait", ends & seekers.select(i.slot, 1) & i.x_waits);
-        m.cover("sorter_passes_over", sort & !goes_here);
-        m.cover("several_seek", (seekers & !seekers.lowest_one()).any());
-    }
+    let table = Table::new(m, s);
+    let turn = table.turn(&i);
+    let stack = table.stack(&i, &turn);
+    let sorted = table.sort(&i, &turn, &stack);
+    let next = table.next(&i, &turn, &stack, &sorted);
+    let ports = table.ports(&i, &turn, &stack, &sorted, &next);
+    check(&table, &i, (&turn, &stack), &sorted, (&next, &ports));
+    let due_to_seek = sorted.any_seeking;
     let out = CctOut {
-        returned: fetched.q.valid,
-        must,
-        next,
-        next_sorts: if s.order.is_stack() { any_seeking & !any_returning } else { !any_returning },
-        entry: entry.q,
-        sorts,
-        more_returns,
-        insert,
-        extract: back,
-        swap,
-        count,
-        seen,
-        due: any_returning | any_seeking,
-        busy: (s.convergence_barriers > 0).then(|| returning.q | seekers),
+        returned: table.fetched.q.valid,
+        must: next.must,
+        next: next.slot,
+        next_sorts: if s.order.is_stack() { due_to_seek & !next.any_returning } else { !next.any_returning },
+        entry: table.entry.q,
+        sorts: sorted.sorts,
+        more_returns: stack.more_returns,
+        insert: stack.insert,
+        extract: turn.back,
+        swap: sorted.swap,
+        count: stack.count,
+        seen: sorted.seen,
+        due: next.any_returning | due_to_seek,
+        busy: (s.convergence_barriers > 0).then(|| table.returning.q | table.seekers()),
     };
-    (
-        out,
+    (out, table.inside(next.must.valid, &ports))
+}
+
+impl Table {
+    /// All of it, as at reset.
+    fn new(m: Builder, s: &Shape) -> Table {
+        let slot_bits = s.warp_bits();
+        let (index_bits, count_bits) = (index_width(entries(s)), count_width(entries(s)));
+        let read = |name, at| m.reg(name, Read { valid: 1, at }).reset_zero();
+        Table {
+            reading: read("reading", slot_bits),
+            fetched: read("fetched", slot_bits),
+            returning: m.reg("returning", s.warps).reset(0u32),
+            seeking: s.may_park().then(|| m.reg("seeking", s.warps).reset(0u32)),
+            scan: m.reg("scan", slot_bits).reset(0u32),
+            index: m.reg("index", count_bits).reset(0u32),
+            scanned: read("scanned", count_bits),
+            compared: read("compared", count_bits),
+            counts: m.memory("counts", count_bits, slot_bits).style(MemoryStyle::Distributed),
+            // With a reset, as the words of the hot tables.
+            counted: m.reg("counted", count_bits).reset(0u32),
+            cold: m.memory("cold", Context::shape(s), index_bits + s.warps.ilog2()),
+            entry: m.reg("entry", Context::shape(s)),
+            m,
+            s: s.clone(),
+        }
+    }
+
+    /// One bit per warp: it is seeking.
+    fn seekers(&self) -> Signal {
+        self.seeking.map_or(self.m.lit(0u32, self.s.warps), |seeking| seeking.q)
+    }
+
+    /// Whose turn it is.
+    fn turn(&self, i: &CctIn<Signal>) -> Turn {
+        wire!(back = self.fetched.q.valid & !i.announced);
+        wire!(idle = !i.announced & !i.outcome & !back & !i.start & !i.wake);
+        wire!(is_returning = self.returning.q.select(i.slot, 1));
+        wire!(fetch = idle & is_returning & !self.reading.q.valid);
+        wire!(sort = i.sort & !i.start & !i.gives_way);
+        wire!(waits = sort & i.stale);
+        wire!(steps = sort & !i.stale);
+        Turn { back, fetch, is_returning, sort, waits, steps, at: i.slot.decode(self.s.warps) }
+    }
+
+    /// The stack of the slot.
+    fn stack(&self, i: &CctIn<Signal>, turn: &Turn) -> Stacked {
+        let Table { returning, counts, counted, .. } = self;
+        let &Turn { back, at, .. } = turn;
+        wire!(count = counted.q.only_if(!i.start));
+        wire!(left = back.mux(count - 1, count));
+        wire!(more_returns = (i.outcome | back) & i.alone & left.any());
+        wire!(insert = i.outcome & i.z.valid);
+        wire!(grown = insert.mux(count + 1, left));
+        wire!(counts_change = insert | back | i.start);
+        counts.write(counts_change, i.start.mux(i.start_slot, i.slot), grown);
+        counted.next(counts.read(i.next_slot));
+        returning.next_if(i.outcome | back, (returning.q & !at) | at.only_if(more_returns));
+        Stacked { count, left, grown, insert, more_returns }
+    }
+
+    /// Whose turn comes next. Whether x is left alone is known late, so the turn after an outcome or a return is kept
+    /// wherever there is an entry: nobody then finds a warp that returns without its bit. A head that is read has the
+    /// turn after it.
+    fn next(&self, i: &CctIn<Signal>, turn: &Turn, stack: &Stacked, sorted: &Sorted) -> Next {
+        let Table { reading, fetched, returning, scan, .. } = self;
+        wire!(stays = fetched.q.valid & i.announced);
+        let may_return = (i.outcome | turn.back) & stack.left.any();
+        let whose = pick([(stays, fetched.q.at), (reading.q.valid, reading.q.at)], i.slot);
+        let must = Read { valid: stays | reading.q.valid | turn.fetch | may_return, at: whose };
+        wire!(any_returning = returning.q.any());
+        let first = returning.q.lowest_one().one_hot_index();
+        let slot = any_returning.mux(first, sorted.ends.mux(sorted.next_warp, scan.q));
+        Next { stays, must, any_returning, slot }
+    }
+
+    /// One write port, one read port. The third path is known late in the cycle, so it is written a cycle later.
+    /// Whoever reads then has it all the same.
+    fn ports(&self, i: &CctIn<Signal>, turn: &Turn, stack: &Stacked, sorted: &Sorted, next: &Next) -> Ports {
+        let Table { m, s, reading, fetched, compared, cold, entry, index, .. } = self;
+        let &Turn { sort, waits, fetch, .. } = turn;
+        let address = |entry: Signal| {
+            let entry = entry.slice(0, index_width(entries(s)));
+            if s.warps > 1 { cat(&[entry, i.slot]) } else { entry }
+        };
+        let to = address(sorted.swap.mux(compared.q.at, stack.count));
+        let write = Write { valid: stack.insert | sorted.swap, address: to, path: Context::of(i.z) };
+        let late = m.stage("late", write);
+        cold.write(late.valid, late.address, late.path);
+        // Behind a head that waits for its return one more is read.
+        wire!(free = !next.stays);
+        wire!(room = free | !reading.q.valid);
+        let head = stack.left - 1;
+        // Behind the last entry there is nothing to read: with two entries its address is that of the first.
+        let reads = room & (sorted.more | !sort);
+        let read = cold.read_sync_if(reads, address(sort.mux(index.q, head)), Collision::ReadNew);
+        reading.next_if(room, Read { valid: stack.more_returns | fetch, at: i.slot });
+        entry.next_if(free & !waits, read);
+        fetched.next_if(free, reading.q);
+        Ports { late, read, room }
+    }
+
+    fn inside(&self, must: Signal, ports: &Ports) -> Inside {
         Inside {
-            reading: reading.q,
-            fetched: fetched.q,
-            must: must.valid,
-            returning: returning.q,
-            seeking: seekers,
-            scan: scan.q,
-            index: index.q,
-            scanned: scanned.q,
-            compared: compared.q,
-            read,
-            counts,
-            counted: counted.q,
-            cold,
-            late,
-        },
-    )
+            reading: self.reading.q,
+            fetched: self.fetched.q,
+            must,
+            returning: self.returning.q,
+            seeking: self.seekers(),
+            scan: self.scan.q,
+            index: self.index.q,
+            scanned: self.scanned.q,
+            compared: self.compared.q,
+            read: ports.read,
+            counts: self.counts,
+            counted: self.counted.q,
+            cold: self.cold,
+            late: ports.late,
+        }
+    }
 }
