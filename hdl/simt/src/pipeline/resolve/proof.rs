@@ -6,9 +6,10 @@
 //! all lower ones that write one of its bytes, and among the served ones the highest wins. Of atomics, at most one lane
 //! a word is served, and none before a lower one.
 
-use super::super::memory::{MemoryIn, memory};
+use super::super::memory::{Access, MemoryIn, memory};
 use super::{ResolveIn, Resolved, resolve};
 use crate::divergence::kind;
+use crate::memory::port::Request;
 use crate::pipeline::collect::Instruction;
 use crate::pipeline::decoded::Decoded;
 use crate::pipeline::execute::Executed;
@@ -37,46 +38,29 @@ pub struct ProofIn<T> {
     pub line: T,
 }
 
+/// An instruction, and what becomes of it.
+struct Seen<'a> {
+    m: Builder,
+    s: &'a Shape,
+    i: &'a ProofIn<Signal>,
+    /// 1 bit: its outcome shows now.
+    valid: Signal,
+    was: Executed<Signal>,
+    o: Resolved<Signal>,
+    access: Access<Signal>,
+    request: Request<Signal>,
+    /// 1 bit: it has an outcome, and its threads go on.
+    goes_on: Signal,
+    /// Of the lane that is looked at: where its access goes; 1 bit: it is served.
+    address: Signal,
+    is_served: Signal,
+}
+
 /// Resolve and memory with every instruction: at most one of the kinds that exclude each other, and at least one
 /// thread.
 pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>> {
     module("resolve_proof", ProofIn::shape(s), |m, i| {
-        let given = i.resolve.executed.instruction;
-        let sort = i.sort.decode(8);
-        let [branch, jal, jalr, load, store, ecall, multiply, last] = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| sort.bit(k));
-        let atomic = last & m.lit(s.atomics, 1);
-        let accesses = load | store | atomic;
-        let control = branch | jal | jalr | accesses | ecall | given.decoded.control;
-        let size = given.decoded.funct3.slice(0, 2);
-        let illegal = given.decoded.illegal | ((load | store) & size.eq(3)) | (atomic & size.ne(2));
-        let answers = load | (atomic & given.decoded.answers);
-        let decoded = Decoded {
-            branch,
-            jal,
-            jalr,
-            load,
-            store,
-            atomic,
-            answers,
-            ecall,
-            multiply,
-            control,
-            illegal,
-            ..given.decoded
-        };
-        let instruction = Instruction { valid: given.valid & given.mask.any(), decoded, ..given };
-        let results = elements(i.resolve.executed.result, 32);
-        let by_lane = |wrong: &dyn Fn(Signal) -> Signal| {
-            cat(&results.iter().map(|&address| wrong(address) & accesses).collect::<Vec<_>>())
-        };
-        let wrong = Wrong {
-            misaligned: by_lane(&|a| (size.eq(1) & a.bit(0)) | (size.eq(2) & a.slice(0, 2).any())),
-            outside: by_lane(&|a| a.from_bit(s.address_bits()).any()),
-            in_program: i.resolve.executed.wrong.in_program & accesses.repeat(s.lanes),
-        };
-        let leader = instruction.mask.lowest_one();
-        let leader_result = select_one_hot(&results, leader);
-        let executed = Executed { instruction, leader, leader_result, wrong, ..i.resolve.executed };
+        let executed = legal(m, s, &i);
         let o = m.instance(
             "resolve",
             &resolve(s),
@@ -88,9 +72,85 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
         // The instruction whose outcome shows now.
         let name = |name: &str, left: u32| format!("{name}{}", "_then".repeat(left as usize));
         let stages = || (0..RESOLVE_TO_OUTCOME).rev();
+        let instruction = executed.instruction;
         let valid = stages().fold(instruction.valid, |valid, left| m.pipe_reset(&name("was_valid", left), valid));
         let was = stages().fold(executed, |was, left| m.pipe(&name("was", left), was));
-        let (d, mask) = (was.instruction.decoded, was.instruction.mask);
+        wire!(goes_on = o.outcome.valid & !was.instruction.decoded.ecall);
+        let address = select(&elements(was.result, 32), i.lane);
+        wire!(is_served = access.valid & access.served.select(i.lane, 1));
+        let seen = Seen { m, s, i: &i, valid, was, o, access, request, goes_on, address, is_served };
+        seen.goes_where();
+        seen.accesses_where();
+        seen.waits_for_lower_lanes();
+        let (writers, written) = seen.writes();
+        seen.covers(writers, written);
+        seen.o
+    })
+}
+
+/// A legal instruction.
+fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>) -> Executed<Signal> {
+    let given = i.resolve.executed.instruction;
+    let sort = i.sort.decode(8);
+    let [branch, jal, jalr, load, store, ecall, multiply, last] = [0, 1, 2, 3, 4, 5, 6, 7].map(|k| sort.bit(k));
+    let atomic = last & m.lit(s.atomics, 1);
+    let accesses = load | store | atomic;
+    let control = branch | jal | jalr | accesses | ecall | given.decoded.control;
+    let size = given.decoded.funct3.slice(0, 2);
+    let illegal = given.decoded.illegal | ((load | store) & size.eq(3)) | (atomic & size.ne(2));
+    let answers = load | (atomic & given.decoded.answers);
+    let decoded =
+        Decoded { branch, jal, jalr, load, store, atomic, answers, ecall, multiply, control, illegal, ..given.decoded };
+    let instruction = Instruction { valid: given.valid & given.mask.any(), decoded, ..given };
+    let results = elements(i.resolve.executed.result, 32);
+    let by_lane = |wrong: &dyn Fn(Signal) -> Signal| {
+        cat(&results.iter().map(|&address| wrong(address) & accesses).collect::<Vec<_>>())
+    };
+    let wrong = Wrong {
+        misaligned: by_lane(&|a| (size.eq(1) & a.bit(0)) | (size.eq(2) & a.slice(0, 2).any())),
+        outside: by_lane(&|a| a.from_bit(s.address_bits()).any()),
+        in_program: i.resolve.executed.wrong.in_program & accesses.repeat(s.lanes),
+    };
+    let leader = instruction.mask.lowest_one();
+    let leader_result = select_one_hot(&results, leader);
+    Executed { instruction, leader, leader_result, wrong, ..i.resolve.executed }
+}
+
+impl Seen<'_> {
+    fn decoded(&self) -> Decoded<Signal> {
+        self.was.instruction.decoded
+    }
+
+    /// 1 bit: it writes memory.
+    fn stores(&self) -> Signal {
+        self.decoded().store | self.decoded().atomic
+    }
+
+    /// The bank of an address.
+    fn bank_of(&self, address: Signal) -> Signal {
+        let bank_bits = self.s.lanes.ilog2();
+        if bank_bits == 0 { self.m.lit(0u32, 1) } else { address.slice(2, bank_bits) }
+    }
+
+    /// 1 bit: an access to it is aligned.
+    fn aligned(&self, address: Signal) -> Signal {
+        let one = self.m.lit(1u32, 1);
+        let size = self.decoded().funct3.slice(0, 2);
+        case(size, &[(0u32, one), (1, !address.bit(0)), (2, !address.slice(0, 2).any())], one)
+    }
+
+    /// The bytes of its word that an access to it covers.
+    fn covered(&self, address: Signal) -> Signal {
+        let m = self.m;
+        let two = address.bit(1).mux(m.lit(0b1100u32, 4), m.lit(0b0011u32, 4));
+        let size = self.decoded().funct3.slice(0, 2);
+        case(size, &[(0u32, address.slice(0, 2).decode(4)), (1, two)], m.lit(0b1111u32, 4))
+    }
+
+    /// Which threads go where.
+    fn goes_where(&self) {
+        let &Seen { m, valid, was, o, access, goes_on, .. } = self;
+        let (d, mask) = (self.decoded(), was.instruction.mask);
         let (taken, rest) = (o.outcome.taken, o.outcome.rest);
         wire!(memory_or_jalr = d.accesses() | d.jalr);
         m.assert("outcome_or_fault", implies(valid & d.control, o.outcome.valid ^ o.fault.valid));
@@ -99,8 +159,6 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
         m.assert("nothing_comes_from_nothing", valid | !(happens | o.fault.valid));
         m.assert("access_has_an_outcome", implies(access.valid, o.outcome.valid & d.accesses()));
 
-        // Who goes where.
-        wire!(goes_on = o.outcome.valid & !d.ecall);
         m.assert("sides_are_disjoint", implies(goes_on, !(taken.mask & rest.mask).any()));
         m.assert("sides_partition_the_mask", implies(goes_on, (taken.mask | rest.mask).eq(mask)));
         let ends = o.outcome.kind.eq(kind::EXIT) & !(taken.mask | rest.mask).any() & o.exit.mask.eq(mask);
@@ -111,55 +169,56 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
         m.assert("left_stay_at_this_pc", implies(goes_on & memory_or_jalr, rest.pc.eq(d.pc)));
         m.assert("served_accesses_go_to_the_next", implies(access.valid, taken.pc.eq(d.pc + 1)));
         m.assert("branches_are_taken_where_true", implies(goes_on & d.branch, taken.mask.eq(mask & was.taken)));
+    }
 
-        // Where a lane's access goes.
-        let addresses = elements(was.result, 32);
-        let address = select(&addresses, i.lane);
-        let bit = |v: Signal| v.select(i.lane, 1);
-        wire!(is_served = access.valid & bit(access.served));
-        let bank_bits = s.lanes.ilog2();
-        let bank_of = |a: Signal| if bank_bits == 0 { m.lit(0u32, 1) } else { a.slice(2, bank_bits) };
+    /// Where the access of the lane that is looked at goes.
+    fn accesses_where(&self) {
+        let &Seen { m, s, i, o, access, goes_on, address, is_served, .. } = self;
+        let (d, taken, bank_bits) = (self.decoded(), o.outcome.taken, s.lanes.ilog2());
         m.assert(
             "served_lie_in_the_line",
             implies(is_served, address.slice(2 + bank_bits, s.line_bits()).eq(access.line)),
         );
         m.assert("served_lie_in_memory", implies(is_served, !address.from_bit(s.address_bits()).any()));
         let words = network::to_lanes(s, m, i.line, network::kept(s, access.route), None);
-        let word = if bank_bits == 0 { i.line } else { i.line.select(bank_of(address), 32) };
+        let word = if bank_bits == 0 { i.line } else { i.line.select(self.bank_of(address), 32) };
         m.assert("served_read_their_word", implies(is_served, words.select(i.lane, 32).eq(word)));
         let offset = select(&elements(access.offset, 2), i.lane);
         m.assert("served_have_their_offset", implies(is_served, offset.eq(address.slice(0, 2))));
-        let size = d.funct3.slice(0, 2);
-        let one = m.lit(1u32, 1);
-        let aligned = |a: Signal| case(size, &[(0u32, one), (1, !a.bit(0)), (2, !a.slice(0, 2).any())], one);
-        m.assert("served_are_aligned", implies(is_served, aligned(address)));
-        let jumps = d.jalr & goes_on & bit(taken.mask);
+        m.assert("served_are_aligned", implies(is_served, self.aligned(address)));
+        let jumps = d.jalr & goes_on & taken.mask.select(i.lane, 1);
         let target = address.slice(2, s.pc_bits());
         m.assert(
             "served_jump_to_their_target",
             implies(jumps, target.eq(taken.pc) & !address.from_bit(s.pc_bits() + 2).any()),
         );
+    }
 
-        // Which bytes of memory lanes write, and with what.
-        let covered = |a: Signal| {
-            let two = a.bit(1).mux(m.lit(0b1100u32, 4), m.lit(0b0011u32, 4));
-            case(size, &[(0u32, a.slice(0, 2).decode(4)), (1, two)], m.lit(0b1111u32, 4))
-        };
-        let (word, bytes) = (address.from_bit(2), covered(address));
+    /// It is served only together with all lower lanes that write one of its bytes, and of an atomic with none.
+    fn waits_for_lower_lanes(&self) {
+        let &Seen { m, i, was, access, address, is_served, .. } = self;
+        let (d, mask, writes) = (self.decoded(), was.instruction.mask, self.stores());
+        let addresses = elements(was.result, 32);
+        let (word, bytes) = (address.from_bit(2), self.covered(address));
         // A lane that is not aligned stops the core when it leads.
-        let overlap = |a: Signal| aligned(a) & a.from_bit(2).eq(word) & (covered(a) & bytes).any();
+        let overlap = |a: Signal| self.aligned(a) & a.from_bit(2).eq(word) & (self.covered(a) & bytes).any();
         let earlier = addresses.iter().enumerate().map(|(k, &a)| overlap(a) & i.lane.gt(k as u32) & mask.bit(k as u32));
         wire!(lower = cat(&earlier.collect::<Vec<_>>()));
-        let writes = d.store | d.atomic;
         m.assert("lower_lanes_write_no_later", implies(is_served & writes, !(lower & !access.served).any()));
         m.assert("an_atomic_a_word", implies(is_served & d.atomic, !(lower & access.served).any()));
+    }
 
+    /// Which lanes write the byte that is looked at, and with what; 1 bit: some do.
+    fn writes(&self) -> (Signal, Signal) {
+        let &Seen { m, s, i, was, access, request, .. } = self;
+        let (d, writes) = (self.decoded(), self.stores());
+        let size = d.funct3.slice(0, 2);
         let bank = i.place.slice(2, s.lane_bits());
         let in_word = i.place.slice(0, 2);
         let mut writers = Vec::new();
         let mut value = m.lit(0u32, 8);
-        for (k, (&a, data)) in addresses.iter().zip(elements(was.data, 32)).enumerate() {
-            let here = access.served.bit(k as u32) & bank_of(a).eq(bank) & covered(a).select(in_word, 1);
+        for (k, (&a, data)) in elements(was.result, 32).iter().zip(elements(was.data, 32)).enumerate() {
+            let here = access.served.bit(k as u32) & self.bank_of(a).eq(bank) & self.covered(a).select(in_word, 1);
             let unit = case(size, &[(0u32, m.lit(0u32, 2)), (1, cat(&[in_word.bit(0), m.lit(0u32, 1)]))], in_word);
             value = here.mux(data.select(unit, 8), value);
             writers.push(here);
@@ -174,7 +233,13 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
         let operation = request.operation.eq(cat(&[!answers, d.atomic]));
         let line = implies(request.valid, request.line.eq(access.line) & operation);
         m.assert("request_is_the_access", request.valid.eq(access.valid) & line);
+        (cat(&writers), written)
+    }
 
+    fn covers(&self, writers: Signal, written: Signal) {
+        let &Seen { m, s, o, access, goes_on, .. } = self;
+        let d = self.decoded();
+        let (taken, rest) = (o.outcome.taken, o.outcome.rest);
         cover(m, "stores", access.valid & d.store);
         cover(m, "faults", o.fault.valid);
         if s.lanes > 1 {
@@ -182,11 +247,10 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
             cover(m, "jalr_diverges", goes_on & d.jalr & rest.mask.any());
             cover(m, "load_is_replayed", access.valid & d.load & rest.mask.any());
             cover(m, "store_is_replayed", access.valid & d.store & rest.mask.any());
-            cover(m, "two_lanes_store_one_byte", cat(&writers).count_ones().gt(1) & written);
+            cover(m, "two_lanes_store_one_byte", writers.count_ones().gt(1) & written);
             cover(m, "several_lanes_are_served", access.valid & access.served.count_ones().gt(1));
         }
-        o
-    })
+    }
 }
 
 #[cfg(test)]
