@@ -1,24 +1,25 @@
 //! `heddle synth`: the core's cells and clock on an FPGA.
 
-use crate::folder::{check_folder, write_files};
+mod bitstream;
+mod progress;
+mod tables;
+
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
 use crate::shape::{HardwareArgs, ShapeArgs};
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
-use heddle_check::synth::bitstream::has_room;
-use heddle_check::synth::boards::Room;
 use heddle_check::synth::fit;
 use heddle_check::synth::tools::YOSYS;
-use heddle_check::synth::{Bitstream, Board, Cells, Error, Flat, Row, Session, Synthesis, Timing, bitstream, median};
+use heddle_check::synth::{Board, Error, Flat, Row, Session, Synthesis, Timing, median};
 use heddle_simt::Shape;
 use heddle_simt::system::system;
-use indicatif::{ProgressBar, ProgressStyle};
+use progress::Progress;
 use serde::Serialize;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
+pub use tables::boards;
+use tables::{modules_table, table};
 
 /// Build the core for an FPGA, with Yosys and nextpnr: its cells, and its clock, or a bitstream.
 ///
@@ -108,45 +109,6 @@ struct Built {
     /// What there is too little of.
     #[serde(skip)]
     over: Option<String>,
-}
-
-/// A bitstream that was written.
-#[derive(Serialize)]
-struct Written<'a> {
-    board: &'static str,
-    configuration: String,
-    #[serde(flatten)]
-    built: &'a Bitstream,
-    /// The clock that it could have is lower, since nextpnr leaves paths out.
-    fmax_is_bound: bool,
-    files: Vec<&'a str>,
-    tools: Vec<String>,
-}
-
-impl Written<'_> {
-    fn text(&self, folder: &Path) -> String {
-        let Bitstream { flat: Flat { cells, memory_bram, .. }, clock_khz, timing, seed, baud, divisor, .. } =
-            self.built;
-        let mut text = String::new();
-        let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "{name:<12}{value}");
-        };
-        let mhz = f64::from(*clock_khz) / 1000.0;
-        let bound = if self.fmax_is_bound { "at most " } else { "" };
-        line("board", self.board.to_string());
-        line("core", self.configuration.clone());
-        line("clock", format!("{mhz} MHz; {bound}{:.1} MHz would be possible, with seed {seed}", timing.mhz));
-        line("line", format!("{baud} baud, {divisor} cycles a bit"));
-        let Cells { luts, ff, bram, dsp, .. } = cells;
-        line(
-            "cells",
-            format!(
-                "{luts} LUTs, {ff} flip-flops, {bram}+{memory_bram} block RAMs, {dsp} multipliers, with host and UART"
-            ),
-        );
-        line("files", format!("{}: {}, board.json", folder.display(), self.files.join(", ")));
-        text
-    }
 }
 
 /// A core module by module.
@@ -258,47 +220,6 @@ impl Synth {
         ended
     }
 
-    /// Builds the one core that is asked for, and writes it.
-    fn bitstream(&self, shapes: &[Shape], folder: &Path, interrupt: &Interrupt) -> Result<()> {
-        let [shape] = shapes else { bail!("--bitstream is for one core, and {} are asked for", shapes.len()) };
-        if self.seeds == 0 {
-            bail!("--bitstream needs place and route: --seeds 1 or more");
-        }
-        if shape.bus_width().is_some() {
-            bail!("--bus: no board here has memory on a bus");
-        }
-        check_folder(folder)?;
-        let progress = Progress::new(0);
-        let stop = || interrupt.poll().is_break();
-        let says = |what: &str| progress.says(what);
-        let session = Session { stop: &stop, says: &says, again: self.again };
-        let khz = self.clock.map(|mhz| (mhz * 1000.0).round() as u32);
-        let name = self.board.name;
-        let result = match bitstream(self.board, shape, khz, self.seeds, session) {
-            Err(Error::Full(over)) => fit::largest(shape, |shape| has_room(self.board, shape, session))
-                .map_err(anyhow::Error::from)
-                .and_then(|largest| Err(self.too_large(shape, &over, largest))),
-            other => other.with_context(|| format!("{} on {name}", shape.options())),
-        };
-        drop(progress);
-        let built = interrupt.or(result)?;
-        let tools = vec![YOSYS.title(), self.board.family.nextpnr.title()];
-        let names: Vec<&str> = built.files.iter().map(|(name, _)| name.as_str()).collect();
-        let written = Written {
-            board: name,
-            configuration: shape.options(),
-            built: &built,
-            fmax_is_bound: self.board.family.clock_is_bound,
-            files: names,
-            tools,
-        };
-        let mut json = serde_json::to_vec_pretty(&written)?;
-        json.push(b'\n');
-        let files: Vec<(&str, &[u8])> = built.files.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
-        write_files(folder, &[&files[..], &[("board.json", &json)]].concat())?;
-        if self.json { print_json(&written) } else { print(&written.text(folder)) }
-    }
-
     fn modules(&self, shape: &Shape, session: Session) -> Result<Modules> {
         let modules = self.synthesis(shape, session)?.modules()?;
         let tools = vec![YOSYS.title()];
@@ -367,100 +288,10 @@ fn parse(options: &str) -> Result<Shape> {
     shape.and_then(|line| Ok(line.hardware.of(&line.shape.shape()?))).with_context(|| format!("--core '{options}'"))
 }
 
-/// Step by step, on a terminal.
-struct Progress(ProgressBar);
-
-impl Progress {
-    fn new(steps: u64) -> Progress {
-        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
-        let bar = ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Progress(bar)
-    }
-
-    fn says(&self, what: &str) {
-        self.0.reset_elapsed();
-        self.0.set_message(what.to_string());
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
-}
-
-/// The table of boards.
-pub fn boards() -> String {
-    let mut text = format!(
-        "{:<16} {:<22} {:>7} {:>11} {:>11} {:>12}  the core unless it is chosen\n",
-        "board", "device", "LUTs", "flip-flops", "block RAMs", "multipliers"
-    );
-    for Board { name, device, room: Room { luts, ff, bram, dsp }, shape, .. } in Board::ALL {
-        let _ = writeln!(text, "{name:<16} {device:<22} {luts:>7} {ff:>11} {bram:>11} {dsp:>12}  {shape}");
-    }
-    text
-}
-
-/// The columns of cells, and their numbers.
-fn columns(cells: &Cells) -> [(&'static str, u32); 6] {
-    let Cells { luts: _, lut4, carry, ff, distributed_ram, bram, dsp } = *cells;
-    [
-        ("LUT4", lut4),
-        ("carry", carry),
-        ("FF", ff),
-        ("distributed RAM", distributed_ram),
-        ("block RAM", bram),
-        ("multipliers", dsp),
-    ]
-}
-
-/// The width of a column.
-fn wide(title: &str) -> usize {
-    (title.len() + 2).max(8)
-}
-
-fn titles() -> String {
-    columns(&Cells::default()).map(|(title, _)| format!("{title:>0$}", wide(title))).concat()
-}
-
-fn table(rows: &[Built]) -> String {
-    let first = rows.iter().map(|row| row.configuration.len()).max().unwrap_or(0);
-    let mut text = format!("{:first$}{:>8}{:>8}{}     MHz  critical path\n", "", "LUTs", "in core", titles());
-    for row in rows {
-        let Built { configuration, flat: Flat { cells, core_luts, memory_bram }, .. } = row;
-        let _ = write!(text, "{configuration:first$}{:>8}{core_luts:>8}", cells.luts);
-        for (title, number) in columns(cells) {
-            let number = if title == "block RAM" { format!("{number}+{memory_bram}") } else { number.to_string() };
-            let _ = write!(text, "{number:>0$}", wide(title));
-        }
-        let bound = if row.fmax_is_bound { "<" } else { "" };
-        let mhz = row.fmax_mhz.map_or_else(String::new, |mhz| format!("{bound}{mhz:.1}"));
-        let path = match &row.critical_path[..] {
-            _ if !row.fits => "does not fit".to_string(),
-            [first, .., last] => format!("{first} -> {last}"),
-            other => other.concat(),
-        };
-        let _ = writeln!(text, "{}", format!("{mhz:>8}  {path}").trim_end());
-    }
-    text
-}
-
-fn modules_table(of: &Modules) -> String {
-    let mut text = format!("{}\n{:<18}{:>8}{:>8}{}\n", of.configuration, "module", "copies", "LUTs", titles());
-    for Row { module, copies, cells } in &of.modules {
-        let _ = write!(text, "{module:<18}{copies:>8}{:>8}", cells.luts);
-        for (title, number) in columns(cells) {
-            let _ = write!(text, "{number:>0$}", wide(title));
-        }
-        text.push('\n');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heddle_check::synth::Cells;
     use heddle_simt::Metrics;
 
     fn built(configuration: &str, over: Option<&str>) -> Built {
