@@ -1,0 +1,195 @@
+//! What the two papers compare, on what, and what they found.
+
+use clap::ValueEnum;
+use heddle_check::model::Mechanism;
+use heddle_simt::{Capt, Compaction as Waits, Divergence, History, Schedule};
+use serde::Serialize;
+
+/// A configuration's name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Name {
+    TbcPaper,
+    CapriPaper,
+}
+
+impl Name {
+    pub fn text(self) -> &'static str {
+        match self {
+            Name::TbcPaper => "tbc-paper",
+            Name::CapriPaper => "capri-paper",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Set {
+    Divergent,
+    Coherent,
+}
+
+impl Set {
+    pub fn text(self) -> &'static str {
+        match self {
+            Set::Divergent => "divergent",
+            Set::Coherent => "coherent",
+        }
+    }
+}
+
+/// What is compared in a paper, and on what.
+pub struct Configuration {
+    pub name: Name,
+    /// Cycles that a warp's instruction takes of the paper's ALUs.
+    pub issue_interval: u32,
+    pub variants: &'static [Variant],
+    pub kernels: &'static [Studied],
+}
+
+/// A core.
+pub struct Variant {
+    pub name: &'static str,
+    /// What forms warps in the cycle model that stands for a core. It has the never of its own.
+    pub model: Option<Mechanism>,
+    pub divergence: Divergence,
+    pub schedule: Schedule,
+    pub likely: bool,
+    pub waits: Waits,
+    pub capt: Capt,
+    /// The paper's IPC over that of never: harmonic means of the divergent and the coherent set.
+    pub published: [Option<f64>; 2],
+}
+
+/// A kernel, and the paper's of its structure.
+pub struct Studied {
+    pub name: &'static str,
+    pub paper: &'static str,
+    pub set: Set,
+    /// Entries of a block's stack in Table 3 of the paper on thread block compaction.
+    pub entries: Option<u32>,
+}
+
+const fn divergent(name: &'static str, paper: &'static str, entries: Option<u32>) -> Studied {
+    Studied { name, paper, set: Set::Divergent, entries }
+}
+
+const fn coherent(name: &'static str, paper: &'static str, entries: Option<u32>) -> Studied {
+    Studied { name, paper, set: Set::Coherent, entries }
+}
+
+const TBC_KERNELS: [Studied; 14] = [
+    divergent("bfs", "BFS2", Some(3)),
+    divergent("face_detection", "FCDT", Some(5)),
+    divergent("hotspot", "HOTSP", Some(2)),
+    divergent("laplace3d", "LPS", Some(5)),
+    divergent("suffix", "MUM", Some(13)),
+    divergent("suffix_array", "MUMpp", Some(14)),
+    divergent("work_queue", "NVRT", Some(5)),
+    coherent("backprop", "BACKP", Some(2)),
+    coherent("md5", "for AES", None),
+    coherent("monte_carlo", "LIB", Some(1)),
+    coherent("fft", "-", None),
+    coherent("quasi_random", "-", None),
+    coherent("particle_filter", "-", None),
+    coherent("cfd", "-", None),
+];
+
+const CAPRI_KERNELS: [Studied; 11] = [
+    divergent("bfs", "BFS", None),
+    divergent("suffix", "MUM", None),
+    divergent("suffix_array", "MUM++", None),
+    divergent("laplace3d", "LPS", None),
+    divergent("backprop", "BACKP", None),
+    divergent("two_point", "TPACF", None),
+    coherent("monte_carlo", "LIB", None),
+    coherent("particle_filter", "PFLT", None),
+    coherent("cfd", "CFD", None),
+    coherent("fft", "FFT", None),
+    coherent("quasi_random", "QSRDM", None),
+];
+
+/// A stack per warp without likely points.
+const NEVER: Variant = Variant {
+    name: "never",
+    model: None,
+    divergence: Divergence::STACK,
+    schedule: Schedule::LooseRoundRobin,
+    likely: false,
+    waits: Waits::SkipUniform,
+    capt: Capt::DEFAULT,
+    published: [Some(1.0), Some(1.0)],
+};
+
+const PATH_TABLE: Variant =
+    Variant { name: "path-table", divergence: Divergence::PATH_TABLE, published: [None, None], ..NEVER };
+
+const TBC_VARIANTS: [Variant; 7] = [
+    NEVER,
+    // What waiting costs.
+    Variant {
+        name: "wait",
+        divergence: Divergence::BLOCK_STACK,
+        schedule: Schedule::BlockAge,
+        likely: true,
+        waits: Waits::Off,
+        published: [None, None],
+        ..NEVER
+    },
+    // §6; of the coherent set it has no number.
+    Variant {
+        name: "tbc",
+        divergence: Divergence::BLOCK_STACK,
+        schedule: Schedule::BlockAge,
+        likely: true,
+        published: [Some(1.22), None],
+        ..NEVER
+    },
+    PATH_TABLE,
+    model(MODEL_NEVER, Mechanism::Stack, None),
+    // §6: 4 % over PDOM; and TBC is 6 % faster than it.
+    model("dwf", Mechanism::Formation, Some(1.04)),
+    model("dwf-wb", Mechanism::WarpBarriers, Some(1.22 / 1.06)),
+];
+
+pub const MODEL_NEVER: &str = "model-never";
+
+/// A cycle model, of whose paper only the divergent set has a number.
+const fn model(name: &'static str, mechanism: Mechanism, published: Option<f64>) -> Variant {
+    Variant { name, model: Some(mechanism), published: [published, None], ..NEVER }
+}
+
+/// One of the variants of CAPRI's paper, in all of which the last block goes first.
+const fn sticky(variant: Variant) -> Variant {
+    Variant { schedule: Schedule::BlockSticky, ..variant }
+}
+
+const fn compacting(name: &'static str, waits: Waits, published: [Option<f64>; 2]) -> Variant {
+    sticky(Variant { name, divergence: Divergence::BLOCK_STACK, waits, published, ..NEVER })
+}
+
+const fn capri(name: &'static str, entries: u32, history: History, published: [Option<f64>; 2]) -> Variant {
+    Variant { capt: Capt { entries, history }, ..compacting(name, Waits::Predict, published) }
+}
+
+pub const CAPRI_VARIANTS: [Variant; 12] = [
+    sticky(NEVER),
+    // §5.3 and abstract: CAPRI over PDOM, over TBC and over TBC+.
+    compacting("tbc", Waits::Always, [Some(1.126 / 1.076), Some(0.899)]),
+    compacting("tbc+", Waits::SkipUniform, [Some(1.126 / 1.072), Some(0.911)]),
+    capri("capri-latest-32", 32, History::Latest, [Some(1.126), Some(1.0)]),
+    capri("capri-sticky-32", 32, History::Sticky, [None, None]),
+    capri("capri-counter-32", 32, History::Counter, [None, None]),
+    capri("capri-latest-1", 1, History::Latest, [None, None]),
+    capri("capri-latest-2", 2, History::Latest, [None, None]),
+    capri("capri-latest-4", 4, History::Latest, [None, None]),
+    capri("capri-latest-8", 8, History::Latest, [None, None]),
+    capri("capri-latest-16", 16, History::Latest, [None, None]),
+    sticky(PATH_TABLE),
+];
+
+pub static CONFIGURATIONS: [Configuration; 2] = [
+    // Table 2: warps of 32 threads, 8 ALUs.
+    Configuration { name: Name::TbcPaper, issue_interval: 4, variants: &TBC_VARIANTS, kernels: &TBC_KERNELS },
+    Configuration { name: Name::CapriPaper, issue_interval: 1, variants: &CAPRI_VARIANTS, kernels: &CAPRI_KERNELS },
+];
