@@ -177,17 +177,7 @@ pub struct Prediction {
 
 /// Places barriers in a linked program. Any bytes are safe to pass.
 pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError> {
-    if !(1..=convergence::BARRIERS).contains(&options.barriers) {
-        return Err(PredictError::Barriers { barriers: options.barriers });
-    }
-    let of_choice = |choice: &Choice| match *choice {
-        Choice::Threads(threads) => Some(threads),
-        Choice::Alone | Choice::All => None,
-    };
-    let mut thresholds = options.threshold.into_iter().chain(options.choices.values().filter_map(of_choice));
-    if let Some(threshold) = thresholds.find(|threshold| !(1..=convergence::MOST_THRESHOLD).contains(threshold)) {
-        return Err(PredictError::ThresholdAsked { threshold });
-    }
+    check(options)?;
     let linked = Linked::read(elf)?;
     let directives = if options.directives { directives::read(&linked)? } else { Vec::new() };
     if directives.is_empty() && !options.pdom && options.automatic.is_none() {
@@ -248,35 +238,11 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
     barriers.extend(of_functions.into_iter().filter(|barrier| !is_left(&barrier.why)));
     notes.extend(of_calls);
     if options.pdom {
-        let regions: BTreeSet<u32> = barriers.iter().flat_map(Barrier::range).collect();
-        for body in &bodies {
-            barriers.extend(pdom::barriers(&linked, body, &regions));
-        }
-        let places =
-            |barrier: &Barrier| barrier.waits.iter().map(|&pc| linked.place(pc)).collect::<Vec<_>>().join(", ");
-        let before = barriers.clone();
-        for (one, other) in deconflict::deconflict(&mut barriers, options.deconflict) {
-            let what = match options.deconflict {
-                Deconflict::Static => "is not placed",
-                Deconflict::Dynamic => "is left before the wait",
-                Deconflict::Rejoin => "is left before the wait, and joined again behind it",
-            };
-            let (one, other) = (explain::title(&before[one].why), places(&before[other]));
-            notes.push(format!("the post-dominator's barrier at {other} conflicts with {one}: it {what}"));
-        }
+        at_post_dominators(&linked, &bodies, options, &mut barriers, &mut notes);
     }
     let wants = |barrier: &Barrier| options.soft.wants(barrier);
     let numbers = allocate::numbers(&linked, &bodies, &calls, &barriers, wants, options.barriers);
-    let mut placed = Vec::new();
-    for (barrier, numbers) in barriers.into_iter().zip(numbers) {
-        match numbers {
-            Ok(numbers) => placed.push((barrier, numbers)),
-            Err(why) => {
-                let place = linked.place(barrier.waits[0]);
-                notes.push(format!("{}, wait at {place}: not placed, because {why}", explain::title(&barrier.why)));
-            }
-        }
-    }
+    let placed = placed(&linked, barriers, numbers, &mut notes);
     let needs_register = placed.iter().any(|(barrier, _)| wants(barrier) > 1);
     let free = if needs_register { soft::free_register(&linked).ok_or(PredictError::NoRegister)? } else { 0 };
     let edits = edits(&placed, options.soft, free);
@@ -287,6 +253,67 @@ pub fn predict(elf: &[u8], options: &Options) -> Result<Prediction, PredictError
         |name| format!("section {name} is left out: its fields are too small for the distances that code now has");
     notes.extend(dropped.into_iter().map(lost));
     Ok(Prediction { elf, regions: known, placements, notes, inserted: edits.count() })
+}
+
+/// What is asked for must be there.
+fn check(options: &Options) -> Result<(), PredictError> {
+    if !(1..=convergence::BARRIERS).contains(&options.barriers) {
+        return Err(PredictError::Barriers { barriers: options.barriers });
+    }
+    let of_choice = |choice: &Choice| match *choice {
+        Choice::Threads(threads) => Some(threads),
+        Choice::Alone | Choice::All => None,
+    };
+    let mut thresholds = options.threshold.into_iter().chain(options.choices.values().filter_map(of_choice));
+    if let Some(threshold) = thresholds.find(|threshold| !(1..=convergence::MOST_THRESHOLD).contains(threshold)) {
+        return Err(PredictError::ThresholdAsked { threshold });
+    }
+    Ok(())
+}
+
+/// Adds the barriers at post-dominators, and makes those that conflict with others give way.
+fn at_post_dominators(
+    linked: &Linked,
+    bodies: &[Body],
+    options: &Options,
+    barriers: &mut Vec<Barrier>,
+    notes: &mut Vec<String>,
+) {
+    let regions: BTreeSet<u32> = barriers.iter().flat_map(Barrier::range).collect();
+    for body in bodies {
+        barriers.extend(pdom::barriers(linked, body, &regions));
+    }
+    let places = |barrier: &Barrier| barrier.waits.iter().map(|&pc| linked.place(pc)).collect::<Vec<_>>().join(", ");
+    let before = barriers.clone();
+    for (one, other) in deconflict::deconflict(barriers, options.deconflict) {
+        let what = match options.deconflict {
+            Deconflict::Static => "is not placed",
+            Deconflict::Dynamic => "is left before the wait",
+            Deconflict::Rejoin => "is left before the wait, and joined again behind it",
+        };
+        let (one, other) = (explain::title(&before[one].why), places(&before[other]));
+        notes.push(format!("the post-dominator's barrier at {other} conflicts with {one}: it {what}"));
+    }
+}
+
+/// The barriers that got numbers, with these.
+fn placed(
+    linked: &Linked,
+    barriers: Vec<Barrier>,
+    numbers: Vec<allocate::Numbers>,
+    notes: &mut Vec<String>,
+) -> Vec<(Barrier, Vec<u32>)> {
+    let mut placed = Vec::new();
+    for (barrier, numbers) in barriers.into_iter().zip(numbers) {
+        match numbers {
+            Ok(numbers) => placed.push((barrier, numbers)),
+            Err(why) => {
+                let place = linked.place(barrier.waits[0]);
+                notes.push(format!("{}, wait at {place}: not placed, because {why}", explain::title(&barrier.why)));
+            }
+        }
+    }
+    placed
 }
 
 /// The instructions of all barriers. At one instruction: first threads leave barriers, then they wait behind regions
