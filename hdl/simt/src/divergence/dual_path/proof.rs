@@ -8,7 +8,8 @@
 //! until it has an outcome or is flushed. The other assertions say of every warp, from its top down, what makes that
 //! inductive. With all levels; a warp whose outcome is refused stays as it is, since the core stops.
 
-use super::forwarding::{Before, Forwarded};
+mod warp;
+
 use super::state::{Claim, Level, Stops, Top, Words};
 use super::{Inside, described, levels};
 use crate::divergence::levels::{Rpc, Sibling};
@@ -22,65 +23,7 @@ use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 use heddle_hdl::select;
-
-/// The front end of a slot.
-#[derive(Clone, Copy)]
-struct Slot {
-    /// It has been steered, and neither had an outcome nor been flushed since.
-    runs: Signal,
-    /// Something has issued since.
-    issued: Signal,
-    /// Of the next instruction.
-    pc: Signal,
-    /// Something issues in this cycle.
-    issues: Signal,
-}
-
-/// A warp's state.
-struct Warp {
-    number: u32,
-    live: Signal,
-    waiting: Signal,
-    /// It was woken in the cycle before.
-    woken: Signal,
-    popping: Signal,
-    refused: Signal,
-    threads: Signal,
-    top: Top<Signal>,
-    /// Left and right; one bit each.
-    active: Signal,
-    owed: Signal,
-    slots: [Slot; 2],
-    count: Signal,
-    /// From the lowest.
-    levels: Vec<Held>,
-    /// With path forwarding: it lends, and a turn for that is chosen.
-    lends: Option<[Signal; 2]>,
-}
-
-/// A level of a warp.
-struct Held {
-    /// It is one of `count`.
-    valid: Signal,
-    level: Level<Signal>,
-    above: Above,
-    /// Its sibling, if it has not been forwarded.
-    sibling: Signal,
-}
-
-/// A warp above a level: as it is, or as it will be when the levels in between have been popped.
-#[derive(Clone, Copy)]
-struct Above {
-    /// The threads that come from the level's group, where they reconverge, and both sides of them, each with the
-    /// siblings of levels between that have no group.
-    threads: Signal,
-    rpc: Rpc<Signal>,
-    parts: [Signal; 2],
-    /// What became of the level's sibling, and its threads if it came up.
-    taken: Signal,
-    forwarded: Signal,
-    forwarded_rpc: Rpc<Signal>,
-}
+use warp::{Above, Held, Slot, Warp, is_within, no_forwarded, threads_of, warp};
 
 /// The unit with every legal input: outcomes of sides that run, of warps that are not busy, with threads of the path
 /// and anything about reconvergence; starts of idle warps, wakes of those that wait; `hold` is obeyed.
@@ -233,149 +176,6 @@ fn refuses(m: Builder, s: &Shape, inside: &Inside, told: &UnitIn<Signal>, out: &
     m.assert("refuses_barriers_of_a_part", refused.valid.eq(should));
     m.assert("says_why", implies(refused.valid, refused.cause.eq(cause::BARRIER_OF_A_PART)));
     should
-}
-
-fn warp(m: Builder, s: &Shape, number: u32, refused: Signal, slots: &[Slot], inside: &Inside) -> Warp {
-    let at = m.lit(number, s.warp_bits());
-    let no = m.lit(0u32, 1);
-    let of_claim = warp_of(s, inside.store.claim.q.slot).eq(at);
-    let (top, count) = (inside.store.tops.read(at), inside.store.counts.read(at));
-    let of_sides = |is: &dyn Fn(Signal) -> Signal| {
-        let (left, right) = (m.lit(0u32, 1), m.lit(1u32, 1));
-        [threads_of(top.left).only_if(is(left)), threads_of(top.right).only_if(is(right))]
-    };
-    let forwarded = top.forwarded.unwrap_or(no_forwarded(top.rpc));
-    let parts = of_sides(&|right| !forwarded.is(right));
-    let mut above = Above {
-        threads: parts[0] | parts[1],
-        rpc: top.rpc,
-        parts,
-        taken: forwarded.taken,
-        forwarded: of_sides(&|right| forwarded.is(right)).into_iter().reduce(|a, b| a | b).expect("two sides"),
-        forwarded_rpc: forwarded.rpc,
-    };
-    let entry_bits = index_width(levels(s));
-    let mut held = Vec::new();
-    for k in (0..levels(s)).rev() {
-        let entry = m.lit(number << entry_bits | k, entry_bits + s.warps.ilog2());
-        let valid = count.gt(k);
-        let level = inside.store.levels.as_ref().expect("it has levels").read(entry);
-        let pushed = inside.popped.pushed.expect("it has levels");
-        let level = (pushed.valid & pushed.address.eq(entry)).mux(pushed.level, level);
-        let sibling = threads_of(level.sibling).only_if(!above.taken);
-        held.push(Held { valid, level, above, sibling });
-        above = above.below(valid, level, sibling);
-    }
-    let first = 2 * number as usize;
-    let warp = Warp {
-        number,
-        live: inside.store.live.q.bit(number),
-        waiting: inside.updated.waiting.bit(number),
-        woken: inside.store.claim.q.wake & of_claim,
-        popping: inside.store.popping.q.bit(number),
-        refused: refused.bit(number),
-        threads: inside.store.threads.read(at),
-        top,
-        active: inside.store.active.q.slice(2 * number, 2),
-        owed: inside.store.owed.q.slice(2 * number, 2),
-        slots: [slots[first], slots[first + 1]],
-        count,
-        levels: held.into_iter().rev().collect(),
-        lends: inside
-            .store
-            .lends
-            .as_ref()
-            .map(|lends| [lends.q.bit(number), of_claim & inside.store.claim.q.take.unwrap_or(no)]),
-    };
-    let all = |what: &str, holds: Signal| m.assert(&warp.name(what), implies(warp.runs(), holds));
-    all("lowest_has_all", is_within(warp.threads, above.threads));
-    all("lowest_meets_nobody", !above.rpc.valid);
-    all("lowest_forwards_nobody", !above.forwarded.any());
-    if top.forwarded.is_some() {
-        all("lowest_has_no_sibling", above.taken);
-    }
-    all("has_its_threads", warp.threads.eq(inside.ghost_live.read(at)));
-    warp
-}
-
-impl Above {
-    /// The warp below a level, if that is one of its levels.
-    fn below(self, valid: Signal, level: Level<Signal>, sibling: Signal) -> Above {
-        let Level { group, before, .. } = level;
-        let sibling = sibling | self.forwarded;
-        let none = sibling.only_if(valid.literal(0u32));
-        let (normal, forwarded, before) = match before {
-            None => (sibling, none, no_before(valid)),
-            Some(before) => (sibling.only_if(!before.sibling), sibling.only_if(before.sibling), before),
-        };
-        let parts = [group.mask.only_if(!before.group), normal];
-        let parts = group.valid.mux(parts, self.parts.map(|part| part | normal));
-        let (mine, others) = match level.before {
-            None => (group.rpc, self.forwarded_rpc),
-            Some(before) => {
-                let (of_sibling, other) = (self.forwarded_rpc, group.rpc);
-                (before.sibling.mux(other, of_sibling), before.sibling.mux(of_sibling, other))
-            }
-        };
-        let below = Above {
-            threads: group.valid.mux(parts[0] | parts[1], self.threads | normal),
-            rpc: group.valid.mux(mine, self.rpc),
-            parts,
-            taken: before.taken,
-            forwarded: before.group.mux(group.mask, forwarded),
-            forwarded_rpc: others,
-        };
-        let Above { threads, rpc, parts, taken, forwarded, forwarded_rpc } = self;
-        Above {
-            threads: valid.mux(below.threads, threads),
-            rpc: valid.mux(below.rpc, rpc),
-            parts: valid.mux(below.parts, parts),
-            taken: valid.mux(below.taken, taken),
-            forwarded: valid.mux(below.forwarded, forwarded),
-            forwarded_rpc: valid.mux(below.forwarded_rpc, forwarded_rpc),
-        }
-    }
-}
-
-fn no_forwarded(rpc: Rpc<Signal>) -> Forwarded<Signal> {
-    let no = rpc.valid.literal(0u32);
-    Forwarded { taken: no, valid: no, right: no, rpc }
-}
-
-fn no_before(any: Signal) -> Before<Signal> {
-    let no = any.literal(0u32);
-    Before { taken: no, group: no, sibling: no }
-}
-
-impl Warp {
-    fn name(&self, what: &str) -> String {
-        format!("warp_{}_{what}", self.number)
-    }
-
-    fn runs(&self) -> Signal {
-        self.live & !self.refused
-    }
-
-    /// It waits until it is woken.
-    fn waits(&self) -> Signal {
-        self.waiting & !self.woken
-    }
-
-    fn is(&self, warp: Signal) -> Signal {
-        warp.eq(warp.literal(self.number))
-    }
-
-    fn sides(&self) -> [(Sibling<Signal>, Slot); 2] {
-        [(self.top.left, self.slots[0]), (self.top.right, self.slots[1])]
-    }
-}
-
-fn threads_of(path: Sibling<Signal>) -> Signal {
-    path.mask.only_if(path.valid)
-}
-
-fn is_within(part: Signal, whole: Signal) -> Signal {
-    !(part & !whole).any()
 }
 
 /// Each path has fewer threads than the path it is a part of, siblings are apart from all above them, threads that have
