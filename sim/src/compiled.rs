@@ -34,11 +34,11 @@ use jit::Function;
 use layout::{Form, LINE, Layout};
 use lower::lower;
 use regions::Gating;
-use tier::{Tiers, Times};
-use vector::Vectors;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use tier::{Tiers, Times};
+use vector::Vectors;
 
 /// How much the compiler does for speed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -69,8 +69,7 @@ pub enum Tier {
 
 impl OptLevel {
     /// Every level, the default last.
-    pub const ALL: &[OptLevel] = 
-        &[OptLevel::None, OptLevel::Gating, OptLevel::Lanes, OptLevel::C, OptLevel::Tiered];
+    pub const ALL: &[OptLevel] = &[OptLevel::None, OptLevel::Gating, OptLevel::Lanes, OptLevel::C, OptLevel::Tiered];
 
     /// As options of commands have it: `none`, `gating`, `lanes`, `c`, `tiered`.
     pub fn name(self) -> &'static str {
@@ -215,9 +214,9 @@ impl Compiled {
         let start = Instant::now();
         let flat = self.plan.flatten(&self.directory, purpose)?;
         let flattened = Instant::now();
-        let function = self.of_c(purpose).unwrap_or_else(|| {
-            Function::new(self.plan.layout.size, |b| self.plan.lower(&flat, Vectors::NARROW, b))
-        });
+        let function = self
+            .of_c(purpose)
+            .unwrap_or_else(|| Function::new(self.plan.layout.size, |b| self.plan.lower(&flat, Vectors::NARROW, b)));
         self.report.nodes += flat.nodes.len();
         self.report.code_bytes += function.code_bytes;
         self.report.flatten += flattened - start;
@@ -337,7 +336,9 @@ impl Engine for Compiled {
     fn start(&mut self, seed: u64) {
         let d = self.directory.clone();
         self.state = avec![[LINE]| 0; self.plan.layout.size / 8];
-        for (table, cells) in [(&d.registers, &self.plan.cells.registers), (&d.read_registers, &self.plan.cells.read_registers)] {
+        for (table, cells) in
+            [(&d.registers, &self.plan.cells.registers), (&d.read_registers, &self.plan.cells.read_registers)]
+        {
             for (entry, &place) in table.iter().zip(cells) {
                 let value = init::word(seed, init::path_hash(&entry.path), 0, entry.width);
                 self.plan.layout.cell(place).write(&mut self.state, 0, place.lane, &value);

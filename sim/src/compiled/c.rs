@@ -67,9 +67,8 @@ impl Writer<'_> {
     fn function(&mut self) {
         let function = self.function;
         let entry = function.layout.entry_block().expect("a function has blocks");
-        self.text.push_str(
-            "\nstatic u64 body(unsigned char *restrict cells, unsigned char *restrict words, u64 most) {\n",
-        );
+        self.text
+            .push_str("\nstatic u64 body(unsigned char *restrict cells, unsigned char *restrict words, u64 most) {\n");
         let [state, most] = *function.dfg.block_params(entry) else { unreachable!("two parameters") };
         self.bases.insert(state, Base::State);
         self.line(&format!("const u64 {state} = 0, {most} = most;"));
@@ -84,9 +83,7 @@ impl Writer<'_> {
                 self.instruction(inst);
             }
         }
-        self.text.push_str(
-            "}\n\nu64 cycle(void *state, u64 most) {\n    return body(state, state, most);\n}\n",
-        );
+        self.text.push_str("}\n\nu64 cycle(void *state, u64 most) {\n    return body(state, state, most);\n}\n");
     }
 
     /// All values but the entry's parameters.

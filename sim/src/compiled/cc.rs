@@ -51,7 +51,7 @@ impl Compiler {
         let output = macros.output().ok().filter(|output| output.status.success())?;
         let text = String::from_utf8_lossy(&output.stdout);
         let has = |name: &str| text.lines().any(|line| line.split_whitespace().nth(1) == Some(name));
-        let bits = if has("__AVX2__") { 256 } else { 128 };
+        let bits = std::env::var("HEDDLE_BITS").map_or(if has("__AVX2__") { 256 } else { 128 }, |b| b.parse().unwrap());
         let mut hasher = DefaultHasher::new();
         (&text, FLAGS).hash(&mut hasher);
         Some(Compiler { command: command.into(), identity: hasher.finish(), vectors: Vectors { bits } })
@@ -128,4 +128,39 @@ fn wait(mut child: Child, stop: &AtomicBool) -> Result<bool, CompilerError> {
 
 fn put(path: &Path, action: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), CompilerError> {
     action(path).map_err(|source| CompilerError::Write { path: path.into(), source })
+}
+
+/// For tests, which need one: the compiler, or a note that they are skipped.
+#[cfg(all(test, feature = "fuzz"))]
+pub(super) fn compiler_or_note() -> Option<&'static Compiler> {
+    Compiler::found().inspect_err(|error| println!("SKIPPED: {error}")).ok()
+}
+
+#[cfg(all(test, feature = "fuzz"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_compiled_is_said_in_a_line_and_leaves_nothing() {
+        assert!(Compiler::new("/nowhere/cc").is_none());
+        assert!(Compiler::new("false").is_none(), "it is no compiler");
+        let Some(compiler) = compiler_or_note() else { return };
+        let source = "u64 cycle(";
+        let error = compiler.compile(source, true, &AtomicBool::new(false)).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, CompilerError::Failed { .. }) && text.contains("error"), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let library = compiler.library(source);
+        let key = library.file_stem().unwrap().to_str().unwrap().to_owned();
+        let left = fs::read_dir(library.parent().unwrap()).unwrap();
+        let left: Vec<_> = left.filter_map(|entry| entry.unwrap().file_name().into_string().ok()).collect();
+        assert!(!left.iter().any(|name| name.starts_with(&key)), "{left:?}");
+    }
+
+    #[test]
+    fn who_is_told_to_stop_stops() {
+        let Some(compiler) = compiler_or_note() else { return };
+        let error = compiler.compile("int stopped;", false, &AtomicBool::new(true)).unwrap_err();
+        assert!(matches!(error, CompilerError::Stopped), "{error}");
+    }
 }

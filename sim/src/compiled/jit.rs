@@ -1,7 +1,7 @@
 //! The boundary to machine code: Cranelift's module or a library out of C, and the call.
 
-use super::{Tier, c};
 use super::layout::LINE;
+use super::{Tier, c};
 use cranelift_codegen::ir::{self, AbiParam, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa};

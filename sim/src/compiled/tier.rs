@@ -44,9 +44,18 @@ pub struct Tiers {
 enum Stage {
     Waiting,
     /// In the background; it is told when to compile.
-    Working { thread: JoinHandle<Result<PathBuf, CompilerError>>, compile: Option<Sender<()>>, stop: Arc<AtomicBool> },
+    Working {
+        thread: JoinHandle<Result<PathBuf, CompilerError>>,
+        compile: Option<Sender<()>>,
+        stop: Arc<AtomicBool>,
+    },
     /// Time and cycles of the first tier, then of the second.
-    Trial { second: Function, time: [Duration; 2], cycles: [u64; 2], turn: usize },
+    Trial {
+        second: Function,
+        time: [Duration; 2],
+        cycles: [u64; 2],
+        turn: usize,
+    },
     Over(Tier),
 }
 
@@ -99,9 +108,7 @@ impl Tiers {
                 let library = thread.join().expect("what compiles does not panic");
                 match library.ok().and_then(|path| Function::load(&path, 8 * state).ok()) {
                     None => Stage::Over(Tier::First),
-                    Some(second) => {
-                        Stage::Trial { second, time: [Duration::ZERO; 2], cycles: [0; 2], turn: 0 }
-                    }
+                    Some(second) => Stage::Trial { second, time: [Duration::ZERO; 2], cycles: [0; 2], turn: 0 },
                 }
             }
             Stage::Working { thread, compile, stop } => {
@@ -161,3 +168,6 @@ fn library(
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     compiler.compile(&source, true, stop)
 }
+
+#[cfg(all(test, feature = "fuzz"))]
+mod tests;

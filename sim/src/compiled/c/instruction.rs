@@ -36,13 +36,7 @@ fn comparison(condition: IntCC) -> (&'static str, bool) {
 
 impl Writer<'_> {
     /// What is on the right side of the assignment to `result`.
-    pub(super) fn value(
-        &mut self,
-        inst: Inst,
-        data: &InstructionData,
-        arguments: &[Value],
-        result: Value,
-    ) -> String {
+    pub(super) fn value(&mut self, inst: Inst, data: &InstructionData, arguments: &[Value], result: Value) -> String {
         let ty = self.ty(result);
         let name = type_name(ty);
         let a = arguments.first().map(Value::to_string).unwrap_or_default();

@@ -114,9 +114,8 @@ impl Lower<'_, '_> {
     /// bits of all bytes are a column.
     fn word_of_bits(&mut self, id: Id, strip: u32) -> Part {
         let own = strip * self.strip.size..(strip + 1) * self.strip.size;
-        let words: Vec<Value> = (own.start / LANES..own.end.div_ceil(LANES))
-            .flat_map(|group| self.words_of_bits(id, group))
-            .collect();
+        let words: Vec<Value> =
+            (own.start / LANES..own.end.div_ceil(LANES)).flat_map(|group| self.words_of_bits(id, group)).collect();
         let first = (own.start % LANES) as usize;
         self.side_by_side(&words[first..first + own.len()], 32)
     }

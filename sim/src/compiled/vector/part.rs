@@ -20,7 +20,9 @@ impl Lower<'_, '_> {
         let (bytes, ty) = (container as usize / 8, self.vector(container));
         let values: Vec<u64> = (0..self.strip.size).map(value).collect();
         let vectors = values.chunks(ty.lane_count() as usize);
-        vectors.map(|lanes| self.vconst(lanes.iter().flat_map(|v| v.to_le_bytes()[..bytes].to_vec()).collect(), ty)).collect()
+        vectors
+            .map(|lanes| self.vconst(lanes.iter().flat_map(|v| v.to_le_bytes()[..bytes].to_vec()).collect(), ty))
+            .collect()
     }
 
     pub fn splat(&mut self, value: u64, container: u32) -> Part {
@@ -83,7 +85,8 @@ impl Lower<'_, '_> {
         if matches!(self.flat.node(id).op, Op::Consts(_)) {
             let Op::Consts(bits) = &self.flat.node(id).op else { unreachable!("as just seen") };
             let first = strip * self.strip.size;
-            return self.constants(|k| if bits.get((first + k) as usize) == Some(&1) { u64::MAX } else { 0 }, container);
+            return self
+                .constants(|k| if bits.get((first + k) as usize) == Some(&1) { u64::MAX } else { 0 }, container);
         }
         let packed = match self.values[id.index()].as_ref().map(|values| values[0]) {
             Some(packed) => packed,
