@@ -11,6 +11,8 @@ use crate::shape::ShapeArgs;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
+use heddle_sim::compiled::OptLevel;
+use heddle_sim::compiled::cc::Compiler;
 use heddle_sim::directory::Directory;
 use heddle_sim::simulation::EngineKind;
 use heddle_sim::verilator::{BuildError, Optimise, Tool};
@@ -120,7 +122,7 @@ impl Sim {
 
     /// A step for every engine made, and for every engine, kernel and round, the comparison of states counted as one.
     fn progress(&self, shapes: usize, models: usize) -> ProgressBar {
-        let engines = models + EngineKind::ALL.len() + 1;
+        let engines = models + kinds().count() + unchecked().count();
         let steps = shapes * engines * (1 + self.kernels.len() * (1 + self.rounds as usize));
         let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
         ProgressBar::new(steps as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
@@ -174,14 +176,16 @@ impl Sim {
         let directory = Arc::new(Directory::new(&design(shape)?));
         let show = |what: &str| progress.set_message(format!("{} × {}: {what}", shape.lanes, shape.warps));
         let mut runners = Vec::new();
-        for &kind in EngineKind::ALL {
+        for kind in kinds() {
             show("compiling");
             runners.push(Runner::rust(shape, &directory, self.shape.seed, target, kind)?);
             progress.inc(1);
         }
-        show("compiling");
-        runners.push(Runner::unchecked(shape, &directory, self.shape.seed, target)?);
-        progress.inc(1);
+        for level in unchecked() {
+            show("compiling");
+            runners.push(Runner::unchecked(shape, &directory, self.shape.seed, target, level)?);
+            progress.inc(1);
+        }
         for &optimise in models {
             show("building Verilator's model");
             runners.push(Runner::verilator(shape, &directory, self.shape.seed, target, optimise)?);
@@ -189,6 +193,21 @@ impl Sim {
         }
         Ok(runners)
     }
+}
+
+/// Every engine but the tiers, which are two of the others, one after the other; C only where there is a compiler.
+fn kinds() -> impl Iterator<Item = EngineKind> {
+    EngineKind::ALL.iter().copied().filter(|kind| match kind {
+        EngineKind::Compiled(OptLevel::Tiered) => false,
+        EngineKind::Compiled(OptLevel::C) => Compiler::found().is_ok(),
+        _ => true,
+    })
+}
+
+/// The levels that are measured without a look at properties, too, which Verilator's model does not have either.
+fn unchecked() -> impl Iterator<Item = OptLevel> {
+    let has_c = Compiler::found().is_ok();
+    [OptLevel::Lanes, OptLevel::C].into_iter().filter(move |level| *level != OptLevel::C || has_c)
 }
 
 fn kernel(name: &str) -> Result<Target> {

@@ -52,7 +52,11 @@ impl ValueEnum for Engine {
         Some(match self.0 {
             EngineKind::Interpreter => value.help("Slow and obviously right"),
             EngineKind::Compiled(level) if level == OptLevel::default() => {
-                value.alias(compiled(level)).help("Machine code")
+                value.alias(compiled(level)).help("Machine code; in long runs, in the end that of the C compiler")
+            }
+            EngineKind::Compiled(OptLevel::Lanes) => value.help("Machine code that is there at once"),
+            EngineKind::Compiled(OptLevel::C) => {
+                value.help("Machine code by the system's C compiler, which takes seconds to minutes")
             }
             EngineKind::Compiled(_) => value.help("Machine code, optimised less"),
         })

@@ -6,12 +6,15 @@
 //! A failed assertion is noted in its cell and ends the loop with that edge.
 
 mod access;
+mod c;
+pub mod cc;
 mod jit;
 mod layout;
 mod lower;
 mod order;
 mod regions;
 mod shared;
+mod tier;
 mod vector;
 
 use crate::checks::Checks;
@@ -19,9 +22,11 @@ use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Why};
 use crate::flat::cells::{Cells, Place};
 use crate::flat::lanes::Lanes;
-use crate::flat::{Purpose, flatten};
+use crate::flat::{Flat, Purpose, flatten};
 use crate::init;
 use aligned_vec::{AVec, ConstAlign, avec};
+use cc::Compiler;
+use cranelift_frontend::FunctionBuilder;
 use heddle_hdl::Bits;
 use heddle_hdl::netlist::PropertyKind;
 use heddle_hdl::order::{Loop, order as find_loop};
@@ -30,7 +35,10 @@ use layout::{Form, LINE, Layout};
 use lower::lower;
 use regions::Gating;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use tier::{Tiers, Times};
+use vector::Vectors;
 
 /// How much the compiler does for speed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -40,20 +48,37 @@ pub enum OptLevel {
     /// What only one arm of a choice, or an enabled register, needs is computed only then.
     Gating,
     /// Also, the copies of a replicated instance are computed together, several with one instruction.
-    #[default]
     Lanes,
+    /// The same by way of C and the system's compiler, with the widest vectors of the machine, if there is a compiler
+    /// ([`cc::Compiler::found`]); compiling takes seconds to minutes.
+    C,
+    /// First [`OptLevel::Lanes`]; in the background of a long run, [`OptLevel::C`].
+    #[default]
+    Tiered,
+}
+
+/// Whose code makes the cycles.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Tier {
+    /// Cranelift's, which is there at once.
+    #[default]
+    First,
+    /// The C compiler's.
+    Second,
 }
 
 impl OptLevel {
     /// Every level, the default last.
-    pub const ALL: &[OptLevel] = &[OptLevel::None, OptLevel::Gating, OptLevel::Lanes];
+    pub const ALL: &[OptLevel] = &[OptLevel::None, OptLevel::Gating, OptLevel::Lanes, OptLevel::C, OptLevel::Tiered];
 
-    /// As options of commands have it: `none`, `gating`, `lanes`.
+    /// As options of commands have it: `none`, `gating`, `lanes`, `c`, `tiered`.
     pub fn name(self) -> &'static str {
         match self {
             OptLevel::None => "none",
             OptLevel::Gating => "gating",
             OptLevel::Lanes => "lanes",
+            OptLevel::C => "c",
+            OptLevel::Tiered => "tiered",
         }
     }
 
@@ -63,8 +88,13 @@ impl OptLevel {
         const LEAST_COST: u32 = 8;
         match self {
             OptLevel::None => Gating::Off,
-            OptLevel::Gating | OptLevel::Lanes => Gating::From(LEAST_COST),
+            _ => Gating::From(LEAST_COST),
         }
+    }
+
+    /// Whether copies are computed together.
+    fn has_lanes(self) -> bool {
+        !matches!(self, OptLevel::None | OptLevel::Gating)
     }
 }
 
@@ -83,16 +113,47 @@ pub struct CompileReport {
     pub compile: Duration,
 }
 
-/// A design as machine code that changes one buffer of state: see the module's documentation.
-pub struct Compiled {
-    directory: Arc<Directory>,
+/// How a design lies in the state.
+struct Plan {
+    level: OptLevel,
     lanes: Lanes,
     cells: Cells,
     layout: Layout,
-    level: OptLevel,
+}
+
+impl Plan {
+    fn new(directory: &Directory, level: OptLevel) -> Plan {
+        let lanes = Lanes::new(directory, level.has_lanes());
+        let cells = Cells::new(directory, &lanes);
+        let layout = Layout::new(directory, &cells);
+        Plan { level, lanes, cells, layout }
+    }
+
+    /// None if there is a combinational loop.
+    fn flatten(&self, directory: &Arc<Directory>, purpose: Purpose) -> Option<Flat> {
+        flatten(directory, &self.lanes, &self.cells, purpose)
+    }
+
+    fn lower(&self, flat: &Flat, vectors: Vectors, b: &mut FunctionBuilder) {
+        lower(flat, &self.cells, &self.layout, self.level.gating(), vectors, b);
+    }
+
+    /// The function for a purpose as C, of a design without combinational loops.
+    fn in_c(&self, directory: &Arc<Directory>, purpose: Purpose, vectors: Vectors) -> String {
+        let flat = self.flatten(directory, purpose).expect("a design that runs has no combinational loop");
+        let memories = self.layout.memories.iter().map(|form| form.offset).min();
+        jit::in_c(memories.unwrap_or(self.layout.size), |b| self.lower(&flat, vectors, b))
+    }
+}
+
+/// A design as machine code that changes one buffer of state: see the module's documentation.
+pub struct Compiled {
+    directory: Arc<Directory>,
+    plan: Plan,
     checks: Checks,
     /// A handful, which are looked through in every call.
     functions: Vec<(Purpose, Function)>,
+    tiers: Option<Tiers>,
     report: CompileReport,
     state: AVec<u64, ConstAlign<LINE>>,
     reset: bool,
@@ -116,19 +177,15 @@ impl Compiled {
         level: OptLevel,
         checks: Checks,
     ) -> Result<Compiled, Loop> {
-        let lanes = Lanes::new(directory, level == OptLevel::Lanes);
-        let cells = Cells::new(directory, &lanes);
-        let layout = Layout::new(directory, &cells);
+        let plan = Plan::new(directory, level);
         let mut compiled = Compiled {
             directory: directory.clone(),
             state: AVec::new(LINE),
-            lanes,
-            report: CompileReport { state_bytes: layout.size, ..CompileReport::default() },
-            cells,
-            layout,
-            level,
+            report: CompileReport { state_bytes: plan.layout.size, ..CompileReport::default() },
+            plan,
             checks,
             functions: Vec::new(),
+            tiers: (level == OptLevel::Tiered).then(|| Tiers::new(directory, Times::default())),
             reset: false,
             settled: false,
             signals: false,
@@ -155,11 +212,11 @@ impl Compiled {
             return Some(known);
         }
         let start = Instant::now();
-        let flat = flatten(&self.directory, &self.lanes, &self.cells, purpose)?;
-
+        let flat = self.plan.flatten(&self.directory, purpose)?;
         let flattened = Instant::now();
-        let (cells, layout) = (&self.cells, &self.layout);
-        let function = Function::new(layout.size, |b| lower(&flat, cells, layout, self.level.gating(), b));
+        let function = self
+            .of_c(purpose)
+            .unwrap_or_else(|| Function::new(self.plan.layout.size, |b| self.plan.lower(&flat, Vectors::NARROW, b)));
         self.report.nodes += flat.nodes.len();
         self.report.code_bytes += function.code_bytes;
         self.report.flatten += flattened - start;
@@ -168,35 +225,60 @@ impl Compiled {
         Some(self.functions.len() - 1)
     }
 
+    /// The function out of C, where that is what makes cycles and there is a compiler.
+    fn of_c(&self, purpose: Purpose) -> Option<Function> {
+        if self.plan.level != OptLevel::C || !matches!(purpose, Purpose::Edge { reset: false, .. }) {
+            return None;
+        }
+        let compiler = Compiler::found().ok()?;
+        let source = self.plan.in_c(&self.directory, purpose, compiler.vectors);
+        let library = compiler.compile(&source, false, &AtomicBool::new(false)).ok()?;
+        Function::load(&library, self.plan.layout.size).ok()
+    }
+
+    /// Whose code makes the cycles.
+    pub fn tier(&self) -> Tier {
+        match &self.tiers {
+            Some(tiers) => tiers.tier(),
+            None => self.functions.first().map_or(Tier::First, |(_, function)| function.tier()),
+        }
+    }
+
     /// Makes up to `most` edges (1 for what is not an edge) and at least one; returns how many.
     fn call(&mut self, purpose: Purpose, most: u64) -> u64 {
         let function = self.function(purpose).expect("a design that runs has no combinational loop");
-        self.functions[function].1.call(&mut self.state, most)
+        let function = &mut self.functions[function].1;
+        match &mut self.tiers {
+            Some(tiers) if most > 1 && matches!(purpose, Purpose::Edge { reset: false, .. }) => {
+                tiers.call(purpose, function, &mut self.state, most)
+            }
+            _ => function.call(&mut self.state, most),
+        }
     }
 
     /// A cell without lanes.
     fn cell(&self, cell: u32) -> u64 {
-        self.layout.cells[cell as usize].read_u64(&self.state, 0, 0)
+        self.plan.layout.cells[cell as usize].read_u64(&self.state, 0, 0)
     }
 
     fn set_cell(&mut self, cell: u32, value: u64) {
-        self.layout.cells[cell as usize].write_u64(&mut self.state, 0, 0, value);
+        self.plan.layout.cells[cell as usize].write_u64(&mut self.state, 0, 0, value);
     }
 
     fn bits(&self, place: Place) -> Bits {
-        self.layout.cell(place).read(&self.state, 0, place.lane)
+        self.plan.layout.cell(place).read(&self.state, 0, place.lane)
     }
 
     fn set_bits(&mut self, place: Place, value: &Bits) {
-        self.layout.cell(place).write(&mut self.state, 0, place.lane, value);
+        self.plan.layout.cell(place).write(&mut self.state, 0, place.lane, value);
     }
 
     fn property(&self, property: usize) -> u64 {
-        self.bits(self.cells.properties[property]).low_u64()
+        self.bits(self.plan.cells.properties[property]).low_u64()
     }
 
     fn set_property(&mut self, property: usize, value: u64) {
-        self.set_bits(self.cells.properties[property], &Bits::from(value));
+        self.set_bits(self.plan.cells.properties[property], &Bits::from(value));
     }
 
     /// Takes the failures of the last edge from the cells; whether any had not failed before.
@@ -210,13 +292,13 @@ impl Compiled {
                 }
             }
         }
-        self.set_cell(self.cells.failed, 0);
+        self.set_cell(self.plan.cells.failed, 0);
         self.failures.len() > before
     }
 
     fn start_memory(&mut self, memory: usize, seed: u64) {
-        let place = self.cells.memories[memory];
-        let form = self.layout.memories[place.number as usize];
+        let place = self.plan.cells.memories[memory];
+        let form = self.plan.layout.memories[place.number as usize];
         match &self.directory.memory(memory).init {
             Some(words) => {
                 for (k, word) in (0..form.words).zip(words) {
@@ -239,8 +321,8 @@ impl Compiled {
 
     /// How a memory's words lie, and its lane; panics if the address is beyond the memory.
     fn word(&self, memory: usize, address: u64) -> (Form, Option<u32>) {
-        let place = self.cells.memories[memory];
-        let form = self.layout.memories[place.number as usize];
+        let place = self.plan.cells.memories[memory];
+        let form = self.plan.layout.memories[place.number as usize];
         assert!(address < form.words, "address {address:#x} is out of range");
         (form, place.lane)
     }
@@ -253,11 +335,13 @@ impl Engine for Compiled {
 
     fn start(&mut self, seed: u64) {
         let d = self.directory.clone();
-        self.state = avec![[LINE]| 0; self.layout.size / 8];
-        for (table, cells) in [(&d.registers, &self.cells.registers), (&d.read_registers, &self.cells.read_registers)] {
+        self.state = avec![[LINE]| 0; self.plan.layout.size / 8];
+        for (table, cells) in
+            [(&d.registers, &self.plan.cells.registers), (&d.read_registers, &self.plan.cells.read_registers)]
+        {
             for (entry, &place) in table.iter().zip(cells) {
                 let value = init::word(seed, init::path_hash(&entry.path), 0, entry.width);
-                self.layout.cell(place).write(&mut self.state, 0, place.lane, &value);
+                self.plan.layout.cell(place).write(&mut self.state, 0, place.lane, &value);
             }
         }
         (0..d.memories.len()).for_each(|memory| self.start_memory(memory, seed));
@@ -272,7 +356,7 @@ impl Engine for Compiled {
     }
 
     fn poke(&mut self, input: usize, value: &Bits) {
-        self.set_bits(Place { number: self.cells.inputs.start + input as u32, lane: None }, value);
+        self.set_bits(Place { number: self.plan.cells.inputs.start + input as u32, lane: None }, value);
         self.settled = false;
     }
 
@@ -280,7 +364,7 @@ impl Engine for Compiled {
         if self.directory.inputs[input].width > 64 {
             return self.poke(input, &Bits::from(value));
         }
-        self.set_cell(self.cells.inputs.start + input as u32, value);
+        self.set_cell(self.plan.cells.inputs.start + input as u32, value);
         self.settled = false;
     }
 
@@ -296,21 +380,21 @@ impl Engine for Compiled {
     }
 
     fn peek(&self, output: usize) -> Bits {
-        self.bits(Place { number: self.cells.outputs.start + output as u32, lane: None })
+        self.bits(Place { number: self.plan.cells.outputs.start + output as u32, lane: None })
     }
 
     fn peek_u64(&self, output: usize) -> u64 {
-        self.cell(self.cells.outputs.start + output as u32)
+        self.cell(self.plan.cells.outputs.start + output as u32)
     }
 
     fn probe(&self, probe: usize) -> Bits {
-        self.bits(self.cells.probes[probe])
+        self.bits(self.plan.cells.probes[probe])
     }
 
     fn visible(&self, limbs: &mut Vec<u64>) {
-        let outputs = self.cells.outputs.clone().map(|number| Place { number, lane: None });
-        for place in outputs.chain(self.cells.probes.iter().copied()) {
-            self.layout.cell(place).read_limbs(&self.state, 0, place.lane, limbs);
+        let outputs = self.plan.cells.outputs.clone().map(|number| Place { number, lane: None });
+        for place in outputs.chain(self.plan.cells.probes.iter().copied()) {
+            self.plan.layout.cell(place).read_limbs(&self.state, 0, place.lane, limbs);
         }
     }
 
@@ -321,15 +405,15 @@ impl Engine for Compiled {
     }
 
     fn signal(&self, signal: usize) -> Option<Bits> {
-        self.signals.then(|| self.bits(self.cells.signals[signal]))
+        self.signals.then(|| self.bits(self.plan.cells.signals[signal]))
     }
 
     fn register(&self, register: usize) -> Bits {
-        self.bits(self.cells.registers[register])
+        self.bits(self.plan.cells.registers[register])
     }
 
     fn read_register(&self, read_register: usize) -> Bits {
-        self.bits(self.cells.read_registers[read_register])
+        self.bits(self.plan.cells.read_registers[read_register])
     }
 
     fn memory_read(&self, memory: usize, address: u64) -> Bits {
@@ -361,17 +445,17 @@ impl Engine for Compiled {
 
     fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> RunEnd {
         let edge = Purpose::Edge { reset: self.reset, checks: self.checks };
-        self.set_cell(self.cells.stop, stop.map_or(0, |output| output as u64 + 1));
+        self.set_cell(self.plan.cells.stop, stop.map_or(0, |output| output as u64 + 1));
         let mut cycles = 0;
         while cycles < max_cycles {
             let made = self.call(edge, max_cycles - cycles);
             cycles += made;
             self.cycle += made;
             self.settled = false;
-            if self.cell(self.cells.failed) != 0 && self.note_failures() {
+            if self.cell(self.plan.cells.failed) != 0 && self.note_failures() {
                 return RunEnd { cycles, why: Why::Failure };
             }
-            if self.cell(self.cells.stopped) != 0 {
+            if self.cell(self.plan.cells.stopped) != 0 {
                 return RunEnd { cycles, why: Why::Stop };
             }
         }

@@ -24,7 +24,7 @@ const HEAD: f64 = 76.0;
 const COLUMNS: usize = 2;
 
 /// Of engines from the slowest of a kind to the fastest.
-const COMPILED: [&str; 4] = ["#c6dbef", "#85b9dd", "#3182bd", "#08519c"];
+const COMPILED: [&str; 6] = ["#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c"];
 const VERILATOR: [&str; 2] = ["#fdd0a2", "#f08c2e"];
 
 /// The chart as SVG. Rows of one shape are together, and in them those of one kernel.
@@ -131,6 +131,6 @@ mod tests {
         assert_eq!(picture.matches("<rect ").count(), bars + 1 + 2);
         assert_eq!(picture.matches("lanes × 8 warps").count(), 2);
         assert!(!picture.contains("interpreter"));
-        assert_eq!(engines(&rows[1..3]), [("compiled", COMPILED[3]), ("verilator -O3 native", VERILATOR[1])]);
+        assert_eq!(engines(&rows[1..3]), [("compiled", COMPILED[5]), ("verilator -O3 native", VERILATOR[1])]);
     }
 }

@@ -22,7 +22,7 @@ pub struct Row {
     pub compile_seconds: Option<f64>,
     /// Of the compiled engine's flat netlist for clock edges.
     pub nodes: Option<usize>,
-    /// Of the function made from it.
+    /// Of the function made from it; nothing if a C compiler made it.
     pub code_bytes: Option<usize>,
     /// The buffer of registers, memories and what the host sees.
     pub state_bytes: Option<usize>,
@@ -56,7 +56,7 @@ pub fn rows(shape: &Shape, kernel: &str, runners: &[Runner], speeds: &[f64], cyc
         cycles: cycles.filter(|_| runner.finishes),
         compile_seconds: runner.ready.map(|time| time.as_secs_f64()),
         nodes: runner.compiled.map(|c| c.nodes),
-        code_bytes: runner.compiled.map(|c| c.code_bytes),
+        code_bytes: runner.compiled.map(|c| c.code_bytes).filter(|bytes| *bytes > 0),
         state_bytes: runner.compiled.map(|c| c.state_bytes),
     };
     let mut rows: Vec<Row> = runners.iter().zip(speeds).map(row).collect();

@@ -95,11 +95,18 @@ impl Runner {
         }
     }
 
-    /// The best compiled engine without a look at properties, which Verilator's model does not have either.
-    pub fn unchecked(shape: &Shape, directory: &Arc<Directory>, seed: u64, target: &Target) -> Result<Runner> {
-        let engine = Compiled::with_checks(directory, seed, OptLevel::default(), Checks::None);
+    /// A compiled engine without a look at properties.
+    pub fn unchecked(
+        shape: &Shape,
+        directory: &Arc<Directory>,
+        seed: u64,
+        target: &Target,
+        level: OptLevel,
+    ) -> Result<Runner> {
+        let engine = Compiled::with_checks(directory, seed, level, Checks::None);
         let engine = engine.map_err(|error| anyhow::anyhow!("{error}"))?;
-        Runner::compiled("compiled-unchecked".into(), shape, engine, seed, target)
+        let name = format!("{}-unchecked", Engine::from(EngineKind::Compiled(level)).name());
+        Runner::compiled(name, shape, engine, seed, target)
     }
 
     fn compiled(name: String, shape: &Shape, mut engine: Compiled, seed: u64, target: &Target) -> Result<Runner> {

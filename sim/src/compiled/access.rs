@@ -1,10 +1,10 @@
 //! Loads and stores: cells and memories, of one lane or of all.
 
-use super::layout::{Form, STRIP, access_bytes};
+use super::layout::{Form, access_bytes};
 use super::lower::{Lower, value_type};
 use super::vector::Part;
 use crate::flat::{Id, Part as Written, limb_width, limbs};
-use cranelift_codegen::ir::types::{I8, I32X4, I64, I64X2};
+use cranelift_codegen::ir::types::{I8, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value};
 use heddle_hdl::bits::low_mask;
 
@@ -91,15 +91,17 @@ impl Lower<'_, '_> {
     }
 
     fn load_vectors(&mut self, base: Value, offset: usize, form: &Form, low: u32, strip: u32) -> Part {
-        let ty = if form.lane == 4 { I32X4 } else { I64X2 };
-        let at = offset + Self::within(form, low) + (strip * STRIP) as usize * form.lane;
-        (0..form.lane / 4).map(|k| self.load(base, at + 16 * k, 16, ty)).collect()
+        let ty = self.vector(8 * form.lane as u32);
+        let at = offset + Self::within(form, low) + (strip * self.strip.size) as usize * form.lane;
+        let bytes = ty.bytes() as usize;
+        (0..form.lane / 4).map(|k| self.load(base, at + bytes * k, bytes, ty)).collect()
     }
 
     fn store_vectors(&mut self, base: Value, offset: usize, form: &Form, low: u32, strip: u32, part: &[Value]) {
-        let at = offset + Self::within(form, low) + (strip * STRIP) as usize * form.lane;
+        let at = offset + Self::within(form, low) + (strip * self.strip.size) as usize * form.lane;
         for (k, &vector) in part.iter().enumerate() {
-            self.store(base, at + 16 * k, 16, vector);
+            let bytes = self.b.func.dfg.value_type(vector).bytes() as usize;
+            self.store(base, at + bytes * k, bytes, vector);
         }
     }
 
@@ -175,6 +177,7 @@ impl Lower<'_, '_> {
             }
             None if form.shape.lanes > 1 => {
                 self.strip.forget();
+                self.enter(form.shape.lanes);
                 for strip in 0..self.strips(form.shape.lanes) {
                     let part = self.part(value, strip, 8 * form.lane as u32);
                     self.store_vectors(self.state, form.offset, &form, low, strip, &part);
@@ -217,6 +220,7 @@ impl Lower<'_, '_> {
             }
         } else if self.lanes(address) == 1 {
             self.strip.forget();
+            self.enter(form.shape.lanes);
             let (base, offset) = self.word(memory, address);
             for strip in 0..self.strips(form.shape.lanes) {
                 for part in parts {
@@ -310,6 +314,7 @@ impl Lower<'_, '_> {
             return;
         }
         self.strip.forget();
+        self.enter(from.shape.lanes);
         let (base, offset) = self.word(memory, address);
         if to.has_packed_bits() {
             for lane in 0..from.shape.lanes {
@@ -358,6 +363,7 @@ impl Lower<'_, '_> {
             return self.store(self.state, at, 8, new);
         }
         self.strip.forget();
+        self.enter(form.shape.lanes);
         for strip in 0..self.strips(form.shape.lanes) {
             let old = self.load_vectors(self.state, form.offset, &form, 0, strip);
             let ones = self.copies(value, strip, 64);
@@ -375,6 +381,7 @@ impl Lower<'_, '_> {
             return self.store(self.state, form.at(0, lane.unwrap_or(0)), 8, zero);
         }
         self.strip.forget();
+        self.enter(form.shape.lanes);
         for strip in 0..self.strips(form.shape.lanes) {
             let old = self.load_vectors(self.state, form.offset, &form, 0, strip);
             let ones = self.copies(value, strip, 64);

@@ -1,20 +1,24 @@
-//! The boundary to machine code: Cranelift's module, and the call.
+//! The boundary to machine code: Cranelift's module or a library out of C, and the call.
 
 use super::layout::LINE;
-use cranelift_codegen::ir::{AbiParam, types};
+use super::{Tier, c};
+use cranelift_codegen::ir::{self, AbiParam, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Linkage, Module};
+use std::path::Path;
 
 /// Compiled code for one purpose: state buffer, most edges to make; returns the edges made.
 type Entry = extern "C" fn(*mut u64, u64) -> u64;
 
 /// A compiled function with the memory that its code is in.
 pub struct Function {
-    /// None only while it is dropped.
+    /// None if it was loaded, and while it is dropped.
     module: Option<JITModule>,
+    /// What it was loaded from.
+    library: Option<libloading::Library>,
     entry: Entry,
     /// Limbs that the state buffer must have.
     state: usize,
@@ -30,14 +34,7 @@ impl Function {
         let mut module = JITModule::new(JITBuilder::with_isa(host(), cranelift_module::default_libcall_names()));
         let mut context: Context = module.make_context();
         let config = module.target_config();
-        let signature = &mut context.func.signature;
-        signature.params.extend([AbiParam::new(config.pointer_type()), AbiParam::new(types::I64)]);
-        signature.returns.push(AbiParam::new(types::I64));
-        let mut builder_context = FunctionBuilderContext::new();
-        let mut builder = FunctionBuilder::new(&mut context.func, &mut builder_context);
-        emit(&mut builder);
-        builder.seal_all_blocks();
-        builder.finalize(config);
+        build(&mut context.func, config, emit);
         let id = module
             .declare_function("cycle", Linkage::Export, &context.func.signature)
             .expect("the name is declared once");
@@ -49,7 +46,24 @@ impl Function {
         // SAFETY: `code` is the finished function, whose signature above is that of `Entry` in the platform's C calling
         // convention, which is the default of the module. It lives as long as `module`, which is beside it.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(code) };
-        Function { module: Some(module), entry, state: state_bytes.div_ceil(8), code_bytes }
+        Function { module: Some(module), library: None, entry, state: state_bytes.div_ceil(8), code_bytes }
+    }
+
+    /// Loads what a C compiler made of [`in_c`]'s text, for a state of so many bytes.
+    pub fn load(path: &Path, state_bytes: usize) -> Result<Function, libloading::Error> {
+        // SAFETY: the library was compiled from our source, which runs nothing when it is loaded, and whose `cycle` has
+        // the signature of `Entry`. It stays loaded as long as `library`, which is beside it.
+        let (library, entry) = unsafe {
+            let library = libloading::Library::new(path)?;
+            let entry = *library.get::<Entry>(b"cycle\0")?;
+            (library, entry)
+        };
+        Ok(Function { module: None, library: Some(library), entry, state: state_bytes.div_ceil(8), code_bytes: 0 })
+    }
+
+    /// Whose code it is.
+    pub fn tier(&self) -> Tier {
+        if self.library.is_some() { Tier::Second } else { Tier::First }
     }
 
     /// Makes up to `most` edges on the state, which is aligned to [`LINE`]; returns how many.
@@ -68,6 +82,26 @@ impl Drop for Function {
             unsafe { module.free_memory() };
         }
     }
+}
+
+/// Makes the function whose body `emit` makes.
+fn build(function: &mut ir::Function, config: isa::TargetFrontendConfig, emit: impl FnOnce(&mut FunctionBuilder)) {
+    let signature = &mut function.signature;
+    signature.params.extend([AbiParam::new(config.pointer_type()), AbiParam::new(types::I64)]);
+    signature.returns.push(AbiParam::new(types::I64));
+    let mut context = FunctionBuilderContext::new();
+    let mut builder = FunctionBuilder::new(function, &mut context);
+    emit(&mut builder);
+    builder.seal_all_blocks();
+    builder.finalize(config);
+}
+
+/// The function whose body `emit` makes, as [`Function::new`] has it, but in C. Memories begin at byte `memories` of
+/// the state.
+pub fn in_c(memories: usize, emit: impl FnOnce(&mut FunctionBuilder)) -> String {
+    let mut function = ir::Function::new();
+    build(&mut function, host().frontend_config(), emit);
+    c::source(&function, memories)
 }
 
 /// The machine that this program runs on.

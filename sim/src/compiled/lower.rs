@@ -14,7 +14,7 @@ use super::layout::Layout;
 use super::order::{Object, loaded, order};
 use super::regions::{Gating, Group, Region, Regions};
 use super::shared::Literal;
-use super::vector::Strip;
+use super::vector::{Strip, Vectors};
 use crate::flat::cells::Cells;
 use crate::flat::{Flat, Id, Op};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -24,7 +24,7 @@ use cranelift_frontend::{FunctionBuilder, Switch};
 use std::collections::HashMap;
 
 /// Makes the body of a function with the parameters (state, most edges) that returns the edges made.
-pub fn lower(flat: &Flat, cells: &Cells, layout: &Layout, gating: Gating, b: &mut FunctionBuilder) {
+pub fn lower(flat: &Flat, cells: &Cells, layout: &Layout, gating: Gating, vectors: Vectors, b: &mut FunctionBuilder) {
     let regions = Regions::new(flat, gating);
     let mut loads: HashMap<Object, Vec<Id>> = HashMap::new();
     for (k, node) in flat.nodes.iter().enumerate() {
@@ -44,6 +44,7 @@ pub fn lower(flat: &Flat, cells: &Cells, layout: &Layout, gating: Gating, b: &mu
         flat,
         cells,
         layout,
+        vectors,
         regions,
         loads,
         users,
@@ -94,6 +95,7 @@ pub struct Lower<'a, 'b> {
     pub flat: &'a Flat,
     cells: &'a Cells,
     pub layout: &'a Layout,
+    pub vectors: Vectors,
     regions: Regions,
     /// The needed nodes that load from an object.
     loads: HashMap<Object, Vec<Id>>,
@@ -275,7 +277,7 @@ impl Lower<'_, '_> {
     }
 
     fn zero(&mut self, ty: Type) -> Value {
-        if ty.is_vector() { self.splat(0, ty.lane_bits())[0] } else { self.constant(0, ty) }
+        if ty.is_vector() { self.vconst(vec![0; ty.bytes() as usize], ty) } else { self.constant(0, ty) }
     }
 
     /// Computes nodes that are not yet, in this order; but what is computed strip by strip waits for others of its

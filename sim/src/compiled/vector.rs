@@ -17,7 +17,7 @@ use super::layout::STRIP;
 use super::lower::{Lower, value_type};
 use crate::flat::{Id, Op, container};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::{I8, I32, I32X4, I64, I64X2};
+use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Type, Value};
 use heddle_hdl::bits::low_mask;
 use std::collections::{BTreeMap, HashMap};
@@ -25,6 +25,8 @@ use std::collections::{BTreeMap, HashMap};
 /// What waits to be computed strip by strip, and what has been made for the strips in hand.
 #[derive(Default)]
 pub struct Strip {
+    /// How many lanes the strips in hand have.
+    pub size: u32,
     waiting: Vec<Id>,
     /// Values of one lane that were copied into all lanes.
     copied: HashMap<(Id, u32), Value>,
@@ -53,6 +55,30 @@ impl Strip {
 /// Of how many single bits a word is put together by exchanging rows and columns.
 const LEAST_BITS: u32 = 8;
 
+/// How wide the vectors are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Vectors {
+    pub bits: u32,
+}
+
+impl Vectors {
+    /// All that Cranelift has.
+    pub const NARROW: Vectors = Vectors { bits: 32 * STRIP };
+
+    /// How many lanes are computed together, of values with so many lanes: a power of two that divides the number of
+    /// lanes for which the layout has room.
+    fn strip(self, lanes: u32) -> u32 {
+        let room = lanes.next_multiple_of(STRIP);
+        (self.bits / 32).min(1 << room.trailing_zeros())
+    }
+}
+
+/// Of a strip of `size` lanes: one vector of up to 32 bits a lane, or one of two of 64 bits a lane.
+fn vector_type(size: u32, container: u32) -> Type {
+    let (lane, lanes) = if container == 32 { (I32, size) } else { (I64, size / 2) };
+    lane.by(lanes).expect("vectors have a power of two of lanes")
+}
+
 /// The vectors of one strip: one, or two of 64-bit values.
 pub type Part = Vec<Value>;
 
@@ -68,13 +94,30 @@ impl Lower<'_, '_> {
         match (node.lanes, node.width) {
             (1, width) => vec![value_type(width)],
             (lanes, 1) => vec![value_type(lanes)],
-            (lanes, width) if container(width) == 32 => vec![I32X4; lanes.div_ceil(STRIP) as usize],
-            (lanes, _) => vec![I64X2; 2 * lanes.div_ceil(STRIP) as usize],
+            (lanes, width) => {
+                let size = self.vectors.strip(lanes);
+                let count = lanes.div_ceil(size) * container(width) / 32;
+                vec![vector_type(size, container(width)); count as usize]
+            }
         }
     }
 
     pub fn strips(&self, lanes: u32) -> u32 {
-        lanes.div_ceil(STRIP)
+        lanes.div_ceil(self.vectors.strip(lanes))
+    }
+
+    /// What is made from now on is made for strips of values with so many lanes.
+    pub fn enter(&mut self, lanes: u32) {
+        let size = self.vectors.strip(lanes);
+        if size != self.strip.size {
+            self.strip.forget();
+            self.strip.size = size;
+        }
+    }
+
+    /// The type of the vectors of the strips in hand.
+    pub fn vector(&self, container: u32) -> Type {
+        vector_type(self.strip.size, container)
     }
 
     pub fn goes_by_strips(&self, id: Id) -> bool {
@@ -101,6 +144,7 @@ impl Lower<'_, '_> {
         let Some(&first) = ids.first() else { return };
         self.strip.forget();
         let lanes = self.lanes(first);
+        self.enter(lanes);
         let mut packed: BTreeMap<Id, Value> = BTreeMap::new();
         for strip in 0..self.strips(lanes) {
             for &id in &ids {
@@ -114,7 +158,7 @@ impl Lower<'_, '_> {
                     let all = match packed.get(&id) {
                         None => bits,
                         Some(&all) => {
-                            let up = self.b.ins().ishl_imm_u(bits, i64::from(strip * STRIP));
+                            let up = self.b.ins().ishl_imm_u(bits, i64::from(strip * self.strip.size));
                             self.b.ins().bor(all, up)
                         }
                     };
@@ -132,6 +176,7 @@ impl Lower<'_, '_> {
     /// All strips of a cell or of constants.
     pub fn whole_vector(&mut self, id: Id) -> Vec<Value> {
         self.strip.forget();
+        self.enter(self.lanes(id));
         (0..self.strips(self.lanes(id))).flat_map(|strip| self.part(id, strip, container(self.width(id)))).collect()
     }
 
@@ -142,7 +187,10 @@ impl Lower<'_, '_> {
         match (lanes, width) {
             (1, _) => vec![self.value(id)],
             (_, 1) => vec![self.packed(id, lanes)],
-            _ => (0..self.strips(lanes)).flat_map(|strip| self.part(id, strip, container(width))).collect(),
+            _ => {
+                self.enter(lanes);
+                (0..self.strips(lanes)).flat_map(|strip| self.part(id, strip, container(width))).collect()
+            }
         }
     }
 
@@ -204,10 +252,17 @@ impl Lower<'_, '_> {
             let bit = self.mask(down, 1);
             return self.convert(bit, I8);
         }
-        let each = 128 / container(width);
+        let size = self.vectors.strip(self.lanes(id));
+        let each = size * 32 / container(width);
         let vector = match &self.values[id.index()] {
             Some(values) => values[(lane / each) as usize],
-            None => self.part(id, lane / STRIP, container(width))[(lane % STRIP / each) as usize],
+            None => {
+                let before = self.strip.size;
+                self.strip.size = size;
+                let part = self.part(id, lane / size, container(width));
+                self.strip.size = before;
+                part[(lane % size / each) as usize]
+            }
         };
         self.b.ins().extractlane(vector, (lane % each) as u8)
     }
@@ -230,10 +285,11 @@ impl Lower<'_, '_> {
                     Some(values) => values.clone(),
                     None => self.whole_vector(vector),
                 };
-                let size = 16 * values.len() as u32;
+                let bytes = self.b.func.dfg.value_type(values[0]).bytes();
+                let size = bytes * values.len() as u32;
                 let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4));
                 for (k, value) in (0..).zip(values) {
-                    self.b.ins().stack_store(I64, value, slot, 16 * k);
+                    self.b.ins().stack_store(I64, value, slot, (bytes * k) as i32);
                 }
                 (self.b.ins().stack_addr(I64, slot, 0), 0)
             }
@@ -255,11 +311,12 @@ impl Lower<'_, '_> {
         let own = container(width);
         let mut all: Option<Value> = None;
         self.strip.forget();
+        self.enter(lanes);
         for strip in 0..self.strips(lanes) {
             let mut part = self.part(id, strip, own);
-            if (strip + 1) * STRIP > lanes {
-                let asked = |k: u32| if strip * STRIP + k < lanes { u64::MAX } else { 0 };
-                let asked = self.constants([asked(0), asked(1), asked(2), asked(3)], own);
+            let size = self.strip.size;
+            if (strip + 1) * size > lanes {
+                let asked = self.constants(|k| if strip * size + k < lanes { u64::MAX } else { 0 }, own);
                 part = part.into_iter().zip(asked).map(|(v, asked)| self.b.ins().band(v, asked)).collect();
             }
             for vector in part {
@@ -267,9 +324,10 @@ impl Lower<'_, '_> {
             }
         }
         let flags = MemFlagsData::new().with_endianness(Endianness::Little);
-        let all = self.b.ins().bitcast(I64X2, flags, all.expect("there are lanes"));
-        let (low, high) = (self.b.ins().extractlane(all, 0), self.b.ins().extractlane(all, 1));
-        let both = self.b.ins().bor(low, high);
+        let wide = self.vector(64);
+        let all = self.b.ins().bitcast(wide, flags, all.expect("there are lanes"));
+        let limbs = (0..wide.lane_count() as u8).map(|lane| self.b.ins().extractlane(all, lane)).collect::<Vec<_>>();
+        let both = limbs.into_iter().reduce(|a, b| self.b.ins().bor(a, b)).expect("a vector has lanes");
         if own == 64 {
             return both;
         }
@@ -280,7 +338,8 @@ impl Lower<'_, '_> {
 
     /// A strip from the values of its lanes; the last strip may have fewer.
     pub fn side_by_side(&mut self, lanes: &[Value], container: u32) -> Part {
-        let (ty, each) = if container == 32 { (I32X4, 4) } else { (I64X2, 2) };
+        let ty = self.vector(container);
+        let each = ty.lane_count() as usize;
         let mut part: Part = Vec::new();
         for k in 0..container as usize / 32 {
             let values = &lanes[(k * each).min(lanes.len())..((k + 1) * each).min(lanes.len())];

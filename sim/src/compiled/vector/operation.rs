@@ -1,13 +1,16 @@
 //! One operation on a strip.
 
 use super::{LEAST_BITS, Part};
-use crate::compiled::layout::STRIP;
 use crate::compiled::lower::Lower;
 use crate::flat::{Id, Op, container};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::{F32X4, I8, I8X16, I32, I32X4, I64, I64X2};
+use cranelift_codegen::ir::types::{F32, I8, I8X16, I32, I64};
 use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Value};
 use heddle_hdl::bits::low_mask;
+
+/// Rows and columns of the matrices of bits that are exchanged.
+const ROWS: usize = 16;
+const LANES: u32 = 8;
 
 impl Lower<'_, '_> {
     /// A strip of a node of several bits per lane.
@@ -110,42 +113,43 @@ impl Lower<'_, '_> {
     /// matrix of bits are exchanged. A byte of each row, which is eight lanes, goes into a vector, of which the highest
     /// bits of all bytes are a column.
     fn word_of_bits(&mut self, id: Id, strip: u32) -> Part {
-        const LANES: u32 = 8;
-        const ROWS: usize = 16;
+        let own = strip * self.strip.size..(strip + 1) * self.strip.size;
+        let words: Vec<Value> =
+            (own.start / LANES..own.end.div_ceil(LANES)).flat_map(|group| self.words_of_bits(id, group)).collect();
+        let first = (own.start % LANES) as usize;
+        self.side_by_side(&words[first..first + own.len()], 32)
+    }
+
+    /// The words of eight lanes, from a multiple of eight on.
+    fn words_of_bits(&mut self, id: Id, group: u32) -> Vec<Value> {
+        if let Some(words) = self.strip.of_bits.get(&(id, group)) {
+            return words.clone();
+        }
         let node = self.flat.node(id);
-        let (lanes, group) = (node.lanes, strip * STRIP / LANES);
-        let words = match self.strip.of_bits.get(&(id, group)) {
-            Some(words) => words.clone(),
-            None => {
-                let mut words: Vec<Option<Value>> = vec![None; LANES as usize];
-                for (part, rows) in node.args.chunks(ROWS).enumerate() {
-                    let mut matrix = self.vconst(vec![0; ROWS], I8X16);
-                    for (at, &row) in (0..).zip(rows) {
-                        let packed = self.packed(row, lanes);
-                        let down =
-                            if group == 0 { packed } else { self.b.ins().ushr_imm_u(packed, i64::from(group * LANES)) };
-                        let byte = self.convert(down, I8);
-                        matrix = self.b.ins().insertlane(matrix, byte, at);
-                    }
-                    for word in words.iter_mut().rev() {
-                        let column = self.b.ins().vhigh_bits(I32, matrix);
-                        matrix = self.b.ins().iadd(matrix, matrix);
-                        *word = Some(match *word {
-                            None => column,
-                            Some(below) => {
-                                let up = self.b.ins().ishl_imm_u(column, (part * ROWS) as i64);
-                                self.b.ins().bor(below, up)
-                            }
-                        });
-                    }
-                }
-                let words: Vec<Value> = words.into_iter().flatten().collect();
-                self.strip.of_bits.insert((id, group), words.clone());
-                words
+        let mut words: Vec<Option<Value>> = vec![None; LANES as usize];
+        for (part, rows) in node.args.chunks(ROWS).enumerate() {
+            let mut matrix = self.vconst(vec![0; ROWS], I8X16);
+            for (at, &row) in (0..).zip(rows) {
+                let packed = self.packed(row, node.lanes);
+                let down = if group == 0 { packed } else { self.b.ins().ushr_imm_u(packed, i64::from(group * LANES)) };
+                let byte = self.convert(down, I8);
+                matrix = self.b.ins().insertlane(matrix, byte, at);
             }
-        };
-        let first = (strip * STRIP % LANES) as usize;
-        self.side_by_side(&words[first..first + STRIP as usize], 32)
+            for word in words.iter_mut().rev() {
+                let column = self.b.ins().vhigh_bits(I32, matrix);
+                matrix = self.b.ins().iadd(matrix, matrix);
+                *word = Some(match *word {
+                    None => column,
+                    Some(below) => {
+                        let up = self.b.ins().ishl_imm_u(column, (part * ROWS) as i64);
+                        self.b.ins().bor(below, up)
+                    }
+                });
+            }
+        }
+        let words: Vec<Value> = words.into_iter().flatten().collect();
+        self.strip.of_bits.insert((id, group), words.clone());
+        words
     }
 
     fn two(&mut self, id: Id, strip: u32, op: fn(&mut Self, Value, Value) -> Value) -> Part {
@@ -217,7 +221,7 @@ impl Lower<'_, '_> {
         }
         let limit = self.constant(u64::from(width), ty);
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, amount, limit);
-        let (one, all) = if own == 32 { (I32, I32X4) } else { (I64, I64X2) };
+        let (one, all) = (if own == 32 { I32 } else { I64 }, self.vector(own));
         let ones = self.b.ins().bmask(one, inside);
         let ones = self.b.ins().splat(all, ones);
         shifted.into_iter().map(|v| self.b.ins().band(v, ones)).collect()
@@ -235,9 +239,10 @@ impl Lower<'_, '_> {
         let one = self.splat(ONE, 32)[0];
         let power = self.b.ins().iadd(exponent, one);
         let flags = MemFlagsData::new().with_endianness(Endianness::Little);
-        let power = self.b.ins().bitcast(F32X4, flags, power);
+        let (whole, float) = (self.vector(32), F32.by(self.strip.size).expect("a power of two"));
+        let power = self.b.ins().bitcast(float, flags, power);
         // 2^31 is out of range, for which the machine gives its bits all the same.
-        let power = self.b.ins().x86_cvtt2dq(I32X4, power);
+        let power = self.b.ins().x86_cvtt2dq(whole, power);
         let shifted = if self.flat.constant(node.args[0]) == Some(1) {
             power
         } else {
@@ -256,7 +261,8 @@ impl Lower<'_, '_> {
     /// The values of a node in the lanes of a strip, each computed by itself.
     pub(super) fn lane_by_lane(&mut self, id: Id, strip: u32) -> Vec<Value> {
         let node = self.flat.node(id);
-        let lanes = strip * STRIP..((strip + 1) * STRIP).min(node.lanes);
+        let size = self.strip.size;
+        let lanes = strip * size..((strip + 1) * size).min(node.lanes);
         let widths: Vec<u32> = node.args.iter().map(|&a| self.width(a)).collect();
         lanes
             .map(|lane| match &node.op {

@@ -5,27 +5,28 @@ use crate::compiled::layout::STRIP;
 use crate::compiled::lower::Lower;
 use crate::flat::{Id, Op, container};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::{I8X16, I32, I32X4, I64, I64X2};
+use cranelift_codegen::ir::types::{I8X16, I32, I32X4, I64};
 use cranelift_codegen::ir::{ConstantData, Endianness, InstBuilder, MemFlagsData, Type, Value};
 use heddle_hdl::bits::low_mask;
 
 impl Lower<'_, '_> {
-    pub(super) fn vconst(&mut self, bytes: Vec<u8>, ty: Type) -> Value {
+    pub fn vconst(&mut self, bytes: Vec<u8>, ty: Type) -> Value {
         let handle = self.b.func.dfg.constants.insert(ConstantData::from(bytes));
         self.b.ins().vconst(ty, handle)
     }
 
     /// Constants of a strip.
-    pub(super) fn constants(&mut self, values: [u64; STRIP as usize], container: u32) -> Part {
-        if container == 32 {
-            let bytes = values.iter().flat_map(|&v| (v as u32).to_le_bytes()).collect();
-            return vec![self.vconst(bytes, I32X4)];
-        }
-        values.chunks(2).map(|two| self.vconst(two.iter().flat_map(|v| v.to_le_bytes()).collect(), I64X2)).collect()
+    pub(super) fn constants(&mut self, value: impl Fn(u32) -> u64, container: u32) -> Part {
+        let (bytes, ty) = (container as usize / 8, self.vector(container));
+        let values: Vec<u64> = (0..self.strip.size).map(value).collect();
+        let vectors = values.chunks(ty.lane_count() as usize);
+        vectors
+            .map(|lanes| self.vconst(lanes.iter().flat_map(|v| v.to_le_bytes()[..bytes].to_vec()).collect(), ty))
+            .collect()
     }
 
     pub fn splat(&mut self, value: u64, container: u32) -> Part {
-        self.constants([value; STRIP as usize], container)
+        self.constants(|_| value, container)
     }
 
     /// A strip of an operand, in a container that is at least its own; of packed bits, 0 or 1 in each lane.
@@ -51,8 +52,8 @@ impl Lower<'_, '_> {
             }
             (None, Op::Cell { cell, low, .. }) => self.load_strip(*cell, *low, strip),
             (None, Op::Consts(values)) => {
-                let at = |k: u32| values.get((strip * STRIP + k) as usize).copied().unwrap_or(0);
-                self.constants([at(0), at(1), at(2), at(3)], own)
+                let first = strip * self.strip.size;
+                self.constants(|k| values.get((first + k) as usize).copied().unwrap_or(0), own)
             }
             (None, op) => unreachable!("{op:?} is computed before its users"),
         };
@@ -65,7 +66,7 @@ impl Lower<'_, '_> {
             return copied;
         }
         let value = self.value(id);
-        let (one, all) = if container == 32 { (I32, I32X4) } else { (I64, I64X2) };
+        let (one, all) = (if container == 32 { I32 } else { I64 }, self.vector(container));
         let value = self.convert(value, one);
         let copied = self.b.ins().splat(all, value);
         self.strip.copied.insert((id, container), copied);
@@ -77,13 +78,15 @@ impl Lower<'_, '_> {
         if self.lanes(id) == 1 {
             let value = self.value(id);
             let ones = self.b.ins().bmask(if container == 32 { I32 } else { I64 }, value);
-            let all = self.b.ins().splat(if container == 32 { I32X4 } else { I64X2 }, ones);
+            let ty = self.vector(container);
+            let all = self.b.ins().splat(ty, ones);
             return vec![all; container as usize / 32];
         }
         if matches!(self.flat.node(id).op, Op::Consts(_)) {
             let Op::Consts(bits) = &self.flat.node(id).op else { unreachable!("as just seen") };
-            let at = |k: u32| if bits.get((strip * STRIP + k) as usize) == Some(&1) { u64::MAX } else { 0 };
-            return self.constants([at(0), at(1), at(2), at(3)], container);
+            let first = strip * self.strip.size;
+            return self
+                .constants(|k| if bits.get((first + k) as usize) == Some(&1) { u64::MAX } else { 0 }, container);
         }
         let packed = match self.values[id.index()].as_ref().map(|values| values[0]) {
             Some(packed) => packed,
@@ -96,18 +99,20 @@ impl Lower<'_, '_> {
                 }
             },
         };
-        let (half, first) = (strip / 8, strip % 8 * STRIP);
+        let first = strip * self.strip.size;
+        let (half, first) = (first / 32, first % 32);
         let all = match self.strip.halves.get(&(packed, half)) {
             Some(&all) => all,
             None => {
                 let down = if half > 0 { self.b.ins().ushr_imm_u(packed, 32) } else { packed };
                 let down = self.convert(down, I32);
-                let all = self.b.ins().splat(I32X4, down);
+                let ty = self.vector(32);
+                let all = self.b.ins().splat(ty, down);
                 self.strip.halves.insert((packed, half), all);
                 all
             }
         };
-        let bits = self.constants(std::array::from_fn(|k| 1 << (first + k as u32)), 32)[0];
+        let bits = self.constants(|k| 1 << (first + k), 32)[0];
         let chosen = self.b.ins().band(all, bits);
         let ones = self.b.ins().icmp(IntCC::Equal, chosen, bits);
         if container == 32 { vec![ones] } else { self.widen(ones, true) }
@@ -123,6 +128,11 @@ impl Lower<'_, '_> {
 
     /// The lower 32 bits of each lane of 64.
     pub(super) fn narrow(&mut self, part: &[Value]) -> Value {
+        if self.strip.size > STRIP {
+            let low = self.splat(u64::from(u32::MAX), 64);
+            let (a, b) = (self.b.ins().band(part[0], low[0]), self.b.ins().band(part[1], low[1]));
+            return self.b.ins().uunarrow(a, b);
+        }
         let flags = MemFlagsData::new().with_endianness(Endianness::Little);
         let (low, high) = (self.b.ins().bitcast(I8X16, flags, part[0]), self.b.ins().bitcast(I8X16, flags, part[1]));
         let order: Vec<u8> = (0..4).flat_map(|lane| (0..4).map(move |byte| lane * 8 + byte)).collect();
@@ -161,7 +171,7 @@ impl Lower<'_, '_> {
             None => low,
             Some(&high) => {
                 let high = self.b.ins().vhigh_bits(I32, high);
-                let high = self.b.ins().ishl_imm_u(high, 2);
+                let high = self.b.ins().ishl_imm_u(high, i64::from(self.strip.size / 2));
                 self.b.ins().bor(low, high)
             }
         }
