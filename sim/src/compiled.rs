@@ -10,17 +10,20 @@ mod jit;
 mod layout;
 mod lower;
 mod order;
+mod record;
 mod regions;
 mod shared;
 mod vector;
 
 use crate::checks::Checks;
 use crate::directory::Directory;
-use crate::engine::{Engine, Failure, RunEnd, Why};
+use crate::engine::{Engine, Failure, RunEnd, Saved, Why};
 use crate::flat::cells::{Cells, Place};
 use crate::flat::lanes::Lanes;
+use crate::flat::recorder::ROWS;
 use crate::flat::{Purpose, flatten};
 use crate::init;
+use crate::record::{Recording, Records};
 use aligned_vec::{AVec, ConstAlign, avec};
 use heddle_hdl::Bits;
 use heddle_hdl::netlist::PropertyKind;
@@ -135,7 +138,7 @@ impl Compiled {
             cycle: 0,
             failures: Vec::new(),
         };
-        if compiled.function(Purpose::Edge { reset: false, checks }).is_none() {
+        if compiled.function(Purpose::Edge { reset: false, checks, record: false }).is_none() {
             return Err(find_loop(&directory.top).err().expect("a loop in the flat netlist is one in the design"));
         }
         compiled.start(seed);
@@ -172,6 +175,31 @@ impl Compiled {
     fn call(&mut self, purpose: Purpose, most: u64) -> u64 {
         let function = self.function(purpose).expect("a design that runs has no combinational loop");
         self.functions[function].1.call(&mut self.state, most)
+    }
+
+    /// Edges until one of [`Why`], with rows if records are wanted.
+    fn edges(&mut self, max_cycles: u64, stop: Option<usize>, mut records: Option<&mut Records>) -> RunEnd {
+        let record = records.is_some();
+        let edge = Purpose::Edge { reset: self.reset, checks: self.checks, record };
+        self.set_cell(self.cells.stop, stop.map_or(0, |output| output as u64 + 1));
+        let mut cycles = 0;
+        while cycles < max_cycles {
+            let most = max_cycles - cycles;
+            let made = self.call(edge, if record { most.min(ROWS) } else { most });
+            if let Some(records) = &mut records {
+                self.take_rows(records);
+            }
+            cycles += made;
+            self.cycle += made;
+            self.settled = false;
+            if self.cell(self.cells.failed) != 0 && self.note_failures() {
+                return RunEnd { cycles, why: Why::Failure };
+            }
+            if self.cell(self.cells.stopped) != 0 {
+                return RunEnd { cycles, why: Why::Stop };
+            }
+        }
+        RunEnd { cycles, why: Why::Limit }
     }
 
     /// A cell without lanes.
@@ -360,22 +388,27 @@ impl Engine for Compiled {
     }
 
     fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> RunEnd {
-        let edge = Purpose::Edge { reset: self.reset, checks: self.checks };
-        self.set_cell(self.cells.stop, stop.map_or(0, |output| output as u64 + 1));
-        let mut cycles = 0;
-        while cycles < max_cycles {
-            let made = self.call(edge, max_cycles - cycles);
-            cycles += made;
-            self.cycle += made;
-            self.settled = false;
-            if self.cell(self.cells.failed) != 0 && self.note_failures() {
-                return RunEnd { cycles, why: Why::Failure };
-            }
-            if self.cell(self.cells.stopped) != 0 {
-                return RunEnd { cycles, why: Why::Stop };
-            }
-        }
-        RunEnd { cycles, why: Why::Limit }
+        self.edges(max_cycles, stop, None)
+    }
+
+    fn run_recording(
+        &mut self,
+        recording: &Arc<Recording>,
+        max_cycles: u64,
+        stop: Option<usize>,
+        records: &mut Records,
+    ) -> RunEnd {
+        self.record(recording);
+        self.edges(max_cycles, stop, Some(records))
+    }
+
+    fn save(&self, saved: &mut Saved) -> bool {
+        self.save_state(saved);
+        true
+    }
+
+    fn restore(&mut self, saved: &Saved) {
+        self.restore_state(saved);
     }
 
     fn cycle(&self) -> u64 {

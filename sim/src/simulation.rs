@@ -4,7 +4,7 @@ use crate::checks::Checks;
 #[cfg(feature = "jit")]
 use crate::compiled::{Compiled, OptLevel};
 use crate::directory::Directory;
-use crate::engine::{Engine, Failure, RunEnd};
+use crate::engine::{Engine, Failure, RunEnd, Saved};
 use crate::interpreter::Interpreter;
 use crate::lockstep::Mismatch;
 #[cfg(feature = "wave")]
@@ -254,6 +254,20 @@ impl Simulation {
         Ok(RunEnd { cycles: max_cycles, why: crate::engine::Why::Limit })
     }
 
+    /// Whether edges have to be made here, one by one, for a waveform.
+    pub fn writes_wave(&self) -> bool {
+        #[cfg(feature = "wave")]
+        return self.recorder.is_some();
+        #[cfg(not(feature = "wave"))]
+        return false;
+    }
+
+    /// Goes back to what the [engine has saved](Engine::save); what fails again is an error again.
+    pub fn restore(&mut self, saved: &Saved) {
+        self.engine.restore(saved);
+        self.reported = self.engine.failures().len();
+    }
+
     /// Completes the waveform, if there is one. Dropping the simulation does it too, but without telling of errors.
     pub fn finish(self) -> Result<(), SimulationError> {
         #[cfg(feature = "wave")]
@@ -263,8 +277,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// A difference in lock-step, or a new failure.
-    fn check(&mut self) -> Result<(), SimulationError> {
+    /// After edges that were made on the engine: a difference in lock-step, or a new failure.
+    pub fn check(&mut self) -> Result<(), SimulationError> {
         if let Some(mismatch) = self.engine.mismatch() {
             return Err(mismatch.clone().into());
         }

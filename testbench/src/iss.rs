@@ -14,14 +14,7 @@
 
 use std::ops::Range;
 
-use heddle_simt::{
-    Shape,
-    csr::{self, Source},
-    isa::{
-        atomic::SWAP,
-        reservation::{LOAD_RESERVED, STORE_CONDITIONAL},
-    },
-};
+use heddle_simt::{Shape, csr::Source, isa::atomic::SWAP};
 
 use crate::{
     grid::{Grid, ThreadId},
@@ -30,18 +23,21 @@ use crate::{
 };
 
 mod arithmetic;
+mod decode;
 mod fault;
 mod launch;
 mod memory;
 mod reservations;
+mod together;
 
 pub use arithmetic::atomic;
-use arithmetic::{immediate_b, immediate_j, immediate_s, multiply_or_divide};
+use decode::{Instruction, Kind};
 pub use fault::{Cause, Fault, LaunchError, StartError};
 use launch::Resident;
 use memory::Memory;
 pub use memory::Place;
 use reservations::Reservations;
+pub use together::{MOST, Together};
 
 /// `a7` of the `ecall` that ends a thread.
 pub const EXIT: u32 = 93;
@@ -192,7 +188,7 @@ impl Hart {
 pub struct Iss {
     program: Program,
     shape: Shape,
-    instructions: Vec<u32>,
+    instructions: Vec<Instruction>,
     memory: Memory,
     grid: Grid,
     harts: Vec<Hart>,
@@ -209,8 +205,9 @@ impl Iss {
     /// the shape.
     pub fn new(program: &Program, shape: &Shape) -> Result<Iss, ProgramError> {
         let idle = |number| Hart { state: State::Idle, ..Hart::new(number, ThreadId::default(), 0..0, 0) };
+        let image = program.instruction_image(shape)?;
         let mut iss = Iss {
-            instructions: program.instruction_image(shape)?,
+            instructions: image.into_iter().map(|word| Instruction::decode(word, shape)).collect(),
             memory: Memory::new(program, shape)?,
             grid: Grid::one_block(shape.threads()),
             harts: (0..shape.threads()).map(idle).collect(),
@@ -286,9 +283,8 @@ impl Iss {
     /// The registers that the fields rs1 and rs2 of a hart's next instruction name.
     fn operands(&self, hart: u32) -> (u32, u32) {
         let hart = &self.harts[hart as usize];
-        let word = self.instructions.get(hart.pc as usize / 4).copied().unwrap_or(0);
-        let register = |low: u32| hart.register((word >> low & 31) as u8);
-        (register(15), register(20))
+        let instruction = self.instructions.get(hart.pc as usize / 4);
+        instruction.map_or((0, 0), |instruction| (hart.register(instruction.rs1), hart.register(instruction.rs2)))
     }
 
     /// [`Iss::step`], where something is given.
@@ -300,15 +296,10 @@ impl Iss {
         if step.conditional.is_some() {
             self.reservations.end(hart);
         }
-        if let Some(Access { operation, place, bytes, value, .. }) = step.access {
-            match operation {
-                Operation::Load if step.word & 0x7f == 0x2f => self.reservations.make(hart, place),
-                Operation::Load | Operation::Failed => {}
-                Operation::Store => self.write_memory(place, bytes, value),
-                Operation::Atomic { funct5, old } => {
-                    let new = atomic(funct5, old, value).expect("what is executed exists");
-                    self.write_memory(place, bytes, new);
-                }
+        if let Some(access) = step.access {
+            match access.operation {
+                Operation::Load if step.word & 0x7f == 0x2f => self.reservations.make(hart, access.place),
+                _ => self.carry_out(access),
             }
         }
         let state = &mut self.harts[hart as usize];
@@ -343,84 +334,52 @@ impl Iss {
     fn execute(&self, number: u32, given: Given) -> Result<(Step, u32), Cause> {
         let hart = &self.harts[number as usize];
         let pc = hart.pc;
-        let word = *self.instructions.get(pc as usize / 4).ok_or(Cause::FetchOutside)?;
-        let illegal = Err(Cause::Illegal(word));
-
-        let funct3 = word >> 12 & 7;
-        let funct7 = word >> 25;
-        let rd = (word >> 7 & 31) as u8;
-        let rs1 = (word >> 15 & 31) as u8;
-        let rs2 = (word >> 20 & 31) as u8;
-        let a = hart.register(rs1);
-        let b = hart.register(rs2);
-        let immediate_i = (word as i32 >> 20) as u32;
-        let immediate_u = word & 0xffff_f000;
+        let Instruction { word, rd, rs1, rs2, kind } =
+            *self.instructions.get(pc as usize / 4).ok_or(Cause::FetchOutside)?;
+        let a = hart.registers[rs1 as usize];
+        let b = hart.registers[rs2 as usize];
 
         let mut step =
             Step { pc, word, rd: None, access: None, counter: false, conditional: None, exit: None, barrier: false };
         let mut next = pc.wrapping_add(4);
         let mut result = None;
-        match word & 0x7f {
-            0x37 => result = Some(immediate_u),
-            0x17 => result = Some(pc.wrapping_add(immediate_u)),
-            0x6f => {
+        match kind {
+            Kind::Compute(operation) => result = Some(operation(a, b)),
+            Kind::ComputeImmediate(operation, immediate) => result = Some(operation(a, immediate)),
+            Kind::AddToPc(immediate) => result = Some(pc.wrapping_add(immediate)),
+            Kind::Jump(offset) => {
                 result = Some(next);
-                next = aligned_target(pc.wrapping_add(immediate_j(word)))?;
+                next = aligned_target(pc.wrapping_add(offset))?;
             }
-            0x67 if funct3 == 0 => {
+            Kind::JumpRegister(offset) => {
                 result = Some(next);
-                next = aligned_target(a.wrapping_add(immediate_i) & !1)?;
+                next = aligned_target(a.wrapping_add(offset) & !1)?;
             }
-            0x63 => {
-                let taken = match funct3 {
-                    0 => a == b,
-                    1 => a != b,
-                    4 => (a as i32) < b as i32,
-                    5 => a as i32 >= b as i32,
-                    6 => a < b,
-                    7 => a >= b,
-                    _ => return illegal,
-                };
-                if taken {
-                    next = aligned_target(pc.wrapping_add(immediate_b(word)))?;
+            Kind::Branch(condition, offset) => {
+                if condition(a, b) {
+                    next = aligned_target(pc.wrapping_add(offset))?;
                 }
             }
-            0x03 => {
-                let bytes = match funct3 {
-                    0 | 4 => 1,
-                    1 | 5 => 2,
-                    2 => 4,
-                    _ => return illegal,
-                };
-                let address = a.wrapping_add(immediate_i);
+            Kind::Load { bytes, extend, offset } => {
+                let address = a.wrapping_add(offset);
                 let place = self.memory.load_place(hart, address, bytes)?;
                 let value = self.memory.read(place, bytes);
-                result = Some(match funct3 {
-                    0 => value as u8 as i8 as u32,
-                    1 => value as u16 as i16 as u32,
-                    _ => value,
-                });
+                result = Some(extend(value));
                 step.access = Some(Access { operation: Operation::Load, address, place, bytes, value });
             }
-            0x23 => {
-                let (bytes, value) = match funct3 {
-                    0 => (1, b & 0xff),
-                    1 => (2, b & 0xffff),
-                    2 => (4, b),
-                    _ => return illegal,
-                };
-                let address = a.wrapping_add(immediate_s(word));
+            Kind::Store { bytes, offset } => {
+                let address = a.wrapping_add(offset);
                 let place = self.memory.store_place(hart, address, bytes)?;
+                let value = b & u32::MAX >> (32 - 8 * bytes);
                 step.access = Some(Access { operation: Operation::Store, address, place, bytes, value });
             }
-            // The bits aq and rl ask for an order that accesses have anyway.
-            0x2f if funct3 == 2 && self.shape.reservations && word >> 27 == LOAD_RESERVED && rs2 == 0 => {
+            Kind::LoadReserved => {
                 let place = self.memory.load_place(hart, a, 4)?;
                 let value = self.memory.read(place, 4);
                 result = Some(value);
                 step.access = Some(Access { operation: Operation::Load, address: a, place, bytes: 4, value });
             }
-            0x2f if funct3 == 2 && self.shape.reservations && word >> 27 == STORE_CONDITIONAL => {
+            Kind::StoreConditional => {
                 let place = self.memory.store_place(hart, a, 4)?;
                 let succeeds = !given.fails && self.reserved(number) == Some(place);
                 let old = self.memory.read(place, 4);
@@ -429,79 +388,39 @@ impl Iss {
                 step.conditional = Some(succeeds);
                 result = Some(u32::from(!succeeds));
             }
-            0x2f if funct3 == 2 && self.shape.atomics => {
-                let funct5 = word >> 27;
-                if atomic(funct5, 0, 0).is_none() {
-                    return illegal;
-                }
+            Kind::Atomic(funct5) => {
                 let place = self.memory.store_place(hart, a, 4)?;
                 let old = self.memory.read(place, 4);
                 result = Some(old);
                 let operation = Operation::Atomic { funct5, old };
                 step.access = Some(Access { operation, address: a, place, bytes: 4, value: b });
             }
-            0x0b if word == 0x0000_000b && self.shape.barriers => step.barrier = true,
-            // Convergence barriers are hints, which decide nothing but when threads run. How many participate depends
-            // on that.
-            0x0b if is_convergence(word) => {
-                step.counter = funct3 == 4;
-                result = Some(0).filter(|_| step.counter);
+            Kind::Barrier => step.barrier = true,
+            Kind::Nothing => {}
+            Kind::Count => {
+                step.counter = true;
+                result = Some(0);
             }
-            0x2b if self.shape.warp_primitives => {
-                let alone = [(number % self.shape.lanes, a)];
+            Kind::Vote(_) | Kind::Shuffle(_) => {
+                let lane = number % self.shape.lanes;
+                let alone = [(lane, a)];
                 let together = if given.together.is_empty() { &alone } else { given.together };
-                match (funct3, funct7) {
-                    (0, 0..4) if rs2 == 0 => result = Some(vote(funct7, together)),
-                    (1, 0..4) => result = Some(shuffle(funct7, number % self.shape.lanes, b, together).unwrap_or(a)),
-                    (7, 0..16) if rd == 0 => {}
-                    _ => return illegal,
-                }
-            }
-            0x13 => {
-                result = Some(match (funct3, funct7) {
-                    (0, _) => a.wrapping_add(immediate_i),
-                    (1, 0) => a << rs2,
-                    (2, _) => ((a as i32) < immediate_i as i32) as u32,
-                    (3, _) => (a < immediate_i) as u32,
-                    (4, _) => a ^ immediate_i,
-                    (5, 0) => a >> rs2,
-                    (5, 0x20) => (a as i32 >> rs2) as u32,
-                    (6, _) => a | immediate_i,
-                    (7, _) => a & immediate_i,
-                    _ => return illegal,
+                result = Some(match kind {
+                    Kind::Vote(function) => vote(function, together),
+                    Kind::Shuffle(function) => shuffle(function, lane, b, together).unwrap_or(a),
+                    _ => unreachable!("it is one of these"),
                 });
             }
-            0x33 => {
-                result = Some(match (funct7, funct3) {
-                    (0, 0) => a.wrapping_add(b),
-                    (0x20, 0) => a.wrapping_sub(b),
-                    (0, 1) => a << (b & 31),
-                    (0, 2) => ((a as i32) < b as i32) as u32,
-                    (0, 3) => (a < b) as u32,
-                    (0, 4) => a ^ b,
-                    (0, 5) => a >> (b & 31),
-                    (0x20, 5) => (a as i32 >> (b & 31)) as u32,
-                    (0, 6) => a | b,
-                    (0, 7) => a & b,
-                    (1, _) if self.shape.multiply => multiply_or_divide(funct3, a, b),
-                    _ => return illegal,
-                });
-            }
-            // `fence`: a thread's own accesses are in order already. `fence.i`: no program changes.
-            0x0f if funct3 <= 1 => {}
-            0x73 if word == 0x0000_0073 => match hart.register(17) {
+            Kind::Ecall => match hart.register(17) {
                 EXIT => step.exit = Some(hart.register(10)),
                 other => return Err(Cause::Ecall(other)),
             },
-            0x73 if word == 0x0010_0073 => return Err(Cause::Breakpoint),
-            0x73 if matches!(funct3, 2 | 3 | 6 | 7) && rs1 == 0 => {
-                let Some(csr) = csr::map(self.shape.counters).find(|csr| u32::from(csr.address) == word >> 20) else {
-                    return illegal;
-                };
-                step.counter = csr.source.counts();
-                result = Some(self.csr(csr.source, hart));
+            Kind::Breakpoint => return Err(Cause::Breakpoint),
+            Kind::Csr(source) => {
+                step.counter = source.counts();
+                result = Some(self.csr(source, hart));
             }
-            _ => return illegal,
+            Kind::Illegal => return Err(Cause::Illegal(word)),
         }
         step.rd = result.filter(|_| rd != 0).map(|value| (rd, value));
         Ok((step, next))
@@ -574,18 +493,6 @@ fn shuffle(function: u32, lane: u32, asked: u32, together: &[(u32, u32)]) -> Opt
         _ => lane.checked_add(asked),
     };
     together.iter().find(|(lane, _)| Some(*lane) == source).map(|&(_, value)| value)
-}
-
-/// Whether the word is an instruction of convergence barriers.
-fn is_convergence(word: u32) -> bool {
-    let (rd, b, immediate) = (word >> 7 & 31, word >> 15 & 31, word >> 20);
-    let most = match word >> 12 & 7 {
-        1 | 3 | 4 => 0,
-        2 => 64,
-        5 | 6 => 15,
-        _ => return false,
-    };
-    b < 16 && immediate <= most && (rd == 0 || word >> 12 & 7 == 4)
 }
 
 fn aligned_target(target: u32) -> Result<u32, Cause> {

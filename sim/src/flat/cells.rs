@@ -2,6 +2,7 @@
 
 use super::lanes::Lanes;
 use super::on_deep_stack;
+use super::recorder::Recorder;
 use super::views::Views;
 use crate::directory::{Directory, Entry, Scope, Table};
 use std::ops::Range;
@@ -39,6 +40,8 @@ pub struct Cells {
     /// The memories, which are no cells, are numbered in the same way.
     pub memory_shapes: Vec<Shape>,
     pub memories: Vec<Place>,
+    /// If a run is to record something.
+    pub recorder: Option<Recorder>,
 }
 
 impl Cells {
@@ -79,6 +82,7 @@ impl Cells {
             shapes,
             memories: places(d, lanes, &mut memory_shapes, &d.memories, |s| s.memories.start, plain),
             memory_shapes,
+            recorder: None,
         }
     }
 }
