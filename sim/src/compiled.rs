@@ -265,6 +265,22 @@ impl Compiled {
         }
     }
 
+    /// How many pairs of words from the first on are as these bytes, found out fast: of memories that are all lanes of
+    /// one, whose words lie side by side. The rest may be alike or not.
+    fn limbs_alike(&self, memories: &[usize], bytes: &[u8]) -> usize {
+        let places = memories.iter().map(|&memory| self.cells.memories[memory]);
+        let first = self.cells.memories[memories[0]];
+        let form = &self.layout.memories[first.number as usize];
+        let in_order = (0..).zip(places).all(|(k, place)| place == Place { number: first.number, lane: Some(k) });
+        let dense = form.shape.width == 32 && form.lane == 4 && form.stride == 4 * memories.len();
+        if !in_order || !dense || form.words as usize * form.stride < bytes.len() {
+            return 0;
+        }
+        let limbs = &self.state[form.offset / 8..];
+        let same = |(limb, bytes): (&u64, &[u8; 8])| *limb == u64::from_le_bytes(*bytes);
+        limbs.iter().zip(bytes.as_chunks().0).take_while(|&pair| same(pair)).count()
+    }
+
     /// How a memory's words lie, and its lane; panics if the address is beyond the memory.
     fn word(&self, memory: usize, address: u64) -> (Form, Option<u32>) {
         let place = self.cells.memories[memory];
@@ -363,6 +379,28 @@ impl Engine for Compiled {
     fn memory_read(&self, memory: usize, address: u64) -> Bits {
         let (form, lane) = self.word(memory, address);
         form.read(&self.state, address, lane)
+    }
+
+    fn memory_save(&self, memory: usize, address: u64, words: &mut [u64]) {
+        for (address, word) in (address..).zip(words) {
+            let (form, lane) = self.word(memory, address);
+            *word = form.read_u64(&self.state, address, lane.unwrap_or(0));
+        }
+    }
+
+    fn memories_differ(&self, memories: &[usize], bytes: &[u8]) -> Option<(usize, u8)> {
+        let word = |number: usize| {
+            let address = (number / memories.len()) as u64;
+            let (form, lane) = self.word(memories[number % memories.len()], address);
+            (form.read_u64(&self.state, address, lane.unwrap_or(0)) as u32).to_le_bytes()
+        };
+        let differs = |number: usize| {
+            let (got, want) = (word(number), &bytes[4 * number..bytes.len().min(4 * number + 4)]);
+            let at = want.iter().zip(got).position(|(&want, got)| want != got)?;
+            Some((4 * number + at, got[at]))
+        };
+        let alike = self.limbs_alike(memories, bytes);
+        (2 * alike..bytes.len().div_ceil(4)).find_map(differs)
     }
 
     fn memory_write(&mut self, memory: usize, address: u64, value: &Bits) {

@@ -123,6 +123,18 @@ pub trait Engine {
         }
     }
 
+    /// Where memories of words of 32 bits, word 0 of each side by side, then word 1 of each and so on, differ from these
+    /// bytes: the first such byte, and what is there.
+    fn memories_differ(&self, memories: &[usize], bytes: &[u8]) -> Option<(usize, u8)> {
+        let mut words = (0..).flat_map(|address| memories.iter().map(move |&memory| (memory, address)));
+        bytes.chunks(4).enumerate().find_map(|(word, want)| {
+            let (memory, address) = words.next()?;
+            let got = (self.memory_read(memory, address).low_u64() as u32).to_le_bytes();
+            let at = want.iter().zip(got).position(|(&want, got)| want != got)?;
+            Some((4 * word + at, got[at]))
+        })
+    }
+
     /// Host access: takes effect at once, and may come before the first cycle.
     fn memory_write(&mut self, memory: usize, address: u64, value: &Bits);
 
