@@ -1,4 +1,4 @@
-//! `heddle bench`: how fast the simulations are.
+//! `heddle bench`: how fast the simulations are, and what checks cost.
 
 mod chart;
 mod check;

@@ -119,6 +119,17 @@ impl Compiled {
         level: OptLevel,
         checks: Checks,
     ) -> Result<Compiled, Loop> {
+        Compiled::recording(directory, seed, level, checks, None)
+    }
+
+    /// The same; if it is to record, edges do from the start, and the code for others is not made before it is needed.
+    pub fn recording(
+        directory: &Arc<Directory>,
+        seed: u64,
+        level: OptLevel,
+        checks: Checks,
+        recording: Option<&Arc<Recording>>,
+    ) -> Result<Compiled, Loop> {
         let lanes = Lanes::new(directory, level == OptLevel::Lanes);
         let cells = Cells::new(directory, &lanes);
         let layout = Layout::new(directory, &cells);
@@ -138,7 +149,10 @@ impl Compiled {
             cycle: 0,
             failures: Vec::new(),
         };
-        if compiled.function(Purpose::Edge { reset: false, checks, record: false }).is_none() {
+        if let Some(recording) = recording {
+            compiled.record(recording);
+        }
+        if compiled.function(Purpose::Edge { reset: false, checks, record: recording.is_some() }).is_none() {
             return Err(find_loop(&directory.top).err().expect("a loop in the flat netlist is one in the design"));
         }
         compiled.start(seed);
@@ -179,15 +193,22 @@ impl Compiled {
 
     /// Edges until one of [`Why`], with rows if records are wanted.
     fn edges(&mut self, max_cycles: u64, stop: Option<usize>, mut records: Option<&mut Records>) -> RunEnd {
-        let record = records.is_some();
-        let edge = Purpose::Edge { reset: self.reset, checks: self.checks, record };
+        let (reset, checks) = (self.reset, self.checks);
+        let edge = |record| Purpose::Edge { reset, checks, record };
+        let is_there = |edge| self.functions.iter().any(|(known, _)| *known == edge);
+        // Edges that record will do where nothing is to be recorded, if they are there.
+        let record = records.is_some() || is_there(edge(true)) && !is_there(edge(false));
+        let edge = edge(record);
+        if let (true, Some(now)) = (record, self.cells.recorder.as_ref().map(|recorder| recorder.now)) {
+            self.set_cell(now, self.cycle);
+        }
         self.set_cell(self.cells.stop, stop.map_or(0, |output| output as u64 + 1));
         let mut cycles = 0;
         while cycles < max_cycles {
             let most = max_cycles - cycles;
             let made = self.call(edge, if record { most.min(ROWS) } else { most });
-            if let Some(records) = &mut records {
-                self.take_rows(records);
+            if record {
+                self.take_rows(records.as_deref_mut());
             }
             cycles += made;
             self.cycle += made;

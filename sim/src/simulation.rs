@@ -7,6 +7,7 @@ use crate::directory::Directory;
 use crate::engine::{Engine, Failure, RunEnd, Saved};
 use crate::interpreter::Interpreter;
 use crate::lockstep::Mismatch;
+use crate::record::Recording;
 #[cfg(feature = "wave")]
 use crate::wave::{Wave, WaveError};
 use heddle_hdl::netlist::{Module, PropertyKind};
@@ -132,13 +133,25 @@ pub struct Simulation {
 impl Simulation {
     /// A design (a checked netlist) at its start.
     pub fn new(top: &Arc<Module>, options: &Options) -> Result<Simulation, SimulationError> {
+        Simulation::recording(top, options, |_| None)
+    }
+
+    /// The same for who is going to [record](crate::record), which saves the compiled engine code for edges that do not.
+    pub fn recording(
+        top: &Arc<Module>,
+        options: &Options,
+        recording: impl FnOnce(&Directory) -> Option<Arc<Recording>>,
+    ) -> Result<Simulation, SimulationError> {
         let directory = Arc::new(Directory::new(top));
+        #[cfg(not(feature = "jit"))]
+        let _ = recording;
         #[cfg_attr(not(feature = "wave"), allow(unused_mut, reason = "only a waveform asks the engine for something"))]
         let mut engine: Box<dyn Engine> = match options.engine {
             EngineKind::Interpreter => Box::new(Interpreter::new(&directory, options.seed)?),
             #[cfg(feature = "jit")]
             EngineKind::Compiled(level) => {
-                Box::new(Compiled::with_checks(&directory, options.seed, level, options.checks)?)
+                let (seed, checks) = (options.seed, options.checks);
+                Box::new(Compiled::recording(&directory, seed, level, checks, recording(&directory).as_ref())?)
             }
         };
         #[cfg(feature = "wave")]

@@ -27,6 +27,7 @@ use crate::reconverge;
 use crate::summary::Counted;
 use heddle_hdl::netlist::Module;
 use heddle_sim::Checks;
+use heddle_sim::directory::Directory;
 use heddle_sim::engine::{Engine, RunEnd, Why};
 use heddle_sim::simulation::{EngineKind, Options, Simulation};
 use heddle_simt::system::simulated;
@@ -114,7 +115,9 @@ impl Machine {
     ) -> Result<Machine, MachineError> {
         let sim_options =
             Options { engine: options.engine, seed: options.seed, checks: options.checks, wave: options.wave.clone() };
-        Machine::over(shape, Simulation::new(design, &sim_options)?, program, options)
+        let recording = |directory: &Directory| recorded::wanted(directory, shape, &program, options);
+        let simulation = Simulation::recording(design, &sim_options, recording)?;
+        Machine::over(shape, simulation, program, options)
     }
 
     /// A machine on a simulation of [`design`]'s netlist of the same shape; of the options, `engine`, `checks` and

@@ -20,29 +20,30 @@ struct Kept {
 impl Compiled {
     /// Has edges that record make the rows of this recording.
     pub(super) fn record(&mut self, recording: &Arc<Recording>) {
-        let same = |known: &Arc<Recording>| Arc::ptr_eq(known, recording) || **known == **recording;
-        if !self.cells.recorder.as_ref().is_some_and(|recorder| same(&recorder.recording)) {
-            self.functions.retain(|(purpose, _)| !matches!(purpose, Purpose::Edge { record: true, .. }));
-            self.cells.record(recording);
-            self.layout.grow(&self.cells, ROWS);
-            self.state.resize(self.layout.size / 8, 0);
-            self.report.state_bytes = self.layout.size;
+        match &mut self.cells.recorder {
+            Some(recorder) if Arc::ptr_eq(&recorder.recording, recording) => return,
+            Some(recorder) if recorder.recording == *recording => return recorder.recording = recording.clone(),
+            _ => {}
         }
-        if let Some(now) = self.cells.recorder.as_ref().map(|recorder| recorder.now) {
-            self.set_cell(now, self.cycle);
-        }
+        self.functions.retain(|(purpose, _)| !matches!(purpose, Purpose::Edge { record: true, .. }));
+        self.cells.record(recording);
+        self.layout.grow(&self.cells, ROWS);
+        self.state.resize(self.layout.size / 8, 0);
+        self.report.state_bytes = self.layout.size;
     }
 
-    /// Moves the rows of a call to the records.
-    pub(super) fn take_rows(&mut self, records: &mut Records) {
+    /// Moves the rows of a call to the records, if somebody wants them.
+    pub(super) fn take_rows(&mut self, mut records: Option<&mut Records>) {
         let Some(recorder) = &self.cells.recorder else { return };
         for (channel, (&count, &rows)) in recorder.counts.iter().zip(&recorder.rows).enumerate() {
             let count = &self.layout.cells[count as usize];
             let made = count.read_u64(&self.state, 0, 0);
             if made > 0 {
-                let form = &self.layout.memories[rows as usize];
-                let first = form.offset / 8;
-                records.push(channel, &self.state[first..first + made as usize * form.stride / 8]);
+                if let Some(records) = &mut records {
+                    let form = &self.layout.memories[rows as usize];
+                    let first = form.offset / 8;
+                    records.push(channel, &self.state[first..first + made as usize * form.stride / 8]);
+                }
                 count.write_u64(&mut self.state, 0, 0, 0);
             }
         }

@@ -14,9 +14,8 @@ fn machine(words: &[u32]) -> Iss {
 
 /// Puts the words in place of the first instructions.
 fn put(iss: &mut Iss, words: &[u32]) {
-    for (at, &word) in words.iter().enumerate() {
-        iss.instructions[at] = Instruction::decode(word, &iss.shape);
-    }
+    let decoded = words.iter().map(|&word| Instruction::decode(word, &iss.shape));
+    iss.instructions.splice(..words.len(), decoded.collect::<Vec<_>>());
 }
 
 /// A shape with all that is optional.

@@ -119,3 +119,6 @@ impl Iss {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

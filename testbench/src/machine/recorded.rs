@@ -3,9 +3,13 @@
 //! The state is saved now and then. If the monitor finds something, the machine goes back to the cycle in which it shows,
 //! so that all is as if the monitor had looked at each cycle before its edge.
 
-use super::{Machine, MachineError};
-use heddle_sim::Records;
+use super::{Machine, MachineError, MachineOptions};
+use crate::program::Program;
+use heddle_sim::directory::Directory;
 use heddle_sim::engine::{RunEnd, Saved, Why};
+use heddle_sim::{Recording, Records};
+use heddle_simt::Shape;
+use std::sync::Arc;
 
 /// Cycles between two looks: as many as the engine records without a break.
 const LOOK: u64 = 512;
@@ -13,6 +17,18 @@ const LOOK: u64 = 512;
 /// Cycles from one saved state to the next: few enough to be made again in a moment, and so many that saving costs
 /// nothing.
 const SAVE: u64 = 1 << 15;
+
+/// What a machine with these options is going to record. Where a program is refused, that is said when it is loaded.
+pub fn wanted(
+    directory: &Directory,
+    shape: &Shape,
+    program: &Program,
+    options: &MachineOptions,
+) -> Option<Arc<Recording>> {
+    let monitors = options.monitors.iter().filter_map(|attach| attach(directory, program, shape).ok().flatten());
+    let mut recordings = monitors.filter_map(|mut monitor| Some(monitor.recorder()?.0.clone()));
+    recordings.next().filter(|_| options.wave.is_none())
+}
 
 /// A state of the present launch.
 #[derive(Default)]
