@@ -1,6 +1,7 @@
-//! `heddle bench`: how fast the simulations are.
+//! `heddle bench`: how fast the simulations are, and what checks cost.
 
 mod chart;
+mod check;
 mod page;
 mod row;
 mod runner;
@@ -29,7 +30,8 @@ use std::sync::Arc;
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle bench sim
-  heddle bench sim mandelbrot matmul --lanes 32 --json")]
+  heddle bench sim mandelbrot matmul --lanes 32 --json
+  heddle bench check nqueens sort")]
 pub struct Bench {
     #[command(subcommand)]
     what: What,
@@ -38,6 +40,7 @@ pub struct Bench {
 #[derive(Subcommand)]
 enum What {
     Sim(Sim),
+    Check(check::Check),
 }
 
 /// Cycles per second of every engine on one netlist and the same programs, in one run.
@@ -80,6 +83,7 @@ impl Bench {
     pub fn run(self) -> Result<()> {
         match self.what {
             What::Sim(sim) => sim.run(),
+            What::Check(check) => check.run(),
         }
     }
 }

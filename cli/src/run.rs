@@ -54,7 +54,7 @@ pub struct Run {
     size: SizeArgs,
     #[command(flatten)]
     launch: Launch,
-    /// Compare every instruction of every thread with a second machine; slower, see docs/evidence/trust.md
+    /// Compare every instruction of every thread with a second machine, see docs/evidence/trust.md
     #[arg(long, value_enum, value_name = "MACHINE")]
     check: Option<Reference>,
     /// Write the picture that the kernel makes

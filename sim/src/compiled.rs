@@ -12,6 +12,7 @@ mod jit;
 mod layout;
 mod lower;
 mod order;
+mod record;
 mod regions;
 mod shared;
 mod tier;
@@ -19,11 +20,13 @@ mod vector;
 
 use crate::checks::Checks;
 use crate::directory::Directory;
-use crate::engine::{Engine, Failure, RunEnd, Why};
+use crate::engine::{Engine, Failure, RunEnd, Saved, Why};
 use crate::flat::cells::{Cells, Place};
 use crate::flat::lanes::Lanes;
+use crate::flat::recorder::ROWS;
 use crate::flat::{Flat, Purpose, flatten};
 use crate::init;
+use crate::record::{Recording, Records};
 use aligned_vec::{AVec, ConstAlign, avec};
 use cc::Compiler;
 use cranelift_frontend::FunctionBuilder;
@@ -114,6 +117,7 @@ pub struct CompileReport {
 }
 
 /// How a design lies in the state.
+#[derive(Clone)]
 struct Plan {
     level: OptLevel,
     lanes: Lanes,
@@ -149,7 +153,7 @@ impl Plan {
 /// A design as machine code that changes one buffer of state: see the module's documentation.
 pub struct Compiled {
     directory: Arc<Directory>,
-    plan: Plan,
+    plan: Arc<Plan>,
     checks: Checks,
     /// A handful, which are looked through in every call.
     functions: Vec<(Purpose, Function)>,
@@ -177,7 +181,18 @@ impl Compiled {
         level: OptLevel,
         checks: Checks,
     ) -> Result<Compiled, Loop> {
-        let plan = Plan::new(directory, level);
+        Compiled::recording(directory, seed, level, checks, None)
+    }
+
+    /// The same; if it is to record, edges do from the start, and the code for others is not made before it is needed.
+    pub fn recording(
+        directory: &Arc<Directory>,
+        seed: u64,
+        level: OptLevel,
+        checks: Checks,
+        recording: Option<&Arc<Recording>>,
+    ) -> Result<Compiled, Loop> {
+        let plan = Arc::new(Plan::new(directory, level));
         let mut compiled = Compiled {
             directory: directory.clone(),
             state: AVec::new(LINE),
@@ -185,14 +200,17 @@ impl Compiled {
             plan,
             checks,
             functions: Vec::new(),
-            tiers: (level == OptLevel::Tiered).then(|| Tiers::new(directory, Times::default())),
+            tiers: (level == OptLevel::Tiered).then(|| Tiers::new(Times::default())),
             reset: false,
             settled: false,
             signals: false,
             cycle: 0,
             failures: Vec::new(),
         };
-        if compiled.function(Purpose::Edge { reset: false, checks }).is_none() {
+        if let Some(recording) = recording {
+            compiled.record(recording);
+        }
+        if compiled.function(Purpose::Edge { reset: false, checks, record: recording.is_some() }).is_none() {
             return Err(find_loop(&directory.top).err().expect("a loop in the flat netlist is one in the design"));
         }
         compiled.start(seed);
@@ -250,10 +268,42 @@ impl Compiled {
         let function = &mut self.functions[function].1;
         match &mut self.tiers {
             Some(tiers) if most > 1 && matches!(purpose, Purpose::Edge { reset: false, .. }) => {
-                tiers.call(purpose, function, &mut self.state, most)
+                tiers.call((&self.directory, &self.plan, purpose), function, &mut self.state, most)
             }
             _ => function.call(&mut self.state, most),
         }
+    }
+
+    /// Edges until one of [`Why`], with rows if records are wanted.
+    fn edges(&mut self, max_cycles: u64, stop: Option<usize>, mut records: Option<&mut Records>) -> RunEnd {
+        let (reset, checks) = (self.reset, self.checks);
+        let edge = |record| Purpose::Edge { reset, checks, record };
+        let is_there = |edge| self.functions.iter().any(|(known, _)| *known == edge);
+        // Edges that record will do where nothing is to be recorded, if they are there.
+        let record = records.is_some() || is_there(edge(true)) && !is_there(edge(false));
+        let edge = edge(record);
+        if let (true, Some(now)) = (record, self.plan.cells.recorder.as_ref().map(|recorder| recorder.now)) {
+            self.set_cell(now, self.cycle);
+        }
+        self.set_cell(self.plan.cells.stop, stop.map_or(0, |output| output as u64 + 1));
+        let mut cycles = 0;
+        while cycles < max_cycles {
+            let most = max_cycles - cycles;
+            let made = self.call(edge, if record { most.min(ROWS) } else { most });
+            if record {
+                self.take_rows(records.as_deref_mut());
+            }
+            cycles += made;
+            self.cycle += made;
+            self.settled = false;
+            if self.cell(self.plan.cells.failed) != 0 && self.note_failures() {
+                return RunEnd { cycles, why: Why::Failure };
+            }
+            if self.cell(self.plan.cells.stopped) != 0 {
+                return RunEnd { cycles, why: Why::Stop };
+            }
+        }
+        RunEnd { cycles, why: Why::Limit }
     }
 
     /// A cell without lanes.
@@ -317,6 +367,22 @@ impl Compiled {
                 }
             }
         }
+    }
+
+    /// How many pairs of words from the first on are as these bytes, found out fast: of memories that are all lanes of
+    /// one, whose words lie side by side. The rest may be alike or not.
+    fn limbs_alike(&self, memories: &[usize], bytes: &[u8]) -> usize {
+        let places = memories.iter().map(|&memory| self.plan.cells.memories[memory]);
+        let first = self.plan.cells.memories[memories[0]];
+        let form = &self.plan.layout.memories[first.number as usize];
+        let in_order = (0..).zip(places).all(|(k, place)| place == Place { number: first.number, lane: Some(k) });
+        let dense = form.shape.width == 32 && form.lane == 4 && form.stride == 4 * memories.len();
+        if !in_order || !dense || form.words as usize * form.stride < bytes.len() {
+            return 0;
+        }
+        let limbs = &self.state[form.offset / 8..];
+        let same = |(limb, bytes): (&u64, &[u8; 8])| *limb == u64::from_le_bytes(*bytes);
+        limbs.iter().zip(bytes.as_chunks().0).take_while(|&pair| same(pair)).count()
     }
 
     /// How a memory's words lie, and its lane; panics if the address is beyond the memory.
@@ -421,6 +487,28 @@ impl Engine for Compiled {
         form.read(&self.state, address, lane)
     }
 
+    fn memory_save(&self, memory: usize, address: u64, words: &mut [u64]) {
+        for (address, word) in (address..).zip(words) {
+            let (form, lane) = self.word(memory, address);
+            *word = form.read_u64(&self.state, address, lane.unwrap_or(0));
+        }
+    }
+
+    fn memories_differ(&self, memories: &[usize], bytes: &[u8]) -> Option<(usize, u8)> {
+        let word = |number: usize| {
+            let address = (number / memories.len()) as u64;
+            let (form, lane) = self.word(memories[number % memories.len()], address);
+            (form.read_u64(&self.state, address, lane.unwrap_or(0)) as u32).to_le_bytes()
+        };
+        let differs = |number: usize| {
+            let (got, want) = (word(number), &bytes[4 * number..bytes.len().min(4 * number + 4)]);
+            let at = want.iter().zip(got).position(|(&want, got)| want != got)?;
+            Some((4 * number + at, got[at]))
+        };
+        let alike = self.limbs_alike(memories, bytes);
+        (2 * alike..bytes.len().div_ceil(4)).find_map(differs)
+    }
+
     fn memory_write(&mut self, memory: usize, address: u64, value: &Bits) {
         let (form, lane) = self.word(memory, address);
         form.write(&mut self.state, address, lane, value);
@@ -444,22 +532,27 @@ impl Engine for Compiled {
     }
 
     fn run(&mut self, max_cycles: u64, stop: Option<usize>) -> RunEnd {
-        let edge = Purpose::Edge { reset: self.reset, checks: self.checks };
-        self.set_cell(self.plan.cells.stop, stop.map_or(0, |output| output as u64 + 1));
-        let mut cycles = 0;
-        while cycles < max_cycles {
-            let made = self.call(edge, max_cycles - cycles);
-            cycles += made;
-            self.cycle += made;
-            self.settled = false;
-            if self.cell(self.plan.cells.failed) != 0 && self.note_failures() {
-                return RunEnd { cycles, why: Why::Failure };
-            }
-            if self.cell(self.plan.cells.stopped) != 0 {
-                return RunEnd { cycles, why: Why::Stop };
-            }
-        }
-        RunEnd { cycles, why: Why::Limit }
+        self.edges(max_cycles, stop, None)
+    }
+
+    fn run_recording(
+        &mut self,
+        recording: &Arc<Recording>,
+        max_cycles: u64,
+        stop: Option<usize>,
+        records: &mut Records,
+    ) -> RunEnd {
+        self.record(recording);
+        self.edges(max_cycles, stop, Some(records))
+    }
+
+    fn save(&self, saved: &mut Saved) -> bool {
+        self.save_state(saved);
+        true
+    }
+
+    fn restore(&mut self, saved: &Saved) {
+        self.restore_state(saved);
     }
 
     fn cycle(&self) -> u64 {

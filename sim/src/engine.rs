@@ -15,7 +15,9 @@
 
 use crate::directory::Directory;
 use crate::lockstep::{Lockstep, Mismatch};
+use crate::record::{Recording, Records};
 use heddle_hdl::Bits;
+use std::any::Any;
 use std::sync::Arc;
 
 /// The first failure of an assertion (or assumption).
@@ -48,6 +50,10 @@ pub enum Why {
     /// Two engines in lock-step differ before the next edge ([`Engine::mismatch`]).
     Mismatch,
 }
+
+/// What an engine was in at some cycle, with room for it: [`Engine::save`].
+#[derive(Default)]
+pub struct Saved(pub(crate) Option<Box<dyn Any + Send>>);
 
 /// See the module's documentation.
 pub trait Engine {
@@ -117,6 +123,18 @@ pub trait Engine {
         }
     }
 
+    /// Where memories of words of 32 bits, word 0 of each side by side, then word 1 of each and so on, differ from these
+    /// bytes: the first such byte, and what is there.
+    fn memories_differ(&self, memories: &[usize], bytes: &[u8]) -> Option<(usize, u8)> {
+        let mut words = (0..).flat_map(|address| memories.iter().map(move |&memory| (memory, address)));
+        bytes.chunks(4).enumerate().find_map(|(word, want)| {
+            let (memory, address) = words.next()?;
+            let got = (self.memory_read(memory, address).low_u64() as u32).to_le_bytes();
+            let at = want.iter().zip(got).position(|(&want, got)| want != got)?;
+            Some((4 * word + at, got[at]))
+        })
+    }
+
     /// Host access: takes effect at once, and may come before the first cycle.
     fn memory_write(&mut self, memory: usize, address: u64, value: &Bits);
 
@@ -148,6 +166,35 @@ pub trait Engine {
             }
         }
         RunEnd { cycles, why: Why::Limit }
+    }
+
+    /// [`Engine::run`] that also appends the rows of a [recording](crate::record) of this design for every edge that it
+    /// makes; where two engines in lock-step differ, those of that cycle, too.
+    fn run_recording(
+        &mut self,
+        recording: &Arc<Recording>,
+        max_cycles: u64,
+        stop: Option<usize>,
+        records: &mut Records,
+    ) -> RunEnd {
+        let mut end = RunEnd { cycles: 0, why: Why::Limit };
+        while end.cycles < max_cycles && end.why == Why::Limit {
+            self.settle();
+            records.note(self, recording);
+            let RunEnd { cycles, why } = self.run(1, stop);
+            end = RunEnd { cycles: end.cycles + cycles, why };
+        }
+        end
+    }
+
+    /// Keeps inputs, state, failures and cover hits, for [`Engine::restore`]. False: this engine cannot.
+    fn save(&self, _saved: &mut Saved) -> bool {
+        false
+    }
+
+    /// Goes back to what this engine has saved. Panics if there is nothing, or another engine's.
+    fn restore(&mut self, _saved: &Saved) {
+        unreachable!("an engine that saves restores");
     }
 
     /// Edges since the start.

@@ -14,6 +14,7 @@ mod builder;
 pub mod cells;
 mod flatten;
 pub mod lanes;
+pub mod recorder;
 mod views;
 mod wide;
 

@@ -1,7 +1,7 @@
 //! Random designs, to compare engines (and the Verilog) with each other.
 //!
 //! [`design`] makes a netlist from a seed, [`compare`] drives two engines on it with the same random inputs and looks
-//! at everything each cycle, [`shrink`] makes a design that shows a mismatch smaller, and [`listing`] prints it;
+//! at everything each cycle, [`compare_recordings`] holds their recordings together, [`shrink`] makes a design that shows a mismatch smaller, and [`listing`] prints it;
 //! [`hunt`] does all of it for one seed. All is a function of the seeds: a test prints them and can be repeated.
 
 mod compare;
@@ -11,12 +11,14 @@ mod features;
 mod lanes;
 mod legal;
 mod listing;
+mod recordings;
 mod shrink;
 
 pub use compare::{Mismatch, Stimulus, compare};
 pub use design::{Limits, design, random_bits};
 pub use legal::is_legal;
 pub use listing::listing;
+pub use recordings::compare_recordings;
 pub use shrink::shrink;
 
 use heddle_hdl::netlist::Module;

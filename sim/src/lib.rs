@@ -56,6 +56,7 @@ pub mod init;
 pub mod interpreter;
 pub mod lockstep;
 mod mutant;
+pub mod record;
 pub mod sim;
 pub mod simulation;
 #[cfg(feature = "verilator")]
@@ -67,6 +68,7 @@ pub use checks::Checks;
 pub use engine::Engine;
 pub use heddle_gen::ToVerilog;
 pub use mutant::{MUTANT, SURVEY};
+pub use record::{Channel, Recording, Records};
 pub use sim::Sim;
 pub use simulation::{EngineKind, Options, Simulation};
 

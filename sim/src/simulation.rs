@@ -4,9 +4,10 @@ use crate::checks::Checks;
 #[cfg(feature = "jit")]
 use crate::compiled::{Compiled, OptLevel};
 use crate::directory::Directory;
-use crate::engine::{Engine, Failure, RunEnd};
+use crate::engine::{Engine, Failure, RunEnd, Saved};
 use crate::interpreter::Interpreter;
 use crate::lockstep::Mismatch;
+use crate::record::Recording;
 #[cfg(feature = "wave")]
 use crate::wave::{Wave, WaveError};
 use heddle_hdl::netlist::{Module, PropertyKind};
@@ -132,13 +133,25 @@ pub struct Simulation {
 impl Simulation {
     /// A design (a checked netlist) at its start.
     pub fn new(top: &Arc<Module>, options: &Options) -> Result<Simulation, SimulationError> {
+        Simulation::recording(top, options, |_| None)
+    }
+
+    /// The same for who is going to [record](crate::record), which saves the compiled engine code for edges that do not.
+    pub fn recording(
+        top: &Arc<Module>,
+        options: &Options,
+        recording: impl FnOnce(&Directory) -> Option<Arc<Recording>>,
+    ) -> Result<Simulation, SimulationError> {
         let directory = Arc::new(Directory::new(top));
+        #[cfg(not(feature = "jit"))]
+        let _ = recording;
         #[cfg_attr(not(feature = "wave"), allow(unused_mut, reason = "only a waveform asks the engine for something"))]
         let mut engine: Box<dyn Engine> = match options.engine {
             EngineKind::Interpreter => Box::new(Interpreter::new(&directory, options.seed)?),
             #[cfg(feature = "jit")]
             EngineKind::Compiled(level) => {
-                Box::new(Compiled::with_checks(&directory, options.seed, level, options.checks)?)
+                let (seed, checks) = (options.seed, options.checks);
+                Box::new(Compiled::recording(&directory, seed, level, checks, recording(&directory).as_ref())?)
             }
         };
         #[cfg(feature = "wave")]
@@ -254,6 +267,20 @@ impl Simulation {
         Ok(RunEnd { cycles: max_cycles, why: crate::engine::Why::Limit })
     }
 
+    /// Whether edges have to be made here, one by one, for a waveform.
+    pub fn writes_wave(&self) -> bool {
+        #[cfg(feature = "wave")]
+        return self.recorder.is_some();
+        #[cfg(not(feature = "wave"))]
+        return false;
+    }
+
+    /// Goes back to what the [engine has saved](Engine::save); what fails again is an error again.
+    pub fn restore(&mut self, saved: &Saved) {
+        self.engine.restore(saved);
+        self.reported = self.engine.failures().len();
+    }
+
     /// Completes the waveform, if there is one. Dropping the simulation does it too, but without telling of errors.
     pub fn finish(self) -> Result<(), SimulationError> {
         #[cfg(feature = "wave")]
@@ -263,8 +290,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// A difference in lock-step, or a new failure.
-    fn check(&mut self) -> Result<(), SimulationError> {
+    /// After edges that were made on the engine: a difference in lock-step, or a new failure.
+    pub fn check(&mut self) -> Result<(), SimulationError> {
         if let Some(mismatch) = self.engine.mismatch() {
             return Err(mismatch.clone().into());
         }

@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use heddle_simt::Shape;
+use heddle_simt::{Shape, csr::Source, isa::atomic::SWAP};
 
 use crate::{
     grid::{Grid, ThreadId},
@@ -23,18 +23,21 @@ use crate::{
 };
 
 mod arithmetic;
-mod execute;
+mod decode;
 mod fault;
 mod launch;
 mod memory;
 mod reservations;
+mod together;
 
 pub use arithmetic::atomic;
+use decode::{Instruction, Kind};
 pub use fault::{Cause, Fault, LaunchError, StartError};
 use launch::Resident;
 use memory::Memory;
 pub use memory::Place;
 use reservations::Reservations;
+pub use together::{MOST, Together};
 
 /// `a7` of the `ecall` that ends a thread.
 pub const EXIT: u32 = 93;
@@ -185,7 +188,7 @@ impl Hart {
 pub struct Iss {
     program: Program,
     shape: Shape,
-    instructions: Vec<u32>,
+    instructions: Vec<Instruction>,
     memory: Memory,
     grid: Grid,
     harts: Vec<Hart>,
@@ -202,8 +205,9 @@ impl Iss {
     /// the shape.
     pub fn new(program: &Program, shape: &Shape) -> Result<Iss, ProgramError> {
         let idle = |number| Hart { state: State::Idle, ..Hart::new(number, ThreadId::default(), 0..0, 0) };
+        let image = program.instruction_image(shape)?;
         let mut iss = Iss {
-            instructions: program.instruction_image(shape)?,
+            instructions: image.into_iter().map(|word| Instruction::decode(word, shape)).collect(),
             memory: Memory::new(program, shape)?,
             grid: Grid::one_block(shape.threads()),
             harts: (0..shape.threads()).map(idle).collect(),
@@ -279,9 +283,8 @@ impl Iss {
     /// The registers that the fields rs1 and rs2 of a hart's next instruction name.
     fn operands(&self, hart: u32) -> (u32, u32) {
         let hart = &self.harts[hart as usize];
-        let word = self.instructions.get(hart.pc as usize / 4).copied().unwrap_or(0);
-        let register = |low: u32| hart.register((word >> low & 31) as u8);
-        (register(15), register(20))
+        let instruction = self.instructions.get(hart.pc as usize / 4);
+        instruction.map_or((0, 0), |instruction| (hart.register(instruction.rs1), hart.register(instruction.rs2)))
     }
 
     /// [`Iss::step`], where something is given.
@@ -293,15 +296,10 @@ impl Iss {
         if step.conditional.is_some() {
             self.reservations.end(hart);
         }
-        if let Some(Access { operation, place, bytes, value, .. }) = step.access {
-            match operation {
-                Operation::Load if step.word & 0x7f == 0x2f => self.reservations.make(hart, place),
-                Operation::Load | Operation::Failed => {}
-                Operation::Store => self.write_memory(place, bytes, value),
-                Operation::Atomic { funct5, old } => {
-                    let new = atomic(funct5, old, value).expect("what is executed exists");
-                    self.write_memory(place, bytes, new);
-                }
+        if let Some(access) = step.access {
+            match access.operation {
+                Operation::Load if step.word & 0x7f == 0x2f => self.reservations.make(hart, access.place),
+                _ => self.carry_out(access),
             }
         }
         let state = &mut self.harts[hart as usize];
@@ -330,6 +328,122 @@ impl Iss {
     pub fn reserved(&self, hart: u32) -> Option<Place> {
         self.reservations.of(hart)
     }
+
+    /// What the next instruction of a hart's thread does, and the pc after it. Changes nothing. An `sc.w` fails without
+    /// a reservation, and if it is told to.
+    fn execute(&self, number: u32, given: Given) -> Result<(Step, u32), Cause> {
+        let hart = &self.harts[number as usize];
+        let pc = hart.pc;
+        let Instruction { word, rd, rs1, rs2, kind } =
+            *self.instructions.get(pc as usize / 4).ok_or(Cause::FetchOutside)?;
+        let a = hart.registers[rs1 as usize];
+        let b = hart.registers[rs2 as usize];
+
+        let mut step =
+            Step { pc, word, rd: None, access: None, counter: false, conditional: None, exit: None, barrier: false };
+        let mut next = pc.wrapping_add(4);
+        let mut result = None;
+        match kind {
+            Kind::Compute(operation) => result = Some(operation(a, b)),
+            Kind::ComputeImmediate(operation, immediate) => result = Some(operation(a, immediate)),
+            Kind::AddToPc(immediate) => result = Some(pc.wrapping_add(immediate)),
+            Kind::Jump(offset) => {
+                result = Some(next);
+                next = aligned_target(pc.wrapping_add(offset))?;
+            }
+            Kind::JumpRegister(offset) => {
+                result = Some(next);
+                next = aligned_target(a.wrapping_add(offset) & !1)?;
+            }
+            Kind::Branch(condition, offset) => {
+                if condition(a, b) {
+                    next = aligned_target(pc.wrapping_add(offset))?;
+                }
+            }
+            Kind::Load { bytes, extend, offset } => {
+                let address = a.wrapping_add(offset);
+                let place = self.memory.load_place(hart, address, bytes)?;
+                let value = self.memory.read(place, bytes);
+                result = Some(extend(value));
+                step.access = Some(Access { operation: Operation::Load, address, place, bytes, value });
+            }
+            Kind::Store { bytes, offset } => {
+                let address = a.wrapping_add(offset);
+                let place = self.memory.store_place(hart, address, bytes)?;
+                let value = b & u32::MAX >> (32 - 8 * bytes);
+                step.access = Some(Access { operation: Operation::Store, address, place, bytes, value });
+            }
+            Kind::LoadReserved => {
+                let place = self.memory.load_place(hart, a, 4)?;
+                let value = self.memory.read(place, 4);
+                result = Some(value);
+                step.access = Some(Access { operation: Operation::Load, address: a, place, bytes: 4, value });
+            }
+            Kind::StoreConditional => {
+                let place = self.memory.store_place(hart, a, 4)?;
+                let succeeds = !given.fails && self.reserved(number) == Some(place);
+                let old = self.memory.read(place, 4);
+                let operation = if succeeds { Operation::Atomic { funct5: SWAP, old } } else { Operation::Failed };
+                step.access = Some(Access { operation, address: a, place, bytes: 4, value: b });
+                step.conditional = Some(succeeds);
+                result = Some(u32::from(!succeeds));
+            }
+            Kind::Atomic(funct5) => {
+                let place = self.memory.store_place(hart, a, 4)?;
+                let old = self.memory.read(place, 4);
+                result = Some(old);
+                let operation = Operation::Atomic { funct5, old };
+                step.access = Some(Access { operation, address: a, place, bytes: 4, value: b });
+            }
+            Kind::Barrier => step.barrier = true,
+            Kind::Nothing => {}
+            Kind::Count => {
+                step.counter = true;
+                result = Some(0);
+            }
+            Kind::Vote(_) | Kind::Shuffle(_) => {
+                let lane = number % self.shape.lanes;
+                let alone = [(lane, a)];
+                let together = if given.together.is_empty() { &alone } else { given.together };
+                result = Some(match kind {
+                    Kind::Vote(function) => vote(function, together),
+                    Kind::Shuffle(function) => shuffle(function, lane, b, together).unwrap_or(a),
+                    _ => unreachable!("it is one of these"),
+                });
+            }
+            Kind::Ecall => match hart.register(17) {
+                EXIT => step.exit = Some(hart.register(10)),
+                other => return Err(Cause::Ecall(other)),
+            },
+            Kind::Breakpoint => return Err(Cause::Breakpoint),
+            Kind::Csr(source) => {
+                step.counter = source.counts();
+                result = Some(self.csr(source, hart));
+            }
+            Kind::Illegal => return Err(Cause::Illegal(word)),
+        }
+        step.rd = result.filter(|_| rd != 0).map(|value| (rd, value));
+        Ok((step, next))
+    }
+
+    fn csr(&self, source: Source, hart: &Hart) -> u32 {
+        match source {
+            Source::Thread => hart.number,
+            Source::Warp => hart.number / self.shape.lanes,
+            Source::Lane => hart.number % self.shape.lanes,
+            Source::Block => hart.thread.block,
+            Source::ThreadInBlock => hart.thread.thread,
+            Source::Blocks => self.grid.blocks,
+            Source::BlockThreads => self.grid.threads,
+            Source::Lanes => self.shape.lanes,
+            Source::Warps => self.shape.warps,
+            Source::Threads => self.shape.threads(),
+            Source::MemoryBytes => self.shape.memory,
+            Source::Log2StackBytes => self.shape.stack.ilog2(),
+            Source::CycleLow | Source::InstructionsLow => self.executed as u32,
+            Source::CycleHigh | Source::InstructionsHigh => (self.executed >> 32) as u32,
+        }
+    }
 }
 
 impl Device for Iss {
@@ -357,6 +471,32 @@ impl Device for Iss {
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
         Ok(self.run_grid(grid)?)
     }
+}
+
+/// What lanes get from a vote: which of them, of 0 to 31 or from 32 on, do not have 0; whether any; whether all.
+fn vote(function: u32, together: &[(u32, u32)]) -> u32 {
+    let ballot = together.iter().filter(|(_, value)| *value != 0).fold(0u64, |ballot, (lane, _)| ballot | 1 << lane);
+    match function {
+        0 => ballot as u32,
+        1 => (ballot >> 32) as u32,
+        2 => u32::from(ballot != 0),
+        _ => u32::from(together.iter().all(|(_, value)| *value != 0)),
+    }
+}
+
+/// What a lane gets from the one that it asks for, if that is there.
+fn shuffle(function: u32, lane: u32, asked: u32, together: &[(u32, u32)]) -> Option<u32> {
+    let source = match function {
+        0 => Some(asked),
+        1 => Some(lane ^ asked),
+        2 => lane.checked_sub(asked),
+        _ => lane.checked_add(asked),
+    };
+    together.iter().find(|(lane, _)| Some(*lane) == source).map(|&(_, value)| value)
+}
+
+fn aligned_target(target: u32) -> Result<u32, Cause> {
+    if target.is_multiple_of(4) { Ok(target) } else { Err(Cause::MisalignedJump(target)) }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! | `places.rs` | where things of the core are in its simulation |
 //! | `memory.rs` | the machine as a device, its memory as bytes |
 //! | `watch.rs` | what a launch tells while it runs |
-//! | `monitor.rs` | who looks at every cycle |
+//! | `monitor.rs` | who looks at every cycle; `recorded.rs`: at many cycles at once |
 //! | `end.rs` | what a launch came to; `error.rs`: in words |
 //! | `whereabouts.rs` | where threads are if it does not end |
 //! | `hang.rs` | whether it never will |
@@ -16,6 +16,7 @@ mod hang;
 mod memory;
 mod monitor;
 mod places;
+mod recorded;
 mod watch;
 mod whereabouts;
 
@@ -26,6 +27,7 @@ use crate::reconverge;
 use crate::summary::Counted;
 use heddle_hdl::netlist::Module;
 use heddle_sim::Checks;
+use heddle_sim::directory::Directory;
 use heddle_sim::engine::{Engine, RunEnd, Why};
 use heddle_sim::simulation::{EngineKind, Options, Simulation};
 use heddle_simt::system::simulated;
@@ -41,6 +43,7 @@ pub use monitor::{Attach, Mismatch, Monitor, Stop};
 pub use watch::{Progress, TraceLine, Watch};
 
 use places::Places;
+use recorded::Behind;
 
 /// How a machine is simulated.
 #[derive(Clone, Debug)]
@@ -51,7 +54,7 @@ pub struct MachineOptions {
     pub seed: u64,
     /// Which of the design's properties to look at, as [`Options::checks`] says; unless asked for, assertions.
     pub checks: Checks,
-    /// Who looks at every cycle. Slow; needs registers and the core's probes.
+    /// Who looks at every cycle. Needs registers and the core's probes; slow, unless it [records](Monitor::recorder).
     pub monitors: Vec<Attach>,
     /// A waveform, `.vcd` or `.fst`.
     pub wave: Option<PathBuf>,
@@ -80,6 +83,7 @@ pub struct Machine {
     attach: Vec<Attach>,
     /// What they made for the program that is loaded.
     monitors: Vec<Box<dyn Monitor>>,
+    behind: Behind,
     watch: Option<Box<dyn Watch>>,
     printed: Printed,
     /// Cycles that take about [`BATCH_TIME`].
@@ -111,7 +115,9 @@ impl Machine {
     ) -> Result<Machine, MachineError> {
         let sim_options =
             Options { engine: options.engine, seed: options.seed, checks: options.checks, wave: options.wave.clone() };
-        Machine::over(shape, Simulation::new(design, &sim_options)?, program, options)
+        let recording = |directory: &Directory| recorded::wanted(directory, shape, &program, options);
+        let simulation = Simulation::recording(design, &sim_options, recording)?;
+        Machine::over(shape, simulation, program, options)
     }
 
     /// A machine on a simulation of [`design`]'s netlist of the same shape; of the options, `engine`, `checks` and
@@ -134,6 +140,7 @@ impl Machine {
             grid: Grid::one_block(shape.threads()),
             attach: options.monitors.clone(),
             monitors: Vec::new(),
+            behind: Behind::default(),
             printed: Printed::default(),
             watch: None,
             batch: 1,
@@ -254,6 +261,7 @@ impl Machine {
     /// Runs a launch to its end.
     pub fn run(&mut self) -> Result<(), MachineError> {
         let before = self.simulation.engine().cycle();
+        self.behind.forget();
         for monitor in &mut self.monitors {
             monitor.launch(self.simulation.engine(), self.grid, self.program.entry())?;
         }
@@ -325,12 +333,16 @@ impl Machine {
         Ok(end)
     }
 
-    /// Up to `most` cycles, one by one if somebody looks at each.
+    /// Up to `most` cycles, one by one if somebody looks at each and what is recorded of them does not do.
     fn run_cycles(&mut self, most: u64, watch: Option<&mut dyn Watch>) -> Result<RunEnd, MachineError> {
         let stop = Some(self.places.stopped);
         let mut trace = watch.filter(|watch| watch.wants_trace());
         if trace.is_none() && self.monitors.is_empty() {
             return Ok(self.simulation.run(most, stop)?);
+        }
+        let records = self.monitors.iter_mut().filter_map(|monitor| monitor.recorder()).count() == 1;
+        if trace.is_none() && records && !self.simulation.writes_wave() && self.keep_behind() {
+            return self.run_recorded(most);
         }
         let mut end = RunEnd { cycles: 0, why: Why::Limit };
         while end.cycles < most && end.why == Why::Limit {

@@ -4,22 +4,11 @@
 //! set, and a store of several lines of the scratchpad at once.
 
 use super::bits;
-use super::places::Places;
-use super::seen::Committed;
-use heddle_sim::Engine;
-use heddle_sim::directory::Directory;
+use super::places::{extract, limb};
 use heddle_simt::Shape;
 use heddle_simt::pipeline::reservations::set_of_line;
 use heddle_testbench::iss::{Access, Operation, Place, Step};
 use std::collections::{BTreeMap, HashMap};
-
-/// The core's probes.
-struct Probes {
-    decided: usize,
-    succeed: usize,
-    rows: usize,
-    wrapped: usize,
-}
 
 /// A reservation, by what the core may do to it.
 struct Reservation {
@@ -31,8 +20,6 @@ struct Reservation {
 
 /// What has been decided, and the reservations.
 pub struct Reserved {
-    /// In a core with reservations.
-    probes: Option<Probes>,
     /// By thread: whether the `sc.w` under way succeeds.
     decided: HashMap<u32, bool>,
     /// Nothing is decided any more: what is not, fails.
@@ -43,21 +30,8 @@ pub struct Reserved {
 }
 
 impl Reserved {
-    pub fn new(directory: &Directory, shape: &Shape) -> Reserved {
-        let probe = |name: &str| Places::probe(directory, &format!("reservations.{name}"));
-        let probes = || Probes {
-            decided: probe("decided"),
-            succeed: probe("succeed"),
-            rows: probe("rows"),
-            wrapped: probe("wrapped"),
-        };
-        Reserved {
-            probes: shape.reservations.then(probes),
-            decided: HashMap::new(),
-            ended: false,
-            reservations: BTreeMap::new(),
-            shape: shape.clone(),
-        }
+    pub fn new(shape: &Shape) -> Reserved {
+        Reserved { decided: HashMap::new(), ended: false, reservations: BTreeMap::new(), shape: shape.clone() }
     }
 
     /// Nothing is reserved.
@@ -67,33 +41,30 @@ impl Reserved {
         self.reservations.clear();
     }
 
-    /// Looks at a settled cycle.
-    pub fn cycle(&mut self, engine: &dyn Engine) {
-        let Some(probes) = &self.probes else { return };
-        if engine.probe(probes.wrapped) == 1 {
-            self.reservations.values_mut().for_each(|reservation| reservation.may_fail = true);
-        }
-        let decided = engine.probe(probes.decided).low_u64();
-        if decided == 0 {
-            return;
-        }
-        let (succeed, rows) = (engine.probe(probes.succeed).low_u64(), engine.probe(probes.rows));
+    /// All reservations are lost.
+    pub fn wrapped(&mut self) {
+        self.reservations.values_mut().for_each(|reservation| reservation.may_fail = true);
+    }
+
+    /// It is known of some threads whether their `sc.w` succeeds. `rows` has their warps: one for all lanes, or each
+    /// lane's.
+    pub fn decided(&mut self, row: &[u64], rows: &[u64]) {
         let row_bits = self.shape.warp_bits();
-        for lane in bits(decided) {
+        for lane in bits(row[limb::LANES]) {
             let at = if self.shape.mixes() { lane * row_bits } else { 0 };
-            let warp = rows.extract(at, row_bits).low_u64() as u32;
-            self.decided.insert(warp * self.shape.lanes + lane, succeed >> lane & 1 == 1);
+            let warp = extract(rows, at, row_bits) as u32;
+            self.decided.insert(warp * self.shape.lanes + lane, row[limb::SUCCEED] >> lane & 1 == 1);
         }
     }
 
     /// Whether it is known of all threads of an `sc.w`.
-    pub fn is_decided(&self, commit: &Committed) -> bool {
-        self.ended || commit.threads.iter().all(|thread| self.decided.contains_key(thread))
+    pub fn is_decided(&self, threads: &[u32]) -> bool {
+        self.ended || threads.iter().all(|thread| self.decided.contains_key(thread))
     }
 
-    /// By thread of an `sc.w`: whether it succeeds.
-    pub fn take(&mut self, commit: &Committed) -> Vec<bool> {
-        commit.threads.iter().map(|thread| self.decided.remove(thread).unwrap_or(false)).collect()
+    /// Whether the `sc.w` of a thread succeeds.
+    pub fn take(&mut self, thread: u32) -> bool {
+        self.decided.remove(&thread).unwrap_or(false)
     }
 
     /// The core has stopped.

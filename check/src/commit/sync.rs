@@ -4,7 +4,7 @@
 //! Threads that come to it together name the same, themselves among them. If those are all that they name, there is nothing
 //! to follow. A thread that has ended is waited for no more.
 
-use super::seen::Committed;
+use super::Committed;
 use heddle_testbench::iss::Iss;
 
 /// Where a thread waits, and for which lanes.
@@ -31,8 +31,8 @@ impl Syncs {
 
     /// Before threads execute an instruction, which is a vote or a shuffle if `together`: may those that have waited go
     /// on? Returns who may not, and why.
-    pub fn go_on(&mut self, iss: &Iss, commit: &Committed, together: bool) -> Result<(), (u32, String)> {
-        for &thread in &commit.threads {
+    pub fn go_on(&mut self, iss: &Iss, commit: Committed, together: bool) -> Result<(), (u32, String)> {
+        for &thread in commit.threads {
             let Some(waits) = self.waits[thread as usize] else { continue };
             let first = thread - thread % self.lanes;
             let live = |lanes: u64| {
@@ -54,7 +54,7 @@ impl Syncs {
     }
 
     /// Threads execute a `sync`. Returns who should not with the others, and why.
-    pub fn arrive(&mut self, iss: &Iss, commit: &Committed) -> Result<(), (u32, String)> {
+    pub fn arrive(&mut self, iss: &Iss, commit: Committed) -> Result<(), (u32, String)> {
         let here = commit.threads.iter().fold(0u64, |lanes, thread| lanes | 1 << (thread % self.lanes));
         let lanes = iss.named(commit.threads[0]);
         if let Some(&other) = commit.threads.iter().find(|&&thread| iss.named(thread) != lanes) {

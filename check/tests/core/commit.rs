@@ -1,6 +1,7 @@
 //! The commit-stream check is checked: state of the core is changed while it runs, and the check must say what went
 //! wrong.
 
+use crate::recorded::stepped;
 use heddle_check::checked;
 use heddle_check::commit::{CommitCheck, Mismatch};
 use heddle_check::random::{Features, program as program_of};
@@ -169,11 +170,18 @@ fn a_machine_stops_at_the_first_difference() {
     assert!(mismatch.what.contains("s0 is 0x2 in the core, should be 0x3"), "{mismatch}");
 }
 
-/// What is said of a mutant of the core (`heddle_hdl::mutate`) that runs random programs, and at last one that faults.
+/// What is said of a mutant of the core (`heddle_hdl::mutate`) that runs random programs, and at last one that faults:
+/// the same if the check looks at each cycle.
 fn said_of(mutant: &str) -> String {
+    let all = said_to(checked(), mutant);
+    assert_eq!(all, said_to(stepped(), mutant), "{mutant}: cycle by cycle on the right");
+    all.lines().next().unwrap_or_default().to_string()
+}
+
+fn said_to(options: MachineOptions, mutant: &str) -> String {
     let shape = Shape { memory: 64 << 10, program: 16 << 10, stack: 64, ..Shape::new(4, 2) };
     let design = mutate::apply(&design(&shape).unwrap(), mutant).unwrap_or_else(|error| panic!("{error}"));
-    let options = MachineOptions { checks: Checks::None, max_cycles: 20_000, ..checked() };
+    let options = MachineOptions { checks: Checks::None, max_cycles: 20_000, ..options };
     let faults = Asm::default().put([addi(5, 0, 2), jalr(0, 5, 0)]).exit();
     let mut programs: Vec<Asm> = (0..4).map(|seed| program_of(seed).assemble(&shape, Features::of(&shape))).collect();
     programs.push(faults);
@@ -183,7 +191,7 @@ fn said_of(mutant: &str) -> String {
         machine.run().err()
     };
     let error = programs.into_iter().find_map(run).expect("the last program faults");
-    error.to_string().lines().next().unwrap_or_default().to_string()
+    error.to_string()
 }
 
 /// Each thing that is compared, with a mistake that changes it.

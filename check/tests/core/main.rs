@@ -13,6 +13,7 @@ mod memory_system;
 mod orders;
 mod paths;
 mod random;
+mod recorded;
 mod reservations;
 mod threads;
 mod timing;

@@ -166,7 +166,7 @@ fn machine(shape: &Shape, engine: Box<dyn heddle_sim::Engine>, seed: u64, target
 }
 
 /// Of this thread: engines have one, and other programs disturb it less than wall time.
-fn processor_time() -> Duration {
+pub fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

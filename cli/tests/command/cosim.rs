@@ -47,6 +47,8 @@ fn bad_input_is_refused_before_anything_is_built() {
     place.file("p.elf", &ends());
     assert_eq!(bad("bench sim p.elf"), "p.elf is a file: bench is for built-in kernels");
     assert_eq!(bad("bench sim gccd"), "no kernel is called `gccd`; did you mean `gcd`?");
+    assert_eq!(bad("bench check gccd"), "no kernel is called `gccd`; did you mean `gcd`?");
+    assert!(bad("bench check gcd --rounds 0").contains("--rounds <N>"));
     assert!(bad("bench sim gcd --lanes 3").starts_with("lanes = 3"));
     assert!(bad("bench sim gcd --rounds 0").contains("--rounds <N>"));
     assert!(
@@ -136,6 +138,22 @@ fn a_difference_is_reported_with_waveforms() {
     assert!(error.contains("differs in cycle") && error.contains("in Rust") && error.contains("in Verilog"), "{error}");
     assert!(error.trim_end().ends_with("w.rust.vcd, w.verilog.vcd"), "{error}");
     assert_eq!(place.names(), ["p.elf", "verilator", "w.rust.vcd", "w.verilog.vcd"]);
+}
+
+#[test]
+fn bench_check_has_a_row_a_kernel() {
+    let place = Place::new();
+    let text = place.good(&format!("bench check if_else gcd --lanes 2 --warps 1 --rounds 1 --json {SMALL}"));
+    let rows: Value = serde_json::from_str(&text).unwrap();
+    let kernels: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["kernel"].as_str().unwrap()).collect();
+    assert_eq!(kernels, ["if_else", "gcd"]);
+    for row in rows.as_array().unwrap() {
+        assert!(row["cycles"].as_u64().unwrap() > 0 && row["compared"].as_u64().unwrap() > 0, "{row}");
+        let [checked, unchecked, ratio] = ["checked_cycles_per_second", "unchecked_cycles_per_second", "ratio"]
+            .map(|name| row[name].as_f64().unwrap());
+        assert!((ratio - checked / unchecked).abs() < 1e-9, "{row}");
+        assert_eq!((&row["lanes"], &row["warps"]), (&2.into(), &1.into()));
+    }
 }
 
 #[test]

@@ -229,9 +229,16 @@ fn progress_is_for_terminals() {
 #[test]
 fn help_shows_examples() {
     let place = Place::new();
-    for help in
-        ["--help", "run --help", "gen --help", "cosim --help", "kernels --help", "bench --help", "bench sim --help"]
-    {
+    for help in [
+        "--help",
+        "run --help",
+        "gen --help",
+        "cosim --help",
+        "kernels --help",
+        "bench --help",
+        "bench sim --help",
+        "bench check --help",
+    ] {
         assert!(place.good(help).contains("Examples:"), "{help}");
     }
 }

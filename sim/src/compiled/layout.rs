@@ -19,6 +19,7 @@ pub const STRIP: u32 = 4;
 pub const LINE: usize = 64;
 
 /// Offsets and sizes in bytes.
+#[derive(Clone)]
 pub struct Layout {
     pub cells: Vec<Form>,
     pub memories: Vec<Form>,
@@ -172,6 +173,20 @@ impl Layout {
         }
         let memories = memories.into_iter().map(|form| form.expect("every memory has its place")).collect();
         Layout { cells: forms, memories, size: size.next_multiple_of(LINE) }
+    }
+
+    /// Places cells and memories that were numbered since, memories of so many words, behind all others.
+    pub fn grow(&mut self, cells: &Cells, words: u64) {
+        let mut place = |form: Form| {
+            let offset = self.size.next_multiple_of(LINE);
+            self.size = offset + form.stride * form.words as usize;
+            Form { offset, ..form }
+        };
+        let shapes = &cells.shapes[self.cells.len()..];
+        self.cells.extend(shapes.iter().map(|&shape| place(Form::of_cell(shape))));
+        let shapes = &cells.memory_shapes[self.memories.len()..];
+        self.memories.extend(shapes.iter().map(|&shape| place(Form::of_memory(shape, words))));
+        self.size = self.size.next_multiple_of(LINE);
     }
 
     pub fn cell(&self, place: Place) -> &Form {

@@ -591,7 +591,7 @@ fn lanes_are_as_narrow_as_can_be() {
     let cells = Cells::new(&directory, &lanes);
     let between = directory.registers.iter().position(|e| e.path == "between").unwrap();
     assert_eq!(cells.shapes[cells.registers[between].number as usize].lanes, 8);
-    let purpose = Purpose::Edge { reset: false, checks: crate::checks::Checks::All };
+    let purpose = Purpose::Edge { reset: false, checks: crate::checks::Checks::All, record: false };
     let flat = flatten(&directory, &lanes, &cells, purpose).unwrap();
     // Nodes, and all that they are computed from.
     let with_operands = |mut ahead: Vec<flat::Id>| {

@@ -8,7 +8,7 @@
 
 use super::cc::{Compiler, CompilerError};
 use super::jit::Function;
-use super::{OptLevel, Plan, Tier};
+use super::{Plan, Tier};
 use crate::directory::Directory;
 use crate::flat::Purpose;
 use std::path::PathBuf;
@@ -32,8 +32,12 @@ impl Default for Times {
     }
 }
 
+/// The design, how it lies in the state, and the function.
+type Job<'a> = (&'a Arc<Directory>, &'a Arc<Plan>, Purpose);
+
 pub struct Tiers {
-    directory: Arc<Directory>,
+    /// The function whose code it is about: the first that made a batch.
+    of: Option<Purpose>,
     times: Times,
     spent: Duration,
     /// Cycles of a batch.
@@ -68,8 +72,13 @@ impl Drop for Tiers {
 }
 
 impl Tiers {
-    pub fn new(directory: &Arc<Directory>, times: Times) -> Tiers {
-        Tiers { directory: directory.clone(), times, spent: Duration::ZERO, batch: 1000, stage: Stage::Waiting }
+    pub fn new(times: Times) -> Tiers {
+        Tiers { of: None, times, spent: Duration::ZERO, batch: 1000, stage: Stage::Waiting }
+    }
+
+    /// Begins anew, as the state has another layout.
+    pub fn restart(&mut self) {
+        *self = Tiers::new(self.times);
     }
 
     /// Whose code it is.
@@ -81,9 +90,9 @@ impl Tiers {
     }
 
     /// Makes up to `most` edges with `first`, which may be replaced; returns how many.
-    pub fn call(&mut self, purpose: Purpose, first: &mut Function, state: &mut [u64], most: u64) -> u64 {
+    pub fn call(&mut self, job: Job, first: &mut Function, state: &mut [u64], most: u64) -> u64 {
         const BATCH: Duration = Duration::from_millis(20);
-        if matches!(self.stage, Stage::Over(_)) {
+        if *self.of.get_or_insert(job.2) != job.2 || matches!(self.stage, Stage::Over(_)) {
             return first.call(state, most);
         }
         let (asked, started) = (most.min(self.batch), Instant::now());
@@ -96,14 +105,14 @@ impl Tiers {
             self.batch = if took < BATCH { self.batch * 2 } else { (self.batch / 2).max(1) };
         }
         self.spent += took;
-        self.advance(purpose, first, state.len(), made, took);
+        self.advance(job, first, state.len(), made, took);
         made
     }
 
-    fn advance(&mut self, purpose: Purpose, first: &mut Function, state: usize, made: u64, took: Duration) {
+    fn advance(&mut self, job: Job, first: &mut Function, state: usize, made: u64, took: Duration) {
         let stage = std::mem::replace(&mut self.stage, Stage::Over(Tier::First));
         self.stage = match stage {
-            Stage::Waiting if self.spent >= self.times.look => self.start(purpose),
+            Stage::Waiting if self.spent >= self.times.look => start(job),
             Stage::Working { thread, .. } if thread.is_finished() => {
                 let library = thread.join().expect("what compiles does not panic");
                 match library.ok().and_then(|path| Function::load(&path, 8 * state).ok()) {
@@ -139,26 +148,21 @@ impl Tiers {
             other => other,
         };
     }
+}
 
-    fn start(&self, purpose: Purpose) -> Stage {
-        let (sender, receiver) = channel();
-        let stop = Arc::new(AtomicBool::new(false));
-        let (directory, stopped) = (self.directory.clone(), stop.clone());
-        let thread = std::thread::spawn(move || library(&directory, purpose, &receiver, &stopped));
-        Stage::Working { thread, compile: Some(sender), stop }
-    }
+fn start((directory, plan, purpose): Job) -> Stage {
+    let (sender, receiver) = channel();
+    let stop = Arc::new(AtomicBool::new(false));
+    let (directory, plan, stopped) = (directory.clone(), plan.clone(), stop.clone());
+    let thread = std::thread::spawn(move || library((&directory, &plan, purpose), &receiver, &stopped));
+    Stage::Working { thread, compile: Some(sender), stop }
 }
 
 /// The library of a function, from the cache; or, when that is asked for, compiled.
-fn library(
-    directory: &Arc<Directory>,
-    purpose: Purpose,
-    compile: &Receiver<()>,
-    stop: &AtomicBool,
-) -> Result<PathBuf, CompilerError> {
+fn library((directory, plan, purpose): Job, compile: &Receiver<()>, stop: &AtomicBool) -> Result<PathBuf, CompilerError> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let compiler = Compiler::found()?;
-    let source = Plan::new(directory, OptLevel::Tiered).in_c(directory, purpose, compiler.vectors);
+    let source = plan.in_c(directory, purpose, compiler.vectors);
     let library = compiler.library(&source);
     if library.exists() {
         return Ok(library);

@@ -2,6 +2,7 @@
 
 use super::lanes::Lanes;
 use super::on_deep_stack;
+use super::recorder::Recorder;
 use super::views::Views;
 use crate::directory::{Directory, Entry, Scope, Table};
 use std::ops::Range;
@@ -21,6 +22,7 @@ pub struct Place {
 }
 
 /// Cells, and which of them, or which lane, everything in the directory's tables has.
+#[derive(Clone)]
 pub struct Cells {
     pub shapes: Vec<CellShape>,
     pub inputs: Range<u32>,
@@ -39,6 +41,8 @@ pub struct Cells {
     /// The memories, which are no cells, are numbered in the same way.
     pub memory_shapes: Vec<CellShape>,
     pub memories: Vec<Place>,
+    /// If a run is to record something.
+    pub recorder: Option<Recorder>,
 }
 
 impl Cells {
@@ -82,6 +86,7 @@ impl Cells {
             shapes,
             memories: places(d, lanes, &mut memory_shapes, &d.memories, |s| s.memories.start, plain),
             memory_shapes,
+            recorder: None,
         }
     }
 }

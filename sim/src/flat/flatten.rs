@@ -11,6 +11,7 @@
 
 mod choose;
 mod edge;
+mod record;
 mod spread;
 
 use super::builder::Builder;
@@ -29,8 +30,8 @@ use std::collections::HashMap;
 pub enum Purpose {
     /// A clock edge, with reset on or off.
     ///
-    /// Properties are looked at as `checks` says.
-    Edge { reset: bool, checks: Checks },
+    /// Properties are looked at as `checks` says. With `record`, rows are made of what [`Cells::recorder`] says.
+    Edge { reset: bool, checks: Checks, record: bool },
     /// Outputs and probes into their cells.
     Settle,
     /// Outputs, probes and signals into their cells.
@@ -121,9 +122,14 @@ impl<'a> Flatten<'a> {
 
     /// If there is a loop: which groups to try apart, or None if none is in it.
     fn flat(mut self, purpose: Purpose) -> Result<Flat, Option<Vec<bool>>> {
-        let mut flat = Flat::default();
+        let (mut flat, cells) = (Flat::default(), self.cells);
         match purpose {
-            Purpose::Edge { reset, checks } => self.edge(&mut flat, reset, checks),
+            Purpose::Edge { reset, checks, record } => {
+                self.edge(&mut flat, reset, checks);
+                if let (true, Some(recorder)) = (record, &cells.recorder) {
+                    self.record(&mut flat, recorder);
+                }
+            }
             Purpose::Settle => self.shown(&mut flat, false),
             Purpose::SettleAll => self.shown(&mut flat, true),
         }

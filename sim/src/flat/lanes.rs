@@ -20,6 +20,7 @@ pub struct Lane {
 
 /// For each scope: whether it is a lane. In a replicated instance within another one, the outer one's copies are the
 /// lanes.
+#[derive(Clone)]
 pub struct Lanes {
     scopes: Vec<Option<Lane>>,
     pub groups: usize,

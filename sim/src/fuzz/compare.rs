@@ -118,7 +118,7 @@ fn settled(left: &dyn Engine, right: &dyn Engine) -> Outcome {
 }
 
 /// State and what properties have counted.
-fn state(left: &dyn Engine, right: &dyn Engine) -> Outcome {
+pub(super) fn state(left: &dyn Engine, right: &dyn Engine) -> Outcome {
     let d: &Directory = left.directory();
     same(left, "cycle count", left.cycle().to_string(), right.cycle().to_string())?;
     for (k, e) in d.registers.iter().enumerate() {
@@ -149,7 +149,7 @@ fn value(engine: &dyn Engine, entry: &Entry, left: Bits, right: Bits) -> Outcome
     if left == right { Ok(()) } else { same(engine, &entry.path, left.to_string(), right.to_string()) }
 }
 
-fn same(engine: &dyn Engine, path: &str, left: String, right: String) -> Outcome {
+pub(super) fn same(engine: &dyn Engine, path: &str, left: String, right: String) -> Outcome {
     if left == right {
         return Ok(());
     }

@@ -2,4 +2,5 @@
 
 mod differential;
 mod mutants;
+mod recording;
 mod reset;

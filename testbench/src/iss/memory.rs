@@ -84,11 +84,15 @@ impl Memory {
 
     /// The bytes of an access, zero-extended.
     pub fn read(&self, place: Place, bytes: u32) -> u32 {
-        let bytes = match place {
-            Place::Main(address) => &self.main[address as usize..][..bytes as usize],
-            Place::Scratchpad(address) => &self.scratchpad[address as usize..][..bytes as usize],
+        let (memory, address) = match place {
+            Place::Main(address) => (&self.main, address as usize),
+            Place::Scratchpad(address) => (&self.scratchpad, address as usize),
         };
-        bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
+        match bytes {
+            1 => memory[address].into(),
+            2 => u16::from_le_bytes([memory[address], memory[address + 1]]).into(),
+            _ => u32::from_le_bytes(memory[address..address + 4].try_into().expect("a word has four bytes")),
+        }
     }
 
     /// Writes the low bytes of a value.

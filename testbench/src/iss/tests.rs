@@ -8,8 +8,14 @@ const VECADD: &[u8] = include_bytes!("../../programs/elf/vecadd.elf");
 fn machine(words: &[u32]) -> Iss {
     let program = Program::parse(VECADD).unwrap();
     let mut iss = Iss::new(&program, &with_all(1, 1)).unwrap();
-    iss.instructions[..words.len()].copy_from_slice(words);
+    put(&mut iss, words);
     iss
+}
+
+/// Puts the words in place of the first instructions.
+fn put(iss: &mut Iss, words: &[u32]) {
+    let decoded = words.iter().map(|&word| Instruction::decode(word, &iss.shape));
+    iss.instructions.splice(..words.len(), decoded.collect::<Vec<_>>());
 }
 
 /// A shape with all that is optional.
@@ -278,7 +284,7 @@ fn launches_report_exit_codes_and_endless_loops() {
     let words = [0xf140_2573, 0x05d0_0893, 0x0000_0073];
     let program = Program::parse(VECADD).unwrap();
     let mut iss = Iss::new(&program, &Shape::new(2, 2)).unwrap();
-    iss.instructions[..3].copy_from_slice(&words);
+    put(&mut iss, &words);
     assert_eq!(iss.run(), Err(LaunchError::Exit { thread: ThreadId { block: 0, thread: 1 }, code: 1 }));
     assert_eq!(iss.hart(3).exit(), Some(3));
 

@@ -78,23 +78,8 @@ impl Machine {
     /// All of memory against what a monitor says.
     pub(super) fn check_memory(&mut self) -> Result<(), MachineError> {
         let Some(want) = self.monitors.iter().find_map(|monitor| monitor.memory()) else { return Ok(()) };
-        let (engine, banks) = (self.simulation.engine(), self.places.banks.len());
-        let mut lines = vec![0; want.len() / 4 / banks];
-        let mut differing = Vec::new();
-        for (bank, &place) in self.places.banks.iter().enumerate() {
-            engine.memory_save(place, 0, &mut lines);
-            for (line, &got) in lines.iter().enumerate() {
-                let address = 4 * (line * banks + bank);
-                let (got, want) = ((got as u32).to_le_bytes(), &want[address..address + 4]);
-                if got != *want {
-                    let at = (0..4).find(|&at| got[at] != want[at]).expect("they differ");
-                    differing.push((address + at, got[at], want[at]));
-                    break;
-                }
-            }
-        }
-        match differing.into_iter().min() {
-            Some((address, got, want)) => Err(MachineError::Memory { address, got, want }),
+        match self.simulation.engine().memories_differ(&self.places.banks, want) {
+            Some((address, got)) => Err(MachineError::Memory { address, got, want: want[address] }),
             None => Ok(()),
         }
     }

@@ -9,8 +9,10 @@ use crate::paths::Path;
 use crate::program::ProgramError;
 use heddle_sim::directory::Directory;
 use heddle_sim::engine::Engine;
+use heddle_sim::{Recording, Records};
 use heddle_simt::Shape;
 use std::fmt;
+use std::sync::Arc;
 
 /// Makes a monitor of a machine that has this program loaded; none where there is nothing to look at in a core of this
 /// shape.
@@ -25,6 +27,23 @@ pub trait Monitor {
     /// Looks at a cycle, before its clock edge. Who reads more than registers and memories must let the engine settle
     /// first. `seed` is that of the start values.
     fn cycle(&mut self, engine: &mut dyn Engine, seed: u64) -> Result<(), Box<Mismatch>>;
+
+    /// What is to be recorded of every cycle, and where. A monitor that has this is not asked to look at each cycle
+    /// where the machine can run many of them at once: it looks at what was recorded of them instead.
+    fn recorder(&mut self) -> Option<(&Arc<Recording>, &mut Records)> {
+        None
+    }
+
+    /// Looks at what was recorded of the cycles before `end`. An error is the cycle in which it shows that something is
+    /// wrong: the machine goes back to it, and asks to [explain](Monitor::explain) it.
+    fn look(&mut self, _end: u64) -> Result<(), u64> {
+        Ok(())
+    }
+
+    /// What [`Monitor::look`] has found, in the settled cycle that it has named.
+    fn explain(&mut self, _engine: &dyn Engine, _seed: u64) -> Box<Mismatch> {
+        unreachable!("who finds something in records explains it")
+    }
 
     /// In the settled cycle after a launch that the core ended, with the fault if it ended by one.
     fn end(&mut self, _engine: &dyn Engine, _seed: u64, _stop: Option<&Stop>) -> Result<(), Box<Mismatch>> {

@@ -1,13 +1,13 @@
 use super::*;
 use crate::checks::Checks;
-use crate::compiled::Compiled;
+use crate::compiled::{Compiled, OptLevel};
 use crate::compiled::cc::compiler_or_note;
 use crate::compiled::vector::Vectors;
 use crate::engine::Engine;
 use crate::fuzz::{Limits, compare, design, seeds};
 use crate::interpreter::Interpreter;
 
-const EDGE: Purpose = Purpose::Edge { reset: false, checks: Checks::All };
+const EDGE: Purpose = Purpose::Edge { reset: false, checks: Checks::All, record: false };
 
 /// Waits for what is done in the background.
 const LONG: Duration = Duration::from_secs(120);
@@ -33,7 +33,7 @@ fn code_of_c_with_vectors_of_every_width_does_what_the_interpreter_does() {
 fn two(seed: u64, times: Times) -> [Compiled; 2] {
     let directory = Arc::new(Directory::new(&design(seed, &Limits::default())));
     let mut tiered = Compiled::new(&directory, seed, OptLevel::Tiered).unwrap();
-    tiered.tiers = Some(Tiers::new(&directory, times));
+    tiered.tiers = Some(Tiers::new(times));
     [tiered, Compiled::new(&directory, seed, OptLevel::Lanes).unwrap()]
 }
 
@@ -74,7 +74,7 @@ fn the_faster_of_two_stays() {
         let first = Duration::from_millis(600);
         let tiers = tiered.tiers.as_mut().unwrap();
         tiers.stage = Stage::Trial { second: code, time: [first, Duration::ZERO], cycles: [1000, 0], turn: 1 };
-        tiers.advance(EDGE, &mut tiered.functions[0].1, state, 1000, Duration::from_millis(second));
+        tiers.advance((&plain.directory, &plain.plan, EDGE), &mut tiered.functions[0].1, state, 1000, Duration::from_millis(second));
         assert_eq!(tiers.tier(), stays, "600 and {second} ms for as many cycles");
     }
 }
@@ -90,9 +90,9 @@ fn short_runs_start_nothing_and_what_is_dropped_is_given_up() {
     let directory = engines[0].directory.clone();
     let stop = AtomicBool::new(false);
     if let Ok(compiler) = Compiler::found() {
-        let source = Plan::new(&directory, OptLevel::Tiered).in_c(&directory, EDGE, compiler.vectors);
+        let source = engines[0].plan.in_c(&directory, EDGE, compiler.vectors);
         let _ = std::fs::remove_file(compiler.library(&source));
-        let result = library(&directory, EDGE, &receiver, &stop);
+        let result = library((&directory, &engines[0].plan, EDGE), &receiver, &stop);
         assert!(matches!(result, Err(CompilerError::Stopped)), "{result:?}");
     }
 }
