@@ -5,6 +5,7 @@ mod page;
 mod row;
 mod runner;
 mod state;
+mod wave;
 
 use crate::output::{print, print_json};
 use crate::shape::ShapeArgs;
@@ -27,7 +28,8 @@ use std::sync::Arc;
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle bench sim
-  heddle bench sim mandelbrot matmul --lanes 32 --json")]
+  heddle bench sim mandelbrot matmul --lanes 32 --json
+  heddle bench wave")]
 pub struct Bench {
     #[command(subcommand)]
     what: What,
@@ -36,6 +38,7 @@ pub struct Bench {
 #[derive(Subcommand)]
 enum What {
     Sim(Sim),
+    Wave(wave::Wave),
 }
 
 /// Cycles per second of every engine on one netlist and the same programs, in one run.
@@ -78,6 +81,7 @@ impl Bench {
     pub fn run(self) -> Result<()> {
         match self.what {
             What::Sim(sim) => sim.run(),
+            What::Wave(wave) => wave.run(),
         }
     }
 }
@@ -85,7 +89,7 @@ impl Bench {
 impl Sim {
     fn run(self) -> Result<()> {
         let targets: Vec<Target> = self.kernels.iter().map(|name| kernel(name)).collect::<Result<_>>()?;
-        let shapes = self.shapes()?;
+        let shapes = self.shape.or(&SHAPES)?;
         for (shape, target) in shapes.iter().flat_map(|shape| targets.iter().map(move |target| (shape, target))) {
             target.program.check(shape).with_context(|| target.name.clone())?;
         }
@@ -108,14 +112,6 @@ impl Sim {
             page::write(folder, &rows, &shapes, &version)?;
         }
         if self.json { print_json(&rows) } else { print(&table(&rows)) }
-    }
-
-    fn shapes(&self) -> Result<Vec<Shape>> {
-        if self.shape.lanes.is_some() || self.shape.warps.is_some() {
-            return Ok(vec![self.shape.shape()?]);
-        }
-        let shape = |(lanes, warps)| ShapeArgs { lanes: Some(lanes), warps: Some(warps), ..self.shape.clone() }.shape();
-        SHAPES.into_iter().map(shape).collect()
     }
 
     /// A step for every engine made, and for every engine, kernel and round, the comparison of states counted as one.

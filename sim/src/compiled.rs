@@ -16,7 +16,7 @@ mod vector;
 
 use crate::checks::Checks;
 use crate::directory::Directory;
-use crate::engine::{Engine, Failure, RunEnd, Why};
+use crate::engine::{Engine, Failure, Item, Piece, RunEnd, Why};
 use crate::flat::cells::{Cells, Place};
 use crate::flat::lanes::Lanes;
 use crate::flat::{Purpose, flatten};
@@ -330,6 +330,21 @@ impl Engine for Compiled {
 
     fn read_register(&self, read_register: usize) -> Bits {
         self.bits(self.cells.read_registers[read_register])
+    }
+
+    fn image(&self) -> Option<&[u64]> {
+        self.signals.then(|| &self.state[..self.layout.cells_end / 8])
+    }
+
+    fn pieces(&self, item: Item) -> Vec<Piece> {
+        let place = match item {
+            Item::Output(k) => Place { number: self.cells.outputs.start + k as u32, lane: None },
+            Item::Signal(k) => self.cells.signals[k],
+            Item::Register(k) => self.cells.registers[k],
+            Item::ReadRegister(k) => self.cells.read_registers[k],
+            Item::Probe(k) => self.cells.probes[k],
+        };
+        self.layout.cell(place).pieces(place.lane)
     }
 
     fn memory_read(&self, memory: usize, address: u64) -> Bits {
