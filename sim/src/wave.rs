@@ -5,7 +5,7 @@
 //! that the clock edge at its end sees; the edge that ends it is at 10 n + 10.
 //!
 //! A cycle's values are compared with the last cycle's (`image.rs`); what changed goes to a thread that writes it
-//! (`record.rs`), as text (`vcd.rs`) or compressed (`fst.rs`). Variables that are one value (`origin.rs`) are written
+//! (`record.rs`), as text (`vcd.rs`) or compressed (`fst.rs`). Variables that are one value (`crate::origin`) are written
 //! once, under all their names.
 //!
 //! The file appears under its name when the waveform is finished; until then it has `.partial` after its name, and an
@@ -14,15 +14,14 @@
 mod format;
 mod fst;
 mod image;
-mod origin;
 mod record;
 mod vcd;
 
 use crate::directory::Directory;
 use crate::engine::{Engine, Item};
+use crate::origin::{Origin, Origins};
 use format::Format;
 use image::Image;
-use origin::{Origin, Origins};
 use record::Recorder;
 use std::collections::{HashMap, HashSet};
 use std::io;

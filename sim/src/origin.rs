@@ -1,5 +1,6 @@
 //! Where a value comes from when all that only moves bits is left out. Two items with one origin are one value: as a
-//! port and what is connected to it, on every level of the hierarchy. In a waveform they share one set of changes.
+//! port and what is connected to it, on every level of the hierarchy. The compiled engine keeps such a value once, and a
+//! waveform has its changes once.
 
 use crate::directory::Directory;
 use crate::engine::Item;
