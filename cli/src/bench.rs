@@ -6,6 +6,7 @@ mod page;
 mod row;
 mod runner;
 mod state;
+mod wave;
 
 use crate::output::{print, print_json};
 use crate::shape::ShapeArgs;
@@ -31,7 +32,8 @@ use std::sync::Arc;
 #[command(after_help = "Examples:
   heddle bench sim
   heddle bench sim mandelbrot matmul --lanes 32 --json
-  heddle bench check nqueens sort")]
+  heddle bench check nqueens sort
+  heddle bench wave")]
 pub struct Bench {
     #[command(subcommand)]
     what: What,
@@ -41,6 +43,7 @@ pub struct Bench {
 enum What {
     Sim(Sim),
     Check(check::Check),
+    Wave(wave::Wave),
 }
 
 /// Cycles per second of every engine on one netlist and the same programs, in one run.
@@ -84,6 +87,7 @@ impl Bench {
         match self.what {
             What::Sim(sim) => sim.run(),
             What::Check(check) => check.run(),
+            What::Wave(wave) => wave.run(),
         }
     }
 }
@@ -91,7 +95,7 @@ impl Bench {
 impl Sim {
     fn run(self) -> Result<()> {
         let targets: Vec<Target> = self.kernels.iter().map(|name| kernel(name)).collect::<Result<_>>()?;
-        let shapes = self.shapes()?;
+        let shapes = self.shape.or(&SHAPES)?;
         for (shape, target) in shapes.iter().flat_map(|shape| targets.iter().map(move |target| (shape, target))) {
             target.program.check(shape).with_context(|| target.name.clone())?;
         }
@@ -114,14 +118,6 @@ impl Sim {
             page::write(folder, &rows, &shapes, &version)?;
         }
         if self.json { print_json(&rows) } else { print(&table(&rows)) }
-    }
-
-    fn shapes(&self) -> Result<Vec<Shape>> {
-        if self.shape.lanes.is_some() || self.shape.warps.is_some() {
-            return Ok(vec![self.shape.shape()?]);
-        }
-        let shape = |(lanes, warps)| ShapeArgs { lanes: Some(lanes), warps: Some(warps), ..self.shape.clone() }.shape();
-        SHAPES.into_iter().map(shape).collect()
     }
 
     /// A step for every engine made, and for every engine, kernel and round, the comparison of states counted as one.

@@ -171,6 +171,15 @@ impl HardwareArgs {
 }
 
 impl ShapeArgs {
+    /// The one shape that lanes or warps are given of; with neither, one for each of `usual`.
+    pub fn or(&self, usual: &[(u32, u32)]) -> Result<Vec<Shape>> {
+        if self.lanes.is_some() || self.warps.is_some() {
+            return Ok(vec![self.shape()?]);
+        }
+        let shape = |&(lanes, warps)| ShapeArgs { lanes: Some(lanes), warps: Some(warps), ..self.clone() }.shape();
+        usual.iter().map(shape).collect()
+    }
+
     /// The shape, if it can be built.
     pub fn shape(&self) -> Result<Shape> {
         let Shape { lanes, warps, .. } = Shape::default();

@@ -20,7 +20,7 @@ mod vector;
 
 use crate::checks::Checks;
 use crate::directory::Directory;
-use crate::engine::{Engine, Failure, RunEnd, Saved, Why};
+use crate::engine::{Engine, Failure, Item, Piece, RunEnd, Saved, Why};
 use crate::flat::cells::{Cells, Place};
 use crate::flat::lanes::Lanes;
 use crate::flat::recorder::ROWS;
@@ -145,8 +145,7 @@ impl Plan {
     /// The function for a purpose as C, of a design without combinational loops.
     fn in_c(&self, directory: &Arc<Directory>, purpose: Purpose, vectors: Vectors) -> String {
         let flat = self.flatten(directory, purpose).expect("a design that runs has no combinational loop");
-        let memories = self.layout.memories.iter().map(|form| form.offset).min();
-        jit::in_c(memories.unwrap_or(self.layout.size), |b| self.lower(&flat, vectors, b))
+        jit::in_c(self.layout.cells_end, |b| self.lower(&flat, vectors, b))
     }
 }
 
@@ -480,6 +479,21 @@ impl Engine for Compiled {
 
     fn read_register(&self, read_register: usize) -> Bits {
         self.bits(self.plan.cells.read_registers[read_register])
+    }
+
+    fn image(&self) -> Option<&[u64]> {
+        self.signals.then(|| &self.state[..self.plan.layout.cells_end / 8])
+    }
+
+    fn pieces(&self, item: Item) -> Vec<Piece> {
+        let place = match item {
+            Item::Output(k) => Place { number: self.plan.cells.outputs.start + k as u32, lane: None },
+            Item::Signal(k) => self.plan.cells.signals[k],
+            Item::Register(k) => self.plan.cells.registers[k],
+            Item::ReadRegister(k) => self.plan.cells.read_registers[k],
+            Item::Probe(k) => self.plan.cells.probes[k],
+        };
+        self.plan.layout.cell(place).pieces(place.lane)
     }
 
     fn memory_read(&self, memory: usize, address: u64) -> Bits {

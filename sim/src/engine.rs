@@ -55,6 +55,32 @@ pub enum Why {
 #[derive(Default)]
 pub struct Saved(pub(crate) Option<Box<dyn Any + Send>>);
 
+/// Something that has a value in every cycle, by its number in the directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Item {
+    /// [`Engine::peek`].
+    Output(usize),
+    /// [`Engine::signal`].
+    Signal(usize),
+    /// [`Engine::register`].
+    Register(usize),
+    /// [`Engine::read_register`].
+    ReadRegister(usize),
+    /// [`Engine::probe`].
+    Probe(usize),
+}
+
+/// A run of bits within one limb of [`Engine::image`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// Which limb.
+    pub limb: usize,
+    /// Its lowest bit.
+    pub shift: u32,
+    /// How many bits; the limb has all of them.
+    pub width: u32,
+}
+
 /// See the module's documentation.
 pub trait Engine {
     /// What there is in the design, and the numbers of it.
@@ -112,6 +138,17 @@ pub trait Engine {
 
     /// The present value of the output register of a synchronous read port.
     fn read_register(&self, read_register: usize) -> Bits;
+
+    /// Limbs in which every [`Item`] lies, as of the last `settle`, if signals are shown: for waveforms, which look at
+    /// all of them in every cycle. None: this engine has no such thing, and is asked for one value after the other.
+    fn image(&self) -> Option<&[u64]> {
+        None
+    }
+
+    /// Where an item lies in the image, its lowest bits first; it stays there. Nothing if there is no image.
+    fn pieces(&self, _: Item) -> Vec<Piece> {
+        Vec::new()
+    }
 
     /// A word of a memory; addresses beyond the memory panic.
     fn memory_read(&self, memory: usize, address: u64) -> Bits;

@@ -56,6 +56,8 @@ pub mod init;
 pub mod interpreter;
 pub mod lockstep;
 mod mutant;
+#[cfg(any(feature = "jit", feature = "wave"))]
+mod origin;
 pub mod record;
 pub mod sim;
 pub mod simulation;

@@ -258,7 +258,7 @@ impl Simulation {
     fn run_recorded(&mut self, max_cycles: u64, stop: Option<usize>) -> Result<RunEnd, SimulationError> {
         for cycles in 1..=max_cycles {
             self.engine.settle();
-            let stopped = stop.is_some_and(|output| !self.engine.peek(output).is_zero());
+            let stopped = stop.is_some_and(|output| self.is_on(output));
             self.step()?;
             if stopped {
                 return Ok(RunEnd { cycles, why: crate::engine::Why::Stop });
@@ -279,6 +279,12 @@ impl Simulation {
     pub fn restore(&mut self, saved: &Saved) {
         self.engine.restore(saved);
         self.reported = self.engine.failures().len();
+    }
+
+    /// Whether an output is not 0.
+    #[cfg(feature = "wave")]
+    fn is_on(&self, output: usize) -> bool {
+        self.engine.peek_u64(output) != 0 || !self.engine.peek(output).is_zero()
     }
 
     /// Completes the waveform, if there is one. Dropping the simulation does it too, but without telling of errors.

@@ -189,3 +189,19 @@ fn bench_has_a_row_an_engine() {
         assert_eq!((&row["lanes"], &row["warps"], &row["kernel"]), (&1.into(), &1.into(), &"gcd".into()));
     }
 }
+
+#[test]
+fn bench_has_a_row_a_waveform() {
+    let place = Place::new();
+    let rows: Value =
+        serde_json::from_str(&place.good(&format!("bench wave gcd --lanes 2 --warps 1 --rounds 1 --json {SMALL}")))
+            .unwrap();
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| &row["wave"]).collect::<Vec<_>>(), [&Value::Null, &"fst".into(), &"vcd".into()]);
+    for row in rows {
+        assert_eq!((&row["lanes"], &row["warps"], &row["kernel"]), (&2.into(), &1.into(), &"gcd".into()));
+        assert_eq!(row["cycles"], rows[0]["cycles"]);
+        assert!(row["cycles_per_second"].as_f64().unwrap() > 0.0 && row["processor_seconds"].is_f64());
+        assert_eq!(row["bytes"].is_u64(), row["wave"].is_string());
+    }
+}

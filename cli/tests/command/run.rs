@@ -3,7 +3,7 @@
 use crate::common::*;
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -184,7 +184,11 @@ fn an_interrupted_run_reports_and_completes_its_waveform() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("loop.elf             interrupted\n") && text.contains("\nSIMT efficiency "), "{text}");
     assert_eq!(place.names(), ["loop.elf", "w.vcd"]);
-    let vcd = fs::read_to_string(place.path().join("w.vcd")).unwrap();
+    // All of it is large.
+    let mut file = fs::File::open(place.path().join("w.vcd")).unwrap();
+    file.seek(SeekFrom::End(-10_000)).unwrap();
+    let mut vcd = String::new();
+    file.read_to_string(&mut vcd).unwrap();
     assert!(vcd.ends_with("\n"));
     let last = vcd.lines().rev().find_map(|line| line.strip_prefix('#')).unwrap();
     let cycles = text.lines().find_map(|line| line.strip_prefix("cycles ")).unwrap();
@@ -229,16 +233,8 @@ fn progress_is_for_terminals() {
 #[test]
 fn help_shows_examples() {
     let place = Place::new();
-    for help in [
-        "--help",
-        "run --help",
-        "gen --help",
-        "cosim --help",
-        "kernels --help",
-        "bench --help",
-        "bench sim --help",
-        "bench check --help",
-    ] {
+    let benches = ["bench --help", "bench sim --help", "bench check --help", "bench wave --help"];
+    for help in ["--help", "run --help", "gen --help", "cosim --help", "kernels --help"].into_iter().chain(benches) {
         assert!(place.good(help).contains("Examples:"), "{help}");
     }
 }

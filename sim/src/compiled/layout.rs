@@ -7,6 +7,7 @@
 //! number is rounded up to whole [`STRIP`]s. Cells with lanes of 1 bit are packed instead: bit k is lane k.
 
 use crate::directory::Directory;
+use crate::engine::Piece;
 use crate::flat::cells::{CellShape as Shape, Cells, Place};
 use crate::flat::{container, limb_width, limbs};
 use heddle_hdl::Bits;
@@ -23,6 +24,8 @@ pub const LINE: usize = 64;
 pub struct Layout {
     pub cells: Vec<Form>,
     pub memories: Vec<Form>,
+    /// Where the last cell ends: a multiple of 8.
+    pub cells_end: usize,
     /// A multiple of [`LINE`].
     pub size: usize,
 }
@@ -115,6 +118,24 @@ impl Form {
         }
     }
 
+    /// Where the bits of word 0 are that `read` would put together, the lowest first.
+    pub fn pieces(&self, lane: Option<u32>) -> Vec<Piece> {
+        let Shape { width, lanes } = self.shape;
+        let piece = |offset: usize, shift: u32, width: u32| {
+            let shift = offset as u32 % 8 * 8 + shift;
+            Piece { limb: offset / 8, shift, width }
+        };
+        match lane {
+            None if self.has_packed_bits() => vec![piece(self.offset, 0, lanes)],
+            None if lanes > 1 => (0..lanes).map(|k| piece(self.at(0, k), 0, width)).collect(),
+            Some(lane) if self.has_packed_bits() => vec![piece(self.offset, lane, 1)],
+            _ => {
+                let at = self.at(0, lane.unwrap_or(0));
+                (0..limbs(width)).map(|k| piece(at + k as usize * self.limb, 0, limb_width(width, k))).collect()
+            }
+        }
+    }
+
     /// The low 64 bits of a word of one lane.
     pub fn read_u64(&self, state: &[u64], word: u64, lane: u32) -> u64 {
         if self.has_packed_bits() {
@@ -156,23 +177,25 @@ fn read_u64(state: &[u64], offset: usize, width: u32) -> u64 {
 
 impl Layout {
     pub fn new(directory: &Directory, cells: &Cells) -> Layout {
-        let mut size: usize = 0;
-        let mut place = |form: Form, align: usize| {
+        fn place(form: Form, align: usize, size: &mut usize) -> Form {
             let offset = size.next_multiple_of(align);
-            size = offset + form.stride * form.words as usize;
+            *size = offset + form.stride * form.words as usize;
             Form { offset, ..form }
-        };
+        }
+        let mut size: usize = 0;
         let forms = cells.shapes.iter().map(|&shape| Form::of_cell(shape));
-        let forms = forms.map(|form| place(form, if form.lane > 0 { LINE } else { form.stride.min(8) })).collect();
+        let align = |form: &Form| if form.lane > 0 { LINE } else { form.stride.min(8) };
+        let forms = forms.map(|form| place(form, align(&form), &mut size)).collect();
+        let cells_end = size.next_multiple_of(8);
         let mut memories = vec![None; cells.memory_shapes.len()];
         for (k, at) in cells.memories.iter().enumerate() {
             memories[at.number as usize].get_or_insert_with(|| {
                 let words = 1 << directory.memory(k).address_width;
-                place(Form::of_memory(cells.memory_shapes[at.number as usize], words), LINE)
+                place(Form::of_memory(cells.memory_shapes[at.number as usize], words), LINE, &mut size)
             });
         }
         let memories = memories.into_iter().map(|form| form.expect("every memory has its place")).collect();
-        Layout { cells: forms, memories, size: size.next_multiple_of(LINE) }
+        Layout { cells: forms, memories, cells_end, size: size.next_multiple_of(LINE) }
     }
 
     /// Places cells and memories that were numbered since, memories of so many words, behind all others.

@@ -1,8 +1,8 @@
 //! Rows that the code has made, and going back to a state that was saved.
 
 use super::Compiled;
-use super::tier::Tiers;
 use super::layout::LINE;
+use super::tier::Tiers;
 use crate::engine::{Failure, Saved};
 use crate::flat::Purpose;
 use crate::flat::recorder::ROWS;

@@ -159,7 +159,11 @@ fn start((directory, plan, purpose): Job) -> Stage {
 }
 
 /// The library of a function, from the cache; or, when that is asked for, compiled.
-fn library((directory, plan, purpose): Job, compile: &Receiver<()>, stop: &AtomicBool) -> Result<PathBuf, CompilerError> {
+fn library(
+    (directory, plan, purpose): Job,
+    compile: &Receiver<()>,
+    stop: &AtomicBool,
+) -> Result<PathBuf, CompilerError> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let compiler = Compiler::found()?;
     let source = plan.in_c(directory, purpose, compiler.vectors);

@@ -5,6 +5,9 @@ use super::on_deep_stack;
 use super::recorder::Recorder;
 use super::views::Views;
 use crate::directory::{Directory, Entry, Scope, Table};
+use crate::engine::Item;
+use crate::origin::Origins;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Bits in each lane, and how many lanes.
@@ -31,6 +34,8 @@ pub struct Cells {
     pub read_registers: Vec<Place>,
     pub probes: Vec<Place>,
     pub signals: Vec<Place>,
+    /// For each signal, whether it has the place of something else that is the same value.
+    pub is_alias: Vec<bool>,
     /// For each property: 0 if it failed, for assertions and assumptions; the number of hits for covers.
     pub properties: Vec<Place>,
     /// Which output ends a run when it is not 0: its number plus one, or 0 for none.
@@ -72,26 +77,68 @@ impl Cells {
         let plain = |e: &Entry| CellShape { width: e.width, lanes: 1 };
         let count = |_: &Entry| CellShape { width: 64, lanes: 1 };
         let mut memory_shapes = Vec::new();
+        let none = |_: usize, _: &[Place]| None;
+        let registers = places(d, lanes, &mut shapes, &d.registers, |s| s.registers.start, register, none);
+        let read_registers = places(d, lanes, &mut shapes, &d.read_registers, |s| s.read_registers.start, plain, none);
+        let probes = places(d, lanes, &mut shapes, &d.probes, |s| s.probes.start, plain, none);
+        let aliases = aliases(d, lanes);
+        let alias = |signal: usize, before: &[Place]| match aliases[signal]? {
+            Item::Register(k) => Some(registers[k]),
+            Item::ReadRegister(k) => Some(read_registers[k]),
+            Item::Signal(k) => Some(before[k]),
+            Item::Output(_) | Item::Probe(_) => None,
+        };
         Cells {
             inputs,
             outputs,
-            registers: places(d, lanes, &mut shapes, &d.registers, |s| s.registers.start, register),
-            read_registers: places(d, lanes, &mut shapes, &d.read_registers, |s| s.read_registers.start, plain),
-            probes: places(d, lanes, &mut shapes, &d.probes, |s| s.probes.start, plain),
-            signals: places(d, lanes, &mut shapes, &d.signals, |s| s.signals.start, plain),
-            properties: places(d, lanes, &mut shapes, &d.properties, |s| s.properties.start, count),
+            signals: places(d, lanes, &mut shapes, &d.signals, |s| s.signals.start, plain, alias),
+            is_alias: aliases.iter().map(Option::is_some).collect(),
+            registers,
+            read_registers,
+            probes,
+            properties: places(d, lanes, &mut shapes, &d.properties, |s| s.properties.start, count, none),
             stop: own.start,
             stopped: own.start + 1,
             failed: own.start + 2,
             shapes,
-            memories: places(d, lanes, &mut memory_shapes, &d.memories, |s| s.memories.start, plain),
+            memories: places(d, lanes, &mut memory_shapes, &d.memories, |s| s.memories.start, plain, none),
             memory_shapes,
             recorder: None,
         }
     }
 }
 
-/// Places for a table's entries. What is one thing in several lanes has one number; all else has a shape of its own.
+/// For each signal, the first register, read register or signal that is the same value, if it is another one. Copies
+/// that share a cell have it if one of them has nothing else.
+fn aliases(d: &Directory, lanes: &Lanes) -> Vec<Option<Item>> {
+    let origins = Origins::new(d);
+    let mut known = HashMap::new();
+    for item in (0..d.registers.len()).map(Item::Register).chain((0..d.read_registers.len()).map(Item::ReadRegister)) {
+        known.entry(origins.of(item)).or_insert(item);
+    }
+    let signals = (0..d.signals.len()).map(Item::Signal);
+    let other = |item| Some(*known.entry(origins.of(item)).or_insert(item)).filter(|&first| first != item);
+    let mut aliases: Vec<Option<Item>> = signals.map(other).collect();
+    let with_the_first = |k: usize| {
+        let scope = d.signals[k].scope;
+        let lane = lanes.of(scope).filter(|lane| lane.number > 0)?;
+        Some(d.scopes[lane.first].signals.start + k - d.scopes[scope].signals.start)
+    };
+    for k in 0..aliases.len() {
+        if let Some(shared) = with_the_first(k).filter(|_| aliases[k].is_none()) {
+            aliases[shared] = None;
+        }
+    }
+    for k in 0..aliases.len() {
+        if with_the_first(k).is_some_and(|shared| aliases[shared].is_none()) {
+            aliases[k] = None;
+        }
+    }
+    aliases
+}
+
+/// Places for a table's entries. What is one thing in several lanes has one number; all else has a shape of its own, or
+/// the place that `other` gives it, to which it gives the places before.
 fn places(
     d: &Directory,
     lanes: &Lanes,
@@ -99,9 +146,14 @@ fn places(
     table: &Table,
     start: impl Fn(&Scope) -> usize,
     mut shape: impl FnMut(&Entry) -> CellShape,
+    other: impl Fn(usize, &[Place]) -> Option<Place>,
 ) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for (k, entry) in table.iter().enumerate() {
+        if let Some(place) = other(k, &places) {
+            places.push(place);
+            continue;
+        }
         let lane = lanes.of(entry.scope);
         let number = match lane {
             Some(lane) if lane.number > 0 => {

@@ -484,8 +484,9 @@ impl<'a> Flatten<'a> {
         let probe = |scope: usize, index: usize| d.scopes[scope].module.probes[index].node;
         nodes.extend(d.probes.iter().zip(&self.cells.probes).map(|(e, &p)| (p, e.scope, probe(e.scope, e.index))));
         if signals {
-            let signals = d.signals.iter().zip(&self.cells.signals);
-            nodes.extend(signals.map(|(e, &p)| (p, e.scope, NodeId(e.index as u32))));
+            let signals = d.signals.iter().zip(&self.cells.signals).zip(&self.cells.is_alias);
+            let signals = signals.filter(|&(_, &is_alias)| !is_alias);
+            nodes.extend(signals.map(|((e, &p), _)| (p, e.scope, NodeId(e.index as u32))));
         }
         for (place, scope, node) in nodes {
             if !self.is_made_elsewhere(scope) {

@@ -3,7 +3,7 @@
 //! Each channel has a memory of [`ROWS`] rows and a cell that counts those that are there. A run is broken off and the
 //! counts set to 0 before a memory can be full, so the code need not look.
 
-use super::cells::{Cells, CellShape};
+use super::cells::{CellShape, Cells};
 use crate::record::Recording;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 use super::*;
 use crate::checks::Checks;
-use crate::compiled::{Compiled, OptLevel};
 use crate::compiled::cc::compiler_or_note;
 use crate::compiled::vector::Vectors;
+use crate::compiled::{Compiled, OptLevel};
 use crate::engine::Engine;
 use crate::fuzz::{Limits, compare, design, seeds};
 use crate::interpreter::Interpreter;
@@ -74,7 +74,13 @@ fn the_faster_of_two_stays() {
         let first = Duration::from_millis(600);
         let tiers = tiered.tiers.as_mut().unwrap();
         tiers.stage = Stage::Trial { second: code, time: [first, Duration::ZERO], cycles: [1000, 0], turn: 1 };
-        tiers.advance((&plain.directory, &plain.plan, EDGE), &mut tiered.functions[0].1, state, 1000, Duration::from_millis(second));
+        tiers.advance(
+            (&plain.directory, &plain.plan, EDGE),
+            &mut tiered.functions[0].1,
+            state,
+            1000,
+            Duration::from_millis(second),
+        );
         assert_eq!(tiers.tier(), stays, "600 and {second} ms for as many cycles");
     }
 }
