@@ -225,7 +225,7 @@ impl Device for OtherBlocks<'_> {
 }
 
 /// Ends a launch at Ctrl-C.
-struct Poll(Interrupt);
+pub struct Poll(pub Interrupt);
 
 impl Watch for Poll {
     fn progress(&mut self, _: Progress) -> ControlFlow<()> {
