@@ -15,12 +15,12 @@ mod child;
 mod command;
 mod expand;
 mod file;
-mod key;
+pub mod key;
 mod plan;
 mod rows;
 mod simulate;
 mod snakemake;
-mod store;
+pub mod store;
 mod table;
 mod work;
 

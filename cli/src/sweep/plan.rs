@@ -180,7 +180,7 @@ impl Plan {
         for &at in jobs {
             let Planned { rest, batch, .. } = &self.combinations[self.jobs[at].combination];
             let Batch { design, shape, .. } = &self.batches[*batch];
-            self.jobs[at].key = key::key(self.command, design, shape, rest, self.jobs[at].draw);
+            self.jobs[at].key = key::key(self.command.name(), design, shape, rest, self.jobs[at].draw);
         }
         Ok(())
     }
