@@ -61,7 +61,7 @@ pub struct Sweep {
     /// What to run
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// Where results are [default: FILE.results]
+    /// Where results are [default: FILE.results, beside FILE.toml]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
     /// Runs at a time [default: as many as there are processors]
@@ -159,7 +159,7 @@ impl Sweep {
         }
         match done.stopped {
             Some(error) => Err(error),
-            None if failed > 0 => bail!("{failed} of {} runs failed", jobs.len()),
+            None if failed > 0 => bail!("{failed} of {} failed", many(jobs.len(), "run")),
             None => Ok(()),
         }
     }
@@ -188,13 +188,19 @@ fn report<'a>(plan: &'a Plan, done: &'a Done, failed: usize) -> Report<'a> {
 /// `8 runs: 3 known, 4 run now, 1 missing, 2 failed`.
 fn counted(jobs: &[usize], done: &Done, failed: usize) -> String {
     let found = jobs.iter().filter(|at| done.records[**at].is_some()).count();
-    let mut text = format!("{} runs: {} known, {} run now", jobs.len(), found - done.computed, done.computed);
+    let (known, all) = (found - done.computed, many(jobs.len(), "run"));
+    let mut text = format!("{all}: {known} known, {} run now", done.computed);
     for (count, what) in [(jobs.len() - found, "missing"), (failed, "failed")] {
         if count > 0 {
             let _ = write!(text, ", {count} {what}");
         }
     }
     text
+}
+
+/// `1 run`, `2 runs`.
+fn many(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What would run, a line a combination.
@@ -216,12 +222,9 @@ fn listed(plan: &Plan, store: &Store) -> String {
     text += &left_out(plan);
     let (runs, combinations) = (plan.jobs.len(), plan.combinations.len());
     let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-    let _ = writeln!(
-        text,
-        "{combinations} combinations × {draws} draws on {} cores: {runs} runs, {known} known{failed}, {} to run",
-        plan.batches.len(),
-        runs - known
-    );
+    let (combinations, draws) = (many(combinations, "combination"), many(draws, "draw"));
+    let (cores, all, left) = (many(plan.batches.len(), "core"), many(runs, "run"), runs - known);
+    let _ = writeln!(text, "{combinations} × {draws} on {cores}: {all}, {known} known{failed}, {left} to run");
     text
 }
 

@@ -224,13 +224,8 @@ fn check_values(name: &str, file: &File, command: Command, folder: &Path) -> Res
         }
     }
     let keys: HashSet<&str> = file.groups.iter().flatten().map(|dimension| dimension.key.as_str()).collect();
-    for (place, dimension) in [
-        ("exclude", file.excludes.iter().flatten().collect::<Vec<_>>()),
-        ("baseline", file.table.baseline.iter().collect()),
-    ]
-    .into_iter()
-    .flat_map(|(place, dimensions)| dimensions.into_iter().map(move |dimension| (place, dimension)))
-    {
+    let excludes = file.excludes.iter().flatten().map(|dimension| ("exclude", dimension));
+    for (place, dimension) in excludes.chain(file.table.baseline.iter().map(|dimension| ("baseline", dimension))) {
         if !keys.contains(dimension.key.as_str()) {
             bail!("{name}:{}: {place}: `{}` is none of the options above", dimension.line, dimension.key);
         }
@@ -244,4 +239,60 @@ fn hardware(matches: &ArgMatches) -> Result<Shape, Refusal> {
         ShapeArgs::from_arg_matches(matches).and_then(|shape| Ok((shape, HardwareArgs::from_arg_matches(matches)?)));
     let (shape, hardware) = parsed.map_err(|error| Refusal::Wrong(error.into()))?;
     Ok(hardware.of(&shape.shape().map_err(Refusal::Refused)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> Result<Plan> {
+        Plan::new("s.toml", &File::parse("s.toml", text)?, Path::new(""))
+    }
+
+    fn keys(text: &str) -> Vec<String> {
+        let mut plan = plan(text).unwrap();
+        let jobs: Vec<usize> = (0..plan.jobs.len()).collect();
+        plan.find_keys(&jobs, 2, &Interrupt::default()).unwrap();
+        plan.jobs.into_iter().map(|job| job.key).collect()
+    }
+
+    #[test]
+    fn the_same_run_has_the_same_key_however_it_is_written() {
+        let head = "command = \"run\"\n[options]\nkernel = \"gcd\"\nwarps = 1\n";
+        let usual = keys(&format!("{head}lanes = [4, 2]\n"));
+        let written_out = format!("{head}lanes = 2\ndivergence = \"path-table\"\nfair = \"off\"\nsize = \"usual\"\n");
+        assert_eq!(keys(&written_out)[0], usual[1]);
+        assert_ne!(usual[0], usual[1]);
+        assert_ne!(keys(&format!("{head}lanes = 2\nsize = \"small\"\n"))[0], usual[1]);
+        // Inputs of another kernel's driver, on the same core.
+        assert_ne!(keys(&format!("{}lanes = 2\n", head.replace("gcd", "sort")))[0], usual[1]);
+    }
+
+    #[test]
+    fn pieces_have_every_run_once_and_one_machine_each() {
+        let text = "command = \"run\"\ndraws = 3\n[options]\nkernel = [\"gcd\", \"sort\"]\nlanes = [2, 4]\nwarps = 1\n";
+        let plan = plan(text).unwrap();
+        let pieces = plan.pieces(4);
+        assert_eq!(pieces.iter().map(Vec::len).collect::<Vec<_>>(), [4, 2, 4, 2]);
+        let mut all: Vec<usize> = pieces.concat();
+        all.sort();
+        assert_eq!(all, (0..12).collect::<Vec<_>>());
+        for piece in pieces {
+            let batch = |at: &usize| plan.combinations[plan.jobs[*at].combination].batch;
+            assert!(piece.iter().all(|at| batch(at) == batch(&piece[0])));
+        }
+    }
+
+    #[test]
+    fn options_that_others_name_must_be_there() {
+        let error = |text: &str| {
+            let head = "command = \"run\"\n[options]\nkernel = \"gcd\"\nlanes = 2\n";
+            plan(&format!("{head}{text}")).err().unwrap().to_string()
+        };
+        assert_eq!(error("[exclude]\nwarps = 2\n"), "s.toml:6: exclude: `warps` is none of the options above");
+        let baseline = error("[table]\nbaseline = { warps = 2 }\n");
+        assert_eq!(baseline, "s.toml:6: baseline: `warps` is none of the options above");
+        let draws = plan("command = \"hash\"\ndraws = 2\n[options]\nlanes = 2\n").err().unwrap().to_string();
+        assert_eq!(draws, "s.toml:2: draws: `heddle hash` has no seed; leave them away");
+    }
 }

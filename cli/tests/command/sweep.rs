@@ -229,7 +229,7 @@ fn what_a_core_refuses_can_be_left_out() {
         text.contains("\nleft out: kernel=gcd lanes=3 warps=1 size=small: lanes = 3: must be a power of two"),
         "{text}"
     );
-    assert!(text.contains("1 runs: 0 known, 1 run now;"), "{text}");
+    assert!(text.contains("1 run: 0 known, 1 run now;"), "{text}");
 }
 
 /// Those in the folder `examples`, which the pages and the help name.
@@ -259,6 +259,33 @@ fn the_examples_are_sweeps() {
     assert_eq!(names(table), names(text.split("\n\n").next().unwrap()));
     let shown = fs::read_to_string(&small).unwrap();
     assert!(page.contains(&shown), "docs/guide/sweep.md shows another file than small.toml");
+}
+
+/// The example has the study's variants, and each draw's figures are the same.
+#[test]
+fn the_example_on_mechanisms_is_the_study() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/sweeps/mechanisms.toml");
+    let kernels = "kernel = [\"bfs\", \"collatz\", \"gcd\", \"mandelbrot\", \"nqueens\", \"sort\"]";
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains(kernels));
+    let small = text.replace(kernels, "kernel = \"if_else\"\nlanes = 2\nwarps = 1").replace("draws = 8", "draws = 2");
+    let place = with(&small);
+    let parsed =
+        |line: &str| serde_json::from_str::<Value>(&place.good(line)).unwrap()["rows"].as_array().unwrap().clone();
+    let swept = parsed("sweep s.toml --json");
+    let study = parsed("study mechanisms if_else --lanes 2 --warps 1 --draws 2 --json");
+    assert_eq!(swept.len(), 2 * study.len());
+    let name = |row: &Value| {
+        let options = &row["options"];
+        let more = [("fair", ", fair"), ("replay", ", serialise"), ("compaction", ", predict")];
+        let more = more.into_iter().filter(|(key, _)| options.get(key).is_some()).map(|(_, more)| more);
+        format!("{}{}", options["divergence"].as_str().unwrap(), more.collect::<String>())
+    };
+    for row in study {
+        let of_it = swept.iter().filter(|other| row["mechanism"] == name(other));
+        let draws: Vec<Value> = of_it.map(|other| other["result"]["thread_ipc"].clone()).collect();
+        assert_eq!(row["ipc_of_draws"], Value::Array(draws), "{}", row["mechanism"]);
+    }
 }
 
 /// Where the command is, or a note that the test is skipped.
