@@ -132,16 +132,20 @@ impl Command {
         if let Some(why) = self.refusal(key) {
             return Err(why.into());
         }
-        let takes_value = self
-            .options()
-            .get_arguments()
-            .any(|argument| argument.get_long() == Some(key) && argument.get_action().takes_values());
-        if let (Value::Flag(_), true) = (value, takes_value || key == KERNEL) {
+        let is_target = self == Command::Run && key == KERNEL;
+        let any_target = (self == Command::Run && !is_target).then(|| "gcd".to_string());
+        let options = self.options();
+        let option = options.get_arguments().find(|argument| argument.get_long() == Some(key));
+        if option.is_none() && !is_target {
+            let line: Vec<String> = any_target.into_iter().chain([format!("--{key}")]).collect();
+            let why = self.parse(&line).err();
+            return Err(why.unwrap_or_else(|| format!("`heddle {}` has no such option", self.name())));
+        }
+        let takes_value = option.is_none_or(|option| option.get_action().takes_values());
+        if let (Value::Flag(_), true) = (value, takes_value) {
             return Err("wanted is a value, not a flag; `on` and `off` stand in quotes".into());
         }
         let words = self.words(&Combination(vec![(key.into(), value.clone())]), folder);
-        let is_target = self == Command::Run && key == KERNEL;
-        let any_target = (self == Command::Run && !is_target).then(|| "gcd".to_string());
         // A flag that is not set is checked as if it were.
         let words = if words.is_empty() { vec![format!("--{key}")] } else { words };
         let line: Vec<String> = any_target.into_iter().chain(words).collect();
@@ -226,8 +230,12 @@ mod tests {
         assert_eq!(run("fair", Value::Flag(true)), "wanted is a value, not a flag; `on` and `off` stand in quotes");
         assert!(run("no-checks", words("1")).contains("--no-checks"));
         assert_eq!(run("seed", words("1")), "seeds are `draws`");
+        assert_eq!(run("", Value::Flag(false)), "`heddle run` has no such option");
+        assert_eq!(run("lanes=4", Value::Flag(true)), "`heddle run` has no such option");
         assert!(run("wave", words("x.fst")).starts_with("it writes a file"));
-        assert!(check(Command::Hash, "kernel", words("gcd")).is_err());
+        assert!(
+            check(Command::Hash, "kernel", words("gcd")).unwrap_err().starts_with("unexpected argument '--kernel'")
+        );
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Table {
             }
         }
         let varying = || keys.iter().filter(|key| values(key).len() > 1).map(|key| key.to_string()).collect::<Vec<_>>();
-        let first = || vec![keys[0].to_string()];
+        let first = || keys.iter().take(1).map(|key| key.to_string()).collect();
         let rows = match &file.table.rows[..] {
             [] if varying().is_empty() => first(),
             [] => varying(),
@@ -312,6 +312,34 @@ mod tests {
         assert!(unknown.contains("cache.hits") && unknown.contains("thread_ipc"), "{unknown}");
         let error = error("[table]\nbaseline = { lanes = 8 }\n");
         assert_eq!(error, "s.toml:8: baseline: no combination has lanes = 8");
+    }
+
+    /// Whatever is changed in a file, it is a sweep or an error of one line.
+    #[test]
+    fn any_text_is_a_sweep_or_an_error() {
+        use proptest::prelude::*;
+        let text = format!(
+            "{OPTIONS}[[exclude]]\nlanes = 2\nwarps = [2, 1]\n[table]\nrows = [\"lanes\"]\nbaseline = {{ lanes = 4 }}\n"
+        );
+        let characters: Vec<char> = text.chars().collect();
+        let other =
+            prop_oneof![any::<char>(), proptest::sample::select("[]{}=.,\"'\n#0-_".chars().collect::<Vec<_>>())];
+        let change = (0..characters.len(), 0..4usize, proptest::collection::vec(other, 0..3));
+        proptest!(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) }, |((at, less, more) in change)| {
+            let mut changed = characters.clone();
+            changed.splice(at..(at + less).min(characters.len()), more);
+            let changed: String = changed.into_iter().collect();
+            let table = || -> Result<Table> {
+                let file = File::parse("s.toml", &changed)?;
+                let plan = Plan::new("s.toml", &file, Path::new(""))?;
+                Table::new("s.toml", &file, plan.command)
+            };
+            if let Err(error) = table() {
+                prop_assert!(error.to_string().starts_with("s.toml"), "{changed}: {error}");
+            }
+        });
+        let nothing = File::parse("s.toml", "command = \"hash\"\n[options]\n").unwrap();
+        assert!(Table::new("s.toml", &nothing, Command::Hash).unwrap().rows.is_empty());
     }
 
     #[test]
