@@ -118,7 +118,8 @@ impl Table {
         Ok(lines)
     }
 
-    /// The values of rows, and the jobs that have them.
+    /// The values of rows, and the jobs that have them; sorted by the first row's value, then the next's, each in the
+    /// order of the file.
     fn groups(&self, plan: &Plan) -> Vec<(Vec<String>, Vec<usize>)> {
         let mut groups: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
         for (at, job) in plan.jobs.iter().enumerate() {
@@ -130,7 +131,16 @@ impl Table {
                 None => groups.push((names, vec![at])),
             }
         }
-        groups
+        let places: Vec<Vec<usize>> = groups
+            .iter()
+            .map(|(names, _)| {
+                let place = |(row, name): (usize, &String)| groups.iter().position(|(other, _)| other[row] == *name);
+                names.iter().enumerate().filter_map(place).collect()
+            })
+            .collect();
+        let mut sorted: Vec<_> = places.into_iter().zip(groups).collect();
+        sorted.sort_by(|(place, _), (other, _)| place.cmp(other));
+        sorted.into_iter().map(|(_, group)| group).collect()
     }
 
     /// Over the runs with the options of the baseline instead, which are otherwise the same.
@@ -266,6 +276,17 @@ mod tests {
         assert_eq!(lines[0], ["lanes", "cycles", "idle.memory", "core", "runs"]);
         assert_eq!(lines[1], ["2", "200 (100 … 300)", "1.500", "x", "2"]);
         assert_eq!(lines[2], ["4", "50", "1.500", "x", "2"]);
+    }
+
+    #[test]
+    fn rows_are_in_the_order_of_their_options() {
+        let text = "command = \"run\"\n[[options]]\nwarps = [2, 1]\nkernel = [\"sort\", \"gcd\"]\n\
+                    [[options]]\nkernel = \"sort\"\nwarps = 4\n[table]\nrows = [\"kernel\", \"warps\"]\n";
+        let file = File::parse("s.toml", text).unwrap();
+        let plan = Plan::new("s.toml", &file, Path::new("")).unwrap();
+        let groups = Table::new("s.toml", &file, plan.command).unwrap().groups(&plan);
+        let names: Vec<String> = groups.into_iter().map(|(names, _)| names.join(" ")).collect();
+        assert_eq!(names, ["sort 2", "sort 1", "sort 4", "gcd 2", "gcd 1"]);
     }
 
     #[test]
