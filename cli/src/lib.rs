@@ -36,6 +36,7 @@ mod run;
 mod shape;
 mod size;
 mod study;
+mod sweep;
 mod synth;
 mod target;
 mod timed;
@@ -66,7 +67,8 @@ const EXAMPLES: &str = "Examples:
   heddle host --port /dev/ttyUSB0 collatz           a program on a board
   heddle cosim mandelbrot                           simulation and Verilog in lock-step
   heddle kernels                                    the built-in programs
-  heddle study simtight                             how busy the lanes are, beside published figures";
+  heddle study simtight                             how busy the lanes are, beside published figures
+  heddle sweep FILE.toml                            any options as lists, all combinations in parallel";
 
 #[derive(Subcommand)]
 enum Command {
@@ -86,6 +88,7 @@ enum Command {
     Reconverge(reconverge::Reconverge),
     Predict(predict::Predict),
     Study(study::Study),
+    Sweep(sweep::Sweep),
 }
 
 /// The command, with these mechanisms beside the project's own: every option `--divergence` has them, and a host may
@@ -121,6 +124,7 @@ pub fn main_with(mechanisms: &[&'static dyn Mechanism]) -> ExitCode {
         Command::Reconverge(command) => command.run(),
         Command::Predict(command) => command.run(),
         Command::Study(command) => command.run(),
+        Command::Sweep(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -144,11 +148,17 @@ fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
     }
+    eprintln!("error: {}; try --help", usage_line(error));
+    ExitCode::from(2)
+}
+
+/// What clap says is wrong with arguments, without its lines on usage.
+fn usage_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let message: Vec<&str> =
         text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
-    eprintln!("{}; try --help", one_line(&message.join("\n")));
-    ExitCode::from(2)
+    let line = one_line(&message.join("\n"));
+    line.strip_prefix("error: ").map_or(line.clone(), String::from)
 }
 
 fn one_line(text: &str) -> String {

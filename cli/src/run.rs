@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum};
 use heddle_check::commit;
 use heddle_simt::Shape;
 use heddle_testbench::image::Image;
-use heddle_testbench::kernels::Device;
+use heddle_testbench::kernels::{Device, Output};
 use heddle_testbench::machine::{Machine, MachineOptions};
 use std::io::{IsTerminal, Write as _, stdout};
 use std::ops::Range;
@@ -92,23 +92,14 @@ enum Reference {
 
 impl Run {
     pub fn run(self) -> Result<()> {
-        let mut target = self.size.of(Target::find(&self.target)?)?;
-        if let Some(path) = &self.elf {
-            target = target.with_program(path)?;
-        }
-        let shape = self.launch.shape.shape()?;
-        self.size.check(&target, &shape)?;
-        let target = self.launch.target(target, &shape)?;
+        let (target, shape) = self.on_core(self.program()?)?;
         let interrupt = Interrupt::catch()?;
         let mut image = image_file(self.image.as_deref(), &target)?;
         let timeline = self.timeline(&target, &shape)?;
         let profile =
             self.profile.as_deref().map(|path| Recorded::create(path, &target.program, shape.lanes, &interrupt));
         let profile = profile.transpose()?;
-        let mut options = MachineOptions { wave: self.wave.clone(), ..self.launch.options() };
-        if self.check == Some(Reference::Iss) {
-            options.monitors.push(commit::monitor);
-        }
+        let options = MachineOptions { wave: self.wave.clone(), ..self.options() };
         let mut machine =
             Machine::new(&shape, target.program.clone(), &options).with_context(|| target.name.clone())?;
         if self.trace {
@@ -121,25 +112,12 @@ impl Run {
             machine.watch(Box::new(Progress::new(shape.threads(), self.launch.limit.max_cycles, &interrupt)));
         }
 
-        let mut timed = Timed::new(&mut machine);
-        let result = self.launch.drive(&mut timed, &target, self.launch.shape.seed);
-        let time = timed.time;
-        let mut report = Report::new(
-            target.name.clone(),
-            &shape,
-            self.launch.engine,
-            self.launch.shape.seed,
-            time,
-            machine.summary(),
-        );
-        report.interrupted = result.as_ref().is_err_and(is_interruption);
-        report.compared = self.check.map(|_| machine.compared());
-        report.printed = machine.printed().clone();
+        let (mut report, result) = self.measure(&mut machine, &target, self.launch.shape.seed);
         if !self.json {
             print(&report.printed.text())?;
         }
         let finished = if result.is_ok() || report.interrupted {
-            show(&self.show, &mut machine).map(|variables| report.variables = variables)
+            self.shown(&mut machine).map(|variables| report.variables = variables)
         } else {
             Ok(())
         };
@@ -172,6 +150,49 @@ impl Run {
             print(&picture.text(stdout().is_terminal()))?;
         }
         if self.json { print_json(&report) } else { print(&report.text()) }
+    }
+
+    /// What runs.
+    pub fn program(&self) -> Result<Target> {
+        let target = self.size.of(Target::find(&self.target)?)?;
+        match &self.elf {
+            Some(path) => target.with_program(path),
+            None => Ok(target),
+        }
+    }
+
+    /// It as it is launched on the core, and the core; refused if that cannot be.
+    pub fn on_core(&self, target: Target) -> Result<(Target, Shape)> {
+        let shape = self.launch.shape.shape()?;
+        self.size.check(&target, &shape)?;
+        Ok((self.launch.target(target, &shape)?, shape))
+    }
+
+    /// How it is simulated, without a waveform.
+    pub fn options(&self) -> MachineOptions {
+        let mut options = self.launch.options();
+        if self.check == Some(Reference::Iss) {
+            options.monitors.push(commit::monitor);
+        }
+        options
+    }
+
+    /// Runs it on a machine that has it loaded: what the core did, and what came of it.
+    pub fn measure(&self, machine: &mut Machine, target: &Target, seed: u64) -> (Report, Result<Output>) {
+        let mut timed = Timed::new(machine);
+        let result = self.launch.drive(&mut timed, target, seed);
+        let time = timed.time;
+        let name = target.name.clone();
+        let mut report = Report::new(name, machine.shape(), self.launch.engine, seed, time, machine.summary());
+        report.interrupted = result.as_ref().is_err_and(is_interruption);
+        report.compared = self.check.map(|_| machine.compared());
+        report.printed = machine.printed().clone();
+        (report, result)
+    }
+
+    /// The variables that are asked for.
+    pub fn shown(&self, machine: &mut Machine) -> Result<Vec<Variable>> {
+        show(&self.show, machine)
     }
 
     /// Its file, and what it is to show.

@@ -7,6 +7,7 @@ mod compaction;
 mod core;
 pub mod draws;
 mod dual_path;
+mod kept;
 mod kernels;
 mod locks;
 mod mechanisms;

@@ -75,7 +75,7 @@ pub fn tune(target: Target, elf: &[u8], options: &Options, launch: Launch, draws
     let cycles = |programs: &[Vec<Choice>]| -> Result<Vec<Vec<u64>>> {
         let runs = programs.iter().map(run).collect::<Result<Vec<Run>>>()?;
         let of_draws = |draws: Vec<Summary>| draws.iter().map(|summary| summary.cycles).collect();
-        Ok(draws::all_as(&runs, draws, &machine, &interrupt)?.into_iter().map(of_draws).collect())
+        Ok(draws::all_as(&runs, draws, &machine, None, &interrupt)?.into_iter().map(of_draws).collect())
     };
     let tuned = search(&asked, shape.lanes, cycles)?;
     let before = tuned.tried[0].cycles.clone();

@@ -219,6 +219,11 @@ impl Machine {
         self.max_cycles = max_cycles;
     }
 
+    /// Changes [`MachineOptions::seed`] for the programs that are [loaded](Machine::load) from now on.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
     /// The grid of the launches from now on; one block of all threads unless set.
     pub fn set_grid(&mut self, grid: Grid) -> Result<(), GridError> {
         grid.check(&self.shape, self.program.scratchpad())?;

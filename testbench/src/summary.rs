@@ -3,11 +3,11 @@
 use crate::grid::Grid;
 use heddle_simt::Shape;
 use heddle_simt::metrics::Counts;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
 /// What the core did, over all launches.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// Launches.
     pub launches: u32,
@@ -62,7 +62,7 @@ pub struct Summary {
 }
 
 /// How often threads at convergence barriers went on, by reason, and what else they came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Convergence {
     /// All that participated waited; without those who waited for nobody.
     pub complete: u64,
@@ -79,7 +79,7 @@ pub struct Convergence {
 }
 
 /// Warps before and after compactions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Compactions {
     /// Times that threads which a branch or jump sent one way became warps.
     pub times: u64,
@@ -90,7 +90,7 @@ pub struct Compactions {
 }
 
 /// A warp's decisions at branches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Prediction {
     /// It did not wait, and that was right.
     pub bypass_right: u64,
@@ -116,7 +116,7 @@ impl Prediction {
 }
 
 /// What requests found in the data cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CacheVisits {
     /// Loads and atomic operations with a result that found their line.
     pub hits: u64,
@@ -131,7 +131,7 @@ pub struct CacheVisits {
 }
 
 /// Cycles in which nothing issued.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct IdleCycles {
     /// Front ends wait for outcomes.
     pub no_instruction: u64,

@@ -3,6 +3,7 @@
 //! Draw n gives a kernel the inputs of seed n, and draws the times of memory from seed n. It is the same for all that
 //! are compared, so gains are paired: a ratio for each draw.
 
+use super::kept::Kept;
 use super::runs::{self, Run};
 use super::table::gain;
 use crate::interrupt::Interrupt;
@@ -35,9 +36,15 @@ impl DrawsArgs {
     }
 }
 
-/// Every run in every draw: what the cores did, by run and draw.
-pub fn all(runs: &[Run], draws: DrawsArgs, seed: u64, interrupt: &Interrupt) -> Result<Vec<Vec<Summary>>> {
-    all_as(runs, draws, &runs::usual(seed), interrupt)
+/// Every run in every draw, but those that are kept: what the cores did, by run and draw.
+pub fn all(
+    runs: &[Run],
+    draws: DrawsArgs,
+    seed: u64,
+    kept: Option<&Kept>,
+    interrupt: &Interrupt,
+) -> Result<Vec<Vec<Summary>>> {
+    all_as(runs, draws, &runs::usual(seed), kept, interrupt)
 }
 
 /// As [`all`], on machines of these options.
@@ -45,15 +52,22 @@ pub fn all_as(
     runs: &[Run],
     draws: DrawsArgs,
     options: &MachineOptions,
+    kept: Option<&Kept>,
     interrupt: &Interrupt,
 ) -> Result<Vec<Vec<Summary>>> {
-    let summaries = runs::all_as(&of_each(runs, draws), options, interrupt)?;
+    let summaries = runs::all_as(&of_each(runs, draws), options, kept, interrupt)?;
     Ok(summaries.chunks(draws.draws as usize).map(<[Summary]>::to_vec).collect())
 }
 
 /// Every run in every draw, where that a program stops the core or never ends is a result, too: by run, and draw.
-pub fn each_as(runs: &[Run], draws: DrawsArgs, options: &MachineOptions, interrupt: &Interrupt) -> Result<Vec<Drawn>> {
-    let results = runs::each_as(&of_each(runs, draws), options, interrupt)?;
+pub fn each_as(
+    runs: &[Run],
+    draws: DrawsArgs,
+    options: &MachineOptions,
+    kept: Option<&Kept>,
+    interrupt: &Interrupt,
+) -> Result<Vec<Drawn>> {
+    let results = runs::each_as(&of_each(runs, draws), options, kept, interrupt)?;
     Ok(results.chunks(draws.draws as usize).map(<[_]>::to_vec).collect())
 }
 

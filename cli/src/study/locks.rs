@@ -2,6 +2,7 @@
 
 use super::age;
 use super::draws::{self, DrawsArgs};
+use super::kept::KeptArgs;
 use super::page;
 use super::runs::{self, Run};
 use super::table::{markdown, plain};
@@ -39,6 +40,8 @@ pub struct Locks {
     shape: ShapeArgs,
     #[command(flatten)]
     draws: DrawsArgs,
+    #[command(flatten)]
+    kept: KeptArgs,
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
@@ -124,10 +127,11 @@ impl Locks {
     pub fn run(self) -> Result<()> {
         let (shape, variants) = (self.shape()?, self.variants()?);
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
+        let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
         let options = MachineOptions { max_cycles: MOST_CYCLES, ..runs::usual(self.shape.seed) };
-        let results = draws::each_as(&runs, self.draws, &options, &interrupt)?;
+        let results = draws::each_as(&runs, self.draws, &options, kept.as_ref(), &interrupt)?;
         let mut rows = Vec::new();
         for (kernel, on_cores) in LOCKS.iter().zip(draws::by_program(&results, LOCKS.len())) {
             rows.extend(

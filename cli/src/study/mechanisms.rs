@@ -3,6 +3,7 @@
 use super::age;
 use super::chart::{Bars, COLOURS, Chart};
 use super::draws::{self, DrawsArgs, Gain, mean};
+use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
 use super::runs::{Run, usual};
@@ -31,6 +32,7 @@ use std::path::PathBuf;
   heddle study mechanisms                               all kernels on 8 lanes and 8 warps; takes minutes
   heddle study mechanisms gcd sort --lanes 32           two of them on another core
   heddle study mechanisms --draws 1 --json | jq '.rows[] | {kernel, mechanism, thread_ipc}'
+  heddle study mechanisms --results runs                goes on where it was ended
   heddle study mechanisms --docs docs                   tables and chart as a page")]
 pub struct Mechanisms {
     /// Some of the kernels
@@ -40,6 +42,8 @@ pub struct Mechanisms {
     shape: ShapeArgs,
     #[command(flatten)]
     draws: DrawsArgs,
+    #[command(flatten)]
+    kept: KeptArgs,
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
@@ -138,9 +142,10 @@ impl Mechanisms {
             Program::parse(kernel.elf)?.check(first).context(kernel.name)?;
         }
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[""])).transpose()?;
+        let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let results = draws::each_as(&runs, self.draws, &usual(self.shape.seed), &interrupt)?;
+        let results = draws::each_as(&runs, self.draws, &usual(self.shape.seed), kept.as_ref(), &interrupt)?;
         let mut rows = Vec::new();
         for (kernel, on_cores) in kernels.iter().zip(draws::by_program(&results, kernels.len())) {
             let first = on_cores[0].as_deref().ok().map(draws::ipc);

@@ -2,6 +2,7 @@
 
 use super::age;
 use super::draws::{self, DrawsArgs, Gain, mean};
+use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
 use super::runs::{Run, usual};
@@ -43,6 +44,8 @@ pub struct Orders {
     shape: ShapeArgs,
     #[command(flatten)]
     draws: DrawsArgs,
+    #[command(flatten)]
+    kept: KeptArgs,
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
@@ -185,9 +188,10 @@ impl Orders {
     pub fn run(self) -> Result<()> {
         let (kernels, shape) = (self.kernels()?, self.shape()?);
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
+        let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let results = draws::each_as(&runs, self.draws, &usual(self.shape.seed), &interrupt)?;
+        let results = draws::each_as(&runs, self.draws, &usual(self.shape.seed), kept.as_ref(), &interrupt)?;
         let mut rows = Vec::new();
         for (kernel, on_cores) in kernels.iter().zip(draws::by_program(&results, kernels.len())) {
             let first = on_cores[0].as_deref().ok().map(draws::ipc);

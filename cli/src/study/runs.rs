@@ -1,6 +1,7 @@
 //! Runs of kernels on cores, as many at a time as there are processors.
 
 use super::draws::Draw;
+use super::kept::Kept;
 use crate::device_error;
 use crate::interrupt::Interrupt;
 use crate::profile::Recorder;
@@ -41,12 +42,27 @@ pub struct Run {
 
 /// What the cores did, in the order of the runs. Results are checked, and assertions. The first failure ends it all.
 pub fn all(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Summary>> {
-    all_as(runs, &usual(seed), interrupt)
+    all_as(runs, &usual(seed), None, interrupt)
 }
 
-/// As [`all`], on machines of these options.
-pub fn all_as(runs: &[Run], options: &MachineOptions, interrupt: &Interrupt) -> Result<Vec<Summary>> {
-    outcomes(runs, options, interrupt, |worker, run| worker.run(run))
+/// As [`all`], on machines of these options, without what is kept.
+pub fn all_as(
+    runs: &[Run],
+    options: &MachineOptions,
+    kept: Option<&Kept>,
+    interrupt: &Interrupt,
+) -> Result<Vec<Summary>> {
+    outcomes(runs, options, interrupt, |worker, run| {
+        let place = kept.map(|kept| kept.place(run, options)).transpose()?.flatten();
+        let (Some(kept), Some(place)) = (kept, place) else { return worker.run(run) };
+        // Why a run failed is found by running it.
+        if let Some(Ok(summary)) = kept.read(&place) {
+            return Ok(summary);
+        }
+        let summary = worker.run(run)?;
+        kept.write(place, run, &Ok(summary))?;
+        Ok(summary)
+    })
 }
 
 /// As [`all`], but what each instruction did.
@@ -57,11 +73,16 @@ pub fn profiles(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Pr
 /// As [`all`], but that a program stops the core or never ends is a result, too, and so are all errors of the model: its
 /// message.
 pub fn each(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Result<Summary, String>>> {
-    each_as(runs, &usual(seed), interrupt)
+    each_as(runs, &usual(seed), None, interrupt)
 }
 
-/// As [`each`], on machines of these options.
-pub fn each_as(runs: &[Run], options: &MachineOptions, interrupt: &Interrupt) -> Result<Vec<Result<Summary, String>>> {
+/// As [`each`], on machines of these options, without what is kept.
+pub fn each_as(
+    runs: &[Run],
+    options: &MachineOptions,
+    kept: Option<&Kept>,
+    interrupt: &Interrupt,
+) -> Result<Vec<Result<Summary, String>>> {
     let or_fault = |result: Result<Summary>| match result {
         Ok(summary) => Ok(Ok(summary)),
         Err(error) => match (device_error::<MachineError>(&error), device_error::<ModelError>(&error)) {
@@ -70,7 +91,16 @@ pub fn each_as(runs: &[Run], options: &MachineOptions, interrupt: &Interrupt) ->
             _ => Err(error),
         },
     };
-    outcomes(runs, options, interrupt, |worker, run| or_fault(worker.run(run)))
+    outcomes(runs, options, interrupt, |worker, run| {
+        let place = kept.map(|kept| kept.place(run, options)).transpose()?.flatten();
+        let (Some(kept), Some(place)) = (kept, place) else { return or_fault(worker.run(run)) };
+        if let Some(known) = kept.read(&place) {
+            return Ok(known);
+        }
+        let result = or_fault(worker.run(run))?;
+        kept.write(place, run, &result)?;
+        Ok(result)
+    })
 }
 
 /// Of studies: results are checked by drivers.
@@ -225,7 +255,7 @@ impl Device for OtherBlocks<'_> {
 }
 
 /// Ends a launch at Ctrl-C.
-struct Poll(Interrupt);
+pub struct Poll(pub Interrupt);
 
 impl Watch for Poll {
     fn progress(&mut self, _: Progress) -> ControlFlow<()> {

@@ -9,6 +9,7 @@ mod variants;
 use super::age;
 use super::core::CoreArgs;
 use super::draws::{self, DrawsArgs, Gain};
+use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
 use super::runs::Run;
@@ -54,6 +55,8 @@ pub struct Speculative {
     kernels: Vec<String>,
     #[command(flatten)]
     draws: DrawsArgs,
+    #[command(flatten)]
+    kept: KeptArgs,
     #[command(flatten)]
     core: CoreArgs,
     /// Print one JSON object with an array `rows` instead of tables
@@ -222,6 +225,7 @@ impl Speculative {
         let kernels = chosen(&self.kernels, &KERNELS.map(|kernel| kernel.name))?;
         let mut comparisons = self.comparisons(&kernels, &shape)?;
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &CHARTS)).transpose()?;
+        let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let seed = self.core.shape.seed;
         let kernels = match self.kernels.as_slice() {
@@ -230,7 +234,7 @@ impl Speculative {
         };
         comparisons.extend(automatic::comparisons(&kernels, &shape, self.barriers(), seed, &interrupt)?);
         let runs: Vec<Run> = comparisons.iter().flat_map(Comparison::runs).collect();
-        let mut summaries = draws::all(&runs, self.draws, seed, &interrupt)?.into_iter();
+        let mut summaries = draws::all(&runs, self.draws, seed, kept.as_ref(), &interrupt)?.into_iter();
         let mut rows: Vec<Row> = Vec::new();
         for comparison in &comparisons {
             let summaries: Vec<Vec<Summary>> = summaries.by_ref().take(comparison.runs().count()).collect();

@@ -2,6 +2,7 @@
 
 use super::age;
 use super::draws::{self, DrawsArgs, Gain};
+use super::kept::KeptArgs;
 use super::page;
 use super::runs::{Run, usual};
 use super::table::{gain, markdown, plain};
@@ -37,6 +38,8 @@ pub struct Warp {
     shape: ShapeArgs,
     #[command(flatten)]
     draws: DrawsArgs,
+    #[command(flatten)]
+    kept: KeptArgs,
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
@@ -104,9 +107,10 @@ impl Row {
 impl Warp {
     pub fn run(self) -> Result<()> {
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
+        let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let results = draws::all_as(&runs, self.draws, &usual(self.shape.seed), &interrupt)?;
+        let results = draws::all_as(&runs, self.draws, &usual(self.shape.seed), kept.as_ref(), &interrupt)?;
         let cases = LANES.iter().flat_map(|&lanes| PAIRS.map(|(kernel, _)| (lanes, kernel)));
         let rows = cases.zip(results.chunks(WAYS.len())).flat_map(|((lanes, kernel), drawn)| {
             WAYS.iter().zip(drawn).map(move |(&way, draws)| Row::new((kernel, lanes, way), draws, &drawn[0]))

@@ -14,5 +14,6 @@ mod prove;
 mod reconverge;
 mod run;
 mod study;
+mod sweep;
 mod synth;
 mod verilog;

@@ -27,6 +27,35 @@ fn rows_are_those_asked_for_and_the_chart_is_written() {
 }
 
 #[test]
+fn runs_that_are_kept_are_not_run_again() {
+    let place = Place::new();
+    let study = |draws: u32| {
+        let line = format!("study mechanisms if_else --lanes 2 --warps 1 --draws {draws} --json --results runs");
+        let text = place.good(&line);
+        (serde_json::from_str::<Value>(&text).unwrap()["rows"].as_array().unwrap().clone(), text)
+    };
+    let files = || -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(place.path().join("runs")).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_file()).collect()
+    };
+    let (rows, first) = study(1);
+    assert_eq!(files().len(), rows.len());
+    assert_eq!(study(1).1, first);
+    // What is kept is believed; what is not is run.
+    for path in files() {
+        let mut record: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        record["result"]["thread_ipc"] = 99.5.into();
+        std::fs::write(&path, record.to_string()).unwrap();
+    }
+    let (rows, _) = study(2);
+    assert_eq!(files().len(), 2 * rows.len());
+    for row in rows {
+        let draws: Vec<f64> = row["ipc_of_draws"].as_array().unwrap().iter().map(|ipc| ipc.as_f64().unwrap()).collect();
+        assert!(draws[0] == 99.5 && draws[1] < 2.0, "{row}");
+    }
+}
+
+#[test]
 fn what_cannot_be_studied_is_one_line() {
     let place = Place::new();
     let bad = |options: &str| place.bad(&format!("study simtight {options}"));

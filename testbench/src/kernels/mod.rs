@@ -214,7 +214,12 @@ impl Kernel {
 
     /// Whether a core has all that the kernel needs.
     pub fn suits(&self, shape: &Shape) -> bool {
-        self.needs.iter().all(|need| need.is_met(shape))
+        self.lacks(shape).is_none()
+    }
+
+    /// What a core lacks for the kernel, if it lacks something.
+    pub fn lacks(&self, shape: &Shape) -> Option<Need> {
+        self.needs.iter().copied().find(|need| !need.is_met(shape))
     }
 }
 
