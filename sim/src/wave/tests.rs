@@ -44,7 +44,7 @@ fn both_formats_have_the_hierarchy_and_the_values() {
         let path = file(name);
         run(&path);
         let read = Read::of(&path);
-        assert_eq!(read.end, 50);
+        assert_eq!((read.end, read.widths["top.lane[1].count"]), (50, 70));
         assert_eq!(read.changes["top.clk"].iter().filter(|(_, value)| value == "1").count(), 6);
         assert_eq!(read.changes["top.rst"], [(0, "1".into()), (10, "0".into())]);
         let counts = &read.changes["top.lane[1].count"];
