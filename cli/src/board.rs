@@ -60,6 +60,7 @@ pub struct BoardArgs {
 impl BoardArgs {
     pub fn run(self) -> Result<()> {
         let Some(board) = self.board.filter(|_| !self.list) else { return print(&boards()) };
+        self.engine.check()?;
         let (shape, seed) = match &self.shape {
             Some(shape) => (shape.shape()?, shape.seed),
             None => (usual(board)?, 1),

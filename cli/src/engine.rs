@@ -1,9 +1,11 @@
 //! The option that chooses what simulates.
 
+use anyhow::Result;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use heddle_sim::EngineKind;
 use heddle_sim::compiled::OptLevel;
+use heddle_sim::compiled::cc::Compiler;
 use serde::{Serialize, Serializer};
 use std::sync::LazyLock;
 
@@ -20,6 +22,14 @@ impl From<EngineKind> for Engine {
 impl Engine {
     pub fn kind(self) -> EngineKind {
         self.0
+    }
+
+    /// Whether all that it needs is installed.
+    pub fn check(self) -> Result<()> {
+        if self.0 == EngineKind::Compiled(OptLevel::C) {
+            Compiler::found()?;
+        }
+        Ok(())
     }
 
     pub fn name(self) -> String {

@@ -69,6 +69,7 @@ impl Setting {
 impl Launch {
     /// The target with the grid asked for. Refuses what is for files if it is a kernel.
     pub fn target(&self, target: Target, shape: &Shape) -> Result<Target> {
+        self.engine.check()?;
         let grid = self.grid.grid(&target, shape)?;
         Setting::check(&self.set, &target)?;
         Ok(Target { grid, ..target })

@@ -247,7 +247,7 @@ impl Sent<'_> {
                 continue;
             }
             let (enables, data) = &mut words[bank as usize];
-            let own = (1 << access.bytes) - 1 << (place % 4);
+            let own = ((1 << access.bytes) - 1) << (place % 4);
             if let (true, Operation::Atomic { .. }) = (*enables & own != 0, access.operation) {
                 let same = |other: &&Lane| first_byte(&other.2) / 4 == place / 4 && !fails(&other.2);
                 let other = lanes.iter().find(same).map_or(0, |other| other.1);

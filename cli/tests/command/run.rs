@@ -238,3 +238,11 @@ fn help_shows_examples() {
         assert!(place.good(help).contains("Examples:"), "{help}");
     }
 }
+
+#[test]
+fn a_missing_c_compiler_is_named() {
+    let place = Place::new();
+    let mut command = place.command("run vecadd --lanes 2 --warps 1 --engine compiled-c");
+    let error = place.bad_command(command.env("HEDDLE_CC", "nowhere/cc"));
+    assert_eq!(error, "no C compiler `nowhere/cc`: install one, as with `apt install gcc`, or name it in HEDDLE_CC");
+}

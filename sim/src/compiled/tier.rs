@@ -55,7 +55,7 @@ enum Stage {
     },
     /// Time and cycles of the first tier, then of the second.
     Trial {
-        second: Function,
+        second: Box<Function>,
         time: [Duration; 2],
         cycles: [u64; 2],
         turn: usize,
@@ -117,7 +117,9 @@ impl Tiers {
                 let library = thread.join().expect("what compiles does not panic");
                 match library.ok().and_then(|path| Function::load(&path, 8 * state).ok()) {
                     None => Stage::Over(Tier::First),
-                    Some(second) => Stage::Trial { second, time: [Duration::ZERO; 2], cycles: [0; 2], turn: 0 },
+                    Some(second) => {
+                        Stage::Trial { second: Box::new(second), time: [Duration::ZERO; 2], cycles: [0; 2], turn: 0 }
+                    }
                 }
             }
             Stage::Working { thread, compile, stop } => {
@@ -140,7 +142,7 @@ impl Tiers {
                     // Time for a cycle, crosswise.
                     let faster = time[1].as_secs_f64() * cycles[0] as f64 <= time[0].as_secs_f64() * cycles[1] as f64;
                     if faster {
-                        *first = second;
+                        *first = *second;
                     }
                     Stage::Over(if faster { Tier::Second } else { Tier::First })
                 }

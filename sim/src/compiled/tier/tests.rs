@@ -73,7 +73,8 @@ fn the_faster_of_two_stays() {
         });
         let first = Duration::from_millis(600);
         let tiers = tiered.tiers.as_mut().unwrap();
-        tiers.stage = Stage::Trial { second: code, time: [first, Duration::ZERO], cycles: [1000, 0], turn: 1 };
+        tiers.stage =
+            Stage::Trial { second: Box::new(code), time: [first, Duration::ZERO], cycles: [1000, 0], turn: 1 };
         tiers.advance(
             (&plain.directory, &plain.plan, EDGE),
             &mut tiered.functions[0].1,

@@ -44,7 +44,12 @@ fn together_is_one_after_the_other() {
                 };
             }
         }
-        let harts: Vec<u32> = (0..8).filter_map(|lane| (r.u32(..4) > 0).then(|| lane + 8 * r.u32(..2))).collect();
+        let mut harts = Vec::new();
+        for lane in 0..8 {
+            if r.u32(..4) > 0 {
+                harts.push(lane + 8 * r.u32(..2));
+            }
+        }
         if harts.is_empty() {
             continue;
         }
