@@ -1,10 +1,10 @@
 //! The commit-stream check: what every thread does on the core, instruction by instruction, is what it does on the
 //! instruction-set simulator ([`heddle_testbench::iss`]).
 //!
-//! The core's probes say when the warps of a block start: then the simulator's threads do, and blocks and their warps must
-//! start in order. Their registers are those of the core before the launch, and then those that the thread before left. They say in each cycle which threads' instruction
-//! took effect (at resolve, so in the order of issue; a lane that must be replayed appears when it is served), what
-//! goes to memory, and what is written to registers. The simulator follows: the moment a thread's instruction takes
+//! The core's probes say when the warps of a block start: then the simulator's threads do, and blocks and their warps
+//! must start in order. Their registers are those of the core before the launch, and then those that the thread before
+//! left. The probes say in each cycle which threads' instruction took effect (at resolve, so in the order of issue; a
+//! lane that must be replayed appears when it is served), what goes to memory, and what is written to registers. The simulator follows: the moment a thread's instruction takes
 //! effect, it executes that thread's next instruction, so that both see memory in the core's order, even if threads
 //! race. Then
 //!

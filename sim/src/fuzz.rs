@@ -1,8 +1,8 @@
 //! Random designs, to compare engines (and the Verilog) with each other.
 //!
 //! [`design`] makes a netlist from a seed, [`compare`] drives two engines on it with the same random inputs and looks
-//! at everything each cycle, [`compare_recordings`] holds their recordings together, [`shrink`] makes a design that shows a mismatch smaller, and [`listing`] prints it;
-//! [`hunt`] does all of it for one seed. All is a function of the seeds: a test prints them and can be repeated.
+//! at everything each cycle, [`compare_recordings`] holds their recordings together, [`shrink`] makes a design that
+//! shows a mismatch smaller, and [`listing`] prints it; [`hunt`] does all of it for one seed. All is a function of the seeds: a test prints them and can be repeated.
 
 mod compare;
 mod design;
