@@ -109,9 +109,11 @@ impl Compiler {
     }
 }
 
+/// How often is looked whether something has ended.
+pub(super) const POLL: Duration = Duration::from_millis(10);
+
 /// Whether it succeeded.
 fn wait(mut child: Child, stop: &AtomicBool) -> Result<bool, CompilerError> {
-    const POLL: Duration = Duration::from_millis(10);
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status.success()),

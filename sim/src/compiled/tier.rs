@@ -6,7 +6,7 @@
 //! and stays if it was faster. If there is no compiler, or it fails, the run goes on as it is. The state is
 //! the same for both, so what is swapped is only the code.
 
-use super::cc::{Compiler, CompilerError};
+use super::cc::{Compiler, CompilerError, POLL};
 use super::jit::Function;
 use super::{Plan, Tier};
 use crate::directory::Directory;
@@ -14,7 +14,7 @@ use crate::flat::Purpose;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -65,8 +65,12 @@ enum Stage {
 
 impl Drop for Tiers {
     fn drop(&mut self) {
-        if let Stage::Working { stop, .. } = &self.stage {
+        // A process that ends leaves no compiler behind, and nothing half-made in the cache.
+        if let Stage::Working { thread, compile, stop } = std::mem::replace(&mut self.stage, Stage::Over(Tier::First)) {
             stop.store(true, Ordering::Relaxed);
+            drop(compile);
+            // What it found or failed at is of no use any more.
+            let _ = thread.join();
         }
     }
 }
@@ -175,8 +179,15 @@ fn library(
     }
     // Without a sender nobody waits.
     compile.recv().map_err(|_| CompilerError::Stopped)?;
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    compiler.compile(&source, true, stop)
+    loop {
+        match ONE_AT_A_TIME.try_lock() {
+            Err(TryLockError::WouldBlock) if stop.load(Ordering::Relaxed) => return Err(CompilerError::Stopped),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(POLL),
+            Ok(_turn) => return compiler.compile(&source, true, stop),
+            // Nobody is at it: who was has panicked.
+            Err(TryLockError::Poisoned(_)) => ONE_AT_A_TIME.clear_poison(),
+        }
+    }
 }
 
 #[cfg(all(test, feature = "fuzz"))]
