@@ -2,6 +2,7 @@
 
 use super::vector::Vectors;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -88,7 +89,7 @@ impl Compiler {
         put(&input, |path| fs::write(path, source))?;
         let spawn = |mut command: Command| {
             command.args(FLAGS).arg("-o").arg(&output).arg(&input).stdin(Stdio::null()).stdout(Stdio::null());
-            command.stderr(fs::File::create(&messages)?).spawn()
+            command.process_group(0).stderr(fs::File::create(&messages)?).spawn()
         };
         let plain = || Command::new(&self.command);
         let child = if nicely {
@@ -119,7 +120,8 @@ fn wait(mut child: Child, stop: &AtomicBool) -> Result<bool, CompilerError> {
             Ok(Some(status)) => return Ok(status.success()),
             Ok(None) if !stop.load(Ordering::Relaxed) => std::thread::sleep(POLL),
             _ => {
-                // It may just have ended.
+                // With those that it has started; it may just have ended.
+                let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(CompilerError::Stopped);
