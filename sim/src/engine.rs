@@ -53,10 +53,8 @@ pub enum Why {
 
 /// What an engine was in at some cycle, with room for it: [`Engine::save`].
 #[derive(Default)]
-pub struct Saved(
-    #[cfg_attr(not(feature = "jit"), expect(dead_code, reason = "only the compiled engine saves"))]
-    pub(crate)  Option<Box<dyn Any + Send>>,
-);
+#[cfg_attr(not(feature = "jit"), expect(dead_code, reason = "only the compiled engine saves"))]
+pub struct Saved(pub(crate) Option<Box<dyn Any + Send>>);
 
 /// Something that has a value in every cycle, by its number in the directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
