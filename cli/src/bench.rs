@@ -78,7 +78,6 @@ struct Sim {
     docs: Option<PathBuf>,
 }
 
-/// Lanes and warps of the shapes that are measured unless one is asked for.
 /// Lanes and warps of the cores, unless one is asked for.
 pub const SHAPES: [(u32, u32); 4] = [(8, 8), (8, 32), (32, 8), (64, 4)];
 

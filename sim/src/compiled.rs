@@ -145,7 +145,11 @@ impl Plan {
     /// The function for a purpose as C, of a design without combinational loops.
     fn in_c(&self, directory: &Arc<Directory>, purpose: Purpose, vectors: Vectors) -> String {
         let flat = self.flatten(directory, purpose).expect("a design that runs has no combinational loop");
-        jit::in_c(self.layout.cells_end, |b| self.lower(&flat, vectors, b))
+        self.flat_in_c(&flat, vectors)
+    }
+
+    fn flat_in_c(&self, flat: &Flat, vectors: Vectors) -> String {
+        jit::in_c(self.layout.cells_end, |b| self.lower(flat, vectors, b))
     }
 }
 
@@ -232,7 +236,7 @@ impl Compiled {
         let flat = self.plan.flatten(&self.directory, purpose)?;
         let flattened = Instant::now();
         let function = self
-            .of_c(purpose)
+            .of_c(purpose, &flat)
             .unwrap_or_else(|| Function::new(self.plan.layout.size, |b| self.plan.lower(&flat, Vectors::NARROW, b)));
         self.report.nodes += flat.nodes.len();
         self.report.code_bytes += function.code_bytes;
@@ -243,12 +247,12 @@ impl Compiled {
     }
 
     /// The function out of C, where that is what makes cycles and there is a compiler.
-    fn of_c(&self, purpose: Purpose) -> Option<Function> {
+    fn of_c(&self, purpose: Purpose, flat: &Flat) -> Option<Function> {
         if self.plan.level != OptLevel::C || !matches!(purpose, Purpose::Edge { reset: false, .. }) {
             return None;
         }
         let compiler = Compiler::found().ok()?;
-        let source = self.plan.in_c(&self.directory, purpose, compiler.vectors);
+        let source = self.plan.flat_in_c(flat, compiler.vectors);
         let library = compiler.compile(&source, false, &AtomicBool::new(false)).ok()?;
         Function::load(&library, self.plan.layout.size).ok()
     }

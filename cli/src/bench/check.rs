@@ -1,6 +1,6 @@
 //! `heddle bench check`: what `heddle run --check iss` costs.
 
-use super::runner::processor_time;
+use super::runner::{Launches, processor_time};
 use crate::output::{print, print_json};
 use crate::report::si;
 use crate::shape::ShapeArgs;
@@ -9,9 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_check::{commit, compaction};
 use heddle_simt::Shape;
-use heddle_testbench::Program;
-use heddle_testbench::grid::Grid;
-use heddle_testbench::kernels::{self, Device, DeviceError};
+use heddle_testbench::kernels::{self, Device};
 use heddle_testbench::machine::{Machine, MachineOptions, design};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -129,41 +127,15 @@ impl Check {
     /// Cycles of the program, and the time that its launches take.
     fn once(&self, machine: &mut Machine, target: &Target) -> Result<(u64, Duration)> {
         machine.load(target.program.clone())?;
-        let mut launches = Launches { machine, time: Duration::ZERO };
-        target.drive(&mut launches, self.shape.seed).with_context(|| target.name.clone())?;
-        let time = launches.time;
+        let mut time = Duration::ZERO;
+        let launch = |machine: &mut Machine, grid| {
+            let started = processor_time();
+            let result = machine.launch_grid(grid);
+            time += processor_time() - started;
+            result
+        };
+        target.drive(&mut Launches { machine, launch }, self.shape.seed).with_context(|| target.name.clone())?;
         Ok((machine.summary().cycles, time))
-    }
-}
-
-/// A machine whose launches are measured.
-struct Launches<'a> {
-    machine: &'a mut Machine,
-    time: Duration,
-}
-
-impl Device for Launches<'_> {
-    fn program(&self) -> &Program {
-        self.machine.program()
-    }
-
-    fn shape(&self) -> &Shape {
-        self.machine.shape()
-    }
-
-    fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.machine.write(address, bytes)
-    }
-
-    fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {
-        self.machine.read(address, length)
-    }
-
-    fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
-        let started = processor_time();
-        let result = self.machine.launch_grid(grid);
-        self.time += processor_time() - started;
-        result
     }
 }
 

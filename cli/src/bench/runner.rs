@@ -151,12 +151,14 @@ impl Runner {
         let context = || format!("{} in {}", target.name, self.name);
         self.machine.load(target.program.clone())?;
         let limit = if goal == Goal::Early { EARLY } else { MOST };
-        let mut launches = Launches { machine: &mut self.machine, limit, sample: Sample::default() };
-        match target.drive(&mut launches, self.seed) {
-            Err(_) if goal == Goal::Early && launches.sample.cycles == EARLY => {}
+        let mut sample = Sample::default();
+        let launch = |machine: &mut Machine, grid| launch(machine, grid, limit, &mut sample);
+        let driven = target.drive(&mut Launches { machine: &mut self.machine, launch }, self.seed);
+        match driven {
+            Err(_) if goal == Goal::Early && sample.cycles == EARLY => {}
             result => result.map(|_| ()).with_context(context)?,
         }
-        Ok(launches.sample)
+        Ok(sample)
     }
 }
 
@@ -167,7 +169,12 @@ fn machine(shape: &Shape, engine: Box<dyn heddle_sim::Engine>, seed: u64, target
 
 /// Of this thread: engines have one, and other programs disturb it less than wall time.
 pub fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    now(ClockId::ThreadCPUTime)
+}
+
+/// The time of a clock.
+pub fn now(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
@@ -178,14 +185,32 @@ struct Sample {
     time: Duration,
 }
 
-/// A machine whose launches are a single run of the engine, measured, and broken off after so many cycles.
-struct Launches<'a> {
-    machine: &'a mut Machine,
-    limit: u64,
-    sample: Sample,
+/// A launch as a single run of the engine, measured, and broken off after so many cycles of the program.
+fn launch(machine: &mut Machine, grid: Grid, limit: u64, sample: &mut Sample) -> Result<(), DeviceError> {
+    machine.set_grid(grid)?;
+    let simulation = machine.simulation();
+    let launch = simulation.directory().inputs.find("launch").expect("the system has this input");
+    let stopped = simulation.directory().outputs.find("stopped").expect("the system has this output");
+    simulation.engine().poke_u64(launch, 1);
+    simulation.step()?;
+    simulation.engine().poke_u64(launch, 0);
+    let started = processor_time();
+    let end = simulation.run(limit - sample.cycles, Some(stopped))?;
+    sample.time += processor_time() - started;
+    sample.cycles += end.cycles;
+    match end.why {
+        Why::Stop => Ok(()),
+        _ => Err(format!("no end in {} cycles", sample.cycles).into()),
+    }
 }
 
-impl Device for Launches<'_> {
+/// A machine that is launched in a way of one's own.
+pub struct Launches<'a, L> {
+    pub machine: &'a mut Machine,
+    pub launch: L,
+}
+
+impl<L: FnMut(&mut Machine, Grid) -> Result<(), DeviceError>> Device for Launches<'_, L> {
     fn program(&self) -> &Program {
         self.machine.program()
     }
@@ -203,20 +228,6 @@ impl Device for Launches<'_> {
     }
 
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
-        self.machine.set_grid(grid)?;
-        let simulation = self.machine.simulation();
-        let launch = simulation.directory().inputs.find("launch").expect("the system has this input");
-        let stopped = simulation.directory().outputs.find("stopped").expect("the system has this output");
-        simulation.engine().poke_u64(launch, 1);
-        simulation.step()?;
-        simulation.engine().poke_u64(launch, 0);
-        let started = processor_time();
-        let end = simulation.run(self.limit - self.sample.cycles, Some(stopped))?;
-        self.sample.time += processor_time() - started;
-        self.sample.cycles += end.cycles;
-        match end.why {
-            Why::Stop => Ok(()),
-            _ => Err(format!("no end in {} cycles", self.sample.cycles).into()),
-        }
+        (self.launch)(self.machine, grid)
     }
 }

@@ -1,6 +1,7 @@
 //! `heddle bench wave`: what a waveform costs.
 
 use super::kernel;
+use super::runner::now;
 use crate::output::{print, print_json};
 use crate::report::si;
 use crate::shape::ShapeArgs;
@@ -10,12 +11,12 @@ use clap::Args;
 use heddle_hdl::netlist::Module;
 use heddle_simt::Shape;
 use heddle_testbench::machine::{Machine, MachineOptions, design};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Cycles per second without a waveform, with .fst and with .vcd, and how large the files are.
 ///
@@ -116,6 +117,8 @@ fn measure(
     let mut machine = Machine::with_design(shape, design, target.program.clone(), &options)?;
     // So that what settles is compiled.
     machine.simulation().engine().settle();
+    // Of all threads: the waveform's is one.
+    let processor_time = || now(ClockId::ProcessCPUTime);
     let (started, processor) = (Instant::now(), processor_time());
     target.drive(&mut machine, seed)?;
     let cycles = machine.summary().cycles;
@@ -131,12 +134,6 @@ fn measure(
         processor_seconds: processor.as_secs_f64(),
         bytes: path.map(|path| path.metadata().map(|data| data.len())).transpose()?,
     })
-}
-
-/// Of all threads: the waveform's is one.
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn table(rows: &[Row]) -> String {

@@ -66,7 +66,7 @@ impl Compiler {
     }
 
     /// Compiles a source, unless that has been done before. Another may tell it to `stop`; `nicely`, it leaves the
-    /// processor to whoever wants it.
+    /// processor to others.
     pub fn compile(&self, source: &str, nicely: bool, stop: &AtomicBool) -> Result<PathBuf, CompilerError> {
         let library = self.library(source);
         if library.exists() {

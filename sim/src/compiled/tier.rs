@@ -3,8 +3,8 @@
 //!
 //! A run that has taken two seconds looks whether the code is in the cache; one that has taken ten has it compiled, one
 //! function at a time in this process, and niced. When it is there, it makes every other batch of cycles for a second,
-//! and stays if it was faster. If there is no compiler, or it fails, the run goes on as it is. The state is
-//! the same for both, so what is swapped is only the code.
+//! and stays if it was faster. If there is no compiler, or it fails, the run goes on as it is. The state is the same for
+//! both, so what is swapped is only the code.
 
 use super::cc::{Compiler, CompilerError, POLL};
 use super::jit::Function;
