@@ -84,18 +84,17 @@ WHOLE(16)
             wide[k] = ((OF32)v)[LOW + k];                              \
         return wide;                                                   \
     }
+// Of lanes of 64 bits that are all below 2^32 (`narrow` in vector/part.rs), the lower halves.
+#define EVEN4 0, 2, 4, 6
+#define EVEN8 EVEN4, 8, 10, 12, 14
+#define EVEN16 EVEN8, 16, 18, 20, 22, 24, 26, 28, 30
 #define BETWEEN(N32, N64)                                              \
     WIDEN(low, 0, N64, u32x##N32, u64x##N64, u32x##N32)                \
     WIDEN(high, N64, N64, u32x##N32, u64x##N64, u32x##N32)             \
     WIDEN(low, 0, N64, i32x##N32, u64x##N64, u32x##N32)                \
     WIDEN(high, N64, N64, i32x##N32, u64x##N64, u32x##N32)             \
-    static inline u32x##N32 narrow_u64x##N64(u64x##N64 a, u64x##N64 b) { \
-        u32x##N32 narrow;                                              \
-        for (int k = 0; k < N64; k++) {                                \
-            narrow[k] = a[k] >> 32 ? 0xffffffffu : (u32)a[k];          \
-            narrow[N64 + k] = b[k] >> 32 ? 0xffffffffu : (u32)b[k];    \
-        }                                                              \
-        return narrow;                                                 \
+    static inline u32x##N32 narrow_u64x##N64(u64x##N64 a, u64x##N64 b) {             \
+        return __builtin_shufflevector((u32x##N32)a, (u32x##N32)b, EVEN##N32);       \
     }
 BETWEEN(4, 2)
 BETWEEN(8, 4)
