@@ -1,5 +1,6 @@
 //! `heddle bench`: how fast the simulations are, and what checks cost.
 
+mod batch;
 mod chart;
 mod check;
 mod page;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 #[command(after_help = "Examples:
   heddle bench sim
   heddle bench sim mandelbrot matmul --lanes 32 --json
+  heddle bench batch --runs 16
   heddle bench check nqueens sort
   heddle bench wave")]
 pub struct Bench {
@@ -42,6 +44,7 @@ pub struct Bench {
 #[derive(Subcommand)]
 enum What {
     Sim(Sim),
+    Batch(batch::Batch),
     Check(check::Check),
     Wave(wave::Wave),
 }
@@ -85,6 +88,7 @@ impl Bench {
     pub fn run(self) -> Result<()> {
         match self.what {
             What::Sim(sim) => sim.run(),
+            What::Batch(batch) => batch.run(),
             What::Check(check) => check.run(),
             What::Wave(wave) => wave.run(),
         }
@@ -122,9 +126,7 @@ impl Sim {
     /// A step for every engine made, and for every engine, kernel and round, the comparison of states counted as one.
     fn progress(&self, shapes: usize, models: usize) -> ProgressBar {
         let engines = models + kinds().count() + unchecked().count();
-        let steps = shapes * engines * (1 + self.kernels.len() * (1 + self.rounds as usize));
-        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
-        ProgressBar::new(steps as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        bar(shapes * engines * (1 + self.kernels.len() * (1 + self.rounds as usize)))
     }
 
     /// The rows of all kernels on one shape.
@@ -192,6 +194,12 @@ impl Sim {
         }
         Ok(runners)
     }
+}
+
+/// Progress by steps.
+fn bar(steps: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
+    ProgressBar::new(steps as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// Every engine but the tiers, which are two of the others, one after the other; C only where there is a compiler.
