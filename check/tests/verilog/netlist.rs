@@ -54,7 +54,7 @@ fn mapped(board: &str, top: &Arc<Module>) -> Option<Files> {
 }
 
 fn model(top: &Arc<Module>, files: &Files, optimise: Optimise) -> Option<Verilator> {
-    let recipe = Recipe { optimise, probes: false, trace: false };
+    let recipe = Recipe { optimise, probes: false, ..Recipe::default() };
     match Verilator::of_files(&Arc::new(Directory::new(top)), 1, recipe, files) {
         Err(missing @ BuildError::Missing { .. }) => {
             skipped(missing);

@@ -29,20 +29,19 @@ pub fn write(docs: &Path, rows: &[Row], shapes: &[Shape], verilator: &str) -> Re
 fn page(rows: &[Row], verilator: &str) -> String {
     let mut text = format!(
         "# Simulation speed\n\n\
-         Cycles a second of every engine on the core, and the ratio to the better of Verilator's two builds. \
+         Cycles a second of every engine on the core, and the ratio to the best of Verilator's builds with one thread. \
          [How it is measured](../reference/simulator.md#how-fast).\n\n\
          Written by `{}` on {}, {verilator}.\n\n\
          ![Speed of each engine, relative to Verilator](simulation-speed.svg)\n",
         command(),
         processor()
     );
-    for shape in rows.chunk_by(|a, b| (a.lanes, a.warps) == (b.lanes, b.warps)) {
+    for shape in rows.chunk_by(|a, b| a.is_on_the_core_of(b)) {
         let kernels: Vec<&str> = shape.chunk_by(|a, b| a.kernel == b.kernel).map(|k| k[0].kernel.as_str()).collect();
         let _ = write!(
             text,
-            "\n## {} lanes × {} warps\n\n| engine | {} | compile | nodes | code B | state B |\n|---|{}---|---|---|---|\n",
-            shape[0].lanes,
-            shape[0].warps,
+            "\n## {}\n\n| engine | {} | compile | nodes | code B | state B |\n|---|{}---|---|---|---|\n",
+            shape[0].core(),
             kernels.join(" | "),
             "---|".repeat(kernels.len())
         );

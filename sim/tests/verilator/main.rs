@@ -20,7 +20,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 /// Random designs run for few cycles: the build is what takes time.
-const QUICK: Recipe = Recipe { optimise: Optimise::O0, probes: true, trace: false };
+const QUICK: Recipe = Recipe { optimise: Optimise::O0, probes: true, trace: false, threads: 1 };
 
 /// Every Verilator that is found, said on the terminal.
 fn every_verilator(test: &str) -> Vec<Tool> {
@@ -135,6 +135,28 @@ fn random_designs_agree_and_lint() {
         compare_memories(&lockstep, &top, seed);
     }
     tools.iter().for_each(|tool| lint_with(tool, "designs", &verilog(&top, &Options::default())));
+}
+
+/// Its threads ask for start values, and for words of memories.
+#[test]
+fn a_model_of_two_threads_does_the_same() {
+    if every_verilator("two threads in Verilator").is_empty() {
+        return;
+    }
+    let top = design(3, &Limits::default());
+    let directory = Arc::new(Directory::new(&top));
+    let left = Compiled::new(&directory, 1, OptLevel::default()).expect("random designs have no loops");
+    let recipe = Recipe { threads: 2, ..QUICK };
+    let right = Verilator::of_files(&directory, 1, recipe, &verilog(&top, &recipe.verilog())).unwrap();
+    let mut lockstep = Lockstep::new(Box::new(left), Box::new(right), 1);
+    let mut stimulus = Stimulus::new(1);
+    for _ in 0..60 {
+        stimulus.drive(&mut [&mut lockstep]);
+        lockstep.step();
+        assert!(lockstep.mismatch().is_none(), "{}", lockstep.mismatch().unwrap());
+    }
+    assert!(!directory.memories.is_empty(), "it has memories");
+    compare_memories(&lockstep, &top, 1);
 }
 
 /// The last words of each memory, through host access on both sides.
