@@ -7,7 +7,7 @@
 
 use super::Study;
 use super::area;
-use super::runs::{Run, each};
+use super::runs::{Run, each, usual};
 use crate::docs::age::{Stamp, marked};
 use crate::interrupt::Interrupt;
 use crate::output::ResultFile;
@@ -72,7 +72,9 @@ fn is_worth_a_look(stamp: &Stamp, now: &str) -> bool {
 fn sample(runs: &[Run], interrupt: &Interrupt) -> Result<String> {
     let count = SAMPLED.min(runs.len());
     let some: Vec<Run> = (0..count).map(|k| runs[k * runs.len() / count].clone()).collect();
-    let cycles = each(&some, 1, interrupt)?.into_iter().map(|run| run.map_or(0, |summary| summary.cycles).to_string());
+    let cycles = each(&some, &usual(1), None, interrupt)?
+        .into_iter()
+        .map(|run| run.map_or(0, |summary| summary.cycles).to_string());
     Ok(cycles.collect::<Vec<_>>().join(" "))
 }
 

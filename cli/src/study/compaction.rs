@@ -8,9 +8,10 @@ mod tables;
 use super::age;
 use super::chart::{Bars, Chart};
 use super::core::CoreArgs;
+use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
-use super::runs::{Run, each};
+use super::runs::{Run, each, usual};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
 use anyhow::{Context, Result, bail};
@@ -62,6 +63,8 @@ pub struct Compaction {
     block_threads: Option<u32>,
     #[command(flatten)]
     core: CoreArgs,
+    #[command(flatten)]
+    kept: KeptArgs,
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
@@ -207,9 +210,10 @@ impl Compaction {
         let files =
             [(create(&self.svg)?, chart as fn(&Report) -> String), (create(&self.decisions)?, prediction::chart)];
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &["", "decisions"])).transpose()?;
+        let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let mut results = each(&runs, self.core.shape.seed, &interrupt)?.into_iter();
+        let mut results = each(&runs, &usual(self.core.shape.seed), kept.as_ref(), &interrupt)?.into_iter();
         let mut rows = Vec::new();
         for part in &parts {
             rows.extend(part.rows(&results.by_ref().take(part.shapes.len() * part.kernels.len()).collect::<Vec<_>>()));

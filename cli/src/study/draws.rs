@@ -55,7 +55,7 @@ pub fn all_as(
     kept: Option<&Kept>,
     interrupt: &Interrupt,
 ) -> Result<Vec<Vec<Summary>>> {
-    let summaries = runs::all_as(&of_each(runs, draws), options, kept, interrupt)?;
+    let summaries = runs::all(&of_each(runs, draws), options, kept, interrupt)?;
     Ok(summaries.chunks(draws.draws as usize).map(<[Summary]>::to_vec).collect())
 }
 
@@ -67,7 +67,7 @@ pub fn each_as(
     kept: Option<&Kept>,
     interrupt: &Interrupt,
 ) -> Result<Vec<Drawn>> {
-    let results = runs::each_as(&of_each(runs, draws), options, kept, interrupt)?;
+    let results = runs::each(&of_each(runs, draws), options, kept, interrupt)?;
     Ok(results.chunks(draws.draws as usize).map(<[_]>::to_vec).collect())
 }
 

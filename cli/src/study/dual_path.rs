@@ -4,9 +4,10 @@
 use super::age;
 use super::chart::{Bars, Chart};
 use super::core::CoreArgs;
+use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
-use super::runs::{Run, all};
+use super::runs::{Run, all, usual};
 use super::table::{gain, markdown, plain, share};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
@@ -43,6 +44,8 @@ pub struct DualPath {
     kernels: Vec<String>,
     #[command(flatten)]
     core: CoreArgs,
+    #[command(flatten)]
+    kept: KeptArgs,
     /// Print one JSON object with an array `rows` instead of a table
     #[arg(long)]
     json: bool,
@@ -182,9 +185,10 @@ impl DualPath {
         }
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
         self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[""])).transpose()?;
+        let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let summaries = all(&runs, self.core.shape.seed, &interrupt)?;
+        let summaries = all(&runs, &usual(self.core.shape.seed), kept.as_ref(), &interrupt)?;
         let row = |unit: usize, at: usize| {
             let summary = &summaries[unit * kernels.len() + at];
             Row::new(kernels[at].0, UNITS[unit].0, summary, &summaries[at])

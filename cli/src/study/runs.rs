@@ -40,18 +40,9 @@ pub struct Run {
     pub draw: Option<Draw>,
 }
 
-/// What the cores did, in the order of the runs. Results are checked, and assertions. The first failure ends it all.
-pub fn all(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Summary>> {
-    all_as(runs, &usual(seed), None, interrupt)
-}
-
-/// As [`all`], on machines of these options, without what is kept.
-pub fn all_as(
-    runs: &[Run],
-    options: &MachineOptions,
-    kept: Option<&Kept>,
-    interrupt: &Interrupt,
-) -> Result<Vec<Summary>> {
+/// What the cores did, on machines of these options, in the order of the runs; those that are kept are not run. Results
+/// are checked, and assertions. The first failure ends it all.
+pub fn all(runs: &[Run], options: &MachineOptions, kept: Option<&Kept>, interrupt: &Interrupt) -> Result<Vec<Summary>> {
     outcomes(runs, options, interrupt, |worker, run| {
         let place = kept.map(|kept| kept.place(run, options)).transpose()?.flatten();
         let (Some(kept), Some(place)) = (kept, place) else { return worker.run(run) };
@@ -65,19 +56,14 @@ pub fn all_as(
     })
 }
 
-/// As [`all`], but what each instruction did.
+/// What each instruction did, on the [usual] machines.
 pub fn profiles(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Profile>> {
     outcomes(runs, &usual(seed), interrupt, |worker, run| worker.profile(run))
 }
 
 /// As [`all`], but that a program stops the core or never ends is a result, too, and so are all errors of the model: its
 /// message.
-pub fn each(runs: &[Run], seed: u64, interrupt: &Interrupt) -> Result<Vec<Result<Summary, String>>> {
-    each_as(runs, &usual(seed), None, interrupt)
-}
-
-/// As [`each`], on machines of these options, without what is kept.
-pub fn each_as(
+pub fn each(
     runs: &[Run],
     options: &MachineOptions,
     kept: Option<&Kept>,

@@ -5,9 +5,10 @@ mod page;
 use super::age;
 use super::chart::{Bars, Chart};
 use super::core::memory;
+use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page as files;
-use super::runs::{Run, all};
+use super::runs::{Run, all, usual};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
 use crate::shape::ShapeArgs;
@@ -47,6 +48,8 @@ pub struct Simtight {
     kernels: Vec<String>,
     #[command(flatten)]
     shape: ShapeArgs,
+    #[command(flatten)]
+    kept: KeptArgs,
     /// Print one JSON object with an array `rows` instead of a table
     #[arg(long)]
     json: bool,
@@ -167,9 +170,10 @@ impl Simtight {
         }
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
         self.docs.as_deref().map(|folder| files::check(folder, STUDY, &[""])).transpose()?;
+        let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let summaries = all(&runs, self.shape.seed, &interrupt)?;
+        let summaries = all(&runs, &usual(self.shape.seed), kept.as_ref(), &interrupt)?;
         let row = |(&(kernel, published), summary): (&(&Kernel, u32), &Summary)| {
             Row::new(kernel.name, published, shape.lanes, summary)
         };
