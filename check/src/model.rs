@@ -142,6 +142,7 @@ impl Model {
         s.thread_instructions += counts.thread_instructions;
         s.warp_instructions += counts.issued;
         s.set_rates(lanes);
+        s.idle.divergence += counts.idle.divergence;
         s.idle.memory += counts.idle.memory;
         s.idle.scoreboard += counts.idle.scoreboard;
         s.idle.barrier += counts.idle.barrier;

@@ -117,9 +117,10 @@ pub fn counted(s: &Summary, lanes: u32, divergence: &str, line: &mut dyn FnMut(&
     line(
         "issue slots",
         format!(
-            "{:.1} % issued; idle: no instruction {:.1} %, scoreboard {:.1} %, memory {:.1} %, barrier {:.1} %; nothing live {} cycles",
+            "{:.1} % issued; idle: no instruction {:.1} %, divergence {:.1} %, scoreboard {:.1} %, memory {:.1} %, barrier {:.1} %; nothing live {} cycles",
             of_cycles(s.warp_instructions),
             of_cycles(s.idle.no_instruction),
+            of_cycles(s.idle.divergence),
             of_cycles(s.idle.scoreboard),
             of_cycles(s.idle.memory),
             of_cycles(s.idle.barrier),

@@ -135,6 +135,10 @@ pub struct CacheVisits {
 pub struct IdleCycles {
     /// Front ends wait for outcomes.
     pub no_instruction: u64,
+    /// The divergence unit, or the other path of a warp, holds back what could issue; or nothing else is the cause, and
+    /// all threads of a warp wait in the unit, as for others of their block.
+    #[serde(default)]
+    pub divergence: u64,
     /// Instructions wait for registers.
     pub scoreboard: u64,
     /// Instructions wait for loads or for a unit.
@@ -164,6 +168,7 @@ impl Counted {
         s.thread_instructions += counts.committed;
         s.warp_instructions += counts.issued;
         s.idle.no_instruction += counts.idle_no_instruction;
+        s.idle.divergence += counts.idle_divergence;
         s.idle.scoreboard += counts.idle_scoreboard;
         s.idle.memory += counts.idle_memory;
         s.idle.barrier += counts.idle_barrier;

@@ -14,7 +14,7 @@ use heddle_testbench::iss::{Iss, Operation};
 use heddle_testbench::machine::IdleCycles;
 use heddle_testbench::reconverge::SideEntry;
 use heddle_testbench::reconverge::instruction::Flow;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 /// What follows from the order of a cycle's steps here.
 const _: () = assert!(timing::FREE_TO_START == 1, "the model's distributor starts a warp in the next cycle");
@@ -182,7 +182,7 @@ impl<'a> Launch<'a> {
         self.distribute();
         self.fill_pool();
         if self.writeback.bubble(self.now) || self.now < self.next_issue {
-            self.idle();
+            self.idle(false);
         } else {
             self.issue()?;
         }
@@ -341,20 +341,37 @@ impl<'a> Launch<'a> {
         }
     }
 
-    fn idle(&mut self) {
+    /// Counts a cycle without an issue; `held`, if the divergence unit holds back what could issue.
+    fn idle(&mut self, held: bool) {
         if self.now < cycles(timing::LAUNCH_TO_LIVE) {
             return;
         }
+        let in_unit = self.has_warp_in_unit();
         let idle = &mut self.counts.idle;
         let blocked = |warp: &Warp| warp.harts.iter().any(|&hart| self.pending[hart as usize] != 0);
         let blocked = self.waiting.iter().any(blocked);
         let stands = self.pool.iter().any(|warp| warp.front.is_buffered(self.now));
         *match () {
+            () if held => &mut idle.divergence,
             () if stands || blocked && self.memory.loads_wait() => &mut idle.memory,
             () if blocked => &mut idle.scoreboard,
-            () if !self.asleep.is_empty() => &mut idle.barrier,
+            () if !self.asleep.is_empty() && !in_unit => &mut idle.barrier,
+            () if in_unit => &mut idle.divergence,
             () => &mut idle.no_instruction,
         } += 1;
+    }
+
+    /// Whether all threads of a static warp are with the divergence unit.
+    fn has_warp_in_unit(&self) -> bool {
+        let lanes = self.shape.lanes;
+        let under_way = self.outcomes.iter().filter(|(at, _)| *at > self.now).flat_map(|(_, outcome)| &outcome.going);
+        let in_pipeline = self.pool.iter().chain(&self.waiting).flat_map(|warp| &warp.harts).copied();
+        let elsewhere: HashSet<u32> = (in_pipeline.chain(under_way.map(|thread| thread.hart)).map(|hart| hart / lanes))
+            .chain(self.asleep.iter().chain(&self.starts).copied())
+            .chain(self.wakes.iter().map(|(_, slot)| *slot))
+            .collect();
+        let is_live = |slot: u32| (slot * lanes..(slot + 1) * lanes).any(|hart| self.iss.hart(hart).is_live());
+        (0..self.shape.warps).any(|slot| !elsewhere.contains(&slot) && is_live(slot))
     }
 
     fn issue(&mut self) -> Result<(), ModelError> {
@@ -364,10 +381,11 @@ impl<'a> Launch<'a> {
             _ => true,
         };
         let held = |front: &Front| self.hold && front.stops.is_some() && front.fetched.len() == 1;
-        let can = |warp: &Warp| warp.front.is_buffered(self.now) && room(warp) && !held(&warp.front);
-        let can: Vec<usize> = (0..self.pool.len()).filter(|&at| can(&self.pool[at])).collect();
+        let could = |warp: &Warp| warp.front.is_buffered(self.now) && room(warp);
+        let could: Vec<usize> = (0..self.pool.len()).filter(|&at| could(&self.pool[at])).collect();
+        let can: Vec<usize> = could.iter().copied().filter(|&at| !held(&self.pool[at].front)).collect();
         if can.is_empty() {
-            self.idle();
+            self.idle(!could.is_empty());
             return Ok(());
         }
         let choice = self.policy.choose(&self.pool, &can);

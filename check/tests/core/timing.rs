@@ -111,7 +111,7 @@ fn every_cycle_is_an_issue_or_idle_for_one_cause() {
         .exit();
     let mut core = Core::new(&shape(2, 2), &program);
     core.run();
-    let parts = ["issued", "idle_memory", "idle_scoreboard", "idle_barrier", "idle_no_instruction"]
+    let parts = ["issued", "idle_divergence", "idle_memory", "idle_scoreboard", "idle_barrier", "idle_no_instruction"]
         .map(|name| core.metric(name));
     assert_eq!(parts.iter().sum::<u64>(), core.metric("cycles"), "{parts:?}");
     assert_eq!(parts[0], core.issues.len() as u64);

@@ -44,8 +44,10 @@ fn a_kernel_is_checked_and_counted() {
     assert_eq!(report["ok"], true);
     assert!(report["checked"].as_u64().unwrap() > 0);
     let number = |field: &str| report[field].as_f64().unwrap();
-    let idle: f64 =
-        ["no_instruction", "scoreboard", "memory", "barrier"].iter().map(|f| report["idle"][f].as_f64().unwrap()).sum();
+    let idle: f64 = ["no_instruction", "divergence", "scoreboard", "memory", "barrier"]
+        .iter()
+        .map(|f| report["idle"][f].as_f64().unwrap())
+        .sum();
     assert_eq!(number("warp_instructions") + idle, number("cycles"), "every cycle is an issue or idle for one cause");
     assert!((number("thread_ipc") * number("cycles") - number("thread_instructions")).abs() < 1.0);
     assert!(number("simt_efficiency") > 0.0 && number("simt_efficiency") <= 1.0);

@@ -38,7 +38,7 @@ use crate::block::Grid;
 use crate::divergence::interface::{Announced, Hints, MixedIn, Outcome, SequenceTold, Start, UnitIn};
 use crate::memory::port::{Request, Response};
 use crate::memory::wishbone::BusError;
-use crate::metrics::{Counts, MetricsIn, metrics};
+use crate::metrics::{Counts, MetricsIn, OfSlot, metrics};
 use crate::pipeline::collect::Counters;
 use crate::pipeline::resolve::{Exit, Fault};
 use crate::pipeline::timing::RESOLVE_TO_OUTCOME;
@@ -187,6 +187,9 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             more: i.more,
             issued: front.issued.issued.valid,
             idle: front.issued.idle,
+            steer: OfSlot { valid: front.unit.steer.valid, slot: front.unit.steer.slot },
+            outcome: OfSlot { valid: backward.outcome.value.valid, slot: backward.outcome.value.slot },
+            flush: front.unit.more.two_paths.map(|two| OfSlot { valid: two.flush, slot: two.flushed }),
             paths: front.unit.more.two_paths.map_or(m.lit(1u32, 2), |dual| dual.paths),
             loads_under_way: back.memory.under_way,
             access: back.memory.access,

@@ -2,7 +2,9 @@
 //! in a core that is [built](Metrics::Built) with them, outputs as well, which a [host](crate::host) tells.
 //!
 //! A cycle counts from the first in which a thread is live to the last. Every such cycle is either an issue or idle for
-//! exactly one cause, the first that holds in the order of [`Counts`]. Cycles before the first and after the last live
+//! exactly one cause, the first that holds in this order: the divergence unit holds an instruction back that could
+//! issue; `idle_memory`, `idle_scoreboard`, `idle_barrier`; the divergence unit has all threads of a warp; else
+//! `idle_no_instruction`. The unit has them from an outcome to the next steer, if it does not steer at once. Cycles before the first and after the last live
 //! thread ("nothing live") are the caller's cycles less `cycles`. A fault stops the counters, and a reset puts them to
 //! 0.
 //!
@@ -10,7 +12,7 @@
 //! of each hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 
 use crate::divergence::Events;
-use crate::divergence::interface::Releases;
+use crate::divergence::interface::{Releases, by_side};
 use crate::pipeline::collect::Started;
 use crate::pipeline::issue::Idle;
 use crate::pipeline::resolve::Exit;
@@ -58,6 +60,10 @@ pub struct Counts<T> {
     pub released: Option<Releases<T>>,
     /// Times that a path gave way to others of its warp, where paths do.
     pub gave_way: Option<T>,
+    /// A slot has an instruction that could issue, but the divergence unit or the other path of its warp holds it back;
+    /// or nothing else is the cause, and a warp that is live has no path in the pipeline, as one that waits for others of
+    /// its block.
+    pub idle_divergence: T,
 }
 
 impl Counts<Width> {
@@ -81,6 +87,7 @@ impl Counts<Width> {
             most_levels: COUNTER,
             released: Events::shape(s).releases.map(|releases| releases.map("", &mut |_, _| COUNTER)),
             gave_way: s.gives_way().then_some(COUNTER),
+            idle_divergence: COUNTER,
         }
     }
 
@@ -110,6 +117,11 @@ pub struct MetricsIn<T> {
     pub more: T,
     pub issued: T,
     pub idle: Idle<T>,
+    /// The divergence unit lets a slot go on / hears of one; a slot is emptied.
+    pub steer: OfSlot<T>,
+    pub outcome: OfSlot<T>,
+    #[when(s.sides() > 1)]
+    pub flush: Option<OfSlot<T>>,
     /// Paths of the warp that issues that can be scheduled: 1 or 2, 2 bits.
     #[width(2)]
     pub paths: T,
@@ -122,6 +134,15 @@ pub struct MetricsIn<T> {
     pub committed: T,
     pub events: Events<T>,
     pub exit: Exit<T>,
+}
+
+/// Something of a slot.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct OfSlot<T> {
+    pub valid: T,
+    #[width(s.slot_bits())]
+    pub slot: T,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -186,19 +207,28 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
         wire!(live = i.live.any());
         wire!(runs = live | (begun.q & i.more));
         let idle = runs & !i.issued;
+        let one = |of: OfSlot<Signal>| of.slot.decode(s.slots()).only_if(of.valid);
+        let in_pipeline = m.reg("in_pipeline", s.slots()).reset(0u32);
+        let leaves = i.flush.map_or(one(i.outcome), |flush| one(i.outcome) | one(flush));
+        in_pipeline.next((in_pipeline.q & !leaves) | one(i.steer));
+        let [left, right] = if s.sides() > 1 { by_side(in_pipeline.q, 1) } else { [in_pipeline.q; 2] };
+        wire!(in_unit = i.live & !i.waiting & !left & !right);
+        wire!(held = i.idle.held.any());
         wire!(memory = i.idle.unit.any() | (i.idle.scoreboard.any() & i.loads_under_way));
         wire!(scoreboard = !memory & i.idle.scoreboard.any());
         wire!(barrier = live & !memory & !scoreboard & !(i.live & !i.waiting).any());
+        wire!(divergence = held | (!memory & !scoreboard & !barrier & in_unit.any()));
         let Events { merges, insert, extract, swap, paths, levels, releases, gave_way } = i.events;
         let counts = Counts {
             cycles: count("cycles", runs),
             issued: count("issued", i.issued),
             schedulable: count("schedulable", i.paths.only_if(i.issued)),
             committed: count("committed", i.committed),
-            idle_memory: count("idle_memory", idle & memory),
-            idle_scoreboard: count("idle_scoreboard", idle & scoreboard),
-            idle_barrier: count("idle_barrier", idle & barrier),
-            idle_no_instruction: count("idle_no_instruction", idle & !memory & !scoreboard & !barrier),
+            idle_divergence: count("idle_divergence", idle & divergence),
+            idle_memory: count("idle_memory", idle & !held & memory),
+            idle_scoreboard: count("idle_scoreboard", idle & !held & scoreboard),
+            idle_barrier: count("idle_barrier", idle & !held & barrier),
+            idle_no_instruction: count("idle_no_instruction", idle & !divergence & !memory & !scoreboard & !barrier),
             accesses: count("accesses", i.access),
             parts: count("parts", i.parts),
             merges: count("merges", merges),

@@ -144,6 +144,9 @@ pub struct Idle<T> {
     /// No entry in the load queue, no divider, or issue is held.
     #[width(s.slots())]
     pub unit: T,
+    /// It could go, but the divergence unit holds it back, or the other path of its warp.
+    #[width(s.slots())]
+    pub held: T,
 }
 
 /// What a slot's head needs to know early, beside the shared buffer memory.
@@ -287,7 +290,14 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let pcs = m.memory("pcs", s.pc_bits(), bits).style(MemoryStyle::Distributed);
         pcs.write(i.decoded.valid, written, d.pc);
 
-        let idle = Idle { filled, scoreboard: filled & !registers_ok.q, unit: registers_ok.q & (unit_busy | no(open)) };
+        wire!(
+            unit = registers_ok.q
+                & ((accesses & no(i.access_room))
+                    | (answers & no(i.load_room))
+                    | (divide & no(i.divider_free))
+                    | no(open))
+        );
+        let idle = Idle { filled, scoreboard: filled & !registers_ok.q, unit, held: registers_ok.q & !unit & !ready };
         m.cover("buffers_empty", !filled.any());
         m.cover("waits_for_registers", idle.scoreboard.any());
         m.cover("waits_for_the_port", !i.access_room & (registers_ok.q & accesses).any());

@@ -145,7 +145,10 @@ impl Bench {
         let lists = |f: &dyn Fn(u32) -> bool| (0..warps).filter(|&w| f(w)).fold(0, |bits, w| bits | 1u64 << w);
         assert_eq!(out.idle.filled, lists(&|w| head(w).is_some()));
         assert_eq!(out.idle.scoreboard, lists(&|w| head(w).is_some() && !registers_ok(w)));
-        assert_eq!(out.idle.unit, lists(&|w| head(w).is_some_and(|i| registers_ok(w) && !unit_ok(i))));
+        let held = |i: &Instruction| i.control && a.hold;
+        let busy = |i: &Instruction| !unit_ok(&Instruction { control: false, ..*i });
+        assert_eq!(out.idle.unit, lists(&|w| head(w).is_some_and(|i| registers_ok(w) && busy(i))));
+        assert_eq!(out.idle.held, lists(&|w| head(w).is_some_and(|i| registers_ok(w) && !busy(i) && held(i))));
         assert_eq!(out.issued.valid == 1, choice.is_some());
 
         self.registers_ok = (0..warps)
