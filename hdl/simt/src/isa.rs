@@ -1,21 +1,21 @@
 //! RV32IMA, `barrier`, the convergence barriers and the warp primitives as the pipeline sees them: the codes that select
 //! operations, and causes of faults.
 
-/// ALU operations: bit 30 of the instruction above funct3.
-pub mod alu {
-    use heddle_hdl::Width;
+use heddle_hdl::Code;
 
-    pub const BITS: Width = 4;
-    pub const ADD: u32 = 0;
-    pub const SLL: u32 = 1;
-    pub const SLT: u32 = 2;
-    pub const SLTU: u32 = 3;
-    pub const XOR: u32 = 4;
-    pub const SRL: u32 = 5;
-    pub const OR: u32 = 6;
-    pub const AND: u32 = 7;
-    pub const SUB: u32 = 8;
-    pub const SRA: u32 = 13;
+/// ALU operations: bit 30 of the instruction above funct3.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Alu {
+    Add,
+    Sll,
+    Slt,
+    Sltu,
+    Xor,
+    Srl,
+    Or,
+    And,
+    Sub,
+    Sra = 13,
 }
 
 /// The system call that ends a thread, in a7.
@@ -138,60 +138,70 @@ pub mod warp {
     }
 }
 
-/// Why the core stopped, 4 bits; the numbers are those of the RISC-V `mcause` register where it has one.
-pub mod cause {
-    use heddle_hdl::Width;
-
-    pub const BITS: Width = 4;
-    pub const FETCH_MISALIGNED: u32 = 0;
-    pub const FETCH_OUT_OF_RANGE: u32 = 1;
-    pub const ILLEGAL_INSTRUCTION: u32 = 2;
-    pub const BREAKPOINT: u32 = 3;
-    pub const LOAD_MISALIGNED: u32 = 4;
-    pub const LOAD_OUT_OF_RANGE: u32 = 5;
-    pub const STORE_MISALIGNED: u32 = 6;
-    pub const STORE_OUT_OF_RANGE: u32 = 7;
-    pub const UNKNOWN_ECALL: u32 = 8;
-    pub const STORE_TO_PROGRAM: u32 = 9;
+/// Why the core stopped; the numbers are those of the RISC-V `mcause` register where it has one.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FaultCause {
+    FetchMisaligned = 0,
+    FetchOutOfRange = 1,
+    IllegalInstruction = 2,
+    Breakpoint = 3,
+    LoadMisaligned = 4,
+    LoadOutOfRange = 5,
+    StoreMisaligned = 6,
+    StoreOutOfRange = 7,
+    UnknownEcall = 8,
+    StoreToProgram = 9,
     /// Of no instruction in particular: when the bus refuses an access, its instruction is long done.
-    pub const BUS_ERROR: u32 = 10;
+    BusError = 10,
     /// Of a divergence unit: it has no level left for the branch.
-    pub const STACK_OVERFLOW: u32 = 11;
+    StackOverflow = 11,
     /// Of a divergence unit: other threads of the warp run only after those that wait here.
-    pub const BARRIER_OF_A_PART: u32 = 12;
+    BarrierOfAPart = 12,
     /// Of a divergence unit: warps that run together are at different branches, although the side table says that none
     /// in between makes them diverge.
-    pub const NOT_UNIFORM: u32 = 13;
+    NotUniform = 13,
     /// Of `sync` where no convergence barrier can keep threads: it names others than those that execute it now.
-    pub const NAMED_IS_ABSENT: u32 = 14;
+    NamedIsAbsent = 14,
+}
 
+impl FaultCause {
     /// Whether a divergence unit could not go on; the instruction itself is right.
-    pub fn is_of_divergence(code: u32) -> bool {
-        matches!(code, STACK_OVERFLOW | BARRIER_OF_A_PART | NOT_UNIFORM | NAMED_IS_ABSENT)
+    pub fn is_of_divergence(self) -> bool {
+        matches!(
+            self,
+            FaultCause::StackOverflow | FaultCause::BarrierOfAPart | FaultCause::NotUniform | FaultCause::NamedIsAbsent
+        )
     }
 
-    /// What a cause means, for messages.
-    pub fn describe(code: u32) -> &'static str {
-        match code {
-            FETCH_MISALIGNED => "jump to a misaligned address",
-            FETCH_OUT_OF_RANGE => "jump outside instruction memory",
-            ILLEGAL_INSTRUCTION => "illegal instruction",
-            BREAKPOINT => "breakpoint (ebreak)",
-            LOAD_MISALIGNED => "misaligned load",
-            LOAD_OUT_OF_RANGE => "load outside memory",
-            STORE_MISALIGNED => "misaligned store or atomic",
-            STORE_OUT_OF_RANGE => "store or atomic outside memory",
-            UNKNOWN_ECALL => "unknown system call (ecall with a7 other than 93)",
-            STORE_TO_PROGRAM => "store or atomic into the program",
-            BUS_ERROR => "bus error",
-            STACK_OVERFLOW => "no level left on the reconvergence stack",
-            BARRIER_OF_A_PART => "barrier that only a part of the warp has reached",
-            NOT_UNIFORM => "a branch that the side table calls uniform has made the warps of a block diverge",
-            NAMED_IS_ABSENT => {
+    /// Whether a jump or an access, and so an address, is to blame.
+    pub fn has_address(self) -> bool {
+        !self.is_of_divergence()
+            && !matches!(self, FaultCause::IllegalInstruction | FaultCause::Breakpoint | FaultCause::UnknownEcall)
+    }
+
+    /// What it means, for messages.
+    pub fn describe(self) -> &'static str {
+        match self {
+            FaultCause::FetchMisaligned => "jump to a misaligned address",
+            FaultCause::FetchOutOfRange => "jump outside instruction memory",
+            FaultCause::IllegalInstruction => "illegal instruction",
+            FaultCause::Breakpoint => "breakpoint (ebreak)",
+            FaultCause::LoadMisaligned => "misaligned load",
+            FaultCause::LoadOutOfRange => "load outside memory",
+            FaultCause::StoreMisaligned => "misaligned store or atomic",
+            FaultCause::StoreOutOfRange => "store or atomic outside memory",
+            FaultCause::UnknownEcall => "unknown system call (ecall with a7 other than 93)",
+            FaultCause::StoreToProgram => "store or atomic into the program",
+            FaultCause::BusError => "bus error",
+            FaultCause::StackOverflow => "no level left on the reconvergence stack",
+            FaultCause::BarrierOfAPart => "barrier that only a part of the warp has reached",
+            FaultCause::NotUniform => {
+                "a branch that the side table calls uniform has made the warps of a block diverge"
+            }
+            FaultCause::NamedIsAbsent => {
                 "sync of other threads than those that execute it, where none can be kept waiting (it needs path tables, and its \
                  barrier among --convergence-barriers)"
             }
-            _ => "unknown cause",
         }
     }
 }

@@ -44,7 +44,8 @@ fn widths_and_numbers() {
 #[test]
 fn numbers_are_codes_or_none() {
     assert_eq!([0u32, 1, 2, 5].map(Step::from_bits), [Some(Step::Idle), Some(Step::Asks), None, Some(Step::Waits)]);
-    assert_eq!(Step::from_bits(Bits::from(Step::Asks)), Some(Step::Asks));
+    let asks = Bits::from(Step::Asks);
+    assert_eq!(Step::from_bits(&asks), Some(Step::Asks));
     assert_eq!((Long::from_bits(u64::MAX), Long::from_bits(Bits::ones(65))), (Some(Long::Most), None));
 }
 

@@ -4,7 +4,7 @@ use super::memory_path::{Around, MemoryPath, memory_path};
 use super::{Backward, CoreIn, FrontEnd};
 use crate::divergence::interface::{Ahead, Announced, Hint, Hints, MixedIn, Outcome};
 use crate::divergence::proof::held_since;
-use crate::isa::{alu, convergence};
+use crate::isa::{Alu, convergence};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::pipeline::collect::{CollectIn, Instruction, IssuedThreads, Operands, Write, collect};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
@@ -219,8 +219,8 @@ fn multiply(s: &Shape, m: Builder, operands: Operands<Signal>, written: Signal) 
     let inputs = MultiplierIn {
         valid,
         operation: all(decoded.funct3),
-        shift: all(decoded.alu.ne(alu::ADD)),
-        arithmetic: all(decoded.alu.eq(alu::SRA)),
+        shift: all(decoded.alu.ne(Alu::Add)),
+        arithmetic: all(decoded.alu.eq(Alu::Sra)),
         a: each(operands.a),
         b: each(operands.b),
     };

@@ -3,9 +3,9 @@
 use super::memory::Asked;
 use super::primitives::Primitive;
 use super::reservations::Reserving;
-use crate::isa::alu;
+use crate::isa::Alu;
 use crate::shape::Shape;
-use heddle_hdl::{Bundle, Signal, cat};
+use heddle_hdl::{Bundle, Code, Signal, cat};
 
 /// An instruction after decode, ready to issue. One-bit fields unless stated.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -29,7 +29,7 @@ pub struct Decoded<T> {
     #[width(32)]
     pub imm: T,
     /// [`mod@alu`] operation, 4 bits: of a branch, `SUB`; of what is no operation of the ALU, `ADD`.
-    #[width(alu::BITS)]
+    #[width(Alu::WIDTH)]
     pub alu: T,
     /// Operand a is the pc instead of rs1; operand b is the immediate instead of rs2.
     pub a_pc: T,

@@ -9,7 +9,7 @@ use crate::divergence::interface::Hint;
 use crate::divergence::path_table::path_table;
 use crate::divergence::path_table::proof::release::looked_at_after;
 use crate::divergence::testing::{P, all_hit, lanes as shown, mask as lanes_of};
-use crate::divergence::{Ahead, Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::divergence::{Ahead, Announced, Outcome, OutcomeKind, Side, Start, UnitIn, UnitOut, Wake};
 use crate::isa::convergence;
 use crate::pipeline::primitives::Named;
 use crate::pipeline::timing::STEER_TO_DECODE;
@@ -158,7 +158,7 @@ impl Bench {
     fn poke(
         &mut self,
         told: Option<Told>,
-        outcome: Option<(usize, u32, P, P, bool, bool)>,
+        outcome: Option<(usize, OutcomeKind, P, P, bool, bool)>,
         start: Option<(usize, P)>,
         asked: usize,
     ) {
@@ -323,7 +323,7 @@ impl Bench {
     fn cycle(
         &mut self,
         told: Option<Told>,
-        outcome: Option<(usize, u32, P, P, bool, bool)>,
+        outcome: Option<(usize, OutcomeKind, P, P, bool, bool)>,
         start: Option<(usize, P)>,
     ) {
         let comes = outcome.map(|(slot, .., call, ret)| (slot, call, ret));
@@ -366,7 +366,7 @@ impl Bench {
             *count += 1;
         }
         if let Some((slot, kind, taken, rest, ..)) = outcome {
-            let active = taken.mask | rest.mask | if kind == kind::EXIT { self.exiting(slot) } else { 0 };
+            let active = taken.mask | rest.mask | if kind == OutcomeKind::Exit { self.exiting(slot) } else { 0 };
             self.tell(slot, kind, taken, rest, active, waited);
             self.slots[slot] = Slot::Waits(cycle);
             for b in &mut self.barriers[slot] {
@@ -402,13 +402,13 @@ impl Bench {
         self.t.memory_read("hct0", slot as u64).extract(self.s.rank_bits() + self.s.pc_bits(), self.s.lanes).low_u64()
     }
 
-    fn tell(&mut self, slot: usize, kind: u32, taken: P, rest: P, active: u64, waited: Option<(Told, u64)>) {
+    fn tell(&mut self, slot: usize, kind: OutcomeKind, taken: P, rest: P, active: u64, waited: Option<(Told, u64)>) {
         let goes = waited.map_or(taken.mask, |(_, goes)| goes);
         for lane in 0..self.s.lanes as usize {
             let (bit, thread) = (1 << lane, &mut self.threads[slot][lane]);
             let at = |p: P, place| Some(Thread { depth: p.depth, pc: p.pc, place });
             if goes & bit != 0 {
-                *thread = at(taken, if kind == kind::WAIT { Place::Parked } else { Place::Listed });
+                *thread = at(taken, if kind == OutcomeKind::Wait { Place::Parked } else { Place::Listed });
             } else if taken.mask & bit != 0 {
                 *thread = at(taken, Place::Held(waited.expect("a wait").0.barrier));
             } else if rest.mask & bit != 0 {
@@ -469,7 +469,7 @@ impl Bench {
     }
 
     /// A random instruction on a barrier, or an outcome, of a path.
-    fn invent(&mut self, slot: usize, x: P) -> Result<Told, (usize, u32, P, P, bool, bool)> {
+    fn invent(&mut self, slot: usize, x: P) -> Result<Told, (usize, OutcomeKind, P, P, bool, bool)> {
         let n = self.s.convergence_barriers as usize;
         if self.left[slot] > 0 {
             self.left[slot] -= 1;
@@ -497,33 +497,33 @@ impl Bench {
         }
         let some = x.mask & if r.u8(..3) == 0 { r.u64(..) } else { u64::MAX };
         let kind = match r.u32(..100) {
-            0..3 => kind::EXIT,
-            3..15 if self.s.barriers && !self.s.syncs() => kind::WAIT,
-            3..40 => kind::JUMP,
-            _ => kind::BRANCH,
+            0..3 => OutcomeKind::Exit,
+            3..15 if self.s.barriers && !self.s.syncs() => OutcomeKind::Wait,
+            3..40 => OutcomeKind::Jump,
+            _ => OutcomeKind::Branch,
         };
-        let taken = if kind == kind::EXIT {
+        let taken = if kind == OutcomeKind::Exit {
             0
         } else if some == 0 {
             x.mask
         } else {
             some
         };
-        let call = kind == kind::JUMP && !self.s.syncs() && x.depth < 3 && r.u8(..3) == 0;
-        let ret = kind == kind::JUMP && !self.s.syncs() && !call && r.bool();
+        let call = kind == OutcomeKind::Jump && !self.s.syncs() && x.depth < 3 && r.u8(..3) == 0;
+        let ret = kind == OutcomeKind::Jump && !self.s.syncs() && !call && r.bool();
         let depth = if ret { x.depth.saturating_sub(1) } else { x.depth + u64::from(call) };
         let taken = P { depth, pc: r.u64(..12) & last, mask: taken, waits: false };
-        let rest = if kind == kind::EXIT { 0 } else { x.mask & !taken.mask };
+        let rest = if kind == OutcomeKind::Exit { 0 } else { x.mask & !taken.mask };
         Err((slot, kind, taken, P { depth: x.depth, pc: (x.pc + 1) & last, mask: rest, waits: false }, call, ret))
     }
 
     /// The outcome of a `wait`, or of a `sync`.
-    fn outcome_of(&self, told: Told, kind: u32) -> (usize, u32, P, P, bool, bool) {
+    fn outcome_of(&self, told: Told, kind: OutcomeKind) -> (usize, OutcomeKind, P, P, bool, bool) {
         let Told { slot, mask, next, sync: (_, here), .. } = told;
         let first = self.threads[slot][mask.trailing_zeros() as usize].expect("it waits");
         let at = |mask, pc| P { depth: first.depth, pc, mask, waits: false };
         match (told.operation == convergence::SYNC, kind) {
-            (true, kind::QUEUE) => (slot, kind, at(mask & !here, first.pc), at(here, first.pc), false, false),
+            (true, OutcomeKind::Queue) => (slot, kind, at(mask & !here, first.pc), at(here, first.pc), false, false),
             (true, _) => (slot, kind, at(here, next), at(mask & !here, first.pc), false, false),
             (false, _) => (slot, kind, at(mask, next), P::default(), false, false),
         }
@@ -539,9 +539,9 @@ impl Bench {
             let kept = self.held >> 4 & 1 == 1;
             let told = self.ahead.take();
             let outcome = match (self.waited, self.queued, self.jumped) {
-                (Some((told, _)), ..) => Some(self.outcome_of(told, kind::CONVERGE)),
-                (_, Some(told), _) => Some(self.outcome_of(told, kind::QUEUE)),
-                (.., Some(told)) => Some(self.outcome_of(told, kind::JUMP)),
+                (Some((told, _)), ..) => Some(self.outcome_of(told, OutcomeKind::Converge)),
+                (_, Some(told), _) => Some(self.outcome_of(told, OutcomeKind::Queue)),
+                (.., Some(told)) => Some(self.outcome_of(told, OutcomeKind::Jump)),
                 _ => next_outcome.take(),
             };
             // What comes next is not of a slot whose outcome is on its way.
@@ -606,7 +606,7 @@ impl Bench {
         self.cycle(told, None, None);
         if let Some((told, _)) = self.waited {
             let taken = P { depth: x.depth, pc: told.next, mask: told.mask, waits: false };
-            self.cycle(None, Some((0, kind::CONVERGE, taken, P::default(), false, false)), None);
+            self.cycle(None, Some((0, OutcomeKind::Converge, taken, P::default(), false, false)), None);
         }
         count
     }
@@ -617,14 +617,14 @@ impl Bench {
         let x = self.active(0);
         let side = |mask, pc| P { depth: x.depth, pc, mask, waits: false };
         let to = lanes_of(taken.0);
-        let outcome = (0, kind::BRANCH, side(to, taken.1), side(x.mask & !to, rest), false, false);
+        let outcome = (0, OutcomeKind::Branch, side(to, taken.1), side(x.mask & !to, rest), false, false);
         self.cycle(None, Some(outcome), None);
     }
 
     fn ends(&mut self) {
         self.settle();
         self.active(0);
-        self.cycle(None, Some((0, kind::EXIT, P::default(), P::default(), false, false)), None);
+        self.cycle(None, Some((0, OutcomeKind::Exit, P::default(), P::default(), false, false)), None);
     }
 
     /// Until a path runs, and what there was to look at has been looked at.

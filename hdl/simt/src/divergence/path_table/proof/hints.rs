@@ -4,7 +4,7 @@ use super::super::Inside;
 use super::super::convergence::{self, BySync, Entry};
 use super::Slot;
 use crate::divergence::interface::{Ahead, Hint, Hints};
-use crate::divergence::{Announced, Outcome, Side, kind};
+use crate::divergence::{Announced, Outcome, OutcomeKind, Side};
 use crate::isa::convergence as isa;
 use crate::pipeline::primitives::Named;
 use crate::pipeline::timing::{ISSUE_TO_RESOLVE, ISSUE_TO_SECOND};
@@ -100,14 +100,14 @@ pub fn hinted(
 
     let usual = Outcome {
         valid: outcome.valid & !(m.lit(!late.is_empty(), 1) & comes & of_named(named.slot)),
-        kind: outcome.kind.eq(kind::CONVERGE).mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind),
+        kind: outcome.kind.eq(OutcomeKind::Converge).mux(m.code(OutcomeKind::Branch), outcome.kind),
         ..outcome
     };
     let stay = barriers.act.stays.unwrap_or(m.lit(0u32, s.lanes));
     let of_wait = Outcome {
         valid: m.lit(1u32, 1),
         slot: barriers.act.waited_slot,
-        kind: m.lit(kind::CONVERGE, kind::BITS),
+        kind: m.code(OutcomeKind::Converge),
         taken: Side { mask: all & !stay, pc: next },
         rest: Side { mask: stay, ..outcome.rest },
         call: no,
