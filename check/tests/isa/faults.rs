@@ -6,10 +6,11 @@ use crate::table::{TABLE, is_legal};
 use bitvec::field::BitField;
 use heddle_check::checked;
 use heddle_check::commit::core_code;
+use heddle_hdl::Code;
 use heddle_simt::Shape;
 use heddle_simt::address::{SCRATCHPAD, STACK};
 use heddle_simt::csr;
-use heddle_simt::isa::{FaultCause, atomic};
+use heddle_simt::isa::{Atomic, FaultCause};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::ThreadId;
 use heddle_testbench::iss::{Cause, Iss};
@@ -231,9 +232,9 @@ fn cases(shape: &Shape, x: u32) -> Vec<Case> {
                 }
                 if funct3 == 2 && imm == 0 {
                     cases.extend(
-                        atomic::ALL
+                        Atomic::ALL
                             .iter()
-                            .map(|(funct5, _)| Case::new(&setup, amo(*funct5, S, S, T), store_cause, address)),
+                            .map(|&operation| Case::new(&setup, amo(operation as u32, S, S, T), store_cause, address)),
                     );
                 }
             }
@@ -353,7 +354,7 @@ fn the_last_that_is_allowed() {
                     bench.ends(&li(T, address), store(funct3, S, T, 0));
                 }
                 if funct3 == 2 && address > 0 {
-                    bench.ends(&li(T, address), amo(atomic::ADD, S, S, T));
+                    bench.ends(&li(T, address), amo(Atomic::Add as u32, S, S, T));
                 }
             }
         }

@@ -22,29 +22,34 @@ pub enum Alu {
 pub const EXIT: u32 = 93;
 
 /// Atomic operations: bits 31..27 of the instruction (RV32A; for `lr.w` and `sc.w` see [`reservation`]).
-pub mod atomic {
-    pub const ADD: u32 = 0b00000;
-    pub const SWAP: u32 = 0b00001;
-    pub const XOR: u32 = 0b00100;
-    pub const OR: u32 = 0b01000;
-    pub const AND: u32 = 0b01100;
-    pub const MIN: u32 = 0b10000;
-    pub const MAX: u32 = 0b10100;
-    pub const MINU: u32 = 0b11000;
-    pub const MAXU: u32 = 0b11100;
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Atomic {
+    Add = 0b00000,
+    Swap = 0b00001,
+    Xor = 0b00100,
+    Or = 0b01000,
+    And = 0b01100,
+    Min = 0b10000,
+    Max = 0b10100,
+    Minu = 0b11000,
+    Maxu = 0b11100,
+}
 
-    /// Every operation, with its name in assembly.
-    pub const ALL: &[(u32, &str)] = &[
-        (ADD, "amoadd.w"),
-        (SWAP, "amoswap.w"),
-        (XOR, "amoxor.w"),
-        (OR, "amoor.w"),
-        (AND, "amoand.w"),
-        (MIN, "amomin.w"),
-        (MAX, "amomax.w"),
-        (MINU, "amominu.w"),
-        (MAXU, "amomaxu.w"),
-    ];
+impl Atomic {
+    /// In assembly.
+    pub fn name(self) -> &'static str {
+        match self {
+            Atomic::Add => "amoadd.w",
+            Atomic::Swap => "amoswap.w",
+            Atomic::Xor => "amoxor.w",
+            Atomic::Or => "amoor.w",
+            Atomic::And => "amoand.w",
+            Atomic::Min => "amomin.w",
+            Atomic::Max => "amomax.w",
+            Atomic::Minu => "amominu.w",
+            Atomic::Maxu => "amomaxu.w",
+        }
+    }
 }
 
 /// The other instructions of RV32A: bits 31..27.
@@ -72,24 +77,27 @@ pub const CUSTOM: u32 = 0x0b;
 /// The `barrier` instruction, opcode custom-0 with all other bits 0: all live threads of a block wait for each other.
 pub const BARRIER: u32 = 0x0000_000b;
 
-/// Convergence barriers: opcode custom-0, where funct3 says which instruction it is. The barrier is bits 18..15, bit 19
-/// is 0; bits 31..20 are a threshold, another barrier, or 0; rd is x0 but for `count`. See
+/// Instructions on convergence barriers: opcode custom-0, where funct3 says which it is. The barrier is bits 18..15, bit
+/// 19 is 0; bits 31..20 are a threshold, another barrier, or 0; rd is x0 but for `count`. See
 /// `docs/reference/convergence-barriers.md`.
-pub mod convergence {
-    pub const JOIN: u32 = 1;
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HintKind {
+    Join = 1,
     /// Bits 31..20 are the threshold.
-    pub const WAIT: u32 = 2;
-    pub const CANCEL: u32 = 3;
+    Wait = 2,
+    Cancel = 3,
     /// Writes rd.
-    pub const COUNT: u32 = 4;
+    Count = 4,
     /// Bits 31..20 are the other barrier, which stays as it is.
-    pub const COPY: u32 = 5;
+    Copy = 5,
     /// Bits 31..20 are the other barrier.
-    pub const MOVE: u32 = 6;
+    Move = 6,
+    /// [`warp::SYNC`], as the operation of a hint.
+    Sync = warp::SYNC as isize,
+}
 
-    /// [`warp::SYNC`](super::warp::SYNC), as the operation of a hint.
-    pub const SYNC: u32 = super::warp::SYNC;
-
+/// What convergence barriers are limited to.
+pub mod convergence {
     /// Barriers that an instruction can name.
     pub const BARRIERS: u32 = 16;
     /// The largest threshold; 0 is none.
@@ -108,18 +116,6 @@ pub mod warp {
     /// Waits for the threads that rs1 and rs2 name, a bit a lane; funct7 is the convergence barrier, rd is x0.
     pub const SYNC: u32 = 7;
 
-    /// Votes: a bit a lane, of lanes 0 to 31 and from 32 on; 1 if one says so, if all do.
-    pub const BALLOT: u32 = 0;
-    pub const BALLOT_UPPER: u32 = 1;
-    pub const ANY: u32 = 2;
-    pub const ALL: u32 = 3;
-
-    /// Which lane rs2 names: that number; the own one XOR it; the own one less it; the own one plus it.
-    pub const INDEX: u32 = 0;
-    pub const XOR: u32 = 1;
-    pub const UP: u32 = 2;
-    pub const DOWN: u32 = 3;
-
     /// Whether an instruction is one of them.
     pub fn has(word: u32) -> bool {
         let (rd, funct3, rs2, funct7) = (word >> 7 & 31, word >> 12 & 7, word >> 20 & 31, word >> 25);
@@ -136,6 +132,32 @@ pub mod warp {
     pub fn syncs(word: u32) -> bool {
         has(word) && word >> 12 & 7 == SYNC
     }
+}
+
+/// What a vote tells, by funct7.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Vote {
+    /// A bit a lane, of lanes 0 to 31.
+    Ballot,
+    /// Of those from 32 on.
+    BallotUpper,
+    /// 1 if one says so.
+    Any,
+    /// 1 if all do.
+    All,
+}
+
+/// Which lane rs2 of a shuffle names, by funct7.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shuffle {
+    /// That number.
+    Index,
+    /// The own one XOR it.
+    Xor,
+    /// The own one less it.
+    Up,
+    /// The own one plus it.
+    Down,
 }
 
 /// Why the core stopped; the numbers are those of the RISC-V `mcause` register where it has one.

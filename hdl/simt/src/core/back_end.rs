@@ -4,7 +4,7 @@ use super::memory_path::{Around, MemoryPath, memory_path};
 use super::{Backward, CoreIn, FrontEnd};
 use crate::divergence::interface::{Ahead, Announced, Hint, Hints, MixedIn, Outcome};
 use crate::divergence::proof::held_since;
-use crate::isa::{Alu, convergence};
+use crate::isa::{Alu, HintKind};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::pipeline::collect::{CollectIn, Instruction, IssuedThreads, Operands, Write, collect};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
@@ -169,7 +169,7 @@ fn instructions_on_barriers(
     stopped: Signal,
 ) -> Hints<Signal> {
     let of = |at: &Instruction<Signal>| at.decoded.converges.expect("a core with convergence barriers");
-    let copies = at_7.decoded.converges_by(convergence::COPY) | at_7.decoded.converges_by(convergence::MOVE);
+    let copies = at_7.decoded.converges_by(HintKind::Copy) | at_7.decoded.converges_by(HintKind::Move);
     let other = at_7.decoded.imm.slice(0, s.barrier_bits());
     let ahead = Ahead { slot: at_7.slot, barrier: of(at_7).barrier, other, both: at_7.valid & copies };
     let at_8 = &executed.instruction;

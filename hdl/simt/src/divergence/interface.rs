@@ -324,8 +324,8 @@ pub struct Hint<T> {
     pub valid: T,
     #[width(s.warp_bits())]
     pub slot: T,
-    /// One of [`convergence`], 3 bits.
-    #[width(3)]
+    /// A [`HintKind`](crate::isa::HintKind).
+    #[width(crate::isa::HintKind::WIDTH)]
     pub operation: T,
     #[width(s.barrier_bits())]
     pub barrier: T,

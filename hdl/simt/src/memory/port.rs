@@ -40,7 +40,7 @@ pub struct Request<T> {
     /// An [`Operation`].
     #[width(Operation::WIDTH)]
     pub operation: T,
-    /// Of an atomic, bits 31..27 of the instruction: which function ([`crate::isa::atomic`]); 5 bits.
+    /// Of an atomic, bits 31..27 of the instruction: which function: an [`Atomic`](crate::isa::Atomic), 5 bits.
     #[width(5)]
     pub function: T,
     /// Comes back with the response.

@@ -16,7 +16,7 @@ pub struct ScratchpadRequest<T> {
     /// An [`Operation`].
     #[width(Operation::WIDTH)]
     pub operation: T,
-    /// Of an atomic: one of [`crate::isa::atomic`].
+    /// Of an atomic: an [`Atomic`](crate::isa::Atomic).
     #[width(5)]
     pub function: T,
     /// Comes back with the answer.

@@ -5,7 +5,7 @@ use super::model::SetJitter;
 use super::port::{Load, Operation, Request};
 use super::wishbone::{FromSlave, slave};
 use super::{MemorySystemIn, MemorySystemOut, banks, described, memory_system};
-use crate::isa::atomic::ALL;
+use crate::isa::Atomic;
 use crate::shape::{Backing, Shape};
 use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
@@ -199,7 +199,7 @@ impl Bench {
             }
             enables = Bits::from_limbs(&whole);
         }
-        let (function, _) = *self.r.choice(ALL).unwrap();
+        let function = *self.r.choice(Atomic::ALL).unwrap();
         Some(Request {
             valid: true.into(),
             operation: operation.into(),
@@ -221,7 +221,7 @@ impl Bench {
     /// A request takes effect.
     fn take(&mut self, cycle: u64, request: &Request<Bits>) {
         let operation = Operation::from_bits(&request.operation).expect("every number of 2 bits is one");
-        let (line, function) = (request.line.low_u64() as u32, request.function.low_u64() as u32);
+        let line = request.line.low_u64() as u32;
         let mut wanted = vec![];
         for k in 0..self.s.lanes {
             let enables = request.enables.extract(4 * k, 4).low_u64();
@@ -234,7 +234,10 @@ impl Bench {
             *word = match operation {
                 Operation::Load => *word,
                 Operation::Store => (*word & !mask) | (data & mask),
-                _ if enables == 15 => reference(function, *word, data),
+                _ if enables == 15 => {
+                    let function = Atomic::from_bits(&request.function).expect("an atomic operation");
+                    reference(function, *word, data)
+                }
                 _ => *word,
             };
         }

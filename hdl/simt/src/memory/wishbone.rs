@@ -120,7 +120,7 @@ struct RmwIn<T> {
     /// One is answered, and with ERR.
     answered: T,
     failed: T,
-    /// One of [`crate::isa::atomic`], 5 bits.
+    /// An [`Atomic`](crate::isa::Atomic), 5 bits.
     code: T,
     /// DAT_I, and what the request has for the beat.
     words: T,

@@ -3,7 +3,7 @@
 use super::memory::Asked;
 use super::primitives::Primitive;
 use super::reservations::Reserving;
-use crate::isa::Alu;
+use crate::isa::{Alu, HintKind};
 use crate::shape::Shape;
 use heddle_hdl::{Bundle, Code, Signal, cat};
 
@@ -43,7 +43,7 @@ pub struct Decoded<T> {
     pub jalr: T,
     pub load: T,
     pub store: T,
-    /// An atomic memory operation, and which: one of [`crate::isa::atomic`], 5 bits.
+    /// An atomic memory operation, and which: an [`Atomic`](crate::isa::Atomic), 5 bits.
     pub atomic: T,
     #[width(5)]
     pub function: T,
@@ -87,10 +87,10 @@ pub struct Converges<T> {
 }
 
 impl Decoded<Signal> {
-    /// It is this one of [`crate::isa::convergence`].
-    pub fn converges_by(&self, operation: u32) -> Signal {
+    /// It is this instruction on a convergence barrier.
+    pub fn converges_by(&self, kind: HintKind) -> Signal {
         let none = self.control.literal(0u32);
-        self.converges.map_or(none, |converges| converges.valid & self.funct3.eq(operation))
+        self.converges.map_or(none, |converges| converges.valid & self.funct3.eq(kind))
     }
 
     /// It is `sync`.

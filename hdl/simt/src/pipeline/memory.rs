@@ -17,7 +17,7 @@ pub struct Access<T> {
     pub valid: T,
     /// An [`Operation`].
     pub operation: T,
-    /// Of an atomic: one of [`crate::isa::atomic`].
+    /// Of an atomic: an [`Atomic`](crate::isa::Atomic).
     pub function: T,
     /// Entry of the load queue, of an access that is answered.
     pub tag: T,

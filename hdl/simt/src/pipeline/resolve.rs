@@ -22,7 +22,7 @@ use super::execute::Executed;
 use super::load_store::Whole;
 use super::memory::{Access, Lanes};
 use crate::divergence::interface::{Jump, Outcome, SequenceTold, warp_of};
-use crate::isa::{FaultCause, convergence};
+use crate::isa::{FaultCause, HintKind};
 use crate::shape::{Replay, Shape};
 use fault::Blamed;
 use heddle_hdl::{elements, prelude::*};
@@ -206,7 +206,7 @@ impl Stage<'_> {
         let &Stage { m, i, d, .. } = self;
         let link = cat(&[m.lit(0u32, 2), d.pc + 1]).zext(32);
         wire!(links = d.jal | d.jalr);
-        let counts = d.converges_by(convergence::COUNT);
+        let counts = d.converges_by(HintKind::Count);
         let (common, word) = match i.count {
             Some(count) => (links | counts, links.mux(link, count.zext(32))),
             None => (links, link),

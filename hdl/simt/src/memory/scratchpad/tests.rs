@@ -1,5 +1,5 @@
 use super::*;
-use crate::isa::atomic;
+use crate::isa::Atomic;
 use crate::pipeline::testing::{fields, packed};
 use heddle_sim::Sim;
 
@@ -41,7 +41,7 @@ fn banks_are_an_array() {
                 request: ScratchpadRequest {
                     valid: valid.into(),
                     operation: operation.into(),
-                    function: atomic::ADD.into(),
+                    function: Atomic::Add.into(),
                     tag: tag.into(),
                     lines: fields(&at, bits),
                     enables: fields(&enables, 4),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::csr;
-use crate::isa::{EXIT, convergence};
+use crate::isa::{Alu, EXIT, HintKind};
 use heddle_sim::Sim;
 
 type Block = Sim<DecodeIn<Width>, DecodeOut<Signal>>;
@@ -234,7 +234,8 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
     let accesses = matches!(class, "load" | "store" | "atomic");
     let controls = ["branch", "jal", "jalr", "barrier", "ecall", "ebreak", "illegal"];
     let (barrier, operand) = (word >> 15 & 15, word >> 20);
-    let copies = matches!(word >> 12 & 7, convergence::COPY | convergence::MOVE);
+    let kind = HintKind::from_bits(word >> 12 & 7);
+    let copies = matches!(kind, Some(HintKind::Copy | HintKind::Move));
     let hint_there = hint && barrier < s.convergence_barriers && (!copies || operand < s.convergence_barriers);
     let of_sync = word >> 25 & 15;
     let sync_there = class == "sync" && of_sync < s.convergence_barriers;
@@ -247,7 +248,7 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
         // What does nothing adds 0 to 0.
         assert_eq!(d.imm, u64::from(operand), "{word:#010x}");
     }
-    let waits = hint_there && word >> 12 & 7 == convergence::WAIT || sync_there;
+    let waits = hint_there && kind == Some(HintKind::Wait) || sync_there;
     let control = controls.contains(&class) || waits || accesses && s.replay == Replay::Split;
     assert_eq!(d.control == 1, control, "{word:#010x}");
     assert_eq!(d.answers == 1, class == "load" || class == "atomic" && want.rd != 0, "{word:#010x}");

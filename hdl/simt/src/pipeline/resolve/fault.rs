@@ -4,7 +4,7 @@ use super::super::place::Wrong;
 use super::outcome::Target;
 use super::{Fault, Stage};
 use crate::divergence::interface::warp_of;
-use crate::isa::{FaultCause, convergence};
+use crate::isa::{FaultCause, HintKind};
 use heddle_hdl::{elements, prelude::*};
 
 /// A cause and its lanes: what the priority choice among faults gives.
@@ -36,7 +36,7 @@ impl Stage<'_> {
         wire!(target_outside = target.address.from_bit(s.pc_bits() + 2).any());
         wire!(bad_ecall = mask & !i.executed.taken);
         let absent = i.executed.named.map(|named| {
-            wire!(holds_nobody = d.syncs() & !d.converges_by(convergence::SYNC));
+            wire!(holds_nobody = d.syncs() & !d.converges_by(HintKind::Sync));
             let parts = named.lacks | named.here.ne(mask);
             (holds_nobody & parts, m.code(FaultCause::NamedIsAbsent), named.here)
         });

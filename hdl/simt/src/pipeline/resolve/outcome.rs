@@ -4,7 +4,7 @@ use super::super::decoded::Decoded;
 use super::Stage;
 use super::serve::{Served, Sync};
 use crate::divergence::interface::{Outcome, OutcomeKind, SequenceTold, Side};
-use crate::isa::convergence;
+use crate::isa::HintKind;
 use heddle_hdl::prelude::*;
 
 /// Where those go that jump.
@@ -68,7 +68,7 @@ impl Stage<'_> {
         let &Stage { s, d, mask, .. } = self;
         d.reserving.filter(|_| s.keeps_sequences()).map(|reserving| {
             let backwards = d.imm.msb() & (d.jal | (d.branch & target.taken_branch.any()));
-            let waits = d.barrier | d.converges_by(convergence::WAIT) | d.syncs();
+            let waits = d.barrier | d.converges_by(HintKind::Wait) | d.syncs();
             let all = reserving.conditional & !(mask & !served.served).any();
             let ends = backwards | d.jalr | d.ecall | waits | all;
             SequenceTold { begins: good & reserving.reserves, ends: good & ends }
@@ -92,7 +92,7 @@ fn outcome_kind(m: Builder, d: &Decoded<Signal>, sync: Option<Sync>, split: bool
         (d.accesses() & m.lit(split, 1), m.code(OutcomeKind::Memory)),
         (d.ecall, m.code(OutcomeKind::Exit)),
         (d.barrier, m.code(OutcomeKind::Wait)),
-        (d.converges_by(convergence::WAIT), m.code(OutcomeKind::Converge)),
+        (d.converges_by(HintKind::Wait), m.code(OutcomeKind::Converge)),
     ]);
     pick(kinds, m.code(OutcomeKind::Arrived))
 }

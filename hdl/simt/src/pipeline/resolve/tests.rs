@@ -1,7 +1,7 @@
 use super::*;
 use crate::address::SCRATCHPAD;
 use crate::divergence::interface::OutcomeKind;
-use crate::isa::FaultCause;
+use crate::isa::{FaultCause, HintKind};
 use crate::memory::port::Operation;
 use crate::pipeline::collect::Instruction;
 use crate::pipeline::decoded::{Converges, Decoded};
@@ -586,7 +586,7 @@ fn a_sync_serves_those_it_names() {
             let converges = (barriers > 0).then(|| Converges { valid: there.into(), barrier: 1u32.into() });
             let decoded = Decoded {
                 pc: pc.into(),
-                funct3: convergence::SYNC.into(),
+                funct3: HintKind::Sync.into(),
                 primitive: Some(primitive),
                 converges,
                 control: there.into(),
