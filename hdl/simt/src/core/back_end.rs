@@ -2,7 +2,7 @@
 
 use super::memory_path::{Around, MemoryPath, memory_path};
 use super::{Backward, CoreIn, FrontEnd};
-use crate::divergence::interface::{Ahead, Announced, Hint, Hints, MixedIn, Outcome};
+use crate::divergence::interface::{Ahead, Announced, Hint, Hints, MixedIn, Outcome, UnitOut};
 use crate::divergence::proof::held_since;
 use crate::isa::{Alu, HintKind};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
@@ -73,34 +73,7 @@ pub fn back_end(
 
     // Stage 8, resolve.
     let in_resolve = executed.instruction;
-    let stops = stopped | back.faulted.value;
-    if let Some(hints) = &back.hints {
-        hints.drive(instructions_on_barriers(s, &second, &executed, stops));
-    }
-    if let Some(announced) = &back.announced {
-        // Whether it is at fault is known late: then its outcome does not come, nor anything else.
-        let Instruction { valid, slot, decoded, .. } = in_resolve;
-        let valid = valid & decoded.control & !stopped;
-        announced.drive(Announced { valid, slot, call: decoded.call, ret: decoded.ret });
-    }
-    let jump = unit.more.mixed.map(|mixed| mixed.jump);
-    let resolve_in = ResolveIn { executed, stopped: stops, jump, count: unit.more.count, in_use: unit.more.in_use };
-    let resolved = m.instance("resolve", &resolve(s), resolve_in);
-    if let Some(hints) = &back.hints {
-        obeys_hold(m, unit.hold, &hints.value, resolved.outcome.valid, stops);
-    }
-    // Block RAM answers late in its cycle, and what the unit does with the answer fills one.
-    let registers = (0..SIDE_TABLE_REGISTERS).rev();
-    let meets = registers.fold(i.meets, |meets, left| m.pipe(&format!("s{}_meets", 9 - left), meets));
-    back.outcome.drive(Outcome { meets, ..resolved.outcome });
-    if let Some((told, sequence)) = back.sequence.as_ref().zip(resolved.sequence) {
-        told.drive(sequence);
-    }
-    if let Some(announced) = &back.announced {
-        let Announced { valid, slot, .. } = m.pipe("was_announced", announced.value);
-        let of = valid & slot.eq(resolved.outcome.slot);
-        m.assert("outcomes_are_announced", !resolved.outcome.valid | of);
-    }
+    let resolved = resolving(s, m, i, back, unit, (second, executed), stopped);
     let products = multiply(s, m, operands, resolved.result.valid & resolved.result.multiply);
 
     // Stage 9, memory. Its other half is the divergence unit.
@@ -143,6 +116,47 @@ pub fn back_end(
     back.bubble.drive(written.bubble);
     cover_awaited(m, front, &in_resolve, &written);
     BackEnd { in_execute: second, in_resolve, resolved, memory, written, divider_free: divided.free }
+}
+
+/// Resolve, and what it tells the divergence unit. `second`: the instruction in the stage before.
+fn resolving(
+    s: &Shape,
+    m: Builder,
+    i: &CoreIn<Signal>,
+    back: &Backward,
+    unit: &UnitOut<Signal>,
+    (second, executed): (Instruction<Signal>, Executed<Signal>),
+    stopped: Signal,
+) -> Resolved<Signal> {
+    let stops = stopped | back.faulted.value;
+    if let Some(hints) = &back.hints {
+        hints.drive(instructions_on_barriers(s, &second, &executed, stops));
+    }
+    if let Some(announced) = &back.announced {
+        // Whether it is at fault is known late: then its outcome does not come, nor anything else.
+        let Instruction { valid, slot, decoded, .. } = executed.instruction;
+        let valid = valid & decoded.control & !stopped;
+        announced.drive(Announced { valid, slot, call: decoded.call, ret: decoded.ret });
+    }
+    let jump = unit.more.mixed.map(|mixed| mixed.jump);
+    let resolve_in = ResolveIn { executed, stopped: stops, jump, count: unit.more.count, in_use: unit.more.in_use };
+    let resolved = m.instance("resolve", &resolve(s), resolve_in);
+    if let Some(hints) = &back.hints {
+        obeys_hold(m, unit.hold, &hints.value, resolved.outcome.valid, stops);
+    }
+    // Block RAM answers late in its cycle, and what the unit does with the answer fills one.
+    let registers = (0..SIDE_TABLE_REGISTERS).rev();
+    let meets = registers.fold(i.meets, |meets, left| m.pipe(&format!("s{}_meets", 9 - left), meets));
+    back.outcome.drive(Outcome { meets, ..resolved.outcome });
+    if let Some((told, sequence)) = back.sequence.as_ref().zip(resolved.sequence) {
+        told.drive(sequence);
+    }
+    if let Some(announced) = &back.announced {
+        let Announced { valid, slot, .. } = m.pipe("was_announced", announced.value);
+        let of = valid & slot.eq(resolved.outcome.slot);
+        m.assert("outcomes_are_announced", !resolved.outcome.valid | of);
+    }
+    resolved
 }
 
 /// What the first instruction of a slot waited for, in the cycle in which it comes.
