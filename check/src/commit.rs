@@ -42,7 +42,7 @@ use follow::Follower;
 use heddle_sim::directory::Directory;
 use heddle_sim::{Engine, Recording, Records};
 use heddle_simt::Shape;
-use heddle_simt::isa::cause;
+use heddle_simt::isa::FaultCause;
 use heddle_testbench::disassemble::disassemble;
 use heddle_testbench::grid::{Grid, GridError};
 use heddle_testbench::iss::{Cause, Iss};
@@ -154,7 +154,7 @@ impl CommitCheck {
         &mut self,
         engine: &dyn Engine,
         seed: u64,
-        code: u32,
+        cause: Option<FaultCause>,
         pc: u32,
         mut address: Option<u32>,
         threads: impl IntoIterator<Item = u32>,
@@ -169,7 +169,7 @@ impl CommitCheck {
         }
         for thread in threads {
             // The address is the first thread's.
-            let checked = self.follower.faults(thread, code, pc, address.take());
+            let checked = self.follower.faults(thread, cause, pc, address.take());
             checked.map_err(|difference| self.describe(difference, engine, seed, engine.cycle()))?;
         }
         Ok(())
@@ -235,8 +235,8 @@ impl Monitor for CommitCheck {
     fn end(&mut self, engine: &dyn Engine, seed: u64, stop: Option<&Stop>) -> Result<(), Box<Mismatch>> {
         match stop {
             // To the simulator, the instruction is right.
-            Some(stop) if cause::is_of_divergence(stop.code) => Ok(()),
-            Some(stop) => self.fault(engine, seed, stop.code, stop.pc, stop.address, stop.harts.iter().copied()),
+            Some(stop) if stop.cause.is_some_and(FaultCause::is_of_divergence) => Ok(()),
+            Some(stop) => self.fault(engine, seed, stop.cause, stop.pc, stop.address, stop.harts.iter().copied()),
             None => CommitCheck::end(self, engine, seed),
         }
     }
@@ -254,19 +254,19 @@ impl Monitor for CommitCheck {
     }
 }
 
-/// The core's code of a simulator's cause ([`cause`]), and the address of a jump or access.
-pub fn core_code(simulator: Cause) -> (u32, Option<u32>) {
+/// The core's cause for a simulator's, and the address of a jump or access.
+pub fn core_code(simulator: Cause) -> (FaultCause, Option<u32>) {
     match simulator {
-        Cause::MisalignedJump(address) => (cause::FETCH_MISALIGNED, Some(address)),
-        Cause::FetchOutside => (cause::FETCH_OUT_OF_RANGE, None),
-        Cause::Illegal(_) => (cause::ILLEGAL_INSTRUCTION, None),
-        Cause::Breakpoint => (cause::BREAKPOINT, None),
-        Cause::Ecall(_) => (cause::UNKNOWN_ECALL, None),
-        Cause::MisalignedLoad(address) => (cause::LOAD_MISALIGNED, Some(address)),
-        Cause::LoadOutside(address) => (cause::LOAD_OUT_OF_RANGE, Some(address)),
-        Cause::MisalignedStore(address) => (cause::STORE_MISALIGNED, Some(address)),
-        Cause::StoreOutside(address) => (cause::STORE_OUT_OF_RANGE, Some(address)),
-        Cause::StoreToProgram(address) => (cause::STORE_TO_PROGRAM, Some(address)),
+        Cause::MisalignedJump(address) => (FaultCause::FetchMisaligned, Some(address)),
+        Cause::FetchOutside => (FaultCause::FetchOutOfRange, None),
+        Cause::Illegal(_) => (FaultCause::IllegalInstruction, None),
+        Cause::Breakpoint => (FaultCause::Breakpoint, None),
+        Cause::Ecall(_) => (FaultCause::UnknownEcall, None),
+        Cause::MisalignedLoad(address) => (FaultCause::LoadMisaligned, Some(address)),
+        Cause::LoadOutside(address) => (FaultCause::LoadOutOfRange, Some(address)),
+        Cause::MisalignedStore(address) => (FaultCause::StoreMisaligned, Some(address)),
+        Cause::StoreOutside(address) => (FaultCause::StoreOutOfRange, Some(address)),
+        Cause::StoreToProgram(address) => (FaultCause::StoreToProgram, Some(address)),
     }
 }
 

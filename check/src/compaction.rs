@@ -15,7 +15,7 @@
 //!
 //! * A side that is where threads reconverge already does not run, so nothing is to be gained for it. A warp with
 //!   [`Compaction::Predict`] that goes there as a whole waits for the others to meet them, not to form warps: it
-//!   bypasses.
+//!   bypasses. How many such there are is counted beside the four classes ([`Prediction::bypass_waits`]).
 //! * Several choices may be the least: numbers are compared, not warps.
 //! * What a decision does to the branches behind it does not count.
 //! * Jumps are always waited at, and no decision. [`Compaction::Off`] waits as if it formed warps, and is classed so.
@@ -45,6 +45,8 @@ struct Passing {
     /// One bit per lane, of the threads that took it and of the others.
     sides: [u64; 2],
     waits: bool,
+    /// As a whole, it has come to where it waits for others to reconverge.
+    meets: bool,
 }
 
 /// Adds the decisions of a branch's warps, of whose sides `runs` says which have threads that run on; the sides run
@@ -57,6 +59,7 @@ fn decide(decisions: &mut Prediction, warps: &[Passing], runs: [bool; 2], apart:
     };
     let needed = needed(&warps.iter().map(sides).collect::<Vec<_>>()).into();
     let bypassed = warps.len() as u64 - waited;
+    decisions.bypass_waits += warps.iter().filter(|warp| warp.meets && !warp.waits).count() as u64;
     let (stall_right, bypass_wrong) = (waited.min(needed), needed.saturating_sub(waited));
     decisions.stall_right += stall_right;
     decisions.stall_wrong += waited - stall_right;
@@ -153,8 +156,9 @@ impl Watched {
         let block = &mut self.blocks[(slot as u32 & !(self.group - 1)) as usize];
         if parts {
             let whole = taken == 0 || rest == 0;
-            let waits = !(ahead || self.predicts && whole);
-            block.came.push(Passing { sides: [taken, rest], waits });
+            let meets = self.predicts && whole && !ahead;
+            let waits = !(ahead || meets);
+            block.came.push(Passing { sides: [taken, rest], waits, meets });
             block.branch = !jump;
         } else if !jump {
             let passed = &mut self.passed[slot as usize];
@@ -163,7 +167,7 @@ impl Watched {
             }
             // Where it reconverges with others it does not run.
             let sides = if arrives { [0, 0] } else { [taken, rest] };
-            block.passed[*passed].push(Passing { sides, waits: false });
+            block.passed[*passed].push(Passing { sides, waits: false, meets: arrives });
             *passed += 1;
         }
     }

@@ -143,6 +143,7 @@ impl Model {
         s.warp_instructions += counts.issued;
         s.set_rates(lanes);
         s.idle.divergence += counts.idle.divergence;
+        s.idle.interval += counts.idle.interval;
         s.idle.memory += counts.idle.memory;
         s.idle.scoreboard += counts.idle.scoreboard;
         s.idle.barrier += counts.idle.barrier;

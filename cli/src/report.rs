@@ -144,11 +144,12 @@ pub fn counted(s: &Summary, lanes: u32, divergence: &str, line: &mut dyn FnMut(&
     }
     if let Some((p, accuracy)) = s.prediction.and_then(|p| Some((p, p.accuracy()?))) {
         let text = format!(
-            "{:.1} % of {} right: bypassed {} rightly, {} wrongly; stalled {} rightly, {} wrongly",
+            "{:.1} % of {} right: bypassed {} rightly, {} wrongly, {} to wait where threads reconverge; stalled {} rightly, {} wrongly",
             100.0 * accuracy,
             p.all(),
             p.bypass_right,
             p.bypass_wrong,
+            p.bypass_waits,
             p.stall_right,
             p.stall_wrong
         );
@@ -219,7 +220,8 @@ mod tests {
         assert!(!report.text().contains("warps at branches"));
         report.summary.compaction = Some(Compactions { times: 4, warps_before: 10, warps_after: 7 });
         let [bypass_right, bypass_wrong, stall_right, stall_wrong] = [5, 1, 3, 1];
-        report.summary.prediction = Some(Prediction { bypass_right, bypass_wrong, stall_right, stall_wrong });
+        report.summary.prediction =
+            Some(Prediction { bypass_right, bypass_wrong, stall_right, stall_wrong, bypass_waits: 2 });
         let text = report.text();
         assert!(text.contains("4, of 2.50 warps to 1.75"), "{text}");
         assert!(text.contains("80.0 % of 10 right: bypassed 5 rightly"), "{text}");

@@ -4,7 +4,7 @@
 //! is for programs that a test makes up while it runs, where no cross compiler need be installed.
 
 use crate::program::Program;
-use heddle_simt::isa::{convergence, reservation, warp};
+use heddle_simt::isa::{HintKind, Shuffle, Vote, convergence, reservation, warp};
 use std::collections::BTreeMap;
 
 /// Register x0.
@@ -104,8 +104,8 @@ pub fn sc(rd: u32, rs2: u32, rs1: u32) -> u32 {
     amo(reservation::STORE_CONDITIONAL, rd, rs2, rs1)
 }
 
-/// rd = the word at rs1, which becomes the result of an atomic operation on it and rs2. `funct5`: one of
-/// [`heddle_simt::isa::atomic`].
+/// rd = the word at rs1, which becomes the result of an atomic operation on it and rs2. `funct5`: an
+/// [`Atomic`](heddle_simt::isa::Atomic).
 pub fn amo(funct5: u32, rd: u32, rs2: u32, rs1: u32) -> u32 {
     r(funct5 << 2, rs2, rs1, 2, rd, 0x2f)
 }
@@ -121,42 +121,42 @@ pub const EBREAK: u32 = 0x0010_0073;
 pub const BARRIER: u32 = 0x0b;
 /// The threads enter convergence barrier `b`.
 pub fn join(b: u32) -> u32 {
-    convergence(convergence::JOIN, b, 0, 0)
+    convergence(HintKind::Join, b, 0, 0)
 }
 /// The threads wait at convergence barrier `b` until at least `threshold` wait, if it is not 0, or all that
 /// participate.
 pub fn wait(b: u32, threshold: u32) -> u32 {
-    convergence(convergence::WAIT, b, threshold, 0)
+    convergence(HintKind::Wait, b, threshold, 0)
 }
 /// The threads leave convergence barrier `b`.
 pub fn cancel(b: u32) -> u32 {
-    convergence(convergence::CANCEL, b, 0, 0)
+    convergence(HintKind::Cancel, b, 0, 0)
 }
 /// rd = how many threads participate in convergence barrier `b`.
 pub fn count(rd: u32, b: u32) -> u32 {
-    convergence(convergence::COUNT, b, 0, rd)
+    convergence(HintKind::Count, b, 0, rd)
 }
 /// Those that participate in convergence barrier `c`, and those that wait at `b`, participate in `b`.
 pub fn copy(b: u32, c: u32) -> u32 {
-    convergence(convergence::COPY, b, c, 0)
+    convergence(HintKind::Copy, b, c, 0)
 }
 /// As [`copy`]; in `c` those are left that wait there.
 pub fn move_(b: u32, c: u32) -> u32 {
-    convergence(convergence::MOVE, b, c, 0)
+    convergence(HintKind::Move, b, c, 0)
 }
 
-fn convergence(funct3: u32, b: u32, other: u32, rd: u32) -> u32 {
-    let most = if funct3 == convergence::WAIT { convergence::MOST_THRESHOLD } else { convergence::BARRIERS - 1 };
+fn convergence(kind: HintKind, b: u32, other: u32, rd: u32) -> u32 {
+    let most = if kind == HintKind::Wait { convergence::MOST_THRESHOLD } else { convergence::BARRIERS - 1 };
     assert!(b < convergence::BARRIERS && other <= most, "no barrier {b}, or no {other}");
-    i(other as i32, b, funct3, rd, 0x0b)
+    i(other as i32, b, kind as u32, rd, 0x0b)
 }
-/// A vote: rd = what the threads say by whether rs1 is 0. `function`: as in [`heddle_simt::isa::warp`].
-pub fn vote(function: u32, rd: u32, rs1: u32) -> u32 {
-    r(function, 0, rs1, warp::VOTE, rd, warp::OPCODE)
+/// A vote: rd = what the threads say by whether rs1 is 0.
+pub fn vote(function: Vote, rd: u32, rs1: u32) -> u32 {
+    r(function as u32, 0, rs1, warp::VOTE, rd, warp::OPCODE)
 }
-/// A shuffle: rd = rs1 of the lane that rs2 names. `function`: as in [`heddle_simt::isa::warp`].
-pub fn shuffle(function: u32, rd: u32, rs1: u32, rs2: u32) -> u32 {
-    r(function, rs2, rs1, warp::SHUFFLE, rd, warp::OPCODE)
+/// A shuffle: rd = rs1 of the lane that rs2 names.
+pub fn shuffle(function: Shuffle, rd: u32, rs1: u32, rs2: u32) -> u32 {
+    r(function as u32, rs2, rs1, warp::SHUFFLE, rd, warp::OPCODE)
 }
 /// Waits at convergence barrier `b` for the threads that rs1 (lanes 0 to 31) and rs2 name.
 pub fn sync(b: u32, rs1: u32, rs2: u32) -> u32 {
@@ -276,6 +276,8 @@ impl Asm {
 mod tests {
     use super::*;
     use crate::disassemble;
+    use heddle_hdl::Code;
+    use heddle_simt::isa::Atomic;
 
     #[test]
     fn labels_are_reached_both_ways() {
@@ -300,8 +302,8 @@ mod tests {
 
     #[test]
     fn atomics_have_their_names() {
-        for &(funct5, name) in heddle_simt::isa::atomic::ALL {
-            assert_eq!(disassemble(amo(funct5, 10, 11, 12), 0), format!("{name} a0,a1,(a2)"));
+        for &operation in Atomic::ALL {
+            assert_eq!(disassemble(amo(operation as u32, 10, 11, 12), 0), format!("{} a0,a1,(a2)", operation.name()));
         }
         for (word, text) in [(lr(10, 12), "lr.w a0,(a2)"), (sc(10, 11, 12), "sc.w a0,a1,(a2)")] {
             assert_eq!(disassemble(word, 0), text);

@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use heddle_simt::{Shape, csr::Source, isa::atomic::SWAP};
+use heddle_simt::{Shape, csr::Source, isa::Atomic};
 
 use crate::{
     grid::{Grid, ThreadId},
@@ -383,7 +383,8 @@ impl Iss {
                 let place = self.memory.store_place(hart, a, 4)?;
                 let succeeds = !given.fails && self.reserved(number) == Some(place);
                 let old = self.memory.read(place, 4);
-                let operation = if succeeds { Operation::Atomic { funct5: SWAP, old } } else { Operation::Failed };
+                let operation =
+                    if succeeds { Operation::Atomic { funct5: Atomic::Swap as u32, old } } else { Operation::Failed };
                 step.access = Some(Access { operation, address: a, place, bytes: 4, value: b });
                 step.conditional = Some(succeeds);
                 result = Some(u32::from(!succeeds));

@@ -2,7 +2,7 @@
 
 use heddle_simt::Shape;
 use heddle_simt::address::STACK;
-use heddle_simt::isa::cause;
+use heddle_simt::isa::FaultCause;
 use std::fmt;
 
 /// Bytes below a thread's stack that are taken for part of it: the largest stack there is.
@@ -19,8 +19,8 @@ pub struct StackOverflow {
 
 impl StackOverflow {
     /// Whether a fault of this cause, by an access to this address, is one.
-    pub fn of(shape: &Shape, code: u32, address: u32) -> Option<StackOverflow> {
-        let is_access = matches!(code, cause::LOAD_OUT_OF_RANGE | cause::STORE_OUT_OF_RANGE);
+    pub fn of(shape: &Shape, cause: Option<FaultCause>, address: u32) -> Option<StackOverflow> {
+        let is_access = matches!(cause, Some(FaultCause::LoadOutOfRange | FaultCause::StoreOutOfRange));
         let below = STACK.wrapping_sub(address);
         (is_access && (1..=REACH).contains(&below)).then_some(StackOverflow { below, stack: shape.stack })
     }
@@ -44,19 +44,21 @@ mod tests {
 
     #[test]
     fn accesses_below_the_stack_are_named() {
-        let text = |code, address| {
-            StackOverflow::of(&Shape::new(4, 1), code, address).map(|overflow| overflow.to_string()).unwrap_or_default()
+        let text = |cause, address| {
+            StackOverflow::of(&Shape::new(4, 1), Some(cause), address)
+                .map(|overflow| overflow.to_string())
+                .unwrap_or_default()
         };
-        let store = |address| text(cause::STORE_OUT_OF_RANGE, address);
+        let store = |address| text(FaultCause::StoreOutOfRange, address);
         let just = "; stack overflow, 4 bytes below the thread's 1024: --stack 2048 has room for this access";
         assert_eq!(store(STACK - 4), just);
-        assert_eq!(text(cause::LOAD_OUT_OF_RANGE, STACK - 4), just);
+        assert_eq!(text(FaultCause::LoadOutOfRange, STACK - 4), just);
         assert!(store(STACK - 1025).ends_with("--stack 4096 has room for this access"));
         let far = "; stack overflow, 1048576 bytes below the thread's 1024, more than a stack can have (1048576)";
         assert_eq!(store(STACK - (1 << 20)), far);
         for address in [STACK, STACK + 1024, STACK - (1 << 20) - 1, 0, u32::MAX] {
             assert_eq!(store(address), "", "{address:#x}");
         }
-        assert_eq!(text(cause::STORE_MISALIGNED, STACK - 4), "");
+        assert_eq!(text(FaultCause::StoreMisaligned, STACK - 4), "");
     }
 }

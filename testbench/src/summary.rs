@@ -100,6 +100,9 @@ pub struct Prediction {
     pub stall_right: u64,
     /// It waited in vain.
     pub stall_wrong: u64,
+    /// Of those that did not wait to form warps: it went as a whole to where threads reconverge, and waited there.
+    #[serde(default)]
+    pub bypass_waits: u64,
 }
 
 impl Prediction {
@@ -139,6 +142,9 @@ pub struct IdleCycles {
     /// all threads of a warp wait in the unit, as for others of their block.
     #[serde(default)]
     pub divergence: u64,
+    /// An issue takes several cycles, and this is one after its first: no opportunity to issue.
+    #[serde(default)]
+    pub interval: u64,
     /// Instructions wait for registers.
     pub scoreboard: u64,
     /// Instructions wait for loads or for a unit.
@@ -169,6 +175,7 @@ impl Counted {
         s.warp_instructions += counts.issued;
         s.idle.no_instruction += counts.idle_no_instruction;
         s.idle.divergence += counts.idle_divergence;
+        s.idle.interval += counts.idle_interval.unwrap_or_default();
         s.idle.scoreboard += counts.idle_scoreboard;
         s.idle.memory += counts.idle_memory;
         s.idle.barrier += counts.idle_barrier;
@@ -205,6 +212,19 @@ impl Summary {
         self.thread_ipc = ratio(self.thread_instructions, self.cycles);
         self.warp_ipc = ratio(self.warp_instructions, self.cycles);
         self.simt_efficiency = ratio(self.thread_instructions, self.warp_instructions * u64::from(lanes));
+    }
+}
+
+impl Summary {
+    /// Opportunities to issue that were not taken, of all: cycles that an issue takes after its first are none.
+    pub fn idle_share(&self) -> f64 {
+        let opportunities = self.cycles - self.idle.interval;
+        ratio(opportunities - self.warp_instructions, opportunities)
+    }
+
+    /// Opportunities to issue that the divergence unit takes away, of all.
+    pub fn divergence_share(&self) -> f64 {
+        ratio(self.idle.divergence, self.cycles - self.idle.interval)
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Committed, Difference, bits, core_code};
 use heddle_sim::directory::Directory;
 use heddle_sim::{Engine, Records};
 use heddle_simt::Shape;
-use heddle_simt::isa::{self, cause};
+use heddle_simt::isa::{self, FaultCause};
 use heddle_simt::pipeline::timing::RESOLVE_TO_OUTCOME;
 use heddle_testbench::grid::{Grid, GridError};
 use heddle_testbench::iss::{Given, Iss, MOST, Step, Together};
@@ -263,22 +263,31 @@ impl Follower {
     }
 
     /// The thread's next instruction must have this fault.
-    pub fn faults(&mut self, thread: u32, code: u32, pc: u32, address: Option<u32>) -> Result<(), Difference> {
+    pub fn faults(
+        &mut self,
+        thread: u32,
+        cause: Option<FaultCause>,
+        pc: u32,
+        address: Option<u32>,
+    ) -> Result<(), Difference> {
         self.at(thread, pc)?;
         let stepped = self.iss.step(thread);
-        let (same, at) = match &stepped {
-            Err(fault) => core_code(fault.cause),
+        let wanted = match &stepped {
+            Err(fault) => Some(core_code(fault.cause)),
             // The simulator blames the target.
             Ok(_) if self.iss.hart(thread).pc() >= self.shape.program => {
-                (cause::FETCH_OUT_OF_RANGE, Some(self.iss.hart(thread).pc()))
+                Some((FaultCause::FetchOutOfRange, Some(self.iss.hart(thread).pc())))
             }
-            Ok(_) => (u32::MAX, None),
+            Ok(_) => None,
         };
         let differs = |text: String| Err(Difference { thread, pc, text });
-        if same != code {
+        let Some((_, at)) = wanted.filter(|&(want, _)| cause == Some(want)) else {
             let says = stepped.map_or_else(|fault| fault.cause.to_string(), |_| "no fault".into());
-            return differs(format!("the core stops with `{}`, should be: {says}", cause::describe(code)));
-        }
+            return differs(format!(
+                "the core stops with `{}`, should be: {says}",
+                cause.map_or("unknown cause", FaultCause::describe)
+            ));
+        };
         match (address, at) {
             (Some(got), Some(want)) if got != want => {
                 differs(format!("the core stops because of address {got:#x}, should be {want:#x}"))

@@ -6,7 +6,8 @@
 
 use super::places::{Places, What, extract, limb, word};
 use super::{Difference, bits};
-use heddle_simt::memory::port::operation;
+use heddle_hdl::Code;
+use heddle_simt::memory::port;
 use heddle_simt::pipeline::timing::RESOLVE_TO_ACCESS;
 use heddle_simt::{Replay, Shape};
 use heddle_testbench::iss::{Access, MOST, Operation, Place};
@@ -25,7 +26,7 @@ struct Owing {
 
 /// What goes to memory in a cycle.
 struct Sent<'a> {
-    operation: u32,
+    operation: port::Operation,
     function: u32,
     enables: &'a [u64],
     /// The line of all banks, or a line per bank.
@@ -103,7 +104,7 @@ impl Ports {
         let going = if self.parts { row[limb::GOING] } else { u64::MAX };
         let value = |k| places.value(port.channel, row, k);
         let sent = Sent {
-            operation: row[limb::OPERATION] as u32,
+            operation: port::Operation::from_bits(row[limb::OPERATION]).expect("every number of 2 bits is one"),
             function: row[limb::FUNCTION] as u32,
             enables: value(3),
             lines: value(4),
@@ -197,18 +198,19 @@ fn first_byte(access: &Access) -> u32 {
 impl Sent<'_> {
     fn operation(&self) -> String {
         match self.operation {
-            operation::LOAD => "load".into(),
-            operation::STORE => "store".into(),
-            _ => atomic(self.function),
+            port::Operation::Load => "load".into(),
+            port::Operation::Store => "store".into(),
+            port::Operation::Atomic | port::Operation::AtomicSilent => atomic(self.function),
         }
     }
 
     fn is(&self, wanted: Operation) -> bool {
         match wanted {
-            Operation::Load | Operation::Failed => self.operation == operation::LOAD,
-            Operation::Store => self.operation == operation::STORE,
+            Operation::Load | Operation::Failed => self.operation == port::Operation::Load,
+            Operation::Store => self.operation == port::Operation::Store,
             Operation::Atomic { funct5, .. } => {
-                ![operation::LOAD, operation::STORE].contains(&self.operation) && self.function == funct5
+                matches!(self.operation, port::Operation::Atomic | port::Operation::AtomicSilent)
+                    && self.function == funct5
             }
         }
     }
@@ -257,7 +259,7 @@ impl Sent<'_> {
             *data = *data & !bytes(own) | access.value << (8 * (place % 4)) & bytes(own);
         }
         match self.operation {
-            operation::LOAD => Ok(()),
+            port::Operation::Load => Ok(()),
             _ => (0..self.banks).try_for_each(|bank| self.check_bank(pc, lanes, bank, words[bank as usize])),
         }
     }

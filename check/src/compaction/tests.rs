@@ -120,9 +120,32 @@ fn a_prediction_follows_the_branch() {
     };
     // The branch at the end of the loop parts nobody. That in it is waited at first; after the turns in which that was
     // in vain it is not, until the table has seen that there is something to be gained.
-    let latest = Prediction { bypass_right: 16 + 6, bypass_wrong: 2, stall_right: 6, stall_wrong: 2 };
+    let latest = Prediction { bypass_right: 16 + 6, bypass_wrong: 2, stall_right: 6, stall_wrong: 2, bypass_waits: 0 };
     assert_eq!(of(History::Latest), latest);
-    assert_eq!(of(History::Sticky), Prediction { bypass_right: 16, bypass_wrong: 0, stall_right: 8, stall_wrong: 8 });
+    let sticky = Prediction { bypass_right: 16, bypass_wrong: 0, stall_right: 8, stall_wrong: 8, bypass_waits: 0 };
+    assert_eq!(of(History::Sticky), sticky);
+}
+
+/// Of two warps, one goes as a whole to where all reconverge, and so does a thread of the other.
+#[test]
+fn who_waits_where_threads_reconverge_bypasses_and_is_counted() {
+    let program = Asm::default()
+        .put([csrr(5, THREAD_IN_BLOCK), sltiu(5, 5, 3)])
+        .branch(BEQ, 5, ZERO, "end")
+        .put([addi(6, ZERO, 1)])
+        .label("end")
+        .put([addi(A0, ZERO, 0)])
+        .exit()
+        .program();
+    let of = |compaction| {
+        let mut machine = Machine::new(&shape(4, 2, compaction), program.clone(), &counted(true)).unwrap();
+        machine.run().unwrap();
+        machine.summary().prediction.unwrap()
+    };
+    let predicted = of(Compaction::Predict);
+    assert_eq!((predicted.all(), predicted.bypass_right, predicted.bypass_waits), (2, 1, 1), "{predicted:?}");
+    let stalled = of(Compaction::SkipUniform);
+    assert_eq!((stalled.all(), stalled.bypass_right, stalled.bypass_waits), (2, 0, 0), "{stalled:?}");
 }
 
 /// What a kernel did.

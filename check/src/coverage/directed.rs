@@ -2,7 +2,7 @@
 
 use heddle_simt::Shape;
 use heddle_simt::address::SCRATCHPAD;
-use heddle_simt::isa::cause;
+use heddle_simt::isa::FaultCause;
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::Device;
@@ -15,7 +15,7 @@ pub struct Directed {
     /// It begins at its first instruction.
     pub program: Asm,
     /// The cause of the fault that ends it, if one does.
-    pub fault: Option<u32>,
+    pub fault: Option<FaultCause>,
     /// It is launched so often.
     pub launches: u32,
     /// Blocks that a launch has.
@@ -32,9 +32,9 @@ impl Directed {
         for _ in 0..self.launches {
             match (machine.run(), self.fault) {
                 (Ok(()), None) => {}
-                (Err(MachineError::PartWaits { .. }), Some(cause::BARRIER_OF_A_PART)) => {}
-                (Err(MachineError::Fault(fault)), Some(code)) if fault.what == cause::describe(code) => {}
-                (Ok(()), Some(code)) => return Err(format!("ended without the fault: {}", cause::describe(code))),
+                (Err(MachineError::PartWaits { .. }), Some(FaultCause::BarrierOfAPart)) => {}
+                (Err(MachineError::Fault(fault)), Some(cause)) if fault.what == cause.describe() => {}
+                (Ok(()), Some(cause)) => return Err(format!("ended without the fault: {}", cause.describe())),
                 (Err(error), _) => return Err(error.to_string()),
             }
         }
@@ -63,7 +63,7 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
     let short_blocks = directed(("blocks of one warp whose lanes end alone", each_lane_ends_alone(s.lanes), 1));
     programs.push(Directed { blocks: 32 * warps, warps: 1, ..short_blocks });
     if s.barriers && s.divergence.capabilities().reconverges && s.lanes > 1 {
-        let fault = Some(cause::BARRIER_OF_A_PART);
+        let fault = Some(FaultCause::BarrierOfAPart);
         programs.push(Directed { fault, blocks: 1, ..directed(("barrier of one lane", barrier_of_one_lane(), 1)) });
     }
     if s.reservations {
@@ -94,7 +94,7 @@ pub fn programs(s: &Shape) -> Vec<Directed> {
         programs.extend(syncs.map(|(name, program)| directed((name, program, 1))));
         if s.convergence_barriers < 16 {
             let alone = begin().put([sync(15, ZERO, ZERO)]).exit();
-            let fault = Some(cause::NAMED_IS_ABSENT);
+            let fault = Some(FaultCause::NamedIsAbsent);
             programs.push(Directed { fault, ..directed(("sync at a barrier that there is not", alone, 1)) });
         }
     }
@@ -288,16 +288,16 @@ fn faults(s: &Shape) -> Vec<Directed> {
     // x5 = 1, x6 = the end of memory.
     let begin = || Asm::default().put([addi(5, ZERO, 1), addi(6, ZERO, 1), slli(6, 6, end)]);
     let cases = [
-        ("illegal instruction", begin().put([0]), cause::ILLEGAL_INSTRUCTION),
-        ("breakpoint", begin().put([EBREAK]), cause::BREAKPOINT),
-        ("unknown ecall", begin().put([ECALL]), cause::UNKNOWN_ECALL),
-        ("misaligned jump", begin().put([jalr(ZERO, 5, 1)]), cause::FETCH_MISALIGNED),
-        ("jump out of memory", begin().put([jalr(ZERO, 6, 0)]), cause::FETCH_OUT_OF_RANGE),
-        ("misaligned load", begin().put([lw(7, 5, 0)]), cause::LOAD_MISALIGNED),
-        ("misaligned store", begin().put([sw(7, 5, 0)]), cause::STORE_MISALIGNED),
-        ("load outside memory", begin().put([lw(7, 6, 0)]), cause::LOAD_OUT_OF_RANGE),
-        ("store outside memory", begin().put([sw(7, 6, 0)]), cause::STORE_OUT_OF_RANGE),
-        ("store to the program", begin().put([sw(7, ZERO, 0)]), cause::STORE_TO_PROGRAM),
+        ("illegal instruction", begin().put([0]), FaultCause::IllegalInstruction),
+        ("breakpoint", begin().put([EBREAK]), FaultCause::Breakpoint),
+        ("unknown ecall", begin().put([ECALL]), FaultCause::UnknownEcall),
+        ("misaligned jump", begin().put([jalr(ZERO, 5, 1)]), FaultCause::FetchMisaligned),
+        ("jump out of memory", begin().put([jalr(ZERO, 6, 0)]), FaultCause::FetchOutOfRange),
+        ("misaligned load", begin().put([lw(7, 5, 0)]), FaultCause::LoadMisaligned),
+        ("misaligned store", begin().put([sw(7, 5, 0)]), FaultCause::StoreMisaligned),
+        ("load outside memory", begin().put([lw(7, 6, 0)]), FaultCause::LoadOutOfRange),
+        ("store outside memory", begin().put([sw(7, 6, 0)]), FaultCause::StoreOutOfRange),
+        ("store to the program", begin().put([sw(7, ZERO, 0)]), FaultCause::StoreToProgram),
     ];
     let warps = s.warps;
     let directed =
@@ -308,7 +308,7 @@ fn faults(s: &Shape) -> Vec<Directed> {
         let share = s.scratchpad / s.warps;
         let at = begin().put([lui(6, SCRATCHPAD >> 12), slli(7, 5, share.ilog2()), add(6, 6, 7)]);
         let program = at.put([lw(7, 6, 0)]);
-        let outside = ("load outside the block's share of the scratchpad", program, cause::LOAD_OUT_OF_RANGE);
+        let outside = ("load outside the block's share of the scratchpad", program, FaultCause::LoadOutOfRange);
         programs.push(Directed { warps: 1, ..directed(outside) });
     }
     programs

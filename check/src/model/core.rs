@@ -181,7 +181,9 @@ impl<'a> Launch<'a> {
         self.fetch_past_undecoded();
         self.distribute();
         self.fill_pool();
-        if self.writeback.bubble(self.now) || self.now < self.next_issue {
+        if self.now < self.next_issue {
+            self.counts.idle.interval += 1;
+        } else if self.writeback.bubble(self.now) {
             self.idle(false);
         } else {
             self.issue()?;

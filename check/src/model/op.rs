@@ -1,6 +1,7 @@
 //! What the model knows of an instruction before a thread executes it.
 
-use heddle_simt::isa::{convergence, warp};
+use heddle_hdl::Code;
+use heddle_simt::isa::{HintKind, warp};
 use heddle_testbench::reconverge::instruction::{Flow, Instruction};
 
 /// What the model knows of an instruction.
@@ -40,7 +41,7 @@ impl Op {
             0x73 if instruction.funct3() == 0 => (vec![10, 17], false, Class::Control),
             // `barrier`; what the model has no barriers for does nothing, but `count` has a result.
             0x0b if instruction.funct3() == 0 => (vec![], false, Class::Control),
-            0x0b => (vec![], instruction.funct3() == convergence::COUNT, Class::Computed),
+            0x0b => (vec![], HintKind::from_bits(instruction.funct3()) == Some(HintKind::Count), Class::Computed),
             // A sync that would have to wait is a fault on the mechanisms that there are models of.
             warp::OPCODE => (vec![rs1, rs2], !warp::syncs(instruction.word), Class::Computed),
             0x0f => (vec![], false, Class::Computed),

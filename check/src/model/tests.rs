@@ -73,9 +73,15 @@ fn with_a_stack_it_takes_as_long_as_the_core() {
                 assert_eq!(model.thread_instructions, core.thread_instructions, "{what}");
                 assert_eq!(model.cycles, core.cycles, "{what}");
                 let idle = model.idle;
-                let idle = idle.divergence + idle.memory + idle.scoreboard + idle.barrier + idle.no_instruction;
+                let idle = idle.divergence
+                    + idle.interval
+                    + idle.memory
+                    + idle.scoreboard
+                    + idle.barrier
+                    + idle.no_instruction;
                 assert_eq!(model.cycles, model.warp_instructions + idle, "{what}");
                 assert_eq!(model.idle.divergence, core.idle.divergence, "{what}");
+                assert_eq!(model.idle.interval, core.idle.interval, "{what}");
             }
         }
     }

@@ -3,9 +3,10 @@
 mod operation;
 
 use super::program::{Block, Condition, End, GridSize, Hint, Init, RandomProgram, VALUES, WORDS};
+use heddle_hdl::Code;
 use heddle_simt::Shape;
 use heddle_simt::address::STACK;
-use heddle_simt::isa::{convergence, warp};
+use heddle_simt::isa::{HintKind, Shuffle, Vote, convergence};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::Grid;
 
@@ -281,7 +282,7 @@ impl Writer<'_> {
             self.put([andi(SCRATCH[1], SCRATCH[1], 1), addi(SCRATCH[1], SCRATCH[1], 1)]);
             self.put(li(SCRATCH[0], 0x5555_5555));
             self.put([mul(SCRATCH[0], SCRATCH[0], SCRATCH[1]), sync(0, SCRATCH[0], SCRATCH[0])]);
-            self.put([vote(warp::BALLOT, value(0), THREAD), shuffle(warp::XOR, value(1), value(2), value(0))]);
+            self.put([vote(Vote::Ballot, value(0), THREAD), shuffle(Shuffle::Xor, value(1), value(2), value(0))]);
         }
         self.leave();
     }
@@ -311,12 +312,12 @@ impl Writer<'_> {
         self.next_place += 1;
         for Hint { operation, barrier, operand, rd, .. } in hints {
             let (b, c) = (u32::from(barrier), u32::from(operand) % convergence::BARRIERS);
-            let word = match u32::from(operation) {
-                convergence::JOIN => join(b),
-                convergence::WAIT => wait(b, operand.into()),
-                convergence::CANCEL => cancel(b),
-                convergence::COUNT => count(if self.features.races { value(rd) } else { ZERO }, b),
-                convergence::COPY => copy(b, c),
+            let word = match HintKind::from_bits(operation) {
+                Some(HintKind::Join) => join(b),
+                Some(HintKind::Wait) => wait(b, operand.into()),
+                Some(HintKind::Cancel) => cancel(b),
+                Some(HintKind::Count) => count(if self.features.races { value(rd) } else { ZERO }, b),
+                Some(HintKind::Copy) => copy(b, c),
                 _ => move_(b, c),
             };
             self.put([word]);

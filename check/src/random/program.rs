@@ -35,7 +35,7 @@ pub struct RandomProgram {
 pub struct Hint {
     /// Before which operation or end of a block it is, modulo their number.
     pub at: u16,
-    /// 1 … 6: [`heddle_simt::isa::convergence`].
+    /// 1 … 6: a [`HintKind`](heddle_simt::isa::HintKind).
     pub operation: u8,
     /// The barrier, 0 … 15.
     pub barrier: u8,

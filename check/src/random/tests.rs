@@ -1,6 +1,7 @@
 use super::*;
+use heddle_hdl::Code;
 use heddle_simt::Shape;
-use heddle_simt::isa::{atomic, reservation};
+use heddle_simt::isa::{Atomic, reservation};
 use heddle_testbench::iss::{Iss, Operation};
 use std::collections::BTreeSet;
 
@@ -80,7 +81,7 @@ fn features_are_used() {
     }
     let places = [0, 4, 8].into_iter();
     let kinds = [1, 2, 4].into_iter().flat_map(|bytes| [(0, bytes), (1, bytes)]);
-    let kinds: Vec<_> = kinds.chain(atomic::ALL.iter().map(|(funct5, _)| (2 + funct5, 4))).collect();
+    let kinds: Vec<_> = kinds.chain(Atomic::ALL.iter().map(|&operation| (2 + operation as u32, 4))).collect();
     let wanted: BTreeSet<_> = places.flat_map(|at| kinds.iter().map(move |&(kind, bytes)| (at, kind, bytes))).collect();
     let missing: Vec<_> = wanted.difference(&seen).collect();
     assert!(missing.is_empty(), "{missing:?}");

@@ -7,7 +7,7 @@ use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
 use heddle_sim::simulation::{EngineKind, Options};
 use heddle_simt::Shape;
-use heddle_simt::isa::cause;
+use heddle_simt::isa::FaultCause;
 use heddle_simt::memory::banks;
 use heddle_simt::memory::port::Load;
 use heddle_simt::system::{SystemIn, SystemOut, system};
@@ -32,7 +32,7 @@ pub type Paths = Vec<(u64, u64, u64)>;
 /// Why the core stopped: cause, warp, instruction number, lanes, address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
-    pub cause: u32,
+    pub cause: FaultCause,
     pub warp: u64,
     pub pc: u64,
     pub lanes: u64,
@@ -109,7 +109,7 @@ impl Core {
                 let f = out.fault;
                 let word = |b: &Bits| b.low_u64();
                 let fault = (f.valid == 1).then(|| Fault {
-                    cause: word(&f.cause) as u32,
+                    cause: FaultCause::from_bits(&f.cause).expect("a cause"),
                     warp: word(&f.slot),
                     pc: word(&f.pc),
                     lanes: word(&f.mask),
@@ -146,8 +146,8 @@ impl Core {
             Some(f) => {
                 let threads =
                     (0..lanes).filter(|lane| f.lanes >> lane & 1 == 1).map(|lane| f.warp as u32 * lanes + lane);
-                let pure = [cause::ILLEGAL_INSTRUCTION, cause::BREAKPOINT, cause::UNKNOWN_ECALL].contains(&f.cause);
-                self.check.fault(engine, 1, f.cause, 4 * f.pc as u32, (!pure).then_some(f.address), threads)
+                let address = f.cause.has_address().then_some(f.address);
+                self.check.fault(engine, 1, Some(f.cause), 4 * f.pc as u32, address, threads)
             }
         };
         checked.unwrap_or_else(|mismatch| panic!("{mismatch}"));

@@ -2,7 +2,7 @@
 //! until others have done something, which must end with barriers wherever they are if they end without.
 
 use heddle_check::checked;
-use heddle_simt::isa::atomic;
+use heddle_simt::isa::Atomic;
 use heddle_simt::{Merge, Replay, Shape};
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::Device;
@@ -192,7 +192,7 @@ fn lock(hints: Next) -> Asm {
         .put(hints())
         .label("again")
         .put(hints())
-        .put([amo(atomic::SWAP, 7, 8, 12)])
+        .put([amo(Atomic::Swap as u32, 7, 8, 12)])
         .branch(BNE, 7, ZERO, "not yet")
         .put(hints())
         .put([lw(11, ZERO, COUNT), addi(11, 11, 1)])

@@ -1,7 +1,7 @@
 //! Every cause that stops the core: cause, warp, pc, lanes, address.
 
 use crate::bench::{Core, Fault, shape};
-use heddle_simt::isa::cause;
+use heddle_simt::isa::FaultCause;
 use heddle_simt::{Replay, Shape};
 use heddle_testbench::asm::*;
 
@@ -23,20 +23,20 @@ fn faults_of_all_lanes() {
     let s = shape(4, 1);
     let outside = |instruction: u32| begin().label("x").put([instruction]).exit();
     let cases = [
-        (begin().label("x").put([0]).exit(), cause::ILLEGAL_INSTRUCTION, None),
-        (begin().label("x").put([EBREAK]).exit(), cause::BREAKPOINT, None),
-        (begin().put([addi(A7, ZERO, 1)]).label("x").put([ECALL]), cause::UNKNOWN_ECALL, None),
-        (begin().label("x").put([jalr(RA, 8, 2)]).exit(), cause::FETCH_MISALIGNED, Some(0x402)),
-        (begin().label("x").put([jalr(RA, 7, 0)]).exit(), cause::FETCH_OUT_OF_RANGE, Some(0x4000)),
-        (outside(lw(9, 8, 2)), cause::LOAD_MISALIGNED, Some(0x402)),
-        (outside(load(1, 9, 8, 1)), cause::LOAD_MISALIGNED, Some(0x401)),
-        (outside(lw(9, 7, 0)), cause::LOAD_OUT_OF_RANGE, Some(0x4000)),
-        (outside(lw(9, ZERO, -4)), cause::LOAD_OUT_OF_RANGE, Some(0xffff_fffc)),
-        (outside(sw(9, 8, 1)), cause::STORE_MISALIGNED, Some(0x401)),
-        (outside(store(1, 9, 8, 3)), cause::STORE_MISALIGNED, Some(0x403)),
-        (outside(sw(9, 7, 0)), cause::STORE_OUT_OF_RANGE, Some(0x4000)),
-        (outside(sw(9, ZERO, 0)), cause::STORE_TO_PROGRAM, Some(0)),
-        (outside(store(0, 9, ZERO, 0xff)), cause::STORE_TO_PROGRAM, Some(0xff)),
+        (begin().label("x").put([0]).exit(), FaultCause::IllegalInstruction, None),
+        (begin().label("x").put([EBREAK]).exit(), FaultCause::Breakpoint, None),
+        (begin().put([addi(A7, ZERO, 1)]).label("x").put([ECALL]), FaultCause::UnknownEcall, None),
+        (begin().label("x").put([jalr(RA, 8, 2)]).exit(), FaultCause::FetchMisaligned, Some(0x402)),
+        (begin().label("x").put([jalr(RA, 7, 0)]).exit(), FaultCause::FetchOutOfRange, Some(0x4000)),
+        (outside(lw(9, 8, 2)), FaultCause::LoadMisaligned, Some(0x402)),
+        (outside(load(1, 9, 8, 1)), FaultCause::LoadMisaligned, Some(0x401)),
+        (outside(lw(9, 7, 0)), FaultCause::LoadOutOfRange, Some(0x4000)),
+        (outside(lw(9, ZERO, -4)), FaultCause::LoadOutOfRange, Some(0xffff_fffc)),
+        (outside(sw(9, 8, 1)), FaultCause::StoreMisaligned, Some(0x401)),
+        (outside(store(1, 9, 8, 3)), FaultCause::StoreMisaligned, Some(0x403)),
+        (outside(sw(9, 7, 0)), FaultCause::StoreOutOfRange, Some(0x4000)),
+        (outside(sw(9, ZERO, 0)), FaultCause::StoreToProgram, Some(0)),
+        (outside(store(0, 9, ZERO, 0xff)), FaultCause::StoreToProgram, Some(0xff)),
     ];
     for (program, cause, address) in cases {
         let got = fault(&s, program, "x");
@@ -71,7 +71,7 @@ fn faults_of_some_lanes() {
     // Lanes 2 and 3 of a branch to an address outside.
     let program = begin().put([sltiu(6, 5, 2)]).label("x").put([0x8000_0063 | 6 << 15]).exit();
     let got = fault(&s, program, "x");
-    assert_eq!((got.cause, got.lanes), (cause::FETCH_OUT_OF_RANGE, 0b1100), "{got:x?}");
+    assert_eq!((got.cause, got.lanes), (FaultCause::FetchOutOfRange, 0b1100), "{got:x?}");
     // A branch to a misaligned address that no lane takes is no fault.
     let program = begin().put([0x0000_0163 | 1 << 12]).exit();
     assert_eq!(Core::new(&s, &program).run_from(0), None);
@@ -88,7 +88,7 @@ fn faults_of_some_lanes() {
         .label("end")
         .exit();
     let got = fault(&s, program, "x");
-    assert_eq!((got.cause, got.lanes, got.address), (cause::FETCH_OUT_OF_RANGE, 0b1000, 0x3000));
+    assert_eq!((got.cause, got.lanes, got.address), (FaultCause::FetchOutOfRange, 0b1000, 0x3000));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn the_first_fault_stays_and_nothing_issues_after_it() {
         .jal(ZERO, "spin");
     let mut core = Core::new(&shape(2, 2), &program);
     let fault = core.run_from(0).unwrap();
-    assert_eq!((fault.cause, fault.warp), (cause::ILLEGAL_INSTRUCTION, 1));
+    assert_eq!((fault.cause, fault.warp), (FaultCause::IllegalInstruction, 1));
     core.t.steps(5);
     for _ in 0..50 {
         assert_eq!(core.t.peek().fault.slot, 1);
@@ -124,12 +124,13 @@ fn a_second_fault_right_after_the_first_changes_nothing() {
         .put([NOP, 0]);
     let mut core = Core::new(&shape(2, 2), &program);
     let fault = core.run_from(0).unwrap();
-    let first = (cause::ILLEGAL_INSTRUCTION, 0, program.at("first") + 1);
+    let first = (FaultCause::IllegalInstruction, 0, program.at("first") + 1);
     assert_eq!((fault.cause, fault.warp, fault.pc), first);
     core.t.steps(5);
     assert_eq!(core.t.cover_hits("core.resolve.behind_a_fault"), 1);
     let f = core.t.peek().fault;
-    assert_eq!((f.cause.low_u64() as u32, f.slot.low_u64(), f.pc.low_u64()), first);
+    assert_eq!(f.cause, first.0);
+    assert_eq!((f.slot.low_u64(), f.pc.low_u64()), (first.1, first.2));
 }
 
 /// A store and an exit that have issued behind the access at fault: nothing of them happens, even where they do not
@@ -145,7 +146,7 @@ fn nothing_behind_a_fault_happens() {
         let mut core = Core::new(&s, &program);
         core.set_word(0x400, 1);
         let fault = core.run_from(0).unwrap();
-        assert_eq!((fault.cause, fault.pc), (cause::STORE_OUT_OF_RANGE, program.at("bad")));
+        assert_eq!((fault.cause, fault.pc), (FaultCause::StoreOutOfRange, program.at("bad")));
         core.t.steps(20);
         assert_eq!(core.word(0x400), 1, "{replay:?}");
         assert_ne!(core.t.peek().live, 0u64, "{replay:?}: no thread has ended");
@@ -157,7 +158,7 @@ fn without_a_multiplier_its_instructions_are_illegal() {
     let s = Shape { multiply: false, ..shape(2, 1) };
     for instruction in [mul(5, 6, 7), divu(5, 6, 7)] {
         let got = fault(&s, begin().label("x").put([instruction]).exit(), "x");
-        assert_eq!(got.cause, cause::ILLEGAL_INSTRUCTION);
+        assert_eq!(got.cause, FaultCause::IllegalInstruction);
     }
     let program = begin().put([add(5, 6, 7)]).exit();
     assert_eq!(Core::new(&s, &program).run_from(0), None);

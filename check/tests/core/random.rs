@@ -6,7 +6,7 @@ use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
 use heddle_simt::core::{CoreIn, CoreOut, core};
 use heddle_simt::divergence::Start;
-use heddle_simt::memory::port::{Response, operation};
+use heddle_simt::memory::port::{Operation, Response};
 use heddle_simt::{BankAddress, Shape, block};
 use heddle_testbench::grid::Grid;
 use heddle_testbench::iss::atomic;
@@ -104,16 +104,16 @@ impl Bare<'_> {
         if request.valid == 0 {
             return;
         }
-        let operation = request.operation.low_u64() as u32;
+        let operation = Operation::from_bits(&request.operation).expect("every number of 2 bits is one");
         let line = &mut self.memory[at..at + width];
-        if matches!(operation, operation::LOAD | operation::ATOMIC) {
+        if operation.answers() {
             self.under_way.push((request.tag.low_u64(), line.to_vec()));
         }
-        if operation == operation::STORE {
+        if operation == Operation::Store {
             for k in (0..width).filter(|&k| request.enables.bit(k as u32)) {
                 line[k] = request.data.extract(8 * k as u32, 8).low_u64() as u8;
             }
-        } else if operation != operation::LOAD {
+        } else if operation != Operation::Load {
             for (k, word) in (0..).step_by(4).zip(line.chunks_exact_mut(4)).filter(|(k, _)| request.enables.bit(*k)) {
                 let old = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
                 let operand = request.data.extract(8 * k, 32).low_u64() as u32;

@@ -2,7 +2,7 @@
 //! before every memory.
 
 use heddle_check::checked;
-use heddle_simt::isa::atomic;
+use heddle_simt::isa::Atomic;
 use heddle_simt::shape::Cache;
 use heddle_simt::{Backing, Coalescing, Divergence, Order, Replay, Shape, SlaveModel, Timing};
 use heddle_testbench::asm::*;
@@ -127,7 +127,7 @@ fn in_the_scratchpad() {
 fn beside_atomic_operations() {
     let program = Asm::default().put([addi(6, ZERO, WORDS as i32 - 0x400), addi(6, 6, 0x400), addi(8, ZERO, 1)]);
     let program = program.put([csrr(10, MHARTID), andi(10, 10, 1)]).branch(BEQ, 10, ZERO, "pairs");
-    let program = program.put([amo(atomic::ADD, 5, 8, 6); 3]).jal(ZERO, "end").label("pairs");
+    let program = program.put([amo(Atomic::Add as u32, 5, 8, 6); 3]).jal(ZERO, "end").label("pairs");
     let program = add(program, 3).label("end").put([addi(A0, ZERO, 0)]).exit();
     for shape in cores() {
         let mut machine = machine(&shape, &program);

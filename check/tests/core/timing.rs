@@ -2,10 +2,11 @@
 
 use crate::bench::{Core, shape};
 use heddle_hdl::Bits;
-use heddle_simt::Shape;
 use heddle_simt::pipeline::timing;
+use heddle_simt::{Divergence, Shape};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::Grid;
+use heddle_testbench::machine::{Machine, MachineOptions};
 
 /// Distance in cycles between a producer and an instruction that uses its result, in one warp.
 fn distance(producer: u32, consumer: u32) -> u64 {
@@ -115,7 +116,49 @@ fn every_cycle_is_an_issue_or_idle_for_one_cause() {
         .map(|name| core.metric(name));
     assert_eq!(parts.iter().sum::<u64>(), core.metric("cycles"), "{parts:?}");
     assert_eq!(parts[0], core.issues.len() as u64);
+    assert_eq!(parts[1], 0, "no threads part, and no warp waits for another");
     assert_eq!(core.metric("committed"), 2 * 2 * 11);
+}
+
+/// Threads of warp 0 go two ways, and warp 1 comes to that branch a division later.
+#[test]
+fn a_warp_that_waits_for_its_block_waits_for_the_divergence_unit() {
+    let program = Asm::default()
+        .put([csrr(5, LANE), csrr(6, 0xfc2), addi(9, ZERO, 7), addi(A0, ZERO, 0)])
+        .branch(BEQ, 6, ZERO, "branch")
+        .put([divu(7, 9, 9), add(7, 7, 7)])
+        .label("branch")
+        .branch(BNE, 5, ZERO, "end")
+        .put([NOP; 4])
+        .label("end")
+        .exit();
+    let idle = |divergence: Divergence| {
+        let shape = Shape::new(2, 2).with_divergence(divergence);
+        let mut machine = Machine::new(&shape, program.program(), &MachineOptions::default()).unwrap();
+        machine.run().unwrap();
+        machine.summary().idle.divergence
+    };
+    let (alone, of_a_block) = (idle(Divergence::STACK), idle(Divergence::BLOCK_STACK));
+    let division = u64::from(timing::ISSUE_TO_QUOTIENT);
+    assert!(alone < division / 2, "a stack per warp waits for nobody: {alone} cycles");
+    assert!((division / 2..2 * division).contains(&of_a_block), "{of_a_block} cycles");
+}
+
+/// Warps that could issue in every cycle.
+#[test]
+fn cycles_that_an_issue_takes_are_no_opportunities() {
+    let program = Asm::default().put([NOP; 40]).exit();
+    for interval in [1, 4] {
+        let mut core = Core::new(&Shape { issue_interval: interval, ..shape(2, 8) }, &program);
+        core.run();
+        let taken = if interval > 1 { core.metric("idle_interval") } else { 0 };
+        let parts =
+            ["issued", "idle_divergence", "idle_memory", "idle_scoreboard", "idle_barrier", "idle_no_instruction"]
+                .map(|name| core.metric(name));
+        assert_eq!(parts.iter().sum::<u64>() + taken, core.metric("cycles"), "{parts:?}");
+        let whole = u64::from(interval - 1) * parts[0];
+        assert!(taken <= whole && taken + u64::from(interval) > whole, "{taken} of {whole}: the last may be cut short");
+    }
 }
 
 /// A division result waits while other warps' arithmetic writes every cycle, until issue leaves a cycle free.

@@ -1,7 +1,7 @@
 //! What becomes of threads that wait for others: of their warp, by divergence unit; of other warps, by schedule.
 
 use heddle_check::checked;
-use heddle_simt::isa::atomic;
+use heddle_simt::isa::Atomic;
 use heddle_simt::{Backing, Divergence, Schedule, Shape, Timing};
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::Device;
@@ -22,7 +22,7 @@ const LOCK: i32 = 0x400;
 
 /// x7 = 0 if the thread has got the lock.
 fn take(asm: Asm) -> Asm {
-    asm.put([addi(6, ZERO, LOCK), addi(5, ZERO, 1)]).put([amo(atomic::SWAP, 7, 5, 6)])
+    asm.put([addi(6, ZERO, LOCK), addi(5, ZERO, 1)]).put([amo(Atomic::Swap as u32, 7, 5, 6)])
 }
 
 /// Counts, and gives the lock back.

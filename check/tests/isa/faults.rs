@@ -6,10 +6,11 @@ use crate::table::{TABLE, is_legal};
 use bitvec::field::BitField;
 use heddle_check::checked;
 use heddle_check::commit::core_code;
+use heddle_hdl::Code;
 use heddle_simt::Shape;
 use heddle_simt::address::{SCRATCHPAD, STACK};
 use heddle_simt::csr;
-use heddle_simt::isa::{atomic, cause};
+use heddle_simt::isa::{Atomic, FaultCause};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::ThreadId;
 use heddle_testbench::iss::{Cause, Iss};
@@ -32,17 +33,17 @@ struct Case {
     /// Before it.
     setup: Vec<u32>,
     word: u32,
-    cause: u32,
+    cause: FaultCause,
     address: Option<u32>,
 }
 
 impl Case {
-    fn new(setup: &[u32], word: u32, cause: u32, address: impl Into<Option<u32>>) -> Case {
+    fn new(setup: &[u32], word: u32, cause: FaultCause, address: impl Into<Option<u32>>) -> Case {
         Case { setup: setup.to_vec(), word, cause, address: address.into() }
     }
 
     fn illegal(word: u32) -> Case {
-        Case::new(&[], word, cause::ILLEGAL_INSTRUCTION, None)
+        Case::new(&[], word, FaultCause::IllegalInstruction, None)
     }
 }
 
@@ -64,20 +65,20 @@ impl Who {
     }
 }
 
-/// The program of a case, with the instruction at `x`.
-fn program(case: &Case, who: Who) -> Asm {
+/// The program of an instruction, which is at `x`, and of what is before it.
+fn program(setup: &[u32], word: u32, who: Who) -> Asm {
     let a = Asm::default().put([csrr(THREAD, MHARTID)]);
     let a = match who {
         Who::All => a,
         Who::One(thread) => a.put(li(T, thread)).branch(BNE, THREAD, T, "end"),
         Who::Odd => a.put([andi(T, THREAD, 1)]).branch(BEQ, T, ZERO, "end"),
     };
-    let a = a.put(case.setup.iter().copied()).label("x").put([case.word]);
+    let a = a.put(setup.iter().copied()).label("x").put([word]);
     a.put([addi(A0, ZERO, 0)]).label("end").put([addi(A0, ZERO, 0)]).exit()
 }
 
 /// What a thread comes to on the simulator: cause, pc and address as the core has them, or its exit code.
-fn alone(iss: &mut Iss, thread: u32) -> Result<u32, (u32, u32, Option<u32>)> {
+fn alone(iss: &mut Iss, thread: u32) -> Result<u32, (FaultCause, u32, Option<u32>)> {
     let mut before = 0;
     for _ in 0..STEPS {
         if let Some(code) = iss.hart(thread).exit() {
@@ -86,7 +87,7 @@ fn alone(iss: &mut Iss, thread: u32) -> Result<u32, (u32, u32, Option<u32>)> {
         match iss.step(thread) {
             Ok(step) => before = step.pc,
             // The core blames the jump, the simulator its target.
-            Err(f) if f.cause == Cause::FetchOutside => return Err((cause::FETCH_OUT_OF_RANGE, before, Some(f.pc))),
+            Err(f) if f.cause == Cause::FetchOutside => return Err((FaultCause::FetchOutOfRange, before, Some(f.pc))),
             Err(f) => {
                 let (code, address) = core_code(f.cause);
                 return Err((code, f.pc, address));
@@ -123,12 +124,12 @@ impl Bench {
             Who::Odd if lanes == 1 => 1,
             Who::Odd => 0xaaaa_aaaa_aaaa_aaaa & u64::MAX >> (64 - lanes),
         };
-        let source = program(case, who);
+        let source = program(&case.setup, case.word, who);
         let x = 4 * source.at("x") as u32;
         let text = format!("`{}` at {x:#x}, {who:?}, {}", disassemble(case.word, x), self.name());
         self.machine.load(source.program()).unwrap();
         let Err(MachineError::Fault(fault)) = self.machine.run() else { panic!("{text}: the core does not stop") };
-        assert_eq!((fault.what, fault.pc), (cause::describe(case.cause), x), "{text}: {fault}");
+        assert_eq!((fault.what, fault.pc), (case.cause.describe(), x), "{text}: {fault}");
         assert_eq!((fault.mask.load(), fault.address), (blamed, case.address), "{text}: {fault}");
         if let Who::One(thread) = who {
             assert_eq!(fault.warp, thread / lanes, "{text}: {fault}");
@@ -137,9 +138,9 @@ impl Bench {
     }
 
     /// The program must end well.
-    fn ends(&mut self, case: &Case) {
-        let source = program(case, Who::All);
-        let text = format!("`{}`, {}", disassemble(case.word, 0), self.name());
+    fn ends(&mut self, setup: &[u32], word: u32) {
+        let source = program(setup, word, Who::All);
+        let text = format!("`{}`, {}", disassemble(word, 0), self.name());
         self.machine.load(source.program()).unwrap();
         self.machine.run().unwrap_or_else(|error| panic!("{text}: {error}"));
         let mut iss = Iss::new(&source.program(), &self.shape).unwrap();
@@ -148,7 +149,7 @@ impl Bench {
 }
 
 fn simulator_stops(case: &Case, who: Who, shape: &Shape) {
-    let source = program(case, who);
+    let source = program(&case.setup, case.word, who);
     let x = 4 * source.at("x") as u32;
     let mut iss = Iss::new(&source.program(), shape).unwrap();
     for thread in 0..shape.threads() {
@@ -173,9 +174,10 @@ fn jal(rd: u32, offset: i32) -> u32 {
 /// are made for one `who`.
 fn cases(shape: &Shape, x: u32) -> Vec<Case> {
     let end = shape.memory;
-    let mut cases = vec![Case::illegal(0), Case::illegal(u32::MAX), Case::new(&[], EBREAK, cause::BREAKPOINT, None)];
+    let mut cases =
+        vec![Case::illegal(0), Case::illegal(u32::MAX), Case::new(&[], EBREAK, FaultCause::Breakpoint, None)];
     for a7 in [0, 1, 92, 94, 93 + 256, u32::MAX - 92] {
-        cases.push(Case::new(&li(A7, a7), ECALL, cause::UNKNOWN_ECALL, None));
+        cases.push(Case::new(&li(A7, a7), ECALL, FaultCause::UnknownEcall, None));
     }
     for csr in csr::MAP {
         let (address, x1) = (u32::from(csr.address) << 20, 1 << 15);
@@ -192,7 +194,8 @@ fn cases(shape: &Shape, x: u32) -> Vec<Case> {
     // Jumps: misaligned before outside.
     let to = |offset: i32| x.wrapping_add(offset as u32);
     let outside = |offset: i32| to(offset) >= PROGRAM;
-    let jump = |target: u32| if target.is_multiple_of(4) { cause::FETCH_OUT_OF_RANGE } else { cause::FETCH_MISALIGNED };
+    let jump =
+        |target: u32| if target.is_multiple_of(4) { FaultCause::FetchOutOfRange } else { FaultCause::FetchMisaligned };
     for offset in [2, 6, -2, -6, -4094, 4094, -4096] {
         for (_, condition, taken) in BRANCH {
             let operand = if taken(0, 0) { ZERO } else { THREAD };
@@ -218,7 +221,7 @@ fn cases(shape: &Shape, x: u32) -> Vec<Case> {
     }
     // Accesses: misaligned, outside, into the program.
     for (funct3, bytes) in [(0, 1), (1, 2), (2, 4), (4, 1), (5, 2)] {
-        let mut at = |address: u32, load_cause: Option<u32>, store_cause: u32| {
+        let mut at = |address: u32, load_cause: Option<FaultCause>, store_cause: FaultCause| {
             for imm in [0, 1, -0x800, 0x7ff] {
                 let setup = li(T, address.wrapping_sub(imm as u32));
                 if let Some(load_cause) = load_cause {
@@ -229,9 +232,9 @@ fn cases(shape: &Shape, x: u32) -> Vec<Case> {
                 }
                 if funct3 == 2 && imm == 0 {
                     cases.extend(
-                        atomic::ALL
+                        Atomic::ALL
                             .iter()
-                            .map(|(funct5, _)| Case::new(&setup, amo(*funct5, S, S, T), store_cause, address)),
+                            .map(|&operation| Case::new(&setup, amo(operation as u32, S, S, T), store_cause, address)),
                     );
                 }
             }
@@ -239,16 +242,16 @@ fn cases(shape: &Shape, x: u32) -> Vec<Case> {
         for offset in 1..4 {
             if offset % bytes != 0 {
                 for base in [0, 0x1000, end - 4, end, SCRATCHPAD, STACK, 0xffff_fffc] {
-                    at(base + offset, Some(cause::LOAD_MISALIGNED), cause::STORE_MISALIGNED);
+                    at(base + offset, Some(FaultCause::LoadMisaligned), FaultCause::StoreMisaligned);
                 }
             }
         }
         let windows = [SCRATCHPAD - bytes, SCRATCHPAD + shape.scratchpad, STACK - bytes, STACK + shape.stack];
         for address in [end, end + 4, 0u32.wrapping_sub(bytes)].into_iter().chain(windows) {
-            at(address, Some(cause::LOAD_OUT_OF_RANGE), cause::STORE_OUT_OF_RANGE);
+            at(address, Some(FaultCause::LoadOutOfRange), FaultCause::StoreOutOfRange);
         }
         for address in [0, 0x80, 0x100 - bytes] {
-            at(address, None, cause::STORE_TO_PROGRAM);
+            at(address, None, FaultCause::StoreToProgram);
         }
     }
     cases
@@ -263,7 +266,7 @@ fn causes(lanes: u32, warps: u32, part: usize) {
         whos.push(Who::Odd);
     }
     for (n, who) in whos.into_iter().enumerate() {
-        let start = 4 * program(&Case::illegal(0), who).at("x") as u32;
+        let start = 4 * program(&[], 0, who).at("x") as u32;
         for case in cases(&bench.shape, start).iter().skip((n + lanes as usize) % part).step_by(part) {
             bench.stops(case, who);
         }
@@ -308,16 +311,20 @@ fn lanes_are_blamed_one_by_one() {
     for (lanes, warps) in [(2, 1), (8, 2), (64, 1)] {
         let mut bench = Bench::new(lanes, warps);
         let setup = [csrr(T, LANE), andi(S, T, 1), slli(T, T, 2), add(T, T, S)];
-        let load = Case::new(&setup, load(1, S, T, 0x400), cause::LOAD_MISALIGNED, 0x405);
-        bench.machine.load(program(&load, Who::All).program()).unwrap();
+        let load = Case::new(&setup, load(1, S, T, 0x400), FaultCause::LoadMisaligned, 0x405);
+        bench.machine.load(program(&load.setup, load.word, Who::All).program()).unwrap();
         let Err(MachineError::Fault(fault)) = bench.machine.run() else { panic!("the core does not stop") };
         let odd = 0xaaaa_aaaa_aaaa_aaaa & u64::MAX >> (64 - lanes);
         assert_eq!((fault.mask.load(), fault.address), (odd, load.address), "{fault}");
-        let mut iss = Iss::new(&program(&load, Who::All).program(), &bench.shape).unwrap();
+        let mut iss = Iss::new(&program(&load.setup, load.word, Who::All).program(), &bench.shape).unwrap();
         for thread in 0..lanes {
             let want = match thread % 2 {
                 0 => Ok(0),
-                _ => Err((load.cause, 4 * program(&load, Who::All).at("x") as u32, Some(0x401 + 4 * thread))),
+                _ => Err((
+                    load.cause,
+                    4 * program(&load.setup, load.word, Who::All).at("x") as u32,
+                    Some(0x401 + 4 * thread),
+                )),
             };
             assert_eq!(alone(&mut iss, thread), want, "thread {thread}");
         }
@@ -335,19 +342,19 @@ fn the_last_that_is_allowed() {
             // Not taken: x7 = 1 differs from 0; it is more than 0.
             let operands = if matches!(condition, 5 | 7) { rs1 << 20 } else { rs1 << 15 };
             for offset in [2, -2, 4094, -4096] {
-                bench.ends(&Case::new(&[addi(T, ZERO, 1)], branch(condition, offset) | operands, 0, None));
+                bench.ends(&[addi(T, ZERO, 1)], branch(condition, offset) | operands);
             }
         }
         for (funct3, bytes) in [(0, 1), (1, 2), (2, 4), (4, 1), (5, 2)] {
             let pad = SCRATCHPAD + bench.shape.scratchpad - bytes;
             let stack = STACK + bench.shape.stack - bytes;
             for address in [0, 0x100, end - bytes, SCRATCHPAD, pad, STACK, stack] {
-                bench.ends(&Case::new(&li(T, address), load(funct3, S, T, 0), 0, None));
+                bench.ends(&li(T, address), load(funct3, S, T, 0));
                 if funct3 < 4 && address > 0 {
-                    bench.ends(&Case::new(&li(T, address), store(funct3, S, T, 0), 0, None));
+                    bench.ends(&li(T, address), store(funct3, S, T, 0));
                 }
                 if funct3 == 2 && address > 0 {
-                    bench.ends(&Case::new(&li(T, address), amo(atomic::ADD, S, S, T), 0, None));
+                    bench.ends(&li(T, address), amo(Atomic::Add as u32, S, S, T));
                 }
             }
         }
@@ -362,9 +369,9 @@ fn the_end_of_a_program_is_illegal() {
     let program = Program::assembled(&words, []);
     bench.machine.load(program.clone()).unwrap();
     let Err(MachineError::Fault(fault)) = bench.machine.run() else { panic!("the core does not stop") };
-    assert_eq!((fault.what, fault.pc), (cause::describe(cause::ILLEGAL_INSTRUCTION), 256), "{fault}");
+    assert_eq!((fault.what, fault.pc), (FaultCause::IllegalInstruction.describe(), 256), "{fault}");
     let mut iss = Iss::new(&program, &bench.shape).unwrap();
-    assert_eq!(alone(&mut iss, 5), Err((cause::ILLEGAL_INSTRUCTION, 256, None)));
+    assert_eq!(alone(&mut iss, 5), Err((FaultCause::IllegalInstruction, 256, None)));
 }
 
 /// `ecall` ends each thread with its own code.

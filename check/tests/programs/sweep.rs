@@ -48,7 +48,7 @@ pub fn kernels(shape: &Shape, share: usize) {
         assert!(output.checked > 0);
         let summary = machine.summary();
         let idle = summary.idle;
-        let idle = idle.no_instruction + idle.divergence + idle.scoreboard + idle.memory + idle.barrier;
+        let idle = idle.no_instruction + idle.divergence + idle.interval + idle.scoreboard + idle.memory + idle.barrier;
         assert_eq!(summary.warp_instructions + idle, summary.cycles, "{}", context());
         assert!(summary.most_paths <= u64::from(lanes), "{}", context());
         cycles += summary.cycles;

@@ -3,7 +3,7 @@
 
 use crate::compiled::compiled;
 use heddle_check::checked;
-use heddle_simt::isa::warp;
+use heddle_simt::isa::{Shuffle, Vote};
 use heddle_simt::{Divergence, Merge, Order, Replay, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::asm::*;
@@ -120,8 +120,8 @@ fn threads_that_come_at_different_times_vote_together() {
     for shape in waiting() {
         let [lower, upper] = all_lanes(shape.lanes);
         let vote = |function| late_comers(|a| a.put([name(0), vote(function, 9, ONE), sw(9, PLACE, 0)]), LANE_OF);
-        assert_eq!(run(&shape, vote(warp::BALLOT), OUT), vec![lower; shape.threads() as usize], "{}", shape.options());
-        assert_eq!(run(&shape, vote(warp::BALLOT_UPPER), OUT), vec![upper; shape.threads() as usize]);
+        assert_eq!(run(&shape, vote(Vote::Ballot), OUT), vec![lower; shape.threads() as usize], "{}", shape.options());
+        assert_eq!(run(&shape, vote(Vote::BallotUpper), OUT), vec![upper; shape.threads() as usize]);
     }
 }
 
@@ -129,7 +129,8 @@ fn threads_that_come_at_different_times_vote_together() {
 #[test]
 fn shuffles_of_threads_that_come_at_different_times() {
     for shape in waiting() {
-        let program = late_comers(|a| a.put([name(1), shuffle(warp::DOWN, 9, THREAD, ONE), sw(9, PLACE, 0)]), LANE_OF);
+        let program =
+            late_comers(|a| a.put([name(1), shuffle(Shuffle::Down, 9, THREAD, ONE), sw(9, PLACE, 0)]), LANE_OF);
         let next = |thread: u32| if (thread + 1).is_multiple_of(shape.lanes) { thread } else { thread + 1 };
         let want: Vec<u32> = (0..shape.threads()).map(next).collect();
         assert_eq!(run(&shape, program, OUT), want, "{}", shape.options());
@@ -148,7 +149,7 @@ fn two_sets_at_one_barrier() {
                         mul(NAMED[0], 11, 9),
                         mul(NAMED[1], 11, 9),
                         name(0),
-                        vote(warp::BALLOT, 9, ONE),
+                        vote(Vote::Ballot, 9, ONE),
                         r(0, NAMED[0], 9, 7, 9, 0x33),
                         sw(9, PLACE, 0),
                     ])
@@ -212,7 +213,7 @@ fn a_named_thread_that_ends() {
         let program = begin()
             .put([addi(7, ZERO, last), addi(12, ZERO, 30)])
             .branch(BEQ, LANE_OF, 7, "last")
-            .put([name(0), vote(warp::BALLOT, 9, ONE), sw(9, PLACE, 0)])
+            .put([name(0), vote(Vote::Ballot, 9, ONE), sw(9, PLACE, 0)])
             .exit()
             .label("last")
             .put([addi(12, 12, -1)])
@@ -241,7 +242,7 @@ fn hints_at_the_barrier_of_a_sync() {
             .put([sw(ONE, PLACE, 0)])
             .exit()
             .label("two")
-            .put([name(0), shuffle(warp::XOR, 9, THREAD, ONE), sw(ONE, 12, 0), sw(9, PLACE, 0)])
+            .put([name(0), shuffle(Shuffle::Xor, 9, THREAD, ONE), sw(ONE, 12, 0), sw(9, PLACE, 0)])
             .exit()
             .label("late")
             .put([addi(13, 13, -1)])
@@ -263,11 +264,11 @@ fn a_sync_in_a_recursive_function() {
     for shape in waiting() {
         let program = late_comers(|a| a.put([addi(9, ZERO, 3)]).jal(RA, "f").put([sw(12, PLACE, 0)]), LANE_OF)
             .label("f")
-            .put([addi(2, 2, -4), sw(RA, 2, 0), name(0), vote(warp::ALL, 11, ONE), add(12, 12, 11), addi(9, 9, -1)])
+            .put([addi(2, 2, -4), sw(RA, 2, 0), name(0), vote(Vote::All, 11, ONE), add(12, 12, 11), addi(9, 9, -1)])
             .branch(BEQ, 9, ZERO, "back")
             .jal(RA, "f")
             .label("back")
-            .put([name(1), shuffle(warp::XOR, 11, ONE, ONE), add(12, 12, 11), lw(RA, 2, 0), addi(2, 2, 4)])
+            .put([name(1), shuffle(Shuffle::Xor, 11, ONE, ONE), add(12, 12, 11), lw(RA, 2, 0), addi(2, 2, 4)])
             .put([jalr(ZERO, RA, 0)]);
         let begins = Asm::default().put([csrr(7, MHARTID), slli(7, 7, 10)]).put(li(2, shape.memory));
         let sub = r(0x20, 7, 2, 0, 2, 0x33);
@@ -282,7 +283,7 @@ fn a_sync_in_a_recursive_function() {
 #[test]
 fn refused_where_nobody_can_be_kept() {
     let wanted = "sync of other threads than those that execute it, where none can be kept waiting";
-    let together = || begin().put([name(1), vote(warp::BALLOT, 9, ONE), sw(9, PLACE, 0)]).exit();
+    let together = || begin().put([name(1), vote(Vote::Ballot, 9, ONE), sw(9, PLACE, 0)]).exit();
     let parted = || {
         let odd = begin().put([andi(9, LANE_OF, 1)]).branch(BEQ, 9, ZERO, "even");
         odd.put([name(1), sw(ONE, PLACE, 0)]).label("even").exit()
@@ -302,7 +303,7 @@ fn refused_where_nobody_can_be_kept() {
 
 #[test]
 fn illegal_in_a_core_without_them() {
-    for word in [name(0), vote(warp::ANY, 9, ONE), shuffle(warp::UP, 9, ONE, ONE)] {
+    for word in [name(0), vote(Vote::Any, 9, ONE), shuffle(Shuffle::Up, 9, ONE, ONE)] {
         let error = error(&Shape::new(2, 1), begin().put([word]).exit());
         assert!(error.contains("a warp primitive, which this core lacks (--warp-primitives on)"), "{error}");
     }

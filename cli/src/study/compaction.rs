@@ -19,8 +19,8 @@ use clap::Args;
 use heddle_simt::{BankAddress, Divergence, Schedule, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
+use heddle_testbench::machine::{CacheVisits, IdleCycles, Summary};
 use heddle_testbench::machine::{Compactions, Prediction};
-use heddle_testbench::machine::{IdleCycles, Summary};
 use papers::{CONFIGURATIONS, Configuration, MODEL_NEVER, Name, Set, Studied, Variant};
 use serde::Serialize;
 use std::io::Write as _;
@@ -135,7 +135,12 @@ struct Figures {
     simt_efficiency: f64,
     /// Cycles without an issue.
     idle_cycles: u64,
+    /// Opportunities to issue that were not taken, of all; those of them that the divergence unit takes away.
+    idle_share: f64,
+    divergence_share: f64,
     idle: IdleCycles,
+    /// What the data cache did.
+    cache: Option<CacheVisits>,
     /// Accesses to memory or scratchpad, each of lanes that go together.
     accesses: u64,
     /// Levels in use at most of a warp's or a block's stack.
@@ -156,7 +161,10 @@ impl Figures {
             over_never: never.map(|never| s.thread_ipc / never.thread_ipc),
             simt_efficiency: s.simt_efficiency,
             idle_cycles: s.cycles - s.warp_instructions,
+            idle_share: s.idle_share(),
+            divergence_share: s.divergence_share(),
             idle: s.idle,
+            cache: s.cache,
             accesses: s.accesses,
             most_levels: s.most_levels,
             compaction: s.compaction,
@@ -185,10 +193,13 @@ struct Mean {
     /// Arithmetic means.
     simt_efficiency: Option<f64>,
     idle_share: Option<f64>,
+    divergence_share: Option<f64>,
     /// Warps before and after a compaction.
     warps: Option<[f64; 2]>,
     /// Shares of decisions at branches: bypass and stall that are right, bypass and stall that are wrong.
     decisions: Option<[f64; 4]>,
+    /// Decisions to bypass after which a warp waits all the same, where threads reconverge, of all.
+    bypass_waits: Option<f64>,
 }
 
 /// A configuration's part of the study.
@@ -355,8 +366,10 @@ fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
             over_never: average(&|figures| figures.over_never.map(f64::recip)).map(f64::recip),
             published: variant.published[set as usize],
             simt_efficiency: average(&|figures| Some(figures.simt_efficiency)),
-            idle_share: average(&|figures| Some(figures.idle_cycles as f64 / figures.cycles as f64)),
+            idle_share: average(&|figures| Some(figures.idle_share)),
+            divergence_share: average(&|figures| Some(figures.divergence_share)),
             warps: all([0, 1].map(|when| average(&|figures| Some(figures.warps()?[when])))),
+            bypass_waits: average(&|figures| prediction::waits(figures.prediction.as_ref()?)),
             decisions: all([0, 1, 2, 3].map(|class| average(&|figures| Some(shares(figures)?[class])))),
         }
     };
@@ -413,7 +426,8 @@ mod tests {
             ..Summary::default()
         };
         let compaction = Some(Compactions { times: 4, warps_before: 10, warps_after: 7 });
-        let prediction = Some(Prediction { bypass_right: 5, bypass_wrong: 1, stall_right: 3, stall_wrong: 1 });
+        let prediction =
+            Some(Prediction { bypass_right: 5, bypass_wrong: 1, stall_right: 3, stall_wrong: 1, bypass_waits: 2 });
         let block = Summary { thread_ipc: 12.5, cycles: 800, simt_efficiency: 0.75, most_levels: 3, ..never };
         let block = Summary { compaction, prediction, ..block };
         let part = |configuration: &'static Configuration| {
@@ -489,7 +503,16 @@ mod tests {
         let names = ["study", "kernel", "set", "variant"].map(|field| text(tbc, field));
         assert_eq!(names, ["tbc-paper", "bfs", "divergent", "tbc"]);
         assert_eq!((tbc["thread_ipc"].as_f64(), tbc["over_never"].as_f64()), (Some(12.5), Some(1.25)));
-        for field in ["simt_efficiency", "idle_cycles", "most_levels", "compaction", "prediction"] {
+        for field in [
+            "simt_efficiency",
+            "idle_cycles",
+            "idle_share",
+            "divergence_share",
+            "cache",
+            "most_levels",
+            "compaction",
+            "prediction",
+        ] {
             assert!(tbc.get(field).is_some(), "{field}");
         }
         let failed = rows.iter().find(|row| row["variant"] == "tbc+").unwrap();

@@ -16,7 +16,7 @@ use clap::Args;
 use heddle_simt::{Divergence, PathScheduler, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
-use heddle_testbench::machine::{IdleCycles, Summary};
+use heddle_testbench::machine::{CacheVisits, IdleCycles, Summary};
 use serde::Serialize;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -135,6 +135,8 @@ struct Row {
     /// Cycles without an issue, of the stack's.
     idle_over_stack: f64,
     idle: IdleCycles,
+    /// What the data cache did.
+    cache: Option<CacheVisits>,
     /// Levels of its stack that a warp had in use at most.
     most_levels: u64,
 }
@@ -171,6 +173,7 @@ impl Row {
             simt_efficiency: s.simt_efficiency,
             idle_over_stack: idle_cycles(s) as f64 / idle_cycles(stack).max(1) as f64,
             idle: s.idle,
+            cache: s.cache,
             most_levels: s.most_levels,
         }
     }
@@ -400,7 +403,7 @@ mod tests {
         let json = serde_json::to_value(example()).unwrap();
         let row = &json["rows"][1];
         assert_eq!((row["kernel"].as_str(), row["divergence"].as_str()), (Some("lu"), Some("dual-path")));
-        for field in ["thread_ipc", "avg_path", "simt_efficiency", "over_stack", "idle", "most_levels"] {
+        for field in ["thread_ipc", "avg_path", "simt_efficiency", "over_stack", "idle", "cache", "most_levels"] {
             assert!(row.get(field).is_some(), "{field}");
         }
     }

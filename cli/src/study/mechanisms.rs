@@ -17,7 +17,7 @@ use clap::Args;
 use heddle_simt::{Compaction, Replay, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{ALL, Kernel};
-use heddle_testbench::machine::{IdleCycles, Summary};
+use heddle_testbench::machine::{CacheVisits, IdleCycles, Summary};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -99,8 +99,10 @@ struct Figures {
     thread_ipc: f64,
     warp_ipc: f64,
     simt_efficiency: f64,
-    /// Shares of cycles without an issue, by cause.
-    idle: [f64; 4],
+    /// Shares of cycles without an issue: no instruction, register, memory, barrier, divergence unit.
+    idle: [f64; 5],
+    /// What the data cache did in all draws.
+    cache: Option<CacheVisits>,
     most_paths: u64,
     /// Of each draw.
     ipc_of_draws: Vec<f64>,
@@ -122,7 +124,17 @@ impl Figures {
             thread_ipc: mean(&|s| s.thread_ipc),
             warp_ipc: mean(&|s| s.warp_ipc),
             simt_efficiency: mean(&|s| s.simt_efficiency),
-            idle: [idle(|i| i.no_instruction), idle(|i| i.scoreboard), idle(|i| i.memory), idle(|i| i.barrier)],
+            idle: [
+                idle(|i| i.no_instruction),
+                idle(|i| i.scoreboard),
+                idle(|i| i.memory),
+                idle(|i| i.barrier),
+                idle(|i| i.divergence),
+            ],
+            cache: draws.iter().filter_map(|s| s.cache).reduce(|mut all, visits| {
+                all += visits;
+                all
+            }),
             most_paths: draws.iter().map(|s| s.most_paths).max().unwrap_or(0),
             ipc_of_draws,
             over_first,
@@ -277,7 +289,8 @@ fn efficiencies(report: &Report) -> Vec<Vec<String>> {
 fn cycles(report: &Report) -> Vec<Vec<String>> {
     let heads =
         ["kernel", "cycles", "thread IPC", "warp IPC", "SIMT efficiency", "no instruction", "register", "memory"];
-    let mut lines = vec![heads.into_iter().chain(["barrier", "most paths"]).map(String::from).collect::<Vec<_>>()];
+    let mut lines =
+        vec![heads.into_iter().chain(["barrier", "divergence", "most paths"]).map(String::from).collect::<Vec<_>>()];
     for rows in report.kernels() {
         let Some(f) = &rows[0].figures else { continue };
         let mut line = vec![rows[0].kernel.to_string(), format!("{:.0} k", f.cycles / 1000.0)];

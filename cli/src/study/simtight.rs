@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use heddle_simt::{Coalescing, Replay, Shape};
 use heddle_testbench::kernels::Kernel;
-use heddle_testbench::machine::{IdleCycles, Summary};
+use heddle_testbench::machine::{CacheVisits, IdleCycles, Summary};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -119,6 +119,8 @@ struct Row {
     /// Ours, of SIMTight's.
     ratio: f64,
     idle: IdleCycles,
+    /// What the data cache did.
+    cache: Option<CacheVisits>,
     /// Why most of the cycles without an issue had none; nothing if there are none.
     idle_cause: Option<&'static str>,
 }
@@ -140,6 +142,7 @@ impl Row {
             simtight_ipc: published,
             ratio: s.thread_ipc / f64::from(published),
             idle: s.idle,
+            cache: s.cache,
             idle_cause: main_cause(&s.idle).map(|(name, _)| name),
         }
     }
@@ -156,6 +159,7 @@ fn main_cause(idle: &IdleCycles) -> Option<(&'static str, u64)> {
         ("memory", idle.memory),
         ("scoreboard", idle.scoreboard),
         ("barrier", idle.barrier),
+        ("divergence unit", idle.divergence),
         ("no instruction", idle.no_instruction),
     ];
     causes.into_iter().max_by_key(|(_, cycles)| *cycles).filter(|(_, cycles)| *cycles > 0)
@@ -321,7 +325,8 @@ mod tests {
         assert_eq!(row["kernel"], "gcd");
         assert_eq!(row["thread_ipc"], 3.0);
         assert_eq!(row["idle_cause"], "scoreboard");
-        for field in ["cycles", "simt_efficiency", "bound", "share_of_bound", "simtight_ipc", "ratio", "idle"] {
+        for field in ["cycles", "simt_efficiency", "bound", "share_of_bound", "simtight_ipc", "ratio", "idle", "cache"]
+        {
             assert!(row.get(field).is_some(), "{field}");
         }
     }

@@ -19,10 +19,10 @@ use heddle_simt::Shape;
 use heddle_simt::divergence::inspect::{Path, State};
 use heddle_simt::divergence::levels::{Found, Level, Parting, Sibling, Top, levels, part, pop, stop_of};
 use heddle_simt::divergence::{
-    Capabilities, Events, Mechanism, MoreOut, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold,
-    kind,
+    Capabilities, Events, Mechanism, MoreOut, OutcomeKind, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal,
+    depth_after, hold,
 };
-use heddle_simt::isa::cause;
+use heddle_simt::isa::FaultCause;
 
 /// The mechanism.
 pub struct Mine;
@@ -98,7 +98,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let here = Sibling { valid: outcome.valid, pc: top.pc, depth: top.depth, mask: top.mask };
     let side = outcome.valid.mux(parting.side, here);
     wire!(moves = outcome.valid | wakes);
-    wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
+    wire!(waits = outcome.valid & outcome.kind.eq(OutcomeKind::Wait));
     wire!(arrives = moves & !waits & !parts & top.rpc.reached(side.pc, side.depth));
     let rpc = meeting.found(arrives | taken_is_there, taken_is_there.mux(outcome.taken.pc, side.pc));
     let mask = outcome.valid.mux(parts.mux(side.mask, stay), top.mask);
@@ -136,8 +136,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         parked.next_if(updates, (parked.q & !at) | at.only_if(waits & !part_waits));
         parked.q
     });
-    let code = |code: u32| m.lit(code, cause::BITS);
-    let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
+    let cause = part_waits.mux(m.code(FaultCause::BarrierOfAPart), m.code(FaultCause::StackOverflow));
     let refused = Some(Refused { valid: part_waits | full, cause, because: None });
 
     // Checks.

@@ -148,6 +148,12 @@ macro_rules! from_unsigned {
 }
 from_unsigned!(bool, u8, u16, u32, u64, usize);
 
+impl From<&Bits> for Bits {
+    fn from(v: &Bits) -> Bits {
+        v.clone()
+    }
+}
+
 impl From<u128> for Bits {
     fn from(v: u128) -> Bits {
         Bits::from_limbs(&[v as u64, (v >> 64) as u64])

@@ -32,10 +32,11 @@
 //!
 //! `heddle-sim` simulates a checked design; `heddle_gen::ToVerilog`, which `heddle-sim` has too, gives its Verilog.
 //!
-//! Start at [`module`] (definitions and instances), [`Signal`] (operators), [`Bundle`] (structs of signals),
-//! [`Builder`] (registers, memories, properties), [`Foreign`] (modules that are not described here). [`netlist`] is
-//! what comes out: plain data for the back ends; [`eval`] says what each of its operations means, [`order`] in which
-//! order they can be computed, [`canonical`] whether two are the same machine; [`mutate`] puts mistakes into it.
+//! Start at [`module`] (definitions and instances), [`Signal`] (operators), [`Bundle`] (structs of signals), [`Code`]
+//! (enums as numbers), [`Builder`] (registers, memories, properties), [`Foreign`] (modules that are not described
+//! here). [`netlist`] is what comes out: plain data for the back ends; [`eval`] says what each of its operations means,
+//! [`order`] in which order they can be computed, [`canonical`] whether two are the same machine; [`mutate`] puts
+//! mistakes into it.
 //! `docs/reference/language.md` is the guide.
 
 #![warn(missing_docs)]
@@ -47,6 +48,7 @@ mod builder;
 pub mod bundle;
 pub mod canonical;
 mod check;
+pub mod code;
 mod diagnostic;
 pub mod eval;
 mod foreign;
@@ -68,9 +70,10 @@ pub use bundle::{
     unpack, width_of,
 };
 pub use check::Design;
+pub use code::Code;
 pub use diagnostic::{Diagnostic, Errors};
 pub use foreign::Foreign;
-pub use heddle_hdl_derive::Bundle;
+pub use heddle_hdl_derive::{Bundle, Code};
 pub use memory::Mem;
 pub use module::{LaneInput, TypedModule, all, each, module};
 pub use netlist::{Collision, MemoryStyle, Parameter};

@@ -1,50 +1,55 @@
 //! RV32IMA, `barrier`, the convergence barriers and the warp primitives as the pipeline sees them: the codes that select
 //! operations, and causes of faults.
 
-/// ALU operations: bit 30 of the instruction above funct3.
-pub mod alu {
-    use heddle_hdl::Width;
+use heddle_hdl::Code;
 
-    pub const BITS: Width = 4;
-    pub const ADD: u32 = 0;
-    pub const SLL: u32 = 1;
-    pub const SLT: u32 = 2;
-    pub const SLTU: u32 = 3;
-    pub const XOR: u32 = 4;
-    pub const SRL: u32 = 5;
-    pub const OR: u32 = 6;
-    pub const AND: u32 = 7;
-    pub const SUB: u32 = 8;
-    pub const SRA: u32 = 13;
+/// ALU operations: bit 30 of the instruction above funct3.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Alu {
+    Add,
+    Sll,
+    Slt,
+    Sltu,
+    Xor,
+    Srl,
+    Or,
+    And,
+    Sub,
+    Sra = 13,
 }
 
 /// The system call that ends a thread, in a7.
 pub const EXIT: u32 = 93;
 
 /// Atomic operations: bits 31..27 of the instruction (RV32A; for `lr.w` and `sc.w` see [`reservation`]).
-pub mod atomic {
-    pub const ADD: u32 = 0b00000;
-    pub const SWAP: u32 = 0b00001;
-    pub const XOR: u32 = 0b00100;
-    pub const OR: u32 = 0b01000;
-    pub const AND: u32 = 0b01100;
-    pub const MIN: u32 = 0b10000;
-    pub const MAX: u32 = 0b10100;
-    pub const MINU: u32 = 0b11000;
-    pub const MAXU: u32 = 0b11100;
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Atomic {
+    Add = 0b00000,
+    Swap = 0b00001,
+    Xor = 0b00100,
+    Or = 0b01000,
+    And = 0b01100,
+    Min = 0b10000,
+    Max = 0b10100,
+    Minu = 0b11000,
+    Maxu = 0b11100,
+}
 
-    /// Every operation, with its name in assembly.
-    pub const ALL: &[(u32, &str)] = &[
-        (ADD, "amoadd.w"),
-        (SWAP, "amoswap.w"),
-        (XOR, "amoxor.w"),
-        (OR, "amoor.w"),
-        (AND, "amoand.w"),
-        (MIN, "amomin.w"),
-        (MAX, "amomax.w"),
-        (MINU, "amominu.w"),
-        (MAXU, "amomaxu.w"),
-    ];
+impl Atomic {
+    /// In assembly.
+    pub fn name(self) -> &'static str {
+        match self {
+            Atomic::Add => "amoadd.w",
+            Atomic::Swap => "amoswap.w",
+            Atomic::Xor => "amoxor.w",
+            Atomic::Or => "amoor.w",
+            Atomic::And => "amoand.w",
+            Atomic::Min => "amomin.w",
+            Atomic::Max => "amomax.w",
+            Atomic::Minu => "amominu.w",
+            Atomic::Maxu => "amomaxu.w",
+        }
+    }
 }
 
 /// The other instructions of RV32A: bits 31..27.
@@ -72,24 +77,27 @@ pub const CUSTOM: u32 = 0x0b;
 /// The `barrier` instruction, opcode custom-0 with all other bits 0: all live threads of a block wait for each other.
 pub const BARRIER: u32 = 0x0000_000b;
 
-/// Convergence barriers: opcode custom-0, where funct3 says which instruction it is. The barrier is bits 18..15, bit 19
-/// is 0; bits 31..20 are a threshold, another barrier, or 0; rd is x0 but for `count`. See
+/// Instructions on convergence barriers: opcode custom-0, where funct3 says which it is. The barrier is bits 18..15, bit
+/// 19 is 0; bits 31..20 are a threshold, another barrier, or 0; rd is x0 but for `count`. See
 /// `docs/reference/convergence-barriers.md`.
-pub mod convergence {
-    pub const JOIN: u32 = 1;
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HintKind {
+    Join = 1,
     /// Bits 31..20 are the threshold.
-    pub const WAIT: u32 = 2;
-    pub const CANCEL: u32 = 3;
+    Wait = 2,
+    Cancel = 3,
     /// Writes rd.
-    pub const COUNT: u32 = 4;
+    Count = 4,
     /// Bits 31..20 are the other barrier, which stays as it is.
-    pub const COPY: u32 = 5;
+    Copy = 5,
     /// Bits 31..20 are the other barrier.
-    pub const MOVE: u32 = 6;
+    Move = 6,
+    /// [`warp::SYNC`], as the operation of a hint.
+    Sync = warp::SYNC as isize,
+}
 
-    /// [`warp::SYNC`](super::warp::SYNC), as the operation of a hint.
-    pub const SYNC: u32 = super::warp::SYNC;
-
+/// What convergence barriers are limited to.
+pub mod convergence {
     /// Barriers that an instruction can name.
     pub const BARRIERS: u32 = 16;
     /// The largest threshold; 0 is none.
@@ -107,18 +115,6 @@ pub mod warp {
     pub const SHUFFLE: u32 = 1;
     /// Waits for the threads that rs1 and rs2 name, a bit a lane; funct7 is the convergence barrier, rd is x0.
     pub const SYNC: u32 = 7;
-
-    /// Votes: a bit a lane, of lanes 0 to 31 and from 32 on; 1 if one says so, if all do.
-    pub const BALLOT: u32 = 0;
-    pub const BALLOT_UPPER: u32 = 1;
-    pub const ANY: u32 = 2;
-    pub const ALL: u32 = 3;
-
-    /// Which lane rs2 names: that number; the own one XOR it; the own one less it; the own one plus it.
-    pub const INDEX: u32 = 0;
-    pub const XOR: u32 = 1;
-    pub const UP: u32 = 2;
-    pub const DOWN: u32 = 3;
 
     /// Whether an instruction is one of them.
     pub fn has(word: u32) -> bool {
@@ -138,60 +134,96 @@ pub mod warp {
     }
 }
 
-/// Why the core stopped, 4 bits; the numbers are those of the RISC-V `mcause` register where it has one.
-pub mod cause {
-    use heddle_hdl::Width;
+/// What a vote tells, by funct7.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Vote {
+    /// A bit a lane, of lanes 0 to 31.
+    Ballot,
+    /// Of those from 32 on.
+    BallotUpper,
+    /// 1 if one says so.
+    Any,
+    /// 1 if all do.
+    All,
+}
 
-    pub const BITS: Width = 4;
-    pub const FETCH_MISALIGNED: u32 = 0;
-    pub const FETCH_OUT_OF_RANGE: u32 = 1;
-    pub const ILLEGAL_INSTRUCTION: u32 = 2;
-    pub const BREAKPOINT: u32 = 3;
-    pub const LOAD_MISALIGNED: u32 = 4;
-    pub const LOAD_OUT_OF_RANGE: u32 = 5;
-    pub const STORE_MISALIGNED: u32 = 6;
-    pub const STORE_OUT_OF_RANGE: u32 = 7;
-    pub const UNKNOWN_ECALL: u32 = 8;
-    pub const STORE_TO_PROGRAM: u32 = 9;
+/// Which lane rs2 of a shuffle names, by funct7.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shuffle {
+    /// That number.
+    Index,
+    /// The own one XOR it.
+    Xor,
+    /// The own one less it.
+    Up,
+    /// The own one plus it.
+    Down,
+}
+
+/// Why the core stopped; the numbers are those of the RISC-V `mcause` register where it has one.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FaultCause {
+    FetchMisaligned = 0,
+    FetchOutOfRange = 1,
+    IllegalInstruction = 2,
+    Breakpoint = 3,
+    LoadMisaligned = 4,
+    LoadOutOfRange = 5,
+    StoreMisaligned = 6,
+    StoreOutOfRange = 7,
+    UnknownEcall = 8,
+    StoreToProgram = 9,
     /// Of no instruction in particular: when the bus refuses an access, its instruction is long done.
-    pub const BUS_ERROR: u32 = 10;
+    BusError = 10,
     /// Of a divergence unit: it has no level left for the branch.
-    pub const STACK_OVERFLOW: u32 = 11;
+    StackOverflow = 11,
     /// Of a divergence unit: other threads of the warp run only after those that wait here.
-    pub const BARRIER_OF_A_PART: u32 = 12;
+    BarrierOfAPart = 12,
     /// Of a divergence unit: warps that run together are at different branches, although the side table says that none
     /// in between makes them diverge.
-    pub const NOT_UNIFORM: u32 = 13;
+    NotUniform = 13,
     /// Of `sync` where no convergence barrier can keep threads: it names others than those that execute it now.
-    pub const NAMED_IS_ABSENT: u32 = 14;
+    NamedIsAbsent = 14,
+}
 
+impl FaultCause {
     /// Whether a divergence unit could not go on; the instruction itself is right.
-    pub fn is_of_divergence(code: u32) -> bool {
-        matches!(code, STACK_OVERFLOW | BARRIER_OF_A_PART | NOT_UNIFORM | NAMED_IS_ABSENT)
+    pub fn is_of_divergence(self) -> bool {
+        matches!(
+            self,
+            FaultCause::StackOverflow | FaultCause::BarrierOfAPart | FaultCause::NotUniform | FaultCause::NamedIsAbsent
+        )
     }
 
-    /// What a cause means, for messages.
-    pub fn describe(code: u32) -> &'static str {
-        match code {
-            FETCH_MISALIGNED => "jump to a misaligned address",
-            FETCH_OUT_OF_RANGE => "jump outside instruction memory",
-            ILLEGAL_INSTRUCTION => "illegal instruction",
-            BREAKPOINT => "breakpoint (ebreak)",
-            LOAD_MISALIGNED => "misaligned load",
-            LOAD_OUT_OF_RANGE => "load outside memory",
-            STORE_MISALIGNED => "misaligned store or atomic",
-            STORE_OUT_OF_RANGE => "store or atomic outside memory",
-            UNKNOWN_ECALL => "unknown system call (ecall with a7 other than 93)",
-            STORE_TO_PROGRAM => "store or atomic into the program",
-            BUS_ERROR => "bus error",
-            STACK_OVERFLOW => "no level left on the reconvergence stack",
-            BARRIER_OF_A_PART => "barrier that only a part of the warp has reached",
-            NOT_UNIFORM => "a branch that the side table calls uniform has made the warps of a block diverge",
-            NAMED_IS_ABSENT => {
+    /// Whether a jump or an access, and so an address, is to blame.
+    pub fn has_address(self) -> bool {
+        !self.is_of_divergence()
+            && !matches!(self, FaultCause::IllegalInstruction | FaultCause::Breakpoint | FaultCause::UnknownEcall)
+    }
+
+    /// What it means, for messages.
+    pub fn describe(self) -> &'static str {
+        match self {
+            FaultCause::FetchMisaligned => "jump to a misaligned address",
+            FaultCause::FetchOutOfRange => "jump outside instruction memory",
+            FaultCause::IllegalInstruction => "illegal instruction",
+            FaultCause::Breakpoint => "breakpoint (ebreak)",
+            FaultCause::LoadMisaligned => "misaligned load",
+            FaultCause::LoadOutOfRange => "load outside memory",
+            FaultCause::StoreMisaligned => "misaligned store or atomic",
+            FaultCause::StoreOutOfRange => "store or atomic outside memory",
+            FaultCause::UnknownEcall => "unknown system call (ecall with a7 other than 93)",
+            FaultCause::StoreToProgram => "store or atomic into the program",
+            FaultCause::BusError => "bus error",
+            FaultCause::StackOverflow => "no level left on the reconvergence stack",
+            FaultCause::BarrierOfAPart => "barrier that only a part of the warp has reached",
+            FaultCause::NotUniform => {
+                "a branch that the side table calls uniform has made the warps of a block diverge"
+            }
+            FaultCause::NamedIsAbsent => {
                 "sync of other threads than those that execute it, where none can be kept waiting (it needs path tables, and its \
                  barrier among --convergence-barriers)"
             }
-            _ => "unknown cause",
         }
     }
 }

@@ -2,7 +2,8 @@
 //! in a core that is [built](Metrics::Built) with them, outputs as well, which a [host](crate::host) tells.
 //!
 //! A cycle counts from the first in which a thread is live to the last. Every such cycle is either an issue or idle for
-//! exactly one cause, the first that holds in this order: the divergence unit holds an instruction back that could
+//! exactly one cause, the first that holds in this order: the last issue takes this cycle, too
+//! ([`Shape::issue_interval`]); the divergence unit holds an instruction back that could
 //! issue; `idle_memory`, `idle_scoreboard`, `idle_barrier`; the divergence unit has all threads of a warp; else
 //! `idle_no_instruction`. The unit has them from an outcome to the next steer, if it does not steer at once. Cycles before the first and after the last live
 //! thread ("nothing live") are the caller's cycles less `cycles`. A fault stops the counters, and a reset puts them to
@@ -64,6 +65,8 @@ pub struct Counts<T> {
     /// or nothing else is the cause, and a warp that is live has no path in the pipeline, as one that waits for others of
     /// its block.
     pub idle_divergence: T,
+    /// Where an issue takes several cycles, those after the first: no opportunity to issue.
+    pub idle_interval: Option<T>,
 }
 
 impl Counts<Width> {
@@ -88,6 +91,7 @@ impl Counts<Width> {
             released: Events::shape(s).releases.map(|releases| releases.map("", &mut |_, _| COUNTER)),
             gave_way: s.gives_way().then_some(COUNTER),
             idle_divergence: COUNTER,
+            idle_interval: (s.issue_interval > 1).then_some(COUNTER),
         }
     }
 
@@ -206,7 +210,8 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
         begun.next((begun.q & !i.restart) | i.started.valid);
         wire!(live = i.live.any());
         wire!(runs = live | (begun.q & i.more));
-        let idle = runs & !i.issued;
+        let turn = i.idle.turn.unwrap_or(m.lit(0u32, 1));
+        let idle = runs & !i.issued & !turn;
         let one = |of: OfSlot<Signal>| of.slot.decode(s.slots()).only_if(of.valid);
         let in_pipeline = m.reg("in_pipeline", s.slots()).reset(0u32);
         let leaves = i.flush.map_or(one(i.outcome), |flush| one(i.outcome) | one(flush));
@@ -225,6 +230,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
             schedulable: count("schedulable", i.paths.only_if(i.issued)),
             committed: count("committed", i.committed),
             idle_divergence: count("idle_divergence", idle & divergence),
+            idle_interval: i.idle.turn.map(|turn| count("idle_interval", runs & !i.issued & turn)),
             idle_memory: count("idle_memory", idle & !held & memory),
             idle_scoreboard: count("idle_scoreboard", idle & !held & scoreboard),
             idle_barrier: count("idle_barrier", idle & !held & barrier),

@@ -3,9 +3,8 @@
 use super::{CacheVisits, Fault, Machine, MachineError, Stop, ThreadExit};
 use crate::StackOverflow;
 use crate::grid::ThreadId;
-use heddle_hdl::{Bits, Bundle};
-use heddle_simt::isa::cause;
-use heddle_simt::isa::{reservation, warp};
+use heddle_hdl::{Bits, Bundle, Code};
+use heddle_simt::isa::{FaultCause, reservation, warp};
 use heddle_simt::metrics::Counts;
 
 /// What an illegal instruction is that another core has.
@@ -17,13 +16,13 @@ impl Machine {
     pub(super) fn ended(&mut self) -> Result<(), MachineError> {
         let fault = self.fault();
         // The instruction-set simulator has no bus, and no instruction is to blame.
-        if let Some((cause::BUS_ERROR, fault, _)) = &fault
+        if let Some((Some(FaultCause::BusError), fault, _)) = &fault
             && self.shape.bus_width().is_some()
         {
             return Err(MachineError::Bus { address: fault.address.expect("a bus error has an address") });
         }
-        let stop = fault.as_ref().map(|(code, Fault { pc, address, .. }, harts)| Stop {
-            code: *code,
+        let stop = fault.as_ref().map(|(cause, Fault { pc, address, .. }, harts)| Stop {
+            cause: *cause,
             pc: *pc,
             address: *address,
             harts,
@@ -33,7 +32,7 @@ impl Machine {
             checked.map_err(MachineError::Commit)?;
         }
         match fault {
-            Some((cause::BARRIER_OF_A_PART, fault, _)) => {
+            Some((Some(FaultCause::BarrierOfAPart), fault, _)) => {
                 Err(MachineError::PartWaits { fault: Box::new(fault), at: self.whereabouts() })
             }
             Some((_, fault, _)) => Err(MachineError::Fault(Box::new(fault))),
@@ -41,15 +40,13 @@ impl Machine {
         }
     }
 
-    /// The fault, the core's number of its cause, and the hardware threads that are at fault.
-    fn fault(&mut self) -> Option<(u32, Fault, Vec<u32>)> {
+    /// The fault, its cause if the core's number is that of one, and the hardware threads that are at fault.
+    fn fault(&mut self) -> Option<(Option<FaultCause>, Fault, Vec<u32>)> {
         let [valid, code, slot, pc, mask, address] = self.places.fault.map(|o| self.simulation.engine().peek_u64(o));
         if valid == 0 {
             return None;
         }
-        let code = code as u32;
-        let has_address = !matches!(code, cause::ILLEGAL_INSTRUCTION | cause::BREAKPOINT | cause::UNKNOWN_ECALL)
-            && !cause::is_of_divergence(code);
+        let cause = FaultCause::from_bits(code);
         let (pc, warp) = (pc as u32 * 4, slot as u32);
         let homes = self.places.fault_homes.map(|homes| self.simulation.engine().peek(homes));
         let bits = self.shape.warp_bits();
@@ -58,12 +55,14 @@ impl Machine {
         let at: Vec<(u32, u32)> = lanes.map(|lane| (home(lane), lane)).collect();
         let threads: Vec<ThreadId> = at.iter().map(|&(warp, lane)| self.thread(warp, lane)).collect();
         let harts = at.iter().map(|(warp, lane)| warp * self.shape.lanes + lane).collect();
-        let is = |has: fn(u32) -> bool| code == cause::ILLEGAL_INSTRUCTION && self.program.word(pc).is_some_and(has);
+        let is = |has: fn(u32) -> bool| {
+            cause == Some(FaultCause::IllegalInstruction) && self.program.word(pc).is_some_and(has)
+        };
         let fault = Fault {
             what: match () {
                 () if !self.shape.reservations && is(reservation::has) => LACKS_RESERVATIONS,
                 () if !self.shape.warp_primitives && is(warp::has) => LACKS_WARP_PRIMITIVES,
-                () => cause::describe(code),
+                () => cause.map_or("unknown cause", FaultCause::describe),
             },
             pc,
             symbol: self.program.nearest_symbol(pc),
@@ -71,10 +70,10 @@ impl Machine {
             threads: threads.iter().map(|thread| thread.thread).collect(),
             warp,
             mask: Bits::from(mask).to_bitvec(self.shape.lanes),
-            address: has_address.then_some(address as u32),
-            overflow: StackOverflow::of(&self.shape, code, address as u32),
+            address: cause.is_none_or(FaultCause::has_address).then_some(address as u32),
+            overflow: StackOverflow::of(&self.shape, cause, address as u32),
         };
-        Some((code, fault, harts))
+        Some((cause, fault, harts))
     }
 
     pub(super) fn check_exit_codes(&mut self) -> Result<(), MachineError> {

@@ -11,6 +11,7 @@ use heddle_sim::directory::Directory;
 use heddle_sim::engine::Engine;
 use heddle_sim::{Recording, Records};
 use heddle_simt::Shape;
+use heddle_simt::isa::FaultCause;
 use std::fmt;
 use std::sync::Arc;
 
@@ -72,8 +73,8 @@ pub trait Monitor {
 /// The fault that stopped the core.
 #[derive(Clone, Copy, Debug)]
 pub struct Stop<'a> {
-    /// The core's number of its cause, [`heddle_simt::isa::cause`].
-    pub code: u32,
+    /// None if the core tells another number.
+    pub cause: Option<FaultCause>,
     /// Byte address of the instruction.
     pub pc: u32,
     /// Of the first thread's jump or memory access.

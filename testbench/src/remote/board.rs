@@ -12,7 +12,7 @@ use crate::reconverge::{self, ReconvergeError};
 use crate::summary::{Counted, Summary};
 use heddle_hdl::Bits;
 use heddle_simt::host::protocol::crc32;
-use heddle_simt::isa::cause;
+use heddle_simt::isa::FaultCause;
 use heddle_simt::{LaneMask, Metrics, Shape, ShapeError};
 use std::time::Duration;
 use thiserror::Error;
@@ -207,20 +207,19 @@ impl<L: Line> Board<L> {
     }
 
     fn ended(&mut self, status: &Status) -> Result<(), BoardError> {
-        if let Some(StoppedBy { cause: code, slot, pc, mask, address }) = status.fault.clone() {
+        if let Some(StoppedBy { cause, slot, pc, mask, address }) = status.fault.clone() {
             // Memory can be read after a reset only.
             self.client.reset()?;
-            let no_address = matches!(code, cause::ILLEGAL_INSTRUCTION | cause::BREAKPOINT | cause::UNKNOWN_ECALL);
-            return Err(match code {
-                cause::BUS_ERROR => BoardError::Bus { address },
+            return Err(match cause {
+                Some(FaultCause::BusError) => BoardError::Bus { address },
                 _ => BoardError::Fault {
-                    what: cause::describe(code),
+                    what: cause.map_or("unknown cause", FaultCause::describe),
                     pc,
                     symbol: self.program.nearest_symbol(pc),
                     slot,
                     mask,
-                    address: (!no_address && !cause::is_of_divergence(code)).then_some(address),
-                    overflow: StackOverflow::of(&self.shape, code, address),
+                    address: cause.is_none_or(FaultCause::has_address).then_some(address),
+                    overflow: StackOverflow::of(&self.shape, cause, address),
                 },
             });
         }

@@ -3,7 +3,7 @@
 use super::line::{Line, Patience};
 use super::reply::{Refusal, Status};
 use heddle_simt::host::protocol::{
-    DATA_WORDS, Decoder, FLAG, IDENTIFY_WORDS, REPLY, STATUS_WORDS, VERSION, command, encode, reason,
+    Command, DATA_WORDS, Decoder, FLAG, IDENTIFY_WORDS, REPLY, Reason, STATUS_WORDS, VERSION, encode,
 };
 use heddle_simt::host::{Identity, counts_words, identified, identify, told_counts};
 use heddle_simt::metrics::Counts;
@@ -50,23 +50,23 @@ pub enum Trouble {
     Request,
 }
 
-/// A command, by its number.
+/// A command, as messages name it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Request(pub u32);
+pub struct Request(pub Command);
 
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            command::IDENTIFY => "identify",
-            command::STATUS => "tell the status",
-            command::READ => "read memory",
-            command::WRITE => "write memory",
-            command::FILL => "fill memory",
-            command::CHECKSUM => "sum up memory",
-            command::SIDE_TABLE => "write the side table",
-            command::LAUNCH => "launch",
-            command::METRICS => "tell what the core counts",
-            _ => "reset",
+            Command::Identify => "identify",
+            Command::Status => "tell the status",
+            Command::Read => "read memory",
+            Command::Write => "write memory",
+            Command::Fill => "fill memory",
+            Command::Checksum => "sum up memory",
+            Command::SideTable => "write the side table",
+            Command::Launch => "launch",
+            Command::Metrics => "tell what the core counts",
+            Command::Reset => "reset",
         })
     }
 }
@@ -92,7 +92,7 @@ struct Failures {
 
 impl Failures {
     /// One more; an error if that is too many.
-    fn add(&mut self, command: u32, last: Trouble, patience: Patience) -> Result<(), ClientError> {
+    fn add(&mut self, command: Command, last: Trouble, patience: Patience) -> Result<(), ClientError> {
         self.count += 1;
         let attempts = patience.attempts;
         if self.count < attempts {
@@ -140,7 +140,7 @@ impl<L: Line> Client<L> {
             retries: 0,
         };
         client.resynchronise()?;
-        let told = client.ask(command::IDENTIFY, 0, &[], IDENTIFY_WORDS)?;
+        let told = client.ask(Command::Identify, 0, &[], IDENTIFY_WORDS)?;
         client.told.copy_from_slice(&told);
         let got = client.told[0] & 0xff;
         if got != VERSION {
@@ -204,8 +204,8 @@ impl<L: Line> Client<L> {
     }
 
     /// Sends a request until it has its reply: the words after the header, as many as there should be.
-    fn ask(&mut self, command: u32, number: u8, arguments: &[u32], wanted: u32) -> Result<Vec<u32>, ClientError> {
-        let work = self.work(if command == command::FILL || command == command::CHECKSUM { arguments[1] } else { 0 });
+    fn ask(&mut self, command: Command, number: u8, arguments: &[u32], wanted: u32) -> Result<Vec<u32>, ClientError> {
+        let work = self.work(if matches!(command, Command::Fill | Command::Checksum) { arguments[1] } else { 0 });
         let mut failed = Failures::default();
         loop {
             match self.attempt(command, number, arguments, wanted, work, &failed)? {
@@ -220,7 +220,7 @@ impl<L: Line> Client<L> {
     /// from its first item and their number, and the words of its reply; these go to `got`.
     fn in_parts(
         &mut self,
-        command: u32,
+        command: Command,
         total: u32,
         most: u32,
         of: impl Fn(u32, u32) -> (Vec<u32>, u32),
@@ -250,7 +250,7 @@ impl<L: Line> Client<L> {
     /// Sends a request once.
     fn attempt(
         &mut self,
-        command: u32,
+        command: Command,
         number: u8,
         arguments: &[u32],
         wanted: u32,
@@ -263,7 +263,7 @@ impl<L: Line> Client<L> {
             self.resynchronise()?;
         }
         self.sequence = self.sequence.wrapping_add(1);
-        let header = u32::from(self.sequence) | command << 8 | u32::from(number) << 16;
+        let header = u32::from(self.sequence) | (command as u32) << 8 | u32::from(number) << 16;
         let frame = encode(&[&[header], arguments].concat());
         self.line.send(&frame)?;
         let on_line = self.patience.byte * frame.len() as u32;
@@ -280,7 +280,7 @@ impl<L: Line> Client<L> {
     }
 
     /// The reply to the last request; or why it should be sent again.
-    fn reply(&mut self, command: u32, first: Duration) -> Result<Result<Vec<u32>, Trouble>, ClientError> {
+    fn reply(&mut self, command: Command, first: Duration) -> Result<Result<Vec<u32>, Trouble>, ClientError> {
         let mut decoder = Decoder::default();
         let mut within = first;
         for _ in 0..MOST_BYTES {
@@ -291,11 +291,11 @@ impl<L: Line> Client<L> {
                 Some(Err(_)) => return Ok(Err(Trouble::Reply)),
                 Some(Ok(words)) => {
                     let (sequence, answered) = (words[0] as u8, words[0] >> 8 & 0xff);
-                    if answered == REPLY && words[0] >> 16 & 0xff == reason::DAMAGED {
+                    if answered == REPLY && words[0] >> 16 & 0xff == Reason::Damaged as u32 {
                         return Ok(Err(Trouble::Request));
                     }
                     // Others are of attempts before.
-                    if sequence == self.sequence && answered == REPLY | command {
+                    if sequence == self.sequence && answered == REPLY | command as u32 {
                         return Ok(Ok(words));
                     }
                 }
@@ -321,18 +321,18 @@ impl<L: Line> Client<L> {
 
     /// How the last launch is, or went.
     pub fn status(&mut self) -> Result<Status, ClientError> {
-        Ok(Status::of(&self.ask(command::STATUS, 0, &[], STATUS_WORDS)?))
+        Ok(Status::of(&self.ask(Command::Status, 0, &[], STATUS_WORDS)?))
     }
 
     /// What the core counts since the last launch, if it is [built](heddle_simt::Metrics::Built) with counters.
     pub fn counts(&mut self) -> Result<Counts<u64>, ClientError> {
         let shape = self.shape()?;
-        Ok(told_counts(&shape, &self.ask(command::METRICS, 0, &[], counts_words(&shape))?))
+        Ok(told_counts(&shape, &self.ask(Command::Metrics, 0, &[], counts_words(&shape))?))
     }
 
     /// Stops everything; memory stays.
     pub fn reset(&mut self) -> Result<(), ClientError> {
-        self.ask(command::RESET, 0, &[], 0)?;
+        self.ask(Command::Reset, 0, &[], 0)?;
         self.launches = 0;
         Ok(())
     }
@@ -341,7 +341,7 @@ impl<L: Line> Client<L> {
     pub fn read(&mut self, address: u32, count: u32) -> Result<Vec<u32>, ClientError> {
         let (address, mut words) = (aligned(address)?, Vec::with_capacity(count as usize));
         let of = |at, count| (vec![address + 4 * at, count], count);
-        self.in_parts(command::READ, count, DATA_WORDS, of, |part| words.extend(part))?;
+        self.in_parts(Command::Read, count, DATA_WORDS, of, |part| words.extend(part))?;
         Ok(words)
     }
 
@@ -352,20 +352,20 @@ impl<L: Line> Client<L> {
             let part = &words[at as usize..(at + count) as usize];
             ([&[address + 4 * at, count], part].concat(), 0)
         };
-        self.in_parts(command::WRITE, words.len() as u32, DATA_WORDS, of, drop)
+        self.in_parts(Command::Write, words.len() as u32, DATA_WORDS, of, drop)
     }
 
     /// Writes one word to so many places.
     pub fn fill(&mut self, address: u32, count: u32, word: u32) -> Result<(), ClientError> {
         if count > 0 {
-            self.ask(command::FILL, 0, &[aligned(address)?, count, word], 0)?;
+            self.ask(Command::Fill, 0, &[aligned(address)?, count, word], 0)?;
         }
         Ok(())
     }
 
     /// The CRC-32 of at least one word's bytes.
     pub fn checksum(&mut self, address: u32, count: u32) -> Result<u32, ClientError> {
-        Ok(self.ask(command::CHECKSUM, 0, &[aligned(address)?, count], 1)?[0])
+        Ok(self.ask(Command::Checksum, 0, &[aligned(address)?, count], 1)?[0])
     }
 
     /// Writes entries of the side table, from that of the instruction at an address on.
@@ -377,13 +377,13 @@ impl<L: Line> Client<L> {
             ([address + 4 * at, count].into_iter().chain(words).collect(), 0)
         };
         // A frame holds half as many as words.
-        self.in_parts(command::SIDE_TABLE, entries.len() as u32, DATA_WORDS / 2, of, drop)
+        self.in_parts(Command::SideTable, entries.len() as u32, DATA_WORDS / 2, of, drop)
     }
 
     /// Begins a launch of blocks of so many threads each, once, however often it has to be asked for.
     pub fn launch(&mut self, entry: u32, threads: u32, blocks: u32, program_end: u32) -> Result<(), ClientError> {
         let number = self.launches.wrapping_add(1);
-        self.ask(command::LAUNCH, number, &[entry, threads, blocks, program_end], 0)?;
+        self.ask(Command::Launch, number, &[entry, threads, blocks, program_end], 0)?;
         self.launches = number;
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! What replies say.
 
+use heddle_hdl::Code;
 use heddle_simt::LaneMask;
-use heddle_simt::host::protocol::{STATUS_WORDS, reason};
+use heddle_simt::host::protocol::{Reason, STATUS_WORDS};
+use heddle_simt::isa::FaultCause;
 use std::fmt;
 
 /// Why the host refuses a request, by its number.
@@ -10,15 +12,15 @@ pub struct Refusal(pub u32);
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            reason::DAMAGED => "the frame was damaged",
-            reason::COMMAND => "it does not know the command",
-            reason::LENGTH => "the frame has another length than the command",
-            reason::RANGE => "the range is outside memory, or the grid is none that the core can run",
-            reason::BUSY => "a launch is under way, or the core has stopped by a fault",
-            reason::BUS => "memory is on a bus, which the host does not reach",
-            reason::NUMBER => "it has counted other launches",
-            _ => "for a reason of its own",
+        f.write_str(match Reason::from_bits(self.0) {
+            Some(Reason::Damaged) => "the frame was damaged",
+            Some(Reason::Command) => "it does not know the command",
+            Some(Reason::Length) => "the frame has another length than the command",
+            Some(Reason::Range) => "the range is outside memory, or the grid is none that the core can run",
+            Some(Reason::Busy) => "a launch is under way, or the core has stopped by a fault",
+            Some(Reason::Bus) => "memory is on a bus, which the host does not reach",
+            Some(Reason::Number) => "it has counted other launches",
+            None => "for a reason of its own",
         })
     }
 }
@@ -43,8 +45,8 @@ pub struct Status {
 /// Why the core stopped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoppedBy {
-    /// One of [`heddle_simt::isa::cause`].
-    pub cause: u32,
+    /// None if the core tells another number.
+    pub cause: Option<FaultCause>,
     /// Warp slot.
     pub slot: u32,
     /// Byte address of the instruction.
@@ -76,7 +78,7 @@ impl Status {
         let long = |low: usize| u64::from(words[low]) | u64::from(words[low + 1]) << 32;
         let is = |bit: u32| words[0] >> bit & 1 == 1;
         let fault = StoppedBy {
-            cause: words[0] >> 12 & 15,
+            cause: FaultCause::from_bits(words[0] >> 12 & 15),
             slot: words[0] >> 16 & 0xff,
             pc: words[1],
             mask: LaneMask::from_element(long(2)),

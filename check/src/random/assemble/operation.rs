@@ -2,27 +2,28 @@
 
 use super::{BARRIERS, BASE, COMPUTE, DATA, SCRATCH, SHARED, SPREAD, THREAD, Writer, value};
 use crate::random::program::{Access, Op, Shared, WORDS};
+use heddle_hdl::Code;
 use heddle_simt::address::{SCRATCHPAD, STACK};
 use heddle_simt::csr;
-use heddle_simt::isa::{atomic, warp};
+use heddle_simt::isa::{Atomic, Shuffle, Vote};
 use heddle_testbench::asm::*;
 
 impl Writer<'_> {
     pub(super) fn op(&mut self, op: &Op) {
         match *op {
             Op::Compute(kind, rd, a, b) if self.features.warp_primitives && self.features.races && kind % 5 == 0 => {
-                let (function, rd, a, b) = (u32::from(kind / 5) % 4, value(rd), value(a), value(b));
+                let (function, rd, a, b) = (usize::from(kind / 5) % 4, value(rd), value(a), value(b));
                 match kind / 5 / 4 % 4 {
-                    0 => self.put([vote(function, rd, a)]),
+                    0 => self.put([vote(Vote::ALL[function], rd, a)]),
                     1 => {
                         // Those who are together name each other.
                         let [lower, upper] = SCRATCH;
-                        self.put([addi(lower, ZERO, 1), vote(warp::BALLOT_UPPER, upper, lower)]);
-                        self.put([vote(warp::BALLOT, lower, lower), sync(u32::from(kind) % 16, lower, upper)]);
+                        self.put([addi(lower, ZERO, 1), vote(Vote::BallotUpper, upper, lower)]);
+                        self.put([vote(Vote::Ballot, lower, lower), sync(u32::from(kind) % 16, lower, upper)]);
                     }
                     // Of a lane nearby, or of any.
-                    2 => self.put([andi(SCRATCH[0], b, 7), shuffle(function, rd, a, SCRATCH[0])]),
-                    _ => self.put([shuffle(function, rd, a, b)]),
+                    2 => self.put([andi(SCRATCH[0], b, 7), shuffle(Shuffle::ALL[function], rd, a, SCRATCH[0])]),
+                    _ => self.put([shuffle(Shuffle::ALL[function], rd, a, b)]),
                 }
             }
             Op::Compute(kind, rd, a, b) => {
@@ -129,7 +130,7 @@ impl Writer<'_> {
                 vec![lr(register, base), sc(register, value(operand), base)]
             }
             Access::Atomic(operation, operand) => {
-                vec![amo(atomic::ALL[operation as usize].0, register, value(operand), base)]
+                vec![amo(Atomic::ALL[operation as usize] as u32, register, value(operand), base)]
             }
         };
         (mask, instruction)

@@ -21,6 +21,11 @@ pub fn shares(p: &Prediction) -> Option<[f64; 4]> {
     (p.all() > 0).then(|| counts.map(|count| count as f64 / p.all() as f64))
 }
 
+/// The share of decisions to bypass after which a warp waits all the same; none without a decision.
+pub fn waits(p: &Prediction) -> Option<f64> {
+    (p.all() > 0).then(|| p.bypass_waits as f64 / p.all() as f64)
+}
+
 /// The paper's share of right decisions (§5.1).
 pub fn published(study: Name, set: Set, variant: &str) -> Option<f64> {
     let of_set = if set == Set::Divergent { 0.866 } else { 0.998 };
@@ -76,7 +81,8 @@ mod tests {
 
     #[test]
     fn shares_are_of_all_decisions() {
-        let decisions = Prediction { bypass_right: 5, bypass_wrong: 1, stall_right: 3, stall_wrong: 1 };
+        let decisions =
+            Prediction { bypass_right: 5, bypass_wrong: 1, stall_right: 3, stall_wrong: 1, bypass_waits: 2 };
         assert_eq!(shares(&decisions), Some([0.5, 0.3, 0.1, 0.1]));
         assert_eq!(shares(&Prediction::default()), None);
     }

@@ -1,6 +1,6 @@
 //! The tables of the study, and its page.
 
-use super::prediction::{published, shares};
+use super::prediction::{published, shares, waits};
 use super::{CONFIGURATIONS, Configuration, Figures, MODEL_NEVER, Mean, Name, Report, Row, Set, Variant};
 use crate::study::table::{gain, markdown, plain, share};
 use heddle_simt::{Capt, Compaction as Waits, Divergence, History};
@@ -80,12 +80,22 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
             },
         ),
         table(
-            "cycles without an issue, of all",
+            "opportunities to issue that were not taken, of all",
             &main,
             Cells {
                 first: false,
-                figure: |figures| share(figures.idle_cycles as f64 / figures.cycles as f64),
+                figure: |figures| share(figures.idle_share),
                 mean: |mean| Some(percent(mean.idle_share, share)),
+                published: |_| None,
+            },
+        ),
+        table(
+            "opportunities to issue that the divergence unit takes away, of all",
+            &main,
+            Cells {
+                first: false,
+                figure: |figures| share(figures.divergence_share),
+                mean: |mean| Some(percent(mean.divergence_share, share)),
                 published: |_| None,
             },
         ),
@@ -113,6 +123,17 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
             published: |mean| Some(percent(published(mean.study, mean.set, mean.variant), share)),
         };
         tables.push(table("right decisions of warps at branches, of all", &blocks, decisions));
+        let waiting = Cells {
+            first: false,
+            figure: |figures| percent(figures.prediction.as_ref().and_then(waits), share),
+            mean: |mean| Some(percent(mean.bypass_waits, share)),
+            published: |_| None,
+        };
+        tables.push(table(
+            "bypasses of warps that wait all the same, where threads reconverge, of all decisions",
+            &blocks,
+            waiting,
+        ));
     }
     if name == Name::TbcPaper {
         tables.push(Table { title: "levels of a stack in use at most", lines: levels(report, name, &main) });

@@ -2,9 +2,9 @@
 
 use super::memory_path::{Around, MemoryPath, memory_path};
 use super::{Backward, CoreIn, FrontEnd};
-use crate::divergence::interface::{Ahead, Announced, Hint, Hints, MixedIn, Outcome};
+use crate::divergence::interface::{Ahead, Announced, Hint, Hints, MixedIn, Outcome, UnitOut};
 use crate::divergence::proof::held_since;
-use crate::isa::{alu, convergence};
+use crate::isa::{Alu, HintKind};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
 use crate::pipeline::collect::{CollectIn, Instruction, IssuedThreads, Operands, Write, collect};
 use crate::pipeline::divide::{DivideIn, DivideOut, Quotient, divide};
@@ -73,34 +73,7 @@ pub fn back_end(
 
     // Stage 8, resolve.
     let in_resolve = executed.instruction;
-    let stops = stopped | back.faulted.value;
-    if let Some(hints) = &back.hints {
-        hints.drive(instructions_on_barriers(s, &second, &executed, stops));
-    }
-    if let Some(announced) = &back.announced {
-        // Whether it is at fault is known late: then its outcome does not come, nor anything else.
-        let Instruction { valid, slot, decoded, .. } = in_resolve;
-        let valid = valid & decoded.control & !stopped;
-        announced.drive(Announced { valid, slot, call: decoded.call, ret: decoded.ret });
-    }
-    let jump = unit.more.mixed.map(|mixed| mixed.jump);
-    let resolve_in = ResolveIn { executed, stopped: stops, jump, count: unit.more.count, in_use: unit.more.in_use };
-    let resolved = m.instance("resolve", &resolve(s), resolve_in);
-    if let Some(hints) = &back.hints {
-        obeys_hold(m, unit.hold, &hints.value, resolved.outcome.valid, stops);
-    }
-    // Block RAM answers late in its cycle, and what the unit does with the answer fills one.
-    let registers = (0..SIDE_TABLE_REGISTERS).rev();
-    let meets = registers.fold(i.meets, |meets, left| m.pipe(&format!("s{}_meets", 9 - left), meets));
-    back.outcome.drive(Outcome { meets, ..resolved.outcome });
-    if let Some((told, sequence)) = back.sequence.as_ref().zip(resolved.sequence) {
-        told.drive(sequence);
-    }
-    if let Some(announced) = &back.announced {
-        let Announced { valid, slot, .. } = m.pipe("was_announced", announced.value);
-        let of = valid & slot.eq(resolved.outcome.slot);
-        m.assert("outcomes_are_announced", !resolved.outcome.valid | of);
-    }
+    let resolved = resolving(s, m, i, back, unit, (second, executed), stopped);
     let products = multiply(s, m, operands, resolved.result.valid & resolved.result.multiply);
 
     // Stage 9, memory. Its other half is the divergence unit.
@@ -145,6 +118,47 @@ pub fn back_end(
     BackEnd { in_execute: second, in_resolve, resolved, memory, written, divider_free: divided.free }
 }
 
+/// Resolve, and what it tells the divergence unit. `second`: the instruction in the stage before.
+fn resolving(
+    s: &Shape,
+    m: Builder,
+    i: &CoreIn<Signal>,
+    back: &Backward,
+    unit: &UnitOut<Signal>,
+    (second, executed): (Instruction<Signal>, Executed<Signal>),
+    stopped: Signal,
+) -> Resolved<Signal> {
+    let stops = stopped | back.faulted.value;
+    if let Some(hints) = &back.hints {
+        hints.drive(instructions_on_barriers(s, &second, &executed, stops));
+    }
+    if let Some(announced) = &back.announced {
+        // Whether it is at fault is known late: then its outcome does not come, nor anything else.
+        let Instruction { valid, slot, decoded, .. } = executed.instruction;
+        let valid = valid & decoded.control & !stopped;
+        announced.drive(Announced { valid, slot, call: decoded.call, ret: decoded.ret });
+    }
+    let jump = unit.more.mixed.map(|mixed| mixed.jump);
+    let resolve_in = ResolveIn { executed, stopped: stops, jump, count: unit.more.count, in_use: unit.more.in_use };
+    let resolved = m.instance("resolve", &resolve(s), resolve_in);
+    if let Some(hints) = &back.hints {
+        obeys_hold(m, unit.hold, &hints.value, resolved.outcome.valid, stops);
+    }
+    // Block RAM answers late in its cycle, and what the unit does with the answer fills one.
+    let registers = (0..SIDE_TABLE_REGISTERS).rev();
+    let meets = registers.fold(i.meets, |meets, left| m.pipe(&format!("s{}_meets", 9 - left), meets));
+    back.outcome.drive(Outcome { meets, ..resolved.outcome });
+    if let Some((told, sequence)) = back.sequence.as_ref().zip(resolved.sequence) {
+        told.drive(sequence);
+    }
+    if let Some(announced) = &back.announced {
+        let Announced { valid, slot, .. } = m.pipe("was_announced", announced.value);
+        let of = valid & slot.eq(resolved.outcome.slot);
+        m.assert("outcomes_are_announced", !resolved.outcome.valid | of);
+    }
+    resolved
+}
+
 /// What the first instruction of a slot waited for, in the cycle in which it comes.
 fn cover_awaited(m: Builder, front: &FrontEnd, in_resolve: &Instruction<Signal>, written: &WritebackOut<Signal>) {
     let issued = &front.issued;
@@ -169,7 +183,7 @@ fn instructions_on_barriers(
     stopped: Signal,
 ) -> Hints<Signal> {
     let of = |at: &Instruction<Signal>| at.decoded.converges.expect("a core with convergence barriers");
-    let copies = at_7.decoded.converges_by(convergence::COPY) | at_7.decoded.converges_by(convergence::MOVE);
+    let copies = at_7.decoded.converges_by(HintKind::Copy) | at_7.decoded.converges_by(HintKind::Move);
     let other = at_7.decoded.imm.slice(0, s.barrier_bits());
     let ahead = Ahead { slot: at_7.slot, barrier: of(at_7).barrier, other, both: at_7.valid & copies };
     let at_8 = &executed.instruction;
@@ -219,8 +233,8 @@ fn multiply(s: &Shape, m: Builder, operands: Operands<Signal>, written: Signal) 
     let inputs = MultiplierIn {
         valid,
         operation: all(decoded.funct3),
-        shift: all(decoded.alu.ne(alu::ADD)),
-        arithmetic: all(decoded.alu.eq(alu::SRA)),
+        shift: all(decoded.alu.ne(Alu::Add)),
+        arithmetic: all(decoded.alu.eq(Alu::Sra)),
         a: each(operands.a),
         b: each(operands.b),
     };

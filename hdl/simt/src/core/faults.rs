@@ -3,7 +3,7 @@
 
 use super::{BackEnd, Backward, CoreIn, FrontEnd};
 use crate::divergence::interface::{Culprit, Outcome, Refused, warp_of};
-use crate::isa::cause;
+use crate::isa::FaultCause;
 use crate::pipeline::resolve::Fault;
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -31,7 +31,7 @@ pub fn faults(
     });
     let fault = i.bus_error.map_or(fault, |error| {
         let valid = error.valid & !stopped.q;
-        let [cause, address] = [m.lit(cause::BUS_ERROR, cause::BITS), error.address.zext(32)];
+        let [cause, address] = [m.code(FaultCause::BusError), error.address.zext(32)];
         fault.valid.mux(fault, Fault { valid, cause, address, ..m.zero(Fault::shape(s)) })
     });
     back.faulted.drive(fault.valid);

@@ -47,10 +47,10 @@ mod state;
 
 use super::inspect::{Parked, Path, State};
 use super::{
-    Capabilities, Culprit, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, Refused, Start, UnitIn, UnitOut,
-    assume_announced, assume_legal, hold, kind,
+    Capabilities, Culprit, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, OutcomeKind, Refused, Start, UnitIn,
+    UnitOut, assume_announced, assume_legal, hold,
 };
-use crate::isa::cause;
+use crate::isa::FaultCause;
 use crate::proof::Proof;
 use crate::shape::{Capt, Compaction, Shape, ShapeError, range};
 use act::Acting;
@@ -58,7 +58,7 @@ use ahead::Arriving;
 use arrive::Arrival;
 use heddle_hdl::Errors;
 use heddle_hdl::prelude::*;
-use state::{Ends, Held, OfSlot, Place, Store, Warp, as_one_warp, place};
+use state::{Ends, Held, OfSlot, Place, PlaceKind, Store, Warp, as_one_warp};
 use std::ops::Range;
 
 /// Levels of a block's stack.
@@ -128,7 +128,7 @@ impl Mechanism for BlockStack {
         };
         let mut found = Vec::new();
         let first_arrived = state.word(Place::shape(s), "places", first);
-        if state.register(s.warps, "recorded").bit(block.start) && first_arrived.kind == u64::from(place::BARRIER) {
+        if state.register(s.warps, "recorded").bit(block.start) && first_arrived.kind == PlaceKind::Barrier {
             found.extend(parked(state.register(s.threads(), "taken"), true, &first_arrived.pc));
         }
         if s.threads() == 1 {
@@ -269,11 +269,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
 fn refused(store: &Store, arrival: &Arrival, acting: &Acting) -> Refused<Signal> {
     let Store { m, s, .. } = store;
     let (&Arrival { elsewhere, .. }, Acting { due, parting, .. }) = (arrival, acting);
-    let causes = [
-        (elsewhere, m.lit(cause::NOT_UNIFORM, cause::BITS)),
-        (due.part_waits, m.lit(cause::BARRIER_OF_A_PART, cause::BITS)),
-    ];
-    let cause = pick(causes, m.lit(cause::STACK_OVERFLOW, cause::BITS));
+    let causes = [(elsewhere, m.code(FaultCause::NotUniform)), (due.part_waits, m.code(FaultCause::BarrierOfAPart))];
+    let cause = pick(causes, m.code(FaultCause::StackOverflow));
     let outcome = arrival.arriving.outcome;
     let slot = elsewhere.mux(outcome.slot, due.at);
     let blamed = store.warps.read(slot);
@@ -292,7 +289,7 @@ fn jump(store: &Store, arrival: &Arrival, mixed: &MixedIn<Signal>) -> Jump<Signa
     // Nothing else decides whether a jump that may diverge arrives; so stage 8 waits for nothing else.
     wire!(just_now = jumps & parts & is_first & block.eq(resolving) & outcome.rest.pc.eq(mixed.pc));
     let known = store.recorded.q.select(resolving, 1) & theirs.jump & theirs.pc.eq(mixed.pc);
-    store.m.cover("jumps_with_the_first", known & outcome.valid & outcome.kind.eq(kind::JUMP));
+    store.m.cover("jumps_with_the_first", known & outcome.valid & outcome.kind.eq(OutcomeKind::Jump));
     Jump { valid: just_now | known, pc: just_now.mux(outcome.taken.pc, theirs.target) }
 }
 

@@ -49,8 +49,8 @@ pub struct Outcome<T> {
     pub valid: T,
     #[width(s.slot_bits())]
     pub slot: T,
-    /// One of [`kind`].
-    #[width(kind::BITS)]
+    /// An [`OutcomeKind`].
+    #[width(OutcomeKind::WIDTH)]
     pub kind: T,
     /// The threads that took the branch, jumped, were served, or arrived; where they go.
     pub taken: Side<T>,
@@ -83,7 +83,8 @@ impl SequenceTold<Signal> {
     /// As it can be with the outcome, out of any.
     pub fn legal(self, outcome: &Outcome<Signal>) -> SequenceTold<Signal> {
         let kind = outcome.kind;
-        let ends = outcome.valid & (kind.eq(kind::WAIT) | kind.eq(kind::CONVERGE) | kind.eq(kind::QUEUE));
+        let ends =
+            outcome.valid & (kind.eq(OutcomeKind::Wait) | kind.eq(OutcomeKind::Converge) | kind.eq(OutcomeKind::Queue));
         SequenceTold { begins: self.begins & !ends, ends: (self.ends & !self.begins) | ends }
     }
 }
@@ -112,31 +113,30 @@ pub struct Side<T> {
     pub pc: T,
 }
 
-/// The kinds of outcomes, 3 bits.
-pub mod kind {
-    use heddle_hdl::Width;
-
-    pub const BITS: Width = 3;
+/// The kind of an outcome.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OutcomeKind {
     /// A conditional branch: taken goes to the target, rest to pc + 1.
-    pub const BRANCH: u32 = 0;
+    #[default]
+    Branch,
     /// A jump: the served threads go to the target, the others stay at this pc; or a `sync` whose named threads are all here,
     /// which go to pc + 1.
-    pub const JUMP: u32 = 1;
+    Jump,
     /// A memory access: the served threads go to pc + 1, the others stay at this pc.
-    pub const MEMORY: u32 = 2;
+    Memory,
     /// The instruction before a stop pc: all go to pc + 1.
-    pub const ARRIVED: u32 = 3;
+    Arrived,
     /// `ecall`: all threads of the path end.
-    pub const EXIT: u32 = 4;
+    Exit,
     /// `barrier`: the taken threads go to taken.pc and wait there; the others go on. Only with `Shape::barriers`.
-    pub const WAIT: u32 = 5;
+    Wait,
     /// `wait` of a convergence barrier, or a `sync` whose named threads are not all here: the taken threads go to taken.pc,
     /// all or, as the unit knows, some of them now; the others, of a `sync`, stay at this pc. Only with
     /// `Shape::convergence_barriers`.
-    pub const CONVERGE: u32 = 6;
+    Converge,
     /// A `sync` whose barrier is in use: all threads stay at this pc, and the rest, which came for that barrier, gives way to
     /// all others. Only with [`syncs`](crate::shape::Shape::syncs).
-    pub const QUEUE: u32 = 7;
+    Queue,
 }
 
 /// The pipeline's side of the interface.
@@ -218,7 +218,7 @@ impl<T> MoreOut<T> {
 pub struct Refused<T> {
     /// 1 bit.
     pub valid: T,
-    /// One of [`crate::isa::cause`].
+    /// A [`FaultCause`](crate::isa::FaultCause).
     pub cause: T,
     /// Because of whom, if not of the outcome in this cycle.
     pub because: Option<Culprit<T>>,
@@ -324,8 +324,8 @@ pub struct Hint<T> {
     pub valid: T,
     #[width(s.warp_bits())]
     pub slot: T,
-    /// One of [`convergence`], 3 bits.
-    #[width(3)]
+    /// A [`HintKind`](crate::isa::HintKind).
+    #[width(crate::isa::HintKind::WIDTH)]
     pub operation: T,
     #[width(s.barrier_bits())]
     pub barrier: T,

@@ -17,7 +17,7 @@
 
 use super::inspect::{self, State};
 use super::{
-    Events, Mechanism, MoreOut, Path, Side, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold, kind,
+    Events, Mechanism, MoreOut, OutcomeKind, Path, Side, Steer, Stop, UnitIn, UnitOut, assume_legal, depth_after, hold,
 };
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -122,7 +122,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
     let runs = m.lit(0u32, 1);
     let depth = depth_after(outcome.call, outcome.ret, x.depth);
     let Side { mask, pc } = outcome.taken;
-    let taken = Path { valid: outcome.valid & mask.any(), depth, pc, mask, waits: outcome.kind.eq(kind::WAIT) };
+    let taken = Path { valid: outcome.valid & mask.any(), depth, pc, mask, waits: outcome.kind.eq(OutcomeKind::Wait) };
     let Side { mask, pc } = outcome.rest;
     let rest = Path { valid: outcome.valid & mask.any(), depth: x.depth, pc, mask, waits: runs };
     let begun = Path { valid: starts, depth: depth.literal(0u32), pc: start.pc, mask: start.mask, waits: runs };
@@ -149,7 +149,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         waiting.next_if(updates, (waiting.q & !at) | at.only_if(any & waits));
         waiting.q
     });
-    wire!(replay = rest.valid & outcome.kind.eq(kind::MEMORY) & mask.eq(rest.mask));
+    wire!(replay = rest.valid & outcome.kind.eq(OutcomeKind::Memory) & mask.eq(rest.mask));
     let steer = Steer { valid: updates & any & !waits, slot, pc, replay };
 
     // Checks.

@@ -18,13 +18,13 @@
 //! flight. Decode of the first instruction comes [`STEER_TO_DECODE`](crate::pipeline::timing::STEER_TO_DECODE) cycles
 //! after the steering, issue one later, and the answers to them need not be right before.
 //!
-//! Threads wait (at a barrier) after an outcome of the kind [`kind::WAIT`], which the instruction `barrier` makes. When
+//! Threads wait (at a barrier) after an outcome of the kind [`OutcomeKind::Wait`], which the instruction `barrier` makes. When
 //! all live threads of a slot do, its bit in `waiting` rises within a bounded time and stays until `wake`, which lets
 //! all of them go on. Only with [`Shape::barriers`].
 //!
 //! With [`Shape::convergence_barriers`] the pipeline also tells of their instructions, in stage 8 (and which barriers
 //! they name, in stage 7): [`UnitIn::hints`]. They come in order; only `wait` is followed by an outcome, of the kind
-//! [`kind::CONVERGE`], in the next cycle.
+//! [`OutcomeKind::Converge`], in the next cycle.
 
 use crate::pipeline::timing::OUTCOMES_BEFORE_HOLD;
 use crate::shape::Shape;
@@ -142,12 +142,12 @@ pub fn assume_legal(
     (starts, wakes): (Signal, Signal),
 ) {
     let Outcome { valid, slot, kind, taken, rest, call, ret, .. } = i.outcome;
-    let waits = kind.eq(kind::WAIT);
+    let waits = kind.eq(OutcomeKind::Wait);
     let slot = warp_of(s, slot);
     m.assume("outcome_of_a_live_slot", !valid | live.select(slot, 1));
     m.assume("start_on_an_idle_slot", !starts | !live.select(i.start.slot, 1));
     m.assume("not_both_call_and_return", !(valid & call & ret));
-    m.assume("only_jumps_call_and_return", !(valid & (call | ret)) | kind.eq(kind::JUMP));
+    m.assume("only_jumps_call_and_return", !(valid & (call | ret)) | kind.eq(OutcomeKind::Jump));
     m.assume("outcome_masks_are_disjoint", !(valid & (taken.mask & rest.mask).any()));
     m.assume("outcome_masks_are_of_x", !(valid & ((taken.mask | rest.mask) & !active).any()));
     if s.barriers {

@@ -1,6 +1,6 @@
 //! What the proofs of divergence units have in common: their inputs, and the thread that is followed.
 
-use super::{Announced, Outcome, Side, Start, Steer, UnitIn, UnitOut, Wake, kind};
+use super::{Announced, Outcome, OutcomeKind, Side, Start, Steer, UnitIn, UnitOut, Wake};
 use crate::pipeline::timing::OUTCOMES_BEFORE_HOLD;
 use crate::proof::{held, implies, index_of};
 use crate::shape::Shape;
@@ -62,7 +62,7 @@ pub fn with_announced(
     let outcome = Outcome {
         valid: valid & was_announced & !just,
         slot,
-        kind: (call | ret).mux(m.lit(kind::JUMP, kind::BITS), kind),
+        kind: (call | ret).mux(m.code(OutcomeKind::Jump), kind),
         call,
         ret,
         ..i.unit.outcome
@@ -82,13 +82,13 @@ pub fn legal(
 ) -> UnitIn<Signal> {
     let UnitIn { start, wake, outcome, .. } = i.unit;
     let (taken, rest) = (mask & i.taken, mask & i.rest & !i.taken);
-    let never = outcome.kind.eq(kind::WAIT) & (m.lit(!s.barriers, 1) | !taken.any());
-    let jump = outcome.kind.eq(kind::JUMP);
+    let never = outcome.kind.eq(OutcomeKind::Wait) & (m.lit(!s.barriers, 1) | !taken.any());
+    let jump = outcome.kind.eq(OutcomeKind::Jump);
     let call = jump & outcome.call & !depth.all();
     let outcome = Outcome {
         valid: outcome.valid & runs,
         slot: index_of(s.slots(), outcome.slot),
-        kind: never.mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind),
+        kind: never.mux(m.code(OutcomeKind::Branch), outcome.kind),
         taken: Side { mask: taken, ..outcome.taken },
         rest: Side { mask: rest, ..outcome.rest },
         call,
@@ -213,7 +213,7 @@ impl Followed {
         pc.next(pick(ways, pc.q));
         depth.next(pick([(begins, depth.q.literal(0u32)), (goes, deeper)], depth.q));
         let never = m.lit(0u32, 1);
-        waits.next(pick([(begins | wakes, never), (goes, outcome.kind.eq(kind::WAIT))], waits.q));
+        waits.next(pick([(begins | wakes, never), (goes, outcome.kind.eq(OutcomeKind::Wait))], waits.q));
         Whereabouts { alive: alive.q, pc: pc.q, depth: depth.q, waits: waits.q, begins, stays }
     }
 }

@@ -1,7 +1,7 @@
 //! What the tests of divergence units share: a pipeline that makes random outcomes, starts and wakes, and the threads
 //! as they should be, each with a pc and a call depth of its own, that runs or waits.
 
-use super::{Announced, Outcome, SequenceTold, Side, Start, UnitIn, UnitOut, Wake, kind};
+use super::{Announced, Outcome, OutcomeKind, SequenceTold, Side, Start, UnitIn, UnitOut, Wake};
 use crate::pipeline::timing::{ISSUE_TO_OUTCOME, OUTCOMES_BEFORE_HOLD, STEER_TO_DECODE};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
@@ -48,7 +48,7 @@ pub enum Slot {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told {
     pub slot: usize,
-    pub kind: u32,
+    pub kind: OutcomeKind,
     pub taken: P,
     pub rest: P,
     pub call: bool,
@@ -176,37 +176,37 @@ impl Pipeline {
         let last = (1 << self.s.pc_bits()) - 1;
         let here = ((x.pc + r.u64(..6)) & last).min(stop.map_or(last, |stop| stop.wrapping_sub(1)));
         let kind = match r.u32(..100) {
-            _ if told_ahead && announced != (false, false) => kind::JUMP,
-            0..4 => kind::EXIT,
-            4..20 => kind::ARRIVED,
-            20..35 if self.s.barriers => kind::WAIT,
-            20..40 => kind::JUMP,
-            40..60 => kind::MEMORY,
-            _ => kind::BRANCH,
+            _ if told_ahead && announced != (false, false) => OutcomeKind::Jump,
+            0..4 => OutcomeKind::Exit,
+            4..20 => OutcomeKind::Arrived,
+            20..35 if self.s.barriers => OutcomeKind::Wait,
+            20..40 => OutcomeKind::Jump,
+            40..60 => OutcomeKind::Memory,
+            _ => OutcomeKind::Branch,
         };
         let some = x.mask & if r.u8(..3) == 0 { r.u64(..) } else { u64::MAX };
         let served = if some == 0 { x.mask } else { some };
         let (taken, target, stays) = match kind {
-            kind::EXIT => (0, r.u64(..=last), here),
-            kind::ARRIVED => (x.mask, here + 1, here),
-            kind::JUMP => (served, r.u64(..12), here),
-            kind::MEMORY => (served, here + 1, here),
-            kind::WAIT => (served, [here + 1, 9][r.usize(..2)], here),
+            OutcomeKind::Exit => (0, r.u64(..=last), here),
+            OutcomeKind::Arrived => (x.mask, here + 1, here),
+            OutcomeKind::Jump => (served, r.u64(..12), here),
+            OutcomeKind::Memory => (served, here + 1, here),
+            OutcomeKind::Wait => (served, [here + 1, 9][r.usize(..2)], here),
             _ => (x.mask & r.u64(..), if r.u8(..8) == 0 { here + 1 } else { r.u64(..12) }, here + 1),
         };
-        let rest = if kind == kind::EXIT { 0 } else { x.mask & !taken };
-        let call = kind == kind::JUMP && x.depth < 3 && r.u8(..3) == 0;
-        let ret = kind == kind::JUMP && !call && r.bool();
+        let rest = if kind == OutcomeKind::Exit { 0 } else { x.mask & !taken };
+        let call = kind == OutcomeKind::Jump && x.depth < 3 && r.u8(..3) == 0;
+        let ret = kind == OutcomeKind::Jump && !call && r.bool();
         let (call, ret) = if told_ahead { announced } else { (call, ret) };
         let depth = match (self.s.order.counts_calls(), ret) {
             (false, _) => 0,
             (true, true) => x.depth.saturating_sub(1),
             (true, false) => x.depth + u64::from(call),
         };
-        let taken = P { depth, pc: target & last, mask: taken, waits: kind == kind::WAIT };
+        let taken = P { depth, pc: target & last, mask: taken, waits: kind == OutcomeKind::Wait };
         let rest = P { depth: x.depth, pc: stays & last, mask: rest, waits: false };
-        let begins = self.s.keeps_sequences() && kind == kind::MEMORY && self.random.bool();
-        let ends = kind == kind::WAIT || (self.s.keeps_sequences() && !begins && self.random.u8(..3) == 0);
+        let begins = self.s.keeps_sequences() && kind == OutcomeKind::Memory && self.random.bool();
+        let ends = kind == OutcomeKind::Wait || (self.s.keeps_sequences() && !begins && self.random.u8(..3) == 0);
         Told { slot, kind, taken, rest, call, ret, begins, ends }
     }
 
@@ -403,7 +403,7 @@ impl Watch {
             let parts = usize::from(told.taken.mask != 0) + usize::from(told.rest.mask != 0);
             self.met += (before + parts) as i64 - (1 + p.places(told.slot).len()) as i64;
             p.slots[told.slot] = Slot::Waits(cycle);
-            self.left[told.slot] = (told.kind == kind::MEMORY && told.rest.mask != 0).then_some(told.rest);
+            self.left[told.slot] = (told.kind == OutcomeKind::Memory && told.rest.mask != 0).then_some(told.rest);
         }
         if let Some(begun) = start.filter(|_| out.start_ready == 1) {
             p.start_threads(begun);

@@ -44,7 +44,7 @@ fn slots_run_threads_that_are_where_outcomes_sent_them() {
 fn figure_1e() {
     let (a, b, c, d, e) = (0, 10, 20, 30, 40);
     let side = |pc: u64, threads: &str| P { pc, mask: mask(threads), ..P::default() };
-    let branch = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
+    let branch = |taken: P, rest: P| Told { kind: OutcomeKind::Branch, taken, rest, ..Told::default() };
     for divergence in units().filter(|divergence| !divergence.capabilities().reconverges) {
         println!("{}", divergence.name());
         let mut watch = watch(*divergence, Shape::new(4, 1), 1);
@@ -59,11 +59,11 @@ fn figure_1e() {
         runs(&mut watch, b, "1011", Some(d));
         watch.tell(branch(side(d, "0011"), side(c, "1000")));
         runs(&mut watch, c, "1000", Some(d));
-        watch.tell(Told { kind: kind::JUMP, taken: side(e, "1000"), ..Told::default() });
+        watch.tell(Told { kind: OutcomeKind::Jump, taken: side(e, "1000"), ..Told::default() });
         runs(&mut watch, d, "0111", Some(e));
-        watch.tell(Told { kind: kind::ARRIVED, taken: side(e, "0111"), ..Told::default() });
+        watch.tell(Told { kind: OutcomeKind::Arrived, taken: side(e, "0111"), ..Told::default() });
         runs(&mut watch, e, "1111", None);
-        watch.tell(Told { kind: kind::EXIT, ..Told::default() });
+        watch.tell(Told { kind: OutcomeKind::Exit, ..Told::default() });
         watch.settle(0);
         assert_eq!(watch.pipeline.slots[0], Slot::Idle);
     }
@@ -77,7 +77,7 @@ fn outcomes_do_not_starve_a_wake() {
         let mut watch = watch(*divergence, Shape::new(4, 16), 1);
         let all = P { mask: 0b1111, ..P::default() };
         (0..15).for_each(|slot| watch.cycle(None, Some((slot, all))));
-        let wait = Told { slot: 14, kind: kind::WAIT, taken: P { waits: true, ..all }, ..Told::default() };
+        let wait = Told { slot: 14, kind: OutcomeKind::Wait, taken: P { waits: true, ..all }, ..Told::default() };
         watch.tell(wait);
         watch.settle(14);
         assert_eq!(watch.pipeline.slots[14], Slot::Parked);
@@ -96,7 +96,7 @@ fn outcomes_do_not_starve_a_wake() {
             let runs = slot.filter(|&slot| watch.pipeline.slots[slot] == Slot::Runs && watch.is_ready(slot));
             let told = runs.map(|slot| {
                 let (x, _) = watch.asked(slot);
-                Told { slot, kind: kind::JUMP, taken: x, ..Told::default() }
+                Told { slot, kind: OutcomeKind::Jump, taken: x, ..Told::default() }
             });
             watch.pipeline.wake = (watch.pipeline.slots[14] == Slot::Parked).then_some(14);
             let start = (watch.pipeline.slots[15] == Slot::Idle).then_some((15, all));

@@ -1,7 +1,7 @@
 //! The frame that comes, in the buffer until its end; a checksum goes there, too.
 
 use super::judge::Asked;
-use super::progress::{Progress, state};
+use super::progress::{Progress, State};
 use super::protocol::{FRAME_WORDS, LEAST_WORDS, RESIDUE};
 use super::range::Range;
 use super::serial::{Passing, Received, Sending, Serial};
@@ -82,7 +82,7 @@ impl Frame {
         let pointer_next =
             pick([(restarts, pointer.q.literal(0u32)), (keeping, length.q.slice(0, POINTER))], pointer.q + 1);
         let [fetch, header, address, count, side_low] =
-            [state::FETCH, state::HEADER, state::ADDRESS, state::COUNT, state::SIDE_LOW].map(|at| progress.at(at));
+            [State::Fetch, State::Header, State::Address, State::Count, State::SideLow].map(|at| progress.at(at));
         let bursts = fetch | header | address | count | checking | side_low;
         pointer.next_if(restarts | keeping | bursts | range.steps, pointer_next);
         let length_next = too_long.mux(length.q, length.q + 1);

@@ -4,7 +4,7 @@ use super::HostIn;
 use super::frame::{Frame, POINTER};
 use super::launch::Launch;
 use super::progress::Progress;
-use super::protocol::{command, reason};
+use super::protocol::{Command, Reason};
 use super::range::Range;
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -47,17 +47,17 @@ impl Asked {
     ) -> Asked {
         wire!(is_reply = header & good & out.bit(15));
         let sequence = m.pipe_if("asked_number", header, out.slice(0, 8).only_if(good));
-        let asked = m.pipe_if("asked", header, out.slice(8, 7).only_if(good));
+        let asked = m.pipe_if("asked", header, out.slice(8, Command::WIDTH).only_if(good));
         let number = out.slice(16, 8);
         let is_next = m.pipe_if("is_next", header, number.eq(launch.launches.q + 1));
         let is_last = m.pipe_if("is_last", header, number.eq(launch.launches.q));
-        let is = |which: u32| asked.eq(which);
-        wire!(reads = is(command::READ));
-        wire!(writes = is(command::WRITE));
-        wire!(fills = is(command::FILL));
-        wire!(sums = is(command::CHECKSUM));
-        wire!(sides = if s.divergence.capabilities().reconverges { is(command::SIDE_TABLE) } else { m.lit(0u32, 1) });
-        wire!(launching = is(command::LAUNCH));
+        let is = |which: Command| asked.eq(which);
+        wire!(reads = is(Command::Read));
+        wire!(writes = is(Command::Write));
+        wire!(fills = is(Command::Fill));
+        wire!(sums = is(Command::Checksum));
+        wire!(sides = if s.divergence.capabilities().reconverges { is(Command::SideTable) } else { m.lit(0u32, 1) });
+        wire!(launching = is(Command::Launch));
         wire!(has_range = reads | writes | fills | sums | sides);
         m.cover("reply_came_back", is_reply);
         Asked {
@@ -72,10 +72,10 @@ impl Asked {
             sums,
             sides,
             launching,
-            resetting: is(command::RESET),
-            identifies: is(command::IDENTIFY),
-            tells: is(command::STATUS),
-            counters: i.counts.map(|_| is(command::METRICS)),
+            resetting: is(Command::Reset),
+            identifies: is(Command::Identify),
+            tells: is(Command::Status),
+            counters: i.counts.map(|_| is(Command::Metrics)),
             has_range,
         }
     }
@@ -95,7 +95,7 @@ impl Asked {
 
 /// Whether the command is done, from the state after judge on.
 pub struct Verdict {
-    /// One of [`reason`], or 0.
+    /// A [`Reason`], or 0.
     pub refusal: Signal,
     /// 1 bit: it is to be done.
     pub goes: Signal,
@@ -119,22 +119,21 @@ pub fn judge(
     let launched = running | i.done | i.fault.valid;
     wire!(again = launching & is_last & launched);
     wire!(busy = !i.idle | running | (launching & i.fault.valid));
-    let code = |value: u32| m.lit(value, 3);
     let reasons = [
-        (!good, code(reason::DAMAGED)),
-        (!known, code(reason::COMMAND)),
-        (mismatch, code(reason::LENGTH)),
-        (if s.bus_width().is_some() { reads | sums } else { m.lit(0u32, 1) }, code(reason::BUS)),
-        (bad_range, code(reason::RANGE)),
-        ((has_range | launching) & busy & !again, code(reason::BUSY)),
-        (launching & !is_next & !again, code(reason::NUMBER)),
+        (!good, m.code(Reason::Damaged)),
+        (!known, m.code(Reason::Command)),
+        (mismatch, m.code(Reason::Length)),
+        (if s.bus_width().is_some() { reads | sums } else { m.lit(0u32, 1) }, m.code(Reason::Bus)),
+        (bad_range, m.code(Reason::Range)),
+        ((has_range | launching) & busy & !again, m.code(Reason::Busy)),
+        (launching & !is_next & !again, m.code(Reason::Number)),
     ];
-    wire!(refused = pick(reasons, code(0)));
+    wire!(refused = pick(reasons, m.lit(0u32, Reason::WIDTH)));
     let refusal = m.pipe_if("refusal", judging, refused);
     // Only the host launches, so what is idle stays so.
     let goes = m.pipe_if("goes", judging, !refused.any() & !again);
     m.cover("launched_again", judging & again & !refused.any());
-    m.cover("busy_for_a_fault", judging & launching & i.fault.valid & refused.eq(reason::BUSY));
+    m.cover("busy_for_a_fault", judging & launching & i.fault.valid & refused.eq(Reason::Busy));
     Verdict { refusal, goes }
 }
 

@@ -2,7 +2,7 @@
 
 use super::HostIn;
 use super::failures::{FailuresIn, FailuresOut, failures};
-use super::progress::{Progress, state};
+use super::progress::{Progress, State};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 
@@ -38,8 +38,8 @@ impl Launch {
     /// Begins, ends, or runs on. `out` is the last word of the frame.
     pub fn update(&self, s: &Shape, i: &HostIn<Signal>, progress: &Progress, out: Signal) -> Launched {
         let Launch { m, launches, running, cycles } = self;
-        wire!(launch = progress.at(state::LAUNCH));
-        wire!(resets = progress.at(state::RESET));
+        wire!(launch = progress.at(State::Launch));
+        wire!(resets = progress.at(State::Reset));
         let program_end = m.pipe_if("program_end", launch, out);
         launches.next_if(launch | resets, resets.mux(launches.q.literal(0u32), launches.q + 1));
         running.next_if(launch | resets | i.done | i.fault.valid, launch);

@@ -57,7 +57,7 @@ use heddle_hdl::{prelude::*, unpack};
 pub use identity::{Identity, counts_words, identified, identify, told_counts};
 use judge::{Asked, judge};
 use launch::Launch;
-use progress::{Progress, state};
+use progress::{Progress, State};
 use range::Range;
 use reply::Reply;
 use serial::Serial;
@@ -123,7 +123,7 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     let out = frame.out(&progress, &serial, &ended, &passing);
 
     // What the frame asks for, and whether to do it.
-    let asked = Asked::decode(m, s, &i, progress.at(state::HEADER), (ended.good, out), &launch);
+    let asked = Asked::decode(m, s, &i, progress.at(State::Header), (ended.good, out), &launch);
     let range = Range::new(m, s, &progress, out);
     let verdict = judge(m, s, &i, &progress, (&frame, ended.good, out), (&asked, &range, &launch));
     let goes = verdict.goes;
@@ -136,7 +136,7 @@ fn described(m: Builder, s: &Shape, identity: Identity, i: HostIn<Signal>) -> Ho
     // The reply.
     let reply = Reply { m, s, i: &i, asked: &asked, launch: &launch };
     let taken = reply.payload(identity, &progress, (&frame, &range), &launched, out);
-    let holds = progress.judging | (progress.at(state::WRITE) & asked.writes) | progress.at(state::SIDE_LOW);
+    let holds = progress.judging | (progress.at(State::Write) & asked.writes) | progress.at(State::SideLow);
     serial.renew(&progress, &passing, (taken, reply.header(&verdict)), (holds, out));
     progress.proceed(&ended, (&asked, &range, goes), &serial, &sending);
 
@@ -167,8 +167,8 @@ fn load(
     asked: &Asked,
     (address, word): (Signal, Signal),
 ) -> Load<Signal> {
-    let accesses = progress.at(state::ACCESS) & (asked.reads | progress.summing.q);
-    let stores = progress.at(state::WRITE);
+    let accesses = progress.at(State::Access) & (asked.reads | progress.summing.q);
+    let stores = progress.at(State::Write);
     Load {
         valid: stores | (if s.bus_width().is_some() { m.lit(0u32, 1) } else { accesses }),
         address: cat(&[m.lit(0u32, 2), address]),
@@ -181,6 +181,6 @@ fn load(
 fn load_side(s: &Shape, progress: &Progress, address: Signal, words: Signal) -> Option<LoadSide<Signal>> {
     SystemIn::shape(s).load_side.map(|shape| {
         let entry = words.slice(0, width_of(&shape.entry));
-        LoadSide { valid: progress.at(state::SIDE), pc: address.slice(0, shape.pc), entry: unpack(shape.entry, entry) }
+        LoadSide { valid: progress.at(State::Side), pc: address.slice(0, shape.pc), entry: unpack(shape.entry, entry) }
     })
 }

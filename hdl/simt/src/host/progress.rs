@@ -6,50 +6,51 @@ use super::range::Range;
 use super::serial::{Sending, Serial};
 use heddle_hdl::{case, prelude::*};
 
-/// What the host does in a cycle, 5 bits.
-pub mod state {
+/// What the host does in a cycle.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
     /// Takes bytes.
-    pub const RECEIVE: u32 = 0;
+    Receive,
     /// The buffer gives the header next.
-    pub const FETCH: u32 = 1;
+    Fetch,
     /// The buffer gives this word of the frame.
-    pub const HEADER: u32 = 2;
-    pub const ADDRESS: u32 = 3;
-    pub const COUNT: u32 = 4;
+    Header,
+    Address,
+    Count,
     /// It is done or refused, as is known now.
-    pub const CHECK: u32 = 5;
+    Check,
     /// Writes a word to memory.
-    pub const WRITE: u32 = 6;
+    Write,
     /// Writes an entry of the side table, whose low word is held; holds the next low word.
-    pub const SIDE: u32 = 7;
-    pub const SIDE_LOW: u32 = 8;
-    pub const LAUNCH: u32 = 9;
-    pub const RESET: u32 = 10;
+    Side,
+    SideLow,
+    Launch,
+    Reset,
     /// Offers a flag, before or after a reply.
-    pub const SEND_FLAG: u32 = 11;
+    SendFlag,
     /// The header is the word to send.
-    pub const BEGIN: u32 = 12;
+    Begin,
     /// Asks memory, or the buffer, for a word; it becomes the word to send.
-    pub const ACCESS: u32 = 13;
-    pub const TAKE: u32 = 14;
+    Access,
+    Take,
     /// Offers a byte, and then shifts it away.
-    pub const SEND_BYTE: u32 = 15;
-    pub const SHIFT: u32 = 16;
+    SendByte,
+    Shift,
     /// The CRC becomes the word to send.
-    pub const TRAILER: u32 = 17;
+    Trailer,
     /// A checksum goes to the buffer.
-    pub const KEEP: u32 = 18;
+    Keep,
     /// Between count and check: everything is known but whether to do it; the buffer gives the fourth word.
-    pub const JUDGE: u32 = 19;
-    pub const BITS: u32 = 5;
+    Judge,
 }
 
-/// Which part of a reply goes out, 2 bits.
-pub mod part {
-    pub const HEADER: u32 = 0;
-    pub const PAYLOAD: u32 = 1;
-    pub const TRAILER: u32 = 2;
-    pub const END: u32 = 3;
+/// Which part of a reply goes out.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    Header,
+    Payload,
+    Trailer,
+    End,
 }
 
 /// The state, and the wires that tell it.
@@ -70,19 +71,19 @@ pub struct Progress {
 
 impl Progress {
     pub fn new(m: Builder) -> Progress {
-        let state = m.reg("state", state::BITS).reset(state::RECEIVE);
-        let at = |which: u32| state.q.eq(which);
-        wire!(receiving = at(state::RECEIVE));
-        wire!(judging = at(state::JUDGE));
-        wire!(checking = at(state::CHECK));
-        wire!(taking = at(state::TAKE));
-        wire!(keeping = at(state::KEEP));
-        let (part, summing) = (m.reg("part", 2), m.reg("summing", 1).reset(0u32));
+        let state = m.reg("state", State::WIDTH).reset(State::Receive);
+        let at = |which: State| state.q.eq(which);
+        wire!(receiving = at(State::Receive));
+        wire!(judging = at(State::Judge));
+        wire!(checking = at(State::Check));
+        wire!(taking = at(State::Take));
+        wire!(keeping = at(State::Keep));
+        let (part, summing) = (m.reg("part", Part::WIDTH), m.reg("summing", 1).reset(0u32));
         Progress { m, state, part, summing, receiving, judging, checking, taking, keeping }
     }
 
-    /// 1 bit: the host is in this [`state`].
-    pub fn at(&self, which: u32) -> Signal {
+    /// 1 bit: the host is in this state.
+    pub fn at(&self, which: State) -> Signal {
         self.state.q.eq(which)
     }
 
@@ -98,50 +99,50 @@ impl Progress {
         let Progress { m, state, part, summing, .. } = self;
         wire!(begins_sum = self.checking & goes & asked.sums);
         summing.next_if(self.checking | self.keeping, begins_sum);
-        wire!(word_over = self.at(state::SHIFT) & serial.last_of_word);
-        wire!(reply_ends = word_over & !summing.q & part.q.eq(part::TRAILER));
+        wire!(word_over = self.at(State::Shift) & serial.last_of_word);
+        wire!(reply_ends = word_over & !summing.q & part.q.eq(Part::Trailer));
         self.next_part(reply_ends);
 
-        let to = |which: u32| m.lit(which, state::BITS);
+        let to = |which: State| m.code(which);
         let does = [
-            (!goes, to(state::SEND_FLAG)),
-            (asked.writes | asked.fills, to(state::WRITE)),
-            (asked.sides, to(state::SIDE)),
-            (asked.sums, to(state::ACCESS)),
-            (asked.launching, to(state::LAUNCH)),
-            (asked.resetting, to(state::RESET)),
+            (!goes, to(State::SendFlag)),
+            (asked.writes | asked.fills, to(State::Write)),
+            (asked.sides, to(State::Side)),
+            (asked.sums, to(State::Access)),
+            (asked.launching, to(State::Launch)),
+            (asked.resetting, to(State::Reset)),
         ];
         let after_word = pick(
-            [(!summing.q & part.q.eq(part::TRAILER), to(state::SEND_FLAG)), (range.count.q.any(), to(state::ACCESS))],
-            to(state::TRAILER),
+            [(!summing.q & part.q.eq(Part::Trailer), to(State::SendFlag)), (range.count.q.any(), to(State::Access))],
+            to(State::Trailer),
         );
         let after_bit =
-            pick([(word_over, after_word), (serial.last_of_byte & !summing.q, to(state::SEND_BYTE))], state.q);
-        let after_flag = sending.over.mux(to(state::RECEIVE), to(state::BEGIN));
-        let or_stay = |leaves: Signal, next: u32| leaves.mux(to(next), state.q);
+            pick([(word_over, after_word), (serial.last_of_byte & !summing.q, to(State::SendByte))], state.q);
+        let after_flag = sending.over.mux(to(State::Receive), to(State::Begin));
+        let or_stay = |leaves: Signal, next: State| leaves.mux(to(next), state.q);
         let next = case(
             state.q,
             &[
-                (state::RECEIVE, or_stay(ended.frame_ends, state::FETCH)),
-                (state::FETCH, to(state::HEADER)),
-                (state::HEADER, asked.is_reply.mux(to(state::RECEIVE), to(state::ADDRESS))),
-                (state::ADDRESS, to(state::COUNT)),
-                (state::COUNT, to(state::JUDGE)),
-                (state::JUDGE, to(state::CHECK)),
-                (state::CHECK, pick(does, to(state::SEND_FLAG))),
-                (state::WRITE, or_stay(range.last, state::SEND_FLAG)),
-                (state::SIDE, range.last.mux(to(state::SEND_FLAG), to(state::SIDE_LOW))),
-                (state::SIDE_LOW, to(state::SIDE)),
-                (state::SEND_FLAG, sending.flag_sent.mux(after_flag, state.q)),
-                (state::BEGIN, to(state::SEND_BYTE)),
-                (state::ACCESS, to(state::TAKE)),
-                (state::TAKE, summing.q.mux(to(state::SHIFT), to(state::SEND_BYTE))),
-                (state::SEND_BYTE, or_stay(sending.sent, state::SHIFT)),
-                (state::SHIFT, after_bit),
-                (state::TRAILER, summing.q.mux(to(state::KEEP), to(state::SEND_BYTE))),
-                (state::KEEP, or_stay(serial.last_of_word, state::SEND_FLAG)),
+                (State::Receive, or_stay(ended.frame_ends, State::Fetch)),
+                (State::Fetch, to(State::Header)),
+                (State::Header, asked.is_reply.mux(to(State::Receive), to(State::Address))),
+                (State::Address, to(State::Count)),
+                (State::Count, to(State::Judge)),
+                (State::Judge, to(State::Check)),
+                (State::Check, pick(does, to(State::SendFlag))),
+                (State::Write, or_stay(range.last, State::SendFlag)),
+                (State::Side, range.last.mux(to(State::SendFlag), to(State::SideLow))),
+                (State::SideLow, to(State::Side)),
+                (State::SendFlag, sending.flag_sent.mux(after_flag, state.q)),
+                (State::Begin, to(State::SendByte)),
+                (State::Access, to(State::Take)),
+                (State::Take, summing.q.mux(to(State::Shift), to(State::SendByte))),
+                (State::SendByte, or_stay(sending.sent, State::Shift)),
+                (State::Shift, after_bit),
+                (State::Trailer, summing.q.mux(to(State::Keep), to(State::SendByte))),
+                (State::Keep, or_stay(serial.last_of_word, State::SendFlag)),
             ],
-            to(state::SEND_FLAG),
+            to(State::SendFlag),
         );
         state.next(next);
     }
@@ -150,10 +151,10 @@ impl Progress {
     fn next_part(&self, reply_ends: Signal) {
         let Progress { part, checking, keeping, .. } = *self;
         let part_next = pick(
-            [(checking, part.q.literal(part::HEADER)), (self.at(state::ACCESS), part.q.literal(part::PAYLOAD))],
-            self.at(state::TRAILER).mux(part.q.literal(part::TRAILER), part.q.literal(part::END)),
+            [(checking, part.q.literal(Part::Header)), (self.at(State::Access), part.q.literal(Part::Payload))],
+            self.at(State::Trailer).mux(part.q.literal(Part::Trailer), part.q.literal(Part::End)),
         );
-        let changes = checking | self.at(state::ACCESS) | self.at(state::TRAILER) | keeping | reply_ends;
+        let changes = checking | self.at(State::Access) | self.at(State::Trailer) | keeping | reply_ends;
         part.next_if(changes, part_next.only_if(!keeping));
     }
 }

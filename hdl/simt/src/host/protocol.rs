@@ -1,6 +1,7 @@
 //! The frames between the host and whoever drives it: what hardware and software both must know.
 //! `docs/reference/host.md` is the page.
 
+use heddle_hdl::Code;
 use std::iter::once;
 
 /// Of the protocol; identify tells it.
@@ -20,29 +21,32 @@ pub const LEAST_WORDS: u32 = 2;
 /// Of the header's command: the frame is a reply.
 pub const REPLY: u32 = 0x80;
 
-/// Commands, 7 bits.
-pub mod command {
-    pub const IDENTIFY: u32 = 1;
-    pub const STATUS: u32 = 2;
-    pub const READ: u32 = 3;
-    pub const WRITE: u32 = 4;
-    pub const FILL: u32 = 5;
-    pub const CHECKSUM: u32 = 6;
-    pub const SIDE_TABLE: u32 = 7;
-    pub const LAUNCH: u32 = 8;
-    pub const RESET: u32 = 9;
-    pub const METRICS: u32 = 10;
+/// What a request asks for.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+#[code(width = 7)]
+pub enum Command {
+    Identify = 1,
+    Status = 2,
+    Read = 3,
+    Write = 4,
+    Fill = 5,
+    Checksum = 6,
+    SideTable = 7,
+    Launch = 8,
+    Reset = 9,
+    Metrics = 10,
 }
 
-/// Why a request was refused, 3 bits; 0 if it was not.
-pub mod reason {
-    pub const DAMAGED: u32 = 1;
-    pub const COMMAND: u32 = 2;
-    pub const LENGTH: u32 = 3;
-    pub const RANGE: u32 = 4;
-    pub const BUSY: u32 = 5;
-    pub const BUS: u32 = 6;
-    pub const NUMBER: u32 = 7;
+/// Why a request was refused; 0 if it was not.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    Damaged = 1,
+    Command = 2,
+    Length = 3,
+    Range = 4,
+    Busy = 5,
+    Bus = 6,
+    Number = 7,
 }
 
 /// Bits of a reply's last byte of the header.

@@ -4,7 +4,7 @@
 use super::frame::POINTER;
 use super::identity::counts_words;
 use super::judge::Asked;
-use super::progress::{Progress, state};
+use super::progress::{Progress, State};
 use super::protocol::{DATA_WORDS, IDENTIFY_WORDS, STATUS_WORDS};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -29,8 +29,8 @@ impl Range {
         let words = s.address_bits() - 2;
         let address = m.reg("address", words);
         let count = m.reg("count", words + 1);
-        let [at_address, at_count] = [state::ADDRESS, state::COUNT].map(|which| progress.at(which));
-        wire!(steps = progress.at(state::WRITE) | progress.at(state::SIDE) | progress.taking);
+        let [at_address, at_count] = [State::Address, State::Count].map(|which| progress.at(which));
+        wire!(steps = progress.at(State::Write) | progress.at(State::Side) | progress.taking);
         address.next_if(at_address | steps, steps.mux(address.q + 1, out.slice(2, words)));
         let address_bad = out.slice(0, 2).any() | out.from_bit(words + 2).any();
         let address_bad = m.pipe_if("address_bad", at_address, address_bad);
@@ -67,7 +67,7 @@ impl Range {
     pub fn update_count(&self, s: &Shape, progress: &Progress, asked: &Asked, goes: Signal, out: Signal) {
         let Range { count, steps, .. } = self;
         let Progress { checking, keeping, .. } = *progress;
-        let [at_count, launch] = [state::COUNT, state::LAUNCH].map(|which| progress.at(which));
+        let [at_count, launch] = [State::Count, State::Launch].map(|which| progress.at(which));
         let none = count.q.literal(0u32);
         let payload = [
             (!goes | asked.resetting, none),

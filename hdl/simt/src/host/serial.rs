@@ -1,7 +1,7 @@
 //! Between bytes and words: everything passes one word and the CRC, a bit a cycle. Flags and escapes are told from the
 //! bytes of a frame here, and put in.
 
-use super::progress::{Progress, part, state};
+use super::progress::{Part, Progress, State};
 use super::protocol::{ESCAPE, FLAG, FLIP, POLYNOMIAL};
 use super::uart::Byte;
 use heddle_hdl::prelude::*;
@@ -83,8 +83,8 @@ impl Serial {
     /// The byte that goes: a flag, an escape, or the lowest of the word.
     pub fn send(&self, progress: &Progress, tx_ready: Signal) -> Sending {
         let Serial { word, escaped, .. } = self;
-        wire!(sending_flag = progress.at(state::SEND_FLAG));
-        wire!(sending_byte = progress.at(state::SEND_BYTE));
+        wire!(sending_flag = progress.at(State::SendFlag));
+        wire!(sending_byte = progress.at(State::SendByte));
         let low = word.q.slice(0, 8);
         wire!(special = low.eq(u32::from(FLAG)) | low.eq(u32::from(ESCAPE)));
         wire!(escapes = special & !escaped.q);
@@ -96,7 +96,7 @@ impl Serial {
         };
         wire!(sent = sending_byte & tx_ready & !escapes);
         wire!(flag_sent = sending_flag & tx_ready);
-        wire!(over = flag_sent & progress.part.q.eq(part::END));
+        wire!(over = flag_sent & progress.part.q.eq(Part::End));
         Sending { tx, sending_byte, taken: sending_byte & tx_ready, escapes, sent, flag_sent, over }
     }
 
@@ -105,7 +105,7 @@ impl Serial {
         let Serial { m, word, crc, bit, escaped, .. } = self;
         let &Received { comes, ends, is_escape, shifts_in, bit_in, ready } = received;
         let &Sending { sending_byte, taken, escapes, over, .. } = sending;
-        wire!(shifts = shifts_in | progress.at(state::SHIFT) | progress.keeping);
+        wire!(shifts = shifts_in | progress.at(State::Shift) | progress.keeping);
         wire!(feeds = progress.receiving.mux(bit_in, word.q.bit(0)));
         wire!(shifted = cat(&[word.q.from_bit(1), feeds]));
         let escaped_next = pick([(comes, is_escape), (taken, escapes)], escaped.q);
@@ -113,7 +113,7 @@ impl Serial {
         bit.next_if(shifts | ends, ends.mux(bit.q.literal(0u32), bit.q + 1));
         let polynomial = crc.q.literal(POLYNOMIAL).only_if(crc.q.bit(0) ^ feeds);
         let passed = cat(&[crc.q.from_bit(1), m.lit(0u32, 1)]) ^ polynomial;
-        wire!(fresh = ends | over | progress.checking | progress.at(state::BEGIN));
+        wire!(fresh = ends | over | progress.checking | progress.at(State::Begin));
         crc.next_if(fresh | shifts, fresh.mux(crc.q.literal(!0u32), passed));
         Passing { shifts, shifted }
     }
@@ -128,7 +128,7 @@ impl Serial {
         (holds, out): (Signal, Signal),
     ) {
         let taking = progress.taking;
-        let [begins, trailer] = [state::BEGIN, state::TRAILER].map(|which| progress.at(which));
+        let [begins, trailer] = [State::Begin, State::Trailer].map(|which| progress.at(which));
         let &Passing { shifts, shifted } = passing;
         let word_next = pick([(taking, taken), (begins, reply), (trailer, !self.crc.q), (holds, out)], shifted);
         self.word.next_if(taking | begins | trailer | holds | shifts, word_next);

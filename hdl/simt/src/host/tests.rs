@@ -2,7 +2,7 @@
 //! doubled.
 
 use super::protocol::{
-    Damaged, Decoder, ESCAPE, FLAG, FRAME_WORDS, REPLY, command, crc32, encode, feature, reason, state as flags,
+    Command, Damaged, Decoder, ESCAPE, FLAG, FRAME_WORDS, REPLY, Reason, crc32, encode, feature, state as flags,
 };
 use super::*;
 use crate::divergence::Divergence;
@@ -26,6 +26,11 @@ enum Core {
 
 /// A launch as the core gets it: entry (an instruction's number), blocks, threads of a block, end of the program.
 type Launch = (u32, u32, u32, u32);
+
+/// A command in the first word of a frame.
+fn header(command: Command) -> u32 {
+    (command as u32) << 8
+}
 
 /// The host, and around it a memory and a core that does nothing by itself.
 struct Bench {
@@ -187,7 +192,7 @@ impl Bench {
                 offers = false;
             }
             replies.extend(came.and_then(|byte| decoder.push(byte)));
-            if left.is_empty() && self.t.register("state") == u64::from(state::RECEIVE) {
+            if left.is_empty() && self.t.register("state") == State::Receive {
                 return replies;
             }
         }
@@ -258,24 +263,25 @@ impl Model {
         let mut decoder = Decoder::default();
         let frames: Vec<_> = bytes.iter().filter_map(|&byte| decoder.push(byte)).collect();
         let replies = frames.into_iter().filter_map(|frame| match frame {
-            Err(Damaged) => Some(self.reply(0, reason::DAMAGED, vec![])),
+            Err(Damaged) => Some(self.reply(0, Some(Reason::Damaged), vec![])),
             Ok(words) if words[0] >> 15 & 1 == 1 => None,
             Ok(words) => {
                 let refused = self.refused(&words);
-                let payload = if refused == 0 { self.does(&words) } else { vec![] };
+                let payload = if refused.is_none() { self.does(&words) } else { vec![] };
                 Some(self.reply(words[0], refused, payload))
             }
         });
         replies.map(Ok).collect()
     }
 
-    fn reply(&self, header: u32, refused: u32, payload: Vec<u32>) -> Vec<u32> {
+    fn reply(&self, header: u32, refused: Option<Reason>, payload: Vec<u32>) -> Vec<u32> {
         let state = match self.core {
             Core::Idle => 0,
             Core::Runs => flags::RUNNING,
             Core::Done => flags::DONE,
             Core::Stopped => flags::FAULT,
         };
+        let refused = refused.map_or(0, |reason| reason as u32);
         [vec![header & 0x7fff | REPLY << 8 | refused << 16 | state << 24], payload].concat()
     }
 
@@ -283,27 +289,27 @@ impl Model {
         self.core != Core::Idle && words[0] >> 16 & 0xff == u32::from(self.launches)
     }
 
-    fn refused(&self, words: &[u32]) -> u32 {
-        let (s, asked) = (&self.s, words[0] >> 8 & 0xff);
+    fn refused(&self, words: &[u32]) -> Option<Reason> {
+        let (s, asked) = (&self.s, Command::from_bits(words[0] >> 8 & 0xff));
         let bus = s.bus_width().is_some();
         let argument = |k: usize| u64::from(words.get(k).copied().unwrap_or(0));
         let (address, count) = (argument(1), argument(2));
         // The frame's words, with the CRC.
         let length = words.len() as u64 + 1;
         let (wanted, memory, idle, most) = match asked {
-            command::IDENTIFY | command::STATUS | command::RESET => (2, None, false, u64::MAX),
-            command::METRICS if s.metrics == Metrics::Built => (2, None, false, u64::MAX),
-            command::READ => (4, Some(s.memory), true, 252),
-            command::CHECKSUM => (4, Some(s.memory), true, u64::MAX),
-            command::WRITE => (count + 4, Some(if bus { s.program } else { s.memory }), true, 252),
-            command::FILL => (5, Some(if bus { s.program } else { s.memory }), true, u64::MAX),
-            command::SIDE_TABLE if s.divergence.capabilities().reconverges => {
+            Some(Command::Identify | Command::Status | Command::Reset) => (2, None, false, u64::MAX),
+            Some(Command::Metrics) if s.metrics == Metrics::Built => (2, None, false, u64::MAX),
+            Some(Command::Read) => (4, Some(s.memory), true, 252),
+            Some(Command::Checksum) => (4, Some(s.memory), true, u64::MAX),
+            Some(Command::Write) => (count + 4, Some(if bus { s.program } else { s.memory }), true, 252),
+            Some(Command::Fill) => (5, Some(if bus { s.program } else { s.memory }), true, u64::MAX),
+            Some(Command::SideTable) if s.divergence.capabilities().reconverges => {
                 (2 * count + 4, Some(s.program), true, u64::MAX)
             }
-            command::LAUNCH => (6, None, true, u64::MAX),
-            _ => return reason::COMMAND,
+            Some(Command::Launch) => (6, None, true, u64::MAX),
+            _ => return Some(Reason::Command),
         };
-        let launch = asked == command::LAUNCH;
+        let launch = asked == Some(Command::Launch);
         let outside = |end: u32| address % 4 != 0 || count == 0 || count > most || address + 4 * count > u64::from(end);
         let no_grid = address % 4 != 0
             || address >= u64::from(s.program)
@@ -314,12 +320,12 @@ impl Model {
         let next = words[0] >> 16 & 0xff == u32::from(self.launches.wrapping_add(1));
         let busy = self.core == Core::Runs || self.core == Core::Stopped;
         match () {
-            () if length != wanted => reason::LENGTH,
-            () if bus && matches!(asked, command::READ | command::CHECKSUM) => reason::BUS,
-            () if memory.is_some_and(outside) || launch && no_grid => reason::RANGE,
-            () if idle && busy && !again => reason::BUSY,
-            () if launch && !again && !next => reason::NUMBER,
-            () => 0,
+            () if length != wanted => Some(Reason::Length),
+            () if bus && matches!(asked, Some(Command::Read | Command::Checksum)) => Some(Reason::Bus),
+            () if memory.is_some_and(outside) || launch && no_grid => Some(Reason::Range),
+            () if idle && busy && !again => Some(Reason::Busy),
+            () if launch && !again && !next => Some(Reason::Number),
+            () => None,
         }
     }
 
@@ -329,8 +335,8 @@ impl Model {
         let (first, count) = (argument(1) / 4, argument(2));
         let place = |word: u32, memory: &[u32]| word as usize % memory.len();
         let read = |memory: &[u32]| (first..first + count).map(|word| memory[place(word, memory)]).collect::<Vec<_>>();
-        match words[0] >> 8 & 0xff {
-            command::IDENTIFY => {
+        match Command::from_bits(words[0] >> 8 & 0xff).expect("a command that is done") {
+            Command::Identify => {
                 let unit = u32::from(s.divergence.number());
                 let side = if s.divergence.capabilities().reconverges { feature::SIDE_TABLE } else { 0 };
                 let bus = if s.bus_width().is_some() { feature::BUS } else { 0 };
@@ -341,16 +347,16 @@ impl Model {
                 let last = s.stack.ilog2() | pad << 8 | s.convergence_barriers << 16 | has << 24;
                 vec![1 | s.lanes << 8 | s.warps << 16 | unit << 24, s.memory, s.program, CLOCK_KHZ, last]
             }
-            command::READ => read(&self.memory),
-            command::CHECKSUM => vec![crc32(read(&self.memory).into_iter().flat_map(u32::to_le_bytes))],
-            asked @ (command::WRITE | command::FILL) => {
+            Command::Read => read(&self.memory),
+            Command::Checksum => vec![crc32(read(&self.memory).into_iter().flat_map(u32::to_le_bytes))],
+            asked @ (Command::Write | Command::Fill) => {
                 for k in 0..count {
                     let place = place(first + k, &self.memory);
-                    self.memory[place] = argument(3 + if asked == command::WRITE { k as usize } else { 0 });
+                    self.memory[place] = argument(3 + if asked == Command::Write { k as usize } else { 0 });
                 }
                 vec![]
             }
-            command::SIDE_TABLE => {
+            Command::SideTable => {
                 for k in 0..count as usize {
                     let entry = u64::from(argument(3 + 2 * k)) | u64::from(argument(4 + 2 * k)) << 32;
                     let (pc, mut low) = (s.pc_bits(), 0);
@@ -362,7 +368,7 @@ impl Model {
                 }
                 vec![]
             }
-            command::LAUNCH => {
+            Command::Launch => {
                 if !self.again(words) {
                     self.launched.push((first, argument(3), count, argument(4)));
                     self.launches = self.launches.wrapping_add(1);
@@ -370,14 +376,14 @@ impl Model {
                 }
                 vec![]
             }
-            command::RESET => {
+            Command::Reset => {
                 self.resets += 1;
                 self.launches = 0;
                 self.core = Core::Idle;
                 vec![]
             }
-            command::METRICS => self.counters.iter().flat_map(|&count| [count as u32, (count >> 32) as u32]).collect(),
-            other => panic!("no test sends {other} here"),
+            Command::Metrics => self.counters.iter().flat_map(|&count| [count as u32, (count >> 32) as u32]).collect(),
+            Command::Status => panic!("no test sends it here"),
         }
     }
 }
@@ -402,8 +408,9 @@ fn shapes() -> Vec<Shape> {
 fn request(b: &mut Bench, model: &Model) -> Vec<u32> {
     let (s, r) = (&b.s, &mut b.r);
     // A status has a test of its own.
-    let asked = [1, 3, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 9, 10, 0][r.usize(..15)];
-    let end = if asked == command::SIDE_TABLE || r.u8(..4) == 0 { s.program / 4 } else { s.memory / 4 };
+    let number = [1, 3, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 9, 10, 0][r.usize(..15)];
+    let asked = Command::from_bits(number);
+    let end = if asked == Some(Command::SideTable) || r.u8(..4) == 0 { s.program / 4 } else { s.memory / 4 };
     let count = match r.u8(..40) {
         0 | 1 => 0,
         2 => 252,
@@ -413,14 +420,14 @@ fn request(b: &mut Bench, model: &Model) -> Vec<u32> {
     let mut address = 4 * (if r.bool() { r.u32(..end) } else { end.saturating_sub(count) });
     let mut words = vec![0, address, count];
     match asked {
-        command::IDENTIFY | command::RESET | command::METRICS => words.truncate(1),
-        command::WRITE => words.extend((0..count).map(|_| r.u32(..))),
-        command::FILL => words.push(r.u32(..)),
-        command::SIDE_TABLE => {
+        Some(Command::Identify | Command::Reset | Command::Metrics) => words.truncate(1),
+        Some(Command::Write) => words.extend((0..count).map(|_| r.u32(..))),
+        Some(Command::Fill) => words.push(r.u32(..)),
+        Some(Command::SideTable) => {
             words[2] = count.min(120);
             words.extend((0..2 * words[2]).map(|_| r.u32(..)));
         }
-        command::LAUNCH => {
+        Some(Command::Launch) => {
             address = if r.u8(..8) == 0 { s.program } else { 4 * r.u32(..s.program / 4) };
             let threads = if r.u8(..8) == 0 { s.threads() + 1 } else { 1 + r.u32(..s.threads()) };
             words = vec![0, address, threads, r.u32(..8), r.u32(..)];
@@ -441,13 +448,13 @@ fn request(b: &mut Bench, model: &Model) -> Vec<u32> {
         _ => {}
     }
     words.truncate(FRAME_WORDS as usize - 1);
-    let number = match r.u8(..4) {
+    let launch = match r.u8(..4) {
         0 => model.launches,
         1 => r.u8(..),
         _ => model.launches.wrapping_add(1),
     };
     let back = if r.u8(..30) == 0 { REPLY } else { 0 };
-    words[0] = u32::from(r.u8(..)) | (asked | back) << 8 | u32::from(number) << 16 | u32::from(r.u8(..)) << 24;
+    words[0] = u32::from(r.u8(..)) | (number | back) << 8 | u32::from(launch) << 16 | u32::from(r.u8(..)) << 24;
     words
 }
 
@@ -514,14 +521,14 @@ fn every_frame_has_the_replies_and_effects_that_the_model_says() {
 #[test]
 fn a_frame_that_is_too_long_or_ends_in_an_escape_is_damaged() {
     let mut b = Bench::new(&Shape::new(4, 2), 3);
-    let damaged = Ok(vec![REPLY << 8 | reason::DAMAGED << 16]);
+    let damaged = Ok(vec![REPLY << 8 | (Reason::Damaged as u32) << 16]);
     for words in [256, 257, 300, 600, 1000] {
         assert_eq!(b.send(&encode(&vec![0x0100; words])), std::slice::from_ref(&damaged), "{words} words");
     }
-    let mut bytes = encode(&[command::IDENTIFY << 8]);
+    let mut bytes = encode(&[header(Command::Identify)]);
     bytes.insert(bytes.len() - 1, ESCAPE);
     assert_eq!(b.send(&bytes), std::slice::from_ref(&damaged));
-    assert_eq!(b.ask(&[command::IDENTIFY << 8]).len(), 6);
+    assert_eq!(b.ask(&[header(Command::Identify)]).len(), 6);
     assert!(b.t.cover_hits("frame_too_long") == 5 && b.t.cover_hits("ends_in_an_escape") == 1);
 }
 
@@ -533,7 +540,7 @@ fn after_noise_a_flag_is_enough() {
         let noise: Vec<u8> = (0..b.r.usize(..40)).map(|_| b.r.u8(..)).collect();
         b.send(&noise);
         b.send(&[FLAG]);
-        assert_eq!(b.ask(&[command::IDENTIFY << 8 | 0x55])[0], 0x55 | (REPLY | command::IDENTIFY) << 8);
+        assert_eq!(b.ask(&[header(Command::Identify) | 0x55])[0], 0x55 | REPLY << 8 | header(Command::Identify));
     }
 }
 
@@ -542,11 +549,11 @@ fn no_fault(s: &Shape) -> Fault<Bits> {
 }
 
 fn status(b: &mut Bench) -> Vec<u32> {
-    b.ask(&[command::STATUS << 8])
+    b.ask(&[header(Command::Status)])
 }
 
 fn launch(b: &mut Bench, number: u32) -> u32 {
-    b.ask(&[command::LAUNCH << 8 | number << 16, 4, b.s.threads(), 3, 0x300])[0] >> 16
+    b.ask(&[header(Command::Launch) | number << 16, 4, b.s.threads(), 3, 0x300])[0] >> 16
 }
 
 #[test]
@@ -588,12 +595,12 @@ fn status_tells_how_a_launch_went() {
         assert_eq!(told[2..6], [0x84, mask as u32, (mask >> 32) as u32, 0x8765_4321]);
         assert_eq!(told[6], 0);
         // Until the reset: no launch but the last again, and no memory.
-        assert_eq!(launch(&mut b, 3), reason::BUSY | flags::FAULT << 8);
+        assert_eq!(launch(&mut b, 3), Reason::Busy as u32 | flags::FAULT << 8);
         assert_eq!(launch(&mut b, 2), flags::FAULT << 8);
-        assert_eq!(b.ask(&[command::READ << 8, 0, 1])[0] >> 16, reason::BUSY | flags::FAULT << 8);
-        assert_eq!(b.ask(&[command::RESET << 8])[0] >> 16, 0);
-        assert_eq!(launch(&mut b, 3), reason::NUMBER);
-        assert_eq!(launch(&mut b, 0), reason::NUMBER, "none has been, so none is the last");
+        assert_eq!(b.ask(&[header(Command::Read), 0, 1])[0] >> 16, Reason::Busy as u32 | flags::FAULT << 8);
+        assert_eq!(b.ask(&[header(Command::Reset)])[0] >> 16, 0);
+        assert_eq!(launch(&mut b, 3), Reason::Number as u32);
+        assert_eq!(launch(&mut b, 0), Reason::Number as u32, "none has been, so none is the last");
         assert_eq!(launch(&mut b, 1), flags::RUNNING << 8);
         assert_eq!(b.launched.len(), 3);
     }
@@ -608,7 +615,7 @@ fn counters_are_told() {
         let mut b = Bench::new(&s, seed);
         let asked = |b: &mut Bench, flags: u32| {
             let counters = b.count();
-            let reply = b.ask(&[command::METRICS << 8]);
+            let reply = b.ask(&[header(Command::Metrics)]);
             assert_eq!((reply[0] >> 16, counters.len()), (flags << 8, number));
             let mut told = Vec::new();
             told_counts(&s, &reply[1..]).map("", &mut |_, count: u64| told.push(count));
@@ -619,10 +626,10 @@ fn counters_are_told() {
         asked(&mut b, flags::RUNNING);
         b.end(Core::Stopped, no_fault(&s));
         asked(&mut b, flags::FAULT);
-        assert_eq!(b.ask(&[command::METRICS << 8, 0])[0] >> 16, reason::LENGTH | flags::FAULT << 8);
+        assert_eq!(b.ask(&[header(Command::Metrics), 0])[0] >> 16, Reason::Length as u32 | flags::FAULT << 8);
     }
     let mut b = Bench::new(&Shape::new(4, 2), 22);
-    assert_eq!(b.ask(&[command::METRICS << 8])[0] >> 16, reason::COMMAND);
+    assert_eq!(b.ask(&[header(Command::Metrics)])[0] >> 16, Reason::Command as u32);
 }
 
 /// The names on the page, in the order of the words.
@@ -667,7 +674,7 @@ fn entries_of_the_side_table_come_as_they_are_encoded() {
         let word = entry.encode(&s).low_u64();
         [word as u32, (word >> 32) as u32]
     });
-    let frame: Vec<u32> = [command::SIDE_TABLE << 8, 40, 2].into_iter().chain(words).collect();
+    let frame: Vec<u32> = [header(Command::SideTable), 40, 2].into_iter().chain(words).collect();
     assert_eq!(b.ask(&frame)[0] >> 16, 0);
     let fields =
         |entry: &Reconvergence<u64>| vec![entry.rpc, entry.returns, entry.uniform, entry.likely, entry.likely_pc];
@@ -680,13 +687,14 @@ fn arguments_are_those_of_the_frame() {
     for s in [Shape::new(4, 2), Shape::new(4, 2).with_divergence(Divergence::STACK)] {
         let mut b = Bench::new(&s, 8);
         for count in (120..260).chain([s.memory / 4, u32::MAX, u32::MAX / 2, u32::MAX - 1]) {
-            assert_eq!(b.ask(&[command::READ << 8, 0, count])[0] >> 8 & 0xff, REPLY | command::READ);
+            assert_eq!(b.ask(&[header(Command::Read), 0, count])[0] >> 8 & 0xff, REPLY | Command::Read as u32);
             for asked in
-                [command::READ, command::WRITE, command::FILL, command::CHECKSUM, command::SIDE_TABLE, command::LAUNCH]
+                [Command::Read, Command::Write, Command::Fill, Command::Checksum, Command::SideTable, Command::Launch]
             {
-                let refused = b.ask(&[asked << 8 | 1 << 16])[0] >> 16;
-                let known = asked != command::SIDE_TABLE || s.divergence.capabilities().reconverges;
-                assert_eq!(refused, if known { reason::LENGTH } else { reason::COMMAND }, "{asked} after {count}");
+                let refused = b.ask(&[header(asked) | 1 << 16])[0] >> 16;
+                let known = asked != Command::SideTable || s.divergence.capabilities().reconverges;
+                let want = if known { Reason::Length } else { Reason::Command };
+                assert_eq!(Reason::from_bits(refused), Some(want), "{asked:?} after {count}");
             }
         }
         assert!(b.side.is_empty() && b.launched.is_empty());
@@ -698,7 +706,7 @@ fn arguments_are_those_of_the_frame() {
 fn a_checksum_of_all_of_memory() {
     let mut b = Bench::new(&Shape { stack: 64, memory: 8 << 10, program: 1 << 10, ..Shape::new(2, 2) }, 7);
     let sum = crc32(b.memory.iter().flat_map(|word| word.to_le_bytes()));
-    assert_eq!(b.ask(&[command::CHECKSUM << 8, 0, 2048])[1..], [sum]);
+    assert_eq!(b.ask(&[header(Command::Checksum), 0, 2048])[1..], [sum]);
 }
 
 /// What identify tells of a shape is a shape of which it tells the same; and what is none is refused.

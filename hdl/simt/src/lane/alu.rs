@@ -12,13 +12,13 @@
 //! here only in a core without a [multiplier](super::multiplier), which shifts otherwise.
 
 use super::{Sum, sum_of};
-use crate::isa::alu;
+use crate::isa::Alu;
 use heddle_hdl::prelude::*;
 
 /// What an operation asks of the ALUs of all lanes, found a stage before: it goes to every bit.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Control<T> {
-    /// One of [`mod@alu`]; of what has a condition, [`alu::SUB`].
+    /// An [`Alu`]; of what has a condition, [`Alu::Sub`].
     pub operation: T,
     /// 1 bit each: it is XOR; it takes the second operand inverted, if it does not divide; it is SLT or SLTU, whose
     /// result is [`AluOut::below`], a bit.
@@ -31,16 +31,16 @@ pub struct Control<T> {
 
 impl Control<Width> {
     pub fn shape() -> Control<Width> {
-        Control { operation: alu::BITS, xor: 1, inverts: 1, compares: 1, divides: 1 }
+        Control { operation: Alu::WIDTH, xor: 1, inverts: 1, compares: 1, divides: 1 }
     }
 }
 
 impl Control<Signal> {
     pub fn of(operation: Signal, divides: Signal) -> Control<Signal> {
-        let is = |code: u32| operation.slice(0, 3).eq(code & 7);
-        let compares = operation.slice(1, 3).eq(alu::SLT >> 1);
-        let inverts = operation.bit(2).mux(is(alu::AND), operation.bit(3) | compares);
-        Control { operation, xor: is(alu::XOR), inverts, compares, divides }
+        let is = |one: Alu| operation.slice(0, 3).eq(one.code() & 7);
+        let compares = operation.slice(1, 3).eq(Alu::Slt.code() >> 1);
+        let inverts = operation.bit(2).mux(is(Alu::And), operation.bit(3) | compares);
+        Control { operation, xor: is(Alu::Xor), inverts, compares, divides }
     }
 }
 
@@ -82,7 +82,7 @@ pub fn alu(shifts: bool) -> TypedModule<AluIn<Width>, AluOut<Signal>> {
         wire!(unsigned_below = !carry);
         wire!(signed_below = unsigned_below ^ a.msb() ^ b.msb());
         let result = if shifts {
-            let shifts = operation.slice(0, 2).eq(alu::SLL);
+            let shifts = operation.slice(0, 2).eq(Alu::Sll);
             shifts.mux(shifted(operation, a, b.slice(0, 5)), sum)
         } else {
             sum
@@ -119,7 +119,7 @@ mod tests {
 
     /// The ALU with what tells it.
     fn told(shifts: bool) -> TypedModule<Told<Width>, AluOut<Signal>> {
-        let inputs = Told { operation: alu::BITS, condition: 3, divides: 1, a: 32, b: 32 };
+        let inputs = Told { operation: Alu::WIDTH, condition: 3, divides: 1, a: 32, b: 32 };
         module("told", inputs, |m, Told { operation, condition, divides, a, b }| {
             let control = Control::of(operation, divides);
             m.instance("alu", &super::alu(shifts), AluIn { control, condition, a, b })
@@ -134,37 +134,44 @@ mod tests {
             for (a, b) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
                 let (sa, sb) = (a as i32, b as i32);
                 let mut results = vec![
-                    (alu::ADD, a.wrapping_add(b)),
-                    (alu::SUB, a.wrapping_sub(b)),
-                    (alu::SLT, u32::from(sa < sb)),
-                    (alu::SLTU, u32::from(a < b)),
-                    (alu::XOR, a ^ b),
-                    (alu::OR, a | b),
-                    (alu::AND, a & b),
+                    (Alu::Add, a.wrapping_add(b)),
+                    (Alu::Sub, a.wrapping_sub(b)),
+                    (Alu::Slt, u32::from(sa < sb)),
+                    (Alu::Sltu, u32::from(a < b)),
+                    (Alu::Xor, a ^ b),
+                    (Alu::Or, a | b),
+                    (Alu::And, a & b),
                 ];
                 if shifts {
                     let arithmetic = (sa >> (b & 31)) as u32;
-                    results.extend([(alu::SLL, a << (b & 31)), (alu::SRL, a >> (b & 31)), (alu::SRA, arithmetic)]);
+                    results.extend([(Alu::Sll, a << (b & 31)), (Alu::Srl, a >> (b & 31)), (Alu::Sra, arithmetic)]);
                 }
+                let told = |operation: Alu, condition: u32, divides: bool| Told {
+                    operation: operation.into(),
+                    condition: condition.into(),
+                    divides: divides.into(),
+                    a: a.into(),
+                    b: b.into(),
+                };
                 let conditions = [(4, sa < sb), (5, sa < sb), (6, a < b), (7, a < b)];
                 for (operation, want) in results {
-                    t.poke(Told { operation, condition: 0, divides: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
+                    t.poke(told(operation, 0, false));
                     t.settle();
-                    let compares = operation == alu::SLT || operation == alu::SLTU;
+                    let compares = operation == Alu::Slt || operation == Alu::Sltu;
                     let got = if compares { t.peek().below } else { t.peek().result };
-                    assert_eq!(got, u64::from(want), "operation {operation} of {a:#x}, {b:#x}");
+                    assert_eq!(got, u64::from(want), "{operation:?} of {a:#x}, {b:#x}");
                 }
                 for condition in [4, 5] {
-                    let operation = alu::ADD;
-                    t.poke(Told { operation, condition, divides: 1, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
+                    let operation = Alu::Add;
+                    t.poke(told(operation, condition, true));
                     t.settle();
                     let negative = condition == 4 && sb < 0;
                     let addend = if negative { b } else { !b };
                     assert_eq!((t.peek().addend, t.peek().b_negative), (addend.into(), negative.into()), "{b:#x}");
                 }
                 for (condition, want) in conditions {
-                    let operation = alu::SUB;
-                    t.poke(Told { operation, condition, divides: 0, a, b }.map("", &mut |_, v: u32| Bits::from(v)));
+                    let operation = Alu::Sub;
+                    t.poke(told(operation, condition, false));
                     t.settle();
                     assert_eq!(t.peek().order, u64::from(want), "condition {condition} of {a:#x}, {b:#x}");
                 }

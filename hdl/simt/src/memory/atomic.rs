@@ -1,12 +1,12 @@
 //! What an atomic operation makes of one word. Combinational.
 
-use crate::isa::atomic as function;
+use crate::isa::Atomic;
 use crate::lane::{Sum, add_or_subtract};
 use heddle_hdl::{case, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct AtomicIn<T> {
-    /// One of [`crate::isa::atomic`], 5 bits.
+    /// An [`Atomic`](crate::isa::Atomic), 5 bits.
     pub code: T,
     /// The word in memory, 32 bits.
     pub word: T,
@@ -23,7 +23,7 @@ pub struct AtomicOut<T> {
 }
 
 pub fn atomic() -> TypedModule<AtomicIn<Width>, AtomicOut<Signal>> {
-    let inputs = AtomicIn { code: 5, word: 32, operand: 32 };
+    let inputs = AtomicIn { code: Atomic::WIDTH, word: 32, operand: 32 };
     module("atomic", inputs, |m, AtomicIn { code, word, operand }| {
         m.doc("What an atomic operation makes of one word.");
         of(code, word, operand)
@@ -36,10 +36,10 @@ fn of(code: Signal, word: Signal, operand: Signal) -> AtomicOut<Signal> {
     let Sum { sum, carry } = add_or_subtract(word, operand, extreme);
     wire!(below = !carry ^ (!code.bit(3) & (word.msb() ^ operand.msb())));
     wire!(keeps = extreme & (below ^ code.bit(2)));
-    let of_bits = [(function::XOR, word ^ operand), (function::OR, word | operand), (function::AND, word & operand)];
-    let of_bits = of_bits.map(|(code, value)| (code >> 2, value));
+    let of_bits = [(Atomic::Xor, word ^ operand), (Atomic::Or, word | operand), (Atomic::And, word & operand)];
+    let of_bits = of_bits.map(|(code, value)| (code.code() >> 2, value));
     wire!(moved = case(code.slice(2, 2).only_if(!extreme), &of_bits, operand));
-    AtomicOut { result: code.eq(function::ADD).mux(sum, moved), changes: !keeps }
+    AtomicOut { result: code.eq(Atomic::Add).mux(sum, moved), changes: !keeps }
 }
 
 /// The word that memory has afterwards.
@@ -50,18 +50,17 @@ pub(super) fn after(code: Signal, word: Signal, operand: Signal) -> Signal {
 
 /// The same in Rust, for tests.
 #[cfg(test)]
-pub fn reference(f: u32, word: u32, operand: u32) -> u32 {
+pub fn reference(f: Atomic, word: u32, operand: u32) -> u32 {
     match f {
-        function::ADD => word.wrapping_add(operand),
-        function::SWAP => operand,
-        function::XOR => word ^ operand,
-        function::OR => word | operand,
-        function::AND => word & operand,
-        function::MIN => (word as i32).min(operand as i32) as u32,
-        function::MAX => (word as i32).max(operand as i32) as u32,
-        function::MINU => word.min(operand),
-        function::MAXU => word.max(operand),
-        _ => panic!("no atomic operation has the code {f:#07b}"),
+        Atomic::Add => word.wrapping_add(operand),
+        Atomic::Swap => operand,
+        Atomic::Xor => word ^ operand,
+        Atomic::Or => word | operand,
+        Atomic::And => word & operand,
+        Atomic::Min => (word as i32).min(operand as i32) as u32,
+        Atomic::Max => (word as i32).max(operand as i32) as u32,
+        Atomic::Minu => word.min(operand),
+        Atomic::Maxu => word.max(operand),
     }
 }
 
@@ -74,13 +73,13 @@ mod tests {
     fn every_function_at_the_edges() {
         let mut t = Sim::new(&atomic().check().unwrap());
         let values = [0u32, 1, 2, 0x7fff_fffe, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_ffff, 0x1234_5678];
-        for &(f, name) in function::ALL {
+        for &f in Atomic::ALL {
             for (word, operand) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
-                t.poke(AtomicIn { code: f, word, operand }.map("", &mut |_, v: u32| Bits::from(v)));
+                t.poke(AtomicIn { code: f.into(), word: word.into(), operand: operand.into() });
                 let want = u64::from(reference(f, word, operand));
                 let AtomicOut { result, changes } = t.peek();
                 let after = if changes == 1 { result.low_u64() } else { u64::from(word) };
-                assert_eq!(after, want, "{name} of {word:#x}, {operand:#x}");
+                assert_eq!(after, want, "{f:?} of {word:#x}, {operand:#x}");
             }
         }
     }

@@ -13,7 +13,7 @@
 //! What it does not do: it does not say whether a write is under way; who asks knows when it last wrote.
 
 use super::atomic::{AtomicIn, atomic};
-use crate::isa::atomic as function;
+use crate::isa::Atomic;
 use heddle_hdl::prelude::*;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -37,7 +37,7 @@ pub struct BankIn<T> {
 pub struct BankAtomic<T> {
     /// The request is one.
     pub valid: T,
-    /// One of [`crate::isa::atomic`], 5 bits.
+    /// An [`Atomic`](crate::isa::Atomic), 5 bits.
     pub function: T,
 }
 
@@ -72,7 +72,7 @@ pub fn bank(line_bits: Width, atomics: bool) -> TypedModule<BankIn<Width>, BankO
         let word = words.read_sync_if(i.access, i.line, Collision::ReadNew);
         let write = m.stage("write", Write { valid: i.access, line: i.line, enables, data: i.data });
         // A store is a swap.
-        let code = m.pipe_if("code", i.access, a.valid.mux(a.function, a.function.literal(function::SWAP)));
+        let code = m.pipe_if("code", i.access, a.valid.mux(a.function, a.function.literal(Atomic::Swap)));
         let changed = m.instance("atomic", &atomic(), AtomicIn { code, word, operand: write.data });
         m.cover("atomic_after_a_write", a.valid & i.access & write.valid & write.enables.any() & write.line.eq(i.line));
         words.write_granules(write.enables.only_if(write.valid & changed.changes), write.line, changed.result);
@@ -84,7 +84,7 @@ pub fn bank(line_bits: Width, atomics: bool) -> TypedModule<BankIn<Width>, BankO
 mod tests {
     use super::super::atomic::reference;
     use super::*;
-    use crate::isa::atomic::ALL;
+    use crate::isa::Atomic;
     use heddle_sim::Sim;
 
     /// Reads, writes of bytes, and atomic operations, on few words, so that they follow each other on one.
@@ -103,7 +103,7 @@ mod tests {
             for _ in 0..3000 {
                 let (access, line, data) = (r.u8(..4) > 0, r.usize(..words.len()), r.u32(..));
                 let is_atomic = atomics && r.bool();
-                let (function, _) = *r.choice(ALL).unwrap();
+                let function = *r.choice(Atomic::ALL).unwrap();
                 let enables = if is_atomic { 15 } else { r.u32(..16) };
                 let writes = is_atomic || r.bool();
                 t.poke(BankIn {

@@ -42,7 +42,7 @@ mod tests;
 mod turn;
 
 use super::bank::{BankAtomic, BankIn, bank};
-use super::port::{Request, Response, operation};
+use super::port::{Operation, Request, Response};
 use crate::shape::{Cache, Metrics, Shape};
 use geometry::Geometry;
 use heddle_hdl::{all, each, prelude::*};
@@ -156,7 +156,7 @@ impl Steps<'_> {
     fn access(&self, first: &First, look: &Look, turn: &Turn, answered: Reg<Signal>) -> (Signal, Response<Signal>) {
         let Steps { m, s, g, i, advance, .. } = self;
         let beat = Entry {
-            operation: m.lit(operation::STORE, operation::BITS),
+            operation: m.code(Operation::Store),
             line: g.place(turn.of_miss, turn.miss_way),
             enables: m.lit(Bits::ones(4 * s.lanes), 4 * s.lanes),
             data: i.below_response.data,
@@ -169,8 +169,8 @@ impl Steps<'_> {
         access_valid.next_if(*advance, turn.beats | turn.replays | (turn.firsts & look.hit));
         let access = m.pipe_if("access", *advance, chosen);
         wire!(accesses = access_valid.q & *advance);
-        let is_load = access.operation.eq(operation::LOAD);
-        let valid = access.operation.bit(operation::IS_ATOMIC);
+        let is_load = access.operation.eq(Operation::Load);
+        let valid = access.operation.bit(Operation::IS_ATOMIC);
         let inputs = BankIn {
             access: all(accesses),
             line: all(access.line),
@@ -180,7 +180,7 @@ impl Steps<'_> {
             atomic: s.atomics.then(|| all(BankAtomic { valid, function: access.function })),
         };
         let banks = m.replicate("bank", s.lanes, &bank(g.place_bits(), s.atomics), inputs);
-        answered.next_if(*advance, accesses & !access.operation.bit(operation::SILENT));
+        answered.next_if(*advance, accesses & !access.operation.bit(Operation::SILENT));
         let tag = m.pipe_if("answer_tag", accesses, access.tag);
         (access_valid.q, Response { valid: answered.q, tag, data: banks.word })
     }

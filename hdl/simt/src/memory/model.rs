@@ -9,7 +9,7 @@
 //! It stands for what is behind a memory controller. Its banks hold all of memory in block RAM, so there is no use in
 //! building it: the command line writes no Verilog of it. Lock-step does.
 
-use super::port::{Response, operation};
+use super::port::{Operation, Response};
 use super::ram::banks;
 use super::{MainIn, MainOut};
 use crate::arbiter::{places_above, round_robin};
@@ -56,7 +56,7 @@ pub fn model(s: &Shape, t: Timing, inputs: MainIn<Width>) -> TypedModule<MainIn<
         pause.next_if(taken | pause.q.any(), taken.mux(pause.q.literal(t.interval - 1), pause.q - 1));
         let data = banks(m, s, taken, request, load);
 
-        wire!(responds = taken & !request.operation.bit(operation::SILENT));
+        wire!(responds = taken & !request.operation.bit(Operation::SILENT));
         let bits = count_width(t.latency + t.jitter);
         let latency = m.lit(t.latency, bits);
         let cycles = match set_jitter {

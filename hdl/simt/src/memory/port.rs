@@ -7,23 +7,29 @@
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 
-/// The operations of a request, 2 bits.
-pub mod operation {
-    use heddle_hdl::Width;
+/// The operation of a request.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// The response has the line.
+    Load,
+    /// The enabled bytes are written.
+    Store,
+    /// Each enabled word becomes a function of itself and the data; the response has the line as it was before.
+    Atomic,
+    /// The same without a response.
+    AtomicSilent,
+}
 
-    pub const BITS: Width = 2;
+impl Operation {
     /// The bit that says: there is no response.
     pub const SILENT: Width = 0;
     /// The bit that says: it is atomic.
     pub const IS_ATOMIC: Width = 1;
-    /// The response has the line.
-    pub const LOAD: u32 = 0;
-    /// The enabled bytes are written.
-    pub const STORE: u32 = 1;
-    /// Each enabled word becomes a function of itself and the data; the response has the line as it was before.
-    pub const ATOMIC: u32 = 2;
-    /// The same without a response.
-    pub const ATOMIC_SILENT: u32 = 3;
+
+    /// Whether there is a response.
+    pub fn answers(self) -> bool {
+        matches!(self, Operation::Load | Operation::Atomic)
+    }
 }
 
 /// A request.
@@ -31,10 +37,10 @@ pub mod operation {
 #[widths(s: &Shape)]
 pub struct Request<T> {
     pub valid: T,
-    /// One of [`operation`].
-    #[width(operation::BITS)]
+    /// An [`Operation`].
+    #[width(Operation::WIDTH)]
     pub operation: T,
-    /// Of an atomic, bits 31..27 of the instruction: which function ([`crate::isa::atomic`]); 5 bits.
+    /// Of an atomic, bits 31..27 of the instruction: which function: an [`Atomic`](crate::isa::Atomic), 5 bits.
     #[width(5)]
     pub function: T,
     /// Comes back with the response.

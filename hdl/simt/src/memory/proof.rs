@@ -1,7 +1,7 @@
 //! What the proofs of what has the memory port share.
 
 use super::atomic;
-use super::port::{Request, operation};
+use super::port::{Operation, Request};
 use crate::shape::Shape;
 use heddle_hdl::{elements, prelude::*};
 
@@ -27,11 +27,11 @@ pub fn remembered(m: Builder, name: &str, when: Signal, found: Found<Signal>) ->
 /// The word that a request of one lane leaves.
 pub fn after(s: &Shape, r: Request<Signal>, word: Signal) -> Signal {
     let stored = if s.atomics {
-        r.operation.bit(operation::IS_ATOMIC).mux(atomic::after(r.function, word, r.data), r.data)
+        r.operation.bit(Operation::IS_ATOMIC).mux(atomic::after(r.function, word, r.data), r.data)
     } else {
         r.data
     };
-    let writes = r.operation.ne(operation::LOAD);
+    let writes = r.operation.ne(Operation::Load);
     let bytes = elements(stored, 8).into_iter().zip(elements(word, 8)).zip(elements(r.enables, 1));
     cat(&bytes.map(|((new, old), enable)| (enable & writes).mux(new, old)).collect::<Vec<_>>())
 }

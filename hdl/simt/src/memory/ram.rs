@@ -5,7 +5,7 @@
 //! [answers may have to wait](Shape::answers_wait).
 
 use super::bank::{BankAtomic, BankIn, bank};
-use super::port::{Load, Request, Response, operation};
+use super::port::{Load, Operation, Request, Response};
 use super::{MainIn, MainOut};
 use crate::shape::Shape;
 use heddle_hdl::{all, each, elements, prelude::*};
@@ -21,7 +21,7 @@ pub fn ram(s: &Shape, inputs: MainIn<Width>) -> TypedModule<MainIn<Width>, MainO
         }
         wire!(held = if s.answers_wait() { waits } else { m.lit(0u32, 1) });
         wire!(taken = request.valid & !held);
-        answered.next(held | (taken & !request.operation.bit(operation::SILENT)));
+        answered.next(held | (taken & !request.operation.bit(Operation::SILENT)));
         if s.answers_wait() {
             m.cover("response_held", held);
         }
@@ -42,13 +42,13 @@ pub fn ram(s: &Shape, inputs: MainIn<Width>) -> TypedModule<MainIn<Width>, MainO
 pub(super) fn banks(m: Builder, s: &Shape, taken: Signal, request: Request<Signal>, load: Load<Signal>) -> Signal {
     let load_bank = if s.lanes == 1 { load.valid } else { load.address.slice(2, s.lane_bits()).decode(s.lanes) };
     let load_enables = cat(&elements(load_bank, 1).into_iter().map(|b| b.repeat(4)).collect::<Vec<_>>());
-    let is_load = request.operation.eq(operation::LOAD);
+    let is_load = request.operation.eq(Operation::Load);
     wire!(line = request.valid.mux(request.line, load.address.from_bit(2 + s.lanes.ilog2())));
     wire!(enables = request.valid.mux(request.enables, load_enables));
     wire!(writes = request.valid.mux(!is_load, load.writes()));
     wire!(store = request.valid.mux(request.data, load.word.repeat(s.lanes)));
     m.assert("load_only_while_idle", !(load.valid & request.valid));
-    let valid = request.operation.bit(operation::IS_ATOMIC) & request.valid;
+    let valid = request.operation.bit(Operation::IS_ATOMIC) & request.valid;
     let inputs = BankIn {
         access: all(taken | load.valid),
         line: all(line),

@@ -4,7 +4,7 @@
 //! it is taken.
 
 use super::bank::{BankAtomic, BankIn, bank};
-use super::port::{Response, operation};
+use super::port::{Operation, Response};
 use crate::shape::Shape;
 use heddle_hdl::{all, each, prelude::*};
 
@@ -13,10 +13,10 @@ use heddle_hdl::{all, each, prelude::*};
 #[widths(s: &Shape)]
 pub struct ScratchpadRequest<T> {
     pub valid: T,
-    /// One of [`operation`].
-    #[width(operation::BITS)]
+    /// An [`Operation`].
+    #[width(Operation::WIDTH)]
     pub operation: T,
-    /// Of an atomic: one of [`crate::isa::atomic`].
+    /// Of an atomic: an [`Atomic`](crate::isa::Atomic).
     #[width(5)]
     pub function: T,
     /// Comes back with the answer.
@@ -54,9 +54,9 @@ pub fn scratchpad(s: &Shape) -> TypedModule<ScratchpadIn<Width>, ScratchpadOut<S
         let answered = m.reg("answered", 1).reset(0u32);
         wire!(held = answered.q & !response_ready);
         wire!(taken = request.valid & !held);
-        answered.next(held | (taken & !request.operation.bit(operation::SILENT)));
-        wire!(writes = request.operation.ne(operation::LOAD));
-        let atomic = BankAtomic { valid: request.operation.bit(operation::IS_ATOMIC), function: request.function };
+        answered.next(held | (taken & !request.operation.bit(Operation::SILENT)));
+        wire!(writes = request.operation.ne(Operation::Load));
+        let atomic = BankAtomic { valid: request.operation.bit(Operation::IS_ATOMIC), function: request.function };
         let inputs = BankIn {
             access: all(taken),
             line: each(request.lines),

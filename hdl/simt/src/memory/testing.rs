@@ -2,10 +2,10 @@
 
 use super::atomic::reference;
 use super::model::SetJitter;
-use super::port::{Load, Request, operation};
+use super::port::{Load, Operation, Request};
 use super::wishbone::{FromSlave, slave};
 use super::{MemorySystemIn, MemorySystemOut, banks, described, memory_system};
-use crate::isa::atomic::ALL;
+use crate::isa::Atomic;
 use crate::shape::{Backing, Shape};
 use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
@@ -179,12 +179,12 @@ impl Bench {
         let loads = self.r.u8(..8) < traffic.loads;
         let atomic = self.s.atomics && self.r.u8(..8) < traffic.atomics;
         let operation = match (loads, atomic) {
-            (true, _) => operation::LOAD,
-            (_, false) => operation::STORE,
-            (_, true) => self.r.choice([operation::ATOMIC, operation::ATOMIC_SILENT]).unwrap(),
+            (true, _) => Operation::Load,
+            (_, false) => Operation::Store,
+            (_, true) => self.r.choice([Operation::Atomic, Operation::AtomicSilent]).unwrap(),
         };
         let tag = self.r.choice(&free).copied();
-        if operation & 1 == 0 && tag.is_none() {
+        if operation.answers() && tag.is_none() {
             return None;
         }
         let mut random = |bits: Width| {
@@ -192,14 +192,14 @@ impl Bench {
             Bits::from_limbs(&limbs).extract(0, bits)
         };
         let (mut enables, data) = (random(shape.enables), random(shape.data));
-        if operation != operation::STORE {
+        if operation != Operation::Store {
             let mut whole = vec![0u64; shape.enables.div_ceil(64) as usize];
             for k in (0..self.s.lanes).filter(|k| traffic.whole || enables.bit(4 * k)) {
                 whole[(k / 16) as usize] |= 15 << (4 * (k % 16));
             }
             enables = Bits::from_limbs(&whole);
         }
-        let (function, _) = *self.r.choice(ALL).unwrap();
+        let function = *self.r.choice(Atomic::ALL).unwrap();
         Some(Request {
             valid: true.into(),
             operation: operation.into(),
@@ -220,25 +220,28 @@ impl Bench {
 
     /// A request takes effect.
     fn take(&mut self, cycle: u64, request: &Request<Bits>) {
-        let operation = request.operation.low_u64() as u32;
-        let (line, function) = (request.line.low_u64() as u32, request.function.low_u64() as u32);
+        let operation = Operation::from_bits(&request.operation).expect("every number of 2 bits is one");
+        let line = request.line.low_u64() as u32;
         let mut wanted = vec![];
         for k in 0..self.s.lanes {
             let enables = request.enables.extract(4 * k, 4).low_u64();
             let data = request.data.extract(32 * k, 32).low_u64() as u32;
             let word = &mut self.words[(line * self.s.lanes + k) as usize];
-            if enables != 0 && operation & 1 == 0 {
+            if enables != 0 && operation.answers() {
                 wanted.push((k, *word));
             }
             let mask = (0..4).filter(|b| enables >> b & 1 == 1).fold(0, |mask, b| mask | 0xffu32 << (8 * b));
             *word = match operation {
-                operation::LOAD => *word,
-                operation::STORE => (*word & !mask) | (data & mask),
-                _ if enables == 15 => reference(function, *word, data),
+                Operation::Load => *word,
+                Operation::Store => (*word & !mask) | (data & mask),
+                _ if enables == 15 => {
+                    let function = Atomic::from_bits(&request.function).expect("an atomic operation");
+                    reference(function, *word, data)
+                }
                 _ => *word,
             };
         }
-        if operation & 1 == 0 {
+        if operation.answers() {
             assert!(self.waiting.insert(request.tag.low_u64() as u32, (cycle, wanted)).is_none());
         }
     }

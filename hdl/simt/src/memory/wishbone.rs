@@ -32,7 +32,7 @@ pub mod slave;
 mod tests;
 
 use super::atomic;
-use super::port::{Response, operation};
+use super::port::{Operation, Response};
 use super::{MainIn, MainOut};
 use crate::queue::Queue;
 use crate::shape::Shape;
@@ -120,7 +120,7 @@ struct RmwIn<T> {
     /// One is answered, and with ERR.
     answered: T,
     failed: T,
-    /// One of [`crate::isa::atomic`], 5 bits.
+    /// An [`Atomic`](crate::isa::Atomic), 5 bits.
     code: T,
     /// DAT_I, and what the request has for the beat.
     words: T,
@@ -167,8 +167,8 @@ pub fn wishbone(s: &Shape, width: Width, tag_bits: Width) -> TypedModule<MainIn<
         let request = i.request;
         let bytes = width / 8;
         let beats = 4 * s.lanes / bytes;
-        wire!(responds = !request.operation.bit(operation::SILENT));
-        wire!(is_atomic = if s.atomics { request.operation.bit(operation::IS_ATOMIC) } else { m.lit(0u32, 1) });
+        wire!(responds = !request.operation.bit(Operation::SILENT));
+        wire!(is_atomic = if s.atomics { request.operation.bit(Operation::IS_ATOMIC) } else { m.lit(0u32, 1) });
 
         // The beat of the request whose turn it is. Even one that asks for no byte has one, so that it is answered.
         let enables = elements(request.enables, bytes);

@@ -12,7 +12,7 @@ mod tests;
 use super::decoded::Decoded;
 use super::primitives::Primitive;
 use crate::divergence::interface::Stop;
-use crate::isa::{BARRIER, alu};
+use crate::isa::{Alu, BARRIER};
 use crate::shape::{Replay, Shape};
 use heddle_hdl::prelude::*;
 use kinds::{Accesses, Between, Computes, Hints, Jumps};
@@ -120,7 +120,7 @@ fn decoded(
     let &Computes { op_imm, op, muldiv, shift, csr, auipc, .. } = &instruction.computes;
     let &Operands { source1, source2, use1, use2, writes, imm, .. } = operands;
     wire!(code = cat(&[funct3, f.word.bit(30) & (op | shift)]));
-    wire!(operation = (op | op_imm).mux(code, (branch | *ecall).mux(code.literal(alu::SUB), code.literal(alu::ADD))));
+    wire!(operation = (op | op_imm).mux(code, (branch | *ecall).mux(code.literal(Alu::Sub), code.literal(Alu::Add))));
     let (call, ret) = call_and_return(f, jal, jalr);
     Decoded {
         pc,

@@ -3,9 +3,9 @@
 use super::memory::Asked;
 use super::primitives::Primitive;
 use super::reservations::Reserving;
-use crate::isa::alu;
+use crate::isa::{Alu, HintKind};
 use crate::shape::Shape;
-use heddle_hdl::{Bundle, Signal, cat};
+use heddle_hdl::{Bundle, Code, Signal, cat};
 
 /// An instruction after decode, ready to issue. One-bit fields unless stated.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -29,7 +29,7 @@ pub struct Decoded<T> {
     #[width(32)]
     pub imm: T,
     /// [`mod@alu`] operation, 4 bits: of a branch, `SUB`; of what is no operation of the ALU, `ADD`.
-    #[width(alu::BITS)]
+    #[width(Alu::WIDTH)]
     pub alu: T,
     /// Operand a is the pc instead of rs1; operand b is the immediate instead of rs2.
     pub a_pc: T,
@@ -43,7 +43,7 @@ pub struct Decoded<T> {
     pub jalr: T,
     pub load: T,
     pub store: T,
-    /// An atomic memory operation, and which: one of [`crate::isa::atomic`], 5 bits.
+    /// An atomic memory operation, and which: an [`Atomic`](crate::isa::Atomic), 5 bits.
     pub atomic: T,
     #[width(5)]
     pub function: T,
@@ -87,10 +87,10 @@ pub struct Converges<T> {
 }
 
 impl Decoded<Signal> {
-    /// It is this one of [`crate::isa::convergence`].
-    pub fn converges_by(&self, operation: u32) -> Signal {
+    /// It is this instruction on a convergence barrier.
+    pub fn converges_by(&self, kind: HintKind) -> Signal {
         let none = self.control.literal(0u32);
-        self.converges.map_or(none, |converges| converges.valid & self.funct3.eq(operation))
+        self.converges.map_or(none, |converges| converges.valid & self.funct3.eq(kind))
     }
 
     /// It is `sync`.

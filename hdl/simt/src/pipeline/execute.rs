@@ -163,7 +163,7 @@ pub fn execute(s: &Shape) -> TypedModule<ExecuteIn<Width>, ExecuteOut<Signal>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::alu;
+    use crate::isa::Alu;
     use crate::lane::alu::Control;
     use crate::pipeline::testing::packed;
     use heddle_sim::Sim;
@@ -185,7 +185,7 @@ mod tests {
                 };
                 let (a, mut b) = (words(93), words(0));
                 (0..lanes as usize).filter(|k| k % 2 == 0).for_each(|k| b[k] = if b[k] == 0 { a[k] } else { b[k] });
-                let operation = [alu::ADD, alu::SUB, alu::XOR][r.usize(..3)];
+                let operation = [Alu::Add, Alu::Sub, Alu::Xor][r.usize(..3)];
                 let (pc, imm) = (r.u32(..1 << s.pc_bits()), r.u32(..));
                 let condition = [0u32, 1, 4, 5, 6, 7][r.usize(..6)];
                 let (slot, rd) = (r.u32(..2), r.u32(1..32));
@@ -205,8 +205,8 @@ mod tests {
                     Instruction { valid: true.into(), slot: slot.into(), decoded, ..zero.instruction.clone() };
                 let alu = Control {
                     operation: operation.into(),
-                    xor: (operation == alu::XOR).into(),
-                    inverts: (operation == alu::SUB).into(),
+                    xor: (operation == Alu::Xor).into(),
+                    inverts: (operation == Alu::Sub).into(),
                     ..zero.alu.clone()
                 };
                 let operands = Operands { instruction, alu, a: packed(&a), b: packed(&b), data: packed(&b) };
@@ -221,8 +221,8 @@ mod tests {
                 for k in 0..lanes {
                     let (x, y) = (a[k as usize], b[k as usize]);
                     let result = match operation {
-                        alu::ADD => x.wrapping_add(y),
-                        alu::SUB => x.wrapping_sub(y),
+                        Alu::Add => x.wrapping_add(y),
+                        Alu::Sub => x.wrapping_sub(y),
                         _ => x ^ y,
                     };
                     assert_eq!(out.result.extract(32 * k, 32), u64::from(result), "lane {k}");
@@ -236,7 +236,7 @@ mod tests {
                         _ => x >= y,
                     };
                     assert!(
-                        operation != alu::SUB || out.taken.bit(k) == holds,
+                        operation != Alu::Sub || out.taken.bit(k) == holds,
                         "condition {condition} of {x:#x}, {y:#x}"
                     );
                 }

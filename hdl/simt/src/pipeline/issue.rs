@@ -147,6 +147,9 @@ pub struct Idle<T> {
     /// It could go, but the divergence unit holds it back, or the other path of its warp.
     #[width(s.slots())]
     pub held: T,
+    /// 1 bit: the last issue takes this cycle, too.
+    #[when(s.issue_interval > 1)]
+    pub turn: Option<T>,
 }
 
 /// What a slot's head needs to know early, beside the shared buffer memory.
@@ -211,7 +214,6 @@ fn row(s: &Shape) -> TypedModule<RowIn<Width>, RowOut<Signal>> {
 pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
     module("issue", IssueIn::shape(s), |m, i| {
         m.doc("Stage 4: instruction buffers and the choice of an instruction to issue.");
-        let place = index_width(s.buffer);
         let d = i.decoded.decoded;
         let registers = i.decoded.registers;
         let entry =
@@ -267,28 +269,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         }
         replay.next((replay.q & !choice) | steered);
         wire!(slot = choice.one_hot_index());
-
-        // The instructions of all slots share one memory: slot above place.
-        let bits = s.slots().ilog2() + place;
-        let style = if bits < BLOCK_RAM { MemoryStyle::Distributed } else { MemoryStyle::Block };
-        let buffer = m.memory("buffer", Decoded::shape(s), bits).style(style);
-        let at = |slot: Signal, place: Signal| if s.slots() == 1 { place } else { cat(&[place, slot]) };
-        let written = at(i.decoded.slot, rows.free.select(i.decoded.slot, place));
-        buffer.write(i.decoded.valid, written, d);
-        let read = at(slot, select_one_hot(&elements(rows.first, place), choice));
-        let registers = m.memory("registers", Registers::shape(), bits).style(MemoryStyle::Distributed);
-        let Decoded { rs1, rs2, rd, use1, use2, writes, .. } = d;
-        let csr = d.imm.slice(0, csr::BITS);
-        registers.write(i.decoded.valid, written, Registers { rs1, rs2, rd, use1, use2, writes, csr });
-        let (reads, read_at_5) = (m.pipe_reset("s5_reads", any), m.pipe("s5_read", read));
-        let decoded = buffer.read_sync_if(reads, read_at_5, Collision::Never);
-        m.assert(
-            "an_instruction_is_read_before_its_place_is_filled",
-            !(reads & i.decoded.valid & written.eq(read_at_5)),
-        );
-        // The pc is needed in this stage only where a path that is suspended goes on behind its last instruction.
-        let pcs = m.memory("pcs", s.pc_bits(), bits).style(MemoryStyle::Distributed);
-        pcs.write(i.decoded.valid, written, d.pc);
+        let kept = keep(s, m, &i.decoded, &rows, Chosen { valid: any, slots: choice, slot });
 
         wire!(
             unit = registers_ok.q
@@ -297,14 +278,10 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
                     | (divide & no(i.divider_free))
                     | no(open))
         );
-        let idle = Idle { filled, scoreboard: filled & !registers_ok.q, unit, held: registers_ok.q & !unit & !ready };
-        m.cover("buffers_empty", !filled.any());
-        m.cover("waits_for_registers", idle.scoreboard.any());
-        m.cover("waits_for_the_port", !i.access_room & (registers_ok.q & accesses).any());
-        m.cover("waits_for_the_load_queue", !i.load_room & (registers_ok.q & answers).any());
-        m.cover("waits_for_the_divider", !i.divider_free & (registers_ok.q & divide).any());
-        m.cover("waits_for_the_divergence_unit", i.hold_control & (registers_ok.q & control).any());
-        m.cover("bubble", i.bubble & filled.any());
+        let scoreboard = filled & !registers_ok.q;
+        let held = registers_ok.q & !unit & !ready;
+        let idle = Idle { filled, scoreboard, unit, held, turn: (s.issue_interval > 1).then_some(turn) };
+        cover_waits(m, &i, &idle, registers_ok.q, [accesses, answers, divide, control]);
         m.cover("several_could_issue", (ready & !choice).any() & open);
         m.cover("replay", (replay.q & choice).any());
         m.cover("replay_with_its_register_pending", (replay.q & choice & !m.pipe("was_clear", i.clear)).any());
@@ -313,19 +290,17 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         let issued = Issued {
             valid: any,
             slot,
-            pc: pcs.read(read),
+            pc: kept.pc,
             accesses: of_choice(accesses),
             answers: of_choice(answers),
             divide: of_choice(divide),
             control: of_choice(control),
         };
         let unissued = pairs.map(|pairs| pairs.issue(s, m, &issued, i.steer));
-        let slot = m.pipe("s5_slot", slot);
-        let reading = Reading { valid: reads, slot, registers: registers.read(read_at_5) };
         IssueOut {
             issued,
-            reading,
-            decoded,
+            reading: kept.reading,
+            decoded: kept.decoded,
             replay: (replay.q & choice).any(),
             heads: head.registers,
             buffered: rows.count,
@@ -333,6 +308,63 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             unissued,
         }
     })
+}
+
+/// The slot that issues.
+struct Chosen {
+    valid: Signal,
+    /// One bit per slot, and its number.
+    slots: Signal,
+    slot: Signal,
+}
+
+/// What is read of its instruction.
+struct Kept {
+    pc: Signal,
+    reading: Reading<Signal>,
+    /// In stage 6.
+    decoded: Decoded<Signal>,
+}
+
+/// Keeps instructions from decode until they issue. Those of all slots share memories, with the slot above the place.
+fn keep(s: &Shape, m: Builder, coming: &Slotted<Signal>, rows: &RowOut<Signal>, chosen: Chosen) -> Kept {
+    let (d, place) = (coming.decoded, index_width(s.buffer));
+    let bits = s.slots().ilog2() + place;
+    let style = if bits < BLOCK_RAM { MemoryStyle::Distributed } else { MemoryStyle::Block };
+    let buffer = m.memory("buffer", Decoded::shape(s), bits).style(style);
+    let at = |slot: Signal, place: Signal| if s.slots() == 1 { place } else { cat(&[place, slot]) };
+    let written = at(coming.slot, rows.free.select(coming.slot, place));
+    buffer.write(coming.valid, written, d);
+    let read = at(chosen.slot, select_one_hot(&elements(rows.first, place), chosen.slots));
+    let registers = m.memory("registers", Registers::shape(), bits).style(MemoryStyle::Distributed);
+    let Decoded { rs1, rs2, rd, use1, use2, writes, .. } = d;
+    let csr = d.imm.slice(0, csr::BITS);
+    registers.write(coming.valid, written, Registers { rs1, rs2, rd, use1, use2, writes, csr });
+    let (reads, read_at_5) = (m.pipe_reset("s5_reads", chosen.valid), m.pipe("s5_read", read));
+    let decoded = buffer.read_sync_if(reads, read_at_5, Collision::Never);
+    m.assert("an_instruction_is_read_before_its_place_is_filled", !(reads & coming.valid & written.eq(read_at_5)));
+    // The pc is needed in this stage only where a path that is suspended goes on behind its last instruction.
+    let pcs = m.memory("pcs", s.pc_bits(), bits).style(MemoryStyle::Distributed);
+    pcs.write(coming.valid, written, d.pc);
+    let slot = m.pipe("s5_slot", chosen.slot);
+    Kept { pc: pcs.read(read), reading: Reading { valid: reads, slot, registers: registers.read(read_at_5) }, decoded }
+}
+
+/// What instructions wait for. Of the first of each slot: its registers are there; what it is.
+fn cover_waits(
+    m: Builder,
+    i: &IssueIn<Signal>,
+    idle: &Idle<Signal>,
+    registers_ok: Signal,
+    [accesses, answers, divide, control]: [Signal; 4],
+) {
+    m.cover("buffers_empty", !idle.filled.any());
+    m.cover("waits_for_registers", idle.scoreboard.any());
+    m.cover("waits_for_the_port", !i.access_room & (registers_ok & accesses).any());
+    m.cover("waits_for_the_load_queue", !i.load_room & (registers_ok & answers).any());
+    m.cover("waits_for_the_divider", !i.divider_free & (registers_ok & divide).any());
+    m.cover("waits_for_the_divergence_unit", i.hold_control & (registers_ok & control).any());
+    m.cover("bubble", i.bubble & idle.filled.any());
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@
 use super::memory::Access;
 use super::network;
 use super::reservations::ReservationsOut;
-use crate::memory::port::operation;
+use crate::memory::port::Operation;
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
 use heddle_hdl::prelude::*;
@@ -165,7 +165,7 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
             .map(|(reserving, decided)| Conditional { valid: reserving.asked.conditional, fails: decided.fails });
         let kept = network::kept(s, a.route);
         let route = Route { size: a.size, served: a.served, route: kept, offset: a.offset, conditional };
-        routes.write(a.valid & !a.operation.bit(operation::SILENT), a.tag, route);
+        routes.write(a.valid & !a.operation.bit(Operation::SILENT), a.tag, route);
 
         m.assert("takes_only_what_is_offered", !i.take | room);
         m.assert("offers_only_free", !(offered.q & busy.q).any() & room.eq(offered.q.any()));

@@ -6,7 +6,7 @@
 use super::coalesce::CoalesceOut;
 use super::network::{self, ToBanks};
 use super::reservations::{ReservationsOut, Reserving, ReservingAccess};
-use crate::memory::port::{Request, operation};
+use crate::memory::port::{Operation, Request};
 use crate::memory::scratchpad::ScratchpadRequest;
 use crate::shape::Shape;
 use heddle_hdl::{all, case, each, elements, prelude::*};
@@ -15,9 +15,9 @@ use heddle_hdl::{all, case, each, elements, prelude::*};
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Access<T> {
     pub valid: T,
-    /// One of [`operation`].
+    /// An [`Operation`].
     pub operation: T,
-    /// Of an atomic: one of [`crate::isa::atomic`].
+    /// Of an atomic: an [`Atomic`](crate::isa::Atomic).
     pub function: T,
     /// Entry of the load queue, of an access that is answered.
     pub tag: T,
@@ -54,7 +54,7 @@ impl Access<Width> {
             (s.scratchpad > 0).then(|| ToScratchpad { valid: 1, lines: s.scratchpad_line_bits() * s.lanes });
         Access {
             valid: 1,
-            operation: operation::BITS,
+            operation: Operation::WIDTH,
             function: 5,
             tag: index_width(s.loads),
             size: 3,
@@ -73,7 +73,7 @@ impl Access<Width> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Asked<T> {
-    #[width(operation::BITS)]
+    #[width(Operation::WIDTH)]
     pub operation: T,
     #[width(5)]
     pub function: T,
@@ -86,11 +86,11 @@ pub struct Asked<T> {
 
 impl Asked<Signal> {
     pub fn is_atomic(&self) -> Signal {
-        self.operation.bit(operation::IS_ATOMIC)
+        self.operation.bit(Operation::IS_ATOMIC)
     }
 
     pub fn is_store(&self) -> Signal {
-        self.operation.eq(operation::STORE)
+        self.operation.eq(Operation::Store)
     }
 
     /// It makes a reservation or needs one.
@@ -100,7 +100,7 @@ impl Asked<Signal> {
 
     /// Memory answers.
     pub fn answers(&self) -> Signal {
-        !self.operation.bit(operation::SILENT)
+        !self.operation.bit(Operation::SILENT)
     }
 }
 
@@ -195,7 +195,7 @@ pub fn memory(s: &Shape) -> TypedModule<MemoryIn<Width>, MemoryOut<Signal>> {
         m.doc("Stage 9: requests to memory.");
         let inputs = AlignIn {
             size: all(access.size.slice(0, 2)),
-            reads: all(access.operation.eq(operation::LOAD)),
+            reads: all(access.operation.eq(Operation::Load)),
             offset: each(access.offset),
             value: each(access.data),
         };

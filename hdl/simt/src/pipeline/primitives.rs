@@ -8,7 +8,7 @@
 //! What it does not do: it waits for nobody. That is `sync`, which the divergence unit carries out
 //! (`docs/reference/warp-primitives.md`).
 
-use crate::isa::warp;
+use crate::isa::{Shuffle, Vote};
 use crate::shape::Shape;
 use heddle_hdl::{elements, prelude::*};
 
@@ -103,22 +103,22 @@ pub fn primitives(s: &Shape) -> TypedModule<PrimitivesIn<Width>, PrimitivesOut<S
 fn voted(m: Builder, s: &Shape, function: Signal, voters: Signal, mask: Signal) -> Signal {
     let lower = if s.lanes > 32 { voters.slice(0, 32) } else { voters.zext(32) };
     let upper = if s.lanes > 32 { voters.from_bit(32).zext(32) } else { m.lit(0u32, 32) };
-    let is = |code: u32| function.eq(code);
+    let is = |vote: Vote| function.eq(vote);
     let (any, all) = (voters.any().zext(32), voters.eq(mask).zext(32));
-    pick([(is(warp::BALLOT_UPPER), upper), (is(warp::ANY), any), (is(warp::ALL), all)], lower)
+    pick([(is(Vote::BallotUpper), upper), (is(Vote::Any), any), (is(Vote::All), all)], lower)
 }
 
 /// The lane that a lane asks for: whether there is one, 1 bit; its number, `lane_bits`.
 fn source(m: Builder, s: &Shape, function: Signal, asked: Signal, lane: u32) -> (Signal, Signal) {
     let bits = s.lane_bits();
     let (low, own) = (asked.slice(0, bits), m.lit(lane, bits));
-    let is = |code: u32| function.eq(code);
-    let (up, down) = (is(warp::UP), is(warp::DOWN));
+    let is = |shuffle: Shuffle| function.eq(shuffle);
+    let (up, down) = (is(Shuffle::Up), is(Shuffle::Down));
     // One sum for both: less the operand is plus what it lacks to all ones, plus 1.
     let carry = up;
     let sum = cat(&[m.lit(1u32, 1), own]).zext(bits + 2) + cat(&[carry, low ^ up.repeat(bits)]).zext(bits + 2);
     let (moved, beyond) = (sum.slice(1, bits), sum.bit(bits + 1));
-    let number = (up | down).mux(moved, is(warp::XOR).mux(own ^ low, low));
+    let number = (up | down).mux(moved, is(Shuffle::Xor).mux(own ^ low, low));
     // Upwards a carry says that the difference is not below 0; downwards that the sum is above the lanes.
     let in_range = up.mux(beyond, !(down & beyond));
     let there = in_range & !asked.from_bit(bits).any();

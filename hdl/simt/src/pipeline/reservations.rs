@@ -25,7 +25,7 @@
 //! What it does not do: it does not see what the host or other masters of a bus write.
 
 use super::memory::Access;
-use crate::memory::port::operation;
+use crate::memory::port::Operation;
 use crate::shape::Shape;
 use heddle_hdl::{all, each, elements, prelude::*};
 
@@ -97,7 +97,7 @@ pub struct ReservationsOut<T> {
     #[width(s.lanes)]
     pub fails: T,
     /// The operation that goes to memory.
-    #[width(operation::BITS)]
+    #[width(Operation::WIDTH)]
     pub operation: T,
 }
 
@@ -190,9 +190,9 @@ pub fn reservations(s: &Shape) -> TypedModule<ReservationsIn<Width>, Reservation
         // A load and an exchange are answered both; only the exchange is atomic.
         wire!(
             sent_operation =
-                cat(&[access.operation.bit(operation::SILENT), access.operation.bit(operation::IS_ATOMIC) & !fails])
+                cat(&[access.operation.bit(Operation::SILENT), access.operation.bit(Operation::IS_ATOMIC) & !fails])
         );
-        wire!(advances = i.sent & sent_operation.ne(operation::LOAD));
+        wire!(advances = i.sent & sent_operation.ne(Operation::Load));
         let scattered = access.scratchpad.map(|to| {
             let leaders = line.slice(0, s.scratchpad_line_bits());
             let apart = elements(to.lines, s.scratchpad_line_bits()).into_iter().map(|line| line.ne(leaders));
@@ -215,8 +215,8 @@ pub fn reservations(s: &Shape) -> TypedModule<ReservationsIn<Width>, Reservation
         let decided = i.sent & asked.conditional;
         m.assume("restart_while_nothing_is_sent", !(i.restart & i.sent));
         m.assert("one_of_them", !(access.valid & asked.reserves & asked.conditional));
-        m.assert("a_reservation_is_a_load", !(i.sent & asked.reserves) | access.operation.eq(operation::LOAD));
-        m.assert("a_condition_is_atomic", !decided | access.operation.eq(operation::ATOMIC));
+        m.assert("a_reservation_is_a_load", !(i.sent & asked.reserves) | access.operation.eq(Operation::Load));
+        m.assert("a_condition_is_atomic", !decided | access.operation.eq(Operation::Atomic));
         m.probe("decided", access.served.only_if(decided));
         m.probe("succeed", succeeds);
         m.probe("rows", rows);

@@ -22,7 +22,7 @@ use super::execute::Executed;
 use super::load_store::Whole;
 use super::memory::{Access, Lanes};
 use crate::divergence::interface::{Jump, Outcome, SequenceTold, warp_of};
-use crate::isa::{cause, convergence};
+use crate::isa::{FaultCause, HintKind};
 use crate::shape::{Replay, Shape};
 use fault::Blamed;
 use heddle_hdl::{elements, prelude::*};
@@ -103,8 +103,8 @@ pub struct Exit<T> {
 #[widths(s: &Shape)]
 pub struct Fault<T> {
     pub valid: T,
-    /// One of [`cause`].
-    #[width(cause::BITS)]
+    /// A [`FaultCause`].
+    #[width(FaultCause::WIDTH)]
     pub cause: T,
     #[width(s.warp_bits())]
     pub slot: T,
@@ -206,7 +206,7 @@ impl Stage<'_> {
         let &Stage { m, i, d, .. } = self;
         let link = cat(&[m.lit(0u32, 2), d.pc + 1]).zext(32);
         wire!(links = d.jal | d.jalr);
-        let counts = d.converges_by(convergence::COUNT);
+        let counts = d.converges_by(HintKind::Count);
         let (common, word) = match i.count {
             Some(count) => (links | counts, links.mux(link, count.zext(32))),
             None => (links, link),
@@ -263,28 +263,28 @@ impl Stage<'_> {
         m.cover("branch_taken_by_none", good & d.branch & !taken_branch.any());
         if let Some(sync) = sync {
             let lacks = sync.lacks;
-            m.cover("fault_named_is_absent", blamed.fault & blamed.blame.cause.eq(cause::NAMED_IS_ABSENT));
+            m.cover("fault_named_is_absent", blamed.fault & blamed.blame.cause.eq(FaultCause::NamedIsAbsent));
             m.cover("sync_of_a_part", good & lacks & !sync.queues & (mask & !served).any());
             m.cover("sync_of_all", good & sync.valid & served.eq(mask));
             m.cover("sync_of_all_beside_others", good & sync.valid & !lacks & (mask & !served).any());
             m.cover("sync_queues", good & sync.queues);
         }
-        for (name, number) in FAULTS {
-            m.cover(name, blamed.fault & blamed.blame.cause.eq(*number));
+        for (name, cause) in FAULTS {
+            m.cover(name, blamed.fault & blamed.blame.cause.eq(*cause));
         }
     }
 }
 
 /// The causes of faults, as covers name them.
-const FAULTS: &[(&str, u32)] = &[
-    ("fault_illegal_instruction", cause::ILLEGAL_INSTRUCTION),
-    ("fault_breakpoint", cause::BREAKPOINT),
-    ("fault_unknown_ecall", cause::UNKNOWN_ECALL),
-    ("fault_fetch_misaligned", cause::FETCH_MISALIGNED),
-    ("fault_fetch_out_of_range", cause::FETCH_OUT_OF_RANGE),
-    ("fault_load_misaligned", cause::LOAD_MISALIGNED),
-    ("fault_store_misaligned", cause::STORE_MISALIGNED),
-    ("fault_load_out_of_range", cause::LOAD_OUT_OF_RANGE),
-    ("fault_store_out_of_range", cause::STORE_OUT_OF_RANGE),
-    ("fault_store_to_program", cause::STORE_TO_PROGRAM),
+const FAULTS: &[(&str, FaultCause)] = &[
+    ("fault_illegal_instruction", FaultCause::IllegalInstruction),
+    ("fault_breakpoint", FaultCause::Breakpoint),
+    ("fault_unknown_ecall", FaultCause::UnknownEcall),
+    ("fault_fetch_misaligned", FaultCause::FetchMisaligned),
+    ("fault_fetch_out_of_range", FaultCause::FetchOutOfRange),
+    ("fault_load_misaligned", FaultCause::LoadMisaligned),
+    ("fault_store_misaligned", FaultCause::StoreMisaligned),
+    ("fault_load_out_of_range", FaultCause::LoadOutOfRange),
+    ("fault_store_out_of_range", FaultCause::StoreOutOfRange),
+    ("fault_store_to_program", FaultCause::StoreToProgram),
 ];

@@ -1,7 +1,7 @@
 //! What the unit asserts, and what tests should meet.
 
 use super::super::fairness::{Told, assert_bound};
-use super::super::{UnitIn, assume_legal, kind};
+use super::super::{OutcomeKind, UnitIn, assume_legal};
 use super::lane::LaneOut;
 use super::state::Store;
 use super::trees::{First, Passes};
@@ -43,7 +43,7 @@ pub fn check(
     let fair = told.map(|told| {
         let ghost_waits = m.memory("ghost_waits", s.lanes, s.warp_bits());
         let wait = ghost_waits.read(slot);
-        let arrive = outcome.taken.mask.only_if(outcome.kind.eq(kind::WAIT));
+        let arrive = outcome.taken.mask.only_if(outcome.kind.eq(OutcomeKind::Wait));
         ghost_waits.write(outcome.valid | starts | wakes, slot, (wait | arrive).only_if(outcome.valid));
         let runnable = ghost_live.read(slot) & !wait;
         let since = assert_bound(*m, s, told, runnable, running.mask);
@@ -64,7 +64,7 @@ fn check_outcome(store: &Store, i: &UnitIn<Signal>, turn: &Turn, passes: &Passes
     m.assume("no_outcome_before_the_stop_pc_is_there", !outcome.valid | !under_way);
     let left = outcome.valid & outcome.rest.mask.any();
     let ahead = store.stop(outcome.slot);
-    let access = outcome.kind.eq(kind::MEMORY);
+    let access = outcome.kind.eq(OutcomeKind::Memory);
     let before_stop = !ahead.valid | outcome.rest.pc.lt(ahead.pc);
     m.assume("memory_accesses_come_before_the_stop_pc", !(left & access) | before_stop);
 }

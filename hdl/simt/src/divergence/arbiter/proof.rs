@@ -11,7 +11,7 @@ use super::{Inside, described};
 use crate::divergence::fairness::Fairness;
 use crate::divergence::fairness::proof::{Warp, has_its_turn};
 use crate::divergence::proof::ProofIn;
-use crate::divergence::{Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::divergence::{Outcome, OutcomeKind, Side, Start, UnitIn, UnitOut, Wake};
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -99,16 +99,16 @@ fn legal(m: Builder, s: &Shape, i: &ProofIn<Signal>, inside: &Inside) -> UnitIn<
     let (taken, rest) = (active & i.taken, active & i.rest & !i.taken);
     let stop = inside.store.stops.as_ref().map(|stops| stops.read(number));
     let beyond = stop.map_or(m.lit(0u32, 1), |stop| stop.valid & !outcome.rest.pc.lt(stop.pc));
-    let never = outcome.kind.eq(kind::WAIT) & m.lit(!s.barriers, 1);
-    let misplaced = outcome.kind.eq(kind::MEMORY) & beyond;
-    let to_next = outcome.kind.eq(kind::MEMORY) & !beyond;
+    let never = outcome.kind.eq(OutcomeKind::Wait) & m.lit(!s.barriers, 1);
+    let misplaced = outcome.kind.eq(OutcomeKind::Memory) & beyond;
+    let to_next = outcome.kind.eq(OutcomeKind::Memory) & !beyond;
     let to = to_next.mux(outcome.rest.pc + 1, outcome.taken.pc);
-    let jump = outcome.kind.eq(kind::JUMP);
+    let jump = outcome.kind.eq(OutcomeKind::Jump);
     let call = jump & outcome.call & !inside.store.active.read(number).depth.all();
     let outcome = Outcome {
         valid: outcome.valid & runs,
         slot: number,
-        kind: (never | misplaced).mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind),
+        kind: (never | misplaced).mux(m.code(OutcomeKind::Branch), outcome.kind),
         taken: Side { mask: taken, pc: to },
         rest: Side { mask: rest, ..outcome.rest },
         call,
@@ -267,7 +267,7 @@ fn follow(
     pc.next(pick([(begins, start.pc), (goes, outcome.taken.pc), (stays, outcome.rest.pc)], pc.q));
     depth.next(pick([(begins, depth.q.literal(0u32)), (goes, deeper)], depth.q));
     let never = m.lit(0u32, 1);
-    waits.next(pick([(begins | wakes, never), (goes, outcome.kind.eq(kind::WAIT))], waits.q));
+    waits.next(pick([(begins | wakes, never), (goes, outcome.kind.eq(OutcomeKind::Wait))], waits.q));
     let thread = select(&threads(s, slot, tables, inside), lane);
     m.assert("thread_is_live", implies(inside.store.live.q.select(slot, 1), thread.valid.eq(alive.q)));
     m.assert("thread_of_a_warp_that_is_not_live", implies(!inside.store.live.q.select(slot, 1), !alive.q));

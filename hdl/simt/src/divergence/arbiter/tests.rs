@@ -3,7 +3,7 @@
 use super::trees::{first_cycles, stop_cycles};
 use super::*;
 use crate::divergence::testing::{P, Pipeline, Plan, Told, Watch, all_hit};
-use crate::divergence::{Start, kind};
+use crate::divergence::{OutcomeKind, Start};
 use crate::pipeline::timing::STEER_TO_DECODE;
 use crate::shape::Metrics;
 use heddle_hdl::netlist::{Module, Op};
@@ -109,7 +109,7 @@ fn call_depth_has_bounds() {
     let s = Shape { depth_bits: 1, ..Shape::new(4, 1) };
     let mut watch = Watch::new(&plan(&s), &s, 1);
     let to = |depth: u64, pc: u64| P { depth, pc, mask: 0b1111, waits: false };
-    let jump = |taken: P| Told { kind: kind::JUMP, taken, ..Told::default() };
+    let jump = |taken: P| Told { kind: OutcomeKind::Jump, taken, ..Told::default() };
     watch.cycle(None, Some((0, to(0, 0))));
     watch.tell(Told { ret: true, ..jump(to(0, 5)) });
     watch.tell(Told { call: true, ..jump(to(1, 10)) });
@@ -131,10 +131,10 @@ fn caught_by(change: impl Fn(&mut Module, &mut Module)) -> String {
     design.netlist = Arc::new(unit);
     let mut p = Pipeline::new(&design, &s, 1);
     let threads = |mask: u64, pc: u64| P { mask, pc, ..P::default() };
-    let of = |kind: u32, taken: P, rest: P| Told { kind, taken, rest, ..Told::default() };
-    let branch = of(kind::BRANCH, threads(0b0000_1111, 9), threads(0b1111_0000, 1));
-    let access = of(kind::MEMORY, threads(0b0111_0000, 4), threads(0b1000_0000, 3));
-    let exit = of(kind::EXIT, P::default(), P::default());
+    let of = |kind: OutcomeKind, taken: P, rest: P| Told { kind, taken, rest, ..Told::default() };
+    let branch = of(OutcomeKind::Branch, threads(0b0000_1111, 9), threads(0b1111_0000, 1));
+    let access = of(OutcomeKind::Memory, threads(0b0111_0000, 4), threads(0b1000_0000, 3));
+    let exit = of(OutcomeKind::Exit, P::default(), P::default());
     let start = Some((0, threads(0b1111_1111, 0)));
     for (told, start) in [(None, start), (Some(branch), None), (Some(access), None), (Some(exit), None)] {
         p.poke(told, start, 0, 0);

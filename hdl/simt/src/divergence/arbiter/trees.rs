@@ -1,7 +1,7 @@
 //! The trees of comparators, and the passes of warps through them: who runs, and whom they may meet.
 
 use super::super::fairness::Told;
-use super::super::{Steer, Stop, UnitIn, kind};
+use super::super::{OutcomeKind, Steer, Stop, UnitIn};
 use super::lane::{LaneOut, Place, rank_bits, unpack_rank};
 use super::state::{Active, Store};
 use super::turn::Turn;
@@ -85,7 +85,7 @@ impl Store {
         let outcome = &i.outcome;
         let valid = outcome.valid | turn.starts | turn.wakes;
         // Behind the last instruction of all, pc + 1 is the first.
-        let replay = outcome.kind.eq(kind::MEMORY) & outcome.rest.mask.any() & !outcome.rest.pc.all();
+        let replay = outcome.kind.eq(OutcomeKind::Memory) & outcome.rest.mask.any() & !outcome.rest.pc.all();
         // Who gives way is not who runs next.
         let replay = turn.late.map_or(replay, |late| replay & !late);
         let mut all = vec![m.stage("entering", Pass { valid, slot: turn.slot, replay: outcome.valid & replay })];

@@ -1,6 +1,6 @@
 //! Cycle 0: whose turn it is, and what that writes to the tables.
 
-use super::super::{UnitIn, depth_after, kind};
+use super::super::{OutcomeKind, UnitIn, depth_after};
 use super::lane::{LaneIn, Place};
 use super::state::{Active, Store};
 use super::trees::Passes;
@@ -47,7 +47,7 @@ impl Store {
         }
         wire!(running = self.active.read(outcome.slot));
         let depth = depth_after(outcome.call, outcome.ret, running.depth);
-        let waits = outcome.kind.eq(kind::WAIT);
+        let waits = outcome.kind.eq(OutcomeKind::Wait);
         let runs = m.lit(0u32, 1);
         let lasts = fairness
             .as_ref()

@@ -5,9 +5,9 @@
 //! arrived, and once more for each level that is popped before threads run.
 
 use super::super::levels::{Likely, Parting, Pop, Rpc, Top, has_likely, is_at_point, levels, part, pop};
-use super::super::{MixedIn, Outcome, Side, Start, depth_after, kind};
+use super::super::{MixedIn, Outcome, OutcomeKind, Side, Start, depth_after};
 use super::ahead::{Branch, Turn};
-use super::state::{Ends, Held, OfBlock, Place, Step, Store, place};
+use super::state::{Ends, Held, OfBlock, Place, PlaceKind, Step, Store};
 use crate::arbiter::{places_above, round_robin};
 use crate::block::whole_group;
 use heddle_hdl::prelude::*;
@@ -169,16 +169,16 @@ impl Store {
         wire!(all_rest = self.rest.q & own_columns);
         wire!(all_live = self.live.q & own_columns);
         let is_recorded = self.recorded.q.select(at, 1);
-        wire!(part_waits = due & is_recorded & told.kind.eq(place::BARRIER) & all_taken.ne(all_live));
+        wire!(part_waits = due & is_recorded & told.kind.eq(PlaceKind::Barrier) & all_taken.ne(all_live));
         let keeps = valid & read & (!free | part_waits);
         self.of_block.next_if(!keeps, now);
         wire!(begins = due & !part_waits);
         wire!(together = is_recorded & begins);
-        let of_kind = |kind: u32| together & told.kind.eq(kind);
-        wire!(branch = of_kind(place::BRANCH));
-        wire!(barrier = of_kind(place::BARRIER));
-        wire!(met = of_kind(place::RPC));
-        wire!(point = of_kind(place::POINT));
+        let of_kind = |kind: PlaceKind| together & told.kind.eq(kind);
+        wire!(branch = of_kind(PlaceKind::Branch));
+        wire!(barrier = of_kind(PlaceKind::Barrier));
+        wire!(met = of_kind(PlaceKind::Rpc));
+        wire!(point = of_kind(PlaceKind::Point));
         Due {
             at,
             slots,
@@ -208,7 +208,7 @@ impl Store {
         let whole = Outcome {
             valid: branch | barrier,
             slot: due.at,
-            kind: told.jump.mux(m.lit(kind::JUMP, kind::BITS), m.lit(kind::BRANCH, kind::BITS)),
+            kind: told.jump.mux(m.code(OutcomeKind::Jump), m.code(OutcomeKind::Branch)),
             taken: Side { mask: due.taken.only_if(branch | barrier), pc: barrier.mux(told.pc, told.target) },
             rest: Side { mask: due.rest.only_if(branch), pc: told.pc },
             call: told.call & branch,

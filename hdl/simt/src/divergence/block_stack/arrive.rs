@@ -1,9 +1,9 @@
 //! What a warp's outcome means: it goes on alone, or ahead of its block, or arrives.
 
 use super::super::levels::{Top, is_at_point};
-use super::super::{Announced, Outcome, Side, depth_after, kind};
+use super::super::{Announced, Outcome, OutcomeKind, Side, depth_after};
 use super::ahead::{Arriving, Going};
-use super::state::{OfSlot, Place, Store, place};
+use super::state::{OfSlot, Place, PlaceKind, Store};
 use crate::shape::Compaction;
 use heddle_hdl::prelude::*;
 
@@ -42,30 +42,30 @@ impl Store {
         let m = *m;
         let never = m.lit(0u32, 1);
         let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads reconverge") };
-        let is = |kind: u32| outcome.valid & outcome.kind.eq(kind);
+        let is = |kind: OutcomeKind| outcome.valid & outcome.kind.eq(kind);
         wire!(block = self.block_of(outcome.slot));
         let of_slot = self.of_slot.q;
         let OfSlot { warp, depth, after: taken_depth, ends: before, first } = of_slot;
         let all_go = outcome.taken.mask.any();
         wire!(splits = all_go & outcome.rest.mask.any());
-        wire!(jumps = is(kind::JUMP));
-        wire!(branches = is(kind::BRANCH));
+        wire!(jumps = is(OutcomeKind::Jump));
+        wire!(branches = is(OutcomeKind::Branch));
         wire!(may_part = !meets.uniform | splits | (branches & m.lit(s.compaction == Compaction::Always, 1)));
         wire!(parts = (branches | jumps) & may_part);
         wire!(parting_branch = branches & parts);
-        wire!(moves = ((branches | jumps) & !may_part) | is(kind::ARRIVED));
+        wire!(moves = ((branches | jumps) & !may_part) | is(OutcomeKind::Arrived));
         let gone = Side { mask: taken_depth, pc: outcome.taken.pc };
         let stayed = Side { mask: depth, pc: outcome.rest.pc };
         let Side { mask: to_depth, pc: to } = all_go.mux(gone, stayed);
         wire!(is_first = !self.recorded.q.select(block, 1));
-        let found = !is_first & first.kind.eq(place::RPC);
+        let found = !is_first & first.kind.eq(PlaceKind::Rpc);
         let rpc = before.rpc.found(found, first.pc);
         wire!(meets_here = moves & rpc.reached(to, to_depth));
         let would_be = Top { pc: to, depth: to_depth, mask: warp.mask, rpc, likely: before.likely };
         wire!(at_point = moves & !meets_here & is_at_point(&would_be).unwrap_or(never));
         wire!(goes_on = moves & !meets_here & !at_point);
-        wire!(waits = is(kind::WAIT));
-        wire!(exits = is(kind::EXIT));
+        wire!(waits = is(OutcomeKind::Wait));
+        wire!(exits = is(OutcomeKind::Exit));
         wire!(arrives = outcome.valid & !goes_on);
 
         let top = Top { depth, ..would_be };
@@ -73,10 +73,13 @@ impl Store {
         let going = self.ahead.as_ref().map(|ahead| ahead.goes(m, &arriving));
         wire!(goes_ahead = going.map_or(never, |going| going.goes));
 
-        let code = |kind: u32| m.lit(kind, place::BITS);
-        let at_end = [(meets_here, code(place::RPC)), (at_point, code(place::POINT)), (waits, code(place::BARRIER))];
+        let at_end = [
+            (meets_here, m.code(PlaceKind::Rpc)),
+            (at_point, m.code(PlaceKind::Point)),
+            (waits, m.code(PlaceKind::Barrier)),
+        ];
         let here = Place {
-            kind: pick(at_end, code(place::BRANCH)),
+            kind: pick(at_end, m.code(PlaceKind::Branch)),
             pc: parts.mux(outcome.rest.pc, to),
             depth: parts.mux(depth, to_depth),
             jump: jumps & parts,

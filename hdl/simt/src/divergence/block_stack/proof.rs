@@ -4,12 +4,12 @@
 //!
 //! One thread is followed, any of them; blocks are all of the core or one warp each.
 
-use super::state::{OfSlot, Warp, as_one_warp, place};
+use super::state::{OfSlot, PlaceKind, Warp, as_one_warp};
 use super::{Inside, described};
 use crate::block::same_group;
 use crate::divergence::levels::levels;
 use crate::divergence::proof::{Followed, ProofIn, Whereabouts, held_since, with_announced};
-use crate::divergence::{MixedIn, Outcome, Side, Start, UnitIn, UnitOut, depth_after, kind};
+use crate::divergence::{MixedIn, Outcome, OutcomeKind, Side, Start, UnitIn, UnitOut, depth_after};
 use crate::pipeline::timing::ISSUE_TO_RESOLVE;
 use crate::proof::{cover, held, implies, index_of};
 use crate::shape::Shape;
@@ -131,17 +131,17 @@ fn any_outcome(
     group: Signal,
 ) -> Outcome<Signal> {
     let any = i.unit.unit.outcome;
-    let is = |kind: u32| any.kind.eq(kind);
-    let waits = is(kind::WAIT) & m.lit(s.barriers, 1);
-    let legal = is(kind::JUMP) | is(kind::ARRIVED) | is(kind::EXIT) | waits;
-    let kind = legal.mux(any.kind, m.lit(kind::BRANCH, kind::BITS));
-    let (jump, branch) = (is(kind::JUMP), !legal);
+    let is = |kind: OutcomeKind| any.kind.eq(kind);
+    let waits = is(OutcomeKind::Wait) & m.lit(s.barriers, 1);
+    let legal = is(OutcomeKind::Jump) | is(OutcomeKind::Arrived) | is(OutcomeKind::Exit) | waits;
+    let kind = legal.mux(any.kind, m.code(OutcomeKind::Branch));
+    let (jump, branch) = (is(OutcomeKind::Jump), !legal);
     let some = (branch | jump).mux(warp.mask & i.unit.taken, warp.mask);
-    let taken = some.only_if(!is(kind::EXIT));
+    let taken = some.only_if(!is(OutcomeKind::Exit));
     // Another warp's branch is the same one; and a jump serves those who go where the first of the block went.
     let known = inside.store.places.read(slot & !group);
     let recorded = inside.store.recorded.q.select(slot & !group, 1);
-    let same = recorded & known.kind.eq(place::BRANCH) & known.jump.eq(jump) & known.pc.eq(any.rest.pc);
+    let same = recorded & known.kind.eq(PlaceKind::Branch) & known.jump.eq(jump) & known.pc.eq(any.rest.pc);
     let differs = same & (known.call.ne(any.call) | known.ret.ne(any.ret));
     Outcome {
         valid: any.valid & may & !differs,

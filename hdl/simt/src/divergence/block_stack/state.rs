@@ -25,8 +25,8 @@ pub struct Warp<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Place<T> {
-    /// One of [`place`].
-    #[width(place::BITS)]
+    /// A [`PlaceKind`].
+    #[width(PlaceKind::WIDTH)]
     pub kind: T,
     /// The pc of the instruction, or for what is no branch, behind it.
     #[width(s.pc_bits())]
@@ -42,16 +42,16 @@ pub struct Place<T> {
     pub meets: Reconvergence<T>,
 }
 
-/// The kinds of places where warps arrive.
-pub mod place {
-    pub const BITS: u32 = 2;
+/// The kind of a place where warps arrive.
+#[derive(Code, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PlaceKind {
     /// A branch or jump.
-    pub const BRANCH: u32 = 0;
+    Branch,
     /// The rpc of the top.
-    pub const RPC: u32 = 1;
+    Rpc,
     /// Its likely-convergence point.
-    pub const POINT: u32 = 2;
-    pub const BARRIER: u32 = 3;
+    Point,
+    Barrier,
 }
 
 /// What the stack does for a block.

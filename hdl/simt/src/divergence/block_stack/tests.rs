@@ -53,7 +53,7 @@ struct Segment {
 #[derive(Clone, Debug)]
 struct Control {
     pc: u64,
-    kind: u32,
+    kind: OutcomeKind,
     targets: Vec<Option<u64>>,
     call: bool,
     ret: bool,
@@ -64,7 +64,7 @@ struct Control {
 #[derive(Clone, Copy, Debug)]
 struct Told {
     slot: usize,
-    kind: u32,
+    kind: OutcomeKind,
     taken: (u64, u64),
     rest: (u64, u64),
     call: bool,
@@ -118,7 +118,7 @@ struct Pipeline {
 /// Why the core stops, and the instruction and the warp that it says it was.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Refusal {
-    cause: u32,
+    cause: FaultCause,
     slot: u64,
     pc: u64,
     threads: String,
@@ -194,7 +194,15 @@ impl Pipeline {
         let is_announced = resolving.is_some();
         let resolving = resolving.unwrap_or_default();
         let side = |(pc, mask): (u64, u64)| Side { mask: mask.into(), pc: pc.into() };
-        let none = Told { slot: 0, kind: 0, taken: (0, 0), rest: (0, 0), call: false, ret: false, meets: elsewhere() };
+        let none = Told {
+            slot: 0,
+            kind: OutcomeKind::Branch,
+            taken: (0, 0),
+            rest: (0, 0),
+            call: false,
+            ret: false,
+            meets: elsewhere(),
+        };
         let o = told.unwrap_or(none);
         let begun = self.filling.filter(|_| starts);
         let first = begun.unwrap_or(Filling { slot: 0, last: 0, last_mask: 0, pc: 0 });
@@ -298,7 +306,8 @@ impl Pipeline {
         if let Some(refused) = out.more.refused.filter(|refused| refused.valid == 1) {
             let Culprit { slot, pc, mask, homes } = refused.because.unwrap();
             let threads = self.shown(mask.low_u64(), &self.unpack(homes));
-            let (cause, slot, pc) = (refused.cause.low_u64() as u32, slot.low_u64(), pc.low_u64());
+            let cause = FaultCause::from_bits(&refused.cause).expect("a cause");
+            let (slot, pc) = (slot.low_u64(), pc.low_u64());
             self.refused = Some(Refusal { cause, slot, pc, threads });
         }
         let steered = (out.steer.valid == 1).then(|| (out.steer.slot.low_u64() as usize, out.steer.pc.low_u64()));
@@ -341,18 +350,18 @@ impl Pipeline {
         let Some(pc) = goes_on else { return };
         let (mask, same_homes, _, ahead) = self.asks(told.slot);
         assert!(lanes_of(mask).all(|lane| same_homes[lane] == homes[lane]), "slot {} has other threads", told.slot);
-        let is_control = told.kind == kind::BRANCH || told.kind == kind::JUMP;
+        let is_control = told.kind == OutcomeKind::Branch || told.kind == OutcomeKind::Jump;
         let splits = told.taken.1 != 0 && told.rest.1 != 0;
-        let always = told.kind == kind::BRANCH && self.s.compaction == Compaction::Always;
+        let always = told.kind == OutcomeKind::Branch && self.s.compaction == Compaction::Always;
         let may_part = is_control && (told.meets.uniform == 0 || splits || always);
         assert_eq!(ahead, may_part, "{told:?} goes on");
-        assert!(!ahead || (told.kind == kind::BRANCH && self.s.predicts()), "{told:?} goes ahead");
+        assert!(!ahead || (told.kind == OutcomeKind::Branch && self.s.predicts()), "{told:?} goes ahead");
         self.runs(told.slot, mask, pc, now, ahead);
         let now_run = self.members(told.slot);
         assert!(now_run.iter().all(|thread| before.contains(thread)), "{told:?}");
         assert!(ahead || now_run == before, "{told:?}: some threads do not go on");
         let runs = self.slots[told.slot].runs.as_mut().unwrap();
-        runs.passed = if ahead { 0 } else { passed + usize::from(told.kind != kind::ARRIVED) };
+        runs.passed = if ahead { 0 } else { passed + usize::from(told.kind != OutcomeKind::Arrived) };
     }
 
     /// A slot runs these lanes, all of which outcomes sent to one place.
@@ -460,7 +469,7 @@ impl Pipeline {
             Some(stop) => {
                 let targets = vec![Some(stop); self.threads.len()];
                 let uniform = Reconvergence { uniform: 1, ..elsewhere() };
-                Control { pc: stop - 1, kind: kind::ARRIVED, targets, call: false, ret: false, meets: uniform }
+                Control { pc: stop - 1, kind: OutcomeKind::Arrived, targets, call: false, ret: false, meets: uniform }
             }
             None => control,
         }
@@ -475,11 +484,11 @@ impl Pipeline {
         let bits =
             |of: &dyn Fn(usize) -> bool| lanes_of(mask).filter(|&lane| of(lane)).fold(0, |bits, lane| bits | 1 << lane);
         let first = lanes_of(mask).next().and_then(goes);
-        let target = if kind == kind::JUMP { jump.or(first) } else { lanes_of(mask).find_map(goes) };
+        let target = if kind == OutcomeKind::Jump { jump.or(first) } else { lanes_of(mask).find_map(goes) };
         let taken = bits(&|lane| target.is_some() && goes(lane) == target);
         let last = (1 << self.s.pc_bits()) - 1;
-        let stays = if kind == kind::BRANCH { (pc + 1) & last } else { pc };
-        let rest = if kind == kind::EXIT { 0 } else { mask & !taken };
+        let stays = if kind == OutcomeKind::Branch { (pc + 1) & last } else { pc };
+        let rest = if kind == OutcomeKind::Exit { 0 } else { mask & !taken };
         // A branch that nobody takes has a target all the same.
         let target = target.or(targets.iter().copied().flatten().next()).unwrap_or(stays);
         Told { slot, kind, taken: (target, taken), rest: (stays, rest), call, ret, meets }
@@ -564,7 +573,7 @@ impl Pipeline {
 
 fn exit(p: &Pipeline, pc: u64) -> Control {
     let targets = vec![None; p.threads.len()];
-    Control { pc, kind: kind::EXIT, targets, call: false, ret: false, meets: elsewhere() }
+    Control { pc, kind: OutcomeKind::Exit, targets, call: false, ret: false, meets: elsewhere() }
 }
 
 /// A control instruction for all warps of a slot's block.
@@ -577,27 +586,27 @@ fn any_control(p: &mut Pipeline, slot: usize, at: At) -> Control {
     let (r, count, last) = (&mut p.random, p.threads.len(), (1 << p.s.pc_bits()) - 1);
     let pc = (at.pc + r.u64(..4)).min(last);
     let kind = match r.u32(..100) {
-        0..3 => kind::EXIT,
-        3..12 if all_run => kind::WAIT,
-        3..25 => kind::JUMP,
-        _ => kind::BRANCH,
+        0..3 => OutcomeKind::Exit,
+        3..12 if all_run => OutcomeKind::Wait,
+        3..25 => OutcomeKind::Jump,
+        _ => OutcomeKind::Branch,
     };
     // A block comes to a jump that may diverge once only before it waits, since the table says the same each time.
     let uniform = match kind {
-        kind::JUMP => pc % 2 == 0,
-        _ => kind != kind::WAIT && r.u8(..3) == 0,
+        OutcomeKind::Jump => pc % 2 == 0,
+        _ => kind != OutcomeKind::Wait && r.u8(..3) == 0,
     };
     let (target, other, dense) = (r.u64(..14), r.u64(..14), r.u8(..=4));
     let goes = |thread: u8| if uniform { dense > 1 } else { thread < dense };
     let targets = (0..count).map(|_| match (kind, goes(r.u8(..4))) {
-        (kind::EXIT, _) | (kind::BRANCH, false) => None,
-        (kind::WAIT, _) => Some((pc + 1) & last),
-        (kind::JUMP, true) if !uniform => Some(other),
+        (OutcomeKind::Exit, _) | (OutcomeKind::Branch, false) => None,
+        (OutcomeKind::Wait, _) => Some((pc + 1) & last),
+        (OutcomeKind::Jump, true) if !uniform => Some(other),
         _ => Some(target),
     });
     let targets = targets.collect();
-    let call = kind == kind::JUMP && at.depth < 3 && r.u8(..3) == 0;
-    let ret = kind == kind::JUMP && !call && r.bool();
+    let call = kind == OutcomeKind::Jump && at.depth < 3 && r.u8(..3) == 0;
+    let ret = kind == OutcomeKind::Jump && !call && r.bool();
     // Few places, so that branches meet where others do.
     let meet = if r.u8(..4) == 0 { Meet::Return } else { Meet::At(r.u32(10..13)) };
     let likely = r.bool().then(|| r.u32(7..13));
@@ -671,7 +680,7 @@ impl Pipeline {
     }
 
     /// The core stops for this cause, and says that it was this instruction of these threads.
-    fn assert_refused(&self, cause: u32, (slot, pc, threads): (u64, u64, &str)) {
+    fn assert_refused(&self, cause: FaultCause, (slot, pc, threads): (u64, u64, &str)) {
         assert_eq!(self.refused, Some(Refusal { cause, slot, pc, threads: threads.into() }));
     }
 
@@ -680,7 +689,7 @@ impl Pipeline {
     }
 
     /// A control instruction where these threads, and no others, go to a target.
-    fn control(&self, kind: u32, pc: u64, target: u64, who: &str, meets: Reconvergence<u64>) -> Control {
+    fn control(&self, kind: OutcomeKind, pc: u64, target: u64, who: &str, meets: Reconvergence<u64>) -> Control {
         let number =
             |thread: usize| (thread % self.s.warps as usize) as u32 * self.s.lanes + thread as u32 / self.s.warps;
         let goes = |thread: usize| who.contains(char::from_digit(number(thread), 16).unwrap());
@@ -704,13 +713,14 @@ impl Pipeline {
 
     /// All warps that run call a function.
     fn call(&mut self, pc: u64, function: u64) {
-        let jump = self.control(kind::JUMP, pc, function, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(pc + 1) });
+        let jump =
+            self.control(OutcomeKind::Jump, pc, function, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(pc + 1) });
         self.tell_all(&Control { call: true, ..jump });
     }
 
     /// All warps that run return.
     fn ret(&mut self, pc: u64, to: u64) {
-        let jump = self.control(kind::JUMP, pc, to, EVERYBODY, returns());
+        let jump = self.control(OutcomeKind::Jump, pc, to, EVERYBODY, returns());
         self.tell_all(&Control { ret: true, ..jump });
     }
 
@@ -718,7 +728,7 @@ impl Pipeline {
     fn arrive(&mut self, stop: u64) {
         let slots: Vec<usize> = (0..self.slots.len()).filter(|&slot| self.runs_with_block(slot)).collect();
         assert!(slots.iter().all(|&slot| self.asks(slot).2 == Some(stop)), "all stop at {stop}");
-        let control = self.control(kind::ARRIVED, stop - 1, stop, EVERYBODY, meets_at(0));
+        let control = self.control(OutcomeKind::Arrived, stop - 1, stop, EVERYBODY, meets_at(0));
         slots.into_iter().for_each(|slot| self.tell(slot, &control));
     }
 }
@@ -739,7 +749,7 @@ fn figure_7() {
     for order in [[0, 1], [1, 0]] {
         let mut p = Pipeline::begun(&shape(4, 2), 2);
         p.assert_shows(0, &["0123", "4567"]);
-        let branch = p.control(kind::BRANCH, B - 1, C, "056", meets_at(D));
+        let branch = p.control(OutcomeKind::Branch, B - 1, C, "056", meets_at(D));
         p.tell(order[0], &branch);
         assert_eq!(p.shows().len(), 1, "the first warp waits for the other");
         p.tell(order[1], &branch);
@@ -750,7 +760,7 @@ fn figure_7() {
         p.assert_shows(D, &["0123", "4567"]);
     }
     let mut p = Pipeline::begun(&Shape { compaction: Compaction::Off, ..shape(4, 2) }, 2);
-    let branch = p.control(kind::BRANCH, B - 1, C, "056", meets_at(D));
+    let branch = p.control(OutcomeKind::Branch, B - 1, C, "056", meets_at(D));
     p.tell_all(&branch);
     p.assert_shows(C, &["0xxx", "x56x"]);
 }
@@ -759,7 +769,7 @@ fn figure_7() {
 #[test]
 fn warps_arrive_in_any_order() {
     let mut p = Pipeline::begun(&shape(4, 4), 3);
-    let branch = p.control(kind::BRANCH, B - 1, C, "04a", meets_at(D));
+    let branch = p.control(OutcomeKind::Branch, B - 1, C, "04a", meets_at(D));
     for slot in [1, 2, 0] {
         p.tell(slot, &branch);
     }
@@ -772,7 +782,7 @@ fn warps_arrive_in_any_order() {
 #[test]
 fn writes_are_waited_for() {
     let mut p = Pipeline::begun(&shape(4, 2), 2);
-    let branch = p.control(kind::BRANCH, B - 1, C, "056", meets_at(D));
+    let branch = p.control(OutcomeKind::Branch, B - 1, C, "056", meets_at(D));
     p.tell(0, &branch);
     p.issues(1, 70);
     p.tell(1, &branch);
@@ -785,7 +795,7 @@ fn writes_are_waited_for() {
 #[test]
 fn static_warps_after_exits() {
     let mut p = Pipeline::begun(&shape(4, 2), 2);
-    let branch = p.control(kind::BRANCH, B - 1, C, "056", meets_at(D));
+    let branch = p.control(OutcomeKind::Branch, B - 1, C, "056", meets_at(D));
     p.tell_all(&branch);
     let ends = exit(&p, C);
     p.tell_all(&ends);
@@ -802,17 +812,17 @@ const WAITING: [Compaction; 2] = [Compaction::SkipUniform, Compaction::Predict];
 fn nested_branches() {
     for compaction in WAITING {
         let mut p = Pipeline::begun(&Shape { compaction, ..shape(4, 2) }, 2);
-        let branch = p.control(kind::BRANCH, 1, B, "012456", meets_at(F));
+        let branch = p.control(OutcomeKind::Branch, 1, B, "012456", meets_at(F));
         p.tell_all(&branch);
         p.assert_shows(B, &["012x", "456x"]);
-        let branch = p.control(kind::BRANCH, B, C, "04", meets_at(D));
+        let branch = p.control(OutcomeKind::Branch, B, C, "04", meets_at(D));
         p.tell_all(&branch);
         p.assert_shows(C, &["0xxx", "4xxx"]);
         p.arrive(D);
         p.assert_shows(B + 1, &["x12x", "x56x"]);
         p.arrive(D);
         p.assert_shows(D, &["012x", "456x"]);
-        let jump = p.control(kind::JUMP, D + 1, F, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(F) });
+        let jump = p.control(OutcomeKind::Jump, D + 1, F, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(F) });
         p.tell_all(&jump);
         p.assert_shows(2, &["xxx3", "xxx7"]);
         p.arrive(F);
@@ -827,12 +837,12 @@ fn branches_of_a_function_that_returns() {
     for compaction in WAITING {
         let mut p = Pipeline::begun(&Shape { compaction, ..shape(4, 2) }, 2);
         p.call(1, C);
-        let branch = p.control(kind::BRANCH, C, D, "04", returns());
+        let branch = p.control(OutcomeKind::Branch, C, D, "04", returns());
         p.tell_all(&branch);
         p.assert_shows(D, &["0xxx", "4xxx"]);
         p.ret(D, 2);
         p.assert_shows(C + 1, &["x123", "x567"]);
-        let branch = p.control(kind::BRANCH, C + 1, E, "15", returns());
+        let branch = p.control(OutcomeKind::Branch, C + 1, E, "15", returns());
         p.tell_all(&branch);
         p.assert_shows(E, &["x1xx", "x5xx"]);
         p.ret(E, 2);
@@ -851,11 +861,11 @@ fn a_branch_meets_where_others_have_returned_to() {
         for pc in [1, C] {
             p.call(pc, C);
         }
-        let branch = p.control(kind::BRANCH, C + 1, D, "04", returns());
+        let branch = p.control(OutcomeKind::Branch, C + 1, D, "04", returns());
         p.tell_all(&branch);
         p.ret(D, E);
         p.assert_shows(C + 2, &["x123", "x567"]);
-        let branch = p.control(kind::BRANCH, C + 2, D, "15", meets_at(E));
+        let branch = p.control(OutcomeKind::Branch, C + 2, D, "15", meets_at(E));
         p.tell_all(&branch);
         p.assert_shows(D, &["x1xx", "x5xx"]);
         p.arrive(E);
@@ -873,7 +883,7 @@ fn uniform_branches() {
     let uniform = Reconvergence { uniform: 1, ..meets_at(D) };
     for (compaction, goes_on) in [(Compaction::SkipUniform, true), (Compaction::Always, false)] {
         let mut p = Pipeline::begun(&Shape { compaction, ..shape(2, 2) }, 2);
-        let branch = p.control(kind::BRANCH, 1, C, EVERYBODY, uniform);
+        let branch = p.control(OutcomeKind::Branch, 1, C, EVERYBODY, uniform);
         p.tell(0, &branch);
         assert_eq!(p.shows().len(), if goes_on { 2 } else { 1 });
         p.tell(1, &branch);
@@ -887,13 +897,13 @@ fn uniform_branches() {
 fn likely_points() {
     let told = Reconvergence::new(Meet::At(F as u32), false, Some(E as u32));
     let mut p = Pipeline::begun(&Shape { likely: true, ..shape(2, 2) }, 2);
-    let branch = p.control(kind::BRANCH, B - 1, C, "123", told);
+    let branch = p.control(OutcomeKind::Branch, B - 1, C, "123", told);
     p.tell_all(&branch);
     p.assert_shows(C, &["21", "x3"]);
-    let branch = p.control(kind::BRANCH, C, D, "23", told);
+    let branch = p.control(OutcomeKind::Branch, C, D, "23", told);
     p.tell_all(&branch);
     p.assert_shows(D, &["23"]);
-    let leaves = p.control(kind::JUMP, D, F, EVERYBODY, Reconvergence { uniform: 1, ..told });
+    let leaves = p.control(OutcomeKind::Jump, D, F, EVERYBODY, Reconvergence { uniform: 1, ..told });
     p.tell_all(&leaves);
     p.assert_shows(C + 1, &["x1"]);
     p.arrive(E);
@@ -908,8 +918,8 @@ fn likely_points() {
 #[test]
 fn jumps_to_several_places() {
     let mut p = Pipeline::begun(&shape(2, 2), 2);
-    let one = p.control(kind::JUMP, 1, C, "12", meets_at(F));
-    let other = p.control(kind::JUMP, 1, D, "03", meets_at(F));
+    let one = p.control(OutcomeKind::Jump, 1, C, "12", meets_at(F));
+    let other = p.control(OutcomeKind::Jump, 1, D, "03", meets_at(F));
     let targets = one.targets.iter().zip(&other.targets).map(|(one, other)| one.or(*other)).collect();
     let jump = Control { targets, ..one };
     p.tell(1, &jump);
@@ -927,40 +937,40 @@ fn jumps_to_several_places() {
 #[test]
 fn barriers() {
     let mut p = Pipeline::begun(&shape(2, 2), 2);
-    let barrier = p.control(kind::WAIT, 1, 2, EVERYBODY, meets_at(0));
+    let barrier = p.control(OutcomeKind::Wait, 1, 2, EVERYBODY, meets_at(0));
     p.tell_all(&barrier);
     p.assert_shows(2, &["01", "23"]);
-    let branch = p.control(kind::BRANCH, 3, C, "0", meets_at(D));
+    let branch = p.control(OutcomeKind::Branch, 3, C, "0", meets_at(D));
     p.tell_all(&branch);
-    let barrier = p.control(kind::WAIT, C, C + 1, EVERYBODY, meets_at(0));
+    let barrier = p.control(OutcomeKind::Wait, C, C + 1, EVERYBODY, meets_at(0));
     p.tell_all(&barrier);
-    p.assert_refused(cause::BARRIER_OF_A_PART, (0, C, "0x"));
+    p.assert_refused(FaultCause::BarrierOfAPart, (0, C, "0x"));
 }
 
 /// Warps that a table calls together come to different branches.
 #[test]
 fn a_uniform_branch_that_parts() {
     let mut p = Pipeline::begun(&shape(2, 2), 2);
-    let branch = p.control(kind::BRANCH, 1, C, "01", Reconvergence { uniform: 1, ..meets_at(D) });
+    let branch = p.control(OutcomeKind::Branch, 1, C, "01", Reconvergence { uniform: 1, ..meets_at(D) });
     p.tell_all(&branch);
     assert_eq!(p.shows(), vec![(C, "01".into()), (2, "23".into())]);
     for (slot, pc) in [(0, C + 1), (1, 3)] {
         assert_eq!(p.refused, None);
-        let branch = p.control(kind::BRANCH, pc, D, "0", meets_at(D));
+        let branch = p.control(OutcomeKind::Branch, pc, D, "0", meets_at(D));
         p.tell(slot, &branch);
     }
-    p.assert_refused(cause::NOT_UNIFORM, (1, 3, "23"));
+    p.assert_refused(FaultCause::NotUniform, (1, 3, "23"));
 }
 
 #[test]
 fn too_many_levels() {
-    for kind in [kind::BRANCH, kind::JUMP] {
+    for kind in [OutcomeKind::Branch, OutcomeKind::Jump] {
         let mut p = Pipeline::begun(&Shape { levels: Some(1), ..shape(2, 2) }, 2);
-        let branch = p.control(kind::BRANCH, 1, C, "012", meets_at(F));
+        let branch = p.control(OutcomeKind::Branch, 1, C, "012", meets_at(F));
         p.tell_all(&branch);
         let parts = p.control(kind, C, D, "2", meets_at(E));
         p.tell_all(&parts);
-        p.assert_refused(cause::STACK_OVERFLOW, (0, C, "01"));
+        p.assert_refused(FaultCause::StackOverflow, (0, C, "01"));
     }
 }
 
@@ -970,7 +980,7 @@ fn too_many_levels() {
 fn capri_figure_7() {
     let capt = Capt { entries: 2, history: History::Latest };
     let mut p = Pipeline::begun(&Shape { compaction: Compaction::Predict, capt, ..shape(4, 4) }, 3);
-    let branch = p.control(kind::BRANCH, 5, B, "01234789", meets_at(F));
+    let branch = p.control(OutcomeKind::Branch, 5, B, "01234789", meets_at(F));
     p.tell(0, &branch);
     assert_eq!(p.shows(), vec![(B, "0123".into()), (0, "4567".into()), (0, "89ab".into())]);
     assert!(!p.runs_with_block(0), "W0 is ahead");
@@ -984,7 +994,7 @@ fn capri_figure_7() {
     p.arrive(F);
     p.assert_shows(F, &["0123", "4567", "89ab"]);
 
-    let back = p.control(kind::JUMP, F + 1, 0, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(F) });
+    let back = p.control(OutcomeKind::Jump, F + 1, 0, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(F) });
     p.tell_all(&back);
     p.assert_shows(0, &["0123", "4567", "89ab"]);
     p.tell(1, &branch);
@@ -1014,7 +1024,7 @@ fn each_side_is_learned_from() {
     ] {
         let capt = Capt { entries: 2, history: History::Latest };
         let mut p = Pipeline::begun(&Shape { compaction: Compaction::Predict, capt, ..shape(4, 4) }, 3);
-        let branch = p.control(kind::BRANCH, 5, B, who, meets);
+        let branch = p.control(OutcomeKind::Branch, 5, B, who, meets);
         p.tell_all(&branch);
         if meets == both {
             p.arrive(F);
@@ -1023,7 +1033,7 @@ fn each_side_is_learned_from() {
             p.arrive(6);
         }
         p.assert_shows(if meets == both { F } else { 6 }, &["0123", "4567", "89ab"]);
-        let back = p.control(kind::JUMP, F, 0, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(F) });
+        let back = p.control(OutcomeKind::Jump, F, 0, EVERYBODY, Reconvergence { uniform: 1, ..meets_at(F) });
         p.tell_all(&back);
         p.tell(1, &branch);
         assert_eq!(p.shows().len(), if waits { 2 } else { 3 }, "{who}");

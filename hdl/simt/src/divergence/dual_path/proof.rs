@@ -16,8 +16,8 @@ use crate::divergence::levels::{Rpc, Sibling};
 use crate::divergence::proof::{
     Followed, ProofIn, Turns, Waits, Whereabouts, held_since, in_time, legal, with_announced,
 };
-use crate::divergence::{Outcome, Unissued, UnitIn, UnitOut, depth_after, kind, side_of, warp_of};
-use crate::isa::cause;
+use crate::divergence::{Outcome, OutcomeKind, Unissued, UnitIn, UnitOut, depth_after, side_of, warp_of};
+use crate::isa::FaultCause;
 use crate::pipeline::timing::ISSUE_TO_RESOLVE;
 use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
@@ -172,9 +172,9 @@ fn refuses(m: Builder, s: &Shape, inside: &Inside, told: &UnitIn<Signal>, out: &
     let (path, _) = inside.store.tops.read(warp_of(s, outcome.slot)).of(side_of(s, outcome.slot));
     let live = inside.store.threads.read(warp_of(s, outcome.slot)) & !(path.mask & !stay);
     let refused = out.more.refused.expect("it can refuse");
-    wire!(should = outcome.valid & outcome.kind.eq(kind::WAIT) & taken.ne(live));
+    wire!(should = outcome.valid & outcome.kind.eq(OutcomeKind::Wait) & taken.ne(live));
     m.assert("refuses_barriers_of_a_part", refused.valid.eq(should));
-    m.assert("says_why", implies(refused.valid, refused.cause.eq(cause::BARRIER_OF_A_PART)));
+    m.assert("says_why", implies(refused.valid, refused.cause.eq(FaultCause::BarrierOfAPart)));
     should
 }
 
@@ -374,7 +374,7 @@ fn follow(
     wire!(acts = told.outcome.valid & of_sides(&|_, _, n| told.outcome.slot.eq(told.outcome.slot.literal(n))).any());
     wire!(issues = of_sides(&|_, slot, _| slot.issues).any());
     let is = thread.moved(m, s, told, out, (acts, issues));
-    let memory = told.outcome.kind.eq(kind::MEMORY);
+    let memory = told.outcome.kind.eq(OutcomeKind::Memory);
     let unserved = m.reg("unserved", 1).reset(0u32);
     unserved.next(pick([(acts, is.stays & memory), (issues | is.begins, m.lit(0u32, 1))], unserved.q));
     let Whereabouts { alive, pc, depth, waits, begins, .. } = is;

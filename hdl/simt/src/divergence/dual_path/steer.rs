@@ -2,7 +2,7 @@
 //! steering.
 
 use super::super::levels::Sibling;
-use super::super::{Outcome, PathsChange, Steer, TwoPaths, UnitIn, by_slot, kind, side_of, warp_of};
+use super::super::{Outcome, OutcomeKind, PathsChange, Steer, TwoPaths, UnitIn, by_slot, side_of, warp_of};
 use super::state::Store;
 use super::turn::{Moved, Turn};
 use super::update::Updated;
@@ -39,7 +39,7 @@ impl Store {
         owed.next((owed.q & !sent_now & !dropped) | other_slot.only_if(renewed & (steered & other_comes)));
         let actives = cat(&[after.left.valid, after.right.valid]).repeat(s.warps);
         let replay = self.replays.as_ref().map_or(no, |replays| {
-            let left_unserved = outcome.valid & outcome.kind.eq(kind::MEMORY);
+            let left_unserved = outcome.valid & outcome.kind.eq(OutcomeKind::Memory);
             let rest_alone = left_unserved & !goes_as_taken;
             let beside = other_slot.only_if(left_unserved & both_go);
             replays.next((replays.q & !sent_now & !dropped) | beside);

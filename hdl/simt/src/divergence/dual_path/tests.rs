@@ -1,7 +1,7 @@
 //! The dual-path unit from its ports: both paths of a warp have threads that are where outcomes and straight-line
 //! instructions left them, whatever the unit is told about reconvergence; told right, they meet there.
 
-use super::super::kind;
+use super::super::OutcomeKind;
 use super::*;
 use crate::divergence::testing::{all_hit, mask};
 use crate::divergence::{Announced, Divergence, Outcome, Side, Start, Unissued, Wake};
@@ -32,7 +32,7 @@ struct Place {
 #[derive(Clone, Copy, Debug)]
 struct Told {
     slot: u32,
-    kind: u32,
+    kind: OutcomeKind,
     taken: u64,
     target: u64,
     rest: u64,
@@ -99,7 +99,7 @@ impl Bench {
     fn poke(&mut self, told: Option<Told>, start: Option<(u32, u64, u64)>, wake: Option<u32>, asked: u32) {
         let o = told.unwrap_or(Told {
             slot: 0,
-            kind: kind::BRANCH,
+            kind: OutcomeKind::Branch,
             taken: 0,
             target: 0,
             rest: 0,
@@ -188,7 +188,7 @@ impl Bench {
             self.put(slot / 2, told.rest, Some(Place { pc: told.stays, ..place }));
             self.runs[slot as usize] = None;
             self.heard[(slot / 2) as usize] = cycle;
-            self.parked[(slot / 2) as usize] = told.kind == kind::WAIT;
+            self.parked[(slot / 2) as usize] = told.kind == OutcomeKind::Wait;
         }
         if let Some((warp, pc, mask)) = start.filter(|_| out.start_ready == 1) {
             self.put(warp, mask, Some(Place { depth: 0, pc }));
@@ -263,21 +263,21 @@ impl Bench {
         let next = (pc + 1) & last;
         let some = mask & r.u64(..);
         let kind = match r.u32(..100) {
-            _ if call || ret => kind::JUMP,
-            0..6 => kind::EXIT,
-            6..25 => kind::ARRIVED,
-            25..45 => kind::JUMP,
-            45..55 if may_wait => kind::WAIT,
-            _ => kind::BRANCH,
+            _ if call || ret => OutcomeKind::Jump,
+            0..6 => OutcomeKind::Exit,
+            6..25 => OutcomeKind::Arrived,
+            25..45 => OutcomeKind::Jump,
+            45..55 if may_wait => OutcomeKind::Wait,
+            _ => OutcomeKind::Branch,
         };
-        let kind = if stop == Some(pc + 1) && kind == kind::ARRIVED { kind::ARRIVED } else { kind };
+        let kind = if stop == Some(pc + 1) && kind == OutcomeKind::Arrived { OutcomeKind::Arrived } else { kind };
         let (taken, target, stays) = match kind {
-            kind::EXIT => (0, 0, next),
-            kind::ARRIVED | kind::WAIT => (mask, next, pc),
-            kind::JUMP => (if r.u8(..3) == 0 && some != 0 { some } else { mask }, r.u64(..12), pc),
+            OutcomeKind::Exit => (0, 0, next),
+            OutcomeKind::Arrived | OutcomeKind::Wait => (mask, next, pc),
+            OutcomeKind::Jump => (if r.u8(..3) == 0 && some != 0 { some } else { mask }, r.u64(..12), pc),
             _ => (some, if r.u8(..8) == 0 { next } else { r.u64(..12) }, next),
         };
-        let rest = if kind == kind::EXIT { 0 } else { mask & !taken };
+        let rest = if kind == OutcomeKind::Exit { 0 } else { mask & !taken };
         Told { slot, kind, taken, target, rest, stays, call, ret }
     }
 
@@ -358,11 +358,11 @@ fn stops(bench: &mut Bench) -> [Option<u64>; 2] {
 
 fn branch(slot: u32, taken: &str, target: u64, rest: &str, stays: u64) -> Told {
     let (taken, rest) = (mask(taken), mask(rest));
-    Told { slot, kind: kind::BRANCH, taken, target, rest, stays, call: false, ret: false }
+    Told { slot, kind: OutcomeKind::Branch, taken, target, rest, stays, call: false, ret: false }
 }
 
 fn arrives(slot: u32, threads: &str, at: u64) -> Told {
-    Told { kind: kind::ARRIVED, ..branch(slot, threads, at, "00000000", at) }
+    Told { kind: OutcomeKind::Arrived, ..branch(slot, threads, at, "00000000", at) }
 }
 
 /// `dual-path-execution.txt` Figure 4 (the control flow of Figure 1): A; if B else { C; if D else E; F }; G. While C is
@@ -457,7 +457,7 @@ fn a_forwarded_path_is_at_a_depth_of_its_own() {
 }
 
 fn jump(slot: u32, threads: u64, target: u64) -> Told {
-    Told { slot, kind: kind::JUMP, taken: threads, target, rest: 0, stays: 0, call: false, ret: false }
+    Told { slot, kind: OutcomeKind::Jump, taken: threads, target, rest: 0, stays: 0, call: false, ret: false }
 }
 
 fn call(slot: u32, threads: u64, target: u64) -> Told {
@@ -469,7 +469,7 @@ fn ret(slot: u32, threads: u64, target: u64) -> Told {
 }
 
 fn parts(slot: u32, (taken, target): (u64, u64), (rest, stays): (u64, u64)) -> Told {
-    Told { kind: kind::BRANCH, rest, stays, ..jump(slot, taken, target) }
+    Told { kind: OutcomeKind::Branch, rest, stays, ..jump(slot, taken, target) }
 }
 
 /// A warp of four threads that run at 0.

@@ -2,7 +2,7 @@
 //! reconverge.
 
 use super::super::levels::{Rpc, Sibling, levels};
-use super::super::{Announced, Outcome, Start, kind, side_of, warp_of};
+use super::super::{Announced, Outcome, OutcomeKind, Start, side_of, warp_of};
 use super::forwarding;
 use super::state::{Level, Store, Top};
 use heddle_hdl::prelude::*;
@@ -106,7 +106,7 @@ impl Store {
         let goes = outcome.valid.mux(goes_as_taken.mux(went, stayed), here);
         wire!(stay = taken.mask | rest.mask);
         wire!(moves = outcome.valid | wakes);
-        wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
+        wire!(waits = outcome.valid & outcome.kind.eq(OutcomeKind::Wait));
         let moves_there = taken.mask.any().mux(at_own[0], at_own[1]);
         wire!(is_there = outcome.valid.mux(moves_there, own_rpc.reached(own.pc, own.depth)));
         wire!(arrives = moves & !waits & !parts & is_there);

@@ -6,7 +6,7 @@ use super::forwarding::Forwarded;
 use super::pop::Popped;
 use super::state::{Stops, Store, Top};
 use super::turn::{Moved, Turn};
-use crate::isa::cause;
+use crate::isa::FaultCause;
 use heddle_hdl::prelude::*;
 
 /// The warp that had the turn.
@@ -73,8 +73,7 @@ impl Store {
         });
         // Who was woken in the cycle before waits no more.
         wire!(still_waiting = waiting & !at.only_if(wakes));
-        let code = |c: u32| m.lit(c, cause::BITS);
-        let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
+        let cause = part_waits.mux(m.code(FaultCause::BarrierOfAPart), m.code(FaultCause::StackOverflow));
         let refuses = part_waits | full;
         if let Some(lends) = &self.lends {
             // A warp that was refused something stays as it is.

@@ -4,7 +4,7 @@ use super::invariant::{Ghosts, every_thread_in_one_path, paths_wait_with_their_t
 use super::state::Store;
 use super::turn::{Sorted, Turn};
 use crate::divergence::fairness;
-use crate::divergence::{Hints, Outcome, Start, Steer, kind};
+use crate::divergence::{Hints, Outcome, OutcomeKind, Start, Steer};
 use heddle_hdl::prelude::*;
 
 impl Store {
@@ -31,7 +31,7 @@ impl Store {
         m.cover("returned_path_merges", returns & ccs.merges.any());
         m.cover("returned_path_is_first", returns & ccs.x_is_b);
         m.cover("replays", steer.replay);
-        let arrives = outcome.valid & outcome.kind.eq(kind::ARRIVED);
+        let arrives = outcome.valid & outcome.kind.eq(OutcomeKind::Arrived);
         m.cover("arrives_and_merges", arrives & ccs.merges.any());
         m.cover("arrives_and_meets_none", arrives & !ccs.merges.any());
         let goes_on = outcome.valid & !a.valid & !b.valid;
@@ -110,7 +110,7 @@ impl Store {
         let of_path = runs(hint.slot) & hint.mask.eq(self.hct0.read(hint.slot).mask);
         m.assume("hints_of_the_active_path", !hint.valid | of_path);
         m.assume("no_hint_after_an_outcome", !(hint.valid & outcome.valid & hint.slot.eq(outcome.slot)));
-        let converges = outcome.valid & outcome.kind.eq(kind::CONVERGE);
+        let converges = outcome.valid & outcome.kind.eq(OutcomeKind::Converge);
         let follows = converges & outcome.slot.eq(barriers.waited_slot);
         let nobody = m.lit(0u32, self.s.lanes);
         let stays = barriers.stays.unwrap_or(nobody);

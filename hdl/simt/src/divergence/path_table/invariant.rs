@@ -2,7 +2,7 @@
 
 use super::state::Store;
 use super::turn::{Sorted, Turn};
-use crate::divergence::{Outcome, Path, Start, kind};
+use crate::divergence::{Outcome, OutcomeKind, Path, Start};
 use heddle_hdl::prelude::*;
 
 /// Tables that follow the threads.
@@ -88,7 +88,7 @@ pub fn paths_wait_with_their_threads(
     let (wakes, waiting, stale) = (t.wakes, store.waiting().select(t.slot, 1), store.stale.q);
     let ghost_waits = m.memory("ghost_waits", s.lanes, s.warp_bits());
     let wait = ghost_waits.read(t.slot);
-    let arrive = outcome.taken.mask.only_if(outcome.kind.eq(kind::WAIT));
+    let arrive = outcome.taken.mask.only_if(outcome.kind.eq(OutcomeKind::Wait));
     ghost_waits.write(outcome.valid | t.starts | wakes, t.slot, (wait | arrive).only_if(!(t.starts | wakes)));
 
     let agrees = |p: Path<Signal>| stale | !p.valid | (p.mask & wait).eq(p.mask.only_if(p.waits));

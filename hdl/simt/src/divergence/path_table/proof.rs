@@ -14,7 +14,7 @@ use super::order::key;
 use super::{Inside, cct, convergence, described};
 use crate::divergence::path_table::cct::entries;
 use crate::divergence::proof::{ProofIn, held_since};
-use crate::divergence::{Announced, Outcome, Path, Side, Start, UnitIn, UnitOut, Wake, kind};
+use crate::divergence::{Announced, Outcome, OutcomeKind, Path, Side, Start, UnitIn, UnitOut, Wake};
 use crate::pipeline::timing::ISSUE_TO_OUTCOME;
 use crate::proof::{cover, implies, index_of};
 use crate::shape::Shape;
@@ -202,17 +202,17 @@ fn legal(m: Builder, s: &Shape, unit: &Unit, obeys: bool, may: Signal, announced
     let slot_of = |signal: fn(&Slot) -> Signal| select(&slots.iter().map(signal).collect::<Vec<_>>(), number);
     let runs = slot_of(Slot::runs);
     let (taken, rest) = (x.mask & i.taken, x.mask & i.rest & !i.taken);
-    let waits = i.unit.outcome.kind.eq(kind::WAIT);
+    let waits = i.unit.outcome.kind.eq(OutcomeKind::Wait);
     let never = waits & (m.lit(!s.barriers, 1) | !taken.any());
     // What is announced of the call depth is so, and only jumps change it.
     let (call, ret) = (m.pipe("call_announced", announced.call), m.pipe("ret_announced", announced.ret));
-    let goes_on = never.mux(m.lit(kind::BRANCH, kind::BITS), i.unit.outcome.kind);
+    let goes_on = never.mux(m.code(OutcomeKind::Branch), i.unit.outcome.kind);
     // Nor does an outcome follow the steering in the next cycle.
     let just = m.pipe_reset("was_just_steered", out.steer.valid) & number.eq(m.pipe("just_steered", out.steer.slot));
     let outcome = Outcome {
         valid: if obeys { was_announced } else { i.unit.outcome.valid & was_announced & runs & may & !just },
         slot: number,
-        kind: (call | ret).mux(m.lit(kind::JUMP, kind::BITS), goes_on),
+        kind: (call | ret).mux(m.code(OutcomeKind::Jump), goes_on),
         taken: Side { mask: taken, ..i.unit.outcome.taken },
         rest: Side { mask: rest, ..i.unit.outcome.rest },
         call,

@@ -65,7 +65,24 @@ const SORTER: Block = Block {
 /// All of them.
 pub fn proofs() -> Result<Vec<Proof>, Errors> {
     let mut all = Vec::new();
-    let shape = |lanes, warps| Shape { barriers: false, ..Shape::new(lanes, warps) };
+    plain(&mut all)?;
+    orders(&mut all)?;
+    converging(&mut all)?;
+    fair(&mut all)?;
+    for barriers in [false, true] {
+        let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(4, 1) };
+        all.push(SORTER.at(&s, sorted_after(&s) + 3, !barriers, sorter_proof)?);
+    }
+    Ok(all)
+}
+
+/// A shape of the cores that are proven.
+fn shape(lanes: u32, warps: u32) -> Shape {
+    Shape { barriers: false, ..Shape::new(lanes, warps) }
+}
+
+/// In the order of depth and pc.
+fn plain(all: &mut Vec<Proof>) -> Result<(), Errors> {
     for (lanes, barriers) in [(1, false), (2, false), (4, false), (8, false), (8, true), (16, false), (64, true)] {
         let quick = matches!((lanes, barriers), (2, false) | (8, true));
         all.push(CCS.at(&Shape { barriers, ..Shape::new(lanes, 1) }, 2, quick, ccs_proof)?);
@@ -87,6 +104,11 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         let quick = matches!((lanes, warps, barriers), (1, 1, _) | (2, 2, true) | (4, 1, true));
         all.push(PATH_TABLE.at(&s, 2, quick, path_table_proof)?);
     }
+    Ok(())
+}
+
+/// In other orders.
+fn orders(all: &mut Vec<Proof>) -> Result<(), Errors> {
     for (order, lanes, warps, barriers, quick) in [
         (Order::Pc, 4, 1, true, false),
         (Order::Swap, 2, 2, true, false),
@@ -99,6 +121,11 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         all.push(CCS.at(&Shape { warps: 1, ..s.clone() }, 2, false, ccs_proof)?);
         all.push(PATH_TABLE.at(&s, 2, quick, path_table_proof)?);
     }
+    Ok(())
+}
+
+/// With convergence barriers, and what else lets paths give way.
+fn converging(all: &mut Vec<Proof>) -> Result<(), Errors> {
     let converging = |lanes, warps, barriers, convergence_barriers| Shape {
         program: 16,
         depth_bits: 1,
@@ -148,6 +175,11 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     {
         all.push(RELEASE.at(&converging(lanes, warps, true, convergence_barriers), 2, quick, release_proof)?);
     }
+    Ok(())
+}
+
+/// With turns.
+fn fair(all: &mut Vec<Proof>) -> Result<(), Errors> {
     for (lanes, warps, barriers, quick) in [
         (2, 1, false, true),
         (2, 1, true, false),
@@ -166,9 +198,5 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
             }
         }
     }
-    for barriers in [false, true] {
-        let s = Shape { program: 16, depth_bits: 1, barriers, ..shape(4, 1) };
-        all.push(SORTER.at(&s, sorted_after(&s) + 3, !barriers, sorter_proof)?);
-    }
-    Ok(all)
+    Ok(())
 }

@@ -6,7 +6,7 @@
 use super::order::testing::{Turn, stacked};
 use super::*;
 use crate::divergence::testing::{Begun, P, Pipeline, Plan, Slot, Told, all_hit, lanes, mask};
-use crate::divergence::{Stop, kind};
+use crate::divergence::{OutcomeKind, Stop};
 use crate::shape::Order;
 use crate::testing::cases;
 use heddle_hdl::netlist::{Memory, Module, NodeId};
@@ -277,7 +277,7 @@ impl Bench {
         assert_eq!(out.steer.valid == 1, due.is_some(), "slot {slot}: {tables:x?}");
         if let Some(x) = due {
             assert_eq!((out.steer.slot.low_u64(), out.steer.pc.low_u64()), (slot as u64, x.pc));
-            let replay = told.is_some_and(|o| o.kind == kind::MEMORY && x == o.rest);
+            let replay = told.is_some_and(|o| o.kind == OutcomeKind::Memory && x == o.rest);
             assert_eq!(out.steer.replay == 1, replay);
         }
     }
@@ -338,7 +338,7 @@ fn figure_1e() {
     const BLOCKS: [(char, u64); 5] = [('A', 0), ('B', 10), ('C', 20), ('D', 30), ('E', 40)];
     let pc = |block: char| BLOCKS.iter().find(|b| b.0 == block).unwrap().1;
     let side = |block: char, threads: &str| P { pc: pc(block), mask: mask(threads), ..P::default() };
-    let branch = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
+    let branch = |taken: P, rest: P| Told { kind: OutcomeKind::Branch, taken, rest, ..Told::default() };
     let mut bench = Bench::of_shape(4, 1, 1);
     let list = |bench: &Bench| {
         let name = |p: P| format!("{} {}", BLOCKS.iter().find(|b| b.1 == p.pc).unwrap().0, lanes(p.mask));
@@ -353,11 +353,11 @@ fn figure_1e() {
     assert_eq!(list(&bench), "B 1011 (D 0100)");
     bench.cycle(Some(branch(side('D', "0011"), side('C', "1000"))), None).unwrap();
     assert_eq!(list(&bench), "C 1000 (D 0111)");
-    let jump = Told { kind: kind::JUMP, taken: side('E', "1000"), ..Told::default() };
+    let jump = Told { kind: OutcomeKind::Jump, taken: side('E', "1000"), ..Told::default() };
     bench.cycle(Some(jump), None).unwrap();
     assert_eq!(list(&bench), "D 0111 (E 1000)");
     assert_eq!(bench.pipeline.t.peek().stop, Stop { valid: true.into(), pc: pc('E').into() });
-    let arrived = Told { kind: kind::ARRIVED, taken: side('E', "0111"), ..Told::default() };
+    let arrived = Told { kind: OutcomeKind::Arrived, taken: side('E', "0111"), ..Told::default() };
     bench.cycle(Some(arrived), None).unwrap();
     assert_eq!(list(&bench), "E 1111");
 }
@@ -368,8 +368,8 @@ fn figure_1e() {
 fn cold_table_cycle_by_cycle() {
     let mut bench = Bench::of_shape(4, 1, 1);
     let side = |pc: u64, threads: &str| P { pc, mask: mask(threads), ..P::default() };
-    let split = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
-    let jump = |taken: P| Told { kind: kind::JUMP, taken, ..Told::default() };
+    let split = |taken: P, rest: P| Told { kind: OutcomeKind::Branch, taken, rest, ..Told::default() };
+    let jump = |taken: P| Told { kind: OutcomeKind::Jump, taken, ..Told::default() };
     let name = |p: &P| format!("{}:{}", p.pc, lanes(p.mask));
     let mut trace = String::new();
     let mut cycle = |bench: &mut Bench, told: Option<Told>, start: Option<Begun>| {
@@ -442,9 +442,9 @@ fn announced(outcomes: &[Option<Told>]) -> impl Iterator<Item = (Option<usize>, 
 fn barrier_cycle_by_cycle() {
     let mut bench = Bench::that_waits(4, 1, 1);
     let side = |pc: u64, threads: &str| P { pc, mask: mask(threads), ..P::default() };
-    let split = |taken: P, rest: P| Told { kind: kind::BRANCH, taken, rest, ..Told::default() };
-    let jump = |taken: P| Told { kind: kind::JUMP, taken, ..Told::default() };
-    let wait = |p: P| Told { kind: kind::WAIT, taken: P { waits: true, ..p }, ..Told::default() };
+    let split = |taken: P, rest: P| Told { kind: OutcomeKind::Branch, taken, rest, ..Told::default() };
+    let jump = |taken: P| Told { kind: OutcomeKind::Jump, taken, ..Told::default() };
+    let wait = |p: P| Told { kind: OutcomeKind::Wait, taken: P { waits: true, ..p }, ..Told::default() };
     let name = |p: &P| format!("{}{}:{}", if p.waits { "w" } else { "" }, p.pc, lanes(p.mask));
     let mut trace = String::new();
     let mut cycle = |bench: &mut Bench, told: Option<Told>| {
@@ -471,7 +471,7 @@ fn barrier_cycle_by_cycle() {
         None,
         Some(wait(side(50, "1000"))),
         None,
-        Some(Told { kind: kind::EXIT, ..Told::default() }),
+        Some(Told { kind: OutcomeKind::Exit, ..Told::default() }),
         None,
         None,
         None,
@@ -534,12 +534,12 @@ fn outcomes_do_not_starve_a_wake() {
         bench.cycle(None, Some((0, all))).unwrap();
         bench.cycle(None, Some((1, all))).unwrap();
         bench.cycle(None, Some((3, all))).unwrap();
-        let wait = Told { slot: 1, kind: kind::WAIT, taken: P { waits: true, ..all }, ..Told::default() };
+        let wait = Told { slot: 1, kind: OutcomeKind::Wait, taken: P { waits: true, ..all }, ..Told::default() };
         bench.cycle(Some(wait), None).unwrap();
         assert_eq!(bench.pipeline.slots[1], Slot::Parked);
         let mut cycles = 0;
         while bench.pipeline.slots[1] == Slot::Parked || bench.pipeline.slots[2] == Slot::Idle {
-            let spin = |slot: usize| Told { slot, kind: kind::JUMP, taken: all, ..Told::default() };
+            let spin = |slot: usize| Told { slot, kind: OutcomeKind::Jump, taken: all, ..Told::default() };
             let spin = bench.pipeline.announced.map(spin);
             let next = if bench.pipeline.announced == Some(0) { 3 } else { 0 };
             bench.pipeline.announces = (bench.pipeline.t.peek().hold == 0).then_some(next);
@@ -559,7 +559,7 @@ fn an_announced_outcome_may_not_come() {
     let all = P { mask: 0b1111, ..P::default() };
     let side = |pc: u64, threads: &str| P { pc, mask: mask(threads), ..P::default() };
     let split = |taken: P, rest: P| Told { taken, rest, ..Told::default() };
-    let jump = |slot: usize, taken: P| Told { slot, kind: kind::JUMP, taken, ..Told::default() };
+    let jump = |slot: usize, taken: P| Told { slot, kind: OutcomeKind::Jump, taken, ..Told::default() };
     let cycle = |bench: &mut Bench, announces: Option<usize>, told: Option<Told>, start: Option<Begun>| {
         bench.pipeline.announces = announces;
         bench.cycle(told, start).unwrap();
@@ -572,7 +572,7 @@ fn an_announced_outcome_may_not_come() {
     assert_eq!(cycle(&mut bench, Some(0), None, start(1)), [Slot::Runs, Slot::Runs]);
     cycle(&mut bench, Some(1), Some(jump(0, all)), None);
     // A wake is offered in the cycle of an announcement, taken in the next, and steers in that of another announcement.
-    let wait = Told { kind: kind::WAIT, ..jump(1, P { waits: true, ..all }) };
+    let wait = Told { kind: OutcomeKind::Wait, ..jump(1, P { waits: true, ..all }) };
     assert_eq!(cycle(&mut bench, None, Some(wait), None), [Slot::Runs, Slot::Parked]);
     bench.pipeline.wake = Some(1);
     assert_eq!(cycle(&mut bench, Some(0), None, None), [Slot::Runs, Slot::Parked]);
@@ -598,7 +598,7 @@ fn call_depth_has_bounds() {
     let s = Shape { depth_bits: 1, ..Shape::new(4, 1) };
     let mut bench = Bench::new(&path_table(&s).check().unwrap(), &s, 1);
     let to = |depth: u64, pc: u64| P { depth, pc, mask: 0b1111, waits: false };
-    let jump = |taken: P| Told { kind: kind::JUMP, taken, ..Told::default() };
+    let jump = |taken: P| Told { kind: OutcomeKind::Jump, taken, ..Told::default() };
     bench.cycle(None, Some((0, to(0, 0)))).unwrap();
     bench.cycle(Some(Told { ret: true, ..jump(to(0, 5)) }), None).unwrap();
     bench.cycle(Some(Told { call: true, ..jump(to(1, 10)) }), None).unwrap();
@@ -614,7 +614,7 @@ fn three_heads(covers: &mut BTreeMap<String, u64>) -> usize {
     let all = P { mask: 0b1111, ..P::default() };
     let side = |pc: u64, threads: &str| P { pc, mask: mask(threads), ..P::default() };
     let split = |slot: usize, taken: P, rest: P| Told { slot, taken, rest, ..Told::default() };
-    let jump = |slot: usize, taken: P| Told { slot, kind: kind::JUMP, taken, ..Told::default() };
+    let jump = |slot: usize, taken: P| Told { slot, kind: OutcomeKind::Jump, taken, ..Told::default() };
     for slot in 0..5 {
         bench.cycle(None, Some((slot, all))).unwrap();
     }
@@ -703,7 +703,7 @@ fn a_path_a_thread() {
         assert!(bench.tables[1].cold.iter().all(|p| y.key() < p.key()), "{:?}", bench.tables[1]);
         while let Some(x) = bench.tables[1].x {
             let out = P { pc: 2000, mask: x.mask, ..P::default() };
-            let kind = if x.pc == 2000 { kind::EXIT } else { kind::JUMP };
+            let kind = if x.pc == 2000 { OutcomeKind::Exit } else { OutcomeKind::Jump };
             let taken = if x.pc == 2000 { P::default() } else { out };
             bench.cycle(Some(Told { slot: 1, kind, taken, ..Told::default() }), None).unwrap();
             while let Slot::Waits(_) = bench.pipeline.slots[1] {

@@ -4,7 +4,7 @@ use super::ccs::{CcsIn, CcsOut, Stacks, ccs};
 use super::claim::Next;
 use super::convergence::Release;
 use super::state::{Claim, Store};
-use crate::divergence::{Announced, Outcome, Path, SequenceTold, Start, Steer, Wake, kind};
+use crate::divergence::{Announced, Outcome, OutcomeKind, Path, SequenceTold, Start, Steer, Wake};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 
@@ -104,7 +104,7 @@ impl Store {
 
     /// Where there is `sync`, 1 bit: that of the outcome found its barrier in use.
     pub fn queues(&self, outcome: &Outcome<Signal>) -> Option<Signal> {
-        self.s.syncs().then(|| outcome.valid & outcome.kind.eq(kind::QUEUE))
+        self.s.syncs().then(|| outcome.valid & outcome.kind.eq(OutcomeKind::Queue))
     }
 
     /// Where something is kept of LR/SC sequences, 1 bit: that of the outcome's path lasts.
@@ -136,7 +136,7 @@ impl Store {
         wire!(active = self.read(turn, words.hct0.path(turn.live)));
         let runs = m.lit(0u32, 1);
         let depth = self.call_depth(active.depth);
-        let converges = outcome.kind.eq(kind::CONVERGE);
+        let converges = outcome.kind.eq(OutcomeKind::Converge);
         let goes = self.barriers_or(outcome.taken.mask, |barriers| converges.mux(barriers.goes, outcome.taken.mask));
         let lasts = self.keep_sequence(sequence, outcome);
         let gives_way = |at_once| self.fairness.as_ref().map_or(runs, |f| f.gives_way(outcome.slot, lasts, at_once));
@@ -147,13 +147,13 @@ impl Store {
             _ => late,
         };
         // Who waits has not given way.
-        let taken_late = if s.fair && s.barriers { late & outcome.kind.ne(kind::WAIT) } else { late };
+        let taken_late = if s.fair && s.barriers { late & outcome.kind.ne(OutcomeKind::Wait) } else { late };
         let taken = Path {
             valid: goes.any(),
             depth: self.ranked(words.after, taken_late),
             pc: outcome.taken.pc,
             mask: goes,
-            waits: outcome.kind.eq(kind::WAIT),
+            waits: outcome.kind.eq(OutcomeKind::Wait),
         }
         .as_built(s);
         let side = outcome.rest;
@@ -223,7 +223,7 @@ impl Store {
             valid: new_round.map_or(steered, |new_round| steered | new_round),
             slot: turn.slot,
             pc: x.pc,
-            replay: outcome.valid & outcome.kind.eq(kind::MEMORY) & sorted.ccs.x_is_b,
+            replay: outcome.valid & outcome.kind.eq(OutcomeKind::Memory) & sorted.ccs.x_is_b,
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::longest;
 use crate::divergence::testing::{P, Told, Watch};
-use crate::divergence::{Divergence, kind};
+use crate::divergence::{Divergence, OutcomeKind};
 use crate::shape::{Order, Replay, Shape};
 
 /// The unit with the threads of each warp of two in two paths; thread 0 runs, at 10, and thread 1 is at 20.
@@ -9,7 +9,7 @@ fn parted(s: &Shape) -> Watch {
     for slot in 0..s.warps as usize {
         watch.cycle(None, Some((slot, P { mask: 0b11, ..P::default() })));
         let sides = [P { pc: 20, mask: 0b10, ..P::default() }, P { pc: 10, mask: 0b01, ..P::default() }];
-        watch.tell(Told { slot, kind: kind::BRANCH, taken: sides[0], rest: sides[1], ..Told::default() });
+        watch.tell(Told { slot, kind: OutcomeKind::Branch, taken: sides[0], rest: sides[1], ..Told::default() });
     }
     watch
 }
@@ -18,7 +18,7 @@ fn parted(s: &Shape) -> Watch {
 fn goes_on_at(watch: &mut Watch, slot: usize, begins: bool, ends: bool) -> bool {
     watch.settle(slot);
     let (x, _) = watch.asked(slot);
-    watch.tell(Told { slot, kind: kind::JUMP, taken: x, begins, ends, ..Told::default() });
+    watch.tell(Told { slot, kind: OutcomeKind::Jump, taken: x, begins, ends, ..Told::default() });
     watch.settle(slot);
     watch.asked(slot).0.mask == x.mask
 }
@@ -122,11 +122,11 @@ fn a_path_that_jumps_beyond_another_stays_first() {
             watch.settle(0);
             let (x, _) = watch.asked(0);
             let beyond = |pc| P { pc, ..x };
-            watch.tell(Told { kind: kind::JUMP, taken: beyond(30), ..Told::default() });
+            watch.tell(Told { kind: OutcomeKind::Jump, taken: beyond(30), ..Told::default() });
             watch.settle(0);
             assert_eq!(watch.asked(0).0.mask, if sequence { 0b01 } else { 0b10 }, "{}", s.options());
             if sequence {
-                watch.tell(Told { kind: kind::MEMORY, taken: beyond(31), ends: true, ..Told::default() });
+                watch.tell(Told { kind: OutcomeKind::Memory, taken: beyond(31), ends: true, ..Told::default() });
                 watch.settle(0);
                 assert_eq!(watch.asked(0).0.mask, 0b10, "{}", s.options());
             }

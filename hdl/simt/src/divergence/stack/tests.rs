@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::divergence::testing::{P, Plan, Slot, Told, Watch, all_hit};
-use crate::divergence::{Divergence, kind};
+use crate::divergence::{Divergence, OutcomeKind};
 use crate::reconvergence::{Meet, Reconvergence};
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn runs(watch: &mut Watch, pc: u64, mask: u64, stop: Option<u64>) {
     assert_eq!((x.pc, x.mask, at), (pc, mask, stop));
 }
 
-fn tell(watch: &mut Watch, kind: u32, taken: P, rest: P, meets: (u64, Option<u32>)) {
+fn tell(watch: &mut Watch, kind: OutcomeKind, taken: P, rest: P, meets: (u64, Option<u32>)) {
     watch.pipeline.meets = Some(Reconvergence::new(Meet::At(meets.0 as u32), false, meets.1));
     watch.tell(Told { kind, taken, rest, ..Told::default() });
 }
@@ -73,19 +73,19 @@ fn nested_branches() {
     let none = P::default();
     let mut watch = begin(&shape(4, 1));
     runs(&mut watch, a, 0b1111, None);
-    tell(&mut watch, kind::BRANCH, side(b, 0b0111), side(e, 0b1000), (f, None));
+    tell(&mut watch, OutcomeKind::Branch, side(b, 0b0111), side(e, 0b1000), (f, None));
     runs(&mut watch, b, 0b0111, Some(f));
-    tell(&mut watch, kind::BRANCH, side(c, 0b0001), side(b + 1, 0b0110), (d, None));
+    tell(&mut watch, OutcomeKind::Branch, side(c, 0b0001), side(b + 1, 0b0110), (d, None));
     runs(&mut watch, c, 0b0001, Some(d));
-    tell(&mut watch, kind::ARRIVED, side(d, 0b0001), none, (0, None));
+    tell(&mut watch, OutcomeKind::Arrived, side(d, 0b0001), none, (0, None));
     runs(&mut watch, b + 1, 0b0110, Some(d));
-    tell(&mut watch, kind::JUMP, side(d, 0b0110), none, (0, None));
+    tell(&mut watch, OutcomeKind::Jump, side(d, 0b0110), none, (0, None));
     runs(&mut watch, d, 0b0111, Some(f));
-    tell(&mut watch, kind::JUMP, side(f, 0b0111), none, (0, None));
+    tell(&mut watch, OutcomeKind::Jump, side(f, 0b0111), none, (0, None));
     runs(&mut watch, e, 0b1000, Some(f));
-    tell(&mut watch, kind::ARRIVED, side(f, 0b1000), none, (0, None));
+    tell(&mut watch, OutcomeKind::Arrived, side(f, 0b1000), none, (0, None));
     runs(&mut watch, f, 0b1111, None);
-    tell(&mut watch, kind::EXIT, none, none, (0, None));
+    tell(&mut watch, OutcomeKind::Exit, none, none, (0, None));
     watch.settle(0);
     assert_eq!(watch.pipeline.slots[0], Slot::Idle);
 }
@@ -98,26 +98,26 @@ fn likely_points() {
     let none = P::default();
     let told = (f, Some(e as u32));
     let mut watch = begin(&Shape { likely: true, ..shape(4, 1) });
-    tell(&mut watch, kind::BRANCH, side(c, 0b1110), side(b, 0b0001), told);
+    tell(&mut watch, OutcomeKind::Branch, side(c, 0b1110), side(b, 0b0001), told);
     runs(&mut watch, c, 0b1110, Some(e));
-    tell(&mut watch, kind::BRANCH, side(d, 0b1100), side(e, 0b0010), told);
+    tell(&mut watch, OutcomeKind::Branch, side(d, 0b1100), side(e, 0b0010), told);
     runs(&mut watch, d, 0b1100, Some(e));
-    tell(&mut watch, kind::JUMP, side(f, 0b1100), none, told);
+    tell(&mut watch, OutcomeKind::Jump, side(f, 0b1100), none, told);
     runs(&mut watch, b, 0b0001, Some(e));
-    tell(&mut watch, kind::ARRIVED, side(e, 0b0001), none, told);
+    tell(&mut watch, OutcomeKind::Arrived, side(e, 0b0001), none, told);
     runs(&mut watch, e, 0b0011, Some(f));
-    tell(&mut watch, kind::JUMP, side(0, 0b0011), none, told);
+    tell(&mut watch, OutcomeKind::Jump, side(0, 0b0011), none, told);
     runs(&mut watch, 0, 0b0011, Some(f));
     // Once more: this time, both come to E, and thread 0 leaves at C after that.
-    tell(&mut watch, kind::BRANCH, side(c, 0b0010), side(b, 0b0001), told);
+    tell(&mut watch, OutcomeKind::Branch, side(c, 0b0010), side(b, 0b0001), told);
     runs(&mut watch, c, 0b0010, Some(e));
-    tell(&mut watch, kind::BRANCH, none, side(e, 0b0010), told);
+    tell(&mut watch, OutcomeKind::Branch, none, side(e, 0b0010), told);
     runs(&mut watch, b, 0b0001, Some(e));
-    tell(&mut watch, kind::JUMP, side(e, 0b0001), none, told);
+    tell(&mut watch, OutcomeKind::Jump, side(e, 0b0001), none, told);
     runs(&mut watch, e, 0b0011, Some(f));
-    tell(&mut watch, kind::BRANCH, side(0, 0b0001), side(f, 0b0010), told);
+    tell(&mut watch, OutcomeKind::Branch, side(0, 0b0001), side(f, 0b0010), told);
     runs(&mut watch, 0, 0b0001, Some(f));
-    tell(&mut watch, kind::BRANCH, side(f, 0b0001), none, told);
+    tell(&mut watch, OutcomeKind::Branch, side(f, 0b0001), none, told);
     runs(&mut watch, f, 0b1111, None);
 }
 
@@ -126,10 +126,10 @@ fn likely_points() {
 fn all_threads_at_a_likely_point() {
     let (b, c, e, f) = (10, 20, 40, 50);
     let mut watch = begin(&Shape { likely: true, ..shape(4, 1) });
-    tell(&mut watch, kind::BRANCH, side(c, 0b1110), side(b, 0b0001), (f, Some(e as u32)));
-    tell(&mut watch, kind::ARRIVED, side(e, 0b1110), P::default(), (0, None));
+    tell(&mut watch, OutcomeKind::Branch, side(c, 0b1110), side(b, 0b0001), (f, Some(e as u32)));
+    tell(&mut watch, OutcomeKind::Arrived, side(e, 0b1110), P::default(), (0, None));
     runs(&mut watch, b, 0b0001, Some(e));
-    tell(&mut watch, kind::ARRIVED, side(e, 0b0001), P::default(), (0, None));
+    tell(&mut watch, OutcomeKind::Arrived, side(e, 0b0001), P::default(), (0, None));
     runs(&mut watch, e, 0b1111, None);
 }
 
@@ -139,15 +139,15 @@ fn deep(pc: u64, mask: u64) -> P {
 }
 
 fn call(pc: u64, mask: u64) -> Told {
-    Told { kind: kind::JUMP, taken: deep(pc, mask), call: true, ..Told::default() }
+    Told { kind: OutcomeKind::Jump, taken: deep(pc, mask), call: true, ..Told::default() }
 }
 
 fn ret(pc: u64, mask: u64) -> Told {
-    Told { kind: kind::JUMP, taken: side(pc, mask), ret: true, ..Told::default() }
+    Told { kind: OutcomeKind::Jump, taken: side(pc, mask), ret: true, ..Told::default() }
 }
 
 fn branch(taken: P, rest: P) -> Told {
-    Told { kind: kind::BRANCH, taken, rest, ..Told::default() }
+    Told { kind: OutcomeKind::Branch, taken, rest, ..Told::default() }
 }
 
 fn tell_of(watch: &mut Watch, told: Told, meet: Meet) {
@@ -178,9 +178,9 @@ fn a_branch_on_a_side_that_returns() {
     runs(&mut watch, 20, 0b0111, None);
     tell_of(&mut watch, branch(deep(25, 0b0001), deep(21, 0b0110)), Meet::At(30));
     runs(&mut watch, 25, 0b0001, Some(30));
-    tell_of(&mut watch, Told { kind: kind::ARRIVED, taken: deep(30, 0b0001), ..Told::default() }, Meet::At(0));
+    tell_of(&mut watch, Told { kind: OutcomeKind::Arrived, taken: deep(30, 0b0001), ..Told::default() }, Meet::At(0));
     runs(&mut watch, 21, 0b0110, Some(30));
-    tell_of(&mut watch, Told { kind: kind::JUMP, taken: deep(30, 0b0110), ..Told::default() }, Meet::At(0));
+    tell_of(&mut watch, Told { kind: OutcomeKind::Jump, taken: deep(30, 0b0110), ..Told::default() }, Meet::At(0));
     runs(&mut watch, 30, 0b0111, None);
     tell_of(&mut watch, ret(1, 0b0111), Meet::Return);
     runs(&mut watch, 11, 0b1000, None);
@@ -212,7 +212,7 @@ fn a_return_to_where_others_wait() {
     runs(&mut watch, 21, 0b0110, None);
     tell_of(&mut watch, ret(6, 0b0110), Meet::Return);
     runs(&mut watch, 1, 0b1000, Some(6));
-    tell_of(&mut watch, Told { kind: kind::ARRIVED, taken: side(6, 0b1000), ..Told::default() }, Meet::At(0));
+    tell_of(&mut watch, Told { kind: OutcomeKind::Arrived, taken: side(6, 0b1000), ..Told::default() }, Meet::At(0));
     runs(&mut watch, 6, 0b1111, None);
 }
 
@@ -244,7 +244,7 @@ fn threads_wait_together_or_for_ever() {
     let s = Shape { barriers: true, ..shape(4, 1) };
     let wait = |pc: u64, mask: u64| {
         let taken = P { waits: true, ..side(pc, mask) };
-        Told { kind: kind::WAIT, taken, ..Told::default() }
+        Told { kind: OutcomeKind::Wait, taken, ..Told::default() }
     };
     let mut watch = begin(&s);
     watch.tell(wait(1, 0b1111));
@@ -257,7 +257,7 @@ fn threads_wait_together_or_for_ever() {
 
     let mut watch = begin(&s);
     watch.pipeline.meets = Some(Reconvergence::new(Meet::At(20), false, None));
-    watch.tell(Told { kind: kind::BRANCH, taken: side(10, 0b0011), rest: side(1, 0b1100), ..Told::default() });
+    watch.tell(Told { kind: OutcomeKind::Branch, taken: side(10, 0b0011), rest: side(1, 0b1100), ..Told::default() });
     watch.tell(wait(11, 0b0011));
     (0..20).for_each(|_| watch.cycle(None, None));
     assert!(matches!(watch.pipeline.slots[0], Slot::Waits(_)), "{:?}", watch.pipeline.slots);

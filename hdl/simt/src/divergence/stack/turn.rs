@@ -1,7 +1,7 @@
 //! Whose turn comes next, whose it is, and what an outcome or a wake does: the threads move, and part or meet.
 
 use super::super::levels::{Parting, Sibling, Top, part};
-use super::super::{Announced, Outcome, Start, Wake, depth_after, kind};
+use super::super::{Announced, Outcome, OutcomeKind, Start, Wake, depth_after};
 use super::state::{Claim, Store, Words};
 use heddle_hdl::prelude::*;
 
@@ -90,7 +90,7 @@ impl Store {
         let here = Sibling { valid: outcome.valid, pc: top.pc, depth: top.depth, mask: top.mask };
         let side = outcome.valid.mux(parting.side, here);
         wire!(moves = outcome.valid | wakes);
-        wire!(waits = outcome.valid & outcome.kind.eq(kind::WAIT));
+        wire!(waits = outcome.valid & outcome.kind.eq(OutcomeKind::Wait));
         wire!(is_there = outcome.valid.mux(parting.is_at_tops, top.rpc.reached(top.pc, top.depth)));
         wire!(arrives = moves & !waits & !parts & is_there);
         let found = meeting.found(arrives | taken_is_there, taken_is_there.mux(outcome.taken.pc, side.pc));

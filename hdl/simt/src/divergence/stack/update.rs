@@ -4,7 +4,7 @@ use super::super::levels::{self, Level, Likely, Parting, Pop, Top, is_at_point, 
 use super::super::{Outcome, Refused, Start, Steer};
 use super::state::Store;
 use super::turn::{Moved, Next, Turn};
-use crate::isa::cause;
+use crate::isa::FaultCause;
 use heddle_hdl::prelude::*;
 
 /// A pop, of a level that was read in the cycle before.
@@ -148,8 +148,7 @@ impl Store {
             parked.next_if(updates, (parked.q & !at) | at.only_if(waits & !part_waits));
         }
         wire!(still_waiting = self.waiting() & !at.only_if(wakes));
-        let code = |c: u32| m.lit(c, cause::BITS);
-        let cause = part_waits.mux(code(cause::BARRIER_OF_A_PART), code(cause::STACK_OVERFLOW));
+        let cause = part_waits.mux(m.code(FaultCause::BarrierOfAPart), m.code(FaultCause::StackOverflow));
         (part_waits, still_waiting, Refused { valid: part_waits | moved.parting.full, cause, because: None })
     }
 

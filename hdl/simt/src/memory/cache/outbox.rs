@@ -3,7 +3,7 @@
 use super::geometry::Parts;
 use super::turn::{First, Look, Turn};
 use super::{Entry, OUTBOX, Steps};
-use crate::memory::port::{Request, operation};
+use crate::memory::port::{Operation, Request};
 use crate::queue::Queue;
 use heddle_hdl::prelude::*;
 
@@ -13,20 +13,20 @@ impl Steps<'_> {
         let Steps { m, s, c, g, i, .. } = self;
         let miss_bits = index_width(c.misses);
         let written = |e: Entry<Signal>, line| Entry {
-            operation: e.operation | 1 << operation::SILENT,
+            operation: e.operation | 1 << Operation::SILENT,
             line,
             tag: m.lit(0u32, miss_bits),
             ..e
         };
-        let silent = first.entry.operation | 1 << operation::SILENT;
-        let operation = look.tags.begins.value.mux(m.lit(operation::LOAD, operation::BITS), silent);
+        let silent = first.entry.operation | 1 << Operation::SILENT;
+        let operation = look.tags.begins.value.mux(m.code(Operation::Load), silent);
         let from_first = Entry { operation, tag: look.misses.free.one_hot_index(), ..first.entry };
         let pushed = turn.replays.mux(written(turn.replay, g.line(turn.replay_parts)), from_first);
         let of_first = turn.firsts & !look.joins & (first.writes | look.missed);
         wire!(pushing = (turn.replays & turn.replay_writes) | of_first);
         let outbox = Queue::new(*m, "outbox", Entry::shape(s, miss_bits, s.line_bits()), OUTBOX, pushing, pushed);
         wire!(leaving = outbox.head);
-        wire!(refills = leaving.operation.eq(operation::LOAD));
+        wire!(refills = leaving.operation.eq(Operation::Load));
         wire!(sent = outbox.waits & i.below_request_ready);
         let (last_beat, line, tag) = if g.beat == 0 {
             (m.lit(1u32, 1), leaving.line, leaving.tag)

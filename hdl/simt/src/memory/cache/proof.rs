@@ -4,7 +4,7 @@
 //! memory here takes requests when it likes, answers loads in any order, and of other lines with any data. The
 //! assertions inside the cache, such as that a line is in one way only, are proven with it.
 
-use super::super::port::{Request, Response, operation};
+use super::super::port::{Operation, Request, Response};
 use super::super::proof::{Found, after, remembered, stays};
 use super::{CacheIn, CacheOut, cache, tag_bits};
 use crate::proof::{cover, held, implies};
@@ -34,13 +34,13 @@ pub fn cache_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CacheOut<Signal>> {
         // What is asked for stays until it is taken, and an answer too.
         let tags = 1 << i.request.tag.width();
         let waiting = m.reg("waiting", tags).reset(0u32);
-        let silent = i.request.operation.bit(operation::SILENT);
+        let silent = i.request.operation.bit(Operation::SILENT);
         let kind = if s.atomics { i.request.operation } else { cat(&[silent, m.lit(0u32, 1)]) };
         let whole = i.request.enables.bit(0).repeat(4);
         let legal = Request {
             valid: i.request.valid & (silent | !waiting.q.select(i.request.tag, 1)),
             operation: kind,
-            enables: kind.eq(operation::STORE).mux(i.request.enables, whole),
+            enables: kind.eq(Operation::Store).mux(i.request.enables, whole),
             ..i.request
         };
         let request_waits = m.deferred("request_waits", 1);
@@ -73,20 +73,20 @@ pub fn cache_proof(s: &Shape) -> TypedModule<ProofIn<Width>, CacheOut<Signal>> {
         wire!(sent = below.valid & i.memory_ready);
         wire!(sent_here = sent & below.line.eq(line));
         memory_word.next_if(sent_here, after(s, below, memory_word.q));
-        let asks = below.tag.decode(asked_tags).only_if(sent & below.operation.eq(operation::LOAD));
+        let asks = below.tag.decode(asked_tags).only_if(sent & below.operation.eq(Operation::Load));
         let came = answer.tag.decode(asked_tags).only_if(answer.valid & out.below_response_ready);
         asked.next((asked.q & !came) | asks);
         let read = remembered(m, "read", asks, Found { followed: sent_here, word: memory_word.q });
         found.drive(select(&read, i.answer.tag));
         m.assert("memory_tags_are_used_once", !(asks & asked.q).any());
-        m.assert("memory_answers_loads_only", implies(sent & !asks.any(), below.operation.bit(operation::SILENT)));
+        m.assert("memory_answers_loads_only", implies(sent & !asks.any(), below.operation.bit(Operation::SILENT)));
 
         // The core.
         let word = m.reg("word", 32).reset(0u32);
         wire!(taken = request.valid & out.request_ready);
         wire!(taken_here = taken & request.line.eq(line));
         word.next_if(taken_here, after(s, request, word.q));
-        let begins = request.tag.decode(tags).only_if(taken & !request.operation.bit(operation::SILENT));
+        let begins = request.tag.decode(tags).only_if(taken & !request.operation.bit(Operation::SILENT));
         let wanted = remembered(m, "wanted", begins, Found { followed: taken_here, word: word.q });
         let response = out.response;
         let ends = response.tag.decode(tags).only_if(response.valid & i.response_ready);

@@ -5,7 +5,7 @@ use super::geometry::Parts;
 use super::miss::Misses;
 use super::tags::Tags;
 use super::{Entry, Steps, WAITING};
-use crate::memory::port::{Request, operation};
+use crate::memory::port::{Operation, Request};
 use heddle_hdl::{elements, prelude::*, select};
 
 /// The request that is first.
@@ -63,8 +63,8 @@ impl Steps<'_> {
         first_valid.next((first_valid.q & !first_goes.value) | i.request.valid);
         let Request { operation, function, tag, line, enables, data, .. } = i.request;
         let first = m.pipe_if("first", request_ready, Entry { operation, function, tag, line, enables, data });
-        wire!(responds = !first.operation.bit(operation::SILENT));
-        wire!(writes = !first.operation.eq(operation::LOAD));
+        wire!(responds = !first.operation.bit(Operation::SILENT));
+        wire!(writes = !first.operation.eq(Operation::Load));
         let parts = g.parts(first.line);
         First { valid: first_valid, goes: first_goes, ready: request_ready, entry: first, parts, responds, writes }
     }
@@ -105,7 +105,7 @@ impl Steps<'_> {
         let waiting_shape = Entry::shape(s, first.entry.tag.width(), g.beat.max(1));
         let waiting = m.memory("waiting", waiting_shape, place_bits + miss_bits).style(MemoryStyle::Distributed);
         wire!(replay = waiting.read(cat(&[of_chosen(misses.all.head, place_bits), chosen])));
-        wire!(replay_writes = !replay.operation.eq(operation::LOAD));
+        wire!(replay_writes = !replay.operation.eq(Operation::Load));
         let room = !replay_writes | look.outbox_room.value;
         wire!(replay_turn = misses.all.filled.any() & advance & !beat_turn & room);
         misses.pops.drive(replaying.only_if(replay_turn));
@@ -159,7 +159,7 @@ impl Steps<'_> {
         m.cover("outbox_full", !look.outbox_room.value);
         m.cover("hit_waits_for_a_beat", first_valid & hit & turn.beats);
         m.cover("replaced", tags.begins.value & (tags.state.valid & tags.victim).any());
-        m.cover("atomic_replayed", turn.replays & turn.replay.operation.bit(operation::IS_ATOMIC));
+        m.cover("atomic_replayed", turn.replays & turn.replay.operation.bit(Operation::IS_ATOMIC));
         m.cover("response_held", !*advance);
     }
 }

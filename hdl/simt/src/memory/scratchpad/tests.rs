@@ -1,5 +1,5 @@
 use super::*;
-use crate::isa::atomic;
+use crate::isa::Atomic;
 use crate::pipeline::testing::{fields, packed};
 use heddle_sim::Sim;
 
@@ -21,14 +21,13 @@ fn banks_are_an_array() {
         let mut answer: Option<(u32, Vec<Option<u32>>)> = None;
         for _ in 0..4000 {
             let kinds = if atomics { 4 } else { 2 };
-            let operation =
-                [operation::LOAD, operation::STORE, operation::ATOMIC, operation::ATOMIC_SILENT][r.usize(..kinds)];
+            let operation = Operation::ALL[r.usize(..kinds)];
             let (valid, taken, tag) = (r.u8(..4) > 0, answer.is_some() && r.u8(..3) > 0, r.u32(..s.loads));
             let at: Vec<u32> = (0..lanes).map(|_| r.u32(..lines.min(4))).collect();
             let data: Vec<u32> = (0..lanes).map(|_| r.u32(..)).collect();
             let enables: Vec<u32> = (0..lanes)
                 .map(|_| match operation {
-                    operation::STORE => r.u32(..16),
+                    Operation::Store => r.u32(..16),
                     _ => {
                         if r.bool() {
                             15
@@ -42,7 +41,7 @@ fn banks_are_an_array() {
                 request: ScratchpadRequest {
                     valid: valid.into(),
                     operation: operation.into(),
-                    function: atomic::ADD.into(),
+                    function: Atomic::Add.into(),
                     tag: tag.into(),
                     lines: fields(&at, bits),
                     enables: fields(&enables, 4),
@@ -66,15 +65,15 @@ fn banks_are_an_array() {
             }
             if valid && ready {
                 let place = |k: usize| (at[k] * lanes) as usize + k;
-                if matches!(operation, operation::LOAD | operation::ATOMIC) {
+                if operation.answers() {
                     let wanted = (0..lanes as usize).map(|k| words[place(k)].filter(|_| enables[k] != 0));
                     answer = Some((tag, wanted.collect()));
                 }
-                for k in (0..lanes as usize).filter(|&k| enables[k] != 0 && operation != operation::LOAD) {
+                for k in (0..lanes as usize).filter(|&k| enables[k] != 0 && operation != Operation::Load) {
                     let word = &mut words[place(k)];
                     *word = match (operation, enables[k]) {
-                        (operation::STORE, 15) => Some(data[k]),
-                        (operation::STORE, enables) => word.map(|word| {
+                        (Operation::Store, 15) => Some(data[k]),
+                        (Operation::Store, enables) => word.map(|word| {
                             let mask = (0..4).filter(|b| enables >> b & 1 == 1).fold(0, |m, b| m | 0xff << (8 * b));
                             (word & !mask) | (data[k] & mask)
                         }),

@@ -5,7 +5,7 @@
 //! slave stalls and answers when it likes, in the cycle in which it takes a beat at the earliest, with errors too, and
 //! with any data for other words. After an error, only the rules and the number of responses are looked at.
 
-use super::super::port::{Request, operation};
+use super::super::port::{Operation, Request};
 use super::super::proof::{Found, after, remembered, stays};
 use super::super::{MainIn, MainOut};
 use super::rules::{RulesIn, rules};
@@ -50,13 +50,13 @@ pub fn wishbone_proof(s: &Shape) -> TypedModule<ProofIn<Width>, MainOut<Signal>>
         // The core: what it asks for stays until it is taken.
         let tags = 1 << i.request.tag.width();
         let waiting = m.reg("waiting", tags).reset(0u32);
-        let silent = i.request.operation.bit(operation::SILENT);
+        let silent = i.request.operation.bit(Operation::SILENT);
         let kind = if s.atomics { i.request.operation } else { cat(&[silent, m.lit(0u32, 1)]) };
         let whole: Vec<Signal> = elements(i.request.enables, 4).iter().map(|e| e.bit(0).repeat(4)).collect();
         let legal = Request {
             valid: i.request.valid & (silent | !waiting.q.select(i.request.tag, 1)),
             operation: kind,
-            enables: kind.eq(operation::STORE).mux(i.request.enables, cat(&whole)),
+            enables: kind.eq(Operation::Store).mux(i.request.enables, cat(&whole)),
             ..i.request
         };
         let request_waits = m.deferred("request_waits", 1);
@@ -105,7 +105,7 @@ pub fn wishbone_proof(s: &Shape) -> TypedModule<ProofIn<Width>, MainOut<Signal>>
         let lane_bits = s.lanes.ilog2();
         wire!(goes_here = goes & own.enables.any() & request.line.eq(followed.from_bit(lane_bits)));
         word.next_if(goes_here, after(s, own, word.q));
-        let begins = request.tag.decode(tags).only_if(goes & !request.operation.bit(operation::SILENT));
+        let begins = request.tag.decode(tags).only_if(goes & !request.operation.bit(Operation::SILENT));
         let wanted = remembered(m, "wanted", begins, Found { followed: goes_here, word: word.q });
         let response = out.response;
         let ends = response.tag.decode(tags).only_if(response.valid & i.response_ready);
@@ -116,7 +116,7 @@ pub fn wishbone_proof(s: &Shape) -> TypedModule<ProofIn<Width>, MainOut<Signal>>
             count.next_if(counts, count.q + 1);
             count.q
         };
-        let stores = counter("stores", goes_here & request.operation.ne(operation::LOAD));
+        let stores = counter("stores", goes_here & request.operation.ne(Operation::Load));
         let writes = counter("writes", writes_here);
         wire!(over = out.idle & !request.valid);
         let good = !failed.q & !fails;
@@ -137,7 +137,7 @@ pub fn wishbone_proof(s: &Shape) -> TypedModule<ProofIn<Width>, MainOut<Signal>>
         cover(m, "an_error", error.valid);
         cover(m, "answered_at_once", answers & !beats.waits);
         if s.atomics {
-            cover(m, "an_atomic", good & goes_here & request.operation.eq(operation::ATOMIC) & word.q.any());
+            cover(m, "an_atomic", good & goes_here & request.operation.eq(Operation::Atomic) & word.q.any());
         }
         out
     })

@@ -4,7 +4,7 @@ use super::super::decoded::{Converges, Decoded};
 use super::super::reservations::Reserving;
 use super::Fields;
 use crate::csr;
-use crate::isa::{CUSTOM, atomic, convergence, reservation, warp};
+use crate::isa::{Atomic, CUSTOM, HintKind, convergence, reservation, warp};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 
@@ -48,7 +48,7 @@ impl Accesses {
         wire!(plain_load = opcode.eq(0x03) & funct3.ne(3) & funct3.lt(6));
         wire!(store = opcode.eq(0x23) & funct3.lt(3));
         let function = word.slice(27, 5);
-        wire!(atomic_known = any_of(atomic::ALL.iter().map(|&(code, _)| function.eq(code))));
+        wire!(atomic_known = any_of(Atomic::ALL.iter().map(|&one| function.eq(one))));
         wire!(of_memory = opcode.eq(0x2f) & funct3.eq(2) & atomic_known & m.lit(s.atomics, 1));
         let reserving = Reserving::shape(s).map(|_| {
             let is = |code: u32| opcode.eq(0x2f) & funct3.eq(2) & function.eq(code);
@@ -66,7 +66,7 @@ impl Accesses {
         let (answers, function) = match reserving {
             Some(Reserving { conditional, .. }) => (
                 load | conditional | (of_memory & rd.ne(0)),
-                conditional.mux(function.literal(atomic::SWAP), function.only_if(of_memory)),
+                conditional.mux(function.literal(Atomic::Swap), function.only_if(of_memory)),
             ),
             None => (load | (of_memory & rd.ne(0)), function.only_if(of_memory)),
         };
@@ -148,11 +148,11 @@ impl Hints {
         let &Fields { word, opcode, funct3, funct7, rd, rs1, .. } = f;
         wire!(custom = opcode.eq(CUSTOM) & !rs1.msb());
         let operand = word.slice(20, 12);
-        let is = |code: u32| funct3.eq(code);
-        wire!(counts = custom & is(convergence::COUNT) & operand.eq(0));
-        wire!(joins = (is(convergence::JOIN) | is(convergence::CANCEL)) & operand.eq(0));
-        wire!(waits = is(convergence::WAIT) & operand.le(convergence::MOST_THRESHOLD));
-        wire!(copies = (is(convergence::COPY) | is(convergence::MOVE)) & operand.lt(convergence::BARRIERS));
+        let is = |kind: HintKind| funct3.eq(kind);
+        wire!(counts = custom & is(HintKind::Count) & operand.eq(0));
+        wire!(joins = (is(HintKind::Join) | is(HintKind::Cancel)) & operand.eq(0));
+        wire!(waits = is(HintKind::Wait) & operand.le(convergence::MOST_THRESHOLD));
+        wire!(copies = (is(HintKind::Copy) | is(HintKind::Move)) & operand.lt(convergence::BARRIERS));
         wire!(converges = counts | (custom & (joins | waits | copies) & rd.eq(0)));
         let here = Decoded::shape(s).converges.map(|shape| {
             let barriers = s.convergence_barriers;

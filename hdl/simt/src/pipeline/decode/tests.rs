@@ -1,6 +1,6 @@
 use super::*;
 use crate::csr;
-use crate::isa::{EXIT, convergence};
+use crate::isa::{Alu, EXIT, HintKind};
 use heddle_sim::Sim;
 
 type Block = Sim<DecodeIn<Width>, DecodeOut<Signal>>;
@@ -14,74 +14,74 @@ struct Meaning {
     rs2: u32,
     rd: u32,
     imm: u32,
-    alu: u32,
+    alu: Option<Alu>,
 }
 
 /// Match, mask, class, format, ALU operation: one row an instruction.
-const TABLE: &[(u32, u32, &str, char, u32)] = &[
-    (0x37, 0x7f, "lui", 'U', alu::ADD),
-    (0x17, 0x7f, "auipc", 'U', alu::ADD),
-    (0x6f, 0x7f, "jal", 'J', alu::ADD),
-    (0x67, 0x707f, "jalr", 'I', alu::ADD),
-    (0x0063, 0x707f, "branch", 'B', alu::SUB),
-    (0x1063, 0x707f, "branch", 'B', alu::SUB),
-    (0x4063, 0x707f, "branch", 'B', alu::SUB),
-    (0x5063, 0x707f, "branch", 'B', alu::SUB),
-    (0x6063, 0x707f, "branch", 'B', alu::SUB),
-    (0x7063, 0x707f, "branch", 'B', alu::SUB),
-    (0x0003, 0x707f, "load", 'I', alu::ADD),
-    (0x1003, 0x707f, "load", 'I', alu::ADD),
-    (0x2003, 0x707f, "load", 'I', alu::ADD),
-    (0x4003, 0x707f, "load", 'I', alu::ADD),
-    (0x5003, 0x707f, "load", 'I', alu::ADD),
-    (0x0023, 0x707f, "store", 'S', alu::ADD),
-    (0x1023, 0x707f, "store", 'S', alu::ADD),
-    (0x2023, 0x707f, "store", 'S', alu::ADD),
-    (0x0013, 0x707f, "alu", 'I', alu::ADD),
-    (0x2013, 0x707f, "alu", 'I', alu::SLT),
-    (0x3013, 0x707f, "alu", 'I', alu::SLTU),
-    (0x4013, 0x707f, "alu", 'I', alu::XOR),
-    (0x6013, 0x707f, "alu", 'I', alu::OR),
-    (0x7013, 0x707f, "alu", 'I', alu::AND),
-    (0x1013, 0xfe00707f, "shift", 'I', alu::SLL),
-    (0x5013, 0xfe00707f, "shift", 'I', alu::SRL),
-    (0x40005013, 0xfe00707f, "shift", 'I', alu::SRA),
-    (0x00000033, 0xfe00707f, "alu", 'R', alu::ADD),
-    (0x40000033, 0xfe00707f, "alu", 'R', alu::SUB),
-    (0x00001033, 0xfe00707f, "shift", 'R', alu::SLL),
-    (0x00002033, 0xfe00707f, "alu", 'R', alu::SLT),
-    (0x00003033, 0xfe00707f, "alu", 'R', alu::SLTU),
-    (0x00004033, 0xfe00707f, "alu", 'R', alu::XOR),
-    (0x00005033, 0xfe00707f, "shift", 'R', alu::SRL),
-    (0x40005033, 0xfe00707f, "shift", 'R', alu::SRA),
-    (0x00006033, 0xfe00707f, "alu", 'R', alu::OR),
-    (0x00007033, 0xfe00707f, "alu", 'R', alu::AND),
-    (0x02000033, 0xfe00407f, "multiply", 'R', alu::ADD),
-    (0x02004033, 0xfe00407f, "divide", 'R', 0),
-    (0x0000202f, 0xf800707f, "atomic", 'A', alu::ADD),
-    (0x0800202f, 0xf800707f, "atomic", 'A', alu::ADD),
-    (0x2000202f, 0xf800707f, "atomic", 'A', alu::ADD),
-    (0x4000202f, 0xf800707f, "atomic", 'A', alu::ADD),
-    (0x6000202f, 0xf800707f, "atomic", 'A', alu::ADD),
-    (0x8000202f, 0xf800707f, "atomic", 'A', alu::ADD),
-    (0xa000202f, 0xf800707f, "atomic", 'A', alu::ADD),
-    (0xc000202f, 0xf800707f, "atomic", 'A', alu::ADD),
-    (0xe000202f, 0xf800707f, "atomic", 'A', alu::ADD),
-    (0x0000000f, 0x707f, "fence", '-', 0),
-    (0x0000100f, 0x707f, "fence", '-', 0),
-    (0x0000000b, 0xffffffff, "barrier", '-', 0),
-    (0x0000100b, 0xfff87fff, "hint", '-', 0),
-    (0x0000200b, 0xfc087fff, "hint", '-', 0),
-    (0x0400200b, 0xfff87fff, "hint", '-', 0),
-    (0x0000300b, 0xfff87fff, "hint", '-', 0),
-    (0x0000400b, 0xfff8707f, "count", 'C', 0),
-    (0x0000500b, 0xff087fff, "hint", '-', 0),
-    (0x0000600b, 0xff087fff, "hint", '-', 0),
-    (0x0000002b, 0xf9f0707f, "vote", 'R', alu::ADD),
-    (0x0000102b, 0xf800707f, "shuffle", 'R', alu::ADD),
-    (0x0000702b, 0xe0007fff, "sync", 'R', alu::ADD),
-    (0x00000073, 0xffffffff, "ecall", '-', 0),
-    (0x00100073, 0xffffffff, "ebreak", '-', 0),
+const TABLE: &[(u32, u32, &str, char, Alu)] = &[
+    (0x37, 0x7f, "lui", 'U', Alu::Add),
+    (0x17, 0x7f, "auipc", 'U', Alu::Add),
+    (0x6f, 0x7f, "jal", 'J', Alu::Add),
+    (0x67, 0x707f, "jalr", 'I', Alu::Add),
+    (0x0063, 0x707f, "branch", 'B', Alu::Sub),
+    (0x1063, 0x707f, "branch", 'B', Alu::Sub),
+    (0x4063, 0x707f, "branch", 'B', Alu::Sub),
+    (0x5063, 0x707f, "branch", 'B', Alu::Sub),
+    (0x6063, 0x707f, "branch", 'B', Alu::Sub),
+    (0x7063, 0x707f, "branch", 'B', Alu::Sub),
+    (0x0003, 0x707f, "load", 'I', Alu::Add),
+    (0x1003, 0x707f, "load", 'I', Alu::Add),
+    (0x2003, 0x707f, "load", 'I', Alu::Add),
+    (0x4003, 0x707f, "load", 'I', Alu::Add),
+    (0x5003, 0x707f, "load", 'I', Alu::Add),
+    (0x0023, 0x707f, "store", 'S', Alu::Add),
+    (0x1023, 0x707f, "store", 'S', Alu::Add),
+    (0x2023, 0x707f, "store", 'S', Alu::Add),
+    (0x0013, 0x707f, "alu", 'I', Alu::Add),
+    (0x2013, 0x707f, "alu", 'I', Alu::Slt),
+    (0x3013, 0x707f, "alu", 'I', Alu::Sltu),
+    (0x4013, 0x707f, "alu", 'I', Alu::Xor),
+    (0x6013, 0x707f, "alu", 'I', Alu::Or),
+    (0x7013, 0x707f, "alu", 'I', Alu::And),
+    (0x1013, 0xfe00707f, "shift", 'I', Alu::Sll),
+    (0x5013, 0xfe00707f, "shift", 'I', Alu::Srl),
+    (0x40005013, 0xfe00707f, "shift", 'I', Alu::Sra),
+    (0x00000033, 0xfe00707f, "alu", 'R', Alu::Add),
+    (0x40000033, 0xfe00707f, "alu", 'R', Alu::Sub),
+    (0x00001033, 0xfe00707f, "shift", 'R', Alu::Sll),
+    (0x00002033, 0xfe00707f, "alu", 'R', Alu::Slt),
+    (0x00003033, 0xfe00707f, "alu", 'R', Alu::Sltu),
+    (0x00004033, 0xfe00707f, "alu", 'R', Alu::Xor),
+    (0x00005033, 0xfe00707f, "shift", 'R', Alu::Srl),
+    (0x40005033, 0xfe00707f, "shift", 'R', Alu::Sra),
+    (0x00006033, 0xfe00707f, "alu", 'R', Alu::Or),
+    (0x00007033, 0xfe00707f, "alu", 'R', Alu::And),
+    (0x02000033, 0xfe00407f, "multiply", 'R', Alu::Add),
+    (0x02004033, 0xfe00407f, "divide", 'R', Alu::Add),
+    (0x0000202f, 0xf800707f, "atomic", 'A', Alu::Add),
+    (0x0800202f, 0xf800707f, "atomic", 'A', Alu::Add),
+    (0x2000202f, 0xf800707f, "atomic", 'A', Alu::Add),
+    (0x4000202f, 0xf800707f, "atomic", 'A', Alu::Add),
+    (0x6000202f, 0xf800707f, "atomic", 'A', Alu::Add),
+    (0x8000202f, 0xf800707f, "atomic", 'A', Alu::Add),
+    (0xa000202f, 0xf800707f, "atomic", 'A', Alu::Add),
+    (0xc000202f, 0xf800707f, "atomic", 'A', Alu::Add),
+    (0xe000202f, 0xf800707f, "atomic", 'A', Alu::Add),
+    (0x0000000f, 0x707f, "fence", '-', Alu::Add),
+    (0x0000100f, 0x707f, "fence", '-', Alu::Add),
+    (0x0000000b, 0xffffffff, "barrier", '-', Alu::Add),
+    (0x0000100b, 0xfff87fff, "hint", '-', Alu::Add),
+    (0x0000200b, 0xfc087fff, "hint", '-', Alu::Add),
+    (0x0400200b, 0xfff87fff, "hint", '-', Alu::Add),
+    (0x0000300b, 0xfff87fff, "hint", '-', Alu::Add),
+    (0x0000400b, 0xfff8707f, "count", 'C', Alu::Add),
+    (0x0000500b, 0xff087fff, "hint", '-', Alu::Add),
+    (0x0000600b, 0xff087fff, "hint", '-', Alu::Add),
+    (0x0000002b, 0xf9f0707f, "vote", 'R', Alu::Add),
+    (0x0000102b, 0xf800707f, "shuffle", 'R', Alu::Add),
+    (0x0000702b, 0xe0007fff, "sync", 'R', Alu::Add),
+    (0x00000073, 0xffffffff, "ecall", '-', Alu::Add),
+    (0x00100073, 0xffffffff, "ebreak", '-', Alu::Add),
 ];
 
 /// The manual's immediate, bit by bit: bit k of the immediate is bit `place(k)` of the word, or 0.
@@ -110,7 +110,11 @@ fn meaning(word: u32, s: &Shape) -> Meaning {
     if word & 0x7f == 0x73 && funct3 != 0 {
         let known = csr::map(s.counters).any(|csr| u32::from(csr.address) == word >> 20);
         let reads = matches!(funct3, 2 | 3 | 6 | 7) && rs1 == 0;
-        return if known && reads { Meaning { class: "csr", rd, ..Meaning::default() } } else { illegal };
+        return if known && reads {
+            Meaning { class: "csr", rd, alu: Some(Alu::Add), ..Meaning::default() }
+        } else {
+            illegal
+        };
     }
     let Some(&(_, _, class, format, operation)) = TABLE.iter().find(|row| word & row.1 == row.0) else {
         return illegal;
@@ -125,7 +129,7 @@ fn meaning(word: u32, s: &Shape) -> Meaning {
     if !built {
         return illegal;
     }
-    let mut m = Meaning { class, imm: immediate(format, word), alu: operation, ..Meaning::default() };
+    let mut m = Meaning { class, imm: immediate(format, word), alu: Some(operation), ..Meaning::default() };
     if matches!(format, 'R' | 'I' | 'S' | 'B' | 'A') {
         m.rs1 = rs1;
     }
@@ -174,7 +178,7 @@ fn seen(d: &Decoded<Bits>) -> Meaning {
         rs2: field(&d.rs2),
         rd: field(&d.rd),
         imm: field(&d.imm),
-        alu: field(&d.alu),
+        alu: Alu::from_bits(&d.alu),
     }
 }
 
@@ -230,7 +234,8 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
     let accesses = matches!(class, "load" | "store" | "atomic");
     let controls = ["branch", "jal", "jalr", "barrier", "ecall", "ebreak", "illegal"];
     let (barrier, operand) = (word >> 15 & 15, word >> 20);
-    let copies = matches!(word >> 12 & 7, convergence::COPY | convergence::MOVE);
+    let kind = HintKind::from_bits(word >> 12 & 7);
+    let copies = matches!(kind, Some(HintKind::Copy | HintKind::Move));
     let hint_there = hint && barrier < s.convergence_barriers && (!copies || operand < s.convergence_barriers);
     let of_sync = word >> 25 & 15;
     let sync_there = class == "sync" && of_sync < s.convergence_barriers;
@@ -243,7 +248,7 @@ fn compare(t: &mut Block, word: u32, s: &Shape) {
         // What does nothing adds 0 to 0.
         assert_eq!(d.imm, u64::from(operand), "{word:#010x}");
     }
-    let waits = hint_there && word >> 12 & 7 == convergence::WAIT || sync_there;
+    let waits = hint_there && kind == Some(HintKind::Wait) || sync_there;
     let control = controls.contains(&class) || waits || accesses && s.replay == Replay::Split;
     assert_eq!(d.control == 1, control, "{word:#010x}");
     assert_eq!(d.answers == 1, class == "load" || class == "atomic" && want.rd != 0, "{word:#010x}");

@@ -1,5 +1,5 @@
 use super::*;
-use crate::memory::port::operation;
+use crate::memory::port::Operation;
 use crate::pipeline::testing::{fields, packed};
 use crate::shape::{Coalescing, Replay};
 use heddle_sim::Sim;
@@ -11,7 +11,7 @@ struct Waiting {
     number: u32,
     slot: u32,
     rd: u32,
-    operation: u32,
+    operation: Operation,
     mask: u64,
     places: Vec<u32>,
 }
@@ -43,8 +43,7 @@ fn in_order_and_once(s: &Shape, seed: u64) {
         let taken = held.is_some() && r.u8(..3) > 0;
         let comes = (queue.len() < s.requests as usize && r.bool()).then(|| {
             number += 1;
-            let operation =
-                [operation::LOAD, operation::STORE, operation::ATOMIC, operation::ATOMIC_SILENT][r.usize(..4)];
+            let operation = Operation::ALL[r.usize(..4)];
             let spread = [1, s.lanes, 4 * s.lanes][r.usize(..3)];
             let place = |r: &mut fastrand::Rng| {
                 let pad = u32::from(s.scratchpad > 0 && r.u8(..3) == 0) << (s.place_bits() - 1);
@@ -80,8 +79,7 @@ fn in_order_and_once(s: &Shape, seed: u64) {
         }
         assert_eq!(out.empty == 1, queue.is_empty() && held.is_none());
         assert_eq!(out.serving.valid == 1, !queue.is_empty());
-        let answers = |w: &Waiting| matches!(w.operation, operation::LOAD | operation::ATOMIC);
-        let goes = (held.is_none() || taken) && queue.front().is_some_and(|w| load_room || !answers(w));
+        let goes = (held.is_none() || taken) && queue.front().is_some_and(|w| load_room || !w.operation.answers());
         assert_eq!(out.chosen.valid == 1, goes);
         if taken {
             held = None;
@@ -91,7 +89,7 @@ fn in_order_and_once(s: &Shape, seed: u64) {
             let served = out.chosen.served.low_u64();
             assert_eq!(served & !first.mask, 0, "{served:x} of {first:x?}");
             assert_ne!(served & (first.mask & first.mask.wrapping_neg()), 0, "the leader: {first:x?}");
-            assert_eq!(out.answers == 1, answers(first));
+            assert_eq!(out.answers == 1, first.operation.answers());
             assert_eq!((out.serving.slot, out.serving.rd), (first.slot.into(), first.rd.into()));
             assert_eq!(out.chosen.tag, u64::from(tag));
             held = Some(Sent { number: first.number, served });

@@ -55,18 +55,18 @@ fn votes_and_shuffles() {
             let ballot: u64 = (0..lanes).filter(|&k| here(k.into()) && values[k as usize] != 0).map(|k| 1 << k).sum();
             for k in 0..lanes {
                 let (own, asked) = (values[k as usize], u64::from(operands[k as usize]));
-                let source = match function {
-                    warp::INDEX => Some(asked),
-                    warp::XOR => Some(u64::from(k) ^ asked),
-                    warp::UP => u64::from(k).checked_sub(asked),
-                    _ => Some(u64::from(k) + asked),
+                let source = match Shuffle::ALL[function as usize] {
+                    Shuffle::Index => Some(asked),
+                    Shuffle::Xor => Some(u64::from(k) ^ asked),
+                    Shuffle::Up => u64::from(k).checked_sub(asked),
+                    Shuffle::Down => Some(u64::from(k) + asked),
                 };
                 let shuffled = source.filter(|&lane| here(lane)).map_or(own, |lane| values[lane as usize]);
-                let voted = match function {
-                    warp::BALLOT => ballot as u32,
-                    warp::BALLOT_UPPER => (ballot >> 32) as u32,
-                    warp::ANY => u32::from(ballot != 0),
-                    _ => u32::from(ballot == mask),
+                let voted = match Vote::ALL[function as usize] {
+                    Vote::Ballot => ballot as u32,
+                    Vote::BallotUpper => (ballot >> 32) as u32,
+                    Vote::Any => u32::from(ballot != 0),
+                    Vote::All => u32::from(ballot == mask),
                 };
                 let want = if votes { voted } else { shuffled };
                 assert_eq!(out.result.extract(32 * k, 32), u64::from(want), "lane {k}, function {function}, {votes}");

@@ -52,9 +52,9 @@ impl Bench {
             Bits::from_limbs(&limbs)
         };
         let operation = match kind {
-            Kind::Load | Kind::Reserve => operation::LOAD,
-            Kind::Store => operation::STORE,
-            Kind::Atomic | Kind::Condition => operation::ATOMIC,
+            Kind::Load | Kind::Reserve => Operation::Load,
+            Kind::Store => Operation::Store,
+            Kind::Atomic | Kind::Condition => Operation::Atomic,
         };
         let line = first_line | u32::from(pad) << (line_bits(s) - 1);
         let rows = if s.mixes() { put(s.warp_bits(), &|lane| lane.3) } else { lanes[0].3.into() };
@@ -101,8 +101,8 @@ impl Bench {
                 self.succeeded += u32::from(succeeds);
             }
             let any = succeeds.iter().any(|&succeeds| succeeds);
-            let want = if any { operation::ATOMIC } else { operation::LOAD };
-            assert_eq!(out.operation.low_u64(), u64::from(want));
+            let want = if any { Operation::Atomic } else { Operation::Load };
+            assert_eq!(out.operation, want);
             for (&(lane, ..), &succeeds) in lanes.iter().zip(&succeeds) {
                 assert_eq!(bit(&out.writes, lane), succeeds || !any, "lane {lane}");
             }

@@ -4,7 +4,7 @@ use super::super::place::Wrong;
 use super::outcome::Target;
 use super::{Fault, Stage};
 use crate::divergence::interface::warp_of;
-use crate::isa::{cause, convergence};
+use crate::isa::{FaultCause, HintKind};
 use heddle_hdl::{elements, prelude::*};
 
 /// A cause and its lanes: what the priority choice among faults gives.
@@ -35,28 +35,27 @@ impl Stage<'_> {
         wire!(target_misaligned = target.address.slice(0, 2).any());
         wire!(target_outside = target.address.from_bit(s.pc_bits() + 2).any());
         wire!(bad_ecall = mask & !i.executed.taken);
-        let code = |c: u32| m.lit(c, cause::BITS);
         let absent = i.executed.named.map(|named| {
-            wire!(holds_nobody = d.syncs() & !d.converges_by(convergence::SYNC));
+            wire!(holds_nobody = d.syncs() & !d.converges_by(HintKind::Sync));
             let parts = named.lacks | named.here.ne(mask);
-            (holds_nobody & parts, code(cause::NAMED_IS_ABSENT), named.here)
+            (holds_nobody & parts, m.code(FaultCause::NamedIsAbsent), named.here)
         });
         let mut arms = vec![
-            (d.illegal, code(cause::ILLEGAL_INSTRUCTION), mask),
-            (d.ebreak, code(cause::BREAKPOINT), mask),
-            (d.ecall & bad_ecall.any(), code(cause::UNKNOWN_ECALL), bad_ecall),
-            (target.jumps & target_misaligned, code(cause::FETCH_MISALIGNED), mask),
-            (target.jumps & target_outside, code(cause::FETCH_OUT_OF_RANGE), mask),
-            (d.load & misaligned.any(), code(cause::LOAD_MISALIGNED), bad),
-            (misaligned.any(), code(cause::STORE_MISALIGNED), bad),
-            (d.load & outside.any(), code(cause::LOAD_OUT_OF_RANGE), bad),
-            (outside.any(), code(cause::STORE_OUT_OF_RANGE), bad),
-            (in_program.any(), code(cause::STORE_TO_PROGRAM), bad),
+            (d.illegal, m.code(FaultCause::IllegalInstruction), mask),
+            (d.ebreak, m.code(FaultCause::Breakpoint), mask),
+            (d.ecall & bad_ecall.any(), m.code(FaultCause::UnknownEcall), bad_ecall),
+            (target.jumps & target_misaligned, m.code(FaultCause::FetchMisaligned), mask),
+            (target.jumps & target_outside, m.code(FaultCause::FetchOutOfRange), mask),
+            (d.load & misaligned.any(), m.code(FaultCause::LoadMisaligned), bad),
+            (misaligned.any(), m.code(FaultCause::StoreMisaligned), bad),
+            (d.load & outside.any(), m.code(FaultCause::LoadOutOfRange), bad),
+            (outside.any(), m.code(FaultCause::StoreOutOfRange), bad),
+            (in_program.any(), m.code(FaultCause::StoreToProgram), bad),
         ];
         arms.extend(absent);
         wire!(counts = instruction.valid & !i.stopped);
         wire!(fault = counts & arms.iter().map(|(c, _, _)| *c).reduce(|a, b| a | b).expect("causes"));
-        let none = Blame { cause: code(0), mask };
+        let none = Blame { cause: m.lit(0u32, FaultCause::WIDTH), mask };
         let blame = pick(arms.into_iter().map(|(condition, cause, mask)| (condition, Blame { cause, mask })), none);
         wire!(good = counts & !fault);
         Blamed { fault, good, blame }

@@ -3,8 +3,8 @@
 use super::super::decoded::Decoded;
 use super::Stage;
 use super::serve::{Served, Sync};
-use crate::divergence::interface::{Outcome, SequenceTold, Side, kind};
-use crate::isa::convergence;
+use crate::divergence::interface::{Outcome, OutcomeKind, SequenceTold, Side};
+use crate::isa::HintKind;
 use heddle_hdl::prelude::*;
 
 /// Where those go that jump.
@@ -68,7 +68,7 @@ impl Stage<'_> {
         let &Stage { s, d, mask, .. } = self;
         d.reserving.filter(|_| s.keeps_sequences()).map(|reserving| {
             let backwards = d.imm.msb() & (d.jal | (d.branch & target.taken_branch.any()));
-            let waits = d.barrier | d.converges_by(convergence::WAIT) | d.syncs();
+            let waits = d.barrier | d.converges_by(HintKind::Wait) | d.syncs();
             let all = reserving.conditional & !(mask & !served.served).any();
             let ends = backwards | d.jalr | d.ecall | waits | all;
             SequenceTold { begins: good & reserving.reserves, ends: good & ends }
@@ -78,18 +78,21 @@ impl Stage<'_> {
 
 /// With `split`, a memory access is an outcome of its own kind.
 fn outcome_kind(m: Builder, d: &Decoded<Signal>, sync: Option<Sync>, split: bool) -> Signal {
-    let code = |k: u32| m.lit(k, kind::BITS);
     let mut kinds = vec![];
     if let Some(Sync { valid, lacks, queues, .. }) = sync {
-        kinds.extend([(queues, code(kind::QUEUE)), (lacks, code(kind::CONVERGE)), (valid, code(kind::JUMP))]);
+        kinds.extend([
+            (queues, m.code(OutcomeKind::Queue)),
+            (lacks, m.code(OutcomeKind::Converge)),
+            (valid, m.code(OutcomeKind::Jump)),
+        ]);
     }
     kinds.extend([
-        (d.branch, code(kind::BRANCH)),
-        (d.jal | d.jalr, code(kind::JUMP)),
-        (d.accesses() & m.lit(split, 1), code(kind::MEMORY)),
-        (d.ecall, code(kind::EXIT)),
-        (d.barrier, code(kind::WAIT)),
-        (d.converges_by(convergence::WAIT), code(kind::CONVERGE)),
+        (d.branch, m.code(OutcomeKind::Branch)),
+        (d.jal | d.jalr, m.code(OutcomeKind::Jump)),
+        (d.accesses() & m.lit(split, 1), m.code(OutcomeKind::Memory)),
+        (d.ecall, m.code(OutcomeKind::Exit)),
+        (d.barrier, m.code(OutcomeKind::Wait)),
+        (d.converges_by(HintKind::Wait), m.code(OutcomeKind::Converge)),
     ]);
-    pick(kinds, code(kind::ARRIVED))
+    pick(kinds, m.code(OutcomeKind::Arrived))
 }

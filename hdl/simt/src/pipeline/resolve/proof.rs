@@ -8,7 +8,7 @@
 
 use super::super::memory::{Access, MemoryIn, memory};
 use super::{ResolveIn, Resolved, resolve};
-use crate::divergence::kind;
+use crate::divergence::OutcomeKind;
 use crate::memory::port::Request;
 use crate::pipeline::collect::Instruction;
 use crate::pipeline::decoded::Decoded;
@@ -161,7 +161,7 @@ impl Seen<'_> {
 
         m.assert("sides_are_disjoint", implies(goes_on, !(taken.mask & rest.mask).any()));
         m.assert("sides_partition_the_mask", implies(goes_on, (taken.mask | rest.mask).eq(mask)));
-        let ends = o.outcome.kind.eq(kind::EXIT) & !(taken.mask | rest.mask).any() & o.exit.mask.eq(mask);
+        let ends = o.outcome.kind.eq(OutcomeKind::Exit) & !(taken.mask | rest.mask).any() & o.exit.mask.eq(mask);
         m.assert("all_threads_end", implies(o.outcome.valid & d.ecall, ends));
         m.assert("leader_is_served", implies(goes_on & !d.branch, (taken.mask & mask.lowest_one()).any()));
         m.assert("served_go_on", implies(access.valid, access.served.eq(taken.mask) & o.committed.eq(taken.mask)));

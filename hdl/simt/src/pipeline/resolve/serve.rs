@@ -5,7 +5,7 @@ use super::super::coalesce::{CoalesceIn, CoalesceOut, coalesce};
 use super::Stage;
 use super::outcome::Target;
 use crate::address::SCRATCHPAD;
-use crate::isa::convergence;
+use crate::isa::HintKind;
 use crate::shape::Shape;
 use heddle_hdl::{elements, prelude::*};
 
@@ -69,7 +69,7 @@ impl Stage<'_> {
     fn sync(&self) -> Option<Sync> {
         let &Stage { i, d, .. } = self;
         i.in_use.zip(i.executed.named).map(|(in_use, named)| {
-            wire!(valid = d.converges_by(convergence::SYNC));
+            wire!(valid = d.converges_by(HintKind::Sync));
             wire!(lacks = valid & named.lacks);
             Sync { valid, lacks, queues: lacks & in_use, here: named.here }
         })

@@ -1,8 +1,8 @@
 use super::*;
 use crate::address::SCRATCHPAD;
-use crate::divergence::interface::kind;
-use crate::isa::cause;
-use crate::memory::port::operation;
+use crate::divergence::interface::OutcomeKind;
+use crate::isa::{FaultCause, HintKind};
+use crate::memory::port::Operation;
 use crate::pipeline::collect::Instruction;
 use crate::pipeline::decoded::{Converges, Decoded};
 use crate::pipeline::memory::{MemoryIn, MemoryOut, memory};
@@ -115,9 +115,9 @@ fn served(s: &Shape, kind: Kind, mask: u64, places: &[u32]) -> u64 {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Comes {
     /// Cause, lanes.
-    Fault(u32, u64),
+    Fault(FaultCause, u64),
     /// Kind, taken lanes and their pc, other lanes and theirs.
-    Outcome(u32, u64, u32, u64, u32),
+    Outcome(OutcomeKind, u64, u32, u64, u32),
     Nothing,
 }
 
@@ -129,49 +129,49 @@ fn model(s: &Shape, i: &At8) -> (Comes, u64) {
     let leader = i.results[mask.trailing_zeros() as usize];
     let fault = |cause, lanes| (Comes::Fault(cause, lanes), 0);
     let jump = |target: u32, lanes: u64| match target {
-        t if t % 4 != 0 => Err((Comes::Fault(cause::FETCH_MISALIGNED, lanes), 0)),
-        t if t >= s.program => Err((Comes::Fault(cause::FETCH_OUT_OF_RANGE, lanes), 0)),
+        t if t % 4 != 0 => Err((Comes::Fault(FaultCause::FetchMisaligned, lanes), 0)),
+        t if t >= s.program => Err((Comes::Fault(FaultCause::FetchOutOfRange, lanes), 0)),
         t => Ok(t / 4),
     };
     match i.kind {
-        Kind::Illegal => fault(cause::ILLEGAL_INSTRUCTION, mask),
-        Kind::Ebreak => fault(cause::BREAKPOINT, mask),
-        Kind::Ecall if mask & !i.taken != 0 => fault(cause::UNKNOWN_ECALL, mask & !i.taken),
-        Kind::Ecall => (Comes::Outcome(kind::EXIT, 0, next, 0, i.pc), mask),
-        Kind::Barrier => (Comes::Outcome(kind::WAIT, mask, next, 0, i.pc), mask),
+        Kind::Illegal => fault(FaultCause::IllegalInstruction, mask),
+        Kind::Ebreak => fault(FaultCause::Breakpoint, mask),
+        Kind::Ecall if mask & !i.taken != 0 => fault(FaultCause::UnknownEcall, mask & !i.taken),
+        Kind::Ecall => (Comes::Outcome(OutcomeKind::Exit, 0, next, 0, i.pc), mask),
+        Kind::Barrier => (Comes::Outcome(OutcomeKind::Wait, mask, next, 0, i.pc), mask),
         Kind::Plain { last: false } => (Comes::Nothing, mask),
-        Kind::Plain { last: true } => (Comes::Outcome(kind::ARRIVED, mask, next, 0, i.pc), mask),
+        Kind::Plain { last: true } => (Comes::Outcome(OutcomeKind::Arrived, mask, next, 0, i.pc), mask),
         Kind::Branch => {
             let taken = mask & i.taken;
             match jump(i.target, taken) {
                 Err(fault) if taken != 0 => fault,
-                _ => (Comes::Outcome(kind::BRANCH, taken, i.target / 4, mask & !taken, next), mask),
+                _ => (Comes::Outcome(OutcomeKind::Branch, taken, i.target / 4, mask & !taken, next), mask),
             }
         }
         Kind::Jal => match jump(i.target, mask) {
-            Ok(pc) => (Comes::Outcome(kind::JUMP, mask, pc, 0, i.pc), mask),
+            Ok(pc) => (Comes::Outcome(OutcomeKind::Jump, mask, pc, 0, i.pc), mask),
             Err(fault) => fault,
         },
         Kind::Jalr => {
             let same = lanes_of(mask).filter(|&k| i.results[k] & !1 == leader & !1).fold(0, |m, k| m | 1 << k);
             match jump(leader & !1, same) {
-                Ok(pc) => (Comes::Outcome(kind::JUMP, same, pc, mask & !same, i.pc), same),
+                Ok(pc) => (Comes::Outcome(OutcomeKind::Jump, same, pc, mask & !same, i.pc), same),
                 Err(fault) => fault,
             }
         }
         Kind::Load | Kind::Store | Kind::Atomic { .. } => {
             let Wrongs { misaligned, outside, program } = wrongs(s, i);
             let causes = match i.kind {
-                Kind::Load => [cause::LOAD_MISALIGNED, cause::LOAD_OUT_OF_RANGE],
-                _ => [cause::STORE_MISALIGNED, cause::STORE_OUT_OF_RANGE],
+                Kind::Load => [FaultCause::LoadMisaligned, FaultCause::LoadOutOfRange],
+                _ => [FaultCause::StoreMisaligned, FaultCause::StoreOutOfRange],
             };
             match () {
                 () if misaligned != 0 => fault(causes[0], misaligned),
                 () if outside != 0 => fault(causes[1], outside),
-                () if program != 0 => fault(cause::STORE_TO_PROGRAM, program),
+                () if program != 0 => fault(FaultCause::StoreToProgram, program),
                 () => {
                     let served = served(s, i.kind, mask, &i.results);
-                    (Comes::Outcome(kind::MEMORY, served, next, mask & !served, i.pc), served)
+                    (Comes::Outcome(OutcomeKind::Memory, served, next, mask & !served, i.pc), served)
                 }
             }
         }
@@ -279,12 +279,13 @@ impl Bench {
         let (comes, effect) = model(&self.s, i);
         let word = |b: &Bits| b.low_u64();
         let got = if out.fault.valid == 1 {
-            Comes::Fault(word(&out.fault.cause) as u32, word(&out.fault.mask))
+            Comes::Fault(FaultCause::from_bits(&out.fault.cause).expect("a cause"), word(&out.fault.mask))
         } else if out.outcome.valid == 1 {
             let o = &out.outcome;
             let (taken, rest) = (word(&o.taken.mask), word(&o.rest.mask));
             assert_eq!(taken & rest, 0, "{i:x?}");
-            Comes::Outcome(word(&o.kind) as u32, taken, word(&o.taken.pc) as u32, rest, word(&o.rest.pc) as u32)
+            let kind = OutcomeKind::from_bits(&o.kind).expect("a kind");
+            Comes::Outcome(kind, taken, word(&o.taken.pc) as u32, rest, word(&o.rest.pc) as u32)
         } else {
             Comes::Nothing
         };
@@ -341,10 +342,10 @@ impl Bench {
             assert_eq!(access.offset.extract(2 * k as u32, 2), u64::from(i.results[k] % 4));
         }
         let operation = match i.kind {
-            Kind::Load => operation::LOAD,
-            Kind::Store => operation::STORE,
-            Kind::Atomic { answers: true } => operation::ATOMIC,
-            _ => operation::ATOMIC_SILENT,
+            Kind::Load => Operation::Load,
+            Kind::Store => Operation::Store,
+            Kind::Atomic { answers: true } => Operation::Atomic,
+            _ => Operation::AtomicSilent,
         };
         self.port.poke(MemoryIn { access, decided: None });
         let MemoryOut { request, scratchpad } = self.port.peek();
@@ -585,7 +586,7 @@ fn a_sync_serves_those_it_names() {
             let converges = (barriers > 0).then(|| Converges { valid: there.into(), barrier: 1u32.into() });
             let decoded = Decoded {
                 pc: pc.into(),
-                funct3: convergence::SYNC.into(),
+                funct3: HintKind::Sync.into(),
                 primitive: Some(primitive),
                 converges,
                 control: there.into(),
@@ -615,7 +616,7 @@ fn a_sync_serves_those_it_names() {
                 if refused {
                     assert_eq!(
                         (out.fault.cause, out.fault.mask),
-                        (cause::NAMED_IS_ABSENT.into(), here.into()),
+                        (FaultCause::NamedIsAbsent.into(), here.into()),
                         "{context}"
                     );
                 }
@@ -623,12 +624,12 @@ fn a_sync_serves_those_it_names() {
             }
             let others = mask & !here;
             let (kind, taken, to, rest) = match (lacks, in_use) {
-                (false, _) => (kind::JUMP, here, pc + 1, others),
-                (true, false) => (kind::CONVERGE, here, pc + 1, others),
-                (true, true) => (kind::QUEUE, others, pc, here),
+                (false, _) => (OutcomeKind::Jump, here, pc + 1, others),
+                (true, false) => (OutcomeKind::Converge, here, pc + 1, others),
+                (true, true) => (OutcomeKind::Queue, others, pc, here),
             };
             let outcome = &out.outcome;
-            assert_eq!((outcome.valid.low_u64(), outcome.kind.low_u64()), (1, u64::from(kind)), "{context}");
+            assert_eq!((outcome.valid.low_u64(), OutcomeKind::from_bits(&outcome.kind)), (1, Some(kind)), "{context}");
             assert_eq!((outcome.taken.mask.low_u64(), outcome.rest.mask.low_u64()), (taken, rest), "{context}");
             assert!(taken == 0 || outcome.taken.pc == u64::from(to), "{context}");
             assert!(rest == 0 || outcome.rest.pc == u64::from(pc), "{context}");

@@ -4,7 +4,7 @@ use super::TableIn;
 use super::checks::check;
 use super::state::{BySync, Entry, Store, Word, clear, has, set};
 use crate::divergence::interface::Hint;
-use crate::isa::convergence;
+use crate::isa::HintKind;
 use heddle_hdl::prelude::*;
 
 /// What the warden wants to read, where no instruction reads two entries.
@@ -151,11 +151,11 @@ impl Store {
         let Store { m, s, entries, .. } = self;
         let n = s.convergence_barriers;
         let Hint { valid, slot, operation, barrier, operand, mask, next, sync: told } = i.hints.hint;
-        let is = |code: u32| operation.eq(code);
-        let syncs = told.map(|_| is(convergence::SYNC));
-        wire!(is_count = is(convergence::COUNT));
-        wire!(moves = is(convergence::MOVE));
-        wire!(copies = moves | is(convergence::COPY));
+        let is = |kind: HintKind| operation.eq(kind);
+        let syncs = told.map(|_| is(HintKind::Sync));
+        wire!(is_count = is(HintKind::Count));
+        wire!(moves = is(HintKind::Move));
+        wire!(copies = moves | is(HintKind::Copy));
         let other = operand.slice(0, s.barrier_bits());
         let word = self.words.read(slot);
         let (at_b, at_c) = (barrier.decode(n), other.decode(n));
@@ -187,9 +187,9 @@ impl Store {
             operand,
             mask,
             next,
-            joins: is(convergence::JOIN),
-            waits: is(convergence::WAIT),
-            cancels: is(convergence::CANCEL),
+            joins: is(HintKind::Join),
+            waits: is(HintKind::Wait),
+            cancels: is(HintKind::Cancel),
             counts: is_count,
             moves,
             copies,
@@ -214,7 +214,7 @@ impl Store {
         let Hint { operation, sync: told, .. } = i.hints.hint;
         let &Seen { word, at_b, living, held, expected, waiters, same_place, .. } = seen;
         told.zip(word.by_sync).map(|(named, BySync { hard, wanted })| {
-            let valid = operation.eq(convergence::SYNC);
+            let valid = operation.eq(HintKind::Sync);
             let (is_hard, is_wanted) = (has(hard, at_b), has(wanted, at_b));
             wire!(participants = named.all & living);
             wire!(same_threads = participants.eq(expected | waiters));

@@ -9,8 +9,8 @@ use crate::divergence::interface::Hint;
 use crate::divergence::path_table::path_table;
 use crate::divergence::path_table::proof::release::looked_at_after;
 use crate::divergence::testing::{P, all_hit, lanes as shown, mask as lanes_of};
-use crate::divergence::{Ahead, Announced, Outcome, Side, Start, UnitIn, UnitOut, Wake, kind};
-use crate::isa::convergence;
+use crate::divergence::{Ahead, Announced, Outcome, OutcomeKind, Side, Start, UnitIn, UnitOut, Wake};
+use crate::isa::HintKind;
 use crate::pipeline::primitives::Named;
 use crate::pipeline::timing::STEER_TO_DECODE;
 use crate::testing::cases;
@@ -67,7 +67,7 @@ enum Slot {
 #[derive(Clone, Copy, Debug)]
 struct Told {
     slot: usize,
-    operation: u32,
+    operation: HintKind,
     barrier: usize,
     operand: u64,
     mask: u64,
@@ -79,7 +79,7 @@ struct Told {
 impl Told {
     /// It has an outcome of its own.
     fn waits(&self) -> bool {
-        matches!(self.operation, convergence::WAIT | convergence::SYNC)
+        matches!(self.operation, HintKind::Wait | HintKind::Sync)
     }
 }
 
@@ -158,7 +158,7 @@ impl Bench {
     fn poke(
         &mut self,
         told: Option<Told>,
-        outcome: Option<(usize, u32, P, P, bool, bool)>,
+        outcome: Option<(usize, OutcomeKind, P, P, bool, bool)>,
         start: Option<(usize, P)>,
         asked: usize,
     ) {
@@ -166,7 +166,8 @@ impl Bench {
         let (slot, kind, taken, rest, call, ret) = outcome.unwrap_or_default();
         let (begun_slot, begun) = start.unwrap_or_default();
         let hint = |told: Option<Told>| -> Hint<Bits> {
-            let nothing = Told { slot: 0, operation: 0, barrier: 0, operand: 0, mask: 0, next: 0, sync: (0, 0) };
+            let nothing =
+                Told { slot: 0, operation: HintKind::Join, barrier: 0, operand: 0, mask: 0, next: 0, sync: (0, 0) };
             let Told { slot, operation, barrier, operand, mask, next, sync: (all, here) } = told.unwrap_or(nothing);
             let lacks = all & !here != 0;
             let sync = Named { all: all.into(), here: here.into(), lacks: lacks.into() };
@@ -182,7 +183,7 @@ impl Bench {
             }
         };
         let to_come = hint(self.ahead);
-        let copies = matches!(self.ahead, Some(Told { operation: convergence::COPY | convergence::MOVE, .. }));
+        let copies = matches!(self.ahead, Some(Told { operation: HintKind::Copy | HintKind::Move, .. }));
         let other: Bits = to_come.operand.extract(0, self.s.barrier_bits());
         let ahead = Ahead { slot: to_come.slot, barrier: to_come.barrier, other, both: copies.into() };
         self.t.poke(UnitIn {
@@ -237,28 +238,28 @@ impl Bench {
         let Told { slot, operation, barrier, operand, mask, next, .. } = told;
         let live = self.live(slot);
         let others = self.barriers[slot].get(operand as usize).copied().unwrap_or_default();
-        let copies = matches!(operation, convergence::COPY | convergence::MOVE);
+        let copies = matches!(operation, HintKind::Copy | HintKind::Move);
         let b = &mut self.barriers[slot][barrier];
         let barred = b.hard || b.wanted || copies && (others.hard || others.wanted);
-        if barred && !matches!(operation, convergence::COUNT | convergence::SYNC) {
+        if barred && !matches!(operation, HintKind::Count | HintKind::Sync) {
             return mask;
         }
         match operation {
-            convergence::JOIN => b.participants |= mask,
-            convergence::CANCEL => b.participants &= !mask,
-            convergence::COUNT => {
+            HintKind::Join => b.participants |= mask,
+            HintKind::Cancel => b.participants &= !mask,
+            HintKind::Count => {
                 let count = self.t.peek().more.count.expect("a count").low_u64();
                 assert_eq!(count, u64::from((b.participants & live).count_ones()), "{told:?}");
             }
-            convergence::COPY | convergence::MOVE if operand as usize == barrier => {}
-            convergence::COPY => b.participants = others.participants | b.waiting,
-            convergence::MOVE => {
+            HintKind::Copy | HintKind::Move if operand as usize == barrier => {}
+            HintKind::Copy => b.participants = others.participants | b.waiting,
+            HintKind::Move => {
                 b.participants = others.participants | b.waiting;
                 let c = &mut self.barriers[slot][operand as usize];
                 c.participants = c.waiting;
             }
-            convergence::SYNC => return self.sync(told, depth),
-            _ => return self.wait(told, depth),
+            HintKind::Sync => return self.sync(told, depth),
+            HintKind::Wait => return self.wait(told, depth),
         }
         let _ = next;
         mask
@@ -323,7 +324,7 @@ impl Bench {
     fn cycle(
         &mut self,
         told: Option<Told>,
-        outcome: Option<(usize, u32, P, P, bool, bool)>,
+        outcome: Option<(usize, OutcomeKind, P, P, bool, bool)>,
         start: Option<(usize, P)>,
     ) {
         let comes = outcome.map(|(slot, .., call, ret)| (slot, call, ret));
@@ -366,7 +367,7 @@ impl Bench {
             *count += 1;
         }
         if let Some((slot, kind, taken, rest, ..)) = outcome {
-            let active = taken.mask | rest.mask | if kind == kind::EXIT { self.exiting(slot) } else { 0 };
+            let active = taken.mask | rest.mask | if kind == OutcomeKind::Exit { self.exiting(slot) } else { 0 };
             self.tell(slot, kind, taken, rest, active, waited);
             self.slots[slot] = Slot::Waits(cycle);
             for b in &mut self.barriers[slot] {
@@ -402,13 +403,13 @@ impl Bench {
         self.t.memory_read("hct0", slot as u64).extract(self.s.rank_bits() + self.s.pc_bits(), self.s.lanes).low_u64()
     }
 
-    fn tell(&mut self, slot: usize, kind: u32, taken: P, rest: P, active: u64, waited: Option<(Told, u64)>) {
+    fn tell(&mut self, slot: usize, kind: OutcomeKind, taken: P, rest: P, active: u64, waited: Option<(Told, u64)>) {
         let goes = waited.map_or(taken.mask, |(_, goes)| goes);
         for lane in 0..self.s.lanes as usize {
             let (bit, thread) = (1 << lane, &mut self.threads[slot][lane]);
             let at = |p: P, place| Some(Thread { depth: p.depth, pc: p.pc, place });
             if goes & bit != 0 {
-                *thread = at(taken, if kind == kind::WAIT { Place::Parked } else { Place::Listed });
+                *thread = at(taken, if kind == OutcomeKind::Wait { Place::Parked } else { Place::Listed });
             } else if taken.mask & bit != 0 {
                 *thread = at(taken, Place::Held(waited.expect("a wait").0.barrier));
             } else if rest.mask & bit != 0 {
@@ -469,12 +470,19 @@ impl Bench {
     }
 
     /// A random instruction on a barrier, or an outcome, of a path.
-    fn invent(&mut self, slot: usize, x: P) -> Result<Told, (usize, u32, P, P, bool, bool)> {
+    fn invent(&mut self, slot: usize, x: P) -> Result<Told, (usize, OutcomeKind, P, P, bool, bool)> {
         let n = self.s.convergence_barriers as usize;
         if self.left[slot] > 0 {
             self.left[slot] -= 1;
-            use crate::isa::convergence::*;
-            let operation = [JOIN, JOIN, JOIN, CANCEL, COUNT, COPY, MOVE][self.r.usize(..7)];
+            let operation = [
+                HintKind::Join,
+                HintKind::Join,
+                HintKind::Join,
+                HintKind::Cancel,
+                HintKind::Count,
+                HintKind::Copy,
+                HintKind::Move,
+            ][self.r.usize(..7)];
             let (barrier, operand) = (self.r.usize(..n), self.r.usize(..n) as u64);
             return Ok(Told { slot, operation, barrier, operand, mask: x.mask, next: x.pc, sync: (0, 0) });
         }
@@ -485,7 +493,7 @@ impl Bench {
             let even = 0x5555_5555_5555_5555 & u64::MAX >> (64 - self.s.lanes);
             let odd = !even & u64::MAX >> (64 - self.s.lanes);
             let own = if even >> x.mask.trailing_zeros() & 1 == 1 { even } else { odd };
-            let (operation, sync) = (convergence::SYNC, (own, own & x.mask));
+            let (operation, sync) = (HintKind::Sync, (own, own & x.mask));
             return Ok(Told { slot, operation, barrier: 0, operand: 0, mask: x.mask, next: 7, sync });
         }
         if r.u8(..100) < 40 {
@@ -493,37 +501,37 @@ impl Bench {
             // Few places, so that threads come to the same.
             let next = if r.u8(..8) == 0 { r.u64(..12) } else { 7 };
             let barrier = r.usize(..n);
-            return Ok(Told { slot, operation: convergence::WAIT, barrier, operand, mask: x.mask, next, sync: (0, 0) });
+            return Ok(Told { slot, operation: HintKind::Wait, barrier, operand, mask: x.mask, next, sync: (0, 0) });
         }
         let some = x.mask & if r.u8(..3) == 0 { r.u64(..) } else { u64::MAX };
         let kind = match r.u32(..100) {
-            0..3 => kind::EXIT,
-            3..15 if self.s.barriers && !self.s.syncs() => kind::WAIT,
-            3..40 => kind::JUMP,
-            _ => kind::BRANCH,
+            0..3 => OutcomeKind::Exit,
+            3..15 if self.s.barriers && !self.s.syncs() => OutcomeKind::Wait,
+            3..40 => OutcomeKind::Jump,
+            _ => OutcomeKind::Branch,
         };
-        let taken = if kind == kind::EXIT {
+        let taken = if kind == OutcomeKind::Exit {
             0
         } else if some == 0 {
             x.mask
         } else {
             some
         };
-        let call = kind == kind::JUMP && !self.s.syncs() && x.depth < 3 && r.u8(..3) == 0;
-        let ret = kind == kind::JUMP && !self.s.syncs() && !call && r.bool();
+        let call = kind == OutcomeKind::Jump && !self.s.syncs() && x.depth < 3 && r.u8(..3) == 0;
+        let ret = kind == OutcomeKind::Jump && !self.s.syncs() && !call && r.bool();
         let depth = if ret { x.depth.saturating_sub(1) } else { x.depth + u64::from(call) };
         let taken = P { depth, pc: r.u64(..12) & last, mask: taken, waits: false };
-        let rest = if kind == kind::EXIT { 0 } else { x.mask & !taken.mask };
+        let rest = if kind == OutcomeKind::Exit { 0 } else { x.mask & !taken.mask };
         Err((slot, kind, taken, P { depth: x.depth, pc: (x.pc + 1) & last, mask: rest, waits: false }, call, ret))
     }
 
     /// The outcome of a `wait`, or of a `sync`.
-    fn outcome_of(&self, told: Told, kind: u32) -> (usize, u32, P, P, bool, bool) {
+    fn outcome_of(&self, told: Told, kind: OutcomeKind) -> (usize, OutcomeKind, P, P, bool, bool) {
         let Told { slot, mask, next, sync: (_, here), .. } = told;
         let first = self.threads[slot][mask.trailing_zeros() as usize].expect("it waits");
         let at = |mask, pc| P { depth: first.depth, pc, mask, waits: false };
-        match (told.operation == convergence::SYNC, kind) {
-            (true, kind::QUEUE) => (slot, kind, at(mask & !here, first.pc), at(here, first.pc), false, false),
+        match (told.operation == HintKind::Sync, kind) {
+            (true, OutcomeKind::Queue) => (slot, kind, at(mask & !here, first.pc), at(here, first.pc), false, false),
             (true, _) => (slot, kind, at(here, next), at(mask & !here, first.pc), false, false),
             (false, _) => (slot, kind, at(mask, next), P::default(), false, false),
         }
@@ -539,9 +547,9 @@ impl Bench {
             let kept = self.held >> 4 & 1 == 1;
             let told = self.ahead.take();
             let outcome = match (self.waited, self.queued, self.jumped) {
-                (Some((told, _)), ..) => Some(self.outcome_of(told, kind::CONVERGE)),
-                (_, Some(told), _) => Some(self.outcome_of(told, kind::QUEUE)),
-                (.., Some(told)) => Some(self.outcome_of(told, kind::JUMP)),
+                (Some((told, _)), ..) => Some(self.outcome_of(told, OutcomeKind::Converge)),
+                (_, Some(told), _) => Some(self.outcome_of(told, OutcomeKind::Queue)),
+                (.., Some(told)) => Some(self.outcome_of(told, OutcomeKind::Jump)),
                 _ => next_outcome.take(),
             };
             // What comes next is not of a slot whose outcome is on its way.
@@ -595,7 +603,7 @@ impl Bench {
     // For traces: one thing after the other.
 
     /// An instruction of the active path.
-    fn tells(&mut self, operation: u32, barrier: usize, operand: u64) -> u64 {
+    fn tells(&mut self, operation: HintKind, barrier: usize, operand: u64) -> u64 {
         self.settle();
         let x = self.active(0);
         self.ahead = Some(Told { slot: 0, operation, barrier, operand, mask: x.mask, next: x.pc + 1, sync: (0, 0) });
@@ -606,7 +614,7 @@ impl Bench {
         self.cycle(told, None, None);
         if let Some((told, _)) = self.waited {
             let taken = P { depth: x.depth, pc: told.next, mask: told.mask, waits: false };
-            self.cycle(None, Some((0, kind::CONVERGE, taken, P::default(), false, false)), None);
+            self.cycle(None, Some((0, OutcomeKind::Converge, taken, P::default(), false, false)), None);
         }
         count
     }
@@ -617,14 +625,14 @@ impl Bench {
         let x = self.active(0);
         let side = |mask, pc| P { depth: x.depth, pc, mask, waits: false };
         let to = lanes_of(taken.0);
-        let outcome = (0, kind::BRANCH, side(to, taken.1), side(x.mask & !to, rest), false, false);
+        let outcome = (0, OutcomeKind::Branch, side(to, taken.1), side(x.mask & !to, rest), false, false);
         self.cycle(None, Some(outcome), None);
     }
 
     fn ends(&mut self) {
         self.settle();
         self.active(0);
-        self.cycle(None, Some((0, kind::EXIT, P::default(), P::default(), false, false)), None);
+        self.cycle(None, Some((0, OutcomeKind::Exit, P::default(), P::default(), false, false)), None);
     }
 
     /// Until a path runs, and what there was to look at has been looked at.
@@ -680,15 +688,13 @@ fn four(barriers: u32) -> Bench {
     bench
 }
 
-use crate::isa::convergence::{CANCEL, COPY, COUNT, JOIN, MOVE, WAIT};
-
 /// `speculative-reconvergence.txt` Figure 4: threads come to BB3 in different rounds of the loop, wait there, and go on
 /// together. `docs/reference/convergence-barriers.md` shows this trace.
 #[test]
 fn figure_4() {
     let (bb1, bb3, bb4, bb5) = (10, 20, 30, 40);
     let mut bench = four(1);
-    bench.tells(JOIN, 0, 0);
+    bench.tells(HintKind::Join, 0, 0);
     let mut trace = Vec::new();
     let mut see = |bench: &mut Bench| trace.push(bench.state());
     bench.branches(("1111", bb1), 1);
@@ -696,18 +702,18 @@ fn figure_4() {
     // Threads 0 and 1 take the branch in this round, thread 2 in the next; thread 3 never does, and leaves.
     bench.branches(("1100", bb3), bb4);
     see(&mut bench);
-    bench.tells(WAIT, 0, 0);
+    bench.tells(HintKind::Wait, 0, 0);
     see(&mut bench);
     bench.branches(("0011", bb1), bb1);
     bench.branches(("0010", bb3), bb4);
-    bench.tells(WAIT, 0, 0);
+    bench.tells(HintKind::Wait, 0, 0);
     see(&mut bench);
     bench.branches(("0001", bb5), bb5);
-    bench.tells(CANCEL, 0, 0);
+    bench.tells(HintKind::Cancel, 0, 0);
     see(&mut bench);
     bench.branches(("0001", bb5 + 5), bb5);
     see(&mut bench);
-    bench.tells(JOIN, 0, 0);
+    bench.tells(HintKind::Join, 0, 0);
     see(&mut bench);
     let expected = [
         "10:1111 | b0 P 1111 W 0000",
@@ -728,18 +734,18 @@ fn figure_4() {
 fn figure_5() {
     let (bb3, bb5) = (20, 40);
     let mut bench = four(2);
-    bench.tells(JOIN, 0, 0);
-    bench.tells(JOIN, 1, 0);
+    bench.tells(HintKind::Join, 0, 0);
+    bench.tells(HintKind::Join, 1, 0);
     bench.branches(("1000", bb3), bb5);
-    bench.tells(CANCEL, 1, 0);
-    bench.tells(WAIT, 0, 0);
+    bench.tells(HintKind::Cancel, 1, 0);
+    bench.tells(HintKind::Wait, 0, 0);
     assert_eq!(bench.state(), "40:0111 | b0 P 1111 W 1000 | b1 P 0111 W 0000");
-    bench.tells(CANCEL, 0, 0);
+    bench.tells(HintKind::Cancel, 0, 0);
     // All that participate in b1 are here; thread 0 goes on alone.
     bench.branches(("0111", 45), 45);
     assert_eq!(bench.state(), "21:1000 (45:0111) | b1 P 0111 W 0000");
     bench.branches(("1000", 50), 50);
-    bench.tells(WAIT, 1, 0);
+    bench.tells(HintKind::Wait, 1, 0);
     assert_eq!(bench.state(), "46:0111 (50:1000)");
     assert_eq!(bench.released[..5], [1, 0, 0, 0, 0]);
 }
@@ -749,32 +755,32 @@ fn figure_5() {
 fn figure_6_with_threshold_2_of_4() {
     let (come, bb6) = (10, 20);
     let mut bench = four(3);
-    bench.tells(JOIN, 2, 0);
-    bench.tells(COPY, 1, 2);
+    bench.tells(HintKind::Join, 2, 0);
+    bench.tells(HintKind::Copy, 1, 2);
     bench.branches(("1000", come), 100);
     for (count, next) in [(1, "0100"), (2, "0010")] {
-        bench.tells(JOIN, 0, 0);
-        assert_eq!(bench.tells(COUNT, 0, 0), count);
+        bench.tells(HintKind::Join, 0, 0);
+        assert_eq!(bench.tells(HintKind::Count, 0, 0), count);
         bench.branches(("", bb6), bb6);
-        bench.tells(WAIT, 1, 0);
+        bench.tells(HintKind::Wait, 1, 0);
         bench.branches((next, come), 100);
     }
     assert_eq!(bench.state(), "10:0010 (100:0001) | b0 P 1100 W 0000 | b1 P 1111 W 1100 | b2 P 1111 W 0000");
-    bench.tells(JOIN, 0, 0);
-    assert_eq!(bench.tells(COUNT, 0, 0), 3);
-    bench.tells(MOVE, 1, 0);
+    bench.tells(HintKind::Join, 0, 0);
+    assert_eq!(bench.tells(HintKind::Count, 0, 0), 3);
+    bench.tells(HintKind::Move, 1, 0);
     bench.branches(("", bb6), bb6);
     assert_eq!(bench.state(), "20:0010 (100:0001) | b1 P 1110 W 1100 | b2 P 1111 W 0000");
-    bench.tells(WAIT, 1, 0);
+    bench.tells(HintKind::Wait, 1, 0);
     assert_eq!(bench.state(), "21:1110 (100:0001) | b2 P 1111 W 0000");
-    bench.tells(COPY, 1, 2);
+    bench.tells(HintKind::Copy, 1, 2);
     assert_eq!(bench.state(), "21:1110 (100:0001) | b1 P 1111 W 0000 | b2 P 1111 W 0000");
     // T3 leaves, and is not waited for.
     bench.branches(("", bb6), bb6);
-    bench.tells(WAIT, 1, 0);
+    bench.tells(HintKind::Wait, 1, 0);
     assert_eq!(bench.state(), "100:0001 | b1 P 1111 W 1110 | b2 P 1111 W 0000");
-    bench.tells(CANCEL, 1, 0);
-    bench.tells(CANCEL, 2, 0);
+    bench.tells(HintKind::Cancel, 1, 0);
+    bench.tells(HintKind::Cancel, 2, 0);
     assert_eq!(bench.state(), "100:0001 (21:1110) | b2 P 1110 W 0000");
     assert_eq!(bench.released[..5], [2, 0, 0, 0, 0]);
 }
@@ -783,17 +789,17 @@ fn figure_6_with_threshold_2_of_4() {
 #[test]
 fn a_threshold_of_the_last_arrival() {
     let mut bench = four(1);
-    bench.tells(JOIN, 0, 0);
+    bench.tells(HintKind::Join, 0, 0);
     bench.branches(("1000", 10), 20);
-    bench.tells(WAIT, 0, 4);
+    bench.tells(HintKind::Wait, 0, 4);
     bench.branches(("0100", 10), 20);
-    bench.tells(WAIT, 0, 3);
+    bench.tells(HintKind::Wait, 0, 3);
     assert_eq!(bench.state(), "20:0011 | b0 P 1111 W 1100");
     bench.branches(("0010", 10), 20);
-    bench.tells(WAIT, 0, 3);
+    bench.tells(HintKind::Wait, 0, 3);
     assert_eq!(bench.state(), "11:1110 (20:0001) | b0 P 0001 W 0000");
     bench.branches(("", 30), 30);
-    bench.tells(WAIT, 0, 64);
+    bench.tells(HintKind::Wait, 0, 64);
     assert_eq!(bench.state(), "21:0001 (30:1110)");
 }
 
@@ -802,15 +808,15 @@ fn a_threshold_of_the_last_arrival() {
 #[test]
 fn only_who_falls_through_leaves() {
     let mut bench = four(1);
-    bench.tells(JOIN, 0, 0);
+    bench.tells(HintKind::Join, 0, 0);
     bench.branches(("1000", 10), 20);
-    bench.tells(WAIT, 0, 0);
+    bench.tells(HintKind::Wait, 0, 0);
     bench.branches(("0100", 30), 20);
     bench.branches(("0011", 40), 40);
-    bench.tells(WAIT, 0, 0);
+    bench.tells(HintKind::Wait, 0, 0);
     assert_eq!(bench.state(), "31:0100 (40:0011) | b0 P 1011 W 1000");
     bench.branches(("", 50), 50);
-    bench.tells(WAIT, 0, 0);
+    bench.tells(HintKind::Wait, 0, 0);
     assert_eq!(bench.state(), "41:0011 (11:1000) (50:0100)");
     assert_eq!(bench.released[..5], [1, 0, 0, 0, 2]);
 }
@@ -819,26 +825,26 @@ fn only_who_falls_through_leaves() {
 #[test]
 fn nobody_runs() {
     let mut bench = four(2);
-    bench.tells(JOIN, 1, 0);
+    bench.tells(HintKind::Join, 1, 0);
     bench.branches(("1110", 10), 20);
-    bench.tells(JOIN, 0, 0);
+    bench.tells(HintKind::Join, 0, 0);
     bench.branches(("1100", 15), 18);
-    bench.tells(WAIT, 0, 0);
+    bench.tells(HintKind::Wait, 0, 0);
     bench.branches(("0010", 25), 25);
-    bench.tells(WAIT, 1, 0);
+    bench.tells(HintKind::Wait, 1, 0);
     assert_eq!(bench.state(), "25:0010 | b0 P 1110 W 1100 | b1 P 1111 W 0001");
     bench.ends();
     assert_eq!(bench.state(), "16:1100 | b1 P 1101 W 0001");
     assert_eq!(bench.released[..4], [1, 0, 0, 0]);
-    bench.tells(JOIN, 0, 0);
+    bench.tells(HintKind::Join, 0, 0);
     bench.branches(("1000", 30), 35);
-    bench.tells(WAIT, 0, 0);
-    bench.tells(WAIT, 1, 0);
+    bench.tells(HintKind::Wait, 0, 0);
+    bench.tells(HintKind::Wait, 1, 0);
     // At two places of b1: thread 1 has left it; it ends.
     assert_eq!(bench.state(), "36:0100 | b0 P 1100 W 1000 | b1 P 1001 W 0001");
     bench.ends();
     assert_eq!(bench.state(), "31:1000 | b1 P 1001 W 0001");
-    bench.tells(WAIT, 1, 0);
+    bench.tells(HintKind::Wait, 1, 0);
     bench.ends();
     bench.ends();
     assert_eq!(bench.state(), "-");
@@ -911,17 +917,22 @@ fn every_barrier_has_its_turn() {
         let tell =
             |slot, operation, barrier, mask| Told { slot, operation, barrier, operand: 0, mask, next: 5, sync: (0, 0) };
         let both = |slot| {
-            [(JOIN, 0, 0b1111), (JOIN, 1, 0b1111), (WAIT, 0, 0b0001), (WAIT, 1, 0b0010)]
-                .map(|(operation, barrier, mask)| tell(slot, operation, barrier, mask))
+            [
+                (HintKind::Join, 0, 0b1111),
+                (HintKind::Join, 1, 0b1111),
+                (HintKind::Wait, 0, 0b0001),
+                (HintKind::Wait, 1, 0b0010),
+            ]
+            .map(|(operation, barrier, mask)| tell(slot, operation, barrier, mask))
         };
-        for told in both(0).into_iter().chain(both(1)).chain([tell(0, CANCEL, 1, 0b1101)]) {
+        for told in both(0).into_iter().chain(both(1)).chain([tell(0, HintKind::Cancel, 1, 0b1101)]) {
             cycle(&mut t, None, Some(told));
             assert_eq!(cycle(&mut t, Some(told), None), None);
         }
         // Nobody leaves: the barriers stay as they are.
         let told_at = |cycle: u64| match cycle % period {
-            0 => Some(tell(0, CANCEL, 0, 0)),
-            at if at == phase => Some(tell(1, CANCEL, 1, 0)),
+            0 => Some(tell(0, HintKind::Cancel, 0, 0)),
+            at if at == phase => Some(tell(1, HintKind::Cancel, 1, 0)),
             _ => None,
         };
         let released = (0..most).find_map(|at| cycle(&mut t, told_at(at), told_at(at + 1)));

@@ -4,8 +4,8 @@ use super::super::Inside;
 use super::super::convergence::{self, BySync, Entry};
 use super::Slot;
 use crate::divergence::interface::{Ahead, Hint, Hints};
-use crate::divergence::{Announced, Outcome, Side, kind};
-use crate::isa::convergence as isa;
+use crate::divergence::{Announced, Outcome, OutcomeKind, Side};
+use crate::isa::HintKind;
 use crate::pipeline::primitives::Named;
 use crate::pipeline::timing::{ISSUE_TO_RESOLVE, ISSUE_TO_SECOND};
 use crate::proof::{cover, implies, index_of};
@@ -49,16 +49,16 @@ pub fn hinted(
         hint.operation
     } else {
         // What was named comes.
-        let copies = hint.operation.bit(0).mux(m.lit(isa::COPY, 3), m.lit(isa::MOVE, 3));
+        let copies = hint.operation.bit(0).mux(m.code(HintKind::Copy), m.code(HintKind::Move));
         comes.mux(copies, hint.operation)
     };
     let may = |back: u32| late.get(back as usize - 1).map_or(m.lit(1u32, 1), |&held| !held);
-    let copies = operation.eq(isa::COPY) | operation.eq(isa::MOVE);
-    let is_sync = operation.eq(isa::SYNC) & m.lit(s.syncs(), 1);
-    let known = operation.ne(0) & (operation.ne(isa::SYNC) | is_sync) & !(copies & !named.both);
+    let copies = operation.eq(HintKind::Copy) | operation.eq(HintKind::Move);
+    let is_sync = operation.eq(HintKind::Sync) & m.lit(s.syncs(), 1);
+    let known = operation.ne(0) & (operation.ne(HintKind::Sync) | is_sync) & !(copies & !named.both);
     let of_named = |slot: Signal| outcome.valid & outcome.slot.eq(slot);
     let lacks = hints.hint.sync.map_or(m.lit(0u32, 1), |told| told.lacks);
-    let is_wait = operation.eq(isa::WAIT) | (is_sync & lacks);
+    let is_wait = operation.eq(HintKind::Wait) | (is_sync & lacks);
     let runs = at(named.slot, |slot| slot.runs() & !slot.pending);
     let free = runs & !(of_named(named.slot) & !barriers.act.waited);
     let valid = if late.is_empty() {
@@ -100,14 +100,14 @@ pub fn hinted(
 
     let usual = Outcome {
         valid: outcome.valid & !(m.lit(!late.is_empty(), 1) & comes & of_named(named.slot)),
-        kind: outcome.kind.eq(kind::CONVERGE).mux(m.lit(kind::BRANCH, kind::BITS), outcome.kind),
+        kind: outcome.kind.eq(OutcomeKind::Converge).mux(m.code(OutcomeKind::Branch), outcome.kind),
         ..outcome
     };
     let stay = barriers.act.stays.unwrap_or(m.lit(0u32, s.lanes));
     let of_wait = Outcome {
         valid: m.lit(1u32, 1),
         slot: barriers.act.waited_slot,
-        kind: m.lit(kind::CONVERGE, kind::BITS),
+        kind: m.code(OutcomeKind::Converge),
         taken: Side { mask: all & !stay, pc: next },
         rest: Side { mask: stay, ..outcome.rest },
         call: no,

@@ -1,7 +1,7 @@
 //! What becomes of one thread, any of them; and that its slot is steered.
 
 use super::{Harness, Slot};
-use crate::divergence::{Path, UnitIn, kind};
+use crate::divergence::{OutcomeKind, Path, UnitIn};
 use crate::proof::{held, implies, index_of};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -56,7 +56,7 @@ pub fn follow(m: Builder, s: &Shape, h: &Harness) {
     depth.next(pick([(begins, depth.q.literal(0u32)), (goes, deeper)], depth.q));
 
     let never = m.lit(0u32, 1);
-    waits.next(pick([(begins | wakes, never), (goes, outcome.kind.eq(kind::WAIT))], waits.q));
+    waits.next(pick([(begins | wakes, never), (goes, outcome.kind.eq(OutcomeKind::Wait))], waits.q));
 
     for slot in *slots {
         let places = cat(&slot.masks().into_iter().map(has).collect::<Vec<_>>());
