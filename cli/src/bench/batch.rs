@@ -194,7 +194,11 @@ impl Bench {
         self.all.borrow_mut().start(0);
         for (machine, seed) in self.copies.iter_mut().zip(seeds.clone()) {
             machine.load(target.program.clone())?;
-            let begun = target.drive(&mut Until { machine }, seed);
+            let break_off = |machine: &mut Machine, grid| {
+                machine.set_grid(grid)?;
+                Err("broken off".into())
+            };
+            let begun = target.drive(&mut Launches { machine, launch: break_off }, seed);
             ensure!(begun.is_err(), "it ends without a launch");
         }
         let all = self.all.clone();
@@ -376,37 +380,9 @@ impl Engine for Copy {
     }
 }
 
-/// A machine until its launch, at which its driver is broken off.
-struct Until<'a> {
-    machine: &'a mut Machine,
-}
-
 /// A machine after its launch: its driver, which begins anew, finds what the launch left.
 struct After<'a> {
     machine: &'a mut Machine,
-}
-
-impl Device for Until<'_> {
-    fn program(&self) -> &Program {
-        self.machine.program()
-    }
-
-    fn shape(&self) -> &Shape {
-        self.machine.shape()
-    }
-
-    fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.machine.write(address, bytes)
-    }
-
-    fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {
-        self.machine.read(address, length)
-    }
-
-    fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
-        self.machine.set_grid(grid)?;
-        Err("broken off".into())
-    }
 }
 
 impl Device for After<'_> {
