@@ -2,8 +2,7 @@
 
 use crate::engine::Engine;
 use heddle_simt::{Divergence, Shape};
-use heddle_testbench::machine::Compactions;
-use heddle_testbench::machine::Summary;
+use heddle_testbench::machine::{Compactions, MemoryLimits, Summary};
 use heddle_testbench::printed::Printed;
 use serde::Serialize;
 use std::fmt::Write;
@@ -175,6 +174,15 @@ pub fn counted(s: &Summary, lanes: u32, divergence: &str, line: &mut dyn FnMut(&
             c.hits, c.misses, c.joined, c.silent_hits, c.silent_misses
         );
         line("cache", text);
+    }
+    let MemoryLimits { loads, misses } = s.memory_limits;
+    if loads + misses > 0 {
+        let text = format!(
+            "--loads in {:.1} % of cycles{}",
+            of_cycles(loads),
+            s.cache.map_or(String::new(), |_| format!(", misses of --cache in {:.1} %", of_cycles(misses)))
+        );
+        line("memory waits for", text);
     }
 }
 

@@ -50,6 +50,9 @@ pub struct Summary {
     pub cct_swaps: u64,
     /// What the data cache did, if there is one.
     pub cache: Option<CacheVisits>,
+    /// What kept more from being under way in memory.
+    #[serde(default)]
+    pub memory_limits: MemoryLimits,
     /// What convergence barriers did, in a core that has some.
     pub convergence: Option<Convergence>,
     /// Times that a path gave way to others of its warp, in a core where paths do.
@@ -116,6 +119,15 @@ impl Prediction {
         let right = self.bypass_right + self.stall_right;
         (self.all() > 0).then(|| right as f64 / self.all() as f64)
     }
+}
+
+/// Cycles in which there could not be more under way in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct MemoryLimits {
+    /// An access waited for an entry of the load queue (`--loads`).
+    pub loads: u64,
+    /// A request waited at the cache, since as many misses as it can have were under way.
+    pub misses: u64,
 }
 
 /// What requests found in the data cache.

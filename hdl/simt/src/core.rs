@@ -192,6 +192,7 @@ pub fn core(s: &Shape) -> TypedModule<CoreIn<Width>, CoreOut<Signal>> {
             flush: front.unit.more.two_paths.map(|two| OfSlot { valid: two.flush, slot: two.flushed }),
             paths: front.unit.more.two_paths.map_or(m.lit(1u32, 2), |dual| dual.paths),
             loads_under_way: back.memory.under_way,
+            waits_for_loads: front.issued.idle.loads | back.memory.waits_for_loads,
             access: back.memory.access,
             parts: back.memory.parts,
             committed,

@@ -9,7 +9,8 @@
 //! thread ("nothing live") are the caller's cycles less `cycles`. A fault stops the counters, and a reset puts them to
 //! 0.
 //!
-//! Simulations also have `failures`, the number of threads that ended with an exit code other than 0. The first failure
+//! Simulations also have `waits_for_loads`, cycles in which an access waits for an entry of the load queue, and
+//! `failures`, the number of threads that ended with an exit code other than 0. The first failure
 //! of each hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 
 use crate::divergence::Events;
@@ -130,6 +131,8 @@ pub struct MetricsIn<T> {
     #[width(2)]
     pub paths: T,
     pub loads_under_way: T,
+    /// An access waits for an entry of the load queue.
+    pub waits_for_loads: T,
     /// An access goes to memory; it leaves lanes behind.
     pub access: T,
     pub parts: T,
@@ -256,6 +259,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
         if s.metrics == Metrics::Built {
             return MetricsOut { counts: Some(counts.map("", &mut |_, count| count.zext(COUNTER))) };
         }
+        m.probe("waits_for_loads", count("waits_for_loads", i.waits_for_loads));
         let exits = each(i.exit.mask.only_if(i.exit.valid));
         let blocks = m.memory("block_of_slot", 32, s.warp_bits());
         blocks.write(i.started.valid, i.started.slot, i.started.block);

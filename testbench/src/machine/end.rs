@@ -102,11 +102,13 @@ impl Machine {
         self.simulation.engine().settle();
         let counts = Counts::shape(&self.shape).map("", &mut |name, _| self.probe(&format!("metrics.{name}")));
         self.counted.add(&self.shape, self.grid, simulated, &counts);
+        self.counted.summary.memory_limits.loads += self.probe("metrics.waits_for_loads");
         if self.shape.cache.is_some() {
             let visits = ["hits", "misses", "joined", "silent_hits", "silent_misses", "silent_joined"];
             let [hits, misses, joined, silent_hits, silent_misses, silent_joined] =
                 visits.map(|name| self.cache_counter(name));
             let silent_hits = silent_hits + silent_joined;
+            self.counted.summary.memory_limits.misses += self.cache_counter("full");
             *self.counted.summary.cache.get_or_insert_default() +=
                 CacheVisits { hits, misses, joined, silent_hits, silent_misses };
         }

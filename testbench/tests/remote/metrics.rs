@@ -6,7 +6,7 @@ use heddle_testbench::Program;
 use heddle_testbench::asm::{A0, Asm, BLT, BNE, MHARTID, ZERO, add, addi, andi, cancel, csrr, join, lw, wait};
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{self, Device};
-use heddle_testbench::machine::{IdleCycles, Machine, MachineOptions, Summary};
+use heddle_testbench::machine::{IdleCycles, Machine, MachineOptions, MemoryLimits, Summary};
 use heddle_testbench::remote::simulated::Streams;
 use heddle_testbench::remote::{Board, Client};
 
@@ -22,11 +22,11 @@ fn machine(shape: &Shape, program: Program) -> Machine {
     Machine::new(shape, program, &MachineOptions::default()).unwrap()
 }
 
-/// Of a machine, without the cycle of each launch, which a host does not count.
+/// Of a machine, without the cycle of each launch, which a host does not count, and what only simulations count.
 fn alone(machine: &Machine) -> Summary {
     let s = machine.summary();
     let idle = IdleCycles { nothing_live: s.idle.nothing_live - u64::from(s.launches), ..s.idle };
-    Summary { idle, ..s }
+    Summary { idle, memory_limits: MemoryLimits::default(), ..s }
 }
 
 /// Kernels of one launch and of several, on every mechanism that has counters of its own, and on one lane.

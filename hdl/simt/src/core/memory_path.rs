@@ -46,6 +46,8 @@ pub struct MemoryPath {
     pub access_room: Signal,
     pub load_room: Signal,
     pub load_tag: Signal,
+    /// Lanes that are chosen here wait for an entry of the load queue.
+    pub waits_for_loads: Signal,
     /// The memory port.
     pub request: Request<Signal>,
     pub response_ready: Signal,
@@ -107,6 +109,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
         access_room,
         load_room: loads.room,
         load_tag: loads.next,
+        waits_for_loads: m.lit(0u32, 1),
         request,
         response_ready: pad.port_ready(&around),
         response: pad.response,
@@ -148,6 +151,7 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         access_room,
         load_room: m.lit(1u32, 1),
         load_tag: m.zero(index_width(s.loads)),
+        waits_for_loads: unit.waits_for_loads,
         request: sent.request,
         response_ready: pad.port_ready(&around),
         response: pad.response,

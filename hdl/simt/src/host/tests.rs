@@ -611,7 +611,7 @@ fn status_tells_how_a_launch_went() {
 fn counters_are_told() {
     let built = Shape { metrics: Metrics::Built, ..Shape::new(4, 2) };
     let barriers = Shape { convergence_barriers: 4, ..built.clone() };
-    for (seed, (s, number)) in (20..).zip([(built, 16), (barriers, 22)]) {
+    for (seed, (s, number)) in (20..).zip([(built, 17), (barriers, 23)]) {
         let mut b = Bench::new(&s, seed);
         let asked = |b: &mut Bench, flags: u32| {
             let counters = b.count();
@@ -645,7 +645,7 @@ fn the_page_has_the_counters() {
         listed.extend(names.split('`').skip(1).step_by(2).map(str::to_string));
     }
     let mut names = Vec::new();
-    let s = Shape { convergence_barriers: 1, ..Shape::default() };
+    let s = Shape { convergence_barriers: 1, issue_interval: 2, ..Shape::default() };
     Counts::shape(&s).visit("", &mut |name, _| names.push(name.to_string()));
     assert_eq!(listed, names);
 }

@@ -187,13 +187,14 @@ impl Steps<'_> {
 
     /// Counts what requests find.
     fn count(&self, first: &First, look: &Look, turn: &Turn) {
-        let &Look { joins, hit, missed, .. } = look;
+        let &Look { ref misses, joins, hit, missed, .. } = look;
         let visit = |kind: Signal| Visit { hit: kind & hit, missed: kind & missed, joined: kind & joins };
         let inputs = MetricsIn {
             restart: self.i.restart,
             answered: visit(turn.firsts & first.responds),
             silent: visit(turn.firsts & !first.responds),
             waited: first.valid.q & !turn.firsts,
+            full: first.valid.q & missed & first.responds & !misses.free.any(),
         };
         self.m.instance("metrics", &metrics(), inputs);
     }

@@ -147,6 +147,8 @@ pub struct Idle<T> {
     /// It could go, but the divergence unit holds it back, or the other path of its warp.
     #[width(s.slots())]
     pub held: T,
+    /// 1 bit: an access that memory answers finds no entry of the load queue.
+    pub loads: T,
     /// 1 bit: the last issue takes this cycle, too.
     #[when(s.issue_interval > 1)]
     pub turn: Option<T>,
@@ -280,7 +282,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         );
         let scoreboard = filled & !registers_ok.q;
         let held = registers_ok.q & !unit & !ready;
-        let idle = Idle { filled, scoreboard, unit, held, turn: (s.issue_interval > 1).then_some(turn) };
+        let loads = (registers_ok.q & answers).any() & !i.load_room;
+        let idle = Idle { filled, scoreboard, unit, held, loads, turn: (s.issue_interval > 1).then_some(turn) };
         cover_waits(m, &i, &idle, registers_ok.q, [accesses, answers, divide, control]);
         m.cover("several_could_issue", (ready & !choice).any() & open);
         m.cover("replay", (replay.q & choice).any());

@@ -127,6 +127,8 @@ pub struct LoadStoreOut<T> {
     pub empty: T,
     /// The group chosen is not the last of its instruction.
     pub parts: T,
+    /// A group is not chosen for want of an entry of the load queue.
+    pub waits_for_loads: T,
 }
 
 pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Signal>> {
@@ -189,7 +191,8 @@ pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Sig
         m.cover("full", queue.full);
         m.cover("in_parts", goes & parts);
         m.cover("waits_for_memory", waits & held.q & !i.taken);
-        m.cover("waits_for_the_load_queue", waits & answers & !i.load_room);
+        wire!(waits_for_loads = waits & answers & !i.load_room);
+        m.cover("waits_for_the_load_queue", waits_for_loads);
         LoadStoreOut {
             chosen: access,
             answers: goes & answers,
@@ -198,6 +201,7 @@ pub fn load_store(s: &Shape) -> TypedModule<LoadStoreIn<Width>, LoadStoreOut<Sig
             left: leaves,
             empty: !waits & !held.q,
             parts: goes & parts,
+            waits_for_loads,
         }
     })
 }

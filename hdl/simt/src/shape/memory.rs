@@ -88,7 +88,7 @@ impl Shape {
         if let Some(cache) = &self.cache {
             power("cache.ways", cache.ways, 1, 16)?;
             power("cache.line", cache.line, 1, 16)?;
-            power("cache.misses", cache.misses, 1, 16)?;
+            power("cache.misses", cache.misses, 1, 64)?;
             let set = cache.ways * cache.line * 4 * self.lanes;
             let most = (self.memory / 2).min(4 << 20);
             if set > most {

@@ -47,7 +47,7 @@ fn a_memory_system_is_checked() {
     assert_eq!(cache(4096, 4, 2, 4).check(), Ok(()));
     assert_eq!(error(cache(4096, 3, 2, 4)), "cache.ways = 3: must be a power of two from 1 to 16");
     assert_eq!(error(cache(4096, 4, 32, 4)), "cache.line = 32: must be a power of two from 1 to 16");
-    assert_eq!(error(cache(4096, 4, 1, 0)), "cache.misses = 0: must be a power of two from 1 to 16");
+    assert_eq!(error(cache(4096, 4, 1, 0)), "cache.misses = 0: must be a power of two from 1 to 64");
     assert_eq!(error(cache(128, 4, 2, 4)), "cache.size = 128: must be a power of two from 256 to 262144");
     let wide = Shape { memory: 1 << 16, lanes: 64, warps: 1, stack: 64, ..cache(1 << 15, 16, 16, 1) };
     assert_eq!(error(wide), "cache.ways = 16: a set of 16 ways has 65536 bytes, and the cache at most 32768");

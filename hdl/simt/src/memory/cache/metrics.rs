@@ -7,6 +7,7 @@
 //! | `hits`, `misses`, `joined` | loads and atomic operations with a response: found; not; found to be under way |
 //! | `silent_hits`, `silent_misses`, `silent_joined` | stores and atomic operations without one |
 //! | `waited` | cycles in which the first request could not go on |
+//! | `full` | those of them in which it is a miss, and as many as there can be are under way |
 
 use heddle_hdl::prelude::*;
 
@@ -17,6 +18,7 @@ pub struct MetricsIn<T> {
     pub answered: Visit<T>,
     pub silent: Visit<T>,
     pub waited: T,
+    pub full: T,
 }
 
 /// What a request found.
@@ -29,7 +31,7 @@ pub struct Visit<T> {
 
 pub fn metrics() -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
     let visit = Visit { hit: 1, missed: 1, joined: 1 };
-    module("cache_metrics", MetricsIn { restart: 1, answered: visit, silent: visit, waited: 1 }, |m, i| {
+    module("cache_metrics", MetricsIn { restart: 1, answered: visit, silent: visit, waited: 1, full: 1 }, |m, i| {
         m.doc("Counters of what the cache did; for simulation.");
         let zero = m.lit(0u32, 48);
         let count = |name: &str, event: Signal| {
@@ -44,6 +46,7 @@ pub fn metrics() -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
         count("silent_misses", i.silent.missed);
         count("silent_joined", i.silent.joined);
         count("waited", i.waited);
+        count("full", i.full);
         vec![]
     })
 }

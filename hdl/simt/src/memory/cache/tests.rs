@@ -24,6 +24,7 @@ fn requests_take_effect_in_order() {
         shape(8, cache(1024, 2, 1, 8), Backing::OnChip),
         Shape { atomics: false, ..shape(2, cache(128, 2, 2, 2), slow(9, 3, 3)) },
         shape(64, cache(32768, 4, 16, 2), slow(5, 3, 1)),
+        Shape { loads: 64, ..shape(2, cache(1024, 4, 1, 64), slow(90, 31, 1)) },
     ];
     for (s, seed) in shapes.iter().zip(1..) {
         let mut bench = Bench::new(s, seed);
