@@ -46,6 +46,7 @@ fn a_crate_outside_adds_a_mechanism() {
     assert_eq!(stack, hash(&program, "--divergence stack"));
     place.good(&format!("gen {core} --divergence mine --out build/"));
     assert!(place.path().join("build/mine.v").is_file(), "{:?}", fs::read_dir(place.path().join("build")));
+    assert!(place.good("prove --list").contains("mine-2x1 mine-4x1 mine-2x2, bounded"));
     let all = "path-table, arbiter, stack, dual-path, block-stack, list, mine]";
     assert!(place.bad("run gcd --divergence yours").contains(all));
     assert!(place.good("run --help").contains(all));

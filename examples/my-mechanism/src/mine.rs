@@ -14,15 +14,18 @@
 //!
 //! What it does not do: likely-convergence points; memory accesses that split a path; barriers for a part of a warp.
 
+use heddle_hdl::Errors;
 use heddle_hdl::prelude::*;
-use heddle_simt::Shape;
 use heddle_simt::divergence::inspect::{Path, State};
 use heddle_simt::divergence::levels::{Found, Level, Parting, Sibling, Top, levels, part, pop, stop_of};
+use heddle_simt::divergence::proof::{ProofIn, legal};
 use heddle_simt::divergence::{
-    Capabilities, Events, Mechanism, MoreOut, OutcomeKind, Refused, Steer, Stop, UnitIn, UnitOut, assume_legal,
-    depth_after, hold,
+    Capabilities, Divergence, Events, Mechanism, MoreOut, OutcomeKind, Refused, Steer, Stop, UnitIn, UnitOut,
+    assume_legal, depth_after, hold,
 };
 use heddle_simt::isa::FaultCause;
+use heddle_simt::proof::{Block, Method, Proof, cover};
+use heddle_simt::{Metrics, Shape};
 
 /// The mechanism.
 pub struct Mine;
@@ -37,7 +40,21 @@ impl Mechanism for Mine {
     }
 
     fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
-        module("mine", UnitIn::shape(s), |m, i| described(m, s, i))
+        module("mine", UnitIn::shape(s), |m, i| described(m, s, i).0)
+    }
+
+    fn proofs(&self) -> Result<Vec<Proof>, Errors> {
+        let at = |(lanes, warps, depth)| {
+            let shape = Shape {
+                program: 16,
+                depth_bits: 1,
+                metrics: Metrics::Off,
+                barriers: false,
+                ..Shape::new(lanes, warps)
+            };
+            PROVEN.at(&shape.with_divergence(Divergence::new(&Mine)), depth, true, harness)
+        };
+        [(2, 1, 10), (4, 1, 8), (2, 2, 8)].into_iter().map(at).collect()
     }
 
     /// The top, then level by level the side that has not run and those who have come to where they reconverge.
@@ -64,7 +81,38 @@ impl Mechanism for Mine {
     }
 }
 
-fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
+/// What `heddle prove` proves: the assertions of the unit, whatever legal it is told.
+const PROVEN: Block = Block {
+    name: "mine",
+    block: "my-mechanism",
+    says: "Whatever it is told about where threads reconverge, a warp is steered to live threads of its own, and to all \
+           of them where none wait below.",
+    method: Method::Bounded,
+    cover_depth: 10,
+};
+
+/// The unit with every legal input.
+fn harness(s: &Shape) -> TypedModule<ProofIn<Width>, UnitOut<Signal>> {
+    module("mine_proof", ProofIn::shape(s), |m, i| {
+        let unit_in = m.deferred("unit_in", UnitIn::shape(s));
+        let (out, Inside { popping, top }) = described(m, s, unit_in.value);
+        let runs = out.live & !out.waiting & !popping;
+        let slot = i.unit.outcome.slot;
+        let told = legal(m, s, &i, (out.live, out.waiting), runs.select(slot, 1), (top.mask, top.depth));
+        unit_in.drive(told);
+        cover(m, "parts", told.outcome.valid & told.outcome.taken.mask.any() & told.outcome.rest.mask.any());
+        cover(m, "meets", out.events.merges.any());
+        out
+    })
+}
+
+/// What a proof must know of the unit: the warps that pop, a bit each, and the top of the one that has an outcome.
+struct Inside {
+    popping: Signal,
+    top: Top<Signal>,
+}
+
+fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Inside) {
     m.doc("Divergence unit: a stack of reconvergence points in distributed RAM.");
     let UnitIn { start, wake, outcome, .. } = i;
     let (slot_bits, index_bits, count_bits) = (s.warp_bits(), index_width(levels(s)), count_width(levels(s)));
@@ -156,7 +204,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         paths: (left.zext(wide) + m.lit(1u32, wide)).only_if(outcome.valid & !ends),
         ..Events::none(m, s)
     };
-    UnitOut {
+    let out = UnitOut {
         start_ready,
         wake_ready,
         live: live.q,
@@ -167,5 +215,6 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> UnitOut<Signal> {
         hold,
         more: MoreOut { refused, ..MoreOut::NONE },
         events,
-    }
+    };
+    (out, Inside { popping: popping.q, top: tops.read(outcome.slot) })
 }
