@@ -4,9 +4,9 @@
 //! The core's probes say when the warps of a block start: then the simulator's threads do, and blocks and their warps
 //! must start in order. Their registers are those of the core before the launch, and then those that the thread before
 //! left. The probes say in each cycle which threads' instruction took effect (at resolve, so in the order of issue; a
-//! lane that must be replayed appears when it is served), what goes to memory, and what is written to registers. The simulator follows: the moment a thread's instruction takes
-//! effect, it executes that thread's next instruction, so that both see memory in the core's order, even if threads
-//! race. Then
+//! lane that must be replayed appears when it is served), what goes to memory, and what is written to registers. The
+//! simulator follows: the moment a thread's instruction takes effect, it executes that thread's next instruction, so
+//! that both see memory in the core's order, even if threads race. Then
 //!
 //! * the pc must be the same;
 //! * the accesses that leave the core must have the addresses, operations, bytes and data of those lanes ([`port`]);
