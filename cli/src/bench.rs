@@ -10,6 +10,7 @@ mod state;
 mod wave;
 
 use crate::output::{print, print_json};
+use crate::progress;
 use crate::shape::ShapeArgs;
 use crate::target::Target;
 use anyhow::{Context, Result, bail, ensure};
@@ -21,7 +22,7 @@ use heddle_sim::simulation::EngineKind;
 use heddle_sim::verilator::{BuildError, Tool};
 use heddle_simt::{Backing, Shape, Timing};
 use heddle_testbench::machine::design;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 pub use page::PAGE;
 use row::{Row, table};
 use runner::{Build, Goal, Runner};
@@ -169,7 +170,7 @@ impl Sim {
     fn progress(&self, cases: &[Case], models: usize) -> ProgressBar {
         let engines = models + kinds().count() + unchecked().count();
         let steps = |case: &Case| engines * (1 + case.targets.len() * (1 + self.rounds as usize));
-        bar(cases.iter().map(steps).sum())
+        progress::steps(cases.iter().map(steps).sum::<usize>() as u64)
     }
 
     /// The rows of all kernels on one core.
@@ -225,12 +226,6 @@ impl Sim {
         }
         Ok(runners)
     }
-}
-
-/// Progress by steps.
-fn bar(steps: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
-    ProgressBar::new(steps as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// Every engine but the tiers, which are two of the others, one after the other; C only where there is a compiler.

@@ -17,6 +17,12 @@ pub struct Progress {
     interrupt: Interrupt,
 }
 
+/// A bar of steps, with what is under way and the time so far.
+pub fn steps(count: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
+    ProgressBar::new(count).with_style(style.expect("the template is well-formed"))
+}
+
 const MOMENT: Duration = Duration::from_secs(1);
 
 impl Progress {

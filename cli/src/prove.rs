@@ -8,10 +8,11 @@ use crate::docs::tree;
 use crate::interrupt::Interrupt;
 use crate::mechanisms::mechanisms;
 use crate::output::{print, print_json};
+use crate::progress::steps;
 use anyhow::{Result, bail};
 use clap::Args;
 use heddle_check::prove::{Proof, Proven, Tools, Verdict, proofs, prove_all};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 pub use page::PAGE;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -177,8 +178,7 @@ struct Progress {
 
 impl Progress {
     fn new(proofs: usize) -> Progress {
-        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
-        let bar = ProgressBar::new(proofs as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let bar = steps(proofs as u64);
         bar.enable_steady_tick(Duration::from_millis(500));
         bar.set_message("starting Yosys, which takes minutes the first time");
         Progress { bar, under_way: Mutex::default() }

@@ -225,9 +225,7 @@ impl Summary {
         self.warp_ipc = ratio(self.warp_instructions, self.cycles);
         self.simt_efficiency = ratio(self.thread_instructions, self.warp_instructions * u64::from(lanes));
     }
-}
 
-impl Summary {
     /// Opportunities to issue that were not taken, of all: cycles that an issue takes after its first are none.
     pub fn idle_share(&self) -> f64 {
         let opportunities = self.cycles - self.idle.interval;

@@ -283,10 +283,7 @@ impl Follower {
         let differs = |text: String| Err(Difference { thread, pc, text });
         let Some((_, at)) = wanted.filter(|&(want, _)| cause == Some(want)) else {
             let says = stepped.map_or_else(|fault| fault.cause.to_string(), |_| "no fault".into());
-            return differs(format!(
-                "the core stops with `{}`, should be: {says}",
-                cause.map_or("unknown cause", FaultCause::describe)
-            ));
+            return differs(format!("the core stops with `{}`, should be: {says}", FaultCause::describe_told(cause)));
         };
         match (address, at) {
             (Some(got), Some(want)) if got != want => {

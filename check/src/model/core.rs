@@ -348,19 +348,18 @@ impl<'a> Launch<'a> {
         if self.now < cycles(timing::LAUNCH_TO_LIVE) {
             return;
         }
-        let in_unit = self.has_warp_in_unit();
-        let idle = &mut self.counts.idle;
         let blocked = |warp: &Warp| warp.harts.iter().any(|&hart| self.pending[hart as usize] != 0);
         let blocked = self.waiting.iter().any(blocked);
         let stands = self.pool.iter().any(|warp| warp.front.is_buffered(self.now));
-        *match () {
-            () if held => &mut idle.divergence,
-            () if stands || blocked && self.memory.loads_wait() => &mut idle.memory,
-            () if blocked => &mut idle.scoreboard,
-            () if !self.asleep.is_empty() && !in_unit => &mut idle.barrier,
-            () if in_unit => &mut idle.divergence,
-            () => &mut idle.no_instruction,
-        } += 1;
+        let cause: fn(&mut IdleCycles) -> &mut u64 = match () {
+            () if held => |idle| &mut idle.divergence,
+            () if stands || blocked && self.memory.loads_wait() => |idle| &mut idle.memory,
+            () if blocked => |idle| &mut idle.scoreboard,
+            () if self.has_warp_in_unit() => |idle| &mut idle.divergence,
+            () if !self.asleep.is_empty() => |idle| &mut idle.barrier,
+            () => |idle| &mut idle.no_instruction,
+        };
+        *cause(&mut self.counts.idle) += 1;
     }
 
     /// Whether all threads of a static warp are with the divergence unit.

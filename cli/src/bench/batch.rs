@@ -3,13 +3,14 @@
 //! The engine is of a design of our own: copies of the core side by side, as a replicated instance. The copies are then
 //! lanes to it, so that one vector has a value in all runs, and what is gated is gated by "any run needs it".
 
-use super::runner::{Launches, processor_time};
+use super::runner::{Launches, MOST, Sample, launch, processor_time};
 use crate::engine::Engine as Name;
 use crate::output::{print, print_json};
+use crate::progress::steps;
 use crate::report::si;
 use crate::shape::ShapeArgs;
 use crate::target::Target;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use heddle_hdl::Bits;
 use heddle_hdl::netlist::{Connection, Instance, Loc, Module, Node, NodeId, Op, Port};
@@ -24,6 +25,7 @@ use heddle_testbench::Program;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{Device, DeviceError};
 use heddle_testbench::machine::{Machine, MachineOptions, design};
+use rustix::time::ClockId;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -79,9 +81,6 @@ struct Row {
     compile_seconds: f64,
 }
 
-/// No kernel needs as many cycles.
-const MOST: u64 = 100_000_000;
-
 impl Batch {
     pub fn run(self) -> Result<()> {
         let targets: Vec<Target> = self.kernels.iter().map(|name| super::kernel(name)).collect::<Result<_>>()?;
@@ -91,7 +90,7 @@ impl Batch {
         }
         let levels = [OptLevel::Lanes, OptLevel::C].into_iter();
         let levels: Vec<_> = levels.filter(|level| *level != OptLevel::C || Compiler::found().is_ok()).collect();
-        let progress = super::bar(levels.len() * (1 + targets.len()));
+        let progress = steps((levels.len() * (1 + targets.len())) as u64);
         let mut rows = Vec::new();
         for level in levels {
             progress.set_message(format!("{}: compiling", name(level)));
@@ -148,13 +147,12 @@ impl Bench {
         let seeds = 1..=u64::from(batch.runs);
         let (mut cycles, mut best) = (0, [f64::INFINITY; 2]);
         for _ in 0..batch.rounds {
-            let single: Vec<(u64, Duration)> =
-                seeds.clone().map(|seed| self.single(target, seed)).collect::<Result<_>>()?;
-            cycles = single.iter().map(|(cycles, _)| cycles).sum();
-            let last = single.iter().map(|&(cycles, _)| cycles).max().expect("there are runs");
-            let (ended, time) = self.side_by_side(target, seeds.clone())?;
+            let single: Vec<Sample> = seeds.clone().map(|seed| self.single(target, seed)).collect::<Result<_>>()?;
+            cycles = single.iter().map(|run| run.cycles).sum();
+            let last = single.iter().map(|run| run.cycles).max().expect("there are runs");
+            let Sample { cycles: ended, time } = self.side_by_side(target, seeds.clone())?;
             ensure!(ended == last, "alone, the last of the runs ends after {last} cycles, side by side after {ended}");
-            let alone: Duration = single.iter().map(|(_, time)| *time).sum();
+            let alone: Duration = single.iter().map(|run| run.time).sum();
             best = [best[0].min(alone.as_secs_f64()), best[1].min(time.as_secs_f64())];
         }
         let [alone, together] = best.map(|seconds| cycles as f64 / seconds);
@@ -173,24 +171,20 @@ impl Bench {
     }
 
     /// Cycles and time of a run by itself.
-    fn single(&mut self, target: &Target, seed: u64) -> Result<(u64, Duration)> {
+    fn single(&mut self, target: &Target, seed: u64) -> Result<Sample> {
         self.single.load(target.program.clone())?;
-        let (mut launches, mut end) = (0, Ok((0, Duration::ZERO)));
+        let (mut launches, mut sample) = (0, Sample::default());
         let launch = |machine: &mut Machine, grid| {
-            machine.set_grid(grid)?;
             launches += 1;
-            begin(std::slice::from_mut(machine), |machine| machine.simulation().engine().step());
-            let stopped = machine.simulation().directory().outputs.find("stopped");
-            end = to_the_end(machine.simulation().engine(), stopped);
-            Ok(())
+            launch(machine, grid, MOST, ClockId::ThreadCPUTime, &mut sample)
         };
         target.drive(&mut Launches { machine: &mut self.single, launch }, seed)?;
         ensure!(launches == 1, "it launches {launches} times: only runs of one launch can be side by side");
-        end
+        Ok(sample)
     }
 
     /// Cycles and time until the last of all runs has ended.
-    fn side_by_side(&mut self, target: &Target, seeds: impl Iterator<Item = u64> + Clone) -> Result<(u64, Duration)> {
+    fn side_by_side(&mut self, target: &Target, seeds: impl Iterator<Item = u64> + Clone) -> Result<Sample> {
         self.all.borrow_mut().start(0);
         for (machine, seed) in self.copies.iter_mut().zip(seeds.clone()) {
             machine.load(target.program.clone())?;
@@ -201,38 +195,28 @@ impl Bench {
             let begun = target.drive(&mut Launches { machine, launch: break_off }, seed);
             ensure!(begun.is_err(), "it ends without a launch");
         }
-        let all = self.all.clone();
-        begin(&mut self.copies, |_| all.borrow_mut().step());
-        let ended = all.borrow().directory().outputs.find(ENDED);
-        let end = to_the_end(&mut *all.borrow_mut(), ended)?;
-        all.borrow_mut().settle();
+        self.set_launch(1);
+        self.all.borrow_mut().step();
+        self.set_launch(0);
+        let ended = self.all.borrow().directory().outputs.find(ENDED);
+        let started = processor_time();
+        let RunEnd { cycles, why } = self.all.borrow_mut().run(MOST, ended);
+        let time = processor_time() - started;
+        ensure!(why == Why::Stop, "no end in {cycles} cycles: {why:?}");
+        self.all.borrow_mut().settle();
         for (machine, seed) in self.copies.iter_mut().zip(seeds) {
             target.drive(&mut After { machine }, seed)?;
         }
-        Ok(end)
+        Ok(Sample { cycles, time })
     }
-}
 
-/// Makes the cycle in which machines are launched.
-fn begin(machines: &mut [Machine], step: impl FnOnce(&mut Machine)) {
-    let launch = |machines: &mut [Machine], value| {
-        for machine in machines {
+    /// The input that launches, of all copies.
+    fn set_launch(&mut self, value: u64) {
+        for machine in &mut self.copies {
             let simulation = machine.simulation();
             let launch = simulation.directory().inputs.find("launch").expect("the system has this input");
             simulation.engine().poke_u64(launch, value);
         }
-    };
-    launch(machines, 1);
-    step(&mut machines[0]);
-    launch(machines, 0);
-}
-
-fn to_the_end(engine: &mut dyn Engine, stop: Option<usize>) -> Result<(u64, Duration)> {
-    let started = processor_time();
-    let end = engine.run(MOST, stop);
-    match end.why {
-        Why::Stop => Ok((end.cycles, processor_time() - started)),
-        _ => bail!("no end in {} cycles: {:?}", end.cycles, end.why),
     }
 }
 
@@ -240,7 +224,7 @@ fn to_the_end(engine: &mut dyn Engine, stop: Option<usize>) -> Result<(u64, Dura
 const ENDED: &str = "ended";
 
 /// So many copies of a design as one, whose inputs are those of copy 0, then those of copy 1 and so on. Outputs are those
-/// of all copies packed, and [`ENDED`].
+/// of all copies packed, and at last [`ENDED`].
 fn side_by_side(design: &Arc<Module>, copies: u32) -> Arc<Module> {
     let loc: Loc = Location::caller();
     let mut top = Module::empty("batch");
@@ -265,11 +249,10 @@ fn side_by_side(design: &Arc<Module>, copies: u32) -> Arc<Module> {
         let width = port.width * copies;
         let node = push(&mut top.nodes, Op::InstOut { inst: 0, port: k }, width, Vec::new());
         top.outputs.push(Port { name: port.name.clone(), width, node, loc });
-        if port.name == "stopped" {
-            let node = push(&mut top.nodes, Op::All, 1, vec![node]);
-            top.outputs.push(Port { name: ENDED.into(), width: 1, node, loc });
-        }
     }
+    let stopped = top.outputs.iter().find(|port| port.name == "stopped").expect("the system has this output").node;
+    let node = push(&mut top.nodes, Op::All, 1, vec![stopped]);
+    top.outputs.push(Port { name: ENDED.into(), width: 1, node, loc });
     Arc::new(top)
 }
 
@@ -317,10 +300,7 @@ impl Engine for Copy {
 
     fn peek(&self, output: usize) -> Bits {
         let width = self.directory.outputs[output].width;
-        let name = &self.directory.outputs[output].path;
-        let all = self.all.borrow();
-        let packed = all.peek(all.directory().outputs.find(name).expect("every output is one of all copies"));
-        packed.extract(self.number as u32 * width, width)
+        self.all.borrow().peek(output).extract(self.number as u32 * width, width)
     }
 
     fn peek_u64(&self, output: usize) -> u64 {

@@ -79,7 +79,7 @@ pub enum Goal {
 const EARLY: u64 = 1000;
 
 /// No kernel needs as many.
-const MOST: u64 = 100_000_000;
+pub const MOST: u64 = 100_000_000;
 
 /// Processor time that a figure is taken over; a short program runs again and again.
 const SAMPLE: Duration = Duration::from_millis(700);
@@ -196,9 +196,7 @@ impl Runner {
         }
         Ok(sample)
     }
-}
 
-impl Runner {
     fn clock(&self) -> ClockId {
         if self.threads == 1 { ClockId::ThreadCPUTime } else { ClockId::Monotonic }
     }
@@ -222,13 +220,13 @@ pub fn now(clock: ClockId) -> Duration {
 
 /// What launches took.
 #[derive(Clone, Copy, Default)]
-struct Sample {
-    cycles: u64,
-    time: Duration,
+pub struct Sample {
+    pub cycles: u64,
+    pub time: Duration,
 }
 
 /// A launch as a single run of the engine, measured, and broken off after so many cycles of the program.
-fn launch(
+pub fn launch(
     machine: &mut Machine,
     grid: Grid,
     limit: u64,

@@ -5,6 +5,7 @@ use super::kept::Kept;
 use crate::device_error;
 use crate::interrupt::Interrupt;
 use crate::profile::Recorder;
+use crate::progress::steps;
 use anyhow::{Context, Error, Result};
 use heddle_check::compaction;
 use heddle_check::model::{Mechanism, Model, ModelError};
@@ -14,7 +15,6 @@ use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{Device, DeviceError, Kernel};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, Progress, Summary, Watch};
 use heddle_testbench::predict::Profile;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -102,9 +102,7 @@ fn outcomes<T: Send>(
     interrupt: &Interrupt,
     outcome: impl Fn(&mut Worker, &Run) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let progress = ProgressBar::new(runs.len() as u64);
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
-    progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let progress = steps(runs.len() as u64);
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();

@@ -1,15 +1,15 @@
 //! How far it is, on a terminal.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::progress::steps;
+use indicatif::ProgressBar;
 use std::time::Duration;
 
 /// Step by step, on a terminal.
 pub struct Progress(pub ProgressBar);
 
 impl Progress {
-    pub fn new(steps: u64) -> Progress {
-        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
-        let bar = ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    pub fn new(count: u64) -> Progress {
+        let bar = steps(count);
         bar.enable_steady_tick(Duration::from_millis(500));
         Progress(bar)
     }

@@ -201,6 +201,11 @@ impl FaultCause {
             && !matches!(self, FaultCause::IllegalInstruction | FaultCause::Breakpoint | FaultCause::UnknownEcall)
     }
 
+    /// As [`FaultCause::describe`], of what a core told: None is a number that is no cause.
+    pub fn describe_told(told: Option<FaultCause>) -> &'static str {
+        told.map_or("unknown cause", FaultCause::describe)
+    }
+
     /// What it means, for messages.
     pub fn describe(self) -> &'static str {
         match self {

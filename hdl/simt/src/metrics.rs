@@ -3,15 +3,15 @@
 //!
 //! A cycle counts from the first in which a thread is live to the last. Every such cycle is either an issue or idle for
 //! exactly one cause, the first that holds in this order: the last issue takes this cycle, too
-//! ([`Shape::issue_interval`]); the divergence unit holds an instruction back that could
-//! issue; `idle_memory`, `idle_scoreboard`, `idle_barrier`; the divergence unit has all threads of a warp; else
-//! `idle_no_instruction`. The unit has them from an outcome to the next steer, if it does not steer at once. Cycles before the first and after the last live
-//! thread ("nothing live") are the caller's cycles less `cycles`. A fault stops the counters, and a reset puts them to
-//! 0.
+//! ([`Shape::issue_interval`]); the divergence unit holds an instruction back that could issue; `idle_memory`,
+//! `idle_scoreboard`, `idle_barrier`; the divergence unit has all threads of a warp; else `idle_no_instruction`. The
+//! unit has them from an outcome to the next steer, if it does not steer at once. Cycles before the first and after the
+//! last live thread ("nothing live") are the caller's cycles less `cycles`. A fault stops the counters, and a reset puts
+//! them to 0.
 //!
 //! Simulations also have `waits_for_loads`, cycles in which an access waits for an entry of the load queue, and
-//! `failures`, the number of threads that ended with an exit code other than 0. The first failure
-//! of each hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
+//! `failures`, the number of threads that ended with an exit code other than 0. The first failure of each hardware
+//! thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 
 use crate::divergence::Events;
 use crate::divergence::interface::{Releases, by_side};
@@ -213,31 +213,37 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
         begun.next((begun.q & !i.restart) | i.started.valid);
         wire!(live = i.live.any());
         wire!(runs = live | (begun.q & i.more));
-        let turn = i.idle.turn.unwrap_or(m.lit(0u32, 1));
-        let idle = runs & !i.issued & !turn;
         let one = |of: OfSlot<Signal>| of.slot.decode(s.slots()).only_if(of.valid);
         let in_pipeline = m.reg("in_pipeline", s.slots()).reset(0u32);
         let leaves = i.flush.map_or(one(i.outcome), |flush| one(i.outcome) | one(flush));
         in_pipeline.next((in_pipeline.q & !leaves) | one(i.steer));
         let [left, right] = if s.sides() > 1 { by_side(in_pipeline.q, 1) } else { [in_pipeline.q; 2] };
         wire!(in_unit = i.live & !i.waiting & !left & !right);
-        wire!(held = i.idle.held.any());
-        wire!(memory = i.idle.unit.any() | (i.idle.scoreboard.any() & i.loads_under_way));
-        wire!(scoreboard = !memory & i.idle.scoreboard.any());
-        wire!(barrier = live & !memory & !scoreboard & !(i.live & !i.waiting).any());
-        wire!(divergence = held | (!memory & !scoreboard & !barrier & in_unit.any()));
+        // Each cause takes the cycle that those before it have left.
+        let mut left = runs & !i.issued;
+        let mut taken_by = |cause: Signal| {
+            let taken = left & cause;
+            left = left & !cause;
+            taken
+        };
+        let interval = i.idle.turn.map(&mut taken_by);
+        let held = taken_by(i.idle.held.any());
+        let memory = taken_by(i.idle.unit.any() | (i.idle.scoreboard.any() & i.loads_under_way));
+        let scoreboard = taken_by(i.idle.scoreboard.any());
+        let barrier = taken_by(live & !(i.live & !i.waiting).any());
+        let divergence = held | taken_by(in_unit.any());
         let Events { merges, insert, extract, swap, paths, levels, releases, gave_way } = i.events;
         let counts = Counts {
             cycles: count("cycles", runs),
             issued: count("issued", i.issued),
             schedulable: count("schedulable", i.paths.only_if(i.issued)),
             committed: count("committed", i.committed),
-            idle_divergence: count("idle_divergence", idle & divergence),
-            idle_interval: i.idle.turn.map(|turn| count("idle_interval", runs & !i.issued & turn)),
-            idle_memory: count("idle_memory", idle & !held & memory),
-            idle_scoreboard: count("idle_scoreboard", idle & !held & scoreboard),
-            idle_barrier: count("idle_barrier", idle & !held & barrier),
-            idle_no_instruction: count("idle_no_instruction", idle & !divergence & !memory & !scoreboard & !barrier),
+            idle_divergence: count("idle_divergence", divergence),
+            idle_interval: interval.map(|interval| count("idle_interval", interval)),
+            idle_memory: count("idle_memory", memory),
+            idle_scoreboard: count("idle_scoreboard", scoreboard),
+            idle_barrier: count("idle_barrier", barrier),
+            idle_no_instruction: count("idle_no_instruction", left),
             accesses: count("accesses", i.access),
             parts: count("parts", i.parts),
             merges: count("merges", merges),

@@ -62,7 +62,7 @@ impl Machine {
             what: match () {
                 () if !self.shape.reservations && is(reservation::has) => LACKS_RESERVATIONS,
                 () if !self.shape.warp_primitives && is(warp::has) => LACKS_WARP_PRIMITIVES,
-                () => cause.map_or("unknown cause", FaultCause::describe),
+                () => FaultCause::describe_told(cause),
             },
             pc,
             symbol: self.program.nearest_symbol(pc),

@@ -213,7 +213,7 @@ impl<L: Line> Board<L> {
             return Err(match cause {
                 Some(FaultCause::BusError) => BoardError::Bus { address },
                 _ => BoardError::Fault {
-                    what: cause.map_or("unknown cause", FaultCause::describe),
+                    what: FaultCause::describe_told(cause),
                     pc,
                     symbol: self.program.nearest_symbol(pc),
                     slot,

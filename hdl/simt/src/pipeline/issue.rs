@@ -250,11 +250,10 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         // Cycles that are left of the last issue's.
         let turns = (s.issue_interval > 1).then(|| m.reg("turns_left", s.issue_interval.ilog2()).reset(0u32));
         let turn = turns.as_ref().map_or(m.lit(0u32, 1), |turns| turns.q.any());
+        wire!(no_room = (accesses & no(i.access_room)) | (answers & no(i.load_room)) | (divide & no(i.divider_free)));
         wire!(
-            unit_busy = (accesses & no(i.access_room))
-                | (answers & no(i.load_room))
-                | (divide & no(i.divider_free))
-                | (control & (i.hold_control.repeat(s.slots()) | i.held.unwrap_or(m.lit(0u32, s.slots()))))
+            unit_busy =
+                no_room | (control & (i.hold_control.repeat(s.slots()) | i.held.unwrap_or(m.lit(0u32, s.slots()))))
         );
         wire!(open = !(i.bubble | turn));
         wire!(may_go = registers_ok.q & !unit_busy);
@@ -273,13 +272,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         wire!(slot = choice.one_hot_index());
         let kept = keep(s, m, &i.decoded, &rows, Chosen { valid: any, slots: choice, slot });
 
-        wire!(
-            unit = registers_ok.q
-                & ((accesses & no(i.access_room))
-                    | (answers & no(i.load_room))
-                    | (divide & no(i.divider_free))
-                    | no(open))
-        );
+        wire!(unit = registers_ok.q & (no_room | no(open)));
         let scoreboard = filled & !registers_ok.q;
         let held = registers_ok.q & !unit & !ready;
         let loads = (registers_ok.q & answers).any() & !i.load_room;
