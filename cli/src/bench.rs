@@ -240,7 +240,7 @@ fn kinds() -> impl Iterator<Item = EngineKind> {
 /// The levels that are measured without a look at properties, too, which Verilator's model does not have either.
 fn unchecked() -> impl Iterator<Item = OptLevel> {
     let has_c = Compiler::found().is_ok();
-    [OptLevel::Lanes, OptLevel::C].into_iter().filter(move |level| *level != OptLevel::C || has_c)
+    [OptLevel::Tables, OptLevel::C].into_iter().filter(move |level| *level != OptLevel::C || has_c)
 }
 
 fn kernel(name: &str) -> Result<Target> {

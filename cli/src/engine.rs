@@ -64,7 +64,7 @@ impl ValueEnum for Engine {
             EngineKind::Compiled(level) if level == OptLevel::default() => {
                 value.alias(compiled(level)).help("Machine code; in long runs, in the end that of the C compiler")
             }
-            EngineKind::Compiled(OptLevel::Lanes) => value.help("Machine code that is there at once"),
+            EngineKind::Compiled(OptLevel::Tables) => value.help("Machine code that is there at once"),
             EngineKind::Compiled(OptLevel::C) => {
                 value.help("Machine code by the system's C compiler, which takes seconds to minutes")
             }

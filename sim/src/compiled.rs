@@ -15,6 +15,7 @@ mod order;
 mod record;
 mod regions;
 mod shared;
+mod tables;
 mod tier;
 mod vector;
 
@@ -36,10 +37,11 @@ use heddle_hdl::order::{Loop, order as find_loop};
 use jit::Function;
 use layout::{Form, LINE, Layout};
 use lower::lower;
-use regions::Gating;
+use regions::{Gating, least_shared};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use tables::Tables;
 use tier::{Tiers, Times};
 use vector::Vectors;
 
@@ -52,10 +54,12 @@ pub enum OptLevel {
     Gating,
     /// Also, the copies of a replicated instance are computed together, several with one instruction.
     Lanes,
+    /// Also, what depends on one register alone is computed once for each of its values and kept in a table.
+    Tables,
     /// The same by way of C and the system's compiler, with the widest vectors of the machine, if there is a compiler
     /// ([`cc::Compiler::found`]); compiling takes seconds to minutes.
     C,
-    /// First [`OptLevel::Lanes`]; in the background of a long run, [`OptLevel::C`].
+    /// First [`OptLevel::Tables`]; in the background of a long run, [`OptLevel::C`].
     #[default]
     Tiered,
 }
@@ -72,14 +76,16 @@ pub enum Tier {
 
 impl OptLevel {
     /// Every level, the default last.
-    pub const ALL: &[OptLevel] = &[OptLevel::None, OptLevel::Gating, OptLevel::Lanes, OptLevel::C, OptLevel::Tiered];
+    pub const ALL: &[OptLevel] =
+        &[OptLevel::None, OptLevel::Gating, OptLevel::Lanes, OptLevel::Tables, OptLevel::C, OptLevel::Tiered];
 
-    /// As options of commands have it: `none`, `gating`, `lanes`, `c`, `tiered`.
+    /// As options of commands have it: `none`, `gating`, `lanes`, `tables`, `c`, `tiered`.
     pub fn name(self) -> &'static str {
         match self {
             OptLevel::None => "none",
             OptLevel::Gating => "gating",
             OptLevel::Lanes => "lanes",
+            OptLevel::Tables => "tables",
             OptLevel::C => "c",
             OptLevel::Tiered => "tiered",
         }
@@ -98,6 +104,11 @@ impl OptLevel {
     /// Whether copies are computed together.
     fn has_lanes(self) -> bool {
         !matches!(self, OptLevel::None | OptLevel::Gating)
+    }
+
+    /// Whether results are kept in tables.
+    fn has_tables(self) -> bool {
+        self.has_lanes() && self != OptLevel::Lanes
     }
 }
 
@@ -138,8 +149,17 @@ impl Plan {
         flatten(directory, &self.lanes, &self.cells, purpose)
     }
 
-    fn lower(&self, flat: &Flat, vectors: Vectors, b: &mut FunctionBuilder) {
-        lower(flat, &self.cells, &self.layout, self.level.gating(), vectors, b);
+    fn tables(&self, flat: &Flat) -> Tables {
+        if self.level.has_tables() { Tables::new(flat, &self.cells, least_shared(flat)) } else { Tables::default() }
+    }
+
+    fn lower(&self, flat: &Flat, tables: &Tables, vectors: Vectors, b: &mut FunctionBuilder) {
+        lower(flat, tables, &self.cells, &self.layout, self.level.gating(), vectors, b);
+    }
+
+    fn compile(&self, flat: &Flat) -> Function {
+        let tables = self.tables(flat);
+        Function::new(self.layout.size, tables.bytes, |b| self.lower(flat, &tables, Vectors::NARROW, b))
     }
 
     /// The function for a purpose as C, of a design without combinational loops.
@@ -149,7 +169,8 @@ impl Plan {
     }
 
     fn flat_in_c(&self, flat: &Flat, vectors: Vectors) -> String {
-        jit::in_c(self.layout.cells_end, |b| self.lower(flat, vectors, b))
+        let tables = self.tables(flat);
+        jit::in_c(self.layout.cells_end, tables.bytes, |b| self.lower(flat, &tables, vectors, b))
     }
 }
 
@@ -235,9 +256,7 @@ impl Compiled {
         let start = Instant::now();
         let flat = self.plan.flatten(&self.directory, purpose)?;
         let flattened = Instant::now();
-        let function = self
-            .of_c(purpose, &flat)
-            .unwrap_or_else(|| Function::new(self.plan.layout.size, |b| self.plan.lower(&flat, Vectors::NARROW, b)));
+        let function = self.of_c(purpose, &flat).unwrap_or_else(|| self.plan.compile(&flat));
         self.report.nodes += flat.nodes.len();
         self.report.code_bytes += function.code_bytes;
         self.report.flatten += flattened - start;

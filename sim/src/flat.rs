@@ -60,6 +60,11 @@ pub enum Op {
         lane: u32,
         low: u32,
     },
+    /// What table `table` has at `offset` of the entry in hand (`compiled/tables.rs`); one lane. Flattening makes none.
+    Kept {
+        table: u32,
+        offset: u32,
+    },
     /// The value of one lane.
     Lane(u32),
     /// One operand a lane; the operands have one lane each.
@@ -112,6 +117,13 @@ pub enum Op {
     CountOnes,
     /// The bits in the opposite order.
     Reverse,
+}
+
+impl Op {
+    /// Whether it is made anew wherever it is used, because that costs no more than keeping it.
+    pub fn is_at_hand(&self) -> bool {
+        matches!(self, Op::Const(_) | Op::Consts(_) | Op::Cell { .. } | Op::Kept { .. })
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -88,7 +88,7 @@ impl Batch {
         for target in &targets {
             target.program.check(&shape).with_context(|| target.name.clone())?;
         }
-        let levels = [OptLevel::Lanes, OptLevel::C].into_iter();
+        let levels = [OptLevel::Tables, OptLevel::C].into_iter();
         let levels: Vec<_> = levels.filter(|level| *level != OptLevel::C || Compiler::found().is_ok()).collect();
         let progress = steps((levels.len() * (1 + targets.len())) as u64);
         let mut rows = Vec::new();
@@ -426,7 +426,7 @@ mod tests {
         let batch = Line::parse_from("batch collatz --lanes 2 --warps 2 --runs 3 --rounds 1".split(' ')).batch;
         let target = super::super::kernel("collatz").unwrap();
         let shape = batch.shape.shape().unwrap();
-        let mut bench = Bench::new(&batch, &shape, OptLevel::Lanes, &target).unwrap();
+        let mut bench = Bench::new(&batch, &shape, OptLevel::Tables, &target).unwrap();
         let row = bench.row(&batch, &shape, &target).unwrap();
         assert!(row.cycles > 0 && row.gain > 0.0);
         assert_eq!(table(&[row]).lines().count(), 2);
@@ -437,7 +437,7 @@ mod tests {
         let batch = Line::parse_from("batch bfs --lanes 2 --warps 2 --runs 2 --rounds 1".split(' ')).batch;
         let target = super::super::kernel("bfs").unwrap();
         let shape = batch.shape.shape().unwrap();
-        let mut bench = Bench::new(&batch, &shape, OptLevel::Lanes, &target).unwrap();
+        let mut bench = Bench::new(&batch, &shape, OptLevel::Tables, &target).unwrap();
         let error = bench.row(&batch, &shape, &target).unwrap_err().to_string();
         assert!(error.contains("launches") && error.contains("times"), "{error}");
     }

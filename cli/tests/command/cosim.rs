@@ -172,8 +172,9 @@ fn bench_has_a_row_an_engine() {
             "compiled-none",
             "compiled-gating",
             "compiled-lanes",
+            "compiled-tables",
             "compiled-c",
-            "compiled-lanes-unchecked",
+            "compiled-tables-unchecked",
             "compiled-c-unchecked"
         ]
     );

@@ -2,9 +2,9 @@
 //!
 //! A system's compiler takes a hundred times as long as Cranelift and makes better code of it.
 //!
-//! What it may assume beyond the instructions: cells and memories do not overlap, so a write to a memory changes no
-//! cell. The pointer to the state is therefore not a number in the C code; addresses are distances from it, and each
-//! access says in which of the two it is.
+//! What it may assume beyond the instructions: cells, memories and tables do not overlap, so a write to a memory or to a
+//! table changes no cell. The pointer to the state is therefore not a number in the C code; addresses are distances from it, and each
+//! access says in which of them it is.
 
 mod instruction;
 
@@ -18,12 +18,15 @@ enum Base {
     State,
     /// Beyond what an instruction's offset can name: a memory.
     Far,
+    Tables,
     Slot(ir::StackSlot),
 }
 
-/// The text of a function `cycle(state, most)`. Memories begin at byte `memories` of the state.
-pub fn source(function: &ir::Function, memories: usize) -> String {
+/// The text of a function `cycle(state, most, tables)`, and a constant `table_bytes` that says how large the tables are.
+/// Memories begin at byte `memories` of the state.
+pub fn source(function: &ir::Function, memories: usize, table_bytes: usize) -> String {
     let mut writer = Writer { function, memories, bases: HashMap::new(), text: String::from(PRELUDE) };
+    let _ = writeln!(writer.text, "\nconst u64 table_bytes = {table_bytes};");
     writer.function();
     writer.text
 }
@@ -68,10 +71,10 @@ impl Writer<'_> {
         let function = self.function;
         let entry = function.layout.entry_block().expect("a function has blocks");
         self.text
-            .push_str("\nstatic u64 body(unsigned char *restrict cells, unsigned char *restrict words, u64 most) {\n");
-        let [state, most] = *function.dfg.block_params(entry) else { unreachable!("two parameters") };
-        self.bases.insert(state, Base::State);
-        self.line(&format!("const u64 {state} = 0, {most} = most;"));
+            .push_str("\nstatic u64 body(u8 *restrict cells, u8 *restrict words, u8 *restrict tables, u64 most) {\n");
+        let [state, most, kept] = *function.dfg.block_params(entry) else { unreachable!("three parameters") };
+        self.bases.extend([(state, Base::State), (kept, Base::Tables)]);
+        self.line(&format!("const u64 {state} = 0, {most} = most, {kept} = 0;"));
         for (slot, data) in function.sized_stack_slots.iter() {
             let bytes = data.size;
             self.line(&format!("unsigned char {slot}[{bytes}] __attribute__((aligned(64)));"));
@@ -83,7 +86,8 @@ impl Writer<'_> {
                 self.instruction(inst);
             }
         }
-        self.text.push_str("}\n\nu64 cycle(void *state, u64 most) {\n    return body(state, state, most);\n}\n");
+        self.text.push_str("}\n\nu64 cycle(void *state, u64 most, void *tables) {\n");
+        self.text.push_str("    return body(state, state, tables, most);\n}\n");
     }
 
     /// All values but the entry's parameters.
@@ -134,6 +138,7 @@ impl Writer<'_> {
         let pointer = match base {
             Base::State if (offset as usize) < self.memories => "cells".to_owned(),
             Base::State | Base::Far => "words".to_owned(),
+            Base::Tables => "tables".to_owned(),
             Base::Slot(slot) => slot.to_string(),
         };
         format!("{pointer} + {address} + {offset}")

@@ -2,6 +2,7 @@
 
 use super::layout::LINE;
 use super::{Tier, c};
+use aligned_vec::{AVec, ConstAlign, avec};
 use cranelift_codegen::ir::{self, AbiParam, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, isa};
@@ -10,8 +11,8 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Linkage, Module};
 use std::path::Path;
 
-/// Compiled code for one purpose: state buffer, most edges to make; returns the edges made.
-type Entry = extern "C" fn(*mut u64, u64) -> u64;
+/// Compiled code for one purpose: state buffer, most edges to make, tables; returns the edges made.
+type Entry = extern "C" fn(*mut u64, u64, *mut u64) -> u64;
 
 /// A compiled function with the memory that its code is in.
 pub struct Function {
@@ -22,15 +23,17 @@ pub struct Function {
     entry: Entry,
     /// Limbs that the state buffer must have.
     state: usize,
+    /// What the code keeps for itself from call to call, all 0 at first.
+    tables: AVec<u64, ConstAlign<LINE>>,
     /// Size of the code.
     pub code_bytes: usize,
 }
 
 impl Function {
-    /// Compiles the function whose body `emit` makes. The body has the parameters (pointer to the state, most edges),
-    /// returns one 64-bit value, and may touch `state_bytes` bytes from the pointer on and nothing else. The pointer is
-    /// aligned to [`LINE`].
-    pub fn new(state_bytes: usize, emit: impl FnOnce(&mut FunctionBuilder)) -> Function {
+    /// Compiles the function whose body `emit` makes. The body has the parameters (pointer to the state, most edges,
+    /// pointer to tables), returns one 64-bit value, and may touch `state_bytes` and `table_bytes` bytes from the
+    /// pointers on and nothing else. The pointers are aligned to [`LINE`].
+    pub fn new(state_bytes: usize, table_bytes: usize, emit: impl FnOnce(&mut FunctionBuilder)) -> Function {
         let mut module = JITModule::new(JITBuilder::with_isa(host(), cranelift_module::default_libcall_names()));
         let mut context: Context = module.make_context();
         let config = module.target_config();
@@ -46,19 +49,22 @@ impl Function {
         // SAFETY: `code` is the finished function, whose signature above is that of `Entry` in the platform's C calling
         // convention, which is the default of the module. It lives as long as `module`, which is beside it.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(code) };
-        Function { module: Some(module), library: None, entry, state: state_bytes.div_ceil(8), code_bytes }
+        let (state, tables) = (state_bytes.div_ceil(8), zeros(table_bytes));
+        Function { module: Some(module), library: None, entry, state, tables, code_bytes }
     }
 
     /// Loads what a C compiler made of [`in_c`]'s text, for a state of so many bytes.
     pub fn load(path: &Path, state_bytes: usize) -> Result<Function, libloading::Error> {
         // SAFETY: the library was compiled from our source, which runs nothing when it is loaded, and whose `cycle` has
-        // the signature of `Entry`. It stays loaded as long as `library`, which is beside it.
-        let (library, entry) = unsafe {
+        // the signature of `Entry`; `table_bytes` is a constant. It stays loaded as long as `library`, which is beside it.
+        let (library, entry, table_bytes) = unsafe {
             let library = libloading::Library::new(path)?;
             let entry = *library.get::<Entry>(b"cycle\0")?;
-            (library, entry)
+            let table_bytes = **library.get::<*const u64>(b"table_bytes\0")?;
+            (library, entry, table_bytes)
         };
-        Ok(Function { module: None, library: Some(library), entry, state: state_bytes.div_ceil(8), code_bytes: 0 })
+        let (state, tables) = (state_bytes.div_ceil(8), zeros(table_bytes as usize));
+        Ok(Function { module: None, library: Some(library), entry, state, tables, code_bytes: 0 })
     }
 
     /// Whose code it is.
@@ -67,12 +73,17 @@ impl Function {
     }
 
     /// Makes up to `most` edges on the state, which is aligned to [`LINE`]; returns how many.
-    pub fn call(&self, state: &mut [u64], most: u64) -> u64 {
+    pub fn call(&mut self, state: &mut [u64], most: u64) -> u64 {
         assert!(state.len() >= self.state, "the state buffer is too small");
         assert!(state.as_ptr().addr().is_multiple_of(LINE), "the state buffer is not aligned");
-        // The code touches only what `Function::new` was told, which is within the slice; it has no other effects.
-        (self.entry)(state.as_mut_ptr(), most)
+        // The code touches only what `Function::new` was told, which is within the slice and the tables; it has no other
+        // effects.
+        (self.entry)(state.as_mut_ptr(), most, self.tables.as_mut_ptr())
     }
+}
+
+fn zeros(bytes: usize) -> AVec<u64, ConstAlign<LINE>> {
+    avec![[LINE]| 0; bytes.div_ceil(8)]
 }
 
 impl Drop for Function {
@@ -87,7 +98,8 @@ impl Drop for Function {
 /// Makes the function whose body `emit` makes.
 fn build(function: &mut ir::Function, config: isa::TargetFrontendConfig, emit: impl FnOnce(&mut FunctionBuilder)) {
     let signature = &mut function.signature;
-    signature.params.extend([AbiParam::new(config.pointer_type()), AbiParam::new(types::I64)]);
+    let [pointer, number] = [config.pointer_type(), types::I64].map(AbiParam::new);
+    signature.params.extend([pointer, number, pointer]);
     signature.returns.push(AbiParam::new(types::I64));
     let mut context = FunctionBuilderContext::new();
     let mut builder = FunctionBuilder::new(function, &mut context);
@@ -98,10 +110,10 @@ fn build(function: &mut ir::Function, config: isa::TargetFrontendConfig, emit: i
 
 /// The function whose body `emit` makes, as [`Function::new`] has it, but in C. Memories begin at byte `memories` of
 /// the state.
-pub fn in_c(memories: usize, emit: impl FnOnce(&mut FunctionBuilder)) -> String {
+pub fn in_c(memories: usize, table_bytes: usize, emit: impl FnOnce(&mut FunctionBuilder)) -> String {
     let mut function = ir::Function::new();
     build(&mut function, host().frontend_config(), emit);
-    c::source(&function, memories)
+    c::source(&function, memories, table_bytes)
 }
 
 /// The machine that this program runs on.

@@ -9,11 +9,13 @@
 
 mod action;
 mod operation;
+mod tables;
 
 use super::layout::Layout;
 use super::order::{Object, loaded, order};
 use super::regions::{Gating, Group, Region, Regions};
 use super::shared::Literal;
+use super::tables::Tables;
 use super::vector::{Strip, Vectors};
 use crate::flat::cells::Cells;
 use crate::flat::{Flat, Id, Op};
@@ -23,8 +25,17 @@ use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Type, Value};
 use cranelift_frontend::{FunctionBuilder, Switch};
 use std::collections::HashMap;
 
-/// Makes the body of a function with the parameters (state, most edges) that returns the edges made.
-pub fn lower(flat: &Flat, cells: &Cells, layout: &Layout, gating: Gating, vectors: Vectors, b: &mut FunctionBuilder) {
+/// Makes the body of a function with the parameters (state, most edges, tables) that returns the edges made.
+pub fn lower(
+    whole: &Flat,
+    tables: &Tables,
+    cells: &Cells,
+    layout: &Layout,
+    gating: Gating,
+    vectors: Vectors,
+    b: &mut FunctionBuilder,
+) {
+    let flat = &tables.without_cones(whole);
     let regions = Regions::new(flat, gating);
     let mut loads: HashMap<Object, Vec<Id>> = HashMap::new();
     for (k, node) in flat.nodes.iter().enumerate() {
@@ -38,10 +49,14 @@ pub fn lower(flat: &Flat, cells: &Cells, layout: &Layout, gating: Gating, vector
     let entry = b.create_block();
     b.append_block_params_for_function_params(entry);
     b.switch_to_block(entry);
-    let [state, most] = *b.block_params(entry) else { unreachable!("two parameters") };
+    let [state, most, kept] = *b.block_params(entry) else { unreachable!("three parameters") };
     let nodes = flat.nodes.len();
     let lowering = Lower {
         flat,
+        whole,
+        tables,
+        kept,
+        entries: Vec::new(),
         cells,
         layout,
         vectors,
@@ -93,6 +108,13 @@ fn cell_users(flat: &Flat, order: &[usize], regions: &Regions) -> HashMap<Id, Ve
 
 pub struct Lower<'a, 'b> {
     pub flat: &'a Flat,
+    /// The same with the cones that tables keep the results of.
+    whole: &'a Flat,
+    tables: &'a Tables,
+    /// Where the tables are.
+    kept: Value,
+    /// Of each table, where the entry in hand is.
+    entries: Vec<Value>,
     cells: &'a Cells,
     pub layout: &'a Layout,
     pub vectors: Vectors,
@@ -131,6 +153,7 @@ impl Lower<'_, '_> {
         self.b.ins().jump(head, &[BlockArg::Value(zero)]);
         self.b.switch_to_block(head);
         let count = self.b.block_params(head)[0];
+        self.look_up();
 
         let flat = self.flat;
         for &list in order {
@@ -178,7 +201,7 @@ impl Lower<'_, '_> {
     pub fn value(&mut self, id: Id) -> Value {
         match (&self.values[id.index()], &self.flat.node(id).op) {
             (Some(values), _) => values[0],
-            (None, Op::Const(_) | Op::Consts(_) | Op::Cell { .. }) => self.operation(id),
+            (None, op) if op.is_at_hand() => self.operation(id),
             (None, op) => unreachable!("{op:?} is computed before its users"),
         }
     }
@@ -206,7 +229,7 @@ impl Lower<'_, '_> {
             }
             self.seen[id.index()] = self.round;
             let node = self.flat.node(id);
-            if matches!(node.op, Op::Const(_) | Op::Consts(_) | Op::Cell { .. }) {
+            if node.op.is_at_hand() {
                 continue;
             }
             found.push(id);
@@ -284,7 +307,7 @@ impl Lower<'_, '_> {
     /// kind, as long as nobody needs it.
     fn compute_all(&mut self, ids: &[Id]) {
         for &id in ids {
-            if self.values[id.index()].is_some() || matches!(self.flat.node(id).op, Op::Cell { .. }) {
+            if self.values[id.index()].is_some() || self.flat.node(id).op.is_at_hand() {
                 continue;
             }
             let gated = self.regions.arm(id, 0).is_some();

@@ -24,7 +24,7 @@ impl Region {
 /// The least cost of what is computed behind one branch for many users. Moving its results about costs time, too: on
 /// the core with 8 lanes, 8 gains no more than 100 where units rest (1 warp), and loses a tenth where they do not (8
 /// warps). In a small design, less is a unit.
-fn least_shared(flat: &Flat) -> u32 {
+pub fn least_shared(flat: &Flat) -> u32 {
     (flat.nodes.len() as u32 / 20).clamp(8, 100)
 }
 

@@ -204,7 +204,7 @@ impl<'a> Search<'a> {
         let count = self.flat.nodes.len();
         let mut barred: Vec<bool> = (0..count).map(|k| !self.needed[k] || self.group[k].is_some()).collect();
         for (k, node) in self.flat.nodes.iter().enumerate() {
-            barred[k] |= matches!(node.op, Op::Const(_) | Op::Consts(_) | Op::Cell { .. });
+            barred[k] |= node.op.is_at_hand();
         }
         self.bar_behind(literal.bit, &mut barred);
         for _ in 0..ROUNDS {

@@ -100,7 +100,7 @@ impl Tiers {
             return first.call(state, most);
         }
         let (asked, started) = (most.min(self.batch), Instant::now());
-        let made = match &self.stage {
+        let made = match &mut self.stage {
             Stage::Trial { second, turn: 1, .. } => second.call(state, asked),
             _ => first.call(state, asked),
         };

@@ -242,7 +242,7 @@ fn evaluate(op: &Op, width: u32, args: &[u64], widths: &[u32]) -> Option<u64> {
     let amount = || u32::try_from(args[1]).unwrap_or(u32::MAX);
     let copies = |bit: bool| if bit { u64::MAX } else { 0 };
     let value = match op {
-        Op::Const(_) | Op::Consts(_) | Op::Cell { .. } | Op::Read { .. } => return None,
+        Op::Const(_) | Op::Consts(_) | Op::Cell { .. } | Op::Read { .. } | Op::Kept { .. } => return None,
         Op::Lane(_) | Op::Gather | Op::Pack | Op::Unpack | Op::Pick | Op::OrLanes | Op::Blend => return None,
         Op::Not => !args[0],
         Op::And => args[0] & args[1],

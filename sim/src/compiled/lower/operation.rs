@@ -45,6 +45,7 @@ impl Lower<'_, '_> {
         match &node.op {
             Op::Const(value) => self.constant(*value, value_type(node.width)),
             Op::Cell { cell, lane, low } => self.load_cell(id, *cell, *lane, *low),
+            Op::Kept { table, offset } => self.load_kept(id, *table, *offset),
             Op::Read { memory, lane, low } => self.load_word(id, *memory, *lane, *low),
             Op::Lane(_) | Op::Pick | Op::OrLanes | Op::Consts(_) => self.value_of_vector(id),
             Op::Pack | Op::Unpack => self.value(node.args[0]),

@@ -18,7 +18,7 @@ fn code_of_c_with_vectors_of_every_width_does_what_the_interpreter_does() {
     for (seed, bits) in seeds(9).zip([128, 256, 512].into_iter().cycle()) {
         let limits = if seed % 4 == 3 { Limits::default() } else { Limits::lanes(3..=64) };
         let directory = Arc::new(Directory::new(&design(seed, &limits)));
-        let mut engine = Compiled::new(&directory, seed, OptLevel::Lanes).unwrap();
+        let mut engine = Compiled::new(&directory, seed, OptLevel::Tables).unwrap();
         let source = engine.plan.in_c(&directory, EDGE, Vectors { bits });
         let library = compiler.compile(&source, false, &AtomicBool::new(false)).unwrap();
         engine.functions[0].1 = Function::load(&library, engine.plan.layout.size).unwrap();
@@ -34,7 +34,7 @@ fn two(seed: u64, times: Times) -> [Compiled; 2] {
     let directory = Arc::new(Directory::new(&design(seed, &Limits::default())));
     let mut tiered = Compiled::new(&directory, seed, OptLevel::Tiered).unwrap();
     tiered.tiers = Some(Tiers::new(times));
-    [tiered, Compiled::new(&directory, seed, OptLevel::Lanes).unwrap()]
+    [tiered, Compiled::new(&directory, seed, OptLevel::Tables).unwrap()]
 }
 
 fn same(engines: &mut [Compiled; 2]) {
@@ -67,10 +67,7 @@ fn the_faster_of_two_stays() {
     let [mut tiered, plain] = two(3, Times { look: LONG, build: LONG, trial: Duration::from_secs(1) });
     let state = tiered.state.len();
     for (second, stays) in [(500, Tier::Second), (700, Tier::First)] {
-        let code = Function::new(8 * state, |b| {
-            let flat = plain.plan.flatten(&plain.directory, EDGE).unwrap();
-            plain.plan.lower(&flat, Vectors::NARROW, b);
-        });
+        let code = plain.plan.compile(&plain.plan.flatten(&plain.directory, EDGE).unwrap());
         let first = Duration::from_millis(600);
         let tiers = tiered.tiers.as_mut().unwrap();
         tiers.stage =

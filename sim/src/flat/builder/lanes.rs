@@ -40,9 +40,14 @@ impl Builder {
             }
             Op::Cell { cell, lane: 0, low } => {
                 let in_order = |(k, &v): (u32, &Id)| *self.op(v) == Op::Cell { cell, lane: k, low };
-                let shape = self.shapes[cell as usize];
-                let all = shape.lanes == lanes && (width == shape.width || width == 64);
-                (all && (0..).zip(values).all(in_order)).then(|| self.with_lanes(op.clone(), width, lanes, &[]))
+                (self.is_all_of(cell, width, lanes) && (0..).zip(values).all(in_order))
+                    .then(|| self.with_lanes(op.clone(), width, lanes, &[]))
+            }
+            // Only as a step on the way to something.
+            Op::Cell { cell, lane, low } if depth < UNIFIED_DEPTH && lane + 1 == lanes && width > 1 => {
+                let in_order = |(k, &v): (u32, &Id)| *self.op(v) == Op::Cell { cell, lane: lane - k, low };
+                (self.is_all_of(cell, width, lanes) && (0..).zip(values).all(in_order))
+                    .then(|| self.with_lanes(Op::Gather, width, lanes, values))
             }
             Op::Slice(low) if width == 1 && self.neighbours(values, low, |first, k| first + k) => {
                 let packed = self.slice(self.args(first)[0], low, lanes);
@@ -79,6 +84,12 @@ impl Builder {
         }
     }
 
+    /// Whether a part of so many bits, which can be loaded, has each of so many lanes of a cell.
+    fn is_all_of(&self, cell: u32, width: u32, lanes: u32) -> bool {
+        let shape = self.shapes[cell as usize];
+        shape.lanes == lanes && (width == shape.width || width == 64)
+    }
+
     /// Whether these are slices of one value of one lane, the k-th from `at(low, k)` on.
     pub(super) fn neighbours(&self, values: &[Id], low: u32, at: impl Fn(u32, u32) -> u32) -> bool {
         let source = self.args(values[0])[0];
@@ -109,6 +120,7 @@ impl Builder {
             (Op::Xor, &[a, b]) => self.xor(a, b),
             (Op::Add, &[a, b]) => self.add(a, b),
             (Op::Sub, &[a, b]) => self.sub(a, b),
+            (Op::Shl, &[a, b]) => self.shl(a, b),
             (Op::Eq, &[a, b]) => self.eq(a, b),
             (Op::Ne, &[a, b]) => self.ne(a, b),
             (Op::Lt, &[a, b]) => self.lt(a, b),
