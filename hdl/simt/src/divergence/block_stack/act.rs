@@ -10,6 +10,7 @@ use super::ahead::{Branch, Turn};
 use super::state::{Ends, Held, OfBlock, Place, PlaceKind, Step, Store};
 use crate::arbiter::{places_above, round_robin};
 use crate::block::whole_group;
+use heddle_hdl::elements;
 use heddle_hdl::prelude::*;
 
 /// What the stack does in this cycle.
@@ -138,17 +139,33 @@ impl Store {
     }
 
     /// One bit per slot, at most one of them on: its block goes on. The last of its warps has arrived, and no write is
-    /// under way.
+    /// under way that a thread would leave behind.
     fn choose(&self, mixed: &MixedIn<Signal>) -> Signal {
         let Store { m, group, step, formed, running, arrived, .. } = self;
         let (group, filled) = (*group, !mixed.filling);
-        wire!(still = whole_group(((!running.q & mixed.quiet) | self.ahead_slots()) & filled, group));
+        wire!(settled = mixed.quiet | self.stay());
+        wire!(still = whole_group(((!running.q & settled) | self.ahead_slots()) & filled, group));
         let in_hand = |slot: Signal, valid: Signal| self.slots_of(slot).only_if(valid);
         wire!(busy = in_hand(step.q.block, step.q.valid) | in_hand(formed.q.block, formed.q.valid));
         wire!(choice = round_robin(arrived.q & still & !busy, self.after.q));
         let all_came = whole_group(!running.q & filled, group);
         m.cover("waits_for_writes", (arrived.q & !still).any() & all_came.any());
         choice
+    }
+
+    /// One bit per slot: its threads are those of its static warp and go on in it, so writes that it owes come to the
+    /// same registers as ever, and its scoreboard knows of them. All threads of the block have arrived on one side then,
+    /// which has the static warps.
+    fn stay(&self) -> Signal {
+        let Store { m, s, group, live, taken, rest, .. } = self;
+        let Some(regrouped) = &self.regrouped else { return !m.lit(0u32, s.warps) };
+        let nobody = |threads: Signal| {
+            let someone = elements(threads, s.warps).into_iter().reduce(|a, b| a | b).expect("a lane");
+            whole_group(!someone & !self.ahead_slots(), *group)
+        };
+        wire!(on_one_side = nobody(live.q & !taken.q) | nobody(live.q & !rest.q));
+        m.cover("goes_on_with_writes_under_way", (on_one_side & !regrouped.q).any());
+        on_one_side & !regrouped.q
     }
 
     /// The words of the block whose turn it is; and reads those of the block that is chosen next, unless this one's are

@@ -11,6 +11,8 @@ use heddle_hdl::prelude::*;
 pub struct Forming {
     /// 1 bit.
     pub valid: Signal,
+    /// 1 bit: it is a static warp.
+    pub fixed: Signal,
     /// Its slot, its threads, and where they are.
     pub into: Signal,
     pub warp: Warp<Signal>,
@@ -42,7 +44,12 @@ impl Store {
         formed.next_if(forms | *forms_next, forms.mux(again, new));
 
         m.assert("a_warp_is_formed_where_none_runs", !forms | !running.q.select(into, 1));
-        m.assert("a_warp_is_formed_where_no_write_is_due", !forms | quiet.select(into, 1));
+        // A static warp knows the homes of writes of lanes that it is formed without, too.
+        let homes = homes.map(|homes| fixed.mux(into.repeat(s.lanes), homes));
+        if let Some(regrouped) = &self.regrouped {
+            let owes = unused & !quiet;
+            m.assert("no_thread_leaves_a_write_behind", !forms | !(owes & (regrouped.q | (!fixed).repeat(s.warps))).any());
+        }
         m.assert("a_warp_is_formed_in_its_block", !forms | self.block_of(into).eq(block));
         m.assert("formed_threads_are_live", !(top.mask & !self.live.q).any() | !valid);
         m.cover("warps_are_static_again", *forms_next & new.fixed & due.pops);
@@ -50,6 +57,6 @@ impl Store {
             m.cover("warps_are_mixed", forms & !fixed & mixes);
         }
         m.probe("forms", forms);
-        Forming { valid: forms, into, warp: Warp { mask, homes }, top, threads: top.mask.only_if(valid) }
+        Forming { valid: forms, fixed, into, warp: Warp { mask, homes }, top, threads: top.mask.only_if(valid) }
     }
 }

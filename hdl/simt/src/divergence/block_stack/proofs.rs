@@ -65,5 +65,12 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
         let (letter, with) = if compaction == Compaction::Predict { ("p", ", predict") } else { ("", "") };
         all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
     }
+    // With places to wait at that are no branches.
+    for (lanes, warps) in [(2, 2), (4, 2)] {
+        let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, ..Shape::new(lanes, warps) };
+        let s = Shape { likely: true, barriers: true, ..s }.with_divergence(Divergence::BLOCK_STACK);
+        let proof = BLOCK_STACK.at(&s, 12, false, block_stack_proof)?;
+        all.push(Proof { name: proof.name + "l", shape: proof.shape + ", likely points", ..proof });
+    }
     Ok(all)
 }

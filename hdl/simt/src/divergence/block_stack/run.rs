@@ -51,6 +51,9 @@ impl Store {
         let clears = due.columns.only_if(due.begins);
         taken.next((taken.q | arrival.joins_taken) & !clears);
         rest.next((rest.q | arrival.joins_rest) & !clears);
+        if let Some(regrouped) = &self.regrouped {
+            regrouped.next((regrouped.q & !begins) | self.bit(forming.into, forming.valid & !forming.fixed));
+        }
         let homes = s.homes_bits().map(|_| starts.slot.repeat(s.lanes));
         let begins_live = self.spread(starts.mask, homes, starts.slot).only_if(starts.valid);
         live.next((live.q | begins_live) & !moved.only_if(exits));

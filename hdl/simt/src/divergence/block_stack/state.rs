@@ -9,7 +9,7 @@ use super::ahead::{Ahead, Branch};
 use super::block_levels;
 use crate::block::same_group;
 use crate::reconvergence::Reconvergence;
-use crate::shape::Shape;
+use crate::shape::{Compaction, Shape};
 use heddle_hdl::elements;
 use heddle_hdl::prelude::*;
 
@@ -180,6 +180,8 @@ pub struct Store {
     pub arrived: Reg<Signal>,
     /// One bit per thread: it lives; it has arrived, on the side of its block that takes the branch, or on the other.
     pub live: Reg<Signal>,
+    /// One bit per slot: its last warp was formed of threads of any static warps. None if no warp is.
+    pub regrouped: Option<Reg<Signal>>,
     pub taken: Reg<Signal>,
     pub rest: Reg<Signal>,
     /// By a block's lowest slot.
@@ -216,6 +218,8 @@ impl Store {
             running: m.reg("running", s.warps).reset(0u32),
             arrived: m.reg("arrived", s.warps).reset(0u32),
             live: m.reg("live_threads", threads).reset(0u32),
+            regrouped: (s.homes_bits().is_some() && s.compaction != Compaction::Off)
+                .then(|| m.reg("regrouped", s.warps).reset(0u32)),
             taken: m.reg("taken", threads).reset(0u32),
             rest: m.reg("rest", threads).reset(0u32),
             places: m.memory("places", Place::shape(s), slot_bits).style(MemoryStyle::Distributed),

@@ -394,8 +394,10 @@ impl Pipeline {
         assert!(self.slots[slot].runs.is_none(), "slot {slot} is formed anew while it runs");
         let block = slot / self.group;
         assert!(!self.is_filling(block), "a warp is formed of a block that is not complete");
-        assert_eq!(self.slots[slot].pending, 0, "slot {slot} is formed anew while it awaits a write");
         let (mask, homes, _, ahead) = self.asks(slot);
+        let own = vec![slot; self.s.lanes as usize];
+        let stays = homes == own && self.slots[slot].homes == own;
+        assert!(stays || self.slots[slot].pending == 0, "slot {slot} is formed anew while it awaits a write");
         assert!(!ahead, "slot {slot} is new");
         for lane in lanes_of(mask) {
             assert_eq!(homes[lane] / self.group, block, "a thread leaves its block");
@@ -405,7 +407,8 @@ impl Pipeline {
         self.runs(slot, mask, pc, now, false);
         self.joins(slot);
         let members = self.members(slot);
-        for SlotModel { owes, .. } in self.slots.iter().filter(|slot| slot.pending > 0) {
+        let owing = self.slots.iter().enumerate().filter(|(other, theirs)| *other != slot && theirs.pending > 0);
+        for (_, SlotModel { owes, .. }) in owing {
             assert!(!members.iter().any(|thread| owes.contains(thread)), "slot {slot} runs threads that await a write");
         }
     }
@@ -789,6 +792,28 @@ fn writes_are_waited_for() {
     assert_eq!(p.shows(), vec![]);
     p.settle();
     p.assert_shows(C, &["056x"]);
+}
+
+/// Static warps that stay as they are go on with a write under way; threads do not leave it behind.
+#[test]
+fn static_warps_do_not_wait_for_writes() {
+    let mut p = Pipeline::begun(&shape(4, 2), 2);
+    let together = p.control(OutcomeKind::Branch, B - 1, C, EVERYBODY, meets_at(D));
+    p.tell(0, &together);
+    p.issues(1, 150);
+    p.tell(1, &together);
+    p.assert_shows(C, &["0123", "4567"]);
+    let apart = p.control(OutcomeKind::Branch, C, C + 2, "056", meets_at(D));
+    p.tell_all(&apart);
+    assert_eq!(p.shows(), vec![]);
+    p.settle();
+    p.assert_shows(C + 2, &["056x"]);
+
+    // With warps that never change, no side has to wait.
+    let mut p = Pipeline::begun(&Shape { compaction: Compaction::Off, ..shape(4, 2) }, 2);
+    p.issues(1, 1000);
+    p.tell_all(&p.control(OutcomeKind::Branch, B - 1, C, "056", meets_at(D)));
+    p.assert_shows(C, &["0xxx", "x56x"]);
 }
 
 /// Threads that have ended do not keep the others from their static warps.
