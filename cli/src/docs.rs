@@ -10,7 +10,7 @@ pub mod evidence;
 pub mod tree;
 
 use crate::output::{print, print_json};
-use crate::study::{age as study, area};
+use crate::study::{age as study, area, per_area};
 use age::Stamp;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -91,7 +91,10 @@ impl Docs {
         for page in study::PAGES {
             let text = read(&self.docs, page)?;
             let now = study::now(&text).with_context(|| page.to_string())?.1;
-            rows.push(self.row(page, &text, &now, Vec::new(), study::command(&text)));
+            let row = self.row(page, &text, &now, Vec::new(), study::command(&text));
+            let other = page == per_area::PAGE && !per_area::is_of(&text, &self.docs)?;
+            let state = if other { "of other figures than those of area.json: its command writes it".into() } else { row.state };
+            rows.push(Row { right: row.right && !other, state, ..row });
         }
         let (right, state) = match area::outdated(&self.docs)?[..] {
             [] => (true, "says of each row whether it is of this core"),

@@ -2,6 +2,7 @@
 
 pub mod age;
 pub mod area;
+mod blocks;
 mod chart;
 mod compaction;
 mod core;
@@ -13,6 +14,7 @@ mod locks;
 mod mechanisms;
 mod order;
 mod page;
+pub mod per_area;
 pub mod runs;
 mod simtight;
 mod speculative;
@@ -36,6 +38,8 @@ use runs::Run;
   heddle study locks
   heddle study warp
   heddle study area --docs docs --limit 60
+  heddle study per-area
+  heddle study blocks collatz
   heddle study simtight vecadd gcd --warps 8 --json")]
 pub struct Study {
     #[command(subcommand)]
@@ -53,6 +57,8 @@ enum What {
     Locks(locks::Locks),
     Warp(warp::Warp),
     Area(area::Area),
+    PerArea(per_area::PerArea),
+    Blocks(blocks::Blocks),
 }
 
 impl Study {
@@ -67,6 +73,8 @@ impl Study {
             What::Locks(study) => study.run(),
             What::Warp(study) => study.run(),
             What::Area(study) => study.run(),
+            What::PerArea(study) => study.run(),
+            What::Blocks(study) => study.run(),
         }
     }
 
@@ -81,6 +89,8 @@ impl Study {
             What::Order(study) => study.runs(),
             What::Locks(study) => study.runs(),
             What::Warp(study) => study.runs(),
+            What::PerArea(study) => study.runs(),
+            What::Blocks(study) => study.runs(),
             What::Area(_) => bail!("its page is of cores, not of runs"),
         }
     }

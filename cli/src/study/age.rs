@@ -22,11 +22,13 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-pub const PAGES: [&str; 8] = [
+pub const PAGES: [&str; 10] = [
     "studies/mechanisms.md",
     "studies/simtight.md",
     "studies/dual-path.md",
     "studies/compaction.md",
+    "studies/blocks.md",
+    "studies/per-area.md",
     "studies/speculative.md",
     "studies/order.md",
     "studies/locks.md",

@@ -9,8 +9,8 @@
 mod charts;
 pub mod cores;
 mod goals;
-mod page;
-mod results;
+pub mod page;
+pub mod results;
 
 use crate::docs::tree;
 use crate::interrupt::Interrupt;
@@ -237,7 +237,7 @@ fn progress(steps: usize) -> ProgressBar {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use heddle_check::synth::{Flat, Timing};
     use heddle_hdl::netlist::Module;

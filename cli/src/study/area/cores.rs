@@ -87,7 +87,7 @@ pub const MECHANISMS: [Mechanism; 12] = [
 ];
 
 /// Lanes and warps on which mechanisms are compared.
-pub const COMPARED: [(u32, u32); 2] = [(8, 8), (16, 8)];
+pub const COMPARED: [(u32, u32); 3] = [(8, 8), (8, 16), (16, 8)];
 
 /// Options of a core whose price is told, beside those of [`MECHANISMS`].
 pub const OPTIONS: [&str; 18] = [
@@ -168,12 +168,16 @@ impl Part {
     }
 }
 
-/// The core of these options.
+/// The core of these options, as it is built.
 pub fn shape(options: &str) -> Result<Shape> {
+    Ok(simulated(options)?.hardware())
+}
+
+/// The same, with what is counted in simulations.
+pub fn simulated(options: &str) -> Result<Shape> {
     let line = ShapeArgs::augment_args(clap::Command::new("core").no_binary_name(true));
     let matches = line.try_get_matches_from(options.split_whitespace())?;
-    let shape = ShapeArgs::from_arg_matches(&matches)?.shape().with_context(|| options.to_string())?;
-    Ok(shape.hardware())
+    ShapeArgs::from_arg_matches(&matches)?.shape().with_context(|| options.to_string())
 }
 
 impl Core {

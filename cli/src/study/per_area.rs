@@ -1,0 +1,435 @@
+//! `heddle study per-area`: thread instructions a second, and for the LUTs that they take, of every mechanism.
+
+use super::age;
+use super::area::cores::{COMPARED, MECHANISMS, Of, board, compared, simulated, with};
+use super::area::page::Figures;
+use super::area::results::Results;
+use super::area::{Nows, RESULTS, nows};
+use super::draws::{self, DrawsArgs, Gain, mean};
+use super::kept::KeptArgs;
+use super::page;
+use super::runs::{Run, usual};
+use super::table::{gain, markdown, plain};
+use crate::interrupt::Interrupt;
+use crate::output::{print, print_json};
+use anyhow::{Context, Error, Result, bail};
+use clap::Args;
+use heddle_simt::Shape;
+use heddle_testbench::kernels::{ALL, Device, Kernel};
+use heddle_testbench::machine::Summary;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Clock × IPC ÷ area: what each mechanism for divergence makes of an FPGA.
+///
+/// IPC is simulated here, with every kernel that fits 32 KiB; clock and LUTs are those of the same cores that `heddle study
+/// area` has measured. A mechanism whose core has not been measured as it is has no more than its IPC.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  heddle study per-area                          in the project's folder
+  heddle study per-area --area area.json --draws 1 --json | jq '.rows[] | {mechanism, per_area_gain}'
+  heddle study per-area --docs docs              tables as a page")]
+pub struct PerArea {
+    /// What `heddle study area` has found [default: studies/area.json of --docs, or docs/studies/area.json]
+    #[arg(long, value_name = "FILE")]
+    area: Option<PathBuf>,
+    #[command(flatten)]
+    draws: DrawsArgs,
+    #[command(flatten)]
+    kept: KeptArgs,
+    /// Print one JSON object with an array `rows` instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Write studies/per-area.md into this folder, too
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
+}
+
+const STUDY: &str = "per-area";
+
+/// The page.
+pub const PAGE: &str = "studies/per-area.md";
+
+/// Kernels whose threads run together less than this on the first mechanism are called divergent.
+const DIVERGENT: f64 = 0.6;
+
+const SETS: [&str; 2] = ["all", "divergent"];
+
+#[derive(Serialize)]
+struct Report {
+    study: &'static str,
+    draws: u32,
+    /// Those that ran on every mechanism of every core, by set.
+    kernels: [Vec<&'static str>; 2],
+    /// Why others are left out.
+    left_out: Vec<LeftOut>,
+    /// By core, set and mechanism.
+    rows: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct LeftOut {
+    kernel: &'static str,
+    why: String,
+}
+
+/// A mechanism on a core, with a set of kernels.
+#[derive(Clone, Serialize)]
+struct Row {
+    lanes: u32,
+    warps: u32,
+    set: &'static str,
+    mechanism: String,
+    /// The options of the core that it has.
+    options: &'static str,
+    divergence: &'static str,
+    /// The geometric mean over kernels and draws.
+    thread_ipc: f64,
+    /// Over the first mechanism: mean, least and greatest of the draws.
+    ipc_gain: [f64; 3],
+    /// As measured, of the core as it is.
+    luts: Option<u32>,
+    mhz: Option<f64>,
+    /// Thread instructions a second, in millions, and of 1000 LUTs; each over the first mechanism's.
+    mips: Option<f64>,
+    mips_gain: Option<f64>,
+    per_area: Option<f64>,
+    per_area_gain: Option<f64>,
+    /// What is missing, or why.
+    note: String,
+}
+
+/// A mechanism's core, and what is known of it.
+struct Variant {
+    size: (u32, u32),
+    name: String,
+    options: &'static str,
+    /// All options.
+    core: String,
+    shape: Shape,
+}
+
+impl PerArea {
+    pub fn run(self) -> Result<()> {
+        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
+        let file = self.area_file();
+        if !file.exists() {
+            bail!("{} is not there: name what `heddle study area` has found with --area", file.display());
+        }
+        let measured = Results::read(&file)?;
+        let kept = self.kept.open()?;
+        let interrupt = Interrupt::catch()?;
+        let (runs, variants, kernels) = (self.runs()?, variants()?, kernels());
+        let results = draws::each_as(&runs, self.draws, &usual(1), kept.as_ref(), &interrupt)?;
+        let by_kernel = draws::by_program(&results, kernels.len());
+        let report = Report::new(self.draws.draws, &kernels, &variants, &by_kernel, (&measured, &nows()?));
+        if let Some(folder) = &self.docs {
+            let text = text(&report, &digest(&measured)?);
+            page::write(folder, STUDY, &age::of_now(folder, &text, &runs, &interrupt)?, &[])?;
+        }
+        if self.json { print_json(&report) } else { print(&tables(&report)) }
+    }
+
+    fn area_file(&self) -> PathBuf {
+        let of = |docs: &Path| docs.join(RESULTS);
+        self.area.clone().unwrap_or_else(|| of(self.docs.as_deref().unwrap_or(Path::new("docs"))))
+    }
+
+    /// A machine runs all kernels before the next is built.
+    pub fn runs(&self) -> Result<Vec<Run>> {
+        let kernels = kernels();
+        let of = |v: Variant| kernels.iter().map(move |kernel| small(kernel, &v.shape)).collect::<Vec<_>>();
+        Ok(variants()?.into_iter().flat_map(of).collect())
+    }
+}
+
+/// Those that there is a small program of, for any core.
+fn kernels() -> Vec<&'static Kernel> {
+    ALL.iter().filter(|kernel| kernel.needs.is_empty() && kernel.small().is_ok()).collect()
+}
+
+fn small(kernel: &'static Kernel, shape: &Shape) -> Run {
+    let elf: Arc<[u8]> = kernel.small().expect("it was chosen").into();
+    let drive = |device: &mut dyn Device, seed| (kernel.drive)(device, seed).map(drop).map_err(Error::from);
+    Run::of(kernel.name.into(), elf, shape.clone(), Arc::new(drive))
+}
+
+fn variants() -> Result<Vec<Variant>> {
+    let mut variants = Vec::new();
+    for size in COMPARED {
+        let mut unit = "";
+        for (name, options) in MECHANISMS {
+            let name = match name.strip_prefix("the same") {
+                Some(more) => format!("{unit}{more}"),
+                None if name.ends_with("barriers") => format!("{unit}, {name}"),
+                None => name.to_string(),
+            };
+            if !name.contains(',') {
+                unit = MECHANISMS.iter().map(|(name, _)| *name).find(|other| *other == name).unwrap_or(unit);
+            }
+            let core = with(&compared(size), options);
+            variants.push(Variant { size, name, options, shape: simulated(&core)?, core });
+        }
+    }
+    Ok(variants)
+}
+
+/// What a kernel did on each core, by draw, or why not.
+type OnCores = Vec<Result<Vec<Summary>, String>>;
+
+impl Report {
+    fn new<'a>(
+        draws: u32,
+        kernels: &[&'static Kernel],
+        variants: &[Variant],
+        by_kernel: &'a [OnCores],
+        area: (&Results, &Nows),
+    ) -> Report {
+        let mut left_out = Vec::new();
+        let mut ran: Vec<(&'static str, Vec<&'a [Summary]>)> = Vec::new();
+        for (kernel, on_cores) in kernels.iter().zip(by_kernel) {
+            let of_variant = |(drawn, variant): (&'a Result<Vec<Summary>, String>, &Variant)| match drawn {
+                Ok(draws) => Ok(draws.as_slice()),
+                Err(why) => Err(format!("{} on {} × {}: {why}", variant.name, variant.size.0, variant.size.1)),
+            };
+            match on_cores.iter().zip(variants).map(of_variant).collect::<Result<Vec<_>, _>>() {
+                Ok(drawn) => ran.push((kernel.name, drawn)),
+                Err(why) => left_out.push(LeftOut { kernel: kernel.name, why }),
+            }
+        }
+        let divergent = |drawn: &[&[Summary]]| draws::average(drawn[0], |s| s.simt_efficiency) < DIVERGENT;
+        let is_in = |set: usize, drawn: &[&[Summary]]| set == 0 || divergent(drawn);
+        let names =
+            |set| ran.iter().filter(|(_, drawn)| is_in(set, drawn)).map(|(name, _)| *name).collect::<Vec<_>>();
+        let mut rows = Vec::new();
+        for (at, of_core) in (0..).step_by(MECHANISMS.len()).zip(variants.chunks(MECHANISMS.len())) {
+            for (set, name) in SETS.into_iter().enumerate() {
+                // Of each draw, the mean over the kernels.
+                let ipc = |variant: usize| -> Vec<f64> {
+                    let of_draw = |draw: usize| {
+                        let some = ran.iter().filter(|(_, drawn)| is_in(set, drawn));
+                        mean(some.map(|(_, drawn)| drawn[variant][draw].thread_ipc))
+                    };
+                    (0..draws as usize).map(of_draw).collect()
+                };
+                let first = ipc(at);
+                let begin = rows.len();
+                for (k, variant) in of_core.iter().enumerate() {
+                    let row = Row::new(name, variant, &ipc(at + k), &first, area);
+                    let over = rows.get(begin).cloned().unwrap_or_else(|| row.clone());
+                    rows.push(row.over(&over));
+                }
+            }
+        }
+        Report { study: STUDY, draws, kernels: [names(0), names(1)], left_out, rows }
+    }
+}
+
+impl Row {
+    fn new(set: &'static str, v: &Variant, ipc: &[f64], first: &[f64], (measured, now): (&Results, &Nows)) -> Row {
+        let figures = Figures::of(measured, now, board(), &v.core);
+        let known = (!figures.is_older()).then_some(&figures);
+        let luts = known.and_then(|figures| Some(figures.flat?.core_luts));
+        let mhz = known.and_then(Figures::mhz);
+        let thread_ipc = mean(ipc.iter().copied());
+        let Gain { mean, least, greatest } = Gain::paired(first, ipc);
+        let mips = mhz.map(|mhz| mhz * thread_ipc);
+        Row {
+            lanes: v.size.0,
+            warps: v.size.1,
+            set,
+            mechanism: v.name.clone(),
+            options: v.options,
+            divergence: v.shape.divergence.name(),
+            thread_ipc,
+            ipc_gain: [mean, least, greatest],
+            luts,
+            mhz,
+            mips,
+            mips_gain: None,
+            per_area: mips.zip(luts).map(|(mips, luts)| 1000.0 * mips / f64::from(luts)),
+            per_area_gain: None,
+            note: figures.note(true),
+        }
+    }
+
+    fn over(self, first: &Row) -> Row {
+        let ratio = |of: Option<f64>, first: Option<f64>| of.zip(first).map(|(of, first)| of / first);
+        Row {
+            mips_gain: ratio(self.mips, first.mips),
+            per_area_gain: ratio(self.per_area, first.per_area),
+            ..self
+        }
+    }
+}
+
+/// Of the figures that the page is made of besides simulations.
+fn digest(measured: &Results) -> Result<String> {
+    let variants = variants()?;
+    let mut hash = md5::Context::new();
+    for found in measured.all().iter().filter(|found| found.of != Of::Modules && found.board == board().name) {
+        if variants.iter().any(|variant| variant.core == found.core) {
+            hash.consume(serde_json::to_vec(found)?);
+        }
+    }
+    Ok(format!("{:x}", hash.finalize())[..8].to_string())
+}
+
+fn table(report: &Report, size: (u32, u32), set: &str) -> Vec<Vec<String>> {
+    let heads = ["mechanism", "thread IPC", "over the first", "LUTs in `core`", "clock", "million a second"];
+    let heads = heads.into_iter().chain(["over the first", "for 1000 LUTs", "over the first", ""]);
+    let mut lines = vec![heads.map(String::from).collect::<Vec<_>>()];
+    let number = |value: Option<f64>, digits: usize| value.map_or(String::new(), |value| format!("{value:.digits$}"));
+    for row in report.rows.iter().filter(|row| (row.lanes, row.warps) == size && row.set == set) {
+        let [mean, least, greatest] = row.ipc_gain;
+        let gain_of_ipc = Gain { mean, least, greatest };
+        let range = if greatest - least < 5e-4 { gain(mean) } else { format!("{} ({})", gain_of_ipc.text(), gain_of_ipc.range()) };
+        lines.push(vec![
+            row.mechanism.clone(),
+            format!("{:.2}", row.thread_ipc),
+            range,
+            row.luts.map_or(String::new(), |luts| luts.to_string()),
+            row.mhz.map_or(String::new(), |mhz| format!("{mhz:.1} MHz")),
+            number(row.mips, 0),
+            row.mips_gain.map_or(String::new(), gain),
+            number(row.per_area, 2),
+            row.per_area_gain.map_or(String::new(), gain),
+            row.note.clone(),
+        ]);
+    }
+    lines
+}
+
+/// Which mechanism makes most of an FPGA, among those whose cores were measured.
+fn best(report: &Report, size: (u32, u32), set: &str) -> String {
+    let rows: Vec<&Row> = report.rows.iter().filter(|r| (r.lanes, r.warps) == size && r.set == set).collect();
+    let most = |value: fn(&Row) -> Option<f64>| {
+        let known = rows.iter().filter_map(|row| Some((value(row)?, row.mechanism.as_str())));
+        known.max_by(|a, b| a.0.total_cmp(&b.0))
+    };
+    let known = rows.iter().filter(|row| row.per_area.is_some()).count();
+    let Some((_, by_ipc)) = most(|row| Some(row.thread_ipc)) else { return String::new() };
+    let (Some((mips, fastest)), Some((value, dense))) = (most(|row| row.mips), most(|row| row.per_area)) else {
+        return format!("Most thread instructions a cycle: {by_ipc}. No clock is known.");
+    };
+    format!(
+        "Most thread instructions a cycle: {by_ipc}. Of the {known} of {} whose clock and area are known, {fastest} has \
+         most a second, {mips:.0} million, and {dense} most for its area, {value:.2} million a second for 1000 LUTs.",
+        rows.len()
+    )
+}
+
+fn sections(section: impl Fn((u32, u32), &'static str) -> String) -> String {
+    let of = |size| SETS.map(|set| section(size, set)).concat();
+    COMPARED.map(of).concat()
+}
+
+fn left_out(report: &Report) -> String {
+    let lines = report.left_out.iter().map(|LeftOut { kernel, why }| format!("* `{kernel}`: {why}\n"));
+    let lines: String = lines.collect();
+    if lines.is_empty() { "None.\n".into() } else { lines }
+}
+
+fn tables(report: &Report) -> String {
+    let all = sections(|size, set| {
+        let heading = format!("{} lanes × {} warps, {set} kernels", size.0, size.1);
+        format!("{heading}\n{}{}\n\n", plain(&table(report, size, set), 1), best(report, size, set))
+    });
+    format!("{all}left out\n{}", left_out(report))
+}
+
+fn text(report: &Report, digest: &str) -> String {
+    let all = sections(|size, set| {
+        let head = match set {
+            "all" => format!("\n## {} lanes, {} warps\n\n`{}`\n\nAll kernels:\n", size.0, size.1, compared(size)),
+            _ => "\nThe divergent ones:\n".to_string(),
+        };
+        format!("{head}\n{}\n\n{}\n", best(report, size, set), markdown(&table(report, size, set)).trim_end())
+    });
+    let list = |set: usize| report.kernels[set].iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    include_str!("per_area/page.md")
+        .replace("{draws}", &report.draws.to_string())
+        .replace("{digest}", digest)
+        .replace("{all}", &list(0))
+        .replace("{divergent}", &list(1))
+        .replace("{limit}", &format!("{:.0} %", 100.0 * DIVERGENT))
+        .replace("{left_out}", left_out(report).trim_end())
+        .replace("{sections}", all.trim())
+}
+
+/// Whether a page is of the figures of area and clock that a tree of pages has.
+pub fn is_of(page: &str, docs: &Path) -> Result<bool> {
+    is_of_figures(page, &Results::read(&docs.join(RESULTS))?)
+}
+
+fn is_of_figures(page: &str, measured: &Results) -> Result<bool> {
+    let digest = digest(measured)?;
+    let said = page.split_once("figures `").and_then(|(_, rest)| rest.split_once('`')).map(|(said, _)| said);
+    let said = said.context("the page does not say of which figures of area.json it is")?;
+    Ok(said == digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::area::cores::Key;
+    use super::super::area::results::Outcome;
+    use super::super::area::tests::{flat, nows, timing};
+    use super::*;
+
+    fn variants_of(size: (u32, u32)) -> Vec<Variant> {
+        variants().unwrap().into_iter().filter(|variant| variant.size == size).collect()
+    }
+
+    #[test]
+    fn a_mechanism_is_worth_its_clock_times_ipc_over_its_area() {
+        let (now, variants) = (nows(), variants_of(COMPARED[0]));
+        let mut results = Results::default();
+        let mut set = |variant: &Variant, hash: &str, of, outcome: Outcome| {
+            results.set(&Key { board: board().name.into(), core: variant.core.clone(), of }, hash, outcome);
+        };
+        for (k, (luts, mhz)) in [(10_100, 50.0), (20_100, 40.0)].into_iter().enumerate() {
+            set(&variants[k], "now", Of::Cells, flat(luts));
+            set(&variants[k], "now", Of::Seed(1), timing(mhz));
+        }
+        set(&variants[2], "before", Of::Cells, flat(5000));
+        let row = |k: usize, ipc: &[f64]| Row::new("all", &variants[k], ipc, &[2.0, 8.0], (&results, &now));
+        let first = row(0, &[2.0, 8.0]);
+        let first = first.clone().over(&first);
+        assert_eq!((first.thread_ipc, first.luts, first.mips), (4.0, Some(10_000), Some(200.0)));
+        assert_eq!((first.per_area, first.per_area_gain), (Some(20.0), Some(1.0)));
+        let second = row(1, &[4.0, 16.0]).over(&first);
+        let [mips, per_area] = [second.mips_gain, second.per_area_gain].map(Option::unwrap);
+        assert!((mips - 1.6).abs() < 1e-12 && (per_area - 0.8).abs() < 1e-12 && second.ipc_gain == [2.0; 3]);
+        // What is of an older core, or not measured, is no figure.
+        let third = row(2, &[4.0, 16.0]).over(&first);
+        assert_eq!((third.luts, third.per_area_gain), (None, None));
+        assert!(third.note.contains("older"), "{}", third.note);
+        assert_eq!(row(3, &[1.0, 1.0]).note, "not measured");
+    }
+
+    #[test]
+    fn kernels_that_fail_somewhere_are_in_no_mean() {
+        let (now, variants, all) = (nows(), variants().unwrap(), kernels());
+        let summary = |thread_ipc, simt_efficiency| vec![Summary { thread_ipc, simt_efficiency, ..Summary::default() }];
+        let fine: OnCores = variants.iter().map(|_| Ok(summary(3.0, 0.9))).collect();
+        let divergent: OnCores = variants.iter().map(|_| Ok(summary(1.0, 0.3))).collect();
+        let mut failing = fine.clone();
+        failing[4] = Err("it stopped".into());
+        let report = Report::new(1, &all[..3], &variants, &[fine, divergent, failing], (&Results::default(), &now));
+        assert_eq!(report.kernels, [vec![all[0].name, all[1].name], vec![all[1].name]]);
+        assert_eq!(report.rows.len(), COMPARED.len() * SETS.len() * MECHANISMS.len());
+        let ipc = |set: &str| report.rows.iter().find(|row| row.set == set).unwrap().thread_ipc;
+        assert!((ipc("all") - 3.0f64.sqrt()).abs() < 1e-12 && ipc("divergent") == 1.0);
+        let page = text(&report, "0123abcd");
+        assert!(page.contains(&format!("* `{}`: arbiter on 8 × 8: it stopped", all[2].name)), "{page}");
+        let names: Vec<&str> = variants[..4].iter().map(|variant| variant.name.as_str()).collect();
+        let expected = ["path tables", "path tables, serialised", "path tables, 4 barriers", "path tables, 16 barriers"];
+        assert_eq!((names, variants[11].name.as_str()), (expected.to_vec(), "block stack, CAPRI"));
+        assert!(page.contains("No clock is known") && !page.contains(['{', '}']), "{page}");
+        let is_of = |page: &str| is_of_figures(page, &Results::default());
+        assert!(is_of(&page).is_ok_and(|is| !is) && is_of("# A").is_err());
+        let of_none = digest(&Results::default()).unwrap();
+        assert!(is_of(&text(&report, &of_none)).unwrap());
+    }
+}
