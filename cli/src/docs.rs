@@ -93,7 +93,11 @@ impl Docs {
             let now = study::now(&text).with_context(|| page.to_string())?.1;
             let row = self.row(page, &text, &now, Vec::new(), study::command(&text));
             let other = page == per_area::PAGE && !per_area::is_of(&text, &self.docs)?;
-            let state = if other { "of other figures than those of area.json: its command writes it".into() } else { row.state };
+            let state = if other {
+                "of other figures than those of area.json: its command writes it".into()
+            } else {
+                row.state
+            };
             rows.push(Row { right: row.right && !other, state, ..row });
         }
         let (right, state) = match area::outdated(&self.docs)?[..] {

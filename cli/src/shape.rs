@@ -36,9 +36,10 @@ pub struct ShapeArgs {
     /// [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub path_forwarding: Option<bool>,
-    /// Under --divergence block-stack, where the warps of a block wait for each other to form new ones: `always`, at
-    /// every conditional branch; `skip-uniform`, at those that may diverge the block; `predict`, where it was worth it
-    /// before; `off`, as skip-uniform, but threads stay in their warps [default: skip-uniform]
+    /// Under --divergence block-stack, where the warps of a block wait for each other to form new ones: `every`, at
+    /// every branch and jump; `always`, at every conditional branch; `skip-uniform`, at those that may diverge the block;
+    /// `predict`, where it was worth it before; `off`, as skip-uniform, but threads stay in their warps [default:
+    /// skip-uniform]
     #[arg(long, value_name = "NAME", value_parser = choice(Compaction::ALL))]
     pub compaction: Option<Compaction>,
     /// The prediction table of --compaction predict: branches that it holds, 1 … 32, and what it knows of each, such as

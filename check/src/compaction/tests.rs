@@ -84,7 +84,7 @@ fn figure_7(compaction: Compaction) -> (Compactions, Prediction) {
 fn figure_7_of_thread_block_compaction() {
     let both_wait = Prediction { stall_right: 2, ..Prediction::default() };
     let counted = Compactions { times: 2, warps_before: 4, warps_after: 3 };
-    for compaction in [Compaction::SkipUniform, Compaction::Always, Compaction::Predict] {
+    for compaction in [Compaction::SkipUniform, Compaction::Always, Compaction::Every, Compaction::Predict] {
         assert_eq!(figure_7(compaction), (counted, both_wait), "{}", compaction.name());
     }
     assert_eq!(figure_7(Compaction::Off), (Compactions { warps_after: 4, ..counted }, both_wait));

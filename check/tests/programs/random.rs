@@ -158,6 +158,27 @@ const BUS: Backing = {
     Backing::Wishbone { width: 64, slave: SlaveModel { timing, error: None } }
 };
 
+/// Every way in which the warps of a block wait for each other, with memory that answers late, so that writes are under
+/// way; a core of 1024 threads with one of them, unless `HEDDLE_LONG` asks for all.
+#[test]
+fn compactions() {
+    let blocks =
+        |lanes, warps| Shape { backing: LATE, ..Shape::new(lanes, warps) }.with_divergence(Divergence::BLOCK_STACK);
+    let capt = |compaction| match compaction {
+        Compaction::Predict => Capt { entries: 2, history: History::Sticky },
+        _ => Capt::DEFAULT,
+    };
+    let long = std::env::var_os("HEDDLE_LONG").is_some();
+    for &(_, compaction) in Compaction::ALL {
+        let with = |shape: Shape| Shape { compaction, capt: capt(compaction), ..shape };
+        programs_on(&with(blocks(4, 4)));
+        programs_on(&Shape { likely: true, ..with(blocks(8, 2)) });
+        if long || compaction == Compaction::SkipUniform {
+            programs_on(&with(blocks(32, 32)));
+        }
+    }
+}
+
 /// What the dual path alone has: paths that diverge at accesses to memory, one path considered at a time, paths
 /// forwarded.
 #[test]

@@ -230,7 +230,11 @@ fn table(report: &Report) -> Vec<Vec<String>> {
         let gain = |row: &Row| {
             let [mean, least, greatest] = row.gain;
             let gain = Gain { mean, least, greatest };
-            if greatest - least < 5e-4 { super::table::gain(mean) } else { format!("{} ({})", gain.text(), gain.range()) }
+            if greatest - least < 5e-4 {
+                super::table::gain(mean)
+            } else {
+                format!("{} ({})", gain.text(), gain.range())
+            }
         };
         let mut line = vec![of.kernel.to_string(), of.block_threads.to_string()];
         line.extend([(threads / of.block_threads).to_string(), format!("{:.2}", of.thread_ipc)]);
@@ -321,7 +325,10 @@ mod tests {
         assert_eq!(table[1][..7], ["gcd", "16", "1", "4.00", "-50.0 %", "-50.0 %", "-50.0 %"]);
         assert_eq!((table.len(), table[3][1..3].join(" "), table[3][7].as_str()), (4, "4 4".into(), "4.0 %"));
         let page = text(&report);
-        assert!(page.contains("`gcd`: 16.0 % of cycles are waited with one block, 4.0 % with a warp a block"), "{page}");
+        assert!(
+            page.contains("`gcd`: 16.0 % of cycles are waited with one block, 4.0 % with a warp a block"),
+            "{page}"
+        );
         assert!(!page.contains(['{', '}']), "{page}");
     }
 }

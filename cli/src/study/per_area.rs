@@ -200,8 +200,7 @@ impl Report {
         }
         let divergent = |drawn: &[&[Summary]]| draws::average(drawn[0], |s| s.simt_efficiency) < DIVERGENT;
         let is_in = |set: usize, drawn: &[&[Summary]]| set == 0 || divergent(drawn);
-        let names =
-            |set| ran.iter().filter(|(_, drawn)| is_in(set, drawn)).map(|(name, _)| *name).collect::<Vec<_>>();
+        let names = |set| ran.iter().filter(|(_, drawn)| is_in(set, drawn)).map(|(name, _)| *name).collect::<Vec<_>>();
         let mut rows = Vec::new();
         for (at, of_core) in (0..).step_by(MECHANISMS.len()).zip(variants.chunks(MECHANISMS.len())) {
             for (set, name) in SETS.into_iter().enumerate() {
@@ -256,11 +255,7 @@ impl Row {
 
     fn over(self, first: &Row) -> Row {
         let ratio = |of: Option<f64>, first: Option<f64>| of.zip(first).map(|(of, first)| of / first);
-        Row {
-            mips_gain: ratio(self.mips, first.mips),
-            per_area_gain: ratio(self.per_area, first.per_area),
-            ..self
-        }
+        Row { mips_gain: ratio(self.mips, first.mips), per_area_gain: ratio(self.per_area, first.per_area), ..self }
     }
 }
 
@@ -284,7 +279,11 @@ fn table(report: &Report, size: (u32, u32), set: &str) -> Vec<Vec<String>> {
     for row in report.rows.iter().filter(|row| (row.lanes, row.warps) == size && row.set == set) {
         let [mean, least, greatest] = row.ipc_gain;
         let gain_of_ipc = Gain { mean, least, greatest };
-        let range = if greatest - least < 5e-4 { gain(mean) } else { format!("{} ({})", gain_of_ipc.text(), gain_of_ipc.range()) };
+        let range = if greatest - least < 5e-4 {
+            gain(mean)
+        } else {
+            format!("{} ({})", gain_of_ipc.text(), gain_of_ipc.range())
+        };
         lines.push(vec![
             row.mechanism.clone(),
             format!("{:.2}", row.thread_ipc),
@@ -424,7 +423,8 @@ mod tests {
         let page = text(&report, "0123abcd");
         assert!(page.contains(&format!("* `{}`: arbiter on 8 × 8: it stopped", all[2].name)), "{page}");
         let names: Vec<&str> = variants[..4].iter().map(|variant| variant.name.as_str()).collect();
-        let expected = ["path tables", "path tables, serialised", "path tables, 4 barriers", "path tables, 16 barriers"];
+        let expected =
+            ["path tables", "path tables, serialised", "path tables, 4 barriers", "path tables, 16 barriers"];
         assert_eq!((names, variants[11].name.as_str()), (expected.to_vec(), "block stack, CAPRI"));
         assert!(page.contains("No clock is known") && !page.contains(['{', '}']), "{page}");
         let is_of = |page: &str| is_of_figures(page, &Results::default());

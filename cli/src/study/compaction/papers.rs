@@ -175,7 +175,7 @@ const fn capri(name: &'static str, entries: u32, history: History, published: [O
 pub const CAPRI_VARIANTS: [Variant; 12] = [
     sticky(NEVER),
     // §5.3 and abstract: CAPRI over PDOM, over TBC and over TBC+.
-    compacting("tbc", Waits::Always, [Some(1.126 / 1.076), Some(0.899)]),
+    compacting("tbc", Waits::Every, [Some(1.126 / 1.076), Some(0.899)]),
     compacting("tbc+", Waits::SkipUniform, [Some(1.126 / 1.072), Some(0.911)]),
     capri("capri-latest-32", 32, History::Latest, [Some(1.126), Some(1.0)]),
     capri("capri-sticky-32", 32, History::Sticky, [None, None]),

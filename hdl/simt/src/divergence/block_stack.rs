@@ -16,7 +16,8 @@
 //!                 (act.rs, super::levels)                            (form.rs, compactor.rs)
 //! ```
 //!
-//! * A branch that the side table calls uniform is no place to wait, unless [`Compaction::Always`]. A warp whose
+//! * A branch that the side table calls uniform is no place to wait, unless [`Compaction::Always`] or
+//!   [`Compaction::Every`]. A warp whose
 //!   threads diverge there all the same waits for the others. If they are at another branch, the table was wrong: the
 //!   core stops with a fault.
 //! * Each thread that arrives is put on its side at once. So the stack sees one branch of the whole block, as

@@ -106,6 +106,8 @@ impl Order {
 pub enum Compaction {
     /// As `SkipUniform`, but threads stay in their static warps, for programs that count on them.
     Off,
+    /// At every branch and every jump. (TBC as `capri.txt` has it)
+    Every,
     /// At every conditional branch.
     Always,
     /// At branches where the block may diverge.
@@ -118,6 +120,7 @@ impl Compaction {
     /// Every choice with its name on the command line.
     pub const ALL: &[(&str, Compaction)] = &[
         ("off", Compaction::Off),
+        ("every", Compaction::Every),
         ("always", Compaction::Always),
         ("skip-uniform", Compaction::SkipUniform),
         ("predict", Compaction::Predict),

@@ -50,7 +50,12 @@ impl Store {
         wire!(splits = all_go & outcome.rest.mask.any());
         wire!(jumps = is(OutcomeKind::Jump));
         wire!(branches = is(OutcomeKind::Branch));
-        wire!(may_part = !meets.uniform | splits | (branches & m.lit(s.compaction == Compaction::Always, 1)));
+        let all_wait = match s.compaction {
+            Compaction::Every => m.lit(1u32, 1),
+            Compaction::Always => branches,
+            Compaction::Off | Compaction::SkipUniform | Compaction::Predict => never,
+        };
+        wire!(may_part = !meets.uniform | splits | all_wait);
         wire!(parts = (branches | jumps) & may_part);
         wire!(parting_branch = branches & parts);
         wire!(moves = ((branches | jumps) & !may_part) | is(OutcomeKind::Arrived));

@@ -48,7 +48,10 @@ impl Store {
         let homes = homes.map(|homes| fixed.mux(into.repeat(s.lanes), homes));
         if let Some(regrouped) = &self.regrouped {
             let owes = unused & !quiet;
-            m.assert("no_thread_leaves_a_write_behind", !forms | !(owes & (regrouped.q | (!fixed).repeat(s.warps))).any());
+            m.assert(
+                "no_thread_leaves_a_write_behind",
+                !forms | !(owes & (regrouped.q | (!fixed).repeat(s.warps))).any(),
+            );
         }
         m.assert("a_warp_is_formed_in_its_block", !forms | self.block_of(into).eq(block));
         m.assert("formed_threads_are_live", !(top.mask & !self.live.q).any() | !valid);

@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn holds_at_random_inputs() {
         for (lanes, warps, barriers) in [(1, 1, false), (1, 4, false), (2, 2, true), (4, 2, false), (2, 4, true)] {
-            for compaction in [Compaction::Off, Compaction::Always, Compaction::SkipUniform, Compaction::Predict] {
+            for &(_, compaction) in Compaction::ALL {
                 let capt = Capt { entries: 2, history: History::Latest };
                 let s = Shape { program: 16, depth_bits: 1, barriers, compaction, capt, ..Shape::new(lanes, warps) };
                 let s = s.with_divergence(Divergence::BLOCK_STACK);

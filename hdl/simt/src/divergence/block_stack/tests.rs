@@ -352,7 +352,11 @@ impl Pipeline {
         assert!(lanes_of(mask).all(|lane| same_homes[lane] == homes[lane]), "slot {} has other threads", told.slot);
         let is_control = told.kind == OutcomeKind::Branch || told.kind == OutcomeKind::Jump;
         let splits = told.taken.1 != 0 && told.rest.1 != 0;
-        let always = told.kind == OutcomeKind::Branch && self.s.compaction == Compaction::Always;
+        let always = match self.s.compaction {
+            Compaction::Every => true,
+            Compaction::Always => told.kind == OutcomeKind::Branch,
+            _ => false,
+        };
         let may_part = is_control && (told.meets.uniform == 0 || splits || always);
         assert_eq!(ahead, may_part, "{told:?} goes on");
         assert!(!ahead || (told.kind == OutcomeKind::Branch && self.s.predicts()), "{told:?} goes ahead");
@@ -902,17 +906,21 @@ fn a_branch_meets_where_others_have_returned_to() {
     }
 }
 
-/// A uniform branch is no place to wait, unless that is wanted.
+/// A uniform branch is no place to wait, nor is a jump, unless that is wanted.
 #[test]
 fn uniform_branches() {
     let uniform = Reconvergence { uniform: 1, ..meets_at(D) };
-    for (compaction, goes_on) in [(Compaction::SkipUniform, true), (Compaction::Always, false)] {
-        let mut p = Pipeline::begun(&Shape { compaction, ..shape(2, 2) }, 2);
-        let branch = p.control(OutcomeKind::Branch, 1, C, EVERYBODY, uniform);
-        p.tell(0, &branch);
-        assert_eq!(p.shows().len(), if goes_on { 2 } else { 1 });
-        p.tell(1, &branch);
-        p.assert_shows(C, &["01", "23"]);
+    for (compaction, waits_at_branches, waits_at_jumps) in
+        [(Compaction::SkipUniform, false, false), (Compaction::Always, true, false), (Compaction::Every, true, true)]
+    {
+        for (kind, waits) in [(OutcomeKind::Branch, waits_at_branches), (OutcomeKind::Jump, waits_at_jumps)] {
+            let mut p = Pipeline::begun(&Shape { compaction, ..shape(2, 2) }, 2);
+            let control = p.control(kind, 1, C, EVERYBODY, uniform);
+            p.tell(0, &control);
+            assert_eq!(p.shows().len(), if waits { 1 } else { 2 }, "{compaction:?}, {kind:?}");
+            p.tell(1, &control);
+            p.assert_shows(C, &["01", "23"]);
+        }
     }
 }
 
