@@ -132,8 +132,9 @@ struct Figures {
     over_never: Option<f64>,
     /// Active lanes an issued instruction, of all lanes.
     simt_efficiency: f64,
-    /// Cycles without an issue.
+    /// Cycles without an issue; over never's.
     idle_cycles: u64,
+    idle_over_never: Option<f64>,
     /// Opportunities to issue that were not taken, of all; those of them that the divergence unit takes away.
     idle_share: f64,
     divergence_share: f64,
@@ -149,6 +150,11 @@ struct Figures {
     prediction: Option<Prediction>,
 }
 
+/// Cycles without an issue.
+fn idle(s: &Summary) -> u64 {
+    s.cycles - s.warp_instructions
+}
+
 impl Figures {
     fn new(s: &Summary, never: Option<&Summary>) -> Figures {
         Figures {
@@ -159,7 +165,8 @@ impl Figures {
             thread_ipc: s.thread_ipc,
             over_never: never.map(|never| s.thread_ipc / never.thread_ipc),
             simt_efficiency: s.simt_efficiency,
-            idle_cycles: s.cycles - s.warp_instructions,
+            idle_cycles: idle(s),
+            idle_over_never: never.filter(|never| idle(never) > 0).map(|never| idle(s) as f64 / idle(never) as f64),
             idle_share: s.idle_share(),
             divergence_share: s.divergence_share(),
             idle: s.idle,
@@ -505,6 +512,7 @@ mod tests {
         for field in [
             "simt_efficiency",
             "idle_cycles",
+            "idle_over_never",
             "idle_share",
             "divergence_share",
             "cache",

@@ -116,6 +116,7 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
     };
     tables.push(table("warps before and after a compaction", &blocks, warps));
     if name == Name::CapriPaper {
+        tables.push(Table { title: "cycles without an issue, over never's", lines: idle(report, name, others) });
         let decisions = Cells {
             first: false,
             figure: |figures| figures.prediction.as_ref().and_then(shares).map_or("-".into(), right),
@@ -140,6 +141,27 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
         tables.push(Table { title: "cycles of never, of the core and of the cycle model", lines: fit(report, name) });
     }
     tables
+}
+
+/// How many more cycles have no issue: each kernel, the mean of all, and the paper's.
+fn idle(report: &Report, name: Name, variants: &[&Variant]) -> Vec<Vec<String>> {
+    let mut lines = vec![heading(["kernel", "paper's", "set"], variants)];
+    for rows in kernels(report, name) {
+        let names = [rows[0].kernel, rows[0].paper, rows[0].set.text()].map(String::from);
+        let figure = |figures: &Figures| percent(figures.idle_over_never, gain);
+        lines.push(names.into_iter().chain(variants.iter().map(|v| cell(rows, v.name, figure))).collect());
+    }
+    let mean = |variant: &&Variant| {
+        let of_variant = report.rows.iter().filter(|row| row.study == name && row.variant == variant.name);
+        let ratios: Vec<f64> = of_variant.filter_map(|row| row.figures.as_ref()?.idle_over_never).collect();
+        gain(ratios.iter().sum::<f64>() / ratios.len() as f64)
+    };
+    let summary = |first: &str, of: &dyn Fn(&&Variant) -> String| {
+        [first, "", "all"].map(String::from).into_iter().chain(variants.iter().map(of)).collect()
+    };
+    lines.push(summary("mean", &mean));
+    lines.push(summary("the paper's", &|variant| percent(variant.published_idle, gain)));
+    lines
 }
 
 fn percent(value: Option<f64>, text: fn(f64) -> String) -> String {
