@@ -60,7 +60,8 @@ pub enum Op {
         lane: u32,
         low: u32,
     },
-    /// What table `table` has at `offset` of the entry in hand (`compiled/tables.rs`); one lane. Flattening makes none.
+    /// What table `table` has at `offset` of the entry in hand (`compiled/tables.rs`); one lane, or 1 bit per lane.
+    /// Flattening makes none.
     Kept {
         table: u32,
         offset: u32,

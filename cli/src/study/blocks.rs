@@ -1,12 +1,12 @@
 //! `heddle study blocks`: what it costs that the warps of a block wait for each other, by the size of blocks.
 
 use super::age;
-use super::draws::{self, DrawsArgs, Gain};
+use super::draws::{self, Compared, DrawsArgs, Of};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
-use super::runs::{Run, usual};
-use super::table::{markdown, plain, share};
+use super::runs::{OtherBlocks, Run, usual};
+use super::table::{gain, markdown, plain, share};
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
 use crate::shape::ShapeArgs;
@@ -14,8 +14,7 @@ use anyhow::{Error, Result, bail};
 use clap::Args;
 use heddle_simt::{Compaction, Divergence, Replay, Shape};
 use heddle_testbench::Program;
-use heddle_testbench::grid::Grid;
-use heddle_testbench::kernels::{Device, DeviceError, Kernel};
+use heddle_testbench::kernels::{Device, Kernel};
 use heddle_testbench::machine::Summary;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -81,32 +80,35 @@ struct Report {
 
 #[derive(Serialize)]
 struct Row {
-    kernel: &'static str,
+    /// With the stack, and blocks of the same size.
+    #[serde(flatten)]
+    compared: Compared,
     block_threads: u32,
-    variant: &'static str,
     /// Arithmetic means over the draws.
-    thread_ipc: f64,
     simt_efficiency: f64,
     /// The share of cycles without an issue because the divergence unit holds warps back.
     idle_divergence: f64,
-    /// Thread IPC over the stack's with blocks of the same size: mean, least, greatest of the draws.
-    gain: [f64; 3],
 }
 
 impl Row {
-    fn new(kernel: &'static str, block_threads: u32, variant: &'static str, draws: [&[Summary]; 2]) -> Row {
-        let [stack, own] = draws;
-        let Gain { mean, least, greatest } = Gain::paired(&draws::ipc(stack), &draws::ipc(own));
+    fn new(of: Of, block_threads: u32, [stack, own]: [&[Summary]; 2]) -> Row {
         Row {
-            kernel,
+            compared: Compared::new(of, &draws::ipc(stack), &draws::ipc(own)),
             block_threads,
-            variant,
-            thread_ipc: draws::average(own, |s| s.thread_ipc),
             simt_efficiency: draws::average(own, |s| s.simt_efficiency),
             idle_divergence: draws::average(own, |s| s.idle.divergence as f64 / s.cycles as f64),
-            gain: [mean, least, greatest],
         }
     }
+
+    fn kernel(&self) -> &'static str {
+        self.compared.of.kernel.expect("a row is of one")
+    }
+}
+
+/// Of a kernel on a variant.
+fn of(kernel: &'static str, (variant, compaction): (&str, Option<Compaction>)) -> Of {
+    let divergence = if compaction.is_some() { Divergence::BLOCK_STACK } else { Divergence::STACK };
+    Of { study: STUDY, kernel: Some(kernel), set: None, variant: variant.into(), divergence: divergence.name() }
 }
 
 impl Blocks {
@@ -121,8 +123,8 @@ impl Blocks {
         for (k, kernel) in kernels.iter().enumerate() {
             for (n, &threads) in sizes.iter().enumerate() {
                 let drawn = |variant: usize| &results[(variant * kernels.len() + k) * sizes.len() + n][..];
-                for (v, (name, _)) in VARIANTS.iter().enumerate() {
-                    rows.push(Row::new(kernel.name, threads, name, [drawn(0), drawn(v)]));
+                for (v, variant) in VARIANTS.into_iter().enumerate() {
+                    rows.push(Row::new(of(kernel.name, variant), threads, [drawn(0), drawn(v)]));
                 }
             }
         }
@@ -177,46 +179,11 @@ fn sizes(shape: &Shape) -> Vec<u32> {
 
 fn in_blocks(kernel: &'static Kernel, shape: &Shape, threads: u32) -> Run {
     let drive = move |device: &mut dyn Device, seed| {
-        (kernel.drive)(&mut InBlocks { device, threads }, seed).map(drop).map_err(Error::from)
+        (kernel.drive)(&mut OtherBlocks { device, threads, also_one: true }, seed).map(drop).map_err(Error::from)
     };
     let run = Run::of(kernel.name.into(), kernel.elf.into(), shape.clone(), Arc::new(drive));
     // What is kept of a run is found by it.
     Run { block_threads: Some(threads), ..run }
-}
-
-/// A launch of one block of all threads is one of several: all of them are resident together, so they are the threads
-/// that they were.
-struct InBlocks<'a> {
-    device: &'a mut dyn Device,
-    threads: u32,
-}
-
-impl Device for InBlocks<'_> {
-    fn program(&self) -> &Program {
-        self.device.program()
-    }
-
-    fn shape(&self) -> &Shape {
-        self.device.shape()
-    }
-
-    fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.device.write(address, bytes)
-    }
-
-    fn read(&mut self, address: u32, length: usize) -> Result<Vec<u8>, DeviceError> {
-        self.device.read(address, length)
-    }
-
-    fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
-        let all = self.shape().threads();
-        let split = Grid { blocks: all / self.threads, threads: self.threads };
-        self.device.launch_grid(if grid == Grid::one_block(all) { split } else { grid })
-    }
-
-    fn preferred_threads(&self, wanted: u32) -> u32 {
-        self.device.preferred_threads(wanted)
-    }
 }
 
 /// A line for each kernel and size of blocks.
@@ -227,31 +194,24 @@ fn table(report: &Report) -> Vec<Vec<String>> {
     let mut lines = vec![first.into_iter().chain(heads).chain(waits).collect::<Vec<_>>()];
     for rows in report.rows.chunks(VARIANTS.len()) {
         let (of, threads) = (&rows[0], report.lanes * report.warps);
-        let gain = |row: &Row| {
-            let [mean, least, greatest] = row.gain;
-            let gain = Gain { mean, least, greatest };
-            if greatest - least < 5e-4 {
-                super::table::gain(mean)
-            } else {
-                format!("{} ({})", gain.text(), gain.range())
-            }
-        };
-        let mut line = vec![of.kernel.to_string(), of.block_threads.to_string()];
-        line.extend([(threads / of.block_threads).to_string(), format!("{:.2}", of.thread_ipc)]);
-        line.extend(rows[1..].iter().map(gain));
+        let mut line = vec![of.kernel().to_string(), of.block_threads.to_string()];
+        line.extend([(threads / of.block_threads).to_string(), format!("{:.2}", of.compared.thread_ipc)]);
+        line.extend(rows[1..].iter().map(|row| row.compared.gain_text()));
         line.extend(rows[1..].iter().map(|row| share(row.idle_divergence)));
         lines.push(line);
     }
     lines
 }
 
-/// What the largest and the smallest blocks cost without compaction: the price of waiting alone.
+/// What the largest and the smallest blocks cost without compaction: waiting and the unit, and the unit alone.
 fn price(report: &Report) -> String {
     let of = |kernel: &str, threads: u32| {
-        let is_it = |row: &&Row| row.kernel == kernel && row.block_threads == threads && row.variant == VARIANTS[1].0;
+        let is_it = |row: &&Row| {
+            row.kernel() == kernel && row.block_threads == threads && row.compared.of.variant == VARIANTS[1].0
+        };
         report.rows.iter().find(is_it).expect("every kernel runs in blocks of every size")
     };
-    let mut kernels: Vec<&str> = report.rows.iter().map(|row| row.kernel).collect();
+    let mut kernels: Vec<&str> = report.rows.iter().map(Row::kernel).collect();
     kernels.dedup();
     let line = |kernel: &&str| {
         let [large, small] = [report.lanes * report.warps, report.lanes].map(|threads| of(kernel, threads));
@@ -260,15 +220,31 @@ fn price(report: &Report) -> String {
              the stack's.\n",
             share(large.idle_divergence),
             share(small.idle_divergence),
-            super::table::gain(large.gain[0]),
-            super::table::gain(small.gain[0]),
+            gain(large.compared.gain),
+            gain(small.compared.gain),
         )
     };
     kernels.iter().map(line).collect()
 }
 
+/// Whether smaller blocks wait less, without compaction.
+fn falls(report: &Report) -> String {
+    let mut rises: Vec<&str> = Vec::new();
+    let off: Vec<&Row> = report.rows.iter().filter(|row| row.compared.of.variant == VARIANTS[1].0).collect();
+    for [large, small] in off.array_windows() {
+        let same_kernel = large.kernel() == small.kernel();
+        if same_kernel && small.idle_divergence > large.idle_divergence && !rises.contains(&large.kernel()) {
+            rises.push(large.kernel());
+        }
+    }
+    match rises[..] {
+        [] => "It does, with each halving, on every kernel.".into(),
+        _ => format!("It does not with each halving on {}.", rises.join(", ")),
+    }
+}
+
 fn tables(report: &Report) -> String {
-    format!("{}\n{}\nwaiting alone, without compaction\n{}", report.core, plain(&table(report), 1), price(report))
+    format!("{}\n{}\nwithout compaction\n{}", report.core, plain(&table(report), 1), price(report))
 }
 
 fn text(report: &Report) -> String {
@@ -276,6 +252,7 @@ fn text(report: &Report) -> String {
         .replace("{core}", &format!("{} lanes × {} warps", report.lanes, report.warps))
         .replace("{options}", &report.core)
         .replace("{draws}", &report.draws.to_string())
+        .replace("{falls}", &falls(report))
         .replace("{price}", price(report).trim_end())
         .replace("{table}", markdown(&table(report)).trim_end())
 }
@@ -284,6 +261,8 @@ fn text(report: &Report) -> String {
 mod tests {
     use super::*;
     use clap::{CommandFactory, FromArgMatches, Parser};
+    use heddle_testbench::grid::Grid;
+    use heddle_testbench::kernels::DeviceError;
 
     #[derive(Parser)]
     struct Line {
@@ -306,6 +285,48 @@ mod tests {
         assert_eq!(error, "a core of one warp has no blocks of several: 2 warps or more are needed");
     }
 
+    /// A device that notes what is launched, and cannot run it.
+    struct Notes {
+        program: Program,
+        shape: Shape,
+        grids: Vec<Grid>,
+    }
+
+    impl Device for Notes {
+        fn program(&self) -> &Program {
+            &self.program
+        }
+
+        fn shape(&self) -> &Shape {
+            &self.shape
+        }
+
+        fn write(&mut self, _: u32, _: &[u8]) -> Result<(), DeviceError> {
+            Ok(())
+        }
+
+        fn read(&mut self, _: u32, length: usize) -> Result<Vec<u8>, DeviceError> {
+            Ok(vec![0; length])
+        }
+
+        fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
+            self.grids.push(grid);
+            Err("noted".into())
+        }
+    }
+
+    #[test]
+    fn every_kernel_is_launched_in_blocks_of_the_size() {
+        for kernel in study("").kernels().unwrap() {
+            let shape = Shape::new(8, 8);
+            let mut notes =
+                Notes { program: Program::parse(kernel.elf).unwrap(), shape: shape.clone(), grids: Vec::new() };
+            let run = in_blocks(kernel, &shape, 16);
+            (run.drive)(&mut notes, 1).unwrap_err();
+            assert_eq!(notes.grids, [Grid { blocks: 4, threads: 16 }], "{}", kernel.name);
+        }
+    }
+
     #[test]
     fn the_page_has_each_kernel_in_blocks_of_each_size() {
         let draws = |thread_ipc, divergence| {
@@ -315,9 +336,9 @@ mod tests {
         };
         let mut rows = Vec::new();
         for threads in [16, 8, 4] {
-            for (k, (name, _)) in VARIANTS.into_iter().enumerate() {
+            for (k, variant) in VARIANTS.into_iter().enumerate() {
                 let own = draws(if k == 0 { 4.0 } else { 2.0 }, u64::from(threads) * u64::from(k > 0));
-                rows.push(Row::new("gcd", threads, name, [&draws(4.0, 0), &own]));
+                rows.push(Row::new(of("gcd", variant), threads, [&draws(4.0, 0), &own]));
             }
         }
         let report = Report { study: STUDY, lanes: 4, warps: 4, core: "--lanes 4".into(), draws: 2, rows };
@@ -329,6 +350,6 @@ mod tests {
             page.contains("`gcd`: 16.0 % of cycles are waited with one block, 4.0 % with a warp a block"),
             "{page}"
         );
-        assert!(!page.contains(['{', '}']), "{page}");
+        assert!(page.contains("It does, with each halving") && !page.contains(['{', '}']), "{page}");
     }
 }

@@ -10,6 +10,7 @@ use crate::interrupt::Interrupt;
 use anyhow::Result;
 use clap::Args;
 use heddle_testbench::machine::{MachineOptions, Summary};
+use serde::Serialize;
 
 /// Random cycles that a memory of draws takes more, at most.
 pub const JITTER: u32 = 31;
@@ -134,6 +135,48 @@ impl Gain {
     }
 }
 
+/// What a row of a study is of.
+#[derive(Clone, Serialize)]
+pub struct Of {
+    pub study: &'static str,
+    /// One, or none if it is of a set.
+    pub kernel: Option<&'static str>,
+    pub set: Option<&'static str>,
+    pub variant: String,
+    pub divergence: &'static str,
+}
+
+/// What it says of a variant that is compared with another.
+#[derive(Clone, Serialize)]
+pub struct Compared {
+    #[serde(flatten)]
+    pub of: Of,
+    /// The geometric mean over the draws; least and greatest.
+    pub thread_ipc: f64,
+    pub range: [f64; 2],
+    /// The same of the ratio to the other's in the same draw.
+    pub gain: f64,
+    pub gain_range: [f64; 2],
+    pub draws: usize,
+}
+
+impl Compared {
+    /// Thread IPC of the other's draws and of its own.
+    pub fn new(of: Of, first: &[f64], own: &[f64]) -> Compared {
+        let Gain { mean: gain, least, greatest } = Gain::paired(first, own);
+        let ipc = Gain::paired(&vec![1.0; own.len()], own);
+        let (range, gain_range) = ([ipc.least, ipc.greatest], [least, greatest]);
+        Compared { of, thread_ipc: ipc.mean, range, gain, gain_range, draws: own.len() }
+    }
+
+    /// `+12.5 % (+8.1 … +14.0 %)`, `none (…)` where draws disagree, without a range where there is none.
+    pub fn gain_text(&self) -> String {
+        let [least, greatest] = self.gain_range;
+        let all = Gain { mean: self.gain, least, greatest };
+        if greatest - least < 5e-4 { gain(self.gain) } else { format!("{} ({})", all.text(), all.range()) }
+    }
+}
+
 /// Of ratios.
 pub fn mean(ratios: impl Iterator<Item = f64>) -> f64 {
     let (count, logarithms) = ratios.fold((0u32, 0.0), |(count, sum), ratio| (count + 1, sum + ratio.ln()));
@@ -166,6 +209,15 @@ mod tests {
         let one = Gain::paired(&[100.0], &[150.0]);
         assert_eq!((one.mean, one.least, one.greatest), (1.5, 1.5, 1.5));
         assert!(mean(std::iter::empty()).is_nan());
+    }
+
+    #[test]
+    fn rows_have_means_and_ranges() {
+        let of = Of { study: "x", kernel: Some("gcd"), set: None, variant: "b".into(), divergence: "stack" };
+        let row = Compared::new(of, &[1.0, 4.0], &[2.0, 8.0]);
+        assert_eq!((row.thread_ipc, row.range, row.gain, row.gain_range), (4.0, [2.0, 8.0], 2.0, [2.0, 2.0]));
+        assert_eq!(row.gain_text(), "+100.0 %");
+        assert_eq!(Compared::new(row.of, &[1.0, 4.0], &[2.0, 2.0]).gain_text(), "none (-50.0 … +100.0 %)");
     }
 
     #[test]

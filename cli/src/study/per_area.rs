@@ -5,11 +5,11 @@ use super::area::cores::{COMPARED, MECHANISMS, Of, board, compared, simulated, w
 use super::area::page::Figures;
 use super::area::results::Results;
 use super::area::{Nows, RESULTS, nows};
-use super::draws::{self, DrawsArgs, Gain, mean};
+use super::draws::{self, Compared, DrawsArgs, Of as RowOf, mean};
 use super::kept::KeptArgs;
 use super::page;
 use super::runs::{Run, usual};
-use super::table::{gain, markdown, plain};
+use super::table::{gain, markdown, plain, share};
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
 use anyhow::{Context, Error, Result, bail};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study per-area                          in the project's folder
-  heddle study per-area --area area.json --draws 1 --json | jq '.rows[] | {mechanism, per_area_gain}'
+  heddle study per-area --area area.json --draws 1 --json | jq '.rows[] | {variant, per_area_gain}'
   heddle study per-area --docs docs              tables as a page")]
 pub struct PerArea {
     /// What `heddle study area` has found [default: studies/area.json of --docs, or docs/studies/area.json]
@@ -77,20 +77,18 @@ struct LeftOut {
 /// A mechanism on a core, with a set of kernels.
 #[derive(Clone, Serialize)]
 struct Row {
+    /// With the first mechanism; thread IPC is the geometric mean over the kernels.
+    #[serde(flatten)]
+    compared: Compared,
     lanes: u32,
     warps: u32,
-    set: &'static str,
-    mechanism: String,
     /// The options of the core that it has.
     options: &'static str,
-    divergence: &'static str,
-    /// The geometric mean over kernels and draws.
-    thread_ipc: f64,
-    /// Over the first mechanism: mean, least and greatest of the draws.
-    ipc_gain: [f64; 3],
     /// As measured, of the core as it is.
     luts: Option<u32>,
     mhz: Option<f64>,
+    /// Between the slowest and the fastest run of place and route, if there are several.
+    mhz_spread: Option<f64>,
     /// Thread instructions a second, in millions, and of 1000 LUTs; each over the first mechanism's.
     mips: Option<f64>,
     mips_gain: Option<f64>,
@@ -231,26 +229,33 @@ impl Row {
         let known = (!figures.is_older()).then_some(&figures);
         let luts = known.and_then(|figures| Some(figures.flat?.core_luts));
         let mhz = known.and_then(Figures::mhz);
-        let thread_ipc = mean(ipc.iter().copied());
-        let Gain { mean, least, greatest } = Gain::paired(first, ipc);
-        let mips = mhz.map(|mhz| mhz * thread_ipc);
+        let of = RowOf {
+            study: STUDY,
+            kernel: None,
+            set: Some(set),
+            variant: v.name.clone(),
+            divergence: v.shape.divergence.name(),
+        };
+        let compared = Compared::new(of, first, ipc);
+        let mips = mhz.map(|mhz| mhz * compared.thread_ipc);
         Row {
+            compared,
             lanes: v.size.0,
             warps: v.size.1,
-            set,
-            mechanism: v.name.clone(),
             options: v.options,
-            divergence: v.shape.divergence.name(),
-            thread_ipc,
-            ipc_gain: [mean, least, greatest],
             luts,
             mhz,
+            mhz_spread: known.and_then(Figures::spread),
             mips,
             mips_gain: None,
             per_area: mips.zip(luts).map(|(mips, luts)| 1000.0 * mips / f64::from(luts)),
             per_area_gain: None,
             note: figures.note(true),
         }
+    }
+
+    fn is_of(&self, size: (u32, u32), set: &str) -> bool {
+        (self.lanes, self.warps) == size && self.compared.of.set == Some(set)
     }
 
     fn over(self, first: &Row) -> Row {
@@ -276,18 +281,11 @@ fn table(report: &Report, size: (u32, u32), set: &str) -> Vec<Vec<String>> {
     let heads = heads.into_iter().chain(["over the first", "for 1000 LUTs", "over the first", ""]);
     let mut lines = vec![heads.map(String::from).collect::<Vec<_>>()];
     let number = |value: Option<f64>, digits: usize| value.map_or(String::new(), |value| format!("{value:.digits$}"));
-    for row in report.rows.iter().filter(|row| (row.lanes, row.warps) == size && row.set == set) {
-        let [mean, least, greatest] = row.ipc_gain;
-        let gain_of_ipc = Gain { mean, least, greatest };
-        let range = if greatest - least < 5e-4 {
-            gain(mean)
-        } else {
-            format!("{} ({})", gain_of_ipc.text(), gain_of_ipc.range())
-        };
+    for row in report.rows.iter().filter(|row| row.is_of(size, set)) {
         lines.push(vec![
-            row.mechanism.clone(),
-            format!("{:.2}", row.thread_ipc),
-            range,
+            row.compared.of.variant.clone(),
+            format!("{:.2}", row.compared.thread_ipc),
+            row.compared.gain_text(),
             row.luts.map_or(String::new(), |luts| luts.to_string()),
             row.mhz.map_or(String::new(), |mhz| format!("{mhz:.1} MHz")),
             number(row.mips, 0),
@@ -300,23 +298,39 @@ fn table(report: &Report, size: (u32, u32), set: &str) -> Vec<Vec<String>> {
     lines
 }
 
-/// Which mechanism makes most of an FPGA, among those whose cores were measured.
+/// Which mechanism makes most of an FPGA, among those whose cores were measured, and which are not told apart from it.
 fn best(report: &Report, size: (u32, u32), set: &str) -> String {
-    let rows: Vec<&Row> = report.rows.iter().filter(|r| (r.lanes, r.warps) == size && r.set == set).collect();
-    let most = |value: fn(&Row) -> Option<f64>| {
-        let known = rows.iter().filter_map(|row| Some((value(row)?, row.mechanism.as_str())));
-        known.max_by(|a, b| a.0.total_cmp(&b.0))
+    let rows: Vec<&Row> = report.rows.iter().filter(|row| row.is_of(size, set)).collect();
+    // As far apart as runs of one core were.
+    let spreads = report.rows.iter().filter_map(|row| Some(row.mhz_spread? / row.mhz?));
+    let spread = spreads.fold(0.0, f64::max);
+    let most = |value: fn(&Row) -> Option<f64>, near: &dyn Fn(&Row, &Row) -> bool| {
+        let known = rows.iter().filter(|row| value(row).is_some());
+        let first = known.clone().max_by(|a, b| value(a).partial_cmp(&value(b)).expect("figures are numbers"))?;
+        let name = |row: &&Row| row.compared.of.variant.clone();
+        let same: Vec<String> = known.filter(|row| name(row) != name(first) && near(row, first)).map(name).collect();
+        let apart =
+            if same.is_empty() { String::new() } else { format!("; not told apart from it: {}", same.join("; ")) };
+        Some(format!("{}{apart}", name(first)))
     };
+    let overlaps = |row: &Row, first: &Row| row.compared.gain_range[1] >= first.compared.gain_range[0];
+    let within = |value: fn(&Row) -> Option<f64>| {
+        move |row: &Row, first: &Row| value(row).zip(value(first)).is_some_and(|(a, b)| a >= b * (1.0 - spread))
+    };
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(most(|row| Some(row.compared.thread_ipc), &overlaps).map(|who| format!("* a cycle: {who}\n")));
+    lines.extend(most(|row| row.mips, &within(|row| row.mips)).map(|who| format!("* a second: {who}\n")));
+    lines.extend(most(|row| row.per_area, &within(|row| row.per_area)).map(|who| format!("* for its area: {who}\n")));
     let known = rows.iter().filter(|row| row.per_area.is_some()).count();
-    let Some((_, by_ipc)) = most(|row| Some(row.thread_ipc)) else { return String::new() };
-    let (Some((mips, fastest)), Some((value, dense))) = (most(|row| row.mips), most(|row| row.per_area)) else {
-        return format!("Most thread instructions a cycle: {by_ipc}. No clock is known.");
+    let of = match known {
+        0 => "no clock is known".to_string(),
+        _ => format!(
+            "clock and area are known of {known} of {}, and clocks of one core are up to {} apart",
+            rows.len(),
+            share(spread)
+        ),
     };
-    format!(
-        "Most thread instructions a cycle: {by_ipc}. Of the {known} of {} whose clock and area are known, {fastest} has \
-         most a second, {mips:.0} million, and {dense} most for its area, {value:.2} million a second for 1000 LUTs.",
-        rows.len()
-    )
+    format!("Most thread instructions ({of}):\n\n{}", lines.concat())
 }
 
 fn sections(section: impl Fn((u32, u32), &'static str) -> String) -> String {
@@ -333,7 +347,7 @@ fn left_out(report: &Report) -> String {
 fn tables(report: &Report) -> String {
     let all = sections(|size, set| {
         let heading = format!("{} lanes × {} warps, {set} kernels", size.0, size.1);
-        format!("{heading}\n{}{}\n\n", plain(&table(report, size, set), 1), best(report, size, set))
+        format!("{heading}\n{}\n{}\n", plain(&table(report, size, set), 1), best(report, size, set))
     });
     format!("{all}left out\n{}", left_out(report))
 }
@@ -344,7 +358,11 @@ fn text(report: &Report, digest: &str) -> String {
             "all" => format!("\n## {} lanes, {} warps\n\n`{}`\n\nAll kernels:\n", size.0, size.1, compared(size)),
             _ => "\nThe divergent ones:\n".to_string(),
         };
-        format!("{head}\n{}\n\n{}\n", best(report, size, set), markdown(&table(report, size, set)).trim_end())
+        format!(
+            "{head}\n{}\n\n{}\n",
+            best(report, size, set).trim_end(),
+            markdown(&table(report, size, set)).trim_end()
+        )
     });
     let list = |set: usize| report.kernels[set].iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     include_str!("per_area/page.md")
@@ -395,11 +413,11 @@ mod tests {
         let row = |k: usize, ipc: &[f64]| Row::new("all", &variants[k], ipc, &[2.0, 8.0], (&results, &now));
         let first = row(0, &[2.0, 8.0]);
         let first = first.clone().over(&first);
-        assert_eq!((first.thread_ipc, first.luts, first.mips), (4.0, Some(10_000), Some(200.0)));
+        assert_eq!((first.compared.thread_ipc, first.luts, first.mips), (4.0, Some(10_000), Some(200.0)));
         assert_eq!((first.per_area, first.per_area_gain), (Some(20.0), Some(1.0)));
         let second = row(1, &[4.0, 16.0]).over(&first);
         let [mips, per_area] = [second.mips_gain, second.per_area_gain].map(Option::unwrap);
-        assert!((mips - 1.6).abs() < 1e-12 && (per_area - 0.8).abs() < 1e-12 && second.ipc_gain == [2.0; 3]);
+        assert!((mips - 1.6).abs() < 1e-12 && (per_area - 0.8).abs() < 1e-12 && second.compared.gain == 2.0);
         // What is of an older core, or not measured, is no figure.
         let third = row(2, &[4.0, 16.0]).over(&first);
         assert_eq!((third.luts, third.per_area_gain), (None, None));
@@ -418,7 +436,8 @@ mod tests {
         let report = Report::new(1, &all[..3], &variants, &[fine, divergent, failing], (&Results::default(), &now));
         assert_eq!(report.kernels, [vec![all[0].name, all[1].name], vec![all[1].name]]);
         assert_eq!(report.rows.len(), COMPARED.len() * SETS.len() * MECHANISMS.len());
-        let ipc = |set: &str| report.rows.iter().find(|row| row.set == set).unwrap().thread_ipc;
+        let ipc =
+            |set: &str| report.rows.iter().find(|row| row.compared.of.set == Some(set)).unwrap().compared.thread_ipc;
         assert!((ipc("all") - 3.0f64.sqrt()).abs() < 1e-12 && ipc("divergent") == 1.0);
         let page = text(&report, "0123abcd");
         assert!(page.contains(&format!("* `{}`: arbiter on 8 × 8: it stopped", all[2].name)), "{page}");
@@ -426,7 +445,7 @@ mod tests {
         let expected =
             ["path tables", "path tables, serialised", "path tables, 4 barriers", "path tables, 16 barriers"];
         assert_eq!((names, variants[11].name.as_str()), (expected.to_vec(), "block stack, CAPRI"));
-        assert!(page.contains("No clock is known") && !page.contains(['{', '}']), "{page}");
+        assert!(page.contains("no clock is known") && !page.contains(['{', '}']), "{page}");
         let is_of = |page: &str| is_of_figures(page, &Results::default());
         assert!(is_of(&page).is_ok_and(|is| !is) && is_of("# A").is_err());
         let of_none = digest(&Results::default()).unwrap();

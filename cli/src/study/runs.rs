@@ -150,7 +150,7 @@ impl Run {
         let seed = self.draw.map_or(seed, |draw| draw.inputs);
         match self.block_threads {
             None => (self.drive)(device, seed),
-            Some(threads) => (self.drive)(&mut OtherBlocks { device, threads }, seed),
+            Some(threads) => (self.drive)(&mut OtherBlocks { device, threads, also_one: false }, seed),
         }
     }
 }
@@ -207,9 +207,13 @@ impl Worker<'_> {
 }
 
 /// A device for whose blocks kernels take another size.
-struct OtherBlocks<'a> {
-    device: &'a mut dyn Device,
-    threads: u32,
+pub struct OtherBlocks<'a> {
+    pub device: &'a mut dyn Device,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Whether a launch of one block of all threads is one of several, too. All of them are resident together, so they
+    /// are the threads that they were.
+    pub also_one: bool,
 }
 
 impl Device for OtherBlocks<'_> {
@@ -230,7 +234,9 @@ impl Device for OtherBlocks<'_> {
     }
 
     fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
-        self.device.launch_grid(grid)
+        let all = self.shape().threads();
+        let several = Grid { blocks: all / self.threads, threads: self.threads };
+        self.device.launch_grid(if self.also_one && grid == Grid::one_block(all) { several } else { grid })
     }
 
     fn preferred_threads(&self, _: u32) -> u32 {

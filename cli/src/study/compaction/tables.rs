@@ -154,7 +154,7 @@ fn idle(report: &Report, name: Name, variants: &[&Variant]) -> Vec<Vec<String>> 
     let mean = |variant: &&Variant| {
         let of_variant = report.rows.iter().filter(|row| row.study == name && row.variant == variant.name);
         let ratios: Vec<f64> = of_variant.filter_map(|row| row.figures.as_ref()?.idle_over_never).collect();
-        gain(ratios.iter().sum::<f64>() / ratios.len() as f64)
+        percent((!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64), gain)
     };
     let summary = |first: &str, of: &dyn Fn(&&Variant) -> String| {
         [first, "", "all"].map(String::from).into_iter().chain(variants.iter().map(of)).collect()

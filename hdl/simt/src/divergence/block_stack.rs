@@ -10,7 +10,7 @@
 //!  outcome ─► goes on alone (none diverge) ─────────────────────────────────────────────────────────────────────► steer
 //!     │ (arrive.rs)                                                                                            (run.rs)
 //!     └─► arrives: its threads join the block's two targets, in any order of warps
-//!                       │ when the last warp of the block has arrived, and no register awaits a write
+//!                       │ when the last warp of the block has arrived, and no write would be left behind
 //!                       ▼
 //!               the stack: push, pop ─► what runs next: pc, threads ─► compactor ─► a warp a cycle: slot, threads ─► steer
 //!                 (act.rs, super::levels)                            (form.rs, compactor.rs)
@@ -26,7 +26,8 @@
 //! * At a barrier all live threads of the block must arrive. If some of them are in the stack, they never come: a
 //!   fault.
 //! * When threads are formed anew, no register of any warp of the block awaits a write; so no instruction reads a
-//!   register that another dynamic warp still owes, and a slot's homes stay while a write of it is under way.
+//!   register that another dynamic warp still owes, and a slot's homes stay while a write of it is under way. Static
+//!   warps that stay as they are wait for no write.
 //! * An entry with all live threads of the block, and any with [`Compaction::Off`], has the static warps.
 //!
 //! The paper's warp count is a bit per slot here, `running`: the count is 0 when none is on. It holds the two targets

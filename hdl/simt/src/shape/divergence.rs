@@ -104,7 +104,8 @@ impl Order {
 /// §2.2)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compaction {
-    /// As `SkipUniform`, but threads stay in their static warps, for programs that count on them.
+    /// As `SkipUniform`, but threads stay in their static warps, for programs that count on them; so they need not wait for
+    /// writes.
     Off,
     /// At every branch and every jump. (TBC as `capri.txt` has it)
     Every,

@@ -48,6 +48,12 @@ impl<'a> Figures<'a> {
         median(&self.runs).map(|run| run.mhz)
     }
 
+    /// Between the slowest and the fastest of several runs, in MHz.
+    pub fn spread(&self) -> Option<f64> {
+        let all = || self.runs.iter().map(|run| run.mhz);
+        (self.runs.len() > 1).then(|| all().fold(0.0, f64::max) - all().fold(f64::INFINITY, f64::min))
+    }
+
     /// The median, and the range of several.
     pub fn clock(&self, board: &Board) -> String {
         let Some(mhz) = self.mhz() else { return String::new() };

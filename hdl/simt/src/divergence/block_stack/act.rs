@@ -1,7 +1,7 @@
 //! What the stack does for a block: all threads of it have arrived, and do one thing; or a level is popped.
 //!
-//! A block is chosen when the last of its warps has arrived and no register of them awaits a write. Its words are read
-//! in that cycle, a level that is popped in one more; then it *acts*, once for the place where its threads have
+//! A block is chosen when the last of its warps has arrived and no register of them awaits a write, unless its warps are
+//! static ones and stay so. Its words are read in that cycle, a level that is popped in one more; then it *acts*, once for the place where its threads have
 //! arrived, and once more for each level that is popped before threads run.
 
 use super::super::levels::{Likely, Parting, Pop, Rpc, Top, has_likely, is_at_point, levels, part, pop};
@@ -148,6 +148,8 @@ impl Store {
         let in_hand = |slot: Signal, valid: Signal| self.slots_of(slot).only_if(valid);
         wire!(busy = in_hand(step.q.block, step.q.valid) | in_hand(formed.q.block, formed.q.valid));
         wire!(choice = round_robin(arrived.q & still & !busy, self.after.q));
+        let quiet = whole_group(mixed.quiet | self.ahead_slots(), group);
+        m.cover("goes_on_with_writes_under_way", (choice & !quiet).any());
         let all_came = whole_group(!running.q & filled, group);
         m.cover("waits_for_writes", (arrived.q & !still).any() & all_came.any());
         choice
@@ -164,7 +166,6 @@ impl Store {
             whole_group(!someone & !self.ahead_slots(), *group)
         };
         wire!(on_one_side = nobody(live.q & !taken.q) | nobody(live.q & !rest.q));
-        m.cover("goes_on_with_writes_under_way", (on_one_side & !regrouped.q).any());
         on_one_side & !regrouped.q
     }
 

@@ -99,7 +99,7 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
 
         let thread = Followed::any(m, s, &i.unit);
         let runs = follow(m, s, (&told, &out, &inside), thread, refused.q);
-        let owed_by = owed.of_thread.q;
+        let (owed_by, owes) = (owed.of_thread.q, owed.any.q);
         writes(m, s, &i, owed, runs, (thread, &inside));
 
         let was_live = m.pipe_reset("was_live", out.live);
@@ -113,6 +113,8 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
             cover(m, "runs_in_another_slot", moved.any());
             cover(m, "owes_in_another_slot", (moved & owed_by).any());
         }
+        let forms = inside.store.formed.q.valid & out.steer.valid & !told.outcome.valid;
+        cover(m, "forms_a_warp_that_is_owed", forms & owes.select(out.steer.slot, 1));
         if s.predicts() {
             cover(m, "goes_ahead", inside.ahead.any());
         }
