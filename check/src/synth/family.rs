@@ -53,8 +53,8 @@ impl Family {
 
 use Column::*;
 
-/// Version of all of nextpnr.
-const NEXTPNR: &str = "0.11.1.0.post826";
+/// The version of nextpnr, of every family.
+pub const NEXTPNR: &str = "0.11.1.0.post826";
 
 /// Lattice ECP5. That script has ABC look for fewer tables at the same depth.
 pub static ECP5: Family = Family {

@@ -10,6 +10,7 @@ use crate::run::Run;
 use crate::shape::{HardwareArgs, ShapeArgs};
 use anyhow::{Result, anyhow, bail};
 use clap::{ArgMatches, FromArgMatches};
+use heddle_check::synth::family::NEXTPNR;
 use heddle_check::synth::tools::YOSYS;
 use heddle_hdl::canonical;
 use heddle_hdl::netlist::Module;
@@ -126,7 +127,7 @@ impl Plan {
             }),
             Command::Hash | Command::Synth => hardware(&matches).map(|shape| {
                 if self.command == Command::Synth {
-                    rest += &YOSYS.title();
+                    rest += &format!("{} {NEXTPNR}", YOSYS.title());
                 }
                 (shape.options(), shape, How::Child)
             }),
@@ -266,6 +267,13 @@ mod tests {
         assert_ne!(keys(&format!("{head}lanes = 2\nsize = \"small\"\n"))[0], usual[1]);
         // Inputs of another kernel's driver, on the same core.
         assert_ne!(keys(&format!("{}lanes = 2\n", head.replace("gcd", "sort")))[0], usual[1]);
+    }
+
+    #[test]
+    fn a_synthesis_is_of_both_tools() {
+        let plan = plan("command = \"synth\"\n[options]\nlanes = 1\nwarps = 1\n").unwrap();
+        let rest = &plan.combinations[0].rest;
+        assert!(rest.contains(&YOSYS.title()) && rest.contains(NEXTPNR), "{rest}");
     }
 
     #[test]
