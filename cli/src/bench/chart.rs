@@ -19,12 +19,13 @@ const GAP: f64 = 10.0;
 const TITLE: f64 = 30.0;
 /// Below them.
 const AXIS: f64 = 34.0;
-/// Above all panels.
+/// Above all panels, with a legend of one line.
 const HEAD: f64 = 76.0;
+const LEGEND_LINE: f64 = 20.0;
 const COLUMNS: usize = 2;
 
 /// Of engines from the slowest of a kind to the fastest.
-const COMPILED: [&str; 6] = ["#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c"];
+const COMPILED: [&str; 7] = ["#d9d9d9", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c"];
 const VERILATOR: [&str; 4] = ["#fee6ce", "#fdd0a2", "#f08c2e", "#b35806"];
 
 /// The chart as SVG. Rows of one shape are together, and in them those of one kernel.
@@ -35,15 +36,16 @@ pub fn chart(rows: &[Row]) -> String {
     let most = rows.iter().filter_map(|row| row.ratio_to_verilator).fold(1.0, f64::max);
     let height = panels.iter().map(|panel| panel_height(panel)).fold(0.0, f64::max);
     let columns = panels.len().clamp(1, COLUMNS);
-    let (legend, legend_end) = legend(&engines);
-    let width = legend_end.max(MARGIN + columns as f64 * (PANEL + MARGIN));
-    let size = (width, HEAD + panels.len().div_ceil(columns) as f64 * height + MARGIN);
+    let width = MARGIN + COLUMNS as f64 * (PANEL + MARGIN);
+    let (legend, lines) = legend(&engines, width);
+    let head = HEAD + f64::from(lines - 1) * LEGEND_LINE;
+    let size = (width, head + panels.len().div_ceil(columns) as f64 * height + MARGIN);
     let title =
         text(MARGIN, 28.0, "start", "Simulation speed, relative to the best of Verilator's builds with one thread");
     let mut document = document(size).add(title.set("font-size", 16)).add(legend);
     for (k, panel) in panels.iter().enumerate() {
         let x = MARGIN + (k % columns) as f64 * (PANEL + MARGIN);
-        let y = HEAD + (k / columns) as f64 * height;
+        let y = head + (k / columns) as f64 * height;
         document = document.add(draw(panel, &engines, most).set("transform", format!("translate({x},{y})")));
     }
     format!("{document}\n")
@@ -68,15 +70,20 @@ fn engines(rows: &[Row]) -> Vec<(&str, &'static str)> {
     names.iter().map(|name| (*name, colour(name))).collect()
 }
 
-/// And its right end.
-fn legend(engines: &[(&str, &str)]) -> (Group, f64) {
+/// And its lines, none wider than so much.
+fn legend(engines: &[(&str, &str)], width: f64) -> (Group, u32) {
     let mut group = Group::new();
-    let mut x = MARGIN;
+    let (mut x, mut lines) = (MARGIN, 1);
     for (name, colour) in engines {
-        group = group.add(rectangle(x, 44.0, 12.0, 12.0, colour)).add(text(x + 18.0, 54.0, "start", name));
-        x += 40.0 + 7.0 * name.len() as f64;
+        let entry = 40.0 + 7.0 * name.len() as f64;
+        if x + entry > width && x > MARGIN {
+            (x, lines) = (MARGIN, lines + 1);
+        }
+        let y = 44.0 + f64::from(lines - 1) * LEGEND_LINE;
+        group = group.add(rectangle(x, y, 12.0, 12.0, colour)).add(text(x + 18.0, y + 10.0, "start", name));
+        x += entry;
     }
-    (group, x)
+    (group, lines)
 }
 
 fn kernels(panel: &[Row]) -> impl Iterator<Item = &[Row]> {
@@ -132,6 +139,19 @@ mod tests {
         assert_eq!(picture.matches("<rect ").count(), bars + 1 + 2);
         assert_eq!(picture.matches("lanes × 8 warps").count(), 2);
         assert!(!picture.contains("interpreter"));
-        assert_eq!(engines(&rows[1..3]), [("compiled", COMPILED[5]), ("verilator -O3 native", VERILATOR[3])]);
+        assert_eq!(engines(&rows[1..3]), [("compiled", COMPILED[6]), ("verilator -O3 native", VERILATOR[3])]);
+    }
+
+    #[test]
+    fn all_engines_have_colours_of_their_own_and_a_legend_within_the_panels() {
+        let compiled = heddle_sim::compiled::OptLevel::ALL.len() - 1 + 2;
+        assert_eq!(COMPILED.len(), compiled, "all levels but the tiers, and two without checks");
+        let names: Vec<String> = (0..compiled).map(|k| format!("compiled-{k}-and-a-long-name")).collect();
+        let engines: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(COMPILED).collect();
+        let (picture, lines) = legend(&engines, 600.0);
+        let of =
+            |text: &str| text.split(" x=\"").skip(1).map(|x| x.split('"').next().unwrap().parse().unwrap()).collect();
+        let places: Vec<f64> = of(&picture.to_string());
+        assert!(lines == 4 && places.iter().all(|x| *x < 600.0), "{lines}: {places:?}");
     }
 }
