@@ -18,8 +18,8 @@
 //!   bypasses. How many such there are is counted beside the four classes ([`Prediction::bypass_waits`]).
 //! * Several choices may be the least: numbers are compared, not warps.
 //! * What a decision does to the branches behind it does not count.
-//! * Jumps are always waited at, and no decision. [`Compaction::Off`] waits for the same warps as if it formed new ones, and is classed
-//!   so.
+//! * Jumps are always waited at, and no decision. [`Compaction::Off`] waits for the same warps as if it formed new ones,
+//!   and is classed so.
 
 use heddle_sim::Engine;
 use heddle_sim::directory::Directory;

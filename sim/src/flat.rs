@@ -231,6 +231,19 @@ impl Flat {
         &self.nodes[id.index()]
     }
 
+    /// For each node, whether an action needs it, itself or by way of others.
+    pub fn needed(&self) -> Vec<bool> {
+        let mut needed = vec![false; self.nodes.len()];
+        let actions = self.actions.iter().flatten().chain(&self.late);
+        actions.flat_map(|a| a.operands().into_iter().chain(a.guard)).for_each(|id| needed[id.index()] = true);
+        for k in (0..needed.len()).rev() {
+            if needed[k] {
+                self.nodes[k].args.iter().for_each(|a| needed[a.index()] = true);
+            }
+        }
+        needed
+    }
+
     pub fn constant(&self, id: Id) -> Option<u64> {
         match self.node(id).op {
             Op::Const(value) => Some(value),

@@ -1,7 +1,7 @@
 //! `heddle study blocks`: what it costs that the warps of a block wait for each other, by the size of blocks.
 
 use super::age;
-use super::draws::{self, Compared, DrawsArgs, Of};
+use super::draws::{self, Compared, DrawsArgs, Subject};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
@@ -10,7 +10,7 @@ use super::table::{gain, markdown, plain, share};
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
 use crate::shape::ShapeArgs;
-use anyhow::{Error, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use heddle_simt::{Compaction, Divergence, Replay, Shape};
 use heddle_testbench::Program;
@@ -91,7 +91,7 @@ struct Row {
 }
 
 impl Row {
-    fn new(of: Of, block_threads: u32, [stack, own]: [&[Summary]; 2]) -> Row {
+    fn new(of: Subject, block_threads: u32, [stack, own]: [&[Summary]; 2]) -> Row {
         Row {
             compared: Compared::new(of, &draws::ipc(stack), &draws::ipc(own)),
             block_threads,
@@ -106,9 +106,9 @@ impl Row {
 }
 
 /// Of a kernel on a variant.
-fn of(kernel: &'static str, (variant, compaction): (&str, Option<Compaction>)) -> Of {
+fn of(kernel: &'static str, (variant, compaction): (&str, Option<Compaction>)) -> Subject {
     let divergence = if compaction.is_some() { Divergence::BLOCK_STACK } else { Divergence::STACK };
-    Of { study: STUDY, kernel: Some(kernel), set: None, variant: variant.into(), divergence: divergence.name() }
+    Subject { study: STUDY, kernel: Some(kernel), set: None, variant: variant.into(), divergence: divergence.name() }
 }
 
 impl Blocks {
@@ -178,12 +178,11 @@ fn sizes(shape: &Shape) -> Vec<u32> {
 }
 
 fn in_blocks(kernel: &'static Kernel, shape: &Shape, threads: u32) -> Run {
-    let drive = move |device: &mut dyn Device, seed| {
-        (kernel.drive)(&mut OtherBlocks { device, threads, also_one: true }, seed).map(drop).map_err(Error::from)
-    };
-    let run = Run::of(kernel.name.into(), kernel.elf.into(), shape.clone(), Arc::new(drive));
-    // What is kept of a run is found by it.
-    Run { block_threads: Some(threads), ..run }
+    let run = Run::new(kernel, shape.clone());
+    let drive = run.drive.clone();
+    let split = move |device: &mut dyn Device, seed| drive(&mut OtherBlocks { device, threads, also_one: true }, seed);
+    // What is kept of a run is found by the size of blocks.
+    Run { drive: Arc::new(split), block_threads: Some(threads), ..run }
 }
 
 /// A line for each kernel and size of blocks.
@@ -196,7 +195,7 @@ fn table(report: &Report) -> Vec<Vec<String>> {
         let (of, threads) = (&rows[0], report.lanes * report.warps);
         let mut line = vec![of.kernel().to_string(), of.block_threads.to_string()];
         line.extend([(threads / of.block_threads).to_string(), format!("{:.2}", of.compared.thread_ipc)]);
-        line.extend(rows[1..].iter().map(|row| row.compared.gain_text()));
+        line.extend(rows[1..].iter().map(|row| row.compared.gain().with_range()));
         line.extend(rows[1..].iter().map(|row| share(row.idle_divergence)));
         lines.push(line);
     }

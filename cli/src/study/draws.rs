@@ -111,11 +111,14 @@ impl Gain {
     /// Of a draw's value over the same draw's before.
     pub fn paired(before: &[f64], after: &[f64]) -> Gain {
         assert_eq!(before.len(), after.len(), "a pair a draw");
-        let ratios = || before.iter().zip(after).map(|(before, after)| after / before);
+        Gain::of(before.iter().zip(after).map(|(before, after)| after / before))
+    }
+
+    fn of(ratios: impl Iterator<Item = f64> + Clone) -> Gain {
         Gain {
-            mean: mean(ratios()),
-            least: ratios().fold(f64::INFINITY, f64::min),
-            greatest: ratios().fold(f64::NEG_INFINITY, f64::max),
+            mean: mean(ratios.clone()),
+            least: ratios.clone().fold(f64::INFINITY, f64::min),
+            greatest: ratios.fold(f64::NEG_INFINITY, f64::max),
         }
     }
 
@@ -129,15 +132,25 @@ impl Gain {
         if self.is_none() { "none".into() } else { gain(self.mean) }
     }
 
+    /// `+12.5 % (+8.1 … +14.0 %)`, `none (…)` where draws disagree; where they make no difference, the mean is all.
+    pub fn with_range(&self) -> String {
+        let same = self.greatest - self.least < 5e-4;
+        if same { gain(self.mean) } else { format!("{} ({})", self.text(), self.range()) }
+    }
+
     /// From the least to the greatest: `+8.1 … +14.0 %`.
     pub fn range(&self) -> String {
         format!("{} … {}", gain(self.least).trim_end_matches(" %"), gain(self.greatest))
     }
 }
 
+/// Kernels whose threads run together less than this on the mechanism that others are compared with are called
+/// divergent.
+pub const DIVERGENT: f64 = 0.6;
+
 /// What a row of a study is of.
 #[derive(Clone, Serialize)]
-pub struct Of {
+pub struct Subject {
     pub study: &'static str,
     /// One, or none if it is of a set.
     pub kernel: Option<&'static str>,
@@ -150,7 +163,7 @@ pub struct Of {
 #[derive(Clone, Serialize)]
 pub struct Compared {
     #[serde(flatten)]
-    pub of: Of,
+    pub of: Subject,
     /// The geometric mean over the draws; least and greatest.
     pub thread_ipc: f64,
     pub range: [f64; 2],
@@ -162,18 +175,16 @@ pub struct Compared {
 
 impl Compared {
     /// Thread IPC of the other's draws and of its own.
-    pub fn new(of: Of, first: &[f64], own: &[f64]) -> Compared {
+    pub fn new(of: Subject, first: &[f64], own: &[f64]) -> Compared {
         let Gain { mean: gain, least, greatest } = Gain::paired(first, own);
-        let ipc = Gain::paired(&vec![1.0; own.len()], own);
+        let ipc = Gain::of(own.iter().copied());
         let (range, gain_range) = ([ipc.least, ipc.greatest], [least, greatest]);
         Compared { of, thread_ipc: ipc.mean, range, gain, gain_range, draws: own.len() }
     }
 
-    /// `+12.5 % (+8.1 … +14.0 %)`, `none (…)` where draws disagree, without a range where there is none.
-    pub fn gain_text(&self) -> String {
+    pub fn gain(&self) -> Gain {
         let [least, greatest] = self.gain_range;
-        let all = Gain { mean: self.gain, least, greatest };
-        if greatest - least < 5e-4 { gain(self.gain) } else { format!("{} ({})", all.text(), all.range()) }
+        Gain { mean: self.gain, least, greatest }
     }
 }
 
@@ -213,11 +224,11 @@ mod tests {
 
     #[test]
     fn rows_have_means_and_ranges() {
-        let of = Of { study: "x", kernel: Some("gcd"), set: None, variant: "b".into(), divergence: "stack" };
+        let of = Subject { study: "x", kernel: Some("gcd"), set: None, variant: "b".into(), divergence: "stack" };
         let row = Compared::new(of, &[1.0, 4.0], &[2.0, 8.0]);
         assert_eq!((row.thread_ipc, row.range, row.gain, row.gain_range), (4.0, [2.0, 8.0], 2.0, [2.0, 2.0]));
-        assert_eq!(row.gain_text(), "+100.0 %");
-        assert_eq!(Compared::new(row.of, &[1.0, 4.0], &[2.0, 2.0]).gain_text(), "none (-50.0 … +100.0 %)");
+        assert_eq!(row.gain().with_range(), "+100.0 %");
+        assert_eq!(Compared::new(row.of, &[1.0, 4.0], &[2.0, 2.0]).gain().with_range(), "none (-50.0 … +100.0 %)");
     }
 
     #[test]

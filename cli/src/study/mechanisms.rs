@@ -2,7 +2,7 @@
 
 use super::age;
 use super::chart::{Bars, COLOURS, Chart};
-use super::draws::{self, DrawsArgs, Gain, mean};
+use super::draws::{self, DIVERGENT, DrawsArgs, Gain, mean};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
@@ -53,9 +53,6 @@ pub struct Mechanisms {
 }
 
 const STUDY: &str = "mechanisms";
-
-/// Kernels whose threads run together less than this on the first mechanism are called divergent.
-const DIVERGENT: f64 = 0.6;
 
 /// A mechanism, and the core that has it.
 struct Variant {
@@ -259,13 +256,8 @@ fn cell(row: &Row, of: impl Fn(&Figures) -> String) -> String {
 /// Thread IPC of the first mechanism, and the others over it.
 fn gains(report: &Report) -> Vec<Vec<String>> {
     let mut lines = vec![std::iter::once("kernel".to_string()).chain(report.mechanisms.iter().cloned()).collect()];
-    // Where inputs make no difference, or there is one, the mean is all.
-    let range = |gain: Gain| {
-        let same = gain.greatest - gain.least < 0.0005;
-        if same { super::table::gain(gain.mean) } else { format!("{} ({})", gain.text(), gain.range()) }
-    };
     for rows in report.kernels() {
-        let others = rows[1..].iter().map(|row| cell(row, |f| f.gain().map_or(NONE.into(), range)));
+        let others = rows[1..].iter().map(|row| cell(row, |f| f.gain().map_or(NONE.into(), |gain| gain.with_range())));
         let first = cell(&rows[0], |f| format!("{:.2}", f.thread_ipc));
         lines.push([rows[0].kernel.to_string(), first].into_iter().chain(others).collect());
     }

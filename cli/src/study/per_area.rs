@@ -5,21 +5,20 @@ use super::area::cores::{COMPARED, MECHANISMS, Of, board, compared, simulated, w
 use super::area::page::Figures;
 use super::area::results::Results;
 use super::area::{Nows, RESULTS, nows};
-use super::draws::{self, Compared, DrawsArgs, Of as RowOf, mean};
+use super::draws::{self, Compared, DIVERGENT, DrawsArgs, Subject, mean};
 use super::kept::KeptArgs;
 use super::page;
 use super::runs::{Run, usual};
 use super::table::{gain, markdown, plain, share};
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_simt::Shape;
-use heddle_testbench::kernels::{ALL, Device, Kernel};
+use heddle_testbench::kernels::{ALL, Kernel};
 use heddle_testbench::machine::Summary;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Clock × IPC ÷ area: what each mechanism for divergence makes of an FPGA.
 ///
@@ -50,9 +49,6 @@ const STUDY: &str = "per-area";
 
 /// The page.
 pub const PAGE: &str = "studies/per-area.md";
-
-/// Kernels whose threads run together less than this on the first mechanism are called divergent.
-const DIVERGENT: f64 = 0.6;
 
 const SETS: [&str; 2] = ["all", "divergent"];
 
@@ -148,24 +144,22 @@ fn kernels() -> Vec<&'static Kernel> {
 }
 
 fn small(kernel: &'static Kernel, shape: &Shape) -> Run {
-    let elf: Arc<[u8]> = kernel.small().expect("it was chosen").into();
-    let drive = |device: &mut dyn Device, seed| (kernel.drive)(device, seed).map(drop).map_err(Error::from);
-    Run::of(kernel.name.into(), elf, shape.clone(), Arc::new(drive))
+    Run { elf: kernel.small().expect("it was chosen").into(), ..Run::new(kernel, shape.clone()) }
 }
 
 fn variants() -> Result<Vec<Variant>> {
     let mut variants = Vec::new();
     for size in COMPARED {
         let mut unit = "";
-        for (name, options) in MECHANISMS {
-            let name = match name.strip_prefix("the same") {
+        for (short, options) in MECHANISMS {
+            let name = match short.strip_prefix("the same") {
                 Some(more) => format!("{unit}{more}"),
-                None if name.ends_with("barriers") => format!("{unit}, {name}"),
-                None => name.to_string(),
+                None if short.ends_with("barriers") => format!("{unit}, {short}"),
+                None => {
+                    unit = short;
+                    short.to_string()
+                }
             };
-            if !name.contains(',') {
-                unit = MECHANISMS.iter().map(|(name, _)| *name).find(|other| *other == name).unwrap_or(unit);
-            }
             let core = with(&compared(size), options);
             variants.push(Variant { size, name, options, shape: simulated(&core)?, core });
         }
@@ -229,7 +223,7 @@ impl Row {
         let known = (!figures.is_older()).then_some(&figures);
         let luts = known.and_then(|figures| Some(figures.flat?.core_luts));
         let mhz = known.and_then(Figures::mhz);
-        let of = RowOf {
+        let of = Subject {
             study: STUDY,
             kernel: None,
             set: Some(set),
@@ -245,7 +239,7 @@ impl Row {
             options: v.options,
             luts,
             mhz,
-            mhz_spread: known.and_then(Figures::spread),
+            mhz_spread: known.and_then(Figures::range).map(|[least, most]| most - least),
             mips,
             mips_gain: None,
             per_area: mips.zip(luts).map(|(mips, luts)| 1000.0 * mips / f64::from(luts)),
@@ -285,7 +279,7 @@ fn table(report: &Report, size: (u32, u32), set: &str) -> Vec<Vec<String>> {
         lines.push(vec![
             row.compared.of.variant.clone(),
             format!("{:.2}", row.compared.thread_ipc),
-            row.compared.gain_text(),
+            row.compared.gain().with_range(),
             row.luts.map_or(String::new(), |luts| luts.to_string()),
             row.mhz.map_or(String::new(), |mhz| format!("{mhz:.1} MHz")),
             number(row.mips, 0),

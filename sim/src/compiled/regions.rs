@@ -167,14 +167,7 @@ impl Search<'_> {
 
     /// Finds the groups.
     fn share(&mut self, least: u32) {
-        let mut needed = vec![false; self.flat.nodes.len()];
-        let actions = self.flat.actions.iter().flatten().chain(&self.flat.late);
-        actions.flat_map(|a| a.operands().into_iter().chain(a.guard)).for_each(|id| needed[id.index()] = true);
-        for k in (0..needed.len()).rev() {
-            if needed[k] {
-                self.flat.nodes[k].args.iter().for_each(|a| needed[a.index()] = true);
-            }
-        }
+        let needed = self.flat.needed();
         for Shared { condition, nodes } in shared(self.flat, &needed, least) {
             let region = self.region(Region::ROOT);
             nodes.iter().for_each(|id| self.group[id.index()] = Some(self.groups.len()));

@@ -11,6 +11,7 @@ use super::layout::LINE;
 use super::regions::cost;
 use crate::flat::cells::Cells;
 use crate::flat::{Flat, Id, Node, Op};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,20 +45,20 @@ pub struct Tables {
 
 /// What a node's value depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum From {
+enum Source {
     /// It is a constant.
     Nothing,
-    /// This cell, which has one lane, and nothing else.
-    Cell(u32),
+    /// This node, which loads a cell of one lane, and nothing else.
+    Register(Id),
     More,
 }
 
-impl From {
-    fn and(self, other: From) -> From {
+impl Source {
+    fn and(self, other: Source) -> Source {
         match (self, other) {
-            (From::Nothing, from) | (from, From::Nothing) => from,
+            (Source::Nothing, source) | (source, Source::Nothing) => source,
             (one, two) if one == two => one,
-            _ => From::More,
+            _ => Source::More,
         }
     }
 }
@@ -68,44 +69,34 @@ impl Tables {
         /// It is loaded.
         const COST_OF_RESULT: u32 = 1;
         let count = flat.nodes.len();
-        let from = sources(flat, cells);
-        let (mut needed, mut is_result) = (vec![false; count], vec![false; count]);
+        let (sources, needed) = (sources(flat, cells), flat.needed());
+        let mut is_result = vec![false; count];
         let actions = flat.actions.iter().flatten().chain(&flat.late);
         for id in actions.flat_map(|action| action.operands().into_iter().chain(action.guard)) {
-            needed[id.index()] = true;
             is_result[id.index()] = true;
         }
-        for k in (0..count).rev() {
-            if needed[k] {
-                // An entry has no room for a vector: others make it themselves.
-                let by_others = from[k] == From::More || is_vector(&flat.nodes[k]) && is_result[k];
-                for arg in &flat.nodes[k].args {
-                    needed[arg.index()] = true;
-                    is_result[arg.index()] |= by_others;
-                }
-            }
+        for k in (0..count).rev().filter(|&k| needed[k]) {
+            // An entry has no room for a vector: others make it themselves.
+            let by_others = sources[k] == Source::More || is_vector(&flat.nodes[k]) && is_result[k];
+            flat.nodes[k].args.iter().for_each(|arg| is_result[arg.index()] |= by_others);
         }
-        let mut cones: BTreeMap<u32, Vec<Id>> = BTreeMap::new();
+        let mut cones: BTreeMap<Id, Vec<Id>> = BTreeMap::new();
         for k in (0..count).filter(|&k| needed[k] && !flat.nodes[k].op.is_at_hand()) {
-            if let From::Cell(cell) = from[k] {
-                cones.entry(cell).or_default().push(Id(k as u32));
+            if let Source::Register(register) = sources[k] {
+                cones.entry(register).or_default().push(Id(k as u32));
             }
         }
         let mut tables = Tables::default();
-        for (cell, cone) in cones {
-            let is_register = |node: &Node| matches!(node.op, Op::Cell { cell: of, .. } if of == cell);
-            let register = flat.nodes.iter().position(is_register).expect("the cone begins at it");
-            let register = Id(register as u32);
+        for (register, cone) in cones {
             // Bits of the register itself are as quickly had from there.
             let is_part = |node: &Node| matches!(node.op, Op::Slice(_)) && node.args[0] == register;
             let is_kept = |id: &Id| is_result[id.index()] && !is_vector(flat.node(*id)) && !is_part(flat.node(*id));
             let results: Vec<Id> = cone.iter().copied().filter(is_kept).collect();
             let by_others = |id: &&Id| is_result[id.index()] && !is_kept(id);
             let saved: u32 = cone.iter().filter(|id| !by_others(id)).map(|id| cost(flat.node(*id))).sum();
-            if results.is_empty() || saved < least + COST_OF_RESULT * results.len() as u32 {
-                continue;
+            if !results.is_empty() && saved >= least + COST_OF_RESULT * results.len() as u32 {
+                tables.add(flat, register, wanted(flat, cone, &results), results);
             }
-            tables.add(flat, register, wanted(flat, cone, &results), results);
         }
         tables
     }
@@ -129,7 +120,10 @@ impl Tables {
     }
 
     /// The netlist in which results are looked up; nobody needs the cones then.
-    pub fn without_cones(&self, flat: &Flat) -> Flat {
+    pub fn without_cones<'a>(&self, flat: &'a Flat) -> Cow<'a, Flat> {
+        if self.all.is_empty() {
+            return Cow::Borrowed(flat);
+        }
         let mut flat = flat.clone();
         for (number, table) in self.all.iter().enumerate() {
             for &(id, offset) in &table.results {
@@ -138,7 +132,7 @@ impl Tables {
                 node.args.clear();
             }
         }
-        flat
+        Cow::Owned(flat)
     }
 }
 
@@ -171,23 +165,24 @@ pub fn bytes(node: &Node) -> u32 {
     }
 }
 
-fn sources(flat: &Flat, cells: &Cells) -> Vec<From> {
-    let mut from: Vec<From> = Vec::with_capacity(flat.nodes.len());
-    for node in &flat.nodes {
-        from.push(match node.op {
-            Op::Const(_) | Op::Consts(_) => From::Nothing,
+fn sources(flat: &Flat, cells: &Cells) -> Vec<Source> {
+    let mut sources: Vec<Source> = Vec::with_capacity(flat.nodes.len());
+    for (k, node) in flat.nodes.iter().enumerate() {
+        sources.push(match node.op {
+            Op::Const(_) | Op::Consts(_) => Source::Nothing,
             Op::Cell { cell, .. } => {
                 let shape = cells.shapes[cell as usize];
-                if shape.lanes == 1 && (2..=WIDEST).contains(&shape.width) { From::Cell(cell) } else { From::More }
+                let has_room = shape.lanes == 1 && (2..=WIDEST).contains(&shape.width);
+                if has_room { Source::Register(Id(k as u32)) } else { Source::More }
             }
-            Op::Read { .. } => From::More,
-            _ => match node.args.iter().map(|arg| from[arg.index()]).fold(From::Nothing, From::and) {
-                From::Nothing => From::More,
-                from => from,
+            Op::Read { .. } => Source::More,
+            _ => match node.args.iter().map(|arg| sources[arg.index()]).fold(Source::Nothing, Source::and) {
+                Source::Nothing => Source::More,
+                source => source,
             },
         });
     }
-    from
+    sources
 }
 
 #[cfg(all(test, feature = "fuzz"))]

@@ -17,9 +17,8 @@
 //! ```
 //!
 //! * A branch that the side table calls uniform is no place to wait, unless [`Compaction::Always`] or
-//!   [`Compaction::Every`]. A warp whose
-//!   threads diverge there all the same waits for the others. If they are at another branch, the table was wrong: the
-//!   core stops with a fault.
+//!   [`Compaction::Every`]. A warp whose threads diverge there all the same waits for the others. If they are at another
+//!   branch, the table was wrong: the core stops with a fault.
 //! * Each thread that arrives is put on its side at once. So the stack sees one branch of the whole block, as
 //!   [`super::stack`] sees one of a warp; sides without threads are never pushed.
 //! * A `jalr` that may diverge is served for the target of the first warp's first thread ([`MixedOut::jump`]).

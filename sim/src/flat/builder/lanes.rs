@@ -38,22 +38,25 @@ impl Builder {
                 };
                 (self.lanes(whole) == lanes && (0..).zip(values).all(in_order)).then_some(whole)
             }
-            Op::Cell { cell, lane: 0, low } => {
-                let in_order = |(k, &v): (u32, &Id)| *self.op(v) == Op::Cell { cell, lane: k, low };
-                (self.is_all_of(cell, width, lanes) && (0..).zip(values).all(in_order))
-                    .then(|| self.with_lanes(op.clone(), width, lanes, &[]))
-            }
-            // Only as a step on the way to something.
-            Op::Cell { cell, lane, low } if depth < UNIFIED_DEPTH && lane + 1 == lanes && width > 1 => {
-                let in_order = |(k, &v): (u32, &Id)| *self.op(v) == Op::Cell { cell, lane: lane - k, low };
-                (self.is_all_of(cell, width, lanes) && (0..).zip(values).all(in_order))
-                    .then(|| self.with_lanes(Op::Gather, width, lanes, values))
+            Op::Cell { cell, lane, low } => {
+                let shape = self.shapes[cell as usize];
+                let all = shape.lanes == lanes && (width == shape.width || width == 64);
+                let are = |at: &dyn Fn(u32) -> u32| {
+                    all && (0..).zip(values).all(|(k, &v)| *self.op(v) == Op::Cell { cell, lane: at(k), low })
+                };
+                // Reversed, only as a step on the way to something.
+                let is_step = depth < UNIFIED_DEPTH && width > 1;
+                match lane {
+                    0 if are(&|k| k) => Some(self.with_lanes(op.clone(), width, lanes, &[])),
+                    _ if is_step && are(&|k| lanes - 1 - k) => Some(self.with_lanes(Op::Gather, width, lanes, values)),
+                    _ => None,
+                }
             }
             Op::Slice(low) if width == 1 && self.neighbours(values, low, |first, k| first + k) => {
                 let packed = self.slice(self.args(first)[0], low, lanes);
                 Some(self.unpack(packed))
             }
-            Op::Const(_) | Op::Cell { .. } | Op::Read { .. } | Op::Lane(_) | Op::Pick | Op::Pack | Op::Case(_) => None,
+            Op::Const(_) | Op::Read { .. } | Op::Lane(_) | Op::Pick | Op::Pack | Op::Case(_) => None,
             _ if depth == 0 => None,
             _ => {
                 let count = self.args(first).len();
@@ -82,12 +85,6 @@ impl Builder {
                 self.rebuilt(&op, width, &args)
             }
         }
-    }
-
-    /// Whether a part of so many bits, which can be loaded, has each of so many lanes of a cell.
-    fn is_all_of(&self, cell: u32, width: u32, lanes: u32) -> bool {
-        let shape = self.shapes[cell as usize];
-        shape.lanes == lanes && (width == shape.width || width == 64)
     }
 
     /// Whether these are slices of one value of one lane, the k-th from `at(low, k)` on.

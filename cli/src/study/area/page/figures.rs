@@ -48,21 +48,19 @@ impl<'a> Figures<'a> {
         median(&self.runs).map(|run| run.mhz)
     }
 
-    /// Between the slowest and the fastest of several runs, in MHz.
-    pub fn spread(&self) -> Option<f64> {
+    /// The slowest and the fastest run, in MHz, if there are several.
+    pub fn range(&self) -> Option<[f64; 2]> {
         let all = || self.runs.iter().map(|run| run.mhz);
-        (self.runs.len() > 1).then(|| all().fold(0.0, f64::max) - all().fold(f64::INFINITY, f64::min))
+        (self.runs.len() > 1).then(|| [all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max)])
     }
 
     /// The median, and the range of several.
     pub fn clock(&self, board: &Board) -> String {
         let Some(mhz) = self.mhz() else { return String::new() };
         let bound = if board.family.clock_is_bound { "< " } else { "" };
-        let all = || self.runs.iter().map(|run| run.mhz);
-        let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
-        match self.runs.len() {
-            1 => format!("{bound}{mhz:.1} MHz"),
-            _ => format!("{bound}{mhz:.1} MHz ({least:.1} … {most:.1})"),
+        match self.range() {
+            None => format!("{bound}{mhz:.1} MHz"),
+            Some([least, most]) => format!("{bound}{mhz:.1} MHz ({least:.1} … {most:.1})"),
         }
     }
 

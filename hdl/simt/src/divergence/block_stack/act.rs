@@ -1,8 +1,8 @@
 //! What the stack does for a block: all threads of it have arrived, and do one thing; or a level is popped.
 //!
 //! A block is chosen when the last of its warps has arrived and no register of them awaits a write, unless its warps are
-//! static ones and stay so. Its words are read in that cycle, a level that is popped in one more; then it *acts*, once for the place where its threads have
-//! arrived, and once more for each level that is popped before threads run.
+//! static ones and stay so. Its words are read in that cycle, a level that is popped in one more; then it *acts*, once
+//! for the place where its threads have arrived, and once more for each level that is popped before threads run.
 
 use super::super::levels::{Likely, Parting, Pop, Rpc, Top, has_likely, is_at_point, levels, part, pop};
 use super::super::{MixedIn, Outcome, OutcomeKind, Side, Start, depth_after};
@@ -10,7 +10,6 @@ use super::ahead::{Branch, Turn};
 use super::state::{Ends, Held, OfBlock, Place, PlaceKind, Step, Store};
 use crate::arbiter::{places_above, round_robin};
 use crate::block::whole_group;
-use heddle_hdl::elements;
 use heddle_hdl::prelude::*;
 
 /// What the stack does in this cycle.
@@ -161,10 +160,7 @@ impl Store {
     fn stay(&self) -> Signal {
         let Store { m, s, group, live, taken, rest, .. } = self;
         let Some(regrouped) = &self.regrouped else { return !m.lit(0u32, s.warps) };
-        let nobody = |threads: Signal| {
-            let someone = elements(threads, s.warps).into_iter().reduce(|a, b| a | b).expect("a lane");
-            whole_group(!someone & !self.ahead_slots(), *group)
-        };
+        let nobody = |threads: Signal| whole_group(!self.static_warps(threads) & !self.ahead_slots(), *group);
         wire!(on_one_side = nobody(live.q & !taken.q) | nobody(live.q & !rest.q));
         on_one_side & !regrouped.q
     }

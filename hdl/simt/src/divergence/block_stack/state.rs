@@ -262,9 +262,14 @@ impl Store {
         cat(&lanes.collect::<Vec<_>>())
     }
 
+    /// One bit per static warp: it has one of these threads.
+    pub fn static_warps(&self, threads: Signal) -> Signal {
+        elements(threads, self.s.warps).into_iter().reduce(|a, b| a | b).expect("a lane")
+    }
+
     /// One bit per slot: it runs a warp, its warp has arrived, or threads of its static warp live.
     pub fn live_slots(&self) -> Signal {
-        let by_warp = elements(self.live.q, self.s.warps).into_iter().reduce(|a, b| a | b).expect("a lane");
+        let by_warp = self.static_warps(self.live.q);
         wire!(is_live = by_warp | self.running.q | self.arrived.q);
         is_live
     }
