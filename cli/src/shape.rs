@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
     Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Metrics, Order, PathScheduler, Replay,
-    Schedule, Shape, SlaveModel, Timing,
+    Schedule, Scoreboard, Shape, SlaveModel, Timing,
 };
 
 /// Options of the core's shape.
@@ -28,14 +28,25 @@ pub struct ShapeArgs {
     /// [default: 128, or as many as can be needed]
     #[arg(long, value_name = "N")]
     pub levels: Option<u32>,
-    /// Under --divergence dual-path, the paths of a warp that are considered for issue: `full`, both; `constrained`,
-    /// one, until it issues an instruction that takes long [default: full]
+    /// Under --divergence dual-path, the paths of a warp that are considered for issue: `full`, both, each as if it were
+    /// a warp; `side-first`, both, one of them for the warp; `constrained`, one, until it issues an instruction that
+    /// takes long; `constrained-miss`, the same, but of accesses only those take long that miss the cache [default:
+    /// full]
     #[arg(long, value_name = "NAME", value_parser = choice(PathScheduler::ALL))]
     pub path_scheduler: Option<PathScheduler>,
     /// Whether, under --divergence dual-path, a suspended path runs beside the one that is left of the two above it
     /// [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     pub path_forwarding: Option<bool>,
+    /// Under --divergence dual-path, control instructions of a warp that may be unresolved: 1, or 2, of which the second is a
+    /// conditional branch of the other path, issued again if the first suspends that [default: 1]
+    #[arg(long, value_name = "N")]
+    pub unresolved: Option<u32>,
+    /// What makes one of two paths of a warp wait for a register, under --divergence dual-path: `shadows`, a write of its own
+    /// side, or one of the other side from before the paths last changed; `exact`, a write to one of its threads, for studies,
+    /// with --replay serialise [default: shadows]
+    #[arg(long, value_name = "NAME", value_parser = choice(Scoreboard::ALL))]
+    pub scoreboard: Option<Scoreboard>,
     /// Under --divergence block-stack, where the warps of a block wait for each other to form new ones: `every`, at
     /// every branch and jump; `always`, at every conditional branch; `skip-uniform`, at those that may diverge the block;
     /// `predict`, where it was worth it before; `off`, as skip-uniform, but threads stay in their warps [default:
@@ -81,6 +92,10 @@ pub struct ShapeArgs {
     /// [default: 1]
     #[arg(long, value_name = "N")]
     pub issue_interval: Option<u32>,
+    /// Cycles from an instruction of the ALU or the multiplier to the first that needs its result: 6 … 64, for studies of
+    /// cores with longer pipelines [default: 6]
+    #[arg(long, value_name = "N")]
+    pub alu_latency: Option<u32>,
     /// The warp that issues when several could: `loose-round-robin`, the next after the last one; `greedy-then-oldest`,
     /// the last one until it stalls, then the one that was started first; `sticky`, the last one until it stalls, then
     /// the next; `block-age`, one of the block that was started first; `block-round-robin`, of another block every
@@ -201,6 +216,8 @@ impl ShapeArgs {
             levels: self.levels,
             path_scheduler: self.path_scheduler.unwrap_or(most.path_scheduler),
             path_forwarding: self.path_forwarding.unwrap_or(most.path_forwarding),
+            unresolved: self.unresolved.unwrap_or(most.unresolved),
+            scoreboard: self.scoreboard.unwrap_or(most.scoreboard),
             compaction: self.compaction.unwrap_or(most.compaction),
             capt: self.capt.unwrap_or(most.capt),
             likely: self.likely.unwrap_or(most.likely),
@@ -212,6 +229,7 @@ impl ShapeArgs {
             order,
             buffer: self.buffer.unwrap_or(most.buffer),
             issue_interval: self.issue_interval.unwrap_or(most.issue_interval),
+            alu_latency: self.alu_latency.unwrap_or(most.alu_latency),
             schedule: self.schedule.unwrap_or(most.schedule),
             bank_address: self.bank_address.unwrap_or(most.bank_address),
             multiply: self.multiply.unwrap_or(most.multiply),
@@ -383,15 +401,17 @@ mod tests {
         let backing = Backing::Model(Timing { latency: 80, jitter: 31, interval: 2, seed: 7 });
         let other = Shape { depth_bits: 4, buffer: 8, loads: 16, requests: 4, stack: 512, ..Shape::small(32, 2) };
         let other = Shape { coalescing: Coalescing::Full, replay: Replay::Serialise, cache, backing, ..other };
-        let other = Shape { schedule: Schedule::Sticky, issue_interval: 4, ..other };
+        let other = Shape { schedule: Schedule::Sticky, issue_interval: 4, alu_latency: 20, ..other };
         let other = Shape { bank_address: BankAddress::PerLane, multiply: false, program: 8192, ..other };
         let slave = SlaveModel { timing: Timing { latency: 9, ..Timing::FASTEST }, error: None };
         let on_a_bus = Shape { backing: Backing::Wishbone { width: 64, slave }, ..Shape::default() };
         let stack = Shape { levels: Some(3), likely: true, ..Shape::default().with_divergence(Divergence::STACK) };
         let dual_path = Shape::default().with_divergence(Divergence::DUAL_PATH);
         let path_scheduler = PathScheduler::Constrained;
+        let exact = Shape { scoreboard: Scoreboard::Exact, unresolved: 2, ..dual_path.clone() };
         let dual_path = Shape { path_scheduler, path_forwarding: true, replay: Replay::Split, ..dual_path };
-        for shape in [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other, on_a_bus, stack, dual_path] {
+        for shape in [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other, on_a_bus, stack, exact, dual_path]
+        {
             assert_eq!(options(&shape.options()).unwrap().shape().unwrap(), shape, "{}", shape.options());
         }
     }

@@ -428,7 +428,7 @@ impl<'a> Launch<'a> {
         match op.class {
             Class::Computed | Class::Control if op.rd != 0 => {
                 self.writes.push_back(self.now + cycles(timing::ISSUE_TO_WRITE));
-                self.computed.push_back((self.now + cycles(timing::ISSUE_TO_DEPENDENT), pending));
+                self.computed.push_back((self.now + cycles(self.shape.alu_latency), pending));
             }
             Class::Divide if op.rd != 0 => {
                 self.division = Some((self.now + cycles(timing::ISSUE_TO_QUOTIENT), pending))

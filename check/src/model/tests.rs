@@ -58,7 +58,8 @@ fn with_a_stack_it_takes_as_long_as_the_core() {
     let late = Timing { latency: 50, ..Timing::FASTEST };
     let cache = Cache { size: 1 << 10, ways: 2, line: 1, misses: 2 };
     let cached = Shape { cache: Some(cache), backing: Backing::Model(late), ..shape() };
-    for shape in [shape(), cached] {
+    let long = Shape { alu_latency: 17, ..shape() };
+    for shape in [shape(), cached, long] {
         let options = MachineOptions::default();
         let mut machine = Machine::new(&shape, programs()[0].1.clone(), &options).unwrap();
         for (name, program) in programs() {
@@ -68,7 +69,7 @@ fn with_a_stack_it_takes_as_long_as_the_core() {
                 let mut model = Model::new(&shape, &program, Mechanism::Stack).unwrap();
                 model.run_grid(Grid { blocks, threads }).unwrap();
                 let (core, model) = (machine.summary(), model.summary());
-                let what = format!("{name}, {blocks} blocks of {threads}, {:?}", shape.cache);
+                let what = format!("{name}, {blocks} blocks of {threads}, {}", shape.options());
                 assert_eq!(model.warp_instructions, core.warp_instructions, "{what}");
                 assert_eq!(model.thread_instructions, core.thread_instructions, "{what}");
                 assert_eq!(model.cycles, core.cycles, "{what}");

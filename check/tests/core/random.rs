@@ -50,6 +50,7 @@ impl Bare<'_> {
             fetched: Bits::ZERO,
             request_ready: 1u32.into(),
             response,
+            miss: None,
             program_end: program_end.into(),
             meets: None,
             bus_error: None,

@@ -3,20 +3,24 @@
 use crate::bench::{Core, shape};
 use heddle_hdl::Bits;
 use heddle_simt::pipeline::timing;
-use heddle_simt::{Divergence, Shape};
+use heddle_simt::{Divergence, MOST_ALU_LATENCY, Shape};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::machine::{Machine, MachineOptions};
 
 /// Distance in cycles between a producer and an instruction that uses its result, in one warp.
 fn distance(producer: u32, consumer: u32) -> u64 {
+    distance_on(&shape(2, 1), producer, consumer)
+}
+
+fn distance_on(shape: &Shape, producer: u32, consumer: u32) -> u64 {
     let program = Asm::default()
         .put([addi(6, ZERO, 0x400), addi(7, ZERO, 3), sw(7, 6, 0)])
         .put([NOP; 12])
         .label("p")
         .put([producer, consumer])
         .exit();
-    let mut core = Core::new(&shape(2, 1), &program);
+    let mut core = Core::new(shape, &program);
     core.run();
     let at = program.at("p");
     core.distance(at, at + 1)
@@ -45,6 +49,22 @@ fn issue_distance_of_dependent_instructions() {
     assert_eq!(distance(lw(5, 6, 0), uses_5), control);
     assert_eq!(distance(lw(5, 6, 0), NOP), control, "a memory access is a control instruction");
     assert_eq!(distance(sw(5, 6, 0), NOP), control);
+}
+
+/// Longer ALUs delay what needs a result, and nothing else.
+#[test]
+fn a_longer_alu_delays_who_needs_its_result() {
+    for latency in [timing::ISSUE_TO_DEPENDENT, 9, MOST_ALU_LATENCY] {
+        let shape = Shape { alu_latency: latency, ..shape(2, 1) };
+        let after = |producer, consumer| distance_on(&shape, producer, consumer);
+        for producer in [addi(5, 7, 1), lui(5, 1), mul(5, 7, 7)] {
+            assert_eq!(after(producer, addi(8, 5, 1)), u64::from(latency), "reads it");
+            assert_eq!(after(producer, addi(5, 7, 2)), u64::from(latency), "writes it");
+            assert_eq!(after(producer, NOP), u64::from(timing::ISSUE_TO_NEXT));
+        }
+        assert_eq!(after(divu(5, 7, 7), addi(8, 5, 1)), u64::from(timing::DIVISION_TO_DEPENDENT));
+        assert_eq!(after(sw(5, 6, 0), NOP), u64::from(timing::CONTROL_TO_NEXT));
+    }
 }
 
 #[test]

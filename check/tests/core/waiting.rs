@@ -2,7 +2,7 @@
 
 use heddle_check::checked;
 use heddle_simt::isa::Atomic;
-use heddle_simt::{Backing, Divergence, Schedule, Shape, Timing};
+use heddle_simt::{Backing, Coalescing, Divergence, Schedule, Scoreboard, Shape, Timing};
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
@@ -177,6 +177,78 @@ fn a_forwarded_path_does_not_wait() {
     println!("{} cycles, with path forwarding {}", without.cycles, with.cycles);
     assert_eq!(without.warp_instructions, with.warp_instructions);
     assert!(3 * with.cycles < 2 * without.cycles, "{} {}", without.cycles, with.cycles);
+}
+
+/// Figure 7 of `dual-path-execution.txt`: loads of path B are under way when it is suspended, and paths D and E, which use
+/// the same register number, wait for them in vain, unless the scoreboard knows threads. Then loads of one register are
+/// under way on one side for different threads, of different size.
+#[test]
+fn a_path_need_not_wait_for_threads_that_are_not_its_own() {
+    let uses = [lw(9, 8, 0), add(12, 12, 9)].repeat(6);
+    let program = Asm::default()
+        .put([csrr(5, LANE), andi(6, 5, 1), andi(7, 5, 2), slli(8, 5, 6), addi(8, 8, LOCK), addi(12, ZERO, 0)])
+        .put([addi(11, ZERO, 0x6b5), sw(11, 8, 0), addi(A0, ZERO, 0)])
+        .put([NOP; 12])
+        .branch(BNE, 6, ZERO, "B")
+        .put([NOP; 8])
+        .branch(BNE, 7, ZERO, "E")
+        .put(uses.clone())
+        .jal(ZERO, "meet")
+        .label("E")
+        .put(uses.clone())
+        .label("meet")
+        .put([NOP])
+        .jal(ZERO, "end")
+        .label("B")
+        .put([load(0, 9, 8, 1), add(12, 12, 9)])
+        .put(uses)
+        .label("end")
+        .put([sw(12, 8, 4)])
+        .exit();
+    for (latency, jitter, coalescing) in [
+        (40, 0, Coalescing::Aligned),
+        (80, 0, Coalescing::Full),
+        (30, 31, Coalescing::Aligned),
+        (90, 63, Coalescing::Full),
+    ] {
+        for seed in 1..3 {
+            let backing = Backing::Model(Timing { latency, jitter, interval: 1, seed });
+            let shape = Shape { backing, coalescing, ..Shape::new(4, 1) }.with_divergence(Divergence::DUAL_PATH);
+            let [shadows, exact] = [Scoreboard::Shadows, Scoreboard::Exact].map(|scoreboard| {
+                let mut machine = machine(&Shape { scoreboard, ..shape.clone() }, &program);
+                machine.run().unwrap();
+                machine.summary().cycles
+            });
+            println!(
+                "latency {latency}, jitter {jitter}: {shadows} cycles, of a scoreboard that knows threads {exact}"
+            );
+            assert!(exact < shadows);
+        }
+    }
+}
+
+/// Both sides of a branch are branches. One that may not overlap the other side's has to wait for it: not for long, since
+/// it is resolved halfway to its next one.
+#[test]
+fn branches_of_both_paths_overlap() {
+    let branches = |asm: Asm, side: &str| {
+        (0..40).fold(asm, |asm, k| {
+            let next = format!("{side}{k}");
+            asm.branch(BNE, ZERO, ZERO, &next).label(&next)
+        })
+    };
+    let asm = Asm::default().put([csrr(5, LANE), andi(6, 5, 1), addi(A0, ZERO, 0)]).branch(BNE, 6, ZERO, "odd");
+    let asm = branches(asm, "left").jal(ZERO, "end").label("odd");
+    let program = branches(asm, "right").label("end").exit();
+    let shape = Shape::new(4, 1).with_divergence(Divergence::DUAL_PATH);
+    let [one, two] = [1, 2].map(|unresolved| {
+        let mut machine = machine(&Shape { unresolved, ..shape.clone() }, &program);
+        machine.run().unwrap();
+        machine.summary()
+    });
+    println!("{} cycles, with two unresolved {}", one.cycles, two.cycles);
+    assert_eq!(one.thread_instructions, two.thread_instructions);
+    assert!(two.cycles + 20 < one.cycles, "{} {}", one.cycles, two.cycles);
 }
 
 /// `thread-block-compaction.txt` §4, Example 2: `while (A) { if (x) B; else if (C) break; E }`. At each turn half of

@@ -8,8 +8,8 @@ use heddle_check::checked;
 use heddle_check::random::{DATA, Failing, Features, RandomProgram, search};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
-    Backing, BankAddress, Capt, Coalescing, Compaction, History, Merge, Order, PathScheduler, Replay, Schedule, Shape,
-    SlaveModel, Timing,
+    Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Order, PathScheduler, Replay, Schedule,
+    Scoreboard, Shape, SlaveModel, Timing,
 };
 use heddle_testbench::disassemble;
 use heddle_testbench::grid::Grid;
@@ -194,6 +194,26 @@ fn dual_path_options() {
     ] {
         let shape = Shape { backing: LATE, ..Shape::new(lanes, warps) }.with_divergence(Divergence::DUAL_PATH);
         programs_on(&Shape { path_scheduler, replay, path_forwarding, ..shape });
+    }
+}
+
+/// A scoreboard that knows threads, with loads of one register under way on one side for different threads; the side that
+/// stands for its warp; a path that is considered until a load misses; branches of both paths under way; ALUs that take
+/// long.
+#[test]
+fn dual_path_studies() {
+    let cache = Some(Cache { size: 1 << 10, ways: 1, line: 2, misses: 2 });
+    for (lanes, warps, path_scheduler, scoreboard, alu_latency) in [
+        (1, 1, PathScheduler::SideFirst, Scoreboard::Exact, 6),
+        (4, 1, PathScheduler::ConstrainedMiss, Scoreboard::Exact, 20),
+        (8, 4, PathScheduler::SideFirst, Scoreboard::Exact, 7),
+        (16, 2, PathScheduler::ConstrainedMiss, Scoreboard::Shadows, 12),
+        (64, 1, PathScheduler::Full, Scoreboard::Exact, 6),
+    ] {
+        let shape = Shape { backing: LATE, cache, ..Shape::new(lanes, warps) }.with_divergence(Divergence::DUAL_PATH);
+        let shape = Shape { path_scheduler, scoreboard, alu_latency, ..shape };
+        programs_on(&Shape { unresolved: 2, ..shape.clone() });
+        programs_on(&Shape { path_forwarding: true, coalescing: Coalescing::Full, loads: 32, ..shape });
     }
 }
 

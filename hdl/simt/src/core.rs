@@ -35,14 +35,15 @@ mod memory_path;
 mod probes;
 
 use crate::block::Grid;
-use crate::divergence::interface::{Announced, Hints, MixedIn, Outcome, SequenceTold, Start, UnitIn};
-use crate::memory::port::{Request, Response};
+use crate::divergence::interface::{Announced, Hints, MixedIn, OfSlot, Outcome, SequenceTold, Start, UnitIn};
+use crate::memory::port::{Miss, Request, Response};
 use crate::memory::wishbone::BusError;
-use crate::metrics::{Counts, MetricsIn, OfSlot, metrics};
+use crate::metrics::{Counts, MetricsIn, metrics};
 use crate::pipeline::collect::Counters;
 use crate::pipeline::resolve::{Exit, Fault};
 use crate::pipeline::timing::RESOLVE_TO_OUTCOME;
 use crate::reconvergence::Reconvergence;
+use crate::scoreboard::exact::{ThreadsIn, Written};
 use crate::scoreboard::{Pending, Release};
 use crate::shape::Shape;
 use back_end::{BackEnd, back_end};
@@ -78,6 +79,9 @@ pub struct CoreIn<T> {
     pub request_ready: T,
     /// Data of loads, until `response_ready`.
     pub response: Response<T>,
+    /// Where issue must know.
+    #[width(Miss::of(s))]
+    pub miss: Option<Miss<T>>,
     /// First byte address that may be stored to, a multiple of 256.
     #[width(32)]
     pub program_end: T,
@@ -124,11 +128,18 @@ struct Backward {
     /// Stages 8 and 10 to the scoreboard.
     early: Deferred<Release<Signal>>,
     late: Deferred<Pending<Signal>>,
+    /// Whose they are, for a scoreboard that knows threads.
+    early_threads: Option<Deferred<Signal>>,
+    late_threads: Option<Deferred<Written<Signal>>>,
     /// Stages 7, 9 and 10 to issue.
     divider_free: Deferred<Signal>,
     access_room: Deferred<Signal>,
     load_room: Deferred<Signal>,
     bubble: Deferred<Signal>,
+    /// Stage 10 to issue: a slot one of whose loads missed.
+    missed: Option<Deferred<OfSlot<Signal>>>,
+    /// Stage 8 to issue, where two control instructions of a warp may be unresolved.
+    arrives: Option<Deferred<OfSlot<Signal>>>,
     /// Counts of cycles and instructions to stage 6.
     counters: Option<Deferred<Counters<Signal>>>,
     /// There is a fault in this cycle.
@@ -138,6 +149,7 @@ struct Backward {
 impl Backward {
     fn new(s: &Shape, m: Builder) -> Backward {
         let UnitIn { sequence, announced, hints, mixed, .. } = UnitIn::shape(s);
+        let threads = ThreadsIn::of(s);
         Backward {
             outcome: m.deferred("outcome", Outcome::shape(s)),
             sequence: sequence.map(|shape| m.deferred("sequence", shape)),
@@ -146,10 +158,14 @@ impl Backward {
             mixed: mixed.map(|shape| m.deferred("mixed", shape)),
             early: m.deferred("early", Release::shape(s)),
             late: m.deferred("late", Pending::shape(s)),
+            early_threads: threads.map(|threads| m.deferred("early_threads", threads.early)),
+            late_threads: threads.map(|threads| m.deferred("late_threads", threads.late)),
             divider_free: m.deferred("divider_free", 1),
             access_room: m.deferred("access_room", 1),
             load_room: m.deferred("load_room", 1),
             bubble: m.deferred("bubble", 1),
+            missed: s.tells_misses().then(|| m.deferred("missed", OfSlot::shape(s))),
+            arrives: s.overlaps_control().then(|| m.deferred("arrives", OfSlot::shape(s))),
             counters: Counters::shape(s).map(|shape| m.deferred("counters", shape)),
             faulted: m.deferred("faulted", 1),
         }

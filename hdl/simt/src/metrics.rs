@@ -14,7 +14,7 @@
 //! thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 
 use crate::divergence::Events;
-use crate::divergence::interface::{Releases, by_side};
+use crate::divergence::interface::{OfSlot, Releases, by_side};
 use crate::pipeline::collect::Started;
 use crate::pipeline::issue::Idle;
 use crate::pipeline::resolve::Exit;
@@ -143,15 +143,6 @@ pub struct MetricsIn<T> {
     pub exit: Exit<T>,
 }
 
-/// Something of a slot.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-#[widths(s: &Shape)]
-pub struct OfSlot<T> {
-    pub valid: T,
-    #[width(s.slot_bits())]
-    pub slot: T,
-}
-
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 struct FailureIn<T> {
@@ -213,7 +204,7 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
         begun.next((begun.q & !i.restart) | i.started.valid);
         wire!(live = i.live.any());
         wire!(runs = live | (begun.q & i.more));
-        let one = |of: OfSlot<Signal>| of.slot.decode(s.slots()).only_if(of.valid);
+        let one = |of: OfSlot<Signal>| of.slots(s);
         let in_pipeline = m.reg("in_pipeline", s.slots()).reset(0u32);
         let leaves = i.flush.map_or(one(i.outcome), |flush| one(i.outcome) | one(flush));
         in_pipeline.next((in_pipeline.q & !leaves) | one(i.steer));

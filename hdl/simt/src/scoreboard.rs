@@ -3,10 +3,12 @@
 //! One pending bit a (warp, register). What the first instruction of a slot needs is told decoded, one bit per
 //! register, so that a lookup is an AND and an OR. Where several writes of one register are under way (a replayed
 //! load), the load queue counts them and releases the last. It stands beside the divergence unit behind an interface of
-//! its own, which carries masks, because mechanisms that run two paths of a warp at once need another one: [`dual`].
+//! its own, which carries masks, because mechanisms that run two paths of a warp at once need another one: [`dual`], and beside it, for studies,
+//! [`exact`].
 
 use crate::divergence::interface::PathsChange;
 use crate::shape::Shape;
+use exact::ThreadsIn;
 use heddle_hdl::{all, each, prelude::*};
 
 /// A register of a slot that gets or has got its value.
@@ -55,6 +57,9 @@ pub struct ScoreboardIn<T> {
     /// The paths of a warp change, where a warp has two slots.
     #[when(s.sides() > 1)]
     pub changed: Option<PathsChange<T>>,
+    /// Where threads are told from each other.
+    #[width(ThreadsIn::of(s))]
+    pub threads: Option<ThreadsIn<T>>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -134,9 +139,10 @@ fn row_described(m: Builder, i: RowIn<Signal>) -> RowOut<Signal> {
 pub fn scoreboard(s: &Shape) -> TypedModule<ScoreboardIn<Width>, ScoreboardOut<Signal>> {
     module("scoreboard", ScoreboardIn::shape(s), |m, i| {
         m.doc("Which registers of which slot await a write.");
-        match i.changed {
-            Some(changed) => dual::over_slots(s, m, i, changed),
-            None => described(m, s, i, &row()),
+        match (i.threads, i.changed) {
+            (Some(threads), _) => exact::over_slots(s, m, i, threads),
+            (None, Some(changed)) => dual::over_slots(s, m, i, changed),
+            (None, None) => described(m, s, i, &row()),
         }
     })
 }
@@ -149,6 +155,7 @@ fn described<O: Signals>(m: Builder, s: &Shape, i: ScoreboardIn<Signal>, row: &T
 }
 
 pub mod dual;
+pub mod exact;
 pub mod proof;
 
 /// What models of the scoreboards know of an instruction.
@@ -239,6 +246,7 @@ mod tests {
                     early: released(early),
                     late: released(late),
                     changed: None,
+                    threads: None,
                 });
                 let out = t.peek();
                 for w in 0..warps {

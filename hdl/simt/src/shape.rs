@@ -14,14 +14,14 @@ mod pipeline;
 #[cfg(test)]
 mod tests;
 
-pub use check::ShapeError;
+pub use check::{MOST_ALU_LATENCY, ShapeError};
 pub(crate) use check::{power, range};
-pub use divergence::{Capt, Compaction, History, Merge, Order, PathScheduler};
+pub use divergence::{Capt, Compaction, History, Merge, Order, PathScheduler, Scoreboard};
 pub use memory::{Backing, Cache, SlaveModel, Timing};
 pub use pipeline::{BankAddress, Coalescing, Metrics, Replay, Schedule};
 
 use crate::divergence::mechanism::Divergence;
-use crate::pipeline::timing::LEAST_BUFFER;
+use crate::pipeline::timing::{ISSUE_TO_DEPENDENT, LEAST_BUFFER};
 use heddle_hdl::{Width, index_width};
 
 /// What can be chosen about a core. [`Shape::check`] says whether a choice can be built.
@@ -47,8 +47,14 @@ pub struct Shape {
     pub levels: Option<u32>,
     /// Under [`Divergence::DUAL_PATH`]: which paths of a warp are considered for issue in a cycle.
     pub path_scheduler: PathScheduler,
+    /// Under [`Divergence::DUAL_PATH`]: control instructions of a warp that may be unresolved, 1 or 2. Of two, the second is
+    /// a conditional branch of the other path. Not with `path_forwarding`, nor with [`Replay::Split`].
+    pub unresolved: u32,
     /// Under [`Divergence::DUAL_PATH`]: a suspended path runs where a side of its warp is free.
     pub path_forwarding: bool,
+    /// Under [`Divergence::DUAL_PATH`]: what makes a path wait for a register. [`Scoreboard::Exact`] needs
+    /// [`Replay::Serialise`].
+    pub scoreboard: Scoreboard,
     /// Under [`Divergence::BLOCK_STACK`]: where the warps of a block wait for each other, and what becomes of them.
     pub compaction: Compaction,
     /// Under [`Compaction::Predict`]: the prediction table.
@@ -81,6 +87,10 @@ pub struct Shape {
     /// take turns on fewer ALUs, a warp of 32 threads on 8 in 4 cycles, for studies: there are `lanes` ALUs all the
     /// same.
     pub issue_interval: u32,
+    /// Cycles from an instruction whose result the pipeline itself computes to the first that needs or writes its
+    /// register: [`ISSUE_TO_DEPENDENT`], which this pipeline takes, … [`MOST_ALU_LATENCY`]. More is the time of a core with
+    /// longer ALUs, for studies: the results are there all the same.
+    pub alu_latency: u32,
     /// Which slot issues when several could.
     pub schedule: Schedule,
     /// Loads that may be under way at once: a power of two, 2 … 64.
@@ -126,7 +136,9 @@ impl Default for Shape {
             divergence: Divergence::default(),
             levels: None,
             path_scheduler: PathScheduler::Full,
+            unresolved: 1,
             path_forwarding: false,
+            scoreboard: Scoreboard::Shadows,
             compaction: Compaction::SkipUniform,
             capt: Capt::DEFAULT,
             likely: false,
@@ -139,6 +151,7 @@ impl Default for Shape {
             order: Order::DepthPc,
             buffer: LEAST_BUFFER.next_power_of_two(),
             issue_interval: 1,
+            alu_latency: ISSUE_TO_DEPENDENT,
             schedule: Schedule::LooseRoundRobin,
             loads: 8,
             bank_address: BankAddress::Shared,
@@ -219,6 +232,16 @@ impl Shape {
     /// An access may be issued again on the other side of its warp, which awaits its register.
     pub fn reissues_on_the_other_side(&self) -> bool {
         self.sides() > 1 && self.replay == Replay::Split
+    }
+
+    /// Whether both paths of a warp may have a control instruction unresolved.
+    pub fn overlaps_control(&self) -> bool {
+        self.unresolved > 1
+    }
+
+    /// Whether the cache says which loads it finds without their line.
+    pub fn tells_misses(&self) -> bool {
+        self.path_scheduler == PathScheduler::ConstrainedMiss
     }
 
     /// Front-end contexts: paths that may issue.

@@ -5,7 +5,7 @@ use crate::block::Grid;
 use crate::core::{CoreIn, core};
 use crate::distributor::{DistributorIn, DistributorOut, distributor};
 use crate::memory::model::SetJitter;
-use crate::memory::port::{Load, Response};
+use crate::memory::port::{Load, Miss, Response};
 use crate::memory::wishbone::{BusError, FromSlave, ToSlave, slave};
 use crate::memory::{MemorySystemIn, memory_system};
 use crate::metrics::Counts;
@@ -130,6 +130,7 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> HostedOut<Signal> {
     let meets = i.load_side.map(|_| m.deferred("core_meets", Reconvergence::shape(s)));
     let request_ready = m.deferred("core_request_ready", 1);
     let response = m.deferred("core_response", Response::shape(s));
+    let miss = Miss::of(s).map(|shape| m.deferred("core_miss", shape));
     let bus_error = s.bus_width().map(|_| m.deferred("core_bus_error", BusError::shape(s)));
     let core = m.instance(
         "core",
@@ -145,6 +146,7 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> HostedOut<Signal> {
             meets: meets.as_ref().map(|meets| meets.value),
             request_ready: request_ready.value,
             response: response.value,
+            miss: miss.as_ref().map(|miss| miss.value),
             program_end: i.program_end,
             bus_error: bus_error.as_ref().map(|error| error.value),
         },
@@ -173,6 +175,9 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> HostedOut<Signal> {
     let memory = m.instance("memory", &memory_system(s, load), inputs);
     request_ready.drive(memory.request_ready);
     response.drive(memory.response);
+    if let Some((deferred, miss)) = miss.zip(memory.miss) {
+        deferred.drive(miss);
+    }
     if let Some((deferred, error)) = bus_error.zip(memory.error) {
         deferred.drive(error);
     }

@@ -2,7 +2,7 @@
 
 use super::memory_path::{Around, MemoryPath, memory_path};
 use super::{Backward, CoreIn, FrontEnd};
-use crate::divergence::interface::{Ahead, Announced, Hint, Hints, MixedIn, Outcome, UnitOut};
+use crate::divergence::interface::{Ahead, Announced, Hint, Hints, MixedIn, OfSlot, Outcome};
 use crate::divergence::proof::held_since;
 use crate::isa::{Alu, HintKind};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
@@ -73,7 +73,7 @@ pub fn back_end(
 
     // Stage 8, resolve.
     let in_resolve = executed.instruction;
-    let resolved = resolving(s, m, i, back, unit, (second, executed), stopped);
+    let resolved = resolving(s, m, i, back, front, (second, executed), stopped);
     let products = multiply(s, m, operands, resolved.result.valid & resolved.result.multiply);
 
     // Stage 9, memory. Its other half is the divergence unit.
@@ -83,6 +83,7 @@ pub fn back_end(
         reading: issued.reading,
         request_ready: i.request_ready,
         response: i.response,
+        miss: i.miss,
         response_taken: response_taken.value,
         late: back.late.value,
         restart: i.restart,
@@ -91,6 +92,9 @@ pub fn back_end(
     back.access_room.drive(memory.access_room);
     back.load_room.drive(memory.load_room);
     load_tag.drive(memory.load_tag);
+    if let Some((deferred, missed)) = back.missed.as_ref().zip(memory.missed) {
+        deferred.drive(missed);
+    }
 
     // Stage 10, write back.
     let writeback_in = WritebackIn {
@@ -110,6 +114,10 @@ pub fn back_end(
         mixed.drive(MixedIn { restart: i.restart, group, filling: i.filling, quiet, written, resolving, pc });
     }
     back.late.drive(written.late);
+    if let Some((early, late)) = back.early_threads.as_ref().zip(back.late_threads.as_ref()) {
+        early.drive(in_resolve.mask);
+        late.drive(written.written_late.expect("the scoreboard knows threads"));
+    }
     response_taken.drive(written.response_taken);
     quotient_taken.drive(written.quotient_taken);
     quotient_shown.drive(written.quotient_shown);
@@ -124,22 +132,26 @@ fn resolving(
     m: Builder,
     i: &CoreIn<Signal>,
     back: &Backward,
-    unit: &UnitOut<Signal>,
+    FrontEnd { unit, issued, .. }: &FrontEnd,
     (second, executed): (Instruction<Signal>, Executed<Signal>),
     stopped: Signal,
 ) -> Resolved<Signal> {
     let stops = stopped | back.faulted.value;
+    let squashed = squashed(back, issued.squashes, &executed.instruction);
+    let without_effect = squashed.map_or(stops, |squashed| stops | squashed);
     if let Some(hints) = &back.hints {
         hints.drive(instructions_on_barriers(s, &second, &executed, stops));
     }
     if let Some(announced) = &back.announced {
         // Whether it is at fault is known late: then its outcome does not come, nor anything else.
         let Instruction { valid, slot, decoded, .. } = executed.instruction;
-        let valid = valid & decoded.control & !stopped;
+        let announces = valid & decoded.control & !stopped;
+        let valid = squashed.map_or(announces, |squashed| announces & !squashed);
         announced.drive(Announced { valid, slot, call: decoded.call, ret: decoded.ret });
     }
     let jump = unit.more.mixed.map(|mixed| mixed.jump);
-    let resolve_in = ResolveIn { executed, stopped: stops, jump, count: unit.more.count, in_use: unit.more.in_use };
+    let resolve_in =
+        ResolveIn { executed, stopped: without_effect, jump, count: unit.more.count, in_use: unit.more.in_use };
     let resolved = m.instance("resolve", &resolve(s), resolve_in);
     if let Some(hints) = &back.hints {
         obeys_hold(m, unit.hold, &hints.value, resolved.outcome.valid, stops);
@@ -157,6 +169,16 @@ fn resolving(
         m.assert("outcomes_are_announced", !resolved.outcome.valid | of);
     }
     resolved
+}
+
+/// 1 bit: the instruction in stage 8 has no effect, since its path was suspended. Where that can be.
+fn squashed(back: &Backward, squashes: Option<Signal>, at_8: &Instruction<Signal>) -> Option<Signal> {
+    let Instruction { valid, slot, decoded, .. } = *at_8;
+    back.arrives.as_ref().zip(squashes).map(|(arrives, squashes)| {
+        let valid = valid & decoded.control;
+        arrives.drive(OfSlot { valid, slot });
+        valid & squashes.select(slot, 1)
+    })
 }
 
 /// What the first instruction of a slot waited for, in the cycle in which it comes.

@@ -10,6 +10,8 @@ use crate::pipeline::issue::{IssueIn, IssueOut, Reading, Slotted, issue};
 use crate::pipeline::pairs::PairsIn;
 use crate::pipeline::schedule::{by_age, by_block};
 use crate::pipeline::steer::{Flush, SteerIn, SteerOut, steer};
+use crate::pipeline::timing::ISSUE_TO_DEPENDENT;
+use crate::scoreboard::exact::ThreadsIn;
 use crate::scoreboard::{Pending, ScoreboardIn, ScoreboardOut, scoreboard};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
@@ -115,7 +117,19 @@ pub fn front_end(s: &Shape, m: Builder, i: &CoreIn<Signal>, back: &Backward, sto
         pairs: flush.zip(unit.more.two_paths).map(|(flush, TwoPaths { busy, active, changes_side, .. })| {
             let Outcome { valid, slot, .. } = back.outcome.value;
             let own_clear = own_clear.as_ref().map(|own_clear| own_clear.value);
-            PairsIn { flush, resolved: valid, resolved_slot: slot, busy, active, changes_side, own_clear }
+            let missed = back.missed.as_ref().map(|missed| missed.value);
+            let arrives = back.arrives.as_ref().map(|arrives| arrives.value);
+            PairsIn {
+                flush,
+                resolved: valid,
+                resolved_slot: slot,
+                busy,
+                active,
+                missed,
+                arrives,
+                changes_side,
+                own_clear,
+            }
         }),
         held: unit.more.mixed.and_then(|mixed| mixed.ahead),
     };
@@ -169,8 +183,25 @@ fn marked(
         changed: unit.more.two_paths.map(|dual| m.stage("s10_changed", dual.changed)),
         heads: issued.heads,
         issue: Pending { valid: valid & registers.writes, slot, rd: registers.rd },
-        early: back.early.value,
+        early: later(s, m, "early", back.early.value),
         late: written_late,
+        threads: unit.more.two_paths.and_then(|dual| dual.threads).map(|paths| {
+            let told = "the scoreboard knows threads";
+            let early = back.early_threads.as_ref().expect(told).value;
+            let late = back.late_threads.as_ref().expect(told).value;
+            ThreadsIn {
+                issue: m.pipe("s5_threads", unit.mask),
+                early: later(s, m, "early_threads", early),
+                late: m.pipe_reset("s11_written", late),
+                paths,
+            }
+        }),
     };
     m.instance("scoreboard", &scoreboard(s), scoreboard_in)
+}
+
+/// What the scoreboard is told of a result that the pipeline computes, as late as [`Shape::alu_latency`] says.
+fn later<B: Signals>(s: &Shape, m: Builder, name: &str, told: B) -> B {
+    let cycles = s.alu_latency - ISSUE_TO_DEPENDENT;
+    (1..=cycles).fold(told, |told, cycle| m.pipe_reset(&format!("{name}_{cycle}_later"), told))
 }

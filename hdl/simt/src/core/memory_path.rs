@@ -12,7 +12,8 @@
 //! Under `Split` the scratchpad's answer finds its own instruction's cycle in stage 10 free, so it is always taken at
 //! once. That is why it goes before the port's; under `Serialise`, they take turns.
 
-use crate::memory::port::{Request, Response};
+use crate::divergence::interface::OfSlot;
+use crate::memory::port::{Miss, Request, Response};
 use crate::memory::scratchpad::{ScratchpadIn, ScratchpadOut, ScratchpadRequest, scratchpad};
 use crate::pipeline::issue::{Issued, Reading};
 use crate::pipeline::load_queue::{LoadQueueIn, LoadQueueOut, load_queue};
@@ -32,6 +33,7 @@ pub struct Around {
     pub reading: Reading<Signal>,
     pub request_ready: Signal,
     pub response: Response<Signal>,
+    pub miss: Option<Miss<Signal>>,
     /// Write-back takes the response.
     pub response_taken: Signal,
     /// What it writes late.
@@ -51,6 +53,8 @@ pub struct MemoryPath {
     /// The memory port.
     pub request: Request<Signal>,
     pub response_ready: Signal,
+    /// For issue: a slot one of whose loads the cache answers late.
+    pub missed: Option<OfSlot<Signal>>,
     /// For write-back.
     pub response: Response<Signal>,
     pub loads: LoadQueueOut<Signal>,
@@ -85,6 +89,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
         decided,
         more: m.zero(Pending::shape(s)),
         tag: pad.response.tag,
+        asks: around.miss.map(|miss| miss.tag),
         give: around.response_taken,
         written: Some([around.late.slot, around.late.rd]),
     };
@@ -112,6 +117,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
         waits_for_loads: m.lit(0u32, 1),
         request,
         response_ready: pad.port_ready(&around),
+        missed: missed(m, &around, &loads),
         response: pad.response,
         loads,
         access: access.valid,
@@ -141,6 +147,7 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         decided,
         more: unit.serving,
         tag: pad.response.tag,
+        asks: around.miss.map(|miss| miss.tag),
         give: around.response_taken,
         written: None,
     });
@@ -154,6 +161,7 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         waits_for_loads: unit.waits_for_loads,
         request: sent.request,
         response_ready: pad.port_ready(&around),
+        missed: missed(m, &around, &loads),
         response: pad.response,
         loads,
         access: unit.chosen.valid,
@@ -161,6 +169,12 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         under_way: used.any() | !loads.empty,
         idle: unit.empty & loads.empty,
     }
+}
+
+/// Whose load the cache answers late, in the cycle behind.
+fn missed(m: Builder, around: &Around, loads: &LoadQueueOut<Signal>) -> Option<OfSlot<Signal>> {
+    let missed = around.miss.zip(loads.asked).map(|(miss, slot)| OfSlot { valid: miss.valid, slot });
+    missed.map(|missed| m.pipe_reset("missed", missed))
 }
 
 /// What the reservations say of an access that is sent in this cycle, in a core with them.

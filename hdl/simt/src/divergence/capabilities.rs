@@ -2,7 +2,7 @@
 
 use crate::isa::convergence;
 use crate::shape::{
-    BankAddress, Capt, Compaction, Merge, Order, PathScheduler, Replay, Shape, ShapeError, power, range,
+    BankAddress, Capt, Compaction, Merge, Order, PathScheduler, Replay, Scoreboard, Shape, ShapeError, power, range,
 };
 
 /// What a mechanism can do beyond the plain interface, and needs for it.
@@ -77,8 +77,30 @@ impl Capabilities {
         if s.path_scheduler != PathScheduler::Full && !self.two_paths {
             return refused("path_scheduler", s.path_scheduler.name().into(), "has one path of a warp to consider");
         }
+        if s.tells_misses() && s.cache.is_none() {
+            return Err(ShapeError::new("path_scheduler", s.path_scheduler.name(), "needs a cache"));
+        }
+        range("unresolved", s.unresolved, 1, 2)?;
+        if s.overlaps_control() {
+            let unresolved = s.unresolved.to_string();
+            if !self.two_paths {
+                return refused("unresolved", unresolved, "has one path of a warp that may issue");
+            }
+            if s.path_forwarding || s.replay == Replay::Split {
+                return Err(ShapeError::new("unresolved", 2, "needs replay = serialise, path_forwarding = off"));
+            }
+        }
         if s.path_forwarding && !self.two_paths {
             return refused("path_forwarding", "on".into(), "has no paths to forward");
+        }
+        if s.scoreboard != Scoreboard::Shadows {
+            let name = s.scoreboard.name();
+            if !self.two_paths {
+                return refused("scoreboard", name.into(), "has one path of a warp that may issue");
+            }
+            if s.replay == Replay::Split {
+                return Err(ShapeError::new("scoreboard", name, "needs replay = serialise"));
+            }
         }
         if s.likely && !self.likely_points {
             return refused("likely", "on".into(), "has no likely-convergence points");

@@ -291,6 +291,27 @@ impl Events<Signal> {
     }
 }
 
+/// Something of a slot.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct OfSlot<T> {
+    pub valid: T,
+    #[width(s.slot_bits())]
+    pub slot: T,
+}
+
+impl OfSlot<Signal> {
+    /// One bit per warp: it is of this one.
+    pub fn warps(self, s: &Shape) -> Signal {
+        warp_of(s, self.slot).decode(s.warps).only_if(self.valid)
+    }
+
+    /// One bit per slot: it is of this one.
+    pub fn slots(self, s: &Shape) -> Signal {
+        self.slot.decode(s.slots()).only_if(self.valid)
+    }
+}
+
 /// The warp of a slot.
 pub fn warp_of(s: &Shape, slot: Signal) -> Signal {
     match s.sides() {
@@ -411,6 +432,8 @@ pub struct TwoPaths<T> {
     pub changes_side: T,
     /// Paths of the warp of `issue_slot` that can be scheduled: 1 or 2, 2 bits.
     pub paths: T,
+    /// With [`Scoreboard::Exact`], one bit per lane and slot: the threads of its path, if it has one.
+    pub threads: Option<T>,
 }
 
 /// The paths of a warp change at the end of the cycle: a thread may get another side.

@@ -42,7 +42,7 @@ mod tests;
 mod turn;
 
 use super::bank::{BankAtomic, BankIn, bank};
-use super::port::{Operation, Request, Response};
+use super::port::{Miss, Operation, Request, Response};
 use crate::shape::{Cache, Metrics, Shape};
 use geometry::Geometry;
 use heddle_hdl::{all, each, prelude::*};
@@ -72,6 +72,8 @@ pub struct CacheOut<T> {
     /// To the core.
     pub request_ready: T,
     pub response: Response<T>,
+    /// In a core that is told of it.
+    pub miss: Option<Miss<T>>,
     /// Nothing is under way here.
     pub idle: T,
     /// To memory.
@@ -148,7 +150,8 @@ fn described(m: Builder, s: &Shape, c: &Cache, i: CacheIn<Signal>) -> CacheOut<S
     if s.metrics == Metrics::Simulated {
         steps.count(&first, &look, &turn);
     }
-    CacheOut { request_ready: first.ready, response, idle, below_request, below_response_ready: advance }
+    let miss = s.tells_misses().then(|| Miss { valid: turn.waits(&first, &look), tag: first.entry.tag });
+    CacheOut { request_ready: first.ready, response, miss, idle, below_request, below_response_ready: advance }
 }
 
 impl Steps<'_> {

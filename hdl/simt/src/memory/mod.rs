@@ -29,7 +29,7 @@ use crate::shape::{Backing, Shape};
 use cache::CacheIn;
 use heddle_hdl::prelude::*;
 use model::SetJitter;
-use port::{Load, Request, Response};
+use port::{Load, Miss, Request, Response};
 use wishbone::{BusError, FromSlave, ToSlave};
 
 /// The core's side of the port, and the host's.
@@ -58,6 +58,8 @@ pub struct MemorySystemOut<T> {
     pub request_ready: T,
     /// Stays until `response_ready`.
     pub response: Response<T>,
+    /// In a core that is told of it.
+    pub miss: Option<Miss<T>>,
     /// Nothing is under way: everything stored is where the host reads it.
     pub idle: T,
     /// Where the host reads: main memory's line with the word that it asked for, from the next cycle on until the next
@@ -113,7 +115,7 @@ fn described(m: Builder, s: &Shape, i: MemorySystemIn<Signal>) -> MemorySystemOu
         let inputs = MainIn { request, response_ready, load, set_jitter, wb };
         let MainOut { request_ready, response, idle, loaded, wb, error } =
             m.instance("main", &of_main(request.tag.width()), inputs);
-        return MemorySystemOut { request_ready, response, idle, loaded, wb, error };
+        return MemorySystemOut { request_ready, response, miss: None, idle, loaded, wb, error };
     };
     let tag_bits = cache::tag_bits(c);
     let below_request_ready = m.deferred("below_request_ready", 1);
@@ -134,6 +136,7 @@ fn described(m: Builder, s: &Shape, i: MemorySystemIn<Signal>) -> MemorySystemOu
     MemorySystemOut {
         request_ready: cache.request_ready,
         response: cache.response,
+        miss: cache.miss,
         idle: cache.idle & main.idle,
         loaded: main.loaded,
         wb: main.wb,

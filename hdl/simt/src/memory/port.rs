@@ -68,6 +68,22 @@ pub struct Response<T> {
     pub data: T,
 }
 
+/// A load or atomic that is answered late, since the cache finds its line absent or still to come.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct Miss<T> {
+    pub valid: T,
+    #[width(index_width(s.loads))]
+    pub tag: T,
+}
+
+impl Miss<Width> {
+    /// In a core that is told of misses.
+    pub fn of(s: &Shape) -> Option<Miss<Width>> {
+        s.tells_misses().then(|| Miss::shape(s))
+    }
+}
+
 /// A word that the host writes into memory, and into instruction memory where it lies in the program's part; or that it
 /// reads. Only while no thread is live.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]

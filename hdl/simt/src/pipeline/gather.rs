@@ -16,7 +16,7 @@
 //!
 //! What it does not do: it holds one load; answers that alternate between two loads are written one by one.
 
-use crate::shape::{Replay, Shape};
+use crate::shape::{Replay, Scoreboard, Shape};
 use heddle_hdl::{each, prelude::*};
 
 /// Lanes of a late result, for the register banks.
@@ -96,7 +96,11 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         let rd = m.pipe_if("rd", taken.value, answer.rd);
 
         let gathers = s.replay == Replay::Serialise;
-        wire!(joins = held.q & !last.q & slot.eq(answer.slot) & rd.eq(answer.rd) & m.lit(gathers, 1));
+        // Of one slot and register, two loads may be under way, if the scoreboard tells threads from each other.
+        let size = m.pipe_if("size", taken.value, answer.size);
+        wire!(same = held.q & !last.q & slot.eq(answer.slot) & rd.eq(answer.rd) & m.lit(gathers, 1));
+        let joins = if s.scoreboard == Scoreboard::Exact { same & size.eq(answer.size) } else { same };
+        let joins = joins.named("joins");
         let ready = if gathers {
             last.q | m.pipe_reset("another_waits", answer.valid & held.q & !joins & !written)
         } else {
@@ -113,7 +117,6 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         let parts =
             WordIn { enable: each(enables), part: Part { word: each(answer.words), offset: each(answer.offset) } };
         let parts = m.replicate("word", s.lanes, &word(), parts);
-        let size = m.pipe_if("size", taken.value, answer.size);
 
         m.assume("answers_have_a_register", !answer.valid | answer.rd.any());
         m.assert("only_what_is_offered_is_written", !written | offered);

@@ -130,6 +130,9 @@ pub struct IssueOut<T> {
     pub idle: Idle<T>,
     /// Of the sibling of `resolved_slot`, where a warp has two slots.
     pub unissued: Option<Unissued<T>>,
+    /// One bit per slot: its control instruction in stage 8 has no effect, and issues again. Where two of a warp may be
+    /// unresolved.
+    pub squashes: Option<T>,
 }
 
 /// Why slots with an instruction could not issue it, one bit per slot.
@@ -164,6 +167,8 @@ struct Head<T> {
     divide: T,
     /// The divergence unit may hold it back.
     control: T,
+    /// It is a conditional branch. Where two control instructions of a warp may be unresolved.
+    branch: Option<T>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -188,7 +193,8 @@ const BLOCK_RAM: Width = 4;
 
 /// The bookkeeping of one slot's buffer.
 fn row(s: &Shape) -> TypedModule<RowIn<Width>, RowOut<Signal>> {
-    let entry = Head { registers: 32, accesses: 1, answers: 1, divide: 1, control: 1 };
+    let branch = s.overlaps_control().then_some(1);
+    let entry = Head { registers: 32, accesses: 1, answers: 1, divide: 1, control: 1, branch };
     let place = index_width(s.buffer);
     let flush = (s.sides() > 1).then_some(1);
     module("issue_row", RowIn { push: 1, pop: 1, flush, entry }, |m, i| {
@@ -218,8 +224,14 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         m.doc("Stage 4: instruction buffers and the choice of an instruction to issue.");
         let d = i.decoded.decoded;
         let registers = i.decoded.registers;
-        let entry =
-            Head { registers, accesses: d.accesses(), answers: d.answers, divide: d.divide, control: d.takes_turn() };
+        let entry = Head {
+            registers,
+            accesses: d.accesses(),
+            answers: d.answers,
+            divide: d.divide,
+            control: d.takes_turn(),
+            branch: s.overlaps_control().then_some(d.branch),
+        };
         wire!(push = i.decoded.slot.decode(s.slots()) & i.decoded.valid.repeat(s.slots()));
         let pop = m.deferred("pop", s.slots());
         let entry = entry.map("", &mut |_, e| all(e));
@@ -246,6 +258,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             ("control", head.control),
         ]
         .map(|(name, bits)| m.pipe(&format!("first_{name}"), bits));
+        let branch = head.branch.map(|bits| m.pipe("first_branch", bits));
         let no = |condition: Signal| (!condition).repeat(s.slots());
         // Cycles that are left of the last issue's.
         let turns = (s.issue_interval > 1).then(|| m.reg("turns_left", s.issue_interval.ilog2()).reset(0u32));
@@ -257,7 +270,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         );
         wire!(open = !(i.bubble | turn));
         wire!(may_go = registers_ok.q & !unit_busy);
-        wire!(ready = pairs.as_ref().map_or(may_go, |pairs| may_go & pairs.may_issue(control)));
+        wire!(ready = pairs.as_ref().map_or(may_go, |pairs| may_go & pairs.may_issue(control, branch)));
         let considered = pairs.as_ref().and_then(Pairs::considered);
         let waiting = considered.map_or(filled, |considered| filled & considered);
         let (choice, any) = choose(m, s, Candidates { waiting, ready, open, starts: i.starts, group: i.group });
@@ -292,7 +305,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             divide: of_choice(divide),
             control: of_choice(control),
         };
-        let unissued = pairs.map(|pairs| pairs.issue(s, m, &issued, i.steer));
+        let noted = pairs.map(|pairs| pairs.issue(s, m, &issued, i.steer));
         IssueOut {
             issued,
             reading: kept.reading,
@@ -301,7 +314,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             heads: head.registers,
             buffered: rows.count,
             idle,
-            unissued,
+            unissued: noted.as_ref().map(|noted| noted.unissued),
+            squashes: noted.and_then(|noted| noted.squashes),
         }
     })
 }

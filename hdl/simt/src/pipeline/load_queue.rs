@@ -36,6 +36,8 @@ pub struct LoadQueueIn<T> {
     /// The entry whose data write-back takes (`give` is 1) in this cycle.
     pub tag: T,
     pub give: T,
+    /// An entry whose slot is asked for, where issue must know of misses.
+    pub asks: Option<T>,
     /// Under [`Replay::Split`], the register that is written late in this cycle: slot and number.
     pub written: Option<[T; 2]>,
 }
@@ -50,6 +52,8 @@ pub struct LoadQueueOut<T> {
     /// No other load of the same slot and register is under way, and no more of its instruction is to come. Under
     /// [`Replay::Serialise`], of the load with the tag `tag`; else no load of `written` is.
     pub last: T,
+    /// The slot of the entry `asks`.
+    pub asked: Option<T>,
     /// No load is under way.
     pub empty: T,
 }
@@ -109,6 +113,7 @@ impl LoadQueueIn<Width> {
             more: Pending::shape(s),
             tag: index_width(s.loads),
             give: 1,
+            asks: s.tells_misses().then(|| index_width(s.loads)),
             written: (s.replay == Replay::Split).then(|| [s.slot_bits(), 5]),
         }
     }
@@ -148,6 +153,7 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         let owners = m.memory("owners", [s.slot_bits(), 5], tag_bits).style(MemoryStyle::Distributed);
         owners.write(owner.valid, entry_number, [owner.slot, owner.rd]);
         let [slot, rd] = owners.read(i.tag);
+        let asked = i.asks.map(|tag| owners.read(tag)[0]);
         // What is written has given its entry back; lanes of its instruction that were left may have one since.
         let (of, others) = i.written.map_or(([slot, rd], busy.q & !i.tag.decode(s.loads)), |of| (of, busy.q));
         let is_of = |slot: Signal, rd: Signal| of[0].eq(slot) & of[1].eq(rd);
@@ -174,7 +180,7 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         m.cover("full", busy.q.all());
         m.cover("other_loads_of_the_register_under_way", others.any() & !last);
         let load = Load { slot, rd, route: routes.read(i.tag) };
-        LoadQueueOut { room, next, load, last, empty: !busy.q.any() }
+        LoadQueueOut { room, next, load, last, asked, empty: !busy.q.any() }
     })
 }
 
@@ -242,6 +248,7 @@ mod tests {
                 more: Pending { valid: more.is_some().into(), slot: pending.0.into(), rd: pending.1.into() },
                 tag: tag.into(),
                 give: given.is_some().into(),
+                asks: None,
                 written: (replay == Replay::Split).then(|| [written.0.into(), written.1.into()]),
             });
             let out = t.peek();

@@ -12,6 +12,8 @@
 //! some slot's *turn*: slots with an instruction get it one after the other, and whoever has it goes first as soon as
 //! it can. It ends with one instruction, after which greed is for this slot.
 //!
+//! Where a warp has two slots, all of this is of slots, or under [`PathScheduler::SideFirst`] of warps.
+//!
 //! Three choose among blocks first (`thread-block-compaction.txt` §6.2); among the slots of a block it is always the
 //! next one after the last.
 //!
@@ -22,7 +24,9 @@
 use super::timing::TURN_EVERY;
 use crate::arbiter::{places_above, round_robin};
 use crate::block::same_group;
-use crate::shape::{Schedule, Shape};
+use crate::divergence::Divergence;
+use crate::divergence::interface::{by_side, by_slot};
+use crate::shape::{PathScheduler, Schedule, Shape};
 use heddle_hdl::{all, each, elements, prelude::*};
 
 /// What the choice depends on.
@@ -53,6 +57,33 @@ pub fn by_block(s: &Shape) -> bool {
 
 /// One of the slots that are ready (one-hot, none if none is), and whether there is one.
 pub fn choose(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal) {
+    match s.path_scheduler {
+        PathScheduler::SideFirst => side_first(m, s, candidates),
+        _ => among(m, s, candidates),
+    }
+}
+
+/// Of each warp the side that could go, of both the one that did not issue last; and of those, a warp's, as if it had no
+/// other. (`dual-path-execution.txt` §3.3)
+fn side_first(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal) {
+    let went_right = m.reg("went_right", s.warps).reset(0u32);
+    let [left, right] = by_side(candidates.ready, 1);
+    wire!(goes_right = right & !(left & went_right.q));
+    let of_warps = |slots: Signal| {
+        let [left, right] = by_side(slots, 1);
+        left | right
+    };
+    let of_warp = Candidates { waiting: of_warps(candidates.waiting), ready: left | right, ..candidates };
+    // The schedule of a core whose warps have one path each.
+    let one_path = Shape { path_scheduler: PathScheduler::Full, ..s.clone().with_divergence(Divergence::STACK) };
+    let (warp, any) = among(m, &one_path, of_warp);
+    went_right.next((went_right.q & !warp) | (warp & goes_right));
+    m.cover("both_sides_could_go", (warp & left & right).any());
+    (by_slot(warp & !goes_right, warp & goes_right), any)
+}
+
+/// One of the slots.
+fn among(m: Builder, s: &Shape, candidates: Candidates) -> (Signal, Signal) {
     let Candidates { ready, open, .. } = candidates;
     let can_go = Candidates { ready: ready.only_if(open), ..candidates };
     match s.schedule {

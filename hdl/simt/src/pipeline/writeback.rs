@@ -14,7 +14,8 @@ use super::timing::{ISSUE_TO_WRITE, WAIT_BEFORE_BUBBLE};
 use crate::divergence::interface::warp_of;
 use crate::memory::port::Response;
 use crate::scoreboard::Pending;
-use crate::shape::{Replay, Shape};
+use crate::scoreboard::exact::Written;
+use crate::shape::{Replay, Scoreboard, Shape};
 use heddle_hdl::{all, each, elements, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -47,6 +48,8 @@ pub struct WritebackOut<T> {
     pub of_divider: T,
     /// A late write is done.
     pub late: Pending<T>,
+    /// What is written late in this cycle, for a scoreboard that knows threads.
+    pub written_late: Option<Written<T>>,
     /// Issue must leave this cycle free.
     pub bubble: T,
     /// Nothing waits here to be written.
@@ -182,7 +185,21 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let Target { lanes: enables, slot, rd } = target;
         let write = Write { lanes: enables, warp: warp_of(s, slot), homes: None, rd, data };
         let quotient_shown = !from_load;
-        WritebackOut { write, response_taken, quotient_taken, quotient_shown, of_divider, late, bubble, empty }
+        let written_late = (s.scoreboard == Scoreboard::Exact).then(|| {
+            let Target { lanes, slot, rd } = late_target;
+            Written { lanes, warp: warp_of(s, slot), rd }
+        });
+        WritebackOut {
+            write,
+            response_taken,
+            quotient_taken,
+            quotient_shown,
+            of_divider,
+            late,
+            written_late,
+            bubble,
+            empty,
+        }
     })
 }
 

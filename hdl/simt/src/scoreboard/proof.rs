@@ -34,8 +34,14 @@ pub fn scoreboard_proof(s: &Shape) -> TypedModule<ProofIn<Width>, [Signal; 1]> {
         let early = Pending { valid: early.valid & pending(early), ..early };
         let twice = early.valid & early.slot.eq(late.slot) & early.rd.eq(late.rd);
         let late = Pending { valid: late.valid & pending(late) & !twice, ..late };
-        let legal =
-            ScoreboardIn { heads: i.heads, issue, early: early.released(s), late: late.released(s), changed: None };
+        let legal = ScoreboardIn {
+            heads: i.heads,
+            issue,
+            early: early.released(s),
+            late: late.released(s),
+            changed: None,
+            threads: None,
+        };
         let RowOut { clear, quiet, pending } = described(m, s, legal, &row_shown());
         shown.drive(pending);
 

@@ -1,7 +1,10 @@
 //! Which cores can be built.
 
 use super::Shape;
-use crate::pipeline::timing::LEAST_BUFFER;
+use crate::pipeline::timing::{ISSUE_TO_DEPENDENT, LEAST_BUFFER};
+
+/// The most that [`Shape::alu_latency`] can be.
+pub const MOST_ALU_LATENCY: u32 = 64;
 
 /// A shape that cannot be built: the field, its value, and what is allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -34,6 +37,7 @@ impl Shape {
         power("stack", self.stack, 64, 1 << 20)?;
         power("buffer", self.buffer, LEAST_BUFFER.next_power_of_two(), 16)?;
         power("issue_interval", self.issue_interval, 1, 8)?;
+        range("alu_latency", self.alu_latency, ISSUE_TO_DEPENDENT, MOST_ALU_LATENCY)?;
         power("loads", self.loads, 2, 64)?;
         range("depth_bits", self.depth_bits, 1, 16)?;
         if self.program > self.memory {

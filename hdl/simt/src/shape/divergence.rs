@@ -9,20 +9,52 @@ use super::name_of;
 /// Which paths of a warp are considered for issue. (`dual-path-execution.txt` §3.3)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathScheduler {
-    /// Both.
+    /// Both; each takes part in the [schedule](super::Schedule) as if it were a warp.
     Full,
+    /// Both; the one that could go and has not issued last stands for the warp, which takes part in the schedule.
+    SideFirst,
     /// One, until it issues an instruction that takes long.
     Constrained,
+    /// One, until a load of its finds the cache without its line, or it issues another instruction that takes long.
+    ConstrainedMiss,
 }
 
 impl PathScheduler {
     /// Every choice with its name on the command line.
-    pub const ALL: &[(&str, PathScheduler)] =
-        &[("full", PathScheduler::Full), ("constrained", PathScheduler::Constrained)];
+    pub const ALL: &[(&str, PathScheduler)] = &[
+        ("full", PathScheduler::Full),
+        ("side-first", PathScheduler::SideFirst),
+        ("constrained", PathScheduler::Constrained),
+        ("constrained-miss", PathScheduler::ConstrainedMiss),
+    ];
+
+    /// Whether one path of a warp is considered at a time.
+    pub fn is_constrained(self) -> bool {
+        matches!(self, PathScheduler::Constrained | PathScheduler::ConstrainedMiss)
+    }
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         name_of(PathScheduler::ALL, self)
+    }
+}
+
+/// What makes one of two paths of a warp wait for a register. (`dual-path-execution.txt` §3.2, §6.4)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scoreboard {
+    /// A write that issued on its own side, or on the other before the paths last changed: two bits a register and side.
+    Shadows,
+    /// A write to one of its threads: a bit a register and thread, for studies.
+    Exact,
+}
+
+impl Scoreboard {
+    /// Every choice with its name on the command line.
+    pub const ALL: &[(&str, Scoreboard)] = &[("shadows", Scoreboard::Shadows), ("exact", Scoreboard::Exact)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        name_of(Scoreboard::ALL, self)
     }
 }
 

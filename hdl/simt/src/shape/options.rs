@@ -22,7 +22,9 @@ impl Shape {
             option("levels", true, levels.to_string());
         }
         option("path-scheduler", self.path_scheduler != usual.path_scheduler, self.path_scheduler.name().into());
+        option("unresolved", self.unresolved != usual.unresolved, self.unresolved.to_string());
         option("path-forwarding", self.path_forwarding, on(self.path_forwarding));
+        option("scoreboard", self.scoreboard != usual.scoreboard, self.scoreboard.name().into());
         option("compaction", self.compaction != usual.compaction, self.compaction.name().into());
         option("capt", self.capt != usual.capt, self.capt.text());
         option("likely", self.likely, on(self.likely));
@@ -38,6 +40,7 @@ impl Shape {
         option("order", self.order != usual.order, self.order.name().into());
         option("buffer", self.buffer != usual.buffer, self.buffer.to_string());
         option("issue-interval", self.issue_interval != usual.issue_interval, self.issue_interval.to_string());
+        option("alu-latency", self.alu_latency != usual.alu_latency, self.alu_latency.to_string());
         option("schedule", self.schedule != usual.schedule, self.schedule.name().into());
         option("loads", self.loads != usual.loads, self.loads.to_string());
         option("bank-address", self.bank_address != usual.bank_address, self.bank_address.name().into());

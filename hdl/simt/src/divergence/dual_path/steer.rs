@@ -6,6 +6,7 @@ use super::super::{Outcome, OutcomeKind, PathsChange, Steer, TwoPaths, UnitIn, b
 use super::state::Store;
 use super::turn::{Moved, Turn};
 use super::update::Updated;
+use crate::shape::Scoreboard;
 use heddle_hdl::prelude::*;
 
 impl Store {
@@ -74,7 +75,14 @@ impl Store {
             busy: self.popping.q | cat(&owes.collect::<Vec<_>>()),
             active: self.active.q,
             changes_side: turn.sends,
+            threads: (s.scoreboard == Scoreboard::Exact).then(|| self.threads_of_sides()),
             paths: of.left.valid.zext(2) + of.right.valid.zext(2),
         }
+    }
+
+    /// One bit per lane and slot: the threads of its path.
+    fn threads_of_sides(&self) -> Signal {
+        let tops = (0..self.s.warps).map(|warp| self.tops.read(self.m.lit(warp, self.s.warp_bits())));
+        cat(&tops.flat_map(|top| [top.left.mask, top.right.mask]).collect::<Vec<_>>())
     }
 }

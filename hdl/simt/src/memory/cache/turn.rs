@@ -53,6 +53,13 @@ pub struct Turn {
     waiting: Mem<Entry<Width>>,
 }
 
+impl Turn {
+    /// 1 bit: first begins a miss, or waits for one; if it is answered.
+    pub fn waits(&self, first: &First, look: &Look) -> Signal {
+        self.firsts & !look.hit & first.responds
+    }
+}
+
 impl Steps<'_> {
     /// 1: the request that is first.
     pub fn first(&self) -> First {

@@ -105,12 +105,24 @@ impl Bench {
         }
     }
 
-    /// One cycle, compared with the reference. Who goes.
-    fn cycle(&mut self, waiting: u128, ready: u128, starts: Option<u32>) -> Option<u32> {
+    /// One cycle: who goes.
+    fn choose(&mut self, waiting: u128, ready: u128, starts: Option<u32>) -> Option<u32> {
+        let choice = self.look(waiting, ready, starts).choice;
+        self.t.step();
+        assert!(choice.count_ones() <= 1);
+        (0..self.s.slots()).find(|&slot| choice.bit(slot))
+    }
+
+    fn look(&mut self, waiting: u128, ready: u128, starts: Option<u32>) -> Out<Bits> {
         let starts_port = by_age(&self.s).then_some(Bits::from(starts.map_or(0, |warp| 1u64 << warp)));
         let group = by_block(&self.s).then(|| (self.group / self.s.sides()).into());
         self.t.poke(In { waiting: waiting.into(), ready: ready.into(), starts: starts_port, group });
-        let out = self.t.peek();
+        self.t.peek()
+    }
+
+    /// One cycle, compared with the reference. Who goes.
+    fn cycle(&mut self, waiting: u128, ready: u128, starts: Option<u32>) -> Option<u32> {
+        let out = self.look(waiting, ready, starts);
         let expected = self.expected(ready);
         let name = self.s.schedule.name();
         assert_eq!(out.any == 1, expected.is_some());
@@ -214,6 +226,39 @@ fn random_slots_against_the_rules() {
                 started |= starting;
             }
         }
+    }
+}
+
+/// Of each warp one side stands for it, the other one in turn; and warps are chosen among as if they had one path.
+#[test]
+fn a_side_stands_for_its_warp() {
+    for (&(name, schedule), warps) in Schedule::ALL.iter().flat_map(|s| [1, 2, 8, 64].map(|warps| (s, warps))) {
+        println!("{name}, {warps} warps");
+        let dual_path = Shape::new(2, warps).with_divergence(Divergence::DUAL_PATH);
+        let s = Shape { schedule, path_scheduler: PathScheduler::SideFirst, ..dual_path };
+        let of_block = if by_block(&s) { warps.min(2) } else { 1 };
+        let mut sides = Bench::of(s, of_block);
+        let mut of_warps = Bench::new(schedule, warps, Divergence::STACK, of_block);
+        let mut r = fastrand::Rng::with_seed(u64::from(warps));
+        let mut last_side = vec![0; warps as usize];
+        let mut both = 0;
+        let start = |bench: &mut Bench| bench.start(0..warps);
+        start(&mut of_warps);
+        (0..warps).for_each(|warp| assert_eq!(sides.choose(0, 0, Some(warp)), None));
+        for _ in 0..cases(2000) {
+            let waiting = r.u128(..) & u128::MAX >> (128 - 2 * warps);
+            let ready = waiting & r.u128(..);
+            let any = |slots: u128| (0..warps).filter(|w| slots >> (2 * w) & 3 != 0).fold(0, |bits, w| bits | 1 << w);
+            let expected = of_warps.cycle(any(waiting), any(ready), None).map(|warp| {
+                let of_warp = ready >> (2 * warp) & 3;
+                let last = &mut last_side[warp as usize];
+                *last = if of_warp == 3 { 1 - *last } else { (of_warp >> 1) as u32 };
+                both += u32::from(of_warp == 3);
+                2 * warp + *last
+            });
+            assert_eq!(sides.choose(waiting, ready, None), expected);
+        }
+        assert!(both > 10, "{both} times");
     }
 }
 
