@@ -2,7 +2,7 @@
 
 use heddle_check::checked;
 use heddle_simt::isa::Atomic;
-use heddle_simt::{Backing, Coalescing, Divergence, Schedule, Scoreboard, Shape, Timing};
+use heddle_simt::{Backing, Coalescing, Compaction, Divergence, Schedule, Scoreboard, Shape, Timing};
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
@@ -249,6 +249,43 @@ fn branches_of_both_paths_overlap() {
     println!("{} cycles, with two unresolved {}", one.cycles, two.cycles);
     assert_eq!(one.thread_instructions, two.thread_instructions);
     assert!(two.cycles + 20 < one.cycles, "{} {}", one.cycles, two.cycles);
+}
+
+/// A warp-synchronous program: within a branch, the two threads of the last warp exchange words without a barrier, since a
+/// warp executes a store before the load behind it. The first threads of all other warps take the branch, too: so formed
+/// anew, the two are in the first warp and in the last. (`thread-block-compaction.txt` §3.3)
+#[test]
+fn a_warp_synchronous_program_needs_static_warps() {
+    const WARPS: u32 = 8;
+    const WORDS: i32 = 0x400;
+    let last = 2 * WARPS as i32 - 1;
+    let program = Asm::default()
+        .put([csrr(5, THREAD_IN_BLOCK), andi(6, 5, 1), addi(A0, ZERO, 0), addi(7, ZERO, 0)])
+        .put([sltiu(13, 5, last), r(0, 13, 6, 7, 13, 0x33)])
+        .put([slli(8, 5, 2), addi(8, 8, WORDS), addi(9, 5, 100), slli(11, 6, 3), r(0x20, 11, 8, 0, 12, 0x33)])
+        .branch(BNE, 13, ZERO, "meet")
+        .put([sw(9, 8, 0), lw(7, 12, 4)])
+        .label("meet")
+        .put([sw(7, 8, 128)])
+        .exit();
+    let got = |shape: &Shape| {
+        let options = MachineOptions { max_cycles: 20_000, ..MachineOptions::default() };
+        let mut machine = Machine::new(shape, program.program(), &options).unwrap();
+        machine.run().unwrap();
+        let word = |thread: i32| i32::from(machine.read((WORDS + 128 + 4 * thread) as u32, 4).unwrap()[0]);
+        [last - 1, last].map(word)
+    };
+    let right = [100 + last, 99 + last];
+    for divergence in Divergence::ALL {
+        let shape = Shape::new(2, WARPS).with_divergence(*divergence);
+        let compaction = if shape.mixes() { Compaction::Off } else { shape.compaction };
+        let shape = Shape { compaction, ..shape };
+        assert_eq!(got(&shape), right, "{}", shape.options());
+    }
+    let blocks = Shape::new(2, WARPS).with_divergence(Divergence::BLOCK_STACK);
+    for compaction in [Compaction::SkipUniform, Compaction::Always, Compaction::Every] {
+        assert_ne!(got(&Shape { compaction, ..blocks.clone() }), right, "{}", compaction.name());
+    }
 }
 
 /// `thread-block-compaction.txt` §4, Example 2: `while (A) { if (x) B; else if (C) break; E }`. At each turn half of
