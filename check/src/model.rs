@@ -41,6 +41,7 @@ use policy::Policy;
 use stack::Stacks;
 use std::collections::BTreeMap;
 use subdivision::Subdivision;
+pub use subdivision::behind;
 use thiserror::Error;
 
 /// A latency of the core as cycles of the model.

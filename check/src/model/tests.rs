@@ -170,10 +170,14 @@ fn kernels_are_right_on_all_mechanisms() {
     let shape = shape.with_divergence(Divergence::STACK);
     for name in ["bfs", "laplace3d", "work_queue", "dispatch", "nqueens", "cfd", "reduce"] {
         let kernel = find(name).unwrap();
+        let mut summaries = Vec::new();
         for mechanism in mechanisms() {
             let mut model = Model::new(&shape, &Program::parse(kernel.elf).unwrap(), mechanism).unwrap();
             (kernel.drive)(&mut model, 1).unwrap_or_else(|error| panic!("{name} {mechanism:?}: {error}"));
+            summaries.push((mechanism, model.summary()));
         }
+        let of = |mechanism| summaries.iter().find(|(other, _)| *other == mechanism).unwrap().1;
+        assert_eq!(of(Mechanism::Subdivision(0)), of(Mechanism::Stack), "{name}");
     }
 }
 
