@@ -519,12 +519,27 @@ mod tests {
     #[test]
     fn a_table_has_a_line_a_kernel_and_the_means() {
         let text = table(&example());
-        let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let (first, others) = text.split_once("\n\n").unwrap();
+        let words: Vec<Vec<&str>> = first.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(words.len(), 2 + 2 + 3);
         assert_eq!(words[2].join(" "), "lu LUD 10.00 +10.0 % +10.0 % +0.0 % +0.0 % +30.5 % 1.250 50.0 % -25.0 %");
         assert_eq!(words[3].join(" "), "bfs BFS 10.00 +0.0 % +0.0 % +0.0 % +0.0 % +0.0 % 1.000 50.0 % +0.0 %");
         let mean = "interleavable +10.0 % +10.0 % +0.0 % +0.0 % +14.9 %, +11.7 % 1.250 -25.0 %";
         assert_eq!(words[4].join(" "), mean);
+        assert!(others.starts_with("Figure 13: ") && others.contains("\n\nthe stack of a warp, "), "{others}");
+    }
+
+    #[test]
+    fn a_model_that_failed_has_no_figures_and_says_why() {
+        let mut report = example();
+        report.rows.retain(|row| (row.kernel, row.divergence.as_str()) != ("lu", "dws-10"));
+        report.failures.push(Failure { kernel: "lu", divergence: "dws-10".into(), why: "it does not end".into() });
+        let text = table(&report);
+        assert!(
+            text.contains("lu             LUD                10.00    +10.0 %       -  +10.0 %   +0.0 %"),
+            "{text}"
+        );
+        assert!(text.ends_with("\nlu on dws-10: it does not end\n"), "{text}");
     }
 
     #[test]

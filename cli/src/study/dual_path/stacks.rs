@@ -47,7 +47,7 @@ pub fn of(shapes: &[Shape], rows: &[Row]) -> Result<Vec<Stack>> {
 
 /// Title and lines.
 pub fn table(stacks: &[Stack]) -> (&'static str, Vec<Vec<String>>) {
-    let headings = ["", "", "bits of the top", "of a level", "levels in use", "bits in use"];
+    let headings = ["", "", "bits of the top", "of a level", "levels below it", "bits in use"];
     let mut lines = vec![headings.map(String::from).to_vec()];
     for stack in stacks {
         let Stack { divergence, top_bits, level_bits, most_levels, published: [bits, entries] } = *stack;
