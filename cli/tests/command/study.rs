@@ -105,7 +105,7 @@ fn dual_path_is_compared_with_the_others_on_one_core() {
     assert_eq!(number(row("bfs", "dual-path"), "avg_path"), 1.0);
     assert!(std::fs::read_to_string(place.path().join("ipc.svg")).unwrap().contains("8 lanes × 2 warps"));
     // The core has what there is no model of.
-    let text = place.good("study dual-path bfs --lanes 4 --warps 1 --memory-model latency=9,jitter=2 --thresholds 0,7");
+    let text = place.good("study dual-path bfs --lanes 4 --warps 1 --memory-model latency=9,jitter=3 --thresholds 0,7");
     let why = "the cycle model has no memory that answers at random";
     assert!(text.ends_with(&format!("\nbfs on dws-0: {why}\n\nbfs on dws-7: {why}\n")), "{text}");
     assert!(!text.contains("Figure 10"), "{text}");
