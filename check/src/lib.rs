@@ -11,7 +11,7 @@
 //! Measurements, for studies and for boards:
 //!
 //! * [`compaction`]: what a core that forms warps anew gains by it.
-//! * [`model`]: a core that forms warps in other ways, as a cycle model.
+//! * [`model`]: a core that forms or parts warps in other ways, as a cycle model.
 //! * [`synth`]: the core on an FPGA: its cells and its clock.
 //!
 //! [`commit::monitor`] and [`compaction::monitor`] are [monitors](heddle_testbench::machine::Monitor) of a machine.

@@ -1,6 +1,6 @@
 //! A cycle model of one core whose warps are formed as the core's divergence units do not: dynamic warp formation,
-//! which thread block compaction is compared with. `docs/studies/formation.md` says what it leaves out and how near it
-//! comes.
+//! which thread block compaction is compared with, and dynamic warp subdivision, which dual path is.
+//! `docs/studies/formation.md` says what it leaves out and how near it comes.
 //!
 //! Threads are executed by the [`Iss`], an instruction of a warp in the cycle in which it issues, so memory is as that
 //! order says. Time is charged beside it.
@@ -14,6 +14,7 @@
 //! | `policy.rs` | what a mechanism decides |
 //! | `stack.rs` | a stack per warp, to compare the model with the core |
 //! | `formation.rs` | dynamic warp formation, without and with warp barriers |
+//! | `subdivision.rs` | dynamic warp subdivision, `docs/studies/subdivision.md` |
 
 mod core;
 mod formation;
@@ -21,6 +22,7 @@ mod memory;
 mod op;
 mod policy;
 mod stack;
+mod subdivision;
 mod writeback;
 
 use self::core::Launch;
@@ -37,6 +39,9 @@ use heddle_testbench::reconverge::{self, ReconvergeError, SideEntry};
 use op::Op;
 use policy::Policy;
 use stack::Stacks;
+use std::collections::BTreeMap;
+use subdivision::Subdivision;
+pub use subdivision::behind;
 use thiserror::Error;
 
 /// A latency of the core as cycles of the model.
@@ -53,6 +58,10 @@ pub enum Mechanism {
     Formation,
     /// The same between a branch that parts a static warp and where its threads reconverge. (§2.4)
     WarpBarriers,
+    /// Those at the top of their static warp's stack; from a branch that parts them, if the basic block where its
+    /// threads reconverge has no more than so many instructions, those of the warp at one pc. With 0, none ever are.
+    /// (`dual-path-execution.txt` §2.2)
+    Subdivision(u32),
 }
 
 /// Why a model cannot be made, or a launch failed. One line each.
@@ -82,7 +91,11 @@ pub struct Model {
     iss: Iss,
     ops: Vec<Op>,
     side_table: Vec<Option<SideEntry>>,
+    /// Of each control instruction, the instructions of the basic block where its threads reconverge.
+    behind: BTreeMap<u32, u32>,
     max_cycles: u64,
+    /// [`Counts::paths`](core::Counts) of all launches.
+    paths: u64,
     summary: Summary,
 }
 
@@ -101,13 +114,16 @@ impl Model {
         }
         let words = program.instruction_image(shape)?;
         let op = |(number, word): (u32, u32)| Op::new(Instruction { pc: 4 * number, word });
+        let analysis = reconverge::analyse(program)?;
         Ok(Model {
             shape: shape.clone(),
             mechanism,
             iss: Iss::new(program, shape)?,
             ops: (0..).zip(words).map(op).collect(),
-            side_table: reconverge::analyse(program)?.side_table(),
+            side_table: analysis.side_table(),
+            behind: subdivision::behind(&analysis),
             max_cycles: 100_000_000,
+            paths: 0,
             summary: Summary::default(),
         })
     }
@@ -117,7 +133,7 @@ impl Model {
         self.max_cycles = max_cycles;
     }
 
-    /// What the core did so far; of what only a divergence unit has, nothing.
+    /// What the core did so far; of what only a divergence unit has, nothing, but the paths that can be scheduled.
     pub fn summary(&self) -> Summary {
         self.summary
     }
@@ -130,6 +146,9 @@ impl Model {
             Mechanism::Stack => Box::new(Stacks::new(lanes, warps)),
             Mechanism::Formation => Box::new(Formation::new(lanes, warps, false)),
             Mechanism::WarpBarriers => Box::new(Formation::new(lanes, warps, true)),
+            Mechanism::Subdivision(threshold) => {
+                Box::new(Subdivision::new(lanes, warps, threshold, self.behind.clone()))
+            }
         };
         let mut launch = Launch::new(&self.shape, &mut self.iss, &self.ops, &self.side_table, policy.as_mut());
         let result = launch.run(self.max_cycles);
@@ -142,6 +161,9 @@ impl Model {
         s.thread_instructions += counts.thread_instructions;
         s.warp_instructions += counts.issued;
         s.set_rates(lanes);
+        self.paths += counts.paths;
+        s.avg_path = self.paths as f64 / s.warp_instructions.max(1) as f64;
+        s.most_paths = s.most_paths.max(counts.most_paths);
         s.idle.divergence += counts.idle.divergence;
         s.idle.interval += counts.idle.interval;
         s.idle.memory += counts.idle.memory;

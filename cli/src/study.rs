@@ -8,6 +8,7 @@ mod compaction;
 mod core;
 pub mod draws;
 mod dual_path;
+mod fit;
 mod kept;
 mod kernels;
 mod locks;

@@ -31,6 +31,16 @@ fn fetch_next(warp: &mut Warp, at: u64, ops: &[Op], policy: &dyn Policy) {
     warp.front.stops = (control || policy.stops(warp, pc + 4)).then_some(at + cycles(timing::CHOICE_TO_DECODE));
 }
 
+/// Registers that a warp waits for, a bit each: its threads', or those of all threads of its static warp.
+fn pending_of(warp: &Warp, is_one: bool, lanes: u32, pending: &[u32]) -> u32 {
+    let all = |harts: &mut dyn Iterator<Item = u32>| harts.fold(0, |all, hart| all | pending[hart as usize]);
+    if is_one {
+        let first = warp.harts[0] / lanes * lanes;
+        return all(&mut (first..first + lanes));
+    }
+    all(&mut warp.harts.iter().copied())
+}
+
 /// A register that some threads wait for.
 struct Pending {
     harts: Vec<u32>,
@@ -43,6 +53,9 @@ pub struct Counts {
     pub cycles: u64,
     pub issued: u64,
     pub thread_instructions: u64,
+    /// Of the issuing warp, those that could be scheduled, summed over all issues; and the most.
+    pub paths: u64,
+    pub most_paths: u64,
     pub idle: IdleCycles,
 }
 
@@ -267,12 +280,23 @@ impl<'a> Launch<'a> {
 
     fn steer(&mut self, mut warp: Warp) {
         warp.front.from = self.now + cycles(timing::OUTCOME_TO_STEER + timing::STEER_TO_CHOICE);
-        if self.none_preferred {
+        let mut warp = self.joined(warp);
+        if self.none_preferred && warp.front.chosen.is_none() {
             let from = warp.front.from;
             fetch_next(&mut warp, from, self.ops, self.policy);
             self.none_preferred = false;
         }
         self.waiting.push(warp);
+    }
+
+    /// A warp that has come to its next instruction, with those that stand there, if they go on together.
+    fn joined(&mut self, warp: Warp) -> Warp {
+        for warps in [&mut self.pool, &mut self.waiting] {
+            if let Some(at) = warps.iter().position(|other| self.policy.joins(other, &warp)) {
+                return warps.remove(at).and(warp);
+            }
+        }
+        warp
     }
 
     /// The threads of a static warp start, or are woken.
@@ -333,12 +357,13 @@ impl<'a> Launch<'a> {
     }
 
     fn fill_pool(&mut self) {
-        let (pending, ops) = (&self.pending, self.ops);
+        let (pending, ops, lanes, policy) = (&self.pending, self.ops, self.shape.lanes, &*self.policy);
         let can = |warp: &mut Warp| {
             let needs = ops.get(warp.pc as usize / 4).map_or(0, |op| op.needs);
-            warp.harts.iter().all(|&hart| pending[hart as usize] & needs == 0)
+            pending_of(warp, policy.is_one(warp), lanes, pending) & needs == 0
         };
-        for warp in self.waiting.extract_if(.., can) {
+        let ready: Vec<Warp> = self.waiting.extract_if(.., can).collect();
+        for warp in ready {
             self.policy.enter(&mut self.pool, warp);
         }
     }
@@ -348,7 +373,8 @@ impl<'a> Launch<'a> {
         if self.now < cycles(timing::LAUNCH_TO_LIVE) {
             return;
         }
-        let blocked = |warp: &Warp| warp.harts.iter().any(|&hart| self.pending[hart as usize] != 0);
+        let pending = |warp: &Warp| pending_of(warp, self.policy.is_one(warp), self.shape.lanes, &self.pending);
+        let blocked = |warp: &Warp| pending(warp) != 0;
         let blocked = self.waiting.iter().any(blocked);
         let stands = self.pool.iter().any(|warp| warp.front.is_buffered(self.now));
         let cause: fn(&mut IdleCycles) -> &mut u64 = match () {
@@ -420,8 +446,11 @@ impl<'a> Launch<'a> {
         }
         self.counts.issued += 1;
         self.counts.thread_instructions += harts.len() as u64;
+        let paths = self.policy.paths(&warp);
+        self.counts.paths += paths;
+        self.counts.most_paths = self.counts.most_paths.max(paths);
         let op = self.ops[pc as usize / 4];
-        let pending = Pending { harts: self.policy.waiting(&warp), rd: op.rd };
+        let pending = Pending { harts: harts.clone(), rd: op.rd };
         if op.rd != 0 {
             pending.harts.iter().for_each(|&hart| self.pending[hart as usize] |= 1 << op.rd);
         }
@@ -448,7 +477,8 @@ impl<'a> Launch<'a> {
             front.issued = Some(self.now);
             // The threads that it was to stop for may have joined others.
             front.stops = front.stops.filter(|_| !front.fetched.is_empty());
-            self.waiting.push(Warp { pc: pc + 4, front, ..warp });
+            let warp = self.joined(Warp { pc: pc + 4, front, ..warp });
+            self.waiting.push(warp);
         }
         Ok(())
     }

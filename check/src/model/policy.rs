@@ -52,13 +52,31 @@ pub struct Meeting {
 impl Front {
     /// Whether the warp's next instruction is in its buffer, and could be looked up in the scoreboard there.
     pub fn is_buffered(&self, now: u64) -> bool {
-        self.fetched.front().is_some_and(|fetched| fetched + cycles(CHOICE_TO_ISSUE) <= now)
-            && self.issued.is_none_or(|issued| issued + cycles(ISSUE_TO_NEXT) <= now)
+        self.ready().is_some_and(|ready| ready <= now)
+    }
+
+    /// Since when, or from when on, if it is fetched.
+    fn ready(&self) -> Option<u64> {
+        let fetched = self.fetched.front()? + cycles(CHOICE_TO_ISSUE);
+        Some(self.issued.map_or(fetched, |issued| fetched.max(issued + cycles(ISSUE_TO_NEXT))))
     }
 
     /// Instructions on their way and in the buffer, as fetch knows it: a cycle late.
     pub fn counted(&self, now: u64) -> usize {
         self.fetched.len() + usize::from(self.issued.is_some_and(|issued| issued + 1 == now))
+    }
+}
+
+impl Warp {
+    /// With the threads of another at the same pc; of both front ends that which can issue first.
+    pub fn and(mut self, other: Warp) -> Warp {
+        let order = |front: &Front| (front.ready().unwrap_or(u64::MAX), front.from);
+        if order(&other.front) < order(&self.front) {
+            self.front = other.front;
+        }
+        self.harts.extend(other.harts);
+        self.harts.sort_unstable();
+        self
     }
 }
 
@@ -91,9 +109,20 @@ pub trait Policy {
     /// Whether one of the threads may stop at a pc that they come to without a jump.
     fn stops(&self, warp: &Warp, pc: u32) -> bool;
 
-    /// The threads that wait for a result of a warp.
-    fn waiting(&self, warp: &Warp) -> Vec<u32> {
-        warp.harts.clone()
+    /// Whether a warp waits for results of all threads of its static warp, as on the core, whose scoreboard knows warps
+    /// and not threads; else for those of its own.
+    fn is_one(&self, _: &Warp) -> bool {
+        false
+    }
+
+    /// Whether a warp that comes to its next instruction goes on as one with another that stands at its own.
+    fn joins(&mut self, _standing: &Warp, _comes: &Warp) -> bool {
+        false
+    }
+
+    /// Parts of the static warp that could be scheduled when this one issues. (`dual-path-execution.txt` Equation 1)
+    fn paths(&self, _: &Warp) -> u64 {
+        1
     }
 
     /// A warp whose instruction can issue joins those that have been waiting to.

@@ -25,15 +25,19 @@ impl Stacks {
         Stacks { lanes, threads: vec![None; (lanes * warps) as usize], stacks, last: 0 }
     }
 
-    fn slot(&self, warp: &Warp) -> u32 {
+    /// The static warp that a warp is of.
+    pub fn slot(&self, warp: &Warp) -> u32 {
         warp.harts[0] / self.lanes
     }
-}
 
-impl Policy for Stacks {
-    fn outcome(&mut self, outcome: &Outcome) -> Vec<(u64, Warp)> {
-        let hart = outcome.going.first().map(|thread| thread.hart).or(outcome.ended.first().copied());
-        let Some(hart) = hart else { return Vec::new() };
+    /// The call depth of its threads.
+    pub fn depth(&self, warp: &Warp) -> Option<u32> {
+        self.threads[warp.harts[0] as usize].map(|thread| thread.depth)
+    }
+
+    /// Knows where the threads are now, and returns their static warp; nothing, if there are none.
+    pub fn note(&mut self, outcome: &Outcome) -> Option<u32> {
+        let hart = outcome.going.first().map(|thread| thread.hart).or(outcome.ended.first().copied())?;
         for &thread in &outcome.going {
             self.threads[thread.hart as usize] = Some(thread);
         }
@@ -44,10 +48,21 @@ impl Policy for Stacks {
         if stack.is_empty() {
             stack.push(Entry { harts: outcome.going.iter().map(|thread| thread.hart).collect(), rpc: None });
         }
+        Some(hart / self.lanes)
+    }
+
+    /// Of the top, the threads that live, as they are known, and where they reconverge.
+    pub fn top(&self, slot: u32) -> (Vec<Thread>, Option<Meeting>) {
+        let top = self.stacks[slot as usize].last().expect("who has threads has a top");
+        (top.harts.iter().filter_map(|&hart| self.threads[hart as usize]).collect(), top.rpc)
+    }
+
+    /// What goes on, now that all threads of the top are where they are known to be: with how many levels popped.
+    pub fn settle(&mut self, slot: u32, outcome: &Outcome) -> Vec<(u64, Warp)> {
         let (mut meets, mut pops) = (outcome.meets, 0);
-        while let Some(top) = stack.last() {
-            let rpc = top.rpc;
-            let live: Vec<Thread> = top.harts.iter().filter_map(|&hart| self.threads[hart as usize]).collect();
+        while !self.stacks[slot as usize].is_empty() {
+            let (live, rpc) = self.top(slot);
+            let stack = &mut self.stacks[slot as usize];
             if live.iter().all(|&thread| rpc.is_some_and(|rpc| rpc.reached(thread))) {
                 stack.pop();
                 pops += 1;
@@ -72,18 +87,22 @@ impl Policy for Stacks {
         }
         Vec::new()
     }
+}
+
+impl Policy for Stacks {
+    fn outcome(&mut self, outcome: &Outcome) -> Vec<(u64, Warp)> {
+        self.note(outcome).map_or(Vec::new(), |slot| self.settle(slot, outcome))
+    }
 
     fn stops(&self, warp: &Warp, pc: u32) -> bool {
         let top = self.stacks[self.slot(warp) as usize].last();
-        let depth = self.threads[warp.harts[0] as usize].map(|thread| thread.depth);
+        let depth = self.depth(warp);
         let stop = |rpc: Meeting| rpc.at == Reconvergence::At(pc) && depth == Some(rpc.depth);
         top.and_then(|top| top.rpc).is_some_and(stop)
     }
 
-    /// The core's scoreboard knows warps, not threads.
-    fn waiting(&self, warp: &Warp) -> Vec<u32> {
-        let first = self.slot(warp) * self.lanes;
-        (first..first + self.lanes).collect()
+    fn is_one(&self, _: &Warp) -> bool {
+        true
     }
 
     /// The next one after the last.

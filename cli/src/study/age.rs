@@ -1,7 +1,7 @@
 //! Whether a study's page is of the core as it is: its [stamp](Stamp) has hashes of what its figures come from.
 //!
 //! These are the [hardware](canonical) of all cores and the programs that ran on them. Inputs that drivers make, the
-//! cycle model of dynamic warp formation and programs made with a profile are not in it. A core may be written in
+//! cycle model of other mechanisms and programs made with a profile are not in it. A core may be written in
 //! another way and be as fast: so the stamp has the cycles of some of the runs, too, and a page stays new if the
 //! programs are what they were and these runs still take as many.
 

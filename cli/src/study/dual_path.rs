@@ -1,5 +1,8 @@
 //! `heddle study dual-path`: two paths of a warp side by side, against one at a time, on the kernels of *The Dual-Path
-//! Execution Model*.
+//! Execution Model*; and what that paper compares with, dynamic warp subdivision, as a cycle model.
+
+mod stacks;
+mod subdivision;
 
 use super::age;
 use super::chart::{Bars, Chart};
@@ -7,19 +10,22 @@ use super::core::CoreArgs;
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
-use super::runs::{Run, all, usual};
+use super::runs::{Run, all, each, usual};
 use super::table::{gain, markdown, plain, share};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
+use heddle_check::model::Mechanism;
 use heddle_simt::{Divergence, PathScheduler, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
 use heddle_testbench::machine::{CacheVisits, IdleCycles, Summary};
 use serde::Serialize;
+use stacks::Stack;
 use std::io::Write as _;
 use std::path::PathBuf;
+use subdivision::Branches;
 
 /// Thread instructions a cycle of 12 kernels on stack, dual-path, arbiter and path tables, which are otherwise one
 /// core.
@@ -27,13 +33,15 @@ use std::path::PathBuf;
 /// The kernels have the control structure of those that the paper on dual-path execution measured: seven that it calls
 /// interleavable, as their branches have something to do on both sides, and five that it calls non-interleavable. Its
 /// figures are beside ours. All cores serve the lanes of an access that do not go together one after the other
-/// (--replay serialise).
+/// (--replay serialise). What the paper compares with, dynamic warp subdivision (DWS), is a cycle model of the same
+/// core, with three thresholds, beside the model's own stack.
 #[derive(Args)]
 #[command(
     after_help = "Examples:
   heddle study dual-path                                all kernels on 32 lanes and 16 warps, a cache, memory after 200 cycles
   heddle study dual-path lu quicksort --warps 4         two of them on fewer warps
   heddle study dual-path --memory-model latency=400     a slower memory
+  heddle study dual-path quicksort --thresholds 1,2,3   warps that are subdivided less often
   heddle study dual-path --json | jq '.rows[] | {kernel, divergence, thread_ipc}'
   heddle study dual-path --docs docs                    table and chart as a page",
     mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 16]")),
@@ -42,6 +50,10 @@ pub struct DualPath {
     /// Some of the kernels
     #[arg(value_name = "KERNEL")]
     kernels: Vec<String>,
+    /// Thresholds of dynamic warp subdivision: a branch subdivides a warp if the basic block where its threads reconverge
+    /// has no more than so many instructions
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = THRESHOLDS)]
+    thresholds: Vec<u32>,
     #[command(flatten)]
     core: CoreArgs,
     #[command(flatten)]
@@ -53,7 +65,7 @@ pub struct DualPath {
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
     /// Write studies/dual-path.md and studies/dual-path.svg into this folder, too
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "svg"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "thresholds", "svg"])]
     docs: Option<PathBuf>,
 }
 
@@ -68,34 +80,78 @@ struct Studied {
     /// The paper's IPC of dual-path over stack, where its text gives it (§6.3; of LUD and QSort by way of DWS, which is
     /// 37.3 % and 12.8 % above the stack and 5.2 % and 4.9 % above dual-path).
     published: Option<f64>,
+    /// The same of DWS with [`PUBLISHED_THRESHOLD`].
+    published_dws: Option<f64>,
 }
 
 const KERNELS: [Studied; 12] = [
-    Studied { name: "lu", paper: "LUD", interleavable: true, published: Some(1.305) },
-    Studied { name: "quicksort", paper: "QSort", interleavable: true, published: Some(1.075) },
-    Studied { name: "stencil3d", paper: "Stencil", interleavable: true, published: None },
-    Studied { name: "raytrace", paper: "RAY", interleavable: true, published: None },
-    Studied { name: "laplace3d", paper: "LPS", interleavable: true, published: None },
-    Studied { name: "suffix", paper: "MUMpp", interleavable: true, published: Some(0.989) },
-    Studied { name: "photon", paper: "MCML", interleavable: true, published: None },
-    Studied { name: "bfs", paper: "BFS", interleavable: false, published: Some(1.0) },
-    Studied { name: "pathfinder", paper: "PathFind", interleavable: false, published: Some(1.0) },
-    Studied { name: "needle", paper: "NW", interleavable: false, published: Some(1.0) },
-    Studied { name: "hotspot", paper: "HOTSPOT", interleavable: false, published: Some(1.0) },
-    Studied { name: "backprop", paper: "BACKP", interleavable: false, published: Some(1.0) },
+    Studied { name: "lu", paper: "LUD", interleavable: true, published: Some(1.305), published_dws: Some(1.373) },
+    Studied {
+        name: "quicksort",
+        paper: "QSort",
+        interleavable: true,
+        published: Some(1.075),
+        published_dws: Some(1.128),
+    },
+    Studied { name: "stencil3d", paper: "Stencil", interleavable: true, published: None, published_dws: None },
+    Studied { name: "raytrace", paper: "RAY", interleavable: true, published: None, published_dws: None },
+    Studied { name: "laplace3d", paper: "LPS", interleavable: true, published: None, published_dws: None },
+    Studied { name: "suffix", paper: "MUMpp", interleavable: true, published: Some(0.989), published_dws: None },
+    Studied { name: "photon", paper: "MCML", interleavable: true, published: None, published_dws: None },
+    Studied { name: "bfs", paper: "BFS", interleavable: false, published: Some(1.0), published_dws: None },
+    Studied { name: "pathfinder", paper: "PathFind", interleavable: false, published: Some(1.0), published_dws: None },
+    Studied { name: "needle", paper: "NW", interleavable: false, published: Some(1.0), published_dws: None },
+    Studied { name: "hotspot", paper: "HOTSPOT", interleavable: false, published: Some(1.0), published_dws: None },
+    Studied { name: "backprop", paper: "BACKP", interleavable: false, published: Some(1.0), published_dws: None },
 ];
+
+/// With it the paper's DWS is fastest. (§6.3)
+const PUBLISHED_THRESHOLD: u32 = 50;
 
 /// The paper's mean of the interleavable kernels, and with the constrained scheduler.
 const PUBLISHED_MEAN: [f64; 2] = [1.149, 1.117];
 
-/// What is compared, the stack first.
-const UNITS: [(&str, Divergence, PathScheduler); 5] = [
-    ("stack", Divergence::STACK, PathScheduler::Full),
-    ("dual-path", Divergence::DUAL_PATH, PathScheduler::Full),
-    ("constrained", Divergence::DUAL_PATH, PathScheduler::Constrained),
-    ("arbiter", Divergence::ARBITER, PathScheduler::Full),
-    ("path-table", Divergence::PATH_TABLE, PathScheduler::Full),
-];
+/// What is compared.
+#[derive(Clone)]
+struct Unit {
+    name: String,
+    divergence: Divergence,
+    path_scheduler: PathScheduler,
+    /// The cycle model with this mechanism stands for the core.
+    model: Option<Mechanism>,
+}
+
+const STACK: &str = "stack";
+const DUAL_PATH: &str = "dual-path";
+const MODEL_STACK: &str = "model-stack";
+
+/// Thresholds of subdivision: the paper's. (§6.1)
+const THRESHOLDS: [u32; 3] = [10, 50, 100];
+
+/// How many of the units are cores.
+const CORES: usize = 5;
+
+/// The cores, the stack first; then the models, their stack first.
+fn units(thresholds: &[u32]) -> Vec<Unit> {
+    let core = |name: &str, divergence| {
+        let path_scheduler = if name == "constrained" { PathScheduler::Constrained } else { PathScheduler::Full };
+        Unit { name: name.into(), divergence, path_scheduler, model: None }
+    };
+    let model = |name: &str, mechanism| Unit { model: Some(mechanism), ..core(name, Divergence::STACK) };
+    let cores: [Unit; CORES] = [
+        core(STACK, Divergence::STACK),
+        core(DUAL_PATH, Divergence::DUAL_PATH),
+        core("constrained", Divergence::DUAL_PATH),
+        core("arbiter", Divergence::ARBITER),
+        core("path-table", Divergence::PATH_TABLE),
+    ];
+    let subdivided = thresholds.iter().map(|&threshold| model(&dws(threshold), Mechanism::Subdivision(threshold)));
+    cores.into_iter().chain([model(MODEL_STACK, Mechanism::Stack)]).chain(subdivided).collect()
+}
+
+fn dws(threshold: u32) -> String {
+    format!("dws-{threshold}")
+}
 
 const STUDY: &str = "dual-path";
 const WARPS: u32 = 16;
@@ -108,9 +164,24 @@ struct Report {
     /// The options that choose the core, with the stack.
     core: String,
     seed: u64,
+    /// Of dynamic warp subdivision.
+    thresholds: Vec<u32>,
     rows: Vec<Row>,
     /// Mean IPC over the stack's, of interleavable and of other kernels, by unit.
     means: Vec<Mean>,
+    /// What the stacks of a warp take.
+    stacks: Vec<Stack>,
+    /// What the thresholds decide on.
+    branches: Vec<Branches>,
+    /// Why a model has no row.
+    failures: Vec<Failure>,
+}
+
+#[derive(Serialize)]
+struct Failure {
+    kernel: &'static str,
+    divergence: String,
+    why: String,
 }
 
 /// A kernel on a unit.
@@ -120,7 +191,9 @@ struct Row {
     /// Its namesake in the paper.
     paper: &'static str,
     interleavable: bool,
-    divergence: &'static str,
+    divergence: String,
+    /// From the cycle model, not from the core. What is of the stack's is then of the model's stack's.
+    model: bool,
     cycles: u64,
     thread_instructions: u64,
     thread_ipc: f64,
@@ -137,13 +210,17 @@ struct Row {
     idle: IdleCycles,
     /// What the data cache did.
     cache: Option<CacheVisits>,
+    /// Lines that loads asked memory for, of the stack's.
+    misses_over_stack: Option<f64>,
+    /// Paths that a warp held at most; of a model, those that can be scheduled together.
+    most_paths: u64,
     /// Levels of its stack that a warp had in use at most.
     most_levels: u64,
 }
 
 #[derive(Serialize)]
 struct Mean {
-    divergence: &'static str,
+    divergence: String,
     interleavable: f64,
     others: f64,
     /// The lowest of all kernels.
@@ -157,23 +234,31 @@ fn idle_cycles(s: &Summary) -> u64 {
 }
 
 impl Row {
-    fn new(kernel: &Studied, divergence: &'static str, s: &Summary, stack: &Summary) -> Row {
-        let paper = divergence == "dual-path";
+    fn new(kernel: &Studied, unit: &Unit, s: &Summary, stack: &Summary) -> Row {
+        let published = match unit.name.as_str() {
+            DUAL_PATH => kernel.published,
+            name if name == dws(PUBLISHED_THRESHOLD) => kernel.published_dws,
+            _ => None,
+        };
+        let misses = |s: &Summary| s.cache.map(|cache| cache.misses).filter(|&misses| misses > 0);
         Row {
             kernel: kernel.name,
             paper: kernel.paper,
             interleavable: kernel.interleavable,
-            divergence,
+            divergence: unit.name.clone(),
+            model: unit.model.is_some(),
             cycles: s.cycles,
             thread_instructions: s.thread_instructions,
             thread_ipc: s.thread_ipc,
             over_stack: s.thread_ipc / stack.thread_ipc,
-            published: kernel.published.filter(|_| paper),
+            published,
             avg_path: s.avg_path,
             simt_efficiency: s.simt_efficiency,
             idle_over_stack: idle_cycles(s) as f64 / idle_cycles(stack).max(1) as f64,
             idle: s.idle,
             cache: s.cache,
+            misses_over_stack: misses(s).zip(misses(stack)).map(|(misses, stack)| misses as f64 / stack as f64),
+            most_paths: s.most_paths,
             most_levels: s.most_levels,
         }
     }
@@ -183,6 +268,7 @@ impl DualPath {
     pub fn run(self) -> Result<()> {
         let kernels = self.kernels()?;
         let shapes = self.shapes()?;
+        let units = self.units()?;
         for (_, kernel) in &kernels {
             Program::parse(kernel.elf)?.check(&shapes[0]).context(kernel.name)?;
         }
@@ -191,21 +277,40 @@ impl DualPath {
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let summaries = all(&runs, &usual(self.core.shape.seed), kept.as_ref(), &interrupt)?;
-        let row = |unit: usize, at: usize| {
-            let summary = &summaries[unit * kernels.len() + at];
-            Row::new(kernels[at].0, UNITS[unit].0, summary, &summaries[at])
-        };
-        let rows = (0..kernels.len()).flat_map(|at| (0..UNITS.len()).map(move |unit| (unit, at)));
-        let rows: Vec<Row> = rows.map(|(unit, at)| row(unit, at)).collect();
+        let (cores, models) = runs.split_at(CORES * kernels.len());
+        let options = usual(self.core.shape.seed);
+        let cores = all(cores, &options, kept.as_ref(), &interrupt)?;
+        let models = each(models, &options, kept.as_ref(), &interrupt)?;
+        let results: Vec<Result<Summary, String>> = cores.into_iter().map(Ok).chain(models).collect();
+        let (mut rows, mut failures) = (Vec::new(), Vec::new());
+        for (at, &(kernel, _)) in kernels.iter().enumerate() {
+            for (number, unit) in units.iter().enumerate() {
+                let stack = if number < CORES { 0 } else { CORES };
+                let [result, stack] = [number, stack].map(|number| results[number * kernels.len() + at].as_ref());
+                match (result, stack) {
+                    (Ok(summary), Ok(stack)) => rows.push(Row::new(kernel, unit, summary, stack)),
+                    (Err(why), _) | (_, Err(why)) => {
+                        let (divergence, why) = (unit.name.clone(), why.clone());
+                        failures.push(Failure { kernel: kernel.name, divergence, why });
+                    }
+                }
+            }
+        }
         let report = Report {
             study: STUDY,
             lanes: shapes[0].lanes,
             warps: shapes[0].warps,
             core: shapes[0].options(),
             seed: self.core.shape.seed,
-            means: UNITS.iter().map(|&(name, ..)| mean(name, &rows)).collect(),
+            thresholds: self.thresholds.clone(),
+            branches: kernels
+                .iter()
+                .map(|&(kernel, of)| Branches::new(kernel, of, &self.thresholds))
+                .collect::<Result<_>>()?,
+            means: units.iter().map(|unit| mean(&unit.name, &rows)).collect(),
+            stacks: stacks::of(&shapes, &rows)?,
             rows,
+            failures,
         };
         if let Some(mut file) = svg {
             file.writer().write_all(chart(&report).as_bytes())?;
@@ -225,8 +330,11 @@ impl DualPath {
     /// A machine runs all kernels before the next is built.
     pub fn runs(&self) -> Result<Vec<Run>> {
         let kernels = self.kernels()?;
-        let of = |shape: &Shape| kernels.iter().map(|&(_, kernel)| Run::new(kernel, shape.clone())).collect::<Vec<_>>();
-        Ok(self.shapes()?.iter().flat_map(of).collect())
+        let of = |(shape, unit): (&Shape, &Unit)| {
+            let run = |&(_, kernel)| Run { model: unit.model, ..Run::new(kernel, shape.clone()) };
+            kernels.iter().map(run).collect::<Vec<_>>()
+        };
+        Ok(self.shapes()?.iter().zip(&self.units()?).flat_map(of).collect())
     }
 
     /// Those that are asked for, or all.
@@ -235,20 +343,27 @@ impl DualPath {
         Ok(kernels.into_iter().map(|(place, kernel)| (&KERNELS[place], kernel)).collect())
     }
 
+    fn units(&self) -> Result<Vec<Unit>> {
+        for (at, threshold) in self.thresholds.iter().enumerate() {
+            ensure!(!self.thresholds[..at].contains(threshold), "thresholds: {threshold} is there twice");
+        }
+        Ok(units(&self.thresholds))
+    }
+
     /// A core for each unit.
     fn shapes(&self) -> Result<Vec<Shape>> {
         let shape = self.core.shape(Divergence::STACK, WARPS)?;
-        let of = |&(_, divergence, path_scheduler): &(&str, Divergence, PathScheduler)| {
+        let of = |&Unit { divergence, path_scheduler, .. }: &Unit| {
             let levels = shape.levels.filter(|_| divergence.capabilities().reconverges);
             let shape = Shape { path_scheduler, levels, ..shape.clone() }.with_divergence(divergence);
             shape.check()?;
             Ok(shape)
         };
-        UNITS.iter().map(of).collect()
+        self.units()?.iter().map(of).collect()
     }
 }
 
-fn mean(divergence: &'static str, rows: &[Row]) -> Mean {
+fn mean(divergence: &str, rows: &[Row]) -> Mean {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.divergence == divergence).collect();
     let mean = |value: fn(&Row) -> f64, interleavable: bool| {
         let values: Vec<f64> =
@@ -256,7 +371,7 @@ fn mean(divergence: &'static str, rows: &[Row]) -> Mean {
         if values.is_empty() { f64::NAN } else { values.iter().sum::<f64>() / values.len() as f64 }
     };
     Mean {
-        divergence,
+        divergence: divergence.into(),
         interleavable: mean(|row| row.over_stack, true),
         others: mean(|row| row.over_stack, false),
         worst: rows.iter().map(|row| row.over_stack).fold(f64::INFINITY, f64::min),
@@ -265,11 +380,16 @@ fn mean(divergence: &'static str, rows: &[Row]) -> Mean {
     }
 }
 
+/// The rows of each kernel.
+fn kernels(report: &Report) -> impl Iterator<Item = &[Row]> {
+    report.rows.chunk_by(|a, b| a.kernel == b.kernel)
+}
+
 /// The cells of a kernel's line: name, the paper's name, thread IPC of the stack, the others over it, the paper's
 /// figure, AvgPath, SIMT efficiency and idle cycles of dual-path.
 fn cells(rows: &[Row]) -> Vec<String> {
-    let [stack, dual, ..] = rows else { unreachable!("a kernel has a row a unit") };
-    let over = rows[1..].iter().map(|row| gain(row.over_stack));
+    let [stack, dual, ..] = rows else { unreachable!("a kernel has a row a core") };
+    let over = rows[1..CORES].iter().map(|row| gain(row.over_stack));
     [stack.kernel.into(), stack.paper.into(), format!("{:.2}", stack.thread_ipc)]
         .into_iter()
         .chain(over)
@@ -298,11 +418,11 @@ const COLUMNS: [&str; 11] = [
 
 /// Lines of cells: the headings, the kernels, then the means.
 fn lines(report: &Report) -> Vec<Vec<String>> {
-    let kernels = report.rows.chunks(UNITS.len()).map(cells);
+    let kernels = kernels(report).map(cells);
     let mut lines: Vec<Vec<String>> = std::iter::once(COLUMNS.map(String::from).to_vec()).chain(kernels).collect();
     let means = |name: &str, value: fn(&Mean) -> f64, paper: String, last: [String; 2]| {
         let [path, idle] = last;
-        let over = report.means[1..].iter().map(|mean| gain(value(mean)));
+        let over = report.means[1..CORES].iter().map(|mean| gain(value(mean)));
         let first = [name.to_string(), String::new(), String::new()];
         first.into_iter().chain(over).chain([paper, path, String::new(), idle]).collect::<Vec<String>>()
     };
@@ -317,31 +437,42 @@ fn lines(report: &Report) -> Vec<Vec<String>> {
 }
 
 fn table(report: &Report) -> String {
-    format!("{}\n{}", report.core, plain(&lines(report), 2))
+    let mut text = format!("{}\n{}", report.core, plain(&lines(report), 2));
+    for (title, lines) in subdivision::tables(report).into_iter().chain([stacks::table(&report.stacks)]) {
+        text += &format!("\n{title}\n{}", plain(&lines, 2));
+    }
+    for Failure { kernel, divergence, why } in &report.failures {
+        text += &format!("\n{kernel} on {divergence}: {why}\n");
+    }
+    text
 }
 
-/// The page's text, with `{core}` and `{table}` filled in.
+/// The page's text, with `{core}`, `{options}`, `{table}`, `{subdivision}` and `{stacks}` filled in.
 fn text(report: &Report) -> String {
     let core = format!("{} lanes × {} warps", report.lanes, report.warps);
     let text = include_str!("dual_path/page.md").replace("{core}", &core).replace("{options}", &report.core);
+    let table = |(title, lines): (&str, Vec<Vec<String>>)| format!("**{title}**\n\n{}", markdown(&lines));
+    let subdivision: Vec<String> = subdivision::tables(report).into_iter().map(table).collect();
     text.replace("{table}", markdown(&lines(report)).trim_end())
+        .replace("{subdivision}", subdivision.join("\n").trim_end())
+        .replace("{stacks}", markdown(&stacks::table(&report.stacks).1).trim_end())
 }
 
 fn chart(report: &Report) -> String {
     let group = |rows: &[Row]| Bars {
         heading: None,
         name: rows[0].kernel.into(),
-        values: rows.iter().map(|row| Some(row.thread_ipc)).collect(),
+        values: rows[..CORES].iter().map(|row| Some(row.thread_ipc)).collect(),
         mark: Some(f64::from(report.lanes) * rows[0].simt_efficiency),
     };
     let title = format!("Thread instructions a cycle, {} lanes × {} warps", report.lanes, report.warps);
     let chart = Chart {
         title: &title,
-        series: &UNITS.map(|(name, ..)| name),
+        series: &report.rows[..CORES].iter().map(|row| row.divergence.as_str()).collect::<Vec<_>>(),
         mark: "bound of the stack",
         most: report.lanes.into(),
         step: f64::from(report.lanes) / 8.0,
-        groups: report.rows.chunks(UNITS.len()).map(group).collect(),
+        groups: kernels(report).map(group).collect(),
     };
     chart.svg()
 }
@@ -363,10 +494,11 @@ mod tests {
         };
         let dual = Summary { thread_ipc: 11.0, cycles: 900, avg_path: 1.25, ..stack };
         let rows = |kernel: &Studied, dual: &Summary| {
-            UNITS.map(|(name, divergence, _)| {
-                let summary = if divergence == Divergence::DUAL_PATH { dual } else { &stack };
-                Row::new(kernel, name, summary, &stack)
-            })
+            let row = |unit: &Unit| {
+                let parallel = unit.divergence == Divergence::DUAL_PATH || unit.name == "dws-50";
+                Row::new(kernel, unit, if parallel { dual } else { &stack }, &stack)
+            };
+            units(&THRESHOLDS).iter().map(row).collect::<Vec<_>>()
         };
         let rows: Vec<Row> = rows(&KERNELS[0], &dual).into_iter().chain(rows(&KERNELS[7], &stack)).collect();
         Report {
@@ -375,20 +507,39 @@ mod tests {
             warps: 16,
             core: "--lanes 32 --warps 16".into(),
             seed: 1,
-            means: UNITS.iter().map(|&(name, ..)| mean(name, &rows)).collect(),
+            thresholds: THRESHOLDS.to_vec(),
+            branches: Vec::new(),
+            means: units(&THRESHOLDS).iter().map(|unit| mean(&unit.name, &rows)).collect(),
             rows,
+            stacks: Vec::new(),
+            failures: Vec::new(),
         }
     }
 
     #[test]
     fn a_table_has_a_line_a_kernel_and_the_means() {
         let text = table(&example());
-        let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let (first, others) = text.split_once("\n\n").unwrap();
+        let words: Vec<Vec<&str>> = first.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(words.len(), 2 + 2 + 3);
         assert_eq!(words[2].join(" "), "lu LUD 10.00 +10.0 % +10.0 % +0.0 % +0.0 % +30.5 % 1.250 50.0 % -25.0 %");
         assert_eq!(words[3].join(" "), "bfs BFS 10.00 +0.0 % +0.0 % +0.0 % +0.0 % +0.0 % 1.000 50.0 % +0.0 %");
         let mean = "interleavable +10.0 % +10.0 % +0.0 % +0.0 % +14.9 %, +11.7 % 1.250 -25.0 %";
         assert_eq!(words[4].join(" "), mean);
+        assert!(others.starts_with("Figure 13: ") && others.contains("\n\nthe stack of a warp, "), "{others}");
+    }
+
+    #[test]
+    fn a_model_that_failed_has_no_figures_and_says_why() {
+        let mut report = example();
+        report.rows.retain(|row| (row.kernel, row.divergence.as_str()) != ("lu", "dws-10"));
+        report.failures.push(Failure { kernel: "lu", divergence: "dws-10".into(), why: "it does not end".into() });
+        let text = table(&report);
+        assert!(
+            text.contains("lu             LUD                10.00    +10.0 %       -  +10.0 %   +0.0 %"),
+            "{text}"
+        );
+        assert!(text.ends_with("\nlu on dws-10: it does not end\n"), "{text}");
     }
 
     #[test]
@@ -418,6 +569,6 @@ mod tests {
     #[test]
     fn the_chart_has_a_bar_a_unit() {
         let picture = chart(&example());
-        assert_eq!(picture.matches("<rect ").count(), 2 * UNITS.len() + 1 + UNITS.len());
+        assert_eq!(picture.matches("<rect ").count(), 2 * CORES + 1 + CORES);
     }
 }

@@ -78,7 +78,8 @@ fn dual_path_is_compared_with_the_others_on_one_core() {
     let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
     let units: Vec<String> = rows.iter().map(|row| text(row, "divergence")).collect();
     assert_eq!(units[..5], ["stack", "dual-path", "constrained", "arbiter", "path-table"]);
-    assert_eq!(units[..5], units[5..]);
+    assert_eq!(units[5..9], ["model-stack", "dws-10", "dws-50", "dws-100"]);
+    assert_eq!(units[..9], units[9..]);
     let row = |kernel: &str, unit: &str| {
         rows.iter().find(|row| text(row, "kernel") == kernel && text(row, "divergence") == unit).unwrap()
     };
@@ -90,12 +91,27 @@ fn dual_path_is_compared_with_the_others_on_one_core() {
             assert_eq!(number(stack, field), number(dual, field), "{kernel}");
         }
         assert_eq!(number(stack, "avg_path"), 1.0);
+        // The model's stack is the core's, and what is subdivided runs the same threads.
+        let [model, subdivided] = ["model-stack", "dws-10"].map(|unit| row(kernel, unit));
+        assert!((number(model, "cycles") / number(stack, "cycles") - 1.0).abs() < 0.02, "{kernel}");
+        for field in ["thread_instructions", "simt_efficiency"] {
+            assert_eq!(number(model, field), number(stack, field), "{kernel}");
+        }
+        assert_eq!(number(subdivided, "thread_instructions"), number(stack, "thread_instructions"), "{kernel}");
+        assert!(number(subdivided, "avg_path") > 1.0, "{kernel}");
     }
     assert!(number(row("lu", "dual-path"), "avg_path") > 1.1);
     assert!(number(row("lu", "dual-path"), "thread_ipc") > number(row("lu", "stack"), "thread_ipc"));
     assert_eq!(number(row("bfs", "dual-path"), "avg_path"), 1.0);
     assert!(std::fs::read_to_string(place.path().join("ipc.svg")).unwrap().contains("8 lanes × 2 warps"));
+    // The core has what there is no model of.
+    let text = place.good("study dual-path bfs --lanes 4 --warps 1 --memory-model latency=9,jitter=3 --thresholds 0,7");
+    let why = "the cycle model has no memory that answers at random";
+    assert!(text.ends_with(&format!("\nbfs on dws-0: {why}\n\nbfs on dws-7: {why}\n")), "{text}");
+    assert!(!text.contains("Figure 10"), "{text}");
     let bad = |options: &str| place.bad(&format!("study dual-path {options}"));
+    assert_eq!(bad("lu --thresholds 3,7,3"), "thresholds: 3 is there twice");
+    assert!(bad("--thresholds 3 --docs .").contains("--docs"));
     assert!(bad("gcd").starts_with("gcd is no kernel of this study; those are lu, quicksort, "));
     assert_eq!(bad("lu --lanes 4 --levels 4"), "levels = 4: must be from 1 to 3");
 }

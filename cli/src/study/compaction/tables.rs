@@ -2,6 +2,7 @@
 
 use super::prediction::{published, shares, waits};
 use super::{CONFIGURATIONS, Configuration, Figures, MODEL_NEVER, Mean, Name, Report, Row, Set, Variant};
+use crate::study::fit;
 use crate::study::table::{gain, markdown, plain, share};
 use heddle_simt::{Capt, Compaction as Waits, Divergence, History};
 
@@ -237,19 +238,12 @@ fn lines(report: &Report, name: Name, variants: &[&Variant], cells: Cells) -> Ve
 
 /// How near the cycle model comes to the core.
 fn fit(report: &Report, name: Name) -> Vec<Vec<String>> {
-    let mut lines = vec![["kernel", "paper's", "set", "core", "model", "over the core"].map(String::from).to_vec()];
-    let mut deviations = Vec::new();
-    for rows in kernels(report, name) {
-        let [core, model] =
-            ["never", MODEL_NEVER].map(|variant| cell(rows, variant, |figures| figures.cycles.to_string()));
-        let ratio = core.parse::<f64>().ok().zip(model.parse::<f64>().ok()).map(|(core, model)| model / core);
-        deviations.extend(ratio.map(|ratio| (ratio - 1.0).abs()));
+    let kernel = |rows: &[Row]| {
+        let cycles = |variant: &str| Some(rows.iter().find(|row| row.variant == variant)?.figures.as_ref()?.cycles);
         let names = [rows[0].kernel, rows[0].paper, rows[0].set.text()].map(String::from);
-        lines.push(names.into_iter().chain([core, model, percent(ratio, gain)]).collect());
-    }
-    let mean = deviations.iter().sum::<f64>() / deviations.len() as f64;
-    lines.push(["mean absolute deviation", "", "", "", "", &share(mean)].map(String::from).to_vec());
-    lines
+        (names.to_vec(), cycles("never").zip(cycles(MODEL_NEVER)))
+    };
+    fit::lines(&["kernel", "paper's", "set"], kernels(report, name).map(kernel))
 }
 
 /// Of stacks, and the paper's Table 3.

@@ -1,0 +1,268 @@
+//! Dynamic warp subdivision beside dual path: the tables that stand for the paper's Figures 10 to 13, and how near the
+//! cycle model comes to the core.
+
+use super::{DUAL_PATH, MODEL_STACK, PUBLISHED_THRESHOLD, Report, Row, STACK, Studied, dws, kernels};
+use crate::study::fit;
+use crate::study::table::{gain, share};
+use anyhow::Result;
+use heddle_check::model::behind;
+use heddle_testbench::Program;
+use heddle_testbench::kernels::Kernel;
+use heddle_testbench::reconverge::{Kind, analyse};
+use serde::Serialize;
+
+/// Title and lines.
+type Table = (&'static str, Vec<Vec<String>>);
+
+/// Its text, of a row.
+type Cell = fn(&Row) -> String;
+
+/// Kernels: those that the paper calls interleavable, the others, all.
+const SETS: [(&str, &[bool]); 3] = [("interleavable", &[true]), ("others", &[false]), ("all", &[true, false])];
+
+/// A figure of a kernel's.
+struct Measure {
+    title: &'static str,
+    /// The column of the stack, its name and cells, if it has one: the core's or the model's.
+    stack: Option<(&'static str, &'static str, Cell)>,
+    cell: Cell,
+    /// Of the stack's, of which the means are; nothing if the stack has none.
+    over: fn(&Row, &Row) -> Option<f64>,
+    /// The paper's means of that, by set and column.
+    published: &'static [(&'static str, &'static str, f64)],
+    /// There is a column of what it says of each kernel.
+    of_kernels: bool,
+}
+
+const MEASURES: [Measure; 5] = [
+    Measure {
+        title: "Figure 13: thread IPC over the stack's",
+        stack: Some((MODEL_STACK, "model-stack IPC", |stack| format!("{:.2}", stack.thread_ipc))),
+        cell: |row| gain(row.over_stack),
+        over: |row, _| Some(row.over_stack),
+        published: &[("interleavable", DUAL_PATH, 1.149), ("others", DUAL_PATH, 1.0)],
+        of_kernels: true,
+    },
+    Measure {
+        title: "Figure 10: AvgPath, which is 1 on a stack",
+        stack: None,
+        cell: |row| format!("{:.3}", row.avg_path),
+        over: |row, _| Some(row.avg_path),
+        published: &[("interleavable", DUAL_PATH, 1.2), ("interleavable", "dws-100", 1.71), ("others", DUAL_PATH, 1.0)],
+        of_kernels: false,
+    },
+    // What is lost, says the paper.
+    Measure {
+        title: "Figure 11: SIMT efficiency",
+        stack: Some((STACK, STACK, |stack| share(stack.simt_efficiency))),
+        cell: |row| share(row.simt_efficiency),
+        over: |row, stack| Some(row.simt_efficiency / stack.simt_efficiency),
+        published: &[
+            ("interleavable", DUAL_PATH, 1.0),
+            ("interleavable", "dws-50", 1.0 - 0.481),
+            ("interleavable", "dws-100", 1.0 - 0.485),
+            ("others", DUAL_PATH, 1.0),
+            ("others", "dws-50", 1.0 - 0.186),
+            ("others", "dws-100", 1.0 - 0.271),
+            ("all", DUAL_PATH, 1.0),
+            ("all", "dws-10", 1.0 - 0.246),
+        ],
+        of_kernels: false,
+    },
+    Measure {
+        title: "Figure 12 (a): cycles without an issue, over the stack's",
+        stack: None,
+        cell: |row| gain(row.idle_over_stack),
+        over: |row, _| Some(row.idle_over_stack),
+        published: &[("interleavable", DUAL_PATH, 0.81), ("others", DUAL_PATH, 1.0)],
+        of_kernels: false,
+    },
+    Measure {
+        title: "Figure 12 (b): misses of the cache, over the stack's",
+        stack: None,
+        cell: |row| row.misses_over_stack.map_or("-".into(), gain),
+        over: |row, _| row.misses_over_stack,
+        published: &[],
+        of_kernels: false,
+    },
+];
+
+/// The branches of a kernel at which threads may diverge.
+#[derive(Serialize)]
+pub struct Branches {
+    kernel: &'static str,
+    paper: &'static str,
+    divergent: usize,
+    /// Of each threshold, those that subdivide a warp which is not.
+    subdividing: Vec<usize>,
+}
+
+impl Branches {
+    pub fn new(studied: &Studied, kernel: &Kernel, thresholds: &[u32]) -> Result<Branches> {
+        let analysis = analyse(&Program::parse(kernel.elf)?)?;
+        let behind = behind(&analysis);
+        let divergent = analysis.branches.iter().filter(|branch| branch.kind == Kind::Branch && !branch.uniform);
+        let pcs: Vec<u32> = divergent.map(|branch| branch.pc).collect();
+        let within = |&threshold: &u32| pcs.iter().filter(|pc| behind.get(pc).is_some_and(|&n| n <= threshold)).count();
+        let subdividing = thresholds.iter().map(within).collect();
+        Ok(Branches { kernel: studied.name, paper: studied.paper, divergent: pcs.len(), subdividing })
+    }
+}
+
+/// All of them, if the model has run anything.
+pub fn tables(report: &Report) -> Vec<Table> {
+    if !report.rows.iter().any(|row| row.model) {
+        return Vec::new();
+    }
+    let fit = kernels(report).map(|rows| {
+        let cycles = |name: &str| of(rows, name).map(|row| row.cycles);
+        let names = vec![rows[0].kernel.to_string(), rows[0].paper.to_string()];
+        (names, cycles(STACK).zip(cycles(MODEL_STACK)))
+    });
+    let fit = fit::lines(&["kernel", "paper's"], fit);
+    let measures = MEASURES.iter().map(|measure| (measure.title, lines(report, measure)));
+    let rest = [
+        ("branches that subdivide a warp on its stack, by threshold", branches(report)),
+        ("splits of a warp at most", most_paths(report)),
+        ("cycles of the stack, of the core and of the cycle model", fit),
+    ];
+    measures.chain(rest).collect()
+}
+
+fn subdivided(report: &Report) -> Vec<String> {
+    report.thresholds.iter().copied().map(dws).collect()
+}
+
+/// A kernel's row of a unit.
+fn of<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
+    rows.iter().find(|row| row.divergence == name)
+}
+
+/// The headings, the kernels, then of each set the means over the stack's and the paper's.
+fn lines(report: &Report, measure: &Measure) -> Vec<Vec<String>> {
+    let units: Vec<String> = [DUAL_PATH.to_string()].into_iter().chain(subdivided(report)).collect();
+    let line = |names: [&str; 2], stack: String, cells: Vec<String>, paper: String| {
+        let names = names.map(String::from).into_iter();
+        let (stack, paper) = (measure.stack.map(|_| stack), measure.of_kernels.then_some(paper));
+        names.chain(stack).chain(cells).chain(paper).collect::<Vec<String>>()
+    };
+    let heading = measure.stack.map_or("", |(_, heading, _)| heading).into();
+    let published = dws(PUBLISHED_THRESHOLD);
+    let mut lines = vec![line(["kernel", "paper's"], heading, units.clone(), format!("paper, {published}"))];
+    for rows in kernels(report) {
+        let cell = |name: &str, cell: Cell| of(rows, name).map_or("-".into(), cell);
+        let cells = units.iter().map(|name| cell(name, measure.cell)).collect();
+        let stack = measure.stack.map_or(String::new(), |(name, _, text)| cell(name, text));
+        let paper = of(rows, &published).and_then(|row| row.published).map_or("-".into(), gain);
+        lines.push(line([rows[0].kernel, rows[0].paper], stack, cells, paper));
+    }
+    for (set, which) in SETS {
+        let mean = |name: &String| {
+            let of_set = kernels(report).filter(|rows| which.contains(&rows[0].interleavable));
+            let over = of_set.filter_map(|rows| {
+                let row = of(rows, name)?;
+                (measure.over)(row, of(rows, if row.model { MODEL_STACK } else { STACK })?)
+            });
+            let values: Vec<f64> = over.collect();
+            gain(values.iter().sum::<f64>() / values.len() as f64)
+        };
+        lines.push(line([set, "mean"], String::new(), units.iter().map(mean).collect(), String::new()));
+        let published = |name: &String| {
+            let mean = measure.published.iter().find(|(of, unit, _)| *of == set && unit == name);
+            mean.map(|&(.., mean)| gain(mean))
+        };
+        let published: Vec<Option<String>> = units.iter().map(published).collect();
+        if published.iter().any(Option::is_some) {
+            let cells = published.into_iter().map(|mean| mean.unwrap_or("-".into())).collect();
+            lines.push(line([set, "paper"], String::new(), cells, String::new()));
+        }
+    }
+    lines
+}
+
+/// What the thresholds decide on.
+fn branches(report: &Report) -> Vec<Vec<String>> {
+    let headings = ["kernel", "paper's", "divergent"].map(String::from).into_iter().chain(subdivided(report));
+    let line = |of: &Branches| {
+        let figures = [of.divergent].into_iter().chain(of.subdividing.iter().copied());
+        let names = [of.kernel, of.paper].map(String::from).into_iter();
+        names.chain(figures.map(|figure| figure.to_string())).collect()
+    };
+    [headings.collect()].into_iter().chain(report.branches.iter().map(line)).collect()
+}
+
+/// What a warp-split table would have to hold.
+fn most_paths(report: &Report) -> Vec<Vec<String>> {
+    let units = subdivided(report);
+    let headings = ["kernel", "paper's"].map(String::from).into_iter().chain(units.clone());
+    let line = |rows: &[Row]| {
+        let cell = |name: &String| of(rows, name).map_or("-".into(), |row| row.most_paths.to_string());
+        [rows[0].kernel, rows[0].paper].map(String::from).into_iter().chain(units.iter().map(cell)).collect()
+    };
+    [headings.collect()].into_iter().chain(kernels(report).map(line)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::KERNELS;
+    use super::super::tests::example;
+    use super::*;
+    use heddle_testbench::kernels::find;
+
+    fn words(lines: &[Vec<String>]) -> Vec<String> {
+        lines.iter().map(|line| line.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    }
+
+    #[test]
+    fn tables_have_a_line_a_kernel_the_means_and_the_papers() {
+        let tables = tables(&example());
+        assert_eq!(tables.len(), 8);
+        let ipc = words(&tables[0].1);
+        assert_eq!(ipc[0], "kernel paper's model-stack IPC dual-path dws-10 dws-50 dws-100 paper, dws-50");
+        assert_eq!(
+            ipc[1..3],
+            ["lu LUD 10.00 +10.0 % +0.0 % +10.0 % +0.0 % +37.3 %", "bfs BFS 10.00 +0.0 % +0.0 % +0.0 % +0.0 % -"]
+        );
+        assert_eq!(
+            ipc[3..5],
+            ["interleavable mean +10.0 % +0.0 % +10.0 % +0.0 %", "interleavable paper +14.9 % - - -"]
+        );
+        assert_eq!(ipc[7..], ["all mean +5.0 % +0.0 % +5.0 % +0.0 %"]);
+        let path = words(&tables[1].1);
+        assert_eq!(path[1], "lu LUD 1.250 1.000 1.250 1.000");
+        assert_eq!(
+            path[3..5],
+            ["interleavable mean +25.0 % +0.0 % +25.0 % +0.0 %", "interleavable paper +20.0 % - - +71.0 %"]
+        );
+        let efficiency = words(&tables[2].1);
+        assert_eq!(
+            efficiency[0..2],
+            ["kernel paper's stack dual-path dws-10 dws-50 dws-100", "lu LUD 50.0 % 50.0 % 50.0 % 50.0 % 50.0 %"]
+        );
+        assert_eq!(efficiency[4], "interleavable paper +0.0 % - -48.1 % -48.5 %");
+        assert_eq!(efficiency.last().unwrap(), "all paper +0.0 % -24.6 % - -");
+        assert_eq!(words(&tables[3].1)[1], "lu LUD -25.0 % +0.0 % -25.0 % +0.0 %");
+        // Without a cache nothing misses.
+        assert_eq!(words(&tables[4].1)[1..4], ["lu LUD - - - -", "bfs BFS - - - -", "interleavable mean - - - -"]);
+        assert_eq!(words(&tables[7].1)[1], "lu LUD 1000 1000 +0.0 %");
+        assert!(tables.iter().flat_map(|(_, lines)| lines.windows(2)).all(|pair| pair[0].len() == pair[1].len()));
+    }
+
+    /// Some of each kernel's have a short block behind them, and some do not.
+    #[test]
+    fn branches_subdivide_by_the_blocks_behind_them() {
+        for studied in &KERNELS {
+            let branches = Branches::new(studied, find(studied.name).unwrap(), &[0, 2, 1000]).unwrap();
+            let [never, few, all] = branches.subdividing[..] else { panic!("there are three") };
+            assert!(never == 0 && 0 < few && few < all && all <= branches.divergent, "{}: {few} {all}", studied.name);
+        }
+    }
+
+    /// A core that there is no model of.
+    #[test]
+    fn without_a_model_there_are_no_tables() {
+        let mut report = example();
+        report.rows.retain(|row| !row.model);
+        assert!(tables(&report).is_empty());
+    }
+}
