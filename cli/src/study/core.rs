@@ -31,6 +31,8 @@ const LATENCY: u32 = 200;
     mut_arg("divergence", |arg| arg.hide(true)),
     mut_arg("path_scheduler", |arg| arg.hide(true)),
     mut_arg("path_forwarding", |arg| arg.hide(true)),
+    mut_arg("unresolved", |arg| arg.hide(true)),
+    mut_arg("scoreboard", |arg| arg.hide(true)),
     mut_arg("compaction", |arg| arg.hide(true)),
     mut_arg("capt", |arg| arg.hide(true)),
     mut_arg("replay", |arg| arg.hide(true)),

@@ -3,6 +3,7 @@
 
 mod stacks;
 mod subdivision;
+mod variants;
 
 use super::age;
 use super::chart::{Bars, Chart};
@@ -17,7 +18,7 @@ use crate::output::{ResultFile, print, print_json};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use heddle_check::model::Mechanism;
-use heddle_simt::{Divergence, PathScheduler, Shape};
+use heddle_simt::{Divergence, PathScheduler, Scoreboard, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
 use heddle_testbench::machine::{CacheVisits, IdleCycles, Summary};
@@ -26,6 +27,7 @@ use stacks::Stack;
 use std::io::Write as _;
 use std::path::PathBuf;
 use subdivision::Branches;
+use variants::{Point, VARIANTS};
 
 /// Thread instructions a cycle of 12 kernels on stack, dual-path, arbiter and path tables, which are otherwise one
 /// core.
@@ -34,7 +36,9 @@ use subdivision::Branches;
 /// interleavable, as their branches have something to do on both sides, and five that it calls non-interleavable. Its
 /// figures are beside ours. All cores serve the lanes of an access that do not go together one after the other
 /// (--replay serialise). What the paper compares with, dynamic warp subdivision (DWS), is a cycle model of the same
-/// core, with three thresholds, beside the model's own stack.
+/// core, with three thresholds, beside the model's own stack. Variants of dual path change one thing each: one path
+/// stands for its warp (side-first); one path is considered until an access misses the cache (constrained-miss); the
+/// scoreboard has no false dependencies (exact); branches of both paths may be unresolved (two-unresolved).
 #[derive(Args)]
 #[command(
     after_help = "Examples:
@@ -42,6 +46,7 @@ use subdivision::Branches;
   heddle study dual-path lu quicksort --warps 4         two of them on fewer warps
   heddle study dual-path --memory-model latency=400     a slower memory
   heddle study dual-path quicksort --thresholds 1,2,3   warps that are subdivided less often
+  heddle study dual-path lu --sensitivity               with fewer warps, faster and slower memory, other caches
   heddle study dual-path --json | jq '.rows[] | {kernel, divergence, thread_ipc}'
   heddle study dual-path --docs docs                    table and chart as a page",
     mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 16]")),
@@ -58,6 +63,10 @@ pub struct DualPath {
     core: CoreArgs,
     #[command(flatten)]
     kept: KeptArgs,
+    /// Also dual path over the stack on 4 and 16 warps, memory after 50 and 400 cycles, and caches of 4K and 64K, instead
+    /// of those of the core
+    #[arg(long)]
+    sensitivity: bool,
     /// Print one JSON object with an array `rows` instead of a table
     #[arg(long)]
     json: bool,
@@ -108,6 +117,9 @@ const KERNELS: [Studied; 12] = [
 /// With it the paper's DWS is fastest. (§6.3)
 const PUBLISHED_THRESHOLD: u32 = 50;
 
+/// The paper's mean AvgPath of the interleavable kernels. (§6.1)
+const PUBLISHED_AVG_PATH: f64 = 1.2;
+
 /// The paper's mean of the interleavable kernels, and with the constrained scheduler.
 const PUBLISHED_MEAN: [f64; 2] = [1.149, 1.117];
 
@@ -116,7 +128,8 @@ const PUBLISHED_MEAN: [f64; 2] = [1.149, 1.117];
 struct Unit {
     name: String,
     divergence: Divergence,
-    path_scheduler: PathScheduler,
+    /// What else it is.
+    of: fn(Shape) -> Shape,
     /// The cycle model with this mechanism stands for the core.
     model: Option<Mechanism>,
 }
@@ -128,22 +141,26 @@ const MODEL_STACK: &str = "model-stack";
 /// Thresholds of subdivision: the paper's. (§6.1)
 const THRESHOLDS: [u32; 3] = [10, 50, 100];
 
-/// How many of the units are cores.
+/// How many of the units are in the first table; how many are cores, variants of dual path among them.
 const CORES: usize = 5;
+const HARDWARE: usize = 9;
 
-/// The cores, the stack first; then the models, their stack first.
+/// The cores, the stack first; variants of dual path; then the models, their stack first.
 fn units(thresholds: &[u32]) -> Vec<Unit> {
-    let core = |name: &str, divergence| {
-        let path_scheduler = if name == "constrained" { PathScheduler::Constrained } else { PathScheduler::Full };
-        Unit { name: name.into(), divergence, path_scheduler, model: None }
-    };
-    let model = |name: &str, mechanism| Unit { model: Some(mechanism), ..core(name, Divergence::STACK) };
-    let cores: [Unit; CORES] = [
-        core(STACK, Divergence::STACK),
-        core(DUAL_PATH, Divergence::DUAL_PATH),
-        core("constrained", Divergence::DUAL_PATH),
-        core("arbiter", Divergence::ARBITER),
-        core("path-table", Divergence::PATH_TABLE),
+    let plain = |name: &str, divergence| Unit { name: name.into(), divergence, of: |shape| shape, model: None };
+    let variant = |name: &str, of| Unit { of, ..plain(name, Divergence::DUAL_PATH) };
+    let model = |name: &str, mechanism| Unit { model: Some(mechanism), ..plain(name, Divergence::STACK) };
+    let [side_first, constrained_miss, exact, two_unresolved] = VARIANTS;
+    let cores: [Unit; HARDWARE] = [
+        plain(STACK, Divergence::STACK),
+        plain(DUAL_PATH, Divergence::DUAL_PATH),
+        variant("constrained", |shape| Shape { path_scheduler: PathScheduler::Constrained, ..shape }),
+        plain("arbiter", Divergence::ARBITER),
+        plain("path-table", Divergence::PATH_TABLE),
+        variant(side_first, |shape| Shape { path_scheduler: PathScheduler::SideFirst, ..shape }),
+        variant(constrained_miss, |shape| Shape { path_scheduler: PathScheduler::ConstrainedMiss, ..shape }),
+        variant(exact, |shape| Shape { scoreboard: Scoreboard::Exact, ..shape }),
+        variant(two_unresolved, |shape| Shape { unresolved: 2, ..shape }),
     ];
     let subdivided = thresholds.iter().map(|&threshold| model(&dws(threshold), Mechanism::Subdivision(threshold)));
     cores.into_iter().chain([model(MODEL_STACK, Mechanism::Stack)]).chain(subdivided).collect()
@@ -175,6 +192,8 @@ struct Report {
     branches: Vec<Branches>,
     /// Why a model has no row.
     failures: Vec<Failure>,
+    /// Gains on other cores, where they are asked for.
+    sensitivity: Vec<Point>,
 }
 
 #[derive(Serialize)]
@@ -195,6 +214,7 @@ struct Row {
     /// From the cycle model, not from the core. What is of the stack's is then of the model's stack's.
     model: bool,
     cycles: u64,
+    warp_instructions: u64,
     thread_instructions: u64,
     thread_ipc: f64,
     /// The thread IPC, of the stack's.
@@ -248,6 +268,7 @@ impl Row {
             divergence: unit.name.clone(),
             model: unit.model.is_some(),
             cycles: s.cycles,
+            warp_instructions: s.warp_instructions,
             thread_instructions: s.thread_instructions,
             thread_ipc: s.thread_ipc,
             over_stack: s.thread_ipc / stack.thread_ipc,
@@ -277,15 +298,20 @@ impl DualPath {
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let (cores, models) = runs.split_at(CORES * kernels.len());
+        let (cores, models) = runs.split_at(HARDWARE * kernels.len());
         let options = usual(self.core.shape.seed);
         let cores = all(cores, &options, kept.as_ref(), &interrupt)?;
         let models = each(models, &options, kept.as_ref(), &interrupt)?;
+        let sensitivity = if self.sensitivity || self.docs.is_some() {
+            variants::points(&kernels, &self.core, &options, kept.as_ref(), &interrupt)?
+        } else {
+            Vec::new()
+        };
         let results: Vec<Result<Summary, String>> = cores.into_iter().map(Ok).chain(models).collect();
         let (mut rows, mut failures) = (Vec::new(), Vec::new());
         for (at, &(kernel, _)) in kernels.iter().enumerate() {
             for (number, unit) in units.iter().enumerate() {
-                let stack = if number < CORES { 0 } else { CORES };
+                let stack = if number < HARDWARE { 0 } else { HARDWARE };
                 let [result, stack] = [number, stack].map(|number| results[number * kernels.len() + at].as_ref());
                 match (result, stack) {
                     (Ok(summary), Ok(stack)) => rows.push(Row::new(kernel, unit, summary, stack)),
@@ -311,6 +337,7 @@ impl DualPath {
             stacks: stacks::of(&shapes, &rows)?,
             rows,
             failures,
+            sensitivity,
         };
         if let Some(mut file) = svg {
             file.writer().write_all(chart(&report).as_bytes())?;
@@ -353,9 +380,9 @@ impl DualPath {
     /// A core for each unit.
     fn shapes(&self) -> Result<Vec<Shape>> {
         let shape = self.core.shape(Divergence::STACK, WARPS)?;
-        let of = |&Unit { divergence, path_scheduler, .. }: &Unit| {
+        let of = |&Unit { divergence, of, .. }: &Unit| {
             let levels = shape.levels.filter(|_| divergence.capabilities().reconverges);
-            let shape = Shape { path_scheduler, levels, ..shape.clone() }.with_divergence(divergence);
+            let shape = of(Shape { levels, ..shape.clone() }.with_divergence(divergence));
             shape.check()?;
             Ok(shape)
         };
@@ -436,9 +463,16 @@ fn lines(report: &Report) -> Vec<Vec<String>> {
     lines
 }
 
+const OVER_DUAL_PATH: &str = "thread IPC of variants over dual path's";
+const AT_MOST: &str = "what a second path has beside it, and what it gains";
+const ELSEWHERE: &str = "thread IPC of dual path over the stack's on other cores";
+
 fn table(report: &Report) -> String {
     let mut text = format!("{}\n{}", report.core, plain(&lines(report), 2));
-    for (title, lines) in subdivision::tables(report).into_iter().chain([stacks::table(&report.stacks)]) {
+    let variants = [(OVER_DUAL_PATH, variants::table(report)), (AT_MOST, variants::bounds(report))];
+    let sensitivity = (!report.sensitivity.is_empty()).then(|| (ELSEWHERE, variants::sensitivity(&report.sensitivity)));
+    let of_dws = subdivision::tables(report).into_iter().chain([stacks::table(&report.stacks)]);
+    for (title, lines) in variants.into_iter().chain(sensitivity).chain(of_dws) {
         text += &format!("\n{title}\n{}", plain(&lines, 2));
     }
     for Failure { kernel, divergence, why } in &report.failures {
@@ -447,7 +481,7 @@ fn table(report: &Report) -> String {
     text
 }
 
-/// The page's text, with `{core}`, `{options}`, `{table}`, `{subdivision}` and `{stacks}` filled in.
+/// The page's text, with what stands in braces filled in.
 fn text(report: &Report) -> String {
     let core = format!("{} lanes × {} warps", report.lanes, report.warps);
     let text = include_str!("dual_path/page.md").replace("{core}", &core).replace("{options}", &report.core);
@@ -455,6 +489,12 @@ fn text(report: &Report) -> String {
     let subdivision: Vec<String> = subdivision::tables(report).into_iter().map(table).collect();
     text.replace("{table}", markdown(&lines(report)).trim_end())
         .replace("{subdivision}", subdivision.join("\n").trim_end())
+        .replace("{ranking}", &variants::ranking(report))
+        .replace("{published_hidden}", &gain(variants::hidden(PUBLISHED_AVG_PATH)))
+        .replace("{beyond}", &variants::beyond(report))
+        .replace("{variants}", markdown(&variants::table(report)).trim_end())
+        .replace("{bounds}", markdown(&variants::bounds(report)).trim_end())
+        .replace("{sensitivity}", markdown(&variants::sensitivity(&report.sensitivity)).trim_end())
         .replace("{stacks}", markdown(&stacks::table(&report.stacks).1).trim_end())
 }
 
@@ -513,6 +553,7 @@ mod tests {
             rows,
             stacks: Vec::new(),
             failures: Vec::new(),
+            sensitivity: Vec::new(),
         }
     }
 
@@ -526,7 +567,9 @@ mod tests {
         assert_eq!(words[3].join(" "), "bfs BFS 10.00 +0.0 % +0.0 % +0.0 % +0.0 % +0.0 % 1.000 50.0 % +0.0 %");
         let mean = "interleavable +10.0 % +10.0 % +0.0 % +0.0 % +14.9 %, +11.7 % 1.250 -25.0 %";
         assert_eq!(words[4].join(" "), mean);
-        assert!(others.starts_with("Figure 13: ") && others.contains("\n\nthe stack of a warp, "), "{others}");
+        let titles = [OVER_DUAL_PATH, AT_MOST, "Figure 13: ", "the stack of a warp, "];
+        let places = titles.map(|title| format!("\n\n{text}").find(&format!("\n\n{title}")));
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{others}");
     }
 
     #[test]

@@ -1,0 +1,220 @@
+//! Variants of dual path, each of which changes one thing; what a second path could hide; and gains on other cores.
+
+use super::{CORES, DUAL_PATH, HARDWARE, KERNELS, Report, Row, STACK, Studied, kernels};
+use crate::interrupt::Interrupt;
+use crate::study::core::CoreArgs;
+use crate::study::kept::Kept;
+use crate::study::runs::{Run, each};
+use crate::study::table::{gain, share};
+use anyhow::Result;
+use heddle_simt::{Backing, Divergence, Shape, Timing};
+use heddle_testbench::kernels::Kernel;
+use heddle_testbench::machine::MachineOptions;
+use serde::Serialize;
+
+/// What the paper's text has of variants, over its dual path: constrained is 11.7 % above the stack and dual path 14.9 %
+/// (§6.4); a scoreboard without false dependencies brings *at most* 1 % (§6.4).
+const PUBLISHED: [(&str, f64, &str); 2] = [("constrained", 1.117 / 1.149, ""), ("exact", 1.01, "≤ ")];
+
+/// The means of what the paper calls interleavable, and of the others.
+const SETS: [(&str, bool); 2] = [("interleavable", true), ("others", false)];
+
+fn is_variant(row: &Row) -> bool {
+    row.divergence == "constrained" || VARIANTS.contains(&row.divergence.as_str())
+}
+
+/// Those beside the constrained one: see `--help`.
+pub const VARIANTS: [&str; HARDWARE - CORES] = ["side-first", "constrained-miss", "exact", "two-unresolved"];
+
+/// Thread IPC of each variant over dual path's.
+pub fn table(report: &Report) -> Vec<Vec<String>> {
+    let of = |rows: &[Row], name: &str| rows.iter().find(|row| row.divergence == name).map(|row| row.thread_ipc);
+    let names: Vec<String> = kernels(report)
+        .next()
+        .into_iter()
+        .flatten()
+        .filter(|row| is_variant(row))
+        .map(|row| row.divergence.clone())
+        .collect();
+    let over = |rows: &[Row], name: &str| of(rows, name).zip(of(rows, DUAL_PATH)).map(|(of, dual)| of / dual);
+    let cell = |over: Option<f64>| over.map_or("-".into(), gain);
+    let line = |first: [String; 2], cells: Vec<String>| first.into_iter().chain(cells).collect::<Vec<String>>();
+    let mut lines = vec![line(["kernel", "dual-path IPC"].map(String::from), names.clone())];
+    for rows in kernels(report) {
+        let ipc = of(rows, DUAL_PATH).map_or("-".into(), |ipc| format!("{ipc:.2}"));
+        lines.push(line([rows[0].kernel.into(), ipc], names.iter().map(|name| cell(over(rows, name))).collect()));
+    }
+    for (set, interleavable) in SETS {
+        let mean = |name: &String| {
+            let of_set = kernels(report).filter(|rows| rows[0].interleavable == interleavable);
+            let values: Vec<f64> = of_set.filter_map(|rows| over(rows, name)).collect();
+            cell((!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64))
+        };
+        lines.push(line([set.into(), String::new()], names.iter().map(mean).collect()));
+    }
+    let published = |name: &String| {
+        let found = PUBLISHED.iter().find(|(of, ..)| of == name);
+        found.map_or("-".into(), |&(_, over, before)| format!("{before}{}", gain(over)))
+    };
+    lines.push(line(["paper, interleavable".into(), String::new()], names.iter().map(published).collect()));
+    lines
+}
+
+/// What a second path could hide, what there is to gain, and what is gained: of each kernel.
+pub fn bounds(report: &Report) -> Vec<Vec<String>> {
+    let headings = ["kernel", "AvgPath", "hidden", "gain", "idle, stack", "idle, dual path", "held"];
+    let of_kernel = |rows: &[Row]| {
+        let [stack, dual] = [STACK, DUAL_PATH].map(|name| rows.iter().find(|row| row.divergence == name));
+        let (stack, dual) = stack.zip(dual)?;
+        let idle = |row: &Row| share(1.0 - row.warp_instructions as f64 / row.cycles as f64);
+        let held = share(dual.idle.divergence as f64 / dual.cycles as f64);
+        let names = [dual.kernel.into(), format!("{:.3}", dual.avg_path)];
+        let figures = [gain(hidden(dual.avg_path)), gain(dual.over_stack), idle(stack), idle(dual), held];
+        Some(names.into_iter().chain(figures).collect())
+    };
+    [headings.map(String::from).to_vec()].into_iter().chain(kernels(report).filter_map(of_kernel)).collect()
+}
+
+/// Thread IPC over the stack's if cycles followed instructions: h of all instructions are of second paths, and these take
+/// no time of their own.
+pub fn hidden(avg_path: f64) -> f64 {
+    let h = (avg_path - 1.0) / 2.0;
+    1.0 + h / (1.0 - h)
+}
+
+/// The kernels that gain more than that.
+pub fn beyond(report: &Report) -> String {
+    let gains_more = |row: &&Row| row.divergence == DUAL_PATH && row.over_stack > hidden(row.avg_path);
+    let names: Vec<String> = report.rows.iter().filter(gains_more).map(|row| format!("`{}`", row.kernel)).collect();
+    if names.is_empty() { "no kernel gains more".into() } else { format!("more is gained on {}", names.join(", ")) }
+}
+
+/// Dual path over the stack on another core.
+#[derive(Serialize)]
+pub struct Point {
+    kernel: &'static str,
+    warps: u32,
+    latency: u32,
+    /// Bytes.
+    cache: u32,
+    /// The thread IPC over the stack's; nothing where the kernel does not run.
+    over_stack: Option<f64>,
+}
+
+const WARPS: [u32; 2] = [4, 16];
+const LATENCIES: [u32; 2] = [50, 400];
+const CACHES: [u32; 2] = [4 << 10, 64 << 10];
+
+/// All combinations of warps, latency of memory and size of the cache.
+fn cores() -> impl Iterator<Item = (u32, u32, u32)> {
+    let of = |warps| LATENCIES.into_iter().flat_map(move |latency| CACHES.map(|cache| (warps, latency, cache)));
+    WARPS.into_iter().flat_map(of)
+}
+
+/// Every kernel on every combination.
+pub fn points(
+    chosen: &[(&'static Studied, &'static Kernel)],
+    args: &CoreArgs,
+    options: &MachineOptions,
+    kept: Option<&Kept>,
+    interrupt: &Interrupt,
+) -> Result<Vec<Point>> {
+    let base = args.shape(Divergence::STACK, WARPS[0])?;
+    let shape = |(warps, latency, cache), divergence| -> Result<Shape> {
+        let timing = Timing { latency, ..Timing::FASTEST };
+        let cache = base.cache.map(|of| heddle_simt::Cache { size: cache, ..of });
+        let scratchpad = Shape::default_scratchpad(base.lanes, warps);
+        let shape = Shape { warps, cache, scratchpad, backing: Backing::Model(timing), ..base.clone() };
+        let memory = crate::study::core::memory(&args.shape, &shape);
+        let shape = Shape { memory, ..shape }.with_divergence(divergence);
+        shape.check()?;
+        Ok(shape)
+    };
+    let mut runs = Vec::new();
+    for core in cores() {
+        for divergence in [Divergence::STACK, Divergence::DUAL_PATH] {
+            let shape = shape(core, divergence)?;
+            runs.extend(chosen.iter().map(|&(_, kernel)| Run::new(kernel, shape.clone())));
+        }
+    }
+    let results = each(&runs, options, kept, interrupt)?;
+    let mut points = Vec::new();
+    for ((warps, latency, cache), results) in cores().zip(results.chunks(2 * chosen.len())) {
+        let (stack, dual) = results.split_at(chosen.len());
+        for ((&(studied, _), stack), dual) in chosen.iter().zip(stack).zip(dual) {
+            let both = stack.as_ref().ok().zip(dual.as_ref().ok());
+            let over_stack = both.map(|(stack, dual)| dual.thread_ipc / stack.thread_ipc);
+            points.push(Point { kernel: studied.name, warps, latency, cache, over_stack });
+        }
+    }
+    Ok(points)
+}
+
+/// A column a core, a line a kernel.
+pub fn sensitivity(points: &[Point]) -> Vec<Vec<String>> {
+    let name = |(warps, latency, cache): (u32, u32, u32)| format!("{warps} warps, {latency}, {}K", cache >> 10);
+    let headings = [String::from("kernel")].into_iter().chain(cores().map(name)).collect();
+    let line = |kernel: &Studied| {
+        let of_kernel: Vec<&Point> = points.iter().filter(|point| point.kernel == kernel.name).collect();
+        let cells = of_kernel.iter().map(|point| point.over_stack.map_or("-".into(), gain));
+        (!of_kernel.is_empty()).then(|| [kernel.name.to_string()].into_iter().chain(cells).collect())
+    };
+    [headings].into_iter().chain(KERNELS.iter().filter_map(line)).collect()
+}
+
+/// The units in the order of their means over the interleavable kernels.
+pub fn ranking(report: &Report) -> String {
+    let mut means: Vec<(&str, f64)> =
+        report.means[..CORES].iter().map(|mean| (mean.divergence.as_str(), mean.interleavable)).collect();
+    means.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let place = |name: &str| means.iter().position(|(of, _)| *of == name);
+    let as_paper = place(DUAL_PATH) < place("constrained") && place("constrained") < place(STACK);
+    let names: Vec<String> = means.iter().map(|(name, mean)| format!("`{name}` {}", gain(*mean))).collect();
+    let of_paper = if as_paper { "which is its order, too" } else { "the reverse somewhere" };
+    format!("{}. The paper has dual path, constrained, stack: {of_paper}.", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::example;
+    use super::*;
+
+    #[test]
+    fn paths_that_are_always_two_hide_half_of_all() {
+        assert_eq!([1.0, 1.5, 2.0].map(hidden), [1.0, 1.0 + 1.0 / 3.0, 2.0]);
+    }
+
+    #[test]
+    fn tables_have_a_column_a_variant_and_a_line_a_kernel() {
+        let report = example();
+        let words = |line: &[String]| line.join(" ");
+        let variants = table(&report);
+        assert_eq!(
+            words(&variants[0]),
+            "kernel dual-path IPC constrained side-first constrained-miss exact two-unresolved"
+        );
+        assert_eq!(words(&variants[1]), "lu 11.00 +0.0 % +0.0 % +0.0 % +0.0 % +0.0 %");
+        assert_eq!(words(variants.last().unwrap()), "paper, interleavable  -2.8 % - - ≤ +1.0 % -");
+        assert_eq!(words(&bounds(&report)[1]), "lu 1.250 +14.3 % +10.0 % 40.0 % 33.3 % 0.0 %");
+        assert!(variants.windows(2).all(|pair| pair[0].len() == pair[1].len()));
+    }
+
+    #[test]
+    fn the_order_is_that_of_the_means() {
+        assert_eq!(beyond(&example()), "no kernel gains more");
+        let ranking = ranking(&example());
+        assert!(ranking.starts_with("`dual-path` +10.0 %, `constrained` +10.0 %, `stack` +0.0 %"), "{ranking}");
+        assert!(ranking.ends_with("its order, too."), "{ranking}");
+    }
+
+    #[test]
+    fn a_line_has_a_cell_a_core() {
+        let point = |(warps, latency, cache)| Point { kernel: "lu", warps, latency, cache, over_stack: Some(1.1) };
+        let mut points: Vec<Point> = cores().map(point).collect();
+        points[0].over_stack = None;
+        let lines = sensitivity(&points);
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0][1], "4 warps, 50, 4K");
+        assert_eq!(lines[1][..3].join(" "), "lu - +10.0 %");
+    }
+}
