@@ -38,5 +38,5 @@ pub type LaneMask = bitvec::vec::BitVec<u64, bitvec::order::Lsb0>;
 pub use divergence::Divergence;
 pub use shape::{
     Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Metrics, Order, PathScheduler, Replay,
-    Schedule, Shape, ShapeError, SlaveModel, Timing,
+    Schedule, SecondLevel, Shape, ShapeError, SlaveModel, Timing,
 };
