@@ -1,7 +1,7 @@
 //! The model beside the core, and what becomes of programs whose threads diverge.
 
 use super::*;
-use heddle_simt::{Cache, Divergence, Timing};
+use heddle_simt::{Cache, Divergence, SecondLevel, Timing};
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::find;
 use heddle_testbench::machine::{Machine, MachineOptions};
@@ -58,7 +58,12 @@ fn with_a_stack_it_takes_as_long_as_the_core() {
     let late = Timing { latency: 50, ..Timing::FASTEST };
     let cache = Cache { size: 1 << 10, ways: 2, line: 1, misses: 2 };
     let cached = Shape { cache: Some(cache), backing: Backing::Model(late), ..shape() };
-    for shape in [shape(), cached] {
+    let second = Cache { size: 2 << 10, ways: 4, line: 1, misses: 2 };
+    let second_level = Some(SecondLevel { cache: second, latency: 9 });
+    let narrow = Backing::Model(Timing { interval: 4, ..late });
+    let second_alone = Shape { second_level, backing: narrow, ..shape() };
+    let second_behind = Shape { second_level, backing: narrow, ..cached.clone() };
+    for shape in [shape(), cached, second_alone, second_behind] {
         let options = MachineOptions::default();
         let mut machine = Machine::new(&shape, programs()[0].1.clone(), &options).unwrap();
         for (name, program) in programs() {
@@ -68,10 +73,11 @@ fn with_a_stack_it_takes_as_long_as_the_core() {
                 let mut model = Model::new(&shape, &program, Mechanism::Stack).unwrap();
                 model.run_grid(Grid { blocks, threads }).unwrap();
                 let (core, model) = (machine.summary(), model.summary());
-                let what = format!("{name}, {blocks} blocks of {threads}, {:?}", shape.cache);
+                let what = format!("{name}, {blocks} blocks of {threads}, {:?}, {:?}", shape.cache, shape.second_level);
                 assert_eq!(model.warp_instructions, core.warp_instructions, "{what}");
                 assert_eq!(model.thread_instructions, core.thread_instructions, "{what}");
                 assert_eq!(model.cycles, core.cycles, "{what}");
+                assert_eq!((model.cache, model.second_level), (core.cache, core.second_level), "{what}");
                 let idle = model.idle;
                 let idle = idle.divergence
                     + idle.interval
