@@ -16,7 +16,7 @@ use clap::Args;
 use heddle_simt::{Divergence, PathScheduler, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
-use heddle_testbench::machine::{CacheVisits, IdleCycles, Summary};
+use heddle_testbench::machine::{CacheVisits, IdleCycles, SecondLevelVisits, Summary};
 use serde::Serialize;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -137,6 +137,9 @@ struct Row {
     idle: IdleCycles,
     /// What the data cache did.
     cache: Option<CacheVisits>,
+    /// What its second level did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_level: Option<SecondLevelVisits>,
     /// Levels of its stack that a warp had in use at most.
     most_levels: u64,
 }
@@ -174,6 +177,7 @@ impl Row {
             idle_over_stack: idle_cycles(s) as f64 / idle_cycles(stack).max(1) as f64,
             idle: s.idle,
             cache: s.cache,
+            second_level: s.second_level,
             most_levels: s.most_levels,
         }
     }
