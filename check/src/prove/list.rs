@@ -124,7 +124,7 @@ pub fn proofs(mechanisms: &[Divergence]) -> Result<Vec<Proof>, Errors> {
         let proof = CACHE.at(&s, depth, false, cache_proof)?;
         all.push(Proof { name: format!("cache-{ways}x{line}x{misses}"), ..proof });
     }
-    for (ways, line, misses, depth) in [(1, 1, 1, 12), (2, 2, 2, 8)] {
+    for (ways, line, misses, depth) in [(1, 1, 1, 14), (2, 1, 2, 10), (2, 2, 2, 8)] {
         let cache = Cache { size: 2 * ways * line * 4, ways, line, misses };
         let second_level = Some(SecondLevel { cache, latency: 2 });
         let backing = Backing::Model(Timing { interval: 2, ..Timing::FASTEST });

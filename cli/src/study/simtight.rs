@@ -222,18 +222,17 @@ impl Simtight {
 
     /// The core that suits: all that coalesces does, and what does not follows while the warp runs on.
     fn shape(&self) -> Result<Shape> {
+        let (lanes, warps) = (self.shape.lanes.unwrap_or(LANES), self.shape.warps.unwrap_or(WARPS));
         let args = ShapeArgs {
-            lanes: self.shape.lanes.or(Some(LANES)),
-            warps: self.shape.warps.or(Some(WARPS)),
+            lanes: Some(lanes),
+            warps: Some(warps),
+            memory: Some(memory(&self.shape, lanes, warps)),
             coalescing: self.shape.coalescing.or(Some(Coalescing::Full)),
             replay: self.shape.replay.or(Some(Replay::Serialise)),
             scratchpad: self.shape.scratchpad.or(Some(SCRATCHPAD)),
             ..self.shape.clone()
         };
-        let shape = args.shape()?;
-        let shape = Shape { memory: memory(&self.shape, &shape), ..shape };
-        shape.check()?;
-        Ok(shape)
+        args.shape()
     }
 }
 
