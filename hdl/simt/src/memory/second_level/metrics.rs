@@ -2,7 +2,7 @@
 //!
 //! | probe | what |
 //! |---|---|
-//! | as of the [first level](super::super::cache) | the same, of its requests |
+//! | as of the [first level](mod@super::super::cache) | the same, of its requests |
 //! | `write_backs` | lines that were written and were replaced |
 //! | `channel` | cycles in which the channel was taken |
 
