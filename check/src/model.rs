@@ -10,6 +10,7 @@
 //! | `core.rs` | blocks, front end, scoreboard, issue |
 //! | `op.rs` | what is known of an instruction beforehand |
 //! | `memory.rs` | the load-store unit, the cache, memory |
+//! | `second_level.rs` | the second level and the channel behind it |
 //! | `writeback.rs` | the write port of the registers |
 //! | `policy.rs` | what a mechanism decides |
 //! | `stack.rs` | a stack per warp, to compare the model with the core |
@@ -21,6 +22,7 @@ mod formation;
 mod memory;
 mod op;
 mod policy;
+mod second_level;
 mod stack;
 mod subdivision;
 mod writeback;
@@ -174,6 +176,9 @@ impl Model {
         s.parts += memory.parts;
         if let Some(visits) = memory.visits() {
             *s.cache.get_or_insert_default() += visits;
+        }
+        if let Some(visits) = memory.second_level_visits() {
+            *s.second_level.get_or_insert_default() += visits;
         }
         result
     }

@@ -6,9 +6,9 @@ mod rust_hdl;
 use crate::folder::{Entry, write_folder};
 use crate::image;
 use crate::output::print;
-use crate::shape::{HardwareArgs, ShapeArgs};
+use crate::shape::{HardwareArgs, ShapeArgs, buildable};
 use crate::target::{TARGET, Target};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use heddle_hdl::{Bits, width_of};
 use heddle_simt::Shape;
@@ -70,10 +70,8 @@ const LIST: &str = "heddle.f";
 
 impl Gen {
     pub fn run(self) -> Result<()> {
+        buildable(self.shape.second_level.is_some(), self.shape.memory_model.is_some())?;
         let shape = self.shape.shape()?;
-        if self.shape.memory_model.is_some() {
-            bail!("--memory-model is for simulations only: a model of a slow memory is nothing to build");
-        }
         let target = Target::find(&self.target)?;
         let images = images(&target, &shape, self.shape.seed)?;
         let hardware = self.hardware.of(&shape);

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use heddle_simt::{Divergence, Shape};
-use heddle_testbench::machine::{Compactions, MemoryLimits, Summary};
+use heddle_testbench::machine::{CacheVisits, Compactions, MemoryLimits, Summary};
 use heddle_testbench::printed::Printed;
 use serde::Serialize;
 use std::fmt::Write;
@@ -168,20 +168,28 @@ pub fn counted(s: &Summary, lanes: u32, divergence: &str, line: &mut dyn FnMut(&
     } else if let Some(gave_way) = s.gave_way {
         line("fairness", format!("paths gave way {gave_way} times"));
     }
-    if let Some(c) = s.cache {
-        let text = format!(
+    let found = |c: CacheVisits| {
+        format!(
             "loads: {} hits, {} misses, {} joined a miss; stores: {} hits, {} misses",
             c.hits, c.misses, c.joined, c.silent_hits, c.silent_misses
-        );
-        line("cache", text);
+        )
+    };
+    if let Some(c) = s.cache {
+        line("cache", found(c));
     }
-    let MemoryLimits { loads, misses } = s.memory_limits;
-    if loads + misses > 0 {
-        let text = format!(
-            "--loads in {:.1} % of cycles{}",
-            of_cycles(loads),
-            s.cache.map_or(String::new(), |_| format!(", misses of --cache in {:.1} %", of_cycles(misses)))
-        );
+    if let Some(l) = s.second_level {
+        line("second level", format!("{}; {} lines written back", found(l.found), l.write_backs));
+        line("channel", format!("taken in {:.1} % of cycles", of_cycles(l.channel)));
+    }
+    let MemoryLimits { loads, misses, second_level } = s.memory_limits;
+    if loads + misses + second_level > 0 {
+        let mut text = format!("--loads in {:.1} % of cycles", of_cycles(loads));
+        if s.cache.is_some() {
+            text += &format!(", misses of --cache in {:.1} %", of_cycles(misses));
+        }
+        if s.second_level.is_some() {
+            text += &format!(", misses of --second-level in {:.1} %", of_cycles(second_level));
+        }
         line("memory waits for", text);
     }
 }
@@ -200,7 +208,7 @@ mod tests {
     use super::*;
     use heddle_sim::EngineKind;
     use heddle_testbench::machine::Convergence;
-    use heddle_testbench::machine::Prediction;
+    use heddle_testbench::machine::{Prediction, SecondLevelVisits};
 
     fn report() -> Report {
         let summary = Summary { launches: 1, cycles: 200, warp_instructions: 150, ..Summary::default() };
@@ -242,6 +250,21 @@ mod tests {
         report.summary.convergence = Some(Convergence { complete: 7, threshold: 5, patience: 2, ..Default::default() });
         let text = report.text();
         assert!(text.contains("released 7 complete, 5 by threshold, 0 stuck, 2 by patience; 0 fell"), "{text}");
+    }
+
+    #[test]
+    fn text_says_what_the_caches_did_and_what_memory_waits_for() {
+        let mut report = report();
+        assert!(!report.text().contains("second level") && !report.text().contains("memory waits for"));
+        let found = CacheVisits { hits: 5, misses: 4, joined: 3, silent_hits: 2, silent_misses: 1 };
+        report.summary.second_level = Some(SecondLevelVisits { found, write_backs: 6, channel: 50 });
+        report.summary.memory_limits = MemoryLimits { loads: 20, misses: 0, second_level: 10 };
+        let text = report.text();
+        let visits = "loads: 5 hits, 4 misses, 3 joined a miss; stores: 2 hits, 1 misses; 6 lines written back";
+        assert!(text.contains(visits) && text.contains("taken in 25.0 % of cycles"), "{text}");
+        assert!(text.contains("--loads in 10.0 % of cycles, misses of --second-level in 5.0 %"), "{text}");
+        let json = serde_json::to_value(report).unwrap();
+        assert_eq!((&json["second_level"]["hits"], &json["second_level"]["write_backs"]), (&5.into(), &6.into()));
     }
 
     #[test]

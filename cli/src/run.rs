@@ -37,6 +37,7 @@ use std::sync::{Arc, Mutex};
   heddle run nqueens --lanes 4 --warps 1 --trace | less
   heddle run vecadd --size small --lanes 4 --warps 2 --memory 32K --stack 512
   heddle run if_else --lanes 4 --warps 2 --divergence block-stack --timeline if_else.svg
+  heddle run matmul --cache 4K --memory-model latency=200,interval=8 --second-level 64K,latency=60
   heddle run collatz --json | jq .simt_efficiency
   heddle run rsbench --elf faster.elf --convergence-barriers 16
   heddle run rsbench --lanes 32 --profile rsbench.json && heddle predict rsbench --auto --profile rsbench.json -o faster.elf

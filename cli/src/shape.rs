@@ -1,13 +1,13 @@
 //! The options that choose a core, shared by all subcommands that build one.
 
 use crate::mechanisms::mechanisms;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
     Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Metrics, Order, PathScheduler, Replay,
-    Schedule, Scoreboard, Shape, SlaveModel, Timing,
+    Schedule, Scoreboard, SecondLevel, Shape, SlaveModel, Timing,
 };
 
 /// Options of the core's shape.
@@ -155,6 +155,12 @@ pub struct ShapeArgs {
     /// [ways: 4, line: 2, misses: 4]
     #[arg(long, value_name = "BYTES[,FIELD=N]…", value_parser = cache)]
     pub cache: Option<Cache>,
+    /// A second level of so many bytes behind it and before --memory-model, for simulation, such as 64K or
+    /// 1M,ways=64,line=1,latency=100,misses=32: least recently used, write-back; cycles from a request to a response that
+    /// is there; what is not takes memory's cycles more, and only that takes its interval
+    /// [ways: 8, line: 1, latency: 20, misses: 16]
+    #[arg(long, value_name = "BYTES[,FIELD=N]…", value_parser = second_level)]
+    pub second_level: Option<SecondLevel>,
     /// Memory outside, on a Wishbone B4 bus (pipelined) of so many data bits: a power of two, 32 … 32 × lanes. In
     /// simulations there is a memory on it, whose timing --memory-model says
     #[arg(long, value_name = "BITS")]
@@ -244,6 +250,7 @@ impl ShapeArgs {
             barriers: self.barriers.unwrap_or(most.barriers),
             counters: self.counters.unwrap_or(most.counters),
             cache: self.cache,
+            second_level: self.second_level,
             backing: self.backing(),
             ..most
         };
@@ -261,6 +268,13 @@ impl ShapeArgs {
             }
         }
     }
+}
+
+/// Refuses to build a core with these options.
+pub fn buildable(second_level: bool, memory_model: bool) -> Result<()> {
+    ensure!(!second_level, "--second-level is for simulations only: it has times and no data, so nothing to build");
+    ensure!(!memory_model, "--memory-model is for simulations only: a model of a slow memory is nothing to build");
+    Ok(())
 }
 
 /// The largest memory that a shape may have.
@@ -309,6 +323,16 @@ fn cache(text: &str) -> Result<Cache, String> {
     let fields = [("ways", &mut cache.ways), ("line", &mut cache.line), ("misses", &mut cache.misses)];
     set_fields(rest, fields)?;
     Ok(cache)
+}
+
+/// A second level: `64K,latency=40`.
+fn second_level(text: &str) -> Result<SecondLevel, String> {
+    let (size, rest) = text.split_once(',').unwrap_or((text, ""));
+    let cache = Cache { size: bytes(size)?, ways: 8, line: 1, misses: 16 };
+    let mut level = SecondLevel { cache, latency: 20 };
+    let SecondLevel { cache: Cache { ways, line, misses, .. }, latency } = &mut level;
+    set_fields(rest, [("ways", ways), ("line", line), ("latency", latency), ("misses", misses)])?;
+    Ok(level)
 }
 
 /// A prediction table: `8,history=counter`.
@@ -389,6 +413,9 @@ mod tests {
         assert_eq!(s.cache, Some(Cache { size: 4096, ways: 1, line: 8, misses: 2 }));
         let timing = Timing { latency: 80, jitter: 31, interval: 2, seed: 7 };
         assert_eq!(s.backing, Backing::Model(timing));
+        let s = shape("--second-level 32K,ways=16,latency=60,misses=32 --memory-model latency=80");
+        let second = Cache { size: 32768, ways: 16, line: 1, misses: 32 };
+        assert_eq!(s.second_level, Some(SecondLevel { cache: second, latency: 60 }));
         let on_a_bus = |width, timing| Backing::Wishbone { width, slave: SlaveModel { timing, error: None } };
         assert_eq!(shape("--bus 64").backing, on_a_bus(64, Timing::FASTEST));
         let s = shape("--bus 32 --memory-model latency=80,jitter=31,interval=2,seed=7");
@@ -410,8 +437,11 @@ mod tests {
         let path_scheduler = PathScheduler::Constrained;
         let exact = Shape { scoreboard: Scoreboard::Exact, unresolved: 2, ..dual_path.clone() };
         let dual_path = Shape { path_scheduler, path_forwarding: true, replay: Replay::Split, ..dual_path };
-        for shape in [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other, on_a_bus, stack, exact, dual_path]
-        {
+        let second = Cache { size: 16384, ways: 64, line: 2, misses: 8 };
+        let second_level = Shape { second_level: Some(SecondLevel { cache: second, latency: 9 }), ..other.clone() };
+        let shapes =
+            [Shape::default(), Shape::new(64, 1), Shape::small(1, 1), other, on_a_bus, stack, exact, dual_path];
+        for shape in shapes.into_iter().chain([second_level]) {
             assert_eq!(options(&shape.options()).unwrap().shape().unwrap(), shape, "{}", shape.options());
         }
     }
@@ -423,6 +453,7 @@ mod tests {
             ("--cache 4K,way=2", "--cache", "there is no field `way`: wanted is ways=N, line=N, misses=N"),
             ("--cache 4K,2", "--cache", "`2`: wanted is ways=N"),
             ("--cache ways=2", "--cache", "wanted is a number of bytes"),
+            ("--second-level 64K,way=2", "--second-level", "wanted is ways=N, line=N, latency=N, misses=N"),
             ("--memory-model latency=many", "--memory-model", "latency: `many` is no number"),
             ("--memory-model 100", "--memory-model", "`100`: wanted is latency=N"),
             ("--atomics yes", "--atomics", "wanted is `on` or `off`"),
@@ -433,6 +464,16 @@ mod tests {
         }
         let error = |text: &str| options(text).unwrap().shape().unwrap_err().to_string();
         assert!(error("--cache 4K,ways=3").starts_with("cache.ways = 3: must be a power of two"));
+        let second = |text: &str| error(&format!("--second-level {text} --memory-model latency=9"));
+        assert!(second("64K,ways=3").starts_with("second_level.ways = 3: must be a power of two from 1 to 64"));
+        assert!(second("64K,latency=0").starts_with("second_level.latency = 0: must be from 1 to 4096"));
+        assert!(second("64K,misses=128").starts_with("second_level.misses = 128: must be a power of two from 1 to 64"));
+        let half = "second_level.size = 524288: must be a power of two from 256 to 262144, a set and half of memory";
+        assert_eq!(second("512K"), half);
+        let sets = "second_level.size = 262144: must be a power of two from 4 to 16384, a set and 4096 sets";
+        assert_eq!(second("256K,ways=1 --lanes 1 --memory 1M"), sets);
+        assert!(error("--second-level 64K").starts_with("second_level = 65536: needs the model of a memory"));
+        assert!(error("--second-level 64K --bus 64").starts_with("second_level = 65536: there is none before a bus"));
         assert!(error("--memory-model latency=0").starts_with("model.latency = 0: must be from 1 to 4096"));
         assert!(error("--likely on").starts_with("likely = on: divergence = path-table has no"));
         assert!(error("--path-forwarding on").starts_with("path_forwarding = on: divergence = path-table has no"));

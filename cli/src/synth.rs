@@ -6,7 +6,7 @@ mod tables;
 
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
-use crate::shape::{HardwareArgs, ShapeArgs};
+use crate::shape::{HardwareArgs, ShapeArgs, buildable};
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
@@ -49,6 +49,7 @@ use tables::{modules_table, table};
   heddle synth --list                                        the boards",
     mut_arg("seed", |arg| arg.hide(true)),
     mut_arg("memory_model", |arg| arg.hide(true)),
+    mut_arg("second_level", |arg| arg.hide(true)),
 )]
 pub struct Synth {
     /// The board; without any option of the core, the core is the board's usual one
@@ -173,6 +174,9 @@ impl Synth {
 
     /// The cores that are asked for.
     fn shapes(&self) -> Result<Vec<Shape>> {
+        if let Some(shape) = &self.shape {
+            buildable(shape.second_level.is_some(), false)?;
+        }
         let shapes = match &self.shape {
             shape if !self.cores.is_empty() && (shape.is_some() || self.hardware.metrics) => {
                 bail!("--core '{}': all options of a core stand in its quotes", self.cores[0])
@@ -181,8 +185,8 @@ impl Synth {
             None if self.cores.is_empty() => vec![self.hardware.of(&usual(self.board)?)],
             None => self.cores.iter().map(|core| parse(core)).collect::<Result<_>>()?,
         };
-        if shapes.iter().any(|shape| shape.modelled().is_some()) {
-            bail!("--memory-model is for simulations only: a model of a slow memory is nothing to build");
+        for shape in &shapes {
+            buildable(shape.second_level.is_some(), shape.modelled().is_some())?;
         }
         Ok(shapes)
     }

@@ -50,6 +50,9 @@ pub struct Summary {
     pub cct_swaps: u64,
     /// What the data cache did, if there is one.
     pub cache: Option<CacheVisits>,
+    /// What its second level did, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_level: Option<SecondLevelVisits>,
     /// What kept more from being under way in memory.
     #[serde(default)]
     pub memory_limits: MemoryLimits,
@@ -128,6 +131,9 @@ pub struct MemoryLimits {
     pub loads: u64,
     /// A request waited at the cache, since as many misses as it can have were under way.
     pub misses: u64,
+    /// The same at the second level.
+    #[serde(default)]
+    pub second_level: u64,
 }
 
 /// What requests found in the data cache.
@@ -143,6 +149,18 @@ pub struct CacheVisits {
     pub silent_hits: u64,
     /// Those that did not.
     pub silent_misses: u64,
+}
+
+/// What requests found in the second level, and what became of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct SecondLevelVisits {
+    /// What they found.
+    #[serde(flatten)]
+    pub found: CacheVisits,
+    /// Lines that were written and were replaced.
+    pub write_backs: u64,
+    /// Cycles in which the channel to memory was taken.
+    pub channel: u64,
 }
 
 /// Cycles in which nothing issued.
@@ -245,6 +263,14 @@ impl AddAssign for CacheVisits {
         self.joined += more.joined;
         self.silent_hits += more.silent_hits;
         self.silent_misses += more.silent_misses;
+    }
+}
+
+impl AddAssign for SecondLevelVisits {
+    fn add_assign(&mut self, more: SecondLevelVisits) {
+        self.found += more.found;
+        self.write_backs += more.write_backs;
+        self.channel += more.channel;
     }
 }
 

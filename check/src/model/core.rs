@@ -425,12 +425,13 @@ impl<'a> Launch<'a> {
         let Warp { pc, ref harts, .. } = warp;
         let mut ended = Vec::new();
         let mut places = Vec::new();
-        let mut kind = Kind::Load;
+        let (mut kind, mut words) = (Kind::Load, true);
         let mut is_barrier = false;
         for &hart in harts {
             let step = self.iss.step(hart)?;
             if let Some(access) = step.access {
                 places.push(access.place);
+                words &= access.bytes == 4;
                 kind = match access.operation {
                     Operation::Load => Kind::Load,
                     Operation::Store => Kind::Store,
@@ -465,7 +466,8 @@ impl<'a> Launch<'a> {
             Class::Access => {
                 let answered = kind == Kind::Load || op.rd != 0;
                 let load = answered.then(|| self.remember(pending));
-                self.memory.issue(Access { from: self.now + cycles(timing::ISSUE_TO_SERVED), kind, load, places });
+                let from = self.now + cycles(timing::ISSUE_TO_SERVED);
+                self.memory.issue(Access { from, kind, load, words, places });
             }
             _ => {}
         }

@@ -3,16 +3,18 @@
 //! here, only time.
 
 use super::cycles;
+use super::second_level::{Ask, SecondLevel};
 use heddle_simt::memory::cache::{OUTBOX, WAITING};
 use heddle_simt::pipeline::timing::{ACCESS_TO_ANSWER, GIVE_TO_ROOM, REQUEST_TO_TAGS, TAGS_TO_ANSWER, TAGS_TO_MEMORY};
 use heddle_simt::{Backing, Cache, Shape, Timing};
 use heddle_testbench::iss::Place;
-use heddle_testbench::machine::CacheVisits;
-use std::collections::VecDeque;
+use heddle_testbench::machine::{CacheVisits, SecondLevelVisits};
+use std::collections::{BTreeSet, VecDeque};
 
 /// What follows from the order of a cycle's steps here.
 const _: () = assert!(REQUEST_TO_TAGS == 1, "the model's cache looks at a request in the next cycle");
-const _: () = assert!(GIVE_TO_ROOM == 2, "the model's load queue remembers what was given back for one cycle");
+const _: () =
+    assert!(GIVE_TO_ROOM == 2, "an entry that is given back is free in the next cycle, and offered in the one after");
 
 /// Sets of the cache that are emptied before the model's first cycle.
 const SWEPT: u64 = 1;
@@ -32,6 +34,8 @@ pub struct Access {
     pub kind: Kind,
     /// The load that waits for answers, if one does.
     pub load: Option<usize>,
+    /// It is of whole words.
+    pub words: bool,
     /// Of the lanes that are not served yet, the lowest first.
     pub places: Vec<Place>,
 }
@@ -41,8 +45,19 @@ pub struct Access {
 struct Group {
     kind: Kind,
     load: Option<usize>,
+    /// The load queue's entry, if it is answered.
+    tag: u32,
     /// In main memory; nothing is the scratchpad.
     line: Option<u32>,
+    /// All of the line is stored.
+    whole: bool,
+}
+
+impl Group {
+    /// What is asked of memory's second level, for this line.
+    fn ask(self, line: u32) -> Ask {
+        Ask { line, writes: self.kind != Kind::Load, answers: self.load.is_some(), whole: self.whole }
+    }
 }
 
 /// An answer to a load.
@@ -50,6 +65,27 @@ struct Group {
 struct Answer {
     at: u64,
     load: usize,
+    tag: u32,
+}
+
+/// Which entries of the load queue are taken, and which is offered: the lowest that was free in the cycle before.
+struct Entries {
+    count: u32,
+    busy: u64,
+    offered: Option<u32>,
+    taken: Option<u32>,
+    given: Option<u32>,
+}
+
+impl Entries {
+    fn cycle(&mut self) {
+        let bit = |entry: Option<u32>| entry.map_or(0, |entry| 1u64 << entry);
+        let free = (0..self.count).find(|&entry| (self.busy | bit(self.offered)) >> entry & 1 == 0);
+        if self.taken.is_some() || self.offered.is_none() {
+            self.offered = free;
+        }
+        self.busy = (self.busy | bit(self.taken.take())) & !bit(self.given.take());
+    }
 }
 
 /// How an answer was taken.
@@ -81,9 +117,13 @@ struct Tags {
 /// All of it. [`Memory::cycle`] ends a cycle; an answer is taken before it.
 pub struct Memory {
     lanes: u32,
-    loads: usize,
+    entries: Entries,
     timing: Timing,
     cache: Option<Tags>,
+    second_level: Option<SecondLevel>,
+    /// Before a second level: when each request of the cache leaves, and the cycles in which responses come.
+    outbox: VecDeque<u64>,
+    responses: BTreeSet<u64>,
     queue: VecDeque<Access>,
     /// The group chosen, until memory takes it; the one that the cache looks at.
     chosen: Option<Group>,
@@ -93,13 +133,14 @@ pub struct Memory {
     /// Answers of main memory, in the order in which they come; that of the scratchpad, which then goes after the next
     /// of main memory's.
     answers: VecDeque<Answer>,
+    /// Without a cache, of those of main memory that are due one in turn: the last, and one that stands until it is taken.
+    turn: Option<u32>,
+    held: Option<u32>,
     scratchpad: Option<Answer>,
     main_next: bool,
     /// Groups that wait for an answer, and the answer that was taken in this cycle.
     under_way: usize,
     taken: Option<Taken>,
-    /// Entries of the load queue that were given back in the cycle before: nobody may take them yet.
-    given: usize,
     /// Accesses and those that left lanes behind.
     pub accesses: u64,
     pub parts: u64,
@@ -118,19 +159,23 @@ impl Memory {
         };
         Memory {
             lanes: shape.lanes,
-            loads: shape.loads as usize,
+            entries: Entries { count: shape.loads, busy: 0, offered: Some(0), taken: None, given: None },
             timing,
             cache: shape.cache.map(tags),
+            second_level: shape.second_level.map(|of| SecondLevel::new(of, shape.lanes, timing)),
+            outbox: VecDeque::new(),
+            responses: BTreeSet::new(),
             queue: VecDeque::new(),
             chosen: None,
             first: None,
             memory_free: 0,
             answers: VecDeque::new(),
+            turn: None,
+            held: None,
             scratchpad: None,
             main_next: false,
             under_way: 0,
             taken: None,
-            given: 0,
             accesses: 0,
             parts: 0,
         }
@@ -139,6 +184,11 @@ impl Memory {
     /// What requests found in the cache.
     pub fn visits(&self) -> Option<CacheVisits> {
         self.cache.as_ref().map(|tags| tags.visits)
+    }
+
+    /// What they found in the second level.
+    pub fn second_level_visits(&self) -> Option<SecondLevelVisits> {
+        self.second_level.as_ref().map(|level| level.visits)
     }
 
     pub fn issue(&mut self, access: Access) {
@@ -159,23 +209,37 @@ impl Memory {
             || self.answers.iter().chain(&self.scratchpad).any(|answer| answer.load == load)
     }
 
+    /// The place of main memory's answer that is there.
+    fn main(&self, now: u64) -> Option<usize> {
+        let due = self.answers.partition_point(|answer| answer.at <= now);
+        let turn = |&at: &usize| {
+            let tag = self.answers[at].tag;
+            (self.held != Some(tag), self.turn.is_none_or(|last| tag <= last), tag)
+        };
+        if self.cache.is_some() { (due > 0).then_some(0) } else { (0..due).min_by_key(turn) }
+    }
+
     /// The load that an answer is there for.
     pub fn answer(&self, now: u64) -> Option<usize> {
-        let main = self.answers.front().filter(|answer| answer.at <= now);
+        let main = self.main(now).map(|at| self.answers[at]);
         let scratchpad = self.scratchpad.filter(|_| !(self.main_next && main.is_some()));
-        scratchpad.or(main.copied()).map(|answer| answer.load)
+        scratchpad.or(main).map(|answer| answer.load)
     }
 
     /// It is taken.
     pub fn take(&mut self, now: u64) {
-        let main = self.answers.front().is_some_and(|answer| answer.at <= now);
-        let from_scratchpad = self.scratchpad.is_some() && !(self.main_next && main);
-        self.taken = Some(if from_scratchpad && main { Taken::BeforeMain } else { Taken::Alone });
-        if from_scratchpad {
-            self.scratchpad = None;
-        } else {
-            self.answers.pop_front();
-        }
+        let main = self.main(now);
+        let from_scratchpad = self.scratchpad.is_some() && !(self.main_next && main.is_some());
+        self.taken = Some(if from_scratchpad && main.is_some() { Taken::BeforeMain } else { Taken::Alone });
+        let answer = match main.filter(|_| !from_scratchpad) {
+            None => self.scratchpad.take(),
+            Some(at) => {
+                self.turn = Some(self.answers[at].tag);
+                self.held = None;
+                self.answers.remove(at)
+            }
+        };
+        self.entries.given = answer.map(|answer| answer.tag);
     }
 
     /// Whether a load waits for memory.
@@ -184,39 +248,55 @@ impl Memory {
     }
 
     pub fn cycle(&mut self, now: u64) {
+        // One that is there and was not taken.
+        if self.taken != Some(Taken::Alone) {
+            let tag = self.main(now).map(|at| self.answers[at].tag);
+            (self.held, self.turn) = (tag, tag.or(self.turn));
+        }
         if self.cache.is_some() {
             self.cache_cycle(now);
             if self.first.is_none() {
                 self.first = self.chosen.take_if(|group| group.line.is_some());
             }
-        } else if self.takes(now)
-            && let Some(group) = self.chosen.take_if(|group| group.line.is_some())
+        } else if let Some(group @ Group { line: Some(line), .. }) = self.chosen
+            && self.takes(now, group.ask(line))
         {
-            let taken = self.memory_takes(now, 1);
-            self.respond(group, taken + u64::from(self.timing.latency));
+            self.chosen = None;
+            let at = match &mut self.second_level {
+                Some(level) => level.takes(now, group.ask(line)).1,
+                None => self.memory_takes(now, 1) + u64::from(self.timing.latency),
+            };
+            self.respond(group, at);
         }
         // The scratchpad takes nothing while its answer waits.
         if self.scratchpad.is_none()
             && let Some(group) = self.chosen.take_if(|group| group.line.is_none())
         {
-            self.scratchpad = group.load.map(|load| Answer { at: now + cycles(ACCESS_TO_ANSWER), load });
+            let at = now + cycles(ACCESS_TO_ANSWER);
+            self.scratchpad = group.load.map(|load| Answer { at, load, tag: group.tag });
         }
         if self.chosen.is_none() {
             self.chosen = self.serve(now);
         }
-        self.given = usize::from(self.taken.is_some());
-        self.under_way -= self.given;
+        self.under_way -= usize::from(self.taken.is_some());
+        self.entries.cycle();
         self.main_next = self.taken.take() == Some(Taken::BeforeMain);
     }
 
     /// The next group of lanes of the access that is first in the queue.
     fn serve(&mut self, now: u64) -> Option<Group> {
         let access = self.queue.front_mut().filter(|access| access.from <= now)?;
-        if access.load.is_some() && self.under_way + self.given == self.loads {
-            return None;
-        }
-        let group = Group { kind: access.kind, load: access.load, line: line(access.places[0], self.lanes) };
-        access.places = rest(&access.places, access.kind, self.lanes);
+        let tag = match self.entries.offered {
+            Some(entry) => entry,
+            None if access.load.is_some() => return None,
+            None => 0,
+        };
+        let line = line(access.places[0], self.lanes);
+        let rest = rest(&access.places, access.kind, self.lanes);
+        let whole = access.words && access.kind == Kind::Store && all_words(&access.places, line, self.lanes);
+        self.entries.taken = access.load.map(|_| tag);
+        let group = Group { kind: access.kind, load: access.load, tag, line, whole };
+        access.places = rest;
         self.accesses += 1;
         self.under_way += usize::from(group.load.is_some());
         if access.places.is_empty() {
@@ -228,8 +308,11 @@ impl Memory {
     }
 
     /// Whether memory takes a request now. On the chip, it has no room for an answer but that which waits.
-    fn takes(&self, now: u64) -> bool {
-        let answers_wait = self.answers.front().is_some_and(|answer| answer.at <= now);
+    fn takes(&self, now: u64, ask: Ask) -> bool {
+        if let Some(level) = &self.second_level {
+            return level.taken_at(now, ask) == now;
+        }
+        let answers_wait = self.main(now).is_some();
         self.memory_free <= now && !(answers_wait && self.timing.latency == 1)
     }
 
@@ -240,14 +323,45 @@ impl Memory {
         self.memory_free - u64::from(self.timing.interval)
     }
 
+    /// The cache asks for so many lines from this one on, as soon as that can be sent; the cycle in which the last is there.
+    fn sends(&mut self, from: u64, ask: Ask, lines: u32) -> u64 {
+        let Some(level) = &mut self.second_level else {
+            return self.memory_takes(from, lines) + u64::from(self.timing.latency);
+        };
+        let mut there = 0;
+        let mut leaves = 0;
+        for line in ask.line..ask.line + lines {
+            let (taken, due) = level.takes(from, Ask { line, ..ask });
+            leaves = taken;
+            if ask.answers {
+                // One comes a cycle.
+                let free = (due..).find(|at| !self.responses.contains(at)).expect("a cycle is free");
+                self.responses.insert(free);
+                there = there.max(free);
+            }
+        }
+        self.outbox.push_back(leaves);
+        there
+    }
+
+    fn outbox_full(&mut self, now: u64) -> bool {
+        if self.second_level.is_none() {
+            return self.memory_free > now + cycles(OUTBOX * self.timing.interval);
+        }
+        self.outbox.retain(|leaves| *leaves >= now);
+        self.responses = self.responses.split_off(&now);
+        self.outbox.len() >= OUTBOX as usize
+    }
+
     fn respond(&mut self, group: Group, at: u64) {
         let Some(load) = group.load else { return };
         let place = self.answers.partition_point(|answer| answer.at <= at);
-        self.answers.insert(place, Answer { at, load });
+        self.answers.insert(place, Answer { at, load, tag: group.tag });
     }
 
     fn cache_cycle(&mut self, now: u64) {
-        let latency = u64::from(self.timing.latency);
+        let outbox_full = self.outbox_full(now);
+        let to_memory = now + cycles(TAGS_TO_MEMORY);
         let Some(tags) = &mut self.cache else { return };
         // An answer that is not taken holds all steps, and lines that come.
         if self.answers.front().is_some_and(|answer| answer.at <= now) {
@@ -265,8 +379,8 @@ impl Memory {
             if miss.waiting.is_empty() {
                 tags.misses.remove(number);
             }
-            if group.kind != Kind::Load {
-                self.memory_takes(now + cycles(TAGS_TO_MEMORY), 1);
+            if let Group { kind: Kind::Store | Kind::Atomic, line: Some(line), .. } = group {
+                self.sends(to_memory, Ask { answers: false, ..group.ask(line) }, 1);
             }
             return self.respond(group, now + cycles(TAGS_TO_ANSWER));
         }
@@ -274,10 +388,10 @@ impl Memory {
         if now + SWEPT < tags.sets.len() as u64 {
             return;
         }
-        let Some(group @ Group { kind, load, line: Some(line) }) = self.first else { return };
-        let line = line / tags.of.line;
+        let Some(group @ Group { kind, load, line: Some(of_memory), .. }) = self.first else { return };
+        let written = Ask { answers: false, ..group.ask(of_memory) };
+        let line = of_memory / tags.of.line;
         let set = (line as usize) % tags.sets.len();
-        let outbox_full = self.memory_free > now + cycles(OUTBOX * self.timing.interval);
         let visits = &mut tags.visits;
         if let Some(miss) = tags.misses.iter_mut().find(|miss| miss.line == line) {
             if miss.waiting.len() == WAITING as usize {
@@ -291,7 +405,7 @@ impl Memory {
             }
             *if load.is_some() { &mut visits.hits } else { &mut visits.silent_hits } += 1;
             if kind != Kind::Load {
-                self.memory_takes(now + cycles(TAGS_TO_MEMORY), 1);
+                self.sends(to_memory, written, 1);
             }
             self.respond(group, now + cycles(TAGS_TO_ANSWER));
         } else if load.is_none() {
@@ -299,7 +413,7 @@ impl Memory {
                 return;
             }
             visits.silent_misses += 1;
-            self.memory_takes(now + cycles(TAGS_TO_MEMORY), 1);
+            self.sends(to_memory, written, 1);
         } else {
             let way = tags.sets[set].1;
             let reserved = tags.misses.iter().any(|miss| (miss.set, miss.way) == (set, way));
@@ -310,7 +424,8 @@ impl Memory {
             tags.sets[set].0[way] = Some(line);
             tags.sets[set].1 = (way + 1) % tags.of.ways as usize;
             let beats = tags.of.line;
-            let filled = self.memory_takes(now + cycles(TAGS_TO_MEMORY), beats) + latency;
+            let ask = Ask { line: line * beats, writes: false, answers: true, whole: false };
+            let filled = self.sends(to_memory, ask, beats);
             let misses = &mut self.cache.as_mut().expect("there is one").misses;
             let number = (0..).find(|&number| misses.iter().all(|miss| miss.number != number)).expect("one is free");
             let miss = Miss { number, line, set, way, filled, waiting: VecDeque::from([group]) };
@@ -327,6 +442,16 @@ fn line(place: Place, lanes: u32) -> Option<u32> {
         Place::Main(address) => Some(address / (4 * lanes)),
         Place::Scratchpad(_) => None,
     }
+}
+
+/// Whether these are on every word of a line.
+fn all_words(places: &[Place], of: Option<u32>, lanes: u32) -> bool {
+    let here = places.iter().filter(|place| line(**place, lanes) == of);
+    let words = here.fold(0u64, |words, place| {
+        let (Place::Main(address) | Place::Scratchpad(address)) = *place;
+        words | 1 << (address / 4 % lanes)
+    });
+    words.count_ones() == lanes
 }
 
 /// The lanes that do not go with the first: of main memory, those of another line; of the scratchpad, those that find

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::random::{self, DATA, Features, RandomProgram, search};
-use heddle_simt::{Cache, Divergence, Timing};
+use heddle_simt::{Cache, Divergence, SecondLevel, Timing};
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::find;
 use heddle_testbench::machine::{Machine, MachineOptions};
@@ -67,8 +67,13 @@ fn with_a_stack_it_takes_as_long_as_the_core() {
     let late = Timing { latency: 50, ..Timing::FASTEST };
     let cache = Cache { size: 1 << 10, ways: 2, line: 1, misses: 2 };
     let cached = Shape { cache: Some(cache), backing: Backing::Model(late), ..shape() };
+    let second = Cache { size: 2 << 10, ways: 4, line: 1, misses: 2 };
+    let second_level = Some(SecondLevel { cache: second, latency: 9 });
+    let narrow = Backing::Model(Timing { interval: 4, ..late });
+    let second_alone = Shape { second_level, backing: narrow, ..shape() };
+    let second_behind = Shape { second_level, backing: narrow, ..cached.clone() };
     let long = Shape { alu_latency: 17, ..shape() };
-    for shape in [shape(), cached, long] {
+    for shape in [shape(), cached, second_alone, second_behind, long] {
         let options = MachineOptions::default();
         let mut machine = Machine::new(&shape, programs()[0].1.clone(), &options).unwrap();
         for (name, program) in programs() {
@@ -82,6 +87,7 @@ fn with_a_stack_it_takes_as_long_as_the_core() {
                 assert_eq!(model.warp_instructions, core.warp_instructions, "{what}");
                 assert_eq!(model.thread_instructions, core.thread_instructions, "{what}");
                 assert_eq!(model.cycles, core.cycles, "{what}");
+                assert_eq!((model.cache, model.second_level), (core.cache, core.second_level), "{what}");
                 let idle = model.idle;
                 let idle = idle.divergence
                     + idle.interval

@@ -5,12 +5,13 @@ use heddle_simt::barrier::proof::barrier_proof;
 use heddle_simt::distributor::proof::distributor_proof;
 use heddle_simt::divergence::Divergence;
 use heddle_simt::memory::cache::proof::cache_proof;
+use heddle_simt::memory::second_level::proof::second_level_proof;
 use heddle_simt::memory::wishbone::proof::wishbone_proof;
 use heddle_simt::pipeline::resolve::proof::resolve_proof;
 use heddle_simt::proof::{Block, Method, Proof};
 use heddle_simt::scoreboard::dual::proof::dual_scoreboard_proof;
 use heddle_simt::scoreboard::proof::scoreboard_proof;
-use heddle_simt::{Backing, Cache, Coalescing, Metrics, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, Cache, Coalescing, Metrics, SecondLevel, Shape, SlaveModel, Timing};
 
 const SCOREBOARD: Block = Block {
     name: "scoreboard",
@@ -70,6 +71,16 @@ const CACHE: Block = Block {
     cover_depth: 14,
 };
 
+const SECOND_LEVEL: Block = Block {
+    name: "second-level",
+    block: "memory/second_level.rs",
+    says: "Every response is due once, and not before its time, which for a line that nobody has asked for since the launch is \
+           memory's, too; what was used last is there; a line is in one way only and has one miss only; who waits for a line \
+           waits for one that is under way.",
+    method: Method::Bounded,
+    cover_depth: 12,
+};
+
 const WISHBONE: Block = Block {
     name: "wishbone",
     block: "memory/wishbone.rs",
@@ -112,6 +123,14 @@ pub fn proofs(mechanisms: &[Divergence]) -> Result<Vec<Proof>, Errors> {
         let s = Shape { cache, metrics: Metrics::Off, memory: 64, loads: 2, ..Shape::new(1, 1) };
         let proof = CACHE.at(&s, depth, false, cache_proof)?;
         all.push(Proof { name: format!("cache-{ways}x{line}x{misses}"), ..proof });
+    }
+    for (ways, line, misses, depth) in [(1, 1, 1, 14), (2, 1, 2, 10), (2, 2, 2, 8)] {
+        let cache = Cache { size: 2 * ways * line * 4, ways, line, misses };
+        let second_level = Some(SecondLevel { cache, latency: 2 });
+        let backing = Backing::Model(Timing { interval: 2, ..Timing::FASTEST });
+        let s = Shape { second_level, backing, metrics: Metrics::Off, memory: 64, loads: 2, ..Shape::new(1, 1) };
+        let proof = SECOND_LEVEL.at(&s, depth, false, second_level_proof)?;
+        all.push(Proof { name: format!("second-level-{ways}x{line}x{misses}"), ..proof });
     }
     for (lanes, width, atomics, depth) in [(1, 32, true, 7), (2, 32, false, 7)] {
         let slave = SlaveModel { timing: Timing::FASTEST, error: None };

@@ -1,7 +1,7 @@
 //! Kernels are right, instruction by instruction, whatever is behind the memory port.
 
 use heddle_check::checked;
-use heddle_simt::{Backing, Cache, Coalescing, Replay, Shape, SlaveModel, Timing};
+use heddle_simt::{Backing, Cache, Coalescing, Replay, SecondLevel, Shape, SlaveModel, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::find;
 use heddle_testbench::machine::{Machine, MachineOptions, Summary};
@@ -56,6 +56,45 @@ fn kernels_are_right_behind_every_memory() {
             assert!(summary.cache.is_none_or(|c| c.misses > 0 && c.silent_misses + c.silent_hits > 0), "{summary:?}");
         }
     }
+}
+
+fn second_level(size: u32, ways: u32, misses: u32, latency: u32) -> Option<SecondLevel> {
+    Some(SecondLevel { cache: Cache { size, ways, line: 1, misses }, latency })
+}
+
+/// The same before a second level, with and without a first.
+#[test]
+fn kernels_are_right_before_a_second_level() {
+    let first = |lanes: u32| Some(Cache { size: 64 * lanes, ways: 2, line: 2, misses: 4 });
+    for (k, (lanes, warps, cache, second_level, backing)) in [
+        (4, 2, None, second_level(1024, 4, 4, 3), model(9, 15, 2)),
+        (1, 1, first(1), second_level(512, 8, 1, 9), model(30, 0, 4)),
+        (8, 8, first(8), second_level(8 << 10, 16, 16, 20), model(50, 31, 1)),
+        (64, 1, None, second_level(16 << 10, 4, 2, 5), model(20, 0, 8)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (coalescing, replay) in [(Coalescing::Aligned, Replay::Split), (Coalescing::Full, Replay::Serialise)] {
+            let shape = Shape { cache, second_level, backing, coalescing, replay, ..shape(lanes, warps) };
+            let found = run(&shape, &["histogram", "vecadd"], k as u64).second_level.unwrap();
+            assert!(found.found.misses > 0 && found.write_backs > 0 && found.channel > 0, "{found:?}");
+        }
+    }
+}
+
+/// What the first level lacks and the second has does not take a slow channel: one of a line in 64 cycles is taken all
+/// the time without a second level, and for what comes in once with it.
+#[test]
+fn a_second_level_spares_the_channel() {
+    let first = Some(Cache { size: 1 << 10, ways: 4, line: 1, misses: 8 });
+    let one = Shape { cache: first, backing: model(100, 0, 64), ..shape(8, 8) };
+    let without = run(&one, &["spmv"], 1);
+    let two = run(&Shape { second_level: second_level(128 << 10, 8, 16, 20), ..one }, &["spmv"], 1);
+    assert!(two.cycles * 2 < without.cycles, "{} and {} cycles", two.cycles, without.cycles);
+    let found = two.second_level.unwrap();
+    assert!(found.found.hits > found.found.misses, "{found:?}");
+    assert!(without.second_level.is_none());
 }
 
 /// What the host writes between launches is seen, though lines of it were in the cache.

@@ -9,7 +9,7 @@ use heddle_check::random::{DATA, Failing, Features, RandomProgram, search};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
     Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Order, PathScheduler, Replay, Schedule,
-    Scoreboard, Shape, SlaveModel, Timing,
+    Scoreboard, SecondLevel, Shape, SlaveModel, Timing,
 };
 use heddle_testbench::disassemble;
 use heddle_testbench::grid::Grid;
@@ -151,6 +151,13 @@ fn reserving(shape: Shape) -> Shape {
 
 /// A memory that answers late and out of order.
 const LATE: Backing = Backing::Model(Timing { latency: 20, jitter: 31, interval: 2, seed: 1 });
+
+/// The same behind a second level so small that lines are replaced all the time.
+fn second(shape: Shape) -> Shape {
+    let cache = Cache { size: 64 * shape.lanes, ways: 4, line: 1, misses: 2 };
+    let second_level = Some(SecondLevel { cache, latency: 7 });
+    Shape { second_level, backing: LATE, ..shape }
+}
 
 /// Memory on a bus, with half a line of 4 lanes in a beat.
 const BUS: Backing = {
@@ -320,6 +327,9 @@ shapes! {
     lanes_1_warps_1: Shape::new(1, 1);
     lanes_1_warps_4: reserving(with(Shape::new(1, 4), Coalescing::Full, Replay::Serialise, Backing::OnChip));
     lanes_2_warps_1: with(Shape { requests: 2, reservations: true, ..Shape::new(2, 1) }, Coalescing::Aligned, Replay::Serialise, LATE);
+    lanes_1_warps_2_second_level: second(Shape::new(1, 2));
+    lanes_2_warps_2_second_level: reserving(second(Shape { cache: Some(Cache { size: 128, ways: 2, line: 2, misses: 2 }), ..Shape::new(2, 2) }));
+    lanes_64_warps_1_second_level: second(Shape { replay: Replay::Serialise, ..Shape::new(64, 1) });
     lanes_2_warps_4_voting: Shape { warp_primitives: true, ..Shape::new(2, 4) };
     lanes_2_warps_8: with(scheduled(Shape::new(2, 8), Schedule::GreedyThenOldest), Coalescing::Full, Replay::Split, Backing::OnChip);
     lanes_4_warps_1: Shape::small(4, 1);

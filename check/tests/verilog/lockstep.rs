@@ -15,7 +15,8 @@ use heddle_sim::{Engine, Simulation};
 use heddle_simt::host::Identity;
 use heddle_simt::hosted::over_uart;
 use heddle_simt::{
-    Backing, Capt, Compaction, Divergence, History, Metrics, Order, PathScheduler, Schedule, Shape, SlaveModel, Timing,
+    Backing, Cache, Capt, Compaction, Divergence, History, Metrics, Order, PathScheduler, Schedule, SecondLevel, Shape,
+    SlaveModel, Timing,
 };
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
@@ -132,6 +133,14 @@ fn one_lane_two_warps() {
 fn four_lanes_two_warps_with_convergence_barriers() {
     let shape = Shape { convergence_barriers: 3, warp_primitives: true, ..Shape::new(4, 2) };
     kernels(Shape { patience: 32, order: Order::Minority, ..shape }, &["gcd"]);
+}
+
+#[test]
+fn one_lane_one_warp_before_a_second_level() {
+    let cache = |size| Cache { size, ways: 2, line: 1, misses: 2 };
+    let second_level = Some(SecondLevel { cache: cache(512), latency: 9 });
+    let backing = Backing::Model(Timing { latency: 20, jitter: 7, interval: 4, seed: 1 });
+    kernels(Shape { cache: Some(cache(64)), second_level, backing, ..Shape::new(1, 1) }, &["gcd"]);
 }
 
 #[test]

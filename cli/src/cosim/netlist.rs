@@ -4,6 +4,7 @@
 use crate::interrupt::Interrupt;
 use crate::output::{print, print_json};
 use crate::report::si;
+use crate::shape::buildable;
 use crate::target::Target;
 use crate::timed::Timed;
 use anyhow::{Context, Result, ensure};
@@ -63,10 +64,7 @@ pub fn run(
     interrupt: &Interrupt,
 ) -> Result<()> {
     ensure!(shape.bus_width().is_none(), "--bus: the memory on it is no part of a netlist");
-    ensure!(
-        shape.modelled().is_none(),
-        "--memory-model is for simulations only: a model of a slow memory is nothing to build"
-    );
+    buildable(shape.second_level.is_some(), shape.modelled().is_some())?;
     let shape = &shape.hardware();
     let top = hosted(shape, Identity { clock_khz: CLOCK_KHZ }).check()?.netlist;
     let started = Instant::now();

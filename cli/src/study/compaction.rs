@@ -19,7 +19,7 @@ use clap::Args;
 use heddle_simt::{BankAddress, Divergence, Schedule, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
-use heddle_testbench::machine::{CacheVisits, Compactions, IdleCycles, Prediction, Summary};
+use heddle_testbench::machine::{CacheVisits, Compactions, IdleCycles, Prediction, SecondLevelVisits, Summary};
 use papers::{CONFIGURATIONS, Configuration, MODEL_NEVER, Name, Set, Studied, Variant};
 use serde::Serialize;
 use std::io::Write as _;
@@ -141,6 +141,9 @@ struct Figures {
     idle: IdleCycles,
     /// What the data cache did.
     cache: Option<CacheVisits>,
+    /// What its second level did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_level: Option<SecondLevelVisits>,
     /// Accesses to memory or scratchpad, each of lanes that go together.
     accesses: u64,
     /// Levels in use at most of a warp's or a block's stack.
@@ -171,6 +174,7 @@ impl Figures {
             divergence_share: s.divergence_share(),
             idle: s.idle,
             cache: s.cache,
+            second_level: s.second_level,
             accesses: s.accesses,
             most_levels: s.most_levels,
             compaction: s.compaction,

@@ -8,8 +8,8 @@ use heddle_simt::{Cache, Coalescing, Divergence, Replay, Shape, Timing};
 const INPUT: u32 = 4 << 10;
 
 /// The memory that is asked for, or enough for the largest inputs.
-pub fn memory(args: &ShapeArgs, shape: &Shape) -> u32 {
-    let enough = || Shape::default_memory(shape.lanes, shape.warps, shape.stack + INPUT).min(64 << 20);
+pub fn memory(args: &ShapeArgs, lanes: u32, warps: u32) -> u32 {
+    let enough = || Shape::default_memory(lanes, warps, args.stack.saturating_add(INPUT)).min(64 << 20);
     args.memory.unwrap_or_else(enough)
 }
 
@@ -46,9 +46,11 @@ impl CoreArgs {
     /// The core with one divergence unit, of so many warps unless an option says otherwise.
     pub fn shape(&self, divergence: Divergence, warps: u32) -> anyhow::Result<Shape> {
         let timing = Timing { latency: LATENCY, ..Timing::FASTEST };
+        let (lanes, warps) = (self.shape.lanes.unwrap_or(LANES), self.shape.warps.unwrap_or(warps));
         let args = ShapeArgs {
-            lanes: self.shape.lanes.or(Some(LANES)),
-            warps: self.shape.warps.or(Some(warps)),
+            lanes: Some(lanes),
+            warps: Some(warps),
+            memory: Some(memory(&self.shape, lanes, warps)),
             coalescing: self.shape.coalescing.or(Some(Coalescing::Full)),
             loads: self.shape.loads.or(Some(LOADS)),
             cache: self.shape.cache.or(Some(CACHE)),
@@ -57,7 +59,6 @@ impl CoreArgs {
             divergence,
             ..self.shape.clone()
         };
-        let shape = args.shape()?;
-        Ok(Shape { memory: memory(&self.shape, &shape), ..shape })
+        args.shape()
     }
 }

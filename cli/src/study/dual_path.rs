@@ -21,7 +21,7 @@ use heddle_check::model::Mechanism;
 use heddle_simt::{Divergence, PathScheduler, Scoreboard, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
-use heddle_testbench::machine::{CacheVisits, IdleCycles, Summary};
+use heddle_testbench::machine::{CacheVisits, IdleCycles, SecondLevelVisits, Summary};
 use serde::Serialize;
 use stacks::Stack;
 use std::io::Write as _;
@@ -234,6 +234,9 @@ struct Row {
     misses_over_stack: Option<f64>,
     /// Paths that a warp held at most; of a model, those that can be scheduled together.
     most_paths: u64,
+    /// What its second level did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_level: Option<SecondLevelVisits>,
     /// Levels of its stack that a warp had in use at most.
     most_levels: u64,
 }
@@ -280,6 +283,7 @@ impl Row {
             cache: s.cache,
             misses_over_stack: misses(s).zip(misses(stack)).map(|(misses, stack)| misses as f64 / stack as f64),
             most_paths: s.most_paths,
+            second_level: s.second_level,
             most_levels: s.most_levels,
         }
     }

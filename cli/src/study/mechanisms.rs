@@ -17,8 +17,9 @@ use clap::Args;
 use heddle_simt::{Compaction, Replay, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{ALL, Kernel};
-use heddle_testbench::machine::{CacheVisits, IdleCycles, Summary};
+use heddle_testbench::machine::{CacheVisits, IdleCycles, SecondLevelVisits, Summary};
 use serde::Serialize;
+use std::ops::AddAssign;
 use std::path::PathBuf;
 
 /// Thread instructions a cycle and SIMT efficiency of every kernel on every mechanism, which are otherwise one core.
@@ -100,11 +101,22 @@ struct Figures {
     idle: [f64; 5],
     /// What the data cache did in all draws.
     cache: Option<CacheVisits>,
+    /// What its second level did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_level: Option<SecondLevelVisits>,
     most_paths: u64,
     /// Of each draw.
     ipc_of_draws: Vec<f64>,
     /// Over the first mechanism: mean, and range over the draws; nothing where that failed.
     over_first: Option<[f64; 3]>,
+}
+
+/// What was counted in all draws.
+fn all<T: AddAssign>(draws: &[Summary], of: impl Fn(&Summary) -> Option<T>) -> Option<T> {
+    draws.iter().filter_map(of).reduce(|mut all, visits| {
+        all += visits;
+        all
+    })
 }
 
 impl Figures {
@@ -128,10 +140,8 @@ impl Figures {
                 idle(|i| i.barrier),
                 idle(|i| i.divergence),
             ],
-            cache: draws.iter().filter_map(|s| s.cache).reduce(|mut all, visits| {
-                all += visits;
-                all
-            }),
+            cache: all(draws, |s| s.cache),
+            second_level: all(draws, |s| s.second_level),
             most_paths: draws.iter().map(|s| s.most_paths).max().unwrap_or(0),
             ipc_of_draws,
             over_first,

@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use heddle_simt::{Coalescing, Replay, Shape};
 use heddle_testbench::kernels::Kernel;
-use heddle_testbench::machine::{CacheVisits, IdleCycles, Summary};
+use heddle_testbench::machine::{CacheVisits, IdleCycles, SecondLevelVisits, Summary};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -121,6 +121,9 @@ struct Row {
     idle: IdleCycles,
     /// What the data cache did.
     cache: Option<CacheVisits>,
+    /// What its second level did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_level: Option<SecondLevelVisits>,
     /// Why most of the cycles without an issue had none; nothing if there are none.
     idle_cause: Option<&'static str>,
 }
@@ -143,6 +146,7 @@ impl Row {
             ratio: s.thread_ipc / f64::from(published),
             idle: s.idle,
             cache: s.cache,
+            second_level: s.second_level,
             idle_cause: main_cause(&s.idle).map(|(name, _)| name),
         }
     }
@@ -218,18 +222,17 @@ impl Simtight {
 
     /// The core that suits: all that coalesces does, and what does not follows while the warp runs on.
     fn shape(&self) -> Result<Shape> {
+        let (lanes, warps) = (self.shape.lanes.unwrap_or(LANES), self.shape.warps.unwrap_or(WARPS));
         let args = ShapeArgs {
-            lanes: self.shape.lanes.or(Some(LANES)),
-            warps: self.shape.warps.or(Some(WARPS)),
+            lanes: Some(lanes),
+            warps: Some(warps),
+            memory: Some(memory(&self.shape, lanes, warps)),
             coalescing: self.shape.coalescing.or(Some(Coalescing::Full)),
             replay: self.shape.replay.or(Some(Replay::Serialise)),
             scratchpad: self.shape.scratchpad.or(Some(SCRATCHPAD)),
             ..self.shape.clone()
         };
-        let shape = args.shape()?;
-        let shape = Shape { memory: memory(&self.shape, &shape), ..shape };
-        shape.check()?;
-        Ok(shape)
+        args.shape()
     }
 }
 

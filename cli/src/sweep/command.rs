@@ -10,7 +10,7 @@ use crate::target::Target;
 use crate::usage_line;
 use clap::{ArgMatches, Args};
 use heddle_simt::Shape;
-use heddle_testbench::machine::{CacheVisits, Compactions, Convergence, Prediction, Summary};
+use heddle_testbench::machine::{CacheVisits, Compactions, Convergence, Prediction, SecondLevelVisits, Summary};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -73,6 +73,7 @@ impl Command {
             Command::Run => {
                 let summary = Summary {
                     cache: Some(CacheVisits::default()),
+                    second_level: Some(SecondLevelVisits::default()),
                     convergence: Some(Convergence::default()),
                     gave_way: Some(0),
                     compaction: Some(Compactions::default()),
@@ -98,7 +99,7 @@ impl Command {
                 Some("it writes a file or text of one run, and sweeps keep results only: use `heddle run`")
             }
             (Command::Hash, "all") | (Command::Synth, "core") => Some("the options of a core are lists here"),
-            (Command::Hash | Command::Synth, "seed" | "memory-model") => Some("it is for simulations"),
+            (Command::Hash | Command::Synth, "seed" | "memory-model" | "second-level") => Some("it is for simulations"),
             (Command::Synth, "list" | "again" | "bitstream") => Some("sweeps keep results only: use `heddle synth`"),
             (_, "help") => Some("it is no option of a run"),
             _ => None,
@@ -242,8 +243,8 @@ mod tests {
     fn every_option_that_is_refused_is_there() {
         for (command, keys) in [
             (Command::Run, &["json", "seed", "image", "wave", "trace", "profile", "timeline", "timeline-cycles"][..]),
-            (Command::Hash, &["json", "all", "seed", "memory-model"]),
-            (Command::Synth, &["json", "core", "seed", "memory-model", "list", "again", "bitstream"]),
+            (Command::Hash, &["json", "all", "seed", "memory-model", "second-level"]),
+            (Command::Synth, &["json", "core", "seed", "memory-model", "second-level", "list", "again", "bitstream"]),
         ] {
             for key in keys {
                 assert!(command.refusal(key).is_some(), "{key}");

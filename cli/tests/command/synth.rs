@@ -340,6 +340,7 @@ fn questions_that_are_wrong() {
         assert!(error.starts_with("--core 'arbiter': all options of a core"), "{error}");
     }
     assert!(place.bad("synth --memory-model latency=9").starts_with("--memory-model is for simulations only"));
+    assert!(place.bad("synth --second-level 64K").starts_with("--second-level is for simulations only"));
 }
 
 /// Stand-ins of which place and route reaches 60 MHz where it aims at 100, and otherwise a little more than 55.

@@ -185,6 +185,10 @@ fn memory_on_a_bus_is_outside() {
     assert!(list.contains("o/wishbone.v") && !list.contains("slave") && !list.contains("rules"), "{list}");
     let refused = place.bad("gen --bus 32 --memory-model latency=9 --out p");
     assert!(refused.starts_with("--memory-model is for simulations only"), "{refused}");
+    for with in ["", " --memory-model latency=9", " --bus 32"] {
+        let refused = place.bad(&format!("gen --second-level 64K{with} --out p"));
+        assert!(refused.starts_with("--second-level is for simulations only"), "{refused}");
+    }
 }
 
 #[test]

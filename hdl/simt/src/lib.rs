@@ -38,5 +38,5 @@ pub type LaneMask = bitvec::vec::BitVec<u64, bitvec::order::Lsb0>;
 pub use divergence::Divergence;
 pub use shape::{
     Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, MOST_ALU_LATENCY, Merge, Metrics, Order,
-    PathScheduler, Replay, Schedule, Scoreboard, Shape, ShapeError, SlaveModel, Timing,
+    PathScheduler, Replay, Schedule, Scoreboard, SecondLevel, Shape, ShapeError, SlaveModel, Timing,
 };

@@ -17,7 +17,7 @@ mod tests;
 pub use check::{MOST_ALU_LATENCY, ShapeError};
 pub(crate) use check::{power, range};
 pub use divergence::{Capt, Compaction, History, Merge, Order, PathScheduler, Scoreboard};
-pub use memory::{Backing, Cache, SlaveModel, Timing};
+pub use memory::{Backing, Cache, SecondLevel, SlaveModel, Timing};
 pub use pipeline::{BankAddress, Coalescing, Metrics, Replay, Schedule};
 
 use crate::divergence::mechanism::Divergence;
@@ -115,6 +115,8 @@ pub struct Shape {
     pub warp_primitives: bool,
     /// A first-level data cache between core and main memory.
     pub cache: Option<Cache>,
+    /// A second level behind it, before the model of main memory: for simulation.
+    pub second_level: Option<SecondLevel>,
     /// What main memory is.
     pub backing: Backing,
     /// RV32M: multiplier and divider. Without it their instructions are illegal.
@@ -163,6 +165,7 @@ impl Default for Shape {
             reservations: false,
             warp_primitives: false,
             cache: None,
+            second_level: None,
             backing: Backing::OnChip,
             multiply: true,
             counters: true,

@@ -1,6 +1,6 @@
 //! What a launch came to: faults, exit codes, results, counters.
 
-use super::{CacheVisits, Fault, Machine, MachineError, Stop, ThreadExit};
+use super::{CacheVisits, Fault, Machine, MachineError, SecondLevelVisits, Stop, ThreadExit};
 use crate::StackOverflow;
 use crate::grid::ThreadId;
 use heddle_hdl::{Bits, Bundle, Code};
@@ -10,6 +10,10 @@ use heddle_simt::metrics::Counts;
 /// What an illegal instruction is that another core has.
 const LACKS_RESERVATIONS: &str = "`lr.w` or `sc.w`, which this core lacks (--reservations on)";
 const LACKS_WARP_PRIMITIVES: &str = "a warp primitive, which this core lacks (--warp-primitives on)";
+
+/// Where the counters of the caches are, in the memory system.
+const CACHE: &str = "cache.metrics";
+const SECOND_LEVEL: &str = "main.second_level.metrics";
 
 impl Machine {
     /// What a launch came to, from the settled cycle after its end.
@@ -104,14 +108,26 @@ impl Machine {
         self.counted.add(&self.shape, self.grid, simulated, &counts);
         self.counted.summary.memory_limits.loads += self.probe("metrics.waits_for_loads");
         if self.shape.cache.is_some() {
-            let visits = ["hits", "misses", "joined", "silent_hits", "silent_misses", "silent_joined"];
-            let [hits, misses, joined, silent_hits, silent_misses, silent_joined] =
-                visits.map(|name| self.cache_counter(name));
-            let silent_hits = silent_hits + silent_joined;
-            self.counted.summary.memory_limits.misses += self.cache_counter("full");
-            *self.counted.summary.cache.get_or_insert_default() +=
-                CacheVisits { hits, misses, joined, silent_hits, silent_misses };
+            let (full, found) = (self.memory_probe(&format!("{CACHE}.full")), self.visits(CACHE));
+            self.counted.summary.memory_limits.misses += full;
+            *self.counted.summary.cache.get_or_insert_default() += found;
+        }
+        if self.shape.second_level.is_some() {
+            let [full, write_backs, channel] =
+                ["full", "write_backs", "channel"].map(|name| self.memory_probe(&format!("{SECOND_LEVEL}.{name}")));
+            let found = self.visits(SECOND_LEVEL);
+            self.counted.summary.memory_limits.second_level += full;
+            *self.counted.summary.second_level.get_or_insert_default() +=
+                SecondLevelVisits { found, write_backs, channel };
         }
         self.monitors.iter().for_each(|monitor| monitor.summarise(&mut self.counted.summary));
+    }
+
+    /// What requests found, by the counters of a cache.
+    fn visits(&mut self, metrics: &str) -> CacheVisits {
+        let names = ["hits", "misses", "joined", "silent_hits", "silent_misses", "silent_joined"];
+        let [hits, misses, joined, silent_hits, silent_misses, silent_joined] =
+            names.map(|name| self.memory_probe(&format!("{metrics}.{name}")));
+        CacheVisits { hits, misses, joined, silent_hits: silent_hits + silent_joined, silent_misses }
     }
 }

@@ -68,8 +68,9 @@ impl Machine {
         self.probe_at(&format!("core.{name}"))
     }
 
-    pub(super) fn cache_counter(&mut self, name: &str) -> u64 {
-        self.probe_at(&format!("memory.cache.metrics.{name}"))
+    /// A probe of what is behind the core's memory port.
+    pub(super) fn memory_probe(&mut self, name: &str) -> u64 {
+        self.probe_at(&format!("memory.{name}"))
     }
 
     fn probe_at(&mut self, path: &str) -> u64 {

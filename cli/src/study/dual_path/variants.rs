@@ -2,12 +2,13 @@
 
 use super::{CORES, DUAL_PATH, HARDWARE, KERNELS, Report, Row, STACK, Studied, kernels};
 use crate::interrupt::Interrupt;
+use crate::shape::ShapeArgs;
 use crate::study::core::CoreArgs;
 use crate::study::kept::Kept;
 use crate::study::runs::{Run, each};
 use crate::study::table::{gain, share};
 use anyhow::Result;
-use heddle_simt::{Backing, Divergence, Shape, Timing};
+use heddle_simt::{Cache, Divergence, Timing};
 use heddle_testbench::kernels::Kernel;
 use heddle_testbench::machine::MachineOptions;
 use serde::Serialize;
@@ -122,16 +123,12 @@ pub fn points(
     kept: Option<&Kept>,
     interrupt: &Interrupt,
 ) -> Result<Vec<Point>> {
-    let base = args.shape(Divergence::STACK, WARPS[0])?;
-    let shape = |(warps, latency, cache), divergence| -> Result<Shape> {
-        let timing = Timing { latency, ..Timing::FASTEST };
-        let cache = base.cache.map(|of| heddle_simt::Cache { size: cache, ..of });
-        let scratchpad = Shape::default_scratchpad(base.lanes, warps);
-        let shape = Shape { warps, cache, scratchpad, backing: Backing::Model(timing), ..base.clone() };
-        let memory = crate::study::core::memory(&args.shape, &shape);
-        let shape = Shape { memory, ..shape }.with_divergence(divergence);
-        shape.check()?;
-        Ok(shape)
+    let usual = args.shape(Divergence::STACK, WARPS[0])?.cache;
+    let shape = |(warps, latency, size), divergence| {
+        let cache = usual.map(|cache| Cache { size, ..cache });
+        let memory_model = Some(Timing { latency, ..Timing::FASTEST });
+        let shape = ShapeArgs { warps: Some(warps), cache, memory_model, ..args.shape.clone() };
+        CoreArgs { shape }.shape(divergence, warps)
     };
     let mut runs = Vec::new();
     for core in cores() {

@@ -31,8 +31,8 @@
 //! At a launch all lines are forgotten, a set a cycle: the host may have written memory. It never needs to be flushed,
 //! since memory always has everything. What other masters write during a launch is not seen.
 
-mod geometry;
-mod metrics;
+pub(super) mod geometry;
+pub(super) mod metrics;
 mod miss;
 mod outbox;
 pub mod proof;

@@ -8,6 +8,7 @@
 //! | [`ram`](mod@ram) | on-chip memory, one bank per lane |
 //! | [`cache`](mod@cache) | first-level data cache |
 //! | [`scratchpad`](mod@scratchpad) | memory of blocks: in every cycle a line of its own for each bank; the core has it, beside the port |
+//! | [`second_level`](mod@second_level) | second-level cache, and the channel behind it: time only, for simulation |
 //! | [`model`](mod@model) | on-chip memory that answers later: for simulation |
 //! | [`wishbone`](mod@wishbone) | a bridge to memory outside, on a bus |
 //!
@@ -21,6 +22,7 @@ pub mod port;
 mod proof;
 pub mod ram;
 pub mod scratchpad;
+pub mod second_level;
 #[cfg(test)]
 mod testing;
 pub mod wishbone;
@@ -76,6 +78,8 @@ pub struct MainIn<T> {
     pub request: Request<T>,
     pub response_ready: T,
     pub load: Load<T>,
+    /// Of a second level.
+    pub restart: Option<T>,
     pub set_jitter: Option<SetJitter<T>>,
     pub wb: Option<FromSlave<T>>,
 }
@@ -95,7 +99,8 @@ impl MainIn<Width> {
     pub fn shape(s: &Shape, tag_bits: Width) -> MainIn<Width> {
         let request = Request { tag: tag_bits, ..Request::shape(s) };
         let set_jitter = s.modelled().and_then(SetJitter::shape);
-        MainIn { request, response_ready: 1, load: Load::shape(s), set_jitter, wb: s.bus_width().map(FromSlave::shape) }
+        let (restart, wb) = (s.second_level.map(|_| 1), s.bus_width().map(FromSlave::shape));
+        MainIn { request, response_ready: 1, load: Load::shape(s), restart, set_jitter, wb }
     }
 }
 
@@ -111,8 +116,9 @@ fn described(m: Builder, s: &Shape, i: MemorySystemIn<Signal>) -> MemorySystemOu
         let load = Load { read: load.read.map(|_| 1), ..Load::shape(s) };
         main(s, MainIn { load, ..MainIn::shape(s, tag_bits) })
     };
+    let main_restart = s.second_level.map(|_| restart);
     let Some(c) = &s.cache else {
-        let inputs = MainIn { request, response_ready, load, set_jitter, wb };
+        let inputs = MainIn { request, response_ready, load, restart: main_restart, set_jitter, wb };
         let MainOut { request_ready, response, idle, loaded, wb, error } =
             m.instance("main", &of_main(request.tag.width()), inputs);
         return MemorySystemOut { request_ready, response, miss: None, idle, loaded, wb, error };
@@ -129,7 +135,7 @@ fn described(m: Builder, s: &Shape, i: MemorySystemIn<Signal>) -> MemorySystemOu
     };
     let cache = m.instance("cache", &cache::cache(s, c), inputs);
     let (request, response_ready) = (cache.below_request, cache.below_response_ready);
-    let inputs = MainIn { request, response_ready, load, set_jitter, wb };
+    let inputs = MainIn { request, response_ready, load, restart: main_restart, set_jitter, wb };
     let main = m.instance("main", &of_main(tag_bits), inputs);
     below_request_ready.drive(main.request_ready);
     below_response.drive(main.response);

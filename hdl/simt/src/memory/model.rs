@@ -6,14 +6,18 @@
 //! response leaves in a cycle, and those that are due wait in turn. The host may set seed and jitter ([`SetJitter`]),
 //! so that one build serves many draws.
 //!
+//! Behind a [second level](mod@super::second_level), all of this is about what it brings in: `latency` and `jitter` are
+//! a line's, `interval` is the channel's, and the second level says which requests are taken and which responses are due.
+//!
 //! It stands for what is behind a memory controller. Its banks hold all of memory in block RAM, so there is no use in
 //! building it: the command line writes no Verilog of it. Lock-step does.
 
-use super::port::{Operation, Response};
+use super::port::{Operation, Request, Response};
 use super::ram::banks;
+use super::second_level::{SecondLevelIn, second_level};
 use super::{MainIn, MainOut};
 use crate::arbiter::{places_above, round_robin};
-use crate::shape::{Shape, Timing};
+use crate::shape::{SecondLevel, Shape, Timing};
 use heddle_hdl::{all, each, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -44,54 +48,96 @@ fn due(bits: Width) -> TypedModule<DueIn<Width>, DueOut<Signal>> {
     })
 }
 
+/// When requests are taken, and when their responses are due.
+struct Times {
+    /// 1 bit each: a request would be taken; it is; nothing is under way.
+    ready: Signal,
+    taken: Signal,
+    idle: Signal,
+    /// One bit a tag: the response is due, until it leaves.
+    due: Signal,
+}
+
+/// Those of memory alone: a request every `interval` cycles, a response after `latency`. One bit a tag says which
+/// response is `leaving`.
+fn direct(m: Builder, t: Timing, request: &Request<Signal>, set: Option<SetJitter<Signal>>, leaving: Signal) -> Times {
+    let pause = m.reg("pause", count_width(t.interval - 1)).reset(0u32);
+    wire!(request_ready = !pause.q.any());
+    wire!(taken = request.valid & request_ready);
+    pause.next_if(taken | pause.q.any(), taken.mux(pause.q.literal(t.interval - 1), pause.q - 1));
+    wire!(responds = taken & !request.operation.bit(Operation::SILENT));
+    let cycles = cycles(m, t, set, responds);
+    let tags = leaving.width();
+    let start = request.tag.decode(tags).only_if(responds);
+    let inputs = DueIn { start: each(start), cycles: all(cycles), leave: each(leaving) };
+    let waiting = m.replicate("due", tags, &due(cycles.width()), inputs);
+    Times { ready: request_ready, taken, idle: !waiting.busy.any(), due: waiting.due }
+}
+
+/// Those of memory behind a second level, which forgets all at a `restart`.
+fn behind(
+    m: Builder,
+    (s, l, t): (&Shape, &SecondLevel, Timing),
+    request: &Request<Signal>,
+    (set, restart): (Option<SetJitter<Signal>>, Signal),
+    leaving: Signal,
+) -> Times {
+    let fetches = m.deferred("fetches", 1);
+    let cycles = cycles(m, t, set, fetches.value);
+    let &Request { valid, operation, tag, line, enables, .. } = request;
+    let inputs = SecondLevelIn { restart, valid, operation, tag, line, enables, memory: cycles, leave: leaving };
+    let shape = SecondLevelIn::shape(s, tag.width(), cycles.width());
+    let out = m.instance("second_level", &second_level(s, l, t, shape), inputs);
+    fetches.drive(out.fetches);
+    wire!(taken = valid & out.ready);
+    Times { ready: out.ready, taken, idle: out.idle, due: out.due }
+}
+
+/// Cycles that memory takes to a line or response that it begins to bring now; the random part is drawn anew after each
+/// that it `brings`.
+fn cycles(m: Builder, t: Timing, set: Option<SetJitter<Signal>>, brings: Signal) -> Signal {
+    let bits = count_width(t.latency + t.jitter);
+    let latency = m.lit(t.latency, bits);
+    let Some(set) = set else { return latency };
+    let Jitter { random, most } = jitter(m, t, set, brings);
+    latency + (random.slice(0, most.width()) & most).zext(bits)
+}
+
 /// The model of a shape's main memory, with the timing `t`.
 pub fn model(s: &Shape, t: Timing, inputs: MainIn<Width>) -> TypedModule<MainIn<Width>, MainOut<Signal>> {
     let tag_bits = inputs.request.tag;
     module("memory_model", inputs, |m, i| {
-        let MainIn { request, response_ready, load, set_jitter, .. } = i;
+        let MainIn { request, response_ready, load, set_jitter, restart, .. } = i;
         m.doc("A model of a slower memory, for simulation only.");
-        let pause = m.reg("pause", count_width(t.interval - 1)).reset(0u32);
-        wire!(request_ready = !pause.q.any());
-        wire!(taken = request.valid & request_ready);
-        pause.next_if(taken | pause.q.any(), taken.mux(pause.q.literal(t.interval - 1), pause.q - 1));
-        let data = banks(m, s, taken, request, load);
-
-        wire!(responds = taken & !request.operation.bit(Operation::SILENT));
-        let bits = count_width(t.latency + t.jitter);
-        let latency = m.lit(t.latency, bits);
-        let cycles = match set_jitter {
-            None => latency,
-            Some(set) => {
-                let Jitter { random, most } = jitter(m, t, set, responds);
-                latency + (random.slice(0, most.width()) & most).zext(bits)
-            }
-        };
         let tags = 1 << tag_bits;
         let leaving = m.deferred("leaving", tags);
-        let start = request.tag.decode(tags).only_if(responds);
-        let inputs = DueIn { start: each(start), cycles: all(cycles), leave: each(leaving.value) };
-        let waiting = m.replicate("due", tags, &due(bits), inputs);
+        let times = match s.second_level.as_ref().zip(restart) {
+            None => direct(m, t, &request, set_jitter, leaving.value),
+            Some((l, restart)) => behind(m, (s, l, t), &request, (set_jitter, restart), leaving.value),
+        };
+        let taken = times.taken;
+        let data = banks(m, s, taken, request, load);
 
         // What was read in the cycle before is not yet in its place.
-        let fresh = m.pipe_reset("fresh", responds);
+        let fresh = m.pipe_reset("fresh", taken & !request.operation.bit(Operation::SILENT));
         let fresh_tag = m.pipe("fresh_tag", request.tag);
         let lines = m.memory("lines", 32 * s.lanes, tag_bits).style(MemoryStyle::Distributed);
         lines.write(fresh, fresh_tag, data);
         let after = m.reg("after", tags).reset(0u32);
         // A response that is shown stays until it is taken.
         let held = m.reg("held", tags).reset(0u32);
-        wire!(choice = held.q.any().mux(held.q, round_robin(waiting.due, after.q)));
+        wire!(choice = held.q.any().mux(held.q, round_robin(times.due, after.q)));
         held.next(choice.only_if(!response_ready));
         after.next_if(choice.any(), places_above(choice));
         leaving.drive(choice.only_if(response_ready));
         wire!(tag = choice.one_hot_index());
         wire!(is_fresh = fresh & fresh_tag.eq(tag));
         m.cover("overtakes", fresh & choice.any() & !is_fresh);
-        m.cover("several_due", (waiting.due & !choice).any());
+        m.cover("several_due", (times.due & !choice).any());
         MainOut {
-            request_ready,
+            request_ready: times.ready,
             response: Response { valid: choice.any(), tag, data: is_fresh.mux(data, lines.read(tag)) },
-            idle: !(waiting.busy.any() | m.pipe_reset("writing", taken | load.valid)),
+            idle: times.idle & !m.pipe_reset("writing", taken | load.valid),
             loaded: load.read.map(|_| data),
             wb: None,
             error: None,

@@ -5,18 +5,29 @@ use super::check::{ShapeError, power, range};
 use crate::pipeline::timing::ACCESS_TO_ANSWER;
 use heddle_hdl::Width;
 
-/// A data cache: write-through, so that main memory is always right.
+/// How a data cache is laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cache {
     /// Bytes of data: a power of two.
     pub size: u32,
-    /// Places for a line: a power of two, 1 … 16.
+    /// Places for a line: a power of two, 1 … 16; of a second level, up to 64.
     pub ways: u32,
     /// Memory lines (of `lanes` words) of a cache line: a power of two, 1 … 16.
     pub line: u32,
-    /// Misses under way at once: a power of two, 1 … 16.
+    /// Misses under way at once: a power of two, 1 … 64.
     pub misses: u32,
 }
+
+/// A second level between main memory's [model](Backing::Model) and what is before it: its time, for simulation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SecondLevel {
+    pub cache: Cache,
+    /// Cycles from a request that finds its line to the response: 1 … 4096.
+    pub latency: u32,
+}
+
+/// Sets that a second level may have, each of which it knows to be empty after a launch has begun.
+const MOST_SETS: u32 = 4096;
 
 /// What main memory is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,6 +108,7 @@ impl Shape {
             }
             power("cache.size", cache.size, set, most)?;
         }
+        self.check_second_level()?;
         match self.backing {
             Backing::OnChip => Ok(()),
             Backing::Model(timing) => timing.check(),
@@ -105,6 +117,31 @@ impl Shape {
                 slave.timing.check()
             }
         }
+    }
+
+    fn check_second_level(&self) -> Result<(), ShapeError> {
+        let Some(SecondLevel { cache, latency }) = &self.second_level else { return Ok(()) };
+        if self.modelled().is_none() {
+            let allowed = match self.bus_width() {
+                Some(_) => "there is none before a bus: it is a part of the model of memory on the chip",
+                None => "needs the model of a memory behind it (memory-model), such as latency=200",
+            };
+            return Err(ShapeError::new("second_level", cache.size, allowed));
+        }
+        power("second_level.ways", cache.ways, 1, 64)?;
+        power("second_level.line", cache.line, 1, 16)?;
+        power("second_level.misses", cache.misses, 1, 64)?;
+        range("second_level.latency", *latency, 1, 4096)?;
+        let set = cache.ways * cache.line * 4 * self.lanes;
+        let most = (self.memory / 2).min(set.saturating_mul(MOST_SETS));
+        if set > most {
+            let allowed = format!("a set of {} ways has {set} bytes, and half of memory {most}", cache.ways);
+            return Err(ShapeError::new("second_level.ways", cache.ways, allowed));
+        }
+        power("second_level.size", cache.size, set, most).map_err(|error| {
+            let why = if most < self.memory / 2 { format!("{MOST_SETS} sets") } else { "half of memory".into() };
+            ShapeError { allowed: format!("{}, a set and {why}", error.allowed), ..error }
+        })
     }
 
     /// Whether the memory port may have to wait.

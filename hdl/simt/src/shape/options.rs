@@ -1,6 +1,6 @@
 //! A core as options of the command line.
 
-use super::{Backing, Cache, Metrics, Shape, Timing};
+use super::{Backing, Cache, Metrics, SecondLevel, Shape, Timing};
 use crate::divergence::mechanism::Divergence;
 
 impl Shape {
@@ -56,6 +56,10 @@ impl Shape {
         option("counters", self.counters != usual.counters, on(self.counters));
         if let Some(Cache { size, ways, line, misses }) = self.cache {
             option("cache", true, format!("{size},ways={ways},line={line},misses={misses}"));
+        }
+        if let Some(SecondLevel { cache: Cache { size, ways, line, misses }, latency }) = self.second_level {
+            let text = format!("{size},ways={ways},line={line},latency={latency},misses={misses}");
+            option("second-level", true, text);
         }
         let timing = match self.backing {
             Backing::OnChip => None,

@@ -33,20 +33,28 @@ pub fn metrics() -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
     let visit = Visit { hit: 1, missed: 1, joined: 1 };
     module("cache_metrics", MetricsIn { restart: 1, answered: visit, silent: visit, waited: 1, full: 1 }, |m, i| {
         m.doc("Counters of what the cache did; for simulation.");
-        let zero = m.lit(0u32, 48);
-        let count = |name: &str, event: Signal| {
-            let counter = m.reg(&format!("count_{name}"), 48).reset(0u32);
-            counter.next_if(i.restart | event, i.restart.mux(zero, counter.q + 1));
-            m.probe(name, counter.q);
-        };
-        count("hits", i.answered.hit);
-        count("misses", i.answered.missed);
-        count("joined", i.answered.joined);
-        count("silent_hits", i.silent.hit);
-        count("silent_misses", i.silent.missed);
-        count("silent_joined", i.silent.joined);
-        count("waited", i.waited);
-        count("full", i.full);
+        visits(m, i.restart, i.answered, i.silent);
+        count(m, i.restart, &[("waited", i.waited), ("full", i.full)]);
         vec![]
     })
+}
+
+/// Counts what requests find.
+pub fn visits(m: Builder, restart: Signal, answered: Visit<Signal>, silent: Visit<Signal>) {
+    count(m, restart, &[("hits", answered.hit), ("misses", answered.missed), ("joined", answered.joined)]);
+    count(
+        m,
+        restart,
+        &[("silent_hits", silent.hit), ("silent_misses", silent.missed), ("silent_joined", silent.joined)],
+    );
+}
+
+/// Counts the cycles with each event since the restart, in a probe of its name.
+pub fn count(m: Builder, restart: Signal, events: &[(&str, Signal)]) {
+    let zero = m.lit(0u32, 48);
+    for &(name, event) in events {
+        let counter = m.reg(&format!("count_{name}"), 48).reset(0u32);
+        counter.next_if(restart | event, restart.mux(zero, counter.q + 1));
+        m.probe(name, counter.q);
+    }
 }

@@ -64,7 +64,14 @@ pub fn wishbone_proof(s: &Shape) -> TypedModule<ProofIn<Width>, MainOut<Signal>>
 
         let from_slave = m.deferred("from_slave", i.slave.map("", &mut |_, s: Signal| s.width()));
         let wb = Some(from_slave.value);
-        let inputs = MainIn { request, response_ready: i.response_ready, load: m.zero(load), set_jitter: None, wb };
+        let inputs = MainIn {
+            request,
+            response_ready: i.response_ready,
+            load: m.zero(load),
+            restart: None,
+            set_jitter: None,
+            wb,
+        };
         let out = m.instance("bridge", &wishbone(s, width, i.request.tag.width()), inputs);
         request_waits.drive(request.valid & !out.request_ready);
 
