@@ -57,7 +57,7 @@ pub struct DualPath {
     kernels: Vec<String>,
     /// Thresholds of dynamic warp subdivision: a branch subdivides a warp if the basic block where its threads reconverge
     /// has no more than so many instructions
-    #[arg(long, value_name = "N,N", value_delimiter = ',', default_values_t = THRESHOLDS)]
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = THRESHOLDS)]
     thresholds: Vec<u32>,
     #[command(flatten)]
     core: CoreArgs,
@@ -139,7 +139,7 @@ const DUAL_PATH: &str = "dual-path";
 const MODEL_STACK: &str = "model-stack";
 
 /// Thresholds of subdivision: the paper's. (§6.1)
-const THRESHOLDS: [u32; 3] = [10, 50, 100];
+const THRESHOLDS: &str = "10,50,100";
 
 /// How many of the units are in the first table; how many are cores, variants of dual path among them.
 const CORES: usize = 5;
@@ -537,12 +537,13 @@ mod tests {
             ..Summary::default()
         };
         let dual = Summary { thread_ipc: 11.0, cycles: 900, avg_path: 1.25, ..stack };
+        let thresholds: Vec<u32> = THRESHOLDS.split(',').map(|threshold| threshold.parse().unwrap()).collect();
         let rows = |kernel: &Studied, dual: &Summary| {
             let row = |unit: &Unit| {
                 let parallel = unit.divergence == Divergence::DUAL_PATH || unit.name == "dws-50";
                 Row::new(kernel, unit, if parallel { dual } else { &stack }, &stack)
             };
-            units(&THRESHOLDS).iter().map(row).collect::<Vec<_>>()
+            units(&thresholds).iter().map(row).collect::<Vec<_>>()
         };
         let rows: Vec<Row> = rows(&KERNELS[0], &dual).into_iter().chain(rows(&KERNELS[7], &stack)).collect();
         Report {
@@ -551,10 +552,10 @@ mod tests {
             warps: 16,
             core: "--lanes 32 --warps 16".into(),
             seed: 1,
-            thresholds: THRESHOLDS.to_vec(),
             branches: Vec::new(),
-            means: units(&THRESHOLDS).iter().map(|unit| mean(&unit.name, &rows)).collect(),
+            means: units(&thresholds).iter().map(|unit| mean(&unit.name, &rows)).collect(),
             rows,
+            thresholds,
             stacks: Vec::new(),
             failures: Vec::new(),
             sensitivity: Vec::new(),
