@@ -27,6 +27,11 @@ use clap::{Args, Subcommand};
 use runs::Run;
 
 /// Run experiments on the core.
+///
+/// Rows of --json have keys that all of these studies share, but `area`, whose rows are of cores: `study`, `kernel` or, of
+/// several, `set`, `variant`, `divergence` and `thread_ipc`; `gain` over what the study compares with, where there is such
+/// a thing; `range`, `gain_range` and `draws`, which a run without draws has not. A program that stops the core has none of
+/// the figures. What else a row has is the study's own.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study mechanisms
@@ -40,7 +45,8 @@ use runs::Run;
   heddle study area --docs docs --limit 60
   heddle study per-area
   heddle study blocks collatz
-  heddle study simtight vecadd gcd --warps 8 --json")]
+  heddle study simtight vecadd gcd --warps 8 --json
+  heddle study mechanisms gcd --draws 2 --json | jq -c '.rows[] | [.study, .kernel, .variant, .thread_ipc, .gain_range]'")]
 pub struct Study {
     #[command(subcommand)]
     what: What,

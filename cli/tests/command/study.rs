@@ -55,6 +55,45 @@ fn runs_that_are_kept_are_not_run_again() {
     }
 }
 
+/// Each study's rows, without those of a kernel that stops or never ends there.
+#[test]
+fn rows_of_all_studies_share_keys() {
+    let place = Place::new();
+    let small = "--lanes 4 --warps 2";
+    let draws = "--draws 2";
+    for (line, study, draws, compared) in [
+        (format!("mechanisms gcd {small} {draws}"), "mechanisms", Some(2), true),
+        (format!("order gcd {small} {draws}"), "order", Some(2), true),
+        (format!("blocks gcd {small} {draws}"), "blocks", Some(2), true),
+        (format!("locks {small} {draws} --patience 256"), "locks", Some(2), false),
+        (format!("warp {draws}"), "warp-primitives", Some(2), true),
+        (format!("speculative common_call {small} {draws} --memory-model latency=1"), "speculative", Some(2), true),
+        (format!("simtight gcd {small}"), "simtight", None, true),
+    ] {
+        let report: Value = serde_json::from_str(&place.good(&format!("study {line} --json"))).unwrap();
+        assert_eq!(report["study"], study);
+        let rows = report["rows"].as_array().unwrap();
+        let all = rows.len();
+        let ran: Vec<&Value> = rows.iter().filter(|row| row.get("thread_ipc").is_some()).collect();
+        assert!(ran.len() == all || study == "locks" && ran.len() > 5, "{line}");
+        for row in rows {
+            assert_eq!(row["study"], study);
+            for key in ["kernel", "variant", "divergence"] {
+                assert!(row[key].is_string(), "{line}: {key} of {row}");
+            }
+            assert!(row.get("set").is_some(), "{line}: {row}");
+        }
+        for row in ran {
+            assert!(row["thread_ipc"].as_f64().unwrap() > 0.0, "{line}: {row}");
+            assert_eq!(row.get("draws").map(|draws| draws.as_u64().unwrap()), draws, "{line}: {row}");
+            assert_eq!(row.get("gain").is_some(), compared, "{line}: {row}");
+            for (key, there) in [("range", draws.is_some()), ("gain_range", draws.is_some() && compared)] {
+                assert_eq!(row.get(key).is_some_and(|range| range.as_array().unwrap().len() == 2), there, "{row}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_studied_is_one_line() {
     let place = Place::new();
@@ -174,8 +213,8 @@ fn predicted_programs_are_compared_with_their_baselines_draw_by_draw() {
         assert_eq!(variants(kernel, unit), ["baseline", "predict"]);
     }
     for row in &rows {
-        let range = [0, 1].map(|at| row["speedup_range"][at].as_f64().unwrap());
-        let (mean, is_baseline) = (row["speedup"].as_f64().unwrap(), text(row, "variant") == "baseline");
+        let range = [0, 1].map(|at| row["gain_range"][at].as_f64().unwrap());
+        let (mean, is_baseline) = (row["gain"].as_f64().unwrap(), text(row, "variant") == "baseline");
         assert!(range[0] <= mean && mean <= range[1], "{row}");
         assert_eq!(row["changed"] == false, range == [1.0, 1.0], "{row}");
         assert!(!is_baseline || row["changed"] == false, "{row}");
@@ -187,10 +226,10 @@ fn predicted_programs_are_compared_with_their_baselines_draw_by_draw() {
         rows.iter().find(|row| row["variant"] == variant && row["baseline"] == baseline).unwrap()
     };
     for baseline in ["volta", "path-table"] {
-        assert!(row("predict", baseline)["speedup_range"][0].as_f64().unwrap() > 1.2);
+        assert!(row("predict", baseline)["gain_range"][0].as_f64().unwrap() > 1.2);
         assert!(row("predict", baseline)["efficiency_gain"].as_f64().unwrap() > 1.2);
     }
-    assert!(row("predict", "stack")["speedup"].as_f64().unwrap() <= 1.0);
+    assert!(row("predict", "stack")["gain"].as_f64().unwrap() <= 1.0);
     let bad = |options: &str| place.bad(&format!("study speculative {options}"));
     assert!(bad("gcd").starts_with("gcd is no kernel of this study; those are rsbench, xsbench, "));
     assert!(bad("--draws 0").contains("--draws"));

@@ -22,14 +22,14 @@ fn table(report: &Report) -> String {
         let _ = writeln!(
             text,
             "| `{}` | {} | {:.2} | {:.1} % | {:.1} | {:.1} % | {} | {:.2} | {} |",
-            row.kernel,
+            row.kernel(),
             si(row.cycles as f64),
-            row.thread_ipc,
+            row.compared.thread_ipc,
             100.0 * row.simt_efficiency,
             row.bound,
             100.0 * row.share_of_bound,
             row.simtight_ipc,
-            row.ratio,
+            row.ratio(),
             row.idle_text()
         );
     }

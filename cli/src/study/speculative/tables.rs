@@ -86,9 +86,9 @@ fn predicted(report: &Report) -> Lines {
     };
     let means = baselines.iter().flat_map(|on| {
         let ratio = format!("{:.2}", over(on, |row| row.efficiency_gain));
-        [String::new(), String::new(), ratio, gain(over(on, |row| row.speedup)), String::new()]
+        [String::new(), String::new(), ratio, gain(over(on, |row| row.gain().mean)), String::new()]
     });
-    let last = [over(PATH_TABLES, |row| row.access_gain), over(NEAR, |row| row.speedup)].map(gain);
+    let last = [over(PATH_TABLES, |row| row.access_gain), over(NEAR, |row| row.gain().mean)].map(gain);
     lines.push(cells(&["mean", ""]).into_iter().chain(means).chain(last).collect());
     lines
 }
@@ -148,7 +148,7 @@ fn others(report: &Report) -> Lines {
     };
     lines.extend(report.kernels().filter_map(of));
     let over = |unit: &str| {
-        mean(report.kernels().filter_map(|studied| Some(report.row(studied.name, unit, PREDICT)?.speedup)))
+        mean(report.kernels().filter_map(|studied| Some(report.row(studied.name, unit, PREDICT)?.gain().mean)))
     };
     lines.push(cells(&["mean"]).into_iter().chain(units.iter().map(|unit| gain(over(unit)))).collect());
     lines
@@ -177,8 +177,8 @@ fn automatic(report: &Report) -> Lines {
 
 /// Kernels on which regions were looked for, with what came of it.
 fn found(report: &Report) -> impl Iterator<Item = (&str, [&Row; 2])> {
-    let rows = report.rows.iter().filter(|row| row.variant == AUTO && row.baseline == PATH_TABLES);
-    rows.filter_map(|row| Some((row.kernel, [row, report.row(row.kernel, PATH_TABLES, AUTO_PROFILE)?])))
+    let rows = report.rows.iter().filter(|row| row.of.variant == AUTO && row.baseline == PATH_TABLES);
+    rows.filter_map(|row| Some((row.kernel(), [row, report.row(row.kernel(), PATH_TABLES, AUTO_PROFILE)?])))
 }
 
 /// Those that have a kernel.
@@ -203,6 +203,7 @@ pub fn page(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::draws::Subject;
     use super::super::tests::example;
     use super::*;
 
@@ -259,7 +260,8 @@ mod tests {
         for (kernel, changed) in [("rsbench", [true, false]), ("xsbench", [false, false])] {
             for (variant, changed) in [AUTO, AUTO_PROFILE].into_iter().zip(changed) {
                 let from = report.row(kernel, PATH_TABLES, if changed { PREDICT } else { BASELINE }).unwrap().clone();
-                report.rows.push(Row { variant: variant.into(), changed, ..from });
+                let of = Subject { variant: variant.into(), ..from.of.clone() };
+                report.rows.push(Row { of, changed, ..from });
             }
         }
         let lines = automatic(&report);
