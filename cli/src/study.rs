@@ -21,6 +21,7 @@ mod speculative;
 mod stacked;
 pub mod table;
 mod warp;
+mod workloads;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};

@@ -37,7 +37,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use crate::summary::{CacheVisits, Compactions, Convergence, IdleCycles, MemoryLimits, Prediction, Summary};
+pub use crate::summary::{
+    CacheVisits, Compactions, Convergence, IdleCycles, Issues, MemoryLimits, PARTS, Prediction, Summary,
+};
 pub use error::{Fault, MachineError, ThreadExit};
 pub use monitor::{Attach, Mismatch, Monitor, Stop};
 pub use watch::{Progress, TraceLine, Watch};

@@ -11,7 +11,7 @@ use heddle_simt::Shape;
 use heddle_simt::pipeline::timing;
 use heddle_testbench::grid::{Grid, ThreadId};
 use heddle_testbench::iss::{Iss, Operation};
-use heddle_testbench::machine::IdleCycles;
+use heddle_testbench::machine::{IdleCycles, Issues};
 use heddle_testbench::reconverge::SideEntry;
 use heddle_testbench::reconverge::instruction::Flow;
 use std::collections::{HashSet, VecDeque};
@@ -43,6 +43,7 @@ pub struct Counts {
     pub cycles: u64,
     pub issued: u64,
     pub thread_instructions: u64,
+    pub issues: Issues,
     pub idle: IdleCycles,
 }
 
@@ -420,6 +421,7 @@ impl<'a> Launch<'a> {
         }
         self.counts.issued += 1;
         self.counts.thread_instructions += harts.len() as u64;
+        self.counts.issues.count(harts.len() as u32, self.shape.lanes);
         let op = self.ops[pc as usize / 4];
         let pending = Pending { harts: self.policy.waiting(&warp), rd: op.rd };
         if op.rd != 0 {

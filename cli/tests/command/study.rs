@@ -60,15 +60,16 @@ fn runs_that_are_kept_are_not_run_again() {
 fn rows_of_all_studies_share_keys() {
     let place = Place::new();
     let small = "--lanes 4 --warps 2";
-    let draws = "--draws 2";
+    let draws = "--draws 1";
     for (line, study, draws, compared) in [
-        (format!("mechanisms gcd {small} {draws}"), "mechanisms", Some(2), true),
-        (format!("order gcd {small} {draws}"), "order", Some(2), true),
-        (format!("blocks gcd {small} {draws}"), "blocks", Some(2), true),
-        (format!("locks {small} {draws} --patience 256"), "locks", Some(2), false),
-        (format!("warp {draws}"), "warp-primitives", Some(2), true),
-        (format!("speculative common_call {small} {draws} --memory-model latency=1"), "speculative", Some(2), true),
+        (format!("mechanisms gcd {small} {draws}"), "mechanisms", Some(1), true),
+        (format!("order gcd {small} {draws}"), "order", Some(1), true),
+        (format!("blocks gcd {small} {draws}"), "blocks", Some(1), true),
+        (format!("locks {small} {draws} --patience 256"), "locks", Some(1), false),
+        (format!("warp {draws}"), "warp-primitives", Some(1), true),
+        (format!("speculative common_call {small} {draws} --memory-model latency=1"), "speculative", Some(1), true),
         (format!("simtight gcd {small}"), "simtight", None, true),
+        (format!("compaction monte_carlo {small} --config capri-paper"), "compaction", None, true),
     ] {
         let report: Value = serde_json::from_str(&place.good(&format!("study {line} --json"))).unwrap();
         assert_eq!(report["study"], study);
@@ -149,8 +150,8 @@ fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
     let report: Value = serde_json::from_str(&json).unwrap();
     let rows = report["rows"].as_array().unwrap();
     let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
-    let variants = |study: &str, kernel: &str| -> Vec<String> {
-        let is_of = |row: &&Value| text(row, "study") == study && text(row, "kernel") == kernel;
+    let variants = |config: &str, kernel: &str| -> Vec<String> {
+        let is_of = |row: &&Value| text(row, "config") == config && text(row, "kernel") == kernel;
         rows.iter().filter(is_of).map(|row| text(row, "variant")).collect()
     };
     for kernel in ["face_detection", "monte_carlo"] {
@@ -162,19 +163,29 @@ fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
         assert_eq!(capri[..4], ["never", "tbc", "tbc+", "capri-latest-32"]);
         assert_eq!(capri.len(), 12);
     }
-    let row = |study: &str, kernel: &str, variant: &str| {
-        let names = [study, kernel, variant].map(String::from);
-        rows.iter().find(|row| ["study", "kernel", "variant"].map(|field| text(row, field)) == names).unwrap()
+    let small = ["never", "tbc", "tbc, round robin", "model-never", "dwf", "dwf-wb"];
+    assert_eq!(variants("small-cache", "monte_carlo"), small);
+    let row = |config: &str, kernel: &str, variant: &str| {
+        let names = [config, kernel, variant].map(String::from);
+        rows.iter().find(|row| ["config", "kernel", "variant"].map(|field| text(row, field)) == names).unwrap()
     };
     let number = |row: &Value, field: &str| row[field].as_f64().unwrap();
-    for (study, divergent) in [("tbc-paper", "face_detection"), ("capri-paper", "two_point")] {
-        let [never, tbc] = ["never", "tbc"].map(|variant| row(study, divergent, variant));
+    for (config, divergent) in [("tbc-paper", "face_detection"), ("capri-paper", "two_point")] {
+        let [never, tbc] = ["never", "tbc"].map(|variant| row(config, divergent, variant));
         assert!(number(tbc, "simt_efficiency") > number(never, "simt_efficiency"));
         let over_never = number(tbc, "thread_ipc") / number(never, "thread_ipc");
-        assert!((number(tbc, "over_never") - over_never).abs() < 1e-9);
-        let coherent = row(study, "monte_carlo", "tbc");
+        assert!((number(tbc, "gain") - over_never).abs() < 1e-9);
+        assert_eq!(text(never, "measured_set") == "divergent", number(never, "simt_efficiency") < 0.76);
+        let coherent = row(config, "monte_carlo", "tbc");
         assert_eq!((text(coherent, "set").as_str(), number(coherent, "simt_efficiency")), ("coherent", 1.0));
     }
+    for row in rows.iter().filter(|row| ["tbc-paper", "small-cache"].contains(&row["config"].as_str().unwrap())) {
+        let issues: u64 = row["issues"].as_array().into_iter().flatten().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(issues > 0, row["config"] == "tbc-paper" || row["model"] == true, "{row}");
+        assert!(number(row, "resident_warps") <= 4.0 && number(row, "waves") >= 1.0, "{row}");
+    }
+    let small = row("small-cache", "face_detection", "never")["core"].as_str().unwrap().to_string();
+    assert!(small.contains("--cache 2048,") && text(&rows[0], "core").contains("--cache 16384,"), "{small}");
     assert!(std::fs::read_to_string(place.path().join("ipc.svg")).unwrap().contains("4 lanes × 4 warps"));
     let few = place.good("study compaction suffix_array --config tbc-paper --lanes 4 --warps 4 --levels 1 --json");
     let report: Value = serde_json::from_str(&few).unwrap();
