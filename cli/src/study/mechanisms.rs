@@ -334,6 +334,7 @@ fn text(report: &Report) -> String {
         .replace("{options}", &report.core)
         .replace("{draws}", &report.draws.to_string())
         .replace("{first}", &report.mechanisms[0])
+        .replace("{limit}", &format!("{:.0} %", 100.0 * DIVERGENT))
         .replace("{gains}", markdown(&gains(report)).trim_end())
         .replace("{efficiencies}", markdown(&efficiencies(report)).trim_end())
         .replace("{cycles}", markdown(&cycles(report)).trim_end())

@@ -310,6 +310,7 @@ fn text(report: &Report) -> String {
         .replace("{core}", &format!("{} lanes × {} warps", report.lanes, report.warps))
         .replace("{options}", &report.core)
         .replace("{draws}", &report.draws.to_string())
+        .replace("{barriers}", &BARRIERS.to_string())
         .replace("{ipc}", markdown(&ipc(report)).trim_end())
         .replace("{efficiencies}", markdown(&efficiencies(report)).trim_end())
         .replace("{paths}", markdown(&paths(report)).trim_end())
