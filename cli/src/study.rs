@@ -29,10 +29,10 @@ use runs::Run;
 
 /// Run experiments on the core.
 ///
-/// Rows of --json have keys that all of these studies share, but `area`, whose rows are of cores: `study`, `kernel` or, of
-/// several, `set`, `variant`, `divergence` and `thread_ipc`; `gain` over what the study compares with, where there is such
-/// a thing; `range`, `gain_range` and `draws`, which a run without draws has not. A program that stops the core has none of
-/// the figures. What else a row has is the study's own.
+/// Rows of --json have keys that studies share: `study`, `kernel` or, of several, `set`, `variant`, `divergence` and
+/// `thread_ipc`; `gain` over what the study compares with, where there is such a thing; `range`, `gain_range` and `draws`,
+/// which a run without draws has not. A program that stops the core has `failed` in place of figures. What else a row has
+/// is the study's own. Rows of `area` are of cores, and those of `dual-path` have other keys.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study mechanisms

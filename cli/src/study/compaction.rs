@@ -69,7 +69,7 @@ pub struct Compaction {
     core: CoreArgs,
     #[command(flatten)]
     kept: KeptArgs,
-    /// Print one JSON object with an array `rows` instead of tables
+    /// Print one JSON object with an array `rows` instead of tables; there are no draws
     #[arg(long)]
     json: bool,
     /// Write a chart
@@ -126,7 +126,8 @@ struct Row {
     #[serde(flatten)]
     figures: Option<Figures>,
     /// Why there are none.
-    failure: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<String>,
     /// Entries of a block's stack that the paper's kernel used, where it says so.
     published_entries: Option<u32>,
     /// SIMT efficiency of the paper's kernel on its stack per warp, where it says so.
@@ -405,7 +406,7 @@ impl Part {
                 figures: result(variant)
                     .ok()
                     .map(|summary| Figures::new(summary, result(never).ok(), &self.shapes[variant])),
-                failure: result(variant).err().cloned(),
+                failed: result(variant).err().cloned(),
                 published_entries: kernel.entries,
                 published_efficiency: kernel.utilisation,
             }
@@ -587,7 +588,7 @@ mod tests {
                 core: String::new(),
                 issue_interval: 1,
                 figures: Some(Figures::new(&summary(ipc), Some(&summary(1.0)), &Shape::default())),
-                failure: None,
+                failed: None,
                 published_entries: None,
                 published_efficiency: None,
             };
@@ -631,7 +632,7 @@ mod tests {
             assert!(tbc.get(field).is_some(), "{field}");
         }
         let failed = rows.iter().find(|row| row["variant"] == "tbc+").unwrap();
-        assert_eq!((failed["thread_ipc"].as_f64(), text(failed, "failure").as_str()), (None, "stack overflow"));
+        assert_eq!((failed["thread_ipc"].as_f64(), text(failed, "failed").as_str()), (None, "stack overflow"));
     }
 
     #[test]

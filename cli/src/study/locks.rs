@@ -28,7 +28,7 @@ use std::sync::Arc;
     after_help = "Examples:
   heddle study locks
   heddle study locks --lanes 4 --warps 2 --patience 256 --draws 1
-  heddle study locks --json | jq '.rows[] | select(.ends | not) | {kernel, variant, why}'
+  heddle study locks --json | jq '.rows[] | select(.ends | not) | {kernel, variant, failed}'
   heddle study locks --docs docs                  tables as a page",
     mut_arg("order", |arg| arg.hide(true)),
     mut_arg("divergence", |arg| arg.hide(true)),
@@ -89,7 +89,7 @@ struct Row {
     cycles: Option<[f64; 3]>,
     /// Why not, in the first draw that does not end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
+    failed: Option<String>,
 }
 
 impl Row {
@@ -98,19 +98,19 @@ impl Row {
         let of = Subject { study: STUDY, kernel: Some(program), set: None, variant: variant.name.clone(), divergence };
         let draws = match drawn {
             Ok(draws) => draws,
-            Err(why) => return Row { of, compared: None, ends: false, cycles: None, why: Some(why) },
+            Err(why) => return Row { of, compared: None, ends: false, cycles: None, failed: Some(why) },
         };
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let cycles: Vec<f64> = draws.iter().map(|draw| draw.cycles as f64).collect();
         let least = cycles.iter().copied().fold(f64::INFINITY, f64::min);
         let greatest = cycles.iter().copied().fold(0.0, f64::max);
         let compared = Some(Compared::alone(&draws::ipc(&draws)));
-        Row { of, compared, ends: true, cycles: Some([mean(&cycles), least, greatest]), why: None }
+        Row { of, compared, ends: true, cycles: Some([mean(&cycles), least, greatest]), failed: None }
     }
 
     fn cell(&self) -> String {
         let thousands = |cycles: f64| format!("{:.1}", cycles / 1000.0);
-        match (self.cycles, &self.why) {
+        match (self.cycles, &self.failed) {
             (Some([mean, least, greatest]), _) if greatest - least < 50.0 => thousands(mean),
             (Some([mean, least, greatest]), _) => {
                 format!("{} ({} … {})", thousands(mean), thousands(least), thousands(greatest))
@@ -207,7 +207,7 @@ fn table(report: &Report) -> Vec<Vec<String>> {
 /// Who goes round and where, a line each.
 fn reasons(report: &Report) -> String {
     let line = |row: &Row| {
-        row.why
+        row.failed
             .as_ref()
             .map(|why| format!("* {} on {}: {why}\n", row.of.kernel.expect("a row is of one"), row.of.variant))
     };

@@ -51,7 +51,7 @@ pub struct Simtight {
     shape: ShapeArgs,
     #[command(flatten)]
     kept: KeptArgs,
-    /// Print one JSON object with an array `rows` instead of a table
+    /// Print one JSON object with an array `rows` instead of a table; there are no draws
     #[arg(long)]
     json: bool,
     /// Write a chart

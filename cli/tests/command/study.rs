@@ -79,6 +79,7 @@ fn rows_of_all_studies_share_keys() {
         assert!(ran.len() == all || study == "locks" && ran.len() > 5, "{line}");
         for row in rows {
             assert_eq!(row["study"], study);
+            assert_ne!(row.get("thread_ipc").is_some(), row.get("failed").is_some(), "{line}: {row}");
             for key in ["kernel", "variant", "divergence"] {
                 assert!(row[key].is_string(), "{line}: {key} of {row}");
             }
@@ -190,7 +191,7 @@ fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
     let few = place.good("study compaction suffix_array --config tbc-paper --lanes 4 --warps 4 --levels 1 --json");
     let report: Value = serde_json::from_str(&few).unwrap();
     let tbc = report["rows"].as_array().unwrap().iter().find(|row| row["variant"] == "tbc").unwrap();
-    assert!(tbc["thread_ipc"].is_null() && text(tbc, "failure").contains("of block"), "{tbc}");
+    assert!(tbc["thread_ipc"].is_null() && text(tbc, "failed").contains("of block"), "{tbc}");
     let bad = |options: &str| place.bad(&format!("study compaction {options}"));
     assert!(bad("gcd").starts_with("gcd is no kernel of this study; those are bfs, face_detection, "));
     assert!(bad("two_point --config tbc-paper").starts_with("two_point is no kernel of this study; those are bfs, "));

@@ -101,7 +101,7 @@ fn configurations(report: &Report) -> impl Iterator<Item = &'static Configuratio
 
 fn failures(report: &Report) -> Vec<String> {
     let failure = |row: &Row| {
-        Some(format!("{}, {} on {}: {}", row.config.text(), row.kernel(), row.of.variant, row.failure.as_ref()?))
+        Some(format!("{}, {} on {}: {}", row.config.text(), row.kernel(), row.of.variant, row.failed.as_ref()?))
     };
     report.rows.iter().filter_map(failure).collect()
 }
