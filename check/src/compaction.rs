@@ -5,6 +5,10 @@
 //! stack, the warps that came there with at least one of them are counted, and the warps that run them afterwards:
 //! those that are formed, and those that are ahead. Threads that meet again are not counted.
 //!
+//! **Entries.** A level of the unit's stack is what one branch has left: the side that has not run, and those that meet
+//! where its threads reconverge, if they reconverge with others later. `thread-block-compaction.txt` has an entry for each
+//! of them, and one for what runs; so many entries are in use. Points of likely convergence have none of their own.
+//!
 //! **Prediction.** A *dynamic branch* is one execution of a conditional branch by the warps that run a block's top.
 //! Each of its warps waits for the others (*stall*) or does not (*bypass*: it goes on alone, or ahead). [`needed`] says
 //! how many of them had to wait for the fewest warps behind the branch. As `capri.txt` §5.1 compares that number with
@@ -78,6 +82,8 @@ struct Block {
     passed: Vec<Vec<Passing>>,
     /// For each level of the stack with a sibling, the warps that came with its threads.
     siblings: Vec<u64>,
+    /// For each level, the entries that it stands for.
+    entries: Vec<u64>,
 }
 
 /// Watches the core of one launch after another.
@@ -176,12 +182,21 @@ impl Watched {
     /// The stack of a block begins to run threads, or pops a level.
     fn acts(&mut self, engine: &dyn Engine) {
         let places = &self.places;
-        let [begins, at_branch, apart, as_taken, leaves_sibling, to_sibling, forms] =
+        let [begins, at_branch, apart, as_taken, leaves_sibling, leaves_group, to_sibling, forms] =
             places.acts.map(|probe| engine.probe(probe).bit(0));
         let [first, count] = places.acting.map(|probe| engine.probe(probe).low_u64() as usize);
         let released = places.released.map_or(0, |probe| engine.probe(probe).low_u64());
         let block = &mut self.blocks[first];
         let mut before = to_sibling.then(|| block.siblings[count - 1]);
+        block.entries.truncate(count);
+        if to_sibling {
+            block.entries[count - 1] -= 1;
+        }
+        if leaves_sibling || leaves_group {
+            block.entries.push(u64::from(leaves_sibling) + u64::from(leaves_group));
+        }
+        let entries = 1 + block.entries.iter().sum::<u64>();
+        self.compactions.most_entries = self.compactions.most_entries.max(entries);
         if begins {
             let side = usize::from(!as_taken);
             let (came, passed) = (std::mem::take(&mut block.came), std::mem::take(&mut block.passed));
@@ -321,7 +336,7 @@ struct Places {
     passing: [usize; 3],
     passes: [usize; 4],
     acting: [usize; 2],
-    acts: [usize; 7],
+    acts: [usize; 8],
     released: Option<usize>,
 }
 
@@ -338,7 +353,7 @@ impl Places {
             passing: ["slot", "taken", "rest"].map(|name| of("passes", name)),
             passes: ["jump", "parts", "arrives", "ahead"].map(|name| of("passes", name)),
             acting: ["block", "count"].map(|name| of("acts", name)),
-            acts: ["begins", "at_branch", "apart", "as_taken", "leaves_sibling", "to_sibling", "forms"]
+            acts: ["begins", "at_branch", "apart", "as_taken", "leaves_sibling", "leaves_group", "to_sibling", "forms"]
                 .map(|name| of("acts", name)),
             released: shape.predicts().then(|| probe("released")),
         }

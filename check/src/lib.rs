@@ -11,10 +11,11 @@
 //! Measurements, for studies and for boards:
 //!
 //! * [`compaction`]: what a core that forms warps anew gains by it.
+//! * [`issues`]: how many lanes are active when a core issues.
 //! * [`model`]: a core that forms or parts warps in other ways, as a cycle model.
 //! * [`synth`]: the core on an FPGA: its cells and its clock.
 //!
-//! [`commit::monitor`] and [`compaction::monitor`] are [monitors](heddle_testbench::machine::Monitor) of a machine.
+//! [`commit::monitor`], [`compaction::monitor`] and [`issues::monitor`] are [monitors](heddle_testbench::machine::Monitor) of a machine.
 //! [`prove`] and [`synth`] run no programs: they give Verilog to Yosys and its like, and keep what comes of it.
 
 #![warn(missing_docs)]
@@ -24,6 +25,7 @@ use heddle_testbench::machine::MachineOptions;
 pub mod commit;
 pub mod compaction;
 pub mod coverage;
+pub mod issues;
 mod kept;
 pub mod model;
 mod process;

@@ -156,9 +156,7 @@ impl Model {
         let result = launch.run(self.max_cycles);
         let Launch { counts, memory, .. } = launch;
         let s = &mut self.summary;
-        s.launches += 1;
-        s.blocks += u64::from(grid.blocks);
-        s.threads += u64::from(grid.blocks) * u64::from(grid.threads);
+        s.add_grid(&self.shape, grid);
         s.cycles += counts.cycles;
         s.thread_instructions += counts.thread_instructions;
         s.warp_instructions += counts.issued;
@@ -172,6 +170,8 @@ impl Model {
         s.idle.scoreboard += counts.idle.scoreboard;
         s.idle.barrier += counts.idle.barrier;
         s.idle.no_instruction += counts.idle.no_instruction;
+        let issues = s.issues.get_or_insert_default();
+        issues.0.iter_mut().zip(counts.issues.0).for_each(|(all, more)| *all += more);
         s.accesses += memory.accesses;
         s.parts += memory.parts;
         if let Some(visits) = memory.visits() {

@@ -137,7 +137,7 @@ pub fn counted(s: &Summary, lanes: u32, divergence: &str, line: &mut dyn FnMut(&
     if s.most_levels > 0 {
         line("stack", format!("at most {} levels in use", s.most_levels));
     }
-    if let Some(Compactions { times, warps_before, warps_after }) = s.compaction.filter(|made| made.times > 0) {
+    if let Some(Compactions { times, warps_before, warps_after, .. }) = s.compaction.filter(|made| made.times > 0) {
         let [before, after] = [warps_before, warps_after].map(|warps| warps as f64 / times as f64);
         line("compactions", format!("{times}, of {before:.2} warps to {after:.2}"));
     }
@@ -234,7 +234,7 @@ mod tests {
     fn text_says_what_compaction_did() {
         let mut report = report();
         assert!(!report.text().contains("warps at branches"));
-        report.summary.compaction = Some(Compactions { times: 4, warps_before: 10, warps_after: 7 });
+        report.summary.compaction = Some(Compactions { times: 4, warps_before: 10, warps_after: 7, most_entries: 3 });
         let [bypass_right, bypass_wrong, stall_right, stall_wrong] = [5, 1, 3, 1];
         report.summary.prediction =
             Some(Prediction { bypass_right, bypass_wrong, stall_right, stall_wrong, bypass_waits: 2 });
@@ -302,5 +302,10 @@ mod tests {
             assert!(json.get(field).is_some(), "{field}");
         }
         assert!(json["idle"].get("scoreboard").is_some());
+        // What is of the run and what is of its summary stand beside each other.
+        let summary = serde_json::to_value(Summary::default()).unwrap();
+        for own in ["ok", "kernel", "lanes", "warps", "divergence", "core", "engine", "seed", "checked", "seconds"] {
+            assert!(summary.get(own).is_none() && json.get(own).is_some(), "{own}");
+        }
     }
 }

@@ -22,12 +22,18 @@ mod speculative;
 mod stacked;
 pub mod table;
 mod warp;
+mod workloads;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use runs::Run;
 
 /// Run experiments on the core.
+///
+/// Rows of --json have keys that studies share: `study`, `kernel` or, of several, `set`, `variant`, `divergence` and
+/// `thread_ipc`; `gain` over what the study compares with, where there is such a thing; `range`, `gain_range` and `draws`,
+/// which a run without draws has not. A program that stops the core has `failed` in place of figures. What else a row has
+/// is the study's own. Rows of `area` are of cores, and those of `dual-path` have other keys.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study mechanisms
@@ -41,7 +47,8 @@ use runs::Run;
   heddle study area --docs docs --limit 60
   heddle study per-area
   heddle study blocks collatz
-  heddle study simtight vecadd gcd --warps 8 --json")]
+  heddle study simtight vecadd gcd --warps 8 --json
+  heddle study mechanisms gcd --draws 2 --json | jq -c '.rows[] | [.study, .kernel, .variant, .thread_ipc, .gain_range]'")]
 pub struct Study {
     #[command(subcommand)]
     what: What,

@@ -38,7 +38,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use crate::summary::{
-    CacheVisits, Compactions, Convergence, IdleCycles, MemoryLimits, Prediction, SecondLevelVisits, Summary,
+    CacheVisits, Compactions, Convergence, IdleCycles, Issues, MemoryLimits, PARTS, Prediction, SecondLevelVisits,
+    Summary,
 };
 pub use error::{Fault, MachineError, ThreadExit};
 pub use monitor::{Attach, Mismatch, Monitor, Stop};

@@ -15,6 +15,12 @@ pub struct Summary {
     pub blocks: u64,
     /// Their threads.
     pub threads: u64,
+    /// The warps that these are in, some of which may be partly empty.
+    pub launched_warps: u64,
+    /// The most warps of a launch that are resident at once, if its blocks fit or others follow them.
+    pub resident_warps: u32,
+    /// The most waves of a launch: its blocks over those that are resident at once, rounded up.
+    pub waves: u32,
     /// Cycles from the first fetch to the last exit of each launch.
     pub cycles: u64,
     /// Thread instructions that took effect.
@@ -65,6 +71,23 @@ pub struct Summary {
     pub compaction: Option<Compactions>,
     /// Decisions of warps to wait for a compaction or not, likewise.
     pub prediction: Option<Prediction>,
+    /// Instructions issued, by active lanes, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issues: Option<Issues>,
+}
+
+/// Parts of a warp's lanes that [`Issues`] tells apart.
+pub const PARTS: usize = 8;
+
+/// Instructions issued with up to an eighth of the lanes active, with more and up to two eighths, and so on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Issues(pub [u64; PARTS]);
+
+impl Issues {
+    /// An instruction issues with so many of a warp's lanes active, at least one.
+    pub fn count(&mut self, active: u32, lanes: u32) {
+        self.0[(PARTS as u32 * active).div_ceil(lanes) as usize - 1] += 1;
+    }
 }
 
 /// How often threads at convergence barriers went on, by reason, and what else they came to.
@@ -93,6 +116,9 @@ pub struct Compactions {
     pub warps_before: u64,
     /// Warps that ran them afterwards.
     pub warps_after: u64,
+    /// The most entries that a block's stack had in use, as `thread-block-compaction.txt` has them: what runs, the sides
+    /// that have not run, and the groups that reconverge with others later.
+    pub most_entries: u64,
 }
 
 /// A warp's decisions at branches.
@@ -197,9 +223,7 @@ impl Counted {
     /// Adds a launch that took so many cycles, those before the first and after the last live thread included.
     pub fn add(&mut self, shape: &Shape, grid: Grid, cycles: u64, counts: &Counts<u64>) {
         let s = &mut self.summary;
-        s.launches += 1;
-        s.blocks += u64::from(grid.blocks);
-        s.threads += u64::from(grid.blocks) * u64::from(grid.threads);
+        s.add_grid(shape, grid);
         s.cycles += counts.cycles;
         s.thread_instructions += counts.committed;
         s.warp_instructions += counts.issued;
@@ -237,6 +261,18 @@ impl Counted {
 }
 
 impl Summary {
+    /// Adds a launch of a grid that the core can run, without what it comes to.
+    pub fn add_grid(&mut self, shape: &Shape, grid: Grid) {
+        let (blocks, warps) = (u64::from(grid.blocks), grid.warps(shape));
+        let at_once = grid.resident(shape);
+        self.launches += 1;
+        self.blocks += blocks;
+        self.threads += blocks * u64::from(grid.threads);
+        self.launched_warps += blocks * u64::from(warps);
+        self.resident_warps = self.resident_warps.max(warps * at_once.min(grid.blocks));
+        self.waves = self.waves.max(grid.blocks.div_ceil(at_once));
+    }
+
     /// The rates that follow from the counts, of a core of so many lanes.
     pub fn set_rates(&mut self, lanes: u32) {
         self.thread_ipc = ratio(self.thread_instructions, self.cycles);

@@ -83,7 +83,7 @@ fn figure_7(compaction: Compaction) -> (Compactions, Prediction) {
 #[test]
 fn figure_7_of_thread_block_compaction() {
     let both_wait = Prediction { stall_right: 2, ..Prediction::default() };
-    let counted = Compactions { times: 2, warps_before: 4, warps_after: 3 };
+    let counted = Compactions { times: 2, warps_before: 4, warps_after: 3, most_entries: 3 };
     for compaction in [Compaction::SkipUniform, Compaction::Always, Compaction::Every, Compaction::Predict] {
         assert_eq!(figure_7(compaction), (counted, both_wait), "{}", compaction.name());
     }
@@ -181,6 +181,32 @@ fn counts_agree_with_each_other() {
     }
     let one_warp = ran("fft", &shape(4, 1, Compaction::Predict)).compaction.unwrap();
     assert_eq!(one_warp.warps_before, one_warp.warps_after);
+}
+
+/// Two warps of two threads at an `if` in an `if`, or at one, each without an `else`.
+#[test]
+fn entries_are_sides_and_groups() {
+    let (thread, turn, other) = (5, 6, 7);
+    let program = |nested: bool| {
+        let start = Asm::default().put([csrr(thread, THREAD_IN_BLOCK), andi(other, thread, 1), addi(turn, ZERO, 0)]);
+        let first = start.branch(BNE, other, ZERO, "end").put([addi(turn, ZERO, 1)]);
+        let second = if nested { first.branch(BNE, thread, ZERO, "join") } else { first };
+        second
+            .put([addi(turn, ZERO, 2)])
+            .label("join")
+            .put([addi(turn, turn, 1)])
+            .label("end")
+            .put([addi(A0, ZERO, 0)])
+            .exit()
+    };
+    let most = |nested: bool| {
+        let shape = shape(2, 2, Compaction::SkipUniform);
+        let mut machine = Machine::new(&shape, program(nested).program(), &counted(true)).unwrap();
+        machine.run().unwrap();
+        machine.summary().compaction.unwrap().most_entries
+    };
+    // One runs, and for each branch a group waits for it.
+    assert_eq!([false, true].map(most), [2, 3]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use heddle_simt::Shape;
 use heddle_simt::pipeline::timing;
 use heddle_testbench::grid::{Grid, ThreadId};
 use heddle_testbench::iss::{Iss, Operation};
-use heddle_testbench::machine::IdleCycles;
+use heddle_testbench::machine::{IdleCycles, Issues};
 use heddle_testbench::reconverge::SideEntry;
 use heddle_testbench::reconverge::instruction::Flow;
 use std::collections::{HashSet, VecDeque};
@@ -56,6 +56,7 @@ pub struct Counts {
     /// Of the issuing warp, those that could be scheduled, summed over all issues; and the most.
     pub paths: u64,
     pub most_paths: u64,
+    pub issues: Issues,
     pub idle: IdleCycles,
 }
 
@@ -450,6 +451,7 @@ impl<'a> Launch<'a> {
         let paths = self.policy.paths(&warp);
         self.counts.paths += paths;
         self.counts.most_paths = self.counts.most_paths.max(paths);
+        self.counts.issues.count(harts.len() as u32, self.shape.lanes);
         let op = self.ops[pc as usize / 4];
         let pending = Pending { harts: harts.clone(), rd: op.rd };
         if op.rd != 0 {

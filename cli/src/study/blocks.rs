@@ -1,7 +1,7 @@
 //! `heddle study blocks`: what it costs that the warps of a block wait for each other, by the size of blocks.
 
 use super::age;
-use super::draws::{self, Compared, DrawsArgs, Subject};
+use super::draws::{self, Compared, DrawsArgs, Gain, Subject};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
@@ -80,6 +80,8 @@ struct Report {
 
 #[derive(Serialize)]
 struct Row {
+    #[serde(flatten)]
+    of: Subject,
     /// With the stack, and blocks of the same size.
     #[serde(flatten)]
     compared: Compared,
@@ -93,7 +95,8 @@ struct Row {
 impl Row {
     fn new(of: Subject, block_threads: u32, [stack, own]: [&[Summary]; 2]) -> Row {
         Row {
-            compared: Compared::new(of, &draws::ipc(stack), &draws::ipc(own)),
+            of,
+            compared: Compared::new(&draws::ipc(stack), &draws::ipc(own)),
             block_threads,
             simt_efficiency: draws::average(own, |s| s.simt_efficiency),
             idle_divergence: draws::average(own, |s| s.idle.divergence as f64 / s.cycles as f64),
@@ -101,7 +104,11 @@ impl Row {
     }
 
     fn kernel(&self) -> &'static str {
-        self.compared.of.kernel.expect("a row is of one")
+        self.of.kernel.expect("a row is of one")
+    }
+
+    fn gain(&self) -> Gain {
+        self.compared.gain().expect("the stack has run")
     }
 }
 
@@ -195,7 +202,7 @@ fn table(report: &Report) -> Vec<Vec<String>> {
         let (of, threads) = (&rows[0], report.lanes * report.warps);
         let mut line = vec![of.kernel().to_string(), of.block_threads.to_string()];
         line.extend([(threads / of.block_threads).to_string(), format!("{:.2}", of.compared.thread_ipc)]);
-        line.extend(rows[1..].iter().map(|row| row.compared.gain().with_range()));
+        line.extend(rows[1..].iter().map(|row| row.gain().with_range()));
         line.extend(rows[1..].iter().map(|row| share(row.idle_divergence)));
         lines.push(line);
     }
@@ -205,9 +212,8 @@ fn table(report: &Report) -> Vec<Vec<String>> {
 /// What the largest and the smallest blocks cost without compaction: waiting and the unit, and the unit alone.
 fn price(report: &Report) -> String {
     let of = |kernel: &str, threads: u32| {
-        let is_it = |row: &&Row| {
-            row.kernel() == kernel && row.block_threads == threads && row.compared.of.variant == VARIANTS[1].0
-        };
+        let is_it =
+            |row: &&Row| row.kernel() == kernel && row.block_threads == threads && row.of.variant == VARIANTS[1].0;
         report.rows.iter().find(is_it).expect("every kernel runs in blocks of every size")
     };
     let mut kernels: Vec<&str> = report.rows.iter().map(Row::kernel).collect();
@@ -219,8 +225,8 @@ fn price(report: &Report) -> String {
              the stack's.\n",
             share(large.idle_divergence),
             share(small.idle_divergence),
-            gain(large.compared.gain),
-            gain(small.compared.gain),
+            gain(large.gain().mean),
+            gain(small.gain().mean),
         )
     };
     kernels.iter().map(line).collect()
@@ -229,7 +235,7 @@ fn price(report: &Report) -> String {
 /// Whether smaller blocks wait less, without compaction.
 fn falls(report: &Report) -> String {
     let mut rises: Vec<&str> = Vec::new();
-    let off: Vec<&Row> = report.rows.iter().filter(|row| row.compared.of.variant == VARIANTS[1].0).collect();
+    let off: Vec<&Row> = report.rows.iter().filter(|row| row.of.variant == VARIANTS[1].0).collect();
     for [large, small] in off.array_windows() {
         let same_kernel = large.kernel() == small.kernel();
         if same_kernel && small.idle_divergence > large.idle_divergence && !rises.contains(&large.kernel()) {

@@ -1,6 +1,7 @@
 //! `heddle study compaction`: warps formed anew from the threads of a block, on the kernels of *Thread Block Compaction
 //! for Efficient SIMT Control Flow* and of *CAPRI*, each in the setting of its paper.
 
+mod cycles;
 mod papers;
 mod prediction;
 mod tables;
@@ -8,18 +9,23 @@ mod tables;
 use super::age;
 use super::chart::{Bars, Chart};
 use super::core::CoreArgs;
+use super::draws::{Compared, Subject};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
 use super::runs::{Run, each, usual};
+use super::workloads::{Workload, measured_set};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use heddle_simt::{BankAddress, Divergence, Schedule, Shape};
+use heddle_check::{compaction, issues};
+use heddle_simt::{BankAddress, Cache, Divergence, Schedule, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
-use heddle_testbench::machine::{CacheVisits, Compactions, IdleCycles, Prediction, SecondLevelVisits, Summary};
+use heddle_testbench::machine::{
+    CacheVisits, Compactions, IdleCycles, Issues, MachineOptions, Prediction, SecondLevelVisits, Summary,
+};
 use papers::{CONFIGURATIONS, Configuration, MODEL_NEVER, Name, Set, Studied, Variant};
 use serde::Serialize;
 use std::io::Write as _;
@@ -28,10 +34,11 @@ use std::path::PathBuf;
 /// Thread instructions a cycle where the warps of a block form new ones, against a stack per warp, on otherwise one
 /// core.
 ///
-/// There are two configurations. tbc-paper: a warp issues in every fourth cycle, as on 8 ALUs, and the oldest block
+/// There are two main configurations. tbc-paper: a warp issues in every fourth cycle, as on 8 ALUs, and the oldest block
 /// goes first. capri-paper: a warp issues in every cycle, and the last block goes on until it stalls; beside thread
 /// block compaction at every branch (tbc) and at those that may diverge the block (tbc+) there is that which predicts
-/// where it is worth it (CAPRI). The kernels have the control structure of those that the papers measured, in a
+/// where it is worth it (CAPRI). likely-points and small-cache are as tbc-paper, on kernels with points of likely
+/// convergence, and with an eighth of the data cache. The kernels have the control structure of those that the papers measured, in a
 /// divergent and a coherent set. All cores serve the lanes of an access that do not go together one after the other
 /// (--replay serialise).
 #[derive(Args)]
@@ -42,7 +49,7 @@ use std::path::PathBuf;
   heddle study compaction bfs suffix_array --block-threads 256  two of them in blocks of 8 warps
   heddle study compaction --schedule block-round-robin          another order of blocks
   heddle study compaction --issue-interval 1                    a warp issues in every cycle in both
-  heddle study compaction --json | jq '.rows[] | {study, kernel, set, variant, thread_ipc}'
+  heddle study compaction --json | jq '.rows[] | {config, kernel, set, variant, thread_ipc, gain}'
   heddle study compaction --docs docs                           tables and chart as a page",
     mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 32]")),
     mut_arg("issue_interval", |arg| arg.help("Cycles from one issue to the next [default: the paper's, see above]")),
@@ -64,7 +71,7 @@ pub struct Compaction {
     core: CoreArgs,
     #[command(flatten)]
     kept: KeptArgs,
-    /// Print one JSON object with an array `rows` instead of tables
+    /// Print one JSON object with an array `rows` instead of tables; there are no draws
     #[arg(long)]
     json: bool,
     /// Write a chart
@@ -73,8 +80,11 @@ pub struct Compaction {
     /// Write a chart of the warps' decisions at branches, on capri-paper
     #[arg(long, value_name = "FILE.svg")]
     decisions: Option<PathBuf>,
+    /// Write a chart of where opportunities to issue went, on tbc-paper
+    #[arg(long, value_name = "FILE.svg")]
+    cycles: Option<PathBuf>,
     /// Write studies/compaction.md and its charts into this folder, too
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "config", "svg", "decisions"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "config", "svg", "decisions", "cycles"])]
     docs: Option<PathBuf>,
 }
 
@@ -101,12 +111,14 @@ struct Report {
 /// A kernel on a variant.
 #[derive(Serialize)]
 struct Row {
-    study: Name,
-    kernel: &'static str,
+    /// The set is the paper's.
+    #[serde(flatten)]
+    of: Subject,
+    config: Name,
     /// Its namesake in the paper.
     paper: &'static str,
-    set: Set,
-    variant: &'static str,
+    /// By its SIMT efficiency on the stack per warp; none if that failed.
+    measured_set: Option<&'static str>,
     /// From the cycle model, not from the core.
     model: bool,
     /// The options that choose the variant's core, but for how the model forms warps.
@@ -116,22 +128,27 @@ struct Row {
     #[serde(flatten)]
     figures: Option<Figures>,
     /// Why there are none.
-    failure: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<String>,
     /// Entries of a block's stack that the paper's kernel used, where it says so.
     published_entries: Option<u32>,
+    /// SIMT efficiency of the paper's kernel on its stack per warp, where it says so.
+    published_efficiency: Option<f64>,
 }
 
 #[derive(Serialize)]
 struct Figures {
-    blocks: u64,
-    threads: u64,
+    /// With never, or with the model's never.
+    #[serde(flatten)]
+    compared: Compared,
+    #[serde(flatten)]
+    workload: Workload,
     cycles: u64,
     thread_instructions: u64,
-    thread_ipc: f64,
-    /// The thread IPC, of never's, or of the model's never's; nothing if that has none.
-    over_never: Option<f64>,
     /// Active lanes an issued instruction, of all lanes.
     simt_efficiency: f64,
+    /// Instructions issued by active lanes, in eighths of them.
+    issues: Option<Issues>,
     /// Cycles without an issue; over never's.
     idle_cycles: u64,
     idle_over_never: Option<f64>,
@@ -139,13 +156,18 @@ struct Figures {
     idle_share: f64,
     divergence_share: f64,
     idle: IdleCycles,
-    /// What the data cache did.
+    /// What the data cache did; its misses over never's.
     cache: Option<CacheVisits>,
+    misses_over_never: Option<f64>,
     /// What its second level did.
     #[serde(skip_serializing_if = "Option::is_none")]
     second_level: Option<SecondLevelVisits>,
-    /// Accesses to memory or scratchpad, each of lanes that go together.
+    /// Lines between the cache and memory: those that loads missed, and stores, which all go there; over never's.
+    traffic: Option<u64>,
+    traffic_over_never: Option<f64>,
+    /// Accesses to memory or scratchpad, each of lanes that go together; over never's.
     accesses: u64,
+    accesses_over_never: Option<f64>,
     /// Levels in use at most of a warp's or a block's stack.
     most_levels: u64,
     /// Of block stacks.
@@ -158,24 +180,39 @@ fn idle(s: &Summary) -> u64 {
     s.cycles - s.warp_instructions
 }
 
+/// Lines of memory that go between it and the cache, whose lines are of so many of them.
+fn traffic(s: &Summary, beats: u32) -> Option<u64> {
+    let CacheVisits { misses, silent_hits, silent_misses, .. } = s.cache?;
+    Some(misses * u64::from(beats) + silent_hits + silent_misses)
+}
+
 impl Figures {
-    fn new(s: &Summary, never: Option<&Summary>) -> Figures {
+    fn new(s: &Summary, never: Option<&Summary>, shape: &Shape) -> Figures {
+        let beats = shape.cache.map_or(1, |cache| cache.line);
+        // Over never's, if that has any.
+        let over = |value: &dyn Fn(&Summary) -> Option<u64>| {
+            let (own, never) = (value(s)?, value(never?)?);
+            (never > 0).then(|| own as f64 / never as f64)
+        };
         Figures {
-            blocks: s.blocks,
-            threads: s.threads,
+            compared: Compared::once(s.thread_ipc, never.map(|never| s.thread_ipc / never.thread_ipc)),
+            workload: Workload::new(s, shape.lanes),
             cycles: s.cycles,
             thread_instructions: s.thread_instructions,
-            thread_ipc: s.thread_ipc,
-            over_never: never.map(|never| s.thread_ipc / never.thread_ipc),
             simt_efficiency: s.simt_efficiency,
+            issues: s.issues,
             idle_cycles: idle(s),
-            idle_over_never: never.filter(|never| idle(never) > 0).map(|never| idle(s) as f64 / idle(never) as f64),
+            idle_over_never: over(&|s| Some(idle(s))),
             idle_share: s.idle_share(),
             divergence_share: s.divergence_share(),
             idle: s.idle,
             cache: s.cache,
             second_level: s.second_level,
+            misses_over_never: over(&|s| Some(s.cache?.misses)),
+            traffic: traffic(s, beats),
+            traffic_over_never: over(&|s| traffic(s, beats)),
             accesses: s.accesses,
+            accesses_over_never: over(&|s| Some(s.accesses)),
             most_levels: s.most_levels,
             compaction: s.compaction,
             prediction: s.prediction,
@@ -184,21 +221,31 @@ impl Figures {
 
     /// Warps before and after a compaction.
     fn warps(&self) -> Option<[f64; 2]> {
-        let Compactions { times, warps_before, warps_after } = self.compaction?;
+        let Compactions { times, warps_before, warps_after, .. } = self.compaction?;
         (times > 0).then(|| [warps_before, warps_after].map(|warps| warps as f64 / times as f64))
     }
+}
+
+/// What kernels are in a set by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum By {
+    Paper,
+    /// [`measured_set`].
+    Measurement,
 }
 
 /// A variant on a set.
 #[derive(Serialize)]
 struct Mean {
-    study: Name,
+    config: Name,
     set: Set,
+    by: By,
     variant: &'static str,
     /// Those that ran.
     kernels: usize,
     /// Harmonic mean of the IPC over never's.
-    over_never: Option<f64>,
+    gain: Option<f64>,
     published: Option<f64>,
     /// Arithmetic means.
     simt_efficiency: Option<f64>,
@@ -211,6 +258,8 @@ struct Mean {
     /// Decisions to bypass after which a warp waits all the same, where threads reconverge, of all.
     bypass_waits: Option<f64>,
 }
+
+type Draw = fn(&Report) -> String;
 
 /// A configuration's part of the study.
 struct Part {
@@ -228,16 +277,18 @@ impl Compaction {
             }
         }
         let create = |path: &Option<PathBuf>| path.as_deref().map(ResultFile::create).transpose();
-        let files =
-            [(create(&self.svg)?, chart as fn(&Report) -> String), (create(&self.decisions)?, prediction::chart)];
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &["", "decisions"])).transpose()?;
+        let charts: [(_, Draw); 3] = [("", chart), ("decisions", prediction::chart), ("cycles", cycles::chart)];
+        let files = [&self.svg, &self.decisions, &self.cycles].into_iter().zip(charts);
+        let files = files.map(|(path, (_, chart))| Ok((create(path)?, chart))).collect::<Result<Vec<_>>>()?;
+        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &charts.map(|(name, _)| name))).transpose()?;
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let mut results = each(&runs, &usual(self.core.shape.seed), kept.as_ref(), &interrupt)?.into_iter();
         let mut rows = Vec::new();
+        let mut left = &runs[..];
         for part in &parts {
-            rows.extend(part.rows(&results.by_ref().take(part.shapes.len() * part.kernels.len()).collect::<Vec<_>>()));
+            let runs = left.split_off(..part.shapes.len() * part.kernels.len()).expect("a run a shape and kernel");
+            rows.extend(part.rows(&each(runs, &part.options(self.core.shape.seed), kept.as_ref(), &interrupt)?));
         }
         let shape = &parts[0].shapes[0];
         let issue_interval = self.core.shape.issue_interval.unwrap_or(1);
@@ -258,7 +309,7 @@ impl Compaction {
             }
         }
         if let Some(folder) = &self.docs {
-            let charts = [("", chart(&report)), ("decisions", prediction::chart(&report))];
+            let charts = charts.map(|(name, chart)| (name, chart(&report)));
             page::write(folder, STUDY, &age::of_now(folder, &tables::page(&report), &runs, &interrupt)?, &charts)?;
         }
         if self.json { print_json(&report) } else { print(&tables::plain_text(&report)) }
@@ -319,6 +370,7 @@ impl Compaction {
             likely: variant.likely,
             compaction: variant.waits,
             capt: variant.capt,
+            cache: shape.cache.map(|cache| Cache { size: cache.size / configuration.less_cache, ..cache }),
             ..shape
         };
         let shape = shape.with_divergence(variant.divergence);
@@ -328,6 +380,13 @@ impl Compaction {
 }
 
 impl Part {
+    /// Active lanes of issues are counted where the page shows them: it takes time.
+    fn options(&self, seed: u64) -> MachineOptions {
+        let shown = self.configuration.name == Name::TbcPaper;
+        let monitors = if shown { vec![compaction::monitor, issues::monitor] } else { usual(seed).monitors };
+        MachineOptions { monitors, ..usual(seed) }
+    }
+
     /// A row a kernel and variant, of the results of one variant after the other.
     fn rows(&self, results: &[Result<Summary, String>]) -> Vec<Row> {
         let row = |at: usize, variant: usize| {
@@ -337,17 +396,25 @@ impl Part {
             let is_model = variants[variant].model.is_some();
             let never = variants.iter().position(|variant| variant.model.is_some() == is_model).unwrap_or(0);
             Row {
-                study: self.configuration.name,
-                kernel: kernel.name,
+                of: Subject {
+                    study: STUDY,
+                    kernel: Some(kernel.name),
+                    set: Some(kernel.set.text()),
+                    variant: variants[variant].name.into(),
+                    divergence: variants[variant].divergence.name(),
+                },
+                config: self.configuration.name,
                 paper: kernel.paper,
-                set: kernel.set,
-                variant: variants[variant].name,
+                measured_set: result(0).ok().map(|never| measured_set(never.simt_efficiency)),
                 model: is_model,
                 core: self.shapes[variant].options(),
                 issue_interval: self.shapes[variant].issue_interval,
-                figures: result(variant).ok().map(|summary| Figures::new(summary, result(never).ok())),
-                failure: result(variant).err().cloned(),
+                figures: result(variant)
+                    .ok()
+                    .map(|summary| Figures::new(summary, result(never).ok(), &self.shapes[variant])),
+                failed: result(variant).err().cloned(),
                 published_entries: kernel.entries,
+                published_efficiency: kernel.utilisation,
             }
         };
         let kernels = 0..self.kernels.len();
@@ -358,10 +425,26 @@ impl Part {
     }
 }
 
+impl Row {
+    fn kernel(&self) -> &'static str {
+        self.of.kernel.expect("a row is of one")
+    }
+
+    /// That of the paper.
+    fn set(&self) -> &'static str {
+        self.of.set.expect("every kernel of a paper is in one")
+    }
+
+    fn is_of(&self, config: Name, variant: &str) -> bool {
+        self.config == config && self.of.variant == variant
+    }
+}
+
 /// The means of a configuration's rows, of each set by variant.
 fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
-    let mean = |set: Set, variant: &Variant| {
-        let is_of = |row: &&Row| row.study == configuration.name && row.set == set && row.variant == variant.name;
+    let mean = |by: By, set: Set, variant: &Variant| {
+        let set_of = |row: &Row| if by == By::Paper { row.of.set } else { row.measured_set };
+        let is_of = |row: &&Row| row.is_of(configuration.name, variant.name) && set_of(row) == Some(set.text());
         let figures: Vec<&Figures> = rows.iter().filter(is_of).filter_map(|row| row.figures.as_ref()).collect();
         let average = |value: &dyn Fn(&Figures) -> Option<f64>| {
             let values: Vec<f64> = figures.iter().filter_map(|figures| value(figures)).collect();
@@ -369,12 +452,13 @@ fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
         };
         let shares = |figures: &Figures| prediction::shares(figures.prediction.as_ref()?);
         Mean {
-            study: configuration.name,
+            config: configuration.name,
             set,
+            by,
             variant: variant.name,
             kernels: figures.len(),
-            over_never: average(&|figures| figures.over_never.map(f64::recip)).map(f64::recip),
-            published: variant.published[set as usize],
+            gain: average(&|figures| figures.compared.gain.map(f64::recip)).map(f64::recip),
+            published: variant.published[set as usize].filter(|_| by == By::Paper),
             simt_efficiency: average(&|figures| Some(figures.simt_efficiency)),
             idle_share: average(&|figures| Some(figures.idle_share)),
             divergence_share: average(&|figures| Some(figures.divergence_share)),
@@ -383,8 +467,8 @@ fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
             decisions: all([0, 1, 2, 3].map(|class| average(&|figures| Some(shares(figures)?[class])))),
         }
     };
-    let sets = [Set::Divergent, Set::Coherent];
-    sets.into_iter().flat_map(|set| configuration.variants.iter().map(move |variant| mean(set, variant))).collect()
+    let sets = [By::Paper, By::Measurement].into_iter().flat_map(|by| Set::ALL.map(|set| (by, set)));
+    sets.flat_map(|(by, set)| configuration.variants.iter().map(move |variant| mean(by, set, variant))).collect()
 }
 
 /// All of them, or nothing.
@@ -395,17 +479,18 @@ fn all<const N: usize>(values: [Option<f64>; N]) -> Option<[f64; N]> {
 fn chart(report: &Report) -> String {
     let lanes = f64::from(report.lanes);
     let group = |(number, rows): (usize, &[Row])| {
-        let of = |name: &&str| rows.iter().find(|row| row.variant == *name)?.figures.as_ref();
+        let of = |name: &&str| rows.iter().find(|row| row.of.variant == **name)?.figures.as_ref();
         let first = number == 0;
         Bars {
-            heading: first.then(|| rows[0].study.text().into()),
-            name: rows[0].kernel.into(),
-            values: CHARTED.iter().map(|name| of(name).map(|figures| figures.thread_ipc)).collect(),
+            heading: first.then(|| rows[0].config.text().into()),
+            name: rows[0].kernel().into(),
+            values: CHARTED.iter().map(|name| of(name).map(|figures| figures.compared.thread_ipc)).collect(),
             mark: of(&"never").map(|never| lanes / f64::from(rows[0].issue_interval) * never.simt_efficiency),
         }
     };
-    let studies = report.rows.chunk_by(|a, b| a.study == b.study);
-    let groups = studies.flat_map(|rows| rows.chunk_by(|a, b| a.kernel == b.kernel).enumerate().map(group));
+    let configurations = report.rows.chunk_by(|a, b| a.config == b.config);
+    let papers = configurations.filter(|rows| [Name::TbcPaper, Name::CapriPaper].contains(&rows[0].config));
+    let groups = papers.flat_map(|rows| rows.chunk_by(|a, b| a.kernel() == b.kernel()).enumerate().map(group));
     let title = format!("Thread instructions a cycle, {} lanes × {} warps", report.lanes, report.warps);
     let chart = Chart {
         title: &title,
@@ -433,13 +518,19 @@ mod tests {
             thread_ipc: 10.0,
             simt_efficiency: 0.5,
             most_levels: 2,
+            issues: Some(Issues([300, 0, 0, 0, 0, 0, 0, 300])),
+            accesses: 200,
+            cache: Some(CacheVisits { misses: 10, silent_misses: 10, ..CacheVisits::default() }),
             ..Summary::default()
         };
-        let compaction = Some(Compactions { times: 4, warps_before: 10, warps_after: 7 });
+        let never =
+            Summary { launches: 1, blocks: 4, threads: 32, launched_warps: 4, resident_warps: 4, waves: 1, ..never };
+        let compaction = Some(Compactions { times: 4, warps_before: 10, warps_after: 7, most_entries: 5 });
         let prediction =
             Some(Prediction { bypass_right: 5, bypass_wrong: 1, stall_right: 3, stall_wrong: 1, bypass_waits: 2 });
         let block = Summary { thread_ipc: 12.5, cycles: 800, simt_efficiency: 0.75, most_levels: 3, ..never };
-        let block = Summary { compaction, prediction, ..block };
+        let cache = Some(CacheVisits { misses: 15, silent_misses: 15, ..CacheVisits::default() });
+        let block = Summary { compaction, prediction, cache, accesses: 250, ..block };
         let part = |configuration: &'static Configuration| {
             let studied = |set| configuration.kernels.iter().find(|kernel| kernel.set == set).unwrap();
             let kernels = [Set::Divergent, Set::Coherent].map(|set| (studied(set), find(studied(set).name).unwrap()));
@@ -474,34 +565,44 @@ mod tests {
     #[test]
     fn means_are_harmonic_and_leave_out_what_failed() {
         let report = example();
-        let mean = |study, set, variant| {
-            let is = |mean: &&Mean| (mean.study, mean.set, mean.variant) == (study, set, variant);
+        let mean_by = |by, config, set, variant| {
+            let is = |mean: &&Mean| (mean.by, mean.config, mean.set, mean.variant) == (by, config, set, variant);
             let mean = report.means.iter().find(is).unwrap();
-            (mean.kernels, mean.over_never)
+            (mean.kernels, mean.gain)
         };
+        let mean = |config, set, variant| mean_by(By::Paper, config, set, variant);
+        // Both kernels have a SIMT efficiency of a half on never.
+        let measured = |set| mean_by(By::Measurement, Name::TbcPaper, set, "tbc");
+        assert_eq!((measured(Set::Coherent), measured(Set::Divergent).0), ((0, None), 2));
         assert_eq!(mean(Name::TbcPaper, Set::Divergent, "tbc"), (1, Some(1.25)));
         assert_eq!(mean(Name::TbcPaper, Set::Coherent, "tbc"), (1, Some(1.0)));
         assert_eq!(mean(Name::CapriPaper, Set::Divergent, "tbc+"), (0, None));
         let rows = |ipcs: [f64; 2]| {
             let summary = |thread_ipc| Summary { thread_ipc, cycles: 1, ..Summary::default() };
             let row = |ipc: f64| Row {
-                study: Name::TbcPaper,
-                kernel: "",
+                of: Subject {
+                    study: STUDY,
+                    kernel: Some(""),
+                    set: Some("divergent"),
+                    variant: "tbc".into(),
+                    divergence: "block-stack",
+                },
+                config: Name::TbcPaper,
                 paper: "",
-                set: Set::Divergent,
-                variant: "tbc",
+                measured_set: None,
                 model: false,
                 core: String::new(),
                 issue_interval: 1,
-                figures: Some(Figures::new(&summary(ipc), Some(&summary(1.0)))),
-                failure: None,
+                figures: Some(Figures::new(&summary(ipc), Some(&summary(1.0)), &Shape::default())),
+                failed: None,
                 published_entries: None,
+                published_efficiency: None,
             };
             ipcs.map(row)
         };
         // 2 / (1 / 1 + 1 / 3)
         let means = means(&CONFIGURATIONS[0], &rows([1.0, 3.0]));
-        assert_eq!(means.iter().find(|mean| mean.variant == "tbc").unwrap().over_never, Some(1.5));
+        assert_eq!(means.iter().find(|mean| mean.variant == "tbc").unwrap().gain, Some(1.5));
     }
 
     #[test]
@@ -511,9 +612,19 @@ mod tests {
         let tbc = rows.iter().find(|row| row["variant"] == "tbc").unwrap();
         let text = |row: &serde_json::Value, field: &str| row[field].as_str().unwrap_or("nothing").to_string();
         let names = ["study", "kernel", "set", "variant"].map(|field| text(tbc, field));
-        assert_eq!(names, ["tbc-paper", "bfs", "divergent", "tbc"]);
-        assert_eq!((tbc["thread_ipc"].as_f64(), tbc["over_never"].as_f64()), (Some(12.5), Some(1.25)));
+        assert_eq!(names, ["compaction", "bfs", "divergent", "tbc"]);
+        assert_eq!((tbc["thread_ipc"].as_f64(), tbc["gain"].as_f64()), (Some(12.5), Some(1.25)));
+        assert_eq!([text(tbc, "config"), text(tbc, "measured_set")], ["tbc-paper", "divergent"]);
+        assert_eq!((tbc["traffic"].as_u64(), tbc["traffic_over_never"].as_f64()), (Some(30), Some(1.5)));
+        assert!(tbc.get("draws").is_none() && tbc.get("range").is_none(), "{tbc}");
         for field in [
+            "divergence",
+            "full_lanes",
+            "resident_warps",
+            "waves",
+            "issues",
+            "accesses_over_never",
+            "misses_over_never",
             "simt_efficiency",
             "idle_cycles",
             "idle_over_never",
@@ -527,7 +638,7 @@ mod tests {
             assert!(tbc.get(field).is_some(), "{field}");
         }
         let failed = rows.iter().find(|row| row["variant"] == "tbc+").unwrap();
-        assert_eq!((failed["thread_ipc"].as_f64(), text(failed, "failure").as_str()), (None, "stack overflow"));
+        assert_eq!((failed["thread_ipc"].as_f64(), text(failed, "failed").as_str()), (None, "stack overflow"));
     }
 
     #[test]

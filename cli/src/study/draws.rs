@@ -148,8 +148,8 @@ impl Gain {
 /// divergent.
 pub const DIVERGENT: f64 = 0.6;
 
-/// What a row of a study is of.
-#[derive(Clone, Serialize)]
+/// What a row of a study is of: keys that all rows have.
+#[derive(Clone, Serialize, Debug)]
 pub struct Subject {
     pub study: &'static str,
     /// One, or none if it is of a set.
@@ -159,32 +159,55 @@ pub struct Subject {
     pub divergence: &'static str,
 }
 
-/// What it says of a variant that is compared with another.
-#[derive(Clone, Serialize)]
+/// What a row says of its variant: keys that all rows have, but where there is no such thing. A program that stops the
+/// core has none of them.
+#[derive(Clone, Copy, Serialize, Debug)]
 pub struct Compared {
-    #[serde(flatten)]
-    pub of: Subject,
-    /// The geometric mean over the draws; least and greatest.
+    /// The geometric mean over the draws.
     pub thread_ipc: f64,
-    pub range: [f64; 2],
-    /// The same of the ratio to the other's in the same draw.
-    pub gain: f64,
-    pub gain_range: [f64; 2],
-    pub draws: usize,
+    /// Its least and greatest; none without draws.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+    /// How much more than another it does in a time, a ratio: of thread IPC, or where programs differ of cycles. The
+    /// geometric mean over the draws, each over the same draw of the other; none if there is no other, or that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain: Option<f64>,
+    /// Its least and greatest; none without draws.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain_range: Option<[f64; 2]>,
+    /// How many; none if the run had its inputs and memory of the options.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draws: Option<usize>,
 }
 
 impl Compared {
     /// Thread IPC of the other's draws and of its own.
-    pub fn new(of: Subject, first: &[f64], own: &[f64]) -> Compared {
-        let Gain { mean: gain, least, greatest } = Gain::paired(first, own);
-        let ipc = Gain::of(own.iter().copied());
-        let (range, gain_range) = ([ipc.least, ipc.greatest], [least, greatest]);
-        Compared { of, thread_ipc: ipc.mean, range, gain, gain_range, draws: own.len() }
+    pub fn new(first: &[f64], own: &[f64]) -> Compared {
+        Compared::alone(own).over(Gain::paired(first, own))
     }
 
-    pub fn gain(&self) -> Gain {
-        let [least, greatest] = self.gain_range;
-        Gain { mean: self.gain, least, greatest }
+    /// Of draws that are compared with nothing.
+    pub fn alone(own: &[f64]) -> Compared {
+        let ipc = Gain::of(own.iter().copied());
+        let range = Some([ipc.least, ipc.greatest]);
+        Compared { thread_ipc: ipc.mean, range, gain: None, gain_range: None, draws: Some(own.len()) }
+    }
+
+    /// The same, with what it gains.
+    pub fn over(self, Gain { mean, least, greatest }: Gain) -> Compared {
+        Compared { gain: Some(mean), gain_range: Some([least, greatest]), ..self }
+    }
+
+    /// Of a run without draws.
+    pub fn once(thread_ipc: f64, gain: Option<f64>) -> Compared {
+        Compared { thread_ipc, range: None, gain, gain_range: None, draws: None }
+    }
+
+    /// Where there is one.
+    pub fn gain(&self) -> Option<Gain> {
+        let mean = self.gain?;
+        let [least, greatest] = self.gain_range.unwrap_or([mean; 2]);
+        Some(Gain { mean, least, greatest })
     }
 }
 
@@ -224,11 +247,24 @@ mod tests {
 
     #[test]
     fn rows_have_means_and_ranges() {
-        let of = Subject { study: "x", kernel: Some("gcd"), set: None, variant: "b".into(), divergence: "stack" };
-        let row = Compared::new(of, &[1.0, 4.0], &[2.0, 8.0]);
-        assert_eq!((row.thread_ipc, row.range, row.gain, row.gain_range), (4.0, [2.0, 8.0], 2.0, [2.0, 2.0]));
-        assert_eq!(row.gain().with_range(), "+100.0 %");
-        assert_eq!(Compared::new(row.of, &[1.0, 4.0], &[2.0, 2.0]).gain().with_range(), "none (-50.0 … +100.0 %)");
+        let row = Compared::new(&[1.0, 4.0], &[2.0, 8.0]);
+        let wanted = (4.0, Some([2.0, 8.0]), Some(2.0), Some([2.0, 2.0]), Some(2));
+        assert_eq!((row.thread_ipc, row.range, row.gain, row.gain_range, row.draws), wanted);
+        assert_eq!(row.gain().unwrap().with_range(), "+100.0 %");
+        let disagree = Compared::new(&[1.0, 4.0], &[2.0, 2.0]);
+        assert_eq!(disagree.gain().unwrap().with_range(), "none (-50.0 … +100.0 %)");
+    }
+
+    #[test]
+    fn keys_stand_where_there_is_such_a_thing() {
+        let keys = |row: Compared| {
+            serde_json::to_value(row).unwrap().as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(keys(Compared::new(&[1.0], &[2.0])), "draws gain gain_range range thread_ipc");
+        assert_eq!(keys(Compared::alone(&[2.0])), "draws range thread_ipc");
+        assert_eq!(keys(Compared::once(2.0, Some(1.5))), "gain thread_ipc");
+        assert_eq!(Compared::once(2.0, Some(1.5)).gain().unwrap().with_range(), "+50.0 %");
+        assert_eq!(Compared::alone(&[2.0]).gain(), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `heddle study locks`: which mechanism ends programs whose threads wait for each other, and how soon.
 
 use super::age;
-use super::draws::{self, DrawsArgs};
+use super::draws::{self, Compared, DrawsArgs, Subject};
 use super::kept::KeptArgs;
 use super::page;
 use super::runs::{self, Run};
@@ -28,7 +28,7 @@ use std::sync::Arc;
     after_help = "Examples:
   heddle study locks
   heddle study locks --lanes 4 --warps 2 --patience 256 --draws 1
-  heddle study locks --json | jq '.rows[] | select(.ends | not) | {program, variant, why}'
+  heddle study locks --json | jq '.rows[] | select(.ends | not) | {kernel, variant, failed}'
   heddle study locks --docs docs                  tables as a page",
     mut_arg("order", |arg| arg.hide(true)),
     mut_arg("divergence", |arg| arg.hide(true)),
@@ -77,41 +77,40 @@ struct Report {
 /// A program on a core.
 #[derive(Serialize)]
 struct Row {
-    program: &'static str,
-    variant: String,
+    #[serde(flatten)]
+    of: Subject,
+    /// With nothing; none if a draw does not end.
+    #[serde(flatten)]
+    compared: Option<Compared>,
     /// In every draw.
     ends: bool,
     /// Mean over the draws, least and greatest.
     #[serde(skip_serializing_if = "Option::is_none")]
     cycles: Option<[f64; 3]>,
-    /// Thread instructions a cycle, arithmetic mean.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thread_ipc: Option<f64>,
     /// Why not, in the first draw that does not end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
+    failed: Option<String>,
 }
 
 impl Row {
-    fn new(program: &'static str, variant: &str, drawn: Result<Vec<Summary>, String>) -> Row {
-        let variant = variant.to_string();
+    fn new(program: &'static str, variant: &Variant, drawn: Result<Vec<Summary>, String>) -> Row {
+        let divergence = variant.shape.divergence.name();
+        let of = Subject { study: STUDY, kernel: Some(program), set: None, variant: variant.name.clone(), divergence };
         let draws = match drawn {
             Ok(draws) => draws,
-            Err(why) => {
-                return Row { program, variant, ends: false, cycles: None, thread_ipc: None, why: Some(why) };
-            }
+            Err(why) => return Row { of, compared: None, ends: false, cycles: None, failed: Some(why) },
         };
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let cycles: Vec<f64> = draws.iter().map(|draw| draw.cycles as f64).collect();
         let least = cycles.iter().copied().fold(f64::INFINITY, f64::min);
         let greatest = cycles.iter().copied().fold(0.0, f64::max);
-        let (cycles, thread_ipc) = (Some([mean(&cycles), least, greatest]), Some(mean(&draws::ipc(&draws))));
-        Row { program, variant, ends: true, cycles, thread_ipc, why: None }
+        let compared = Some(Compared::alone(&draws::ipc(&draws)));
+        Row { of, compared, ends: true, cycles: Some([mean(&cycles), least, greatest]), failed: None }
     }
 
     fn cell(&self) -> String {
         let thousands = |cycles: f64| format!("{:.1}", cycles / 1000.0);
-        match (self.cycles, &self.why) {
+        match (self.cycles, &self.failed) {
             (Some([mean, least, greatest]), _) if greatest - least < 50.0 => thousands(mean),
             (Some([mean, least, greatest]), _) => {
                 format!("{} ({} … {})", thousands(mean), thousands(least), thousands(greatest))
@@ -134,9 +133,7 @@ impl Locks {
         let results = draws::each_as(&runs, self.draws, &options, kept.as_ref(), &interrupt)?;
         let mut rows = Vec::new();
         for (kernel, on_cores) in LOCKS.iter().zip(draws::by_program(&results, LOCKS.len())) {
-            rows.extend(
-                variants.iter().zip(on_cores).map(|(variant, drawn)| Row::new(kernel.name, &variant.name, drawn)),
-            );
+            rows.extend(variants.iter().zip(on_cores).map(|(variant, drawn)| Row::new(kernel.name, variant, drawn)));
         }
         let (lanes, warps, core) = (shape.lanes, shape.warps, shape.options());
         let names = variants.into_iter().map(|variant| variant.name).collect();
@@ -209,7 +206,11 @@ fn table(report: &Report) -> Vec<Vec<String>> {
 
 /// Who goes round and where, a line each.
 fn reasons(report: &Report) -> String {
-    let line = |row: &Row| row.why.as_ref().map(|why| format!("* {} on {}: {why}\n", row.program, row.variant));
+    let line = |row: &Row| {
+        row.failed
+            .as_ref()
+            .map(|why| format!("* {} on {}: {why}\n", row.of.kernel.expect("a row is of one"), row.of.variant))
+    };
     let lines: String = report.rows.iter().filter_map(line).collect();
     if lines.is_empty() { "All programs end on all cores.\n".into() } else { lines }
 }
@@ -249,12 +250,16 @@ mod tests {
         assert!(variants.iter().all(|variant| variant.shape.fair == variant.name.contains("fair")));
     }
 
+    fn variant(name: &str) -> Variant {
+        Variant { name: name.into(), shape: Shape::default() }
+    }
+
     #[test]
     fn a_cell_says_how_long_or_that_it_hangs() {
         let summary = |cycles| Ok(Summary { cycles, thread_ipc: 1.0, ..Summary::default() });
         let cell = |drawn: &[Result<Summary, String>]| {
             let mut programs = draws::by_program(&[drawn.to_vec()], 1);
-            Row::new("spin_lock", "stack", programs.remove(0).remove(0)).cell()
+            Row::new("spin_lock", &variant("stack"), programs.remove(0).remove(0)).cell()
         };
         assert_eq!(cell(&[summary(1500), summary(1500)]), "1.5");
         assert_eq!(cell(&[summary(1000), summary(2000)]), "1.5 (1.0 … 2.0)");
@@ -267,8 +272,9 @@ mod tests {
     fn the_page_has_them_all() {
         let variants = vec!["stack".to_string(), "arbiter, fair".into()];
         let of = |kernel: &Kernel| {
-            let hangs = Row::new(kernel.name, "stack", Err("the program hangs, as".into()));
-            [hangs, Row::new(kernel.name, "arbiter, fair", Ok(vec![Summary { cycles: 100, ..Summary::default() }]))]
+            let hangs = Row::new(kernel.name, &variant("stack"), Err("the program hangs, as".into()));
+            let ends = Ok(vec![Summary { cycles: 100, ..Summary::default() }]);
+            [hangs, Row::new(kernel.name, &variant("arbiter, fair"), ends)]
         };
         let rows = LOCKS.iter().flat_map(of).collect();
         let report = Report { study: STUDY, lanes: 8, warps: 8, core: "--lanes 8".into(), draws: 2, variants, rows };

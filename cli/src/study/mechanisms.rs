@@ -2,7 +2,7 @@
 
 use super::age;
 use super::chart::{Bars, COLOURS, Chart};
-use super::draws::{self, DIVERGENT, DrawsArgs, Gain, mean};
+use super::draws::{self, Compared, DIVERGENT, DrawsArgs, Gain, Subject, mean};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
@@ -32,7 +32,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   heddle study mechanisms                               all kernels on 8 lanes and 8 warps; takes minutes
   heddle study mechanisms gcd sort --lanes 32           two of them on another core
-  heddle study mechanisms --draws 1 --json | jq '.rows[] | {kernel, mechanism, thread_ipc}'
+  heddle study mechanisms --draws 1 --json | jq '.rows[] | {kernel, variant, thread_ipc}'
   heddle study mechanisms --results runs                goes on where it was ended
   heddle study mechanisms --docs docs                   tables and chart as a page")]
 pub struct Mechanisms {
@@ -80,8 +80,9 @@ struct Report {
 /// A kernel on a mechanism.
 #[derive(Serialize)]
 struct Row {
-    kernel: &'static str,
-    mechanism: String,
+    /// The set is what the SIMT efficiency on the first mechanism says.
+    #[serde(flatten)]
+    of: Subject,
     /// Of all draws; none if a draw failed.
     #[serde(flatten)]
     figures: Option<Figures>,
@@ -92,9 +93,11 @@ struct Row {
 
 #[derive(Serialize)]
 struct Figures {
+    /// With the first mechanism.
+    #[serde(flatten)]
+    compared: Compared,
     /// Arithmetic means over the draws.
     cycles: f64,
-    thread_ipc: f64,
     warp_ipc: f64,
     simt_efficiency: f64,
     /// Shares of cycles without an issue: no instruction, register, memory, barrier, divergence unit.
@@ -107,8 +110,6 @@ struct Figures {
     most_paths: u64,
     /// Of each draw.
     ipc_of_draws: Vec<f64>,
-    /// Over the first mechanism: mean, and range over the draws; nothing where that failed.
-    over_first: Option<[f64; 3]>,
 }
 
 /// What was counted in all draws.
@@ -124,13 +125,10 @@ impl Figures {
         let mean = |value: &dyn Fn(&Summary) -> f64| draws::average(draws, value);
         let idle = |cause: fn(&IdleCycles) -> u64| mean(&|s| cause(&s.idle) as f64 / s.cycles as f64);
         let ipc_of_draws = draws::ipc(draws);
-        let over_first = first.map(|first| {
-            let Gain { mean, least, greatest } = Gain::paired(first, &ipc_of_draws);
-            [mean, least, greatest]
-        });
+        let alone = Compared::alone(&ipc_of_draws);
         Figures {
+            compared: first.map_or(alone, |first| Compared::new(first, &ipc_of_draws)),
             cycles: mean(&|s| s.cycles as f64),
-            thread_ipc: mean(&|s| s.thread_ipc),
             warp_ipc: mean(&|s| s.warp_ipc),
             simt_efficiency: mean(&|s| s.simt_efficiency),
             idle: [
@@ -144,12 +142,11 @@ impl Figures {
             second_level: all(draws, |s| s.second_level),
             most_paths: draws.iter().map(|s| s.most_paths).max().unwrap_or(0),
             ipc_of_draws,
-            over_first,
         }
     }
 
     fn gain(&self) -> Option<Gain> {
-        self.over_first.map(|[mean, least, greatest]| Gain { mean, least, greatest })
+        self.compared.gain()
     }
 }
 
@@ -168,12 +165,17 @@ impl Mechanisms {
         let mut rows = Vec::new();
         for (kernel, on_cores) in kernels.iter().zip(draws::by_program(&results, kernels.len())) {
             let first = on_cores[0].as_deref().ok().map(draws::ipc);
+            let efficiency = |draws: &Vec<Summary>| draws::average(draws, |s| s.simt_efficiency);
+            let set = on_cores[0].as_ref().ok().map(|draws| set(efficiency(draws)));
             for (variant, drawn) in variants.iter().zip(on_cores) {
                 let (figures, failed) = match drawn {
                     Ok(draws) => (Some(Figures::new(&draws, first.as_deref())), None),
                     Err(why) => (None, Some(why)),
                 };
-                rows.push(Row { kernel: kernel.name, mechanism: variant.name.clone(), figures, failed });
+                let divergence = variant.shape.divergence.name();
+                let kernel = Some(kernel.name);
+                let of = Subject { study: STUDY, kernel, set, variant: variant.name.clone(), divergence };
+                rows.push(Row { of, figures, failed });
             }
         }
         let report = Report {
@@ -253,8 +255,19 @@ impl Report {
     }
 }
 
+/// Of a kernel with this SIMT efficiency on the first mechanism.
+fn set(efficiency: f64) -> &'static str {
+    if efficiency < DIVERGENT { "divergent" } else { "coherent" }
+}
+
 fn is_divergent(rows: &[Row]) -> bool {
-    rows[0].figures.as_ref().is_some_and(|first| first.simt_efficiency < DIVERGENT)
+    rows[0].of.set == Some("divergent")
+}
+
+impl Row {
+    fn kernel(&self) -> &'static str {
+        self.of.kernel.expect("a row is of one")
+    }
 }
 
 const NONE: &str = "-";
@@ -268,8 +281,8 @@ fn gains(report: &Report) -> Vec<Vec<String>> {
     let mut lines = vec![std::iter::once("kernel".to_string()).chain(report.mechanisms.iter().cloned()).collect()];
     for rows in report.kernels() {
         let others = rows[1..].iter().map(|row| cell(row, |f| f.gain().map_or(NONE.into(), |gain| gain.with_range())));
-        let first = cell(&rows[0], |f| format!("{:.2}", f.thread_ipc));
-        lines.push([rows[0].kernel.to_string(), first].into_iter().chain(others).collect());
+        let first = cell(&rows[0], |f| format!("{:.2}", f.compared.thread_ipc));
+        lines.push([rows[0].kernel().to_string(), first].into_iter().chain(others).collect());
     }
     for (name, divergent) in [("mean of all", false), ("mean of the divergent", true)] {
         let means = (1..report.mechanisms.len()).map(|mechanism| super::table::gain(report.mean(mechanism, divergent)));
@@ -282,7 +295,7 @@ fn efficiencies(report: &Report) -> Vec<Vec<String>> {
     let mut lines = vec![std::iter::once("kernel".to_string()).chain(report.mechanisms.iter().cloned()).collect()];
     for rows in report.kernels() {
         let cells = rows.iter().map(|row| cell(row, |f| share(f.simt_efficiency)));
-        lines.push(std::iter::once(rows[0].kernel.to_string()).chain(cells).collect());
+        lines.push(std::iter::once(rows[0].kernel().to_string()).chain(cells).collect());
     }
     lines
 }
@@ -295,8 +308,8 @@ fn cycles(report: &Report) -> Vec<Vec<String>> {
         vec![heads.into_iter().chain(["barrier", "divergence", "most paths"]).map(String::from).collect::<Vec<_>>()];
     for rows in report.kernels() {
         let Some(f) = &rows[0].figures else { continue };
-        let mut line = vec![rows[0].kernel.to_string(), format!("{:.0} k", f.cycles / 1000.0)];
-        line.extend([format!("{:.2}", f.thread_ipc), format!("{:.3}", f.warp_ipc), share(f.simt_efficiency)]);
+        let mut line = vec![rows[0].kernel().to_string(), format!("{:.0} k", f.cycles / 1000.0)];
+        line.extend([format!("{:.2}", f.compared.thread_ipc), format!("{:.3}", f.warp_ipc), share(f.simt_efficiency)]);
         line.extend(f.idle.map(share));
         line.push(f.most_paths.to_string());
         lines.push(line);
@@ -306,7 +319,8 @@ fn cycles(report: &Report) -> Vec<Vec<String>> {
 
 /// What failed, a line each.
 fn failures(report: &Report) -> String {
-    let failed = |row: &Row| row.failed.as_ref().map(|why| format!("* {} on {}: {why}\n", row.kernel, row.mechanism));
+    let failed =
+        |row: &Row| row.failed.as_ref().map(|why| format!("* {} on {}: {why}\n", row.kernel(), row.of.variant));
     let lines: String = report.rows.iter().filter_map(failed).collect();
     if lines.is_empty() { "All kernels ran on all mechanisms.\n".into() } else { lines }
 }
@@ -330,6 +344,7 @@ fn text(report: &Report) -> String {
         .replace("{options}", &report.core)
         .replace("{draws}", &report.draws.to_string())
         .replace("{first}", &report.mechanisms[0])
+        .replace("{limit}", &format!("{:.0} %", 100.0 * DIVERGENT))
         .replace("{gains}", markdown(&gains(report)).trim_end())
         .replace("{efficiencies}", markdown(&efficiencies(report)).trim_end())
         .replace("{cycles}", markdown(&cycles(report)).trim_end())
@@ -343,8 +358,8 @@ fn chart(report: &Report) -> String {
         let bound = |f: &Figures| f64::from(report.lanes) * f.simt_efficiency;
         Bars {
             heading: None,
-            name: rows[0].kernel.into(),
-            values: figures.iter().map(|figures| figures.map(|f| f.thread_ipc)).collect(),
+            name: rows[0].kernel().into(),
+            values: figures.iter().map(|figures| figures.map(|f| f.compared.thread_ipc)).collect(),
             mark: figures[0].map(bound),
         }
     };
@@ -367,6 +382,10 @@ mod tests {
         Mechanisms::from_arg_matches(&command.get_matches_from(line.split_whitespace())).unwrap()
     }
 
+    fn of(kernel: &'static str, divergence: &'static str) -> Subject {
+        Subject { study: STUDY, kernel: Some(kernel), set: Some(set(0.5)), variant: divergence.into(), divergence }
+    }
+
     fn report(ipc: [&[f64]; 2]) -> Report {
         let summary =
             |&thread_ipc: &f64| Summary { thread_ipc, cycles: 1000, simt_efficiency: 0.5, ..Summary::default() };
@@ -375,14 +394,12 @@ mod tests {
             .into_iter()
             .zip(&draws)
             .map(|(name, draws)| Row {
-                kernel: "gcd",
-                mechanism: name.into(),
+                of: of("gcd", name),
                 figures: Some(Figures::new(draws, Some(ipc[0]))),
                 failed: None,
             })
             .collect();
-        let row =
-            |mechanism: &str, figures, failed| Row { kernel: "sort", mechanism: mechanism.into(), figures, failed };
+        let row = |mechanism, figures, failed| Row { of: of("sort", mechanism), figures, failed };
         rows.push(row("path-table", Some(Figures::new(&draws[0], Some(ipc[0]))), None));
         rows.push(row("stack", None, Some("stopped".into())));
         let mechanisms = vec!["path-table".into(), "stack".into()];
@@ -394,10 +411,10 @@ mod tests {
     fn others_are_over_the_first_draw_by_draw() {
         let report = report([&[2.0, 4.0], &[1.0, 3.0]]);
         let lines = gains(&report);
-        assert_eq!(lines[1], ["gcd", "3.00", "-38.8 % (-50.0 … -25.0 %)"]);
-        assert_eq!(gains(&self::report([&[2.0, 4.0], &[1.0, 2.0]]))[1], ["gcd", "3.00", "-50.0 %"]);
+        assert_eq!(lines[1], ["gcd", "2.83", "-38.8 % (-50.0 … -25.0 %)"]);
+        assert_eq!(gains(&self::report([&[2.0, 4.0], &[1.0, 2.0]]))[1], ["gcd", "2.83", "-50.0 %"]);
         // What failed is no zero, and not in the mean.
-        assert_eq!(lines[2], ["sort", "3.00", NONE]);
+        assert_eq!(lines[2], ["sort", "2.83", NONE]);
         assert_eq!(lines[3], ["mean of all", "", "-38.8 %"]);
         assert_eq!(lines[3][1..], lines[4][1..]);
         assert!(text(&report).contains("* sort on stack: stopped"), "{}", text(&report));

@@ -1,7 +1,7 @@
 //! `heddle study order`: every kernel in every order of traversal, on path tables.
 
 use super::age;
-use super::draws::{self, DrawsArgs, Gain, mean};
+use super::draws::{self, Compared, DrawsArgs, Subject, mean};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
@@ -31,7 +31,7 @@ use std::sync::Arc;
     after_help = "Examples:
   heddle study order gcd sort --draws 1
   heddle study order raytrace --lanes 32 --warps 4
-  heddle study order --json | jq '.rows[] | {kernel, order, program, simt_efficiency, paths}'
+  heddle study order --json | jq '.rows[] | {kernel, order, program, gain, simt_efficiency, paths}'
   heddle study order --docs docs                  tables as a page; takes long",
     mut_arg("order", |arg| arg.hide(true)),
     mut_arg("divergence", |arg| arg.hide(true)),
@@ -102,6 +102,12 @@ impl Variant {
         }
     }
 
+    fn row(self, kernel: &'static str, figures: Option<Figures>, failed: Option<String>) -> Row {
+        let divergence = Divergence::PATH_TABLE.name();
+        let of = Subject { study: STUDY, kernel: Some(kernel), set: None, variant: self.name(), divergence };
+        Row { of, order: self.order.name(), program: self.made, figures, failed }
+    }
+
     fn shape(self, shape: &Shape) -> Result<Shape> {
         let convergence_barriers = if self.made == Made::Pdom { BARRIERS } else { 0 };
         let fair = shape.fair || self.order.takes_turns();
@@ -138,7 +144,8 @@ struct Report {
 /// A kernel in an order.
 #[derive(Serialize)]
 struct Row {
-    kernel: &'static str,
+    #[serde(flatten)]
+    of: Subject,
     order: &'static str,
     program: Made,
     /// Of all draws; none if a draw failed.
@@ -151,17 +158,16 @@ struct Row {
 
 #[derive(Serialize)]
 struct Figures {
-    /// Arithmetic means over the draws, and the least and greatest IPC.
-    thread_ipc: f64,
-    range: [f64; 2],
+    /// With the usual order's plain program.
+    #[serde(flatten)]
+    compared: Compared,
+    /// Arithmetic means over the draws.
     simt_efficiency: f64,
     cycles: f64,
     /// The greatest number of paths that a warp held in any draw.
     paths: u64,
     /// Paths that went to the cold table or came back, and exchanges in it, of 1000 warp instructions.
     cold_traffic: f64,
-    /// Over the usual order's plain program: mean, and range over the draws; nothing where that failed.
-    over_first: Option<[f64; 3]>,
 }
 
 impl Figures {
@@ -170,17 +176,18 @@ impl Figures {
         let ipc = draws::ipc(draws);
         let traffic = |s: &Summary| (s.cct_insertions + s.cct_extractions + s.cct_swaps) as f64;
         Figures {
-            thread_ipc: mean(&|s| s.thread_ipc),
-            range: [ipc.iter().copied().fold(f64::INFINITY, f64::min), ipc.iter().copied().fold(0.0, f64::max)],
+            compared: first.map_or(Compared::alone(&ipc), |first| Compared::new(first, &ipc)),
             simt_efficiency: mean(&|s| s.simt_efficiency),
             cycles: mean(&|s| s.cycles as f64),
             paths: draws.iter().map(|s| s.most_paths).max().unwrap_or(0),
             cold_traffic: mean(&|s| 1000.0 * traffic(s) / s.warp_instructions.max(1) as f64),
-            over_first: first.map(|first| {
-                let Gain { mean, least, greatest } = Gain::paired(first, &ipc);
-                [mean, least, greatest]
-            }),
         }
+    }
+}
+
+impl Row {
+    fn kernel(&self) -> &'static str {
+        self.of.kernel.expect("a row is of one")
     }
 }
 
@@ -200,8 +207,7 @@ impl Orders {
                     Ok(draws) => (Some(Figures::new(&draws, first.as_deref())), None),
                     Err(why) => (None, Some(why)),
                 };
-                let (order, program) = (variant.order.name(), variant.made);
-                rows.push(Row { kernel: kernel.name, order, program, figures, failed });
+                rows.push(variant.row(kernel.name, figures, failed));
             }
         }
         let (lanes, warps, core) = (shape.lanes, shape.warps, shape.options());
@@ -240,23 +246,24 @@ fn table(report: &Report, cell: impl Fn(&Figures) -> String) -> Vec<Vec<String>>
     let mut lines = vec![std::iter::once("kernel".into()).chain(VARIANTS.map(Variant::name)).collect::<Vec<String>>()];
     for rows in report.rows.chunks(VARIANTS.len()) {
         let cells = rows.iter().map(|row| row.figures.as_ref().map_or(NONE.into(), &cell));
-        lines.push(std::iter::once(rows[0].kernel.to_string()).chain(cells).collect());
+        lines.push(std::iter::once(rows[0].kernel().to_string()).chain(cells).collect());
     }
     lines
 }
 
 /// Of the first the figure, of others how much more.
 fn ipc(report: &Report) -> Vec<Vec<String>> {
-    let mut lines = table(report, |f| f.over_first.map_or(NONE.into(), |[mean, ..]| gain(mean)));
+    let mut lines = table(report, |f| f.compared.gain.map_or(NONE.into(), gain));
     for (line, rows) in lines[1..].iter_mut().zip(report.rows.chunks(VARIANTS.len())) {
         line[1] = rows[0].figures.as_ref().map_or(NONE.into(), |f| {
-            let [least, greatest] = f.range;
-            format!("{:.2} ({least:.2} … {greatest:.2})", f.thread_ipc)
+            let Compared { thread_ipc, range, .. } = f.compared;
+            let [least, greatest] = range.expect("there are draws");
+            format!("{thread_ipc:.2} ({least:.2} … {greatest:.2})")
         });
     }
     let of = |variant: usize| {
         let rows = report.rows.chunks(VARIANTS.len());
-        mean(rows.filter_map(move |rows| Some(rows[variant].figures.as_ref()?.over_first?[0])))
+        mean(rows.filter_map(move |rows| rows[variant].figures.as_ref()?.compared.gain))
     };
     let means = (1..VARIANTS.len()).map(|variant| gain(of(variant)));
     lines.push(["mean".to_string(), String::new()].into_iter().chain(means).collect());
@@ -279,7 +286,7 @@ fn traffic(report: &Report) -> Vec<Vec<String>> {
 fn failures(report: &Report) -> String {
     let line = |row: &Row| {
         let program = if row.program == Made::Pdom { " with barriers" } else { "" };
-        row.failed.as_ref().map(|why| format!("* {}{program} in the order {}: {why}\n", row.kernel, row.order))
+        row.failed.as_ref().map(|why| format!("* {}{program} in the order {}: {why}\n", row.kernel(), row.order))
     };
     let lines: String = report.rows.iter().filter_map(line).collect();
     if lines.is_empty() { "All kernels ran in all orders.\n".into() } else { lines }
@@ -303,6 +310,7 @@ fn text(report: &Report) -> String {
         .replace("{core}", &format!("{} lanes × {} warps", report.lanes, report.warps))
         .replace("{options}", &report.core)
         .replace("{draws}", &report.draws.to_string())
+        .replace("{barriers}", &BARRIERS.to_string())
         .replace("{ipc}", markdown(&ipc(report)).trim_end())
         .replace("{efficiencies}", markdown(&efficiencies(report)).trim_end())
         .replace("{paths}", markdown(&paths(report)).trim_end())
@@ -356,12 +364,12 @@ mod tests {
             let failed = (variant.order == Order::Majority).then(|| "stopped".to_string());
             let draws = first.map(|ipc| summary(ipc / 2.0));
             let figures = failed.is_none().then(|| Figures::new(&draws, Some(&first)));
-            Row { kernel: "gcd", order: variant.order.name(), program: variant.made, figures, failed }
+            variant.row("gcd", figures, failed)
         };
         let rows = VARIANTS.map(row).into();
         let report = Report { study: STUDY, lanes: 8, warps: 8, core: "--lanes 8".into(), draws: 2, rows };
         let ipc = ipc(&report);
-        assert_eq!(ipc[1][..3], ["gcd", "1.50 (1.00 … 2.00)", "-50.0 %"]);
+        assert_eq!(ipc[1][..3], ["gcd", "1.41 (1.00 … 2.00)", "-50.0 %"]);
         assert_eq!(traffic(&report)[1][1], "30.0");
         assert_eq!(ipc[1][8], NONE);
         assert!(

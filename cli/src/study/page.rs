@@ -30,6 +30,79 @@ pub fn write(docs: &Path, study: &str, page: &str, charts: &[(&str, String)]) ->
 mod tests {
     use super::*;
 
+    /// Templates of pages, and the numbers in their prose that no run decides: what a paper says, or a machine is.
+    const TEMPLATES: [(&str, &str, &[&str]); 9] = [
+        ("blocks", include_str!("blocks/page.md"), &[]),
+        (
+            "compaction",
+            include_str!("compaction/page.md"),
+            &[
+                "30 SMs of 32 warps of 32 threads",
+                "one of 32 threads does on the paper's 8 ALUs",
+                "a 2-bit counter",
+                "coherent at 91 % in the paper",
+                "On 4 lanes,",
+                "bring NVRT 30 % with compaction and 14 % without, and MUM 2 %\nand 5 %",
+            ],
+        ),
+        ("locks", include_str!("locks/page.md"), &[]),
+        ("mechanisms", include_str!("mechanisms/page.md"), &[]),
+        ("order", include_str!("order/page.md"), &["of 1000 warp instructions"]),
+        ("per-area", include_str!("per_area/page.md"), &["for 1000 LUTs", "program and data of 32 KiB"]),
+        (
+            "simtight",
+            include_str!("simtight/page.md"),
+            &["core of 32 lanes and 64 warps", "(± 1)", "a core of 512 threads"],
+        ),
+        (
+            "speculative",
+            include_str!("speculative/page.md"),
+            &["V100", "no more than 256 threads", "most on 32 lanes", "up to\n  64 warps"],
+        ),
+        ("warp", include_str!("warp/page.md"), &["the core with 8 lanes"]),
+    ];
+
+    /// Words with a digit, but code, places of links, what is filled in, and numbers of a paper's figures and sections.
+    fn numbers(text: &str) -> Vec<String> {
+        let prose: String = text.split("```").step_by(2).collect();
+        let prose: String = prose.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+        let without = |text: &str, open: &str, close: char| {
+            let mut parts = text.split(open);
+            let first = parts.next().unwrap_or_default().to_string();
+            parts.fold(first, |text, part| text + part.split_once(close).map_or("", |(_, rest)| rest))
+        };
+        let prose = without(&without(&prose, "](", ')'), "{", '}');
+        let mut of_paper = false;
+        let mut found = Vec::new();
+        for word in prose.split_whitespace() {
+            let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+            let has_digit = word.contains(|c: char| c.is_ascii_digit());
+            if has_digit && !of_paper && !word.contains('§') {
+                found.push(word.to_string());
+            }
+            let names = ["Figure", "Figures", "Table", "Tables", "Equation"];
+            let goes_on = (has_digit && !word.contains('§') && !word.ends_with([';', '.', ':'])) || bare == "and";
+            of_paper = names.contains(&bare) || (of_paper && goes_on);
+        }
+        found
+    }
+
+    #[test]
+    fn what_a_run_decides_is_not_typed_into_a_page() {
+        assert_eq!(
+            numbers("LU gains 30.5 %, `--warps 4`, {core} in [five](a4.md) (Figures 5 and 6(b), §3.1); 7 of 9."),
+            ["30.5", "7", "9."]
+        );
+        for (name, template, known) in TEMPLATES {
+            let mut text = template.to_string();
+            for number in known {
+                assert!(text.contains(number), "{name}: no {number}");
+                text = text.replace(number, "");
+            }
+            assert_eq!(numbers(&text), [""; 0], "{name}: a figure comes from the command that writes the page");
+        }
+    }
+
     #[test]
     fn page_and_charts_are_written() {
         let folder = tempfile::tempdir().unwrap();

@@ -73,6 +73,8 @@ struct LeftOut {
 /// A mechanism on a core, with a set of kernels.
 #[derive(Clone, Serialize)]
 struct Row {
+    #[serde(flatten)]
+    of: Subject,
     /// With the first mechanism; thread IPC is the geometric mean over the kernels.
     #[serde(flatten)]
     compared: Compared,
@@ -230,9 +232,10 @@ impl Row {
             variant: v.name.clone(),
             divergence: v.shape.divergence.name(),
         };
-        let compared = Compared::new(of, first, ipc);
+        let compared = Compared::new(first, ipc);
         let mips = mhz.map(|mhz| mhz * compared.thread_ipc);
         Row {
+            of,
             compared,
             lanes: v.size.0,
             warps: v.size.1,
@@ -249,7 +252,7 @@ impl Row {
     }
 
     fn is_of(&self, size: (u32, u32), set: &str) -> bool {
-        (self.lanes, self.warps) == size && self.compared.of.set == Some(set)
+        (self.lanes, self.warps) == size && self.of.set == Some(set)
     }
 
     fn over(self, first: &Row) -> Row {
@@ -277,9 +280,9 @@ fn table(report: &Report, size: (u32, u32), set: &str) -> Vec<Vec<String>> {
     let number = |value: Option<f64>, digits: usize| value.map_or(String::new(), |value| format!("{value:.digits$}"));
     for row in report.rows.iter().filter(|row| row.is_of(size, set)) {
         lines.push(vec![
-            row.compared.of.variant.clone(),
+            row.of.variant.clone(),
             format!("{:.2}", row.compared.thread_ipc),
-            row.compared.gain().with_range(),
+            row.compared.gain().map_or(String::new(), |gain| gain.with_range()),
             row.luts.map_or(String::new(), |luts| luts.to_string()),
             row.mhz.map_or(String::new(), |mhz| format!("{mhz:.1} MHz")),
             number(row.mips, 0),
@@ -301,13 +304,15 @@ fn best(report: &Report, size: (u32, u32), set: &str) -> String {
     let most = |value: fn(&Row) -> Option<f64>, near: &dyn Fn(&Row, &Row) -> bool| {
         let known = rows.iter().filter(|row| value(row).is_some());
         let first = known.clone().max_by(|a, b| value(a).partial_cmp(&value(b)).expect("figures are numbers"))?;
-        let name = |row: &&Row| row.compared.of.variant.clone();
+        let name = |row: &&Row| row.of.variant.clone();
         let same: Vec<String> = known.filter(|row| name(row) != name(first) && near(row, first)).map(name).collect();
         let apart =
             if same.is_empty() { String::new() } else { format!("; not told apart from it: {}", same.join("; ")) };
         Some(format!("{}{apart}", name(first)))
     };
-    let overlaps = |row: &Row, first: &Row| row.compared.gain_range[1] >= first.compared.gain_range[0];
+    let overlaps = |row: &Row, first: &Row| {
+        row.compared.gain_range.zip(first.compared.gain_range).is_some_and(|(row, first)| row[1] >= first[0])
+    };
     let within = |value: fn(&Row) -> Option<f64>| {
         move |row: &Row, first: &Row| value(row).zip(value(first)).is_some_and(|(a, b)| a >= b * (1.0 - spread))
     };
@@ -411,7 +416,7 @@ mod tests {
         assert_eq!((first.per_area, first.per_area_gain), (Some(20.0), Some(1.0)));
         let second = row(1, &[4.0, 16.0]).over(&first);
         let [mips, per_area] = [second.mips_gain, second.per_area_gain].map(Option::unwrap);
-        assert!((mips - 1.6).abs() < 1e-12 && (per_area - 0.8).abs() < 1e-12 && second.compared.gain == 2.0);
+        assert!((mips - 1.6).abs() < 1e-12 && (per_area - 0.8).abs() < 1e-12 && second.compared.gain == Some(2.0));
         // What is of an older core, or not measured, is no figure.
         let third = row(2, &[4.0, 16.0]).over(&first);
         assert_eq!((third.luts, third.per_area_gain), (None, None));
@@ -430,8 +435,7 @@ mod tests {
         let report = Report::new(1, &all[..3], &variants, &[fine, divergent, failing], (&Results::default(), &now));
         assert_eq!(report.kernels, [vec![all[0].name, all[1].name], vec![all[1].name]]);
         assert_eq!(report.rows.len(), COMPARED.len() * SETS.len() * MECHANISMS.len());
-        let ipc =
-            |set: &str| report.rows.iter().find(|row| row.compared.of.set == Some(set)).unwrap().compared.thread_ipc;
+        let ipc = |set: &str| report.rows.iter().find(|row| row.of.set == Some(set)).unwrap().compared.thread_ipc;
         assert!((ipc("all") - 3.0f64.sqrt()).abs() < 1e-12 && ipc("divergent") == 1.0);
         let page = text(&report, "0123abcd");
         assert!(page.contains(&format!("* `{}`: arbiter on 8 × 8: it stopped", all[2].name)), "{page}");

@@ -5,6 +5,7 @@ mod page;
 use super::age;
 use super::chart::{Bars, Chart};
 use super::core::memory;
+use super::draws::{Compared, Subject};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page as files;
@@ -32,7 +33,7 @@ use std::path::PathBuf;
     after_help = "Examples:
   heddle study simtight                                 all kernels on 32 lanes and 32 warps
   heddle study simtight vecadd gcd --warps 8            two of them on fewer warps
-  heddle study simtight --json | jq '.rows[] | {kernel, thread_ipc}'
+  heddle study simtight --json | jq '.rows[] | {kernel, thread_ipc, gain}'
   heddle study simtight --svg ipc.svg                   a chart
   heddle study simtight --docs docs                     table and chart as a page",
     mut_arg("lanes", |arg| arg.help("Threads of a warp: 1, 2, 4 … 64 [default: 32]")),
@@ -50,7 +51,7 @@ pub struct Simtight {
     shape: ShapeArgs,
     #[command(flatten)]
     kept: KeptArgs,
-    /// Print one JSON object with an array `rows` instead of a table
+    /// Print one JSON object with an array `rows` instead of a table; there are no draws
     #[arg(long)]
     json: bool,
     /// Write a chart
@@ -101,12 +102,15 @@ struct Report {
 /// A kernel's figures.
 #[derive(Serialize, Clone)]
 struct Row {
-    kernel: &'static str,
+    #[serde(flatten)]
+    of: Subject,
+    /// With SIMTight's.
+    #[serde(flatten)]
+    compared: Compared,
     cycles: u64,
     launches: u32,
     thread_instructions: u64,
     warp_instructions: u64,
-    thread_ipc: f64,
     warp_ipc: f64,
     /// Active lanes an issued instruction, of all lanes.
     simt_efficiency: f64,
@@ -116,8 +120,6 @@ struct Row {
     share_of_bound: f64,
     /// SIMTight's thread instructions a cycle.
     simtight_ipc: u32,
-    /// Ours, of SIMTight's.
-    ratio: f64,
     idle: IdleCycles,
     /// What the data cache did.
     cache: Option<CacheVisits>,
@@ -129,26 +131,35 @@ struct Row {
 }
 
 impl Row {
-    fn new(kernel: &'static str, published: u32, lanes: u32, s: &Summary) -> Row {
+    fn new(kernel: &'static str, published: u32, shape: &Shape, s: &Summary) -> Row {
+        let divergence = shape.divergence.name();
         Row {
-            kernel,
+            of: Subject { study: STUDY, kernel: Some(kernel), set: None, variant: divergence.into(), divergence },
+            compared: Compared::once(s.thread_ipc, Some(s.thread_ipc / f64::from(published))),
             cycles: s.cycles,
             launches: s.launches,
             thread_instructions: s.thread_instructions,
             warp_instructions: s.warp_instructions,
-            thread_ipc: s.thread_ipc,
             warp_ipc: s.warp_ipc,
             simt_efficiency: s.simt_efficiency,
-            bound: f64::from(lanes) * s.simt_efficiency,
+            bound: f64::from(shape.lanes) * s.simt_efficiency,
             // Of instructions a cycle, an issue is the most.
             share_of_bound: s.warp_ipc,
             simtight_ipc: published,
-            ratio: s.thread_ipc / f64::from(published),
             idle: s.idle,
             cache: s.cache,
             second_level: s.second_level,
             idle_cause: main_cause(&s.idle).map(|(name, _)| name),
         }
+    }
+
+    fn kernel(&self) -> &'static str {
+        self.of.kernel.expect("a row is of one")
+    }
+
+    /// Ours, of SIMTight's.
+    fn ratio(&self) -> f64 {
+        self.compared.gain.expect("there is a figure of SIMTight's")
     }
 
     /// The main cause of idle cycles and its share of all cycles, as `memory 3.1 %`.
@@ -183,7 +194,7 @@ impl Simtight {
         let runs = self.runs()?;
         let summaries = all(&runs, &usual(self.shape.seed), kept.as_ref(), &interrupt)?;
         let row = |(&(kernel, published), summary): (&(&Kernel, u32), &Summary)| {
-            Row::new(kernel.name, published, shape.lanes, summary)
+            Row::new(kernel.name, published, &shape, summary)
         };
         let report = Report {
             study: STUDY,
@@ -248,14 +259,14 @@ fn table(report: &Report) -> String {
     line(["kernel", "cycles", "thread IPC", "efficiency", "bound", "of bound", "SIMTight", "ratio", "idle, mainly"]);
     for row in &report.rows {
         line([
-            row.kernel,
+            row.kernel(),
             &row.cycles.to_string(),
-            &format!("{:.2}", row.thread_ipc),
+            &format!("{:.2}", row.compared.thread_ipc),
             &format!("{:.1} %", 100.0 * row.simt_efficiency),
             &format!("{:.1}", row.bound),
             &format!("{:.1} %", 100.0 * row.share_of_bound),
             &row.simtight_ipc.to_string(),
-            &format!("{:.2}", row.ratio),
+            &format!("{:.2}", row.ratio()),
             &row.idle_text(),
         ]);
     }
@@ -265,8 +276,8 @@ fn table(report: &Report) -> String {
 fn chart(report: &Report) -> String {
     let group = |row: &Row| Bars {
         heading: None,
-        name: row.kernel.into(),
-        values: vec![Some(row.simtight_ipc.into()), Some(row.thread_ipc)],
+        name: row.kernel().into(),
+        values: vec![Some(row.simtight_ipc.into()), Some(row.compared.thread_ipc)],
         mark: Some(row.bound),
     };
     let title = format!("Thread instructions a cycle, {} lanes × {} warps", report.lanes, report.warps);
@@ -300,6 +311,7 @@ mod tests {
         };
         let idle = IdleCycles { memory: 50, scoreboard: 150, ..IdleCycles::default() };
         let waits = Summary { cycles: 2000, warp_ipc: 0.9, thread_ipc: 3.0, simt_efficiency: 0.1, idle, ..busy };
+        let shape = Shape::new(32, 16);
         Report {
             study: STUDY,
             lanes: 32,
@@ -307,7 +319,7 @@ mod tests {
             divergence: "path-table",
             core: "--lanes 32 --warps 16 --coalescing full".into(),
             seed: 1,
-            rows: vec![Row::new("vecadd", 30, 32, &busy), Row::new("gcd", 4, 32, &waits)],
+            rows: vec![Row::new("vecadd", 30, &shape, &busy), Row::new("gcd", 4, &shape, &waits)],
         }
     }
 
@@ -328,8 +340,7 @@ mod tests {
         assert_eq!(row["kernel"], "gcd");
         assert_eq!(row["thread_ipc"], 3.0);
         assert_eq!(row["idle_cause"], "scoreboard");
-        for field in ["cycles", "simt_efficiency", "bound", "share_of_bound", "simtight_ipc", "ratio", "idle", "cache"]
-        {
+        for field in ["cycles", "simt_efficiency", "bound", "share_of_bound", "simtight_ipc", "gain", "idle", "cache"] {
             assert!(row.get(field).is_some(), "{field}");
         }
     }

@@ -8,7 +8,7 @@ mod variants;
 
 use super::age;
 use super::core::CoreArgs;
-use super::draws::{self, DrawsArgs, Gain};
+use super::draws::{self, Compared, DrawsArgs, Gain, Subject};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
@@ -40,7 +40,7 @@ use variants::{BASELINE, UNITS, Unit, VOLTA, Variant};
   heddle study speculative                                       all kernels on 32 lanes and 8 warps, 8 draws
   heddle study speculative rsbench pathtracer --draws 1          two of them, with one draw
   heddle study speculative --memory-model latency=20,jitter=7    a faster memory
-  heddle study speculative --json | jq '.rows[] | {kernel, baseline, variant, speedup, speedup_range}'
+  heddle study speculative --json | jq '.rows[] | {kernel, baseline, variant, gain, gain_range}'
   heddle study speculative --docs docs                           tables and charts as a page",
     mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 8]")),
     mut_arg("memory_model", |arg| arg.help("Memory behind the cache [default: latency=200,jitter=31]")),
@@ -122,32 +122,28 @@ struct Report {
 /// A program on a unit, over all draws.
 #[derive(Serialize, Clone, Debug)]
 struct Row {
-    kernel: &'static str,
+    #[serde(flatten)]
+    of: Subject,
+    /// In cycles, with the baseline: programs differ.
+    #[serde(flatten)]
+    compared: Compared,
     /// Its namesake in the paper.
     paper: &'static str,
-    variant: String,
     baseline: &'static str,
-    divergence: &'static str,
     /// In place of the directive's.
     threshold: Option<u32>,
     /// It is another program than the baseline's.
     changed: bool,
     /// Cycles from a request of memory to its response, at least.
     latency: u32,
-    /// Arithmetic means over draws: cycles, active lanes an issued instruction of all lanes, and thread instructions a
-    /// cycle.
+    /// Arithmetic means over draws: cycles, active lanes an issued instruction of all lanes, and warp instructions issued
+    /// a cycle.
     cycles: f64,
     simt_efficiency: f64,
-    thread_ipc: f64,
-    /// Warp instructions issued a cycle.
     warp_ipc: f64,
-    /// Paired with the baseline's draws: geometric means of the ratios of SIMT efficiencies and of accesses to memory,
-    /// and of cycles of the baseline over cycles with least and greatest.
+    /// Paired with the baseline's draws: geometric means of the ratios of SIMT efficiencies and of accesses to memory.
     efficiency_gain: f64,
     access_gain: f64,
-    speedup: f64,
-    speedup_range: [f64; 2],
-    draws: usize,
     /// Releases of convergence barriers by reason, of all draws.
     convergence: Option<Convergence>,
 }
@@ -167,31 +163,39 @@ impl Row {
         let cycles = |draws| values(draws, |s| s.cycles as f64);
         let speedup = Gain::paired(&cycles(after), &cycles(before));
         Row {
-            kernel: studied.name,
+            of: Subject {
+                study: STUDY,
+                kernel: Some(studied.name),
+                set: None,
+                variant: variant.name.clone(),
+                divergence: unit.divergence.name(),
+            },
+            compared: Compared::alone(&draws::ipc(after)).over(speedup),
             paper: studied.paper,
-            variant: variant.name.clone(),
             baseline: unit.name,
-            divergence: unit.divergence.name(),
             threshold: variant.threshold,
             changed: variant.name != BASELINE,
             latency: latency(shape),
             cycles: mean(|s| s.cycles as f64),
             simt_efficiency: mean(|s| s.simt_efficiency),
-            thread_ipc: mean(|s| s.thread_ipc),
             warp_ipc: mean(|s| s.warp_ipc),
             efficiency_gain: gain(|s| s.simt_efficiency).mean,
             access_gain: gain(|s| s.accesses as f64).mean,
-            speedup: speedup.mean,
-            speedup_range: [speedup.least, speedup.greatest],
-            draws: after.len(),
             convergence: after.iter().filter_map(|s| s.convergence).reduce(sum),
         }
     }
 
     /// In time.
     fn gain(&self) -> Gain {
-        let [least, greatest] = self.speedup_range;
-        Gain { mean: self.speedup, least, greatest }
+        self.compared.gain().expect("the baseline has run")
+    }
+
+    fn kernel(&self) -> &'static str {
+        self.of.kernel.expect("a row is of one")
+    }
+
+    fn is(&self, kernel: &str, baseline: &str, variant: &str) -> bool {
+        (self.kernel(), self.baseline, self.of.variant.as_str()) == (kernel, baseline, variant)
     }
 }
 
@@ -239,9 +243,7 @@ impl Speculative {
         for comparison in &comparisons {
             let summaries: Vec<Vec<Summary>> = summaries.by_ref().take(comparison.runs().count()).collect();
             // The baseline of what was found is one of those above, for kernels with directives.
-            let is = |row: &Row, other: &Row| {
-                (row.kernel, row.baseline, &row.variant) == (other.kernel, other.baseline, &other.variant)
-            };
+            let is = |row: &Row, other: &Row| row.is(other.kernel(), other.baseline, &other.of.variant);
             let new: Vec<Row> = comparison.rows(&summaries);
             let new: Vec<Row> = new.into_iter().filter(|row| !rows.iter().any(|other| is(row, other))).collect();
             rows.extend(new);
@@ -348,7 +350,7 @@ impl Comparison {
 
 impl Report {
     fn row(&self, kernel: &str, baseline: &str, variant: &str) -> Option<&Row> {
-        self.rows.iter().find(|row| row.kernel == kernel && row.baseline == baseline && row.variant == variant)
+        self.rows.iter().find(|row| row.is(kernel, baseline, variant))
     }
 
     /// The kernels with directives that ran, in order.
@@ -393,12 +395,12 @@ mod tests {
     fn rows_have_ratios_of_paired_draws() {
         let report = example();
         let row = report.row("rsbench", VOLTA, "predict").unwrap();
-        assert_eq!((row.speedup_range, row.draws, row.cycles), ([2.0, 2.0], 2, 1000.0));
-        assert!((row.speedup - 2.0).abs() < 1e-12 && (row.efficiency_gain - 2.0).abs() < 1e-12);
+        assert_eq!((row.compared.gain_range, row.compared.draws, row.cycles), (Some([2.0, 2.0]), Some(2), 1000.0));
+        assert!((row.gain().mean - 2.0).abs() < 1e-12 && (row.efficiency_gain - 2.0).abs() < 1e-12);
         let row = report.row("xsbench", VOLTA, "predict").unwrap();
-        assert_eq!(row.speedup_range, [0.8, 1.2]);
+        assert_eq!(row.compared.gain_range, Some([0.8, 1.2]));
         assert!(row.gain().is_none());
-        assert_eq!(report.row("xsbench", VOLTA, BASELINE).unwrap().speedup_range, [1.0, 1.0]);
+        assert_eq!(report.row("xsbench", VOLTA, BASELINE).unwrap().compared.gain_range, Some([1.0, 1.0]));
     }
 
     #[test]
@@ -414,7 +416,7 @@ mod tests {
         let summary = |cycles| vec![Summary { cycles, simt_efficiency: 0.5, accesses: 1, ..Summary::default() }];
         let rows = comparison.rows(&[summary(100), summary(50)]);
         let seen: Vec<(&str, f64, bool)> =
-            rows.iter().map(|row| (row.variant.as_str(), row.speedup, row.changed)).collect();
+            rows.iter().map(|row| (row.of.variant.as_str(), row.gain().mean, row.changed)).collect();
         assert_eq!(seen, [(BASELINE, 1.0, false), ("auto", 2.0, true), ("auto-profile", 1.0, false)]);
     }
 
@@ -427,7 +429,7 @@ mod tests {
         }
         let soft = rows.iter().find(|row| row["variant"] == "soft-8" && row["baseline"] == "path-table").unwrap();
         assert_eq!((soft["kernel"].as_str(), soft["threshold"].as_u64()), (Some("xsbench"), Some(8)));
-        assert_eq!((soft["speedup_range"][1].as_f64(), soft["draws"].as_u64()), (Some(2.0), Some(2)));
+        assert_eq!((soft["gain_range"][1].as_f64(), soft["draws"].as_u64()), (Some(2.0), Some(2)));
         assert_eq!(soft["divergence"], "path-table");
         assert!(rows[0]["threshold"].is_null());
     }

@@ -1,11 +1,11 @@
 //! A chart of horizontal bars, each of which is a whole in parts: a group a kernel.
 
-use crate::drawing::{FAINT, INK, document, legend, line, rectangle, text};
+use crate::drawing::{FAINT, INK, document, legend, legend_end, line, rectangle, text};
 use svg::node::element::Group;
 
 pub struct Stacked<'a> {
     pub title: &'a str,
-    /// What the parts of a bar are, in order, with their colours; and what a mark is.
+    /// What the parts of a bar are, in order, with their colours; and what a mark is, if there are some.
     pub parts: &'a [(&'a str, &'a str)],
     pub mark: &'a str,
     pub groups: Vec<Bars>,
@@ -37,13 +37,17 @@ const GAP: f64 = 8.0;
 const HEAD: f64 = 76.0;
 /// Below them.
 const AXIS: f64 = 34.0;
+/// A letter's width in the legend.
+const LETTER: f64 = 6.5;
 
 impl Stacked<'_> {
     pub fn svg(&self) -> String {
         let left = MARGIN + LABELS + NAMES;
         let height = |bars: &Bars| bars.bars.len() as f64 * BAR;
         let bottom = HEAD + self.groups.iter().map(|bars| height(bars) + GAP).sum::<f64>();
-        let size = (left + WIDTH + 2.0 * MARGIN, bottom + AXIS);
+        let names: Vec<&str> = self.parts.iter().map(|(name, _)| *name).collect();
+        let wide = (left + WIDTH + MARGIN).max(legend_end(&names, self.mark, MARGIN, LETTER));
+        let size = (wide + MARGIN, bottom + AXIS);
         let title = text(MARGIN, 28.0, "start", self.title).set("font-size", 16);
         let mut picture = document(size).add(title).add(self.legend());
         for tenths in (0..=10).step_by(2) {
@@ -74,7 +78,7 @@ impl Stacked<'_> {
     }
 
     fn legend(&self) -> Group {
-        legend(self.parts.iter().copied(), self.mark, MARGIN, 6.5)
+        legend(self.parts.iter().copied(), self.mark, MARGIN, LETTER)
     }
 }
 

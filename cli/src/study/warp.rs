@@ -1,7 +1,7 @@
 //! `heddle study warp`: what warp primitives gain, beside the same work through the scratchpad.
 
 use super::age;
-use super::draws::{self, DrawsArgs, Gain};
+use super::draws::{self, Compared, DrawsArgs, Gain, Subject};
 use super::kept::KeptArgs;
 use super::page;
 use super::runs::{Run, usual};
@@ -11,7 +11,7 @@ use crate::output::{print, print_json};
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::Args;
-use heddle_simt::Shape;
+use heddle_simt::{Divergence, Shape};
 use heddle_testbench::kernels::{Kernel, find};
 use heddle_testbench::machine::Summary;
 use serde::Serialize;
@@ -27,7 +27,7 @@ use std::path::PathBuf;
     after_help = "Examples:
   heddle study warp
   heddle study warp --memory-model latency=100,jitter=20 --draws 4
-  heddle study warp --json | jq '.rows[] | {kernel, lanes, way, gain}'
+  heddle study warp --json | jq '.rows[] | {kernel, lanes, variant, gain}'
   heddle study warp --docs docs                   tables as a page",
     mut_arg("lanes", |arg| arg.hide(true)),
     mut_arg("warps", |arg| arg.hide(true)),
@@ -58,8 +58,7 @@ const LANES: [u32; 5] = [4, 8, 16, 32, 64];
 const PAIRS: [(&str, &str); 2] = [("matvec", "warp_matvec"), ("scan", "warp_scan")];
 
 /// How threads of a block work together.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// Through the scratchpad, with barriers; blocks as the kernel has them.
     Barriers,
@@ -67,6 +66,16 @@ enum Way {
     BarriersOfWarps,
     /// By shuffles.
     Shuffles,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Barriers => "barriers",
+            Way::BarriersOfWarps => "barriers-of-warps",
+            Way::Shuffles => "shuffles",
+        }
+    }
 }
 
 const WAYS: [Way; 3] = [Way::Barriers, Way::BarriersOfWarps, Way::Shuffles];
@@ -83,24 +92,28 @@ struct Report {
 /// A kernel on a core.
 #[derive(Serialize)]
 struct Row {
-    kernel: &'static str,
+    #[serde(flatten)]
+    of: Subject,
+    /// In cycles, with the first way: programs differ.
+    #[serde(flatten)]
+    compared: Compared,
     lanes: u32,
     warps: u32,
-    way: Way,
-    /// Arithmetic means over the draws.
+    /// The arithmetic mean over the draws.
     cycles: f64,
-    thread_ipc: f64,
-    /// Cycles of the first way over those of this: mean, least, greatest.
-    gain: [f64; 3],
 }
 
 impl Row {
     fn new((kernel, lanes, way): (&'static str, u32, Way), draws: &[Summary], first: &[Summary]) -> Row {
-        let mean = |value: fn(&Summary) -> f64| draws::average(draws, value);
         let speeds = |draws: &[Summary]| draws.iter().map(|draw| 1.0 / draw.cycles as f64).collect::<Vec<_>>();
-        let Gain { mean: over, least, greatest } = Gain::paired(&speeds(first), &speeds(draws));
-        let (cycles, thread_ipc) = (mean(|s| s.cycles as f64), mean(|s| s.thread_ipc));
-        Row { kernel, lanes, warps: THREADS / lanes, way, cycles, thread_ipc, gain: [over, least, greatest] }
+        let (variant, divergence) = (way.name().into(), Divergence::PATH_TABLE.name());
+        Row {
+            of: Subject { study: STUDY, kernel: Some(kernel), set: None, variant, divergence },
+            compared: Compared::alone(&draws::ipc(draws)).over(Gain::paired(&speeds(first), &speeds(draws))),
+            lanes,
+            warps: THREADS / lanes,
+            cycles: draws::average(draws, |s| s.cycles as f64),
+        }
     }
 }
 
@@ -165,11 +178,11 @@ fn table(report: &Report) -> Vec<Vec<String>> {
     ];
     let mut lines = vec![head.map(String::from).to_vec()];
     for (kernel, _) in PAIRS {
-        let of_kernel: Vec<&Row> = report.rows.iter().filter(|row| row.kernel == kernel).collect();
+        let of_kernel: Vec<&Row> = report.rows.iter().filter(|row| row.of.kernel == Some(kernel)).collect();
         for ways in of_kernel.chunks(WAYS.len()) {
             let cycles = ways.iter().map(|row| format!("{:.0}", row.cycles));
             let shuffles = ways[2];
-            let [_, least, greatest] = shuffles.gain;
+            let Gain { mean, least, greatest } = shuffles.compared.gain().expect("the first way has run");
             let range = if greatest - least < 5e-4 {
                 String::new()
             } else {
@@ -177,7 +190,7 @@ fn table(report: &Report) -> Vec<Vec<String>> {
             };
             let over = gain(ways[1].cycles / shuffles.cycles);
             let mut line = vec![kernel.to_string(), format!("{} × {}", shuffles.lanes, shuffles.warps)];
-            line.extend(cycles.chain([gain(shuffles.gain[0]) + &range, over]));
+            line.extend(cycles.chain([gain(mean) + &range, over]));
             lines.push(line);
         }
     }

@@ -55,6 +55,47 @@ fn runs_that_are_kept_are_not_run_again() {
     }
 }
 
+/// Each study's rows, without those of a kernel that stops or never ends there.
+#[test]
+fn rows_of_all_studies_share_keys() {
+    let place = Place::new();
+    let small = "--lanes 4 --warps 2";
+    let draws = "--draws 1";
+    for (line, study, draws, compared) in [
+        (format!("mechanisms gcd {small} {draws}"), "mechanisms", Some(1), true),
+        (format!("order gcd {small} {draws}"), "order", Some(1), true),
+        (format!("blocks gcd {small} {draws}"), "blocks", Some(1), true),
+        (format!("locks {small} {draws} --patience 256"), "locks", Some(1), false),
+        (format!("warp {draws}"), "warp-primitives", Some(1), true),
+        (format!("speculative common_call {small} {draws} --memory-model latency=1"), "speculative", Some(1), true),
+        (format!("simtight gcd {small}"), "simtight", None, true),
+        (format!("compaction monte_carlo {small} --config capri-paper"), "compaction", None, true),
+    ] {
+        let report: Value = serde_json::from_str(&place.good(&format!("study {line} --json"))).unwrap();
+        assert_eq!(report["study"], study);
+        let rows = report["rows"].as_array().unwrap();
+        let all = rows.len();
+        let ran: Vec<&Value> = rows.iter().filter(|row| row.get("thread_ipc").is_some()).collect();
+        assert!(ran.len() == all || study == "locks" && ran.len() > 5, "{line}");
+        for row in rows {
+            assert_eq!(row["study"], study);
+            assert_ne!(row.get("thread_ipc").is_some(), row.get("failed").is_some(), "{line}: {row}");
+            for key in ["kernel", "variant", "divergence"] {
+                assert!(row[key].is_string(), "{line}: {key} of {row}");
+            }
+            assert!(row.get("set").is_some(), "{line}: {row}");
+        }
+        for row in ran {
+            assert!(row["thread_ipc"].as_f64().unwrap() > 0.0, "{line}: {row}");
+            assert_eq!(row.get("draws").map(|draws| draws.as_u64().unwrap()), draws, "{line}: {row}");
+            assert_eq!(row.get("gain").is_some(), compared, "{line}: {row}");
+            for (key, there) in [("range", draws.is_some()), ("gain_range", draws.is_some() && compared)] {
+                assert_eq!(row.get(key).is_some_and(|range| range.as_array().unwrap().len() == 2), there, "{row}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_studied_is_one_line() {
     let place = Place::new();
@@ -126,8 +167,8 @@ fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
     let report: Value = serde_json::from_str(&json).unwrap();
     let rows = report["rows"].as_array().unwrap();
     let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
-    let variants = |study: &str, kernel: &str| -> Vec<String> {
-        let is_of = |row: &&Value| text(row, "study") == study && text(row, "kernel") == kernel;
+    let variants = |config: &str, kernel: &str| -> Vec<String> {
+        let is_of = |row: &&Value| text(row, "config") == config && text(row, "kernel") == kernel;
         rows.iter().filter(is_of).map(|row| text(row, "variant")).collect()
     };
     for kernel in ["face_detection", "monte_carlo"] {
@@ -139,24 +180,34 @@ fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
         assert_eq!(capri[..4], ["never", "tbc", "tbc+", "capri-latest-32"]);
         assert_eq!(capri.len(), 12);
     }
-    let row = |study: &str, kernel: &str, variant: &str| {
-        let names = [study, kernel, variant].map(String::from);
-        rows.iter().find(|row| ["study", "kernel", "variant"].map(|field| text(row, field)) == names).unwrap()
+    let small = ["never", "tbc", "tbc, round robin", "model-never", "dwf", "dwf-wb"];
+    assert_eq!(variants("small-cache", "monte_carlo"), small);
+    let row = |config: &str, kernel: &str, variant: &str| {
+        let names = [config, kernel, variant].map(String::from);
+        rows.iter().find(|row| ["config", "kernel", "variant"].map(|field| text(row, field)) == names).unwrap()
     };
     let number = |row: &Value, field: &str| row[field].as_f64().unwrap();
-    for (study, divergent) in [("tbc-paper", "face_detection"), ("capri-paper", "two_point")] {
-        let [never, tbc] = ["never", "tbc"].map(|variant| row(study, divergent, variant));
+    for (config, divergent) in [("tbc-paper", "face_detection"), ("capri-paper", "two_point")] {
+        let [never, tbc] = ["never", "tbc"].map(|variant| row(config, divergent, variant));
         assert!(number(tbc, "simt_efficiency") > number(never, "simt_efficiency"));
         let over_never = number(tbc, "thread_ipc") / number(never, "thread_ipc");
-        assert!((number(tbc, "over_never") - over_never).abs() < 1e-9);
-        let coherent = row(study, "monte_carlo", "tbc");
+        assert!((number(tbc, "gain") - over_never).abs() < 1e-9);
+        assert_eq!(text(never, "measured_set") == "divergent", number(never, "simt_efficiency") < 0.76);
+        let coherent = row(config, "monte_carlo", "tbc");
         assert_eq!((text(coherent, "set").as_str(), number(coherent, "simt_efficiency")), ("coherent", 1.0));
     }
+    for row in rows.iter().filter(|row| ["tbc-paper", "small-cache"].contains(&row["config"].as_str().unwrap())) {
+        let issues: u64 = row["issues"].as_array().into_iter().flatten().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(issues > 0, row["config"] == "tbc-paper" || row["model"] == true, "{row}");
+        assert!(number(row, "resident_warps") <= 4.0 && number(row, "waves") >= 1.0, "{row}");
+    }
+    let small = row("small-cache", "face_detection", "never")["core"].as_str().unwrap().to_string();
+    assert!(small.contains("--cache 2048,") && text(&rows[0], "core").contains("--cache 16384,"), "{small}");
     assert!(std::fs::read_to_string(place.path().join("ipc.svg")).unwrap().contains("4 lanes × 4 warps"));
     let few = place.good("study compaction suffix_array --config tbc-paper --lanes 4 --warps 4 --levels 1 --json");
     let report: Value = serde_json::from_str(&few).unwrap();
     let tbc = report["rows"].as_array().unwrap().iter().find(|row| row["variant"] == "tbc").unwrap();
-    assert!(tbc["thread_ipc"].is_null() && text(tbc, "failure").contains("of block"), "{tbc}");
+    assert!(tbc["thread_ipc"].is_null() && text(tbc, "failed").contains("of block"), "{tbc}");
     let bad = |options: &str| place.bad(&format!("study compaction {options}"));
     assert!(bad("gcd").starts_with("gcd is no kernel of this study; those are bfs, face_detection, "));
     assert!(bad("two_point --config tbc-paper").starts_with("two_point is no kernel of this study; those are bfs, "));
@@ -190,8 +241,8 @@ fn predicted_programs_are_compared_with_their_baselines_draw_by_draw() {
         assert_eq!(variants(kernel, unit), ["baseline", "predict"]);
     }
     for row in &rows {
-        let range = [0, 1].map(|at| row["speedup_range"][at].as_f64().unwrap());
-        let (mean, is_baseline) = (row["speedup"].as_f64().unwrap(), text(row, "variant") == "baseline");
+        let range = [0, 1].map(|at| row["gain_range"][at].as_f64().unwrap());
+        let (mean, is_baseline) = (row["gain"].as_f64().unwrap(), text(row, "variant") == "baseline");
         assert!(range[0] <= mean && mean <= range[1], "{row}");
         assert_eq!(row["changed"] == false, range == [1.0, 1.0], "{row}");
         assert!(!is_baseline || row["changed"] == false, "{row}");
@@ -203,10 +254,10 @@ fn predicted_programs_are_compared_with_their_baselines_draw_by_draw() {
         rows.iter().find(|row| row["variant"] == variant && row["baseline"] == baseline).unwrap()
     };
     for baseline in ["volta", "path-table"] {
-        assert!(row("predict", baseline)["speedup_range"][0].as_f64().unwrap() > 1.2);
+        assert!(row("predict", baseline)["gain_range"][0].as_f64().unwrap() > 1.2);
         assert!(row("predict", baseline)["efficiency_gain"].as_f64().unwrap() > 1.2);
     }
-    assert!(row("predict", "stack")["speedup"].as_f64().unwrap() <= 1.0);
+    assert!(row("predict", "stack")["gain"].as_f64().unwrap() <= 1.0);
     let bad = |options: &str| place.bad(&format!("study speculative {options}"));
     assert!(bad("gcd").starts_with("gcd is no kernel of this study; those are rsbench, xsbench, "));
     assert!(bad("--draws 0").contains("--draws"));

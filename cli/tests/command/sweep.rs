@@ -282,9 +282,9 @@ fn the_example_on_mechanisms_is_the_study() {
         format!("{}{}", options["divergence"].as_str().unwrap(), more.collect::<String>())
     };
     for row in study {
-        let of_it = swept.iter().filter(|other| row["mechanism"] == name(other));
+        let of_it = swept.iter().filter(|other| row["variant"] == name(other));
         let draws: Vec<Value> = of_it.map(|other| other["result"]["thread_ipc"].clone()).collect();
-        assert_eq!(row["ipc_of_draws"], Value::Array(draws), "{}", row["mechanism"]);
+        assert_eq!(row["ipc_of_draws"], Value::Array(draws), "{}", row["variant"]);
     }
 }
 

@@ -11,6 +11,10 @@ use serde::Serialize;
 pub enum Name {
     TbcPaper,
     CapriPaper,
+    /// As tbc-paper, on kernels that have points of likely convergence.
+    LikelyPoints,
+    /// As tbc-paper, with an eighth of the cache.
+    SmallCache,
 }
 
 impl Name {
@@ -18,6 +22,8 @@ impl Name {
         match self {
             Name::TbcPaper => "tbc-paper",
             Name::CapriPaper => "capri-paper",
+            Name::LikelyPoints => "likely-points",
+            Name::SmallCache => "small-cache",
         }
     }
 }
@@ -30,6 +36,8 @@ pub enum Set {
 }
 
 impl Set {
+    pub const ALL: [Set; 2] = [Set::Divergent, Set::Coherent];
+
     pub fn text(self) -> &'static str {
         match self {
             Set::Divergent => "divergent",
@@ -43,6 +51,8 @@ pub struct Configuration {
     pub name: Name,
     /// Cycles that a warp's instruction takes of the paper's ALUs.
     pub issue_interval: u32,
+    /// The data cache is that of the options over this.
+    pub less_cache: u32,
     pub variants: &'static [Variant],
     pub kernels: &'static [Studied],
 }
@@ -70,14 +80,20 @@ pub struct Studied {
     pub set: Set,
     /// Entries of a block's stack in Table 3 of the paper on thread block compaction.
     pub entries: Option<u32>,
+    /// SIMD utilisation in Table 2 of CAPRI's paper: of a stack per warp.
+    pub utilisation: Option<f64>,
 }
 
 const fn divergent(name: &'static str, paper: &'static str, entries: Option<u32>) -> Studied {
-    Studied { name, paper, set: Set::Divergent, entries }
+    Studied { name, paper, set: Set::Divergent, entries, utilisation: None }
 }
 
 const fn coherent(name: &'static str, paper: &'static str, entries: Option<u32>) -> Studied {
-    Studied { name, paper, set: Set::Coherent, entries }
+    Studied { set: Set::Coherent, ..divergent(name, paper, entries) }
+}
+
+const fn using(utilisation: f64, studied: Studied) -> Studied {
+    Studied { utilisation: Some(utilisation), ..studied }
 }
 
 const TBC_KERNELS: [Studied; 14] = [
@@ -98,18 +114,22 @@ const TBC_KERNELS: [Studied; 14] = [
 ];
 
 const CAPRI_KERNELS: [Studied; 11] = [
-    divergent("bfs", "BFS", None),
-    divergent("suffix", "MUM", None),
-    divergent("suffix_array", "MUM++", None),
-    divergent("laplace3d", "LPS", None),
-    divergent("backprop", "BACKP", None),
-    divergent("two_point", "TPACF", None),
-    coherent("monte_carlo", "LIB", None),
-    coherent("particle_filter", "PFLT", None),
-    coherent("cfd", "CFD", None),
-    coherent("fft", "FFT", None),
-    coherent("quasi_random", "QSRDM", None),
+    using(0.29, divergent("bfs", "BFS", None)),
+    using(0.23, divergent("suffix", "MUM", None)),
+    using(0.28, divergent("suffix_array", "MUM++", None)),
+    using(0.74, divergent("laplace3d", "LPS", None)),
+    using(0.83, divergent("backprop", "BACKP", None)),
+    using(0.81, divergent("two_point", "TPACF", None)),
+    using(1.0, coherent("monte_carlo", "LIB", None)),
+    using(0.99, coherent("particle_filter", "PFLT", None)),
+    using(0.96, coherent("cfd", "CFD", None)),
+    using(0.91, coherent("fft", "FFT", None)),
+    using(0.95, coherent("quasi_random", "QSRDM", None)),
 ];
+
+/// Those that have branches with a point of likely convergence which may diverge.
+const LIKELY_KERNELS: [Studied; 2] =
+    [divergent("pathtracer", "-", None), using(0.91, coherent("raytrace", "RAY", None))];
 
 /// A stack per warp without likely points.
 const NEVER: Variant = Variant {
@@ -127,6 +147,15 @@ const NEVER: Variant = Variant {
 const PATH_TABLE: Variant =
     Variant { name: "path-table", divergence: Divergence::PATH_TABLE, published: [None, None], ..NEVER };
 
+const TBC: Variant = Variant {
+    name: "tbc",
+    divergence: Divergence::BLOCK_STACK,
+    schedule: Schedule::BlockAge,
+    likely: true,
+    published: [Some(1.22), None],
+    ..NEVER
+};
+
 const TBC_VARIANTS: [Variant; 7] = [
     NEVER,
     // What waiting costs.
@@ -140,14 +169,7 @@ const TBC_VARIANTS: [Variant; 7] = [
         ..NEVER
     },
     // §6; of the coherent set it has no number.
-    Variant {
-        name: "tbc",
-        divergence: Divergence::BLOCK_STACK,
-        schedule: Schedule::BlockAge,
-        likely: true,
-        published: [Some(1.22), None],
-        ..NEVER
-    },
+    TBC,
     PATH_TABLE,
     model(MODEL_NEVER, Mechanism::Stack, None),
     // §6: 4 % over PDOM; and TBC is 6 % faster than it.
@@ -196,8 +218,43 @@ pub const CAPRI_VARIANTS: [Variant; 12] = [
     sticky(PATH_TABLE),
 ];
 
-pub static CONFIGURATIONS: [Configuration; 2] = [
-    // Table 2: warps of 32 threads, 8 ALUs.
-    Configuration { name: Name::TbcPaper, issue_interval: 4, variants: &TBC_VARIANTS, kernels: &TBC_KERNELS },
-    Configuration { name: Name::CapriPaper, issue_interval: 1, variants: &CAPRI_VARIANTS, kernels: &CAPRI_KERNELS },
+/// §4, Figure 11.
+const LIKELY_VARIANTS: [Variant; 4] = [
+    NEVER,
+    Variant { name: "never, likely", likely: true, published: [None, None], ..NEVER },
+    Variant { name: "tbc, no likely", likely: false, published: [None, None], ..TBC },
+    Variant { published: [None, None], ..TBC },
+];
+
+/// §6.4, Figure 17; of the models it has no number.
+const SMALL_CACHE_VARIANTS: [Variant; 6] = [
+    NEVER,
+    Variant { published: [Some(1.135), None], ..TBC },
+    Variant { name: "tbc, round robin", schedule: Schedule::BlockRoundRobin, published: [Some(1.15), None], ..TBC },
+    model(MODEL_NEVER, Mechanism::Stack, None),
+    model("dwf", Mechanism::Formation, None),
+    model("dwf-wb", Mechanism::WarpBarriers, None),
+];
+
+/// Table 2 of the paper on thread block compaction: warps of 32 threads, 8 ALUs.
+const TBC_PAPER: Configuration = Configuration {
+    name: Name::TbcPaper,
+    issue_interval: 4,
+    less_cache: 1,
+    variants: &TBC_VARIANTS,
+    kernels: &TBC_KERNELS,
+};
+
+pub static CONFIGURATIONS: [Configuration; 4] = [
+    TBC_PAPER,
+    Configuration {
+        name: Name::CapriPaper,
+        issue_interval: 1,
+        variants: &CAPRI_VARIANTS,
+        kernels: &CAPRI_KERNELS,
+        ..TBC_PAPER
+    },
+    Configuration { name: Name::LikelyPoints, variants: &LIKELY_VARIANTS, kernels: &LIKELY_KERNELS, ..TBC_PAPER },
+    // 128 KB of its second cache in place of 1 MB.
+    Configuration { name: Name::SmallCache, less_cache: 8, variants: &SMALL_CACHE_VARIANTS, ..TBC_PAPER },
 ];

@@ -1,6 +1,6 @@
 //! Decisions to wait for a compaction or not, in the four classes of `capri.txt` §5.1: the picture of its Figure 9.
 
-use super::{Mean, Name, Report, Row, Set};
+use super::{By, Mean, Name, Report, Row, Set};
 use crate::study::stacked::{Bar, Bars, Stacked};
 use heddle_testbench::machine::Prediction;
 
@@ -27,26 +27,27 @@ pub fn waits(p: &Prediction) -> Option<f64> {
 }
 
 /// The paper's share of right decisions (§5.1).
-pub fn published(study: Name, set: Set, variant: &str) -> Option<f64> {
+pub fn published(config: Name, set: Set, variant: &str) -> Option<f64> {
     let of_set = if set == Set::Divergent { 0.866 } else { 0.998 };
-    (study == Name::CapriPaper && variant == CHARTED[3]).then_some(of_set)
+    (config == Name::CapriPaper && variant == CHARTED[3]).then_some(of_set)
 }
 
 /// A bar a variant of each kernel of CAPRI's paper, and of the means.
 pub fn chart(report: &Report) -> String {
-    let rows: Vec<&Row> = report.rows.iter().filter(|row| row.study == Name::CapriPaper).collect();
+    let rows: Vec<&Row> = report.rows.iter().filter(|row| row.config == Name::CapriPaper).collect();
     let mut groups = Vec::new();
     for set in [Set::Divergent, Set::Coherent] {
-        let of_set: Vec<&Row> = rows.iter().copied().filter(|row| row.set == set).collect();
-        for rows in of_set.chunk_by(|a, b| a.kernel == b.kernel) {
+        let of_set: Vec<&Row> = rows.iter().copied().filter(|row| row.set() == set.text()).collect();
+        for rows in of_set.chunk_by(|a, b| a.kernel() == b.kernel()) {
             let shares = |name: &str| {
-                let row = rows.iter().find(|row| row.variant == name)?;
+                let row = rows.iter().find(|row| row.of.variant == name)?;
                 shares(row.figures.as_ref()?.prediction.as_ref()?)
             };
-            groups.push(bars(rows[0].kernel.into(), shares, |_| None));
+            groups.push(bars(rows[0].kernel().into(), shares, |_| None));
         }
         let mean = |name: &str| {
-            let is = |mean: &&Mean| (mean.study, mean.set, mean.variant) == (Name::CapriPaper, set, name);
+            let wanted = (Name::CapriPaper, By::Paper, set, name);
+            let is = |mean: &&Mean| (mean.config, mean.by, mean.set, mean.variant) == wanted;
             report.means.iter().find(is)?.decisions
         };
         let mean_bars = bars(format!("mean, {}", set.text()), mean, |name| published(Name::CapriPaper, set, name));

@@ -1,10 +1,13 @@
 //! The tables of the study, and its page.
 
 use super::prediction::{published, shares, waits};
-use super::{CONFIGURATIONS, Configuration, Figures, MODEL_NEVER, Mean, Name, Report, Row, Set, Variant};
+use super::{By, CONFIGURATIONS, Configuration, Figures, MODEL_NEVER, Mean, Name, Report, Row, Set, Variant};
 use crate::study::fit;
 use crate::study::table::{gain, markdown, plain, share};
+use crate::study::workloads;
 use heddle_simt::{Capt, Compaction as Waits, Divergence, History};
+use heddle_testbench::kernels::find;
+use heddle_testbench::{Program, reconverge};
 
 /// A table with a line a kernel.
 struct Table {
@@ -29,7 +32,7 @@ pub fn plain_text(report: &Report) -> String {
     text
 }
 
-/// The page's text, with `{core}`, `{options}`, `{tbc-paper}`, `{capri-paper}` and `{failures}` filled in.
+/// The page's text, with everything in braces filled in: a configuration's name stands for its tables.
 pub fn page(report: &Report) -> String {
     let core = format!("{} lanes × {} warps", report.lanes, report.warps);
     let mut text = include_str!("page.md").replace("{core}", &core).replace("{options}", &report.core);
@@ -39,19 +42,68 @@ pub fn page(report: &Report) -> String {
         let sections = sections.collect::<Vec<_>>().join("\n").trim_end().to_string();
         text = text.replace(&format!("{{{}}}", configuration.name.text()), &sections);
     }
+    let text = text.replace("{likely}", &with_likely()).replace("{raytrace}", &efficiency_of_raytrace(report));
+    let text = text.replace("{limit}", &format!("{:.0} %", 100.0 * workloads::DIVERGENT_ON_STACK));
+    let text = text.replace("{capri}", &capri(report));
     let failures = failures(report);
     let none = || "All kernels ran on all variants.".into();
     let lines = || failures.iter().map(|failure| format!("* {failure}")).collect::<Vec<_>>().join("\n");
     text.replace("{failures}", &if failures.is_empty() { none() } else { lines() })
 }
 
+/// Kernels of tbc-paper that have a point of likely convergence for threads that part.
+fn with_likely() -> String {
+    let has = |name: &&str| {
+        let kernel = find(name).expect("every kernel of the study is there");
+        let program = Program::parse(kernel.elf).expect("a built-in kernel is a program");
+        let branches = reconverge::analyse(&program).expect("its branches are known").branches;
+        branches.iter().any(|branch| branch.likely.is_some() && !branch.uniform)
+    };
+    let tbc = CONFIGURATIONS.iter().find(|configuration| configuration.name == Name::TbcPaper).expect("it is one");
+    let names: Vec<String> =
+        tbc.kernels.iter().map(|kernel| kernel.name).filter(has).map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "no kernel here has one".into() } else { format!("{} have some", names.join(", ")) }
+}
+
+fn efficiency_of_raytrace(report: &Report) -> String {
+    let row = report.rows.iter().find(|row| row.is_of(Name::LikelyPoints, "never") && row.kernel() == "raytrace");
+    percent(row.and_then(|row| row.figures.as_ref()).map(|figures| figures.simt_efficiency), share)
+}
+
+/// As much the paper's coherent kernels lose with CAPRI at most.
+const COHERENT_LOSS: f64 = 0.01;
+
+/// How CAPRI compares with what its paper says.
+fn capri(report: &Report) -> String {
+    const VARIANT: &str = "capri-latest-32";
+    let wanted = (Name::CapriPaper, By::Paper, Set::Divergent, VARIANT);
+    let mean = report.means.iter().find(|mean| (mean.config, mean.by, mean.set, mean.variant) == wanted);
+    let [ours, paper] = [mean.and_then(|mean| mean.gain), mean.and_then(|mean| mean.published)];
+    let coherent = report.rows.iter().filter(|row| row.is_of(Name::CapriPaper, VARIANT) && row.set() == "coherent");
+    let lost = |row: &Row| Some((row.kernel(), row.figures.as_ref()?.compared.gain?));
+    let losing: Vec<String> = coherent
+        .filter_map(lost)
+        .filter(|(_, ratio)| *ratio < 1.0 - COHERENT_LOSS)
+        .map(|(kernel, ratio)| format!("`{kernel}` ({})", gain(ratio)))
+        .collect();
+    let losing = if losing.is_empty() { "none".into() } else { losing.join(", ") };
+    format!(
+        "`{VARIANT}` does {} on the divergent set, the paper's {}. Coherent kernels that lose more than {} with it, the \
+         paper's most: {losing}.",
+        percent(ours, gain),
+        percent(paper, gain),
+        share(COHERENT_LOSS)
+    )
+}
+
 fn configurations(report: &Report) -> impl Iterator<Item = &'static Configuration> {
-    CONFIGURATIONS.iter().filter(|configuration| report.rows.iter().any(|row| row.study == configuration.name))
+    CONFIGURATIONS.iter().filter(|configuration| report.rows.iter().any(|row| row.config == configuration.name))
 }
 
 fn failures(report: &Report) -> Vec<String> {
-    let failure =
-        |row: &Row| Some(format!("{}, {} on {}: {}", row.study.text(), row.kernel, row.variant, row.failure.as_ref()?));
+    let failure = |row: &Row| {
+        Some(format!("{}, {} on {}: {}", row.config.text(), row.kernel(), row.of.variant, row.failed.as_ref()?))
+    };
     report.rows.iter().filter_map(failure).collect()
 }
 
@@ -64,43 +116,49 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
     let others = &main[1..];
     let over = Cells {
         first: true,
-        figure: |figures| figures.over_never.map_or("-".into(), gain),
-        mean: |mean| Some(percent(mean.over_never, gain)),
+        figure: |figures| percent(figures.compared.gain, gain),
+        mean: |mean| Some(percent(mean.gain, gain)),
         published: |mean| Some(percent(mean.published, gain)),
     };
-    let mut tables = vec![
-        table("thread IPC of never, and that of the others over it", others, over),
-        table(
-            "SIMT efficiency",
-            &main,
-            Cells {
-                first: false,
-                figure: |figures| share(figures.simt_efficiency),
-                mean: |mean| Some(percent(mean.simt_efficiency, share)),
-                published: |_| None,
-            },
-        ),
-        table(
-            "opportunities to issue that were not taken, of all",
-            &main,
-            Cells {
-                first: false,
-                figure: |figures| share(figures.idle_share),
-                mean: |mean| Some(percent(mean.idle_share, share)),
-                published: |_| None,
-            },
-        ),
-        table(
-            "opportunities to issue that the divergence unit takes away, of all",
-            &main,
-            Cells {
-                first: false,
-                figure: |figures| share(figures.divergence_share),
-                mean: |mean| Some(percent(mean.divergence_share, share)),
-                published: |_| None,
-            },
-        ),
-    ];
+    let gains = table("thread IPC of never, and that of the others over it", others, over);
+    let title = "what kernels give the core to do, and SIMT efficiency of never beside the paper's";
+    let mut tables = match name {
+        // Its kernels are those of tbc-paper.
+        Name::SmallCache => vec![gains],
+        _ => vec![Table { title, lines: workload(report, name) }, gains],
+    };
+    // Of what the paper has no figures.
+    let ours = |title, variants: &[&Variant], figure: fn(&Figures) -> String, mean: fn(&Mean) -> Option<String>| {
+        table(title, variants, Cells { first: false, figure, mean, published: |_| None })
+    };
+    let efficiency = ours(
+        "SIMT efficiency",
+        &main,
+        |figures| share(figures.simt_efficiency),
+        |mean| Some(percent(mean.simt_efficiency, share)),
+    );
+    match name {
+        Name::SmallCache => return tables,
+        Name::LikelyPoints => {
+            tables.push(efficiency);
+            return tables;
+        }
+        Name::TbcPaper | Name::CapriPaper => {}
+    }
+    let measured = Table { title: "the same means, by measured sets", lines: by_measurement(report, name, others) };
+    tables.extend([measured, efficiency]);
+    tables.push(ours(
+        "opportunities to issue that were not taken, of all",
+        &main,
+        |figures| share(figures.idle_share),
+        |mean| Some(percent(mean.idle_share, share)),
+    ));
+    tables.push(ours(
+        "opportunities to issue that the divergence unit takes away, of all",
+        &main,
+        |figures| share(figures.divergence_share),
+        |mean| Some(percent(mean.divergence_share, share)),
+    ));
     let is_latest = |variant: &&Variant| variant.waits == Waits::Predict && variant.capt.history == History::Latest;
     let mut sizes: Vec<&Variant> = variants.iter().filter(is_latest).collect();
     sizes.sort_by_key(|variant| variant.capt.entries);
@@ -109,60 +167,105 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
     }
     let compacts = |variant: &&Variant| variant.divergence.capabilities().mixes_warps && variant.waits != Waits::Off;
     let blocks: Vec<&Variant> = main.iter().copied().filter(compacts).collect();
-    let warps = Cells {
-        first: false,
-        figure: |figures| figures.warps().map_or("-".into(), before_and_after),
-        mean: |mean| Some(mean.warps.map_or("-".into(), before_and_after)),
-        published: |_| None,
+    tables.push(ours(
+        "warps before and after a compaction",
+        &blocks,
+        |figures| figures.warps().map_or("-".into(), before_and_after),
+        |mean| Some(mean.warps.map_or("-".into(), before_and_after)),
+    ));
+    let ratios = |title, figure: fn(&Figures) -> Option<f64>| Table {
+        title,
+        lines: ratios(report, name, others, figure).collect(),
     };
-    tables.push(table("warps before and after a compaction", &blocks, warps));
     if name == Name::CapriPaper {
-        tables.push(Table { title: "cycles without an issue, over never's", lines: idle(report, name, others) });
+        let mut idle = ratios("cycles without an issue, over never's", |figures| figures.idle_over_never);
+        let of_paper = others.iter().map(|variant| percent(variant.published_idle, gain));
+        idle.lines.push(["the paper's", "", "all"].map(String::from).into_iter().chain(of_paper).collect());
+        tables.push(idle);
+        tables.push(ratios("misses of the data cache, over never's", |figures| figures.misses_over_never));
         let decisions = Cells {
             first: false,
             figure: |figures| figures.prediction.as_ref().and_then(shares).map_or("-".into(), right),
             mean: |mean| Some(mean.decisions.map_or("-".into(), right)),
-            published: |mean| Some(percent(published(mean.study, mean.set, mean.variant), share)),
+            published: |mean| Some(percent(published(mean.config, mean.set, mean.variant), share)),
         };
         tables.push(table("right decisions of warps at branches, of all", &blocks, decisions));
-        let waiting = Cells {
-            first: false,
-            figure: |figures| percent(figures.prediction.as_ref().and_then(waits), share),
-            mean: |mean| Some(percent(mean.bypass_waits, share)),
-            published: |_| None,
-        };
-        tables.push(table(
+        tables.push(ours(
             "bypasses of warps that wait all the same, where threads reconverge, of all decisions",
             &blocks,
-            waiting,
+            |figures| percent(figures.prediction.as_ref().and_then(waits), share),
+            |mean| Some(percent(mean.bypass_waits, share)),
         ));
     }
     if name == Name::TbcPaper {
-        tables.push(Table { title: "levels of a stack in use at most", lines: levels(report, name, &main) });
+        tables.push(ratios("accesses to memory and scratchpad, over never's", |figures| figures.accesses_over_never));
+        tables.push(ratios("lines between cache and memory, over never's", |figures| figures.traffic_over_never));
+        let title = "levels of a stack in use at most, and entries as the paper counts them";
+        tables.push(Table { title, lines: levels(report, name, &main) });
         tables.push(Table { title: "cycles of never, of the core and of the cycle model", lines: fit(report, name) });
     }
     tables
 }
 
-/// How many more cycles have no issue: each kernel, the mean of all, and the paper's.
-fn idle(report: &Report, name: Name, variants: &[&Variant]) -> Vec<Vec<String>> {
-    let mut lines = vec![heading(["kernel", "paper's", "set"], variants)];
-    for rows in kernels(report, name) {
-        let names = [rows[0].kernel, rows[0].paper, rows[0].set.text()].map(String::from);
-        let figure = |figures: &Figures| percent(figures.idle_over_never, gain);
-        lines.push(names.into_iter().chain(variants.iter().map(|v| cell(rows, v.name, figure))).collect());
-    }
+/// Ratios to never's: each kernel, and the arithmetic mean of all.
+fn ratios(
+    report: &Report,
+    name: Name,
+    variants: &[&Variant],
+    figure: fn(&Figures) -> Option<f64>,
+) -> impl Iterator<Item = Vec<String>> {
+    let of_kernel = |rows: &[Row]| {
+        let cells = variants.iter().map(|variant| cell(rows, variant.name, |figures| percent(figure(figures), gain)));
+        names(&rows[0]).into_iter().chain(cells).collect()
+    };
     let mean = |variant: &&Variant| {
-        let of_variant = report.rows.iter().filter(|row| row.study == name && row.variant == variant.name);
-        let ratios: Vec<f64> = of_variant.filter_map(|row| row.figures.as_ref()?.idle_over_never).collect();
+        let of_variant = report.rows.iter().filter(|row| row.is_of(name, variant.name));
+        let ratios: Vec<f64> = of_variant.filter_map(|row| figure(row.figures.as_ref()?)).collect();
         percent((!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64), gain)
     };
-    let summary = |first: &str, of: &dyn Fn(&&Variant) -> String| {
-        [first, "", "all"].map(String::from).into_iter().chain(variants.iter().map(of)).collect()
-    };
-    lines.push(summary("mean", &mean));
-    lines.push(summary("the paper's", &|variant| percent(variant.published_idle, gain)));
+    let means = ["mean", "", "all"].map(String::from).into_iter().chain(variants.iter().map(mean)).collect();
+    let mut lines = vec![heading(["kernel", "paper's", "set"], variants)];
+    lines.extend(kernels(report, name).map(of_kernel));
+    lines.push(means);
+    lines.into_iter()
+}
+
+/// The means of thread IPC over never by what kernels measure, and which these are.
+fn by_measurement(report: &Report, name: Name, variants: &[&Variant]) -> Vec<Vec<String>> {
+    let mut lines = vec![heading(["set", "kernels", ""], variants)];
+    for set in Set::ALL {
+        let is_of = |rows: &&[Row]| rows[0].measured_set == Some(set.text());
+        let kernels: Vec<&str> = kernels(report, name).filter(is_of).map(|rows| rows[0].kernel()).collect();
+        let mean = |variant: &&Variant| {
+            let wanted = (name, By::Measurement, set, variant.name);
+            let is = |mean: &&Mean| (mean.config, mean.by, mean.set, mean.variant) == wanted;
+            percent(report.means.iter().find(is).and_then(|mean| mean.gain), gain)
+        };
+        let first = [set.text().to_string(), kernels.join(", "), String::new()];
+        lines.push(first.into_iter().chain(variants.iter().map(mean)).collect());
+    }
     lines
+}
+
+/// Kernel, namesake and the paper's set.
+fn names(row: &Row) -> [String; NAMES] {
+    [row.kernel(), row.paper, row.set()].map(String::from)
+}
+
+/// How much of the core each kernel fills, and the paper's SIMD utilisation beside its SIMT efficiency.
+fn workload(report: &Report, name: Name) -> Vec<Vec<String>> {
+    let line = |rows: &[Row]| {
+        let figures = rows.iter().find(|row| row.of.variant == "never")?.figures.as_ref()?;
+        Some(workloads::Line {
+            kernel: rows[0].kernel(),
+            paper: rows[0].paper,
+            set: rows[0].set(),
+            workload: figures.workload,
+            efficiency: figures.simt_efficiency,
+            published: rows[0].published_efficiency,
+        })
+    };
+    workloads::table(report.warps, &kernels(report, name).filter_map(line).collect::<Vec<_>>())
 }
 
 fn percent(value: Option<f64>, text: fn(f64) -> String) -> String {
@@ -194,12 +297,13 @@ fn heading(columns: [&str; NAMES], variants: &[&Variant]) -> Vec<String> {
 
 /// The rows of each kernel of a configuration.
 fn kernels(report: &Report, name: Name) -> impl Iterator<Item = &[Row]> {
-    report.rows.chunk_by(|a, b| (a.study, a.kernel) == (b.study, b.kernel)).filter(move |rows| rows[0].study == name)
+    let of_each = report.rows.chunk_by(|a, b| (a.config, a.kernel()) == (b.config, b.kernel()));
+    of_each.filter(move |rows| rows[0].config == name)
 }
 
 /// What a kernel's row of a variant has.
 fn cell(rows: &[Row], variant: &str, figure: impl Fn(&Figures) -> String) -> String {
-    let figures = rows.iter().find(|row| row.variant == variant).and_then(|row| row.figures.as_ref());
+    let figures = rows.iter().find(|row| row.of.variant == variant).and_then(|row| row.figures.as_ref());
     figures.map_or("fault".into(), figure)
 }
 
@@ -213,15 +317,16 @@ fn lines(report: &Report, name: Name, variants: &[&Variant], cells: Cells) -> Ve
     };
     let mut lines = vec![with_never(heading(["kernel", "paper's", "set"], variants), "never IPC".into())];
     for rows in kernels(report, name) {
-        let names = [rows[0].kernel, rows[0].paper, rows[0].set.text()].map(String::from);
+        let names = names(&rows[0]);
         let figures = variants.iter().map(|variant| cell(rows, variant.name, cells.figure));
-        let never = cell(rows, "never", |figures| format!("{:.2}", figures.thread_ipc));
+        let never = cell(rows, "never", |figures| format!("{:.2}", figures.compared.thread_ipc));
         lines.push(with_never(names.into_iter().chain(figures).collect(), never));
     }
-    for set in [Set::Divergent, Set::Coherent] {
+    for set in Set::ALL {
         let means = |text: fn(&Mean) -> Option<String>| -> Option<Vec<String>> {
             let of = |variant: &&Variant| {
-                let mean = |mean: &&Mean| (mean.study, mean.set, mean.variant) == (name, set, variant.name);
+                let wanted = (name, By::Paper, set, variant.name);
+                let mean = |mean: &&Mean| (mean.config, mean.by, mean.set, mean.variant) == wanted;
                 text(report.means.iter().find(mean)?)
             };
             variants.iter().map(of).collect()
@@ -239,30 +344,32 @@ fn lines(report: &Report, name: Name, variants: &[&Variant], cells: Cells) -> Ve
 /// How near the cycle model comes to the core.
 fn fit(report: &Report, name: Name) -> Vec<Vec<String>> {
     let kernel = |rows: &[Row]| {
-        let cycles = |variant: &str| Some(rows.iter().find(|row| row.variant == variant)?.figures.as_ref()?.cycles);
-        let names = [rows[0].kernel, rows[0].paper, rows[0].set.text()].map(String::from);
-        (names.to_vec(), cycles("never").zip(cycles(MODEL_NEVER)))
+        let cycles = |variant: &str| Some(rows.iter().find(|row| row.of.variant == variant)?.figures.as_ref()?.cycles);
+        (names(&rows[0]).to_vec(), cycles("never").zip(cycles(MODEL_NEVER)))
     };
     fit::lines(&["kernel", "paper's", "set"], kernels(report, name).map(kernel))
 }
 
-/// Of stacks, and the paper's Table 3.
+/// Of stacks, with entries of thread block compaction's, and the paper's Table 3.
 fn levels(report: &Report, name: Name, variants: &[&Variant]) -> Vec<Vec<String>> {
     let stacks: Vec<&Variant> = variants
         .iter()
         .copied()
         .filter(|variant| variant.divergence != Divergence::PATH_TABLE && variant.model.is_none())
         .collect();
-    let with_paper = |mut line: Vec<String>, paper: String| {
-        line.push(paper);
+    let with_entries = |mut line: Vec<String>, entries: [String; 2]| {
+        line.extend(entries);
         line
     };
-    let mut lines = vec![with_paper(heading(["kernel", "paper's", "set"], &stacks), "paper".into())];
+    let heads = ["tbc, entries", "paper"].map(String::from);
+    let mut lines = vec![with_entries(heading(["kernel", "paper's", "set"], &stacks), heads)];
     for rows in kernels(report, name) {
-        let names = [rows[0].kernel, rows[0].paper, rows[0].set.text()].map(String::from);
+        let names = names(&rows[0]);
         let figures = stacks.iter().map(|variant| cell(rows, variant.name, |figures| figures.most_levels.to_string()));
-        let paper = rows[0].published_entries.map_or("-".into(), |entries| entries.to_string());
-        lines.push(with_paper(names.into_iter().chain(figures).collect(), paper));
+        let number = |entries: Option<String>| entries.unwrap_or("-".into());
+        let ours = cell(rows, "tbc", |figures| number(figures.compaction.map(|made| made.most_entries.to_string())));
+        let paper = number(rows[0].published_entries.map(|entries| entries.to_string()));
+        lines.push(with_entries(names.into_iter().chain(figures).collect(), [ours, paper]));
     }
     lines
 }
@@ -278,11 +385,15 @@ mod tests {
         let lines: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         let tbc = lines.iter().position(|line| line.starts_with("tbc-paper: thread IPC")).unwrap();
+        let measured = "divergent bfs, backprop +11.1 % +11.1 % +0.0 % +0.0 % +0.0 %";
+        assert!(lines.contains(&measured.into()), "{text}");
+        let more = "bfs BFS2 divergent +25.0 % +25.0 % +0.0 % +0.0 % +0.0 %";
+        assert!(lines.contains(&more.into()) && lines.contains(&more.replace("+25.0", "+50.0")), "{text}");
         assert_eq!(lines[tbc + 1], "kernel paper's set never IPC wait tbc path-table dwf dwf-wb");
         assert_eq!(lines[tbc + 2], "bfs BFS2 divergent 10.00 +25.0 % +25.0 % +0.0 % +0.0 % +0.0 %");
         assert_eq!(lines[tbc + 4], "mean divergent +25.0 % +25.0 % +0.0 % +0.0 % +0.0 %");
         assert_eq!(lines[tbc + 5], "paper divergent - +22.0 % - +4.0 % +15.1 %");
-        assert!(lines.contains(&"bfs BFS2 divergent 2 3 3 3".into()), "{text}");
+        assert!(lines.contains(&"bfs BFS2 divergent 2 3 3 5 3".into()), "{text}");
         assert!(lines.contains(&"bfs BFS2 divergent 1000 1000 +0.0 %".into()), "{text}");
         assert!(lines.contains(&"mean absolute deviation 0.0 %".into()), "{text}");
         let failed = "bfs BFS divergent 10.00 +25.0 % fault +25.0 % +25.0 % +25.0 % +0.0 %";
@@ -302,5 +413,10 @@ mod tests {
         assert!(text.contains("| bfs | BFS2 | divergent | 10.00 | +25.0 % | +25.0 % | +0.0 % | +0.0 % |"), "{text}");
         assert!(text.contains("32 lanes × 16 warps") && !text.contains('{'), "{text}");
         assert!(text.contains("* capri-paper, bfs on tbc+: stack overflow"), "{text}");
+        // Both have a SIMT efficiency of a half; the paper has one of 29 %.
+        let filled = "| bfs | BFS | divergent | 1 | 4 | 8 | 100.0 % | 4 of 16 | 1 | 50.0 % | 29 % | divergent |";
+        assert!(text.contains(filled), "{text}");
+        assert!(text.contains("`capri-latest-32` does +25.0 % on the divergent set, the paper's +12.6 %"), "{text}");
+        assert!(text.contains("has a SIMT efficiency of 50.0 % here") && text.contains("below 76 %"), "{text}");
     }
 }

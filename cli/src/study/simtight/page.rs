@@ -4,13 +4,14 @@ use super::Report;
 use crate::report::si;
 use std::fmt::Write as _;
 
-/// The page with `{core}` and `{table}` left open.
+/// The page with what is in braces left open.
 const TEXT: &str = include_str!("page.md");
 
 /// The page.
 pub fn page(report: &Report) -> String {
     let core = format!("{} lanes × {} warps, {}", report.lanes, report.warps, report.divergence);
-    TEXT.replace("{core}", &core).replace("{options}", &report.core).replace("{table}", table(report).trim_end())
+    let text = TEXT.replace("{core}", &core).replace("{options}", &report.core);
+    text.replace("{count}", &report.rows.len().to_string()).replace("{table}", table(report).trim_end())
 }
 
 fn table(report: &Report) -> String {
@@ -22,14 +23,14 @@ fn table(report: &Report) -> String {
         let _ = writeln!(
             text,
             "| `{}` | {} | {:.2} | {:.1} % | {:.1} | {:.1} % | {} | {:.2} | {} |",
-            row.kernel,
+            row.kernel(),
             si(row.cycles as f64),
-            row.thread_ipc,
+            row.compared.thread_ipc,
             100.0 * row.simt_efficiency,
             row.bound,
             100.0 * row.share_of_bound,
             row.simtight_ipc,
-            row.ratio,
+            row.ratio(),
             row.idle_text()
         );
     }

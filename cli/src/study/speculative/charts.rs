@@ -19,7 +19,7 @@ fn percent(row: Option<&Row>, value: fn(&Row) -> f64) -> Option<f64> {
 
 /// Of SIMT efficiency and of speed.
 fn gain(row: Option<&Row>) -> [Option<f64>; 2] {
-    [percent(row, |row| row.efficiency_gain), percent(row, |row| row.speedup)]
+    [percent(row, |row| row.efficiency_gain), percent(row, |row| row.gain().mean)]
 }
 
 fn bars(name: &str, values: Vec<Option<f64>>, mark: Option<f64>) -> Bars {

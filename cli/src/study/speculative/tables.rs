@@ -86,9 +86,9 @@ fn predicted(report: &Report) -> Lines {
     };
     let means = baselines.iter().flat_map(|on| {
         let ratio = format!("{:.2}", over(on, |row| row.efficiency_gain));
-        [String::new(), String::new(), ratio, gain(over(on, |row| row.speedup)), String::new()]
+        [String::new(), String::new(), ratio, gain(over(on, |row| row.gain().mean)), String::new()]
     });
-    let last = [over(PATH_TABLES, |row| row.access_gain), over(NEAR, |row| row.speedup)].map(gain);
+    let last = [over(PATH_TABLES, |row| row.access_gain), over(NEAR, |row| row.gain().mean)].map(gain);
     lines.push(cells(&["mean", ""]).into_iter().chain(means).chain(last).collect());
     lines
 }
@@ -148,7 +148,7 @@ fn others(report: &Report) -> Lines {
     };
     lines.extend(report.kernels().filter_map(of));
     let over = |unit: &str| {
-        mean(report.kernels().filter_map(|studied| Some(report.row(studied.name, unit, PREDICT)?.speedup)))
+        mean(report.kernels().filter_map(|studied| Some(report.row(studied.name, unit, PREDICT)?.gain().mean)))
     };
     lines.push(cells(&["mean"]).into_iter().chain(units.iter().map(|unit| gain(over(unit)))).collect());
     lines
@@ -177,8 +177,84 @@ fn automatic(report: &Report) -> Lines {
 
 /// Kernels on which regions were looked for, with what came of it.
 fn found(report: &Report) -> impl Iterator<Item = (&str, [&Row; 2])> {
-    let rows = report.rows.iter().filter(|row| row.variant == AUTO && row.baseline == PATH_TABLES);
-    rows.filter_map(|row| Some((row.kernel, [row, report.row(row.kernel, PATH_TABLES, AUTO_PROFILE)?])))
+    let rows = report.rows.iter().filter(|row| row.of.variant == AUTO && row.baseline == PATH_TABLES);
+    rows.filter_map(|row| Some((row.kernel(), [row, report.row(row.kernel(), PATH_TABLES, AUTO_PROFILE)?])))
+}
+
+/// Kernels, in a list; with what is said of each.
+fn list(kernels: impl Iterator<Item = (&'static str, String)>) -> String {
+    let named = kernels
+        .map(|(kernel, what)| if what.is_empty() { format!("`{kernel}`") } else { format!("`{kernel}` ({what})") });
+    let named = named.collect::<Vec<_>>().join(", ");
+    if named.is_empty() { "none".into() } else { named }
+}
+
+/// The rows of the predicted programs on a unit, with their kernels.
+fn of_predicted<'a>(report: &'a Report, baseline: &'a str) -> impl Iterator<Item = (&'static str, &'a Row)> {
+    report.kernels().filter_map(move |studied| Some((studied.name, report.row(studied.name, baseline, PREDICT)?)))
+}
+
+/// On which kernels prediction does not raise SIMT efficiency.
+fn rises(report: &Report) -> String {
+    let not = |baseline| {
+        let rows = of_predicted(report, baseline).filter(|(_, row)| row.efficiency_gain <= 1.0);
+        list(rows.map(|(kernel, row)| (kernel, gain(row.efficiency_gain))))
+    };
+    format!(
+        "SIMT efficiency does not rise on these kernels; on volta: {}; on path tables: {}.",
+        not(VOLTA),
+        not(PATH_TABLES)
+    )
+}
+
+/// Speedups that memory takes from.
+fn near(report: &Report) -> String {
+    let more = |(kernel, row): (&'static str, &Row)| {
+        let far = report.row(kernel, PATH_TABLES, PREDICT)?.gain();
+        let more = row.gain().least > far.greatest;
+        more.then(|| (kernel, format!("{} for {}", row.gain().text(), far.text())))
+    };
+    format!("Kernels that gain more near memory, in every draw: {}.", list(of_predicted(report, NEAR).filter_map(more)))
+}
+
+/// As much more is more.
+const MORE: f64 = 1.05;
+
+fn accesses(report: &Report) -> String {
+    let rows = of_predicted(report, PATH_TABLES).filter(|(_, row)| row.access_gain > MORE);
+    format!("More accesses: {}.", list(rows.map(|(kernel, row)| (kernel, gain(row.access_gain)))))
+}
+
+/// Who gains less in time than in efficiency, and has no more accesses.
+fn instructions(report: &Report) -> String {
+    let rows = of_predicted(report, PATH_TABLES).filter(|(_, row)| {
+        row.access_gain <= MORE && row.efficiency_gain > 1.0 && row.gain().mean < row.efficiency_gain
+    });
+    let told = |row: &Row| format!("{} of efficiency, {} of time", gain(row.efficiency_gain), row.gain().text());
+    format!(
+        "Less in time than in efficiency, without more accesses: {}.",
+        list(rows.map(|(kernel, row)| (kernel, told(row))))
+    )
+}
+
+/// The thresholds with most efficiency and with least time, of each kernel.
+fn best(report: &Report) -> String {
+    let best = |studied: &Studied, on: &str, value: fn(&Row) -> f64| {
+        let named = studied.thresholds.iter().map(|&threshold| (threshold.to_string(), soft(threshold)));
+        let all = [("none".to_string(), BASELINE.to_string())].into_iter().chain(named);
+        let rows = all.filter_map(|(name, variant)| Some((name, value(report.row(studied.name, on, &variant)?))));
+        rows.max_by(|(_, a), (_, b)| a.total_cmp(b)).map_or("none".into(), |(name, _)| name)
+    };
+    let line = |studied: &Studied| {
+        let on = |unit: &str| {
+            let [efficiency, time] =
+                [best(studied, unit, |row| row.simt_efficiency), best(studied, unit, |row| row.gain().mean)];
+            format!("{efficiency} for efficiency and {time} for time")
+        };
+        format!("* `{}`: best are, on volta, {}; on path tables, {}.", studied.name, on(VOLTA), on(PATH_TABLES))
+    };
+    let lines: Vec<String> = report.kernels().filter(|studied| !studied.thresholds.is_empty()).map(line).collect();
+    lines.join("\n")
 }
 
 /// Those that have a kernel.
@@ -198,11 +274,20 @@ pub fn page(report: &Report) -> String {
     let core = format!("{} lanes × {} warps", report.lanes, report.warps);
     let text = include_str!("page.md").replace("{core}", &core).replace("{options}", &report.core);
     let text = text.replace("{draws}", &report.draws.to_string()).replace("{latency}", &report.latency.to_string());
+    let told = [
+        ("{rises}", rises(report)),
+        ("{near}", near(report)),
+        ("{accesses}", accesses(report)),
+        ("{instructions}", instructions(report)),
+        ("{thresholds}", best(report)),
+    ];
+    let text = told.iter().fold(text, |text, (mark, told)| text.replace(mark, told));
     TABLES.iter().fold(text, |text, table| text.replace(table.mark, markdown(&(table.lines)(report)).trim_end()))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::draws::Subject;
     use super::super::tests::example;
     use super::*;
 
@@ -259,7 +344,8 @@ mod tests {
         for (kernel, changed) in [("rsbench", [true, false]), ("xsbench", [false, false])] {
             for (variant, changed) in [AUTO, AUTO_PROFILE].into_iter().zip(changed) {
                 let from = report.row(kernel, PATH_TABLES, if changed { PREDICT } else { BASELINE }).unwrap().clone();
-                report.rows.push(Row { variant: variant.into(), changed, ..from });
+                let of = Subject { variant: variant.into(), ..from.of.clone() };
+                report.rows.push(Row { of, changed, ..from });
             }
         }
         let lines = automatic(&report);
@@ -273,9 +359,17 @@ mod tests {
         let page = page(&example());
         assert!(page.contains("| rsbench | RSBench | 25.0 % | 50.0 % |"), "{page}");
         assert!(page.contains("32 lanes × 8 warps") && page.contains("here 2 (`--draws`)"), "{page}");
-        for mark in ["{core}", "{options}", "{draws}", "{latency}"].iter().chain(TABLES.iter().map(|table| &table.mark))
-        {
-            assert!(!page.contains(mark), "{mark}");
+        for told in [
+            "does not rise on these kernels; on volta: none; on path tables: none.",
+            "in every draw: none.",
+            "More accesses: `rsbench` (+50.0 %), `xsbench` (+50.0 %).",
+            "without more accesses: none.",
+            "* `xsbench`: best are, on volta, 32 for efficiency and none for time; on path tables, 32 for efficiency and 32",
+        ] {
+            assert!(page.contains(told), "{told}: {page}");
         }
+        // Of the page's own, a call of jq in a shell.
+        let left: String = page.split("```").step_by(2).collect();
+        assert!(!left.contains(['{', '}']), "{left}");
     }
 }

@@ -311,6 +311,7 @@ impl Store {
         m.probe("acts_apart", parting.parts);
         m.probe("acts_as_taken", parting.goes_as_taken);
         m.probe("acts_leaves_sibling", parting.pushes & parting.pushed.sibling.valid);
+        m.probe("acts_leaves_group", parting.pushes & parting.pushed.group.valid);
         m.probe("acts_to_sibling", due.pops & popped.to_sibling);
         m.probe("acts_forms", acting.forms);
     }
