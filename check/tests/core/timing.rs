@@ -51,7 +51,7 @@ fn issue_distance_of_dependent_instructions() {
     assert_eq!(distance(sw(5, 6, 0), NOP), control);
 }
 
-/// Longer ALUs delay what needs a result, and nothing else.
+/// Longer ALUs delay what needs a result, and no other instruction.
 #[test]
 fn a_longer_alu_delays_who_needs_its_result() {
     for latency in [timing::ISSUE_TO_DEPENDENT, 9, MOST_ALU_LATENCY] {

@@ -1,8 +1,11 @@
 //! What becomes of threads that wait for others: of their warp, by divergence unit; of other warps, by schedule.
 
 use heddle_check::checked;
+use heddle_sim::Checks;
 use heddle_simt::isa::Atomic;
-use heddle_simt::{Backing, Coalescing, Compaction, Divergence, Schedule, Scoreboard, Shape, Timing};
+use heddle_simt::{
+    Backing, Cache, Coalescing, Compaction, Divergence, PathScheduler, Schedule, Scoreboard, Shape, Timing,
+};
 use heddle_testbench::asm::*;
 use heddle_testbench::kernels::Device;
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions};
@@ -225,6 +228,47 @@ fn a_path_need_not_wait_for_threads_that_are_not_its_own() {
             assert!(exact < shadows);
         }
     }
+}
+
+/// A path keeps its turn while what it loads is in the cache, and gives it to the other path with a miss.
+#[test]
+fn a_miss_gives_the_turn_to_the_other_path() {
+    let loads = |by: i32| (0..8).map(move |k| lw(16 + k as u32, 8, by * k));
+    let turns = |path_scheduler, by: i32| {
+        let asm = Asm::default()
+            .put([csrr(5, LANE), andi(6, 5, 1), addi(8, ZERO, LOCK), lw(9, 8, 0), andi(A0, 9, 0)])
+            .branch(BNE, 6, ZERO, "odd")
+            .put(loads(by))
+            .jal(ZERO, "end")
+            .label("odd")
+            .put(loads(by));
+        let program = asm.label("end").exit();
+        let cache = Some(Cache { size: 1 << 12, ways: 4, line: 1, misses: 16 });
+        let backing = Backing::Model(Timing { latency: 100, ..Timing::FASTEST });
+        let shape = Shape { cache, backing, loads: 16, ..Shape::new(2, 1) }.with_divergence(Divergence::DUAL_PATH);
+        let options = MachineOptions { checks: Checks::All, ..checked() };
+        let shape = Shape { path_scheduler, ..shape };
+        let mut machine = Machine::new(&shape, program.program(), &options).unwrap();
+        machine.run().unwrap();
+        ["a_path_misses_in_its_turn", "path_changes"].map(|cover| hits(&mut machine, cover))
+    };
+    let [_, often] = turns(PathScheduler::Constrained, 0);
+    let [no_misses, seldom] = turns(PathScheduler::ConstrainedMiss, 0);
+    let [misses, _] = turns(PathScheduler::ConstrainedMiss, 64);
+    println!("{often} turns, of hits {seldom}, {misses} misses in turns");
+    assert_eq!(no_misses, 1, "of the load that brings the line");
+    assert!(seldom * 2 < often, "{seldom} {often}");
+    assert!(misses >= 2, "{misses}");
+}
+
+/// How often a cover was met.
+fn hits(machine: &mut Machine, cover: &str) -> u64 {
+    let engine = machine.simulation().engine();
+    let directory = engine.directory().clone();
+    let properties = directory.properties.iter().enumerate();
+    let of_name =
+        properties.filter(|(_, entry)| directory.scopes[entry.scope].module.properties[entry.index].name == cover);
+    of_name.map(|(property, _)| engine.cover_hits(property)).sum()
 }
 
 /// Both sides of a branch are branches. One that may not overlap the other side's has to wait for it: not for long, since

@@ -109,7 +109,7 @@ pub struct CoreOut<T> {
     pub fault: Fault<T>,
     /// One bit per warp: it has live threads.
     pub live: T,
-    /// One bit per warp: no register of it has a write under way.
+    /// One bit per warp: no register of it is pending in the scoreboard.
     pub quiet: T,
     /// No thread is live and nothing is under way.
     pub idle: T,

@@ -3,8 +3,8 @@
 //! One pending bit a (warp, register). What the first instruction of a slot needs is told decoded, one bit per
 //! register, so that a lookup is an AND and an OR. Where several writes of one register are under way (a replayed
 //! load), the load queue counts them and releases the last. It stands beside the divergence unit behind an interface of
-//! its own, which carries masks, because mechanisms that run two paths of a warp at once need another one: [`dual`], and beside it, for studies,
-//! [`exact`].
+//! its own, which carries masks, because mechanisms that run two paths of a warp at once need
+//! another one: [`dual`], and beside it, for studies, [`exact`].
 
 use crate::divergence::interface::PathsChange;
 use crate::shape::Shape;

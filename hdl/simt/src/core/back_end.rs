@@ -138,7 +138,6 @@ fn resolving(
 ) -> Resolved<Signal> {
     let stops = stopped | back.faulted.value;
     let squashed = squashed(back, issued.squashes, &executed.instruction);
-    let without_effect = squashed.map_or(stops, |squashed| stops | squashed);
     if let Some(hints) = &back.hints {
         hints.drive(instructions_on_barriers(s, &second, &executed, stops));
     }
@@ -151,7 +150,7 @@ fn resolving(
     }
     let jump = unit.more.mixed.map(|mixed| mixed.jump);
     let resolve_in =
-        ResolveIn { executed, stopped: without_effect, jump, count: unit.more.count, in_use: unit.more.in_use };
+        ResolveIn { executed, stopped: stops, squashed, jump, count: unit.more.count, in_use: unit.more.in_use };
     let resolved = m.instance("resolve", &resolve(s), resolve_in);
     if let Some(hints) = &back.hints {
         obeys_hold(m, unit.hold, &hints.value, resolved.outcome.valid, stops);

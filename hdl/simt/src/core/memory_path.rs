@@ -89,7 +89,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
         decided,
         more: m.zero(Pending::shape(s)),
         tag: pad.response.tag,
-        asks: around.miss.map(|miss| miss.tag),
+        missed: around.miss,
         give: around.response_taken,
         written: Some([around.late.slot, around.late.rd]),
     };
@@ -117,7 +117,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
         waits_for_loads: m.lit(0u32, 1),
         request,
         response_ready: pad.port_ready(&around),
-        missed: missed(m, &around, &loads),
+        missed: loads.missing.map(|missed| m.pipe_reset("missed", missed)),
         response: pad.response,
         loads,
         access: access.valid,
@@ -147,7 +147,7 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         decided,
         more: unit.serving,
         tag: pad.response.tag,
-        asks: around.miss.map(|miss| miss.tag),
+        missed: around.miss,
         give: around.response_taken,
         written: None,
     });
@@ -161,7 +161,7 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         waits_for_loads: unit.waits_for_loads,
         request: sent.request,
         response_ready: pad.port_ready(&around),
-        missed: missed(m, &around, &loads),
+        missed: loads.missing.map(|missed| m.pipe_reset("missed", missed)),
         response: pad.response,
         loads,
         access: unit.chosen.valid,
@@ -169,12 +169,6 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         under_way: used.any() | !loads.empty,
         idle: unit.empty & loads.empty,
     }
-}
-
-/// Whose load the cache answers late, in the cycle behind.
-fn missed(m: Builder, around: &Around, loads: &LoadQueueOut<Signal>) -> Option<OfSlot<Signal>> {
-    let missed = around.miss.zip(loads.asked).map(|(miss, slot)| OfSlot { valid: miss.valid, slot });
-    missed.map(|missed| m.pipe_reset("missed", missed))
 }
 
 /// What the reservations say of an access that is sent in this cycle, in a core with them.

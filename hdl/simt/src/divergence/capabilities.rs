@@ -77,8 +77,9 @@ impl Capabilities {
         if s.path_scheduler != PathScheduler::Full && !self.two_paths {
             return refused("path_scheduler", s.path_scheduler.name().into(), "has one path of a warp to consider");
         }
-        if s.tells_misses() && s.cache.is_none() {
-            return Err(ShapeError::new("path_scheduler", s.path_scheduler.name(), "needs a cache"));
+        if s.tells_misses() && (s.cache.is_none() || s.replay == Replay::Split) {
+            let allowed = "needs a cache, and replay = serialise";
+            return Err(ShapeError::new("path_scheduler", s.path_scheduler.name(), allowed));
         }
         range("unresolved", s.unresolved, 1, 2)?;
         if s.overlaps_control() {

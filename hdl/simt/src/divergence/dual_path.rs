@@ -29,7 +29,8 @@
 //! paths that come to the top at once, one is steered at once, the other *owed*: it is sent in the next cycle, if
 //! nobody else has waited for that.
 //!
-//! The pipeline sees to it that at most one control instruction of a warp is unresolved, and none while [`Dual::busy`].
+//! The pipeline sees to it that outcomes of a warp are two cycles apart at least, and that none comes while it is
+//! [busy](super::TwoPaths::busy).
 //! The scoreboard is [`crate::scoreboard::dual`]; `docs/reference/dual-path.md`.
 //!
 //! Under [`Replay::Split`], an access to memory that serves only some threads splits the path like a branch: those

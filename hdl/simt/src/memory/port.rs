@@ -68,7 +68,7 @@ pub struct Response<T> {
     pub data: T,
 }
 
-/// A load or atomic that is answered late, since the cache finds its line absent or still to come.
+/// A load, or an atomic operation with a response, that is answered late, since the cache finds its line absent or still to come.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Miss<T> {

@@ -14,6 +14,9 @@
 //! quotient ─┘
 //! ```
 //!
+//! With [`Scoreboard::Exact`], two loads of one slot and register may be under way, for different threads. Those of one
+//! size are put together as if they were one, and are written when both have come or something else waits.
+//!
 //! What it does not do: it holds one load; answers that alternate between two loads are written one by one.
 
 use crate::shape::{Replay, Scoreboard, Shape};

@@ -17,7 +17,8 @@
 use super::memory::Access;
 use super::network;
 use super::reservations::ReservationsOut;
-use crate::memory::port::Operation;
+use crate::divergence::interface::OfSlot;
+use crate::memory::port::{Miss, Operation};
 use crate::scoreboard::Pending;
 use crate::shape::{Replay, Shape};
 use heddle_hdl::prelude::*;
@@ -36,8 +37,8 @@ pub struct LoadQueueIn<T> {
     /// The entry whose data write-back takes (`give` is 1) in this cycle.
     pub tag: T,
     pub give: T,
-    /// An entry whose slot is asked for, where issue must know of misses.
-    pub asks: Option<T>,
+    /// An access that the cache answers late, where issue must know of it.
+    pub missed: Option<Miss<T>>,
     /// Under [`Replay::Split`], the register that is written late in this cycle: slot and number.
     pub written: Option<[T; 2]>,
 }
@@ -52,8 +53,8 @@ pub struct LoadQueueOut<T> {
     /// No other load of the same slot and register is under way, and no more of its instruction is to come. Under
     /// [`Replay::Serialise`], of the load with the tag `tag`; else no load of `written` is.
     pub last: T,
-    /// The slot of the entry `asks`.
-    pub asked: Option<T>,
+    /// Whose it is.
+    pub missing: Option<OfSlot<T>>,
     /// No load is under way.
     pub empty: T,
 }
@@ -113,7 +114,7 @@ impl LoadQueueIn<Width> {
             more: Pending::shape(s),
             tag: index_width(s.loads),
             give: 1,
-            asks: s.tells_misses().then(|| index_width(s.loads)),
+            missed: Miss::of(s),
             written: (s.replay == Replay::Split).then(|| [s.slot_bits(), 5]),
         }
     }
@@ -153,7 +154,7 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         let owners = m.memory("owners", [s.slot_bits(), 5], tag_bits).style(MemoryStyle::Distributed);
         owners.write(owner.valid, entry_number, [owner.slot, owner.rd]);
         let [slot, rd] = owners.read(i.tag);
-        let asked = i.asks.map(|tag| owners.read(tag)[0]);
+        let missing = i.missed.map(|Miss { valid, tag }| OfSlot { valid, slot: owners.read(tag)[0] });
         // What is written has given its entry back; lanes of its instruction that were left may have one since.
         let (of, others) = i.written.map_or(([slot, rd], busy.q & !i.tag.decode(s.loads)), |of| (of, busy.q));
         let is_of = |slot: Signal, rd: Signal| of[0].eq(slot) & of[1].eq(rd);
@@ -177,17 +178,23 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         m.assert("offers_only_free", !(offered.q & busy.q).any() & room.eq(offered.q.any()));
         m.assert("gives_only_busy", !(given & !busy.q).any());
         m.assert("gives_only_what_is_written_down", !(given & !written_down).any());
+        if let Some(Miss { valid, tag }) = i.missed {
+            let found = tag.decode(s.loads).only_if(valid);
+            m.assert("what_misses_is_written_down", !(found & !(busy.q & written_down)).any());
+        }
         m.cover("full", busy.q.all());
         m.cover("other_loads_of_the_register_under_way", others.any() & !last);
         let load = Load { slot, rd, route: routes.read(i.tag) };
-        LoadQueueOut { room, next, load, last, asked, empty: !busy.q.any() }
+        LoadQueueOut { room, next, load, last, missing, empty: !busy.q.any() }
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::divergence::Divergence;
     use crate::pipeline::timing::{GIVE_TO_ROOM, ISSUE_TO_ACCESS};
+    use crate::shape::{Cache, PathScheduler};
     use heddle_sim::Sim;
 
     #[derive(Clone, Copy, Debug)]
@@ -210,6 +217,9 @@ mod tests {
                 responses(&Shape { loads, replay, ..Shape::new(lanes, warps) }, seed);
             }
         }
+        let cache = Some(Cache { size: 1 << 10, ways: 1, line: 1, misses: 2 });
+        let dual_path = Shape { loads: 8, cache, ..Shape::new(4, 4) }.with_divergence(Divergence::DUAL_PATH);
+        responses(&Shape { path_scheduler: PathScheduler::ConstrainedMiss, ..dual_path }, 5);
     }
 
     fn responses(s: &Shape, seed: u64) {
@@ -248,10 +258,16 @@ mod tests {
                 more: Pending { valid: more.is_some().into(), slot: pending.0.into(), rd: pending.1.into() },
                 tag: tag.into(),
                 give: given.is_some().into(),
-                asks: None,
+                missed: s.tells_misses().then(|| {
+                    let misses = ready.first().map(|&k| under_way[k].tag);
+                    Miss { valid: misses.is_some().into(), tag: misses.unwrap_or(0).into() }
+                }),
                 written: (replay == Replay::Split).then(|| [written.0.into(), written.1.into()]),
             });
             let out = t.peek();
+            if let Some((missed, &k)) = out.missing.as_ref().zip(ready.first()) {
+                assert!(missed.valid == 1 && missed.slot == u64::from(under_way[k].slot), "{}", under_way[k].tag);
+            }
             assert_eq!(out.room == 1, room);
             assert_eq!(out.empty == 1, under_way.is_empty());
             let next = out.next.low_u64() as u32;

@@ -5,7 +5,8 @@
 //! * Under [`PathScheduler::Constrained`], one path of a warp is considered in a cycle, the same until it issues an
 //!   instruction that takes long (one that memory answers, a divide, or one for whose outcome the front end waits) or
 //!   is no more; then the other. Under [`PathScheduler::ConstrainedMiss`], an access takes long if the cache answers it
-//!   late, which is known when it has looked at its tags. (§3.3)
+//!   late, which is known when it has looked at its tags. (§3.3) A miss
+//!   that is known when the other path is considered already counts for nothing.
 //! * An access that is issued again, for threads that were left unserved, on the side on which it issued before does
 //!   not wait for registers, as nothing else of that side is under way to them; on the other side it waits for that
 //!   side's own writes, under [`Replay::Split`](crate::shape::Replay::Split). Else it is a `jalr`, which waits there as
@@ -33,7 +34,9 @@ pub struct PairsIn<T> {
     pub busy: T,
     /// One bit per slot: it has a path.
     pub active: T,
-    /// A slot one of whose accesses the cache answers late. Under [`ConstrainedMiss`](crate::shape::PathScheduler::ConstrainedMiss).
+    /// A slot one of whose accesses the cache answers late. Under [`PathScheduler::ConstrainedMiss`].
+    ///
+    /// [`PathScheduler::ConstrainedMiss`]: crate::shape::PathScheduler::ConstrainedMiss
     pub missed: Option<OfSlot<T>>,
     /// A control instruction is in stage 8. Where [two](Shape::unresolved) of a warp may be unresolved.
     pub arrives: Option<OfSlot<T>>,
@@ -111,7 +114,9 @@ impl Pairs {
             // A load that misses does so when its path may not be considered any more.
             let long = i.missed.map_or(on(answers | divide | control, slot), |missed| {
                 let stays = turn.q ^ side_of(s, missed.slot).repeat(s.warps);
-                on(divide | control, slot) | (on(missed.valid, missed.slot) & !stays)
+                let misses = on(missed.valid, missed.slot) & !stays;
+                m.cover("a_path_misses_in_its_turn", misses.any());
+                on(divide | control, slot) | misses
             });
             wire!(changes = long | !choose(turn.q, right, left));
             let other_is_active = choose(turn.q, left, right);

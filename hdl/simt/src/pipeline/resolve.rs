@@ -34,6 +34,9 @@ pub struct ResolveIn<T> {
     pub executed: Executed<T>,
     /// An earlier instruction was at fault: this one has no effect.
     pub stopped: T,
+    /// Nor has it if its path was suspended, where [two](Shape::unresolved) control instructions of a warp may be
+    /// unresolved.
+    pub squashed: Option<T>,
     /// Where the block goes, for units that have
     /// [lanes of several warps](crate::divergence::Capabilities::mixes_warps).
     pub jump: Option<Jump<T>>,
@@ -139,7 +142,8 @@ pub fn resolve(s: &Shape) -> TypedModule<ResolveIn<Width>, Resolved<Signal>> {
     let jump = s.divergence.capabilities().mixes_warps.then(|| Jump::shape(s));
     let count = (s.convergence_barriers > 0).then(|| count_width(s.lanes));
     let in_use = s.syncs().then_some(1);
-    module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, jump, count, in_use }, |m, i| {
+    let squashed = s.overlaps_control().then_some(1);
+    module("resolve", ResolveIn { executed: Executed::shape(s), stopped: 1, squashed, jump, count, in_use }, |m, i| {
         m.doc("Stage 8: outcomes, served lanes, faults.");
         let instruction = i.executed.instruction;
         let d = instruction.decoded;

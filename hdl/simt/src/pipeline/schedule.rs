@@ -12,7 +12,9 @@
 //! some slot's *turn*: slots with an instruction get it one after the other, and whoever has it goes first as soon as
 //! it can. It ends with one instruction, after which greed is for this slot.
 //!
-//! Where a warp has two slots, all of this is of slots, or under [`PathScheduler::SideFirst`] of warps.
+//! Where a warp has two slots, all of this is of slots. Under [`PathScheduler::SideFirst`] it is of warps, and of a warp's
+//! two sides that could go the one goes that did not issue last: a side that can go only now and then is promised nothing
+//! before its sibling is no more.
 //!
 //! Three choose among blocks first (`thread-block-compaction.txt` §6.2); among the slots of a block it is always the
 //! next one after the last.

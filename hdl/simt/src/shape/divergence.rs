@@ -15,7 +15,7 @@ pub enum PathScheduler {
     SideFirst,
     /// One, until it issues an instruction that takes long.
     Constrained,
-    /// One, until a load of its finds the cache without its line, or it issues another instruction that takes long.
+    /// One, until an access of its misses the cache, or it issues another instruction that takes long.
     ConstrainedMiss,
 }
 

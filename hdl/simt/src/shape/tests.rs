@@ -37,6 +37,33 @@ fn what_a_divergence_unit_does_not_have_is_refused() {
     assert_eq!(error(hasty), "patience = 1000: must be a power of two from 2 to 65536");
     let forwarding = Shape { path_forwarding: true, ..with(Divergence::STACK) };
     assert_eq!(error(forwarding), "path_forwarding = on: divergence = stack has no paths to forward");
+    let two = |divergence| Shape { unresolved: 2, ..with(divergence) };
+    assert_eq!(
+        error(two(Divergence::STACK)),
+        "unresolved = 2: divergence = stack has one path of a warp that may issue"
+    );
+    let exact = |divergence| Shape { scoreboard: Scoreboard::Exact, ..with(divergence) };
+    assert!(error(exact(Divergence::ARBITER)).starts_with("scoreboard = exact: divergence = arbiter has one path"));
+    let dual_path = || with(Divergence::DUAL_PATH);
+    for (shape, wrong) in [
+        (Shape { unresolved: 0, ..dual_path() }, "unresolved = 0: must be from 1 to 2"),
+        (Shape { unresolved: 3, ..dual_path() }, "unresolved = 3: must be from 1 to 2"),
+        (Shape { path_forwarding: true, ..two(Divergence::DUAL_PATH) }, "unresolved = 2: needs replay = serialise,"),
+        (Shape { replay: Replay::Split, ..two(Divergence::DUAL_PATH) }, "unresolved = 2: needs replay = serialise,"),
+        (
+            Shape { replay: Replay::Split, ..exact(Divergence::DUAL_PATH) },
+            "scoreboard = exact: needs replay = serialise",
+        ),
+        (
+            Shape { path_scheduler: PathScheduler::ConstrainedMiss, ..dual_path() },
+            "path_scheduler = constrained-miss: needs a",
+        ),
+        (Shape { alu_latency: 5, ..dual_path() }, "alu_latency = 5: must be from 6 to 64"),
+        (Shape { alu_latency: 65, ..dual_path() }, "alu_latency = 65: must be from 6 to 64"),
+    ] {
+        let error = error(shape);
+        assert!(error.starts_with(wrong), "{error}");
+    }
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn front_ends(
     let slot = i.unit.outcome.slot;
     let (path, _) = inside.store.tops.read(warp_of(s, slot)).of(side_of(s, slot));
     let warp_runs = inside.store.live.q & !dual.busy & !refused;
-    // At most one control instruction of a warp is unresolved, and none while it is busy.
+    // Outcomes of a warp are two cycles apart at least, and none comes while it is busy.
     let alone = m.reg("alone", 1).reset(0u32);
     let may = warp_runs.select(warp_of(s, slot), 1) & runs.q.select(slot, 1) & alone.q;
     let told = legal(m, s, i, (inside.store.live.q, out.waiting), may, (path.mask, path.depth));

@@ -3,15 +3,21 @@
 //! One of a warp, since whoever diverges suspends the other path, which must then stand between two instructions. With
 //! [`Shape::unresolved`] = 2 a path may also issue a conditional branch while its sibling has a control instruction
 //! under way. Then that one is resolved first, and if it suspends the path, the branch is *squashed*: it has no effect
-//! when it comes to stage 8, and is issued again when the path goes on. A branch writes nothing, so nobody notices.
+//! when it comes to stage 8, and is issued again when the path goes on. A branch writes nothing, so no thread
+//! notices; it counts as issued twice.
 //!
 //! Two control instructions of a warp are two cycles apart at least: the divergence unit reads a warp's words in the
 //! cycle before an outcome.
 
 use super::super::steer::Flush;
+use super::super::timing::{ISSUE_TO_RESOLVE, STEER_TO_ISSUE};
 use crate::divergence::interface::{OfSlot, by_side, by_slot};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
+
+/// A path that comes to a slot issues after the branch that was squashed there has come to stage 8: it is steered a cycle
+/// behind the flush at the earliest.
+const _: () = assert!(STEER_TO_ISSUE >= ISSUE_TO_RESOLVE, "a squashed branch is still under way");
 
 /// What is kept.
 pub struct Unresolved {
@@ -91,7 +97,7 @@ impl Unresolved {
         m.assert("one_control_instruction_of_a_slot", !(sets & unresolved.q).any());
         m.assert("resolved_was_unresolved", !(clears & !unresolved.q).any());
         m.assert("nothing_squashed_is_resolved", !(clears & two.squashed.q).any());
-        m.assert("what_issues_is_not_squashed", !(arrived & squashes & sets).any());
+        m.assert("what_issues_is_not_squashed", !(squashes & sets).any());
         m.cover("both_sides_have_one", {
             let [left, right] = by_side(unresolved.q, 1);
             (left & right).any()

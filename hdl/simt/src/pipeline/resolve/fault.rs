@@ -53,7 +53,8 @@ impl Stage<'_> {
             (in_program.any(), m.code(FaultCause::StoreToProgram), bad),
         ];
         arms.extend(absent);
-        wire!(counts = instruction.valid & !i.stopped);
+        let comes = instruction.valid & !i.stopped;
+        wire!(counts = i.squashed.map_or(comes, |squashed| comes & !squashed));
         wire!(fault = counts & arms.iter().map(|(c, _, _)| *c).reduce(|a, b| a | b).expect("causes"));
         let none = Blame { cause: m.lit(0u32, FaultCause::WIDTH), mask };
         let blame = pick(arms.into_iter().map(|(condition, cause, mask)| (condition, Blame { cause, mask })), none);

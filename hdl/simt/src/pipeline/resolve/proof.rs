@@ -23,7 +23,7 @@ use heddle_hdl::{case, elements, prelude::*, select};
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct ProofIn<T> {
-    #[width(ResolveIn { executed: Executed::shape(s), stopped: 1, jump: None, count: None, in_use: None })]
+    #[width(ResolveIn { executed: Executed::shape(s), stopped: 1, squashed: None, jump: None, count: None, in_use: None })]
     pub resolve: ResolveIn<T>,
     /// Which instruction it is, 3 bits.
     #[width(3)]
@@ -64,7 +64,7 @@ pub fn resolve_proof(s: &Shape) -> TypedModule<ProofIn<Width>, Resolved<Signal>>
         let o = m.instance(
             "resolve",
             &resolve(s),
-            ResolveIn { executed, stopped: m.lit(0u32, 1), jump: None, count: None, in_use: None },
+            ResolveIn { executed, stopped: m.lit(0u32, 1), squashed: None, jump: None, count: None, in_use: None },
         );
         let access = o.access.expect("under split");
         let request = m.instance("memory", &memory(s), MemoryIn { access, decided: None }).request;

@@ -268,7 +268,14 @@ impl Bench {
             data: packed(&i.data),
             named: None,
         };
-        self.t.poke(ResolveIn { executed, stopped: 0u32.into(), jump: None, count: None, in_use: None });
+        self.t.poke(ResolveIn {
+            executed,
+            stopped: 0u32.into(),
+            squashed: None,
+            jump: None,
+            count: None,
+            in_use: None,
+        });
         self.t.steps(u64::from(RESOLVE_TO_OUTCOME));
         self.t.peek()
     }
@@ -604,7 +611,7 @@ fn a_sync_serves_those_it_names() {
             let executed = Executed { instruction, leader: leader.into(), named: Some(named), ..zero.clone() };
             let in_use_in = (barriers > 0).then(|| in_use.into());
             let count = (barriers > 0).then(|| 0u32.into());
-            t.poke(ResolveIn { executed, stopped: 0u32.into(), jump: None, count, in_use: in_use_in });
+            t.poke(ResolveIn { executed, stopped: 0u32.into(), squashed: None, jump: None, count, in_use: in_use_in });
             t.steps(u64::from(RESOLVE_TO_OUTCOME));
             let out = t.peek();
             let context = format!("{barriers} barriers, there {there}: {mask:#b} {here:#b} {lacks} {in_use}");
@@ -682,7 +689,14 @@ fn a_sequence_begins_and_ends() {
                 target: 0x10u32.into(),
                 ..zero.clone()
             };
-            t.poke(ResolveIn { executed, stopped: stopped.into(), jump: None, count: None, in_use: None });
+            t.poke(ResolveIn {
+                executed,
+                stopped: stopped.into(),
+                squashed: None,
+                jump: None,
+                count: None,
+                in_use: None,
+            });
             t.steps(u64::from(RESOLVE_TO_OUTCOME));
             let told = t.peek().sequence.expect("something is kept of sequences");
             [told.begins == 1, told.ends == 1]
