@@ -13,6 +13,7 @@ use super::kernels::chosen;
 use super::page;
 use super::runs::{Run, all, each, usual};
 use super::table::{gain, markdown, plain, share};
+use super::workloads::Workload;
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
 use anyhow::{Context, Result, ensure};
@@ -239,6 +240,8 @@ struct Row {
     second_level: Option<SecondLevelVisits>,
     /// Levels of its stack that a warp had in use at most.
     most_levels: u64,
+    /// What there was to do.
+    workload: Workload,
 }
 
 #[derive(Serialize)]
@@ -257,7 +260,7 @@ fn idle_cycles(s: &Summary) -> u64 {
 }
 
 impl Row {
-    fn new(kernel: &Studied, unit: &Unit, s: &Summary, stack: &Summary) -> Row {
+    fn new(kernel: &Studied, unit: &Unit, lanes: u32, s: &Summary, stack: &Summary) -> Row {
         let published = match unit.name.as_str() {
             DUAL_PATH => kernel.published,
             name if name == dws(PUBLISHED_THRESHOLD) => kernel.published_dws,
@@ -285,6 +288,7 @@ impl Row {
             most_paths: s.most_paths,
             second_level: s.second_level,
             most_levels: s.most_levels,
+            workload: Workload::new(s, lanes),
         }
     }
 }
@@ -309,16 +313,17 @@ impl DualPath {
         let sensitivity = if self.sensitivity || self.docs.is_some() {
             variants::points(&kernels, &self.core, &options, kept.as_ref(), &interrupt)?
         } else {
-            Vec::new()
+            (Vec::new(), Vec::new())
         };
+        let (sensitivity, elsewhere) = sensitivity;
         let results: Vec<Result<Summary, String>> = cores.into_iter().map(Ok).chain(models).collect();
-        let (mut rows, mut failures) = (Vec::new(), Vec::new());
+        let (mut rows, mut failures) = (Vec::new(), elsewhere);
         for (at, &(kernel, _)) in kernels.iter().enumerate() {
             for (number, unit) in units.iter().enumerate() {
                 let stack = if number < HARDWARE { 0 } else { HARDWARE };
                 let [result, stack] = [number, stack].map(|number| results[number * kernels.len() + at].as_ref());
                 match (result, stack) {
-                    (Ok(summary), Ok(stack)) => rows.push(Row::new(kernel, unit, summary, stack)),
+                    (Ok(summary), Ok(stack)) => rows.push(Row::new(kernel, unit, shapes[0].lanes, summary, stack)),
                     (Err(why), _) | (_, Err(why)) => {
                         let (divergence, why) = (unit.name.clone(), why.clone());
                         failures.push(Failure { kernel: kernel.name, divergence, why });
@@ -467,13 +472,15 @@ fn lines(report: &Report) -> Vec<Vec<String>> {
     lines
 }
 
+const WORKLOADS: &str = "what the kernels give the core to do";
 const OVER_DUAL_PATH: &str = "thread IPC of variants over dual path's";
 const AT_MOST: &str = "what a second path has beside it, and what it gains";
 const ELSEWHERE: &str = "thread IPC of dual path over the stack's on other cores";
 
 fn table(report: &Report) -> String {
     let mut text = format!("{}\n{}", report.core, plain(&lines(report), 2));
-    let variants = [(OVER_DUAL_PATH, variants::table(report)), (AT_MOST, variants::bounds(report))];
+    let workloads = (WORKLOADS, variants::workloads(report));
+    let variants = [workloads, (OVER_DUAL_PATH, variants::table(report)), (AT_MOST, variants::bounds(report))];
     let sensitivity = (!report.sensitivity.is_empty()).then(|| (ELSEWHERE, variants::sensitivity(&report.sensitivity)));
     let of_dws = subdivision::tables(report).into_iter().chain([stacks::table(&report.stacks)]);
     for (title, lines) in variants.into_iter().chain(sensitivity).chain(of_dws) {
@@ -496,6 +503,9 @@ fn text(report: &Report) -> String {
         .replace("{ranking}", &variants::ranking(report))
         .replace("{published_hidden}", &gain(variants::hidden(PUBLISHED_AVG_PATH)))
         .replace("{beyond}", &variants::beyond(report))
+        .replace("{workloads}", markdown(&variants::workloads(report)).trim_end())
+        .replace("{full_mean}", &variants::mean_of_full(report))
+        .replace("{over_side_first}", &variants::over_side_first(report))
         .replace("{variants}", markdown(&variants::table(report)).trim_end())
         .replace("{bounds}", markdown(&variants::bounds(report)).trim_end())
         .replace("{sensitivity}", markdown(&variants::sensitivity(&report.sensitivity)).trim_end())
@@ -541,7 +551,7 @@ mod tests {
         let rows = |kernel: &Studied, dual: &Summary| {
             let row = |unit: &Unit| {
                 let parallel = unit.divergence == Divergence::DUAL_PATH || unit.name == "dws-50";
-                Row::new(kernel, unit, if parallel { dual } else { &stack }, &stack)
+                Row::new(kernel, unit, 32, if parallel { dual } else { &stack }, &stack)
             };
             units(&thresholds).iter().map(row).collect::<Vec<_>>()
         };
@@ -572,7 +582,7 @@ mod tests {
         assert_eq!(words[3].join(" "), "bfs BFS 10.00 +0.0 % +0.0 % +0.0 % +0.0 % +0.0 % 1.000 50.0 % +0.0 %");
         let mean = "interleavable +10.0 % +10.0 % +0.0 % +0.0 % +14.9 %, +11.7 % 1.250 -25.0 %";
         assert_eq!(words[4].join(" "), mean);
-        let titles = [OVER_DUAL_PATH, AT_MOST, "Figure 13: ", "the stack of a warp, "];
+        let titles = [WORKLOADS, OVER_DUAL_PATH, AT_MOST, "Figure 13: ", "the stack of a warp, "];
         let places = titles.map(|title| format!("\n\n{text}").find(&format!("\n\n{title}")));
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{others}");
     }

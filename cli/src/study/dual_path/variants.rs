@@ -1,12 +1,13 @@
 //! Variants of dual path, each of which changes one thing; what a second path could hide; and gains on other cores.
 
-use super::{CORES, DUAL_PATH, HARDWARE, KERNELS, Report, Row, STACK, Studied, kernels};
+use super::{CORES, DUAL_PATH, Failure, HARDWARE, KERNELS, Report, Row, STACK, Studied, kernels};
 use crate::interrupt::Interrupt;
 use crate::shape::ShapeArgs;
 use crate::study::core::CoreArgs;
 use crate::study::kept::Kept;
 use crate::study::runs::{Run, each};
 use crate::study::table::{gain, share};
+use crate::study::workloads::{self, Line, Workload};
 use anyhow::Result;
 use heddle_simt::{Cache, Divergence, Timing};
 use heddle_testbench::kernels::Kernel;
@@ -59,6 +60,41 @@ pub fn table(report: &Report) -> Vec<Vec<String>> {
     };
     lines.push(line(["paper, interleavable".into(), String::new()], names.iter().map(published).collect()));
     lines
+}
+
+/// What the kernels give the core to do, on the stack.
+pub fn workloads(report: &Report) -> Vec<Vec<String>> {
+    let line = |rows: &[Row]| {
+        let stack = rows.iter().find(|row| row.divergence == STACK)?;
+        let set = SETS.iter().find(|(_, interleavable)| *interleavable == stack.interleavable).map_or("", |set| set.0);
+        let (kernel, paper, efficiency) = (stack.kernel, stack.paper, stack.simt_efficiency);
+        Some(Line { kernel, paper, set, workload: stack.workload, efficiency, published: None })
+    };
+    workloads::table(report.warps, &kernels(report).filter_map(line).collect::<Vec<_>>())
+}
+
+/// Dual path over the stack on the interleavable kernels whose warps are full and as many as the core has.
+pub fn mean_of_full(report: &Report) -> String {
+    let fills = |row: &&Row| {
+        let Workload { full_lanes, resident_warps, .. } = row.workload;
+        row.divergence == DUAL_PATH && row.interleavable && full_lanes == 1.0 && resident_warps == report.warps
+    };
+    let full: Vec<&Row> = report.rows.iter().filter(fills).collect();
+    if full.is_empty() {
+        return "none of the interleavable kernels does".into();
+    }
+    let mean = full.iter().map(|row| row.over_stack).sum::<f64>() / full.len() as f64;
+    let names: Vec<String> = full.iter().map(|row| format!("`{}`", row.kernel)).collect();
+    format!("of the interleavable kernels these do: {}, whose mean gain is {}", names.join(", "), gain(mean))
+}
+
+/// The constrained schedulers over the one that is the paper's, of the interleavable kernels: ratios of means, as the
+/// paper's.
+pub fn over_side_first(report: &Report) -> String {
+    let mean =
+        |name: &str| report.means.iter().find(|mean| mean.divergence == name).map_or(f64::NAN, |of| of.interleavable);
+    let over = |name: &str| format!("`{name}` {}", gain(mean(name) / mean("side-first")));
+    format!("{}, {}; the paper's {}", over("constrained"), over("constrained-miss"), gain(PUBLISHED[0].1))
 }
 
 /// What a second path could hide, what there is to gain, and what is gained: of each kernel.
@@ -115,18 +151,18 @@ fn cores() -> impl Iterator<Item = (u32, u32, u32)> {
     WARPS.into_iter().flat_map(of)
 }
 
-/// Every kernel on every combination.
+/// Every kernel on every combination, and why one has no figure.
 pub fn points(
     chosen: &[(&'static Studied, &'static Kernel)],
     args: &CoreArgs,
     options: &MachineOptions,
     kept: Option<&Kept>,
     interrupt: &Interrupt,
-) -> Result<Vec<Point>> {
+) -> Result<(Vec<Point>, Vec<Failure>)> {
     let usual = args.shape(Divergence::STACK, WARPS[0])?.cache;
     let shape = |(warps, latency, size), divergence| {
         let cache = usual.map(|cache| Cache { size, ..cache });
-        let memory_model = Some(Timing { latency, ..Timing::FASTEST });
+        let memory_model = Some(Timing { latency, ..args.shape.memory_model.unwrap_or(Timing::FASTEST) });
         let shape = ShapeArgs { warps: Some(warps), cache, memory_model, ..args.shape.clone() };
         CoreArgs { shape }.shape(divergence, warps)
     };
@@ -138,16 +174,20 @@ pub fn points(
         }
     }
     let results = each(&runs, options, kept, interrupt)?;
-    let mut points = Vec::new();
+    let (mut points, mut failures) = (Vec::new(), Vec::new());
     for ((warps, latency, cache), results) in cores().zip(results.chunks(2 * chosen.len())) {
         let (stack, dual) = results.split_at(chosen.len());
         for ((&(studied, _), stack), dual) in chosen.iter().zip(stack).zip(dual) {
             let both = stack.as_ref().ok().zip(dual.as_ref().ok());
+            if let Some(why) = stack.as_ref().err().or(dual.as_ref().err()) {
+                let divergence = format!("{warps} warps, latency {latency}, cache of {cache} bytes");
+                failures.push(Failure { kernel: studied.name, divergence, why: why.clone() });
+            }
             let over_stack = both.map(|(stack, dual)| dual.thread_ipc / stack.thread_ipc);
             points.push(Point { kernel: studied.name, warps, latency, cache, over_stack });
         }
     }
-    Ok(points)
+    Ok((points, failures))
 }
 
 /// A column a core, a line a kernel.
