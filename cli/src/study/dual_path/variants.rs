@@ -81,11 +81,11 @@ pub fn mean_of_full(report: &Report) -> String {
     };
     let full: Vec<&Row> = report.rows.iter().filter(fills).collect();
     if full.is_empty() {
-        return "none of the interleavable kernels does".into();
+        return "none of the interleavable kernels fills it".into();
     }
     let mean = full.iter().map(|row| row.over_stack).sum::<f64>() / full.len() as f64;
     let names: Vec<String> = full.iter().map(|row| format!("`{}`", row.kernel)).collect();
-    format!("of the interleavable kernels these do: {}, whose mean gain is {}", names.join(", "), gain(mean))
+    format!("of the interleavable kernels {} fill it, and their mean gain is {}", names.join(", "), gain(mean))
 }
 
 /// The constrained schedulers over the one that is the paper's, of the interleavable kernels: ratios of means, as the
