@@ -72,6 +72,7 @@ blocks! {
     distributor: "distributor.rs";
     barrier: "barrier.rs";
     cache: "memory/cache.rs";
+    second_level: "memory/second_level.rs";
     wishbone: "memory/wishbone.rs";
 }
 

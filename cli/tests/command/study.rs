@@ -119,8 +119,9 @@ fn dual_path_is_compared_with_the_others_on_one_core() {
     let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
     let units: Vec<String> = rows.iter().map(|row| text(row, "divergence")).collect();
     assert_eq!(units[..5], ["stack", "dual-path", "constrained", "arbiter", "path-table"]);
-    assert_eq!(units[5..9], ["model-stack", "dws-10", "dws-50", "dws-100"]);
-    assert_eq!(units[..9], units[9..]);
+    assert_eq!(units[5..9], ["side-first", "constrained-miss", "exact", "two-unresolved"]);
+    assert_eq!(units[9..13], ["model-stack", "dws-10", "dws-50", "dws-100"]);
+    assert_eq!(units[..13], units[13..]);
     let row = |kernel: &str, unit: &str| {
         rows.iter().find(|row| text(row, "kernel") == kernel && text(row, "divergence") == unit).unwrap()
     };
