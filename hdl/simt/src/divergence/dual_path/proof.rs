@@ -137,7 +137,8 @@ fn front_ends(
     let ran = m.pipe_reset("sibling_ran", runs.q.select(sibling, 1));
     let sibling = m.pipe("sibling_was", sibling);
     let any = i.unit.unissued.expect("it has two sides");
-    let valid = ran.mux(issued.q.select(sibling, 1), any.valid);
+    // One that has issued nothing, or whose only instruction is to issue again, is where it was steered.
+    let valid = any.valid | (ran & issued.q.select(sibling, 1));
     let pc = valid.mux(select(&pcs, sibling), any.pc);
     (slots, passed.q, UnitIn { unissued: Some(Unissued { valid, pc }), ..told })
 }
