@@ -137,6 +137,7 @@ struct Unit {
 
 const STACK: &str = "stack";
 const DUAL_PATH: &str = "dual-path";
+const CONSTRAINED: &str = "constrained";
 const MODEL_STACK: &str = "model-stack";
 
 /// Thresholds of subdivision: the paper's. (§6.1)
@@ -155,7 +156,7 @@ fn units(thresholds: &[u32]) -> Vec<Unit> {
     let cores: [Unit; HARDWARE] = [
         plain(STACK, Divergence::STACK),
         plain(DUAL_PATH, Divergence::DUAL_PATH),
-        variant("constrained", |shape| Shape { path_scheduler: PathScheduler::Constrained, ..shape }),
+        variant(CONSTRAINED, |shape| Shape { path_scheduler: PathScheduler::Constrained, ..shape }),
         plain("arbiter", Divergence::ARBITER),
         plain("path-table", Divergence::PATH_TABLE),
         variant(side_first, |shape| Shape { path_scheduler: PathScheduler::SideFirst, ..shape }),
@@ -419,6 +420,11 @@ fn mean(divergence: &str, rows: &[Row]) -> Mean {
 /// The rows of each kernel.
 fn kernels(report: &Report) -> impl Iterator<Item = &[Row]> {
     report.rows.chunk_by(|a, b| a.kernel == b.kernel)
+}
+
+/// A kernel's row of a unit.
+fn row_of<'a>(rows: &'a [Row], unit: &str) -> Option<&'a Row> {
+    rows.iter().find(|row| row.divergence == unit)
 }
 
 /// The cells of a kernel's line: name, the paper's name, thread IPC of the stack, the others over it, the paper's

@@ -204,10 +204,9 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
         begun.next((begun.q & !i.restart) | i.started.valid);
         wire!(live = i.live.any());
         wire!(runs = live | (begun.q & i.more));
-        let one = |of: OfSlot<Signal>| of.slots(s);
         let in_pipeline = m.reg("in_pipeline", s.slots()).reset(0u32);
-        let leaves = i.flush.map_or(one(i.outcome), |flush| one(i.outcome) | one(flush));
-        in_pipeline.next((in_pipeline.q & !leaves) | one(i.steer));
+        let leaves = i.flush.map_or(i.outcome.slots(s), |flush| i.outcome.slots(s) | flush.slots(s));
+        in_pipeline.next((in_pipeline.q & !leaves) | i.steer.slots(s));
         let [left, right] = if s.sides() > 1 { by_side(in_pipeline.q, 1) } else { [in_pipeline.q; 2] };
         wire!(in_unit = i.live & !i.waiting & !left & !right);
         // Each cause takes the cycle that those before it have left.

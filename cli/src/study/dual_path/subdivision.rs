@@ -1,7 +1,7 @@
 //! Dynamic warp subdivision beside dual path: the tables that stand for the paper's Figures 10 to 13, and how near the
 //! cycle model comes to the core.
 
-use super::{DUAL_PATH, MODEL_STACK, PUBLISHED_THRESHOLD, Report, Row, STACK, Studied, dws, kernels};
+use super::{DUAL_PATH, MODEL_STACK, PUBLISHED_THRESHOLD, Report, Row, STACK, Studied, dws, kernels, row_of};
 use crate::study::fit;
 use crate::study::table::{gain, share};
 use anyhow::Result;
@@ -115,7 +115,7 @@ pub fn tables(report: &Report) -> Vec<Table> {
         return Vec::new();
     }
     let fit = kernels(report).map(|rows| {
-        let cycles = |name: &str| of(rows, name).map(|row| row.cycles);
+        let cycles = |name: &str| row_of(rows, name).map(|row| row.cycles);
         let names = vec![rows[0].kernel.to_string(), rows[0].paper.to_string()];
         (names, cycles(STACK).zip(cycles(MODEL_STACK)))
     });
@@ -133,11 +133,6 @@ fn subdivided(report: &Report) -> Vec<String> {
     report.thresholds.iter().copied().map(dws).collect()
 }
 
-/// A kernel's row of a unit.
-fn of<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
-    rows.iter().find(|row| row.divergence == name)
-}
-
 /// The headings, the kernels, then of each set the means over the stack's and the paper's.
 fn lines(report: &Report, measure: &Measure) -> Vec<Vec<String>> {
     let units: Vec<String> = [DUAL_PATH.to_string()].into_iter().chain(subdivided(report)).collect();
@@ -150,18 +145,18 @@ fn lines(report: &Report, measure: &Measure) -> Vec<Vec<String>> {
     let published = dws(PUBLISHED_THRESHOLD);
     let mut lines = vec![line(["kernel", "paper's"], heading, units.clone(), format!("paper, {published}"))];
     for rows in kernels(report) {
-        let cell = |name: &str, cell: Cell| of(rows, name).map_or("-".into(), cell);
+        let cell = |name: &str, cell: Cell| row_of(rows, name).map_or("-".into(), cell);
         let cells = units.iter().map(|name| cell(name, measure.cell)).collect();
         let stack = measure.stack.map_or(String::new(), |(name, _, text)| cell(name, text));
-        let paper = of(rows, &published).and_then(|row| row.published).map_or("-".into(), gain);
+        let paper = row_of(rows, &published).and_then(|row| row.published).map_or("-".into(), gain);
         lines.push(line([rows[0].kernel, rows[0].paper], stack, cells, paper));
     }
     for (set, which) in SETS {
         let mean = |name: &String| {
             let of_set = kernels(report).filter(|rows| which.contains(&rows[0].interleavable));
             let over = of_set.filter_map(|rows| {
-                let row = of(rows, name)?;
-                (measure.over)(row, of(rows, if row.model { MODEL_STACK } else { STACK })?)
+                let row = row_of(rows, name)?;
+                (measure.over)(row, row_of(rows, if row.model { MODEL_STACK } else { STACK })?)
             });
             let values: Vec<f64> = over.collect();
             gain(values.iter().sum::<f64>() / values.len() as f64)
@@ -196,7 +191,7 @@ fn most_paths(report: &Report) -> Vec<Vec<String>> {
     let units = subdivided(report);
     let headings = ["kernel", "paper's"].map(String::from).into_iter().chain(units.clone());
     let line = |rows: &[Row]| {
-        let cell = |name: &String| of(rows, name).map_or("-".into(), |row| row.most_paths.to_string());
+        let cell = |name: &String| row_of(rows, name).map_or("-".into(), |row| row.most_paths.to_string());
         [rows[0].kernel, rows[0].paper].map(String::from).into_iter().chain(units.iter().map(cell)).collect()
     };
     [headings.collect()].into_iter().chain(kernels(report).map(line)).collect()

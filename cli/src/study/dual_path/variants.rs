@@ -1,6 +1,6 @@
 //! Variants of dual path, each of which changes one thing; what a second path could hide; and gains on other cores.
 
-use super::{CORES, DUAL_PATH, Failure, HARDWARE, KERNELS, Report, Row, STACK, Studied, kernels};
+use super::{CONSTRAINED, CORES, DUAL_PATH, Failure, HARDWARE, KERNELS, Report, Row, STACK, Studied, kernels, row_of};
 use crate::interrupt::Interrupt;
 use crate::shape::ShapeArgs;
 use crate::study::core::CoreArgs;
@@ -16,28 +16,18 @@ use serde::Serialize;
 
 /// What the paper's text has of variants, over its dual path: constrained is 11.7 % above the stack and dual path 14.9 %
 /// (§6.4); a scoreboard without false dependencies brings *at most* 1 % (§6.4).
-const PUBLISHED: [(&str, f64, &str); 2] = [("constrained", 1.117 / 1.149, ""), ("exact", 1.01, "≤ ")];
+const PUBLISHED: [(&str, f64, &str); 2] = [(CONSTRAINED, 1.117 / 1.149, ""), ("exact", 1.01, "≤ ")];
 
 /// The means of what the paper calls interleavable, and of the others.
 const SETS: [(&str, bool); 2] = [("interleavable", true), ("others", false)];
-
-fn is_variant(row: &Row) -> bool {
-    row.divergence == "constrained" || VARIANTS.contains(&row.divergence.as_str())
-}
 
 /// Those beside the constrained one: see `--help`.
 pub const VARIANTS: [&str; HARDWARE - CORES] = ["side-first", "constrained-miss", "exact", "two-unresolved"];
 
 /// Thread IPC of each variant over dual path's.
 pub fn table(report: &Report) -> Vec<Vec<String>> {
-    let of = |rows: &[Row], name: &str| rows.iter().find(|row| row.divergence == name).map(|row| row.thread_ipc);
-    let names: Vec<String> = kernels(report)
-        .next()
-        .into_iter()
-        .flatten()
-        .filter(|row| is_variant(row))
-        .map(|row| row.divergence.clone())
-        .collect();
+    let of = |rows: &[Row], name: &str| row_of(rows, name).map(|row| row.thread_ipc);
+    let names: Vec<String> = [CONSTRAINED].into_iter().chain(VARIANTS).map(String::from).collect();
     let over = |rows: &[Row], name: &str| of(rows, name).zip(of(rows, DUAL_PATH)).map(|(of, dual)| of / dual);
     let cell = |over: Option<f64>| over.map_or("-".into(), gain);
     let line = |first: [String; 2], cells: Vec<String>| first.into_iter().chain(cells).collect::<Vec<String>>();
@@ -65,8 +55,9 @@ pub fn table(report: &Report) -> Vec<Vec<String>> {
 /// What the kernels give the core to do, on the stack.
 pub fn workloads(report: &Report) -> Vec<Vec<String>> {
     let line = |rows: &[Row]| {
-        let stack = rows.iter().find(|row| row.divergence == STACK)?;
-        let set = SETS.iter().find(|(_, interleavable)| *interleavable == stack.interleavable).map_or("", |set| set.0);
+        let stack = row_of(rows, STACK)?;
+        let [(interleavable, _), (others, _)] = SETS;
+        let set = if stack.interleavable { interleavable } else { others };
         let (kernel, paper, efficiency) = (stack.kernel, stack.paper, stack.simt_efficiency);
         Some(Line { kernel, paper, set, workload: stack.workload, efficiency, published: None })
     };
@@ -94,14 +85,14 @@ pub fn over_side_first(report: &Report) -> String {
     let mean =
         |name: &str| report.means.iter().find(|mean| mean.divergence == name).map_or(f64::NAN, |of| of.interleavable);
     let over = |name: &str| format!("`{name}` {}", gain(mean(name) / mean("side-first")));
-    format!("{}, {}; the paper's {}", over("constrained"), over("constrained-miss"), gain(PUBLISHED[0].1))
+    format!("{}, {}; the paper's {}", over(CONSTRAINED), over("constrained-miss"), gain(PUBLISHED[0].1))
 }
 
 /// What a second path could hide, what there is to gain, and what is gained: of each kernel.
 pub fn bounds(report: &Report) -> Vec<Vec<String>> {
     let headings = ["kernel", "AvgPath", "hidden", "gain", "idle, stack", "idle, dual path", "held"];
     let of_kernel = |rows: &[Row]| {
-        let [stack, dual] = [STACK, DUAL_PATH].map(|name| rows.iter().find(|row| row.divergence == name));
+        let [stack, dual] = [STACK, DUAL_PATH].map(|name| row_of(rows, name));
         let (stack, dual) = stack.zip(dual)?;
         let idle = |row: &Row| share(1.0 - row.warp_instructions as f64 / row.cycles as f64);
         let held = share(dual.idle.divergence as f64 / dual.cycles as f64);
@@ -208,7 +199,7 @@ pub fn ranking(report: &Report) -> String {
         report.means[..CORES].iter().map(|mean| (mean.divergence.as_str(), mean.interleavable)).collect();
     means.sort_by(|a, b| b.1.total_cmp(&a.1));
     let place = |name: &str| means.iter().position(|(of, _)| *of == name);
-    let as_paper = place(DUAL_PATH) < place("constrained") && place("constrained") < place(STACK);
+    let as_paper = place(DUAL_PATH) < place(CONSTRAINED) && place(CONSTRAINED) < place(STACK);
     let names: Vec<String> = means.iter().map(|(name, mean)| format!("`{name}` {}", gain(*mean))).collect();
     let of_paper = if as_paper { "which is its order, too" } else { "the reverse somewhere" };
     format!("{}. The paper has dual path, constrained, stack: {of_paper}.", names.join(", "))

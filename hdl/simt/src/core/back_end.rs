@@ -92,8 +92,8 @@ pub fn back_end(
     back.access_room.drive(memory.access_room);
     back.load_room.drive(memory.load_room);
     load_tag.drive(memory.load_tag);
-    if let Some((deferred, missed)) = back.missed.as_ref().zip(memory.missed) {
-        deferred.drive(missed);
+    if let Some((deferred, missed)) = back.missed.as_ref().zip(memory.loads.missing) {
+        deferred.drive(m.pipe_reset("missed", missed));
     }
 
     // Stage 10, write back.

@@ -12,7 +12,6 @@
 //! Under `Split` the scratchpad's answer finds its own instruction's cycle in stage 10 free, so it is always taken at
 //! once. That is why it goes before the port's; under `Serialise`, they take turns.
 
-use crate::divergence::interface::OfSlot;
 use crate::memory::port::{Miss, Request, Response};
 use crate::memory::scratchpad::{ScratchpadIn, ScratchpadOut, ScratchpadRequest, scratchpad};
 use crate::pipeline::issue::{Issued, Reading};
@@ -53,8 +52,6 @@ pub struct MemoryPath {
     /// The memory port.
     pub request: Request<Signal>,
     pub response_ready: Signal,
-    /// For issue: a slot one of whose loads the cache answers late.
-    pub missed: Option<OfSlot<Signal>>,
     /// For write-back.
     pub response: Response<Signal>,
     pub loads: LoadQueueOut<Signal>,
@@ -117,7 +114,6 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
         waits_for_loads: m.lit(0u32, 1),
         request,
         response_ready: pad.port_ready(&around),
-        missed: loads.missing.map(|missed| m.pipe_reset("missed", missed)),
         response: pad.response,
         loads,
         access: access.valid,
@@ -161,7 +157,6 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
         waits_for_loads: unit.waits_for_loads,
         request: sent.request,
         response_ready: pad.port_ready(&around),
-        missed: loads.missing.map(|missed| m.pipe_reset("missed", missed)),
         response: pad.response,
         loads,
         access: unit.chosen.valid,

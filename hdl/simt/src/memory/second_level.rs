@@ -36,7 +36,7 @@ mod tags;
 mod tests;
 
 use super::cache::geometry::Geometry;
-use super::cache::metrics::Visit;
+use super::cache::metrics::{MetricsIn as OfRequests, Visit};
 use super::port::{Operation, Request};
 use crate::shape::{Metrics, SecondLevel, Shape, Timing};
 use answer::{AnswerIn, answer};
@@ -160,15 +160,15 @@ fn described(m: Builder, s: &Shape, l: &SecondLevel, t: Timing, i: SecondLevelIn
     m.cover("waits_for_the_channel", fetches & channel.busy());
     if s.metrics == Metrics::Simulated {
         let visit = |kind: Signal| Visit { hit: kind & !missed & !joins, missed: kind & missed, joined: kind & joins };
-        let inputs = MetricsIn {
+        let requests = OfRequests {
             restart: i.restart,
             answered: visit(taken & responds),
             silent: visit(taken & !responds),
             waited: i.valid & !ready,
             full: i.valid & missed & !whole & !free.any(),
-            write_back: writes_back,
-            channel: channel.busy() | fetches | writes_back,
         };
+        let channel = channel.busy() | fetches | writes_back;
+        let inputs = MetricsIn { requests, write_back: writes_back, channel };
         m.instance("metrics", &metrics(), inputs);
     }
     SecondLevelOut { ready, fetches, busy: answers.busy, due: answers.due, idle }

@@ -269,3 +269,14 @@ fn inputs(s: &Shape) -> MemorySystemIn<Width> {
 fn path(path: &str) -> String {
     path.strip_prefix("memory.").unwrap_or(path).to_string()
 }
+
+/// Requests to few lines and to many, seldom and often, to each of these memories.
+pub fn mixed_traffic(shapes: &[Shape]) {
+    for (s, seed) in shapes.iter().zip(1..) {
+        let mut bench = Bench::new(s, seed);
+        for lines in [2, 16, 64] {
+            bench.run(&Traffic { lines, ..Traffic::default() });
+            bench.run(&Traffic { lines, cycles: 1000, loads: 7, ..Traffic::eager() });
+        }
+    }
+}

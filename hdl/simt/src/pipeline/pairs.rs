@@ -18,7 +18,7 @@
 
 use super::issue::Issued;
 use super::steer::Flush;
-use crate::divergence::interface::{OfSlot, Steer, Unissued, by_side, by_slot, side_of, warp_of};
+use crate::divergence::interface::{OfSlot, Steer, Unissued, by_side, by_slot, side_of};
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 use unresolved::Unresolved;
@@ -107,16 +107,16 @@ impl Pairs {
     /// Takes note of what issues.
     pub fn issue(self, s: &Shape, m: Builder, issued: &Issued<Signal>, steer: Steer<Signal>) -> Noted {
         let Pairs { i, unresolved, turn, changed_side } = self;
-        let on = |valid: Signal, slot: Signal| warp_of(s, slot).decode(s.warps).only_if(valid);
+        let on = |valid: Signal| OfSlot { valid, slot: issued.slot }.warps(s);
         let Issued { valid, slot, pc, answers, divide, control, .. } = *issued;
         if let Some(turn) = turn {
             let [left, right] = by_side(i.active, 1);
             // A load that misses does so when its path may not be considered any more.
-            let long = i.missed.map_or(on(answers | divide | control, slot), |missed| {
+            let long = i.missed.map_or(on(answers | divide | control), |missed| {
                 let stays = turn.q ^ side_of(s, missed.slot).repeat(s.warps);
-                let misses = on(missed.valid, missed.slot) & !stays;
+                let misses = missed.warps(s) & !stays;
                 m.cover("a_path_misses_in_its_turn", misses.any());
-                on(divide | control, slot) | misses
+                on(divide | control) | misses
             });
             wire!(changes = long | !choose(turn.q, right, left));
             let other_is_active = choose(turn.q, left, right);

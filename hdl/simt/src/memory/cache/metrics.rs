@@ -29,24 +29,31 @@ pub struct Visit<T> {
     pub joined: T,
 }
 
+impl MetricsIn<Width> {
+    pub fn shape() -> MetricsIn<Width> {
+        let visit = Visit { hit: 1, missed: 1, joined: 1 };
+        MetricsIn { restart: 1, answered: visit, silent: visit, waited: 1, full: 1 }
+    }
+}
+
 pub fn metrics() -> TypedModule<MetricsIn<Width>, Vec<Signal>> {
-    let visit = Visit { hit: 1, missed: 1, joined: 1 };
-    module("cache_metrics", MetricsIn { restart: 1, answered: visit, silent: visit, waited: 1, full: 1 }, |m, i| {
+    module("cache_metrics", MetricsIn::shape(), |m, i| {
         m.doc("Counters of what the cache did; for simulation.");
-        visits(m, i.restart, i.answered, i.silent);
-        count(m, i.restart, &[("waited", i.waited), ("full", i.full)]);
+        counted(m, i);
         vec![]
     })
 }
 
-/// Counts what requests find.
-pub fn visits(m: Builder, restart: Signal, answered: Visit<Signal>, silent: Visit<Signal>) {
+/// Counts what requests of a cache find.
+pub fn counted(m: Builder, i: MetricsIn<Signal>) {
+    let MetricsIn { restart, answered, silent, waited, full } = i;
     count(m, restart, &[("hits", answered.hit), ("misses", answered.missed), ("joined", answered.joined)]);
     count(
         m,
         restart,
         &[("silent_hits", silent.hit), ("silent_misses", silent.missed), ("silent_joined", silent.joined)],
     );
+    count(m, restart, &[("waited", waited), ("full", full)]);
 }
 
 /// Counts the cycles with each event since the restart, in a probe of its name.

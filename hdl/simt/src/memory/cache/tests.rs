@@ -1,4 +1,4 @@
-use super::super::testing::{Bench, Traffic};
+use super::super::testing::{Bench, Traffic, mixed_traffic};
 use crate::pipeline::timing::REQUEST_TO_HIT;
 use crate::shape::{Backing, Cache, Shape, Timing};
 
@@ -26,13 +26,7 @@ fn requests_take_effect_in_order() {
         shape(64, cache(32768, 4, 16, 2), slow(5, 3, 1)),
         Shape { loads: 64, ..shape(2, cache(1024, 4, 1, 64), slow(90, 31, 1)) },
     ];
-    for (s, seed) in shapes.iter().zip(1..) {
-        let mut bench = Bench::new(s, seed);
-        for lines in [2, 16, 64] {
-            bench.run(&Traffic { lines, ..Traffic::default() });
-            bench.run(&Traffic { lines, cycles: 1000, loads: 7, ..Traffic::eager() });
-        }
-    }
+    mixed_traffic(&shapes);
 }
 
 #[test]

@@ -53,10 +53,12 @@ impl Tags {
         let none = m.lit(0u32, ways);
         let empty = Ways { tags: m.lit(0u32, ways * g.tag), valid: none, dirty: none, ages: cat(&ranks) };
         wire!(state = touched.q.select(parts.set, 1).mux(sets.read(parts.set), empty));
-        let each = |list: Vec<Signal>| cat(&list);
-        wire!(same = each(elements(state.tags, g.tag).into_iter().map(|tag| tag.eq(parts.tag)).collect()));
+        let of_ways = |packed, width, has: &dyn Fn(Signal) -> Signal| {
+            cat(&elements(packed, width).into_iter().map(has).collect::<Vec<_>>())
+        };
+        wire!(same = of_ways(state.tags, g.tag, &|tag| tag.eq(parts.tag)));
         wire!(hits = same & state.valid);
-        wire!(victim = each(elements(state.ages, age).into_iter().map(|rank| rank.eq(ways - 1)).collect()));
+        wire!(victim = of_ways(state.ages, age, &|rank| rank.eq(ways - 1)));
         let one = |ways: Signal| !(ways & !ways.lowest_one()).any();
         m.assert("a_line_is_in_one_way", one(hits));
         m.assert("one_way_is_the_oldest", one(victim) & victim.any());

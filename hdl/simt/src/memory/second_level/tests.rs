@@ -1,5 +1,5 @@
 use super::super::port::Operation;
-use super::super::testing::{Bench, Traffic};
+use super::super::testing::{Bench, Traffic, mixed_traffic};
 use super::*;
 use crate::shape::{Backing, Cache};
 use heddle_sim::Sim;
@@ -338,13 +338,7 @@ fn requests_take_effect_in_order() {
         Shape { atomics: false, ..shape(8, level(512, 1, 2, 2, 3), timing(20, 7, 1)) },
         Shape { loads: 64, ..shape(64, level(8192, 4, 1, 16, 20), timing(100, 15, 4)) },
     ];
-    for (s, seed) in shapes.iter().zip(1..) {
-        let mut bench = Bench::new(s, seed);
-        for lines in [2, 16, 64] {
-            bench.run(&Traffic { lines, ..Traffic::default() });
-            bench.run(&Traffic { lines, cycles: 1000, loads: 7, ..Traffic::eager() });
-        }
-    }
+    mixed_traffic(&shapes);
 }
 
 /// The channel is for what the second level lacks: requests to lines that it has come one a cycle, whatever the interval.
