@@ -33,7 +33,7 @@ use runs::Run;
 /// Rows of --json have keys that studies share: `study`, `kernel` or, of several, `set`, `variant`, `divergence` and
 /// `thread_ipc`; `gain` over what the study compares with, where there is such a thing; `range`, `gain_range` and `draws`,
 /// which a run without draws has not. A program that stops the core has `failed` in place of figures. What else a row has
-/// is the study's own. Rows of `area` are of cores, and those of `dual-path` have other keys.
+/// is the study's own. Rows of `area` are of cores.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study mechanisms

@@ -20,7 +20,7 @@ const LATENCY: u32 = 200;
 
 /// Options of a core like that of a graphics processor, on which studies compare divergence units: they choose the unit
 /// and all that goes with it.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(
     mut_arg("lanes", |arg| arg.help("Threads of a warp: 1, 2, 4 … 64 [default: 32]")),
     mut_arg("coalescing", |arg| arg.help("Which lanes of an access go together [default: full]")),
@@ -43,9 +43,16 @@ pub struct CoreArgs {
 }
 
 impl CoreArgs {
+    /// The same, with up to so many random cycles of memory, unless another memory is asked for.
+    pub fn with_jitter(&self, jitter: u32) -> CoreArgs {
+        let timing = Timing { latency: LATENCY, jitter, ..Timing::FASTEST };
+        let memory_model = self.shape.memory_model.or(Some(timing).filter(|_| self.shape.bus.is_none()));
+        CoreArgs { shape: ShapeArgs { memory_model, ..self.shape.clone() } }
+    }
+
     /// The core with one divergence unit, of so many warps unless an option says otherwise.
     pub fn shape(&self, divergence: Divergence, warps: u32) -> anyhow::Result<Shape> {
-        let timing = Timing { latency: LATENCY, ..Timing::FASTEST };
+        let CoreArgs { shape: ShapeArgs { memory_model, .. } } = self.with_jitter(0);
         let (lanes, warps) = (self.shape.lanes.unwrap_or(LANES), self.shape.warps.unwrap_or(warps));
         let args = ShapeArgs {
             lanes: Some(lanes),
@@ -54,7 +61,7 @@ impl CoreArgs {
             coalescing: self.shape.coalescing.or(Some(Coalescing::Full)),
             loads: self.shape.loads.or(Some(LOADS)),
             cache: self.shape.cache.or(Some(CACHE)),
-            memory_model: self.shape.memory_model.or(Some(timing).filter(|_| self.shape.bus.is_none())),
+            memory_model,
             replay: Some(Replay::Serialise),
             divergence,
             ..self.shape.clone()

@@ -99,7 +99,7 @@ fn of_each(runs: &[Run], draws: DrawsArgs) -> Vec<Run> {
 }
 
 /// How much more, in each draw: ratios.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Serialize, Debug)]
 pub struct Gain {
     /// The geometric mean, so that a gain and the loss that undoes it have the mean 1.
     pub mean: f64,
@@ -114,7 +114,8 @@ impl Gain {
         Gain::of(before.iter().zip(after).map(|(before, after)| after / before))
     }
 
-    fn of(ratios: impl Iterator<Item = f64> + Clone) -> Gain {
+    /// Of a ratio a draw.
+    pub fn of(ratios: impl Iterator<Item = f64> + Clone) -> Gain {
         Gain {
             mean: mean(ratios.clone()),
             least: ratios.clone().fold(f64::INFINITY, f64::min),

@@ -1,6 +1,7 @@
 //! `heddle study dual-path`: two paths of a warp side by side, against one at a time, on the kernels of *The Dual-Path
 //! Execution Model*; and what that paper compares with, dynamic warp subdivision, as a cycle model.
 
+mod rows;
 mod stacks;
 mod subdivision;
 mod variants;
@@ -8,21 +9,21 @@ mod variants;
 use super::age;
 use super::chart::{Bars, Chart};
 use super::core::CoreArgs;
+use super::draws::{self, DrawsArgs, Gain};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
-use super::runs::{Run, all, each, usual};
+use super::runs::{Run, usual};
 use super::table::{gain, markdown, plain, share};
-use super::workloads::Workload;
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use heddle_check::model::Mechanism;
-use heddle_simt::{Divergence, PathScheduler, Scoreboard, Shape};
+use heddle_simt::{Backing, Divergence, PathScheduler, Scoreboard, Shape, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
-use heddle_testbench::machine::{CacheVisits, IdleCycles, SecondLevelVisits, Summary};
+use rows::{Figures, Mean, Row, kernels, mean, of};
 use serde::Serialize;
 use stacks::Stack;
 use std::io::Write as _;
@@ -37,20 +38,22 @@ use variants::{Point, VARIANTS};
 /// interleavable, as their branches have something to do on both sides, and five that it calls non-interleavable. Its
 /// figures are beside ours. All cores serve the lanes of an access that do not go together one after the other
 /// (--replay serialise). What the paper compares with, dynamic warp subdivision (DWS), is a cycle model of the same
-/// core, with three thresholds, beside the model's own stack. Variants of dual path change one thing each: one path
-/// stands for its warp (side-first); one path is considered until an access misses the cache (constrained-miss); the
-/// scoreboard has no false dependencies (exact); branches of both paths may be unresolved (two-unresolved).
+/// core, with three thresholds, beside the model's own stack, all without jitter of memory. Variants of dual path change
+/// one thing each: one path stands for its warp (side-first); one path is considered until an access misses the cache
+/// (constrained-miss); the scoreboard has no false dependencies (exact); branches of both paths may be unresolved
+/// (two-unresolved). The last two are there together, too.
 #[derive(Args)]
 #[command(
     after_help = "Examples:
   heddle study dual-path                                all kernels on 32 lanes and 16 warps, a cache, memory after 200 cycles
   heddle study dual-path lu quicksort --warps 4         two of them on fewer warps
-  heddle study dual-path --memory-model latency=400     a slower memory
+  heddle study dual-path --memory-model latency=400     a slower memory, which always takes as long
   heddle study dual-path quicksort --thresholds 1,2,3   warps that are subdivided less often
-  heddle study dual-path lu --sensitivity               with fewer warps, faster and slower memory, other caches
-  heddle study dual-path --json | jq '.rows[] | {kernel, divergence, thread_ipc}'
+  heddle study dual-path lu --draws 1 --sensitivity     with fewer warps, faster and slower memory, other caches
+  heddle study dual-path --json | jq '.rows[] | {kernel, variant, thread_ipc, gain_range}'
   heddle study dual-path --docs docs                    table and chart as a page",
     mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 16]")),
+    mut_arg("memory_model", |arg| arg.help("Memory behind it [default: latency=200,jitter=31]")),
 )]
 pub struct DualPath {
     /// Some of the kernels
@@ -62,6 +65,8 @@ pub struct DualPath {
     thresholds: Vec<u32>,
     #[command(flatten)]
     core: CoreArgs,
+    #[command(flatten)]
+    draws: DrawsArgs,
     #[command(flatten)]
     kept: KeptArgs,
     /// Also dual path over the stack on 4 and 16 warps, memory after 50 and 400 cycles, and caches of 4K and 64K, instead
@@ -133,26 +138,34 @@ struct Unit {
     of: fn(Shape) -> Shape,
     /// The cycle model with this mechanism stands for the core.
     model: Option<Mechanism>,
+    /// The unit that it is compared with.
+    over: &'static str,
 }
 
 const STACK: &str = "stack";
 const DUAL_PATH: &str = "dual-path";
 const CONSTRAINED: &str = "constrained";
 const MODEL_STACK: &str = "model-stack";
+/// A stack before memory without jitter, as the models have it.
+const STEADY_STACK: &str = "steady-stack";
 
 /// Thresholds of subdivision: the paper's. (§6.1)
 const THRESHOLDS: &str = "10,50,100";
 
-/// How many of the units are in the first table; how many are cores, variants of dual path among them.
+/// How many of the units are in the first table; how many are cores, variants of dual path and the stack before steady
+/// memory among them.
 const CORES: usize = 5;
-const HARDWARE: usize = 9;
+const HARDWARE: usize = CORES + VARIANTS.len() + 1;
 
 /// The cores, the stack first; variants of dual path; then the models, their stack first.
 fn units(thresholds: &[u32]) -> Vec<Unit> {
-    let plain = |name: &str, divergence| Unit { name: name.into(), divergence, of: |shape| shape, model: None };
+    let as_is = |shape| shape;
+    let plain = |name: &str, divergence| Unit { name: name.into(), divergence, of: as_is, model: None, over: STACK };
     let variant = |name: &str, of| Unit { of, ..plain(name, Divergence::DUAL_PATH) };
-    let model = |name: &str, mechanism| Unit { model: Some(mechanism), ..plain(name, Divergence::STACK) };
-    let [side_first, constrained_miss, exact, two_unresolved] = VARIANTS;
+    let steady = Unit { of: without_jitter, over: STEADY_STACK, ..plain(STEADY_STACK, Divergence::STACK) };
+    let model =
+        |name: &str, mechanism| Unit { name: name.into(), model: Some(mechanism), over: MODEL_STACK, ..steady.clone() };
+    let [side_first, constrained_miss, exact, two_unresolved, both] = VARIANTS;
     let cores: [Unit; HARDWARE] = [
         plain(STACK, Divergence::STACK),
         plain(DUAL_PATH, Divergence::DUAL_PATH),
@@ -163,9 +176,19 @@ fn units(thresholds: &[u32]) -> Vec<Unit> {
         variant(constrained_miss, |shape| Shape { path_scheduler: PathScheduler::ConstrainedMiss, ..shape }),
         variant(exact, |shape| Shape { scoreboard: Scoreboard::Exact, ..shape }),
         variant(two_unresolved, |shape| Shape { unresolved: 2, ..shape }),
+        variant(both, |shape| Shape { scoreboard: Scoreboard::Exact, unresolved: 2, ..shape }),
+        steady.clone(),
     ];
     let subdivided = thresholds.iter().map(|&threshold| model(&dws(threshold), Mechanism::Subdivision(threshold)));
     cores.into_iter().chain([model(MODEL_STACK, Mechanism::Stack)]).chain(subdivided).collect()
+}
+
+fn without_jitter(shape: Shape) -> Shape {
+    let backing = match shape.backing {
+        Backing::Model(timing) => Backing::Model(Timing { jitter: 0, ..timing }),
+        other => other,
+    };
+    Shape { backing, ..shape }
 }
 
 fn dws(threshold: u32) -> String {
@@ -182,116 +205,18 @@ struct Report {
     warps: u32,
     /// The options that choose the core, with the stack.
     core: String,
-    seed: u64,
+    draws: u32,
     /// Of dynamic warp subdivision.
     thresholds: Vec<u32>,
     rows: Vec<Row>,
-    /// Mean IPC over the stack's, of interleavable and of other kernels, by unit.
+    /// Of interleavable and of other kernels, by unit.
     means: Vec<Mean>,
     /// What the stacks of a warp take.
     stacks: Vec<Stack>,
     /// What the thresholds decide on.
     branches: Vec<Branches>,
-    /// Why a model has no row.
-    failures: Vec<Failure>,
     /// Gains on other cores, where they are asked for.
     sensitivity: Vec<Point>,
-}
-
-#[derive(Serialize)]
-struct Failure {
-    kernel: &'static str,
-    divergence: String,
-    why: String,
-}
-
-/// A kernel on a unit.
-#[derive(Serialize, Clone)]
-struct Row {
-    kernel: &'static str,
-    /// Its namesake in the paper.
-    paper: &'static str,
-    interleavable: bool,
-    divergence: String,
-    /// From the cycle model, not from the core. What is of the stack's is then of the model's stack's.
-    model: bool,
-    cycles: u64,
-    warp_instructions: u64,
-    thread_instructions: u64,
-    thread_ipc: f64,
-    /// The thread IPC, of the stack's.
-    over_stack: f64,
-    /// The paper's figure for that, where it gives one.
-    published: Option<f64>,
-    /// Equation 1: paths that can be scheduled, an issued instruction.
-    avg_path: f64,
-    /// Active lanes an issued instruction, of all lanes.
-    simt_efficiency: f64,
-    /// Cycles without an issue, of the stack's.
-    idle_over_stack: f64,
-    idle: IdleCycles,
-    /// What the data cache did.
-    cache: Option<CacheVisits>,
-    /// Lines that loads asked memory for, of the stack's.
-    misses_over_stack: Option<f64>,
-    /// Paths that a warp held at most; of a model, those that can be scheduled together.
-    most_paths: u64,
-    /// What its second level did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    second_level: Option<SecondLevelVisits>,
-    /// Levels of its stack that a warp had in use at most.
-    most_levels: u64,
-    /// What there was to do.
-    workload: Workload,
-}
-
-#[derive(Serialize)]
-struct Mean {
-    divergence: String,
-    interleavable: f64,
-    others: f64,
-    /// The lowest of all kernels.
-    worst: f64,
-    avg_path: f64,
-    idle: f64,
-}
-
-fn idle_cycles(s: &Summary) -> u64 {
-    s.cycles - s.warp_instructions
-}
-
-impl Row {
-    fn new(kernel: &Studied, unit: &Unit, lanes: u32, s: &Summary, stack: &Summary) -> Row {
-        let published = match unit.name.as_str() {
-            DUAL_PATH => kernel.published,
-            name if name == dws(PUBLISHED_THRESHOLD) => kernel.published_dws,
-            _ => None,
-        };
-        let misses = |s: &Summary| s.cache.map(|cache| cache.misses).filter(|&misses| misses > 0);
-        Row {
-            kernel: kernel.name,
-            paper: kernel.paper,
-            interleavable: kernel.interleavable,
-            divergence: unit.name.clone(),
-            model: unit.model.is_some(),
-            cycles: s.cycles,
-            warp_instructions: s.warp_instructions,
-            thread_instructions: s.thread_instructions,
-            thread_ipc: s.thread_ipc,
-            over_stack: s.thread_ipc / stack.thread_ipc,
-            published,
-            avg_path: s.avg_path,
-            simt_efficiency: s.simt_efficiency,
-            idle_over_stack: idle_cycles(s) as f64 / idle_cycles(stack).max(1) as f64,
-            idle: s.idle,
-            cache: s.cache,
-            misses_over_stack: misses(s).zip(misses(stack)).map(|(misses, stack)| misses as f64 / stack as f64),
-            most_paths: s.most_paths,
-            second_level: s.second_level,
-            most_levels: s.most_levels,
-            workload: Workload::new(s, lanes),
-        }
-    }
 }
 
 impl DualPath {
@@ -307,37 +232,25 @@ impl DualPath {
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let (cores, models) = runs.split_at(HARDWARE * kernels.len());
         let options = usual(self.core.shape.seed);
-        let cores = all(cores, &options, kept.as_ref(), &interrupt)?;
-        let models = each(models, &options, kept.as_ref(), &interrupt)?;
+        let results = draws::each_as(&runs, self.draws, &options, kept.as_ref(), &interrupt)?;
         let sensitivity = if self.sensitivity || self.docs.is_some() {
-            variants::points(&kernels, &self.core, &options, kept.as_ref(), &interrupt)?
+            variants::points(&kernels, &self.core(), self.draws, &options, kept.as_ref(), &interrupt)?
         } else {
-            (Vec::new(), Vec::new())
+            Vec::new()
         };
-        let (sensitivity, elsewhere) = sensitivity;
-        let results: Vec<Result<Summary, String>> = cores.into_iter().map(Ok).chain(models).collect();
-        let (mut rows, mut failures) = (Vec::new(), elsewhere);
-        for (at, &(kernel, _)) in kernels.iter().enumerate() {
-            for (number, unit) in units.iter().enumerate() {
-                let stack = if number < HARDWARE { 0 } else { HARDWARE };
-                let [result, stack] = [number, stack].map(|number| results[number * kernels.len() + at].as_ref());
-                match (result, stack) {
-                    (Ok(summary), Ok(stack)) => rows.push(Row::new(kernel, unit, shapes[0].lanes, summary, stack)),
-                    (Err(why), _) | (_, Err(why)) => {
-                        let (divergence, why) = (unit.name.clone(), why.clone());
-                        failures.push(Failure { kernel: kernel.name, divergence, why });
-                    }
-                }
-            }
+        let mut rows = Vec::new();
+        for (&(kernel, _), results) in kernels.iter().zip(draws::by_program(&results, kernels.len())) {
+            let drawn = |name: &str| &results[units.iter().position(|unit| unit.name == name).expect("it is a unit")];
+            let row = |(unit, own): (&Unit, _)| Row::new(kernel, unit, shapes[0].lanes, own, drawn(unit.over));
+            rows.extend(units.iter().zip(&results).map(row));
         }
         let report = Report {
             study: STUDY,
             lanes: shapes[0].lanes,
             warps: shapes[0].warps,
             core: shapes[0].options(),
-            seed: self.core.shape.seed,
+            draws: self.draws.draws,
             thresholds: self.thresholds.clone(),
             branches: kernels
                 .iter()
@@ -346,7 +259,6 @@ impl DualPath {
             means: units.iter().map(|unit| mean(&unit.name, &rows)).collect(),
             stacks: stacks::of(&shapes, &rows)?,
             rows,
-            failures,
             sensitivity,
         };
         if let Some(mut file) = svg {
@@ -387,9 +299,14 @@ impl DualPath {
         Ok(units(&self.thresholds))
     }
 
+    /// Options of the core, with memory of draws unless another is asked for.
+    fn core(&self) -> CoreArgs {
+        self.core.with_jitter(draws::JITTER)
+    }
+
     /// A core for each unit.
     fn shapes(&self) -> Result<Vec<Shape>> {
-        let shape = self.core.shape(Divergence::STACK, WARPS)?;
+        let shape = self.core().shape(Divergence::STACK, WARPS)?;
         let of = |&Unit { divergence, of, .. }: &Unit| {
             let levels = shape.levels.filter(|_| divergence.capabilities().reconverges);
             let shape = of(Shape { levels, ..shape.clone() }.with_divergence(divergence));
@@ -400,49 +317,25 @@ impl DualPath {
     }
 }
 
-fn mean(divergence: &str, rows: &[Row]) -> Mean {
-    let rows: Vec<&Row> = rows.iter().filter(|row| row.divergence == divergence).collect();
-    let mean = |value: fn(&Row) -> f64, interleavable: bool| {
-        let values: Vec<f64> =
-            rows.iter().filter(|row| row.interleavable == interleavable).map(|row| value(row)).collect();
-        if values.is_empty() { f64::NAN } else { values.iter().sum::<f64>() / values.len() as f64 }
-    };
-    Mean {
-        divergence: divergence.into(),
-        interleavable: mean(|row| row.over_stack, true),
-        others: mean(|row| row.over_stack, false),
-        worst: rows.iter().map(|row| row.over_stack).fold(f64::INFINITY, f64::min),
-        avg_path: mean(|row| row.avg_path, true),
-        idle: mean(|row| row.idle_over_stack, true),
-    }
-}
-
-/// The rows of each kernel.
-fn kernels(report: &Report) -> impl Iterator<Item = &[Row]> {
-    report.rows.chunk_by(|a, b| a.kernel == b.kernel)
-}
-
-/// A kernel's row of a unit.
-fn row_of<'a>(rows: &'a [Row], unit: &str) -> Option<&'a Row> {
-    rows.iter().find(|row| row.divergence == unit)
-}
-
 /// The cells of a kernel's line: name, the paper's name, thread IPC of the stack, the others over it, the paper's
 /// figure, AvgPath, SIMT efficiency and idle cycles of dual-path.
 fn cells(rows: &[Row]) -> Vec<String> {
-    let [stack, dual, ..] = rows else { unreachable!("a kernel has a row a core") };
-    let over = rows[1..CORES].iter().map(|row| gain(row.over_stack));
-    [stack.kernel.into(), stack.paper.into(), format!("{:.2}", stack.thread_ipc)]
+    let [stack, dual] = [STACK, DUAL_PATH].map(|name| of(rows, name));
+    let figure = |figures: Option<&Figures>, text: fn(&Figures) -> String| figures.map_or(NONE.into(), text);
+    let over = rows[1..CORES].iter().map(|row| row.figures.as_ref().and_then(Figures::gain));
+    [rows[0].kernel().into(), rows[0].paper.into(), figure(stack, |f| format!("{:.2}", f.compared.thread_ipc))]
         .into_iter()
-        .chain(over)
+        .chain(over.map(|over| over.map_or(NONE.into(), |gain| gain.with_range())))
         .chain([
-            dual.published.map_or("-".into(), gain),
-            format!("{:.3}", dual.avg_path),
-            share(dual.simt_efficiency),
-            gain(dual.idle_over_stack),
+            rows[1].published.map_or(NONE.into(), gain),
+            figure(dual, |f| format!("{:.3}", f.avg_path)),
+            figure(dual, |f| share(f.simt_efficiency)),
+            figure(dual, |f| f.idle_over_stack.map_or(NONE.into(), gain)),
         ])
         .collect()
 }
+
+const NONE: &str = "-";
 
 const COLUMNS: [&str; 11] = [
     "kernel",
@@ -458,23 +351,29 @@ const COLUMNS: [&str; 11] = [
     "idle",
 ];
 
+/// With its range over the draws.
+fn mean_text(mean: Option<Gain>) -> String {
+    mean.map_or(NONE.into(), |mean| mean.with_range())
+}
+
 /// Lines of cells: the headings, the kernels, then the means.
 fn lines(report: &Report) -> Vec<Vec<String>> {
     let kernels = kernels(report).map(cells);
     let mut lines: Vec<Vec<String>> = std::iter::once(COLUMNS.map(String::from).to_vec()).chain(kernels).collect();
-    let means = |name: &str, value: fn(&Mean) -> f64, paper: String, last: [String; 2]| {
+    let means = |name: &str, value: fn(&Mean) -> String, paper: String, last: [String; 2]| {
         let [path, idle] = last;
-        let over = report.means[1..CORES].iter().map(|mean| gain(value(mean)));
+        let over = report.means[1..CORES].iter().map(value);
         let first = [name.to_string(), String::new(), String::new()];
         first.into_iter().chain(over).chain([paper, path, String::new(), idle]).collect::<Vec<String>>()
     };
     let dual = &report.means[1];
     let [full, constrained] = PUBLISHED_MEAN.map(gain);
-    let path = if dual.avg_path.is_nan() { "-".into() } else { format!("{:.3}", dual.avg_path) };
+    let path = dual.avg_path.map_or(NONE.into(), |path| format!("{path:.3}"));
+    let idle = dual.idle.map_or(NONE.into(), gain);
     let both = format!("{full}, {constrained}");
-    lines.push(means("interleavable", |mean| mean.interleavable, both, [path, gain(dual.idle)]));
-    lines.push(means("others", |mean| mean.others, gain(1.0), ["".into(), "".into()]));
-    lines.push(means("worst", |mean| mean.worst, gain(0.989), ["".into(), "".into()]));
+    lines.push(means("interleavable", |mean| mean_text(mean.interleavable), both, [path, idle]));
+    lines.push(means("others", |mean| mean_text(mean.others), gain(1.0), ["".into(), "".into()]));
+    lines.push(means("worst", |mean| mean.worst.map_or(NONE.into(), gain), gain(0.989), ["".into(), "".into()]));
     lines
 }
 
@@ -492,8 +391,9 @@ fn table(report: &Report) -> String {
     for (title, lines) in variants.into_iter().chain(sensitivity).chain(of_dws) {
         text += &format!("\n{title}\n{}", plain(&lines, 2));
     }
-    for Failure { kernel, divergence, why } in &report.failures {
-        text += &format!("\n{kernel} on {divergence}: {why}\n");
+    let failed = report.rows.iter().filter_map(|row| Some((row.kernel(), &row.of.variant, row.failed.as_ref()?)));
+    for (kernel, variant, why) in failed {
+        text += &format!("\n{kernel} on {variant}: {why}\n");
     }
     text
 }
@@ -510,6 +410,7 @@ fn text(report: &Report) -> String {
         .replace("{published_hidden}", &gain(variants::hidden(PUBLISHED_AVG_PATH)))
         .replace("{beyond}", &variants::beyond(report))
         .replace("{workloads}", markdown(&variants::workloads(report)).trim_end())
+        .replace("{draws}", &report.draws.to_string())
         .replace("{full_mean}", &variants::mean_of_full(report))
         .replace("{over_side_first}", &variants::over_side_first(report))
         .replace("{variants}", markdown(&variants::table(report)).trim_end())
@@ -521,14 +422,14 @@ fn text(report: &Report) -> String {
 fn chart(report: &Report) -> String {
     let group = |rows: &[Row]| Bars {
         heading: None,
-        name: rows[0].kernel.into(),
-        values: rows[..CORES].iter().map(|row| Some(row.thread_ipc)).collect(),
-        mark: Some(f64::from(report.lanes) * rows[0].simt_efficiency),
+        name: rows[0].kernel().into(),
+        values: rows[..CORES].iter().map(|row| Some(row.figures.as_ref()?.compared.thread_ipc)).collect(),
+        mark: of(rows, STACK).map(|stack| f64::from(report.lanes) * stack.simt_efficiency),
     };
     let title = format!("Thread instructions a cycle, {} lanes × {} warps", report.lanes, report.warps);
     let chart = Chart {
         title: &title,
-        series: &report.rows[..CORES].iter().map(|row| row.divergence.as_str()).collect::<Vec<_>>(),
+        series: &report.rows[..CORES].iter().map(|row| row.of.variant.as_str()).collect::<Vec<_>>(),
         mark: "bound of the stack",
         most: report.lanes.into(),
         step: f64::from(report.lanes) / 8.0,
@@ -541,8 +442,9 @@ fn chart(report: &Report) -> String {
 mod tests {
     use super::*;
     use heddle_testbench::kernels::find;
+    use heddle_testbench::machine::Summary;
 
-    /// Two kernels, on whose dual paths a tenth more and as much is done as on stacks.
+    /// Two kernels in two draws: on dual paths a tenth or a fifth more is done than on stacks, and as much.
     pub(super) fn example() -> Report {
         let stack = Summary {
             cycles: 1000,
@@ -553,27 +455,28 @@ mod tests {
             ..Summary::default()
         };
         let dual = Summary { thread_ipc: 11.0, cycles: 900, avg_path: 1.25, ..stack };
+        let [stacks, duals] =
+            [(stack, stack), (dual, Summary { thread_ipc: 12.0, ..dual })].map(|(a, b)| Ok(vec![a, b]));
         let thresholds: Vec<u32> = THRESHOLDS.split(',').map(|threshold| threshold.parse().unwrap()).collect();
-        let rows = |kernel: &Studied, dual: &Summary| {
+        let rows = |kernel: &Studied, dual| {
             let row = |unit: &Unit| {
                 let parallel = unit.divergence == Divergence::DUAL_PATH || unit.name == "dws-50";
-                Row::new(kernel, unit, 32, if parallel { dual } else { &stack }, &stack)
+                Row::new(kernel, unit, 32, if parallel { dual } else { &stacks }, &stacks)
             };
             units(&thresholds).iter().map(row).collect::<Vec<_>>()
         };
-        let rows: Vec<Row> = rows(&KERNELS[0], &dual).into_iter().chain(rows(&KERNELS[7], &stack)).collect();
+        let rows: Vec<Row> = rows(&KERNELS[0], &duals).into_iter().chain(rows(&KERNELS[7], &stacks)).collect();
         Report {
             study: STUDY,
             lanes: 32,
             warps: 16,
             core: "--lanes 32 --warps 16".into(),
-            seed: 1,
+            draws: 2,
             branches: Vec::new(),
             means: units(&thresholds).iter().map(|unit| mean(&unit.name, &rows)).collect(),
             rows,
             thresholds,
             stacks: Vec::new(),
-            failures: Vec::new(),
             sensitivity: Vec::new(),
         }
     }
@@ -584,10 +487,10 @@ mod tests {
         let (first, others) = text.split_once("\n\n").unwrap();
         let words: Vec<Vec<&str>> = first.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(words.len(), 2 + 2 + 3);
-        assert_eq!(words[2].join(" "), "lu LUD 10.00 +10.0 % +10.0 % +0.0 % +0.0 % +30.5 % 1.250 50.0 % -25.0 %");
+        let gains = "+14.9 % (+10.0 … +20.0 %) +14.9 % (+10.0 … +20.0 %) +0.0 % +0.0 %";
+        assert_eq!(words[2].join(" "), format!("lu LUD 10.00 {gains} +30.5 % 1.250 50.0 % -25.0 %"));
         assert_eq!(words[3].join(" "), "bfs BFS 10.00 +0.0 % +0.0 % +0.0 % +0.0 % +0.0 % 1.000 50.0 % +0.0 %");
-        let mean = "interleavable +10.0 % +10.0 % +0.0 % +0.0 % +14.9 %, +11.7 % 1.250 -25.0 %";
-        assert_eq!(words[4].join(" "), mean);
+        assert_eq!(words[4].join(" "), format!("interleavable {gains} +14.9 %, +11.7 % 1.250 -25.0 %"));
         let titles = [WORKLOADS, OVER_DUAL_PATH, AT_MOST, "Figure 13: ", "the stack of a warp, "];
         let places = titles.map(|title| format!("\n\n{text}").find(&format!("\n\n{title}")));
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{others}");
@@ -596,20 +499,19 @@ mod tests {
     #[test]
     fn a_model_that_failed_has_no_figures_and_says_why() {
         let mut report = example();
-        report.rows.retain(|row| (row.kernel, row.divergence.as_str()) != ("lu", "dws-10"));
-        report.failures.push(Failure { kernel: "lu", divergence: "dws-10".into(), why: "it does not end".into() });
+        let row = report.rows.iter_mut().find(|row| row.of.variant == "dws-10").unwrap();
+        (row.figures, row.failed) = (None, Some("it does not end".into()));
         let text = table(&report);
-        assert!(
-            text.contains("lu             LUD                10.00    +10.0 %       -  +10.0 %   +0.0 %"),
-            "{text}"
-        );
+        let ipc = text.split_once("Figure 13").unwrap().1.lines().nth(2).unwrap();
+        let cells: Vec<&str> = ipc.split_whitespace().collect();
+        assert_eq!(cells[..10].join(" "), "lu LUD 10.00 +14.9 % (+10.0 … +20.0 %) -", "{ipc}");
         assert!(text.ends_with("\nlu on dws-10: it does not end\n"), "{text}");
     }
 
     #[test]
     fn the_page_has_a_line_a_kernel() {
         let text = text(&example());
-        assert!(text.contains("| lu | LUD | 10.00 | +10.0 % | +10.0 % |"), "{text}");
+        assert!(text.contains("| lu | LUD | 10.00 | +14.9 % (+10.0 … +20.0 %) |"), "{text}");
         assert!(text.contains("32 lanes × 16 warps") && !text.contains('{'), "{text}");
     }
 
@@ -617,8 +519,9 @@ mod tests {
     fn json_has_the_documented_fields() {
         let json = serde_json::to_value(example()).unwrap();
         let row = &json["rows"][1];
-        assert_eq!((row["kernel"].as_str(), row["divergence"].as_str()), (Some("lu"), Some("dual-path")));
-        for field in ["thread_ipc", "avg_path", "simt_efficiency", "over_stack", "idle", "cache", "most_levels"] {
+        assert_eq!((row["kernel"].as_str(), row["variant"].as_str()), (Some("lu"), Some("dual-path")));
+        assert_eq!((row["set"].as_str(), row["draws"].as_u64()), (Some("interleavable"), Some(2)));
+        for field in ["thread_ipc", "avg_path", "simt_efficiency", "gain", "idle", "cache", "most_levels"] {
             assert!(row.get(field).is_some(), "{field}");
         }
     }

@@ -38,7 +38,8 @@ pub fn of(shapes: &[Shape], rows: &[Row]) -> Result<Vec<Stack>> {
         let module = modules.iter().find(|found| found.name == module).expect("the core has its unit");
         // With one lane there are no levels.
         let bits = |name: &str| module.memories.iter().find(|memory| memory.name == name).map_or(0, |m| m.width);
-        let levels = rows.iter().filter(|row| row.divergence == divergence).map(|row| row.most_levels);
+        let of_unit = rows.iter().filter(|row| row.of.variant == divergence);
+        let levels = of_unit.filter_map(|row| Some(row.figures.as_ref()?.most_levels));
         let (top_bits, level_bits) = (bits("tops"), bits("levels"));
         Ok(Stack { divergence, top_bits, level_bits, most_levels: levels.max().unwrap_or(0), published })
     };
@@ -72,8 +73,9 @@ mod tests {
         let shapes: Vec<Shape> =
             units(&[]).iter().map(|unit| Shape::new(4, 2).with_divergence(unit.divergence)).collect();
         let mut rows = example().rows;
-        rows.iter_mut().filter(|row| row.divergence == STACK).for_each(|row| row.most_levels = 3);
-        rows[0].most_levels = 2;
+        let levels = |row: &mut Row, levels| row.figures.as_mut().unwrap().most_levels = levels;
+        rows.iter_mut().filter(|row| row.of.variant == STACK).for_each(|row| levels(row, 3));
+        levels(&mut rows[0], 2);
         let [stack, dual] = &of(&shapes, &rows).unwrap()[..] else { panic!("there are two") };
         // A pc, a call depth, a mask, and two more each; the top has one rpc: valid, returns, known, pc and depth.
         let (pc, depth, mask) = (shapes[0].pc_bits(), shapes[0].depth_bits, 4);

@@ -1,7 +1,11 @@
 //! Dynamic warp subdivision beside dual path: the tables that stand for the paper's Figures 10 to 13, and how near the
 //! cycle model comes to the core.
 
-use super::{DUAL_PATH, MODEL_STACK, PUBLISHED_THRESHOLD, Report, Row, STACK, Studied, dws, kernels, row_of};
+use super::rows::{INTERLEAVABLE, OTHERS};
+use super::{
+    DUAL_PATH, Figures, MODEL_STACK, NONE, PUBLISHED_THRESHOLD, Report, Row, STACK, STEADY_STACK, Studied, dws,
+    kernels, of,
+};
 use crate::study::fit;
 use crate::study::table::{gain, share};
 use anyhow::Result;
@@ -15,10 +19,10 @@ use serde::Serialize;
 type Table = (&'static str, Vec<Vec<String>>);
 
 /// Its text, of a row.
-type Cell = fn(&Row) -> String;
+type Cell = fn(&Figures) -> String;
 
 /// Kernels: those that the paper calls interleavable, the others, all.
-const SETS: [(&str, &[bool]); 3] = [("interleavable", &[true]), ("others", &[false]), ("all", &[true, false])];
+const SETS: [(&str, &[bool]); 3] = [(INTERLEAVABLE, &[true]), (OTHERS, &[false]), ("all", &[true, false])];
 
 /// A figure of a kernel's.
 struct Measure {
@@ -27,7 +31,7 @@ struct Measure {
     stack: Option<(&'static str, &'static str, Cell)>,
     cell: Cell,
     /// Of the stack's, of which the means are; nothing if the stack has none.
-    over: fn(&Row, &Row) -> Option<f64>,
+    over: fn(&Figures, &Figures) -> Option<f64>,
     /// The paper's means of that, by set and column.
     published: &'static [(&'static str, &'static str, f64)],
     /// There is a column of what it says of each kernel.
@@ -37,17 +41,17 @@ struct Measure {
 const MEASURES: [Measure; 5] = [
     Measure {
         title: "Figure 13: thread IPC over the stack's",
-        stack: Some((MODEL_STACK, "model-stack IPC", |stack| format!("{:.2}", stack.thread_ipc))),
-        cell: |row| gain(row.over_stack),
-        over: |row, _| Some(row.over_stack),
+        stack: Some((MODEL_STACK, "model-stack IPC", |stack| format!("{:.2}", stack.compared.thread_ipc))),
+        cell: |of| of.gain().map_or(NONE.into(), |gain| gain.with_range()),
+        over: |of, _| Some(of.gain()?.mean),
         published: &[("interleavable", DUAL_PATH, 1.149), ("others", DUAL_PATH, 1.0)],
         of_kernels: true,
     },
     Measure {
         title: "Figure 10: AvgPath, which is 1 on a stack",
         stack: None,
-        cell: |row| format!("{:.3}", row.avg_path),
-        over: |row, _| Some(row.avg_path),
+        cell: |of| format!("{:.3}", of.avg_path),
+        over: |of, _| Some(of.avg_path),
         published: &[("interleavable", DUAL_PATH, 1.2), ("interleavable", "dws-100", 1.71), ("others", DUAL_PATH, 1.0)],
         of_kernels: false,
     },
@@ -55,8 +59,8 @@ const MEASURES: [Measure; 5] = [
     Measure {
         title: "Figure 11: SIMT efficiency",
         stack: Some((STACK, STACK, |stack| share(stack.simt_efficiency))),
-        cell: |row| share(row.simt_efficiency),
-        over: |row, stack| Some(row.simt_efficiency / stack.simt_efficiency),
+        cell: |of| share(of.simt_efficiency),
+        over: |of, stack| Some(of.simt_efficiency / stack.simt_efficiency),
         published: &[
             ("interleavable", DUAL_PATH, 1.0),
             ("interleavable", "dws-50", 1.0 - 0.481),
@@ -72,16 +76,16 @@ const MEASURES: [Measure; 5] = [
     Measure {
         title: "Figure 12 (a): cycles without an issue, over the stack's",
         stack: None,
-        cell: |row| gain(row.idle_over_stack),
-        over: |row, _| Some(row.idle_over_stack),
+        cell: |of| of.idle_over_stack.map_or(NONE.into(), gain),
+        over: |of, _| of.idle_over_stack,
         published: &[("interleavable", DUAL_PATH, 0.81), ("others", DUAL_PATH, 1.0)],
         of_kernels: false,
     },
     Measure {
         title: "Figure 12 (b): misses of the cache, over the stack's",
         stack: None,
-        cell: |row| row.misses_over_stack.map_or("-".into(), gain),
-        over: |row, _| row.misses_over_stack,
+        cell: |of| of.misses_over_stack.map_or(NONE.into(), gain),
+        over: |of, _| of.misses_over_stack,
         published: &[],
         of_kernels: false,
     },
@@ -111,20 +115,20 @@ impl Branches {
 
 /// All of them, if the model has run anything.
 pub fn tables(report: &Report) -> Vec<Table> {
-    if !report.rows.iter().any(|row| row.model) {
+    if !report.rows.iter().any(|row| row.model && row.figures.is_some()) {
         return Vec::new();
     }
     let fit = kernels(report).map(|rows| {
-        let cycles = |name: &str| row_of(rows, name).map(|row| row.cycles);
-        let names = vec![rows[0].kernel.to_string(), rows[0].paper.to_string()];
-        (names, cycles(STACK).zip(cycles(MODEL_STACK)))
+        let cycles = |name: &str| of(rows, name).map(|of| of.cycles.round() as u64);
+        let names = vec![rows[0].kernel().to_string(), rows[0].paper.to_string()];
+        (names, cycles(STEADY_STACK).zip(cycles(MODEL_STACK)))
     });
     let fit = fit::lines(&["kernel", "paper's"], fit);
     let measures = MEASURES.iter().map(|measure| (measure.title, lines(report, measure)));
     let rest = [
         ("branches that subdivide a warp on its stack, by threshold", branches(report)),
         ("splits of a warp at most", most_paths(report)),
-        ("cycles of the stack, of the core and of the cycle model", fit),
+        ("cycles of the stack before steady memory, of the core and of the cycle model", fit),
     ];
     measures.chain(rest).collect()
 }
@@ -145,19 +149,17 @@ fn lines(report: &Report, measure: &Measure) -> Vec<Vec<String>> {
     let published = dws(PUBLISHED_THRESHOLD);
     let mut lines = vec![line(["kernel", "paper's"], heading, units.clone(), format!("paper, {published}"))];
     for rows in kernels(report) {
-        let cell = |name: &str, cell: Cell| row_of(rows, name).map_or("-".into(), cell);
+        let cell = |name: &str, cell: Cell| of(rows, name).map_or(NONE.into(), cell);
         let cells = units.iter().map(|name| cell(name, measure.cell)).collect();
         let stack = measure.stack.map_or(String::new(), |(name, _, text)| cell(name, text));
-        let paper = row_of(rows, &published).and_then(|row| row.published).map_or("-".into(), gain);
-        lines.push(line([rows[0].kernel, rows[0].paper], stack, cells, paper));
+        let paper = rows.iter().find(|row| row.of.variant == published).and_then(|row| row.published);
+        lines.push(line([rows[0].kernel(), rows[0].paper], stack, cells, paper.map_or(NONE.into(), gain)));
     }
     for (set, which) in SETS {
         let mean = |name: &String| {
-            let of_set = kernels(report).filter(|rows| which.contains(&rows[0].interleavable));
-            let over = of_set.filter_map(|rows| {
-                let row = row_of(rows, name)?;
-                (measure.over)(row, row_of(rows, if row.model { MODEL_STACK } else { STACK })?)
-            });
+            let of_set = kernels(report).filter(|rows| which.contains(&rows[0].interleavable()));
+            let stack = if name == DUAL_PATH { STACK } else { MODEL_STACK };
+            let over = of_set.filter_map(|rows| (measure.over)(of(rows, name)?, of(rows, stack)?));
             let values: Vec<f64> = over.collect();
             gain(values.iter().sum::<f64>() / values.len() as f64)
         };
@@ -168,7 +170,7 @@ fn lines(report: &Report, measure: &Measure) -> Vec<Vec<String>> {
         };
         let published: Vec<Option<String>> = units.iter().map(published).collect();
         if published.iter().any(Option::is_some) {
-            let cells = published.into_iter().map(|mean| mean.unwrap_or("-".into())).collect();
+            let cells = published.into_iter().map(|mean| mean.unwrap_or(NONE.into())).collect();
             lines.push(line([set, "paper"], String::new(), cells, String::new()));
         }
     }
@@ -191,8 +193,8 @@ fn most_paths(report: &Report) -> Vec<Vec<String>> {
     let units = subdivided(report);
     let headings = ["kernel", "paper's"].map(String::from).into_iter().chain(units.clone());
     let line = |rows: &[Row]| {
-        let cell = |name: &String| row_of(rows, name).map_or("-".into(), |row| row.most_paths.to_string());
-        [rows[0].kernel, rows[0].paper].map(String::from).into_iter().chain(units.iter().map(cell)).collect()
+        let cell = |name: &String| of(rows, name).map_or(NONE.into(), |of| of.most_paths.to_string());
+        [rows[0].kernel(), rows[0].paper].map(String::from).into_iter().chain(units.iter().map(cell)).collect()
     };
     [headings.collect()].into_iter().chain(kernels(report).map(line)).collect()
 }
@@ -214,15 +216,14 @@ mod tests {
         assert_eq!(tables.len(), 8);
         let ipc = words(&tables[0].1);
         assert_eq!(ipc[0], "kernel paper's model-stack IPC dual-path dws-10 dws-50 dws-100 paper, dws-50");
-        assert_eq!(
-            ipc[1..3],
-            ["lu LUD 10.00 +10.0 % +0.0 % +10.0 % +0.0 % +37.3 %", "bfs BFS 10.00 +0.0 % +0.0 % +0.0 % +0.0 % -"]
-        );
+        let gain = "+14.9 % (+10.0 … +20.0 %)";
+        assert_eq!(ipc[1], format!("lu LUD 10.00 {gain} +0.0 % {gain} +0.0 % +37.3 %"));
+        assert_eq!(ipc[2], "bfs BFS 10.00 +0.0 % +0.0 % +0.0 % +0.0 % -");
         assert_eq!(
             ipc[3..5],
-            ["interleavable mean +10.0 % +0.0 % +10.0 % +0.0 %", "interleavable paper +14.9 % - - -"]
+            ["interleavable mean +14.9 % +0.0 % +14.9 % +0.0 %", "interleavable paper +14.9 % - - -"]
         );
-        assert_eq!(ipc[7..], ["all mean +5.0 % +0.0 % +5.0 % +0.0 %"]);
+        assert_eq!(ipc[7..], ["all mean +7.4 % +0.0 % +7.4 % +0.0 %"]);
         let path = words(&tables[1].1);
         assert_eq!(path[1], "lu LUD 1.250 1.000 1.250 1.000");
         assert_eq!(

@@ -1,11 +1,15 @@
 //! Variants of dual path, each of which changes one thing; what a second path could hide; and gains on other cores.
 
-use super::{CONSTRAINED, CORES, DUAL_PATH, Failure, HARDWARE, KERNELS, Report, Row, STACK, Studied, kernels, row_of};
+use super::rows::{INTERLEAVABLE, OTHERS, of_draws};
+use super::{
+    CONSTRAINED, CORES, DUAL_PATH, Figures, KERNELS, NONE, Report, Row, STACK, Studied, kernels, mean_text, of,
+};
 use crate::interrupt::Interrupt;
 use crate::shape::ShapeArgs;
 use crate::study::core::CoreArgs;
+use crate::study::draws::{self, DrawsArgs, Gain};
 use crate::study::kept::Kept;
-use crate::study::runs::{Run, each};
+use crate::study::runs::Run;
 use crate::study::table::{gain, share};
 use crate::study::workloads::{self, Line, Workload};
 use anyhow::Result;
@@ -18,35 +22,37 @@ use serde::Serialize;
 /// (§6.4); a scoreboard without false dependencies brings *at most* 1 % (§6.4).
 const PUBLISHED: [(&str, f64, &str); 2] = [(CONSTRAINED, 1.117 / 1.149, ""), ("exact", 1.01, "≤ ")];
 
-/// The means of what the paper calls interleavable, and of the others.
-const SETS: [(&str, bool); 2] = [("interleavable", true), ("others", false)];
-
 /// Those beside the constrained one: see `--help`.
-pub const VARIANTS: [&str; HARDWARE - CORES] = ["side-first", "constrained-miss", "exact", "two-unresolved"];
+pub const VARIANTS: [&str; 5] = ["side-first", "constrained-miss", "exact", "two-unresolved", "exact, two-unresolved"];
+
+/// Thread IPC of a variant over dual path's, in each draw.
+fn over_dual_path(rows: &[Row], name: &str) -> Option<Vec<f64>> {
+    let (own, dual) = (of(rows, name)?, of(rows, DUAL_PATH)?);
+    // Both over the same draw of the stack.
+    Some(own.gain_of_draws.iter().zip(&dual.gain_of_draws).map(|(own, dual)| own / dual).collect())
+}
 
 /// Thread IPC of each variant over dual path's.
 pub fn table(report: &Report) -> Vec<Vec<String>> {
-    let of = |rows: &[Row], name: &str| row_of(rows, name).map(|row| row.thread_ipc);
     let names: Vec<String> = [CONSTRAINED].into_iter().chain(VARIANTS).map(String::from).collect();
-    let over = |rows: &[Row], name: &str| of(rows, name).zip(of(rows, DUAL_PATH)).map(|(of, dual)| of / dual);
-    let cell = |over: Option<f64>| over.map_or("-".into(), gain);
     let line = |first: [String; 2], cells: Vec<String>| first.into_iter().chain(cells).collect::<Vec<String>>();
     let mut lines = vec![line(["kernel", "dual-path IPC"].map(String::from), names.clone())];
     for rows in kernels(report) {
-        let ipc = of(rows, DUAL_PATH).map_or("-".into(), |ipc| format!("{ipc:.2}"));
-        lines.push(line([rows[0].kernel.into(), ipc], names.iter().map(|name| cell(over(rows, name))).collect()));
+        let ipc = of(rows, DUAL_PATH).map_or(NONE.into(), |of| format!("{:.2}", of.compared.thread_ipc));
+        let cell = |name: &String| mean_text(over_dual_path(rows, name).map(|over| Gain::of(over.into_iter())));
+        lines.push(line([rows[0].kernel().into(), ipc], names.iter().map(cell).collect()));
     }
-    for (set, interleavable) in SETS {
+    for (set, interleavable) in [(INTERLEAVABLE, true), (OTHERS, false)] {
+        let of_set = || kernels(report).filter(|rows| rows[0].interleavable() == interleavable);
         let mean = |name: &String| {
-            let of_set = kernels(report).filter(|rows| rows[0].interleavable == interleavable);
-            let values: Vec<f64> = of_set.filter_map(|rows| over(rows, name)).collect();
-            cell((!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64))
+            let kernels: Vec<Vec<f64>> = of_set().filter_map(|rows| over_dual_path(rows, name)).collect();
+            mean_text(of_draws(kernels.iter().map(Vec::as_slice)))
         };
         lines.push(line([set.into(), String::new()], names.iter().map(mean).collect()));
     }
     let published = |name: &String| {
         let found = PUBLISHED.iter().find(|(of, ..)| of == name);
-        found.map_or("-".into(), |&(_, over, before)| format!("{before}{}", gain(over)))
+        found.map_or(NONE.into(), |&(_, over, before)| format!("{before}{}", gain(over)))
     };
     lines.push(line(["paper, interleavable".into(), String::new()], names.iter().map(published).collect()));
     lines
@@ -55,35 +61,38 @@ pub fn table(report: &Report) -> Vec<Vec<String>> {
 /// What the kernels give the core to do, on the stack.
 pub fn workloads(report: &Report) -> Vec<Vec<String>> {
     let line = |rows: &[Row]| {
-        let stack = row_of(rows, STACK)?;
-        let [(interleavable, _), (others, _)] = SETS;
-        let set = if stack.interleavable { interleavable } else { others };
-        let (kernel, paper, efficiency) = (stack.kernel, stack.paper, stack.simt_efficiency);
-        Some(Line { kernel, paper, set, workload: stack.workload, efficiency, published: None })
+        let stack = of(rows, STACK)?;
+        let (kernel, paper, set) = (rows[0].kernel(), rows[0].paper, rows[0].of.set.expect("a kernel is of one"));
+        Some(Line { kernel, paper, set, workload: stack.workload, efficiency: stack.simt_efficiency, published: None })
     };
     workloads::table(report.warps, &kernels(report).filter_map(line).collect::<Vec<_>>())
 }
 
 /// Dual path over the stack on the interleavable kernels whose warps are full and as many as the core has.
 pub fn mean_of_full(report: &Report) -> String {
-    let fills = |row: &&Row| {
-        let Workload { full_lanes, resident_warps, .. } = row.workload;
-        row.divergence == DUAL_PATH && row.interleavable && full_lanes == 1.0 && resident_warps == report.warps
+    let fills = |rows: &&[Row]| {
+        of(rows, DUAL_PATH).is_some_and(|dual| {
+            let Workload { full_lanes, resident_warps, .. } = dual.workload;
+            rows[0].interleavable() && full_lanes == 1.0 && resident_warps == report.warps
+        })
     };
-    let full: Vec<&Row> = report.rows.iter().filter(fills).collect();
+    let full: Vec<&[Row]> = kernels(report).filter(fills).collect();
     if full.is_empty() {
         return "none of the interleavable kernels fills it".into();
     }
-    let mean = full.iter().map(|row| row.over_stack).sum::<f64>() / full.len() as f64;
-    let names: Vec<String> = full.iter().map(|row| format!("`{}`", row.kernel)).collect();
-    format!("of the interleavable kernels {} fill it, and their mean gain is {}", names.join(", "), gain(mean))
+    let gains = full.iter().filter_map(|rows| of(rows, DUAL_PATH)).map(|dual| &dual.gain_of_draws[..]);
+    let mean = mean_text(of_draws(gains));
+    let names: Vec<String> = full.iter().map(|rows| format!("`{}`", rows[0].kernel())).collect();
+    format!("of the interleavable kernels {} fill it, and their mean gain is {mean}", names.join(", "))
 }
 
 /// The constrained schedulers over the one that is the paper's, of the interleavable kernels: ratios of means, as the
 /// paper's.
 pub fn over_side_first(report: &Report) -> String {
-    let mean =
-        |name: &str| report.means.iter().find(|mean| mean.divergence == name).map_or(f64::NAN, |of| of.interleavable);
+    let mean = |name: &str| {
+        let of_unit = report.means.iter().find(|mean| mean.variant == name);
+        of_unit.and_then(|mean| mean.interleavable).map_or(f64::NAN, |gain| gain.mean)
+    };
     let over = |name: &str| format!("`{name}` {}", gain(mean(name) / mean("side-first")));
     format!("{}, {}; the paper's {}", over(CONSTRAINED), over("constrained-miss"), gain(PUBLISHED[0].1))
 }
@@ -92,12 +101,12 @@ pub fn over_side_first(report: &Report) -> String {
 pub fn bounds(report: &Report) -> Vec<Vec<String>> {
     let headings = ["kernel", "AvgPath", "hidden", "gain", "idle, stack", "idle, dual path", "held"];
     let of_kernel = |rows: &[Row]| {
-        let [stack, dual] = [STACK, DUAL_PATH].map(|name| row_of(rows, name));
+        let [stack, dual] = [STACK, DUAL_PATH].map(|name| of(rows, name));
         let (stack, dual) = stack.zip(dual)?;
-        let idle = |row: &Row| share(1.0 - row.warp_instructions as f64 / row.cycles as f64);
-        let held = share(dual.idle.divergence as f64 / dual.cycles as f64);
-        let names = [dual.kernel.into(), format!("{:.3}", dual.avg_path)];
-        let figures = [gain(hidden(dual.avg_path)), gain(dual.over_stack), idle(stack), idle(dual), held];
+        let idle = |of: &Figures| share(of.idle_share());
+        let names = [rows[0].kernel().into(), format!("{:.3}", dual.avg_path)];
+        let [hidden, held] = [gain(hidden(dual.avg_path)), share(dual.divergence_share)];
+        let figures = [hidden, mean_text(dual.gain()), idle(stack), idle(dual), held];
         Some(names.into_iter().chain(figures).collect())
     };
     [headings.map(String::from).to_vec()].into_iter().chain(kernels(report).filter_map(of_kernel)).collect()
@@ -113,11 +122,18 @@ pub fn hidden(avg_path: f64) -> f64 {
 /// A smaller difference is not spoken of.
 const NOTICED: f64 = 0.005;
 
-/// The kernels that gain more than that.
+/// The kernels that gain more than that in every draw.
 pub fn beyond(report: &Report) -> String {
-    let gains_more = |row: &&Row| row.divergence == DUAL_PATH && row.over_stack > hidden(row.avg_path) + NOTICED;
-    let names: Vec<String> = report.rows.iter().filter(gains_more).map(|row| format!("`{}`", row.kernel)).collect();
-    if names.is_empty() { "no kernel gains more".into() } else { format!("more is gained on {}", names.join(", ")) }
+    let gains_more = |rows: &&[Row]| {
+        let dual = of(rows, DUAL_PATH);
+        dual.is_some_and(|dual| dual.gain().is_some_and(|gain| gain.least > hidden(dual.avg_path) + NOTICED))
+    };
+    let names: Vec<String> = kernels(report).filter(gains_more).map(|rows| format!("`{}`", rows[0].kernel())).collect();
+    if names.is_empty() {
+        "no kernel gains more in every draw".into()
+    } else {
+        format!("more is gained in every draw on {}", names.join(", "))
+    }
 }
 
 /// Dual path over the stack on another core.
@@ -128,8 +144,11 @@ pub struct Point {
     latency: u32,
     /// Bytes.
     cache: u32,
-    /// The thread IPC over the stack's; nothing where the kernel does not run.
-    over_stack: Option<f64>,
+    /// The thread IPC over the stack's.
+    gain: Option<Gain>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<String>,
 }
 
 const WARPS: [u32; 2] = [4, 16];
@@ -142,14 +161,15 @@ fn cores() -> impl Iterator<Item = (u32, u32, u32)> {
     WARPS.into_iter().flat_map(of)
 }
 
-/// Every kernel on every combination, and why one has no figure.
+/// Every kernel on every combination.
 pub fn points(
     chosen: &[(&'static Studied, &'static Kernel)],
     args: &CoreArgs,
+    draws: DrawsArgs,
     options: &MachineOptions,
     kept: Option<&Kept>,
     interrupt: &Interrupt,
-) -> Result<(Vec<Point>, Vec<Failure>)> {
+) -> Result<Vec<Point>> {
     let usual = args.shape(Divergence::STACK, WARPS[0])?.cache;
     let shape = |(warps, latency, size), divergence| {
         let cache = usual.map(|cache| Cache { size, ..cache });
@@ -164,21 +184,19 @@ pub fn points(
             runs.extend(chosen.iter().map(|&(_, kernel)| Run::new(kernel, shape.clone())));
         }
     }
-    let results = each(&runs, options, kept, interrupt)?;
-    let (mut points, mut failures) = (Vec::new(), Vec::new());
+    let results = draws::each_as(&runs, draws, options, kept, interrupt)?;
+    let mut points = Vec::new();
     for ((warps, latency, cache), results) in cores().zip(results.chunks(2 * chosen.len())) {
-        let (stack, dual) = results.split_at(chosen.len());
-        for ((&(studied, _), stack), dual) in chosen.iter().zip(stack).zip(dual) {
-            let both = stack.as_ref().ok().zip(dual.as_ref().ok());
-            if let Some(why) = stack.as_ref().err().or(dual.as_ref().err()) {
-                let divergence = format!("{warps} warps, latency {latency}, cache of {cache} bytes");
-                failures.push(Failure { kernel: studied.name, divergence, why: why.clone() });
-            }
-            let over_stack = both.map(|(stack, dual)| dual.thread_ipc / stack.thread_ipc);
-            points.push(Point { kernel: studied.name, warps, latency, cache, over_stack });
+        for (&(studied, _), units) in chosen.iter().zip(draws::by_program(results, chosen.len())) {
+            let [stack, dual] = &units[..] else { unreachable!("there are two units") };
+            let (gain, failed) = match (stack, dual) {
+                (Ok(stack), Ok(dual)) => (Some(Gain::paired(&draws::ipc(stack), &draws::ipc(dual))), None),
+                (Err(why), _) | (_, Err(why)) => (None, Some(why.clone())),
+            };
+            points.push(Point { kernel: studied.name, warps, latency, cache, gain, failed });
         }
     }
-    Ok((points, failures))
+    Ok(points)
 }
 
 /// A column a core, a line a kernel.
@@ -187,7 +205,7 @@ pub fn sensitivity(points: &[Point]) -> Vec<Vec<String>> {
     let headings = [String::from("kernel")].into_iter().chain(cores().map(name)).collect();
     let line = |kernel: &Studied| {
         let of_kernel: Vec<&Point> = points.iter().filter(|point| point.kernel == kernel.name).collect();
-        let cells = of_kernel.iter().map(|point| point.over_stack.map_or("-".into(), gain));
+        let cells = of_kernel.iter().map(|point| mean_text(point.gain));
         (!of_kernel.is_empty()).then(|| [kernel.name.to_string()].into_iter().chain(cells).collect())
     };
     [headings].into_iter().chain(KERNELS.iter().filter_map(line)).collect()
@@ -195,12 +213,17 @@ pub fn sensitivity(points: &[Point]) -> Vec<Vec<String>> {
 
 /// The units in the order of their means over the interleavable kernels.
 pub fn ranking(report: &Report) -> String {
-    let mut means: Vec<(&str, f64)> =
-        report.means[..CORES].iter().map(|mean| (mean.divergence.as_str(), mean.interleavable)).collect();
-    means.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let place = |name: &str| means.iter().position(|(of, _)| *of == name);
-    let as_paper = place(DUAL_PATH) < place(CONSTRAINED) && place(CONSTRAINED) < place(STACK);
-    let names: Vec<String> = means.iter().map(|(name, mean)| format!("`{name}` {}", gain(*mean))).collect();
+    let of_unit = |mean: &'static str| report.means.iter().find(|of| of.variant == mean)?.interleavable;
+    let names = report.means[..CORES].iter().map(|mean| &mean.variant[..]);
+    let mut means: Vec<(&str, Gain)> =
+        report.means[..CORES].iter().zip(names).filter_map(|(mean, name)| Some((name, mean.interleavable?))).collect();
+    means.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
+    let in_order = |above, below| match (of_unit(above), of_unit(below)) {
+        (Some(above), Some(below)) => above.mean >= below.mean,
+        _ => false,
+    };
+    let as_paper = in_order(DUAL_PATH, CONSTRAINED) && in_order(CONSTRAINED, STACK);
+    let names: Vec<String> = means.iter().map(|(name, mean)| format!("`{name}` {}", gain(mean.mean))).collect();
     let of_paper = if as_paper { "which is its order, too" } else { "the reverse somewhere" };
     format!("{}. The paper has dual path, constrained, stack: {of_paper}.", names.join(", "))
 }
@@ -222,27 +245,34 @@ mod tests {
         let variants = table(&report);
         assert_eq!(
             words(&variants[0]),
-            "kernel dual-path IPC constrained side-first constrained-miss exact two-unresolved"
+            "kernel dual-path IPC constrained side-first constrained-miss exact two-unresolved exact, two-unresolved"
         );
-        assert_eq!(words(&variants[1]), "lu 11.00 +0.0 % +0.0 % +0.0 % +0.0 % +0.0 %");
-        assert_eq!(words(variants.last().unwrap()), "paper, interleavable  -2.8 % - - ≤ +1.0 % -");
-        assert_eq!(words(&bounds(&report)[1]), "lu 1.250 +14.3 % +10.0 % 40.0 % 33.3 % 0.0 %");
+        assert_eq!(words(&variants[1]), "lu 11.49 +0.0 % +0.0 % +0.0 % +0.0 % +0.0 % +0.0 %");
+        assert_eq!(words(variants.last().unwrap()), "paper, interleavable  -2.8 % - - ≤ +1.0 % - -");
+        assert_eq!(words(&bounds(&report)[1]), "lu 1.250 +14.3 % +14.9 % (+10.0 … +20.0 %) 40.0 % 33.3 % 0.0 %");
         assert!(variants.windows(2).all(|pair| pair[0].len() == pair[1].len()));
     }
 
     #[test]
     fn the_order_is_that_of_the_means() {
-        assert_eq!(beyond(&example()), "no kernel gains more");
+        assert_eq!(beyond(&example()), "no kernel gains more in every draw");
         let ranking = ranking(&example());
-        assert!(ranking.starts_with("`dual-path` +10.0 %, `constrained` +10.0 %, `stack` +0.0 %"), "{ranking}");
+        assert!(ranking.starts_with("`dual-path` +14.9 %, `constrained` +14.9 %, `stack` +0.0 %"), "{ranking}");
         assert!(ranking.ends_with("its order, too."), "{ranking}");
     }
 
     #[test]
     fn a_line_has_a_cell_a_core() {
-        let point = |(warps, latency, cache)| Point { kernel: "lu", warps, latency, cache, over_stack: Some(1.1) };
+        let point = |(warps, latency, cache)| Point {
+            kernel: "lu",
+            warps,
+            latency,
+            cache,
+            gain: Some(Gain::paired(&[1.0], &[1.1])),
+            failed: None,
+        };
         let mut points: Vec<Point> = cores().map(point).collect();
-        points[0].over_stack = None;
+        points[0].gain = None;
         let lines = sensitivity(&points);
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[0][1], "4 warps, 50, 4K");
