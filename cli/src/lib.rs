@@ -8,6 +8,7 @@ mod bench;
 mod board;
 mod cosim;
 mod cover;
+mod diff;
 mod docs;
 mod drawing;
 mod engine;
@@ -68,7 +69,8 @@ const EXAMPLES: &str = "Examples:
   heddle cosim mandelbrot                           simulation and Verilog in lock-step
   heddle kernels                                    the built-in programs
   heddle study simtight                             how busy the lanes are, beside published figures
-  heddle sweep FILE.toml                            any options as lists, all combinations in parallel";
+  heddle sweep FILE.toml                            any options as lists, all combinations in parallel
+  heddle diff BEFORE.json AFTER.json                what changed between two results, beyond the spread";
 
 #[derive(Subcommand)]
 enum Command {
@@ -89,6 +91,7 @@ enum Command {
     Predict(predict::Predict),
     Study(study::Study),
     Sweep(sweep::Sweep),
+    Diff(diff::Diff),
 }
 
 /// The command, with these mechanisms beside the project's own: every option `--divergence` has them, and a host may
@@ -125,6 +128,7 @@ pub fn main_with(mechanisms: &[&'static dyn Mechanism]) -> ExitCode {
         Command::Predict(command) => command.run(),
         Command::Study(command) => command.run(),
         Command::Sweep(command) => command.run(),
+        Command::Diff(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

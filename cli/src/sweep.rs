@@ -21,7 +21,7 @@ mod rows;
 mod simulate;
 mod snakemake;
 pub mod store;
-mod table;
+pub mod table;
 mod work;
 
 use crate::interrupt::Interrupt;

@@ -4,6 +4,7 @@ mod bad_input;
 mod common;
 mod cosim;
 mod cover;
+mod diff;
 mod hash;
 mod host;
 mod hostile;
