@@ -106,7 +106,7 @@ impl Cosim {
         let options = MachineOptions { seed, max_cycles: self.limit.cycles(), ..MachineOptions::default() };
         let simulation = Simulation::over(Box::new(both), seed);
         let mut machine = Machine::over(&shape, simulation, target.program.clone(), &options)?;
-        machine.watch(Box::new(Progress::new(shape.threads(), self.limit.max_cycles, &interrupt)));
+        machine.watch(Box::new(Progress::new(&shape, self.limit.max_cycles, &interrupt)));
 
         let mut timed = Timed::new(&mut machine);
         let result = target.drive(&mut timed, seed).map_err(Error::from);

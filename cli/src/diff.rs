@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// spread, so that any difference counts.
 ///
 /// Of a study and a sweep the columns are thread_ipc, cycles and gain unless --values names others; of a run they are all
-/// values of its JSON.
+/// values of its JSON, but the seconds that it took.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle run sort --json > a.json; heddle run sort --divergence stack --json > b.json; heddle diff a.json b.json
@@ -77,6 +77,9 @@ struct Changed {
     ratio: Option<f64>,
     beyond: bool,
 }
+
+/// Of a run, what the host's time says; compared only where it is asked for.
+const OF_THE_HOST: &str = "seconds";
 
 /// Values of studies and sweeps that are compared unless others are asked for.
 const USUAL: [&str; 3] = ["thread_ipc", "cycles", "gain"];
@@ -145,7 +148,7 @@ fn compared(from: String, to: String, before: &[Row], after: &[Row], keys: &[Str
         report.rows += 1;
         let all: Vec<&String> = if keys.is_empty() {
             let of_new = new.values.keys().filter(|key| !old.values.contains_key(*key));
-            old.values.keys().chain(of_new).collect()
+            old.values.keys().chain(of_new).filter(|key| *key != OF_THE_HOST).collect()
         } else {
             keys.iter().collect()
         };
@@ -211,7 +214,7 @@ mod tests {
 
     #[test]
     fn of_a_run_every_value_that_is_otherwise_counts() {
-        let run = |cycles: u32, memory: u32| json!({ "cycles": cycles, "lanes": 8, "idle": { "memory": memory } });
+        let run = |cycles: u32, memory: u32| json!({ "cycles": cycles, "lanes": 8, "idle": { "memory": memory }, "seconds": cycles });
         let report = of(run(100, 0), run(90, 5), &[]);
         assert_eq!((report.rows, report.beyond, report.within, report.same), (1, 2, 0, 1));
         let text = text(&report, false);

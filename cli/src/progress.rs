@@ -1,9 +1,14 @@
-//! What a long run shows on standard error, if that is a terminal: cycles, speed, live threads, time left.
+//! What a long run shows on standard error, if that is a terminal: cycles, speed, live threads, SIMT efficiency, time
+//! left; and where the threads of each warp are.
 
 use crate::interrupt::Interrupt;
 use crate::report::si;
+use crate::study::table::share;
+use heddle_simt::Shape;
+use heddle_testbench::Program;
 use heddle_testbench::machine::{self, Watch};
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use heddle_testbench::paths::Path;
+use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -14,7 +19,17 @@ pub struct Progress {
     started: Instant,
     launch: u32,
     threads: u32,
+    lanes: u32,
     interrupt: Interrupt,
+    warps: Option<Warps>,
+}
+
+/// A line a warp below that of the run, from the beginning.
+struct Warps {
+    program: Program,
+    lines: Vec<ProgressBar>,
+    /// Holds the lines.
+    _all: MultiProgress,
 }
 
 /// A bar of steps, with what is under way and the time so far.
@@ -27,10 +42,47 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 impl Progress {
     /// A bar towards `limit`, the cycles after which a launch is given up, or a spinner.
-    pub fn new(threads: u32, limit: Option<u64>, interrupt: &Interrupt) -> Progress {
+    pub fn new(shape: &Shape, limit: Option<u64>, interrupt: &Interrupt) -> Progress {
         let bar = ProgressBar::with_draw_target(limit, ProgressDrawTarget::hidden()).with_style(style(limit.is_some()));
-        Progress { bar, started: Instant::now(), launch: 1, threads, interrupt: interrupt.clone() }
+        let (threads, lanes, interrupt) = (shape.threads(), shape.lanes, interrupt.clone());
+        Progress { bar, started: Instant::now(), launch: 1, threads, lanes, interrupt, warps: None }
     }
+
+    /// The same with a line a warp, of a core whose warps have paths.
+    pub fn by_warp(mut self, shape: &Shape, program: &Program) -> Progress {
+        let all = MultiProgress::new();
+        self.bar = all.add(self.bar.clone());
+        let style = ProgressStyle::with_template("{msg}").expect("the template is well-formed");
+        let line = |_| all.add(ProgressBar::new_spinner().with_style(style.clone()));
+        let lines = (0..shape.warps).map(line).collect();
+        self.warps = Some(Warps { program: program.clone(), lines, _all: all });
+        self
+    }
+}
+
+/// Paths beyond these have no character of their own.
+const PATHS: &[u8] = b"123456789abcdefghijklmnopqrstuvwxyz";
+/// Places that a line names at most.
+const NAMED: usize = 3;
+
+fn place(program: &Program, pc: u32) -> String {
+    program.nearest_symbol(pc).map_or_else(|| format!("{pc:#x}"), |symbol| format!("{pc:#x} ({symbol})"))
+}
+
+/// A character a lane, lane 0 first: the number of its path, `.` if its thread has ended; then where the first paths are.
+fn line(warp: usize, lanes: u32, paths: &[Path], program: &Program) -> String {
+    let mut cells = vec![b'.'; lanes as usize];
+    for (number, path) in paths.iter().enumerate() {
+        let cell = PATHS.get(number).copied().unwrap_or(b'+');
+        path.mask.iter_ones().for_each(|lane| cells[lane] = cell);
+    }
+    let waits = |path: &Path| if path.waits { " at a barrier" } else { "" };
+    let places = paths.iter().take(NAMED).map(|path| format!("{}{}", place(program, path.pc), waits(path)));
+    let mut places = places.collect::<Vec<_>>().join(", ");
+    if paths.len() > NAMED {
+        let _ = write!(places, ", and {} more", paths.len() - NAMED);
+    }
+    format!("{warp:>4}  {}  {places}", String::from_utf8_lossy(&cells))
 }
 
 fn style(limited: bool) -> ProgressStyle {
@@ -55,7 +107,7 @@ fn put(line: &mut dyn Write, text: String) {
 
 impl Watch for Progress {
     fn progress(&mut self, progress: machine::Progress) -> ControlFlow<()> {
-        let machine::Progress { launch, cycles, live_threads } = progress;
+        let machine::Progress { launch, cycles, live_threads, warp_instructions, thread_instructions } = progress;
         if launch != self.launch {
             self.launch = launch;
             self.bar.reset_eta();
@@ -64,14 +116,51 @@ impl Watch for Progress {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         let launch = if launch == 1 { String::new() } else { format!(" in launch {launch}") };
-        self.bar.set_message(format!("{live_threads}/{} threads live{launch}", self.threads));
+        let of_lanes = thread_instructions as f64 / (warp_instructions.max(1) * u64::from(self.lanes)) as f64;
+        let live = format!("{live_threads}/{} threads live{launch}", self.threads);
+        self.bar.set_message(format!("{live}, SIMT efficiency {}", share(of_lanes)));
         self.bar.set_position(cycles);
         self.interrupt.poll()
+    }
+
+    fn wants_paths(&self) -> bool {
+        self.warps.is_some()
+    }
+
+    fn paths(&mut self, warps: Vec<Vec<Path>>) {
+        let Some(Warps { program, lines, .. }) = &self.warps else { return };
+        for (number, (bar, paths)) in lines.iter().zip(&warps).enumerate() {
+            bar.set_message(line(number, self.lanes, paths, program));
+        }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        self.warps.iter().flat_map(|warps| &warps.lines).for_each(ProgressBar::finish_and_clear);
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitvec::prelude::*;
+    use heddle_testbench::kernels::find;
+
+    #[test]
+    fn a_line_says_which_lanes_are_together_and_where() {
+        let program = Program::parse(find("gcd").unwrap().elf).unwrap();
+        let path =
+            |mask: &BitSlice<u64>, pc, waits| Path { place: String::new(), depth: 0, pc, mask: mask.into(), waits };
+        let entry = program.entry();
+        let paths =
+            [path(bits![u64, Lsb0; 0, 1, 1, 0], entry, false), path(bits![u64, Lsb0; 1, 0, 0, 0], entry + 4, true)];
+        let text = line(7, 4, &paths, &program);
+        let place = place(&program, entry);
+        assert!(text.starts_with(&format!("   7  211.  {place}, ")) && text.ends_with(" at a barrier"), "{text}");
+        assert_eq!(line(0, 4, &[], &program).trim_end(), "   0  ....");
+        let many = vec![paths[0].clone(); 5];
+        assert!(line(0, 4, &many, &program).ends_with(", and 2 more"));
     }
 }

@@ -18,7 +18,7 @@ use heddle_simt::Shape;
 use heddle_testbench::image::Image;
 use heddle_testbench::kernels::{Device, Output};
 use heddle_testbench::machine::{Machine, MachineOptions};
-use std::io::{IsTerminal, Write as _, stdout};
+use std::io::{IsTerminal, Write as _, stderr, stdout};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -39,6 +39,7 @@ use std::sync::{Arc, Mutex};
   heddle run if_else --lanes 4 --warps 2 --divergence block-stack --timeline if_else.svg
   heddle run matmul --cache 4K --memory-model latency=200,interval=8 --second-level 64K,latency=60
   heddle run collatz --json | jq .simt_efficiency
+  heddle run photon --watch
   heddle run rsbench --elf faster.elf --convergence-barriers 16
   heddle run rsbench --lanes 32 --profile rsbench.json && heddle predict rsbench --auto --profile rsbench.json -o faster.elf
   heddle run prog.elf --check iss --lanes 4 --warps 1
@@ -70,6 +71,10 @@ pub struct Run {
     /// Print every instruction that issues: cycle, warp, pc, mask (lane 0 leftmost), disassembly
     #[arg(long, conflicts_with = "json")]
     trace: bool,
+    /// Draw while it runs, on a terminal, a line a warp: the path that each lane is in (lane 0 leftmost, `.` has ended), and
+    /// where the first paths are
+    #[arg(long, conflicts_with_all = ["trace", "timeline", "profile"])]
+    watch: bool,
     /// Count the issues of every instruction, and their active lanes, for `heddle predict --auto`
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["trace", "timeline"])]
     profile: Option<PathBuf>,
@@ -94,6 +99,15 @@ enum Reference {
 impl Run {
     pub fn run(self) -> Result<()> {
         let (target, shape) = self.on_core(self.program()?)?;
+        if self.watch && shape.divergence.capabilities().mixes_warps {
+            bail!(
+                "--watch shows the paths of each warp, and {} forms warps anew; see --timeline",
+                shape.divergence.name()
+            );
+        }
+        if self.watch && !stderr().is_terminal() {
+            bail!("--watch draws on a terminal, and standard error is none; see --trace and --timeline");
+        }
         let interrupt = Interrupt::catch()?;
         let mut image = image_file(self.image.as_deref(), &target)?;
         let timeline = self.timeline(&target, &shape)?;
@@ -110,7 +124,9 @@ impl Run {
         } else if let Some(profile) = &profile {
             machine.watch(profile.watch());
         } else {
-            machine.watch(Box::new(Progress::new(shape.threads(), self.launch.limit.max_cycles, &interrupt)));
+            let progress = Progress::new(&shape, self.launch.limit.max_cycles, &interrupt);
+            let by_warp = |progress: Progress| progress.by_warp(&shape, &target.program);
+            machine.watch(Box::new(if self.watch { by_warp(progress) } else { progress }));
         }
 
         let (mut report, result) = self.measure(&mut machine, &target, self.launch.shape.seed);

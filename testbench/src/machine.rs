@@ -307,12 +307,7 @@ impl Machine {
             let end = match self.watch.take() {
                 None => self.run_cycles(left, None)?,
                 Some(mut watch) => {
-                    let progress = Progress {
-                        launch: self.counted.summary.launches + 1,
-                        cycles,
-                        live_threads: self.live_threads(),
-                    };
-                    let end = match watch.progress(progress) {
+                    let end = match self.tell(watch.as_mut(), cycles) {
                         ControlFlow::Continue(()) => self.run_batch(left, watch.as_mut()),
                         ControlFlow::Break(()) => Err(MachineError::Interrupted),
                     };

@@ -95,7 +95,7 @@ impl Command {
         match (self, key) {
             (_, "json") => Some("results are JSON in any case"),
             (Command::Run, "seed") => Some("seeds are `draws`"),
-            (Command::Run, "image" | "wave" | "trace" | "profile" | "timeline" | "timeline-cycles") => {
+            (Command::Run, "image" | "wave" | "trace" | "watch" | "profile" | "timeline" | "timeline-cycles") => {
                 Some("it writes a file or text of one run, and sweeps keep results only: use `heddle run`")
             }
             (Command::Hash, "all") | (Command::Synth, "core") => Some("the options of a core are lists here"),
@@ -242,7 +242,10 @@ mod tests {
     #[test]
     fn every_option_that_is_refused_is_there() {
         for (command, keys) in [
-            (Command::Run, &["json", "seed", "image", "wave", "trace", "profile", "timeline", "timeline-cycles"][..]),
+            (
+                Command::Run,
+                &["json", "seed", "image", "wave", "trace", "watch", "profile", "timeline", "timeline-cycles"][..],
+            ),
             (Command::Hash, &["json", "all", "seed", "memory-model", "second-level"]),
             (Command::Synth, &["json", "core", "seed", "memory-model", "second-level", "list", "again", "bitstream"]),
         ] {

@@ -124,6 +124,16 @@ fn results_that_cannot_be_written() {
 }
 
 #[test]
+fn what_cannot_be_watched() {
+    let place = Place::new();
+    let none = "--watch draws on a terminal, and standard error is none; see --trace and --timeline";
+    assert_eq!(place.bad("run gcd --watch"), none);
+    let anew = "--watch shows the paths of each warp, and block-stack forms warps anew; see --timeline";
+    assert_eq!(place.bad("run gcd --watch --divergence block-stack"), anew);
+    assert!(place.bad("run gcd --watch --trace").contains("--trace"));
+}
+
+#[test]
 fn coverage_that_cannot_be_measured_or_written() {
     let place = Place::new();
     assert!(place.bad("cover --warps 3").starts_with("warps = 3"));

@@ -3,7 +3,7 @@
 use super::Machine;
 use crate::disassemble;
 use crate::grid::ThreadId;
-use crate::paths;
+use crate::paths::{self, Path};
 use heddle_simt::LaneMask;
 use std::ops::ControlFlow;
 
@@ -37,6 +37,10 @@ pub struct Progress {
     pub cycles: u64,
     /// Threads that have begun and not ended.
     pub live_threads: u32,
+    /// Instructions that issued in this launch.
+    pub warp_instructions: u64,
+    /// Thread instructions of them that took effect.
+    pub thread_instructions: u64,
 }
 
 /// What a launch tells while it runs. The engine must show registers, which Verilator's does not.
@@ -50,6 +54,13 @@ pub trait Watch {
     /// Before each batch of cycles, some ten times a second. A break ends the launch with
     /// [`MachineError::Interrupted`].
     fn progress(&mut self, progress: Progress) -> ControlFlow<()>;
+    /// Whether to tell of each warp's paths at the same time.
+    fn wants_paths(&self) -> bool {
+        false
+    }
+    /// Before [`Watch::progress`], the paths of each warp, if [`Watch::wants_paths`]: none where threads of several warps
+    /// run together.
+    fn paths(&mut self, _warps: Vec<Vec<Path>>) {}
 }
 
 impl Machine {
@@ -57,6 +68,23 @@ impl Machine {
     pub(super) fn live_threads(&mut self) -> u32 {
         let (shape, engine) = (&self.shape, self.simulation.engine());
         paths::read(engine, "core", |state| shape.divergence.mechanism().live_threads(shape, state))
+    }
+
+    /// How far the launch is, of which so many cycles are over. Whoever wants paths is told of them.
+    pub(super) fn tell(&mut self, watch: &mut dyn Watch, cycles: u64) -> ControlFlow<()> {
+        if watch.wants_paths() {
+            let paths = |warp| paths::paths(self.simulation.engine(), "core", &self.shape, warp);
+            watch.paths((0..self.shape.warps).map(paths).collect());
+        }
+        let live_threads = self.live_threads();
+        self.simulation.engine().settle();
+        watch.progress(Progress {
+            launch: self.counted.summary.launches + 1,
+            cycles,
+            live_threads,
+            warp_instructions: self.probe("metrics.issued"),
+            thread_instructions: self.probe("metrics.committed"),
+        })
     }
 
     /// Of a settled cycle.
