@@ -49,7 +49,7 @@ macro_rules! small {
 }
 
 small!(
-    backprop bfs bitonic_small blocked_stencil cas_queue cfd dispatch face_detection
+    backprop bfs bitonic_small blocked_stencil cas_queue cfd dispatch dxtc face_detection
     fft gcd histogram laplace3d lock_and_barrier matvec mcs_lock md5
     md5search monte_carlo motion needle particle_filter pathfinder quasi_random rsbench rsbench_single scan search
     sort stencil3d striped_stencil suffix suffix_array transpose traverse two_point
@@ -116,6 +116,12 @@ pub const ALL: &[Kernel] = &[
     kernel!(pathfinder, "cheapest way down a grid: sides that lose a column each step", Scratchpad, Barriers),
     kernel!(needle, "Needleman-Wunsch alignment: diagonals of a tile, maxima of three", Scratchpad, Barriers),
     kernel!(hotspot, "heat of a chip: squares that lose their edge each step", Scratchpad, Barriers),
+    kernel!(
+        dxtc,
+        "texture compression: sixteen threads prepare, all try ways to part pixels, a tree finds the best",
+        Scratchpad,
+        Barriers
+    ),
     kernel!(backprop, "training of a layer of neurons: a tree in the scratchpad, then coherent", Scratchpad, Barriers),
     kernel!(
         laplace3d,
