@@ -50,8 +50,8 @@ macro_rules! small {
 
 small!(
     backprop bfs bitonic_small blocked_stencil cas_queue cfd dispatch dxtc face_detection
-    fft gcd histogram laplace3d lock_and_barrier matvec mcs_lock md5
-    md5search monte_carlo motion needle particle_filter pathfinder quasi_random rsbench rsbench_single scan search
+    fft gcd histogram laplace3d lock_and_barrier lu matvec mcs_lock md5
+    md5search monte_carlo motion needle particle_filter pathfinder quasi_random quicksort rsbench rsbench_single scan search
     sort stencil3d striped_stencil suffix suffix_array transpose traverse two_point
     vecadd warp_matvec warp_scan work_queue
 );
@@ -110,7 +110,7 @@ pub const ALL: &[Kernel] = &[
     kernel!(dispatch, "calls through a table of functions: divergent jalr, divisions"),
     kernel!(sort, "insertion sort of a list a thread: loops that end on data, scattered accesses"),
     kernel!(search, "first occurrence of a word in lines of text: byte accesses, calls, early exits"),
-    kernel!(lu, "LU decomposition by tiles: half of a warp takes rows, the other half columns", Barriers),
+    kernel!(lu, "LU decomposition by tiles: half of a warp takes rows, the other half columns", Scratchpad, Barriers),
     kernel!(quicksort, "quicksort, a block a list: elements go down or up", Barriers),
     kernel!(bfs, "breadth-first search of a graph: branches without an else, loops of unequal length"),
     kernel!(pathfinder, "cheapest way down a grid: sides that lose a column each step", Scratchpad, Barriers),
