@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(ipc[0], "kernel paper's model-stack IPC dual-path dws-10 dws-50 dws-100 paper, dws-50");
         assert_eq!(
             ipc[1..3],
-            ["lu LUD 10.00 +10.0 % +0.0 % +10.0 % +0.0 % +37.3 %", "bfs BFS 10.00 +0.0 % +0.0 % +0.0 % +0.0 % -"]
+            ["lu LUD 10.00 +10.0 % +0.0 % +10.0 % +0.0 % +37.3 %", "bfs BFS, BFS2 10.00 +0.0 % +0.0 % +0.0 % +0.0 % -"]
         );
         assert_eq!(
             ipc[3..5],
@@ -238,7 +238,10 @@ mod tests {
         assert_eq!(efficiency.last().unwrap(), "all paper +0.0 % -24.6 % - -");
         assert_eq!(words(&tables[3].1)[1], "lu LUD -25.0 % +0.0 % -25.0 % +0.0 %");
         // Without a cache nothing misses.
-        assert_eq!(words(&tables[4].1)[1..4], ["lu LUD - - - -", "bfs BFS - - - -", "interleavable mean - - - -"]);
+        assert_eq!(
+            words(&tables[4].1)[1..4],
+            ["lu LUD - - - -", "bfs BFS, BFS2 - - - -", "interleavable mean - - - -"]
+        );
         assert_eq!(words(&tables[7].1)[1], "lu LUD 1000 1000 +0.0 %");
         assert!(tables.iter().flat_map(|(_, lines)| lines.windows(2)).all(|pair| pair[0].len() == pair[1].len()));
     }
