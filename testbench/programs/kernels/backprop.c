@@ -1,11 +1,11 @@
 /* Training of a layer of neurons, in fixed point: one launch computes what the inputs give, another adjusts the weights. A block
- * takes ROWS inputs and all neurons.
+ * takes ROWS inputs and all neurons, a thread each of their products.
  *
- * Threads diverge as in the paper's BACKP: in the tree that adds the products, fewer are at work in each step, and at the end one
- * row writes. An if without an else in each place; the compiler makes some interleavable. */
+ * Threads diverge as in the BACKP of Rodinia: one column loads the inputs (CAPRI's Figure 4); in the tree that adds the products, rows
+ * that a power of two divides are at work; and one column writes. An if without an else in each place: none is interleavable. */
 #include "heddle.h"
 
-enum { INPUTS = HEDDLE_SIZE(256, 128), NEURONS = 16, ROWS = 16, BLOCKS = INPUTS / ROWS, FRACTION_BITS = 12 };
+enum { INPUTS = HEDDLE_SIZE(256, 128), NEURONS = 16, ROWS = 16, LOG_ROWS = 4, BLOCKS = INPUTS / ROWS, FRACTION_BITS = 12 };
 enum { FORWARD, ADJUST };
 
 HEDDLE_ARG(uint32_t, phase, FORWARD);
@@ -17,30 +17,49 @@ HEDDLE_BUFFER(int32_t, change, INPUTS * NEURONS);
 HEDDLE_BUFFER(int32_t, partial, BLOCKS * NEURONS);
 /* How far each neuron is off, times the rate of learning. */
 HEDDLE_BUFFER(int32_t, error, NEURONS);
+HEDDLE_SHARED(int32_t, node, ROWS);
 HEDDLE_SHARED(int32_t, product, ROWS * NEURONS);
 
 static int32_t times(int32_t a, int32_t b) { return (a * b) >> FRACTION_BITS; }
+
+/* The turns of a block's threads, each of which has a place in what they take together. */
+#define EACH(place) for (uint32_t turn = 0, place = thread; turn < ROWS * NEURONS; turn += threads, place += threads)
 
 int main(void) {
   uint32_t thread = heddle_block_thread(), threads = heddle_block_threads(), block = heddle_block();
   uint32_t first = block * ROWS;
   if (phase == FORWARD) {
-    for (uint32_t i = thread; i < ROWS * NEURONS; i += threads)
-      product[i] = times(input[first + i / NEURONS], weight[first * NEURONS + i]);
+    EACH(i) {
+      if (i % NEURONS == 0 && i < ROWS * NEURONS) node[i / NEURONS] = input[first + i / NEURONS];
+      heddle_converge();
+    }
     heddle_barrier();
-    for (uint32_t step = 1; step < ROWS; step *= 2) {
-      for (uint32_t i = thread; i < ROWS * NEURONS; i += threads) {
-        if (i / NEURONS % (2 * step) == 0) product[i] += product[i + step * NEURONS];
+    EACH(i) {
+      if (i < ROWS * NEURONS) product[i] = times(weight[first * NEURONS + i], node[i / NEURONS]);
+      heddle_converge();
+    }
+    heddle_barrier();
+    for (uint32_t step = 1; step <= LOG_ROWS; step++) {
+      uint32_t power = 1 << step;
+      EACH(i) {
+        if (i / NEURONS % power == 0 && i < ROWS * NEURONS) product[i] += product[i + power / 2 * NEURONS];
         heddle_converge();
       }
       heddle_barrier();
     }
-    for (uint32_t i = thread; i < NEURONS; i += threads) partial[block * NEURONS + i] = product[i];
+    EACH(i) {
+      if (i % NEURONS == 0 && i < ROWS * NEURONS) partial[block * NEURONS + i / NEURONS] = product[i / NEURONS];
+      heddle_converge();
+    }
   } else {
-    for (uint32_t i = first * NEURONS + thread; i < (first + ROWS) * NEURONS; i += threads) {
-      int32_t by = times(error[i % NEURONS], input[i / NEURONS]) + (change[i] >> 2);
-      weight[i] += by;
-      change[i] = by;
+    EACH(i) {
+      if (i < ROWS * NEURONS) {
+        uint32_t place = first * NEURONS + i;
+        int32_t by = times(error[i % NEURONS], input[first + i / NEURONS]) + (change[place] >> 2);
+        weight[place] += by;
+        change[place] = by;
+      }
+      heddle_converge();
     }
   }
   return 0;

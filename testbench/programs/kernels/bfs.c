@@ -1,11 +1,11 @@
-/* Breadth-first search of a graph, a thread a node, two launches a level: nodes of the frontier mark their neighbours, then the
- * marked nodes become the frontier.
+/* Breadth-first search of a graph, a thread a node, two launches a level, as in the BFS of Rodinia (BFS2): nodes of the frontier mark
+ * their neighbours, then the marked nodes become the frontier.
  *
  * Threads diverge as in the paper's BFS (Figure 8): a node of the frontier or not, a neighbour seen before or not, and how many
  * neighbours. No branch has an else, so one of its two paths is empty: none is interleavable. */
 #include "heddle.h"
 
-enum { MOST_NODES = HEDDLE_SIZE(4096, 512), MOST_EDGES = 6 * MOST_NODES };
+enum { MOST_NODES = HEDDLE_SIZE(4096, 512), MOST_EDGES = 8 * MOST_NODES };
 enum { EXPAND, ADVANCE };
 
 HEDDLE_ARG(uint32_t, phase, EXPAND);

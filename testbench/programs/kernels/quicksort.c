@@ -4,13 +4,13 @@
  * work, so the branch is interleavable. What is pushed and popped is the same in all threads of a block. */
 #include "heddle.h"
 
-enum { LISTS = 12, LENGTH = 128, THREADS = 16, SMALL = 12, DEPTH = 8 };
+enum { MOST_LISTS = HEDDLE_SIZE(32, 12), LENGTH = 128, THREADS = 64, SMALL = 24, DEPTH = 8 };
 
-HEDDLE_BUFFER(uint32_t, data, LISTS * LENGTH);
-HEDDLE_BUFFER(uint32_t, moved, LISTS * LENGTH);
+HEDDLE_BUFFER(uint32_t, data, MOST_LISTS * LENGTH);
+HEDDLE_BUFFER(uint32_t, moved, MOST_LISTS * LENGTH);
 /* Of each thread of a block: elements that it moves down, and up. */
-HEDDLE_BUFFER(uint32_t, below, LISTS * THREADS);
-HEDDLE_BUFFER(uint32_t, above, LISTS * THREADS);
+HEDDLE_BUFFER(uint32_t, below, MOST_LISTS * THREADS);
+HEDDLE_BUFFER(uint32_t, above, MOST_LISTS * THREADS);
 
 int main(void) {
   uint32_t block = heddle_block(), thread = heddle_block_thread(), threads = heddle_block_threads();

@@ -4,16 +4,17 @@
  * main memory, or counts nothing beyond the box. Both sides of the branch are loads: it is interleavable. */
 #include "heddle.h"
 
-enum { SIDE = HEDDLE_SIZE(16, 8), PLANE = SIDE * SIDE, WIDTH = 8, HEIGHT = 8, CENTRE = 6 };
+enum { SIDE = HEDDLE_SIZE(64, 32), MOST_ROWS = HEDDLE_SIZE(64, 16), PLANE = SIDE * MOST_ROWS, DEPTH = 4, WIDTH = 32, HEIGHT = 4, CENTRE = 6 };
 
-HEDDLE_BUFFER(uint32_t, in, SIDE * PLANE);
-HEDDLE_BUFFER(uint32_t, out, SIDE * PLANE);
+HEDDLE_BUFFER(uint32_t, in, DEPTH * PLANE);
+HEDDLE_BUFFER(uint32_t, out, DEPTH * PLANE);
 HEDDLE_SHARED(uint32_t, tile, WIDTH * HEIGHT);
 
 int main(void) {
   uint32_t thread = heddle_block_thread(), threads = heddle_block_threads(), block = heddle_block();
   uint32_t left = block % (SIDE / WIDTH) * WIDTH, top = block / (SIDE / WIDTH) * HEIGHT;
-  for (uint32_t z = 0; z < SIDE; z++) {
+  uint32_t rows = heddle_blocks() / (SIDE / WIDTH) * HEIGHT;
+  for (uint32_t z = 0; z < DEPTH; z++) {
     const uint32_t *plane = in + z * PLANE;
     for (uint32_t i = thread; i < WIDTH * HEIGHT; i += threads)
       tile[i] = plane[(top + i / WIDTH) * SIDE + left + i % WIDTH];
@@ -31,10 +32,10 @@ int main(void) {
       else if (y > 0) sum += plane[place - SIDE];
       heddle_converge();
       if (row < HEIGHT - 1) sum += tile[i + WIDTH];
-      else if (y < SIDE - 1) sum += plane[place + SIDE];
+      else if (y < rows - 1) sum += plane[place + SIDE];
       heddle_converge();
-      if (z > 0) sum += in[(z - 1) * PLANE + place];
-      if (z < SIDE - 1) sum += in[(z + 1) * PLANE + place];
+      if (z > 0) sum += plane[place - PLANE];
+      if (z < DEPTH - 1) sum += plane[place + PLANE];
       out[z * PLANE + place] = sum - CENTRE * tile[i];
     }
     heddle_barrier();

@@ -1,8 +1,10 @@
 /* Matching with a suffix tree, a thread a query: for each place in the query, how long a beginning of what follows is in the text.
  * From one place to the next a match loses its first letter, and the suffix link of its node leads there (Chang and Lawler).
  *
- * Threads diverge as in the paper's MUMmerGPU++: they are at different depths of the tree, at a node, where a letter chooses the edge,
- * or on an edge, where a letter is compared. Both are work, so the branch is interleavable. Loads scatter over the tree. */
+ * Threads diverge as in MUMmerGPU: they are at different depths of the tree, at a node, where a letter chooses the edge, or on an edge,
+ * where a letter is compared. Both are work, so the branch is interleavable; and from both a `break` leaves the loop, at a node without
+ * the letter's child and at a letter that differs. So threads that go on can meet at the end of the loop only, which is no RPC but a
+ * point of likely convergence. Loads scatter over the tree. */
 #include "heddle.h"
 
 enum { TEXT = 512, NODES = 2 * TEXT, LETTERS = 4, MOST_QUERIES = HEDDLE_SIZE(2048, 128), LENGTH = 32 };
@@ -26,18 +28,18 @@ static void match(const uint8_t *query, uint32_t length, uint8_t *results) {
   uint32_t above = 0, below = 0, letters = 0;
   for (uint32_t start = 0; start < length; start++) {
     for (; start + letters < length; letters++) {
-      uint32_t letter = query[(start + letters) * MOST_QUERIES], depth = nodes[above].depth;
-      int goes_on;
-      if (letters == depth) {
-        below = nodes[above].child[letter];
-        goes_on = below != 0;
+      uint32_t letter = query[(start + letters) * MOST_QUERIES];
+      if (letters == nodes[above].depth) {
+        uint32_t child = nodes[above].child[letter];
+        if (child == 0) break;
+        below = child;
       } else {
-        goes_on = text[nodes[below].start + letters] == letter;
+        if (text[nodes[below].start + letters] != letter) break;
       }
       heddle_converge();
-      if (!goes_on) break;
-      if (letters + 1 == nodes[below].depth) above = below;
-      heddle_converge();
+      /* Without a branch, so that the loop's last block begins where the sides end. */
+      uint32_t arrived = -(uint32_t)(letters + 1 == nodes[below].depth);
+      above ^= (above ^ below) & arrived;
     }
     results[start * MOST_QUERIES] = letters;
     if (letters == 0) continue;

@@ -1,12 +1,13 @@
 /* Persistent threads and a queue of work: one thread of each warp, its manager, takes as many searches from the queue as the warp has
- * lanes, until none is left. A search finds the rectangles of a scene that a window overlaps, by a hierarchy of boxes.
+ * lanes, until none is left. A search finds the rectangles of a scene that a window overlaps, the first few, by a hierarchy of boxes.
  *
  * Threads diverge as in the paper's NVRT: manager and workers part; a search goes on in the hierarchy or compares the rectangles of a
- * leaf; and searches are of unequal length. The paper's workers wait for their manager because a stack has them wait where the manager
+ * leaf; and searches are of unequal length. A search that has found as many as it wants leaves the leaf by a `break`, as a ray that has
+ * hit something: so the end of the loop over rectangles is no RPC but a point of likely convergence. The paper's workers wait for their manager because a stack has them wait where the manager
  * meets them. That is not so with every mechanism: here all wait at a barrier. */
 #include "heddle.h"
 
-enum { MOST_SEARCHES = HEDDLE_SIZE(4096, 1024), RECTANGLES = 128, LEAF = 4, NODES = 2 * RECTANGLES / LEAF - 1, MOST_WARPS = 64 };
+enum { MOST_SEARCHES = HEDDLE_SIZE(4096, 1024), RECTANGLES = 128, LEAF = 4, NODES = 2 * RECTANGLES / LEAF - 1, MOST_WARPS = 64, WANTED = 2 };
 
 /* Without right and bottom. */
 struct rectangle {
@@ -24,7 +25,7 @@ HEDDLE_ARG(uint32_t, searches, 0);
 HEDDLE_BUFFER(struct node, nodes, NODES);
 HEDDLE_BUFFER(struct rectangle, rectangles, RECTANGLES);
 HEDDLE_BUFFER(struct rectangle, windows, MOST_SEARCHES);
-/* Sums of the numbers of all rectangles that are found, counted from 1. */
+/* Sums of the numbers of the rectangles that are found, counted from 1. */
 HEDDLE_BUFFER(uint32_t, found, MOST_SEARCHES);
 /* The first search that nobody has taken. */
 HEDDLE_BUFFER(uint32_t, queue, 1);
@@ -36,7 +37,7 @@ static int overlap(struct rectangle a, struct rectangle b) {
 }
 
 static uint32_t search(struct rectangle window) {
-  uint32_t sum = 0, at = 0;
+  uint32_t sum = 0, at = 0, wanted = WANTED;
   while (at < NODES) {
     int32_t first = -1;
     while (at < NODES && first < 0) {
@@ -51,7 +52,13 @@ static uint32_t search(struct rectangle window) {
     heddle_converge();
     if (first >= 0) {
       for (int32_t i = first; i < first + LEAF; i++) {
-        if (overlap(rectangles[i], window)) sum += i + 1;
+        if (overlap(rectangles[i], window)) {
+          sum += i + 1;
+          if (--wanted == 0) {
+            at = NODES;
+            break;
+          }
+        }
         heddle_converge();
       }
     }

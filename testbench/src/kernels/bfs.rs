@@ -1,7 +1,7 @@
-//! Driver of `bfs`: a random graph of uneven degrees, in which some nodes are not reached; the host searches with a
-//! queue.
+//! Driver of `bfs`: a random graph as the generator of Rodinia's inputs makes it; the host searches with a queue.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use fastrand::Rng;
 
@@ -9,7 +9,8 @@ use super::{Device, KernelError, Output, check};
 
 const NODES: usize = 1000;
 const THREADS: u32 = 256;
-const MOST_NEIGHBOURS: usize = 6;
+/// Edges that begin at a node. Each leads both ways, so that twice as many are at a node on average.
+const EDGES: RangeInclusive<usize> = 2..=4;
 const UNKNOWN: u32 = u32::MAX;
 
 /// Values of `phase`.
@@ -20,14 +21,20 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let mut rng = Rng::with_seed(seed);
     let nodes = device.items(NODES, device.capacity("distance")?);
     let source = rng.usize(..nodes);
-    let mut first = vec![0];
-    let mut target = Vec::new();
+    let mut neighbours = vec![Vec::new(); nodes];
     for node in 0..nodes {
-        // The source has neighbours whatever the seed.
-        let least = if node == source { MOST_NEIGHBOURS } else { 0 };
-        target.extend((0..rng.usize(least..=MOST_NEIGHBOURS)).map(|_| rng.u32(..nodes as u32)));
-        first.push(target.len() as u32);
+        for _ in 0..rng.usize(EDGES) {
+            let other = rng.usize(..nodes);
+            neighbours[node].push(other as u32);
+            neighbours[other].push(node as u32);
+        }
     }
+    let target = neighbours.concat();
+    let ends = neighbours.iter().scan(0, |end, of_node| {
+        *end += of_node.len() as u32;
+        Some(*end)
+    });
+    let first: Vec<u32> = std::iter::once(0).chain(ends).collect();
     let mut only_source = vec![0; nodes];
     only_source[source] = 1;
     let mut distance = vec![UNKNOWN; nodes];

@@ -49,9 +49,9 @@ macro_rules! small {
 }
 
 small!(
-    backprop bfs bitonic_small blocked_stencil cas_queue cfd dispatch face_detection
-    fft gcd histogram laplace3d lock_and_barrier matvec mcs_lock md5
-    md5search monte_carlo motion needle particle_filter pathfinder quasi_random rsbench rsbench_single scan search
+    backprop bfs bitonic_small blocked_stencil cas_queue cfd dispatch dxtc face_detection
+    fft gcd histogram laplace3d lock_and_barrier lu matvec mcs_lock md5
+    md5search monte_carlo motion needle particle_filter pathfinder quasi_random quicksort rsbench rsbench_single scan search
     sort stencil3d striped_stencil suffix suffix_array transpose traverse two_point
     vecadd warp_matvec warp_scan work_queue
 );
@@ -110,12 +110,18 @@ pub const ALL: &[Kernel] = &[
     kernel!(dispatch, "calls through a table of functions: divergent jalr, divisions"),
     kernel!(sort, "insertion sort of a list a thread: loops that end on data, scattered accesses"),
     kernel!(search, "first occurrence of a word in lines of text: byte accesses, calls, early exits"),
-    kernel!(lu, "LU decomposition by tiles: half of a warp takes rows, the other half columns", Barriers),
+    kernel!(lu, "LU decomposition by tiles: half of a warp takes rows, the other half columns", Scratchpad, Barriers),
     kernel!(quicksort, "quicksort, a block a list: elements go down or up", Barriers),
     kernel!(bfs, "breadth-first search of a graph: branches without an else, loops of unequal length"),
     kernel!(pathfinder, "cheapest way down a grid: sides that lose a column each step", Scratchpad, Barriers),
     kernel!(needle, "Needleman-Wunsch alignment: diagonals of a tile, maxima of three", Scratchpad, Barriers),
     kernel!(hotspot, "heat of a chip: squares that lose their edge each step", Scratchpad, Barriers),
+    kernel!(
+        dxtc,
+        "texture compression: sixteen threads prepare, all try ways to part pixels, a tree finds the best",
+        Scratchpad,
+        Barriers
+    ),
     kernel!(backprop, "training of a layer of neurons: a tree in the scratchpad, then coherent", Scratchpad, Barriers),
     kernel!(
         laplace3d,

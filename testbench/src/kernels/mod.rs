@@ -21,6 +21,7 @@ mod collatz;
 mod common_call;
 mod device;
 mod dispatch;
+mod dxtc;
 mod face_detection;
 mod fft;
 mod fixed;

@@ -10,10 +10,10 @@ use crate::grid::Grid;
 
 const POINTS: usize = 512;
 const RANDOM: usize = 16;
-const BINS: usize = 12;
+const BINS: usize = 20;
 const FRACTION_BITS: u32 = 14;
 const ONE: f64 = (1 << FRACTION_BITS) as f64;
-const FACTOR: f64 = 1.5;
+const FACTOR: f64 = 1.25;
 const THREADS: u32 = 256;
 
 pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, KernelError> {
@@ -29,8 +29,7 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     let points: Vec<[f64; 3]> =
         (0..count).map(|_| if rng.bool() { near(&mut rng) } else { direction(&mut rng) }).collect();
     let (points, random) = (fixed(&points), fixed(&random));
-    let mut edges: Vec<i32> = (1..BINS as i32).map(|bin| (ONE * (PI / FACTOR.powi(bin)).cos()) as i32).collect();
-    edges.push(i32::MAX);
+    let edges: Vec<i32> = (1..BINS as i32).map(|bin| (ONE * (PI / FACTOR.powi(bin)).cos()) as i32).collect();
     device.write_words("points", &coordinates(&points, most))?;
     device.write_words("random", &coordinates(&random, RANDOM))?;
     device.write_words("edges", &edges.iter().map(|&edge| edge as u32).collect::<Vec<_>>())?;

@@ -77,6 +77,17 @@ fn arguments_are_the_same_for_all_threads() {
     assert_eq!(uniform.count(), 1);
 }
 
+/// As in the loops that they have from MUMmerGPU and from a ray tracer of persistent threads. (thread-block-compaction.txt
+/// §4)
+#[test]
+fn loops_that_a_break_leaves_have_likely_points() {
+    for name in ["suffix", "work_queue"] {
+        let branches = analyse(&kernel(name)).unwrap().branches;
+        let goes_on = |branch: &Branch| branch.likely.is_some() && branch.interleavable;
+        assert!(branches.iter().any(goes_on), "{name}");
+    }
+}
+
 #[test]
 fn too_large_programs_are_refused() {
     let program = Program::assembled(&vec![NOP; MOST_BYTES as usize / 4 + 1], []);

@@ -127,9 +127,14 @@ const CAPRI_KERNELS: [Studied; 11] = [
     using(0.95, coherent("quasi_random", "QSRDM", None)),
 ];
 
-/// Those that have branches with a point of likely convergence which may diverge.
-const LIKELY_KERNELS: [Studied; 2] =
-    [divergent("pathtracer", "-", None), using(0.91, coherent("raytrace", "RAY", None))];
+/// Those that have branches with a point of likely convergence which may diverge: first what stands for the paper's two
+/// (§4).
+const LIKELY_KERNELS: [Studied; 4] = [
+    divergent("suffix", "MUM", None),
+    divergent("work_queue", "NVRT", None),
+    divergent("pathtracer", "-", None),
+    using(0.91, coherent("raytrace", "RAY", None)),
+];
 
 /// A stack per warp without likely points.
 const NEVER: Variant = Variant {
