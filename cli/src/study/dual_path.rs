@@ -601,7 +601,7 @@ mod tests {
         report.failures.push(Failure { kernel: "lu", divergence: "dws-10".into(), why: "it does not end".into() });
         let text = table(&report);
         assert!(
-            text.contains("lu             LUD                10.00    +10.0 %       -  +10.0 %   +0.0 %"),
+            text.contains("lu             LUD                  10.00    +10.0 %       -  +10.0 %   +0.0 %"),
             "{text}"
         );
         assert!(text.ends_with("\nlu on dws-10: it does not end\n"), "{text}");

@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn branches_subdivide_by_the_blocks_behind_them() {
         for studied in &KERNELS {
-            let branches = Branches::new(studied, find(studied.name).unwrap(), &[0, 2, 1000]).unwrap();
+            let branches = Branches::new(studied, find(studied.name).unwrap(), &[0, 3, 1000]).unwrap();
             let [never, few, all] = branches.subdividing[..] else { panic!("there are three") };
             assert!(never == 0 && 0 < few && few < all && all <= branches.divergent, "{}: {few} {all}", studied.name);
         }
