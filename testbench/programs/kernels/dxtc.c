@@ -7,7 +7,7 @@
  * interleavable. */
 #include "heddle.h"
 
-enum { PIXELS = 16, MOST_SQUARES = HEDDLE_SIZE(64, 8), MOST_THREADS = 64, WAYS = 161, CHANNELS = 3, MOMENTS = 9, TURNS = 4 };
+enum { PIXELS = 16, MOST_SQUARES = 64, WAYS = 161, CHANNELS = 3, MOMENTS = 9, TURNS = 4 };
 
 /* Red, green, blue from the lowest byte up. */
 HEDDLE_BUFFER(uint32_t, pixels, PIXELS * MOST_SQUARES);
@@ -17,16 +17,14 @@ HEDDLE_BUFFER(uint32_t, ways, WAYS);
 HEDDLE_BUFFER(int32_t, reciprocals, WAYS);
 /* Two colours of 5, 6 and 5 bits, then two bits a pixel: the first colour, the second, two thirds of the first, one third. */
 HEDDLE_BUFFER(uint32_t, compressed, 2 * MOST_SQUARES);
-/* All red, all green, all blue; in the picture's order, then along the axis. */
+/* All red, all green, all blue. */
 HEDDLE_SHARED(int32_t, picture, CHANNELS * PIXELS);
-HEDDLE_SHARED(int32_t, ordered, CHANNELS * PIXELS);
-/* Sums of channels, then of their products, of a pixel each at first. */
+/* Sums of channels, then of their products, of a pixel each at first. When the axis is known, there is in their place the picture in the
+ * order along it; and for each of up to 64 threads a quarter of the least error of its ways, then the number of that way. */
 HEDDLE_SHARED(int32_t, moments, MOMENTS * PIXELS);
 HEDDLE_SHARED(int32_t, along, PIXELS);
 /* Of each pixel, its place along the axis. */
 HEDDLE_SHARED(uint32_t, places, PIXELS);
-/* A quarter of the error, then the number of the way: of a thread, and of those below it in the tree. */
-HEDDLE_SHARED(int32_t, keys, MOST_THREADS);
 
 static int32_t magnitude(int32_t x) { return (x ^ x >> 31) - (x >> 31); }
 
@@ -55,6 +53,7 @@ static int32_t off(struct ends e, int32_t own, int32_t rest, int32_t ff, int32_t
 
 int main(void) {
   uint32_t thread = heddle_block_thread(), threads = heddle_block_threads(), square = heddle_block();
+  int32_t *ordered = moments, *keys = moments + CHANNELS * PIXELS;
   for (uint32_t turn = 0, i = thread; turn < PIXELS; turn += threads, i += threads) {
     if (i < PIXELS) {
       uint32_t pixel = pixels[square * PIXELS + i];

@@ -6,8 +6,8 @@
 #include "heddle.h"
 
 enum { MOST_POINTS = HEDDLE_SIZE(2048, 512), RANDOM = 16, BINS = 20, FRACTION_BITS = 14, MOST_THREADS = 256 };
-/* A count has a byte. */
-enum { WORDS = BINS / 4 };
+/* A count has five bits, enough for all random points. */
+enum { OF_WORD = 6, WORDS = (BINS + OF_WORD - 1) / OF_WORD };
 
 HEDDLE_ARG(uint32_t, count, 0);
 /* Directions of unit length, in units of 2^-FRACTION_BITS: all x, then all y, then all z. */
@@ -15,7 +15,7 @@ HEDDLE_BUFFER(int32_t, points, 3 * MOST_POINTS);
 HEDDLE_BUFFER(int32_t, random, 3 * RANDOM);
 /* The least cosine of all bins but the first, that of the widest angles. */
 HEDDLE_BUFFER(int32_t, edges, BINS - 1);
-/* Pairs of a point in four bins: all points of bins 0 to 3, then of bins 4 to 7. */
+/* Pairs of a point in six bins: all points of bins 0 to 5, then of bins 6 to 11. */
 HEDDLE_BUFFER(uint32_t, histograms, WORDS * MOST_POINTS);
 HEDDLE_SHARED(uint32_t, pairs, WORDS * MOST_THREADS);
 
@@ -35,7 +35,7 @@ int main(void) {
         heddle_converge();
       }
       heddle_converge();
-      own[bin / 4 * MOST_THREADS] += 1 << bin % 4 * 8;
+      own[bin / OF_WORD * MOST_THREADS] += 1 << bin % OF_WORD * 5;
     }
     for (uint32_t word = 0; word < WORDS; word++) histograms[word * MOST_POINTS + point] = own[word * MOST_THREADS];
   }

@@ -49,7 +49,7 @@ macro_rules! small {
 }
 
 small!(
-    backprop bfs bitonic_small blocked_stencil cas_queue cfd dispatch dxtc face_detection
+    backprop bfs bitonic_small blocked_stencil cas_queue cfd dispatch face_detection
     fft gcd histogram laplace3d lock_and_barrier lu matvec mcs_lock md5
     md5search monte_carlo motion needle particle_filter pathfinder quasi_random quicksort rsbench rsbench_single scan search
     sort stencil3d striped_stencil suffix suffix_array transpose traverse two_point

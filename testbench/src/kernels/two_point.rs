@@ -11,6 +11,8 @@ use crate::grid::Grid;
 const POINTS: usize = 512;
 const RANDOM: usize = 16;
 const BINS: usize = 20;
+/// Bins of a word, with five bits each.
+const OF_WORD: usize = 6;
 const FRACTION_BITS: u32 = 14;
 const ONE: f64 = (1 << FRACTION_BITS) as f64;
 const FACTOR: f64 = 1.25;
@@ -36,12 +38,12 @@ pub(super) fn drive(device: &mut dyn Device, seed: u64) -> Result<Output, Kernel
     device.write_word("count", count as u32)?;
     let threads = device.block_threads(THREADS).min(THREADS);
     device.launch_grid(Grid { blocks: (count as u32).div_ceil(threads), threads })?;
-    let mut want = vec![0; BINS / 4 * most];
+    let mut want = vec![0; BINS.div_ceil(OF_WORD) * most];
     for (number, point) in points.iter().enumerate() {
         for other in &random {
             let cosine = (0..3).map(|axis| point[axis] * other[axis]).sum::<i32>() >> FRACTION_BITS;
             let bin = edges.iter().filter(|&&edge| edge <= cosine).count();
-            want[bin / 4 * most + number] += 1 << (bin % 4 * 8);
+            want[bin / OF_WORD * most + number] += 1 << (bin % OF_WORD * 5);
         }
     }
     check("histograms", &want, &device.read_words("histograms", want.len())?)?;
