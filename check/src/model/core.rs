@@ -103,6 +103,8 @@ pub struct Launch<'a> {
     /// Of each hart: pending registers, a bit each; call depth.
     pending: Vec<u32>,
     depth: Vec<u32>,
+    /// Of each thread, a [number](Thread::calls) for each call that it has not returned from.
+    calls: Vec<Vec<u64>>,
     /// Results of fixed time, and those that came late, the cycle in which each can be used.
     computed: VecDeque<(u64, Pending)>,
     late: VecDeque<(u64, Pending)>,
@@ -121,6 +123,9 @@ pub struct Launch<'a> {
     failed: Option<(ThreadId, u32)>,
     pub counts: Counts,
 }
+
+/// An odd number whose multiples differ in their upper bits: 2^64 over the golden ratio.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl<'a> Launch<'a> {
     pub fn new(
@@ -154,6 +159,7 @@ impl<'a> Launch<'a> {
             next_issue: 0,
             pending: vec![0; threads],
             depth: vec![0; threads],
+            calls: vec![Vec::new(); threads],
             computed: VecDeque::new(),
             late: VecDeque::new(),
             writes: VecDeque::new(),
@@ -310,7 +316,8 @@ impl<'a> Launch<'a> {
     }
 
     fn thread(&self, hart: u32) -> Thread {
-        Thread { hart, pc: self.iss.hart(hart).pc(), depth: self.depth[hart as usize] }
+        let calls = self.calls[hart as usize].last().copied().unwrap_or(0);
+        Thread { hart, pc: self.iss.hart(hart).pc(), depth: self.depth[hart as usize], calls }
     }
 
     fn resolve(&mut self, outcome: &Outcome) {
@@ -507,12 +514,19 @@ impl<'a> Launch<'a> {
         let meets = self.side_table.get(warp.pc as usize / 4).copied().flatten();
         let meets = meets.map(|entry| Meeting { at: entry.rpc, depth });
         for &hart in &warp.harts {
-            let depth = &mut self.depth[hart as usize];
-            *depth = match flow {
-                Flow::Call { .. } | Flow::IndirectCall => depth.wrapping_add(1),
-                Flow::Return => depth.wrapping_sub(1),
-                _ => *depth,
-            };
+            let (depth, calls) = (&mut self.depth[hart as usize], &mut self.calls[hart as usize]);
+            match flow {
+                Flow::Call { .. } | Flow::IndirectCall => {
+                    *depth = depth.wrapping_add(1);
+                    let before = calls.last().copied().unwrap_or(0);
+                    calls.push((before ^ u64::from(warp.pc + 4)).wrapping_mul(MIX).rotate_left(32));
+                }
+                Flow::Return => {
+                    *depth = depth.wrapping_sub(1);
+                    calls.pop();
+                }
+                _ => {}
+            }
         }
         let going: Vec<Thread> = if is_barrier {
             self.asleep.extend(warp.harts.iter().map(|hart| hart / lanes));

@@ -13,6 +13,8 @@ pub struct Thread {
     pub pc: u32,
     /// Calls that it has not returned from, modulo 2^32.
     pub depth: u32,
+    /// A number of where these return to, the same for threads that return alike.
+    pub calls: u64,
 }
 
 /// Threads with one pc, each in its own lane.

@@ -31,8 +31,13 @@ impl Stacks {
     }
 
     /// The call depth of its threads.
-    pub fn depth(&self, warp: &Warp) -> Option<u32> {
+    fn depth(&self, warp: &Warp) -> Option<u32> {
         self.threads[warp.harts[0] as usize].map(|thread| thread.depth)
+    }
+
+    /// Call depth of its threads, and where their calls return to.
+    pub fn calls(&self, warp: &Warp) -> Option<(u32, u64)> {
+        self.threads[warp.harts[0] as usize].map(|thread| (thread.depth, thread.calls))
     }
 
     /// Knows where the threads are now, and returns their static warp; nothing, if there are none.

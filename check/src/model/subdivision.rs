@@ -9,8 +9,8 @@
 //! * A branch that parts a split makes two of it, whatever its post-dominator.
 //! * A split that comes to the RPC of the stack's top, which is that of all splits, waits there and is no entry any
 //!   more. When all have come, the stack goes on.
-//! * Two splits that stand at one pc, and call depth, become one, in any cycle. If that has all threads of the top that
-//!   live, the warp is on its stack again.
+//! * Two splits that stand at one pc become one, in any cycle, if their calls return to the same places: otherwise one
+//!   return would part what no branch did. If that has all threads of the top that live, the warp is on its stack again.
 //!
 //! Nothing is limited: any number of splits, found and joined in no time, and a scoreboard that knows threads. A warp
 //! on its stack waits for results as on the core, whose scoreboard knows warps.
@@ -88,11 +88,12 @@ impl Subdivision {
     }
 }
 
-/// Threads as a warp for each pc and call depth.
+/// Threads as a warp for each pc and place to return to.
 fn by_place(threads: &[Thread]) -> Vec<Warp> {
-    let depths: BTreeSet<u32> = threads.iter().map(|thread| thread.depth).collect();
-    let at = |depth: u32| threads.iter().copied().filter(|thread| thread.depth == depth).collect::<Vec<_>>();
-    depths.into_iter().flat_map(|depth| by_pc(&at(depth))).collect()
+    let calls = |thread: &Thread| (thread.depth, thread.calls);
+    let all: BTreeSet<(u32, u64)> = threads.iter().map(calls).collect();
+    let at = |of| threads.iter().copied().filter(|thread| calls(thread) == of).collect::<Vec<_>>();
+    all.into_iter().flat_map(|of| by_pc(&at(of))).collect()
 }
 
 impl Policy for Subdivision {
@@ -132,7 +133,7 @@ impl Policy for Subdivision {
 
     fn joins(&mut self, standing: &Warp, comes: &Warp) -> bool {
         let slot = self.stacks.slot(comes);
-        let place = |warp: &Warp| (self.stacks.slot(warp), warp.pc, self.stacks.depth(warp));
+        let place = |warp: &Warp| (self.stacks.slot(warp), warp.pc, self.stacks.calls(warp));
         if place(standing) != place(comes) {
             return false;
         }

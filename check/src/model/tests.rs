@@ -118,6 +118,22 @@ fn threads_that_agree_stay_together() {
     }
 }
 
+/// Both sides of a branch call one function, in which they meet, and from which they return to places of their own.
+#[test]
+fn sides_that_call_one_function_return_to_their_own() {
+    let program = turns(|asm| {
+        let asm = asm.put([andi(A0, MINE, 1)]).branch(BNE, A0, ZERO, "odd");
+        let asm = asm.put([addi(OTHER, ZERO, 3)]).jal(RA, "function").put([NOP; 4]).jal(ZERO, "both");
+        let asm = asm.label("odd").put([addi(OTHER, ZERO, 5)]).jal(RA, "function").jal(ZERO, "both");
+        let asm = asm.label("function").put([addi(OTHER, OTHER, -1)]).branch(BNE, OTHER, ZERO, "function");
+        asm.put([jalr(ZERO, RA, 0)]).label("both").put([BARRIER])
+    });
+    let wanted = run(&program, Mechanism::Stack).thread_instructions;
+    for mechanism in mechanisms() {
+        assert_eq!(run(&program, mechanism).thread_instructions, wanted, "{mechanism:?}");
+    }
+}
+
 /// Lanes that are alike in all warps: threads that keep their lanes cannot fill each other's warps.
 #[test]
 fn who_has_the_same_lane_is_never_together() {

@@ -5,7 +5,7 @@ fn warp(pc: u32, harts: &[u32]) -> Warp {
 }
 
 fn threads(harts: &[u32], pc: u32) -> Vec<Thread> {
-    harts.iter().map(|&hart| Thread { hart, pc, depth: 0 }).collect()
+    harts.iter().map(|&hart| Thread { hart, pc, depth: 0, calls: 0 }).collect()
 }
 
 /// Of 4 lanes and three static warps of the threads 0-3, 4-7 and 8-11.
@@ -75,7 +75,7 @@ fn a_static_warp_is_whole_again_when_all_have_come() {
     let inner = Some(Meeting { at: Reconvergence::At(0x30), depth: 0 });
     assert_eq!(outcome([threads(&[1], 0x80), threads(&[4], 0x30)].concat(), &[], inner), [(vec![4], 0x30, false)]);
     // At another call depth the place is not theirs.
-    let deeper = vec![Thread { hart: 5, pc: 0x80, depth: 1 }];
+    let deeper = vec![Thread { hart: 5, pc: 0x80, depth: 1, calls: 0 }];
     assert_eq!(outcome(deeper, &[], None), [(vec![5], 0x80, false)]);
     // Thread 3 ends, and thread 2 was the last to come.
     assert_eq!(outcome(Vec::new(), &[3], None), []);

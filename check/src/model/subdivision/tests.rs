@@ -52,7 +52,7 @@ fn warp(pc: u32, harts: &[u32]) -> Warp {
 }
 
 fn threads(harts: &[u32], pc: u32) -> Vec<Thread> {
-    harts.iter().map(|&hart| Thread { hart, pc, depth: 0 }).collect()
+    harts.iter().map(|&hart| Thread { hart, pc, depth: 0, calls: 0 }).collect()
 }
 
 /// With a threshold of 2 the branch of A, behind which G has three instructions, leaves the warp on its stack; that of
@@ -139,12 +139,12 @@ fn splits_at_one_pc_become_one() {
 fn splits_of_two_activations_stay_apart() {
     let mut warps = Warps::new(1);
     warps.go(D, &[(&[0, 1], D), (&[2, 3], E)], &[]);
-    let deeper = |hart| Thread { hart, pc: F, depth: 1 };
+    let deeper = |hart| Thread { hart, pc: F, depth: 1, calls: 0 };
     let called = Outcome { going: [2, 3].map(deeper).to_vec(), ended: Vec::new(), next: F, meets: None };
     assert_eq!(warps.0.outcome(&called), [(0, warp(F, &[2, 3]))]);
     assert!(!warps.join(&[0, 1], &[2, 3], [F, F]));
     // Nor are those of a split one, if a branch sends them to one pc at two depths.
-    let going = vec![Thread { hart: 0, pc: G, depth: 0 }, Thread { hart: 1, pc: G, depth: 1 }];
+    let going = vec![Thread { hart: 0, pc: G, depth: 0, calls: 0 }, Thread { hart: 1, pc: G, depth: 1, calls: 0 }];
     let parted = warps.0.outcome(&Outcome { going, ended: Vec::new(), next: G, meets: None });
     assert_eq!(parted, [(0, warp(G, &[0])), (0, warp(G, &[1]))]);
 }
