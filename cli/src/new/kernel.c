@@ -8,10 +8,10 @@ HEDDLE_BUFFER(uint32_t, start, CAPACITY); /* where each sequence begins */
 HEDDLE_BUFFER(uint32_t, steps, CAPACITY); /* the results */
 
 /* Every thread runs main: how many steps does each Collatz sequence take to come down to 1? Sequences differ in length, so the
- * threads of a warp diverge. */
+ * threads of a warp diverge. Threads take what is theirs, whatever the grid is. */
 int main(void) {
-  uint32_t n = length, threads = heddle_threads();
-  for (uint32_t i = heddle_thread(); i < n; i += threads) {
+  uint32_t n = length, threads = heddle_blocks() * heddle_block_threads();
+  for (uint32_t i = heddle_block() * heddle_block_threads() + heddle_block_thread(); i < n; i += threads) {
     uint32_t count = 0;
     for (uint32_t x = start[i]; x != 1; count++) x = x & 1 ? 3 * x + 1 : x / 2;
     steps[i] = count;

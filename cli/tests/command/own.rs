@@ -55,7 +55,6 @@ fn a_new_folder_runs_as_it_is_and_as_the_guide_shows_it() {
             "{text}"
         );
     }
-    assert_ne!(place.good("run mine --seed 2 --json --lanes 1 --warps 1").find("103"), None);
     let again = place.bad("new mine");
     assert_eq!(again, "mine is there and not empty: name another folder, or empty this one");
 }
@@ -248,7 +247,7 @@ fn bad_descriptions_are_a_line_with_its_place() {
         "uint32_t count = *(uint32_t *)0x3fffffff, x = start[i];",
     );
     let fault = place.bad("run mine --lanes 2 --warps 1");
-    assert!(fault.starts_with("mine: reference `expected`: misaligned load from 0x3fffffff at 0x"), "{fault}");
+    assert!(fault.starts_with("mine: reference `expected`: load outside memory, from 0x3fffffff at 0x"), "{fault}");
     assert!(fault.ends_with(')') && fault.contains("(expected"), "{fault}");
     assert_eq!(place.bad("run mine --image x.png"), "--image: mine has no [pictures]");
 }
