@@ -215,7 +215,14 @@ mod tests {
         };
         let elf = find("loop_merge").unwrap().elf;
         let program = Program::parse(elf).unwrap();
-        let target = Target { name: WRONG.name.into(), program, kernel: Some(&WRONG), grid: None };
+        let target = Target {
+            name: WRONG.name.into(),
+            program,
+            elf: elf.into(),
+            kernel: Some(&WRONG),
+            described: None,
+            grid: None,
+        };
         let line = "tune --lanes 2 --warps 1 --draws 1 --engine interpreter";
         let Line { launch, draws } = Line::try_parse_from(line.split(' ')).unwrap();
         let error = tune(target, elf, &Options::default(), launch, draws).err().unwrap();
